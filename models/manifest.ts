@@ -1,0 +1,94 @@
+import { Type, type Static } from 'typebox'
+
+/** File name of the manifest in a built model's folder. */
+export const MANIFEST_FILE = 'manifest.json'
+
+/** Increased when a built folder of an older builder can no longer be served. */
+export const BUILDER_VERSION = 1
+
+export const DTYPES = ['f32', 'int4', 'f16', 'f16-int4'] as const
+export const DtypeSchema = Type.Union(DTYPES.map((dtype) => Type.Literal(dtype)))
+export type Dtype = Static<typeof DtypeSchema>
+
+const FileSchema = Type.Object({
+  name: Type.String({ description: 'Path relative to the model folder.' }),
+  bytes: Type.Integer({ minimum: 0 }),
+  sha256: Type.String({ pattern: '^[0-9a-f]{64}$' }),
+})
+
+const SourceSchema = Type.Object({
+  name: Type.String({ description: 'Folder name of the checkpoint, for people.' }),
+  revision: Type.String({ description: 'SHA-256 over the config and the weight files\' names, sizes and headers: names the checkpoint, not its place.' }),
+})
+
+/** How the checkpoint's authors ask questions of it: the service's defaults for this model (the paper's section 4.2 for the published ones). */
+export const QaDefaultsSchema = Type.Object({
+  k: Type.Integer({ minimum: 0, description: 'Passages retrieved per question.' }),
+  k_decoder: Type.Integer({ minimum: 0, description: 'Passages placed in the decoder prompt; the others go to the encoder.' }),
+  demonstrations: Type.Integer({ minimum: 0, description: 'Worked examples in front of the question.' }),
+  context_tokens: Type.Integer({ minimum: 1, description: 'Tokens of one passage, truncated at its end.' }),
+  max_new_tokens: Type.Integer({ minimum: 1 }),
+})
+export type QaDefaults = Static<typeof QaDefaultsSchema>
+
+/** The paper's open-domain QA protocol (section 4.2): 10 passages in the decoder, two demonstrations, 256-token contexts, 25 new tokens. */
+export const PAPER_QA_DEFAULTS: QaDefaults = { k: 20, k_decoder: 10, demonstrations: 2, context_tokens: 256, max_new_tokens: 25 }
+
+const CommonFields = {
+  builder_version: Type.Integer(),
+  built_at: Type.String(),
+  dtype: DtypeSchema,
+  opset: Type.Integer(),
+  source: SourceSchema,
+  files: Type.Array(FileSchema),
+  parameters: Type.Integer({ description: 'Number of weights over all graphs, shared ones once.' }),
+}
+
+export const CepeManifestSchema = Type.Object({
+  ...CommonFields,
+  architecture: Type.Literal('cepe'),
+  graphs: Type.Object({ encoder: Type.String(), generate: Type.String(), step: Type.String() }),
+  dims: Type.Object({
+    vocab_size: Type.Integer(),
+    hidden_size: Type.Integer({ description: 'd_dec' }),
+    layers: Type.Integer(),
+    heads: Type.Integer(),
+    kv_heads: Type.Integer(),
+    head_dim: Type.Integer(),
+    window: Type.Integer({ description: 'Decoder positions: prompt and new tokens together.' }),
+    cross_attention_layers: Type.Integer(),
+    encoder_vocab_size: Type.Integer(),
+    encoder_hidden_size: Type.Integer({ description: 'd_enc' }),
+    encoder_layers: Type.Integer(),
+    encoder_window: Type.Integer({ description: 'Most tokens of one encoder passage.' }),
+  }),
+  tokens: Type.Object({
+    bos_id: Type.Union([Type.Integer(), Type.Null()]),
+    eos_ids: Type.Array(Type.Integer()),
+    pad_id: Type.Union([Type.Integer(), Type.Null()]),
+  }),
+  qa_defaults: QaDefaultsSchema,
+})
+export type CepeManifest = Static<typeof CepeManifestSchema>
+
+export const ContrieverManifestSchema = Type.Object({
+  ...CommonFields,
+  architecture: Type.Literal('contriever'),
+  graphs: Type.Object({ embed: Type.String() }),
+  dims: Type.Object({
+    vocab_size: Type.Integer(),
+    hidden_size: Type.Integer(),
+    layers: Type.Integer(),
+    heads: Type.Integer(),
+    window: Type.Integer({ description: 'Most tokens of one text, special tokens included.' }),
+  }),
+  tokens: Type.Object({ cls_id: Type.Integer(), sep_id: Type.Integer(), pad_id: Type.Integer() }),
+})
+export type ContrieverManifest = Static<typeof ContrieverManifestSchema>
+
+export const ManifestSchema = Type.Union([CepeManifestSchema, ContrieverManifestSchema])
+export type Manifest = Static<typeof ManifestSchema>
+
+/** Stable name of a built model: changes whenever its weights or precision change. Used in cache keys and index metadata. */
+export const modelId = (manifest: Manifest): string =>
+  `${manifest.source.name}@${manifest.source.revision.slice(0, 12)}-${manifest.dtype}`

@@ -1,0 +1,47 @@
+"""All settings of the recipe: shapes of the two models, and one schedule per machine."""
+
+from dataclasses import dataclass, replace
+
+from model import CepeConfig, ContrieverConfig, LlamaConfig
+
+SEED = 20261120
+BOS, EOS, PAD = 1, 2, 0
+CEPE_VOCAB = 6144
+CONTRIEVER_VOCAB = 8192
+WINDOW = 512
+CONTEXT_TOKENS = 256
+
+DECODER = LlamaConfig(
+    vocab_size=CEPE_VOCAB,
+    hidden_size=256,
+    intermediate_size=704,
+    num_hidden_layers=4,
+    num_attention_heads=8,
+    num_key_value_heads=8,
+    max_position_embeddings=WINDOW,
+)
+ENCODER = replace(DECODER, num_hidden_layers=3, max_position_embeddings=CONTEXT_TOKENS)
+CEPE = CepeConfig(DECODER, ENCODER, num_cross_attn_layers=4)
+CONTRIEVER = ContrieverConfig(
+    vocab_size=CONTRIEVER_VOCAB,
+    hidden_size=256,
+    num_hidden_layers=3,
+    num_attention_heads=4,
+    intermediate_size=768,
+    max_position_embeddings=CONTEXT_TOKENS,
+)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A stage's schedule: learning rate warms up, stays, and falls to zero over the last `decay`."""
+
+    steps: int
+    lr: float
+    warmup: int = 100
+    decay: float = 0.25
+
+    def lr_at(self, step: int) -> float:
+        rise = min(1.0, (step + 1) / self.warmup)
+        fall = min(1.0, (self.steps - step) / max(1.0, self.decay * self.steps))
+        return self.lr * rise * fall
