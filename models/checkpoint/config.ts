@@ -1,0 +1,76 @@
+/** Rotary embedding scaling of a decoder that was extended beyond its training window. */
+export type RopeScaling =
+  /** Position interpolation (Chen et al. 2023): positions divided by factor. */
+  | { readonly type: 'linear'; readonly factor: number }
+  /** YaRN (Peng et al. 2023): per-frequency interpolation between betaFast and betaSlow rotations; cos and sin times attentionFactor. */
+  | {
+      readonly type: 'yarn'
+      readonly factor: number
+      readonly originalWindow: number
+      readonly attentionFactor: number
+      readonly betaFast: number
+      readonly betaSlow: number
+    }
+
+/** One LLaMA stack: CEPE's decoder or its encoder. */
+export interface LlamaConfig {
+  readonly vocabSize: number
+  readonly hiddenSize: number
+  readonly intermediateSize: number
+  readonly layers: number
+  readonly heads: number
+  /** Fewer than heads with grouped-query attention; divides heads. */
+  readonly kvHeads: number
+  readonly headDim: number
+  /** Most positions: max_position_embeddings. */
+  readonly window: number
+  readonly rmsNormEps: number
+  readonly ropeTheta: number
+  readonly ropeScaling: RopeScaling | null
+  /** The output projection is the embedding matrix (no lm_head.weight). Always true for the encoder, which has no output used here. */
+  readonly tieWordEmbeddings: boolean
+}
+
+export interface SpecialTokens {
+  readonly bosId: number | null
+  readonly eosIds: readonly number[]
+  readonly padId: number | null
+}
+
+interface DecoderConfig {
+  readonly architecture: 'cepe'
+  readonly decoder: LlamaConfig
+  readonly tokens: SpecialTokens
+}
+
+/** CEPE: the last crossAttentionLayers (>= 1) decoder layers attend to the encoder's states. */
+export interface CepeReaderConfig extends DecoderConfig {
+  readonly crossAttentionLayers: number
+  readonly encoder: LlamaConfig
+}
+
+/** A plain LLaMA: the decoder-only baselines. */
+export interface DecoderOnlyConfig extends DecoderConfig {
+  readonly crossAttentionLayers: 0
+  readonly encoder: null
+}
+
+/** Narrow with `config.encoder === null`. */
+export type CepeConfig = CepeReaderConfig | DecoderOnlyConfig
+
+/** BERT with mean pooling. */
+export interface ContrieverConfig {
+  readonly architecture: 'contriever'
+  readonly vocabSize: number
+  readonly hiddenSize: number
+  readonly intermediateSize: number
+  readonly layers: number
+  readonly heads: number
+  /** Most tokens of one text, special tokens included. */
+  readonly window: number
+  readonly typeVocabSize: number
+  readonly layerNormEps: number
+  readonly padId: number
+}
+
+export type ModelConfig = CepeConfig | ContrieverConfig

@@ -1,0 +1,49 @@
+import { open, type FileHandle } from 'node:fs/promises'
+import { basename } from 'node:path'
+import { invalid } from '../errors.ts'
+
+/** Bytes asked of the operating system at once: well under the 2 GiB limit of one read call. */
+const READ_CHUNK = 1 << 26
+
+/** One weight file, held open for positional reads. */
+export interface WeightFile {
+  readonly path: string
+  readonly size: number
+  /** `length` bytes from `offset`, in a buffer of their own. Errors: checkpoint_invalid when the file ends earlier. */
+  read(offset: number, length: number): Promise<Uint8Array>
+  close(): Promise<void>
+}
+
+const readFully = async (handle: FileHandle, path: string, offset: number, length: number): Promise<Uint8Array> => {
+  const data = new Uint8Array(length)
+  let done = 0
+  while (done < length) {
+    const { bytesRead } = await handle.read(data, done, Math.min(READ_CHUNK, length - done), offset + done)
+    if (bytesRead === 0) {
+      throw invalid(`${basename(path)} ends ${length - done} bytes early (wanted ${length} at ${offset}); download it again`, path)
+    }
+    done += bytesRead
+  }
+  return data
+}
+
+/** Opens a weight file. Errors: checkpoint_invalid when it is missing or no regular file. */
+export const openWeightFile = async (path: string): Promise<WeightFile> => {
+  let handle: FileHandle
+  try {
+    handle = await open(path, 'r')
+  } catch (cause) {
+    throw invalid(`cannot open ${path}: ${cause instanceof Error ? cause.message : String(cause)}`, path)
+  }
+  const stat = await handle.stat()
+  if (!stat.isFile()) {
+    await handle.close()
+    throw invalid(`${path} is not a regular file`, path)
+  }
+  return {
+    path,
+    size: stat.size,
+    read: (offset, length) => readFully(handle, path, offset, length),
+    close: () => handle.close(),
+  }
+}

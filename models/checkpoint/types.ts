@@ -1,0 +1,43 @@
+import type { QaDefaults } from '../manifest.ts'
+import type { ModelConfig } from './config.ts'
+import type { TensorDtype } from './dtype.ts'
+
+/** Where a tensor lies: `bytes` little-endian, row-major bytes from `offset` of `file`. Enough to reference it in place. */
+export interface TensorInfo {
+  /** Canonical name (rename.ts), the key in Checkpoint.tensors. */
+  readonly name: string
+  readonly dtype: TensorDtype
+  readonly shape: readonly number[]
+  /** Absolute path of the shard. */
+  readonly file: string
+  readonly offset: number
+  readonly bytes: number
+}
+
+export interface RawTensor {
+  readonly dtype: TensorDtype
+  readonly shape: readonly number[]
+  /** Little-endian, row-major; owns its buffer from byte 0, so any typed array can view it. */
+  readonly data: Uint8Array
+}
+
+/** An opened checkpoint folder: config validated, tensor headers read, tensor data read on request, one tensor at a time. */
+export interface Checkpoint {
+  /** Absolute path of the folder. */
+  readonly dir: string
+  /** Folder name, for people. */
+  readonly name: string
+  readonly format: 'safetensors' | 'torch'
+  readonly config: ModelConfig
+  /** The checkpoint's own question answering settings (qa_config.json), where it ships them. */
+  readonly qaDefaults?: QaDefaults
+  /** By canonical name. */
+  readonly tensors: ReadonlyMap<string, TensorInfo>
+  /** SHA-256 (hex) naming the weights, independent of the folder's place. */
+  readonly revision: string
+  /** Bytes as stored. Errors: checkpoint_invalid for an unknown name, a short file, a NaN or infinite weight. */
+  read(name: string): Promise<RawTensor>
+  /** A weight as float32, converted from F16, BF16 or F64. Errors: those of read; unsupported for another dtype. */
+  readF32(name: string): Promise<Float32Array>
+  close(): Promise<void>
+}
