@@ -1,0 +1,93 @@
+"""What every training stage shares: optimisers, schedule, checkpoints that resume."""
+
+import os
+import time
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from settings import Stage
+
+
+class Optimizers:
+    """Muon for the matrices inside the blocks, AdamW for embeddings, norms and biases."""
+
+    def __init__(self, named: list[tuple[str, nn.Parameter]]):
+        inner = [p for n, p in named if p.dim() == 2 and "layer" in n and "LayerNorm" not in n]
+        chosen = {id(p) for p in inner}
+        outer = [p for _, p in named if id(p) not in chosen]
+        self.parameters = [*inner, *outer]
+        self.parts: list[torch.optim.Optimizer] = [
+            torch.optim.Muon(inner, lr=1.0, momentum=0.95, weight_decay=0.01, adjust_lr_fn="match_rms_adamw"),
+            torch.optim.AdamW(outer, lr=1.0, betas=(0.9, 0.95), weight_decay=0.0, fused=True),
+        ]
+
+    def step(self, lr: float) -> None:
+        torch.nn.utils.clip_grad_norm_(self.parameters, 1.0)
+        for part in self.parts:
+            for group in part.param_groups:
+                group["lr"] = lr
+            part.step()
+            part.zero_grad(set_to_none=True)
+
+    def state(self) -> list[dict]:
+        return [part.state_dict() for part in self.parts]
+
+    def load(self, states: list[dict]) -> None:
+        for part, state in zip(self.parts, states, strict=True):
+            part.load_state_dict(state)
+
+
+class Run:
+    """One stage's progress on disk: `<folder>/<name>.pt` holds weights, optimiser and step."""
+
+    def __init__(self, folder: Path, name: str, model: nn.Module, optimizers: Optimizers, stage: Stage):
+        self.path = folder / f"{name}.pt"
+        self.name, self.model, self.optimizers, self.stage = name, model, optimizers, stage
+        self.step = 0
+        self.saved = time.monotonic()
+        self.seconds = 0.0
+        folder.mkdir(parents=True, exist_ok=True)
+        if self.path.exists():
+            kept = torch.load(self.path, weights_only=True)
+            model.load_state_dict(kept["model"])
+            optimizers.load(kept["optimizers"])
+            self.step, self.seconds = kept["step"], kept["seconds"]
+            print(f"{name}: resumed at step {self.step}", flush=True)
+        self.started = time.monotonic() - self.seconds
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds spent in this stage, earlier runs included."""
+        return time.monotonic() - self.started
+
+    def finished(self) -> bool:
+        return self.step >= self.stage.steps
+
+    def update(self, loss: Tensor) -> None:
+        loss.backward()
+        self.optimizers.step(self.stage.lr_at(self.step))
+        self.step += 1
+        if time.monotonic() - self.saved > 240 or self.finished():
+            self.save()
+
+    def save(self) -> None:
+        kept = {
+            "model": self.model.state_dict(),
+            "optimizers": self.optimizers.state(),
+            "step": self.step,
+            "seconds": self.elapsed,
+        }
+        partial = self.path.with_suffix(".partial")
+        torch.save(kept, partial)
+        os.replace(partial, self.path)
+        self.saved = time.monotonic()
+
+    def log(self, text: str) -> None:
+        print(f"{self.name} {self.step}/{self.stage.steps} {self.elapsed:.0f}s {text}", flush=True)
+
+
+def step_rng(seed: int, step: int) -> torch.Generator:
+    """The random numbers of one step: the same however often a run was resumed."""
+    return torch.Generator().manual_seed(seed * 1_000_003 + step)
