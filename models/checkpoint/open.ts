@@ -1,0 +1,124 @@
+import { createHash } from 'node:crypto'
+import { stat } from 'node:fs/promises'
+import { basename, join, resolve } from 'node:path'
+import { QaDefaultsSchema } from '../manifest.ts'
+import { invalid } from '../errors.ts'
+import type { ModelConfig } from './config.ts'
+import { parseConfig } from './config-parse.ts'
+import { openWeightFile, type WeightFile } from './file.ts'
+import { parseAs, readJson } from './json.ts'
+import { canonicalName } from './rename.ts'
+import { readSafetensorsIndex, type WeightIndex } from './safetensors.ts'
+import { findShards, type ShardPlan } from './shards.ts'
+import { readTorchIndex } from './torch.ts'
+import type { Checkpoint, RawTensor, TensorInfo } from './types.ts'
+import { assertFinite, toF32 } from './weights.ts'
+
+/** Bytes of each tensor's start and end that take part in the revision: fine-tuned copies differ in nothing else. */
+const SAMPLE_BYTES = 256
+
+interface Shard {
+  readonly file: WeightFile
+  readonly index: WeightIndex
+}
+
+const checkFolder = async (dir: string): Promise<void> => {
+  const info = await stat(dir).catch(() => undefined)
+  if (info?.isDirectory() !== true) throw invalid(`${dir} is no folder; give the path of a downloaded Hugging Face model`, dir)
+}
+
+const checkWeightMap = ({ weightMap, indexFile = '' }: ShardPlan, shards: readonly Shard[]): void => {
+  if (weightMap === undefined) return
+  const held = new Map(shards.map(({ file, index }) => [basename(file.path), new Set(index.tensors.map(({ name }) => name))]))
+  for (const [tensor, shard] of weightMap) {
+    if (held.get(shard)?.has(tensor) !== true) throw invalid(`${indexFile} places tensor ${tensor} in ${shard}, which does not hold it`, tensor)
+  }
+}
+
+const collectTensors = (architecture: ModelConfig['architecture'], shards: readonly Shard[]): ReadonlyMap<string, TensorInfo> => {
+  const tensors = new Map<string, TensorInfo>()
+  for (const stored of shards.flatMap(({ index }) => index.tensors)) {
+    const name = canonicalName(architecture, stored.name)
+    const other = tensors.get(name)
+    if (other !== undefined) {
+      throw invalid(`tensor ${name} is stored twice, in ${basename(other.file)} and ${basename(stored.file)}`, name)
+    }
+    tensors.set(name, { ...stored, name })
+  }
+  return tensors
+}
+
+const revisionOf = async (configValue: unknown, shards: readonly Shard[]): Promise<string> => {
+  const hash = createHash('sha256').update(JSON.stringify(configValue))
+  for (const { file, index } of shards) {
+    hash.update(JSON.stringify([basename(file.path), file.size])).update(index.header)
+    for (const { offset, bytes } of index.tensors) {
+      const sample = Math.min(SAMPLE_BYTES, bytes)
+      hash.update(await file.read(offset, sample)).update(await file.read(offset + bytes - sample, sample))
+    }
+  }
+  return hash.digest('hex')
+}
+
+const openShards = async (dir: string, plan: ShardPlan, opened: WeightFile[]): Promise<readonly Shard[]> => {
+  const readIndex = plan.format === 'safetensors' ? readSafetensorsIndex : readTorchIndex
+  const shards: Shard[] = []
+  for (const name of plan.files) {
+    const file = await openWeightFile(join(dir, name))
+    opened.push(file)
+    shards.push({ file, index: await readIndex(file) })
+  }
+  checkWeightMap(plan, shards)
+  return shards
+}
+
+/**
+ * Opens a Hugging Face checkpoint folder: config.json, weights as safetensors or torch .bin (single or sharded;
+ * safetensors when both are there), qa_config.json if present. Reads headers only; close() releases the files.
+ * Errors: checkpoint_invalid and unsupported, naming the file, field or tensor. Whether the tensors are those of
+ * the architecture is checkTensors' to say.
+ */
+export const openCheckpoint = async (folder: string): Promise<Checkpoint> => {
+  const dir = resolve(folder)
+  await checkFolder(dir)
+  const configValue = await readJson(join(dir, 'config.json'))
+  if (configValue === undefined) throw invalid(`${dir} has no config.json`, 'config.json')
+  const config = parseConfig(configValue)
+  const qaConfig = await readJson(join(dir, 'qa_config.json'))
+  const qaDefaults = qaConfig === undefined ? undefined : parseAs(QaDefaultsSchema, qaConfig, 'qa_config.json')
+  const plan = await findShards(dir)
+  const opened: WeightFile[] = []
+  const close = async (): Promise<void> => {
+    await Promise.all(opened.splice(0).map((file) => file.close()))
+  }
+  try {
+    const shards = await openShards(dir, plan, opened)
+    const tensors = collectTensors(config.architecture, shards)
+    const files = new Map(shards.map(({ file }) => [file.path, file]))
+    const revision = await revisionOf(configValue, shards)
+
+    const read = async (name: string): Promise<RawTensor> => {
+      const info = tensors.get(name)
+      const file = info && files.get(info.file)
+      if (info === undefined || file === undefined) throw invalid(`the checkpoint ${dir} has no tensor ${name}`, name)
+      const data = await file.read(info.offset, info.bytes)
+      assertFinite(name, info.dtype, data)
+      return { dtype: info.dtype, shape: info.shape, data }
+    }
+    return {
+      dir,
+      name: basename(dir),
+      format: plan.format,
+      config,
+      ...(qaDefaults !== undefined && { qaDefaults }),
+      tensors,
+      revision,
+      read,
+      readF32: async (name) => toF32(name, await read(name)),
+      close,
+    }
+  } catch (thrown) {
+    await close()
+    throw thrown
+  }
+}

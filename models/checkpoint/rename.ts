@@ -1,0 +1,129 @@
+import { invalid } from '../errors.ts'
+import type { CepeConfig, ContrieverConfig, LlamaConfig, ModelConfig } from './config.ts'
+import { isWeightDtype, WEIGHT_DTYPES } from './dtype.ts'
+import type { TensorInfo } from './types.ts'
+
+type Shapes = Map<string, readonly number[]>
+
+/** The tensors of one stack of LLaMA blocks: embeddings, layers, final norm. */
+const llamaTensors = (shapes: Shapes, prefix: 'model' | 'encoder', config: LlamaConfig): void => {
+  const { hiddenSize: d, intermediateSize: mlp, heads, kvHeads, headDim } = config
+  shapes.set(`${prefix}.embed_tokens.weight`, [config.vocabSize, d])
+  for (let layer = 0; layer < config.layers; layer++) {
+    const block = `${prefix}.layers.${layer}`
+    shapes.set(`${block}.input_layernorm.weight`, [d])
+    shapes.set(`${block}.self_attn.q_proj.weight`, [heads * headDim, d])
+    shapes.set(`${block}.self_attn.k_proj.weight`, [kvHeads * headDim, d])
+    shapes.set(`${block}.self_attn.v_proj.weight`, [kvHeads * headDim, d])
+    shapes.set(`${block}.self_attn.o_proj.weight`, [d, heads * headDim])
+    shapes.set(`${block}.post_attention_layernorm.weight`, [d])
+    shapes.set(`${block}.mlp.gate_proj.weight`, [mlp, d])
+    shapes.set(`${block}.mlp.up_proj.weight`, [mlp, d])
+    shapes.set(`${block}.mlp.down_proj.weight`, [d, mlp])
+  }
+  shapes.set(`${prefix}.norm.weight`, [d])
+}
+
+const cepeTensors = (config: CepeConfig): Shapes => {
+  const shapes: Shapes = new Map()
+  const { decoder } = config
+  llamaTensors(shapes, 'model', decoder)
+  if (!decoder.tieWordEmbeddings) shapes.set('lm_head.weight', [decoder.vocabSize, decoder.hiddenSize])
+  if (config.encoder === null) return shapes
+  llamaTensors(shapes, 'encoder', config.encoder)
+  const inner = decoder.heads * decoder.headDim
+  for (let layer = decoder.layers - config.crossAttentionLayers; layer < decoder.layers; layer++) {
+    const block = `model.layers.${layer}.cross_attn`
+    shapes.set(`${block}.layernorm.weight`, [decoder.hiddenSize])
+    shapes.set(`${block}.q_proj.weight`, [inner, decoder.hiddenSize])
+    shapes.set(`${block}.k_proj.weight`, [inner, config.encoder.hiddenSize])
+    shapes.set(`${block}.v_proj.weight`, [inner, config.encoder.hiddenSize])
+    shapes.set(`${block}.o_proj.weight`, [decoder.hiddenSize, inner])
+  }
+  return shapes
+}
+
+const contrieverTensors = (config: ContrieverConfig): Shapes => {
+  const shapes: Shapes = new Map()
+  const { hiddenSize: d, intermediateSize: mlp } = config
+  const dense = (name: string, rows: number, columns: number): void => {
+    shapes.set(`${name}.weight`, [rows, columns])
+    shapes.set(`${name}.bias`, [rows])
+  }
+  const layerNorm = (name: string): void => {
+    shapes.set(`${name}.weight`, [d])
+    shapes.set(`${name}.bias`, [d])
+  }
+  shapes.set('embeddings.word_embeddings.weight', [config.vocabSize, d])
+  shapes.set('embeddings.position_embeddings.weight', [config.window, d])
+  shapes.set('embeddings.token_type_embeddings.weight', [config.typeVocabSize, d])
+  layerNorm('embeddings.LayerNorm')
+  for (let layer = 0; layer < config.layers; layer++) {
+    const block = `encoder.layer.${layer}`
+    for (const projection of ['query', 'key', 'value']) dense(`${block}.attention.self.${projection}`, d, d)
+    dense(`${block}.attention.output.dense`, d, d)
+    layerNorm(`${block}.attention.output.LayerNorm`)
+    dense(`${block}.intermediate.dense`, mlp, d)
+    dense(`${block}.output.dense`, d, mlp)
+    layerNorm(`${block}.output.LayerNorm`)
+  }
+  return shapes
+}
+
+/** The tensors that the architecture needs: canonical name -> shape, matrices as [out, in]. */
+export const expectedTensors = (config: ModelConfig): ReadonlyMap<string, readonly number[]> =>
+  config.architecture === 'cepe' ? cepeTensors(config) : contrieverTensors(config)
+
+/**
+ * The name under which a stored tensor is known here. LLaMA and CEPE keep theirs; Contriever loses the prefix of the
+ * model that BERT was saved inside (`bert.`, `model.`), and the TensorFlow era's LayerNorm gamma and beta become weight and bias.
+ */
+export const canonicalName = (architecture: ModelConfig['architecture'], stored: string): string =>
+  architecture === 'cepe'
+    ? stored
+    : stored.replace(/^(?:model\.|bert\.)+/, '').replace(/LayerNorm\.gamma$/, 'LayerNorm.weight').replace(/LayerNorm\.beta$/, 'LayerNorm.bias')
+
+/** Tensors that checkpoints carry and no graph reads: buffers, and heads of training. */
+const IGNORED: Readonly<Record<ModelConfig['architecture'], RegExp>> = {
+  cepe: /(?:\.rotary_emb\.inv_freq|\.position_ids)$|^encoder\.lm_head\./,
+  contriever: /(?:^|\.)position_ids$|^(?:pooler|cls)\./,
+}
+
+const isIgnored = (config: ModelConfig, name: string): boolean =>
+  IGNORED[config.architecture].test(name) ||
+  (config.architecture === 'cepe' && config.decoder.tieWordEmbeddings && name === 'lm_head.weight')
+
+const MANY = 5
+const listed = (names: readonly string[]): string =>
+  names.length <= MANY ? names.join(', ') : `${names.slice(0, MANY).join(', ')} and ${names.length - MANY} more`
+
+/** Whether the tensors are those of the config; `unexpected` names the others, worth a warning. */
+export interface TensorReport {
+  readonly unexpected: readonly string[]
+}
+
+/**
+ * Compares a checkpoint's tensors with expectedTensors(config).
+ * Errors: checkpoint_invalid when one is missing, has another shape or a dtype that weights cannot have.
+ */
+export const checkTensors = (checkpoint: { readonly config: ModelConfig; readonly tensors: ReadonlyMap<string, TensorInfo> }): TensorReport => {
+  const { config, tensors } = checkpoint
+  const expected = expectedTensors(config)
+  const missing = [...expected.keys()].filter((name) => !tensors.has(name))
+  if (missing.length > 0) {
+    throw invalid(`the checkpoint lacks ${missing.length} of the ${expected.size} tensors that its config.json needs: ${listed(missing)}`, missing[0])
+  }
+  const unexpected: string[] = []
+  for (const [name, { shape, dtype }] of tensors) {
+    const wanted = expected.get(name)
+    if (wanted === undefined) {
+      if (!isIgnored(config, name)) unexpected.push(name)
+      continue
+    }
+    if (shape.length !== wanted.length || shape.some((dim, axis) => dim !== wanted[axis])) {
+      throw invalid(`tensor ${name} has the shape [${shape.join(', ')}], config.json needs [${wanted.join(', ')}]`, name)
+    }
+    if (!isWeightDtype(dtype)) throw invalid(`tensor ${name} is ${dtype}; weights may be ${WEIGHT_DTYPES.join(', ')}`, name)
+  }
+  return { unexpected }
+}

@@ -1,0 +1,173 @@
+import { basename } from 'node:path'
+import { invalid, unsupported } from '../errors.ts'
+import { TENSOR_DTYPE_BYTES, elementCount, type TensorDtype } from './dtype.ts'
+import type { WeightFile } from './file.ts'
+import {
+  PICKLE_LIMITS, PickleDict, PickleGlobal, PickleObject, PickleTuple, describePickle, readPickle,
+  type PickleHost, type PickleValue,
+} from './pickle.ts'
+import type { WeightIndex } from './safetensors.ts'
+import type { TensorInfo } from './types.ts'
+import { readStoredZip, type StoredEntry } from './zip.ts'
+
+/** Tensors of one file; LLaMA-2-70B has 723 in all. */
+export const MAX_TENSORS = 100_000
+const MAX_DIMS = 8
+
+const STORAGE_DTYPES: ReadonlyMap<string, TensorDtype> = new Map<string, TensorDtype>([
+  ['torch.FloatStorage', 'F32'],
+  ['torch.HalfStorage', 'F16'],
+  ['torch.BFloat16Storage', 'BF16'],
+  ['torch.DoubleStorage', 'F64'],
+  ['torch.LongStorage', 'I64'],
+  ['torch.IntStorage', 'I32'],
+  ['torch.ShortStorage', 'I16'],
+  ['torch.CharStorage', 'I8'],
+  ['torch.ByteStorage', 'U8'],
+  ['torch.BoolStorage', 'BOOL'],
+])
+const ORDERED_DICT = 'collections.OrderedDict'
+const REBUILD_TENSOR = 'torch._utils._rebuild_tensor_v2'
+const REBUILD_PARAMETER = 'torch._utils._rebuild_parameter'
+
+/** One entry `data/<key>` of the archive: a flat array that one or more tensors view. */
+class Storage extends PickleObject {
+  readonly kind = 'a storage'
+  readonly key: string
+  readonly dtype: TensorDtype
+  readonly elements: number
+  constructor(key: string, dtype: TensorDtype, elements: number) {
+    super()
+    this.key = key
+    this.dtype = dtype
+    this.elements = elements
+  }
+}
+
+class Tensor extends PickleObject {
+  readonly kind = 'a tensor'
+  readonly storage: Storage
+  /** In elements. */
+  readonly offset: number
+  readonly shape: readonly number[]
+  readonly strides: readonly number[]
+  constructor(storage: Storage, offset: number, shape: readonly number[], strides: readonly number[]) {
+    super()
+    this.storage = storage
+    this.offset = offset
+    this.shape = shape
+    this.strides = strides
+  }
+}
+
+const isCount = (value: PickleValue | undefined): value is number => typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
+
+const counts = (value: PickleValue | undefined): readonly number[] | undefined =>
+  value instanceof PickleTuple && value.items.length <= MAX_DIMS && value.items.every(isCount) ? value.items : undefined
+
+const torchHost = (file: string): PickleHost => {
+  const refuse = (what: string): never => {
+    throw invalid(`${file}: ${what}; nothing of the file was executed`, file)
+  }
+  const rebuildTensor = ([storage, offset, size, stride]: readonly PickleValue[]): Tensor => {
+    const shape = counts(size)
+    const strides = counts(stride)
+    if (!(storage instanceof Storage) || !isCount(offset) || shape === undefined || strides?.length !== shape.length) {
+      return refuse(`a tensor is described by (${[storage, offset, size, stride].map(describePickle).join(', ')}) instead of storage, offset, shape and strides (at most ${MAX_DIMS} dimensions)`)
+    }
+    return new Tensor(storage, offset, shape, strides)
+  }
+  return {
+    admit: (path) => {
+      if (STORAGE_DTYPES.has(path) || path === ORDERED_DICT || path === REBUILD_TENSOR || path === REBUILD_PARAMETER) return
+      refuse(`the pickle names ${JSON.stringify(path.slice(0, 200))}, which is no part of a state dict of plain tensors`)
+    },
+    call: (path, args) => {
+      if (path === ORDERED_DICT && args.length === 0) return new PickleDict()
+      if (path === REBUILD_TENSOR) return rebuildTensor(args)
+      const [first] = args
+      if (path === REBUILD_PARAMETER && first instanceof Tensor) return first
+      return refuse(`the pickle calls ${path} with ${args.length} unexpected arguments`)
+    },
+    persistent: (id) => {
+      const [tag, type, key, , elements] = id instanceof PickleTuple ? id.items : []
+      const dtype = type instanceof PickleGlobal ? STORAGE_DTYPES.get(type.path) : undefined
+      if (tag !== 'storage' || dtype === undefined || typeof key !== 'string' || !isCount(elements)) {
+        return refuse(`the pickle refers to ${describePickle(id)}, which is no storage`)
+      }
+      return new Storage(key, dtype, elements)
+    },
+  }
+}
+
+/** Row-major strides; those of dimensions of size 1 do not matter. */
+const isContiguous = (shape: readonly number[], strides: readonly number[]): boolean => {
+  let step = 1
+  for (let axis = shape.length - 1; axis >= 0; axis--) {
+    const dim = shape[axis] ?? 0
+    if (dim !== 1 && strides[axis] !== step) return false
+    step *= dim
+  }
+  return true
+}
+
+const placeTensor = (name: string, tensor: Tensor, entries: ReadonlyMap<string, StoredEntry>, root: string, file: WeightFile): TensorInfo => {
+  const where = `${basename(file.path)}: tensor ${name}`
+  const { storage, offset, shape, strides } = tensor
+  const size = TENSOR_DTYPE_BYTES[storage.dtype]
+  const entry = entries.get(`${root}data/${storage.key}`)
+  if (entry === undefined) throw invalid(`${where} refers to data/${storage.key}, which the archive lacks`, name)
+  if (entry.bytes !== storage.elements * size) {
+    throw invalid(`${where}: data/${storage.key} has ${entry.bytes} bytes for ${storage.elements} elements of ${storage.dtype}`, name)
+  }
+  const elements = elementCount(shape)
+  if (elements === undefined || offset + elements > storage.elements) {
+    throw invalid(`${where} [${shape.join(', ')}] at ${offset} reaches beyond its storage of ${storage.elements} elements`, name)
+  }
+  if (elements > 0 && !isContiguous(shape, strides)) {
+    throw unsupported(`${where} [${shape.join(', ')}] has the strides [${strides.join(', ')}]; only contiguous tensors are read: call .contiguous() and save it again`, name)
+  }
+  return { name, dtype: storage.dtype, shape, file: file.path, offset: entry.offset + offset * size, bytes: elements * size }
+}
+
+const PICKLE_NAME = 'data.pkl'
+
+const readRoot = (entries: ReadonlyMap<string, StoredEntry>, file: WeightFile): { root: string; pickle: StoredEntry } => {
+  for (const [name, pickle] of entries) {
+    if (name === PICKLE_NAME || (name.endsWith(`/${PICKLE_NAME}`) && name.split('/').length === 2)) {
+      return { root: name.slice(0, -PICKLE_NAME.length), pickle }
+    }
+  }
+  throw invalid(`${basename(file.path)} is a zip without ${PICKLE_NAME}, so not written by torch.save`, file.path)
+}
+
+const checkByteOrder = async (entry: StoredEntry | undefined, file: WeightFile): Promise<void> => {
+  if (entry === undefined) return
+  const order = new TextDecoder().decode(await file.read(entry.offset, Math.min(entry.bytes, 16)))
+  if (order !== 'little') throw unsupported(`${basename(file.path)} has the byte order ${JSON.stringify(order)}; only little-endian files are read`, file.path)
+}
+
+/**
+ * The tensors of a file that torch.save wrote from a state dict (zip of a pickle and raw storages, torch 1.6 and later;
+ * layout: torch/serialization.py). Nothing of the pickle is executed; tensors that share a storage work.
+ * Errors: checkpoint_invalid for anything damaged or foreign, naming it; unsupported for strided tensors, compression, big-endian files.
+ */
+export const readTorchIndex = async (file: WeightFile): Promise<WeightIndex> => {
+  const name = basename(file.path)
+  const entries = await readStoredZip(file)
+  const { root, pickle } = readRoot(entries, file)
+  await checkByteOrder(entries.get(`${root}byteorder`), file)
+  if (pickle.bytes > PICKLE_LIMITS.bytes) throw invalid(`${name}: ${PICKLE_NAME} has ${pickle.bytes} bytes, more than ${PICKLE_LIMITS.bytes}`, file.path)
+  const header = await file.read(pickle.offset, pickle.bytes)
+  const state = readPickle(header, torchHost(name), name)
+  if (!(state instanceof PickleDict)) throw invalid(`${name} holds ${describePickle(state)} instead of a state dict`, file.path)
+  if (state.entries.size > MAX_TENSORS) throw invalid(`${name} holds ${state.entries.size} tensors, more than ${MAX_TENSORS}`, file.path)
+  const tensors: TensorInfo[] = []
+  for (const [key, value] of state.entries) {
+    if (typeof key !== 'string' || !(value instanceof Tensor)) {
+      throw invalid(`${name}: entry ${describePickle(key)} of the state dict is ${describePickle(value)}, not a tensor; save the bare state dict`, file.path)
+    }
+    tensors.push(placeTensor(key, value, entries, root, file))
+  }
+  return { tensors, header }
+}
