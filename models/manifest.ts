@@ -7,7 +7,7 @@ export const MANIFEST_FILE = 'manifest.json'
 export const BUILDER_VERSION = 1
 
 export const DTYPES = ['f32', 'int4', 'f16', 'f16-int4'] as const
-export const DtypeSchema = Type.Union(DTYPES.map((dtype) => Type.Literal(dtype)))
+export const DtypeSchema = Type.Enum([...DTYPES])
 export type Dtype = Static<typeof DtypeSchema>
 
 const FileSchema = Type.Object({

@@ -1,0 +1,37 @@
+import rateLimit from '@fastify/rate-limit'
+import { TypeBoxValidatorCompiler, type TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import fastify, { type FastifyInstance } from 'fastify'
+import { randomUUID } from 'node:crypto'
+import type { Config } from './config.ts'
+import { registerDocs } from './http/plugins/docs.ts'
+import { registerErrors } from './http/plugins/errors.ts'
+import { answerRoute } from './http/routes/answer.ts'
+import { healthRoutes } from './http/routes/health.ts'
+import { metrics } from './http/routes/metrics.ts'
+import { scoreRoute } from './http/routes/score.ts'
+import { searchRoute } from './http/routes/search.ts'
+import type { Services } from './services.ts'
+
+/** The HTTP application over constructed services; it neither listens nor closes them. */
+export async function buildApp(services: Services, config: Config, version: string): Promise<FastifyInstance> {
+  const app = fastify({
+    logger: { level: config.LOG_LEVEL, redact: ['req.headers.authorization'] },
+    bodyLimit: config.BODY_LIMIT_KB * 1024,
+    genReqId: () => randomUUID(),
+    requestIdHeader: false,
+    forceCloseConnections: 'idle',
+  })
+    .setValidatorCompiler(TypeBoxValidatorCompiler)
+    .withTypeProvider<TypeBoxTypeProvider>()
+
+  registerErrors(app)
+  await registerDocs(app, version)
+  if (config.RATE_LIMIT > 0) await app.register(rateLimit, { max: config.RATE_LIMIT, timeWindow: '1 minute', allowList: (request) => request.url === '/healthz' || request.url === '/readyz' })
+  const questions = { services: services.answering, deadlineMs: config.DEADLINE_MS }
+  await app.register(metrics, { processes: services.processes })
+  await app.register(healthRoutes, { readiness: services.readiness })
+  await app.register(answerRoute, questions)
+  await app.register(searchRoute, questions)
+  await app.register(scoreRoute, questions)
+  return app
+}

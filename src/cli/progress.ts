@@ -1,0 +1,53 @@
+import cliProgress from 'cli-progress'
+
+/** Shows how far a step has come. */
+export interface Progress {
+  update(done: number, total: number, detail?: string): void
+  stop(): void
+}
+
+/** Share of the work between two lines where standard error is not a terminal. */
+const LINE_STEP = 0.1
+
+/** A bar on a terminal; elsewhere (a log, a container) one line for every tenth. Written to standard error. */
+export function createProgress(title: string, unit: string, stream: NodeJS.WriteStream = process.stderr): Progress {
+  return stream.isTTY ? bar(title, unit, stream) : lines(title, unit, stream)
+}
+
+function bar(title: string, unit: string, stream: NodeJS.WriteStream): Progress {
+  const view = new cliProgress.SingleBar({
+    stream,
+    format: `${title} {bar} {percentage}% | {value}/{total} ${unit} | {detail}ETA {eta_formatted}`,
+    barsize: 30,
+    hideCursor: true,
+    etaBuffer: 50,
+  }, cliProgress.Presets.shades_classic)
+  let started = false
+  return {
+    update(done, total, detail = '') {
+      const payload = { detail: detail === '' ? '' : `${detail} | ` }
+      if (!started) {
+        view.start(total, done, payload)
+        started = true
+      }
+      view.setTotal(total)
+      view.update(done, payload)
+    },
+    stop() {
+      if (started) view.stop()
+    },
+  }
+}
+
+function lines(title: string, unit: string, stream: NodeJS.WriteStream): Progress {
+  let next = 0
+  return {
+    update(done, total, detail = '') {
+      const share = total === 0 ? 1 : done / total
+      if (share < next && done < total) return
+      next = (Math.floor(share / LINE_STEP) + 1) * LINE_STEP
+      stream.write(`${title}: ${done}/${total} ${unit}${detail === '' ? '' : ` (${detail})`}\n`)
+    },
+    stop() {},
+  }
+}

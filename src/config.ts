@@ -1,0 +1,105 @@
+import { availableParallelism } from 'node:os'
+import path from 'node:path'
+import { existsSync, readFileSync } from 'node:fs'
+import { loadEnvFile } from 'node:process'
+import { fileURLToPath } from 'node:url'
+import { Type, type Static } from 'typebox'
+import Value from 'typebox/value'
+import { AppError } from './errors.ts'
+
+const text = (description: string, value: string) => Type.String({ description, default: value })
+const integer = (description: string, value: number, minimum: number, maximum: number) =>
+  Type.Integer({ description, default: value, minimum, maximum })
+
+/**
+ * Every setting of the service: an environment variable `CEPE_<NAME>`, also read from `.env` in the working folder.
+ * The README's configuration table is made from this schema.
+ */
+export const ConfigSchema = Type.Object({
+  HOST: text('Address to listen on.', '127.0.0.1'),
+  PORT: integer('Port to listen on; 0 takes a free one.', 8080, 0, 65535),
+  READER_CHECKPOINT: text('Checkpoint folder of the reader (Hugging Face layout); built into READER_DIR when that is missing.', 'models/tiny/checkpoint/cepe'),
+  READER_DIR: text('Built reader (graphs and manifest).', 'models/built/cepe'),
+  RETRIEVER_CHECKPOINT: text('Checkpoint folder of the retriever (Contriever).', 'models/tiny/checkpoint/contriever'),
+  RETRIEVER_DIR: text('Built retriever.', 'models/built/contriever'),
+  DTYPE: Type.Enum(['f32', 'int4', 'f16', 'f16-int4'], {
+    description: 'Precision in which a missing reader is built.',
+    default: 'f32',
+  }),
+  PROVIDER: Type.Enum(['cpu', 'cuda'], { description: 'Where the graphs run.', default: 'cpu' }),
+  DEVICE_ID: integer('CUDA device.', 0, 0, 63),
+  CPU_FALLBACK: Type.Boolean({ description: 'With PROVIDER=cuda: run on the CPU where CUDA is not to be had, instead of refusing to start.', default: false }),
+  INDEX_DIR: text('Folder of the LanceDB index.', 'index/data'),
+  TABLE: Type.String({ description: 'Table that questions are answered from.', default: 'passages', pattern: '^[A-Za-z][A-Za-z0-9_-]{0,63}$' }),
+  CORPUS: text('Passages (psgs_w100.tsv shape or JSONL) indexed at the first start when the table is missing; empty for none.', 'index/corpus/passages.tsv'),
+  DEMONSTRATIONS: text('JSONL of worked examples ({question, answer, title, text}) placed in front of questions; empty for none.', 'index/corpus/demonstrations.jsonl'),
+  ADMIN_KEY: Type.Optional(Type.String({ description: 'Key of the admin routes (`Authorization: Bearer <key>`); the routes are off without one.', minLength: 16 })),
+  IMPORT_DIR: Type.Optional(Type.String({ description: 'Folder whose files admin jobs may name as their source; off without one.', minLength: 1 })),
+  JOBS_DIR: text('Folder for uploads, journals and reports of index jobs.', 'index/data/jobs'),
+  THREADS: Type.Integer({ description: 'Threads of each inference process (default: the number of cores).', minimum: 1, maximum: 512, default: availableParallelism() }),
+  READERS: integer('Reader processes; weights are shared between them.', 1, 1, 64),
+  QUEUE: integer('Questions that may wait for a reader; more are answered 503.', 64, 0, 100_000),
+  DEADLINE_MS: integer('Time a question may take, queueing included.', 120_000, 100, 3_600_000),
+  STATE_CACHE_MB: integer('Memory for cached encoder states of passages, per reader process.', 256, 0, 1_000_000),
+  RATE_LIMIT: integer('Requests per minute and client address; 0 for no limit.', 0, 0, 1_000_000),
+  BODY_LIMIT_KB: integer('Largest JSON body.', 1024, 1, 1_048_576),
+  UPLOAD_LIMIT_MB: integer('Largest corpus upload.', 65_536, 1, 10_000_000),
+  LOG_LEVEL: Type.Enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], {
+    description: 'Log level (JSON lines on standard output).',
+    default: 'info',
+  }),
+})
+export type Config = Static<typeof ConfigSchema>
+
+const PREFIX = 'CEPE_'
+
+/** Folder of the package: relative defaults are looked up here, so that `cepe` works from any working folder. */
+export const packageRoot = (): string => {
+  let folder = path.dirname(fileURLToPath(import.meta.url))
+  while (!existsSync(path.join(folder, 'package.json')) && folder !== path.dirname(folder)) folder = path.dirname(folder)
+  return folder
+}
+
+/** The package's version, for `--version` and the API documentation. */
+export function packageVersion(): string {
+  const manifest: unknown = JSON.parse(readFileSync(path.join(packageRoot(), 'package.json'), 'utf8'))
+  return Value.Parse(Type.Object({ version: Type.String() }), manifest).version
+}
+
+const PATH_SETTINGS = ['READER_CHECKPOINT', 'READER_DIR', 'RETRIEVER_CHECKPOINT', 'RETRIEVER_DIR', 'INDEX_DIR', 'CORPUS', 'DEMONSTRATIONS', 'JOBS_DIR'] as const
+
+/**
+ * Reads the settings.
+ * @param overrides settings without the prefix that win over the environment (command-line options)
+ * @throws AppError config_invalid naming the variable, its value's problem and what is allowed; unknown `CEPE_` variables are refused, since a typing error would otherwise go unnoticed
+ */
+export function loadConfig(overrides: Partial<Record<keyof Config, unknown>> = {}, env: NodeJS.ProcessEnv = environment()): Config {
+  const given: Record<string, unknown> = {}
+  for (const [variable, value] of Object.entries(env)) {
+    if (variable.startsWith(PREFIX) && value !== undefined && value !== '') given[variable.slice(PREFIX.length)] = value
+    // An empty variable switches an optional file off where that is meaningful.
+    else if (variable === 'CEPE_CORPUS' || variable === 'CEPE_DEMONSTRATIONS') given[variable.slice(PREFIX.length)] = ''
+  }
+  const unknown = Object.keys(given).find((name) => !(name in ConfigSchema.properties))
+  if (unknown !== undefined) {
+    throw new AppError('config_invalid', `Unknown setting ${PREFIX}${unknown}; the README lists the settings.`, { field: PREFIX + unknown })
+  }
+  for (const [name, value] of Object.entries(overrides)) if (value !== undefined) given[name] = value
+  const defaultPaths = new Set<string>(PATH_SETTINGS.filter((name) => given[name] === undefined))
+  const config = Value.Convert(ConfigSchema, Value.Default(ConfigSchema, given))
+  if (!Value.Check(ConfigSchema, config)) {
+    const error = Value.Errors(ConfigSchema, config)[0]
+    const name = error?.instancePath.slice(1) ?? ''
+    throw new AppError('config_invalid', `Setting ${PREFIX}${name} ${error?.message ?? 'is not valid'} (got ${JSON.stringify(given[name])}).`, { field: PREFIX + name })
+  }
+  for (const name of PATH_SETTINGS) {
+    if (config[name] !== '') config[name] = path.resolve(defaultPaths.has(name) ? packageRoot() : '.', config[name])
+  }
+  if (config.IMPORT_DIR !== undefined) config.IMPORT_DIR = path.resolve(config.IMPORT_DIR)
+  return config
+}
+
+function environment(): NodeJS.ProcessEnv {
+  if (existsSync('.env')) loadEnvFile('.env')
+  return process.env
+}

@@ -1,0 +1,27 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { answerQuestion, type AnswerServices } from '../../rag/answer.ts'
+import { AnswerRequestSchema, AnswerResponseSchema } from '../../rag/schema.ts'
+import { errorResponses } from '../plugins/errors.ts'
+
+export interface QuestionRouteOptions {
+  readonly services: AnswerServices
+  /** Milliseconds that a question may take, queueing included. */
+  readonly deadlineMs: number
+}
+
+/** POST /v1/answer: a question in, an answer with its evidence out. */
+export const answerRoute: FastifyPluginAsyncTypebox<QuestionRouteOptions> = (app, { services, deadlineMs }) => {
+  app.post(
+    '/v1/answer',
+    {
+      schema: {
+        tags: ['questions'],
+        summary: 'Answer a question from the corpus',
+        body: AnswerRequestSchema,
+        response: { 200: AnswerResponseSchema, ...errorResponses(400, 413, 415, 422, 429, 500, 503, 504) },
+      },
+    },
+    (request) => answerQuestion(request.body, services, { signal: request.signal, deadlineMs }),
+  )
+  return Promise.resolve()
+}

@@ -1,0 +1,30 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+
+/** One condition of readiness. */
+export interface ReadinessCheck {
+  readonly name: string
+  readonly ok: boolean
+  readonly detail: string
+}
+
+export interface HealthRouteOptions {
+  readonly readiness: () => Promise<readonly ReadinessCheck[]>
+}
+
+const CheckSchema = Type.Object({ name: Type.String(), ok: Type.Boolean(), detail: Type.String() })
+const ReadySchema = Type.Object({ ready: Type.Boolean(), checks: Type.Array(CheckSchema) })
+
+/** GET /healthz: the process is alive. GET /readyz: it can answer questions now. */
+export const healthRoutes: FastifyPluginAsyncTypebox<HealthRouteOptions> = (app, { readiness }) => {
+  app.get('/healthz', { schema: { tags: ['operations'], summary: 'Liveness', response: { 200: Type.Object({ status: Type.Literal('ok'), uptime_s: Type.Number() }) } }, logLevel: 'warn' }, () => ({
+    status: 'ok' as const,
+    uptime_s: Math.round(process.uptime()),
+  }))
+  app.get('/readyz', { schema: { tags: ['operations'], summary: 'Readiness', response: { 200: ReadySchema, 503: ReadySchema } }, logLevel: 'warn' }, async (_request, reply) => {
+    const checks = (await readiness()).map(({ name, ok, detail }) => ({ name, ok, detail }))
+    const ready = checks.every((check) => check.ok)
+    return reply.code(ready ? 200 : 503).send({ ready, checks })
+  })
+  return Promise.resolve()
+}

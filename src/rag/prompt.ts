@@ -1,0 +1,29 @@
+/** A passage as prompts see it. */
+export interface PromptPassage {
+  readonly title: string
+  readonly text: string
+}
+
+/** A worked example placed in front of the question, with the passage it is answered from. */
+export interface Demonstration {
+  readonly question: string
+  readonly answer: string
+  readonly passage?: PromptPassage
+}
+
+/** Text between the blocks of a prompt. */
+export const BLOCK_SEPARATOR = '\n\n'
+
+/** `Document (Title: {title}): {text}`: how the decoder and the encoder see a passage (paper, section 4.2). */
+export const renderPassage = ({ title, text }: PromptPassage): string => `Document (Title: ${title}): ${text}`
+
+/** `Question: {question}\nAnswer:`; the model continues with a space, the answer and a newline. */
+export const renderQuestion = (question: string): string => `Question: ${question}\nAnswer:`
+
+/** A demonstration with its passage in front of it. */
+export const renderDemonstration = ({ question, answer, passage }: Demonstration): string =>
+  [...(passage ? [renderPassage(passage)] : []), `${renderQuestion(question)} ${answer}`].join(BLOCK_SEPARATOR)
+
+/** The decoder's prompt: demonstrations, then the decoder's passages in retrieval order, then the question. */
+export const renderPrompt = (demonstrations: readonly string[], passages: readonly string[], question: string): string =>
+  [...demonstrations, ...passages, renderQuestion(question)].join(BLOCK_SEPARATOR)

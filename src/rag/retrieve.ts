@@ -1,0 +1,73 @@
+import { performance } from 'node:perf_hooks'
+import type { SearchFilter, SearchHit } from '../../index/types.ts'
+import { modelId } from '../../models/manifest.ts'
+import type { Embedder, RunOptions } from '../inference/contract.ts'
+import type { SearchRequest, SearchResponse } from './schema.ts'
+
+/** Table and version that a search saw. */
+export interface IndexVersion {
+  readonly table: string
+  readonly version: number
+  readonly passages: number
+}
+
+/** What retrieval needs of an index. */
+export interface PassageSource {
+  search(vector: Float32Array, options: { k: number; filter?: SearchFilter }): Promise<SearchHit[]>
+  /** BM25. */
+  searchText(query: string, options: { k: number; filter?: SearchFilter }): Promise<SearchHit[]>
+  /** Dense and BM25 lists fused by reciprocal rank. */
+  searchHybrid(query: string, vector: Float32Array, options: { k: number; filter?: SearchFilter }): Promise<SearchHit[]>
+  version(): Promise<IndexVersion>
+}
+
+export interface Retriever {
+  readonly embedder: Embedder
+  readonly index: PassageSource
+}
+
+export interface RetrievalTimings {
+  readonly embed: number
+  readonly retrieve: number
+}
+
+export interface Retrieved {
+  readonly hits: SearchHit[]
+  readonly timings: RetrievalTimings
+  readonly model: string
+  readonly index: IndexVersion
+}
+
+type Method = NonNullable<SearchRequest['method']>
+
+/** Embeds a question and finds its k best passages. */
+export async function retrieve(
+  query: string,
+  { method = 'dense', ...options }: { k: number; filter?: SearchFilter; method?: Method },
+  { embedder, index }: Retriever,
+  run: RunOptions = {},
+): Promise<Retrieved> {
+  const started = performance.now()
+  const vector = method === 'text' ? undefined : (await embedder.embed([query], { ...run, priority: 'question' }))[0]
+  const embedded = performance.now()
+  const hits =
+    vector === undefined ? await index.searchText(query, options)
+    : method === 'hybrid' ? await index.searchHybrid(query, vector, options)
+    : await index.search(vector, options)
+  const version = await index.version()
+  const timings = { embed: embedded - started, retrieve: performance.now() - embedded }
+  return { hits, timings, model: modelId(embedder.manifest), index: version }
+}
+
+/** The search route's whole job. */
+export async function searchPassages(request: SearchRequest, retriever: Retriever, run: RunOptions = {}): Promise<SearchResponse> {
+  const { query, k = 10, filter, method } = request
+  const found = await retrieve(query.trim(), { k, ...(filter && { filter }), ...(method && { method }) }, retriever, run)
+  const round = (ms: number) => Math.round(ms * 100) / 100
+  return {
+    passages: found.hits.map(({ id, title, text, score, rank }) => ({ id, title, text, score, rank })),
+    timings_ms: { embed: round(found.timings.embed), retrieve: round(found.timings.retrieve), total: round(found.timings.embed + found.timings.retrieve) },
+    model: { retriever: found.model },
+    index: found.index,
+  }
+}

@@ -1,0 +1,191 @@
+import { Type, type Static } from 'typebox'
+
+/** Limits of one request; each is also the schema's, so that the API's documentation shows it. */
+export const LIMITS = {
+  questionCharacters: 4096,
+  k: 200,
+  suppliedPassages: 200,
+  passageCharacters: 20_000,
+  demonstrations: 16,
+  newTokens: 256,
+  contextTokens: 512,
+  filterValues: 100,
+} as const
+
+export const MODES = ['cepe', 'decoder-only', 'replug', 'closed-book'] as const
+export const ModeSchema = Type.Enum([...MODES], {
+  description:
+    'cepe: passages beyond the decoder\'s go through the encoder. decoder-only: as many passages as the window holds, nothing encoded. ' +
+    'replug: one prompt per passage, next-token distributions mixed by retrieval score. closed-book: no passages.',
+})
+export type Mode = Static<typeof ModeSchema>
+
+const nonBlank = (maxLength: number, description: string) => Type.String({ minLength: 1, maxLength, pattern: '\\S', description })
+
+const SuppliedPassageSchema = Type.Object(
+  {
+    id: Type.Optional(Type.String({ maxLength: 512 })),
+    title: Type.String({ maxLength: 1000 }),
+    text: nonBlank(LIMITS.passageCharacters, 'The passage.'),
+    score: Type.Optional(Type.Number({ description: 'Retrieval score (replug weighs passages by it).' })),
+  },
+  { additionalProperties: false },
+)
+
+const DemonstrationSchema = Type.Object(
+  {
+    question: nonBlank(LIMITS.questionCharacters, 'A worked example\'s question.'),
+    answer: nonBlank(1000, 'Its answer.'),
+    passage: Type.Optional(Type.Object({ title: Type.String({ maxLength: 1000 }), text: nonBlank(LIMITS.passageCharacters, 'The passage that answers it.') }, { additionalProperties: false })),
+  },
+  { additionalProperties: false },
+)
+
+const filterValue = (description: string) =>
+  Type.Optional(
+    Type.Union([Type.String({ minLength: 1, maxLength: 1000 }), Type.Array(Type.String({ minLength: 1, maxLength: 1000 }), { minItems: 1, maxItems: LIMITS.filterValues })], { description }),
+  )
+
+export const FilterSchema = Type.Object(
+  { source: filterValue('Only passages from this source (or one of these).'), title: filterValue('Only passages with this title (or one of these).') },
+  { additionalProperties: false, description: 'Conditions on the passages; all must hold.' },
+)
+
+const kField = Type.Integer({ minimum: 0, maximum: LIMITS.k, description: 'Passages to retrieve (default: the model\'s own).' })
+
+export const AnswerRequestSchema = Type.Object(
+  {
+    question: nonBlank(LIMITS.questionCharacters, 'The question, in any manner of writing.'),
+    k: Type.Optional(kField),
+    k_decoder: Type.Optional(Type.Integer({ minimum: 0, maximum: LIMITS.k, description: 'Passages placed in the decoder prompt; the others go to the encoder (default: the model\'s own).' })),
+    mode: Type.Optional(ModeSchema),
+    encoder_passages: Type.Optional(
+      Type.Union([Type.Literal('others'), Type.Literal('all')], { description: 'others (default): the encoder gets the passages that the decoder prompt does not hold. all: it gets all of them.' }),
+    ),
+    filter: Type.Optional(FilterSchema),
+    passages: Type.Optional(
+      Type.Array(SuppliedPassageSchema, { maxItems: LIMITS.suppliedPassages, description: 'Answer from these passages, best first, instead of retrieving.' }),
+    ),
+    demonstrations: Type.Optional(
+      Type.Union([Type.Integer({ minimum: 0, maximum: LIMITS.demonstrations }), Type.Array(DemonstrationSchema, { maxItems: LIMITS.demonstrations })], {
+        description: 'How many of the service\'s worked examples precede the question, or the examples themselves (default: the model\'s own number).',
+      }),
+    ),
+    context_tokens: Type.Optional(Type.Integer({ minimum: 1, maximum: LIMITS.contextTokens, description: 'Tokens kept of each passage.' })),
+    max_new_tokens: Type.Optional(Type.Integer({ minimum: 1, maximum: LIMITS.newTokens, description: 'Most tokens of the answer.' })),
+    sampling: Type.Optional(
+      Type.Object(
+        {
+          temperature: Type.Number({ exclusiveMinimum: 0, maximum: 10 }),
+          top_p: Type.Number({ exclusiveMinimum: 0, maximum: 1 }),
+          seed: Type.Integer({ minimum: 0, maximum: 0xffffffff }),
+        },
+        { additionalProperties: false, description: 'Sample instead of greedy decoding.' },
+      ),
+    ),
+    include_prompts: Type.Optional(Type.Boolean({ description: 'Also return the rendered decoder prompts, as tokenised.' })),
+    replug_temperature: Type.Optional(Type.Number({ exclusiveMinimum: 0, maximum: 1000, description: 'Temperature of the passage weights in replug mode.' })),
+  },
+  { additionalProperties: false },
+)
+export type AnswerRequest = Static<typeof AnswerRequestSchema>
+
+export const EvidenceSchema = Type.Object({
+  id: Type.String(),
+  title: Type.String(),
+  text: Type.String(),
+  score: Type.Union([Type.Number(), Type.Null()], { description: 'Dot product with the question; null for supplied passages without one.' }),
+  rank: Type.Integer({ minimum: 1 }),
+  role: Type.Union([Type.Literal('encoder'), Type.Literal('decoder'), Type.Literal('both'), Type.Literal('unused')], {
+    description: 'Where the model read the passage; unused: it did not fit (decoder-only).',
+  }),
+  attention: Type.Union([Type.Number({ minimum: 0, maximum: 1 }), Type.Null()], {
+    description: 'Share of the decoder\'s cross-attention on this passage, over layers, heads and answer tokens; null where the encoder did not see it.',
+  }),
+  tokens: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], { description: 'Tokens that the encoder kept; null where it did not see it.' }),
+})
+export type Evidence = Static<typeof EvidenceSchema>
+
+export const IndexVersionSchema = Type.Object({ table: Type.String(), version: Type.Integer(), passages: Type.Integer() })
+
+export const AnswerResponseSchema = Type.Object({
+  answer: Type.String({ description: 'The answer; empty where the model stopped at once.' }),
+  confidence: Type.Number({
+    minimum: 0,
+    maximum: 1,
+    description: 'Geometric mean of the probabilities of the generated tokens, the stop token included: exp(mean log-probability). A ranking score, not a calibrated probability.',
+  }),
+  finish_reason: Type.Union([Type.Literal('stop'), Type.Literal('length')]),
+  evidence: Type.Array(EvidenceSchema),
+  mode: ModeSchema,
+  usage: Type.Object({
+    prompt_tokens: Type.Integer({ description: 'Decoder prompt (in replug mode: of all prompts).' }),
+    context_tokens: Type.Integer({ description: 'Encoder tokens over all passages.' }),
+    generated_tokens: Type.Integer(),
+  }),
+  timings_ms: Type.Object({
+    embed: Type.Number(),
+    retrieve: Type.Number(),
+    queue: Type.Number({ description: 'Waiting for a free reader.' }),
+    encode: Type.Number(),
+    generate: Type.Number(),
+    total: Type.Number(),
+  }),
+  model: Type.Object({ reader: Type.String(), retriever: Type.Union([Type.String(), Type.Null()]) }),
+  index: Type.Union([IndexVersionSchema, Type.Null()]),
+  prompts: Type.Optional(Type.Array(Type.String())),
+})
+export type AnswerResponse = Static<typeof AnswerResponseSchema>
+
+export const SearchRequestSchema = Type.Object(
+  {
+    query: nonBlank(LIMITS.questionCharacters, 'What to look for.'),
+    k: Type.Optional(Type.Integer({ minimum: 1, maximum: LIMITS.k, default: 10 })),
+    filter: Type.Optional(FilterSchema),
+    method: Type.Optional(
+      Type.Union([Type.Literal('dense'), Type.Literal('text'), Type.Literal('hybrid')], {
+        description: 'dense (default): Contriever. text: BM25. hybrid: both, fused by reciprocal rank.',
+      }),
+    ),
+  },
+  { additionalProperties: false },
+)
+export type SearchRequest = Static<typeof SearchRequestSchema>
+
+export const SearchResponseSchema = Type.Object({
+  passages: Type.Array(Type.Object({ id: Type.String(), title: Type.String(), text: Type.String(), score: Type.Number(), rank: Type.Integer() })),
+  timings_ms: Type.Object({ embed: Type.Number(), retrieve: Type.Number(), total: Type.Number() }),
+  model: Type.Object({ retriever: Type.String() }),
+  index: IndexVersionSchema,
+})
+export type SearchResponse = Static<typeof SearchResponseSchema>
+
+export const ScoreRequestSchema = Type.Object(
+  {
+    question: nonBlank(LIMITS.questionCharacters, 'The question.'),
+    choices: Type.Array(nonBlank(1000, 'A possible answer.'), { minItems: 1, maxItems: 64 }),
+    k: Type.Optional(kField),
+    k_decoder: Type.Optional(Type.Integer({ minimum: 0, maximum: LIMITS.k })),
+    filter: Type.Optional(FilterSchema),
+    passages: Type.Optional(Type.Array(SuppliedPassageSchema, { maxItems: LIMITS.suppliedPassages })),
+    demonstrations: AnswerRequestSchema.properties.demonstrations,
+  },
+  { additionalProperties: false },
+)
+export type ScoreRequest = Static<typeof ScoreRequestSchema>
+
+export const ScoreResponseSchema = Type.Object({
+  choices: Type.Array(
+    Type.Object({
+      choice: Type.String(),
+      logprob: Type.Number({ description: 'Log-probability of the choice and the line end after it, given question and passages.' }),
+      tokens: Type.Integer(),
+      probability: Type.Number({ description: 'Softmax of the log-probabilities over the choices.' }),
+    }),
+  ),
+  best: Type.Integer({ description: 'Index of the most probable choice.' }),
+  evidence: Type.Array(EvidenceSchema),
+  model: AnswerResponseSchema.properties.model,
+  index: AnswerResponseSchema.properties.index,
+})
+export type ScoreResponse = Static<typeof ScoreResponseSchema>
