@@ -7,16 +7,17 @@ from torch import Tensor
 def repeated_segments(batch: int, length: int, shortest: int, longest: int, vocab: int, rng: torch.Generator) -> tuple[Tensor, Tensor]:
     """ids [batch,length] and loss mask (bool, True where a token can be known from the past).
 
-    Each row draws two segments of random tokens and strings them together in random order until the
-    row is full, so that the model must find the earlier occurrence instead of counting back.
+    Half of the rows repeat one segment of random tokens; the others string two segments together in
+    random order, so that the model must find the earlier occurrence instead of counting back.
     """
     rows, masks = [], []
-    for _ in range(batch):
-        sizes = torch.randint(shortest, longest + 1, (2,), generator=rng).tolist()
+    for number in range(batch):
+        count = 1 + number % 2
+        sizes = torch.randint(shortest, longest + 1, (count,), generator=rng).tolist()
         segments = [torch.randint(3, vocab, (size,), generator=rng) for size in sizes]
         row, mask, seen, filled = [], [], set(), 0
         while filled < length:
-            pick = int(torch.randint(0, 2, (1,), generator=rng))
+            pick = int(torch.randint(0, count, (1,), generator=rng))
             row.append(segments[pick])
             known = torch.full((sizes[pick],), pick in seen)
             known[0] = False

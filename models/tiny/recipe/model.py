@@ -84,6 +84,32 @@ def merge_heads(x: Tensor) -> Tensor:
     return x.transpose(1, 2).flatten(2)
 
 
+def attend(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None) -> Tensor:
+    """softmax(q k^T / sqrt(D) + bias) v for q [B,H,L,D], k and v [B,H,m,D]; returns [B,L,H*D].
+
+    Written out because PyTorch's fused kernel has a slow backward pass for short rows on CPUs.
+    """
+    scores = (q * q.shape[-1] ** -0.5) @ k.transpose(-1, -2)
+    if bias is not None:
+        scores = scores + bias.to(scores.dtype)
+    return merge_heads(torch.softmax(scores, dim=-1).to(v.dtype) @ v)
+
+
+def bias_from(allowed: Tensor) -> Tensor:
+    """0 where allowed (bool) is True, a large negative number elsewhere."""
+    return torch.zeros(allowed.shape, device=allowed.device).masked_fill(~allowed, -1e4)
+
+
+@dataclass(frozen=True)
+class Context:
+    """Phi [m, d_enc], shared by a batch. `rows` [B,n] picks the rows of Phi that each batch row may
+    see and `bias` [B,1,1,n] hides padding; without them every row sees all of Phi."""
+
+    phi: Tensor
+    rows: Tensor | None = None
+    bias: Tensor | None = None
+
+
 class SelfAttention(nn.Module):
     def __init__(self, c: LlamaConfig):
         super().__init__()
@@ -94,23 +120,18 @@ class SelfAttention(nn.Module):
         self.v_proj = nn.Linear(c.hidden_size, kv_size, bias=False)
         self.o_proj = nn.Linear(c.hidden_size, c.hidden_size, bias=False)
 
-    def forward(self, x: Tensor, rope: tuple[Tensor, Tensor], mask: Tensor | None, causal: bool) -> Tensor:
+    def forward(self, x: Tensor, rope: tuple[Tensor, Tensor], bias: Tensor) -> Tensor:
         q = rotate(split_heads(self.q_proj(x), self.heads), *rope)
         k = rotate(split_heads(self.k_proj(x), self.kv_heads), *rope)
         v = split_heads(self.v_proj(x), self.kv_heads)
         repeat = self.heads // self.kv_heads
         if repeat > 1:
             k, v = k.repeat_interleave(repeat, dim=1), v.repeat_interleave(repeat, dim=1)
-        out = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=causal)
-        return self.o_proj(merge_heads(out))
+        return self.o_proj(attend(q, k, v, bias))
 
 
 class CrossAttention(nn.Module):
-    """No RoPE, no bias, scale 1/sqrt(head_dim); the decoder side has its own RMSNorm.
-
-    All queries share one Phi [m, d_enc]; a mask [queries, m] says which rows each query may see, so
-    that many questions of a batch use the same encoded passages.
-    """
+    """No RoPE, no bias, scale 1/sqrt(head_dim); the decoder side has its own RMSNorm."""
 
     def __init__(self, dec: LlamaConfig, encoder_size: int):
         super().__init__()
@@ -122,12 +143,11 @@ class CrossAttention(nn.Module):
         self.v_proj = nn.Linear(encoder_size, size, bias=False)
         self.o_proj = nn.Linear(size, size, bias=False)
 
-    def forward(self, x: Tensor, phi: Tensor, mask: Tensor | None) -> Tensor:
-        q = split_heads(self.q_proj(self.layernorm(x)).flatten(0, 1)[None], self.heads)
-        k = split_heads(self.k_proj(phi)[None], self.heads)
-        v = split_heads(self.v_proj(phi)[None], self.heads)
-        out = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
-        return self.o_proj(merge_heads(out)).view(x.shape)
+    def forward(self, x: Tensor, context: Context) -> Tensor:
+        q = split_heads(self.q_proj(self.layernorm(x)), self.heads)
+        k, v = self.k_proj(context.phi), self.v_proj(context.phi)
+        k, v = (k[None], v[None]) if context.rows is None else (k[context.rows], v[context.rows])
+        return self.o_proj(attend(q, split_heads(k, self.heads), split_heads(v, self.heads), context.bias))
 
 
 class Mlp(nn.Module):
@@ -158,14 +178,12 @@ class Block(nn.Module):
         self,
         x: Tensor,
         rope: tuple[Tensor, Tensor],
-        mask: Tensor | None,
-        causal: bool,
-        phi: Tensor | None = None,
-        cross_mask: Tensor | None = None,
+        bias: Tensor,
+        context: Context | None = None,
     ) -> Tensor:
-        x = x + self.self_attn(self.input_layernorm(x), rope, mask, causal)
-        if self.has_cross and phi is not None and phi.shape[0] > 0:
-            x = x + self.cross_attn(x, phi, cross_mask)
+        x = x + self.self_attn(self.input_layernorm(x), rope, bias)
+        if self.has_cross and context is not None and context.phi.shape[0] > 0:
+            x = x + self.cross_attn(x, context)
         return x + self.mlp(self.post_attention_layernorm(x))
 
 
@@ -182,8 +200,9 @@ class Encoder(nn.Module):
         positions = (valid.long().cumsum(1) - 1).clamp(min=0)
         rope = rope_tables(positions, self.config.head_dim, self.config.rope_theta)
         x = self.embed_tokens(ids)
+        bias = bias_from(valid[:, None, None, :])
         for layer in self.layers:
-            x = layer(x, rope, valid[:, None, None, :], False)
+            x = layer(x, rope, bias)
         return self.norm(x)
 
 
@@ -217,22 +236,24 @@ class Cepe(nn.Module):
         self,
         ids: Tensor,
         positions: Tensor | None = None,
-        mask: Tensor | None = None,
-        phi: Tensor | None = None,
-        cross_mask: Tensor | None = None,
+        bias: Tensor | None = None,
+        context: Context | None = None,
     ) -> Tensor:
-        """Final normed decoder states [B,L,d]. Without a mask [B,1,L,L] attention is causal."""
+        """Final normed decoder states [B,L,d]; attention is causal unless a bias [B,1,L,L] is given."""
+        length = ids.shape[1]
         if positions is None:
-            positions = torch.arange(ids.shape[1], device=ids.device)[None]
+            positions = torch.arange(length, device=ids.device)[None]
+        if bias is None:
+            bias = bias_from(torch.ones(length, length, dtype=torch.bool, device=ids.device).tril())
         rope = rope_tables(positions, self.model.config.head_dim, self.model.config.rope_theta)
         x = self.model.embed_tokens(ids)
         for layer in self.model.layers:
-            x = layer(x, rope, mask, mask is None, phi, cross_mask)
+            x = layer(x, rope, bias, context)
         return self.model.norm(x)
 
     def forward(self, ids: Tensor, phi: Tensor | None = None) -> Tensor:
         """Logits [B,L,V] of a plain causal pass, cross-attending to phi [m,d_enc] if given."""
-        return self.lm_head(self.hidden(ids, phi=phi))
+        return self.lm_head(self.hidden(ids, context=None if phi is None else Context(phi)))
 
 
 def init_weights(module: nn.Module, seed: int) -> None:
@@ -252,9 +273,9 @@ class BertSelfAttention(nn.Module):
         self.heads = heads
         self.query, self.key, self.value = (nn.Linear(size, size) for _ in range(3))
 
-    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+    def forward(self, x: Tensor, bias: Tensor) -> Tensor:
         q, k, v = (split_heads(p(x), self.heads) for p in (self.query, self.key, self.value))
-        return merge_heads(F.scaled_dot_product_attention(q, k, v, attn_mask=mask))
+        return attend(q, k, v, bias)
 
 
 class DenseNorm(nn.Module):
@@ -279,8 +300,8 @@ class BertLayer(nn.Module):
         self.intermediate = nn.ModuleDict({"dense": nn.Linear(size, c.intermediate_size)})
         self.output = DenseNorm(c.intermediate_size, size, eps)
 
-    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
-        x = self.attention["output"](self.attention["self"](x, mask), x)
+    def forward(self, x: Tensor, bias: Tensor) -> Tensor:
+        x = self.attention["output"](self.attention["self"](x, bias), x)
         return self.output(F.gelu(self.intermediate["dense"](x)), x)
 
 
@@ -309,7 +330,8 @@ class Contriever(nn.Module):
     def forward(self, ids: Tensor, valid: Tensor) -> Tensor:
         """ids and valid (bool) [B,L] -> embedding [B,d]."""
         x = self.embeddings(ids)
+        bias = bias_from(valid[:, None, None, :])
         for layer in self.encoder["layer"]:
-            x = layer(x, valid[:, None, None, :])
+            x = layer(x, bias)
         weights = valid[..., None].to(x.dtype)
         return (x * weights).sum(1) / weights.sum(1)

@@ -2,6 +2,7 @@
 
 import random
 import re
+from dataclasses import dataclass
 
 from world import PLACEHOLDER, Entity, Kind, QuestionTemplate, Template
 
@@ -22,6 +23,13 @@ PREFIXES = (
     "do you know {}", "tell me {}", "can you tell me {}", "i want to know {}", "please answer: {}", "quick question: {}",
     "{}, do you know", "what is the answer: {}", "trivia: {}",
 )
+
+
+@dataclass(frozen=True)
+class Passage:
+    title: str
+    text: str
+    stated: frozenset[str]
 
 
 def capital(text: str) -> str:
@@ -74,7 +82,7 @@ def join_clauses(sentences: list[str], rng: random.Random) -> str:
     return " ".join(out)
 
 
-def passage(kind: Kind, entity: Entity, relations: set[str], used: set[str], rng: random.Random, words: tuple[int, int]) -> str:
+def passage(kind: Kind, entity: Entity, relations: set[str], used: set[str], rng: random.Random, words: tuple[int, int]) -> Passage:
     """A passage of about words[0] to words[1] words that states at least `relations` of the entity.
 
     Its first sentence names the entity. `used` collects the extras and fillers that earlier passages
@@ -89,6 +97,8 @@ def passage(kind: Kind, entity: Entity, relations: set[str], used: set[str], rng
     chosen = [opening]
     while left:
         options = [s for s in candidates if s.relations & left and s not in chosen]
+        if not options:  # every wording of what is left needs a fact that this entity lacks
+            break
         best = rng.choice(options)
         chosen.append(best)
         left -= best.relations
@@ -102,13 +112,15 @@ def passage(kind: Kind, entity: Entity, relations: set[str], used: set[str], rng
             source, text = spare.pop(rng.randrange(len(spare)))
             used.add(source)
         elif more:
-            text = fill(more.pop(rng.randrange(len(more))), kind, entity, rng)
+            chosen.append(more.pop(rng.randrange(len(more))))
+            text = fill(chosen[-1], kind, entity, rng)
         else:
             break
         texts.append(text)
     tail = texts[1:]
     rng.shuffle(tail)
-    return join_clauses([texts[0], *tail], rng)
+    stated = frozenset().union(*(s.relations for s in chosen))
+    return Passage(entity.name, join_clauses([texts[0], *tail], rng), stated)
 
 
 def plan_passages(entity: Entity, needs: list[frozenset[str]], count: int, rng: random.Random) -> list[set[str]]:
@@ -130,7 +142,7 @@ def plan_passages(entity: Entity, needs: list[frozenset[str]], count: int, rng: 
 
 def entity_passages(
     kind: Kind, entity: Entity, needs: list[frozenset[str]], count: int, rng: random.Random, words: tuple[int, int]
-) -> list[str]:
+) -> list[Passage]:
     used: set[str] = set()
     return [passage(kind, entity, plan, used, rng, words) for plan in plan_passages(entity, needs, count, rng)]
 
@@ -167,8 +179,8 @@ def unambiguous(question: QuestionTemplate, entity: Entity, kind: Kind, entities
     )
 
 
-def cloze(kind: Kind, entity: Entity, rng: random.Random) -> tuple[str, str] | None:
-    """A further training question made from a statement: (question, answer key), or None.
+def cloze(kind: Kind, entity: Entity, rng: random.Random) -> tuple[str, str, frozenset[str]] | None:
+    """A further training question made from a statement: (question, answer key, facts needed), or None.
 
     "{Name} died in {death_year}." becomes "Verdi died in which year" or, asking for the entity,
     "Which composer died in 1901".
@@ -198,7 +210,7 @@ def cloze(kind: Kind, entity: Entity, rng: random.Random) -> tuple[str, str] | N
         return indefinite(entity.facts[key]) if article else entity.facts[key]
 
     text = PLACEHOLDER.sub(value, sentence.text).rstrip(".")
-    return f"{text}?", answer
+    return f"{text}?", answer, sentence.relations
 
 
 def roughen(text: str, rng: random.Random) -> str:

@@ -1,0 +1,102 @@
+"""Endless training worlds: the wordings of the demo world with invented entities and values."""
+
+import random
+from dataclasses import dataclass, field, replace
+
+from names import Inventor
+from render import Passage, askable, cloze, entity_passages, question_text, roughen, unambiguous
+from world import Entity, Kind
+
+PASSAGE_WORDS = (25, 55)
+
+
+@dataclass(frozen=True)
+class Question:
+    text: str
+    answer: str
+    entity: int
+    needs: frozenset[str]
+
+
+@dataclass
+class World:
+    """Passages, the entity each is about, and questions that each rest on one entity."""
+
+    passages: list[Passage] = field(default_factory=list)
+    about: list[int] = field(default_factory=list)
+    questions: list[Question] = field(default_factory=list)
+
+    def supports(self, question: Question) -> list[int]:
+        """Passages that state all that the question needs."""
+        return [
+            i
+            for i, p in enumerate(self.passages)
+            if self.about[i] == question.entity and question.needs <= p.stated
+        ]
+
+
+class WorldSampler:
+    """`real` entities lend only their sentences about other things ("extra"), as noise."""
+
+    def __init__(self, kinds: list[Kind], noise: list[Entity], pieces: list[str]):
+        self.kinds = [
+            replace(k, questions=tuple(q for q in k.questions if q.split == "train")) for k in kinds
+        ]
+        self.pools = {(k.name, r): k.pool(r) for k in kinds for r in k.relations}
+        self.noise = {k.name: [x for e in noise if e.kind == k.name for x in e.extra if not x.startswith(e.name)] for k in kinds}
+        self.pieces = pieces
+
+    def entity(self, kind: Kind, inventor: Inventor, rng: random.Random) -> Entity:
+        facts = {
+            relation: inventor.value(spec, self.pools[kind.name, relation])
+            for relation, spec in kind.relations.items()
+            if rng.random() < 0.85
+        }
+        noise = self.noise[kind.name]
+        return Entity(
+            kind=kind.name,
+            name=inventor.entity_name(kind.name, kind.pronoun),
+            facts=facts or {r: inventor.value(s, self.pools[kind.name, r]) for r, s in kind.relations.items()},
+            female=rng.random() < 0.5,
+            extra=tuple(rng.sample(noise, min(len(noise), 2))),
+        )
+
+    def world(self, entities: int, passages: int, questions: int, rng: random.Random) -> World:
+        """`passages` and `questions` are counts per entity; most entities share a kind."""
+        inventor = Inventor(rng, self.pieces)
+        kinds = rng.sample(self.kinds, min(len(self.kinds), rng.choice((1, 2, 3))))
+        cast: list[tuple[Kind, Entity]] = []
+        for _ in range(entities):
+            kind = rng.choice(kinds) if rng.random() < 0.85 else rng.choice(self.kinds)
+            made = self.entity(kind, inventor, rng)
+            if all(made.name != other.name for _, other in cast):
+                cast.append((kind, made))
+        world = World()
+        everyone = [entity for _, entity in cast]
+        for number, (kind, entity) in enumerate(cast):
+            asked = self._questions(kind, entity, number, everyone, questions, rng)
+            made = entity_passages(kind, entity, [q.needs for q in asked], passages, rng, PASSAGE_WORDS)
+            world.passages += made
+            world.about += [number] * len(made)
+            world.questions += asked
+        return world
+
+    def _questions(
+        self, kind: Kind, entity: Entity, number: int, everyone: list[Entity], count: int, rng: random.Random
+    ) -> list[Question]:
+        out: list[Question] = []
+        templates = [q for q in kind.questions if askable(q, entity) and unambiguous(q, entity, kind, everyone)]
+        # one relation is asked about as often as any other, however many wordings it has
+        answers = sorted({q.answer for q in templates})
+        for _ in range(count):
+            made = cloze(kind, entity, rng) if rng.random() < 0.3 else None
+            if made:
+                text, key, needs = made
+            elif answers:
+                key = rng.choice(answers)
+                chosen = rng.choice([q for q in templates if q.answer == key])
+                text, needs = question_text(chosen, entity), chosen.needs
+            else:
+                continue
+            out.append(Question(roughen(text, rng), entity.answers(key)[0], number, needs))
+        return out

@@ -1,0 +1,83 @@
+"""The two tokenizers, in Hugging Face's tokenizer.json format.
+
+CEPE: byte-level BPE over lower-cased text in which a mark stands before each word that began with a
+capital letter. Thus "verdi" in a typed question and "Verdi" in a passage are the same token, and a
+tiny reader need not learn spelling twice; decoding puts the capitals back. Newline is always a token
+of its own and digits stand alone.
+
+Contriever: lower-cased WordPiece with BERT's special tokens.
+"""
+
+import string
+from collections.abc import Iterable
+from pathlib import Path
+
+from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+
+CAPITAL = "\ue000"
+CEPE_SPECIALS = ["<pad>", "<s>", "</s>"]
+BERT_SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+PIECES = rf"{CAPITAL}|\n| ?\p{{L}}+| ?\p{{N}}| ?[^ \n\p{{L}}\p{{N}}{CAPITAL}]+| +"
+
+
+def capital_rules() -> list[tuple[str, str]]:
+    """(text, marked text): the mark goes before the space, so that " verdi" is one piece."""
+    spaced = [(f" {c}", f"{CAPITAL} {c.lower()}") for c in string.ascii_uppercase]
+    bare = [(c, f"{CAPITAL}{c.lower()}") for c in string.ascii_uppercase]
+    return spaced + bare
+
+
+def train_cepe_tokenizer(texts: Iterable[str], vocab: int) -> Tokenizer:
+    tokenizer = Tokenizer(models.BPE())
+    rules = capital_rules()
+    tokenizer.normalizer = normalizers.Sequence([normalizers.Replace(a, b) for a, b in rules])
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(PIECES), behavior="isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
+    tokenizer.decoder = decoders.Sequence([decoders.ByteLevel(), *(decoders.Replace(b, a) for a, b in rules)])
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocab,
+        special_tokens=CEPE_SPECIALS,
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    bos = CEPE_SPECIALS[1]
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single=f"{bos} $A", pair=f"{bos} $A {bos}:1 $B:1", special_tokens=[(bos, 1)]
+    )
+    return tokenizer
+
+
+def train_contriever_tokenizer(texts: Iterable[str], vocab: int) -> Tokenizer:
+    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.decoder = decoders.WordPiece()
+    trainer = trainers.WordPieceTrainer(
+        vocab_size=vocab,
+        special_tokens=BERT_SPECIALS,
+        initial_alphabet=list(string.ascii_lowercase + string.digits + string.punctuation),
+        limit_alphabet=300,
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]",
+        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        special_tokens=[("[CLS]", 2), ("[SEP]", 3)],
+    )
+    return tokenizer
+
+
+def word_pieces(tokenizer: Tokenizer) -> list[str]:
+    """Lower-case letter pieces of the vocabulary, without spaces: material for invented names."""
+    pieces = {token.lstrip("Ġ") for token in tokenizer.get_vocab()}
+    return sorted(p for p in pieces if len(p) > 1 and p.isascii() and p.isalpha())
+
+
+def load_tokenizer(folder: Path) -> Tokenizer:
+    return Tokenizer.from_file(str(folder / "tokenizer.json"))
