@@ -1,0 +1,121 @@
+import t, { type Test } from 'tap'
+import { buildApp } from '../../src/app.ts'
+import { loadConfig } from '../../src/config.ts'
+import { AppError } from '../../src/errors.ts'
+import type { Services } from '../../src/services.ts'
+import { recordingServices } from '../helpers/recording-services.ts'
+
+interface ErrorBody {
+  error: { code: string; message: string; field?: string; request_id: string }
+}
+
+async function testApp(t: Test, changes: Partial<Services> = {}, settings: Record<string, unknown> = {}) {
+  const { services: answering, asked } = recordingServices()
+  const services: Services = {
+    answering,
+    admin: null,
+    readiness: () => Promise.resolve([{ name: 'reader', ok: true, detail: 'ready' }]),
+    processes: () => [{ role: 'reader', queued: 0, busy: 0, ready: 1, restarts: 0 }],
+    close: () => Promise.resolve(),
+    ...changes,
+  }
+  const app = await buildApp(services, loadConfig({ LOG_LEVEL: 'silent', ...settings }, {}), '0.0.0-test')
+  t.teardown(() => app.close())
+  const post = (url: string, payload: unknown) => app.inject({ method: 'POST', url, headers: { 'content-type': 'application/json' }, payload: typeof payload === 'string' ? payload : JSON.stringify(payload) })
+  return { app, post, answering, asked }
+}
+
+t.test('an answer over HTTP has every promised field', async (t) => {
+  const { post } = await testApp(t)
+  const response = await post('/v1/answer', { question: 'what is it', k: 3, k_decoder: 1 })
+  t.equal(response.statusCode, 200)
+  t.match(response.json(), {
+    answer: 'yes',
+    confidence: Number,
+    finish_reason: 'stop',
+    evidence: [{ id: 'p0', title: 'T0', text: 'text 0', score: 10, rank: 1, role: 'decoder', attention: null }, { role: 'encoder', attention: 0.5 }, { role: 'encoder', attention: 0.5 }],
+    usage: { prompt_tokens: Number, context_tokens: 14, generated_tokens: 2 },
+    timings_ms: { embed: Number, retrieve: Number, encode: 1, generate: 2, total: Number },
+    model: { reader: /^fake@/, retriever: /^fake@/ },
+    index: { table: 'passages', version: 3, passages: 6 },
+  })
+})
+
+t.test('bad input is answered 400 with the field and the problem', async (t) => {
+  const { post, asked } = await testApp(t)
+  const cases: [unknown, string | undefined, RegExp][] = [
+    [{}, 'question', /question is missing/],
+    [{ question: '' }, 'question', /question must not be shorter than 1/],
+    [{ question: ' \n ' }, 'question', /question must not be blank/],
+    [{ question: 'x'.repeat(100_000) }, 'question', /question must not be longer than 4096/],
+    [{ question: 5 }, 'question', /question must be string/],
+    [{ question: 'q', k: 201 }, 'k', /k must be <= 200/],
+    [{ question: 'q', k: -1 }, 'k', /k must be >= 0/],
+    [{ question: 'q', k: 1.5 }, 'k', /k must be integer/],
+    [{ question: 'q', k: '5' }, 'k', /k must be integer/],
+    [{ question: 'q', mode: 'magic' }, 'mode', /mode must be one of cepe, decoder-only, replug, closed-book/],
+    [{ question: 'q', kk: 1 }, 'kk', /kk is not a known field/],
+    [{ question: 'q', filter: { author: 'x' } }, 'filter.author', /filter\.author is not a known field/],
+    [{ question: 'q', sampling: { temperature: 0, top_p: 1, seed: 1 } }, 'sampling.temperature', /must be > 0/],
+    [[], undefined, /The body must be object/],
+    ['{"question": ', undefined, /JSON/],
+  ]
+  for (const [payload, field, message] of cases) {
+    const response = await post('/v1/answer', payload)
+    const { error } = response.json<ErrorBody>()
+    t.equal(response.statusCode, 400, String(message))
+    t.equal(error.code, 'invalid_request')
+    t.equal(error.field, field)
+    t.match(error.message, message)
+  }
+  t.same(asked.generate, [], 'nothing reached the reader')
+})
+
+t.test('a body over the limit is 413, another media type 415, an unknown route 404', async (t) => {
+  const { app, post } = await testApp(t, {}, { BODY_LIMIT_KB: 1 })
+  t.match((await post('/v1/answer', { question: 'x'.repeat(5000) })).json(), { error: { code: 'payload_too_large' } })
+  const xml = await app.inject({ method: 'POST', url: '/v1/answer', headers: { 'content-type': 'text/xml' }, payload: '<q/>' })
+  t.equal(xml.statusCode, 415)
+  t.match(xml.json(), { error: { code: 'unsupported_media_type' } })
+  const missing = await app.inject({ url: '/v2/answer' })
+  t.equal(missing.statusCode, 404)
+  t.match(missing.json(), { error: { code: 'not_found', request_id: String } })
+})
+
+t.test('errors of the layers below keep their code; internal ones keep their secrets', async (t) => {
+  const { services } = recordingServices()
+  const failing = (error: Error): Partial<Services> => ({ answering: { ...services, reader: { ...services.reader, generate: () => Promise.reject(error) } } })
+  const overloaded = await testApp(t, failing(new AppError('overloaded', 'The queue is full.', { retryAfterS: 3 })))
+  const busy = await overloaded.post('/v1/answer', { question: 'q' })
+  t.equal(busy.statusCode, 503)
+  t.equal(busy.headers['retry-after'], '3')
+  const broken = await testApp(t, failing(new Error('secret path /etc/shadow')))
+  const response = await broken.post('/v1/answer', { question: 'q' })
+  t.equal(response.statusCode, 500)
+  t.notMatch(response.body, /shadow/)
+  t.match(response.json(), { error: { code: 'internal' } })
+})
+
+t.test('health, readiness, metrics and documentation', async (t) => {
+  const { app } = await testApp(t, { readiness: () => Promise.resolve([{ name: 'index', ok: false, detail: 'no table' }]) })
+  t.equal((await app.inject('/healthz')).statusCode, 200)
+  const ready = await app.inject('/readyz')
+  t.equal(ready.statusCode, 503)
+  t.match(ready.json(), { ready: false, checks: [{ name: 'index', ok: false, detail: 'no table' }] })
+  t.match((await app.inject('/metrics')).body, /cepe_inference_ready\{role="reader"\} 1/)
+  const openapi = (await app.inject('/docs/json')).json<{ paths: Record<string, unknown> }>()
+  t.hasProps(openapi.paths, ['/v1/answer', '/v1/search', '/v1/score', '/healthz', '/readyz'])
+})
+
+t.test('search returns passages and says with what it searched', async (t) => {
+  const { post } = await testApp(t)
+  t.match((await post('/v1/search', { query: 'x', k: 2 })).json(), { passages: [{ id: 'p0', rank: 1 }, { id: 'p1', rank: 2 }], model: { retriever: /^fake/ }, index: { table: 'passages' } })
+  t.match((await post('/v1/search', { query: 'x', k: 0 })).json(), { error: { field: 'k' } })
+})
+
+t.test('a rate limit answers 429', async (t) => {
+  const { post } = await testApp(t, {}, { RATE_LIMIT: 2 })
+  const codes: number[] = []
+  for (let i = 0; i < 3; i++) codes.push((await post('/v1/search', { query: 'x' })).statusCode)
+  t.same(codes, [200, 200, 429])
+})
