@@ -1,0 +1,65 @@
+import { AppError } from '../errors.ts'
+import { tokenBudgetBatches } from './batches.ts'
+import type { Embedder, EmbedOptions } from './contract.ts'
+import { readContrieverManifest } from './model-folder.ts'
+import { createPool, DEFAULT_MAX_QUEUE, runTask } from './pool.ts'
+import { commonChildOptions, type ProcessOptions, type Supervised } from './process-options.ts'
+
+/** Padded tokens of one run. A question waits for one bulk batch at most, so this bounds its wait. */
+export const DEFAULT_EMBED_BATCH_TOKENS = 2048
+
+/** UTF-8 bytes that count as one token when bulk work is cut up: fewer than a token of running text has, so that batches come out small rather than large. */
+const BYTES_PER_TOKEN = 3
+
+export interface EmbedderOptions extends ProcessOptions {
+  /** Padded tokens of one run. Default {@link DEFAULT_EMBED_BATCH_TOKENS}. */
+  readonly batchTokens?: number
+}
+
+/**
+ * Starts embedder processes.
+ * @throws AppError model_invalid or provider_unavailable where the model cannot be loaded
+ */
+export const createEmbedder = async (options: EmbedderOptions): Promise<Embedder & Supervised> => {
+  const manifest = await readContrieverManifest(options.modelDir)
+  const { hidden_size, window } = manifest.dims
+  const batchTokens = options.batchTokens ?? DEFAULT_EMBED_BATCH_TOKENS
+  const maxBulkCalls = (options.maxQueue ?? DEFAULT_MAX_QUEUE) + (options.children ?? 1)
+  const pool = await createPool({ ...options, options: { role: 'embedder', ...commonChildOptions(options), batchTokens } })
+  let bulkCalls = 0
+
+  const embedBatch = async (texts: readonly string[], run: EmbedOptions): Promise<Float32Array[]> => {
+    const { output } = await runTask(pool, 'embed', texts, { ...run, admitted: run.priority === 'bulk' })
+    return texts.map((_, index) => output.subarray(index * hidden_size, (index + 1) * hidden_size))
+  }
+
+  /** One batch after the other, so that questions come in between. */
+  const embedBulk = async (texts: readonly string[], run: EmbedOptions): Promise<Float32Array[]> => {
+    // A call is let in as a whole: it never fails half way because questions fill the queue.
+    if (bulkCalls >= maxBulkCalls) throw new AppError('overloaded', `${bulkCalls} bulk calls wait for the embedder already. Try again later.`, { retryAfterS: 1 })
+    bulkCalls++
+    try {
+      const until = performance.now() + (run.deadlineMs ?? Infinity)
+      const lengths = texts.map((text) => Math.min(window, 2 + Math.ceil(Buffer.byteLength(text) / BYTES_PER_TOKEN)))
+      const vectors = new Map<number, Float32Array>()
+      for (const batch of tokenBudgetBatches(lengths, batchTokens)) {
+        const left = until === Infinity ? {} : { deadlineMs: until - performance.now() }
+        const embedded = await embedBatch(batch.map((index) => texts[index] ?? ''), { ...run, ...left })
+        batch.forEach((index, row) => vectors.set(index, embedded[row] ?? new Float32Array(hidden_size)))
+      }
+      return texts.map((_, index) => vectors.get(index) ?? new Float32Array(hidden_size))
+    } finally {
+      bulkCalls--
+    }
+  }
+
+  return {
+    manifest,
+    embed: async (texts, run) => {
+      if (texts.length === 0) return []
+      return run.priority === 'bulk' ? embedBulk(texts, run) : embedBatch(texts, run)
+    },
+    status: () => pool.status(),
+    close: (closing) => pool.close(closing),
+  }
+}

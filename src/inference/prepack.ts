@@ -1,0 +1,77 @@
+import { createHash } from 'node:crypto'
+import { mkdir, mkdtemp, rename, rm, stat } from 'node:fs/promises'
+import os from 'node:os'
+import path from 'node:path'
+import { modelId, type Manifest } from '../../models/manifest.ts'
+import { messageOf } from '../errors.ts'
+import type { Log } from './log.ts'
+import { loadGraph, runtimeVersion, type Graph, type GraphOptions } from './session.ts'
+
+const GRAPH_FILE = 'graph.onnx'
+const WEIGHTS_FILE = 'weights.bin'
+/** Smaller initializers stay in the graph file, where the runtime wants shapes and axes to be. */
+const EXTERNAL_FROM_BYTES = 1024
+
+export interface ModelGraphOptions extends GraphOptions {
+  readonly modelDir: string
+  readonly manifest: Manifest
+  /** Folder of the saved graphs; null loads the graph as built. */
+  readonly prepackDir: string | null
+  readonly log: Log
+}
+
+/**
+ * Loads one graph of a built model. On the CPU the optimised graph is saved once with its weights in the layout
+ * that the kernels want (`session.save_external_prepacked_constant_initializers`), and loaded from there:
+ * the weights are then memory-mapped, and further processes share them instead of holding a copy each.
+ * The layout depends on the CPU, so the folder's name does too. Where saving fails, the graph is loaded as built.
+ * @throws AppError model_invalid, provider_unavailable
+ */
+export const loadModelGraph = async (graphFile: string, options: ModelGraphOptions): Promise<Graph> => {
+  const { modelDir, prepackDir, provider, log } = options
+  const built = path.join(modelDir, graphFile)
+  if (prepackDir === null || provider.name !== 'cpu') return loadGraph(built, options)
+  const folder = path.join(prepackDir, prepackKey(graphFile, options.manifest))
+  try {
+    await savePrepacked(built, folder, options)
+    return await loadGraph(path.join(folder, GRAPH_FILE), options)
+  } catch (error) {
+    log('warn', `Weights of ${graphFile} are not shared between processes: ${messageOf(error)}`)
+    return loadGraph(built, options)
+  }
+}
+
+/** Folder name of a saved graph: model, graph, and a hash of everything that its contents depend on. */
+const prepackKey = (graphFile: string, manifest: Manifest): string => {
+  const hash = createHash('sha256')
+    .update(JSON.stringify([os.arch(), os.cpus()[0]?.model, runtimeVersion(), modelId(manifest), manifest.files]))
+    .digest('hex')
+  return `${path.parse(graphFile).name}-${hash.slice(0, 24)}`
+}
+
+/** Saves a graph aside and renames it, so that a folder of that name is always whole. */
+const savePrepacked = async (built: string, folder: string, options: GraphOptions): Promise<void> => {
+  if (await exists(folder)) return
+  await mkdir(path.dirname(folder), { recursive: true })
+  const aside = await mkdtemp(`${folder}.partial-`)
+  try {
+    const saving = await loadGraph(built, {
+      ...options,
+      saveTo: path.join(aside, GRAPH_FILE),
+      config: {
+        optimized_model_external_initializers_file_name: WEIGHTS_FILE,
+        optimized_model_external_initializers_min_size_in_bytes: String(EXTERNAL_FROM_BYTES),
+        save_external_prepacked_constant_initializers: '1',
+      },
+    })
+    await saving.release()
+    // Another process may have been faster; its folder is as good.
+    await rename(aside, folder).catch(async (error: unknown) => {
+      if (!(await exists(folder))) throw error
+    })
+  } finally {
+    await rm(aside, { recursive: true, force: true })
+  }
+}
+
+const exists = async (file: string): Promise<boolean> => (await stat(file).catch(() => undefined)) !== undefined

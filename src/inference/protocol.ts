@@ -1,0 +1,77 @@
+import { AppError, ERROR_STATUS, messageOf, type ErrorCode, type ErrorDetails } from '../errors.ts'
+import type { GenerateRequest, GenerateResult, ReplugRequest, ScoreRequest } from './contract.ts'
+import type { Provider } from './session.ts'
+
+/**
+ * Messages between the service and its inference processes (structured clone: typed arrays cross as bytes).
+ * Both ends are this program, started by it, so messages are typed but not validated.
+ */
+
+export interface CommonChildOptions {
+  /** Folder of the built model. */
+  readonly modelDir: string
+  readonly threads: number
+  readonly provider: Provider
+  /** Folder for graphs saved with prepacked weights, which processes share; null loads the graphs as built. */
+  readonly prepackDir: string | null
+}
+
+export interface ReaderChildOptions extends CommonChildOptions {
+  readonly role: 'reader'
+  /** Padded tokens of one encoder run. */
+  readonly batchTokens: number
+  readonly stateCacheBytes: number
+}
+
+export interface EmbedderChildOptions extends CommonChildOptions {
+  readonly role: 'embedder'
+  /** Padded tokens of one run. */
+  readonly batchTokens: number
+}
+
+export type ChildOptions = ReaderChildOptions | EmbedderChildOptions
+
+type InChild = Omit<GenerateResult, 'timingsMs'> & { readonly timingsMs: { readonly encode: number; readonly generate: number } }
+
+/** What each task takes and gives. */
+export interface Tasks {
+  generate: { input: GenerateRequest; output: InChild }
+  replug: { input: ReplugRequest; output: InChild }
+  score: { input: ScoreRequest; output: readonly (readonly number[])[] }
+  /** Vectors of all texts, one after the other. */
+  embed: { input: readonly string[]; output: Float32Array }
+}
+export type TaskName = keyof Tasks
+export type Output<Name extends TaskName> = Tasks[Name]['output']
+
+/** What a process does of the tasks, one at a time. */
+export type TaskHandlers = { readonly [Name in TaskName]?: (input: Tasks[Name]['input']) => Promise<Output<Name>> }
+
+export type Job = { readonly [Name in TaskName]: { readonly task: Name; readonly input: Tasks[Name]['input'] } }[TaskName]
+
+export type ParentMessage =
+  | { readonly kind: 'start'; readonly options: ChildOptions }
+  | { readonly kind: 'run'; readonly id: number; readonly job: Job }
+
+export type ChildMessage =
+  | { readonly kind: 'ready'; readonly rssBytes: number }
+  | { readonly kind: 'refused'; readonly error: WireError }
+  | { readonly kind: 'done'; readonly id: number; readonly output: unknown; readonly rssBytes: number }
+  | { readonly kind: 'failed'; readonly id: number; readonly error: WireError; readonly rssBytes: number }
+  | { readonly kind: 'log'; readonly level: 'info' | 'warn' | 'error'; readonly message: string }
+
+/** An error as it crosses the boundary: structured clone keeps neither the class nor the code. */
+export interface WireError {
+  readonly code: ErrorCode
+  readonly message: string
+  readonly details: ErrorDetails
+}
+
+/** Errors without a code become `inference_failed`. */
+export const toWire = (thrown: unknown): WireError =>
+  thrown instanceof AppError
+    ? { code: thrown.code, message: thrown.message, details: thrown.details }
+    : { code: 'inference_failed', message: messageOf(thrown), details: {} }
+
+export const fromWire = ({ code, message, details }: WireError): AppError =>
+  new AppError(code in ERROR_STATUS ? code : 'inference_failed', message, details)

@@ -1,0 +1,79 @@
+import { readFile } from 'node:fs/promises'
+import path from 'node:path'
+import { Tokenizer as UntypedTokenizer } from '@huggingface/tokenizers'
+import { AppError, messageOf } from '../errors.ts'
+
+/** What is used of the package, whose declarations Node's module resolution does not find (imports without extensions). */
+interface JsonTokenizer {
+  encode(text: string, options: { add_special_tokens: boolean }): { ids: number[] }
+  decode(ids: number[], options: { skip_special_tokens: boolean; clean_up_tokenization_spaces: boolean }): string
+  get_vocab(withAddedTokens: boolean): Map<string, number>
+}
+const JsonTokenizer = UntypedTokenizer as unknown as new (definition: object, config: object) => JsonTokenizer
+
+const TOKENIZER_FILE = 'tokenizer.json'
+const TOKENIZER_CONFIG_FILE = 'tokenizer_config.json'
+
+/** Ids of the special tokens of a model, as its manifest states them. */
+export interface SpecialTokens {
+  readonly bosId: number | null
+  readonly eosIds: readonly number[]
+}
+
+export interface Tokenizer {
+  /** Token ids of a text, without special tokens; `bos` puts the beginning-of-sequence id in front where the model has one. */
+  encode(text: string, options?: { readonly bos?: boolean }): number[]
+  /** Text of token ids; special tokens are left out. */
+  decode(ids: readonly number[]): string
+  /** Every id whose own text contains `text`, and the end-of-sequence ids, ascending: generation stops at any of them. */
+  stopIds(text: string): number[]
+}
+
+/**
+ * Loads the tokenizer of a built model's folder (`tokenizer.json`, and `tokenizer_config.json` where present).
+ * @throws AppError model_invalid naming the file that is missing or unreadable
+ */
+export const loadTokenizer = async (modelDir: string, special: SpecialTokens): Promise<Tokenizer> => {
+  const definition = await readObject(path.join(modelDir, TOKENIZER_FILE))
+  const config = await readObject(path.join(modelDir, TOKENIZER_CONFIG_FILE), {})
+  const tokenizer = construct(definition, config, path.join(modelDir, TOKENIZER_FILE))
+  const stops = new Map<string, number[]>()
+
+  const decode = (ids: readonly number[]): string =>
+    ids.length === 0 ? '' : tokenizer.decode([...ids], { skip_special_tokens: true, clean_up_tokenization_spaces: false })
+
+  return {
+    encode: (text, { bos = false } = {}) => {
+      const { ids } = tokenizer.encode(text, { add_special_tokens: false })
+      return bos && special.bosId !== null ? [special.bosId, ...ids] : ids
+    },
+    decode,
+    stopIds: (text) => {
+      const known = stops.get(text)
+      if (known) return [...known]
+      const containing = [...tokenizer.get_vocab(true).values()].filter((id) => decode([id]).includes(text))
+      const ids = [...new Set([...containing, ...special.eosIds])].sort((a, b) => a - b)
+      stops.set(text, ids)
+      return [...ids]
+    },
+  }
+}
+
+const construct = (definition: object, config: object, file: string): JsonTokenizer => {
+  try {
+    return new JsonTokenizer(definition, config)
+  } catch (error) {
+    throw new AppError('model_invalid', `${file} is not a tokenizer this version reads (${messageOf(error)}); build the model again.`, { field: file }, { cause: error })
+  }
+}
+
+const readObject = async (file: string, fallback?: object): Promise<object> => {
+  try {
+    const value: unknown = JSON.parse(await readFile(file, 'utf8'))
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new TypeError('it holds no JSON object')
+    return value
+  } catch (error) {
+    if (fallback && error instanceof Error && 'code' in error && error.code === 'ENOENT') return fallback
+    throw new AppError('model_invalid', `Cannot read ${file}: ${messageOf(error)}. Build the model again.`, { field: file }, { cause: error })
+  }
+}
