@@ -1,0 +1,131 @@
+import { invalid, unsupported } from '../errors.ts'
+import { MODEL_TYPE, PIECE_TYPE, decodeSentencePiece, type SentencePieceModel } from './sentencepiece-model.ts'
+import type { TokenizerFiles } from './tokenizer-json.ts'
+
+/** How SentencePiece writes a space inside pieces: U+2581. */
+const SPACE = '▁'
+
+type Pieces = SentencePieceModel['pieces']
+
+const MODEL_TYPE_NAMES = new Map<number, string>(Object.entries(MODEL_TYPE).map(([name, type]) => [type, name]))
+
+const checkSupported = ({ pieces, trainer_spec: trainer, normalizer_spec: normalizer }: SentencePieceModel, file: string): void => {
+  const refuse = (what: string): never => {
+    throw unsupported(`${file} ${what}; convert it to tokenizer.json with huggingface/tokenizers and put that beside it`, file)
+  }
+  if (trainer.model_type !== MODEL_TYPE.bpe) {
+    refuse(`is a SentencePiece model of type ${MODEL_TYPE_NAMES.get(trainer.model_type) ?? String(trainer.model_type)}, only bpe is converted`)
+  }
+  if (normalizer.precompiled_charsmap.length > 0) refuse(`normalises characters (${normalizer.name}), only identity is converted`)
+  if (normalizer.remove_extra_whitespaces) refuse('removes extra whitespace (remove_extra_whitespaces), which is not converted')
+  if (!normalizer.escape_whitespaces) refuse('keeps spaces unescaped (escape_whitespaces false), which is not converted')
+  if (trainer.treat_whitespace_as_suffix) refuse('puts spaces behind words (treat_whitespace_as_suffix), which is not converted')
+  for (const { piece, type } of pieces) {
+    if (type === PIECE_TYPE.userDefined || type === PIECE_TYPE.unused) {
+      refuse(`holds the ${type === PIECE_TYPE.unused ? 'unused' : 'user-defined'} piece ${JSON.stringify(piece)}, a kind that is not converted`)
+    }
+  }
+}
+
+/**
+ * BPE merges from piece scores. SentencePiece joins the neighbours whose joint piece scores highest; a tokenizer.json
+ * ranks pairs instead. So: every way to split a piece into two pieces is a merge, ranked by the piece's score. Only normal
+ * pieces take part: text never becomes a control or byte piece by merging.
+ */
+const recoverMerges = (pieces: Pieces): [string, string][] => {
+  const ids = new Map<string, number>()
+  pieces.forEach(({ piece, type }, id) => {
+    if (type === PIECE_TYPE.normal) ids.set(piece, id)
+  })
+  const ranked = pieces.filter(({ type }) => type === PIECE_TYPE.normal).sort((a, b) => b.score - a.score)
+  return ranked.flatMap(({ piece }) => {
+    const characters = [...piece]
+    const splits: { pair: [string, string]; left: number; right: number }[] = []
+    for (let at = 1; at < characters.length; at++) {
+      const pair: [string, string] = [characters.slice(0, at).join(''), characters.slice(at).join('')]
+      const left = ids.get(pair[0])
+      const right = ids.get(pair[1])
+      if (left !== undefined && right !== undefined) splits.push({ pair, left, right })
+    }
+    return splits.sort((a, b) => a.left - b.left || a.right - b.right).map(({ pair }) => pair)
+  })
+}
+
+const vocabularyOf = (pieces: Pieces, file: string): Record<string, number> => {
+  const ids = new Map(pieces.map(({ piece }, id) => [piece, id]))
+  if (ids.size !== pieces.length) throw invalid(`${file} holds ${pieces.length - ids.size} pieces twice`, file)
+  return Object.fromEntries(ids)
+}
+
+const decoderOf = (dummyPrefix: boolean): object => ({
+  type: 'Sequence',
+  decoders: [
+    { type: 'Replace', pattern: { String: SPACE }, content: ' ' },
+    { type: 'ByteFallback' },
+    { type: 'Fuse' },
+    ...(dummyPrefix ? [{ type: 'Strip', content: ' ', start: 1, stop: 0 }] : []),
+  ],
+})
+
+const normalizerOf = (dummyPrefix: boolean): object => ({
+  type: 'Sequence',
+  normalizers: [
+    ...(dummyPrefix ? [{ type: 'Prepend', prepend: SPACE }] : []),
+    { type: 'Replace', pattern: { String: ' ' }, content: SPACE },
+  ],
+})
+
+/** Adds the beginning-of-sequence token when the caller asks for special tokens, as LLaMA's own tokenizer does. */
+const postProcessorOf = (bos: string, id: number): object => {
+  const start = { SpecialToken: { id: bos, type_id: 0 } }
+  const first = { Sequence: { id: 'A', type_id: 0 } }
+  return {
+    type: 'TemplateProcessing',
+    single: [start, first],
+    pair: [start, first, { SpecialToken: { id: bos, type_id: 1 } }, { Sequence: { id: 'B', type_id: 1 } }],
+    special_tokens: { [bos]: { id: bos, ids: [id], tokens: [bos] } },
+  }
+}
+
+/**
+ * A SentencePiece BPE `tokenizer.model` (LLaMA) as `tokenizer.json` and `tokenizer_config.json`.
+ * As in SentencePiece, control pieces (<s>, </s>) are never recognised in text: `added_tokens` is empty, and decoding
+ * skips them through `additional_special_tokens`. With special tokens asked for, <s> goes in front.
+ * Errors: checkpoint_invalid for damaged bytes; unsupported for a kind of model that is not converted, by name.
+ */
+export const convertSentencePiece = (bytes: Uint8Array, file = 'tokenizer.model'): TokenizerFiles => {
+  const model = decodeSentencePiece(bytes, file)
+  checkSupported(model, file)
+  const { pieces, trainer_spec: trainer, normalizer_spec: normalizer } = model
+  const unknown = pieces.find(({ type }) => type === PIECE_TYPE.unknown)?.piece ?? null
+  const control = pieces.filter(({ type }) => type === PIECE_TYPE.control).map(({ piece }) => piece)
+  const bosId = pieces.findIndex(({ piece, type }) => piece === '<s>' && type === PIECE_TYPE.control)
+  const bpe = {
+    type: 'BPE',
+    dropout: null,
+    unk_token: unknown,
+    continuing_subword_prefix: null,
+    end_of_word_suffix: null,
+    fuse_unk: true,
+    byte_fallback: trainer.byte_fallback,
+    ignore_merges: false,
+    vocab: vocabularyOf(pieces, file),
+    merges: recoverMerges(pieces),
+  }
+  return {
+    tokenizer: {
+      added_tokens: [],
+      normalizer: normalizerOf(normalizer.add_dummy_prefix),
+      pre_tokenizer: null,
+      post_processor: bosId < 0 ? null : postProcessorOf('<s>', bosId),
+      decoder: decoderOf(normalizer.add_dummy_prefix),
+      model: bpe,
+    },
+    config: {
+      add_bos_token: bosId >= 0,
+      clean_up_tokenization_spaces: false,
+      additional_special_tokens: unknown === null ? control : [unknown, ...control],
+      ...(unknown !== null && { unk_token: unknown }),
+    },
+  }
+}
