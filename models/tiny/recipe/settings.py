@@ -45,3 +45,55 @@ class Stage:
         rise = min(1.0, (step + 1) / self.warmup)
         fall = min(1.0, (self.steps - step) / max(1.0, self.decay * self.steps))
         return self.lr * rise * fall
+
+
+@dataclass(frozen=True)
+class Settings:
+    threads: int
+    copy_batch: int
+    decoder_copy: Stage
+    decoder_read: Stage
+    decoder_tokens: int
+    real_share: float
+    cepe_copy: Stage
+    cepe_read: Stage
+    contriever: Stage
+    contriever_batch: int
+
+
+CPU = Settings(
+    threads=1,
+    copy_batch=64,
+    decoder_copy=Stage(steps=1200, lr=3e-3),
+    decoder_read=Stage(steps=3000, lr=2e-3),
+    decoder_tokens=2400,
+    real_share=0.08,
+    cepe_copy=Stage(steps=300, lr=2e-3, warmup=20),
+    cepe_read=Stage(steps=3000, lr=2e-3),
+    contriever=Stage(steps=2000, lr=1e-3),
+    contriever_batch=64,
+)
+GPU = replace(
+    CPU,
+    threads=8,
+    copy_batch=256,
+    decoder_tokens=16000,
+    decoder_copy=Stage(steps=2000, lr=3e-3),
+    decoder_read=Stage(steps=4000, lr=3e-3),
+    contriever_batch=256,
+)
+SMOKE = replace(
+    CPU,
+    copy_batch=8,
+    decoder_copy=Stage(steps=3, lr=1e-3),
+    decoder_read=Stage(steps=3, lr=1e-3),
+    decoder_tokens=400,
+    cepe_copy=Stage(steps=2, lr=1e-3),
+    cepe_read=Stage(steps=3, lr=1e-3),
+    contriever=Stage(steps=3, lr=1e-3),
+    contriever_batch=8,
+)
+
+
+def settings_for(name: str) -> Settings:
+    return {"cpu": CPU, "gpu": GPU, "smoke": SMOKE}[name]

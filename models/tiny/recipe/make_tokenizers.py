@@ -1,0 +1,80 @@
+"""Trains both tokenizers on invented worlds and on the real text that may be trained on.
+
+    python make_tokenizers.py --real-text FOLDER
+"""
+
+import argparse
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+from configs import write_json
+from data import CHECKPOINT, WORLD
+from samples import WorldSampler
+from settings import CEPE_VOCAB, CONTEXT_TOKENS, CONTRIEVER_VOCAB, SEED, WINDOW
+from split import training_noise
+from squad import load_squad
+from tokenizers_ import train_cepe_tokenizer, train_contriever_tokenizer
+from world import load_world
+
+WORLDS = 600
+
+
+def texts(real_text: Path | None) -> Iterator[str]:
+    kinds = load_world(WORLD)
+    noise = training_noise(kinds)
+    sampler = WorldSampler(kinds, noise, [])
+    rng = random.Random(SEED)
+    for _ in range(WORLDS):
+        world = sampler.world(4, 3, 3, rng)
+        yield from (f"Document (Title: {p.title}): {p.text}" for p in world.passages)
+        yield from (f"Question: {q.text}\nAnswer: {q.answer}\n" for q in world.questions)
+    for kind in kinds:
+        yield from (value for relation in kind.relations for value in kind.pool(relation) if kind.relations[relation]["type"] == "pool")
+    for entity in noise:
+        yield from entity.extra
+    for passage in load_squad(real_text, held_out=False) if real_text else []:
+        yield from (f"{passage.title} {passage.text}" for _ in range(3))
+        yield from (question for question, _ in passage.questions)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--real-text", type=Path, help="folder with passages.tsv and questions.jsonl")
+    args = parser.parse_args()
+    everything = list(texts(args.real_text))
+    cepe, contriever = CHECKPOINT / "cepe", CHECKPOINT / "contriever"
+    for folder in (cepe, contriever):
+        folder.mkdir(parents=True, exist_ok=True)
+    train_cepe_tokenizer(everything, CEPE_VOCAB).save(str(cepe / "tokenizer.json"))
+    write_json(
+        cepe / "tokenizer_config.json",
+        {
+            "tokenizer_class": "PreTrainedTokenizerFast",
+            "bos_token": "<s>",
+            "eos_token": "</s>",
+            "pad_token": "<pad>",
+            "add_bos_token": True,
+            "add_eos_token": False,
+            "clean_up_tokenization_spaces": False,
+            "model_max_length": WINDOW,
+        },
+    )
+    train_contriever_tokenizer(everything, CONTRIEVER_VOCAB).save(str(contriever / "tokenizer.json"))
+    write_json(
+        contriever / "tokenizer_config.json",
+        {
+            "tokenizer_class": "BertTokenizer",
+            "do_lower_case": True,
+            "pad_token": "[PAD]",
+            "unk_token": "[UNK]",
+            "cls_token": "[CLS]",
+            "sep_token": "[SEP]",
+            "mask_token": "[MASK]",
+            "model_max_length": CONTEXT_TOKENS,
+        },
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,106 @@
+"""Training rows from invented worlds and from real text."""
+
+import random
+
+from packing import Prompts, Row
+from samples import Question, World, WorldSampler
+from settings import WINDOW
+from squad import RealPassage
+
+
+class RowMaker:
+    """`real` is the real text that may be trained on (none: only invented worlds)."""
+
+    def __init__(self, prompts: Prompts, sampler: WorldSampler, real: list[RealPassage]):
+        self.prompts, self.sampler = prompts, sampler
+        self.real = [p for p in real if p.questions]
+
+    def _branch(self, question: str, answer: str, after_blocks: bool) -> tuple[list[int], list[int]]:
+        return self.prompts.branch(question, after_blocks), self.prompts.answer(answer)
+
+    def _demonstrations(self, world: World, exclude: set[int], rng: random.Random) -> list[list[int]]:
+        """One or two answered questions, each with a passage that answers it, as blocks."""
+        blocks: list[list[int]] = []
+        for question in rng.sample(world.questions, min(len(world.questions), rng.choice((1, 2)))):
+            support = world.supports(question)
+            if not support or question.entity in exclude:
+                continue
+            p = world.passages[rng.choice(support)]
+            blocks.append(self.prompts.passage(p.title, p.text))
+            blocks.append(self.prompts.question(question.text) + self.prompts.ids(f" {question.answer}"))
+        return blocks
+
+    def reading_row(self, passages: int, rng: random.Random) -> Row:
+        """Up to `passages` passages in the decoder's prompt and questions about them; one question in
+        about ten has no answer there."""
+        world = self.sampler.world(max(1, (passages + 2) // 2), 2, 5, rng)
+        shown = rng.sample(range(len(world.passages)), min(passages, len(world.passages)))
+        blocks: list[list[int]] = []
+        if rng.random() < 0.08:
+            blocks = self._demonstrations(world, {world.about[i] for i in shown}, rng)
+        for i in shown:
+            block = self.prompts.passage(world.passages[i].title, world.passages[i].text)
+            if sum(map(len, blocks)) + len(block) < WINDOW - 90:
+                blocks.append(block)
+            else:
+                shown = shown[: shown.index(i)]
+                break
+        seen = set(shown)
+        answerable = [q for q in world.questions if seen & set(world.supports(q))]
+        others = [q for q in world.questions if not seen & set(world.supports(q))]
+        asked = answerable[:10] + (rng.sample(others, 1) if others and rng.random() < 0.5 else [])
+        return Row(self.prompts.prefix(blocks), [self._branch(q.text, q.answer, bool(blocks)) for q in asked])
+
+    def real_row(self, rng: random.Random) -> Row:
+        """One real passage and its questions."""
+        passage = rng.choice(self.real)
+        asked = rng.sample(passage.questions, min(6, len(passage.questions)))
+        prefix = self.prompts.prefix([self.prompts.passage(passage.title, passage.text)])
+        return Row(prefix, [self._branch(q, rng.choice(answers), True) for q, answers in asked])
+
+    def context_rows(
+        self, entities: int, rows: int, in_prompt: bool, rng: random.Random
+    ) -> tuple[list[list[int]], list[Row]]:
+        """One world for the encoder: its passages, and rows that each see a random part of them.
+
+        A row's questions are about the same few entities. For most of them a passage with the answer is
+        among the row's contexts or in its prompt; for the others none is, so that doubt is learned.
+        """
+        world = self.sampler.world(entities, 3, 4, rng)
+        encoded = [self.prompts.passage(p.title, p.text) for p in world.passages]
+        everyone = sorted({q.entity for q in world.questions})
+        rng.shuffle(everyone)
+        groups = [everyone[i::rows] for i in range(rows)]
+        out: list[Row] = []
+        for group in groups:
+            questions = [q for q in world.questions if q.entity in group]
+            if not questions:
+                continue
+            out.append(self._context_row(world, encoded, questions, in_prompt, rng))
+        return encoded, out
+
+    def _context_row(
+        self, world: World, encoded: list[list[int]], questions: list[Question], in_prompt: bool, rng: random.Random
+    ) -> Row:
+        total = len(world.passages)
+        seen = set(rng.sample(range(total), rng.randint(max(1, total // 4), total)))
+        for question in questions:
+            # context masking: now and then an entity's passages are all hidden
+            support = world.supports(question)
+            if support and rng.random() < 0.9:
+                seen.add(rng.choice(support))
+        blind = {q.entity for q in questions if rng.random() < 0.04}
+        seen -= {i for i in seen if world.about[i] in blind}
+        prefix: list[list[int]] = []
+        if in_prompt:
+            for i in rng.sample(sorted(seen), min(len(seen), rng.choice((1, 2, 3)))):
+                prefix.append(encoded[i])
+                if len(seen) > 1:
+                    seen.discard(i)
+        if not seen:
+            seen = {rng.randrange(total)}
+        asked = [self._branch(q.text, q.answer, bool(prefix)) for q in questions if self._fits(prefix, q)]
+        return Row(self.prompts.prefix(prefix), asked, sorted(seen))
+
+    def _fits(self, prefix: list[list[int]], question: Question) -> bool:
+        return sum(map(len, prefix)) < WINDOW - 100

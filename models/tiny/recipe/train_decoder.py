@@ -1,0 +1,102 @@
+"""Stage 1 and 2: the decoder learns to copy, then to answer from passages in its own prompt."""
+
+import argparse
+import random
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+
+from copying import repeated_segments
+from data import Data, load_data
+from losses import answer_loss, text_loss
+from model import Cepe, init_weights
+from packing import collate
+from settings import CEPE, CEPE_VOCAB, SEED, Settings, settings_for
+from training import Optimizers, Run, autocast, prepare_torch, step_rng
+
+
+def new_model() -> Cepe:
+    """The input embedding also serves as the output layer: what is copied has one code. Its rows have
+    unit length on average, so that a matching state gives a clear logit from the start."""
+    model = Cepe(CEPE)
+    init_weights(model, SEED)
+    with torch.no_grad():
+        model.model.embed_tokens.weight.mul_(3.0)
+    model.lm_head.weight = model.model.embed_tokens.weight
+    return model
+
+
+def decoder_parameters(model: Cepe) -> list[tuple[str, torch.nn.Parameter]]:
+    return [(n, p) for n, p in model.named_parameters() if "cross_attn" not in n and not n.startswith("encoder.")]
+
+
+def train_copying(model: Cepe, settings: Settings, folder: Path) -> None:
+    """Random sequences that repeat themselves; logits over the tokens of the batch only."""
+    run = Run(folder, "decoder-copy", model, Optimizers(decoder_parameters(model)), settings.decoder_copy)
+    while not run.finished():
+        rng = step_rng(SEED, run.step)
+        ids, known = repeated_segments(settings.copy_batch, 48, 6, 20, CEPE_VOCAB, rng)
+        present, numbers = ids.unique(return_inverse=True)
+        chosen = known[:, 1:]
+        with autocast():
+            hidden = model.hidden(ids[:, :-1])[chosen]
+            logits = F.linear(hidden, model.lm_head.weight[present])
+        targets = numbers[:, 1:][chosen]
+        loss = F.cross_entropy(logits.float(), targets)
+        run.update(loss)
+        if run.step % 50 == 0:
+            right = (logits.argmax(-1) == targets).float().mean()
+            run.log(f"loss {loss.item():.3f} copied {right:.3f}")
+
+
+def passages_at(step: int, rng: random.Random) -> int:
+    """One passage at first, then more, up to what the window holds."""
+    most = 1 if step < 150 else 2 if step < 400 else 3 if step < 800 else 5
+    return rng.randint(1, most)
+
+
+def train_reading(model: Cepe, data: Data, settings: Settings, folder: Path) -> None:
+    run = Run(folder, "decoder-read", model, Optimizers(decoder_parameters(model)), settings.decoder_read)
+    right: list[float] = []
+    while not run.finished():
+        rng = random.Random(SEED * 7 + run.step)
+        count = passages_at(run.step, rng)
+        rows = []
+        while sum(map(len, rows)) < settings.decoder_tokens:
+            real = data.rows.real and rng.random() < settings.real_share and run.step > 400
+            row = data.rows.real_row(rng) if real else data.rows.reading_row(count, rng)
+            if row.branches:
+                rows.append(row)
+        batch = collate(rows)
+        with autocast():
+            hidden = model.hidden(batch.ids, batch.positions, batch.bias)
+            loss, exact = answer_loss(model, hidden, batch)
+            text = text_loss(model, hidden, batch, 0.2, step_rng(SEED, run.step))
+        right.append(exact.float().mean().item())
+        run.update(loss + 0.5 * text)
+        if run.step % 50 == 0:
+            score = sum(right[-50:]) / len(right[-50:])
+            run.log(f"answer {loss.item():.3f} text {text.item():.3f} exact {score:.3f} questions {len(exact)} shape {tuple(batch.ids.shape)}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("stage", choices=["copy", "read"])
+    parser.add_argument("--settings", default="cpu", choices=["cpu", "gpu", "smoke"])
+    parser.add_argument("--runs", type=Path, required=True, help="folder for checkpoints, outside the repository")
+    parser.add_argument("--real-text", type=Path, help="folder with passages.tsv and questions.jsonl")
+    args = parser.parse_args()
+    settings = settings_for(args.settings)
+    prepare_torch(settings)
+    model = new_model()
+    if args.stage == "copy":
+        train_copying(model, settings, args.runs)
+        return
+    if not (args.runs / "decoder-read.pt").exists():
+        model.load_state_dict(torch.load(args.runs / "decoder-copy.pt", weights_only=True)["model"])
+    train_reading(model, load_data(args.real_text), settings, args.runs)
+
+
+if __name__ == "__main__":
+    main()
