@@ -50,11 +50,11 @@ export async function retrieve(
   const started = performance.now()
   const vector = method === 'text' ? undefined : (await embedder.embed([query], { ...run, priority: 'question' }))[0]
   const embedded = performance.now()
-  const hits =
-    vector === undefined ? await index.searchText(query, options)
-    : method === 'hybrid' ? await index.searchHybrid(query, vector, options)
-    : await index.search(vector, options)
-  const version = await index.version()
+  const search =
+    vector === undefined ? index.searchText(query, options)
+    : method === 'hybrid' ? index.searchHybrid(query, vector, options)
+    : index.search(vector, options)
+  const [hits, version] = await Promise.all([search, index.version()])
   const timings = { embed: embedded - started, retrieve: performance.now() - embedded }
   return { hits, timings, model: modelId(embedder.manifest), index: version }
 }

@@ -13,7 +13,6 @@ async function testApp(t: Test, changes: Partial<Services> = {}, settings: Recor
   const { services: answering, asked } = recordingServices()
   const services: Services = {
     answering,
-    admin: null,
     readiness: () => Promise.resolve([{ name: 'reader', ok: true, detail: 'ready' }]),
     processes: () => [{ role: 'reader', queued: 0, busy: 0, ready: 1, restarts: 0 }],
     close: () => Promise.resolve(),

@@ -66,7 +66,7 @@ t.test('confidence is the geometric mean of the token probabilities', async (t) 
 
 t.test('what cannot be served is refused by name', async (t) => {
   const { services } = recordingServices()
-  await t.rejects(answerQuestion({ question: 'q', demonstrations: 2 }, services), { details: { field: 'demonstrations' } })
-  await t.rejects(answerQuestion({ question: 'q', context_tokens: 300 }, services), { details: { field: 'context_tokens' } })
-  await t.rejects(answerQuestion({ question: 'q', mode: 'replug', sampling: { temperature: 1, top_p: 1, seed: 1 } }, services), { details: { field: 'sampling' } })
+  await t.rejects(answerQuestion({ question: 'q', demonstrations: 2 }, services), /demonstrations is 2, but the service has 1/)
+  await t.rejects(answerQuestion({ question: 'q', context_tokens: 300 }, services), /context_tokens is 300, but this model's encoder takes 256/)
+  await t.rejects(answerQuestion({ question: 'q', mode: 'replug', sampling: { temperature: 1, top_p: 1, seed: 1 } }, services), /sampling is not available in replug mode/)
 })

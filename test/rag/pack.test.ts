@@ -51,11 +51,11 @@ t.test('a demonstration\'s passage is cut too', async (t) => {
 
 t.test('a question longer than the window is refused by name', async (t) => {
   const tokenizer = wordTokenizer()
-  t.throws(() => packPrompt(options({ question: 'word '.repeat(200), window: 100 }), tokenizer), { code: 'unprocessable', details: { field: 'question' } })
+  t.throws(() => packPrompt(options({ question: 'word '.repeat(200), window: 100 }), tokenizer), /question has \d+ tokens/)
 })
 
 t.test('demonstrations that leave no room for the question are refused by name', async (t) => {
   const tokenizer = wordTokenizer()
   const demonstrations = [1, 2].map(() => ({ question: 'q', answer: 'a', passage: passage('D', 60) }))
-  t.throws(() => packPrompt(options({ demonstrations, window: 100 }), tokenizer), { code: 'unprocessable', details: { field: 'demonstrations' } })
+  t.throws(() => packPrompt(options({ demonstrations, window: 100 }), tokenizer), /2 demonstrations and the question take/)
 })
