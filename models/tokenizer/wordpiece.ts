@@ -34,6 +34,13 @@ export const convertWordPiece = (text: string, lowercase: boolean, file = 'vocab
   const sequence = (id: string, type: number): object => ({ Sequence: { id, type_id: type } })
   const single = [token(SPECIAL.cls, 0), sequence('A', 0), token(SPECIAL.sep, 0)]
   const entry = (name: string): object => ({ id: name, ids: [ids.get(name)], tokens: [name] })
+  const model = {
+    type: 'WordPiece',
+    unk_token: SPECIAL.unknown,
+    continuing_subword_prefix: '##',
+    max_input_chars_per_word: 100,
+    vocab: Object.fromEntries(ids),
+  }
   return {
     tokenizer: {
       added_tokens: special,
@@ -46,13 +53,7 @@ export const convertWordPiece = (text: string, lowercase: boolean, file = 'vocab
         special_tokens: { [SPECIAL.cls]: entry(SPECIAL.cls), [SPECIAL.sep]: entry(SPECIAL.sep) },
       },
       decoder: { type: 'WordPiece', prefix: '##', cleanup: true },
-      model: {
-        type: 'WordPiece',
-        unk_token: SPECIAL.unknown,
-        continuing_subword_prefix: '##',
-        max_input_chars_per_word: 100,
-        vocab: Object.fromEntries(ids),
-      },
+      model,
     },
     config: { do_lower_case: lowercase, cls_token: SPECIAL.cls, sep_token: SPECIAL.sep, pad_token: SPECIAL.pad, unk_token: SPECIAL.unknown },
   }
