@@ -9,7 +9,7 @@ export interface Passage {
 
 /** A passage found for a query. */
 export interface SearchHit extends Passage {
-  /** Dot product of query and passage embedding (Contriever is trained without normalisation). */
+  /** Dot product of query and passage embedding (Contriever is trained without normalisation); BM25 for a text search. */
   readonly score: number
   /** 1 for the best. */
   readonly rank: number
@@ -21,8 +21,50 @@ export interface SearchHit extends Passage {
  */
 export type Embed = (texts: readonly string[], signal?: AbortSignal) => Promise<Float32Array[]>
 
-/** Allow-listed conditions on a search; all must hold. */
+/** What the index must know of the embedding model: vectors of another model cannot be compared. */
+export interface EmbeddingModel {
+  /** Changes whenever the model's weights or precision change. */
+  readonly id: string
+  /** Numbers per vector. */
+  readonly dimension: number
+}
+
+/** Allow-listed conditions on a search; all must hold. A list means any of its values. */
 export interface SearchFilter {
   readonly source?: string | readonly string[]
   readonly title?: string | readonly string[]
 }
+
+export interface SearchOptions {
+  /** Hits wanted; fewer come back only where fewer match. */
+  readonly k: number
+  readonly filter?: SearchFilter
+  /** Scan every vector even where an approximate index exists. */
+  readonly exact?: boolean
+}
+
+/** What is being searched: reported with every answer. */
+export interface IndexInfo {
+  /** Name that users give (the alias). */
+  readonly table: string
+  /** Table on disk that the alias points at now. */
+  readonly storedAs: string
+  /** LanceDB's version number; grows with every commit. */
+  readonly version: number
+  readonly rows: number
+  readonly dimension: number
+  readonly model: string
+  readonly schemaVersion: number
+  /** `exact`: every vector is compared; `ivf_rq`: inverted lists with RaBitQ codes, best candidates refined with the stored vectors. */
+  readonly kind: 'exact' | 'ivf_rq'
+  /** Partitions read per query; 0 for an exact scan. */
+  readonly nprobes: number
+  /** Candidates refined per hit wanted; 0 for an exact scan. */
+  readonly refine: number
+  /** Rows that the vector index does not cover yet; they are scanned exactly. */
+  readonly unindexedRows: number
+  readonly fullText: boolean
+}
+
+/** The text that is embedded for a passage. */
+export const passageText = (passage: Passage): string => (passage.title === '' ? passage.text : `${passage.title} ${passage.text}`)

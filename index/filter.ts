@@ -1,0 +1,33 @@
+import { IndexError } from './errors.ts'
+import type { SearchFilter } from './types.ts'
+
+const FIELDS = ['source', 'title'] as const
+const MAX_VALUES = 1000
+
+/** A value as an SQL string literal. */
+export const sqlString = (value: string): string => `'${value.replaceAll("'", "''")}'`
+
+/** `id IN (...)` for LanceDB's `where`. */
+export const sqlIds = (ids: readonly string[]): string => `id IN (${ids.map(sqlString).join(', ')})`
+
+/**
+ * SQL condition of a filter. LanceDB takes raw SQL, so only the columns named here are ever written into it,
+ * and values only as string literals.
+ * @returns undefined for a filter without conditions.
+ * @throws IndexError invalid_request for another field, an empty list or more than 1000 values.
+ */
+export const sqlFilter = (filter: SearchFilter | undefined): string | undefined => {
+  if (filter === undefined) return undefined
+  const unknown = Object.keys(filter).find((key) => !FIELDS.some((field) => field === key))
+  if (unknown !== undefined) throw new IndexError('invalid_request', `Unknown filter field "${unknown}"; use ${FIELDS.join(' or ')}.`, `filter.${unknown}`)
+  const conditions = FIELDS.flatMap((field) => {
+    const wanted = filter[field]
+    if (wanted === undefined) return []
+    const values = typeof wanted === 'string' ? [wanted] : wanted
+    if (values.length === 0 || values.length > MAX_VALUES) {
+      throw new IndexError('invalid_request', `filter.${field} has ${values.length} values; give 1 to ${MAX_VALUES}.`, `filter.${field}`)
+    }
+    return [`${field} IN (${values.map(sqlString).join(', ')})`]
+  })
+  return conditions.length === 0 ? undefined : conditions.join(' AND ')
+}

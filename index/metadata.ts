@@ -1,0 +1,56 @@
+import { DataType } from 'apache-arrow'
+import { IndexError } from './errors.ts'
+import type { Table } from './lance.ts'
+
+/** What a table says of itself, in the metadata of its columns: it travels and is restored with the table's versions. */
+export interface TableMetadata {
+  readonly schemaVersion: number
+  readonly model: string
+  readonly dimension: number
+  /** Absent without a vector index. */
+  readonly ann?: AnnSettings
+}
+
+/** Settings of the vector index, found by measuring recall when it was built. */
+export interface AnnSettings {
+  readonly partitions: number
+  readonly nprobes: number
+  readonly refine: number
+  /** recall@10 against exact search, on a sample, when the settings were chosen. */
+  readonly recall: number
+}
+
+export const SCHEMA_KEY = 'cepe:schema_version'
+export const MODEL_KEY = 'cepe:model'
+const ANN_KEY = 'cepe:ann'
+
+/** A table's metadata. @throws IndexError index_invalid for a table that this software did not make. */
+export const readMetadata = async (table: Table): Promise<TableMetadata> => {
+  const { fields } = await table.schema()
+  const id = fields.find((field) => field.name === 'id')
+  const vector = fields.find((field) => field.name === 'vector')
+  const schemaVersion = Number(id?.metadata.get(SCHEMA_KEY))
+  const model = vector?.metadata.get(MODEL_KEY)
+  const type: unknown = vector?.type
+  if (!Number.isSafeInteger(schemaVersion) || model === undefined || !DataType.isFixedSizeList(type)) {
+    throw new IndexError('index_invalid', `The table ${table.name} was not made by this software (no schema version or model is stored with it): use another table name or index folder.`, table.name)
+  }
+  const ann = vector?.metadata.get(ANN_KEY)
+  return { schemaVersion, model, dimension: type.listSize, ...(ann === undefined ? {} : { ann: parseAnn(ann, table.name) }) }
+}
+
+const parseAnn = (json: string, table: string): AnnSettings => {
+  const [partitions, nprobes, refine, recall] = json.split(' ').map(Number)
+  if (partitions === undefined || nprobes === undefined || refine === undefined || recall === undefined) {
+    throw new IndexError('index_invalid', `The search settings stored with the table ${table} are damaged ("${json.slice(0, 80)}"): index the corpus again.`, table)
+  }
+  return { partitions, nprobes, refine, recall }
+}
+
+export const writeSchemaVersion = async (table: Table, version: number): Promise<void> => {
+  await table.updateFieldMetadata([{ path: 'id', metadata: { [SCHEMA_KEY]: String(version) } }])
+}
+
+export const writeAnn = async (table: Table, { partitions, nprobes, refine, recall }: AnnSettings): Promise<void> => {
+  await table.updateFieldMetadata([{ path: 'vector', metadata: { [ANN_KEY]: [partitions, nprobes, refine, recall].join(' ') } }])
+}

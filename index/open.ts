@@ -1,0 +1,178 @@
+import { mkdir } from 'node:fs/promises'
+import { checkTableName } from './alias.ts'
+import { sqlFilter, sqlIds } from './filter.ts'
+import { IndexError } from './errors.ts'
+import { connectLance, type Connection } from './lance.ts'
+import { LiveTable, type Live } from './live-table.ts'
+import { packVectors, PASSAGE_COLUMNS, passageAt } from './rows.ts'
+import { fuseRanks, searchVector, searchWords } from './search.ts'
+import { deleteRows, mergeRows } from './write.ts'
+import type { EmbeddingModel, IndexInfo, Passage, SearchFilter, SearchHit, SearchOptions } from './types.ts'
+
+const MAX_K = 1000
+
+/** Passages in LanceDB under one name. Every method may be called at any time and any number of times at once. */
+export interface PassageIndex {
+  /** Folder of the tables. */
+  readonly dir: string
+  /** Name of the table. */
+  readonly table: string
+  readonly model: EmbeddingModel
+  /** The k passages of the largest dot product with `vector`, best first. */
+  search(vector: Float32Array, options: SearchOptions): Promise<SearchHit[]>
+  /** The k passages of the highest BM25 score, best first. */
+  searchText(query: string, options: SearchOptions): Promise<SearchHit[]>
+  /** Both searches fused by reciprocal rank; the score is the fused one. */
+  searchHybrid(query: string, vector: Float32Array, options: SearchOptions): Promise<SearchHit[]>
+  get(id: string): Promise<Passage | undefined>
+  /** Inserts or replaces passages by id; durable when it returns. `vectors` come from the index's model, one per passage. */
+  upsert(passages: readonly Passage[], vectors: readonly Float32Array[]): Promise<void>
+  /** Deletes by ids or by filter; durable when it returns the number deleted. */
+  delete(which: readonly string[] | SearchFilter): Promise<number>
+  count(filter?: SearchFilter): Promise<number>
+  /** Name, version and size of what is being searched: cheap enough for every question. */
+  version(): Promise<{ readonly table: string; readonly version: number; readonly passages: number }>
+  /** All that is known of what is being searched. @throws IndexError index_missing if there is no table yet. */
+  info(): Promise<IndexInfo>
+  /** Looks at once whether the table was replaced, instead of within `consistencyMs`. */
+  refresh(): void
+  close(): void
+}
+
+export interface OpenIndexOptions {
+  /** Folder of the tables; made if missing. */
+  readonly dir: string
+  readonly table?: string
+  /** The model that passages and questions are embedded with. */
+  readonly model: EmbeddingModel
+  /** Commits and replacements by other processes are seen within so many milliseconds. */
+  readonly consistencyMs?: number
+  /** Told of damage that was worked around. */
+  readonly onWarning?: (message: string) => void
+}
+
+export const DEFAULT_TABLE = 'passages'
+
+/**
+ * Opens an index. The table need not exist: until it does, reads fail with index_missing, and the first upsert or job makes it.
+ * @throws IndexError invalid_request for a bad table name. A table of another model or schema is an error of each call
+ * (index_invalid), so that a running service heals when the table is replaced.
+ */
+export const openIndex = async (options: OpenIndexOptions): Promise<PassageIndex> => {
+  const { dir, model, table = DEFAULT_TABLE, consistencyMs = 500, onWarning = () => undefined } = options
+  checkTableName(table)
+  await mkdir(dir, { recursive: true })
+  const connection = await connectLance(dir, consistencyMs)
+  return new LanceIndex(dir, table, model, connection, new LiveTable({ dir, connection, name: table, model, consistencyMs, onWarning }))
+}
+
+class LanceIndex implements PassageIndex {
+  readonly dir: string
+  readonly table: string
+  readonly model: EmbeddingModel
+  readonly #connection: Connection
+  readonly #live: LiveTable
+
+  constructor(dir: string, table: string, model: EmbeddingModel, connection: Connection, live: LiveTable) {
+    this.dir = dir
+    this.table = table
+    this.model = model
+    this.#connection = connection
+    this.#live = live
+  }
+
+  async search(vector: Float32Array, options: SearchOptions): Promise<SearchHit[]> {
+    this.#check(options, vector)
+    const { table, metadata } = await this.#live.get()
+    return searchVector(table, metadata.ann, vector, options)
+  }
+
+  async searchText(query: string, options: SearchOptions): Promise<SearchHit[]> {
+    this.#check(options)
+    const { table } = await this.#live.get()
+    return searchWords(table, query, options)
+  }
+
+  async searchHybrid(query: string, vector: Float32Array, options: SearchOptions): Promise<SearchHit[]> {
+    const deeper = { ...options, k: Math.min(MAX_K, options.k * 4) }
+    const lists = await Promise.all([this.search(vector, deeper), this.searchText(query, deeper)])
+    return fuseRanks(lists, options.k)
+  }
+
+  async get(id: string): Promise<Passage | undefined> {
+    const { table } = await this.#live.get()
+    const found = await table.query().where(sqlIds([id])).select([...PASSAGE_COLUMNS]).limit(1).toArrow()
+    return found.numRows === 0 ? undefined : passageAt(found, 0)
+  }
+
+  async upsert(passages: readonly Passage[], vectors: readonly Float32Array[]): Promise<void> {
+    const { dimension } = this.model
+    const halves = packVectors(passages, vectors, dimension)
+    if (passages.length === 0) return
+    const { table, sync } = await this.#live.getForWriting()
+    await mergeRows(table, { passages, halves }, dimension)
+    await sync.flush()
+  }
+
+  async delete(which: readonly string[] | SearchFilter): Promise<number> {
+    const { table, sync } = await this.#live.getForWriting()
+    const deleted = await deleteRows(table, which)
+    await sync.flush()
+    return deleted
+  }
+
+  async count(filter?: SearchFilter): Promise<number> {
+    const { table } = await this.#live.get()
+    return table.countRows(sqlFilter(filter))
+  }
+
+  async version(): Promise<{ readonly table: string; readonly version: number; readonly passages: number }> {
+    const { table } = await this.#live.get()
+    const [version, passages] = await Promise.all([table.version(), table.countRows()])
+    return { table: this.table, version, passages }
+  }
+
+  async info(): Promise<IndexInfo> {
+    return infoOf(this.table, await this.#live.get())
+  }
+
+  refresh(): void {
+    this.#live.forget()
+  }
+
+  close(): void {
+    this.#live.close()
+    this.#connection.close()
+  }
+
+  #check({ k }: SearchOptions, vector?: Float32Array): void {
+    if (!Number.isInteger(k) || k < 1 || k > MAX_K) throw new IndexError('invalid_request', `k is ${k}; it must be 1 to ${MAX_K}.`, 'k')
+    if (vector === undefined) return
+    if (vector.length !== this.model.dimension) {
+      throw new IndexError('index_invalid', `The question's vector has ${vector.length} numbers, the index's have ${this.model.dimension}: embed it with ${this.model.id}.`, 'vector')
+    }
+    if (!vector.every(Number.isFinite)) throw new IndexError('index_invalid', 'The question\'s vector holds NaN or infinite numbers: check the embedding model.', 'vector')
+  }
+}
+
+const infoOf = async (name: string, { table, storedAs, metadata }: Live): Promise<IndexInfo> => {
+  const [version, rows, indices] = await Promise.all([table.version(), table.countRows(), table.listIndices()])
+  const indexed = (column: string): string | undefined => indices.find(({ columns }) => columns.includes(column))?.name
+  const vectorIndex = indexed('vector')
+  const unindexed = vectorIndex === undefined ? undefined : (await table.indexStats(vectorIndex))?.numUnindexedRows
+  const { ann } = metadata
+  return {
+    table: name,
+    storedAs,
+    version,
+    rows,
+    dimension: metadata.dimension,
+    model: metadata.model,
+    schemaVersion: metadata.schemaVersion,
+    kind: ann === undefined ? 'exact' : 'ivf_rq',
+    nprobes: ann?.nprobes ?? 0,
+    refine: ann?.refine ?? 0,
+    unindexedRows: unindexed ?? rows,
+    fullText: indexed('text') !== undefined,
+  }
+}

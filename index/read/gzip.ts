@@ -1,0 +1,43 @@
+import { pipeline, Readable } from 'node:stream'
+import { createGunzip } from 'node:zlib'
+import { IndexError, textOf } from '../errors.ts'
+import type { ReadLimits } from './types.ts'
+
+/** Output after which the ratio is looked at: small files of repeated lines are no bombs. */
+const RATIO_FROM = 64 * 2 ** 20
+
+/**
+ * Expands a gzip stream.
+ * @throws IndexError payload_too_large above the limits, corpus_invalid for a damaged or cut-off stream.
+ */
+export async function* gunzip(bytes: AsyncIterable<Buffer>, limits: ReadLimits): AsyncGenerator<Buffer> {
+  let read = 0
+  let sourceError: unknown
+  const counted = async function* (): AsyncGenerator<Buffer> {
+    try {
+      for await (const chunk of bytes) {
+        read += chunk.length
+        yield chunk
+      }
+    } catch (error) {
+      sourceError = error
+      throw error
+    }
+  }
+  const expanded = pipeline(Readable.from(counted()), createGunzip(), () => undefined)
+  let written = 0
+  try {
+    for await (const chunk of expanded as AsyncIterable<Buffer>) {
+      written += chunk.length
+      if (written > limits.expandedBytes || (written > RATIO_FROM && written > read * limits.expansionRatio)) {
+        throw new IndexError('payload_too_large', `The gzip stream expands to more than ${written} bytes from ${read}: it is refused as a bomb (limits: ${limits.expandedBytes} bytes, ${limits.expansionRatio} times).`, 'gzip')
+      }
+      yield chunk
+    }
+  } catch (error) {
+    if (error instanceof IndexError || sourceError !== undefined) throw sourceError ?? error
+    throw new IndexError('corpus_invalid', `The gzip stream is damaged or cut off: ${textOf(error)}.`, 'gzip', { cause: error })
+  } finally {
+    expanded.destroy()
+  }
+}

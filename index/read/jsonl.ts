@@ -1,0 +1,43 @@
+import { isUtf8 } from 'node:buffer'
+import type { Line } from './lines.ts'
+import type { RawRow, Rejected } from './types.ts'
+
+/** FlashRAG's and Pyserini's `contents`: the title (sometimes quoted) on the first line, the text below. */
+const splitContents = (contents: string): { title: string; text: string } => {
+  const end = contents.indexOf('\n')
+  if (end < 0) return { title: '', text: contents }
+  const title = contents.slice(0, end).trim()
+  return { title: /^".*"$/.test(title) ? title.slice(1, -1) : title, text: contents.slice(end + 1) }
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const rowOf = (line: number, value: Record<string, unknown>): RawRow => {
+  const common = { line, id: value.id ?? value._id, source: value.source ?? value.url }
+  if (value.text === undefined && typeof value.contents === 'string') return { ...common, ...splitContents(value.contents) }
+  return { ...common, title: value.title, text: value.text }
+}
+
+/** Rows of a JSON-lines file: {id, title, text} (Atlas), {_id, title, text} (BEIR) or {id, contents} (FlashRAG, Pyserini). */
+export async function* readJsonl(lines: AsyncIterable<Line | Rejected>): AsyncGenerator<RawRow | Rejected> {
+  for await (const line of lines) {
+    if (!('bytes' in line)) {
+      yield line
+      continue
+    }
+    const at = line.line
+    if (line.bytes.length === 0) continue
+    if (!isUtf8(line.bytes)) {
+      yield { line: at, reason: 'bad_utf8', detail: 'The line is not valid UTF-8.' }
+      continue
+    }
+    let value: unknown
+    try {
+      value = JSON.parse(line.bytes.toString('utf8'))
+    } catch {
+      yield { line: at, reason: 'malformed', detail: 'The line is not valid JSON.' }
+      continue
+    }
+    yield isObject(value) ? rowOf(at, value) : { line: at, reason: 'malformed', detail: 'The line is not a JSON object.' }
+  }
+}

@@ -1,0 +1,43 @@
+import type { Rejected } from './types.ts'
+
+export interface Line {
+  readonly line: number
+  readonly bytes: Buffer
+}
+
+const NEWLINE = 0x0a
+const RETURN = 0x0d
+const BOM = Buffer.from([0xef, 0xbb, 0xbf])
+
+const withoutReturn = (bytes: Buffer): Buffer => (bytes.at(-1) === RETURN ? bytes.subarray(0, -1) : bytes)
+
+/**
+ * Splits a byte stream at newlines (LF or CRLF) without decoding it. A byte order mark is dropped.
+ * A line above `maxBytes` comes out as a rejection, and its bytes are not kept.
+ */
+export async function* readLines(bytes: AsyncIterable<Buffer>, maxBytes: number): AsyncGenerator<Line | Rejected> {
+  let held: Buffer[] = []
+  let heldBytes = 0
+  let line = 1
+  const finish = (last: Buffer): Line | Rejected => {
+    const total = heldBytes + last.length
+    const at = line++
+    const whole = total > maxBytes ? Buffer.alloc(0) : Buffer.concat([...held, last])
+    held = []
+    heldBytes = 0
+    if (total > maxBytes) return { line: at, reason: 'line_too_long', detail: `The line has ${total} bytes; at most ${maxBytes} are read.` }
+    return { line: at, bytes: withoutReturn(at === 1 && whole.subarray(0, 3).equals(BOM) ? whole.subarray(3) : whole) }
+  }
+  for await (const chunk of bytes) {
+    let from = 0
+    for (let to = chunk.indexOf(NEWLINE); to >= 0; to = chunk.indexOf(NEWLINE, from)) {
+      yield finish(chunk.subarray(from, to))
+      from = to + 1
+    }
+    const rest = chunk.subarray(from)
+    heldBytes += rest.length
+    if (heldBytes > maxBytes) held = []
+    else if (rest.length > 0) held.push(rest)
+  }
+  if (heldBytes > 0) yield finish(Buffer.alloc(0))
+}

@@ -1,0 +1,84 @@
+import { createReadStream } from 'node:fs'
+import { IdSet } from '../id-set.ts'
+import { splitDocument } from '../split.ts'
+import { gunzip } from './gzip.ts'
+import { readJsonl } from './jsonl.ts'
+import { readLines } from './lines.ts'
+import { readParquet } from './parquet.ts'
+import { isGzip, isParquet, looksLikeJson, peek } from './sniff.ts'
+import { readTsv } from './tsv.ts'
+import { READ_LIMITS, type Format, type RawRow, type ReadItem, type ReadLimits, type Rejected } from './types.ts'
+import { checkRow } from './validate.ts'
+import { IndexError, osCode } from '../errors.ts'
+
+export interface ReadOptions {
+  /** Found out from the first bytes where absent. */
+  readonly format?: Format
+  readonly limits?: Partial<ReadLimits>
+  /** Words per passage: documents are cut into passages of about so many. Absent: every row is a passage. */
+  readonly splitWords?: number
+  /** Source of passages that name none of their own. */
+  readonly source?: string
+}
+
+async function* accept(rows: AsyncIterable<RawRow | Rejected>, options: ReadOptions): AsyncGenerator<ReadItem> {
+  const limits = { ...READ_LIMITS, ...options.limits }
+  const { splitWords, source } = options
+  const maxText = splitWords === undefined ? limits.textBytes : limits.lineBytes
+  const seen = new IdSet()
+  for await (const row of rows) {
+    const item = 'reason' in row ? row : checkRow(row, limits, maxText)
+    if ('reason' in item) {
+      yield item
+      continue
+    }
+    const { line } = item
+    const passage = item.passage.source === undefined && source !== undefined ? { ...item.passage, source } : item.passage
+    if (!seen.add(passage.id)) {
+      yield { line, reason: 'duplicate_id', detail: `The id "${passage.id}" occurred before in this file; its first passage is kept.` }
+      continue
+    }
+    if (splitWords === undefined) yield { line, passage }
+    else for (const part of splitDocument(passage, splitWords)) yield { line, passage: part }
+  }
+}
+
+/**
+ * Passages of a corpus, one by one, with the lines that were not accepted and why. Gzip is recognised by its first
+ * bytes. Memory stays small: 16 bytes per id, for finding duplicates, and one line.
+ * @throws IndexError corpus_invalid or payload_too_large where the whole file is refused (no header, damaged gzip, a bomb);
+ * unsupported_media_type for Parquet, which needs a file.
+ */
+export async function* readPassages(bytes: AsyncIterable<Buffer>, options: ReadOptions = {}): AsyncGenerator<ReadItem> {
+  const limits = { ...READ_LIMITS, ...options.limits }
+  const outer = await peek(bytes, 4)
+  const plain = isGzip(outer.head) ? gunzip(outer.all, limits) : outer.all
+  const { head, all } = await peek(plain, 64)
+  if (isParquet(head) || options.format === 'parquet') {
+    throw new IndexError('unsupported_media_type', 'Parquet is read from a file, not from a stream: put it into the import folder and name it.', 'format')
+  }
+  const lines = readLines(all, limits.lineBytes)
+  const format = options.format ?? (looksLikeJson(head) ? 'jsonl' : 'tsv')
+  let items = 0
+  for await (const item of accept(format === 'jsonl' ? readJsonl(lines) : readTsv(lines), options)) {
+    items++
+    yield item
+  }
+  if (items === 0) throw new IndexError('corpus_invalid', 'The file holds no passages.', 'file')
+}
+
+/** As `readPassages`, from a file, Parquet included. */
+export async function* readPassageFile(path: string, options: ReadOptions = {}): AsyncGenerator<ReadItem> {
+  const stream = createReadStream(path, { highWaterMark: 256 * 1024 })
+  try {
+    const { head, all } = await peek(stream as AsyncIterable<Buffer>, 4)
+    if (isParquet(head)) yield* accept(readParquet(path), options)
+    else yield* readPassages(all, options)
+  } catch (error) {
+    if (osCode(error) === 'ENOENT') throw new IndexError('not_found', `The file ${path} does not exist.`, 'file', { cause: error })
+    if (osCode(error) === 'EISDIR') throw new IndexError('corpus_invalid', `${path} is a folder; name a file.`, 'file', { cause: error })
+    throw error
+  } finally {
+    stream.destroy()
+  }
+}

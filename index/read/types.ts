@@ -1,0 +1,62 @@
+import type { Passage } from '../types.ts'
+
+export const FORMATS = ['tsv', 'jsonl', 'parquet'] as const
+export type Format = (typeof FORMATS)[number]
+
+/** Why a line was not accepted. */
+export type RejectReason =
+  | 'missing_column'
+  | 'malformed'
+  | 'bad_utf8'
+  | 'bad_id'
+  | 'duplicate_id'
+  | 'empty_text'
+  | 'text_too_long'
+  | 'title_too_long'
+  | 'line_too_long'
+
+export interface Rejected {
+  /** 1-based line of the file (row, for Parquet). */
+  readonly line: number
+  readonly reason: RejectReason
+  /** A sentence for people: the value's problem. */
+  readonly detail: string
+}
+
+export interface Accepted {
+  readonly line: number
+  readonly passage: Passage
+}
+
+export type ReadItem = Accepted | Rejected
+
+export interface ReadLimits {
+  /** Longest text of a passage in UTF-8 bytes. */
+  readonly textBytes: number
+  readonly titleBytes: number
+  readonly idBytes: number
+  /** Longest line held in memory; longer ones are skipped to their end. */
+  readonly lineBytes: number
+  /** Most bytes that a compressed file may expand to. */
+  readonly expandedBytes: number
+  /** Most bytes out per byte in, once 64 MiB have come out: text compresses 3 to 10 times, a bomb 1000 times. */
+  readonly expansionRatio: number
+}
+
+export const READ_LIMITS: ReadLimits = {
+  textBytes: 100_000,
+  titleBytes: 2_000,
+  idBytes: 512,
+  lineBytes: 16 * 2 ** 20,
+  expandedBytes: 256 * 2 ** 30,
+  expansionRatio: 100,
+}
+
+/** One line as its fields, before any check of their content. */
+export interface RawRow {
+  readonly line: number
+  readonly id: unknown
+  readonly title: unknown
+  readonly text: unknown
+  readonly source: unknown
+}

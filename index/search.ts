@@ -1,0 +1,57 @@
+import type { Table as ArrowTable } from 'apache-arrow'
+import { sqlFilter } from './filter.ts'
+import { MultiMatchQuery, type Table } from './lance.ts'
+import type { AnnSettings } from './metadata.ts'
+import { TEXT_COLUMNS } from './migrate.ts'
+import { PASSAGE_COLUMNS, passageAt } from './rows.ts'
+import type { Passage, SearchHit, SearchOptions } from './types.ts'
+
+type Scored = Passage & { readonly score: number }
+
+const ranked = (hits: readonly Scored[]): SearchHit[] =>
+  [...hits].sort((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1)).map((hit, i) => ({ ...hit, rank: i + 1 }))
+
+const scoredRows = (result: ArrowTable, score: (row: number) => number): Scored[] =>
+  Array.from({ length: result.numRows }, (_, row) => ({ ...passageAt(result, row), score: score(row) }))
+
+const numberAt = (result: ArrowTable, column: string, row: number): number => Number(result.getChild(column)?.get(row))
+
+/**
+ * The k passages of the largest dot product. LanceDB's `_distance` is 1 - dot, exact after refinement with the stored
+ * float16 vectors. Always names the distance: another one than the index's would scan everything.
+ */
+export const searchVector = async (table: Table, ann: AnnSettings | undefined, vector: Float32Array, options: SearchOptions): Promise<SearchHit[]> => {
+  let query = table.query().nearestTo(vector).column('vector').distanceType('dot').limit(options.k).select([...PASSAGE_COLUMNS, '_distance'])
+  const where = sqlFilter(options.filter)
+  if (where !== undefined) query = query.where(where)
+  if (ann === undefined || options.exact === true) query = query.bypassVectorIndex()
+  else {
+    query = query.nprobes(ann.nprobes).refineFactor(ann.refine)
+    // A narrow filter leaves few rows per partition: read on until k are found.
+    if (where !== undefined) query = query.maximumNprobes(ann.partitions)
+  }
+  const result = await query.toArrow()
+  return ranked(scoredRows(result, (row) => 1 - numberAt(result, '_distance', row)))
+}
+
+/** The k passages of the highest BM25 score of the query's words in text and title: the field's lexical baseline. */
+export const searchWords = async (table: Table, query: string, options: SearchOptions): Promise<SearchHit[]> => {
+  let search = table.query().fullTextSearch(new MultiMatchQuery(query, [...TEXT_COLUMNS])).limit(options.k).select([...PASSAGE_COLUMNS, '_score'])
+  const where = sqlFilter(options.filter)
+  if (where !== undefined) search = search.where(where)
+  const result = await search.toArrow()
+  return ranked(scoredRows(result, (row) => numberAt(result, '_score', row)))
+}
+
+/** Constant of reciprocal rank fusion (Cormack, Clarke, Buettcher, SIGIR 2009). */
+const RRF_K = 60
+
+/** Reciprocal rank fusion: each list gives 1 / (60 + rank); the sum is the new score. */
+export const fuseRanks = (lists: readonly (readonly SearchHit[])[], k: number): SearchHit[] => {
+  const fused = new Map<string, Scored>()
+  for (const hit of lists.flat()) {
+    const score = (fused.get(hit.id)?.score ?? 0) + 1 / (RRF_K + hit.rank)
+    fused.set(hit.id, { ...hit, score })
+  }
+  return ranked([...fused.values()]).slice(0, k)
+}

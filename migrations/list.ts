@@ -1,0 +1,7 @@
+import type { Migration } from '../index/migration.ts'
+import { sourceAndContentHash } from './0002-source-and-content-hash.ts'
+
+export { base } from './0001-base.ts'
+
+/** Every step after the base, in order. */
+export const migrations: readonly Migration[] = [sourceAndContentHash]

@@ -1,0 +1,116 @@
+import t from 'tap'
+import { openIndex } from '../../index/open.ts'
+import { passageText } from '../../index/types.ts'
+import { dot, embed, embedText, hashEmbedding, somePassages, tempDir } from './helpers.ts'
+
+const open = async (t: Parameters<typeof tempDir>[0], dir?: string) => {
+  const index = await openIndex({ dir: dir ?? (await tempDir(t)), model: hashEmbedding, consistencyMs: 0 })
+  t.teardown(() => index.close())
+  return index
+}
+
+const vectorsOf = (passages: ReturnType<typeof somePassages>) => embed(passages.map(passageText))
+
+await t.test('an index without a table says so, and the first upsert makes it', async (t) => {
+  const index = await open(t)
+  await t.rejects(index.search(embedText('x'), { k: 1 }), { code: 'index_missing' })
+  const passages = somePassages(50)
+  await index.upsert(passages, await vectorsOf(passages))
+  t.equal(await index.count(), 50)
+  t.match(await index.info(), { table: 'passages', rows: 50, dimension: 32, model: hashEmbedding.id, kind: 'exact', nprobes: 0, unindexedRows: 50 })
+})
+
+await t.test('search ranks by the exact dot product', async (t) => {
+  const index = await open(t)
+  const passages = somePassages(200)
+  const vectors = await vectorsOf(passages)
+  await index.upsert(passages, vectors)
+  const question = embedText('which lagoon is near the summit')
+  const hits = await index.search(question, { k: 10 })
+  const expected = vectors.map((vector) => dot(vector, question)).sort((a, b) => b - a).slice(0, 10)
+  t.same(hits.map((hit) => hit.rank), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10])
+  for (const [i, hit] of hits.entries()) {
+    const passage = passages.find((one) => one.id === hit.id)
+    t.match(hit, passage ?? {})
+    t.ok(Math.abs(hit.score - (expected[i] ?? 0)) < 1e-3, `score ${hit.score} is the dot product ${expected[i]}`)
+  }
+})
+
+await t.test('filters keep to their fields and quote their values', async (t) => {
+  const index = await open(t)
+  const passages = [...somePassages(20), { id: 'quote', title: "Rock 'n' roll", text: 'music', source: "o'clock" }]
+  await index.upsert(passages, await vectorsOf(passages))
+  const odd = await index.search(embedText('river'), { k: 100, filter: { source: 'odd.tsv' } })
+  t.equal(odd.length, 10)
+  t.ok(odd.every((hit) => hit.source === 'odd.tsv'))
+  const quoted = await index.search(embedText('music'), { k: 5, filter: { source: ["o'clock"], title: "Rock 'n' roll" } })
+  t.same(quoted.map((hit) => hit.id), ['quote'])
+  t.same(await index.search(embedText('music'), { k: 5, filter: { source: "x' OR 'a' = 'a" } }), [])
+  t.equal(await index.count({ source: 'even.tsv' }), 10)
+  await t.rejects(index.search(embedText('x'), { k: 1, filter: { id: 'x' } as object }), { code: 'invalid_request', field: 'filter.id' })
+})
+
+await t.test('upserts replace by id, reads and deletes find what they should', async (t) => {
+  const index = await open(t)
+  const passages = somePassages(10)
+  await index.upsert(passages, await vectorsOf(passages))
+  const changed = { id: 'p3', title: 'New', text: 'entirely new words' }
+  await index.upsert([changed], await vectorsOf([changed]))
+  t.equal(await index.count(), 10)
+  t.same(await index.get('p3'), changed)
+  t.equal(await index.get('p99'), undefined)
+  t.equal((await index.search(embedText('entirely new words'), { k: 1 }))[0]?.id, 'p3')
+  t.equal(await index.delete(['p3', 'p4', 'nothing']), 2)
+  t.equal(await index.delete({ source: 'even.tsv' }), 4)
+  t.equal(await index.count(), 4)
+  await t.rejects(index.delete({}), { code: 'invalid_request' })
+})
+
+await t.test('bad vectors are refused before anything is written', async (t) => {
+  const index = await open(t)
+  const [passage] = somePassages(1)
+  if (passage === undefined) return
+  const nan = embedText('x')
+  nan[5] = NaN
+  const huge = embedText('x')
+  huge[6] = 1e6
+  await t.rejects(index.upsert([passage], [nan]), { code: 'index_invalid', message: /"p0".*NaN at position 5/ })
+  await t.rejects(index.upsert([passage], [huge]), { code: 'index_invalid', message: /1000000 at position 6/ })
+  await t.rejects(index.upsert([passage], [new Float32Array(31)]), { code: 'index_invalid', message: /31 numbers/ })
+  await t.rejects(index.upsert([passage], []), { code: 'index_invalid' })
+  await t.rejects(index.upsert([passage, passage], [embedText('x'), embedText('x')]), { code: 'invalid_request', message: /twice/ })
+  await t.rejects(index.search(new Float32Array(3), { k: 1 }), { code: 'index_invalid' })
+  await t.rejects(index.search(embedText('x'), { k: 0 }), { code: 'invalid_request' })
+})
+
+await t.test('another model cannot open the table', async (t) => {
+  const dir = await tempDir(t)
+  const first = await open(t, dir)
+  const passages = somePassages(3)
+  await first.upsert(passages, await vectorsOf(passages))
+  const other = await openIndex({ dir, model: { id: 'other-model', dimension: 32 } })
+  t.teardown(() => other.close())
+  await t.rejects(other.search(embedText('x'), { k: 1 }), { code: 'index_invalid', message: /hashed-words-32.*other-model.*replace/ })
+})
+
+await t.test('a second handle sees commits without being opened again', async (t) => {
+  const dir = await tempDir(t)
+  const [writer, reader] = [await open(t, dir), await open(t, dir)]
+  const passages = somePassages(4)
+  const vectors = await vectorsOf(passages)
+  await writer.upsert(passages.slice(0, 2), vectors.slice(0, 2))
+  t.equal(await reader.count(), 2)
+  await writer.upsert(passages.slice(2), vectors.slice(2))
+  t.equal(await reader.count(), 4)
+})
+
+await t.test('words are found in text and title, and fused with vectors', async (t) => {
+  const index = await open(t)
+  const passages = [...somePassages(30), { id: 'gala', title: 'Gala', text: 'A festive evening with music.' }]
+  await index.upsert(passages, await vectorsOf(passages))
+  t.equal((await index.searchText('festive evening', { k: 3 }))[0]?.id, 'gala')
+  t.equal((await index.searchText('gala', { k: 3 }))[0]?.id, 'gala')
+  const hybrid = await index.searchHybrid('festive evening', embedText('festive evening'), { k: 3 })
+  t.equal(hybrid[0]?.id, 'gala')
+  t.same(hybrid.map((hit) => hit.rank), [1, 2, 3])
+})
