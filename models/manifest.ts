@@ -47,7 +47,7 @@ const CommonFields = {
 export const CepeManifestSchema = Type.Object({
   ...CommonFields,
   architecture: Type.Literal('cepe'),
-  graphs: Type.Object({ encoder: Type.String(), generate: Type.String(), step: Type.String() }),
+  graphs: Type.Object({ encoder: Type.Union([Type.String(), Type.Null()], { description: 'null for a decoder alone.' }), generate: Type.String(), step: Type.String() }),
   dims: Type.Object({
     vocab_size: Type.Integer(),
     hidden_size: Type.Integer({ description: 'd_dec' }),
@@ -57,7 +57,7 @@ export const CepeManifestSchema = Type.Object({
     head_dim: Type.Integer(),
     window: Type.Integer({ description: 'Decoder positions: prompt and new tokens together.' }),
     cross_attention_layers: Type.Integer(),
-    encoder_vocab_size: Type.Integer(),
+    encoder_vocab_size: Type.Integer({ description: 'Encoder sizes are 0 for a decoder alone.' }),
     encoder_hidden_size: Type.Integer({ description: 'd_enc' }),
     encoder_layers: Type.Integer(),
     encoder_window: Type.Integer({ description: 'Most tokens of one encoder passage.' }),
@@ -82,7 +82,14 @@ export const ContrieverManifestSchema = Type.Object({
     heads: Type.Integer(),
     window: Type.Integer({ description: 'Most tokens of one text, special tokens included.' }),
   }),
-  tokens: Type.Object({ cls_id: Type.Integer(), sep_id: Type.Integer(), pad_id: Type.Integer() }),
+  tokens: Type.Object(
+    {
+      cls_id: Type.Union([Type.Integer(), Type.Null()]),
+      sep_id: Type.Union([Type.Integer(), Type.Null()]),
+      pad_id: Type.Integer(),
+    },
+    { description: 'cls_id and sep_id are null when the checkpoint has no tokenizer: such a model can be verified, not served.' },
+  ),
 })
 export type ContrieverManifest = Static<typeof ContrieverManifestSchema>
 

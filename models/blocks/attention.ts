@@ -1,0 +1,86 @@
+import type { LlamaConfig } from '../checkpoint/config.ts'
+import { fusedMatmul, groupQueryAttention, multiHeadAttention, rotaryEmbedding } from '../onnx/contrib.ts'
+import type { Value } from '../onnx/graph.ts'
+import { add, concat, f32, cast, matmul, mul, reshape, sizeOf, softmax, splitLast, transpose } from '../onnx/ops.ts'
+import { dimAt } from '../onnx/types.ts'
+import type { Params } from './params.ts'
+import type { RotaryTables } from './rope.ts'
+
+export type Heads = Pick<LlamaConfig, 'heads' | 'kvHeads' | 'headDim'>
+
+/** Rotated keys and values, each [B,kv_heads,T,head_dim]. */
+export interface KeyValues { readonly keys: Value; readonly values: Value }
+
+export interface Attended extends KeyValues { readonly output: Value }
+
+/** Bidirectional self-attention of the encoder: x [B,L,d], positions i64 [B,L], keyMask i32 [B,L] -> [B,L,d]. */
+export const encoderSelfAttention = (params: Params, x: Value, positions: Value, keyMask: Value, rope: RotaryTables, heads: number): Value =>
+  params.in('self_attn', (p) => {
+    const q = rotaryEmbedding(p.linear(x, 'q_proj'), positions, rope.cos, rope.sin, heads)
+    const k = rotaryEmbedding(p.linear(x, 'k_proj'), positions, rope.cos, rope.sin, heads)
+    return p.linear(multiHeadAttention(q, k, p.linear(x, 'v_proj'), heads, keyMask), 'o_proj')
+  })
+
+/** Causal self-attention over a whole prompt: x [1,L,d]; lastIndex i32 [1] and total i32 scalar as in groupQueryAttention. */
+export const promptSelfAttention = (params: Params, x: Value, lastIndex: Value, total: Value, rope: RotaryTables, { heads, kvHeads }: Heads): Attended =>
+  params.in('self_attn', (p) => {
+    const [context, keys, values] = groupQueryAttention(
+      p.linear(x, 'q_proj'), p.linear(x, 'k_proj'), p.linear(x, 'v_proj'), lastIndex, total, rope.cos, rope.sin, heads, kvHeads,
+    )
+    return { output: p.linear(context, 'o_proj'), keys, values }
+  })
+
+/**
+ * Softmax attention over one or two blocks of keys without joining them: queries [B,kv_heads,group,L,head_dim], blocks
+ * [B,kv_heads,T,head_dim], bias broadcast to [B,kv_heads,group,L,T] or null -> [B,kv_heads,group,L,head_dim].
+ */
+const attend = (q: Value, blocks: readonly [KeyValues] | readonly [KeyValues, KeyValues], bias: Value | null, headDim: number): Value => {
+  const grouped = (x: Value): Value => reshape(x, [dimAt(x.shape, 0), dimAt(x.shape, 1), 1, dimAt(x.shape, 2), headDim])
+  // The scale goes to the queries: a product with alpha = 1 takes the vector-matrix kernels when L is 1.
+  const scaled = mul(q, cast(f32(q.graph, headDim ** -0.5), q.elem))
+  const [first, second] = blocks
+  const scores = fusedMatmul(scaled, grouped(first.keys), { transB: true })
+  if (!second) return matmul(softmax(bias ? add(scores, bias) : scores), grouped(first.values))
+  const moreScores = fusedMatmul(scaled, grouped(second.keys), { transB: true })
+  const shares = softmax(concat([scores, moreScores], -1, 'all keys'))
+  const sizes = concat([sizeOf(first.keys, 2), sizeOf(second.keys, 2)], 0)
+  const [firstShares, secondShares] = splitLast(shares, sizes, dimAt(first.keys.shape, 2), dimAt(second.keys.shape, 2))
+  return add(matmul(firstShares, grouped(first.values)), matmul(secondShares, grouped(second.values)))
+}
+
+/**
+ * Self-attention of new tokens over a cache, any padding: x [B,L,d], positions i64 [B,L], past [B,kv_heads,past,head_dim],
+ * bias [B,1,1,L,T] with T named `total`. Returns the joined keys and values.
+ */
+export const cachedSelfAttention = (
+  params: Params, x: Value, positions: Value, past: KeyValues, bias: Value, total: string, rope: RotaryTables, { heads, kvHeads, headDim }: Heads,
+): Attended =>
+  params.in('self_attn', (p) => {
+    const [batch, length] = [dimAt(x.shape, 0), dimAt(x.shape, 1)]
+    const group = heads / kvHeads
+    const q = rotaryEmbedding(p.linear(x, 'q_proj'), positions, rope.cos, rope.sin, heads)
+    const k = rotaryEmbedding(p.linear(x, 'k_proj'), positions, rope.cos, rope.sin, kvHeads)
+    const byHead = (y: Value): Value => transpose(reshape(y, [batch, length, kvHeads, headDim]), [0, 2, 1, 3])
+    const keys = concat([past.keys, byHead(k)], 2, total)
+    const values = concat([past.values, byHead(p.linear(x, 'v_proj'))], 2, total)
+    const queries = transpose(reshape(q, [batch, length, kvHeads, group, headDim]), [0, 2, 3, 1, 4])
+    const context = transpose(attend(queries, [{ keys, values }], bias, headDim), [0, 3, 1, 2, 4])
+    return { output: p.linear(reshape(context, [batch, length, heads * headDim]), 'o_proj'), keys, values }
+  })
+
+/**
+ * Self-attention of one new token over the prompt's keys, which never change, and those of the tokens made since:
+ * x [1,1,d], position i64 [1,1]. Returns the made tokens' keys and values, `made` long, the new one included.
+ */
+export const decodeSelfAttention = (
+  params: Params, x: Value, position: Value, prompt: KeyValues, since: KeyValues, made: string, rope: RotaryTables, { heads, kvHeads, headDim }: Heads,
+): Attended =>
+  params.in('self_attn', (p) => {
+    const q = rotaryEmbedding(p.linear(x, 'q_proj'), position, rope.cos, rope.sin, heads)
+    const k = rotaryEmbedding(p.linear(x, 'k_proj'), position, rope.cos, rope.sin, kvHeads)
+    const byHead = (y: Value): Value => reshape(y, [1, kvHeads, 1, headDim])
+    const keys = concat([since.keys, byHead(k)], 2, made)
+    const values = concat([since.values, byHead(p.linear(x, 'v_proj'))], 2, made)
+    const context = attend(reshape(q, [1, kvHeads, heads / kvHeads, 1, headDim]), [prompt, { keys, values }], null, headDim)
+    return { output: p.linear(reshape(context, [1, 1, heads * headDim]), 'o_proj'), keys, values }
+  })

@@ -1,0 +1,51 @@
+import type { LlamaConfig } from '../checkpoint/config.ts'
+import type { Graph, Value } from '../onnx/graph.ts'
+import { computedWeight } from './weight-source.ts'
+
+type Rotary = Pick<LlamaConfig, 'headDim' | 'window' | 'ropeTheta' | 'ropeScaling'>
+
+/**
+ * Angle per position of each of the head_dim/2 rotated pairs: theta^(-2i/head_dim), scaled as the config says.
+ *
+ * linear (position interpolation, Chen et al. 2023): all divided by the factor s.
+ *
+ * yarn (Peng et al. 2023, "NTK-by-parts", section 3.2): pair i turns r(i) = L f(i) / 2 pi times over the original window L.
+ * Pairs that turn more than betaFast times keep f(i), those below betaSlow get f(i) / s, with a linear ramp over the pair
+ * index in between. The ramp's ends are where r equals betaFast and betaSlow,
+ *   d(beta) = head_dim ln(L / (2 pi beta)) / (2 ln theta),
+ * rounded outwards to whole pairs, as the authors' code does.
+ */
+export const rotaryFrequencies = ({ headDim, ropeTheta, ropeScaling: scaling }: Rotary): Float64Array => {
+  const frequencies = Float64Array.from({ length: headDim / 2 }, (_, i) => ropeTheta ** (-2 * i / headDim))
+  if (scaling === null) return frequencies
+  if (scaling.type === 'linear') return frequencies.map((f) => f / scaling.factor)
+  const pairTurning = (turns: number): number => (headDim * Math.log(scaling.originalWindow / (turns * 2 * Math.PI))) / (2 * Math.log(ropeTheta))
+  const low = Math.max(Math.floor(pairTurning(scaling.betaFast)), 0)
+  const high = Math.min(Math.ceil(pairTurning(scaling.betaSlow)), headDim - 1)
+  // An empty ramp is a step.
+  const width = Math.max(high - low, 0.001)
+  return frequencies.map((f, i) => {
+    const interpolated = Math.min(Math.max((i - low) / width, 0), 1)
+    return (f / scaling.factor) * interpolated + f * (1 - interpolated)
+  })
+}
+
+/** Cosines or sines of every position's angles, [window, head_dim/2]; yarn's attention factor multiplies them, and so scales the scores by its square. */
+export const rotaryTable = (config: Rotary, wave: (angle: number) => number): Float32Array => {
+  const frequencies = rotaryFrequencies(config)
+  const amplitude = config.ropeScaling?.type === 'yarn' ? config.ropeScaling.attentionFactor : 1
+  const table = new Float32Array(config.window * frequencies.length)
+  for (let position = 0; position < config.window; position++) {
+    for (const [i, frequency] of frequencies.entries()) table[position * frequencies.length + i] = amplitude * wave(position * frequency)
+  }
+  return table
+}
+
+export interface RotaryTables { readonly cos: Value; readonly sin: Value }
+
+/** The tables as weights of a graph; `owner` keeps the decoder's and the encoder's apart. */
+export const rotaryTables = (graph: Graph, config: Rotary, owner: string, elem: 'f32' | 'f16'): RotaryTables => {
+  const table = (name: string, wave: (angle: number) => number): Value =>
+    graph.weight(computedWeight(`${owner}.rotary.${name}`, elem, [config.window, config.headDim / 2], () => rotaryTable(config, wave)))
+  return { cos: table('cos', Math.cos), sin: table('sin', Math.sin) }
+}

@@ -1,0 +1,91 @@
+import { createHash } from 'node:crypto'
+import { access, open } from 'node:fs/promises'
+import { join } from 'node:path'
+import { precisionOf } from './blocks/precision.ts'
+import { openCheckpoint } from './checkpoint/open.ts'
+import { checkTensors } from './checkpoint/rename.ts'
+import type { Checkpoint } from './checkpoint/types.ts'
+import { describeModel } from './describe.ts'
+import { cepeEncoderGraph } from './graphs/cepe-encoder.ts'
+import { cepeGenerateGraph } from './graphs/cepe-generate.ts'
+import { cepeStepGraph } from './graphs/cepe-step.ts'
+import { contrieverGraph } from './graphs/contriever.ts'
+import { BUILDER_VERSION, MANIFEST_FILE, type Dtype, type Manifest } from './manifest.ts'
+import type { WrittenFile } from './onnx/data-file.ts'
+import type { Graph } from './onnx/graph.ts'
+import { writeGraphs, type WriteProgress } from './onnx/write.ts'
+import { fillFolder } from './staging.ts'
+import { fitTokenizer, tokenizerFiles } from './tokenizer/files.ts'
+import type { TokenizerFiles } from './tokenizer/tokenizer-json.ts'
+
+/** External data of all graphs of a built model. */
+export const DATA_FILE = 'weights.bin'
+
+export interface BuildOptions {
+  /** Hugging Face folder: config.json, safetensors or torch .bin weights, tokenizer. */
+  readonly checkpointDir: string
+  /** Folder of the built model; an older build in it is replaced when the new one is complete. */
+  readonly outDir: string
+  readonly dtype: Dtype
+  /** Reference weights in the checkpoint's own files, hard-linked into outDir, where they are stored in the dtype's float type. */
+  readonly inPlace?: boolean
+  readonly onProgress?: (progress: WriteProgress) => void
+  /** Called with what deserves attention but does not hinder, such as tensors that no graph reads. */
+  readonly onWarning?: (message: string) => void
+  /** Gives the build up between two weights; the promise rejects with the signal's reason. */
+  readonly signal?: AbortSignal
+}
+
+const graphsOf = (checkpoint: Checkpoint, dtype: Dtype): readonly Graph[] => {
+  const { config } = checkpoint
+  const precision = precisionOf(dtype)
+  if (config.architecture === 'contriever') return [contrieverGraph(checkpoint, config, precision)]
+  const decoder = [cepeGenerateGraph(checkpoint, config, precision), cepeStepGraph(checkpoint, config, precision)]
+  return config.encoder ? [cepeEncoderGraph(checkpoint, config, precision), ...decoder] : decoder
+}
+
+/** null for a folder without a tokenizer: weights alone can be built and verified, not served. */
+const findTokenizer = async ({ dir, config }: Checkpoint): Promise<TokenizerFiles | null> => {
+  const present = await Promise.all(['tokenizer.json', 'tokenizer.model', 'vocab.txt'].map((name) => access(join(dir, name)).then(() => true, () => false)))
+  return present.includes(true) ? fitTokenizer(await tokenizerFiles(dir), config) : null
+}
+
+const writeJson = async (dir: string, name: string, value: unknown): Promise<WrittenFile> => {
+  const bytes = Buffer.from(`${JSON.stringify(value, null, 1)}\n`)
+  const file = await open(join(dir, name), 'wx')
+  try {
+    await file.writeFile(bytes)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+  return { name, bytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') }
+}
+
+/**
+ * Builds a model folder from a checkpoint: graphs, one data file, tokenizer files, manifest.json. Nothing is visible at
+ * outDir until all of it is written. Memory: the largest tensor, twice, and little more.
+ * Errors: those of openCheckpoint, checkTensors and tokenizerFiles; ModelError when a weight is not finite.
+ */
+export const buildModel = async (options: BuildOptions): Promise<Manifest> => {
+  const { dtype, inPlace = false, onProgress = () => undefined, onWarning = () => undefined, signal } = options
+  const checkpoint = await openCheckpoint(options.checkpointDir)
+  try {
+    const { unexpected } = checkTensors(checkpoint)
+    if (unexpected.length > 0) onWarning(`${unexpected.length} tensors of the checkpoint are not used: ${unexpected.slice(0, 3).join(', ')}${unexpected.length > 3 ? ', ...' : ''}`)
+    const tokenizer = await findTokenizer(checkpoint)
+    if (!tokenizer) onWarning(`${checkpoint.dir} has no tokenizer: the model can be verified, not served`)
+    const graphs = graphsOf(checkpoint, dtype)
+    return await fillFolder(options.outDir, async (dir) => {
+      const written = await writeGraphs(graphs, { dir, dataFile: DATA_FILE, producerVersion: String(BUILDER_VERSION), inPlace, onProgress, signal })
+      const tokenizers = tokenizer
+        ? [await writeJson(dir, 'tokenizer.json', tokenizer.tokenizer), await writeJson(dir, 'tokenizer_config.json', tokenizer.config)]
+        : []
+      const manifest = describeModel(checkpoint, tokenizer, dtype, [...written, ...tokenizers])
+      await writeJson(dir, MANIFEST_FILE, manifest)
+      return manifest
+    })
+  } finally {
+    await checkpoint.close()
+  }
+}

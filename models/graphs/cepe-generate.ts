@@ -1,0 +1,131 @@
+import type { CepeConfig } from '../checkpoint/config.ts'
+import type { Checkpoint } from '../checkpoint/types.ts'
+import { decodeSelfAttention, promptSelfAttention, type Attended, type KeyValues } from '../blocks/attention.ts'
+import { decodeCrossAttention, promptCrossAttention, type CrossAttended } from '../blocks/cross-attention.ts'
+import type { Residual } from '../blocks/norm.ts'
+import { Params } from '../blocks/params.ts'
+import type { Precision } from '../blocks/precision.ts'
+import { rotaryTables, type RotaryTables } from '../blocks/rope.ts'
+import { loop, type Carried } from '../onnx/control.ts'
+import { Graph, type Value } from '../onnx/graph.ts'
+import {
+  add, argMax, cast, concat, equal, expand, f32, flatten, i64, last, less, logSoftmax, min, mul, not, reduceMax, reduceSum, reshape, reshapeTo, sizeOf, sub,
+} from '../onnx/ops.ts'
+import { at } from '../onnx/types.ts'
+import { crossLayers, embedTokens, logitsOf, phiInput } from './decoder.ts'
+import { llamaLayers } from './llama.ts'
+
+/** One pass of the decoder's layers. */
+interface Pass {
+  readonly stream: Residual
+  /** Of every layer. */
+  readonly keyValues: readonly KeyValues[]
+  /** f32 [m]: the last token's cross-attention on each row of phi, averaged over layers and heads; zeros where no layer attends. */
+  readonly attention: Value
+}
+
+const pass = (
+  params: Params, config: CepeConfig, ids: Value, phi: Value,
+  self: (params: Params, normed: Value, layer: number) => Attended,
+  cross: (params: Params, normed: Value) => CrossAttended,
+): Pass => {
+  const keyValues: KeyValues[] = []
+  const shares: Value[] = []
+  const embedded = embedTokens(params, ids)
+  const stream = params.in('model', (p) =>
+    llamaLayers(
+      p, config.decoder, embedded,
+      (q, normed, layer) => {
+        const { output, keys, values } = self(q, normed, layer)
+        keyValues.push({ keys, values })
+        return output
+      },
+      crossLayers(config, (q, normed) => {
+        const { output, share } = cross(q, normed)
+        shares.push(share)
+        return output
+      }),
+    ))
+  const [first, ...others] = shares
+  const attention = first
+    ? mul(cast(others.reduce(add, first), 'f32'), f32(phi.graph, 1 / shares.length))
+    : expand(f32(phi.graph, 0), sizeOf(phi, 0), ['m'])
+  return { stream, keyValues, attention }
+}
+
+const promptPass = (params: Params, config: CepeConfig, ids: Value, phi: Value, rope: RotaryTables): Pass => {
+  const length = sizeOf(ids, 1)
+  const total = reshape(cast(length, 'i32'), [])
+  const lastIndex = cast(sub(length, i64(ids.graph, 1)), 'i32')
+  const { stream, ...made } = pass(
+    params, config, ids, phi,
+    (p, x) => promptSelfAttention(p, x, lastIndex, total, rope, config.decoder),
+    (p, x) => promptCrossAttention(p, x, phi, config.decoder),
+  )
+  return { ...made, stream: { x: last(stream.x, 1), delta: stream.delta && last(stream.delta, 1) } }
+}
+
+/** Greedy choice from the stream [1,1,d]: token i64 [1,1] and its log-probability f32 [1,1]. */
+const choose = (params: Params, config: CepeConfig, stream: Residual): { token: Value; logprob: Value } => {
+  const logits = logitsOf(params, config, stream)
+  return params.graph.scope('greedy', () => ({ token: argMax(logits), logprob: reduceMax(logSoftmax(logits), -1) }))
+}
+
+/**
+ * Greedy answers in one run: input_ids i64 [1,L], phi f32 [m,d_enc], stop_ids i64 [K], max_new_tokens i64 scalar (>= 1) ->
+ * tokens i64 [n], logprobs f32 [n], attention f32 [n,m]. m and K may be 0. Ends after a token of stop_ids, which is the
+ * last of `tokens`, after max_new_tokens, or when the decoder's window is full. attention is each token's
+ * cross-attention on each row of phi, averaged over layers and heads.
+ *
+ * The prompt runs in the main graph and gives the first token; a Loop makes the others, one a round. It carries the keys
+ * and values of the tokens made so far; those of the prompt stay outside it, where they are never copied.
+ */
+export const cepeGenerateGraph = (checkpoint: Checkpoint, config: CepeConfig, precision: Precision): Graph => {
+  const graph = new Graph('cepe_generate')
+  const { decoder } = config
+  const ids = graph.input('input_ids', 'i64', [1, 'L'])
+  const phi = cast(phiInput(graph, config), precision.float)
+  const stopIds = graph.input('stop_ids', 'i64', ['K'])
+  const maxNewTokens = graph.input('max_new_tokens', 'i64', [])
+  const params = new Params(graph, checkpoint, precision)
+  const rope = rotaryTables(graph, decoder, 'decoder', precision.float)
+  const goesOn = (token: Value): Value =>
+    graph.scope('stop', () => not(less(i64(graph, 0), reduceSum(cast(equal(stopIds, reshape(token, [])), 'i64'), 0))))
+
+  const prompt = graph.scope('prompt', () => promptPass(params, config, ids, phi, rope))
+  const first = choose(params, config, prompt.stream)
+  const length = reshape(sizeOf(ids, 1), [])
+  const rounds = min(sub(maxNewTokens, i64(graph, 1)), sub(i64(graph, decoder.window), length))
+
+  const empty = graph.constant(precision.float, [1, decoder.kvHeads, 0, decoder.headDim], new Uint8Array())
+  const sinceType = { elem: precision.float, shape: [1, decoder.kvHeads, 'since', decoder.headDim] }
+  const carried: Carried[] = [
+    { name: 'token', initial: first.token },
+    { name: 'position', initial: reshape(length, [1, 1]) },
+    ...prompt.keyValues.flatMap((_, i) => ['keys', 'values'].map((part) => ({ name: `since.${i}.${part}`, initial: empty, type: sinceType }))),
+  ]
+  const [tokens, logprobs, attention] = loop(rounds, goesOn(first.token), carried, 'n-1', ([token, position, ...caches]) => {
+    const since = prompt.keyValues.map((_, i) => ({ keys: at(caches, 2 * i), values: at(caches, 2 * i + 1) }))
+    const here = at([position], 0)
+    const made = pass(
+      params, config, at([token], 0), phi,
+      (p, x, i) => decodeSelfAttention(p, x, here, at(prompt.keyValues, i), at(since, i), 'made', rope, decoder),
+      (p, x) => decodeCrossAttention(p, x, phi, decoder),
+    )
+    const next = choose(params, config, made.stream)
+    return {
+      proceed: goesOn(next.token),
+      carried: [next.token, add(here, i64(graph, 1)), ...made.keyValues.flatMap(({ keys, values }) => [keys, values])],
+      scans: [next.token, next.logprob, made.attention],
+    }
+  })
+
+  const all = (one: Value, others: Value | undefined): Value => concat([flatten(one, 1), flatten(at([others], 0), 'n-1')], 0, 'n')
+  const allTokens = all(first.token, tokens)
+  graph.output('tokens', allTokens)
+  graph.output('logprobs', all(first.logprob, logprobs))
+  // A loop of no rounds knows no m: the sizes come from elsewhere.
+  const sizes = concat([sizeOf(allTokens, 0), sizeOf(phi, 0)], 0)
+  graph.output('attention', reshapeTo(all(prompt.attention, attention), sizes, ['n', 'm']))
+  return graph
+}

@@ -1,0 +1,73 @@
+import type { CepeConfig } from '../checkpoint/config.ts'
+import type { Checkpoint } from '../checkpoint/types.ts'
+import { cachedSelfAttention, type KeyValues } from '../blocks/attention.ts'
+import { stepCrossAttention } from '../blocks/cross-attention.ts'
+import { Params } from '../blocks/params.ts'
+import type { Precision } from '../blocks/precision.ts'
+import { rotaryTables } from '../blocks/rope.ts'
+import { Graph, type Value } from '../onnx/graph.ts'
+import { and, cast, cumSum, f32, i64, lessOrEqual, max, range, reshape, sizeOf, slice, sub, where } from '../onnx/ops.ts'
+import { at } from '../onnx/types.ts'
+import { crossLayers, embedTokens, logitsOf, phiInput } from './decoder.ts'
+import { llamaLayers } from './llama.ts'
+
+const TOTAL = 'past+L'
+
+/** Scores of hidden keys: small enough that softmax gives 0, finite so that a row of padding alone stays finite; fits f16. */
+const HIDDEN = -30_000
+
+/**
+ * Positions i64 [B,L] of the new tokens and the scores' bias [B,1,1,L,T]. A token sees the unmasked ones at its own
+ * place or before; its position is the number of unmasked ones before it. So padding may be anywhere: left, right or
+ * between the cached part and the new tokens.
+ */
+const maskInputs = (mask: Value, ids: Value, elem: 'f32' | 'f16'): { positions: Value; bias: Value } => {
+  const { graph } = mask
+  const total = sizeOf(mask, 1)
+  const past = sub(total, sizeOf(ids, 1))
+  const positions = slice(max(sub(cumSum(mask), i64(graph, 1)), i64(graph, 0)), 1, past, total, 'L')
+  const places = range(reshape(total, []), TOTAL)
+  const causal = lessOrEqual(reshape(places, [1, TOTAL]), reshape(slice(places, 0, past, total, 'L'), ['L', 1]))
+  const visible = and(causal, reshape(cast(mask, 'bool'), ['B', 1, 1, 1, TOTAL]))
+  return { positions, bias: where(visible, cast(f32(graph, 0), elem), cast(f32(graph, HIDDEN), elem)) }
+}
+
+/**
+ * The decoder over new tokens and a cache, for logits: input_ids i64 [B,L], attention_mask i64 [B,past+L] (0 = padding,
+ * at any place), phi f32 [m,d_enc] shared by the rows, past_key_values.{i}.key|value [B,kv_heads,past,head_dim] ->
+ * logits f32 [B,L,V], present.{i}.key|value [B,kv_heads,past+L,head_dim]. past and m may be 0. Logits at masked tokens
+ * mean nothing. Keys and values are in the precision's float type.
+ */
+export const cepeStepGraph = (checkpoint: Checkpoint, config: CepeConfig, precision: Precision): Graph => {
+  const graph = new Graph('cepe_step')
+  const { decoder } = config
+  const ids = graph.input('input_ids', 'i64', ['B', 'L'])
+  const mask = graph.input('attention_mask', 'i64', ['B', TOTAL])
+  const phi = cast(phiInput(graph, config), precision.float)
+  const past = Array.from({ length: decoder.layers }, (_, i): KeyValues => {
+    const cache = (part: string): Value => graph.input(`past_key_values.${i}.${part}`, precision.float, ['B', decoder.kvHeads, 'past', decoder.headDim])
+    return { keys: cache('key'), values: cache('value') }
+  })
+  const params = new Params(graph, checkpoint, precision)
+  const rope = rotaryTables(graph, decoder, 'decoder', precision.float)
+  const { positions, bias } = graph.scope('mask', () => maskInputs(mask, ids, precision.float))
+
+  const present: KeyValues[] = []
+  const embedded = embedTokens(params, ids)
+  const stream = params.in('model', (p) =>
+    llamaLayers(
+      p, decoder, embedded,
+      (q, x, i) => {
+        const { output, keys, values } = cachedSelfAttention(q, x, positions, at(past, i), bias, TOTAL, rope, decoder)
+        present.push({ keys, values })
+        return output
+      },
+      crossLayers(config, (q, x) => stepCrossAttention(q, x, phi, decoder)),
+    ))
+  graph.output('logits', logitsOf(params, config, stream))
+  present.forEach(({ keys, values }, i) => {
+    graph.output(`present.${i}.key`, keys)
+    graph.output(`present.${i}.value`, values)
+  })
+  return graph
+}

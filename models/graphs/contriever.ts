@@ -1,0 +1,60 @@
+import type { ContrieverConfig } from '../checkpoint/config.ts'
+import type { Checkpoint } from '../checkpoint/types.ts'
+import { Params } from '../blocks/params.ts'
+import type { Precision } from '../blocks/precision.ts'
+import { multiHeadAttention, skipLayerNorm } from '../onnx/contrib.ts'
+import { Graph, type Value } from '../onnx/graph.ts'
+import { add, cast, div, f32, gather, gelu, i64, i64s, layerNormalization, max, mul, reduceSum, reshape, reshapeLike, sizeOf, slice } from '../onnx/ops.ts'
+
+/** BERT's residual and post-norm: LayerNorm(dense(x) + residual); x [N,in], residual [N,d]. */
+const denseNorm = (params: Params, name: string, x: Value, residual: Value, epsilon: number): Value =>
+  params.in(name, (p) => {
+    const projected = p.linearBias(x, 'dense')
+    return p.in('LayerNorm', (norm) => skipLayerNorm(projected, residual, norm.tensor('weight'), norm.tensor('bias'), epsilon))
+  })
+
+/** One BERT layer over tokens [B*L,d]; `rows` [B,L,d] has the sizes for the attention. */
+const bertLayer = (params: Params, x: Value, rows: Value, keyMask: Value, { heads, layerNormEps }: ContrieverConfig): Value => {
+  const attended = params.in('attention', (p) => {
+    const context = p.in('self', (q) => {
+      const [query, key, value] = ['query', 'key', 'value'].map((name) => reshapeLike(q.linearBias(x, name), rows))
+      if (!query || !key || !value) throw new Error('three projections')
+      return reshapeLike(multiHeadAttention(query, key, value, heads, keyMask), x)
+    })
+    return denseNorm(p, 'output', context, x, layerNormEps)
+  })
+  const inner = params.in('intermediate', (p) => gelu(p.linearBias(attended, 'dense')))
+  return denseNorm(params, 'output', inner, attended, layerNormEps)
+}
+
+/**
+ * Contriever (Izacard et al. 2022): input_ids, attention_mask i64 [B,L] -> embedding f32 [B,d], the mean of BERT's last
+ * states over the unmasked tokens, not normalised: relevance is the dot product. Padding on the right.
+ */
+export const contrieverGraph = (checkpoint: Checkpoint, config: ContrieverConfig, precision: Precision): Graph => {
+  const graph = new Graph('contriever')
+  const { hiddenSize } = config
+  const ids = graph.input('input_ids', 'i64', ['B', 'L'])
+  const mask = graph.input('attention_mask', 'i64', ['B', 'L'])
+  const params = new Params(graph, checkpoint, precision)
+  const keyMask = cast(mask, 'i32')
+
+  const rows = params.in('embeddings', (p) => {
+    const table = (name: string): Value => p.in(name, (q) => q.tensor('weight'))
+    const positions = slice(table('position_embeddings'), 0, i64s(graph, [0]), sizeOf(ids, 1), 'L')
+    const type = gather(table('token_type_embeddings'), i64(graph, 0))
+    const summed = add(add(gather(table('word_embeddings'), ids), positions), type)
+    return p.in('LayerNorm', (norm) => layerNormalization(summed, norm.tensor('weight'), norm.tensor('bias'), config.layerNormEps))
+  })
+  let x = reshape(rows, ['B*L', hiddenSize])
+  params.in('encoder', (p) => {
+    for (let i = 0; i < config.layers; i++) x = p.in(`layer.${i}`, (layer) => bertLayer(layer, x, rows, keyMask, config))
+  })
+  const embedding = graph.scope('mean_pooling', () => {
+    const weights = reshape(cast(mask, 'f32'), ['B', 'L', 1])
+    const sum = reduceSum(mul(cast(reshapeLike(x, rows), 'f32'), weights), 1)
+    return div(sum, max(reduceSum(weights, 1), f32(graph, 1)))
+  })
+  graph.output('embedding', embedding)
+  return graph
+}

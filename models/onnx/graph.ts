@@ -1,0 +1,249 @@
+import type { AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto } from './proto.ts'
+import { ATTRIBUTE, EXTERNAL } from './proto.ts'
+import { CONTRIB_DOMAIN, CONTRIB_OPSET, ELEMS, fixedSize, formatShape, GraphError, OPSET, type Dim, type Elem, type Shape } from './types.ts'
+
+/**
+ * Bytes of the model that are read when they are written out, so that a graph can be built without loading them.
+ * Two weights of one `key` are the same bytes, whatever their names and shapes: they are stored once.
+ */
+export interface Weight {
+  readonly name: string
+  readonly key: string
+  readonly elem: Elem
+  readonly shape: readonly number[]
+  /** Little-endian, row-major. */
+  read(): Promise<Uint8Array>
+  /** Set where the very bytes lie in a file already and may be referenced there. */
+  readonly inFile?: { readonly path: string; readonly offset: number }
+}
+
+/** Where a weight's bytes lie: a file beside the .onnx file. */
+export interface WeightPlace {
+  readonly file: string
+  readonly offset: number
+  readonly bytes: number
+}
+
+/** One tensor of a graph; made by the graph's inputs, constants, weights and operators. */
+export interface Value {
+  readonly graph: Graph
+  readonly elem: Elem
+  readonly shape: Shape
+}
+
+export type Attribute = number | string | readonly number[] | { readonly float: number } | { readonly subgraph: Body }
+export type Attributes = Readonly<Record<string, Attribute | undefined>>
+export interface TypeOf { readonly elem: Elem; readonly shape: Shape }
+
+interface Node {
+  readonly name: string
+  readonly op: string
+  readonly domain: string
+  readonly inputs: readonly (Value | null)[]
+  readonly outputs: readonly (Value | null)[]
+  readonly attributes: Attributes
+}
+
+/** Nodes of the main graph, or of one branch or loop body. */
+export interface Body {
+  readonly name: string
+  readonly inputs: Value[]
+  readonly outputs: Value[]
+  readonly nodes: Node[]
+}
+
+const IR_VERSION = 10
+
+/**
+ * An ONNX model under construction. Operators (ops.ts, contrib.ts) are functions from values to values that append to
+ * the body being written; shapes and types are checked as they are called, so that a mistake points at its line.
+ * Names of nodes are paths: the enclosing scopes, then the operator.
+ */
+export class Graph {
+  readonly name: string
+  readonly #bodies: Body[]
+  readonly #path: string[] = []
+  readonly #names = new Map<Value, string>()
+  readonly #taken = new Set<string>()
+  readonly #weights = new Map<string, { value: Value; weight: Weight }>()
+  readonly #constants = new Map<string, { value: Value; bytes: Uint8Array }>()
+
+  constructor(name: string) {
+    this.name = name
+    this.#bodies = [{ name, inputs: [], outputs: [], nodes: [] }]
+  }
+
+  /** Runs `write` with the names of what it appends placed under `name`. */
+  scope<T>(name: string, write: () => T): T {
+    this.#path.push(name)
+    try {
+      return write()
+    } finally {
+      this.#path.pop()
+    }
+  }
+
+  input(name: string, elem: Elem, shape: Shape): Value {
+    const value = this.#value(name, elem, shape)
+    this.#current().inputs.push(value)
+    return value
+  }
+
+  /** Publishes a node's output under a name of its own. Errors: GraphError when the value already has a public name. */
+  output(name: string, value: Value): void {
+    const body = this.#current()
+    if (!body.nodes.some((node) => node.outputs.includes(value)) || body.outputs.includes(value)) {
+      throw new GraphError(`output ${name} must be a node's result of its own`)
+    }
+    this.#names.set(value, this.#claim(name))
+    body.outputs.push(value)
+  }
+
+  /** A value known at build time, kept inside the .onnx file; equal ones are stored once. */
+  constant(elem: Elem, shape: readonly number[], bytes: Uint8Array): Value {
+    if (fixedSize(shape) * ELEMS[elem].bytes !== bytes.length) throw new GraphError(`constant ${formatShape(shape)} has ${bytes.length} bytes`)
+    const key = `${elem}${formatShape(shape)}${Buffer.from(bytes).toString('base64')}`
+    const known = this.#constants.get(key)
+    if (known) return known.value
+    const value = this.#value(`/constants/${this.#constants.size}`, elem, shape)
+    this.#constants.set(key, { value, bytes })
+    return value
+  }
+
+  /** A weight, visible in every body; equal names are the same value. */
+  weight(weight: Weight): Value {
+    const known = this.#weights.get(weight.name)
+    if (known) return known.value
+    const value = this.#value(weight.name, weight.elem, weight.shape)
+    this.#weights.set(weight.name, { value, weight })
+    return value
+  }
+
+  /** Appends one operator to the body being written. Nulls are absent optional inputs and outputs; returns the outputs that are there. */
+  add(op: string, domain: string, inputs: readonly (Value | null)[], outputs: readonly (TypeOf | null)[], attributes: Attributes = {}): readonly Value[] {
+    for (const input of inputs) if (input && input.graph !== this) throw new GraphError(`${op}: an input belongs to another graph`)
+    const name = this.#claim(this.#at(op))
+    const values = outputs.map((type, i) => type && this.#value(`${name}/output_${i}`, type.elem, type.shape))
+    this.#current().nodes.push({ name, op, domain, inputs, outputs: values, attributes })
+    return values.filter((value) => value !== null)
+  }
+
+  /** Writes a branch or loop body: values of enclosing bodies may be used in it. `write` returns its outputs. */
+  subgraph(name: string, inputs: readonly { name: string; type: TypeOf }[], write: (inputs: readonly Value[]) => readonly Value[]): Body {
+    const body: Body = { name: this.#at(name), inputs: [], outputs: [], nodes: [] }
+    this.#bodies.push(body)
+    try {
+      return this.scope(name, () => {
+        const given = inputs.map(({ name: input, type }) => this.input(this.#at(input), type.elem, type.shape))
+        body.outputs.push(...write(given).map((value) => this.#own(body, value)))
+        return body
+      })
+    } finally {
+      this.#bodies.pop()
+    }
+  }
+
+  /** The weights that the graph refers to. */
+  weights(): readonly Weight[] {
+    return [...this.#weights.values()].map(({ weight }) => weight)
+  }
+
+  /** The model as protobuf message; `place` says where each weight's bytes were put. */
+  toProto(place: (weight: Weight) => WeightPlace, producerVersion: string): ModelProto {
+    const main = this.#bodies[0]
+    if (!main || main.outputs.length === 0) throw new GraphError(`graph ${this.name} has no outputs`)
+    const graph = this.#bodyProto(main)
+    graph.initializer.push(
+      ...[...this.#constants.values()].map(({ value, bytes }) => ({ ...this.#tensorProto(value), raw_data: bytes })),
+      ...[...this.#weights.values()].map(({ value, weight }) => this.#externalProto(value, place(weight))),
+    )
+    return {
+      ir_version: IR_VERSION,
+      producer_name: 'cepe-qa',
+      producer_version: producerVersion,
+      graph,
+      opset_import: [{ domain: '', version: OPSET }, { domain: CONTRIB_DOMAIN, version: CONTRIB_OPSET }],
+    }
+  }
+
+  /** A body's outputs must be made in it: anything else passes through an Identity. */
+  #own(body: Body, value: Value): Value {
+    if (body.nodes.some((node) => node.outputs.includes(value)) && !body.outputs.includes(value)) return value
+    const [copy] = this.add('Identity', '', [value], [value])
+    if (!copy) throw new GraphError('Identity has no output')
+    return copy
+  }
+
+  #current(): Body {
+    const body = this.#bodies.at(-1)
+    if (!body) throw new GraphError('no body is being written')
+    return body
+  }
+
+  #at(name: string): string {
+    return `/${[...this.#path, name].join('/')}`
+  }
+
+  #claim(name: string): string {
+    let unique = name
+    for (let i = 1; this.#taken.has(unique); i++) unique = `${name}_${i}`
+    this.#taken.add(unique)
+    return unique
+  }
+
+  #value(name: string, elem: Elem, shape: Shape): Value {
+    const value: Value = { graph: this, elem, shape }
+    this.#names.set(value, this.#claim(name))
+    return value
+  }
+
+  #nameOf(value: Value): string {
+    const name = this.#names.get(value)
+    if (name === undefined) throw new GraphError('a value without a name')
+    return name
+  }
+
+  #bodyProto(body: Body): GraphProto {
+    return {
+      name: body.name,
+      node: body.nodes.map((node) => this.#nodeProto(node)),
+      initializer: [],
+      input: body.inputs.map((value) => this.#infoProto(value)),
+      output: body.outputs.map((value) => this.#infoProto(value)),
+    }
+  }
+
+  #nodeProto(node: Node): NodeProto {
+    return {
+      input: node.inputs.map((value) => (value ? this.#nameOf(value) : '')),
+      output: node.outputs.map((value) => (value ? this.#nameOf(value) : '')),
+      name: node.name,
+      op_type: node.op,
+      domain: node.domain,
+      attribute: Object.entries(node.attributes).flatMap(([name, value]) => (value === undefined ? [] : [this.#attributeProto(name, value)])),
+    }
+  }
+
+  #attributeProto(name: string, value: Attribute): AttributeProto {
+    if (typeof value === 'number') return { name, type: ATTRIBUTE.int, i: value }
+    if (typeof value === 'string') return { name, type: ATTRIBUTE.string, s: new TextEncoder().encode(value) }
+    if ('float' in value) return { name, type: ATTRIBUTE.float, f: value.float }
+    if ('subgraph' in value) return { name, type: ATTRIBUTE.graph, g: this.#bodyProto(value.subgraph) }
+    return { name, type: ATTRIBUTE.ints, ints: [...value] }
+  }
+
+  #infoProto(value: Value): ValueInfoProto {
+    const dim = value.shape.map((size: Dim) => (typeof size === 'number' ? { dim_value: size } : { dim_param: size }))
+    return { name: this.#nameOf(value), type: { tensor_type: { elem_type: ELEMS[value.elem].code, shape: { dim } } } }
+  }
+
+  #tensorProto(value: Value): TensorProto {
+    return { name: this.#nameOf(value), data_type: ELEMS[value.elem].code, dims: value.shape.map((dim) => fixedSize([dim])) }
+  }
+
+  #externalProto(value: Value, place: WeightPlace): TensorProto {
+    const entry = (key: string, of: string | number) => ({ key, value: String(of) })
+    const external_data = [entry('location', place.file), entry('offset', place.offset), entry('length', place.bytes)]
+    return { ...this.#tensorProto(value), data_location: EXTERNAL, external_data }
+  }
+}

@@ -1,0 +1,78 @@
+/** Element types of the graphs, by short name. */
+export type Elem = 'f32' | 'f16' | 'i64' | 'i32' | 'i8' | 'u8' | 'bool'
+
+interface ElemInfo {
+  /** TensorProto.DataType of onnx.proto. */
+  readonly code: number
+  readonly bytes: number
+}
+
+export const ELEMS: Readonly<Record<Elem, ElemInfo>> = {
+  f32: { code: 1, bytes: 4 },
+  u8: { code: 2, bytes: 1 },
+  i8: { code: 3, bytes: 1 },
+  i32: { code: 6, bytes: 4 },
+  i64: { code: 7, bytes: 8 },
+  bool: { code: 9, bytes: 1 },
+  f16: { code: 10, bytes: 2 },
+}
+
+/** Opset of the default domain and version of com.microsoft that every built graph declares. */
+export const OPSET = 21
+export const CONTRIB_OPSET = 1
+export const CONTRIB_DOMAIN = 'com.microsoft'
+
+/** A size known when the graph is built, or the name of one known when it runs; equal names are equal sizes. */
+export type Dim = number | string
+export type Shape = readonly Dim[]
+
+/** A mistake of the graph code, not of a checkpoint: shapes or types that do not fit. */
+export class GraphError extends Error {
+  constructor(message: string) {
+    super(`${message}. This is a bug in the graph code`)
+    this.name = 'GraphError'
+  }
+}
+
+export const formatShape = (shape: Shape): string => `[${shape.join(',')}]`
+
+export const sameShape = (a: Shape, b: Shape): boolean => a.length === b.length && a.every((dim, i) => dim === b[i])
+
+/** Element count of a fixed shape. Errors: GraphError for a named dimension. */
+export const fixedSize = (shape: Shape): number =>
+  shape.reduce<number>((product, dim) => {
+    if (typeof dim === 'string') throw new GraphError(`shape ${formatShape(shape)} is not fixed`)
+    return product * dim
+  }, 1)
+
+const broadcastDim = (a: Dim, b: Dim, what: string): Dim => {
+  if (a === b || b === 1) return a
+  if (a === 1) return b
+  throw new GraphError(`${what}: sizes ${a} and ${b} do not broadcast`)
+}
+
+/** Numpy broadcasting, aligned at the last dimension. */
+export const broadcast = (a: Shape, b: Shape, what: string): Shape => {
+  const rank = Math.max(a.length, b.length)
+  return Array.from({ length: rank }, (_, i) => broadcastDim(a[i - rank + a.length] ?? 1, b[i - rank + b.length] ?? 1, what))
+}
+
+/** Dimension at an axis, negative counted from the end. */
+export const dimAt = (shape: Shape, axis: number): Dim => {
+  const dim = shape.at(axis)
+  if (dim === undefined || axis >= shape.length) throw new GraphError(`shape ${formatShape(shape)} has no axis ${axis}`)
+  return dim
+}
+
+/** The shape with one dimension replaced. */
+export const withDim = (shape: Shape, axis: number, dim: Dim): Shape => {
+  const at = axis < 0 ? axis + shape.length : axis
+  return shape.map((old, i) => (i === at ? dim : old))
+}
+
+/** The element that must be there. */
+export const at = <T>(list: readonly T[], index: number): NonNullable<T> => {
+  const found = list[index]
+  if (found === undefined || found === null) throw new GraphError(`nothing at ${index} of ${list.length}`)
+  return found
+}

@@ -1,0 +1,93 @@
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { link, open, stat } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import { DataFile, type WrittenFile } from './data-file.ts'
+import type { Graph, Weight, WeightPlace } from './graph.ts'
+import { encodeModel } from './proto.ts'
+import { ELEMS, fixedSize } from './types.ts'
+
+/** Bytes of weights written so far, of all; `name` is the weight that was written last. */
+export interface WriteProgress { readonly done: number; readonly total: number; readonly name: string }
+
+export interface WriteOptions {
+  readonly dir: string
+  readonly dataFile: string
+  readonly producerVersion: string
+  /** Link the files in which weights lie in the right form already, instead of copying these weights. */
+  readonly inPlace: boolean
+  readonly onProgress: (progress: WriteProgress) => void
+  readonly signal: AbortSignal | undefined
+}
+
+const sizeOf = (weight: Weight): number => fixedSize(weight.shape) * ELEMS[weight.elem].bytes
+
+const sha256OfFile = async (path: string, signal: AbortSignal | undefined): Promise<string> => {
+  const hash = createHash('sha256')
+  for await (const chunk of createReadStream(path, { highWaterMark: 1 << 20, ...(signal && { signal }) })) hash.update(chunk as Buffer)
+  return hash.digest('hex')
+}
+
+/** Hard links: ONNX Runtime refuses data files outside the model's folder, and symbolic links that lead there. */
+const linkSource = async (dir: string, path: string): Promise<void> => {
+  try {
+    await link(path, join(dir, basename(path)))
+  } catch (cause) {
+    throw new Error(`cannot hard-link ${path} into ${dir}: build in place only on the checkpoint's own file system, or without in-place`, { cause })
+  }
+}
+
+const writeGraph = async (dir: string, name: string, bytes: Uint8Array): Promise<WrittenFile> => {
+  const file = await open(join(dir, name), 'wx')
+  try {
+    await file.writeFile(bytes)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+  return { name, bytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') }
+}
+
+/**
+ * Writes the graphs as {name}.onnx with one external data file for all of them: a weight that several graphs use is
+ * stored once. Weights stream through memory one at a time. Returns every file in `dir`, linked ones included.
+ */
+export const writeGraphs = async (graphs: readonly Graph[], options: WriteOptions): Promise<readonly WrittenFile[]> => {
+  const { dir, dataFile, producerVersion, inPlace, onProgress, signal } = options
+  const weights = [...new Map(graphs.flatMap((graph) => graph.weights()).map((weight) => [weight.key, weight])).values()]
+  const total = weights.reduce((sum, weight) => sum + sizeOf(weight), 0)
+  const places = new Map<string, WeightPlace>()
+  const linked = new Set<string>()
+  let done = 0
+  const data = await DataFile.create(dir, dataFile)
+  const files: WrittenFile[] = []
+  try {
+    for (const weight of weights) {
+      signal?.throwIfAborted()
+      const { inFile } = weight
+      if (inPlace && inFile) {
+        if (!linked.has(inFile.path)) await linkSource(dir, inFile.path)
+        linked.add(inFile.path)
+        places.set(weight.key, { file: basename(inFile.path), offset: inFile.offset, bytes: sizeOf(weight) })
+      } else {
+        places.set(weight.key, await data.write(weight))
+      }
+      done += sizeOf(weight)
+      onProgress({ done, total, name: weight.name })
+    }
+    files.push(await data.finish())
+  } catch (error) {
+    await data.abandon()
+    throw error
+  }
+  const place = (weight: Weight): WeightPlace => {
+    const found = places.get(weight.key)
+    if (!found) throw new Error(`weight ${weight.name} was not written. This is a bug`)
+    return found
+  }
+  for (const graph of graphs) files.push(await writeGraph(dir, `${graph.name}.onnx`, encodeModel(graph.toProto(place, producerVersion))))
+  for (const path of linked) {
+    files.push({ name: basename(path), bytes: (await stat(path)).size, sha256: await sha256OfFile(path, signal) })
+  }
+  return files
+}

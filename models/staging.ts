@@ -1,0 +1,62 @@
+import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises'
+import { basename, dirname, join, resolve } from 'node:path'
+import { MANIFEST_FILE } from './manifest.ts'
+
+const MARK = '.partial-'
+
+const isAlive = (pid: number): boolean => {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'EPERM'
+  }
+}
+
+/** Removes what builds of `outDir` left whose process is gone. */
+const sweep = async (outDir: string): Promise<void> => {
+  const prefix = `${basename(outDir)}${MARK}`
+  for (const name of await readdir(dirname(outDir))) {
+    if (name.startsWith(prefix) && !isAlive(Number.parseInt(name.slice(prefix.length), 10))) {
+      await rm(join(dirname(outDir), name), { recursive: true, force: true })
+    }
+  }
+}
+
+/** Only a folder that a build made, or an empty one, is ever replaced. */
+const assertReplaceable = async (outDir: string): Promise<void> => {
+  const entries = await readdir(outDir).catch((error: unknown): string[] => {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return []
+    throw error
+  })
+  if (entries.length > 0 && !entries.includes(MANIFEST_FILE)) {
+    throw new Error(`${outDir} holds files that are no built model (no ${MANIFEST_FILE}); choose another output folder`)
+  }
+}
+
+let builds = 0
+
+/**
+ * Fills `outDir` aside and puts it in place with renames when `fill` succeeds; an older build is replaced, a failed or
+ * killed one leaves `outDir` as it was. Left-overs of killed builds are removed by the next one.
+ */
+export const fillFolder = async <T>(folder: string, fill: (staging: string) => Promise<T>): Promise<T> => {
+  const outDir = resolve(folder)
+  await mkdir(dirname(outDir), { recursive: true })
+  await assertReplaceable(outDir)
+  await sweep(outDir)
+  const staging = `${outDir}${MARK}${process.pid}-${builds++}`
+  await mkdir(staging)
+  try {
+    const result = await fill(staging)
+    const old = `${staging}-old`
+    const replaced = await stat(outDir).then(() => true, () => false)
+    if (replaced) await rename(outDir, old)
+    await rename(staging, outDir)
+    if (replaced) await rm(old, { recursive: true, force: true })
+    return result
+  } catch (error) {
+    await rm(staging, { recursive: true, force: true })
+    throw error
+  }
+}
