@@ -4,7 +4,7 @@ import random
 
 from packing import Prompts, Row
 from samples import Question, World, WorldSampler
-from settings import WINDOW
+from settings import BOS, WINDOW
 from squad import RealPassage
 
 
@@ -79,6 +79,18 @@ class RowMaker:
             out.append(self._context_row(world, encoded, questions, in_prompt, rng))
         return encoded, out
 
+    def real_context_rows(self, count: int, rng: random.Random) -> tuple[list[list[int]], list[Row]]:
+        """Real passages of one article for the encoder, and a row of questions about each."""
+        title = rng.choice(self.real).title
+        chosen = rng.sample([p for p in self.real if p.title == title], count)
+        encoded = [self.prompts.passage(p.title, p.text) for p in chosen]
+        out: list[Row] = []
+        for number, passage in enumerate(chosen):
+            seen = {number, *rng.sample(range(count), rng.randint(0, count))}
+            asked = rng.sample(passage.questions, min(3, len(passage.questions)))
+            out.append(Row([BOS], [self._branch(q, rng.choice(a), False) for q, a in asked], sorted(seen)))
+        return encoded, out
+
     def _context_row(
         self, world: World, encoded: list[list[int]], questions: list[Question], in_prompt: bool, rng: random.Random
     ) -> Row:
@@ -94,13 +106,10 @@ class RowMaker:
         prefix: list[list[int]] = []
         if in_prompt:
             for i in rng.sample(sorted(seen), min(len(seen), rng.choice((1, 2, 3)))):
-                prefix.append(encoded[i])
-                if len(seen) > 1:
+                if sum(map(len, prefix)) + len(encoded[i]) < WINDOW - 100:
+                    prefix.append(encoded[i])
                     seen.discard(i)
-        if not seen:
+        if not seen:  # a row always has a context: with none the decoder is alone, and it is frozen
             seen = {rng.randrange(total)}
-        asked = [self._branch(q.text, q.answer, bool(prefix)) for q in questions if self._fits(prefix, q)]
+        asked = [self._branch(q.text, q.answer, bool(prefix)) for q in questions]
         return Row(self.prompts.prefix(prefix), asked, sorted(seen))
-
-    def _fits(self, prefix: list[list[int]], question: Question) -> bool:
-        return sum(map(len, prefix)) < WINDOW - 100

@@ -54,33 +54,39 @@ class Settings:
     decoder_copy: Stage
     decoder_read: Stage
     decoder_tokens: int
+    context_tokens: int
     real_share: float
     cepe_copy: Stage
     cepe_read: Stage
     contriever: Stage
     contriever_batch: int
+    contriever_worlds: int
 
 
 CPU = Settings(
     threads=1,
-    copy_batch=64,
-    decoder_copy=Stage(steps=1200, lr=3e-3),
+    copy_batch=32,
+    decoder_copy=Stage(steps=900, lr=3e-3, warmup=50),
     decoder_read=Stage(steps=3000, lr=2e-3),
     decoder_tokens=2400,
+    context_tokens=1500,
     real_share=0.08,
     cepe_copy=Stage(steps=300, lr=2e-3, warmup=20),
     cepe_read=Stage(steps=3000, lr=2e-3),
     contriever=Stage(steps=2000, lr=1e-3),
     contriever_batch=64,
+    contriever_worlds=3,
 )
 GPU = replace(
     CPU,
     threads=8,
     copy_batch=256,
     decoder_tokens=16000,
+    context_tokens=12000,
     decoder_copy=Stage(steps=2000, lr=3e-3),
     decoder_read=Stage(steps=4000, lr=3e-3),
     contriever_batch=256,
+    contriever_worlds=12,
 )
 SMOKE = replace(
     CPU,
@@ -88,10 +94,12 @@ SMOKE = replace(
     decoder_copy=Stage(steps=3, lr=1e-3),
     decoder_read=Stage(steps=3, lr=1e-3),
     decoder_tokens=400,
+    context_tokens=300,
     cepe_copy=Stage(steps=2, lr=1e-3),
     cepe_read=Stage(steps=3, lr=1e-3),
     contriever=Stage(steps=3, lr=1e-3),
     contriever_batch=8,
+    contriever_worlds=1,
 )
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import torch
 import torch.nn.functional as F
+from torch import Tensor
 
 from copying import repeated_segments
 from data import Data, load_data
@@ -32,22 +33,31 @@ def decoder_parameters(model: Cepe) -> list[tuple[str, torch.nn.Parameter]]:
 
 
 def train_copying(model: Cepe, settings: Settings, folder: Path) -> None:
-    """Random sequences that repeat themselves; logits over the tokens of the batch only."""
-    run = Run(folder, "decoder-copy", model, Optimizers(decoder_parameters(model)), settings.decoder_copy)
+    """Random sequences that repeat themselves. The embeddings stay as they are, random and nearly
+    orthogonal, and a token is predicted among those of its own row: nothing but copying is learned."""
+    blocks = [(n, p) for n, p in decoder_parameters(model) if "embed_tokens" not in n]
+    run = Run(folder, "decoder-copy", model, Optimizers(blocks), settings.decoder_copy)
+    model.model.embed_tokens.requires_grad_(False)
     while not run.finished():
-        rng = step_rng(SEED, run.step)
-        ids, known = repeated_segments(settings.copy_batch, 48, 6, 20, CEPE_VOCAB, rng)
-        present, numbers = ids.unique(return_inverse=True)
-        chosen = known[:, 1:]
+        ids, known = repeated_segments(settings.copy_batch, 32, 4, 12, CEPE_VOCAB, step_rng(SEED, run.step))
         with autocast():
-            hidden = model.hidden(ids[:, :-1])[chosen]
-            logits = F.linear(hidden, model.lm_head.weight[present])
-        targets = numbers[:, 1:][chosen]
-        loss = F.cross_entropy(logits.float(), targets)
+            scores = model.hidden(ids) @ model.model.embed_tokens(ids).transpose(1, 2)
+        chosen = known[:, 1:]
+        first = first_occurrence(ids)
+        candidates = first == torch.arange(ids.shape[1])
+        logits = scores.float().masked_fill(~candidates[:, None], -1e4)[:, :-1][chosen]
+        targets = first[:, 1:][chosen]
+        loss = F.cross_entropy(logits, targets)
         run.update(loss)
         if run.step % 50 == 0:
             right = (logits.argmax(-1) == targets).float().mean()
             run.log(f"loss {loss.item():.3f} copied {right:.3f}")
+    model.model.embed_tokens.requires_grad_(True)
+
+
+def first_occurrence(ids: Tensor) -> Tensor:
+    """For each token of a row [B,L] the position at which it first stands there."""
+    return (ids[:, :, None] == ids[:, None, :]).float().argmax(-1)
 
 
 def passages_at(step: int, rng: random.Random) -> int:

@@ -16,18 +16,21 @@ class Optimizers:
     def __init__(self, named: list[tuple[str, nn.Parameter]]):
         inner = [p for n, p in named if p.dim() == 2 and "layer" in n and "LayerNorm" not in n]
         chosen = {id(p) for p in inner}
-        outer = [p for _, p in named if id(p) not in chosen]
-        self.parameters = [*inner, *outer]
+        self.parameters = [p for _, p in named]
+        # embeddings move more slowly: each row of theirs gets a gradient only now and then
+        slow = [p for n, p in named if id(p) not in chosen and "embed" in n]
+        rest = [p for n, p in named if id(p) not in chosen and "embed" not in n]
+        groups = [{"params": p, "share": share} for p, share in ((slow, 0.3), (rest, 1.0)) if p]
         self.parts: list[torch.optim.Optimizer] = [
-            torch.optim.Muon(inner, lr=1.0, momentum=0.95, weight_decay=0.01, adjust_lr_fn="match_rms_adamw"),
-            torch.optim.AdamW(outer, lr=1.0, betas=(0.9, 0.95), weight_decay=0.0, fused=True),
+            torch.optim.Muon([{"params": inner, "share": 1.0}], lr=1.0, momentum=0.95, weight_decay=0.01, adjust_lr_fn="match_rms_adamw"),
+            torch.optim.AdamW(groups, lr=1.0, betas=(0.9, 0.95), weight_decay=0.0, fused=True),
         ]
 
     def step(self, lr: float) -> None:
         torch.nn.utils.clip_grad_norm_(self.parameters, 1.0)
         for part in self.parts:
             for group in part.param_groups:
-                group["lr"] = lr
+                group["lr"] = lr * group["share"]
             part.step()
             part.zero_grad(set_to_none=True)
 
