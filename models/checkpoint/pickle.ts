@@ -153,7 +153,7 @@ class Machine {
     const list = this.top()
     if (!(list instanceof PickleList)) return this.fail('appends to something that is no list')
     if (items.includes(list)) this.fail('has a list that contains itself')
-    list.items.push(...items)
+    for (const item of items) list.items.push(item)
   }
 
   setItems(flat: readonly PickleValue[]): void {
@@ -176,7 +176,7 @@ class Machine {
 
 type Step = (machine: Machine, host: PickleHost) => void
 
-const global = (path: string): Step => (machine, host) => {
+const pushGlobal = (path: string): Step => (machine, host) => {
   host.admit(path)
   machine.push(new PickleGlobal(path))
 }
@@ -198,13 +198,13 @@ const stackGlobal: Step = (machine, host) => {
   const name = machine.pop()
   const module = machine.pop()
   if (typeof module !== 'string' || typeof name !== 'string') return machine.fail('names a global by something that is no string')
-  global(`${module}.${name}`)(machine, host)
+  pushGlobal(`${module}.${name}`)(machine, host)
 }
 
 /** The instructions that torch.save emits with protocols 2 to 4 (names and codes: Python's pickletools). STOP is the loop's. */
 const STEPS: ReadonlyMap<number, Step> = new Map<number, Step>([
   [0x95, (m) => { m.u64() }], // FRAME: a read-ahead hint
-  [0x63, (m, host) => { global(`${m.line()}.${m.line()}`)(m, host) }], // GLOBAL
+  [0x63, (m, host) => { pushGlobal(`${m.line()}.${m.line()}`)(m, host) }], // GLOBAL
   [0x93, stackGlobal], // STACK_GLOBAL
   [0x52, reduce], // REDUCE
   [0x62, build], // BUILD

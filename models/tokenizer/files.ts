@@ -1,14 +1,11 @@
 import { join } from 'node:path'
-import * as huggingface from '@huggingface/tokenizers'
 import type { ModelConfig } from '../checkpoint/config.ts'
 import { parseAs, readJson, readSmallFile } from '../checkpoint/json.ts'
 import { invalid } from '../errors.ts'
+import { openTokenizer } from './codec.ts'
 import { convertSentencePiece } from './sentencepiece.ts'
 import { TokenizerConfigSchema, TokenizerJsonSchema, tokenId, vocabularySize, type TokenizerFiles, type TokenizerJson } from './tokenizer-json.ts'
 import { convertWordPiece } from './wordpiece.ts'
-
-/** The package's declarations import without file extensions, which this module resolution does not follow: stated here. */
-const reader: { readonly Tokenizer: new (tokenizer: object, config: object) => object } = huggingface
 
 const findTokenizer = async (dir: string): Promise<TokenizerFiles> => {
   const configValue = await readJson(join(dir, 'tokenizer_config.json'))
@@ -31,7 +28,7 @@ const findTokenizer = async (dir: string): Promise<TokenizerFiles> => {
 export const tokenizerFiles = async (dir: string): Promise<TokenizerFiles> => {
   const files = await findTokenizer(dir)
   try {
-    new reader.Tokenizer(files.tokenizer, files.config)
+    openTokenizer(files)
   } catch (thrown) {
     throw invalid(`the tokenizer of ${dir} cannot be used: ${thrown instanceof Error ? thrown.message : String(thrown)}`, 'tokenizer.json')
   }

@@ -164,7 +164,7 @@ export const torchZip = (pickle: Uint8Array, storages: Readonly<Record<string, U
 /** A torch file of contiguous float32 tensors, one storage each. */
 export const f32Torch = (tensors: Readonly<Record<string, F32Tensor>>): Uint8Array => {
   const list = Object.entries(tensors)
-  const pickles = list.map(([name, { shape, values }], i) => [name, tensorPickle({ storage: String(i), elements: values.length, shape })])
-  const storages = list.map(([, { values }], i) => [String(i), bytesOf(values)])
+  const pickles = list.map(([name, { shape, values }], i) => [name, tensorPickle({ storage: String(i), elements: values.length, shape })] as const)
+  const storages = list.map(([, { values }], i) => [String(i), bytesOf(values)] as const)
   return torchZip(stateDictPickle(Object.fromEntries(pickles)), Object.fromEntries(storages))
 }

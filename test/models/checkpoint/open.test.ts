@@ -1,0 +1,204 @@
+import { existsSync, truncateSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { parseConfig } from '../../../models/checkpoint/config-parse.ts'
+import { openCheckpoint } from '../../../models/checkpoint/open.ts'
+import { checkTensors, expectedTensors } from '../../../models/checkpoint/rename.ts'
+import type { Checkpoint } from '../../../models/checkpoint/types.ts'
+import { CEPE_CONFIG, CONTRIEVER_CONFIG, LLAMA_CONFIG, weightsFor, writeFolder } from '../../helpers/checkpoint-folder.ts'
+import { f32Safetensors, f32Torch, safetensorsOf, type F32Tensor } from '../../helpers/weights.ts'
+
+type Weights = Record<string, F32Tensor>
+type Files = Parameters<typeof writeFolder>[1]
+
+const opened = async (t: Tap, folder: string): Promise<Checkpoint> => {
+  const checkpoint = await openCheckpoint(folder)
+  t.teardown(() => checkpoint.close())
+  return checkpoint
+}
+type Tap = { testdir(): string; teardown(handler: () => Promise<void>): void }
+
+const folderOf = (t: Tap, files: Files, name = 'checkpoint'): string => writeFolder(join(t.testdir(), name), files)
+const openFiles = (t: Tap, files: Files): Promise<Checkpoint> => opened(t, folderOf(t, files))
+const withWeights = (config: object, weights: Weights = weightsFor(config)): Files => ({ 'config.json': config, 'model.safetensors': f32Safetensors(weights) })
+
+const halves = (weights: Weights): [Weights, Weights] => {
+  const entries = Object.entries(weights)
+  const middle = Math.floor(entries.length / 2)
+  return [Object.fromEntries(entries.slice(0, middle)), Object.fromEntries(entries.slice(middle))]
+}
+
+const indexOf = (shards: Readonly<Record<string, Weights>>): object => ({
+  metadata: { total_size: 0 },
+  weight_map: Object.fromEntries(Object.entries(shards).flatMap(([file, weights]) => Object.keys(weights).map((name) => [name, file]))),
+})
+
+const valuesOf = async (checkpoint: Checkpoint): Promise<Record<string, number[]>> => {
+  const values: Record<string, number[]> = {}
+  for (const name of [...checkpoint.tensors.keys()].sort()) values[name] = [...(await checkpoint.readF32(name))]
+  return values
+}
+
+t.test('the same weights read the same from every layout', async (t) => {
+  const weights = weightsFor(CEPE_CONFIG)
+  const [first, second] = halves(weights)
+  const layouts: Record<string, [Checkpoint['format'], Files]> = {
+    safetensors: ['safetensors', { 'model.safetensors': f32Safetensors(weights) }],
+    'safetensors shards': ['safetensors', {
+      'model-1.safetensors': f32Safetensors(first), 'model-2.safetensors': f32Safetensors(second),
+      'model.safetensors.index.json': indexOf({ 'model-1.safetensors': first, 'model-2.safetensors': second }),
+    }],
+    torch: ['torch', { 'pytorch_model.bin': f32Torch(weights) }],
+    'torch shards': ['torch', {
+      'pytorch_model-1.bin': f32Torch(first), 'pytorch_model-2.bin': f32Torch(second),
+      'pytorch_model.bin.index.json': indexOf({ 'pytorch_model-1.bin': first, 'pytorch_model-2.bin': second }),
+    }],
+  }
+  const expected = Object.fromEntries(Object.entries(weights).sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, { values }]) => [name, values]))
+  for (const [layout, [format, files]] of Object.entries(layouts)) {
+    const checkpoint = await opened(t, folderOf(t, { 'config.json': CEPE_CONFIG, ...files }, layout))
+    t.equal(checkpoint.format, format, layout)
+    t.equal(checkpoint.name, layout)
+    t.same(checkTensors(checkpoint), { unexpected: [] }, layout)
+    t.same(await valuesOf(checkpoint), expected, layout)
+  }
+})
+
+t.test('safetensors go before torch files', async (t) => {
+  const files = { ...withWeights(LLAMA_CONFIG), 'pytorch_model.bin': Buffer.from('not even a zip') }
+  t.equal((await openFiles(t, files)).format, 'safetensors')
+})
+
+t.test('the tensor infos place the bytes that read returns', async (t) => {
+  const checkpoint = await openFiles(t, withWeights(LLAMA_CONFIG))
+  const info = checkpoint.tensors.get('model.norm.weight')
+  t.match(info, { dtype: 'F32', shape: [8], bytes: 32, file: join(checkpoint.dir, 'model.safetensors') })
+  const { data } = await checkpoint.read('model.norm.weight')
+  t.equal(data.byteOffset, 0)
+  t.same([...new Float32Array(data.buffer)], weightsFor(LLAMA_CONFIG)['model.norm.weight']?.values)
+})
+
+t.test('half precision weights become float32', async (t) => {
+  const data = Buffer.from(Uint16Array.of(0x3c00, 0xc000, 0x3f80, 0xc000).buffer)
+  const header = { half: { dtype: 'F16', shape: [2], data_offsets: [0, 4] }, brain: { dtype: 'BF16', shape: [2], data_offsets: [4, 8] } }
+  const checkpoint = await openFiles(t, { 'config.json': LLAMA_CONFIG, 'model.safetensors': safetensorsOf(header, data) })
+  t.same([...(await checkpoint.readF32('half'))], [1, -2])
+  t.same([...(await checkpoint.readF32('brain'))], [1, -2])
+})
+
+t.test('qa_config.json gives the question answering defaults', async (t) => {
+  const qa = { k: 5, k_decoder: 1, demonstrations: 0, context_tokens: 96, max_new_tokens: 12 }
+  t.same((await openFiles(t, { ...withWeights(LLAMA_CONFIG), 'qa_config.json': qa })).qaDefaults, qa)
+  await t.rejects(openCheckpoint(folderOf(t, { ...withWeights(LLAMA_CONFIG), 'qa_config.json': { ...qa, k: -1 } }, 'bad')), { code: 'checkpoint_invalid', message: /qa_config\.json: k/ })
+})
+
+t.test('the revision names the weights, not their place', async (t) => {
+  const revision = async (name: string, files: Files) => (await opened(t, folderOf(t, files, name))).revision
+  const weights = weightsFor(LLAMA_CONFIG)
+  const original = await revision('a', withWeights(LLAMA_CONFIG))
+  t.match(original, /^[0-9a-f]{64}$/)
+  t.equal(await revision('b', withWeights(LLAMA_CONFIG)), original)
+  const retrained = { ...weights, 'model.norm.weight': { shape: [8], values: [9, 9, 9, 9, 9, 9, 9, 9] } }
+  t.not(await revision('c', withWeights(LLAMA_CONFIG, retrained)), original, 'other weights behind the same header')
+  t.not(await revision('d', withWeights({ ...LLAMA_CONFIG, rope_theta: 5e5 }, weights)), original, 'another config')
+})
+
+t.test('a Contriever saved inside another model, or with the old LayerNorm names', async (t) => {
+  const weights = weightsFor(CONTRIEVER_CONFIG)
+  const renamed = (rename: (name: string) => string): Weights => Object.fromEntries(Object.entries(weights).map(([name, tensor]) => [rename(name), tensor]))
+  const forms: Record<string, (name: string) => string> = {
+    bert: (name) => `bert.${name}`,
+    model: (name) => `model.${name}`,
+    gamma: (name) => name.replace('LayerNorm.weight', 'LayerNorm.gamma').replace('LayerNorm.bias', 'LayerNorm.beta'),
+  }
+  for (const [form, rename] of Object.entries(forms)) {
+    const checkpoint = await opened(t, folderOf(t, withWeights(CONTRIEVER_CONFIG, renamed(rename)), form))
+    t.same(checkTensors(checkpoint), { unexpected: [] }, form)
+    t.same([...(await checkpoint.readF32('embeddings.LayerNorm.weight'))], weights['embeddings.LayerNorm.weight']?.values, form)
+  }
+})
+
+t.test('buffers and training heads are ignored, strangers reported', async (t) => {
+  const one: F32Tensor = { shape: [1], values: [0] }
+  const llama = await openFiles(t, withWeights(LLAMA_CONFIG, { ...weightsFor(LLAMA_CONFIG), 'model.layers.0.self_attn.rotary_emb.inv_freq': one, 'model.layers.0.self_attn.q_proj.bias': one }))
+  t.same(checkTensors(llama), { unexpected: ['model.layers.0.self_attn.q_proj.bias'] })
+  const bert = await opened(t, folderOf(t, withWeights(CONTRIEVER_CONFIG, { ...weightsFor(CONTRIEVER_CONFIG), 'embeddings.position_ids': one, 'pooler.dense.bias': one, 'cls.predictions.bias': one }), 'bert'))
+  t.same(checkTensors(bert), { unexpected: [] })
+})
+
+t.test('tied embeddings need no lm_head and ignore one', async (t) => {
+  const config = { ...LLAMA_CONFIG, tie_word_embeddings: true }
+  t.notOk(expectedTensors(parseConfig(config)).has('lm_head.weight'))
+  t.same(checkTensors(await openFiles(t, withWeights(config, weightsFor(LLAMA_CONFIG)))), { unexpected: [] })
+})
+
+t.test('cross-attention is expected in the last layers only, with grouped keys in self-attention', (t) => {
+  const expected = expectedTensors(parseConfig(CEPE_CONFIG))
+  t.notOk(expected.has('model.layers.0.cross_attn.q_proj.weight'))
+  t.same(expected.get('model.layers.1.cross_attn.k_proj.weight'), [8, 4])
+  t.same(expected.get('model.layers.0.self_attn.k_proj.weight'), [4, 8])
+  t.notOk(expected.has('encoder.lm_head.weight'))
+  t.end()
+})
+
+t.test('weights that do not fit the config are refused by name', async (t) => {
+  const { 'lm_head.weight': _, ...without } = weightsFor(LLAMA_CONFIG)
+  const missing = await opened(t, folderOf(t, withWeights(LLAMA_CONFIG, without), 'missing'))
+  t.throws(() => checkTensors(missing), { code: 'checkpoint_invalid', message: /lacks 1 of the \d+ tensors.*: lm_head\.weight/ })
+  const shaped = await opened(t, folderOf(t, withWeights(LLAMA_CONFIG, { ...without, 'lm_head.weight': { shape: [8, 11], values: Array.from({ length: 88 }, () => 0) } }), 'shape'))
+  t.throws(() => checkTensors(shaped), { code: 'checkpoint_invalid', message: /lm_head\.weight has the shape \[8, 11\], config\.json needs \[11, 8\]/ })
+})
+
+t.test('a NaN weight is refused when it is read', async (t) => {
+  const weights = { ...weightsFor(LLAMA_CONFIG), 'model.norm.weight': { shape: [8], values: [0, 0, 0, NaN, 0, 0, 0, 0] } }
+  const checkpoint = await openFiles(t, withWeights(LLAMA_CONFIG, weights))
+  const expected = { code: 'checkpoint_invalid', message: /model\.norm\.weight holds a NaN.*element 3/ }
+  await t.rejects(checkpoint.readF32('model.norm.weight'), expected)
+  await t.rejects(checkpoint.read('model.norm.weight'), expected)
+  await t.rejects(checkpoint.read('model.nothing'), { code: 'checkpoint_invalid', message: /no tensor model\.nothing/ })
+})
+
+t.test('a file that shrinks after it was opened', async (t) => {
+  const checkpoint = await openFiles(t, withWeights(LLAMA_CONFIG))
+  truncateSync(join(checkpoint.dir, 'model.safetensors'), 64)
+  await t.rejects(checkpoint.read('lm_head.weight'), { code: 'checkpoint_invalid', message: /ends \d+ bytes early/ })
+})
+
+const [first, second] = halves(weightsFor(LLAMA_CONFIG))
+const sharded = (index: object): Files => ({ 'config.json': LLAMA_CONFIG, 'a.safetensors': f32Safetensors(first), 'model.safetensors.index.json': index })
+
+const REFUSED: readonly [string, Files, RegExp, string?][] = [
+  ['no config', { 'model.safetensors': f32Safetensors({}) }, /no config\.json/],
+  ['a config that is no JSON', { 'config.json': '{"architectures":' }, /config\.json is not JSON/],
+  ['no weights', { 'config.json': LLAMA_CONFIG }, /holds no weights; expected one of model\.safetensors/],
+  ['a missing shard', sharded(indexOf({ 'a.safetensors': first, 'b.safetensors': second })), /names b\.safetensors, missing/],
+  ['a tensor that its shard lacks', sharded(indexOf({ 'a.safetensors': { ...first, 'lm_head.weight': { shape: [], values: [] } } })), /places tensor lm_head\.weight in a\.safetensors, which does not hold it/],
+  ['an index that leads out of the folder', sharded({ weight_map: { w: '../a.safetensors' } }), /"\.\.\/a\.safetensors" is no plain file name/],
+  ['an index without a map', sharded({ metadata: {} }), /index\.json.*weight_map/],
+  ['an empty index', sharded({ weight_map: {} }), /weight_map is empty/],
+  ['a tensor in two shards', { ...sharded({ weight_map: { ...Object.fromEntries(Object.keys(first).map((name) => [name, 'a.safetensors'])), 'lm_head.weight': 'b.safetensors' } }), 'b.safetensors': f32Safetensors({ ...first, ...second }) }, /is stored twice, in a\.safetensors and b\.safetensors/],
+  ['another architecture', { 'config.json': { architectures: ['T5Model'] } }, /T5Model/, 'unsupported'],
+]
+
+for (const [what, files, message, code = 'checkpoint_invalid'] of REFUSED) {
+  t.test(`${what} is refused`, (t) => t.rejects(openCheckpoint(folderOf(t, files)), { name: 'ModelError', code, message }))
+}
+
+t.test('a folder that is none is refused', (t) => t.rejects(openCheckpoint(join(t.testdir(), 'gone')), { code: 'checkpoint_invalid', message: /is no folder/ }))
+
+/** Sums over all float weights as PyTorch reads these files. */
+const REFERENCE_SUMS = { 'cepe-tiny': 884.3900954487877, 'cepe-tiny-bin': 854.2517774906307, 'contriever-tiny': 293.95073798081467, 'contriever-tiny-bin': 228.3385229124146 }
+const reference = join(import.meta.dirname, '../../../../shared/fixtures/reference')
+
+for (const [name, expected] of Object.entries(REFERENCE_SUMS)) {
+  const folder = join(reference, name)
+  t.test(`${name} holds what PyTorch reads`, { skip: existsSync(folder) ? false : `${folder} is absent` }, async (t) => {
+    const checkpoint = await opened(t, folder)
+    t.same(checkTensors(checkpoint), { unexpected: [] })
+    let sum = 0
+    for (const [tensor, { dtype }] of checkpoint.tensors) {
+      if (dtype === 'F32') for (const value of await checkpoint.readF32(tensor)) sum += value
+    }
+    t.ok(Math.abs(sum - expected) < 1e-6, `${sum} is ${expected}`)
+  })
+}
