@@ -252,7 +252,7 @@ export const readPickle = (bytes: Uint8Array, host: PickleHost, file: string): P
   if (bytes.length > PICKLE_LIMITS.bytes) machine.fail(`has ${bytes.length} bytes, more than ${PICKLE_LIMITS.bytes}`)
   if (machine.u8() !== PROTO) machine.fail('does not begin with a protocol number')
   const protocol = machine.u8()
-  if (protocol < 2 || protocol > 4) machine.fail(`has protocol ${protocol}; torch.save writes 2 to 4`)
+  if (protocol < 2 || protocol > 4) machine.fail(`has protocol ${protocol}; 2 to 4 are read`)
   for (;;) {
     const code = machine.u8()
     if (code === STOP) break
