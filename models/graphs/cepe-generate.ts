@@ -1,7 +1,7 @@
 import type { CepeConfig } from '../checkpoint/config.ts'
 import type { Checkpoint } from '../checkpoint/types.ts'
 import { decodeSelfAttention, promptSelfAttention, type Attended, type KeyValues } from '../blocks/attention.ts'
-import { decodeCrossAttention, promptCrossAttention, type CrossAttended } from '../blocks/cross-attention.ts'
+import { contextOf, decodeCrossAttention, promptCrossAttention, type Context, type CrossAttended } from '../blocks/cross-attention.ts'
 import type { Residual } from '../blocks/norm.ts'
 import { Params } from '../blocks/params.ts'
 import type { Precision } from '../blocks/precision.ts'
@@ -25,7 +25,7 @@ interface Pass {
 }
 
 const pass = (
-  params: Params, config: CepeConfig, ids: Value, phi: Value,
+  params: Params, config: CepeConfig, ids: Value, { phi }: Context,
   self: (params: Params, normed: Value, layer: number) => Attended,
   cross: (params: Params, normed: Value) => CrossAttended,
 ): Pass => {
@@ -53,14 +53,14 @@ const pass = (
   return { stream, keyValues, attention }
 }
 
-const promptPass = (params: Params, config: CepeConfig, ids: Value, phi: Value, rope: RotaryTables): Pass => {
+const promptPass = (params: Params, config: CepeConfig, ids: Value, context: Context, rope: RotaryTables): Pass => {
   const length = sizeOf(ids, 1)
   const total = reshape(cast(length, 'i32'), [])
   const lastIndex = cast(sub(length, i64(ids.graph, 1)), 'i32')
   const { stream, ...made } = pass(
-    params, config, ids, phi,
+    params, config, ids, context,
     (p, x) => promptSelfAttention(p, x, lastIndex, total, rope, config.decoder),
-    (p, x) => promptCrossAttention(p, x, phi, config.decoder),
+    (p, x) => promptCrossAttention(p, x, context, config.decoder),
   )
   return { ...made, stream: { x: last(stream.x, 1), delta: stream.delta && last(stream.delta, 1) } }
 }
@@ -84,7 +84,7 @@ export const cepeGenerateGraph = (checkpoint: Checkpoint, config: CepeConfig, pr
   const graph = new Graph('cepe_generate')
   const { decoder } = config
   const ids = graph.input('input_ids', 'i64', [1, 'L'])
-  const phi = cast(phiInput(graph, config), precision.float)
+  const context = contextOf(cast(phiInput(graph, config), precision.float))
   const stopIds = graph.input('stop_ids', 'i64', ['K'])
   const maxNewTokens = graph.input('max_new_tokens', 'i64', [])
   const params = new Params(graph, checkpoint, precision)
@@ -92,7 +92,7 @@ export const cepeGenerateGraph = (checkpoint: Checkpoint, config: CepeConfig, pr
   const goesOn = (token: Value): Value =>
     graph.scope('stop', () => not(less(i64(graph, 0), reduceSum(cast(equal(stopIds, reshape(token, [])), 'i64'), 0))))
 
-  const prompt = graph.scope('prompt', () => promptPass(params, config, ids, phi, rope))
+  const prompt = graph.scope('prompt', () => promptPass(params, config, ids, context, rope))
   const first = choose(params, config, prompt.stream)
   const length = reshape(sizeOf(ids, 1), [])
   const rounds = min(sub(maxNewTokens, i64(graph, 1)), sub(i64(graph, decoder.window), length))
@@ -108,9 +108,9 @@ export const cepeGenerateGraph = (checkpoint: Checkpoint, config: CepeConfig, pr
     const since = prompt.keyValues.map((_, i) => ({ keys: at(caches, 2 * i), values: at(caches, 2 * i + 1) }))
     const here = at([position], 0)
     const made = pass(
-      params, config, at([token], 0), phi,
+      params, config, at([token], 0), context,
       (p, x, i) => decodeSelfAttention(p, x, here, at(prompt.keyValues, i), at(since, i), 'made', rope, decoder),
-      (p, x) => decodeCrossAttention(p, x, phi, decoder),
+      (p, x) => decodeCrossAttention(p, x, context, decoder),
     )
     const next = choose(params, config, made.stream)
     return {
@@ -125,7 +125,7 @@ export const cepeGenerateGraph = (checkpoint: Checkpoint, config: CepeConfig, pr
   graph.output('tokens', allTokens)
   graph.output('logprobs', all(first.logprob, logprobs))
   // A loop of no rounds knows no m: the sizes come from elsewhere.
-  const sizes = concat([sizeOf(allTokens, 0), sizeOf(phi, 0)], 0)
+  const sizes = concat([sizeOf(allTokens, 0), sizeOf(context.phi, 0)], 0)
   graph.output('attention', reshapeTo(all(prompt.attention, attention), sizes, ['n', 'm']))
   return graph
 }

@@ -1,7 +1,7 @@
 import type { CepeConfig } from '../checkpoint/config.ts'
 import type { Checkpoint } from '../checkpoint/types.ts'
 import { cachedSelfAttention, type KeyValues } from '../blocks/attention.ts'
-import { stepCrossAttention } from '../blocks/cross-attention.ts'
+import { contextOf, stepCrossAttention } from '../blocks/cross-attention.ts'
 import { Params } from '../blocks/params.ts'
 import type { Precision } from '../blocks/precision.ts'
 import { rotaryTables } from '../blocks/rope.ts'
@@ -43,7 +43,7 @@ export const cepeStepGraph = (checkpoint: Checkpoint, config: CepeConfig, precis
   const { decoder } = config
   const ids = graph.input('input_ids', 'i64', ['B', 'L'])
   const mask = graph.input('attention_mask', 'i64', ['B', TOTAL])
-  const phi = cast(phiInput(graph, config), precision.float)
+  const context = contextOf(cast(phiInput(graph, config), precision.float))
   const past = Array.from({ length: decoder.layers }, (_, i): KeyValues => {
     const cache = (part: string): Value => graph.input(`past_key_values.${i}.${part}`, precision.float, ['B', decoder.kvHeads, 'past', decoder.headDim])
     return { keys: cache('key'), values: cache('value') }
@@ -62,7 +62,7 @@ export const cepeStepGraph = (checkpoint: Checkpoint, config: CepeConfig, precis
         present.push({ keys, values })
         return output
       },
-      crossLayers(config, (q, x) => stepCrossAttention(q, x, phi, decoder)),
+      crossLayers(config, (q, x) => stepCrossAttention(q, x, context, decoder)),
     ))
   graph.output('logits', logitsOf(params, config, stream))
   present.forEach(({ keys, values }, i) => {

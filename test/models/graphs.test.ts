@@ -25,7 +25,7 @@ for (const [name, prompt, rows, stops, most] of [
   ['one new token without context', randomIds(4, 4), 0, [], 1],
   ['the whole window', randomIds(250, 5), 3, [], 20],
 ] as const) {
-  void t.test(`generate and step agree: ${name}`, async (t) => {
+  await t.test(`generate and step agree: ${name}`, async (t) => {
     const phi = randomPhi(rows, 32, 9)
     const made = await generated(generate, prompt, phi, stops, most)
     const expected = Math.min(most, 256 - prompt.length + 1)
@@ -39,7 +39,7 @@ for (const [name, prompt, rows, stops, most] of [
   })
 }
 
-void t.test('ends after any of the stop ids, which is kept', async (t) => {
+await t.test('ends after any of the stop ids, which is kept', async (t) => {
   const phi = randomPhi(4, 32, 2)
   const prompt = randomIds(8, 8)
   const free = await generated(generate, prompt, phi, [], 12)
@@ -50,7 +50,7 @@ void t.test('ends after any of the stop ids, which is kept', async (t) => {
   t.same((await generated(generate, prompt, phi, free.tokens.slice(0, 1), 12)).tokens, free.tokens.slice(0, 1), 'the first token may be the stop')
 })
 
-void t.test('step: padding on either side, or between cache and new tokens, changes nothing', async (t) => {
+await t.test('step: padding on either side, or between cache and new tokens, changes nothing', async (t) => {
   const phi = randomPhi(6, 32, 4)
   const prompts = [randomIds(7, 21), randomIds(4, 22), randomIds(1, 23)]
   const continuation = randomIds(3, 24)
@@ -73,7 +73,7 @@ void t.test('step: padding on either side, or between cache and new tokens, chan
   }
 })
 
-void t.test('step: many tokens at once (projected keys) and in pieces (absorbed) agree', async (t) => {
+await t.test('step: many tokens at once (projected keys) and in pieces (absorbed) agree', async (t) => {
   const prompt = randomIds(200, 31)
   for (const rows of [0, 5]) {
     const phi = randomPhi(rows, 32, 6)
@@ -86,7 +86,7 @@ void t.test('step: many tokens at once (projected keys) and in pieces (absorbed)
   }
 })
 
-void t.test('encoder: passages stand alone, padding is dropped', async (t) => {
+await t.test('encoder: passages stand alone, padding is dropped', async (t) => {
   const [a, b] = [randomIds(6, 41), randomIds(3, 42)]
   const both = await encoder({ input_ids: int64([...a, 0, 0, 0, ...b], [2, 6]), attention_mask: int64([1, 1, 1, 1, 1, 1, 0, 0, 0, 1, 1, 1], [2, 6]) })
   const one = async (row: readonly number[]): Promise<Float32Array> =>
@@ -95,7 +95,7 @@ void t.test('encoder: passages stand alone, padding is dropped', async (t) => {
   t.ok(largestDifference(floats(both['phi']), Float32Array.of(...(await one(a)), ...(await one(b)))) < 1e-5)
 })
 
-void t.test('a decoder alone has no encoder and ignores phi', async (t) => {
+await t.test('a decoder alone has no encoder and ignores phi', async (t) => {
   const folder = await writeSyntheticCheckpoint(join(temporaryFolder(t), 'llama'), LLAMA, { seed: 6, deviation: 0.3 })
   const model = await build(t, { checkpointDir: folder, dtype: 'f32' })
   t.equal(model.manifest.architecture === 'cepe' && model.manifest.graphs.encoder, null)
@@ -107,7 +107,7 @@ void t.test('a decoder alone has no encoder and ignores phi', async (t) => {
   t.same([...made.attention], Array.from({ length: 12 }, () => 0))
 })
 
-void t.test('tied embeddings give the logits of an equal lm_head', async (t) => {
+await t.test('tied embeddings give the logits of an equal lm_head', async (t) => {
   const folder = temporaryFolder(t)
   const tied = await writeSyntheticCheckpoint(join(folder, 'tied'), { ...LLAMA, tie_word_embeddings: true }, { seed: 7, deviation: 0.3 })
   const source = await openCheckpoint(tied)

@@ -69,11 +69,14 @@ export type Run = (feeds: Record<string, Tensor>) => Promise<Record<string, Tens
 export const openGraph = async (t: Test, file: string): Promise<Run> => {
   const session = await InferenceSession.create(file, { intraOpNumThreads: 1 })
   t.teardown(() => session.release())
-  return async (feeds) => (await session.run(feeds)) as Record<string, Tensor>
+  return async (feeds) => {
+    const outputs = await session.run(feeds)
+    return Object.fromEntries(Object.entries(outputs).flatMap(([name, value]) => (value instanceof Tensor ? [[name, value]] : [])))
+  }
 }
 
 /** A built model's graphs, opened when first used. */
-export const build = async (t: Test, options: Omit<BuildOptions, 'outDir'> & { readonly outDir?: string }): Promise<{ dir: string; manifest: Manifest; graph(name: string): Promise<Run> }> => {
+export const build = async (t: Test, options: Omit<BuildOptions, 'outDir'> & { readonly outDir?: string }): Promise<{ dir: string; manifest: Manifest; graph: (name: string) => Promise<Run> }> => {
   const dir = options.outDir ?? join(temporaryFolder(t), 'built')
   const manifest = await buildModel({ ...options, outDir: dir })
   return { dir, manifest, graph: (name) => openGraph(t, join(dir, `${name}.onnx`)) }

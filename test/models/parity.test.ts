@@ -9,7 +9,7 @@ const ATOL = 2e-4
 if (!existsSync(SHARED_FIXTURES)) t.comment(`${SHARED_FIXTURES} is absent: only the project's own golden files are compared`)
 
 for (const checkpointDir of goldenCheckpoints()) {
-  void t.test(`${checkpointDir} agrees with the reference implementation`, async (t) => {
+  await t.test(`${checkpointDir} agrees with the reference implementation`, async (t) => {
     const { dir } = await build(t, { checkpointDir, dtype: 'f32' })
     const files = goldenFiles(checkpointDir)
     t.not(files.length, 0)
@@ -20,14 +20,14 @@ for (const checkpointDir of goldenCheckpoints()) {
   })
 }
 
-void t.test('a difference above the tolerance is reported', async (t) => {
+await t.test('a difference above the tolerance is reported', async (t) => {
   const { dir } = await build(t, { checkpointDir: `${FIXTURES}/cepe-tiny-gqa`, dtype: 'f32' })
   const [result] = await verifyGolden(dir, [`${FIXTURES}/cepe-tiny-gqa/golden-k3-left.safetensors`], 1e-9)
   t.equal(result?.ok, false)
   t.match(result ? formatVerification(result) : '', /DIFFERS/)
 })
 
-void t.test('the order of passages changes only rounding', async (t) => {
+await t.test('the order of passages changes only rounding', async (t) => {
   const { graph } = await build(t, { checkpointDir: `${FIXTURES}/cepe-tiny-gqa`, dtype: 'f32' })
   const [encoder, generate] = [await graph('cepe_encoder'), await graph('cepe_generate')]
   const passages = Array.from({ length: 6 }, (_, i) => ({ ids: randomIds(5 + i, 70 + i), from: 0 }))
