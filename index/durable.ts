@@ -62,6 +62,11 @@ export class TableSync {
     return new TableSync(folder, new Set(await filesUnder(folder)))
   }
 
+  /** Takes no file as durable: for a table that a killed process was writing. */
+  static distrusting(folder: string): TableSync {
+    return new TableSync(folder, new Set())
+  }
+
   /** Returns when everything written so far is on the disk. */
   async flush(): Promise<void> {
     const fresh = (await filesUnder(this.#folder)).filter((file) => !this.#known.has(file))

@@ -2,6 +2,7 @@ import { mkdir } from 'node:fs/promises'
 import { checkTableName } from './alias.ts'
 import { sqlFilter, sqlIds } from './filter.ts'
 import { IndexError } from './errors.ts'
+import { contentHash } from './hash.ts'
 import { connectLance, type Connection } from './lance.ts'
 import { LiveTable, type Live } from './live-table.ts'
 import { packVectors, PASSAGE_COLUMNS, passageAt } from './rows.ts'
@@ -110,7 +111,7 @@ class LanceIndex implements PassageIndex {
     const halves = packVectors(passages, vectors, dimension)
     if (passages.length === 0) return
     const { table, sync } = await this.#live.getForWriting()
-    await mergeRows(table, { passages, halves }, dimension)
+    await mergeRows(table, { passages, hashes: passages.map(contentHash), halves }, dimension)
     await sync.flush()
   }
 

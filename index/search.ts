@@ -1,9 +1,8 @@
-import type { Table as ArrowTable } from 'apache-arrow'
 import { sqlFilter } from './filter.ts'
 import { MultiMatchQuery, type Table } from './lance.ts'
 import type { AnnSettings } from './metadata.ts'
 import { TEXT_COLUMNS } from './migrate.ts'
-import { PASSAGE_COLUMNS, passageAt } from './rows.ts'
+import { PASSAGE_COLUMNS, passageAt, type Columns } from './rows.ts'
 import type { Passage, SearchHit, SearchOptions } from './types.ts'
 
 type Scored = Passage & { readonly score: number }
@@ -11,10 +10,10 @@ type Scored = Passage & { readonly score: number }
 const ranked = (hits: readonly Scored[]): SearchHit[] =>
   [...hits].sort((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1)).map((hit, i) => ({ ...hit, rank: i + 1 }))
 
-const scoredRows = (result: ArrowTable, score: (row: number) => number): Scored[] =>
+const scoredRows = (result: Columns, score: (row: number) => number): Scored[] =>
   Array.from({ length: result.numRows }, (_, row) => ({ ...passageAt(result, row), score: score(row) }))
 
-const numberAt = (result: ArrowTable, column: string, row: number): number => Number(result.getChild(column)?.get(row))
+const numberAt = (result: Columns, column: string, row: number): number => Number(result.getChild(column)?.get(row))
 
 /**
  * The k passages of the largest dot product. LanceDB's `_distance` is 1 - dot, exact after refinement with the stored
