@@ -1,0 +1,11 @@
+import type { AnswerRequest, AnswerResponse, SearchRequest, SearchResponse } from '../../src/rag/schema.ts'
+
+/** The pipeline under evaluation. Both ways of reaching it give the same answers. */
+export interface AnswerClient {
+  /** How it is reached, for people: `in process`, or the service's address. */
+  readonly name: string
+  /** @throws AppError as the service raises it; EvalError service_unreachable where there is no service any more */
+  answer(request: AnswerRequest): Promise<AnswerResponse>
+  search(request: SearchRequest): Promise<SearchResponse>
+  close(): Promise<void>
+}

@@ -1,0 +1,89 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Type, type TSchema, type Static } from 'typebox'
+import { Compile } from 'typebox/compile'
+import { AppError, ERROR_STATUS, messageOf, type ErrorCode } from '../../src/errors.ts'
+import { AnswerResponseSchema, SearchResponseSchema } from '../../src/rag/schema.ts'
+import { EvalError } from '../errors.ts'
+import type { AnswerClient } from './client.ts'
+
+const ErrorBody = Compile(Type.Object({ error: Type.Object({ code: Type.String(), message: Type.String(), field: Type.Optional(Type.String()) }) }))
+
+export interface HttpClientOptions {
+  /** Tries per request where the service is busy or out of reach. */
+  readonly attempts?: number
+  /** Milliseconds before the second try; doubled for each further one. The service's Retry-After goes first. */
+  readonly pauseMs?: number
+}
+
+/** The pipeline of a running service. Busy answers (429, 503) and broken connections are tried again. */
+export function createHttpClient(url: string, { attempts = 6, pauseMs = 250 }: HttpClientOptions = {}): AnswerClient {
+  const base = baseAddress(url)
+
+  async function post<T extends TSchema>(route: string, body: unknown, schema: T): Promise<Static<T>> {
+    const request = { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }
+    for (let attempt = 1; ; attempt++) {
+      const last = attempt >= attempts
+      let response: Response
+      let text: string
+      try {
+        response = await fetch(base + route, request)
+        text = await response.text()
+      } catch (error) {
+        if (last) throw unreachable(base, error)
+        await sleep(pauseMs * 2 ** (attempt - 1))
+        continue
+      }
+      if (response.ok) return checked(schema, text, base + route)
+      if ((response.status === 503 || response.status === 429) && !last) {
+        const seconds = Number(response.headers.get('retry-after') ?? Number.NaN)
+        await sleep(Number.isFinite(seconds) ? seconds * 1000 : pauseMs * 2 ** (attempt - 1))
+        continue
+      }
+      throw serviceError(response.status, text, base + route)
+    }
+  }
+
+  return {
+    name: base,
+    answer: (request) => post('/v1/answer', request, AnswerResponseSchema),
+    search: (request) => post('/v1/search', request, SearchResponseSchema),
+    close: () => Promise.resolve(),
+  }
+}
+
+function baseAddress(url: string): string {
+  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) {
+    throw new EvalError('options_invalid', `--url must be an http or https address such as http://127.0.0.1:8080, not ${JSON.stringify(url)}.`)
+  }
+  return url.replace(/\/+$/, '')
+}
+
+function unreachable(base: string, error: unknown): EvalError {
+  const cause = error instanceof Error && error.cause !== undefined ? error.cause : error
+  return new EvalError('service_unreachable', `The service at ${base} does not answer (${messageOf(cause)}).`, { cause: error })
+}
+
+function checked<T extends TSchema>(schema: T, text: string, route: string): Static<T> {
+  const value = parsed(text)
+  const validator = Compile(schema)
+  if (validator.Check(value)) return value
+  const [error] = validator.Errors(value)
+  throw new EvalError('service_unreachable', `${route} does not answer as this version's API does (${error?.instancePath ?? ''} ${error?.message ?? 'not JSON'}): is it a cepe service of the same version?`)
+}
+
+function serviceError(status: number, text: string, route: string): Error {
+  const body = parsed(text)
+  if (!ErrorBody.Check(body)) return new EvalError('service_unreachable', `${route} answered ${status} without an error body: is it a cepe service?`)
+  const { code, message, field } = body.error
+  return new AppError(isErrorCode(code) ? code : 'internal', message, field === undefined ? {} : { field })
+}
+
+const isErrorCode = (code: string): code is ErrorCode => Object.hasOwn(ERROR_STATUS, code)
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,22 @@
+import { createProgress } from '../../src/cli/progress.ts'
+import { loadConfig } from '../../src/config.ts'
+import { answerQuestion } from '../../src/rag/answer.ts'
+import { searchPassages } from '../../src/rag/retrieve.ts'
+import { createServices, type Services } from '../../src/services.ts'
+import { ensureArtefacts } from '../../src/setup.ts'
+import type { AnswerClient } from './client.ts'
+
+/** The pipeline of constructed services, without HTTP. */
+export const servicesClient = (services: Pick<Services, 'answering' | 'close'>, deadlineMs: number): AnswerClient => ({
+  name: 'in process',
+  answer: (request) => answerQuestion(request, services.answering, { deadlineMs }),
+  search: (request) => searchPassages(request, services.answering.retriever, { deadlineMs }),
+  close: () => services.close(),
+})
+
+/** Starts the pipeline in this process with the service's own settings; builds models and demo index where missing. */
+export async function createInProcessClient(): Promise<AnswerClient> {
+  const config = loadConfig()
+  await ensureArtefacts(config, createProgress)
+  return servicesClient(await createServices(config), config.DEADLINE_MS)
+}

@@ -1,0 +1,114 @@
+import { Type, type Static, type TSchema } from 'typebox'
+import { Compile } from 'typebox/compile'
+import { answerType, popularityBucket } from './groups.ts'
+import type { EvalPassage, EvalQuestion } from './types.ts'
+
+const AnswersSchema = Type.Union([Type.String(), Type.Array(Type.Union([Type.String(), Type.Array(Type.String())]))])
+
+/** A retrieved passage as CEPE, FiD, Contriever and DPR write it; Contriever's scores are strings. */
+const ContextSchema = Type.Object({
+  id: Type.Optional(Type.Union([Type.String(), Type.Number(), Type.Null()])),
+  title: Type.Optional(Type.Union([Type.String(), Type.Null()])),
+  text: Type.String(),
+  score: Type.Optional(Type.Union([Type.Number(), Type.String(), Type.Null()])),
+})
+
+const TriviaQaSchema = Type.Object({
+  Question: Type.String(),
+  QuestionId: Type.Optional(Type.String()),
+  Answer: Type.Object({ Value: Type.String(), Aliases: Type.Optional(Type.Array(Type.String())) }),
+})
+
+const compile = <T extends TSchema>(schema: T) => {
+  const validator = Compile(schema)
+  return (value: unknown): value is Static<T> => validator.Check(value)
+}
+const isAnswers = compile(AnswersSchema)
+const isContexts = compile(Type.Array(ContextSchema))
+const isTriviaQa = compile(TriviaQaSchema)
+
+/** A record understood, or what is wrong with it; `notes` are problems that did not cost the question. */
+export type Parsed = { readonly question: EvalQuestion; readonly notes: readonly string[] } | { readonly problem: string }
+
+export interface ParseOptions {
+  readonly answerable: boolean
+  /** Passages kept per question. */
+  readonly keepPassages: number
+}
+
+/**
+ * Understands one record of any supported dataset: NQ-open and other {question, answer} lines, CEPE (`ctxs` or `docs`),
+ * FiD, Contriever and DPR (`answers`, `ctxs`), PopQA's rows, TriviaQA's elements.
+ */
+export function parseQuestion(value: unknown, at: string, options: ParseOptions): Parsed {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return { problem: value === undefined ? 'not valid JSON' : 'not an object' }
+  if (isTriviaQa(value)) {
+    const answers = [value.Answer.Value, ...(value.Answer.Aliases ?? [])]
+    return build({ id: value.QuestionId ?? at, question: value.Question, answers, groups: {} }, undefined, options)
+  }
+  const record = value as Record<string, unknown>
+  const question = record['question'] ?? record['query']
+  if (typeof question !== 'string') return { problem: 'no question' }
+  const answers = answersOf(record)
+  if (answers === undefined && options.answerable) return { problem: 'no answer' }
+  const contexts = record['ctxs'] ?? record['docs']
+  if (contexts !== undefined && !isContexts(contexts)) return { problem: 'ctxs that are not passages' }
+  const gold = record['passage_id']
+  return build(
+    {
+      id: typeof record['id'] === 'string' || typeof record['id'] === 'number' ? String(record['id']) : at,
+      question,
+      answers: answers ?? [],
+      groups: groupsOf(record),
+      ...((typeof gold === 'string' || typeof gold === 'number') && { goldPassage: String(gold) }),
+    },
+    contexts,
+    options,
+  )
+}
+
+function answersOf(record: Record<string, unknown>): string[] | undefined {
+  const given = record['answer'] ?? record['answers'] ?? listInCell(record['possible_answers'])
+  return isAnswers(given) ? [given].flat(2) : undefined
+}
+
+/** PopQA keeps its answers as a JSON list inside a cell. */
+function listInCell(cell: unknown): unknown {
+  if (typeof cell !== 'string') return cell
+  try {
+    return JSON.parse(cell)
+  } catch {
+    return undefined
+  }
+}
+
+function groupsOf(record: Record<string, unknown>): Record<string, string> {
+  const groups: Record<string, string> = {}
+  const relation = record['prop'] ?? record['relation']
+  for (const [name, value] of Object.entries({ manner: record['manner'], kind: record['kind'], relation })) if (typeof value === 'string') groups[name] = value
+  const views = Number(record['s_pop'] ?? Number.NaN)
+  if (Number.isFinite(views)) groups['popularity'] = popularityBucket(views)
+  return groups
+}
+
+type Draft = Pick<EvalQuestion, 'id' | 'question' | 'answers' | 'groups' | 'goldPassage'>
+
+function build(draft: Draft, contexts: Static<typeof ContextSchema>[] | undefined, { answerable, keepPassages }: ParseOptions): Parsed {
+  const question = draft.question.trim()
+  if (question === '') return { problem: 'no question' }
+  const answers = [...new Set(draft.answers.map((answer) => answer.trim()).filter((answer) => answer !== ''))]
+  const [first] = answers
+  if (answerable && first === undefined) return { problem: 'no answer' }
+  const passages = contexts?.filter(({ text }) => text.trim() !== '').slice(0, keepPassages).map(toPassage)
+  const blank = contexts?.some(({ text }) => text.trim() === '') ?? false
+  const groups = answerable && first !== undefined ? { answer_type: answerType(first), ...draft.groups } : draft.groups
+  return {
+    question: { ...draft, question, answers: answerable ? answers : [], answerable, groups, ...(passages && { passages }) },
+    notes: blank ? ['passage without text'] : [],
+  }
+}
+
+function toPassage({ id, title, text, score }: Static<typeof ContextSchema>, rank: number): EvalPassage {
+  const number = score === undefined || score === null || score === '' ? Number.NaN : Number(score)
+  return { id: String(id ?? rank + 1), title: title ?? '', text, ...(Number.isFinite(number) && { score: number }) }
+}

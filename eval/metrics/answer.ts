@@ -1,0 +1,54 @@
+/** ASCII punctuation, as Python's string.punctuation. */
+const PUNCTUATION = /[!-/:-@[-`{-~]/g
+/** Articles between word boundaries as Python's `re` sees them: letters, numbers and the underscore are word characters in every script. */
+const ARTICLES = /(?<![\p{L}\p{N}_])(?:a|an|the)(?![\p{L}\p{N}_])/gu
+/** White space as Python's str.split: JavaScript's without U+FEFF, with the separators U+001C to U+001F and U+0085. */
+const SPACES = /[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+/u
+
+/** SQuAD's normalisation (official evaluation script): lower case, no punctuation, no articles, single spaces. */
+export const normalizeAnswer = (text: string): string => tokens(text.toLowerCase().replace(PUNCTUATION, '').replace(ARTICLES, ' ')).join(' ')
+
+const tokens = (text: string): string[] => text.split(SPACES).filter((token) => token !== '')
+
+type Score = (prediction: string, gold: string) => number
+
+/** 1 where both are the same after normalisation. */
+export const exactMatch: Score = (prediction, gold) => (normalizeAnswer(prediction) === normalizeAnswer(gold) ? 1 : 0)
+
+/** Harmonic mean of token precision and recall after normalisation (SQuAD 2.0's script: two empty texts agree). */
+export const f1: Score = (prediction, gold) => {
+  const predicted = tokens(normalizeAnswer(prediction))
+  const wanted = tokens(normalizeAnswer(gold))
+  if (predicted.length === 0 || wanted.length === 0) return predicted.length === wanted.length ? 1 : 0
+  const left = new Map<string, number>()
+  for (const token of wanted) left.set(token, (left.get(token) ?? 0) + 1)
+  let shared = 0
+  for (const token of predicted) {
+    const count = left.get(token) ?? 0
+    if (count > 0) shared++
+    left.set(token, count - 1)
+  }
+  if (shared === 0) return 0
+  const precision = shared / predicted.length
+  const recall = shared / wanted.length
+  return (2 * precision * recall) / (precision + recall)
+}
+
+/** 1 where the normalised prediction contains the normalised answer. An answer of nothing but articles and punctuation is contained in nothing. */
+export const substringMatch: Score = (prediction, gold) => {
+  const wanted = normalizeAnswer(gold)
+  return wanted !== '' && normalizeAnswer(prediction).includes(wanted) ? 1 : 0
+}
+
+/** PopQA's own accuracy (Mallen et al. 2023): the prediction contains the answer as written, in lower case, or capitalised; nothing else is normalised. */
+export const popqaMatch: Score = (prediction, gold) =>
+  gold !== '' && [gold, gold.toLowerCase(), capitalize(gold)].some((form) => prediction.includes(form)) ? 1 : 0
+
+/** As Python's str.capitalize: the first character in upper case, the others in lower case. */
+function capitalize(text: string): string {
+  const [first = '', ...rest] = text
+  return first.toUpperCase() + rest.join('').toLowerCase()
+}
+
+/** The best score over the gold answers. */
+export const bestOver = (score: Score, prediction: string, answers: readonly string[]): number => Math.max(0, ...answers.map((gold) => score(prediction, gold)))

@@ -1,0 +1,99 @@
+import { createHash } from 'node:crypto'
+import path from 'node:path'
+import Value from 'typebox/value'
+import { packageRoot } from '../src/config.ts'
+import { MODES } from '../src/rag/schema.ts'
+import { EvalError } from './errors.ts'
+import type { EvaluationOptions } from './prepare.ts'
+import { MODEL_PROTOCOL, PAPER_PROTOCOL, ProtocolSchema, type Protocol } from './run/protocol.ts'
+
+/** Options as the command line gives them. */
+export interface RawOptions {
+  readonly dataset?: string
+  readonly questions?: string
+  readonly passages?: string
+  readonly train?: string
+  readonly unanswerable?: string
+  readonly k: string
+  readonly modes: string
+  readonly encoderPassages: string
+  readonly protocol: string
+  readonly shots?: string
+  readonly kDecoder?: string
+  readonly contextTokens?: string
+  readonly maxNewTokens?: string
+  readonly retrieval?: string
+  readonly recallDepth: string
+  readonly limit?: string
+  readonly seed: string
+  readonly dumpPrompts?: boolean
+}
+
+export const PUBLISHED_DATASETS = ['nq', 'triviaqa', 'popqa'] as const
+
+/**
+ * Understands the options.
+ * @throws EvalError options_invalid naming the option and what it takes
+ */
+export function readOptions(raw: RawOptions): EvaluationOptions {
+  if (raw.dataset === undefined && raw.questions === undefined) throw invalid('--dataset is missing: nq, triviaqa, popqa (with --questions <file>), or a question file.')
+  const published = PUBLISHED_DATASETS.find((name) => name === raw.dataset)
+  const questions = raw.questions ?? (published ? undefined : raw.dataset)
+  if (questions === undefined) throw invalid(`--questions is missing: the file with ${raw.dataset ?? ''}'s questions as published.`)
+  return {
+    dataset: published ?? path.basename(raw.questions !== undefined && raw.dataset !== undefined ? raw.dataset : questions),
+    questions,
+    ...(raw.passages !== undefined && { passages: raw.passages }),
+    ...(raw.train !== undefined && { train: raw.train }),
+    ...(raw.unanswerable !== undefined && { unanswerable: raw.unanswerable }),
+    ...(raw.limit !== undefined && { limit: integer('--limit', raw.limit, 1) }),
+    protocol: readProtocol(raw),
+    dumpPrompts: raw.dumpPrompts ?? false,
+  }
+}
+
+function readProtocol(raw: RawOptions): Protocol {
+  if (raw.protocol !== 'paper' && raw.protocol !== 'model') throw invalid(`--protocol must be paper or model, not ${JSON.stringify(raw.protocol)}.`)
+  const defaults = raw.protocol === 'paper' ? PAPER_PROTOCOL : MODEL_PROTOCOL
+  const retrieval = raw.retrieval ?? (raw.passages === undefined ? 'dense' : 'supplied')
+  if (raw.passages !== undefined && retrieval !== 'supplied') throw invalid('--passages supplies the passages: leave --retrieval out.')
+  const count = (option: string, value: string | undefined, byDefault: number | null, minimum: number) => (value === undefined ? byDefault : value === 'service' ? null : integer(option, value, minimum))
+  const protocol = {
+    modes: words(raw.modes),
+    ks: [...new Set(words(raw.k).map((k) => integer('--k', k, 1)))].sort((a, b) => a - b),
+    encoder_passages: words(raw.encoderPassages),
+    shots: count('--shots', raw.shots, defaults.shots, 0),
+    k_decoder: count('--k-decoder', raw.kDecoder, defaults.k_decoder, 0),
+    context_tokens: count('--context-tokens', raw.contextTokens, defaults.context_tokens, 1),
+    max_new_tokens: count('--max-new-tokens', raw.maxNewTokens, defaults.max_new_tokens, 1),
+    retrieval,
+    recall_depth: integer('--recall-depth', raw.recallDepth, 1),
+    seed: integer('--seed', raw.seed, 0),
+  }
+  if (Value.Check(ProtocolSchema, protocol)) return protocol
+  const field = Value.Errors(ProtocolSchema, protocol)[0]?.instancePath.split('/')[1] ?? ''
+  const allowed: Record<string, string> = {
+    modes: `--modes takes ${MODES.join(', ')}`,
+    encoder_passages: '--encoder-passages takes others, all',
+    retrieval: '--retrieval takes dense, text, hybrid or supplied',
+    ks: '--k takes numbers from 1 to 200',
+    recall_depth: '--recall-depth takes a number from 1 to 200',
+  }
+  throw invalid(`${allowed[field] ?? `--${field} is not valid`}, not ${JSON.stringify(protocol[field as keyof typeof protocol])}.`)
+}
+
+const words = (value: string): string[] => [...new Set(value.split(',').map((word) => word.trim()).filter((word) => word !== ''))]
+
+function integer(option: string, value: string, minimum: number): number {
+  const number = Number(value)
+  if (value.trim() === '' || !Number.isInteger(number) || number < minimum) throw invalid(`${option} takes whole numbers from ${minimum}, not ${JSON.stringify(value)}.`)
+  return number
+}
+
+const invalid = (message: string): EvalError => new EvalError('options_invalid', message)
+
+/** A folder that the same options always name, so that repeating a command goes on with its run. */
+export function defaultFolder(options: EvaluationOptions, url: string | undefined): string {
+  const name = createHash('sha256').update(JSON.stringify([options, url ?? null])).digest('hex').slice(0, 8)
+  return path.join(packageRoot(), 'eval', 'runs', `${options.dataset.replace(/[^\w.-]/g, '_')}-${name}`)
+}

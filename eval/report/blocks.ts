@@ -1,0 +1,76 @@
+/** A piece of a report, without formatting inside its texts: rendered as Markdown and as HTML. */
+export type Block =
+  | { readonly kind: 'heading'; readonly level: 1 | 2 | 3; readonly text: string }
+  | { readonly kind: 'text'; readonly text: string }
+  | { readonly kind: 'list'; readonly items: readonly string[] }
+  | { readonly kind: 'table'; readonly header: readonly string[]; readonly rows: readonly (readonly string[])[]; /** Columns from the left that hold words, not numbers. */ readonly wordColumns?: number }
+  | { readonly kind: 'figure'; readonly name: string; readonly caption: string }
+
+export const heading = (level: 1 | 2 | 3, text: string): Block => ({ kind: 'heading', level, text })
+export const text = (value: string): Block => ({ kind: 'text', text: value })
+export const list = (items: readonly string[]): Block => ({ kind: 'list', items })
+export const table = (header: readonly string[], rows: readonly (readonly string[])[], wordColumns = 1): Block => ({ kind: 'table', header, rows, wordColumns })
+export const figure = (name: string, caption: string): Block => ({ kind: 'figure', name, caption })
+
+/** Characters that Markdown would take as markup, and line breaks, which would end a table's row. */
+const escapeMarkdown = (value: string): string => value.replace(/\s+/g, ' ').replace(/[\\`*_[\]|]/g, '\\$&').replace(/&/g, '&amp;').replace(/</g, '&lt;')
+
+/** GitHub-flavoured Markdown; figures are `figures/<name>.png` beside it. */
+export function toMarkdown(blocks: readonly Block[]): string {
+  return `${blocks.map(blockToMarkdown).join('\n\n')}\n`
+}
+
+function blockToMarkdown(block: Block): string {
+  switch (block.kind) {
+    case 'heading':
+      return `${'#'.repeat(block.level)} ${escapeMarkdown(block.text)}`
+    case 'text':
+      return escapeMarkdown(block.text)
+    case 'list':
+      return block.items.map((item) => `- ${escapeMarkdown(item)}`).join('\n')
+    case 'table': {
+      const row = (cells: readonly string[]) => `| ${cells.map(escapeMarkdown).join(' | ')} |`
+      const rule = `| ${block.header.map((_, i) => (i < (block.wordColumns ?? 1) ? '---' : '---:')).join(' | ')} |`
+      return [row(block.header), rule, ...block.rows.map(row)].join('\n')
+    }
+    case 'figure':
+      return `![${escapeMarkdown(block.caption)}](figures/${block.name}.png)`
+  }
+}
+
+const escapeHtml = (value: string): string => value.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;').replace(/"/g, '&quot;')
+
+const STYLE = `body{font:16px/1.5 system-ui,sans-serif;max-width:72rem;margin:2rem auto;padding:0 1rem;color:#1a1a1a}
+table{border-collapse:collapse;margin:1rem 0;font-size:.9rem}th,td{padding:.3rem .7rem;border-bottom:1px solid #ddd;text-align:left;vertical-align:top}
+td.number,th.number{text-align:right;font-variant-numeric:tabular-nums}figure{margin:1.5rem 0}figure svg{max-width:100%;height:auto}figcaption{color:#555}`
+
+/** One HTML file without outside references; `figures` are SVG texts by name. */
+export function toHtml(title: string, blocks: readonly Block[], figures: ReadonlyMap<string, string>): string {
+  return `<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>${escapeHtml(title)}</title>
+<style>${STYLE}</style></head>
+<body>
+${blocks.map((block) => blockToHtml(block, figures)).join('\n')}
+</body>
+</html>
+`
+}
+
+function blockToHtml(block: Block, figures: ReadonlyMap<string, string>): string {
+  switch (block.kind) {
+    case 'heading':
+      return `<h${block.level}>${escapeHtml(block.text)}</h${block.level}>`
+    case 'text':
+      return `<p>${escapeHtml(block.text)}</p>`
+    case 'list':
+      return `<ul>${block.items.map((item) => `<li>${escapeHtml(item)}</li>`).join('')}</ul>`
+    case 'table': {
+      const cell = (tag: string) => (value: string, i: number) => `<${tag}${i < (block.wordColumns ?? 1) ? '' : ' class="number"'}>${escapeHtml(value)}</${tag}>`
+      const rows = block.rows.map((cells) => `<tr>${cells.map(cell('td')).join('')}</tr>`).join('\n')
+      return `<table><thead><tr>${block.header.map(cell('th')).join('')}</tr></thead><tbody>\n${rows}\n</tbody></table>`
+    }
+    case 'figure':
+      return `<figure>${figures.get(block.name) ?? ''}<figcaption>${escapeHtml(block.caption)}</figcaption></figure>`
+  }
+}

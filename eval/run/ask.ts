@@ -1,0 +1,159 @@
+import { createHash } from 'node:crypto'
+import { AppError, type ErrorCode } from '../../src/errors.ts'
+import { renderPassage, type Demonstration } from '../../src/rag/prompt.ts'
+import type { AnswerResponse, SearchResponse } from '../../src/rag/schema.ts'
+import type { AnswerClient } from '../client/client.ts'
+import type { EvalPassage, EvalQuestion } from '../datasets/types.ts'
+import { answerFinder } from '../metrics/retrieval.ts'
+import { chooseDemonstrations, toDemonstration } from './demonstrations.ts'
+import { answerRequest, largestK, retrievalDepth, settingName, settingsOf, type Protocol, type Setting } from './protocol.ts'
+import type { EvalRecord, Prediction } from './record.ts'
+
+/** What asking needs beside the question. */
+export interface AskContext {
+  readonly client: AnswerClient
+  readonly protocol: Protocol
+  /** Training questions. */
+  readonly pool: readonly EvalQuestion[]
+  readonly dumpPrompts: boolean
+  /** Top passages of demonstrations found so far, by id of the training question. */
+  readonly topPassages: Map<string, Promise<EvalPassage | undefined>>
+}
+
+/** The service refused this one question: it is left out and counted. */
+const QUESTION_CODES: readonly ErrorCode[] = ['invalid_request', 'unprocessable', 'payload_too_large']
+/** The service failed at this one question: it is left out, and asked again by a resumed run. */
+const FAILURE_CODES: readonly ErrorCode[] = ['inference_failed', 'deadline_exceeded', 'internal']
+
+const ATTEMPTS_AFTER_FAILURE = 2
+
+/**
+ * Asks one question in every setting, retrieving once. A question that fails in one setting has no predictions at all,
+ * so that all settings are scored on the same questions.
+ * @throws whatever concerns more than this question (no index, a service that is gone)
+ */
+export async function askQuestion(question: EvalQuestion, context: AskContext): Promise<EvalRecord> {
+  const { client, protocol } = context
+  const base = {
+    id: question.id,
+    question: question.question,
+    answers: [...question.answers],
+    answerable: question.answerable,
+    groups: { ...question.groups },
+    has_gold_passage: question.goldPassage !== undefined,
+  }
+  let setting: string | null = null
+  let demonstrationIds: string[] = []
+  let retrieval: EvalRecord['retrieval'] = null
+  try {
+    const { passages, timings } = await passagesFor(question, client, protocol)
+    retrieval = describeRetrieval(question, passages, timings)
+    const demonstrations = await demonstrationsFor(question, context)
+    demonstrationIds = demonstrations?.map(({ id }) => id) ?? []
+    const examples = demonstrations?.map(({ example }) => example) ?? null
+    if (passages.length < largestK(protocol)) return skip(new AppError('unprocessable', `${passages.length} passages were found, but k is ${largestK(protocol)}.`))
+    const predictions: Prediction[] = []
+    const prompts: NonNullable<EvalRecord['prompts']> = []
+    for (const next of settingsOf(protocol)) {
+      setting = settingName(next)
+      const known = windowFullBefore(next, predictions)
+      if (known) {
+        predictions.push({ ...known, k: next.k, attention: passages.slice(0, next.k).map(() => null), timings_ms: { queue: 0, encode: 0, generate: 0, total: 0 }, same_as_k: known.same_as_k ?? known.k })
+        continue
+      }
+      const response = await persistent(() => client.answer(answerRequest(question.question, next, passages, examples, protocol)))
+      predictions.push(toPrediction(next, response))
+      if (context.dumpPrompts) prompts.push(toPrompts(next, response))
+    }
+    return { ...base, demonstrations: demonstrationIds, retrieval, predictions, ...(context.dumpPrompts && { prompts }) }
+  } catch (error) {
+    if (error instanceof AppError && [...QUESTION_CODES, ...FAILURE_CODES].includes(error.code)) return skip(error)
+    throw error
+  }
+
+  function skip(error: AppError): EvalRecord {
+    return { ...base, demonstrations: demonstrationIds, retrieval, predictions: [], skipped: { code: error.code, message: error.message, setting, retry: FAILURE_CODES.includes(error.code) } }
+  }
+}
+
+/** Tries once more where the service failed: a reader that died is replaced. */
+async function persistent<T>(request: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await request()
+    } catch (error) {
+      if (attempt >= ATTEMPTS_AFTER_FAILURE || !(error instanceof AppError) || !FAILURE_CODES.includes(error.code)) throw error
+    }
+  }
+}
+
+async function passagesFor(question: EvalQuestion, client: AnswerClient, protocol: Protocol): Promise<{ passages: readonly EvalPassage[]; timings: SearchResponse['timings_ms'] | null }> {
+  if (protocol.retrieval === 'supplied') return { passages: question.passages ?? [], timings: null }
+  const method = protocol.retrieval
+  const found = await persistent(() => client.search({ query: question.question, k: retrievalDepth(protocol), method }))
+  return { passages: found.passages, timings: found.timings_ms }
+}
+
+function describeRetrieval({ answers, goldPassage }: EvalQuestion, passages: readonly EvalPassage[], timings: SearchResponse['timings_ms'] | null): EvalRecord['retrieval'] {
+  const holdsAnswer = answerFinder(answers)
+  const gold = passages.findIndex(({ id }) => id === goldPassage)
+  return {
+    ids: passages.map(({ id }) => id),
+    scores: passages.map(({ score }) => score ?? null),
+    answer_ranks: passages.flatMap(({ text }, i) => (holdsAnswer(text) ? [i + 1] : [])),
+    gold_rank: gold < 0 ? null : gold + 1,
+    timings_ms: timings,
+  }
+}
+
+async function demonstrationsFor({ question }: EvalQuestion, { pool, protocol, client, topPassages }: AskContext): Promise<{ id: string; example: Demonstration }[] | null> {
+  if (protocol.shots === null) return null
+  const chosen = chooseDemonstrations(pool, question, protocol.shots, protocol.seed)
+  return Promise.all(chosen.map(async (demonstration) => ({ id: demonstration.id, example: toDemonstration(demonstration, await topPassage(demonstration)) })))
+
+  function topPassage(demonstration: EvalQuestion): Promise<EvalPassage | undefined> {
+    if (protocol.retrieval === 'supplied') return Promise.resolve(demonstration.passages?.[0])
+    const known = topPassages.get(demonstration.id)
+    if (known) return known
+    const method = protocol.retrieval
+    const found = persistent(() => client.search({ query: demonstration.question, k: 1, method })).then(
+      ({ passages }) => passages[0],
+      (error: unknown) => {
+        topPassages.delete(demonstration.id)
+        throw error
+      },
+    )
+    topPassages.set(demonstration.id, found)
+    return found
+  }
+}
+
+/** The decoder-only answer at a smaller k that already left passages out: more candidates do not change its prompt. */
+function windowFullBefore({ method, k }: Setting, predictions: readonly Prediction[]): Prediction | undefined {
+  return method === 'decoder-only' ? predictions.findLast((prediction) => prediction.method === method && prediction.k < k && prediction.in_decoder < prediction.k) : undefined
+}
+
+function toPrediction({ method, k }: Setting, response: AnswerResponse): Prediction {
+  const { queue, encode, generate, total } = response.timings_ms
+  const count = (...roles: string[]) => response.evidence.filter(({ role }) => roles.includes(role)).length
+  return {
+    method,
+    k,
+    answer: response.answer,
+    confidence: response.confidence,
+    finish_reason: response.finish_reason,
+    prompt_sha256: createHash('sha256').update((response.prompts ?? []).join('\0')).digest('hex'),
+    ...response.usage,
+    in_decoder: count('decoder', 'both'),
+    in_encoder: count('encoder', 'both'),
+    attention: response.evidence.map(({ attention }) => (attention === null ? null : Math.round(attention * 1e4) / 1e4)),
+    timings_ms: { queue, encode, generate, total },
+  }
+}
+
+const toPrompts = ({ method, k }: Setting, { prompts, evidence }: AnswerResponse): NonNullable<EvalRecord['prompts']>[number] => ({
+  method,
+  k,
+  decoder: prompts ?? [],
+  encoder: evidence.filter(({ role }) => role === 'encoder' || role === 'both').map(renderPassage),
+})

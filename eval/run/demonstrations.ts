@@ -1,0 +1,25 @@
+import type { Demonstration } from '../../src/rag/prompt.ts'
+import { sameQuestion } from '../datasets/read.ts'
+import type { EvalPassage, EvalQuestion } from '../datasets/types.ts'
+import { sampleIndices, seededRandom } from '../statistics/random.ts'
+
+/**
+ * Draws the demonstrations of one question from the pool; the asked question itself is never among them.
+ * The draw depends on the seed and the question alone, so a resumed run draws the same.
+ */
+export function chooseDemonstrations(pool: readonly EvalQuestion[], question: string, shots: number, seed: number): EvalQuestion[] {
+  const asked = sameQuestion(question)
+  const random = seededRandom('demonstrations', seed, asked)
+  // More than wanted are drawn, since the asked question (under several ids, in PopQA) may be among them.
+  for (let drawn = shots + 1; ; drawn = Math.min(pool.length, drawn * 2)) {
+    const others = sampleIndices(pool.length, drawn, random)
+      .flatMap((i) => pool[i] ?? [])
+      .filter((candidate) => sameQuestion(candidate.question) !== asked)
+    if (others.length >= shots || drawn >= pool.length) return others.slice(0, shots)
+  }
+}
+
+/** A training question as a worked example: its first answer, and its top passage where there is one. */
+export function toDemonstration({ question, answers }: EvalQuestion, passage: EvalPassage | undefined): Demonstration {
+  return { question, answer: answers[0] ?? '', ...(passage && { passage: { title: passage.title, text: passage.text } }) }
+}

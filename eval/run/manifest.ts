@@ -1,0 +1,66 @@
+import os from 'node:os'
+import { Type, type Static } from 'typebox'
+import { packageVersion } from '../../src/config.ts'
+import type { Dataset } from '../datasets/types.ts'
+import type { AnswerClient } from '../client/client.ts'
+import { ProtocolSchema, type Protocol } from './protocol.ts'
+
+const ProblemSchema = Type.Object({ kind: Type.String(), count: Type.Integer(), places: Type.Array(Type.String()), effect: Type.Enum(['skipped', 'kept']) })
+const FileSchema = Type.Object({ file: Type.String(), sha256: Type.String() })
+const NullableString = Type.Union([Type.String(), Type.Null()])
+
+/** What a run measures and with what: everything that, when changed, makes another run. */
+const SubjectSchema = Type.Object({
+  dataset: Type.String({ description: 'nq, triviaqa, popqa, or the name of the question file.' }),
+  questions: FileSchema,
+  passages: Type.Union([FileSchema, Type.Null()]),
+  train: Type.Union([FileSchema, Type.Null()]),
+  unanswerable: Type.Union([FileSchema, Type.Null()]),
+  limit: Type.Union([Type.Integer(), Type.Null()], { description: 'Questions drawn with the seed; null for all.' }),
+  protocol: ProtocolSchema,
+  reader: Type.String({ description: 'Model id: name, revision and precision.' }),
+  retriever: NullableString,
+  index: Type.Union([Type.Object({ table: Type.String(), version: Type.Integer(), passages: Type.Integer() }), Type.Null()]),
+  dump_prompts: Type.Boolean(),
+})
+export type Subject = Static<typeof SubjectSchema>
+
+/** manifest.json of a run folder. */
+export const ManifestSchema = Type.Object({
+  subject: SubjectSchema,
+  data: Type.Object({ answerable: Type.Integer(), unanswerable: Type.Integer(), problems: Type.Array(ProblemSchema) }),
+  environment: Type.Object({
+    client: Type.String(),
+    version: Type.String(),
+    node: Type.String(),
+    platform: Type.String(),
+    cpu: Type.String(),
+    cores: Type.Integer(),
+    memory_gb: Type.Number(),
+  }),
+  started_at: Type.String(),
+})
+export type Manifest = Static<typeof ManifestSchema>
+
+/** Where the evaluation ran: for a service at an address this is the machine that asked, not the one that answered. */
+export function environment(client: AnswerClient): Manifest['environment'] {
+  return {
+    client: client.name,
+    version: packageVersion(),
+    node: process.version,
+    platform: `${process.platform} ${process.arch}`,
+    cpu: os.cpus()[0]?.model.trim() ?? 'unknown',
+    cores: os.availableParallelism(),
+    memory_gb: Math.round(os.totalmem() / 2 ** 30),
+  }
+}
+
+/** Asks the pipeline which models and index it answers with. */
+export async function identify(client: AnswerClient, protocol: Protocol): Promise<Pick<Subject, 'reader' | 'retriever' | 'index'>> {
+  const probe = await client.answer({ question: 'which model is this', mode: 'closed-book', demonstrations: [], max_new_tokens: 1 })
+  if (protocol.retrieval === 'supplied') return { reader: probe.model.reader, retriever: null, index: null }
+  const found = await client.search({ query: 'which index is this', k: 1, method: protocol.retrieval })
+  return { reader: probe.model.reader, retriever: protocol.retrieval === 'text' ? 'BM25' : found.model.retriever, index: found.index }
+}
+
+export const namedFile = ({ file, sha256 }: Pick<Dataset, 'file' | 'sha256'>) => ({ file, sha256 })

@@ -1,0 +1,168 @@
+import { bestOver, exactMatch, f1, popqaMatch, substringMatch } from '../metrics/answer.ts'
+import { auroc, riskCoverage, type CoveragePoint } from '../metrics/confidence.ts'
+import { recallAt } from '../metrics/retrieval.ts'
+import { estimate, mean, quantile, type Estimate } from '../statistics/bootstrap.ts'
+import type { Problem } from '../datasets/types.ts'
+import type { Manifest } from './manifest.ts'
+import { largestK, settingsOf } from './protocol.ts'
+import type { EvalRecord, Prediction } from './record.ts'
+
+/** Depths at which recall is reported, as in the papers of the field. */
+export const RECALL_DEPTHS = [1, 5, 20, 50, 100] as const
+export const STAGES = ['queue', 'encode', 'generate'] as const
+
+export interface Latency {
+  readonly mean: number
+  readonly p50: number
+  readonly p95: number
+}
+
+export interface GroupScore {
+  readonly value: string
+  readonly exactMatch: Estimate
+}
+
+export interface SettingSummary {
+  readonly method: string
+  readonly k: number
+  readonly exactMatch: Estimate
+  readonly f1: Estimate
+  readonly substringMatch: Estimate
+  /** PopQA's own accuracy; null for other datasets. */
+  readonly popqa: Estimate | null
+  /** Exact match by answer type, popularity ..., largest groups first. */
+  readonly groups: Readonly<Record<string, readonly GroupScore[]>>
+  /** Risk over coverage of the confidence, exact match counting as right. */
+  readonly riskCoverage: { readonly points: readonly CoveragePoint[]; readonly area: number }
+  /** Right against wrong answers. */
+  readonly aurocCorrect: number
+  /** Right answers against answers to unanswerable questions; NaN without those. */
+  readonly aurocUnanswerable: number
+  readonly latencyMs: Readonly<Record<(typeof STAGES)[number] | 'total', Latency>>
+  readonly promptTokens: number
+  readonly contextTokens: number
+  readonly passagesInDecoder: number
+  readonly passagesInEncoder: number
+}
+
+export interface RetrievalSummary {
+  /** By depth: the passage's text holds an answer. */
+  readonly recall: readonly { readonly k: number; readonly estimate: Estimate }[]
+  /** At every k up to the depth, for the curve. */
+  readonly curve: readonly { readonly k: number; readonly recall: number }[]
+  /** By depth: the very passage that the question was written about; empty where the dataset names none. */
+  readonly goldRecall: readonly { readonly k: number; readonly estimate: Estimate }[]
+  readonly latencyMs: { readonly embed: Latency; readonly retrieve: Latency } | null
+}
+
+export interface Summary {
+  readonly asked: number
+  /** Answerable questions with an answer in every setting: what all scores are over. */
+  readonly scored: number
+  readonly unanswerable: number
+  readonly problems: readonly Problem[]
+  readonly settings: readonly SettingSummary[]
+  readonly retrieval: RetrievalSummary | null
+}
+
+/** All scores of a run. */
+export function summarise({ subject, data }: Manifest, records: readonly EvalRecord[]): Summary {
+  const answered = records.filter(({ skipped }) => !skipped)
+  const scored = answered.filter(({ answerable }) => answerable)
+  const unanswerable = answered.filter(({ answerable }) => !answerable)
+  return {
+    asked: data.answerable + data.unanswerable,
+    scored: scored.length,
+    unanswerable: unanswerable.length,
+    problems: [...data.problems, ...skippedProblems(records)],
+    settings: settingsOf(subject.protocol).map(({ method, k }) => summariseSetting(method, k, scored, unanswerable, subject)),
+    retrieval: summariseRetrieval(scored, subject.protocol.seed, largestK(subject.protocol)),
+  }
+}
+
+/** Questions that the service refused or failed at, by reason. */
+function skippedProblems(records: readonly EvalRecord[]): Problem[] {
+  const byReason = new Map<string, string[]>()
+  for (const { id, skipped } of records) {
+    if (!skipped) continue
+    const kind = `${skipped.code} in ${skipped.setting ?? 'retrieval'}`
+    byReason.set(kind, [...(byReason.get(kind) ?? []), id])
+  }
+  return [...byReason].map(([kind, ids]) => ({ kind, count: ids.length, places: ids.slice(0, 5), effect: 'skipped' }))
+}
+
+interface Scored {
+  readonly record: EvalRecord
+  readonly prediction: Prediction
+}
+
+const answersOf = (records: readonly EvalRecord[], method: string, k: number): Scored[] =>
+  records.flatMap((record) => record.predictions.filter((prediction) => prediction.method === method && prediction.k === k).map((prediction) => ({ record, prediction })))
+
+function summariseSetting(method: string, k: number, scored: readonly EvalRecord[], unanswerable: readonly EvalRecord[], { dataset, protocol: { seed } }: Manifest['subject']): SettingSummary {
+  const answers = answersOf(scored, method, k)
+  const scores = (metric: typeof exactMatch) => answers.map(({ record, prediction }) => bestOver(metric, prediction.answer, record.answers))
+  const matches = scores(exactMatch)
+  const judged = answers.map(({ prediction }, i) => ({ confidence: prediction.confidence, correct: matches[i] ?? 0 }))
+  const confidencesWhere = (correct: number) => judged.filter((answer) => answer.correct === correct).map(({ confidence }) => confidence)
+  const asked = answers.filter(({ prediction }) => prediction.same_as_k === undefined)
+  return {
+    method,
+    k,
+    exactMatch: estimate(matches, seed),
+    f1: estimate(scores(f1), seed),
+    substringMatch: estimate(scores(substringMatch), seed),
+    popqa: dataset === 'popqa' ? estimate(scores(popqaMatch), seed) : null,
+    groups: byGroup(answers, matches, seed),
+    riskCoverage: riskCoverage(judged),
+    aurocCorrect: auroc(confidencesWhere(1), confidencesWhere(0)),
+    aurocUnanswerable: auroc(confidencesWhere(1), answersOf(unanswerable, method, k).map(({ prediction }) => prediction.confidence)),
+    latencyMs: {
+      queue: latency(asked.map(({ prediction }) => prediction.timings_ms.queue)),
+      encode: latency(asked.map(({ prediction }) => prediction.timings_ms.encode)),
+      generate: latency(asked.map(({ prediction }) => prediction.timings_ms.generate)),
+      total: latency(asked.map(({ prediction }) => prediction.timings_ms.total)),
+    },
+    promptTokens: mean(answers.map(({ prediction }) => prediction.prompt_tokens)),
+    contextTokens: mean(answers.map(({ prediction }) => prediction.context_tokens)),
+    passagesInDecoder: mean(answers.map(({ prediction }) => prediction.in_decoder)),
+    passagesInEncoder: mean(answers.map(({ prediction }) => prediction.in_encoder)),
+  }
+}
+
+function byGroup(answers: readonly Scored[], matches: readonly number[], seed: number): Record<string, GroupScore[]> {
+  const groups = new Map<string, Map<string, number[]>>()
+  answers.forEach(({ record }, i) => {
+    for (const [name, value] of Object.entries(record.groups)) {
+      const values = groups.get(name) ?? new Map<string, number[]>()
+      const scores = values.get(value) ?? []
+      scores.push(matches[i] ?? 0)
+      groups.set(name, values.set(value, scores))
+    }
+  })
+  return Object.fromEntries(
+    [...groups].map(([name, values]) => [name, [...values].map(([value, scores]) => ({ value, exactMatch: estimate(scores, seed) })).sort((a, b) => b.exactMatch.n - a.exactMatch.n)]),
+  )
+}
+
+function summariseRetrieval(scored: readonly EvalRecord[], seed: number, k: number): RetrievalSummary | null {
+  const retrievals = scored.flatMap(({ retrieval }) => retrieval ?? [])
+  const depth = Math.min(...retrievals.map(({ ids }) => ids.length))
+  if (retrievals.length === 0 || depth === 0) return null
+  const depths = [...new Set([...RECALL_DEPTHS, k])].filter((at) => at > 0 && at <= depth).sort((a, b) => a - b)
+  const golds = scored.filter(({ has_gold_passage: known }) => known).map(({ retrieval }) => (retrieval?.gold_rank === null || retrieval === null ? [] : [retrieval.gold_rank]))
+  const at = (ranks: readonly (readonly number[])[], depthWanted: number) => ranks.map((list) => recallAt(list, depthWanted))
+  const answerRanks = retrievals.map(({ answer_ranks: ranks }) => ranks)
+  const timings = retrievals.flatMap(({ timings_ms: ms }) => ms ?? [])
+  return {
+    recall: depths.map((wanted) => ({ k: wanted, estimate: estimate(at(answerRanks, wanted), seed) })),
+    curve: Array.from({ length: depth }, (_, i) => ({ k: i + 1, recall: mean(at(answerRanks, i + 1)) })),
+    goldRecall: golds.length === 0 ? [] : depths.map((wanted) => ({ k: wanted, estimate: estimate(at(golds, wanted), seed) })),
+    latencyMs: timings.length === 0 ? null : { embed: latency(timings.map(({ embed }) => embed)), retrieve: latency(timings.map(({ retrieve }) => retrieve)) },
+  }
+}
+
+function latency(milliseconds: readonly number[]): Latency {
+  const sorted = [...milliseconds].sort((a, b) => a - b)
+  return { mean: mean(sorted), p50: quantile(sorted, 0.5), p95: quantile(sorted, 0.95) }
+}

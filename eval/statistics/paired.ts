@@ -1,0 +1,44 @@
+import { bootstrapMeans, mean, quantile } from './bootstrap.ts'
+
+/** Difference b - a over the same questions. */
+export interface PairedDifference {
+  readonly difference: number
+  readonly low: number
+  readonly high: number
+  /** Two-sided p-value of the paired bootstrap. */
+  readonly p: number
+  readonly n: number
+}
+
+const RESAMPLES = 10_000
+
+/**
+ * Paired bootstrap over questions (Efron and Tibshirani; Koehn 2004 for its use on systems' scores): the differences are
+ * resampled together, p is twice the smaller share of resamples on the other side of zero, never below 1 / (resamples + 1).
+ */
+export function pairedBootstrap(a: readonly number[], b: readonly number[], seed: number): PairedDifference {
+  const differences = b.map((score, i) => score - (a[i] ?? Number.NaN))
+  const means = bootstrapMeans(differences, seed, RESAMPLES).sort((x, y) => x - y)
+  const notAbove = means.filter((value) => value <= 0).length
+  const notBelow = means.filter((value) => value >= 0).length
+  return {
+    difference: mean(differences),
+    low: quantile(means, 0.025),
+    high: quantile(means, 0.975),
+    p: Math.min(1, (2 * (Math.min(notAbove, notBelow) + 1)) / (RESAMPLES + 1)),
+    n: differences.length,
+  }
+}
+
+/** Exact two-sided McNemar test from the numbers of questions that only one of two systems got right. */
+export function mcnemar(onlyA: number, onlyB: number): number {
+  const trials = onlyA + onlyB
+  const smaller = Math.min(onlyA, onlyB)
+  let logChoose = 0
+  let tail = 0
+  for (let i = 0; i <= smaller; i++) {
+    tail += Math.exp(logChoose - trials * Math.LN2)
+    logChoose += Math.log(trials - i) - Math.log(i + 1)
+  }
+  return Math.min(1, 2 * tail)
+}
