@@ -11,6 +11,7 @@ export const ERROR_STATUS = {
   payload_too_large: 413,
   unsupported_media_type: 415,
   unprocessable: 422,
+  unsupported: 422,
   rate_limited: 429,
   client_closed: 499,
   internal: 500,

@@ -59,9 +59,10 @@ t.test('k 0 answers without passages; supplied passages are not retrieved', asyn
   t.same(asked.k, [])
 })
 
-t.test('confidence is the geometric mean of the token probabilities', async (t) => {
+t.test('confidence is the geometric mean of the token probabilities', (t) => {
   t.ok(Math.abs(confidence([Math.log(0.5), Math.log(0.125)]) - 0.25) < 1e-12)
   t.equal(confidence([]), 0)
+  t.end()
 })
 
 t.test('what cannot be served is refused by name', async (t) => {

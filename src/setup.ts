@@ -1,0 +1,51 @@
+import { access } from 'node:fs/promises'
+import path from 'node:path'
+import { buildModel } from '../models/build.ts'
+import { openCheckpoint } from '../models/checkpoint/open.ts'
+import { checkFiles, loadManifest } from '../models/integrity.ts'
+import type { Dtype } from '../models/manifest.ts'
+import type { Config } from './config.ts'
+import { AppError } from './errors.ts'
+
+/** Shows a step's progress; made anew for each step. */
+export type StartProgress = (title: string, unit: string) => {
+  update(done: number, total: number, detail?: string): void
+  stop(): void
+}
+
+/**
+ * Builds the models that are missing, or that were built from another checkpoint, in another precision or by an older builder.
+ * A built model whose checkpoint is not there is taken as it is. What is there already is checked against its manifest.
+ * @throws AppError model_invalid where there is neither; ModelError for a damaged model, or a checkpoint that cannot be built
+ */
+export async function ensureModels(config: Config, startProgress: StartProgress): Promise<void> {
+  await ensureModel('RETRIEVER', config.RETRIEVER_CHECKPOINT, config.RETRIEVER_DIR, 'f32', startProgress)
+  await ensureModel('READER', config.READER_CHECKPOINT, config.READER_DIR, config.DTYPE, startProgress)
+}
+
+async function ensureModel(setting: string, checkpointDir: string, modelDir: string, dtype: Dtype, startProgress: StartProgress): Promise<void> {
+  const built = await loadManifest(modelDir).catch(() => undefined)
+  if (!(await exists(path.join(checkpointDir, 'config.json')))) {
+    if (built) return checkFiles(modelDir, built)
+    throw new AppError(
+      'model_invalid',
+      `There is no built model at ${modelDir} and no checkpoint at ${checkpointDir}: set CEPE_${setting}_CHECKPOINT to a Hugging Face folder, or CEPE_${setting}_DIR to a folder made by cepe build.`,
+      { field: `CEPE_${setting}_DIR` },
+    )
+  }
+  if (built && built.dtype === dtype && built.source.revision === (await revisionOf(checkpointDir))) return checkFiles(modelDir, built)
+  const progress = startProgress(`Building ${path.basename(modelDir)} (${dtype})`, 'weights')
+  try {
+    await buildModel({ checkpointDir, outDir: modelDir, dtype, onProgress: ({ done, total }) => progress.update(done, total) })
+  } finally {
+    progress.stop()
+  }
+}
+
+async function revisionOf(checkpointDir: string): Promise<string> {
+  const checkpoint = await openCheckpoint(checkpointDir)
+  await checkpoint.close()
+  return checkpoint.revision
+}
+
+const exists = (file: string): Promise<boolean> => access(file).then(() => true, () => false)
