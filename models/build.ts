@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { access, open } from 'node:fs/promises'
 import { join } from 'node:path'
-import { precisionOf } from './blocks/precision.ts'
+import { precisionOf, type Int4Options, type Precision } from './blocks/precision.ts'
 import { openCheckpoint } from './checkpoint/open.ts'
 import { checkTensors } from './checkpoint/rename.ts'
 import type { Checkpoint } from './checkpoint/types.ts'
@@ -27,6 +27,8 @@ export interface BuildOptions {
   /** Folder of the built model; an older build in it is replaced when the new one is complete. */
   readonly outDir: string
   readonly dtype: Dtype
+  /** Of the int4 and f16-int4 builds; INT4_DEFAULTS. */
+  readonly int4?: Int4Options
   /** Reference weights in the checkpoint's own files, hard-linked into outDir, where they are stored in the dtype's float type. */
   readonly inPlace?: boolean
   readonly onProgress?: (progress: WriteProgress) => void
@@ -36,9 +38,8 @@ export interface BuildOptions {
   readonly signal?: AbortSignal
 }
 
-const graphsOf = (checkpoint: Checkpoint, dtype: Dtype): readonly Graph[] => {
+const graphsOf = (checkpoint: Checkpoint, precision: Precision): readonly Graph[] => {
   const { config } = checkpoint
-  const precision = precisionOf(dtype)
   if (config.architecture === 'contriever') return [contrieverGraph(checkpoint, config, precision)]
   const decoder = [cepeGenerateGraph(checkpoint, config, precision), cepeStepGraph(checkpoint, config, precision)]
   return config.encoder ? [cepeEncoderGraph(checkpoint, config, precision), ...decoder] : decoder
@@ -75,7 +76,7 @@ export const buildModel = async (options: BuildOptions): Promise<Manifest> => {
     if (unexpected.length > 0) onWarning(`${unexpected.length} tensors of the checkpoint are not used: ${unexpected.slice(0, 3).join(', ')}${unexpected.length > 3 ? ', ...' : ''}`)
     const tokenizer = await findTokenizer(checkpoint)
     if (!tokenizer) onWarning(`${checkpoint.dir} has no tokenizer: the model can be verified, not served`)
-    const graphs = graphsOf(checkpoint, dtype)
+    const graphs = graphsOf(checkpoint, precisionOf(dtype, options.int4))
     return await fillFolder(options.outDir, async (dir) => {
       const written = await writeGraphs(graphs, { dir, dataFile: DATA_FILE, producerVersion: String(BUILDER_VERSION), inPlace, onProgress, signal })
       const tokenizers = tokenizer

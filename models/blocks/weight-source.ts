@@ -1,5 +1,6 @@
 import { f32ToF16 } from '../checkpoint/float16.ts'
 import type { Checkpoint, TensorInfo } from '../checkpoint/types.ts'
+import { quantize, blockCount, packedBytes, type Quantized, type QuantizeOptions } from './quantize.ts'
 import { unsupported } from '../errors.ts'
 import type { Weight } from '../onnx/graph.ts'
 
@@ -38,3 +39,31 @@ export const computedWeight = (name: string, elem: 'f32' | 'f16', shape: readonl
   shape,
   read: () => Promise.resolve(bytesOf(elem === 'f32' ? compute() : toHalf(name, compute()))),
 })
+
+/** The three parts of a quantised matrix. They are made together, when the first is read, and let go with the last. */
+export const quantizedWeights = (checkpoint: Checkpoint, { name, shape }: TensorInfo, options: QuantizeOptions): Readonly<Record<keyof Quantized, Weight>> => {
+  const { bits, blockSize, scaleElem } = options
+  const [outSize = 0, inSize = 0] = shape
+  const blocks = blockCount(inSize, blockSize)
+  const form = `int${bits}x${blockSize}:${scaleElem}`
+  let made: Quantized | undefined
+  const unread = new Set<keyof Quantized>(['values', 'scales', 'zeroPoints'])
+  const part = (which: keyof Quantized, elem: Weight['elem'], partShape: readonly number[]): Weight => ({
+    name: `${name}.${which}`,
+    key: `${name}:${form}:${which}`,
+    elem,
+    shape: partShape,
+    read: async () => {
+      made ??= quantize(await checkpoint.readF32(name), outSize, inSize, options)
+      const bytes = made[which]
+      unread.delete(which)
+      if (unread.size === 0) made = undefined
+      return bytes
+    },
+  })
+  return {
+    values: part('values', 'u8', [outSize, blocks, packedBytes(blockSize, bits)]),
+    scales: part('scales', scaleElem, [outSize * blocks]),
+    zeroPoints: part('zeroPoints', 'u8', [outSize * packedBytes(blocks, bits)]),
+  }
+}

@@ -6,7 +6,7 @@ import { Params } from '../blocks/params.ts'
 import type { Precision } from '../blocks/precision.ts'
 import { rotaryTables } from '../blocks/rope.ts'
 import { Graph } from '../onnx/graph.ts'
-import { cast, compress, cumSum, gather, i64, max, reshape, sub } from '../onnx/ops.ts'
+import { cast, compress, cumSum, i64, max, reshape, sub } from '../onnx/ops.ts'
 import { llamaLayers } from './llama.ts'
 
 /**
@@ -25,7 +25,7 @@ export const cepeEncoderGraph = (checkpoint: Checkpoint, config: CepeReaderConfi
   const positions = max(sub(cumSum(mask), i64(graph, 1)), i64(graph, 0))
   const keyMask = cast(mask, 'i32')
   const states = params.in('encoder', (p) => {
-    const embedded = p.in('embed_tokens', (table) => gather(table.tensor('weight'), ids))
+    const embedded = p.embedding('embed_tokens', ids)
     const stream = llamaLayers(p, encoder, embedded, (q, x) => encoderSelfAttention(q, x, positions, keyMask, rope, encoder.heads), null)
     return normStream(p, stream, 'norm', encoder.rmsNormEps)[0]
   })

@@ -17,9 +17,8 @@ const denseNorm = (params: Params, name: string, x: Value, residual: Value, epsi
 const bertLayer = (params: Params, x: Value, rows: Value, keyMask: Value, { heads, layerNormEps }: ContrieverConfig): Value => {
   const attended = params.in('attention', (p) => {
     const context = p.in('self', (q) => {
-      const [query, key, value] = ['query', 'key', 'value'].map((name) => reshapeLike(q.linearBias(x, name), rows))
-      if (!query || !key || !value) throw new Error('three projections')
-      return reshapeLike(multiHeadAttention(query, key, value, heads, keyMask), x)
+      const projected = (name: string): Value => reshapeLike(q.linearBias(x, name), rows)
+      return reshapeLike(multiHeadAttention(projected('query'), projected('key'), projected('value'), heads, keyMask), x)
     })
     return denseNorm(p, 'output', context, x, layerNormEps)
   })
@@ -43,7 +42,7 @@ export const contrieverGraph = (checkpoint: Checkpoint, config: ContrieverConfig
     const table = (name: string): Value => p.in(name, (q) => q.tensor('weight'))
     const positions = slice(table('position_embeddings'), 0, i64s(graph, [0]), sizeOf(ids, 1), 'L')
     const type = gather(table('token_type_embeddings'), i64(graph, 0))
-    const summed = add(add(gather(table('word_embeddings'), ids), positions), type)
+    const summed = add(add(p.embedding('word_embeddings', ids), positions), type)
     return p.in('LayerNorm', (norm) => layerNormalization(summed, norm.tensor('weight'), norm.tensor('bias'), config.layerNormEps))
   })
   let x = reshape(rows, ['B*L', hiddenSize])

@@ -2,7 +2,7 @@ import type { CepeConfig } from '../checkpoint/config.ts'
 import { normStream, type Residual } from '../blocks/norm.ts'
 import type { Params } from '../blocks/params.ts'
 import type { Graph, Value } from '../onnx/graph.ts'
-import { cast, gather } from '../onnx/ops.ts'
+import { cast } from '../onnx/ops.ts'
 import type { CrossLayers, Sublayer } from './llama.ts'
 
 /** phi f32 [m,d_enc]; a decoder without cross-attention reads only its number of rows. */
@@ -10,7 +10,7 @@ export const phiInput = (graph: Graph, config: CepeConfig): Value => graph.input
 
 /** Token embeddings: ids [B,L] -> [B,L,d]. */
 export const embedTokens = (params: Params, ids: Value): Value =>
-  params.in('model', (p) => p.in('embed_tokens', (table) => gather(table.tensor('weight'), ids)))
+  params.in('model', (p) => p.embedding('embed_tokens', ids))
 
 /** Where the decoder's cross-attention stands: in its last layers, or nowhere. */
 export const crossLayers = (config: CepeConfig, attend: Sublayer): CrossLayers | null =>

@@ -85,12 +85,13 @@ export interface QuantizedMatrix {
   readonly outSize: number
 }
 
-/** x [...,in] @ dequantised^T -> [...,out]. accuracy_level 4: CPU kernels quantise x to int8 blocks, several times faster than the alternatives. */
-export const matMulNBits = (x: Value, matrix: QuantizedMatrix): Value => {
+/** x [...,in] @ dequantised^T (+ bias [out]) -> [...,out]. accuracy_level 4: CPU kernels quantise x to int8 blocks, several times faster than the alternatives. */
+export const matMulNBits = (x: Value, matrix: QuantizedMatrix, bias: Value | null): Value => {
   if (dimAt(x.shape, -1) !== matrix.inSize) throw new GraphError('MatMulNBits: inner sizes differ')
   const { bits, blockSize, inSize, outSize } = matrix
   const type = { elem: x.elem, shape: withDim(x.shape, -1, outSize) }
-  return contrib('MatMulNBits', [x, matrix.values, matrix.scales, matrix.zeroPoints], type, {
+  const inputs = [x, matrix.values, matrix.scales, matrix.zeroPoints]
+  return contrib('MatMulNBits', bias ? [...inputs, null, bias] : inputs, type, {
     K: inSize, N: outSize, bits, block_size: blockSize, accuracy_level: 4,
   })
 }
