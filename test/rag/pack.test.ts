@@ -11,7 +11,6 @@ const options = (changes: Partial<PackOptions> = {}): PackOptions => ({
   window: 1000,
   maxNewTokens: 10,
   ...changes,
-  t.end()
 })
 
 t.test('everything fits: the prompt holds all passages in order, BOS first', (t) => {
