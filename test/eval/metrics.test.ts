@@ -1,0 +1,82 @@
+import { readFileSync } from 'node:fs'
+import t from 'tap'
+import { bestOver, exactMatch, f1, normalizeAnswer, popqaMatch, substringMatch } from '../../eval/metrics/answer.ts'
+import { auroc, riskCoverage } from '../../eval/metrics/confidence.ts'
+import { answerFinder, recallAt } from '../../eval/metrics/retrieval.ts'
+
+interface Official {
+  answers: { prediction: string; gold: string; normalized: string; exact: number; f1: number }[]
+  passages: { answers: string[]; text: string; has_answer: boolean }[]
+}
+const official = JSON.parse(readFileSync(new URL('./fixtures/official-scorers.json', import.meta.url), 'utf8')) as Official
+
+t.test('normalisation, exact match and F1 agree with SQuAD\'s script', (t) => {
+  t.ok(official.answers.length > 20)
+  for (const { prediction, gold, normalized, exact, f1: overlap } of official.answers) {
+    const name = `${JSON.stringify(prediction)} against ${JSON.stringify(gold)}`
+    t.equal(normalizeAnswer(prediction), normalized, `normalised ${name}`)
+    t.equal(exactMatch(prediction, gold), exact, `exact match of ${name}`)
+    t.ok(Math.abs(f1(prediction, gold) - overlap) < 1e-12, `F1 of ${name}`)
+  }
+  t.end()
+})
+
+t.test('answers in passages agree with DPR\'s validation', (t) => {
+  t.ok(official.passages.length > 15)
+  for (const { answers, text, has_answer: expected } of official.passages) t.equal(answerFinder(answers)(text), expected, `${JSON.stringify(answers)} in ${JSON.stringify(text)}`)
+  t.end()
+})
+
+t.test('an answer without tokens is in no passage and in no prediction', (t) => {
+  t.equal(answerFinder([' '])('any text'), false)
+  t.equal(substringMatch('anything', 'The!'), 0)
+  t.end()
+})
+
+t.test('substring match is on normalised text, PopQA\'s accuracy on the text as written', (t) => {
+  t.equal(substringMatch('It was The Eiffel-Tower.', 'eiffeltower'), 1)
+  t.equal(substringMatch('Eiffel', 'Eiffel Tower'), 0)
+  t.equal(popqaMatch('he was a politician', 'Politician'), 1, 'in lower case')
+  t.equal(popqaMatch('Politician of note', 'politician'), 1, 'capitalised')
+  t.equal(popqaMatch('POLITICIAN', 'politician'), 0, 'no other case')
+  t.equal(popqaMatch('New york', 'New York'), 1, 'capitalising lowers the rest')
+  t.equal(popqaMatch('the U.S.', 'US'), 0, 'punctuation counts')
+  t.end()
+})
+
+t.test('the best gold answer counts; without any, nothing is right', (t) => {
+  t.equal(bestOver(exactMatch, 'Bob Russell', ['Bobby Scott', 'Bob Russell']), 1)
+  t.equal(bestOver(f1, 'Russell', ['Bobby Scott', 'Bob Russell']), 2 / 3)
+  t.equal(bestOver(exactMatch, '', []), 0)
+  t.end()
+})
+
+t.test('recall at k looks at the first k ranks', (t) => {
+  t.same([1, 2, 3, 5].map((k) => recallAt([3, 7], k)), [0, 0, 1, 1])
+  t.equal(recallAt([], 100), 0)
+  t.end()
+})
+
+t.test('AUROC by hand: ties count half', (t) => {
+  t.equal(auroc([0.9, 0.8], [0.1, 0.2]), 1)
+  t.equal(auroc([0.1], [0.9]), 0)
+  t.equal(auroc([0.5, 0.7], [0.5, 0.3]), 3.5 / 4)
+  t.ok(Number.isNaN(auroc([], [1])))
+  t.end()
+})
+
+t.test('risk over coverage by hand', (t) => {
+  const { points, area } = riskCoverage([
+    { confidence: 0.9, correct: 1 },
+    { confidence: 0.5, correct: 0 },
+    { confidence: 0.5, correct: 1 },
+    { confidence: 0.1, correct: 0 },
+  ])
+  t.same(points, [
+    { coverage: 0.25, risk: 0, threshold: 0.9 },
+    { coverage: 0.75, risk: 1 / 3, threshold: 0.5 },
+    { coverage: 1, risk: 0.5, threshold: 0.1 },
+  ])
+  t.ok(Math.abs(area - (0.5 / 3 + 0.25 * 0.5)) < 1e-12)
+  t.end()
+})
