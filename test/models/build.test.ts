@@ -1,0 +1,102 @@
+import { once } from 'node:events'
+import { spawn } from 'node:child_process'
+import { appendFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { writeSyntheticCheckpoint } from '../../eval/bench/synthetic-checkpoint.ts'
+import { buildModel } from '../../models/build.ts'
+import { checkFiles, loadManifest } from '../../models/integrity.ts'
+import { verifyGolden } from '../../models/verify.ts'
+import { CEPE, FIXTURES, goldenFiles, temporaryFolder } from './helpers.ts'
+
+const CHECKPOINT = `${FIXTURES}/cepe-tiny-gqa`
+
+await t.test('a built folder is complete, described and sound', async (t) => {
+  const outDir = join(temporaryFolder(t), 'model')
+  const seen: number[] = []
+  const manifest = await buildModel({ checkpointDir: CHECKPOINT, outDir, dtype: 'f32', onProgress: ({ done, total }) => seen.push(done / total) })
+  t.same(seen, [...seen].sort((a, b) => a - b))
+  t.equal(seen.at(-1), 1)
+  t.same(await loadManifest(outDir), manifest)
+  t.same(manifest.files.map(({ name }) => name).sort(), ['cepe_encoder.onnx', 'cepe_generate.onnx', 'cepe_step.onnx', 'weights.bin'])
+  const bytes = statSync(join(outDir, 'weights.bin')).size
+  t.ok(bytes < 1.2 * statSync(join(CHECKPOINT, 'model.safetensors')).size, 'shared weights are stored once')
+  await checkFiles(outDir, manifest)
+})
+
+await t.test('damage is found and named, also after a sound check', async (t) => {
+  const outDir = join(temporaryFolder(t), 'model')
+  const manifest = await buildModel({ checkpointDir: CHECKPOINT, outDir, dtype: 'f32' })
+  await checkFiles(outDir, manifest)
+  const data = join(outDir, 'weights.bin')
+  const bytes = readFileSync(data)
+  bytes[1000] = (bytes[1000] ?? 0) ^ 1
+  writeFileSync(data, bytes)
+  utimesSync(data, new Date(), new Date(Date.now() + 5000))
+  await t.rejects(checkFiles(outDir, manifest), { code: 'model_invalid', message: /weights\.bin is damaged/ })
+  appendFileSync(data, 'x')
+  await t.rejects(checkFiles(outDir, manifest), { code: 'model_invalid', message: /weights\.bin has \d+ bytes, the manifest says/ })
+  rmSync(join(outDir, 'cepe_step.onnx'))
+  await t.rejects(checkFiles(outDir, { ...manifest, files: manifest.files.filter(({ name }) => name !== 'weights.bin') }), { message: /cepe_step\.onnx is missing/ })
+  writeFileSync(join(outDir, 'manifest.json'), '{}')
+  await t.rejects(loadManifest(outDir), { code: 'model_invalid', message: /manifest\.json is no manifest/ })
+  writeFileSync(join(outDir, 'manifest.json'), JSON.stringify({ ...manifest, builder_version: 0 }))
+  await t.rejects(loadManifest(outDir), { code: 'model_invalid', message: /builder version 0/ })
+})
+
+await t.test('an aborted build leaves the older model as it was, and nothing else', async (t) => {
+  const folder = temporaryFolder(t)
+  const outDir = join(folder, 'model')
+  const before = await buildModel({ checkpointDir: CHECKPOINT, outDir, dtype: 'f32' })
+  const controller = new AbortController()
+  const onProgress = ({ done, total }: { done: number; total: number }): void => {
+    if (done > total / 2) controller.abort(new Error('enough'))
+  }
+  await t.rejects(buildModel({ checkpointDir: CHECKPOINT, outDir, dtype: 'int4', onProgress, signal: controller.signal }), { message: 'enough' })
+  t.same(readdirSync(folder), ['model'])
+  t.same(await loadManifest(outDir), before)
+  await checkFiles(outDir, before)
+})
+
+await t.test('a build replaces the older model, and sweeps what a killed one left', async (t) => {
+  const folder = temporaryFolder(t)
+  const outDir = join(folder, 'model')
+  await buildModel({ checkpointDir: CHECKPOINT, outDir, dtype: 'int4' })
+  const gone = spawn(process.execPath, ['-e', ''])
+  await once(gone, 'exit')
+  mkdirSync(`${outDir}.partial-${gone.pid}-0`)
+  writeFileSync(join(`${outDir}.partial-${gone.pid}-0`, 'weights.bin'), 'half')
+  const manifest = await buildModel({ checkpointDir: CHECKPOINT, outDir, dtype: 'f32' })
+  t.same(readdirSync(folder), ['model'])
+  t.equal((await loadManifest(outDir)).dtype, 'f32')
+  await checkFiles(outDir, manifest)
+})
+
+await t.test('a folder of other files is never replaced', async (t) => {
+  const outDir = temporaryFolder(t)
+  writeFileSync(join(outDir, 'thesis.txt'), 'precious')
+  await t.rejects(buildModel({ checkpointDir: CHECKPOINT, outDir, dtype: 'f32' }), { message: /no built model/ })
+  t.same(readdirSync(outDir), ['thesis.txt'])
+})
+
+await t.test('in place: the checkpoint\'s own bytes are used, linked into the model', async (t) => {
+  const folder = temporaryFolder(t)
+  const outDir = join(folder, 'model')
+  const checkpointDir = join(folder, 'checkpoint')
+  cpSync(CHECKPOINT, checkpointDir, { recursive: true })
+  const manifest = await buildModel({ checkpointDir, outDir, dtype: 'f32', inPlace: true })
+  t.equal(statSync(join(outDir, 'model.safetensors')).ino, statSync(join(checkpointDir, 'model.safetensors')).ino)
+  t.ok(statSync(join(outDir, 'weights.bin')).size < 100_000, 'only computed tables are written')
+  await checkFiles(outDir, manifest)
+  const results = await verifyGolden(outDir, goldenFiles(CHECKPOINT), 2e-4)
+  t.ok(results.every(({ ok }) => ok))
+})
+
+await t.test('a broken checkpoint is refused and leaves nothing behind', async (t) => {
+  const folder = temporaryFolder(t)
+  const checkpointDir = await writeSyntheticCheckpoint(join(folder, 'checkpoint'), CEPE, { deviation: Number.NaN })
+  const outDir = join(folder, 'model')
+  await t.rejects(buildModel({ checkpointDir, outDir, dtype: 'f32' }), { code: 'checkpoint_invalid', message: /NaN or infinite/ })
+  t.notOk(existsSync(outDir))
+  t.same(readdirSync(folder), ['checkpoint'])
+})
