@@ -7,7 +7,7 @@ import { connectLance, type Connection } from './lance.ts'
 import { LiveTable, type Live } from './live-table.ts'
 import { packVectors, PASSAGE_COLUMNS, passageAt } from './rows.ts'
 import { fuseRanks, searchVector, searchWords } from './search.ts'
-import { deleteRows, mergeRows } from './write.ts'
+import { deleteRows, mergeRows, storedHashes } from './write.ts'
 import type { EmbeddingModel, IndexInfo, Passage, SearchFilter, SearchHit, SearchOptions } from './types.ts'
 
 const MAX_K = 1000
@@ -26,6 +26,8 @@ export interface PassageIndex {
   /** Both searches fused by reciprocal rank; the score is the fused one. */
   searchHybrid(query: string, vector: Float32Array, options: SearchOptions): Promise<SearchHit[]>
   get(id: string): Promise<Passage | undefined>
+  /** Those of the passages that are absent or stored with another content: what has to be embedded and upserted. */
+  changed(passages: readonly Passage[]): Promise<Passage[]>
   /** Inserts or replaces passages by id; durable when it returns. `vectors` come from the index's model, one per passage. */
   upsert(passages: readonly Passage[], vectors: readonly Float32Array[]): Promise<void>
   /** Deletes by ids or by filter; durable when it returns the number deleted. */
@@ -104,6 +106,13 @@ class LanceIndex implements PassageIndex {
     const { table } = await this.#live.get()
     const found = await table.query().where(sqlIds([id])).select([...PASSAGE_COLUMNS]).limit(1).toArrow()
     return found.numRows === 0 ? undefined : passageAt(found, 0)
+  }
+
+  async changed(passages: readonly Passage[]): Promise<Passage[]> {
+    const live = await this.#live.find()
+    if (live === undefined) return [...passages]
+    const known = await storedHashes(live.table, passages.map((passage) => passage.id))
+    return passages.filter((passage) => known.get(passage.id) !== contentHash(passage))
   }
 
   async upsert(passages: readonly Passage[], vectors: readonly Float32Array[]): Promise<void> {

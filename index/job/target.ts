@@ -36,20 +36,20 @@ export const unmarkReplacing = async (dir: string, table: string, jobId: string)
   else await writeAlias(dir, table, { ...alias, replaced_by_job: null })
 }
 
-/** The table a job builds: the one it began with, or a new one where there is none or its making was cut off. */
+/** The table a job builds: the one it began with, or a new one where there is none, its making was cut off, or the model has changed since. */
 export const openOwnTable = async (connection: Connection, dir: string, storedAs: string, model: EmbeddingModel, onWarning: (message: string) => void): Promise<Table> => {
   if ((await connection.tableNames()).includes(storedAs)) {
     const table = await openStored(connection, dir, storedAs, onWarning)
-    if (await isComplete(table)) return table
+    if (await isComplete(table, model)) return table
     table.close()
     await connection.dropTable(storedAs)
   }
   return createTable(connection, storedAs, model)
 }
 
-const isComplete = async (table: Table): Promise<boolean> => {
+const isComplete = async (table: Table, model: EmbeddingModel): Promise<boolean> => {
   try {
-    return (await readMetadata(table)).schemaVersion === SCHEMA_VERSION
+    return isOfModel(await readMetadata(table), model)
   } catch (error) {
     if (error instanceof IndexError) return false
     throw error

@@ -1,0 +1,97 @@
+import multipart from '@fastify/multipart'
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyReply, onRequestAsyncHookHandler } from 'fastify'
+import { createReadStream } from 'node:fs'
+import { access } from 'node:fs/promises'
+import { basename } from 'node:path'
+import { Readable } from 'node:stream'
+import { Type, type Static } from 'typebox'
+import { AppError } from '../../errors.ts'
+import type { Jobs } from '../../jobs/jobs.ts'
+import { JOB_ID, JobOptionsSchema, JobSchema, type Job, type JobOptions } from '../../jobs/schema.ts'
+import { errorResponses } from '../plugins/errors.ts'
+
+export interface AdminIndexJobsOptions {
+  readonly jobs: Jobs
+  /** Refuses requests without the admin key, before their body is read. */
+  readonly requireAdmin: onRequestAsyncHookHandler
+  readonly maxUploadBytes: number
+}
+
+const STREAMED = ['text/tab-separated-values', 'application/x-ndjson', 'application/jsonl', 'application/gzip', 'application/x-gzip', 'application/octet-stream']
+const IdSchema = Type.Object({ id: Type.String({ pattern: JOB_ID }) })
+const ListSchema = Type.Object({ jobs: Type.Array(JobSchema) })
+const ImportSchema = Type.Object(
+  { source: Type.String({ minLength: 1, maxLength: 1000, description: 'File in the import folder.' }), ...JobOptionsSchema.properties },
+  { additionalProperties: false },
+)
+
+/** Bulk indexing: POST a corpus, follow, cancel and resume jobs. */
+export const adminIndexJobs: FastifyPluginAsyncTypebox<AdminIndexJobsOptions> = async (app, { jobs, requireAdmin, maxUploadBytes }) => {
+  app.addHook('onRequest', requireAdmin)
+  await app.register(multipart, { limits: { files: 1, fields: 0, fileSize: maxUploadBytes } })
+  for (const type of STREAMED) app.addContentTypeParser(type, (_request, payload, done) => done(null, payload))
+
+  const accepted = async (reply: FastifyReply, job: Job): Promise<Job> => {
+    await reply.code(202).header('location', `/v1/admin/index-jobs/${job.id}`)
+    return job
+  }
+
+  app.post(
+    '/v1/admin/index-jobs',
+    {
+      schema: {
+        tags: ['index'],
+        summary: 'Index a corpus',
+        description:
+          'The body is the corpus: tab-separated values as in psgs_w100.tsv, JSON lines ({id, title, text}, {_id, ...} or {id, contents}), gzip of either, or one of them as a multipart file, with the options in the query; or JSON that names a file of the import folder.',
+        querystring: JobOptionsSchema,
+        body: { content: { 'application/json': { schema: ImportSchema } } },
+        response: { 202: JobSchema, ...errorResponses(400, 401, 403, 404, 413, 415, 422, 507) },
+      },
+    },
+    async (request, reply) => {
+      const options = request.query
+      if (request.isMultipart()) {
+        const file = await request.file()
+        if (file === undefined) throw new AppError('invalid_request', 'The form holds no file: send the corpus as its one file.', { field: 'body' })
+        return accepted(reply, await upload(jobs, file.file, options, basename(file.filename)))
+      }
+      if (request.body instanceof Readable) return accepted(reply, await upload(jobs, request.body, options))
+      const { source, ...named } = request.body as Static<typeof ImportSchema>
+      return accepted(reply, await jobs.addImport(source, named))
+    },
+  )
+
+  app.get('/v1/admin/index-jobs', { schema: { tags: ['index'], summary: 'List index jobs', response: { 200: ListSchema, ...errorResponses(401, 403) } } }, async () => ({ jobs: await jobs.list() }))
+
+  const one = { tags: ['index'], params: IdSchema, response: { 200: JobSchema, ...errorResponses(400, 401, 403, 404, 409) } }
+  app.get('/v1/admin/index-jobs/:id', { schema: { ...one, summary: 'Progress of an index job' } }, (request) => jobs.get(request.params.id))
+  app.delete('/v1/admin/index-jobs/:id', { schema: { ...one, summary: 'Cancel an index job' } }, (request) => jobs.cancel(request.params.id))
+  app.post('/v1/admin/index-jobs/:id/resume', { schema: { ...one, summary: 'Go on with a stopped index job' } }, (request) => jobs.resume(request.params.id))
+
+  app.get(
+    '/v1/admin/index-jobs/:id/report',
+    { schema: { tags: ['index'], summary: 'All rejected lines of an index job, as JSON lines', params: IdSchema, response: { 200: Type.Unsafe<Readable | string>({ type: 'string' }), ...errorResponses(400, 401, 403, 404) } } },
+    async (request, reply) => {
+      const path = await jobs.reportPath(request.params.id)
+      const present = await access(path).then(
+        () => true,
+        () => false,
+      )
+      return reply.type('application/x-ndjson').send(present ? createReadStream(path) : '')
+    },
+  )
+}
+
+/** @throws AppError client_closed if the upload was cut off. */
+const upload = async (jobs: Jobs, body: Readable, options: JobOptions, name?: string): Promise<Job> => {
+  try {
+    return await jobs.addUpload({ bytes: body as AsyncIterable<Buffer>, name, options })
+  } catch (error) {
+    const cut = error instanceof Error && 'code' in error && ['ECONNRESET', 'ERR_STREAM_PREMATURE_CLOSE', 'ABORT_ERR'].includes(String(error.code))
+    throw cut ? new AppError('client_closed', 'The upload was cut off; nothing was indexed.', { field: 'body' }, { cause: error }) : error
+  } finally {
+    body.resume()
+  }
+}

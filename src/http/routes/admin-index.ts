@@ -1,0 +1,35 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { onRequestAsyncHookHandler } from 'fastify'
+import { Type } from 'typebox'
+import type { PassageIndex } from '../../../index/open.ts'
+import { errorResponses } from '../plugins/errors.ts'
+
+export interface AdminIndexOptions {
+  readonly index: PassageIndex
+  readonly requireAdmin: onRequestAsyncHookHandler
+}
+
+const IndexInfoSchema = Type.Object({
+  table: Type.String(),
+  stored_as: Type.String({ description: 'Table on disk behind the name.' }),
+  version: Type.Integer({ description: 'Grows with every commit.' }),
+  rows: Type.Integer(),
+  dimension: Type.Integer(),
+  model: Type.String({ description: 'Embedding model of the vectors.' }),
+  schema_version: Type.Integer(),
+  kind: Type.Enum(['exact', 'ivf_rq'], { description: 'exact: every vector is compared. ivf_rq: inverted lists with RaBitQ codes.' }),
+  nprobes: Type.Integer({ description: 'Partitions read per question; 0 for exact.' }),
+  refine: Type.Integer({ description: 'Candidates compared exactly per passage wanted; 0 for exact.' }),
+  unindexed_rows: Type.Integer({ description: 'Rows that the vector index does not cover yet; they are compared exactly.' }),
+  full_text: Type.Boolean(),
+})
+
+/** GET /v1/admin/index: what questions are answered from, and how it is searched. */
+export const adminIndex: FastifyPluginAsyncTypebox<AdminIndexOptions> = (app, { index, requireAdmin }) => {
+  app.addHook('onRequest', requireAdmin)
+  app.get('/v1/admin/index', { schema: { tags: ['index'], summary: 'The index in service', response: { 200: IndexInfoSchema, ...errorResponses(401, 403, 503) } } }, async () => {
+    const { storedAs, schemaVersion, unindexedRows, fullText, ...same } = await index.info()
+    return { ...same, stored_as: storedAs, schema_version: schemaVersion, unindexed_rows: unindexedRows, full_text: fullText }
+  })
+  return Promise.resolve()
+}

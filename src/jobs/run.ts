@@ -1,0 +1,203 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { storedName } from '../../index/alias.ts'
+import type { SearchPolicy } from '../../index/ann.ts'
+import { IndexError, isDiskFull } from '../../index/errors.ts'
+import { planCorpus, readPlan } from '../../index/job/plan.ts'
+import { abandonJob, runJob } from '../../index/job/run.ts'
+import { sweep } from '../../index/job/sweep.ts'
+import { unmarkReplacing } from '../../index/job/target.ts'
+import type { PassageIndex } from '../../index/open.ts'
+import { readPassageFile } from '../../index/read/read.ts'
+import type { ReadLimits } from '../../index/read/types.ts'
+import type { Embed } from '../../index/types.ts'
+import { AppError, messageOf, type ErrorCode } from '../errors.ts'
+import { Rate } from './rate.ts'
+import { noteRejects, readOptions } from './reading.ts'
+import { DEFAULT_REJECTED_SHARE, isSettled, type Job } from './schema.ts'
+import type { JobStore } from './store.ts'
+
+export interface JobRunOptions {
+  readonly index: PassageIndex
+  readonly embed: Embed
+  readonly store: JobStore
+  readonly limits: Partial<ReadLimits> | undefined
+  readonly policy: Partial<SearchPolicy> | undefined
+  readonly log: (level: 'info' | 'warn' | 'error', message: string) => void
+  /** Aborted when the service stops: the job then stays as it is, for the next start. */
+  readonly closing: AbortSignal
+}
+
+const SAVE_MS = 1000
+/** Queries that began on the replaced table, here or in another process, have long ended by then. */
+const RETIRE_MS = 5000
+
+/** Causes that lie in the corpus or the options: trying again would end the same way. */
+const FINAL: readonly ErrorCode[] = ['corpus_invalid', 'invalid_request', 'not_found', 'payload_too_large', 'unsupported_media_type', 'index_invalid']
+
+/** An error as a job shows it. */
+export const toJobError = (error: unknown): { code: ErrorCode; message: string } => {
+  if (error instanceof AppError || error instanceof IndexError) return { code: error.code, message: error.message }
+  if (isDiskFull(error)) return { code: 'disk_full', message: 'The disk is full: free space, then resume the job.' }
+  return { code: 'internal', message: messageOf(error) }
+}
+
+/** One job from where it stands to its end. The caller holds the writer lock. */
+export class JobRun {
+  readonly #options: JobRunOptions
+  readonly #abort = new AbortController()
+  readonly #rate = new Rate()
+  #job: Job
+  #saved: Promise<void> = Promise.resolve()
+  #cancelled = false
+
+  constructor(job: Job, options: JobRunOptions) {
+    this.#job = job
+    this.#options = options
+  }
+
+  get id(): string {
+    return this.#job.id
+  }
+
+  get job(): Job {
+    return this.#job
+  }
+
+  /** Ends the job at its next step and waits until it has ended. */
+  cancel(): Promise<void> {
+    this.#cancelled = true
+    this.#abort.abort(new AppError('conflict', 'The job was cancelled.'))
+    return this.#ended.promise
+  }
+
+  readonly #ended = deferred()
+
+  async run(): Promise<void> {
+    const { store, closing } = this.#options
+    if (isSettled(this.#job.state) && this.#job.state !== 'stopped') return this.#ended.resolve()
+    const stop = (): void => this.#abort.abort(closing.reason)
+    closing.addEventListener('abort', stop, { once: true })
+    const timer = setInterval(() => {
+      this.#save().catch((error: unknown) => this.#options.log('warn', `index job ${this.id}: its state could not be saved: ${messageOf(error)}`))
+      store.cancelRequested(this.id).then(
+        (wanted) => {
+          if (wanted && !this.#cancelled) this.cancel().catch(() => undefined)
+        },
+        () => undefined,
+      )
+    }, SAVE_MS)
+    try {
+      if (await store.cancelRequested(this.id)) this.#cancelled = true
+      if (this.#cancelled) return await this.#end('cancelled', null)
+      await this.#work()
+    } catch (error) {
+      if (closing.aborted && !this.#cancelled) await this.#save()
+      else if (this.#cancelled) await this.#end('cancelled', null)
+      else await this.#fail(error)
+    } finally {
+      clearInterval(timer)
+      closing.removeEventListener('abort', stop)
+      await this.#saved.catch(() => undefined)
+      this.#ended.resolve()
+    }
+    if (this.#job.state === 'done' && this.#job.options.replace === true) await this.#retire()
+  }
+
+  async #work(): Promise<void> {
+    const { index, embed, store, policy } = this.#options
+    const { id, table } = this.#job
+    const folder = store.folder(id)
+    await this.#sweep()
+    if ((await readPlan(folder)) === undefined) await this.#plan(folder)
+    const { rows, ann } = await runJob({
+      dir: index.dir,
+      table,
+      model: index.model,
+      embed,
+      jobId: id,
+      folder,
+      replace: this.#job.options.replace ?? false,
+      ...(policy && { policy }),
+      signal: this.#abort.signal,
+      onProgress: (state, counters) => {
+        const done = counters.embedded + counters.skipped
+        this.#rate.add(done, performance.now())
+        const rate = this.#rate.perSecond()
+        const eta = rate === null || rate === 0 ? null : Math.round((counters.accepted - done) / rate)
+        this.#job = { ...this.#job, state, counters, rate: rate === null ? null : Math.round(rate * 10) / 10, eta_s: eta }
+      },
+      onWarning: (message) => {
+        this.#options.log('warn', message)
+        this.#job = { ...this.#job, warnings: [...this.#job.warnings, message] }
+      },
+    })
+    index.refresh()
+    await this.#end('done', null, { rows, recall: ann?.recall ?? null })
+  }
+
+  async #plan(folder: string): Promise<void> {
+    const { source, options } = this.#job
+    if (source.path === null) throw new AppError('internal', 'The upload was not planned to its end: send it again.')
+    const rejects: Job['recent_rejects'] = []
+    this.#job = { ...this.#job, state: 'planning' }
+    await this.#save()
+    await planCorpus(noteRejects(readPassageFile(source.path, readOptions(options, source.name, this.#options.limits)), rejects), {
+      folder,
+      maxRejectedShare: options.max_rejected_share ?? DEFAULT_REJECTED_SHARE,
+      signal: this.#abort.signal,
+      onProgress: (counts) => {
+        this.#job = { ...this.#job, counters: { ...this.#job.counters, ...counts }, recent_rejects: [...rejects] }
+      },
+    })
+    this.#job = { ...this.#job, recent_rejects: rejects }
+  }
+
+  async #fail(error: unknown): Promise<void> {
+    const described = toJobError(error)
+    this.#options.log('error', `index job ${this.id}: ${described.message}`)
+    await this.#end(FINAL.includes(described.code) ? 'failed' : 'stopped', described)
+  }
+
+  async #end(state: 'done' | 'failed' | 'stopped' | 'cancelled', error: Job['error'], result: Job['result'] = null): Promise<void> {
+    const { index, store } = this.#options
+    const { id, table } = this.#job
+    const folder = store.folder(id)
+    if (state === 'stopped') await unmarkReplacing(index.dir, table, id)
+    else if (state !== 'done') await abandonJob({ dir: index.dir, table, jobId: id, folder })
+    if (state !== 'stopped') await store.dropShards(id)
+    this.#job = { ...this.#job, state, error, result, eta_s: null, finished_at: new Date().toISOString() }
+    await this.#save()
+  }
+
+  /** Removes the table that was replaced, once nobody reads it any more. */
+  async #retire(): Promise<void> {
+    try {
+      await sleep(RETIRE_MS, undefined, { signal: this.#options.closing })
+    } catch {
+      return
+    }
+    await this.#sweep()
+  }
+
+  async #sweep(): Promise<void> {
+    const { index, store } = this.#options
+    const { table } = this.#job
+    const open = (await store.list()).filter((job) => job.id === this.id || job.state === 'stopped' || !isSettled(job.state))
+    await sweep(index.dir, table, new Set(open.map((job) => storedName(table, job.id))))
+  }
+
+  /** Saves in order: a later state is never overwritten by an earlier one. */
+  #save(): Promise<void> {
+    const next = this.#saved.catch(() => undefined).then(() => this.#options.store.save(this.#job))
+    this.#saved = next
+    return next
+  }
+}
+
+const deferred = (): { readonly promise: Promise<void>; readonly resolve: () => void } => {
+  let resolve: () => void = () => undefined
+  const promise = new Promise<void>((done) => {
+    resolve = done
+  })
+  return { promise, resolve }
+}

@@ -1,0 +1,64 @@
+import { Type, type Static } from 'typebox'
+
+export const JOB_STATES = ['queued', 'planning', 'indexing', 'verifying', 'done', 'failed', 'stopped', 'cancelled'] as const
+export const JobStateSchema = Type.Enum([...JOB_STATES], {
+  description:
+    'queued: waits for its turn. planning: the corpus is read and checked. indexing: passages are embedded and committed. verifying: read back, indexed, recall measured. done. failed: will not succeed by itself; nothing half-made is in service. stopped: met an obstacle (full disk, no embedder) and goes on when resumed. cancelled.',
+})
+export type JobState = Static<typeof JobStateSchema>
+
+/** States in which nothing will happen any more without a request. */
+export const isSettled = (state: JobState): boolean => ['done', 'failed', 'stopped', 'cancelled'].includes(state)
+
+/** Share of rejected lines that a job bears unless told otherwise. */
+export const DEFAULT_REJECTED_SHARE = 0.01
+
+export const JobOptionsSchema = Type.Object(
+  {
+    replace: Type.Optional(Type.Boolean({ description: 'The table is to hold this corpus and nothing else. It is built beside the live one, which answers until the new one is verified. Default: passages are added, those of known ids replaced.' })),
+    format: Type.Optional(Type.Enum(['tsv', 'jsonl', 'parquet'], { description: 'Found out from the content where absent.' })),
+    split_words: Type.Optional(Type.Integer({ minimum: 20, maximum: 1000, description: 'Cut documents into passages of about so many words (100 in the literature), at sentence ends; ids become `doc#1`, `doc#2`, ... Default: each row is a passage.' })),
+    label: Type.Optional(Type.String({ minLength: 1, maxLength: 500, description: 'Source of passages that name none of their own. Default: the file\'s name.' })),
+    max_rejected_share: Type.Optional(Type.Number({ minimum: 0, maximum: 1, description: 'The job fails, with nothing indexed, if a larger share of lines is rejected.', default: DEFAULT_REJECTED_SHARE })),
+  },
+  { additionalProperties: false },
+)
+export type JobOptions = Static<typeof JobOptionsSchema>
+
+const RejectSchema = Type.Object({ line: Type.Integer(), reason: Type.String(), detail: Type.String() })
+
+export const CountersSchema = Type.Object({
+  read: Type.Integer({ description: 'Lines read, rejected ones included.' }),
+  rejected: Type.Integer({ description: 'Lines not accepted; the report says why.' }),
+  accepted: Type.Integer({ description: 'Passages to index; 0 until the corpus is planned.' }),
+  embedded: Type.Integer({ description: 'Passages embedded by this job.' }),
+  skipped: Type.Integer({ description: 'Passages known already, unchanged: not embedded again.' }),
+  committed: Type.Integer({ description: 'Passages durably in the table, skipped ones included.' }),
+})
+
+/** A job as it is stored in its folder and shown by the API. */
+export const JobSchema = Type.Object({
+  id: Type.String(),
+  table: Type.String(),
+  state: JobStateSchema,
+  source: Type.Object({ name: Type.String({ description: 'Name of the file or upload.' }), path: Type.Union([Type.String(), Type.Null()], { description: 'Null for an upload: it was planned as it came in.' }) }),
+  options: JobOptionsSchema,
+  created_at: Type.String(),
+  finished_at: Type.Union([Type.String(), Type.Null()]),
+  counters: CountersSchema,
+  rate: Type.Union([Type.Number(), Type.Null()], { description: 'Passages per second, lately.' }),
+  eta_s: Type.Union([Type.Number(), Type.Null()], { description: 'Seconds until the last passage is committed, at that rate.' }),
+  recent_rejects: Type.Array(RejectSchema, { description: 'The latest rejected lines; all of them are in the report.' }),
+  warnings: Type.Array(Type.String()),
+  error: Type.Union([Type.Object({ code: Type.String(), message: Type.String() }), Type.Null()]),
+  result: Type.Union([
+    Type.Object({
+      rows: Type.Integer({ description: 'Passages in the table.' }),
+      recall: Type.Union([Type.Number(), Type.Null()], { description: 'Measured recall@10 of the vector index; null where every vector is compared.' }),
+    }),
+    Type.Null(),
+  ]),
+})
+export type Job = Static<typeof JobSchema>
+
+export const JOB_ID = '^[0-9]{8}T[0-9]{9}-[0-9a-f]{4}$'

@@ -1,0 +1,186 @@
+import t from 'tap'
+import { access, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { AppError } from '../../src/errors.ts'
+import { tryLock } from '../../index/job/lock.ts'
+import { importPath } from '../../src/jobs/import-folder.ts'
+import { Rate } from '../../src/jobs/rate.ts'
+import { embed, somePassages, tempDir } from '../index/helpers.ts'
+import { streamed, toTsv, withJobs } from './helpers.ts'
+
+await t.test('a file goes in: states, counters, rejects, report', async (t) => {
+  const dir = await tempDir(t)
+  const { index, jobs } = await withJobs(t, dir)
+  const file = join(dir, 'corpus.tsv')
+  await writeFile(file, `${toTsv(somePassages(300))}bad line\np5\tagain\tT\n`)
+  const states = new Set<string>()
+  const { id } = await jobs.addFile(file, { max_rejected_share: 0.1 })
+  const job = await jobs.wait(id, ({ state }) => states.add(state))
+  t.match(job, { state: 'done', error: null, result: { rows: 300, recall: null }, source: { name: 'corpus.tsv', path: file } })
+  t.match(job.counters, { read: 302, rejected: 2, accepted: 300, embedded: 300, skipped: 0, committed: 300 })
+  t.same(job.recent_rejects.map(({ line, reason }) => [line, reason]), [[302, 'missing_column'], [303, 'duplicate_id']])
+  const report = (await readFile(await jobs.reportPath(id), 'utf8')).trim().split('\n').map((line) => JSON.parse(line) as { line: number })
+  t.same(report.map(({ line }) => line), [302, 303])
+  t.equal((await index.get('p7'))?.source, 'corpus.tsv')
+  await t.rejects(access(join(dir, 'index', 'jobs', id, 'shards')), { code: 'ENOENT' }, 'the planned copy is gone')
+  const again = await jobs.addFile(file, { max_rejected_share: 0.1 })
+  t.match((await jobs.wait(again.id)).counters, { embedded: 0, skipped: 300, committed: 300 })
+  t.same((await jobs.list()).map((one) => one.id), [id, again.id])
+})
+
+await t.test('too many bad lines fail the job before anything is indexed', async (t) => {
+  const dir = await tempDir(t)
+  const { index, jobs } = await withJobs(t, dir)
+  const file = join(dir, 'bad.tsv')
+  await writeFile(file, `${toTsv(somePassages(50))}bad\nbad\n`)
+  const job = await jobs.wait((await jobs.addFile(file, {})).id)
+  t.match(job, { state: 'failed', error: { code: 'corpus_invalid', message: /2 of 52 lines/ } })
+  await t.rejects(index.count(), { code: 'index_missing' })
+  const missing = await jobs.wait((await jobs.addFile(join(dir, 'none.tsv'), {})).id)
+  t.match(missing, { state: 'failed', error: { code: 'not_found' } })
+})
+
+await t.test('uploads: planned as they come, refused whole or cut off without a trace', async (t) => {
+  const dir = await tempDir(t)
+  const { index, jobs } = await withJobs(t, dir, { maxUploadBytes: 100_000 })
+  const { id } = await jobs.addUpload({ bytes: streamed(toTsv(somePassages(100))), name: 'up.tsv', options: {} })
+  t.match(await jobs.wait(id), { state: 'done', counters: { committed: 100 } })
+  t.equal((await index.get('p1'))?.source, 'up.tsv')
+  const cut = async function* () {
+    yield* streamed(toTsv(somePassages(10, 500)))
+    throw new Error('socket hang up')
+  }
+  await t.rejects(jobs.addUpload({ bytes: cut(), options: {} }), { message: 'socket hang up' })
+  await t.rejects(jobs.addUpload({ bytes: streamed('x'.repeat(200_000)), options: {} }), { code: 'payload_too_large' })
+  await t.rejects(jobs.addUpload({ bytes: streamed(''), options: {} }), { code: 'corpus_invalid' })
+  t.same(await readdir(join(dir, 'index', 'jobs')), [id])
+  await t.rejects(jobs.addUpload({ bytes: streamed(`${toTsv(somePassages(3))}bad\n`), options: {} }), { code: 'corpus_invalid', message: /report/ })
+  const failed = (await jobs.list()).at(-1)
+  t.match(failed, { state: 'failed', recent_rejects: [{ line: 5, reason: 'missing_column' }] })
+  t.equal(await index.count(), 100)
+})
+
+await t.test('jobs run one after the other; a running, a queued and an ended one can or cannot be cancelled', async (t) => {
+  const dir = await tempDir(t)
+  let release: () => void = () => undefined
+  const gate = new Promise<void>((resolve) => (release = resolve))
+  let calls = 0
+  const { index, jobs } = await withJobs(t, dir, {
+    embed: async (texts, signal) => {
+      calls++
+      await Promise.race([gate, new Promise((resolve) => signal?.addEventListener('abort', resolve))])
+      signal?.throwIfAborted()
+      return embed(texts)
+    },
+  })
+  const first = await jobs.addUpload({ bytes: streamed(toTsv(somePassages(20))), options: { replace: true } })
+  const second = await jobs.addUpload({ bytes: streamed(toTsv(somePassages(20, 100))), options: {} })
+  const third = await jobs.addUpload({ bytes: streamed(toTsv(somePassages(20, 200))), options: {} })
+  while (calls === 0) await sleep(10)
+  t.equal((await jobs.get(first.id)).state, 'indexing')
+  t.equal((await jobs.get(second.id)).state, 'queued')
+  t.equal((await jobs.cancel(second.id)).state, 'cancelled')
+  t.equal((await jobs.cancel(first.id)).state, 'cancelled')
+  await t.rejects(jobs.cancel(first.id), { code: 'conflict' })
+  await t.rejects(jobs.resume(first.id), { code: 'conflict' })
+  release()
+  t.equal((await jobs.wait(third.id)).state, 'done')
+  t.equal(await index.count(), 20)
+  t.ok(await index.get('p200'), 'only the third is in it')
+  t.notOk((await readdir(join(dir, 'index'))).some((name) => name.includes(first.id)), 'the cancelled table is gone')
+  await t.rejects(jobs.get('20260101T000000000-abcd'), { code: 'not_found' })
+  await t.rejects(jobs.get('../etc'), { code: 'not_found' })
+})
+
+await t.test('a stopped service goes on at the next start', async (t) => {
+  const dir = await tempDir(t)
+  let texts = 0
+  const slow = await withJobs(t, dir, {
+    embed: async (some, signal) => {
+      texts += some.length
+      if (texts > 256) await new Promise((resolve) => signal?.addEventListener('abort', resolve))
+      signal?.throwIfAborted()
+      return embed(some)
+    },
+  })
+  const { id } = await slow.jobs.addUpload({ bytes: streamed(toTsv(somePassages(600))), options: {} })
+  while (texts <= 256) await sleep(10)
+  await slow.jobs.close()
+  const next = await withJobs(t, dir)
+  t.equal((await next.jobs.get(id)).state, 'indexing')
+  await next.jobs.start()
+  t.match(await next.jobs.wait(id), { state: 'done', counters: { committed: 600 } })
+  t.equal(await next.index.count(), 600)
+})
+
+await t.test('a lasting obstacle stops a job, and resume goes on; a passing one is waited out', async (t) => {
+  const dir = await tempDir(t)
+  let broken: Error | undefined = Object.assign(new Error('write failed'), { code: 'ENOSPC' })
+  const { jobs } = await withJobs(t, dir, { embed: (texts) => (broken ? Promise.reject(broken) : embed(texts)) })
+  const { id } = await jobs.addUpload({ bytes: streamed(toTsv(somePassages(30))), options: {} })
+  t.match(await jobs.wait(id), { state: 'stopped', error: { code: 'disk_full', message: /free space/ } })
+  broken = new AppError('overloaded', 'busy')
+  setTimeout(() => (broken = undefined), 200)
+  t.equal((await jobs.resume(id)).state, 'queued')
+  t.match(await jobs.wait(id), { state: 'done', error: null })
+})
+
+await t.test('two processes share the queue: a job is done once', async (t) => {
+  const dir = await tempDir(t)
+  let texts = 0
+  const counted = { embed: (some: readonly string[]) => ((texts += some.length), embed(some)) }
+  const one = await withJobs(t, dir, counted)
+  const two = await withJobs(t, dir, counted)
+  const { id } = await one.jobs.addUpload({ bytes: streamed(toTsv(somePassages(200))), options: {} })
+  await two.jobs.start()
+  const other = await two.jobs.addUpload({ bytes: streamed(toTsv(somePassages(200, 200))), options: {} })
+  const ended = await Promise.all([one.jobs.wait(id), two.jobs.wait(id), one.jobs.wait(other.id)])
+  t.same(ended.map((job) => job.state), ['done', 'done', 'done'])
+  t.equal(texts, 400)
+  t.equal(await two.index.count(), 400)
+})
+
+await t.test('the writer lock admits one, and outlives nobody', async (t) => {
+  const dir = await tempDir(t)
+  const locks = await Promise.all(Array.from({ length: 8 }, () => tryLock(dir)))
+  t.ok(locks.filter((lock) => lock !== undefined).length <= 1)
+  for (const lock of locks) await lock?.release()
+  const held = await tryLock(dir)
+  t.ok(held)
+  t.equal(await tryLock(dir), undefined)
+  await held?.release()
+  await writeFile(join(dir, 'dead.holder'), JSON.stringify({ host: (await import('node:os')).hostname(), pid: 2 ** 22 + 1, started: '1' }))
+  const taken = await tryLock(dir)
+  t.ok(taken, 'a dead process holds nothing')
+  await taken?.release()
+})
+
+await t.test('sources stay inside the import folder', async (t) => {
+  const dir = await tempDir(t)
+  const root = join(dir, 'import')
+  await mkdir(join(root, 'sub'), { recursive: true })
+  await writeFile(join(root, 'sub', 'ok.tsv'), 'x')
+  await writeFile(join(dir, 'secret'), 'x')
+  await symlink(join(dir, 'secret'), join(root, 'link.tsv'))
+  await symlink(dir, join(root, 'up'))
+  t.match(await importPath(root, 'sub/ok.tsv'), /import\/sub\/ok\.tsv$/)
+  for (const name of ['../secret', 'sub/../../secret', '/etc/passwd', 'link.tsv', 'up/secret', 'a\0b']) {
+    await t.rejects(importPath(root, name), { code: 'forbidden' }, JSON.stringify(name))
+  }
+  await t.rejects(importPath(root, 'none.tsv'), { code: 'not_found' })
+  await t.rejects(importPath(root, 'sub'), { code: 'invalid_request' })
+  await t.rejects(importPath(undefined, 'x'), { code: 'forbidden' })
+})
+
+await t.test('rate over the last half minute', (t) => {
+  const rate = new Rate()
+  t.equal(rate.perSecond(), null)
+  rate.add(0, 0)
+  rate.add(100, 1000)
+  t.equal(rate.perSecond(), 100)
+  rate.add(100, 40_000)
+  rate.add(300, 41_000)
+  t.equal(rate.perSecond(), 200)
+  t.end()
+})
