@@ -39,7 +39,12 @@ export interface StartOptions {
  */
 export const startChild = ({ entry, options, startTimeoutMs, signal, log }: StartOptions): Promise<Child> => {
   // What libraries print belongs to diagnostics, never to the output of a command.
-  const child = fork(entry, { serialization: 'advanced', stdio: ['ignore', 2, 2, 'ipc'] })
+  const child = fork(entry, {
+    serialization: 'advanced',
+    stdio: ['ignore', 2, 2, 'ipc'],
+    // Only TypeScript needs the loader that this process was started with; its other flags (--inspect) are not meant for children.
+    execArgv: entry.pathname.endsWith('.ts') ? process.execArgv : [],
+  })
   const name = `${options.role} process ${child.pid ?? '(not started)'}`
   let pending: { readonly id: number; readonly resolve: (output: unknown) => void; readonly reject: (error: Error) => void } | undefined
   let nextId = 1

@@ -6,11 +6,15 @@ import { checkGenerate, checkReplug, checkScore } from './requests.ts'
 
 /** Padded tokens of one encoder run: enough for full matrix-product speed, few enough to bound activations. */
 export const DEFAULT_ENCODER_BATCH_TOKENS = 2048
+/** Prompt tokens of one run of the step graph, whose logits take vocabulary x 4 bytes each (LLaMA-2: 31 MiB in all). */
+export const DEFAULT_PREFILL_TOKENS = 256
 export const DEFAULT_STATE_CACHE_BYTES = 256 * 2 ** 20
 
 export interface ReaderOptions extends ProcessOptions {
   /** Padded tokens of one encoder run. Default {@link DEFAULT_ENCODER_BATCH_TOKENS}. */
   readonly batchTokens?: number
+  /** Prompt tokens read at a time for scoring, sampling and RePlug. Default {@link DEFAULT_PREFILL_TOKENS}. */
+  readonly prefillTokens?: number
   /** Memory of each process for encoder states of passages; 0 for none. Default {@link DEFAULT_STATE_CACHE_BYTES}. */
   readonly stateCacheBytes?: number
 }
@@ -27,6 +31,7 @@ export const createReader = async (options: ReaderOptions): Promise<Reader & Sup
       role: 'reader',
       ...commonChildOptions(options),
       batchTokens: options.batchTokens ?? DEFAULT_ENCODER_BATCH_TOKENS,
+      prefillTokens: options.prefillTokens ?? DEFAULT_PREFILL_TOKENS,
       stateCacheBytes: options.stateCacheBytes ?? DEFAULT_STATE_CACHE_BYTES,
     },
   })

@@ -1,3 +1,4 @@
+import { AppError } from '../errors.ts'
 import { loadTokenizer } from '../text/tokenizer.ts'
 import { tokenBudgetBatches } from './batches.ts'
 import type { Log } from './log.ts'
@@ -15,6 +16,9 @@ export const createEmbedderTasks = async (options: EmbedderChildOptions, log: Lo
   const manifest = await readContrieverManifest(options.modelDir)
   const { cls_id, sep_id, pad_id } = manifest.tokens
   const { window, hidden_size } = manifest.dims
+  if (cls_id === null || sep_id === null) {
+    throw new AppError('model_invalid', `${options.modelDir} was built from a checkpoint without tokenizer, so it cannot be served. Add tokenizer.json or vocab.txt to the checkpoint and build it again.`)
+  }
   const tokenizer = await loadTokenizer(options.modelDir, { bosId: null, eosIds: [] })
   const graph = await loadModelGraph(manifest.graphs.embed, { ...options, manifest, log })
   const tokenize = (text: string): number[] => [cls_id, ...tokenizer.encode(text).slice(0, window - 2), sep_id]

@@ -14,7 +14,8 @@ export interface EncodedContexts {
 }
 
 export interface ContextEncoder {
-  readonly graph: Graph
+  /** null for a decoder alone, which is asked without contexts. */
+  readonly graph: Graph | null
   readonly tokenizer: Tokenizer
   readonly manifest: CepeManifest
   readonly cache: StateCache
@@ -58,6 +59,7 @@ const encodeRows = async ({ graph, manifest, batchTokens }: ContextEncoder, rows
   const states = rows.map(() => NO_STATES)
   // A context without tokens has no states, and attention over a fully masked row is undefined.
   const filled = [...rows.entries()].filter(([, ids]) => ids.length > 0)
+  if (!graph) return states
   for (const batch of tokenBudgetBatches(filled.map(([, ids]) => ids.length), batchTokens)) {
     const members = batch.flatMap((position) => filled.slice(position, position + 1))
     const phi = floats(await graph.run(padRight(members.map(([, ids]) => ids), manifest.tokens.pad_id ?? 0)), 'phi')
@@ -79,5 +81,5 @@ const concatenate = (parts: readonly ContextStates[], width: number): Tensor => 
     all.set(part, offset)
     offset += part.length
   }
-  return float32(all, [all.length / width, width])
+  return float32(all, [all.length === 0 ? 0 : all.length / width, width])
 }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { mkdir, mkdtemp, rename, rm, stat } from 'node:fs/promises'
+import { mkdir, mkdtemp, open, rename, rm, stat } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import { modelId, type Manifest } from '../../models/manifest.ts'
@@ -21,8 +21,8 @@ export interface ModelGraphOptions extends GraphOptions {
 }
 
 /**
- * Loads one graph of a built model. On the CPU the optimised graph is saved once with its weights in the layout
- * that the kernels want (`session.save_external_prepacked_constant_initializers`), and loaded from there:
+ * Loads one graph of a built model. With a `prepackDir`, on the CPU, the graph is saved there once with its weights in
+ * the layout that the kernels want (`session.save_external_prepacked_constant_initializers`), and loaded from there:
  * the weights are then memory-mapped, and further processes share them instead of holding a copy each.
  * The layout depends on the CPU, so the folder's name does too. Where saving fails, the graph is loaded as built.
  * @throws AppError model_invalid, provider_unavailable
@@ -49,7 +49,11 @@ const prepackKey = (graphFile: string, manifest: Manifest): string => {
   return `${path.parse(graphFile).name}-${hash.slice(0, 24)}`
 }
 
-/** Saves a graph aside and renames it, so that a folder of that name is always whole. */
+/**
+ * Saves a graph aside and renames it, so that a folder of that name is always whole. It is saved unoptimised, since the
+ * optimiser (1.30) may write a Loop whose body names a constant as the graph around it does, which does not load again;
+ * optimised on loading, it shares as much.
+ */
 const savePrepacked = async (built: string, folder: string, options: GraphOptions): Promise<void> => {
   if (await exists(folder)) return
   await mkdir(path.dirname(folder), { recursive: true })
@@ -58,6 +62,7 @@ const savePrepacked = async (built: string, folder: string, options: GraphOption
     const saving = await loadGraph(built, {
       ...options,
       saveTo: path.join(aside, GRAPH_FILE),
+      optimise: false,
       config: {
         optimized_model_external_initializers_file_name: WEIGHTS_FILE,
         optimized_model_external_initializers_min_size_in_bytes: String(EXTERNAL_FROM_BYTES),
@@ -65,12 +70,24 @@ const savePrepacked = async (built: string, folder: string, options: GraphOption
       },
     })
     await saving.release()
+    for (const name of [GRAPH_FILE, WEIGHTS_FILE]) await flush(path.join(aside, name))
     // Another process may have been faster; its folder is as good.
     await rename(aside, folder).catch(async (error: unknown) => {
       if (!(await exists(folder))) throw error
     })
   } finally {
     await rm(aside, { recursive: true, force: true })
+  }
+}
+
+/** On disk before the rename says so: half a file of weights would be mapped as zeros. A graph of few weights has no file of them. */
+const flush = async (file: string): Promise<void> => {
+  if (!(await exists(file))) return
+  const handle = await open(file, 'r+')
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
   }
 }
 

@@ -20,6 +20,8 @@ export interface ReaderChildOptions extends CommonChildOptions {
   readonly role: 'reader'
   /** Padded tokens of one encoder run. */
   readonly batchTokens: number
+  /** Prompt tokens of one run of the step graph. */
+  readonly prefillTokens: number
   readonly stateCacheBytes: number
 }
 

@@ -22,7 +22,7 @@ export const createReaderTasks = async (options: ReaderChildOptions, log: Log): 
   const tokenizer = await loadTokenizer(options.modelDir, { bosId, eosIds })
   const graphOptions: ModelGraphOptions = { ...options, manifest, log }
   const encoder = {
-    graph: await loadModelGraph(manifest.graphs.encoder, graphOptions),
+    graph: manifest.graphs.encoder === null ? null : await loadModelGraph(manifest.graphs.encoder, graphOptions),
     tokenizer,
     manifest,
     cache: createStateCache(options.stateCacheBytes),
@@ -32,7 +32,7 @@ export const createReaderTasks = async (options: ReaderChildOptions, log: Log): 
   let stepGraph: Promise<Graph> | undefined
   const stepModel = async (): Promise<StepModel> => {
     stepGraph ??= loadModelGraph(manifest.graphs.step, graphOptions)
-    return { graph: await stepGraph, dims: manifest.dims }
+    return { graph: await stepGraph, dims: manifest.dims, prefillTokens: options.prefillTokens }
   }
 
   const generate = async (request: GenerateRequest): Promise<Output<'generate'>> => {

@@ -8,7 +8,7 @@ import type { EncoderInput, GenerateRequest, ReplugRequest, ScoreRequest } from 
  */
 
 export const checkGenerate = (request: GenerateRequest, manifest: CepeManifest): void => {
-  checkContexts(request)
+  checkContexts(request, manifest)
   checkIds('promptIds', request.promptIds, manifest)
   checkDecoding(request, request.promptIds.length, manifest)
   const { sampling } = request
@@ -29,7 +29,7 @@ export const checkReplug = (request: ReplugRequest, manifest: CepeManifest): voi
 }
 
 export const checkScore = (request: ScoreRequest, manifest: CepeManifest): void => {
-  checkContexts(request)
+  checkContexts(request, manifest)
   checkIds('promptIds', request.promptIds, manifest)
   for (const [index, ids] of request.continuations.entries()) {
     checkIds(`continuations[${index}]`, ids, manifest)
@@ -39,7 +39,8 @@ export const checkScore = (request: ScoreRequest, manifest: CepeManifest): void 
 
 const invalid = (field: string, problem: string): AppError => new AppError('invalid_request', `${field} ${problem}.`, { field })
 
-const checkContexts = ({ contextTokens }: EncoderInput): void => {
+const checkContexts = ({ contexts, contextTokens }: EncoderInput, { graphs }: CepeManifest): void => {
+  if (contexts.length > 0 && graphs.encoder === null) throw invalid('contexts', 'is given to a model without encoder; put the passages into the prompt')
   if (!(Number.isSafeInteger(contextTokens) && contextTokens > 0)) throw invalid('contextTokens', `is ${contextTokens}; it must be a positive integer`)
 }
 

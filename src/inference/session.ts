@@ -13,13 +13,17 @@ export interface GraphOptions {
   readonly provider: Provider
   /** Entries of ONNX Runtime's session configuration (onnxruntime_session_options_config_keys.h). */
   readonly config?: Readonly<Record<string, string>>
-  /** Where to write the optimised graph. */
+  /** Where to write the graph as it is after loading. */
   readonly saveTo?: string
+  /** Default true. */
+  readonly optimise?: boolean
 }
 
 export interface Graph {
-  /** Runs the graph, blocking the thread; `outputs` limits what is handed back. */
-  run(feeds: Feeds, outputs?: readonly string[]): Promise<Feeds>
+  /** Runs the graph, blocking the thread. */
+  run(feeds: Feeds): Promise<Feeds>
+  /** A tensor for the named input in that input's type (keys and values are f16 on f16 builds), from its little-endian bytes. */
+  input(name: string, bytes: Uint8Array<ArrayBuffer>, dims: readonly number[]): Tensor
   release(): Promise<void>
 }
 
@@ -34,12 +38,12 @@ const PROVIDER_PROBLEM = /cuda|cudnn|providers_shared|execution provider/i
  * Spinning is off: with several sessions on one machine, idle threads would burn the cores that others need.
  * @throws AppError model_invalid naming the file; provider_unavailable where CUDA is asked for and missing
  */
-export const loadGraph = async (file: string, { threads, provider, config, saveTo }: GraphOptions): Promise<Graph> => {
+export const loadGraph = async (file: string, { threads, provider, config, saveTo, optimise = true }: GraphOptions): Promise<Graph> => {
   const session = await InferenceSession.create(file, {
     intraOpNumThreads: threads,
     interOpNumThreads: 1,
     executionMode: 'sequential',
-    graphOptimizationLevel: 'all',
+    graphOptimizationLevel: optimise ? 'all' : 'disabled',
     executionProviders: provider.name === 'cuda' ? [{ name: 'cuda', deviceId: provider.deviceId }, 'cpu'] : ['cpu'],
     extra: { session: { 'intra_op.allow_spinning': '0', ...config } },
     logSeverityLevel: 3,
@@ -51,7 +55,13 @@ export const loadGraph = async (file: string, { threads, provider, config, saveT
     throw new AppError('model_invalid', `Cannot load the graph ${file}: ${messageOf(error)}. Build the model again.`, { field: file }, { cause: error })
   })
   return {
-    run: async (feeds, outputs) => (outputs === undefined ? session.run(feeds) : session.run(feeds, outputs)),
+    run: (feeds) => session.run(feeds),
+    input: (name, bytes, dims) => {
+      const metadata = session.inputMetadata.find((input) => input.name === name)
+      return metadata?.isTensor === true && metadata.type === 'float16'
+        ? new Tensor('float16', new Uint16Array(bytes.buffer), dims)
+        : new Tensor('float32', new Float32Array(bytes.buffer), dims)
+    },
     release: () => session.release(),
   }
 }
@@ -61,6 +71,12 @@ export const int64 = (values: readonly number[], dims: readonly number[]): Tenso
   new Tensor('int64', BigInt64Array.from(values, BigInt), dims)
 
 export const float32 = (values: Float32Array, dims: readonly number[]): Tensor => new Tensor('float32', values, dims)
+
+/** A float tensor's bytes, as a view. */
+export const bytesOf = ({ data }: Tensor): Uint8Array => {
+  if (!ArrayBuffer.isView(data)) throw new TypeError('This is a bug: only numeric tensors have bytes.')
+  return new Uint8Array(data.buffer, data.byteOffset, data.byteLength)
+}
 
 /** The named output as numbers. @throws AppError model_invalid where the graph has no such f32 output */
 export const floats = (outputs: Feeds, name: string): Float32Array => {

@@ -1,23 +1,21 @@
 import type { CepeManifest } from '../../models/manifest.ts'
 import { AppError } from '../errors.ts'
-import { float32, floats, int64, type Feeds, type Graph, type Tensor } from './session.ts'
-
-/** Prompt tokens of one prefill run: bounds its logits to this many rows of the vocabulary. */
-const PREFILL_TOKENS = 256
+import { bytesOf, floats, int64, type Feeds, type Graph, type Tensor } from './session.ts'
 
 /** The step graph: logits of new tokens after a past, cross-attending to phi. */
 export interface StepModel {
   readonly graph: Graph
   readonly dims: CepeManifest['dims']
+  /** Prompt tokens of one run: the graph gives logits for all of them, so this bounds their memory. */
+  readonly prefillTokens: number
 }
 
-/** Keys and values of the tokens seen so far: right-padded rows, `past_key_values.{layer}.{key|value}` [rows, kv_heads, width, head_dim]. */
+/** What has been read so far. */
 export interface Past {
+  /** `past_key_values.{layer}.{key|value}` [rows, kv_heads, width, head_dim], in the graph's float type. */
   readonly tensors: Feeds
-  /** Valid tokens of each row. */
-  readonly lengths: readonly number[]
-  /** Padded length. */
-  readonly width: number
+  /** Of each row and place: 1 for a token, 0 for padding, which may stand anywhere; [rows][width]. */
+  readonly mask: readonly (readonly number[])[]
 }
 
 export interface Step {
@@ -26,32 +24,31 @@ export interface Step {
   readonly logits: Float32Array
 }
 
-const pastNames = ({ dims }: StepModel): string[] =>
+/** `{layer}.{key|value}` of every layer. */
+const cacheNames = ({ dims }: StepModel): string[] =>
   Array.from({ length: dims.layers }, (_, layer) => [`${layer}.key`, `${layer}.value`]).flat()
 
-/** One row that has seen nothing. */
-const emptyPast = (model: StepModel): Past => {
-  const { kv_heads, head_dim } = model.dims
-  const empty = float32(new Float32Array(0), [1, kv_heads, 0, head_dim])
-  return { tensors: Object.fromEntries(pastNames(model).map((name) => [`past_key_values.${name}`, empty])), lengths: [0], width: 0 }
-}
+const pastInput = (name: string): string => `past_key_values.${name}`
 
-/**
- * Runs the same number of new tokens on every row.
- * Rows of unequal pasts take one token at a time: the graph attends to the first tokens that a row's mask counts.
- */
+const pastOf = (model: StepModel, mask: Past['mask'], tensor: (name: string) => Tensor): Past => ({
+  mask,
+  tensors: Object.fromEntries(cacheNames(model).map((name) => [pastInput(name), tensor(name)])),
+})
+
+/** One row that has read nothing. */
+const emptyPast = (model: StepModel): Past =>
+  pastOf(model, [[]], (name) => model.graph.input(pastInput(name), new Uint8Array(0), [1, model.dims.kv_heads, 0, model.dims.head_dim]))
+
+/** Reads the same number of new tokens on every row. */
 export const extend = async (model: StepModel, past: Past, rows: readonly (readonly number[])[], phi: Tensor): Promise<Step> => {
-  const added = rows[0]?.length ?? 0
-  const width = past.width + added
-  const lengths = past.lengths.map((length) => length + added)
+  const mask = past.mask.map((seen, row) => [...seen, ...(rows[row] ?? []).map(() => 1)])
   const outputs = await model.graph.run({
-    input_ids: int64(rows.flat(), [rows.length, added]),
-    attention_mask: int64(lengths.flatMap((length) => Array.from({ length: width }, (_, column) => (column < length ? 1 : 0))), [rows.length, width]),
+    input_ids: int64(rows.flat(), [rows.length, rows[0]?.length ?? 0]),
+    attention_mask: int64(mask.flat(), [mask.length, mask[0]?.length ?? 0]),
     phi,
     ...past.tensors,
   })
-  const tensors = Object.fromEntries(pastNames(model).map((name) => [`past_key_values.${name}`, output(outputs, `present.${name}`)]))
-  return { past: { tensors, lengths, width }, logits: floats(outputs, 'logits') }
+  return { past: pastOf(model, mask, (name) => output(outputs, `present.${name}`)), logits: floats(outputs, 'logits') }
 }
 
 /**
@@ -61,8 +58,8 @@ export const extend = async (model: StepModel, past: Past, rows: readonly (reado
 export const prefill = async (model: StepModel, ids: readonly number[], phi: Tensor): Promise<Step> => {
   let past = emptyPast(model)
   let logits = new Float32Array(0)
-  for (let start = 0; start < ids.length; start += PREFILL_TOKENS) {
-    const step = await extend(model, past, [ids.slice(start, start + PREFILL_TOKENS)], phi)
+  for (let start = 0; start < ids.length; start += model.prefillTokens) {
+    const step = await extend(model, past, [ids.slice(start, start + model.prefillTokens)], phi)
     past = step.past
     logits = step.logits.slice(-model.dims.vocab_size)
   }
@@ -72,20 +69,22 @@ export const prefill = async (model: StepModel, ids: readonly number[], phi: Ten
 /** Puts single-row pasts into one right-padded batch. */
 export const mergePasts = (model: StepModel, pasts: readonly Past[]): Past => {
   const { kv_heads, head_dim } = model.dims
-  const width = Math.max(0, ...pasts.map((past) => past.width))
-  const tensors = pastNames(model).map((name): [string, Tensor] => {
-    const key = `past_key_values.${name}`
-    const merged = new Float32Array(pasts.length * kv_heads * width * head_dim)
-    for (const [row, past] of pasts.entries()) {
-      const source = floats(past.tensors, key)
+  const widths = pasts.map(({ mask }) => mask[0]?.length ?? 0)
+  const width = Math.max(...widths)
+  const mask = widths.map((tokens) => Array.from({ length: width }, (_, place) => (place < tokens ? 1 : 0)))
+  return pastOf(model, mask, (name) => {
+    // Bytes, since the float type is the graph's: a head's tokens lie together in every float type.
+    const sources = pasts.map(({ tensors }) => bytesOf(output(tensors, pastInput(name))))
+    const tokenBytes = (sources[0]?.length ?? 0) / (kv_heads * (widths[0] ?? 1))
+    const merged = new Uint8Array(pasts.length * kv_heads * width * tokenBytes)
+    for (const [row, source] of sources.entries()) {
+      const headBytes = (widths[row] ?? 0) * tokenBytes
       for (let head = 0; head < kv_heads; head++) {
-        const size = past.width * head_dim
-        merged.set(source.subarray(head * size, (head + 1) * size), (row * kv_heads + head) * width * head_dim)
+        merged.set(source.subarray(head * headBytes, (head + 1) * headBytes), (row * kv_heads + head) * width * tokenBytes)
       }
     }
-    return [key, float32(merged, [pasts.length, kv_heads, width, head_dim])]
+    return model.graph.input(pastInput(name), merged, [pasts.length, kv_heads, width, head_dim])
   })
-  return { tensors: Object.fromEntries(tensors), lengths: pasts.flatMap((past) => past.lengths), width }
 }
 
 /** Row `index` of logits [n, vocab_size], as a view. */
@@ -94,6 +93,6 @@ export const logitsRow = ({ dims }: StepModel, logits: Float32Array, index: numb
 
 const output = (outputs: Feeds, name: string): Tensor => {
   const tensor = outputs[name]
-  if (!tensor) throw new AppError('model_invalid', `The step graph gives no output "${name}"; build the model again.`, { field: name })
+  if (!tensor) throw new AppError('model_invalid', `The step graph has no "${name}"; build the model again.`, { field: name })
   return tensor
 }

@@ -1,0 +1,50 @@
+/**
+ * A process for the pool's tests that does as each job says, so that hangs and crashes happen when a test wants them.
+ * It speaks the real protocol. `modelDir` is a folder through which tests steer it:
+ * a file `refuse` or `die` there makes it fail to load; jobs append themselves to `log`.
+ * Plain JavaScript, since the loader for TypeScript costs seconds at each of the many starts.
+ */
+import { appendFileSync, existsSync } from 'node:fs'
+import path from 'node:path'
+
+let folder = ''
+const send = (message) => process.send?.(message)
+/** Blocks the thread, as session.run does. */
+const block = (ms) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
+
+const actions = {
+  echo: () => undefined,
+  hang: () => block(Infinity),
+  until: (file) => {
+    while (!existsSync(path.join(folder, file))) block(5)
+  },
+  exit: (code) => process.exit(Number(code)),
+  fail: (message) => {
+    throw { code: 'invalid_request', message, details: { field: 'input' } }
+  },
+}
+
+const load = (options) => {
+  folder = options.modelDir
+  if (existsSync(path.join(folder, 'die'))) process.exit(3)
+  if (existsSync(path.join(folder, 'refuse'))) {
+    send({ kind: 'refused', error: { code: 'model_invalid', message: 'graph.onnx is damaged.', details: { field: 'graph.onnx' } } })
+    return
+  }
+  send({ kind: 'log', level: 'info', message: 'loaded' })
+  send({ kind: 'ready', rssBytes: process.memoryUsage.rss() })
+}
+
+process.on('message', (message) => {
+  if (message.kind === 'start') return load(message.options)
+  const [command] = message.job.input
+  const [action, argument] = command.split(' ')
+  appendFileSync(path.join(folder, 'log'), `${command}\n`)
+  try {
+    actions[action](argument)
+    send({ kind: 'done', id: message.id, output: { command, pid: process.pid }, rssBytes: process.memoryUsage.rss() })
+  } catch (error) {
+    send({ kind: 'failed', id: message.id, error, rssBytes: process.memoryUsage.rss() })
+  }
+})
+process.on('disconnect', () => process.exit(0))

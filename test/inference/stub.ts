@@ -1,0 +1,13 @@
+import type { PoolOptions } from '../../src/inference/pool.ts'
+import type { Job } from '../../src/inference/protocol.ts'
+
+/** A pool of stub processes steered through `folder`. */
+export const stubOptions = (folder: string, options: Partial<PoolOptions> = {}): PoolOptions => ({
+  entry: new URL('./stub-child.mjs', import.meta.url),
+  options: { role: 'embedder', modelDir: folder, threads: 1, provider: { name: 'cpu' }, prepackDir: null, batchTokens: 1 },
+  backoffMs: { first: 10, longest: 50 },
+  ...options,
+})
+
+/** A job that the stub carries out: `echo x`, `hang`, `until <file>`, `exit <code>`, `fail <message>`. */
+export const job = (command: string): Job => ({ task: 'embed', input: [command] })
