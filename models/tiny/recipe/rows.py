@@ -33,7 +33,7 @@ class RowMaker:
     def reading_row(self, passages: int, rng: random.Random) -> Row:
         """Up to `passages` passages in the decoder's prompt and questions about them; one question in
         about ten has no answer there."""
-        world = self.sampler.world(max(1, (passages + 2) // 2), 2, 5, rng)
+        world = self.sampler.world(max(1, (passages + 2) // 2), 2, 10, rng)
         shown = rng.sample(range(len(world.passages)), min(passages, len(world.passages)))
         blocks: list[list[int]] = []
         if rng.random() < 0.08:
@@ -48,7 +48,9 @@ class RowMaker:
         seen = set(shown)
         answerable = [q for q in world.questions if seen & set(world.supports(q))]
         others = [q for q in world.questions if not seen & set(world.supports(q))]
-        asked = answerable[:10] + (rng.sample(others, 1) if others and rng.random() < 0.5 else [])
+        asked = rng.sample(answerable, min(12, len(answerable)))
+        if others and rng.random() < 0.5:
+            asked.append(rng.choice(others))
         return Row(self.prompts.prefix(blocks), [self._branch(q.text, q.answer, bool(blocks)) for q in asked])
 
     def real_row(self, rng: random.Random) -> Row:
@@ -66,7 +68,7 @@ class RowMaker:
         A row's questions are about the same few entities. For most of them a passage with the answer is
         among the row's contexts or in its prompt; for the others none is, so that doubt is learned.
         """
-        world = self.sampler.world(entities, 3, 4, rng)
+        world = self.sampler.world(entities, 3, 8, rng)
         encoded = [self.prompts.passage(p.title, p.text) for p in world.passages]
         everyone = sorted({q.entity for q in world.questions})
         rng.shuffle(everyone)

@@ -12,7 +12,7 @@ from copying import repeated_segments
 from data import Data, load_data
 from losses import answer_loss, text_loss
 from model import Cepe, init_weights
-from packing import collate
+from packing import Row, collate
 from settings import CEPE, CEPE_VOCAB, SEED, Settings, settings_for
 from training import Optimizers, Run, autocast, prepare_torch, step_rng
 
@@ -62,8 +62,20 @@ def first_occurrence(ids: Tensor) -> Tensor:
 
 def passages_at(step: int, rng: random.Random) -> int:
     """One passage at first, then more, up to what the window holds."""
-    most = 1 if step < 150 else 2 if step < 400 else 3 if step < 800 else 5
+    most = 1 if step < 1300 else 2 if step < 1500 else 3 if step < 1700 else 5
     return rng.randint(1, most)
+
+
+def alike(rows: list[Row], tokens: int, rng: random.Random) -> list[Row]:
+    """Rows of like length, about `tokens` in all, so that little padding is computed."""
+    ordered = sorted(rows, key=len)
+    start = rng.randrange(len(ordered))
+    while start > 0 and sum(map(len, ordered[start:])) < tokens:
+        start -= 1
+    end = start + 1
+    while end < len(ordered) and sum(map(len, ordered[start:end])) < tokens:
+        end += 1
+    return ordered[start:end]
 
 
 def train_reading(model: Cepe, data: Data, settings: Settings, folder: Path) -> None:
@@ -72,12 +84,13 @@ def train_reading(model: Cepe, data: Data, settings: Settings, folder: Path) -> 
     while not run.finished():
         rng = random.Random(SEED * 7 + run.step)
         count = passages_at(run.step, rng)
-        rows = []
-        while sum(map(len, rows)) < settings.decoder_tokens:
+        rows: list[Row] = []
+        while sum(map(len, rows)) < 3 * settings.decoder_tokens:
             real = data.rows.real and rng.random() < settings.real_share and run.step > 400
             row = data.rows.real_row(rng) if real else data.rows.reading_row(count, rng)
             if row.branches:
                 rows.append(row)
+        rows = alike(rows, settings.decoder_tokens, rng)
         batch = collate(rows)
         with autocast():
             hidden = model.hidden(batch.ids, batch.positions, batch.bias)

@@ -1,0 +1,57 @@
+"""Writes the trained weights as Hugging Face checkpoints.
+
+    python export.py --runs RUNS [--cepe-stage cepe-read] [--k-decoder 0]
+"""
+
+import argparse
+from pathlib import Path
+
+import torch
+
+from checkpoints import save_cepe, save_contriever
+from data import CHECKPOINT
+from generate import MAX_NEW_TOKENS
+from model import Contriever
+from settings import CONTEXT_TOKENS, CONTRIEVER
+from train_contriever import SCALE
+from train_decoder import new_model
+
+
+def export_cepe(runs: Path, stage: str, folder: Path, k_decoder: int) -> None:
+    model = new_model()
+    model.load_state_dict(torch.load(runs / f"{stage}.pt", weights_only=True)["model"])
+    qa = {
+        "k": 10,
+        "k_decoder": k_decoder,
+        "demonstrations": 0,
+        "context_tokens": CONTEXT_TOKENS,
+        "max_new_tokens": MAX_NEW_TOKENS,
+    }
+    save_cepe(folder, model, qa)
+
+
+def export_contriever(runs: Path, folder: Path) -> None:
+    """The training temperature is folded into the last LayerNorm, so that dot products are the logits
+    that were trained: RePlug's softmax over them needs no further scale."""
+    model = Contriever(CONTRIEVER)
+    model.load_state_dict(torch.load(runs / "contriever.pt", weights_only=True)["model"])
+    last = model.encoder["layer"][-1].output.LayerNorm
+    with torch.no_grad():
+        last.weight.mul_(SCALE**0.5)
+        last.bias.mul_(SCALE**0.5)
+    save_contriever(folder, model)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=Path, required=True)
+    parser.add_argument("--checkpoint", type=Path, default=CHECKPOINT)
+    parser.add_argument("--cepe-stage", default="cepe-read")
+    parser.add_argument("--k-decoder", type=int, default=0)
+    args = parser.parse_args()
+    export_cepe(args.runs, args.cepe_stage, args.checkpoint / "cepe", args.k_decoder)
+    export_contriever(args.runs, args.checkpoint / "contriever")
+
+
+if __name__ == "__main__":
+    main()

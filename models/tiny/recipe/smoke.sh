@@ -1,0 +1,14 @@
+#!/bin/sh
+# Runs every stage for a few steps on CPU, in a folder of its own: shows that the recipe runs.
+set -eu
+cd "$(dirname "$0")"
+runs=$(mktemp -d)
+trap 'rm -rf "$runs"' EXIT
+python train_decoder.py copy --settings smoke --runs "$runs"
+python train_decoder.py read --settings smoke --runs "$runs"
+python train_cepe.py copy --settings smoke --runs "$runs"
+python train_cepe.py read --settings smoke --runs "$runs"
+python train_contriever.py --settings smoke --runs "$runs" \
+  --corpus ../../../index/corpus/passages.tsv --questions ../../../eval/questions/dev.jsonl
+python export.py --runs "$runs" --checkpoint "$runs/checkpoint"
+echo "smoke: every stage ran"
