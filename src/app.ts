@@ -3,11 +3,15 @@ import { TypeBoxValidatorCompiler, type TypeBoxTypeProvider } from '@fastify/typ
 import fastify, { type FastifyInstance } from 'fastify'
 import { randomUUID } from 'node:crypto'
 import type { Config } from './config.ts'
+import { adminGuard } from './http/plugins/auth.ts'
 import { registerDocs } from './http/plugins/docs.ts'
 import { registerErrors } from './http/plugins/errors.ts'
+import { adminIndexJobs } from './http/routes/admin-index-jobs.ts'
+import { adminIndex } from './http/routes/admin-index.ts'
 import { answerRoute } from './http/routes/answer.ts'
 import { healthRoutes } from './http/routes/health.ts'
 import { metrics } from './http/routes/metrics.ts'
+import { passages } from './http/routes/passages.ts'
 import { scoreRoute } from './http/routes/score.ts'
 import { searchRoute } from './http/routes/search.ts'
 import type { Services } from './services.ts'
@@ -33,5 +37,10 @@ export async function buildApp(services: Services, config: Config, version: stri
   await app.register(answerRoute, questions)
   await app.register(searchRoute, questions)
   await app.register(scoreRoute, questions)
+  const { index, jobs, embedder } = services
+  const requireAdmin = adminGuard(config.ADMIN_KEY)
+  await app.register(passages, { index, embedder, requireAdmin })
+  await app.register(adminIndex, { index, requireAdmin })
+  await app.register(adminIndexJobs, { jobs, requireAdmin, maxUploadBytes: config.UPLOAD_LIMIT_MB * 2 ** 20 })
   return app
 }

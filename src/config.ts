@@ -35,7 +35,7 @@ export const ConfigSchema = Type.Object({
   DEMONSTRATIONS: text('JSONL of worked examples ({question, answer, title, text}) placed in front of questions; empty for none.', 'index/corpus/demonstrations.jsonl'),
   ADMIN_KEY: Type.Optional(Type.String({ description: 'Key of the admin routes (`Authorization: Bearer <key>`); the routes are off without one.', minLength: 16 })),
   IMPORT_DIR: Type.Optional(Type.String({ description: 'Folder whose files admin jobs may name as their source; off without one.', minLength: 1 })),
-  JOBS_DIR: text('Folder for uploads, journals and reports of index jobs.', 'index/data/jobs'),
+  JOBS_DIR: Type.Optional(Type.String({ description: 'Folder for uploads, journals and reports of index jobs (default: `jobs` in INDEX_DIR). All processes of one index share it.', minLength: 1 })),
   THREADS: Type.Integer({ description: 'Threads of each inference process (default: the number of cores).', minimum: 1, maximum: 512, default: availableParallelism() }),
   READERS: integer('Reader processes; weights are shared between them.', 1, 1, 64),
   QUEUE: integer('Questions that may wait for a reader; more are answered 503.', 64, 0, 100_000),
@@ -66,7 +66,7 @@ export function packageVersion(): string {
   return Value.Parse(Type.Object({ version: Type.String() }), manifest).version
 }
 
-const PATH_SETTINGS = ['READER_CHECKPOINT', 'READER_DIR', 'RETRIEVER_CHECKPOINT', 'RETRIEVER_DIR', 'INDEX_DIR', 'CORPUS', 'DEMONSTRATIONS', 'JOBS_DIR'] as const
+const PATH_SETTINGS = ['READER_CHECKPOINT', 'READER_DIR', 'RETRIEVER_CHECKPOINT', 'RETRIEVER_DIR', 'INDEX_DIR', 'CORPUS', 'DEMONSTRATIONS'] as const
 
 /**
  * Reads the settings.
@@ -95,7 +95,7 @@ export function loadConfig(overrides: Partial<Record<keyof Config, unknown>> = {
   for (const name of PATH_SETTINGS) {
     if (config[name] !== '') config[name] = path.resolve(defaultPaths.has(name) ? packageRoot() : '.', config[name])
   }
-  if (config.IMPORT_DIR !== undefined) config.IMPORT_DIR = path.resolve(config.IMPORT_DIR)
+  for (const name of ['IMPORT_DIR', 'JOBS_DIR'] as const) if (config[name] !== undefined) config[name] = path.resolve(config[name])
   return config
 }
 

@@ -1,3 +1,4 @@
+import path from 'node:path'
 import { openIndex, type PassageIndex } from '../index/open.ts'
 import { modelId, type ContrieverManifest } from '../models/manifest.ts'
 import type { Config } from './config.ts'
@@ -7,17 +8,21 @@ import type { ProcessStatus } from './http/routes/metrics.ts'
 import { createEmbedder } from './inference/create-embedder.ts'
 import { createReader } from './inference/create-reader.ts'
 import type { Log } from './inference/log.ts'
+import { readContrieverManifest } from './inference/model-folder.ts'
 import type { PoolStatus } from './inference/pool.ts'
 import type { ProcessOptions, Supervised } from './inference/process-options.ts'
+import { createJobs, type Jobs, type JobsOptions } from './jobs/jobs.ts'
 import type { AnswerServices } from './rag/answer.ts'
 import { loadDemonstrations } from './rag/demonstrations.ts'
-import type { PassageSource } from './rag/retrieve.ts'
 import { loadTokenizer } from './text/tokenizer.ts'
 import type { Embedder, Reader } from './inference/contract.ts'
 
 /** Everything that the HTTP application and the commands work with. */
 export interface Services {
   readonly answering: AnswerServices
+  readonly embedder: Embedder
+  readonly index: PassageIndex
+  readonly jobs: Jobs
   readonly readiness: () => Promise<readonly ReadinessCheck[]>
   readonly processes: () => readonly ProcessStatus[]
   close(): Promise<void>
@@ -31,23 +36,57 @@ export async function createServices(config: Config, log?: Log): Promise<Service
     config.DEMONSTRATIONS === '' ? Promise.resolve([]) : loadDemonstrations(config.DEMONSTRATIONS),
   )
   const index = await openPassages(config, embedder.manifest, log)
-  const answering: AnswerServices = { reader, tokenizer: await readerTokenizer(config.READER_DIR, reader), retriever: { embedder, index: passageSource(index) }, demonstrations }
+  const answering: AnswerServices = { reader, tokenizer: await readerTokenizer(config.READER_DIR, reader), retriever: { embedder, index }, demonstrations }
+  const jobs = createJobs(jobsOptions(config, index, embedder, log))
   return {
     answering,
+    embedder,
+    index,
+    jobs,
     readiness: () => Promise.all([processCheck('reader', reader), processCheck('embedder', embedder), indexCheck(index)]),
     processes: () => [processStatus('reader', reader.status()), processStatus('embedder', embedder.status())],
     close: async () => {
+      await jobs.close()
       await Promise.all([reader.close(), embedder.close()])
       index.close()
     },
   }
 }
 
-/** What the embedding process alone needs: for indexing from the shell. */
-export const createIndexing = async (config: Config, log?: Log): Promise<{ embedder: Embedder & Supervised; index: PassageIndex }> => {
-  const embedder = await createEmbedder({ ...processOptions(config, log), modelDir: config.RETRIEVER_DIR })
-  return { embedder, index: await openPassages(config, embedder.manifest, log) }
+/** The index and its jobs without the reader. */
+export interface Indexing {
+  readonly index: PassageIndex
+  readonly jobs: Jobs
+  close(): Promise<void>
 }
+
+/** For indexing from the shell and at the first start. The embedder is only started when a job needs it. */
+export async function createIndexing(config: Config, log?: Log): Promise<Indexing> {
+  const options = { ...processOptions(config, log), modelDir: config.RETRIEVER_DIR }
+  const manifest = await readContrieverManifest(options.modelDir)
+  let started: Promise<Embedder & Supervised> | undefined
+  const embedder: Embedder = { manifest, embed: async (texts, run) => (await (started ??= createEmbedder(options))).embed(texts, run) }
+  const index = await openPassages(config, manifest, log)
+  const jobs = createJobs(jobsOptions(config, index, embedder, log))
+  return {
+    index,
+    jobs,
+    close: async () => {
+      await jobs.close()
+      await (await started)?.close()
+      index.close()
+    },
+  }
+}
+
+const jobsOptions = (config: Config, index: PassageIndex, embedder: Embedder, log: Log | undefined): JobsOptions => ({
+  index,
+  embedder,
+  jobsDir: config.JOBS_DIR ?? path.join(config.INDEX_DIR, 'jobs'),
+  importDir: config.IMPORT_DIR,
+  maxUploadBytes: config.UPLOAD_LIMIT_MB * 2 ** 20,
+  ...(log && { log }),
+})
 
 const processOptions = (config: Config, log: Log | undefined): Omit<ProcessOptions, 'modelDir'> => ({
   threads: config.THREADS,
@@ -71,16 +110,6 @@ const openPassages = (config: Config, manifest: ContrieverManifest, log: Log | u
     model: { id: modelId(manifest), dimension: manifest.dims.hidden_size },
     ...(log && { onWarning: (message: string) => log('warn', message) }),
   })
-
-const passageSource = (index: PassageIndex): PassageSource => ({
-  search: (vector, options) => index.search(vector, options),
-  searchText: (query, options) => index.searchText(query, options),
-  searchHybrid: (query, vector, options) => index.searchHybrid(query, vector, options),
-  version: async () => {
-    const { table, version, rows } = await index.info()
-    return { table, version, passages: rows }
-  },
-})
 
 async function readerTokenizer(modelDir: string, { manifest }: Reader): Promise<AnswerServices['tokenizer']> {
   const { bos_id: bosId, eos_ids: eosIds } = manifest.tokens

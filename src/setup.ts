@@ -1,17 +1,47 @@
 import { access } from 'node:fs/promises'
 import path from 'node:path'
+import { IndexError } from '../index/errors.ts'
+import type { PassageIndex } from '../index/open.ts'
 import { buildModel } from '../models/build.ts'
 import { openCheckpoint } from '../models/checkpoint/open.ts'
 import { checkFiles, loadManifest } from '../models/integrity.ts'
 import type { Dtype } from '../models/manifest.ts'
 import type { Config } from './config.ts'
 import { AppError } from './errors.ts'
+import { followJob } from './follow-job.ts'
+import { isSettled } from './jobs/schema.ts'
+import { megabytes, type StartProgress } from './progress.ts'
+import { createIndexing } from './services.ts'
 
-/** Shows a step's progress; made anew for each step. */
-export type StartProgress = (title: string, unit: string) => {
-  update(done: number, total: number, detail?: string): void
-  stop(): void
+/** Makes what a first start misses: built models and the index of the configured corpus. */
+export async function ensureArtefacts(config: Config, startProgress: StartProgress): Promise<void> {
+  await ensureModels(config, startProgress)
+  await ensureIndex(config, startProgress)
 }
+
+/**
+ * Indexes the configured corpus where the table is missing; an interrupted first start is taken up where it stopped.
+ * A table that is there, whatever is in it, is left alone.
+ */
+export async function ensureIndex(config: Config, startProgress: StartProgress): Promise<void> {
+  if (config.CORPUS === '') return
+  const indexing = await createIndexing(config)
+  try {
+    if (!(await isMissing(indexing.index))) return
+    await indexing.jobs.start()
+    const unfinished = (await indexing.jobs.list()).find((job) => job.source.path === config.CORPUS && !isSettled(job.state))
+    const job = unfinished ?? (await indexing.jobs.addFile(config.CORPUS, { replace: true }))
+    await followJob(indexing.jobs, job.id, startProgress)
+  } finally {
+    await indexing.close()
+  }
+}
+
+const isMissing = (index: PassageIndex): Promise<boolean> =>
+  index.info().then(
+    () => false,
+    (error: unknown) => error instanceof IndexError && error.code === 'index_missing',
+  )
 
 /**
  * Builds the models that are missing, or that were built from another checkpoint, in another precision or by an older builder.
@@ -34,9 +64,9 @@ async function ensureModel(setting: string, checkpointDir: string, modelDir: str
     )
   }
   if (built && built.dtype === dtype && built.source.revision === (await revisionOf(checkpointDir))) return checkFiles(modelDir, built)
-  const progress = startProgress(`Building ${path.basename(modelDir)} (${dtype})`, 'weights')
+  const progress = startProgress(`Building ${path.basename(modelDir)} (${dtype})`, 'MB')
   try {
-    await buildModel({ checkpointDir, outDir: modelDir, dtype, onProgress: ({ done, total }) => progress.update(done, total) })
+    await buildModel({ checkpointDir, outDir: modelDir, dtype, onProgress: ({ done, total }) => progress.update(megabytes(done), megabytes(total)) })
   } finally {
     progress.stop()
   }

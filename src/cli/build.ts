@@ -1,6 +1,7 @@
 import { Command, Option } from 'commander'
 import { buildModel } from '../../models/build.ts'
 import { DTYPES, modelId, type Dtype } from '../../models/manifest.ts'
+import { megabytes } from '../progress.ts'
 import { createProgress } from './progress.ts'
 
 export const buildCommand = (): Command =>
@@ -11,14 +12,14 @@ export const buildCommand = (): Command =>
     .addOption(new Option('--dtype <dtype>', 'precision of the graphs').choices(DTYPES).default('f32'))
     .option('--in-place', 'reference the weights in the checkpoint\'s safetensors files (hard links) where their precision allows')
     .action(async (checkpointDir: string, { out, dtype, inPlace = false }: { out: string; dtype: Dtype; inPlace?: boolean }) => {
-      const progress = createProgress('Building', 'weights')
+      const progress = createProgress('Building', 'MB')
       try {
         const manifest = await buildModel({
           checkpointDir,
           outDir: out,
           dtype,
           inPlace,
-          onProgress: ({ done, total, name }) => progress.update(done, total, name),
+          onProgress: ({ done, total, name }) => progress.update(megabytes(done), megabytes(total), name),
           onWarning: (message) => process.stderr.write(`warning: ${message}\n`),
         })
         process.stdout.write(`${out}: ${modelId(manifest)}, ${(manifest.parameters / 1e6).toFixed(1)} M parameters\n`)

@@ -1,10 +1,5 @@
 import cliProgress from 'cli-progress'
-
-/** Shows how far a step has come. */
-export interface Progress {
-  update(done: number, total: number, detail?: string): void
-  stop(): void
-}
+import type { Progress } from '../progress.ts'
 
 /** Share of the work between two lines where standard error is not a terminal. */
 const LINE_STEP = 0.1

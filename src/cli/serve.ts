@@ -24,6 +24,7 @@ export const serveCommand = (): Command =>
         await app.close()
         await services.close()
       })
+      await services.jobs.start()
       const address = await app.listen({ host: config.HOST, port: config.PORT })
       process.stderr.write(`
 Answering questions at ${address} (documentation: ${address}/docs). Try:

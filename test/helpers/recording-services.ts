@@ -3,9 +3,10 @@ import type { Embedder, GenerateRequest, GenerateResult, Reader, ReplugRequest }
 import type { AnswerServices } from '../../src/rag/answer.ts'
 import { wordTokenizer } from './word-tokenizer.ts'
 
-const common = { builder_version: 1, built_at: '', dtype: 'f32', opset: 21, source: { name: 'fake', revision: 'r'.repeat(64) }, files: [], parameters: 0 } as const
+const common = { builder_version: 1, built_at: '', dtype: 'f32', opset: 21, source: { name: 'fake', revision: 'r'.repeat(64) }, parameters: 0 } as const
 const readerManifest = (window: number): CepeManifest => ({
   ...common,
+  files: [],
   architecture: 'cepe',
   graphs: { encoder: '', generate: '', step: '' },
   dims: { vocab_size: 100, hidden_size: 8, layers: 2, heads: 2, kv_heads: 2, head_dim: 4, window, cross_attention_layers: 2, encoder_vocab_size: 100, encoder_hidden_size: 8, encoder_layers: 1, encoder_window: 256 },
@@ -14,6 +15,7 @@ const readerManifest = (window: number): CepeManifest => ({
 })
 const embedderManifest: ContrieverManifest = {
   ...common,
+  files: [],
   architecture: 'contriever',
   graphs: { embed: '' },
   dims: { vocab_size: 10, hidden_size: 2, layers: 1, heads: 1, window: 64 },

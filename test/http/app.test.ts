@@ -4,6 +4,7 @@ import { loadConfig } from '../../src/config.ts'
 import { AppError } from '../../src/errors.ts'
 import type { Services } from '../../src/services.ts'
 import { recordingServices } from '../helpers/recording-services.ts'
+import { servicesAround } from '../helpers/services.ts'
 
 interface ErrorBody {
   error: { code: string; message: string; field?: string; request_id: string }
@@ -11,13 +12,7 @@ interface ErrorBody {
 
 async function testApp(t: Test, changes: Partial<Services> = {}, settings: Record<string, unknown> = {}) {
   const { services: answering, asked } = recordingServices()
-  const services: Services = {
-    answering,
-    readiness: () => Promise.resolve([{ name: 'reader', ok: true, detail: 'ready' }]),
-    processes: () => [{ role: 'reader', queued: 0, busy: 0, ready: 1, restarts: 0 }],
-    close: () => Promise.resolve(),
-    ...changes,
-  }
+  const services = await servicesAround(t, answering, changes)
   const app = await buildApp(services, loadConfig({ LOG_LEVEL: 'silent', ...settings }, {}), '0.0.0-test')
   t.teardown(() => app.close())
   const post = (url: string, payload: unknown) => app.inject({ method: 'POST', url, headers: { 'content-type': 'application/json' }, payload: typeof payload === 'string' ? payload : JSON.stringify(payload) })
@@ -117,4 +112,16 @@ t.test('a rate limit answers 429', async (t) => {
   const codes: number[] = []
   for (let i = 0; i < 3; i++) codes.push((await post('/v1/search', { query: 'x' })).statusCode)
   t.same(codes, [200, 200, 429])
+})
+
+t.test('admin routes: off without a key, closed without the right one, open with it', async (t) => {
+  const off = await testApp(t)
+  const forbidden = await off.app.inject('/v1/admin/index-jobs')
+  t.equal(forbidden.statusCode, 403)
+  t.match(forbidden.json(), { error: { code: 'forbidden', message: /CEPE_ADMIN_KEY/ } })
+  const { app } = await testApp(t, {}, { ADMIN_KEY: 'correct horse battery' })
+  const get = (authorization?: string) => app.inject({ url: '/v1/admin/index-jobs', headers: authorization === undefined ? {} : { authorization } })
+  t.equal((await get()).statusCode, 401)
+  t.equal((await get('Bearer wrong')).statusCode, 401)
+  t.equal((await get('Bearer correct horse battery')).statusCode, 200)
 })

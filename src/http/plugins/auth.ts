@@ -1,5 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
-import type { preHandlerAsyncHookHandler } from 'fastify'
+import type { onRequestAsyncHookHandler } from 'fastify'
 import { AppError } from '../../errors.ts'
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
@@ -9,7 +9,7 @@ const digest = (text: string): Buffer => createHash('sha256').update(text).diges
  * Runs as onRequest, so that an upload without the key is refused before its body is read.
  * @param adminKey without one every request is refused: a service must not become open by an oversight
  */
-export function adminGuard(adminKey: string | undefined): preHandlerAsyncHookHandler {
+export function adminGuard(adminKey: string | undefined): onRequestAsyncHookHandler {
   const expected = adminKey === undefined ? undefined : digest(adminKey)
   return (request) => {
     if (expected === undefined) {

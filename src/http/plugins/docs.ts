@@ -10,8 +10,7 @@ export async function registerDocs(app: FastifyInstance, version: string): Promi
       info: { title: 'cepe-qa', version, description: 'Open-domain question answering with CEPE, Contriever and LanceDB.' },
       tags: [
         { name: 'questions', description: 'Answers, searches and scores' },
-        { name: 'passages', description: 'Single passages of the index' },
-        { name: 'admin', description: 'Bulk indexing; needs the admin key' },
+        { name: 'index', description: 'Passages and bulk indexing; changes need the admin key' },
         { name: 'operations', description: 'Health and metrics' },
       ],
       components: { securitySchemes: { adminKey: { type: 'http', scheme: 'bearer' } } },

@@ -1,0 +1,124 @@
+import { Command, InvalidArgumentError, Option } from 'commander'
+import path from 'node:path'
+import { loadConfig } from '../config.ts'
+import { followJob } from '../follow-job.ts'
+import type { Job, JobOptions } from '../jobs/schema.ts'
+import { createIndexing, type Indexing } from '../services.ts'
+import { ensureModels } from '../setup.ts'
+import { createProgress } from './progress.ts'
+
+/** Words of a passage where --split is given without a number: the literature's. */
+const SPLIT_WORDS = 100
+
+interface AddOptions {
+  readonly replace?: boolean
+  readonly split?: number | true
+  readonly format?: 'tsv' | 'jsonl' | 'parquet'
+  readonly label?: string
+  readonly maxRejected?: number
+  readonly table?: string
+}
+
+export const indexCommand = (): Command =>
+  new Command('index')
+    .description('put passages into the index and follow the jobs that do so')
+    .addCommand(addCommand())
+    .addCommand(
+      tableCommand('status', 'show the index and its jobs', '[job]', async ({ index, jobs }, id?: string) => {
+        if (id !== undefined) return process.stdout.write(`${JSON.stringify(await jobs.get(id), null, 2)}\n`)
+        const summary = await index.info().then(
+          ({ table, rows, version, kind, model }) => `table ${table}: ${rows} passages, version ${version}, ${kind} search, ${model}`,
+          (error: Error) => error.message,
+        )
+        return process.stdout.write(`${[summary, ...(await jobs.list()).map(line)].join('\n')}\n`)
+      }),
+    )
+    .addCommand(
+      tableCommand('cancel', 'end a job; what it committed to a live table stays', '<job>', async ({ jobs }, id = '') => {
+        process.stdout.write(`${line(await jobs.cancel(id))}\n`)
+      }),
+    )
+    .addCommand(
+      tableCommand('resume', 'go on with a stopped job', '<job>', async ({ jobs }, id = '') => {
+        await jobs.resume(id)
+        process.stdout.write(`${line(await untilEnded(jobs, id))}\n`)
+      }),
+    )
+
+const addCommand = (): Command =>
+  new Command('add')
+    .description('index a corpus file: psgs_w100.tsv shape, JSONL or Parquet; .gz too')
+    .argument('<file>')
+    .option('--replace', 'the table is to hold this corpus and nothing else')
+    .option('--split [words]', `cut documents into passages of about so many words (${SPLIT_WORDS})`, wholeNumber)
+    .addOption(new Option('--format <format>', 'found out from the content where absent').choices(['tsv', 'jsonl', 'parquet']))
+    .option('--label <text>', 'source of passages that name none (default: the file\'s name)')
+    .option('--max-rejected <share>', 'share of bad lines that fails the job, 0 to 1', share)
+    .option('--table <name>', 'table, instead of the configured one')
+    .action(async (file: string, options: AddOptions) => {
+      await withIndexing(options.table, async ({ jobs }) => {
+        const { id } = await jobs.addFile(path.resolve(file), jobOptions(options))
+        process.stdout.write(`${line(await untilEnded(jobs, id))}\n`)
+      })
+    })
+
+const tableCommand = (name: string, description: string, argument: string, run: (indexing: Indexing, id?: string) => Promise<unknown>): Command =>
+  new Command(name)
+    .description(description)
+    .argument(argument)
+    .option('--table <name>', 'table, instead of the configured one')
+    .action(async (id: string | undefined, { table }: { table?: string }) => {
+      await withIndexing(table, (indexing) => run(indexing, id))
+    })
+
+async function withIndexing(table: string | undefined, run: (indexing: Indexing) => Promise<unknown>): Promise<void> {
+  const config = loadConfig({ TABLE: table })
+  await ensureModels(config, createProgress)
+  const indexing = await createIndexing(config)
+  try {
+    await run(indexing)
+  } finally {
+    await indexing.close()
+  }
+}
+
+/** Follows a job; Ctrl-C leaves it where it stands, to be resumed. */
+async function untilEnded(jobs: Indexing['jobs'], id: string): Promise<Job> {
+  const interrupted = new AbortController()
+  const interrupt = (): void => {
+    process.stderr.write(`\nThe job goes on where it stopped at the next start of the service, or with: cepe index resume ${id}\n`)
+    interrupted.abort()
+  }
+  process.once('SIGINT', interrupt)
+  try {
+    return await followJob(jobs, id, createProgress, interrupted.signal)
+  } finally {
+    process.removeListener('SIGINT', interrupt)
+  }
+}
+
+const jobOptions = ({ replace, split, format, label, maxRejected }: AddOptions): JobOptions => ({
+  ...(replace === true && { replace }),
+  ...(split !== undefined && { split_words: split === true ? SPLIT_WORDS : split }),
+  ...(format !== undefined && { format }),
+  ...(label !== undefined && { label }),
+  ...(maxRejected !== undefined && { max_rejected_share: maxRejected }),
+})
+
+function line({ id, state, source, counters, result, error }: Job): string {
+  const { committed, accepted, skipped, rejected } = counters
+  const outcome = error ? `: ${error.message}` : result ? `; ${result.rows} passages in the table` : ''
+  return `${id}  ${state}  ${source.name}  ${committed}/${accepted} committed, ${skipped} unchanged, ${rejected} rejected${outcome}`
+}
+
+function wholeNumber(text: string): number {
+  const value = Number(text)
+  if (!Number.isInteger(value) || value < 1) throw new InvalidArgumentError('It must be a whole number.')
+  return value
+}
+
+function share(text: string): number {
+  const value = Number(text)
+  if (!(value >= 0 && value <= 1)) throw new InvalidArgumentError('It must be a number from 0 to 1.')
+  return value
+}

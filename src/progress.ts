@@ -1,0 +1,11 @@
+/** Shows how far a step has come. */
+export interface Progress {
+  update(done: number, total: number, detail?: string): void
+  stop(): void
+}
+
+/** Makes the progress display of one step. */
+export type StartProgress = (title: string, unit: string) => Progress
+
+/** Bytes as whole megabytes, for progress displays. */
+export const megabytes = (bytes: number): number => Math.round(bytes / 1e6)

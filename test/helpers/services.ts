@@ -1,0 +1,28 @@
+import path from 'node:path'
+import type { Test } from 'tap'
+import { openIndex } from '../../index/open.ts'
+import { createJobs } from '../../src/jobs/jobs.ts'
+import type { AnswerServices } from '../../src/rag/answer.ts'
+import type { Services } from '../../src/services.ts'
+
+/** Whole services around a pipeline under test, over an empty index of their own. */
+export async function servicesAround(t: Test, answering: AnswerServices, changes: Partial<Services> = {}): Promise<Services> {
+  const { embedder } = answering.retriever
+  const dir = t.testdir()
+  const index = await openIndex({ dir, model: { id: 'fake', dimension: 2 } })
+  const jobs = createJobs({ index, embedder, jobsDir: path.join(dir, 'jobs') })
+  t.teardown(async () => {
+    await jobs.close()
+    index.close()
+  })
+  return {
+    answering,
+    embedder,
+    index,
+    jobs,
+    readiness: () => Promise.resolve([{ name: 'reader', ok: true, detail: 'ready' }]),
+    processes: () => [{ role: 'reader', queued: 0, busy: 0, ready: 1, restarts: 0 }],
+    close: () => Promise.resolve(),
+    ...changes,
+  }
+}
