@@ -1,7 +1,8 @@
 import rateLimit from '@fastify/rate-limit'
 import { TypeBoxValidatorCompiler, type TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
-import fastify, { type FastifyInstance } from 'fastify'
+import fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
 import { randomUUID } from 'node:crypto'
+import { pino, type Logger } from 'pino'
 import type { Config } from './config.ts'
 import { adminGuard } from './http/plugins/auth.ts'
 import { registerDocs } from './http/plugins/docs.ts'
@@ -16,10 +17,13 @@ import { scoreRoute } from './http/routes/score.ts'
 import { searchRoute } from './http/routes/search.ts'
 import type { Services } from './services.ts'
 
+/** The service's log: JSON lines on standard output; request headers, and so keys, are never in it. */
+export const createLogger = (config: Config): Logger => pino({ level: config.LOG_LEVEL })
+
 /** The HTTP application over constructed services; it neither listens nor closes them. */
-export async function buildApp(services: Services, config: Config, version: string): Promise<FastifyInstance> {
+export async function buildApp(services: Services, config: Config, version: string, logger: Logger = createLogger(config)): Promise<FastifyInstance> {
   const app = fastify({
-    logger: { level: config.LOG_LEVEL, redact: ['req.headers.authorization'] },
+    loggerInstance: logger as FastifyBaseLogger,
     bodyLimit: config.BODY_LIMIT_KB * 1024,
     genReqId: () => randomUUID(),
     requestIdHeader: false,
@@ -41,6 +45,6 @@ export async function buildApp(services: Services, config: Config, version: stri
   const requireAdmin = adminGuard(config.ADMIN_KEY)
   await app.register(passages, { index, embedder, requireAdmin })
   await app.register(adminIndex, { index, requireAdmin })
-  await app.register(adminIndexJobs, { jobs, requireAdmin, maxUploadBytes: config.UPLOAD_LIMIT_MB * 2 ** 20 })
+  await app.register(adminIndexJobs, { jobs, requireAdmin })
   return app
 }

@@ -2,7 +2,7 @@ import path from 'node:path'
 import { openIndex, type PassageIndex } from '../index/open.ts'
 import { modelId, type ContrieverManifest } from '../models/manifest.ts'
 import type { Config } from './config.ts'
-import { messageOf } from './errors.ts'
+import { AppError, messageOf } from './errors.ts'
 import type { ReadinessCheck } from './http/routes/health.ts'
 import type { ProcessStatus } from './http/routes/metrics.ts'
 import { createEmbedder } from './inference/create-embedder.ts'
@@ -30,6 +30,16 @@ export interface Services {
 
 /** The composition root: the only place where processes, the index and the pipeline are constructed and joined. */
 export async function createServices(config: Config, log?: Log): Promise<Services> {
+  try {
+    return await joinServices(config, log)
+  } catch (error) {
+    if (!(config.CPU_FALLBACK && config.PROVIDER === 'cuda' && error instanceof AppError && error.code === 'provider_unavailable')) throw error
+    log?.('warn', `${error.message} Running on the CPU, as CEPE_CPU_FALLBACK allows.`)
+    return joinServices({ ...config, PROVIDER: 'cpu' }, log)
+  }
+}
+
+async function joinServices(config: Config, log: Log | undefined): Promise<Services> {
   const [reader, embedder, demonstrations] = await startAll(
     createReader({ ...processOptions(config, log), modelDir: config.READER_DIR, children: config.READERS, stateCacheBytes: config.STATE_CACHE_MB * 2 ** 20 }),
     createEmbedder({ ...processOptions(config, log), modelDir: config.RETRIEVER_DIR }),

@@ -1,6 +1,6 @@
 import closeWithGrace from 'close-with-grace'
 import { Command } from 'commander'
-import { buildApp } from '../app.ts'
+import { buildApp, createLogger } from '../app.ts'
 import { loadConfig, packageVersion } from '../config.ts'
 import { createServices } from '../services.ts'
 import { ensureArtefacts } from '../setup.ts'
@@ -17,8 +17,9 @@ export const serveCommand = (): Command =>
     .action(async (options: { host?: string; port?: string }) => {
       const config = loadConfig({ HOST: options.host, PORT: options.port })
       await ensureArtefacts(config, createProgress)
-      const services = await createServices(config)
-      const app = await buildApp(services, config, packageVersion())
+      const logger = createLogger(config)
+      const services = await createServices(config, (level, message) => logger[level](message))
+      const app = await buildApp(services, config, packageVersion(), logger)
       closeWithGrace({ delay: DRAIN_MS, logger: app.log }, async ({ err }) => {
         if (err) app.log.error(err)
         await app.close()
