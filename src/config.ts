@@ -11,6 +11,8 @@ const text = (description: string, value: string) => Type.String({ description, 
 const integer = (description: string, value: number, minimum: number, maximum: number) =>
   Type.Integer({ description, default: value, minimum, maximum })
 
+const DEFAULT_DTYPE = 'f32'
+
 /**
  * Every setting of the service: an environment variable `CEPE_<NAME>`, also read from `.env` in the working folder.
  * The README's configuration table is made from this schema.
@@ -18,20 +20,20 @@ const integer = (description: string, value: number, minimum: number, maximum: n
 export const ConfigSchema = Type.Object({
   HOST: text('Address to listen on.', '127.0.0.1'),
   PORT: integer('Port to listen on; 0 takes a free one.', 8080, 0, 65535),
-  READER_CHECKPOINT: text('Checkpoint folder of the reader (Hugging Face layout); built into READER_DIR when that is missing.', 'models/tiny/checkpoint/cepe'),
-  READER_DIR: text('Built reader (graphs and manifest).', 'models/built/cepe'),
-  RETRIEVER_CHECKPOINT: text('Checkpoint folder of the retriever (Contriever).', 'models/tiny/checkpoint/contriever'),
-  RETRIEVER_DIR: text('Built retriever.', 'models/built/contriever'),
+  READER_CHECKPOINT: text('Checkpoint folder of the reader (Hugging Face layout), built into READER_DIR when that is missing or older. Without a default where READER_DIR is set.', 'models/tiny/checkpoint/cepe'),
+  READER_DIR: text('Built reader (graphs and manifest). Where only READER_CHECKPOINT is set: `models/built/<its name>-<dtype>`.', 'models/built/cepe'),
+  RETRIEVER_CHECKPOINT: text('Checkpoint folder of the retriever (Contriever). Without a default where RETRIEVER_DIR is set.', 'models/tiny/checkpoint/contriever'),
+  RETRIEVER_DIR: text('Built retriever. Where only RETRIEVER_CHECKPOINT is set: `models/built/<its name>-f32`.', 'models/built/contriever'),
   DTYPE: Type.Enum(['f32', 'int4', 'f16', 'f16-int4'], {
     description: 'Precision in which a missing reader is built.',
-    default: 'f32',
+    default: DEFAULT_DTYPE,
   }),
   PROVIDER: Type.Enum(['cpu', 'cuda'], { description: 'Where the graphs run.', default: 'cpu' }),
   DEVICE_ID: integer('CUDA device.', 0, 0, 63),
   CPU_FALLBACK: Type.Boolean({ description: 'With PROVIDER=cuda: run on the CPU where CUDA is not to be had, instead of refusing to start.', default: false }),
   INDEX_DIR: text('Folder of the LanceDB index.', 'index/data'),
   TABLE: Type.String({ description: 'Table that questions are answered from.', default: 'passages', pattern: '^[A-Za-z][A-Za-z0-9_-]{0,63}$' }),
-  CORPUS: text('Passages (psgs_w100.tsv shape or JSONL) indexed at the first start when the table is missing; empty for none.', 'index/corpus/passages.tsv'),
+  CORPUS: text('Passages (psgs_w100.tsv shape or JSONL) indexed at the first start when the table is missing; empty for none. Without a default where another index, table or retriever is set.', 'index/corpus/passages.tsv'),
   DEMONSTRATIONS: text('JSONL of worked examples ({question, answer, title, text}) placed in front of questions; empty for none.', 'index/corpus/demonstrations.jsonl'),
   ADMIN_KEY: Type.Optional(Type.String({ description: 'Key of the admin routes (`Authorization: Bearer <key>`); the routes are off without one.', minLength: 16 })),
   IMPORT_DIR: Type.Optional(Type.String({ description: 'Folder whose files admin jobs may name as their source; off without one.', minLength: 1 })),
@@ -85,6 +87,7 @@ export function loadConfig(overrides: Partial<Record<keyof Config, unknown>> = {
     throw new AppError('config_invalid', `Unknown setting ${PREFIX}${unknown}; the README lists the settings.`, { field: PREFIX + unknown })
   }
   for (const [name, value] of Object.entries(overrides)) if (value !== undefined) given[name] = value
+  Object.assign(given, companions(given))
   const defaultPaths = new Set<string>(PATH_SETTINGS.filter((name) => given[name] === undefined))
   const config = Value.Convert(ConfigSchema, Value.Default(ConfigSchema, given))
   if (!Value.Check(ConfigSchema, config)) {
@@ -97,6 +100,25 @@ export function loadConfig(overrides: Partial<Record<keyof Config, unknown>> = {
   }
   for (const name of ['IMPORT_DIR', 'JOBS_DIR'] as const) if (config[name] !== undefined) config[name] = path.resolve(config[name])
   return config
+}
+
+/**
+ * Defaults that follow from what is given. The shipped model and corpus only stand in for each other:
+ * a folder of the user's own is never filled, or replaced, with the shipped ones.
+ */
+function companions(given: Readonly<Record<string, unknown>>): Record<string, string> {
+  const found: Record<string, string> = {}
+  for (const model of ['READER', 'RETRIEVER'] as const) {
+    const [checkpoint, dir] = [given[`${model}_CHECKPOINT`], given[`${model}_DIR`]]
+    if (dir !== undefined && checkpoint === undefined) found[`${model}_CHECKPOINT`] = ''
+    if (dir === undefined && typeof checkpoint === 'string') {
+      const dtype = model === 'READER' ? String(given['DTYPE'] ?? DEFAULT_DTYPE) : 'f32'
+      found[`${model}_DIR`] = path.join(packageRoot(), 'models/built', `${path.basename(path.resolve(checkpoint))}-${dtype}`)
+    }
+  }
+  const ownIndex = ['INDEX_DIR', 'TABLE', 'RETRIEVER_DIR', 'RETRIEVER_CHECKPOINT'].some((name) => given[name] !== undefined)
+  if (ownIndex && given['CORPUS'] === undefined) found['CORPUS'] = ''
+  return found
 }
 
 function environment(): NodeJS.ProcessEnv {

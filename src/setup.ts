@@ -55,11 +55,11 @@ export async function ensureModels(config: Config, startProgress: StartProgress)
 
 async function ensureModel(setting: string, checkpointDir: string, modelDir: string, dtype: Dtype, startProgress: StartProgress): Promise<void> {
   const built = await loadManifest(modelDir).catch(() => undefined)
-  if (!(await exists(path.join(checkpointDir, 'config.json')))) {
+  if (checkpointDir === '' || !(await exists(path.join(checkpointDir, 'config.json')))) {
     if (built) return checkFiles(modelDir, built)
     throw new AppError(
       'model_invalid',
-      `There is no built model at ${modelDir} and no checkpoint at ${checkpointDir}: set CEPE_${setting}_CHECKPOINT to a Hugging Face folder, or CEPE_${setting}_DIR to a folder made by cepe build.`,
+      `There is no built model at ${modelDir} and no checkpoint${checkpointDir === '' ? '' : ` at ${checkpointDir}`}: set CEPE_${setting}_CHECKPOINT to a Hugging Face folder, or CEPE_${setting}_DIR to a folder made by cepe build.`,
       { field: `CEPE_${setting}_DIR` },
     )
   }
