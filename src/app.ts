@@ -1,6 +1,6 @@
 import rateLimit from '@fastify/rate-limit'
 import { TypeBoxValidatorCompiler, type TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
-import fastify, { type FastifyInstance } from 'fastify'
+import fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
 import { randomUUID } from 'node:crypto'
 import { pino, type Logger } from 'pino'
 import type { Config } from './config.ts'
@@ -22,8 +22,9 @@ export const createLogger = (config: Config): Logger => pino({ level: config.LOG
 
 /** The HTTP application over constructed services; it neither listens nor closes them. */
 export async function buildApp(services: Services, config: Config, version: string, logger: Logger = createLogger(config)): Promise<FastifyInstance> {
+  const log: FastifyBaseLogger = logger
   const app = fastify({
-    loggerInstance: logger,
+    loggerInstance: log,
     bodyLimit: config.BODY_LIMIT_KB * 1024,
     genReqId: () => randomUUID(),
     requestIdHeader: false,
