@@ -10,7 +10,8 @@ export async function registerDocs(app: FastifyInstance, version: string): Promi
       info: { title: 'cepe-qa', version, description: 'Open-domain question answering with CEPE, Contriever and LanceDB.' },
       tags: [
         { name: 'questions', description: 'Answers, searches and scores' },
-        { name: 'index', description: 'Passages and bulk indexing; changes need the admin key' },
+        { name: 'passages', description: 'Single passages of the index' },
+        { name: 'index', description: 'Bulk indexing; needs the admin key' },
         { name: 'operations', description: 'Health and metrics' },
       ],
       components: { securitySchemes: { adminKey: { type: 'http', scheme: 'bearer' } } },
