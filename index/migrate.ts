@@ -9,6 +9,8 @@ export const SCHEMA_VERSION = migrations.at(-1)?.version ?? base.version
 
 export interface MigrationReport {
   readonly storedAs: string
+  /** True if every step is one that is taken without asking. */
+  readonly automatic: boolean
   readonly from: number
   readonly to: number
   /** Names of the steps that were (or, in a dry run, would be) taken. */
@@ -36,7 +38,7 @@ export const migrateTable = async (table: Table, options: { readonly dryRun?: bo
       await writing(table, () => writeSchemaVersion(table, step.version))
     }
   }
-  return { storedAs: table.name, from: schemaVersion, to: SCHEMA_VERSION, steps: steps.map((step) => `${String(step.version).padStart(4, '0')} ${step.name}`), restoreTo }
+  return { storedAs: table.name, automatic: steps.every((step) => step.automatic), from: schemaVersion, to: SCHEMA_VERSION, steps: steps.map((step) => `${String(step.version).padStart(4, '0')} ${step.name}`), restoreTo }
 }
 
 /**

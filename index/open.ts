@@ -5,6 +5,7 @@ import { IndexError } from './errors.ts'
 import { contentHash } from './hash.ts'
 import { connectLance, type Connection } from './lance.ts'
 import { LiveTable, type Live } from './live-table.ts'
+import { migrateAutomatically } from './migrate-index.ts'
 import { packVectors, PASSAGE_COLUMNS, passageAt } from './rows.ts'
 import { fuseRanks, searchVector, searchWords } from './search.ts'
 import { deleteRows, mergeRows, storedHashes } from './write.ts'
@@ -57,7 +58,7 @@ export interface OpenIndexOptions {
 export const DEFAULT_TABLE = 'passages'
 
 /**
- * Opens an index. The table need not exist: until it does, reads fail with index_missing, and the first upsert or job makes it.
+ * Opens an index, and brings its table to the current schema where that is a matter of moments. The table need not exist: until it does, reads fail with index_missing, and the first upsert or job makes it.
  * @throws IndexError invalid_request for a bad table name. A table of another model or schema is an error of each call
  * (index_invalid), so that a running service heals when the table is replaced.
  */
@@ -65,6 +66,7 @@ export const openIndex = async (options: OpenIndexOptions): Promise<PassageIndex
   const { dir, model, table = DEFAULT_TABLE, consistencyMs = 500, onWarning = () => undefined } = options
   checkTableName(table)
   await mkdir(dir, { recursive: true })
+  await migrateAutomatically(dir, table)
   const connection = await connectLance(dir, consistencyMs)
   return new LanceIndex(dir, table, model, connection, new LiveTable({ dir, connection, name: table, model, consistencyMs, onWarning }))
 }

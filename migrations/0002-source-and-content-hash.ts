@@ -4,6 +4,7 @@ import type { Migration } from '../index/migration.ts'
 export const sourceAndContentHash: Migration = {
   version: 2,
   name: 'source and content hash of passages',
+  automatic: true,
   up: async (table) => {
     const present = (await table.schema()).fields.map((field) => field.name)
     const missing = ['source', 'hash'].filter((name) => !present.includes(name))

@@ -15,7 +15,6 @@ export interface AdminIndexJobsOptions {
   readonly jobs: Jobs
   /** Refuses requests without the admin key, before their body is read. */
   readonly requireAdmin: onRequestAsyncHookHandler
-  readonly maxUploadBytes: number
 }
 
 const STREAMED = ['text/tab-separated-values', 'application/x-ndjson', 'application/jsonl', 'application/gzip', 'application/x-gzip', 'application/octet-stream']
@@ -27,15 +26,13 @@ const ImportSchema = Type.Object(
 )
 
 /** Bulk indexing: POST a corpus, follow, cancel and resume jobs. */
-export const adminIndexJobs: FastifyPluginAsyncTypebox<AdminIndexJobsOptions> = async (app, { jobs, requireAdmin, maxUploadBytes }) => {
+export const adminIndexJobs: FastifyPluginAsyncTypebox<AdminIndexJobsOptions> = async (app, { jobs, requireAdmin }) => {
   app.addHook('onRequest', requireAdmin)
-  await app.register(multipart, { limits: { files: 1, fields: 0, fileSize: maxUploadBytes } })
+  // The jobs limit the size of every kind of upload.
+  await app.register(multipart, { limits: { files: 1, fields: 0, fileSize: Infinity } })
   for (const type of STREAMED) app.addContentTypeParser(type, (_request, payload, done) => done(null, payload))
 
-  const accepted = async (reply: FastifyReply, job: Job): Promise<Job> => {
-    await reply.code(202).header('location', `/v1/admin/index-jobs/${job.id}`)
-    return job
-  }
+  const accepted = (reply: FastifyReply, job: Job): FastifyReply => reply.code(202).header('location', `/v1/admin/index-jobs/${job.id}`).send(job)
 
   app.post(
     '/v1/admin/index-jobs',
@@ -55,9 +52,14 @@ export const adminIndexJobs: FastifyPluginAsyncTypebox<AdminIndexJobsOptions> = 
       if (request.isMultipart()) {
         const file = await request.file()
         if (file === undefined) throw new AppError('invalid_request', 'The form holds no file: send the corpus as its one file.', { field: 'body' })
-        return accepted(reply, await upload(jobs, file.file, options, basename(file.filename)))
+        try {
+          // Not destroyed where reading stops early: the parser would wait for it for ever.
+          return accepted(reply, await upload(reply, jobs, file.file.iterator({ destroyOnReturn: false }), options, basename(file.filename)))
+        } finally {
+          file.file.resume()
+        }
       }
-      if (request.body instanceof Readable) return accepted(reply, await upload(jobs, request.body, options))
+      if (request.body instanceof Readable) return accepted(reply, await upload(reply, jobs, request.body, options))
       const { source, ...named } = request.body as Static<typeof ImportSchema>
       return accepted(reply, await jobs.addImport(source, named))
     },
@@ -85,13 +87,13 @@ export const adminIndexJobs: FastifyPluginAsyncTypebox<AdminIndexJobsOptions> = 
 }
 
 /** @throws AppError client_closed if the upload was cut off. */
-const upload = async (jobs: Jobs, body: Readable, options: JobOptions, name?: string): Promise<Job> => {
+const upload = async (reply: FastifyReply, jobs: Jobs, body: AsyncIterable<unknown>, options: JobOptions, name?: string): Promise<Job> => {
   try {
     return await jobs.addUpload({ bytes: body as AsyncIterable<Buffer>, name, options })
   } catch (error) {
+    // The rest of the body is not read; another request must not wait behind it.
+    void reply.header('connection', 'close')
     const cut = error instanceof Error && 'code' in error && ['ECONNRESET', 'ERR_STREAM_PREMATURE_CLOSE', 'ABORT_ERR'].includes(String(error.code))
     throw cut ? new AppError('client_closed', 'The upload was cut off; nothing was indexed.', { field: 'body' }, { cause: error }) : error
-  } finally {
-    body.resume()
   }
 }

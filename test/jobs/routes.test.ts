@@ -1,0 +1,141 @@
+import t from 'tap'
+import { TypeBoxValidatorCompiler, type TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import fastify from 'fastify'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { gzipSync } from 'node:zlib'
+import type { Test } from 'tap'
+import { adminGuard } from '../../src/http/plugins/auth.ts'
+import { registerErrors } from '../../src/http/plugins/errors.ts'
+import { adminIndexJobs } from '../../src/http/routes/admin-index-jobs.ts'
+import { adminIndex } from '../../src/http/routes/admin-index.ts'
+import { passages } from '../../src/http/routes/passages.ts'
+import type { Job } from '../../src/jobs/schema.ts'
+import { somePassages, tempDir } from '../index/helpers.ts'
+import { embedderOf, toTsv, withJobs } from './helpers.ts'
+
+const KEY = 'a-key-for-tests-only'
+
+const served = async (t: Test) => {
+  const dir = await tempDir(t)
+  await mkdir(join(dir, 'import'))
+  const { index, jobs } = await withJobs(t, dir, { importDir: join(dir, 'import'), maxUploadBytes: 100_000 })
+  const app = fastify().setValidatorCompiler(TypeBoxValidatorCompiler).withTypeProvider<TypeBoxTypeProvider>()
+  registerErrors(app)
+  const requireAdmin = adminGuard(KEY)
+  await app.register(adminIndexJobs, { jobs, requireAdmin })
+  await app.register(adminIndex, { index, requireAdmin })
+  await app.register(passages, { index, embedder: embedderOf(), requireAdmin })
+  const url = await app.listen({ port: 0, host: '127.0.0.1' })
+  t.teardown(() => app.close())
+  const call = async (method: string, path: string, body?: string | Buffer | FormData | object, headers: Record<string, string> = {}) => {
+    const plain = typeof body === 'object' && !(body instanceof FormData) && !Buffer.isBuffer(body)
+    const response = await fetch(url + path, {
+      method,
+      headers: { authorization: `Bearer ${KEY}`, ...(plain ? { 'content-type': 'application/json' } : {}), ...headers },
+      ...(body === undefined ? {} : { body: plain ? JSON.stringify(body) : (body as string) }),
+    })
+    const text = await response.text()
+    return { status: response.status, headers: response.headers, text, json: text.startsWith('{') ? (JSON.parse(text) as Record<string, unknown>) : {} }
+  }
+  const ended = (response: { json: Record<string, unknown> }): Promise<Job> => jobs.wait(String(response.json.id))
+  return { dir, index, jobs, url, call, ended }
+}
+
+await t.test('corpora arrive as TSV, JSON lines, gzip, forms and names of files', async (t) => {
+  const { dir, index, call, ended } = await served(t)
+  const post = (body: string | Buffer | FormData | object, type?: string, query = '') => call('POST', `/v1/admin/index-jobs${query}`, body, type === undefined ? {} : { 'content-type': type })
+  const tsv = await post(toTsv(somePassages(10)), 'text/tab-separated-values')
+  t.equal(tsv.status, 202)
+  t.equal(tsv.headers.get('location'), `/v1/admin/index-jobs/${String(tsv.json.id)}`)
+  t.match(await ended(tsv), { state: 'done', counters: { committed: 10 } })
+  const jsonl = '{"id": "j", "title": "", "text": "json lines"}\n'
+  t.match(await ended(await post(jsonl, 'application/x-ndjson', '?label=mine')), { state: 'done', options: { label: 'mine' } })
+  t.equal((await index.get('j'))?.source, 'mine')
+  t.match(await ended(await post(gzipSync('{"id": "g", "text": "zipped"}\n'), 'application/gzip')), { state: 'done' })
+  const form = new FormData()
+  form.append('file', new Blob([`id\ttext\nf\t${'Word word. '.repeat(200)}\n`]), 'long.tsv')
+  t.match(await ended(await post(form, undefined, '?split_words=100')), { state: 'done', source: { name: 'long.tsv' }, counters: { accepted: 4 } })
+  await writeFile(join(dir, 'import', 'file.tsv'), toTsv(somePassages(5, 50)))
+  t.match(await ended(await post({ source: 'file.tsv', replace: true })), { state: 'done', result: { rows: 5 } })
+  const list = await call('GET', '/v1/admin/index-jobs')
+  t.equal((list.json.jobs as Job[]).length, 5)
+  t.match((await call('GET', '/v1/admin/index')).json, { table: 'passages', rows: 5, kind: 'exact', nprobes: 0, schema_version: 2, full_text: true })
+})
+
+await t.test('bad requests are refused with a reason', async (t) => {
+  const { url, call, jobs } = await served(t)
+  const post = (body: string | object | Buffer, type?: string, query = '') => call('POST', `/v1/admin/index-jobs${query}`, body, type === undefined ? {} : { 'content-type': type })
+  const refused = async (response: Promise<{ status: number; json: Record<string, unknown> }>, status: number, code: string) => {
+    const { status: got, json } = await response
+    t.match({ status: got, json }, { status, json: { error: { code } } }, code)
+  }
+  await refused(call('GET', '/v1/admin/index-jobs', undefined, { authorization: 'Bearer wrong' }), 401, 'unauthorized')
+  await refused(post({ source: '../secret' }), 403, 'forbidden')
+  await refused(post({ source: 'none.tsv' }), 404, 'not_found')
+  await refused(post({ source: 'a', unknown: 1 }), 400, 'invalid_request')
+  await refused(post({ nothing: 1 }), 400, 'invalid_request')
+  await refused(post(toTsv(somePassages(1)), 'text/tab-separated-values', '?split_words=1'), 400, 'invalid_request')
+  await refused(post('no header', 'text/tab-separated-values'), 422, 'corpus_invalid')
+  await refused(post('', 'text/tab-separated-values'), 422, 'corpus_invalid')
+  await refused(post('PAR1', 'application/octet-stream'), 415, 'unsupported_media_type')
+  await refused(post('<x/>', 'application/xml'), 415, 'unsupported_media_type')
+  await refused(post(toTsv(somePassages(2000)), 'text/tab-separated-values'), 413, 'payload_too_large')
+  const large = new FormData()
+  large.append('file', new Blob([toTsv(somePassages(2000))]), 'large.tsv')
+  await refused(call('POST', '/v1/admin/index-jobs', large), 413, 'payload_too_large')
+  await refused(post(gzipSync(toTsv(somePassages(100))).subarray(0, 500), 'application/gzip'), 422, 'corpus_invalid')
+  await refused(call('GET', '/v1/admin/index-jobs/nonsense'), 400, 'invalid_request')
+  await refused(call('DELETE', '/v1/admin/index-jobs/20260101T000000000-abcd'), 404, 'not_found')
+  await refused(call('GET', '/v1/admin/index'), 503, 'index_missing')
+  t.same(await jobs.list(), [])
+  const { port } = new URL(url)
+  const socket = connect(Number(port), '127.0.0.1')
+  socket.write(`POST /v1/admin/index-jobs HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${KEY}\r\ncontent-type: text/tab-separated-values\r\ncontent-length: 100000\r\n\r\n${toTsv(somePassages(50))}`)
+  await sleep(100)
+  socket.destroy()
+  await sleep(100)
+  t.same(await jobs.list(), [], 'an upload that is cut off leaves no job')
+})
+
+await t.test('rejected lines can be fetched', async (t) => {
+  const { call, ended } = await served(t)
+  const response = await call('POST', '/v1/admin/index-jobs?max_rejected_share=0.5', `${toTsv(somePassages(3))}bad\n`, { 'content-type': 'text/tab-separated-values' })
+  const { id } = await ended(response)
+  const report = await call('GET', `/v1/admin/index-jobs/${id}/report`)
+  t.match(report.headers.get('content-type'), /ndjson/)
+  t.match(JSON.parse(report.text), { line: 5, reason: 'missing_column' })
+  const clean = await ended(await call('POST', '/v1/admin/index-jobs', toTsv(somePassages(1)), { 'content-type': 'text/tab-separated-values' }))
+  t.match(await call('GET', `/v1/admin/index-jobs/${clean.id}/report`), { status: 200, text: '' })
+})
+
+await t.test('passages: upsert, read, delete', async (t) => {
+  const { call, index } = await served(t)
+  const put = (given: object[]) => call('PUT', '/v1/passages', { passages: given })
+  t.match((await put(somePassages(20))).json, { upserted: 20, unchanged: 0 })
+  t.match((await put(somePassages(25))).json, { upserted: 5, unchanged: 20 })
+  t.match((await call('GET', '/v1/passages/p3', undefined, { authorization: '' })).json, { id: 'p3', title: 'Place 3', source: 'odd.tsv' })
+  t.match(await call('GET', '/v1/passages/nope'), { status: 404 })
+  t.match(await call('DELETE', '/v1/passages/p3'), { status: 200, json: { deleted: 1 } })
+  t.match(await call('DELETE', '/v1/passages/p3'), { status: 404 })
+  t.match((await call('POST', '/v1/passages/delete', { filter: { source: 'even.tsv' } })).json, { deleted: 13 })
+  t.match((await call('POST', '/v1/passages/delete', { ids: ['p1', 'none'] })).json, { deleted: 1 })
+  t.equal(await index.count(), 10)
+  t.match(await call('POST', '/v1/passages/delete', { filter: {} }), { status: 400 })
+  t.match(await call('POST', '/v1/passages/delete', { filter: { id: 'x' } }), { status: 400 })
+  t.match(await put([{ id: 'a', title: '', text: ' ' }]), { status: 400, json: { error: { field: 'passages.0' } } })
+  t.match(await put([{ id: 'a\u0001', title: '', text: 'x' }]), { status: 400 })
+  t.match(await put([{ id: 'a', title: '', text: 'x' }, { id: 'a', title: '', text: 'y' }]), { status: 400, json: { error: { message: /twice/ } } })
+  t.match(await call('PUT', '/v1/passages', { passages: [] }, { authorization: '' }), { status: 401 })
+})
+
+await t.test('eight concurrent upserts of the same ids leave no duplicates', async (t) => {
+  const { call, index } = await served(t)
+  const answers = await Promise.all(
+    Array.from({ length: 8 }, (_, writer) => call('PUT', '/v1/passages', { passages: somePassages(30).map((p) => ({ ...p, text: `${p.text} Writer ${writer}.` })) })),
+  )
+  t.same(answers.map((answer) => answer.status), Array.from({ length: 8 }, () => 200))
+  t.equal(await index.count(), 30)
+})
