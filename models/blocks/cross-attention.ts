@@ -45,8 +45,8 @@ const absorbedContext = (p: Params, shares: Value, { phi, transposed }: Context,
   return fusedMatmul(reshape(mean, [heads, queries, widthOf(phi)]), p.in('v_proj', (v) => v.heads('weight', heads)), { transB: true })
 }
 
-/** q [1,N,d_dec] -> [1,N,d_dec]. */
-const projected = (p: Params, q: Value, phi: Value, { heads }: Heads): Value => {
+/** q [1,N,d_dec] -> [1,N,d_dec] over keys and values projected from all of phi. */
+export const projected = (p: Params, q: Value, phi: Value, { heads }: Heads): Value => {
   const all = (y: Value): Value => reshape(y, [1, dimAt(phi.shape, 0), widthOf(y)])
   return multiHeadAttention(q, all(p.floatLinear(phi, 'k_proj')), all(p.floatLinear(phi, 'v_proj')), heads, null)
 }

@@ -1,6 +1,6 @@
 import type { CepeConfig } from '../checkpoint/config.ts'
 import type { Checkpoint } from '../checkpoint/types.ts'
-import { decodeSelfAttention, promptSelfAttention, type Attended, type KeyValues } from '../blocks/attention.ts'
+import { decodeSelfAttention, promptSelfAttention, type Attended, type Heads, type KeyValues } from '../blocks/attention.ts'
 import { contextOf, decodeCrossAttention, promptCrossAttention, type Context, type CrossAttended } from '../blocks/cross-attention.ts'
 import type { Residual } from '../blocks/norm.ts'
 import { Params } from '../blocks/params.ts'
@@ -15,6 +15,14 @@ import { at } from '../onnx/types.ts'
 import { crossLayers, embedTokens, logitsOf, phiInput } from './decoder.ts'
 import { llamaLayers } from './llama.ts'
 
+/** How cross-attention is computed, over the prompt and for each further token. */
+export interface CrossStrategy {
+  prompt(params: Params, normed: Value, context: Context, heads: Heads, layer: number): CrossAttended
+  decode(params: Params, normed: Value, context: Context, heads: Heads, layer: number): CrossAttended
+}
+
+const ABSORBED: CrossStrategy = { prompt: promptCrossAttention, decode: decodeCrossAttention }
+
 /** One pass of the decoder's layers. */
 interface Pass {
   readonly stream: Residual
@@ -27,7 +35,7 @@ interface Pass {
 const pass = (
   params: Params, config: CepeConfig, ids: Value, { phi }: Context,
   self: (params: Params, normed: Value, layer: number) => Attended,
-  cross: (params: Params, normed: Value) => CrossAttended,
+  cross: (params: Params, normed: Value, layer: number) => CrossAttended,
 ): Pass => {
   const keyValues: KeyValues[] = []
   const shares: Value[] = []
@@ -40,8 +48,8 @@ const pass = (
         keyValues.push({ keys, values })
         return output
       },
-      crossLayers(config, (q, normed) => {
-        const { output, share } = cross(q, normed)
+      crossLayers(config, (q, normed, layer) => {
+        const { output, share } = cross(q, normed, layer)
         shares.push(share)
         return output
       }),
@@ -53,14 +61,14 @@ const pass = (
   return { stream, keyValues, attention }
 }
 
-const promptPass = (params: Params, config: CepeConfig, ids: Value, context: Context, rope: RotaryTables): Pass => {
+const promptPass = (params: Params, config: CepeConfig, ids: Value, context: Context, rope: RotaryTables, cross: CrossStrategy): Pass => {
   const length = sizeOf(ids, 1)
   const total = reshape(cast(length, 'i32'), [])
   const lastIndex = cast(sub(length, i64(ids.graph, 1)), 'i32')
   const { stream, ...made } = pass(
     params, config, ids, context,
     (p, x) => promptSelfAttention(p, x, lastIndex, total, rope, config.decoder),
-    (p, x) => promptCrossAttention(p, x, context, config.decoder),
+    (p, x, layer) => cross.prompt(p, x, context, config.decoder, layer),
   )
   return { ...made, stream: { x: last(stream.x, 1), delta: stream.delta && last(stream.delta, 1) } }
 }
@@ -79,8 +87,9 @@ const choose = (params: Params, config: CepeConfig, stream: Residual): { token: 
  *
  * The prompt runs in the main graph and gives the first token; a Loop makes the others, one a round. It carries the keys
  * and values of the tokens made so far; those of the prompt stay outside it, where they are never copied.
+ * `cross` is there for benchmarks, which compare the default with its alternatives.
  */
-export const cepeGenerateGraph = (checkpoint: Checkpoint, config: CepeConfig, precision: Precision): Graph => {
+export const cepeGenerateGraph = (checkpoint: Checkpoint, config: CepeConfig, precision: Precision, cross: CrossStrategy = ABSORBED): Graph => {
   const graph = new Graph('cepe_generate')
   const { decoder } = config
   const ids = graph.input('input_ids', 'i64', [1, 'L'])
@@ -92,7 +101,7 @@ export const cepeGenerateGraph = (checkpoint: Checkpoint, config: CepeConfig, pr
   const goesOn = (token: Value): Value =>
     graph.scope('stop', () => not(less(i64(graph, 0), reduceSum(cast(equal(stopIds, reshape(token, [])), 'i64'), 0))))
 
-  const prompt = graph.scope('prompt', () => promptPass(params, config, ids, context, rope))
+  const prompt = graph.scope('prompt', () => promptPass(params, config, ids, context, rope, cross))
   const first = choose(params, config, prompt.stream)
   const length = reshape(sizeOf(ids, 1), [])
   const rounds = min(sub(maxNewTokens, i64(graph, 1)), sub(i64(graph, decoder.window), length))
@@ -110,7 +119,7 @@ export const cepeGenerateGraph = (checkpoint: Checkpoint, config: CepeConfig, pr
     const made = pass(
       params, config, at([token], 0), context,
       (p, x, i) => decodeSelfAttention(p, x, here, at(prompt.keyValues, i), at(since, i), 'made', rope, decoder),
-      (p, x) => decodeCrossAttention(p, x, context, decoder),
+      (p, x, layer) => cross.decode(p, x, context, decoder, layer),
     )
     const next = choose(params, config, made.stream)
     return {

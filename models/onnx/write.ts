@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { link, open, stat } from 'node:fs/promises'
+import { link, open, realpath, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { DataFile, type WrittenFile } from './data-file.ts'
 import type { Graph, Weight, WeightPlace } from './graph.ts'
@@ -28,10 +28,13 @@ const sha256OfFile = async (path: string, signal: AbortSignal | undefined): Prom
   return hash.digest('hex')
 }
 
-/** Hard links: ONNX Runtime refuses data files outside the model's folder, and symbolic links that lead there. */
+/**
+ * Hard links: ONNX Runtime refuses data files outside the model's folder, and symbolic links that lead there. What is
+ * linked is the file itself, where a downloader's cache keeps a symbolic link to it.
+ */
 const linkSource = async (dir: string, path: string): Promise<void> => {
   try {
-    await link(path, join(dir, basename(path)))
+    await link(await realpath(path), join(dir, basename(path)))
   } catch (cause) {
     throw new Error(`cannot hard-link ${path} into ${dir}: build in place only on the checkpoint's own file system, or without in-place`, { cause })
   }

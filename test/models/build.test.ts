@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { spawn } from 'node:child_process'
-import { appendFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { appendFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { writeSyntheticCheckpoint } from '../../eval/bench/synthetic-checkpoint.ts'
@@ -84,6 +84,9 @@ await t.test('in place: the checkpoint\'s own bytes are used, linked into the mo
   const outDir = join(folder, 'model')
   const checkpointDir = join(folder, 'checkpoint')
   cpSync(CHECKPOINT, checkpointDir, { recursive: true })
+  // As a downloader's cache keeps it.
+  renameSync(join(checkpointDir, 'model.safetensors'), join(folder, 'blob'))
+  symlinkSync(join(folder, 'blob'), join(checkpointDir, 'model.safetensors'))
   const manifest = await buildModel({ checkpointDir, outDir, dtype: 'f32', inPlace: true })
   t.equal(statSync(join(outDir, 'model.safetensors')).ino, statSync(join(checkpointDir, 'model.safetensors')).ino)
   t.ok(statSync(join(outDir, 'weights.bin')).size < 100_000, 'only computed tables are written')

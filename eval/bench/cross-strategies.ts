@@ -1,0 +1,40 @@
+import type { Heads } from '../../models/blocks/attention.ts'
+import { projected, type Context, type CrossAttended } from '../../models/blocks/cross-attention.ts'
+import type { Params } from '../../models/blocks/params.ts'
+import type { CrossStrategy } from '../../models/graphs/cepe-generate.ts'
+import { fusedMatmul, multiHeadAttention } from '../../models/onnx/contrib.ts'
+import type { Value } from '../../models/onnx/graph.ts'
+import { expand, f32, matmul, mul, reshape, sizeOf, softmax, transpose } from '../../models/onnx/ops.ts'
+
+/** No attention shares: neither alternative pays for what only the real graph returns. */
+const noShare = ({ phi }: Context): Value => expand(f32(phi.graph, 0), sizeOf(phi, 0), ['m'])
+
+const project = (p: Params, x: Value, context: Context, heads: Heads): CrossAttended =>
+  p.in('cross_attn', (q) => ({ output: q.linear(projected(q, q.linear(x, 'q_proj'), context.phi, heads), 'o_proj'), share: noShare(context) }))
+
+/** As the reference implementation: keys and values of all of phi are projected anew for every token. */
+export const reprojecting = (): CrossStrategy => ({ prompt: project, decode: project })
+
+/** Keys and values of every layer are projected once and kept: 2 d_dec numbers per context row and layer. */
+export const caching = (): CrossStrategy => {
+  const kept = new Map<number, { keys: Value; values: Value }>()
+  return {
+    prompt: (params, x, context, { heads, headDim }, layer) =>
+      params.in('cross_attn', (p) => {
+        const [keys, values] = [p.floatLinear(context.phi, 'k_proj'), p.floatLinear(context.phi, 'v_proj')]
+        const byHead = (y: Value): Value => transpose(reshape(y, ['m', heads, headDim]), [1, 0, 2])
+        kept.set(layer, { keys: byHead(keys), values: byHead(values) })
+        const all = (y: Value): Value => reshape(y, [1, 'm', heads * headDim])
+        const attended = multiHeadAttention(p.linear(x, 'q_proj'), all(keys), all(values), heads, null)
+        return { output: p.linear(attended, 'o_proj'), share: noShare(context) }
+      }),
+    decode: (params, x, context, { heads, headDim }, layer) =>
+      params.in('cross_attn', (p) => {
+        const cache = kept.get(layer)
+        if (!cache) throw new Error(`layer ${layer} was not prepared`)
+        const q = mul(reshape(p.linear(x, 'q_proj'), [heads, 1, headDim]), f32(x.graph, headDim ** -0.5))
+        const attended = matmul(softmax(fusedMatmul(q, cache.keys, { transB: true })), cache.values)
+        return { output: p.linear(reshape(attended, [1, 1, heads * headDim]), 'o_proj'), share: noShare(context) }
+      }),
+  }
+}

@@ -1,0 +1,70 @@
+import { cpus, totalmem } from 'node:os'
+import { InferenceSession, Tensor, env } from 'onnxruntime-node'
+import { encodeModel } from '../../models/onnx/proto.ts'
+import { Graph } from '../../models/onnx/graph.ts'
+import { matmul } from '../../models/onnx/ops.ts'
+import { uniform } from './synthetic-checkpoint.ts'
+
+export type Feeds = Record<string, Tensor>
+export type Outputs = Awaited<ReturnType<InferenceSession['run']>>
+
+export const machine = (threads: number): string => {
+  const [cpu] = cpus()
+  return `${cpus().length} x ${cpu?.model.trim() ?? 'unknown CPU'}, ${(totalmem() / 1e9).toFixed(0)} GB, Node ${process.version}, onnxruntime-node ${env.versions.node ?? env.versions.common}, ${threads} threads`
+}
+
+export const openSession = (model: string | Uint8Array, threads: number): Promise<InferenceSession> => {
+  const options: InferenceSession.SessionOptions = { intraOpNumThreads: threads, extra: { session: { intra_op: { allow_spinning: '0' } } } }
+  return typeof model === 'string' ? InferenceSession.create(model, options) : InferenceSession.create(model, options)
+}
+
+/** Milliseconds of the fastest of `times` runs: other work on the machine only ever adds. */
+export const fastest = async (times: number, run: () => Promise<unknown>): Promise<number> => {
+  let best = Infinity
+  for (let i = 0; i < times; i++) {
+    const start = performance.now()
+    await run()
+    best = Math.min(best, performance.now() - start)
+  }
+  return best
+}
+
+/** Uniform numbers in [-1, 1). */
+export const randomTensor = (shape: readonly number[], seed: number): Tensor => {
+  const next = uniform(seed)
+  return new Tensor('float32', Float32Array.from({ length: shape.reduce((a, b) => a * b, 1) }, () => 2 * next() - 1), [...shape])
+}
+
+export const int64 = (values: readonly number[], shape: readonly number[]): Tensor => new Tensor('int64', BigInt64Array.from(values, BigInt), [...shape])
+
+/** Milliseconds of one f32 product [rows,inner] x [inner,columns] with the right side a constant, as weights are. */
+const productTime = async (rows: number, inner: number, columns: number, times: number, threads: number): Promise<number> => {
+  const graph = new Graph('product')
+  const x = graph.input('x', 'f32', [rows, inner])
+  const weight = randomTensor([inner, columns], 2).data as Float32Array
+  graph.output('y', matmul(x, graph.constant('f32', [inner, columns], new Uint8Array(weight.buffer))))
+  const session = await openSession(encodeModel(graph.toProto(() => ({ file: '', offset: 0, bytes: 0 }), 'bench')), threads)
+  const feeds = { x: randomTensor([rows, inner], 1) }
+  await session.run(feeds)
+  const time = await fastest(times, () => session.run(feeds))
+  await session.release()
+  return time
+}
+
+export interface Limits {
+  /** Of a large f32 matrix product. */
+  readonly gflops: number
+  /** At which a vector-matrix product reads its weights. */
+  readonly gigabytesPerSecond: number
+}
+
+/** What this machine can do, measured through the same runtime and threads. */
+export const measureLimits = async (threads: number): Promise<Limits> => {
+  const [rows, inner, columns] = [1024, 2048, 4096]
+  const compute = await productTime(rows, inner, columns, 8, threads)
+  const stream = await productTime(1, 8192, 8192, 12, threads)
+  return { gflops: (2 * rows * inner * columns) / compute / 1e6, gigabytesPerSecond: (8192 * 8192 * 4) / stream / 1e6 }
+}
+
+export const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
+  [head, head.map(() => '---'), ...rows].map((row) => `| ${row.join(' | ')} |`).join('\n')
