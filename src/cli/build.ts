@@ -1,8 +1,17 @@
 import { Command, Option } from 'commander'
+import { BLOCK_SIZES, INT4_DEFAULTS, type Int4Options } from '../../models/blocks/precision.ts'
 import { buildModel } from '../../models/build.ts'
 import { DTYPES, modelId, type Dtype } from '../../models/manifest.ts'
 import { megabytes } from '../progress.ts'
 import { createProgress } from './progress.ts'
+
+interface BuildArguments {
+  readonly out: string
+  readonly dtype: Dtype
+  readonly blockSize: string
+  readonly lmHead: Int4Options['lmHead']
+  readonly inPlace?: boolean
+}
 
 export const buildCommand = (): Command =>
   new Command('build')
@@ -10,14 +19,17 @@ export const buildCommand = (): Command =>
     .argument('<checkpoint>', 'folder with config.json, safetensors or torch .bin weights, and a tokenizer')
     .requiredOption('--out <folder>', 'folder of the built model')
     .addOption(new Option('--dtype <dtype>', 'precision of the graphs').choices(DTYPES).default('f32'))
+    .addOption(new Option('--block-size <weights>', 'int4: weights that share a scale').choices(BLOCK_SIZES.map(String)).default(String(INT4_DEFAULTS.blockSize)))
+    .addOption(new Option('--lm-head <precision>', 'int4: precision of the output projection').choices(['int8', 'float']).default(INT4_DEFAULTS.lmHead))
     .option('--in-place', 'reference the weights in the checkpoint\'s safetensors files (hard links) where their precision allows')
-    .action(async (checkpointDir: string, { out, dtype, inPlace = false }: { out: string; dtype: Dtype; inPlace?: boolean }) => {
+    .action(async (checkpointDir: string, { out, dtype, blockSize, lmHead, inPlace = false }: BuildArguments) => {
       const progress = createProgress('Building', 'MB')
       try {
         const manifest = await buildModel({
           checkpointDir,
           outDir: out,
           dtype,
+          int4: { blockSize: blockSize === '128' ? 128 : 32, lmHead },
           inPlace,
           onProgress: ({ done, total, name }) => progress.update(megabytes(done), megabytes(total), name),
           onWarning: (message) => process.stderr.write(`warning: ${message}\n`),
