@@ -3,8 +3,8 @@ import { Command, CommanderError } from 'commander'
 import path from 'node:path'
 import { createProgress } from '../src/cli/progress.ts'
 import { AppError, messageOf } from '../src/errors.ts'
+import type { AnswerClient } from './client/client.ts'
 import { createHttpClient } from './client/http.ts'
-import { createInProcessClient } from './client/in-process.ts'
 import { compareRuns, comparisonBlocks } from './compare.ts'
 import { describeProblem } from './datasets/problems.ts'
 import { EvalError } from './errors.ts'
@@ -69,13 +69,20 @@ program
     process.stderr.write(`${path.join(out, 'report.md')}\n`)
   })
 
+/** The whole pipeline is loaded only where it runs in this process. */
+async function connect(url: string | undefined): Promise<AnswerClient> {
+  if (url !== undefined) return createHttpClient(url)
+  const { createInProcessClient } = await import('./client/in-process.ts')
+  return createInProcessClient()
+}
+
 async function runEvaluation(raw: RunOptions): Promise<void> {
   const options = readOptions(raw)
   const published = await readPublished(raw.published)
   const concurrency = Number(raw.concurrency)
   if (!Number.isInteger(concurrency) || concurrency < 1) throw new EvalError('options_invalid', `--concurrency takes whole numbers from 1, not ${JSON.stringify(raw.concurrency)}.`)
   const folder = raw.out ?? defaultFolder(options, raw.url)
-  const client = raw.url === undefined ? await createInProcessClient() : createHttpClient(raw.url)
+  const client = await connect(raw.url)
   try {
     const { manifest, questions, pool } = await prepare(options, client)
     for (const problem of manifest.data.problems) process.stderr.write(`${describeProblem(problem)}\n`)

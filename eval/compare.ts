@@ -47,7 +47,7 @@ export function compareRuns(a: StoredRun, b: StoredRun): { shared: number; onlyA
 /** The comparison as a table. */
 export function comparisonBlocks({ shared, onlyA, onlyB, comparisons }: ReturnType<typeof compareRuns>): Block[] {
   const points = (value: number) => (100 * value).toFixed(1)
-  const difference = ({ difference: value, low, high }: PairedDifference) => `${value > 0 ? '+' : ''}${points(value)} [${points(low)}, ${points(high)}]`
+  const difference = ({ difference: value, low, high }: PairedDifference) => `${value > 0 ? '+' : ''}${points(value)} (${points(low)}, ${points(high)})`
   const p = (value: number) => (value < 0.001 ? '< 0.001' : value.toFixed(3))
   return [
     text(`${shared} questions are scored in both runs (${onlyA} only in the first, ${onlyB} only in the second). Differences are second minus first, in points, with 95 % intervals of the paired bootstrap.`),

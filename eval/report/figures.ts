@@ -55,7 +55,7 @@ export function riskCoverageCurves(settings: readonly SettingSummary[]): TopLeve
 export function latencyBars({ settings, retrieval }: Summary): TopLevelSpec {
   const values = settings.flatMap((setting) => {
     const shared = retrieval?.latencyMs && setting.k > 0 ? [{ stage: 'embed', ms: retrieval.latencyMs.embed.mean }, { stage: 'retrieve', ms: retrieval.latencyMs.retrieve.mean }] : []
-    return [...shared, ...STAGES.map((stage) => ({ stage, ms: setting.latencyMs[stage].mean }))].map((entry) => ({ ...entry, setting: settingName(setting) }))
+    return [...shared, ...STAGES.map((stage) => ({ stage, ms: setting.latencyMs[stage].mean }))].map((entry, position) => ({ ...entry, position, setting: settingName(setting) }))
   })
   return {
     width: SIZE.width,
@@ -66,7 +66,7 @@ export function latencyBars({ settings, retrieval }: Summary): TopLevelSpec {
       y: { field: 'setting', type: 'nominal', title: null, sort: null },
       x: { field: 'ms', type: 'quantitative', title: 'mean milliseconds per question' },
       color: { field: 'stage', type: 'nominal', title: 'stage', sort: ['embed', 'retrieve', ...STAGES] },
-      order: { field: 'stage', sort: 'ascending' },
+      order: { field: 'position', type: 'quantitative' },
     },
   }
 }

@@ -8,7 +8,7 @@ import { list, table, text, type Block } from './blocks.ts'
 import type { Published } from './published.ts'
 
 export const percent = (share: number): string => (Number.isNaN(share) ? '-' : (100 * share).toFixed(1))
-const withInterval = ({ mean, low, high, n }: Estimate): string => (n === 0 ? '-' : `${percent(mean)} [${percent(low)}, ${percent(high)}]`)
+const withInterval = ({ mean, low, high, n }: Estimate): string => (n === 0 ? '-' : `${percent(mean)} (${percent(low)}, ${percent(high)})`)
 const number = (value: number, digits = 1): string => (Number.isNaN(value) ? '-' : value.toFixed(digits))
 
 /** One run as a column group of the results table. */

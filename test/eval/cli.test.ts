@@ -1,0 +1,198 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import t, { type Test } from 'tap'
+import { createHttpClient } from '../../eval/client/http.ts'
+import { servicesClient } from '../../eval/client/in-process.ts'
+import { prepare } from '../../eval/prepare.ts'
+import { readRun } from '../../eval/run/folder.ts'
+import { evaluate } from '../../eval/run/evaluate.ts'
+import type { EvalRecord } from '../../eval/run/record.ts'
+import { compareRuns, comparisonBlocks } from '../../eval/compare.ts'
+import { readOptions, type RawOptions } from '../../eval/options.ts'
+import { toMarkdown } from '../../eval/report/blocks.ts'
+import { reportRuns } from '../../eval/report/report.ts'
+import { buildApp } from '../../src/app.ts'
+import { loadConfig } from '../../src/config.ts'
+import { factServices, type FactOptions } from '../helpers/fact-services.ts'
+import { servicesAround } from '../helpers/services.ts'
+
+const CLI = fileURLToPath(new URL('../../dist/eval/cli.js', import.meta.url))
+
+/** A real HTTP service over the fact pipeline. */
+async function service(t: Test, facts: FactOptions = {}) {
+  const { services: answering, asked } = factServices(facts)
+  const services = await servicesAround(t, answering)
+  const app = await buildApp(services, loadConfig({ LOG_LEVEL: 'silent' }, {}), '0.0.0-test')
+  const url = await app.listen({ port: 0, host: '127.0.0.1' })
+  let closed = false
+  const close = async () => {
+    if (!closed) {
+      closed = true
+      app.server.closeAllConnections()
+      await app.close()
+    }
+  }
+  t.teardown(close)
+  return { url, services, asked, close }
+}
+
+async function workspace(t: Test, count: number) {
+  const dir = await mkdtemp(path.join(tmpdir(), 'cepe-eval-cli-'))
+  t.teardown(() => rm(dir, { recursive: true }))
+  const write = async (name: string, from: number, to: number) => {
+    const file = path.join(dir, name)
+    await writeFile(file, Array.from({ length: to - from }, (_, i) => `${JSON.stringify({ question: `what is fact ${from + i}`, answer: [`a${from + i}`] })}\n`).join(''))
+    return file
+  }
+  return { dir, questions: await write('questions.jsonl', 0, count), train: await write('train.jsonl', 14, 20) }
+}
+
+/** The compiled command, as `cepe eval` starts it. */
+const start = (args: readonly string[]): ChildProcess => spawn(process.execPath, [CLI, ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
+
+async function finish(child: ChildProcess): Promise<{ code: number | null; out: string; err: string }> {
+  let out = ''
+  let err = ''
+  child.stdout?.on('data', (chunk: Buffer) => (out += chunk.toString()))
+  child.stderr?.on('data', (chunk: Buffer) => (err += chunk.toString()))
+  const [code] = (await once(child, 'close')) as [number | null]
+  return { code, out, err }
+}
+
+const untimed = ({ retrieval, predictions, ...record }: EvalRecord) => ({
+  ...record,
+  retrieval: retrieval && { ...retrieval, timings_ms: null },
+  predictions: predictions.map((prediction) => ({ ...prediction, timings_ms: null })),
+})
+const byId = (records: readonly EvalRecord[]) => records.map(untimed).sort((a, b) => a.id.localeCompare(b.id))
+
+t.test('killed with SIGKILL and repeated, the command finishes the same run and writes its report', { timeout: 110_000 }, async (t) => {
+  const { dir, questions, train } = await workspace(t, 12)
+  const folder = path.join(dir, 'run')
+  let victim: ChildProcess | undefined
+  const { url, asked } = await service(t, {
+    onAnswer: async () => {
+      if (victim === undefined) return
+      // Slow until a batch is on disk; then the run dies in the middle of a question.
+      await new Promise((resolve) => setTimeout(resolve, 90))
+      const written = await stat(path.join(folder, 'predictions.jsonl')).catch(() => undefined)
+      if (written && written.size > 0) victim.kill('SIGKILL')
+    },
+  })
+  const command = (folder: string) => ['--dataset', 'nq', '--questions', questions, '--train', train, '--k', '2,6', '--modes', 'cepe,closed-book', '--recall-depth', '10', '--url', url, '--concurrency', '1', '--out', folder]
+  victim = start(command(folder))
+  t.equal((await finish(victim)).code, null, 'killed')
+  victim = undefined
+  const kept = (await readRun(folder)).records.length
+  t.ok(kept > 0 && kept < 12, `${kept} of 12 questions were kept`)
+
+  asked.generate.length = 0
+  const resumed = await finish(start(command(folder)))
+  t.equal(resumed.code, 0, resumed.err)
+  t.equal(asked.generate.length, (12 - kept) * 3 + 1)
+  t.match(resumed.err, /12\/12 questions \(EM 100\.0 cepe, k = 6, 0\.0 closed-book\)/)
+
+  const whole = path.join(dir, 'whole')
+  const uninterrupted = await finish(start(command(whole)))
+  t.equal(uninterrupted.code, 0, uninterrupted.err)
+  t.same(byId((await readRun(folder)).records), byId((await readRun(whole)).records))
+
+  t.same((await readdir(path.join(folder, 'figures'))).sort(), ['exact-match', 'latency', 'recall', 'risk-coverage'].flatMap((name) => [`run-1-${name}.png`, `run-1-${name}.svg`]))
+  t.match(await readFile(path.join(folder, 'report.md'), 'utf8'), /\| cepe \| 100\.0 \(100\.0, 100\.0\) \| 100\.0/)
+  const html = await readFile(path.join(folder, 'report.html'), 'utf8')
+  t.equal(html.match(/<svg/g)?.length, 4)
+  t.notMatch(html, /(?:src|href)="http/, 'self-contained')
+
+  const comparison = toMarkdown(comparisonBlocks(compareRuns(await readRun(folder), await readRun(whole))))
+  t.match(comparison, /12 questions are scored in both runs[^]*\| cepe, k = 6 \| 100\.0 \| 100\.0 \| 0\.0 \(0\.0, 0\.0\) \| 1\.000 \| 1\.000/)
+  const published = { source: 'a paper', scores: [{ dataset: 'nq', model: 'fake', method: 'cepe', k: 6, exact_match: 34.5 }, { dataset: 'nq', model: 'other', method: 'replug', k: 6, exact_match: 30 }] } as const
+  await reportRuns([folder, whole], path.join(dir, 'both'), { source: published.source, scores: [...published.scores] })
+  const both = await readFile(path.join(dir, 'both', 'report.md'), 'utf8')
+  t.match(both, /nq 1 k = 2 \| nq 1 k = 6 \| nq 2 k = 2 \| nq 2 k = 6/)
+  t.match(both, /\| cepe \(published\) \|  \| 34\.5 \|  \| 34\.5 \|/, 'published scores of the same model stand beside')
+  t.notMatch(both, /replug/, 'those of another model do not')
+})
+
+t.test('over HTTP the answers are the same as in process', async (t) => {
+  const { dir, questions, train } = await workspace(t, 6)
+  const { url, services } = await service(t, { offset: 2, window: 150 })
+  const options = {
+    dataset: 'nq',
+    questions,
+    train,
+    dumpPrompts: true,
+    protocol: { modes: ['cepe', 'decoder-only', 'replug', 'closed-book'], ks: [2, 8], encoder_passages: ['others', 'all'], shots: 2, k_decoder: 3, context_tokens: 256, max_new_tokens: 25, retrieval: 'dense', recall_depth: 10, seed: 0 },
+  } as const
+  const records: EvalRecord[][] = []
+  for (const client of [createHttpClient(url), servicesClient(services, 10_000)]) {
+    const mutable = { ...options, protocol: { ...options.protocol, modes: [...options.protocol.modes], ks: [...options.protocol.ks], encoder_passages: [...options.protocol.encoder_passages] } }
+    const prepared = await prepare(mutable, client)
+    records.push(await evaluate({ client, folder: path.join(dir, client.name.replace(/\W/g, '-')), concurrency: 3, onProgress: () => {}, ...prepared }))
+  }
+  t.equal(records[0]?.length, 6)
+  t.ok(records[0]?.every(({ prompts }) => prompts && prompts.length > 0))
+  t.same(records[0]?.map(untimed), records[1]?.map(untimed))
+})
+
+t.test('a service that dies in the middle is named, and what was answered is kept', async (t) => {
+  const { dir, questions, train } = await workspace(t, 8)
+  let answers = 0
+  const running = await service(t, {
+    onAnswer: () => {
+      answers++
+      if (answers === 8) setImmediate(() => void running.close())
+    },
+  })
+  const client = createHttpClient(running.url, { attempts: 2, pauseMs: 1 })
+  const prepared = await prepare({ dataset: 'nq', questions, train, dumpPrompts: false, protocol: { modes: ['cepe'], ks: [2, 6], encoder_passages: ['others'], shots: 2, k_decoder: 2, context_tokens: 256, max_new_tokens: 25, retrieval: 'dense', recall_depth: 10, seed: 0 } }, client)
+  const folder = path.join(dir, 'run')
+  await t.rejects(evaluate({ client, folder, concurrency: 1, onProgress: () => {}, ...prepared }), { code: 'service_unreachable', message: /does not answer .* of 8 questions are kept/ })
+  t.ok((await readRun(folder)).records.length >= 2)
+})
+
+t.test('a busy service is asked again after its Retry-After; a strange one is named', async (t) => {
+  const { services } = await service(t)
+  const seen: number[] = []
+  const answer = JSON.stringify(await servicesClient(services, 1000).answer({ question: 'what is fact 1', k: 2 }))
+  const fake = createServer((request, response) => {
+    seen.push(seen.length)
+    request.resume()
+    if (request.url === '/v1/search') return void response.writeHead(200).end('<html>')
+    if (seen.length < 3) return void response.writeHead(503, { 'retry-after': '0', 'content-type': 'application/json' }).end(JSON.stringify({ error: { code: 'overloaded', message: 'full', request_id: '1' } }))
+    response.writeHead(200, { 'content-type': 'application/json' }).end(answer)
+  })
+  await new Promise<void>((resolve) => void fake.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => fake.close())
+  const address = fake.address()
+  const client = createHttpClient(`http://127.0.0.1:${typeof address === 'object' && address ? address.port : 0}/`, { attempts: 3, pauseMs: 1 })
+  t.equal((await client.answer({ question: 'x' })).answer, 'a1')
+  t.equal(seen.length, 3)
+  await t.rejects(client.search({ query: 'x' }), { code: 'service_unreachable', message: /\/v1\/search does not answer as this version's API does/ })
+  t.throws(() => createHttpClient('localhost:8080'), { code: 'options_invalid' })
+})
+
+t.test('bad options are refused with what is allowed', async (t) => {
+  const defaults: RawOptions = { k: '5', modes: 'cepe', encoderPassages: 'others', protocol: 'paper', recallDepth: '100', seed: '0' }
+  const cases: [Partial<RawOptions>, RegExp][] = [
+    [{}, /--dataset is missing/],
+    [{ dataset: 'nq' }, /--questions is missing/],
+    [{ dataset: 'q.jsonl', k: '5,many' }, /--k takes whole numbers from 1, not "many"/],
+    [{ dataset: 'q.jsonl', modes: 'cepe,fid' }, /--modes takes cepe, decoder-only, replug, closed-book, not \["cepe","fid"\]/],
+    [{ dataset: 'q.jsonl', k: '500' }, /--k takes numbers from 1 to 200/],
+    [{ dataset: 'q.jsonl', protocol: 'mine' }, /--protocol must be paper or model/],
+    [{ dataset: 'q.jsonl', shots: '-1' }, /--shots takes whole numbers from 0/],
+    [{ dataset: 'q.jsonl', passages: 'p.jsonl', retrieval: 'dense' }, /leave --retrieval out/],
+  ]
+  for (const [options, message] of cases) t.throws(() => readOptions({ ...defaults, ...options }), { code: 'options_invalid', message })
+  t.match(readOptions({ ...defaults, dataset: 'a/q.jsonl', k: '20,5,5', shots: 'service' }), { dataset: 'q.jsonl', questions: 'a/q.jsonl', protocol: { ks: [5, 20], shots: null, k_decoder: 10, context_tokens: 256, max_new_tokens: 25, retrieval: 'dense' } })
+  t.match(readOptions({ ...defaults, dataset: 'nq', questions: 'q.jsonl', passages: 'p.jsonl', protocol: 'model' }), { dataset: 'nq', protocol: { shots: null, k_decoder: null, retrieval: 'supplied' } })
+
+  const refused = await finish(start(['--dataset', 'missing.jsonl', '--url', 'http://127.0.0.1:9']))
+  t.equal(refused.code, 1)
+  t.match(refused.err, /^cepe eval: missing\.jsonl cannot be read: .*\n$/)
+})
