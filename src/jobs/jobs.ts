@@ -29,6 +29,8 @@ export interface JobsOptions {
   readonly maxUploadBytes?: number
   readonly limits?: Partial<ReadLimits>
   readonly policy?: Partial<SearchPolicy>
+  /** Passages per commit. */
+  readonly shardRows?: number
   readonly log?: (level: 'info' | 'warn' | 'error', message: string) => void
 }
 
@@ -98,7 +100,7 @@ class JobQueue implements Jobs {
   }
 
   async addUpload({ bytes, name, options }: Upload): Promise<Job> {
-    const { limits, maxUploadBytes = DEFAULT_UPLOAD_BYTES } = this.#options
+    const { limits, maxUploadBytes = DEFAULT_UPLOAD_BYTES, shardRows } = this.#options
     const id = this.#store.newId()
     const folder = this.#store.folder(id)
     await mkdir(folder, { recursive: true })
@@ -109,7 +111,7 @@ class JobQueue implements Jobs {
       const onProgress = (counts: { read: number; rejected: number }): void => {
         job = { ...job, counters: { ...job.counters, ...counts } }
       }
-      const plan = await planCorpus(noteRejects(items, rejects), { folder, maxRejectedShare: options.max_rejected_share ?? DEFAULT_REJECTED_SHARE, signal: this.#closing.signal, onProgress })
+      const plan = await planCorpus(noteRejects(items, rejects), { folder, maxRejectedShare: options.max_rejected_share ?? DEFAULT_REJECTED_SHARE, signal: this.#closing.signal, onProgress, ...(shardRows && { shardRows }) })
       job = { ...job, counters: { ...job.counters, read: plan.read, rejected: plan.rejected, accepted: plan.accepted }, recent_rejects: rejects }
     } catch (error) {
       if (toJobError(error).code === 'corpus_invalid' && job.counters.rejected > 0) {
@@ -212,7 +214,7 @@ class JobQueue implements Jobs {
   }
 
   async #pump(): Promise<void> {
-    const { index, embedder, limits, policy, log = () => undefined } = this.#options
+    const { index, embedder, limits, policy, shardRows, log = () => undefined } = this.#options
     for (let id = this.#queue[0]; id !== undefined && !this.#closing.signal.aborted; id = this.#queue[0]) {
       try {
         const lock = await tryLock(join(index.dir, 'writer'))
@@ -223,7 +225,7 @@ class JobQueue implements Jobs {
           continue
         }
         try {
-          this.#current = new JobRun(await this.#store.load(id), { index, embed: bulkEmbed(embedder), store: this.#store, limits, policy, log, closing: this.#closing.signal })
+          this.#current = new JobRun(await this.#store.load(id), { index, embed: bulkEmbed(embedder), store: this.#store, limits, policy, shardRows, log, closing: this.#closing.signal })
           await this.#current.run()
         } finally {
           this.#current = undefined

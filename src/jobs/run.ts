@@ -22,6 +22,7 @@ export interface JobRunOptions {
   readonly store: JobStore
   readonly limits: Partial<ReadLimits> | undefined
   readonly policy: Partial<SearchPolicy> | undefined
+  readonly shardRows: number | undefined
   readonly log: (level: 'info' | 'warn' | 'error', message: string) => void
   /** Aborted when the service stops: the job then stays as it is, for the next start. */
   readonly closing: AbortSignal
@@ -137,13 +138,15 @@ export class JobRun {
 
   async #plan(folder: string): Promise<void> {
     const { source, options } = this.#job
+    const { shardRows, limits } = this.#options
     if (source.path === null) throw new AppError('internal', 'The upload was not planned to its end: send it again.')
     const rejects: Job['recent_rejects'] = []
     this.#job = { ...this.#job, state: 'planning' }
     await this.#save()
-    await planCorpus(noteRejects(readPassageFile(source.path, readOptions(options, source.name, this.#options.limits)), rejects), {
+    await planCorpus(noteRejects(readPassageFile(source.path, readOptions(options, source.name, limits)), rejects), {
       folder,
       maxRejectedShare: options.max_rejected_share ?? DEFAULT_REJECTED_SHARE,
+      ...(shardRows && { shardRows }),
       signal: this.#abort.signal,
       onProgress: (counts) => {
         this.#job = { ...this.#job, counters: { ...this.#job.counters, ...counts }, recent_rejects: [...rejects] }

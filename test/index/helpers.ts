@@ -1,30 +1,15 @@
-import { createHash } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import type { Embed, EmbeddingModel, Passage } from '../../index/types.ts'
+import { embedWords, hashedWords } from '../../eval/bench/hashed-words.ts'
+import type { Embed, Passage } from '../../index/types.ts'
 
-/** Bag of words hashed into 32 numbers: deterministic, and similar texts get similar vectors. */
-export const hashEmbedding: EmbeddingModel = { id: 'hashed-words-32', dimension: 32 }
+export const hashEmbedding = hashedWords
 
-const embedOne = (text: string, dimension: number): Float32Array => {
-  const vector = new Float32Array(dimension)
-  for (const word of text.toLowerCase().split(/\W+/).filter((part) => part !== '')) {
-    const digest = createHash('sha256').update(word).digest()
-    const add = (at: number, value: number): void => {
-      vector[at] = (vector[at] ?? 0) + value
-    }
-    add(digest.readUInt32LE(0) % dimension, (digest[4] ?? 0) % 2 === 0 ? 1 : -1)
-    add(digest.readUInt32LE(8) % dimension, (digest[12] ?? 0) % 2 === 0 ? 0.5 : -0.5)
-  }
-  const norm = Math.hypot(...vector) || 1
-  return vector.map((value) => value / norm)
-}
+export const embedText = embedWords
 
-export const embed: Embed = (texts) => Promise.resolve(texts.map((text) => embedOne(text, hashEmbedding.dimension)))
-
-export const embedText = (text: string): Float32Array => embedOne(text, hashEmbedding.dimension)
+export const embed: Embed = (texts) => Promise.resolve(texts.map(embedWords))
 
 export const dot = (a: Float32Array, b: Float32Array): number => a.reduce((sum, value, i) => sum + value * (b[i] ?? 0), 0)
 

@@ -1,0 +1,23 @@
+import { createHash } from 'node:crypto'
+import type { EmbeddingModel } from '../../index/types.ts'
+
+/**
+ * An embedding that needs no model: words hashed into 32 numbers, normalised. Deterministic, and similar texts get similar
+ * vectors; for crash tests and tests of the index, where what matters is that every passage arrives once.
+ */
+export const hashedWords: EmbeddingModel = { id: 'hashed-words-32', dimension: 32 }
+
+export const embedWords = (text: string): Float32Array => {
+  const { dimension } = hashedWords
+  const vector = new Float32Array(dimension)
+  const add = (at: number, value: number): void => {
+    vector[at % dimension] = (vector[at % dimension] ?? 0) + value
+  }
+  for (const word of text.toLowerCase().split(/\W+/).filter((part) => part !== '')) {
+    const digest = createHash('sha256').update(word).digest()
+    add(digest.readUInt32LE(0), (digest[4] ?? 0) % 2 === 0 ? 1 : -1)
+    add(digest.readUInt32LE(8), (digest[12] ?? 0) % 2 === 0 ? 0.5 : -0.5)
+  }
+  const norm = Math.hypot(...vector) || 1
+  return vector.map((value) => value / norm)
+}

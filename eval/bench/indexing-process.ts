@@ -1,0 +1,47 @@
+/**
+ * A process that takes up the jobs of an index, adds one if its corpus is not among them, and ends when they have ended:
+ * what the crash tests kill. Arguments: folder, corpus, milliseconds per embedding call, job options as JSON.
+ */
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { openIndex } from '../../index/open.ts'
+import type { ContrieverManifest } from '../../models/manifest.ts'
+import type { Embedder } from '../../src/inference/contract.ts'
+import { createJobs } from '../../src/jobs/jobs.ts'
+import type { JobOptions } from '../../src/jobs/schema.ts'
+import { embedWords, hashedWords } from './hashed-words.ts'
+
+const [dir = '', corpus = '', delay = '0', options = '{}'] = process.argv.slice(2)
+
+const manifest: ContrieverManifest = {
+  builder_version: 1,
+  built_at: '',
+  dtype: 'f32',
+  opset: 21,
+  source: { name: hashedWords.id, revision: '0'.repeat(64) },
+  files: [],
+  parameters: 0,
+  architecture: 'contriever',
+  graphs: { embed: '' },
+  dims: { vocab_size: 1, hidden_size: hashedWords.dimension, layers: 0, heads: 0, window: 512 },
+  tokens: { cls_id: null, sep_id: null, pad_id: 0 },
+}
+const embedder: Embedder = {
+  manifest,
+  embed: async (texts) => {
+    await sleep(Number(delay))
+    return texts.map(embedWords)
+  },
+}
+
+const index = await openIndex({ dir: join(dir, 'index'), model: hashedWords })
+const jobs = createJobs({ index, embedder, jobsDir: join(dir, 'index', 'jobs'), shardRows: 100 })
+await jobs.start()
+if (!(await jobs.list()).some((job) => job.source.path === corpus)) await jobs.addFile(corpus, JSON.parse(options) as JobOptions)
+process.stdout.write('started\n')
+for (const { id } of await jobs.list()) {
+  const { state, error } = await jobs.wait(id)
+  process.stdout.write(`${id} ${state} ${error?.message ?? ''}\n`)
+}
+await jobs.close()
+index.close()
