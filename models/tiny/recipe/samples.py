@@ -64,7 +64,7 @@ class WorldSampler:
     def world(self, entities: int, passages: int, questions: int, rng: random.Random) -> World:
         """`passages` and `questions` are counts per entity; most entities share a kind."""
         inventor = Inventor(rng, self.pieces)
-        kinds = rng.sample(self.kinds, min(len(self.kinds), rng.choice((1, 2, 3))))
+        kinds = rng.sample(self.kinds, min(len(self.kinds), rng.choice((1, 1, 2))))
         cast: list[tuple[Kind, Entity]] = []
         for _ in range(entities):
             kind = rng.choice(kinds) if rng.random() < 0.85 else rng.choice(self.kinds)

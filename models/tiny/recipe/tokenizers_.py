@@ -1,9 +1,8 @@
 """The two tokenizers, in Hugging Face's tokenizer.json format.
 
-CEPE: byte-level BPE over lower-cased text in which a mark stands before each word that began with a
-capital letter. Thus "verdi" in a typed question and "Verdi" in a passage are the same token, and a
-tiny reader need not learn spelling twice; decoding puts the capitals back. Newline is always a token
-of its own and digits stand alone.
+CEPE: byte-level BPE over text whose ASCII letters are lower-cased, so that "verdi" in a typed question and
+"Verdi" in a passage are the same token and a tiny reader need not learn spelling twice. Its answers are
+therefore lower case. Newline is always a token of its own and digits stand alone.
 
 Contriever: lower-cased WordPiece with BERT's special tokens.
 """
@@ -14,30 +13,22 @@ from pathlib import Path
 
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
-CAPITAL = "\ue000"
 CEPE_SPECIALS = ["<pad>", "<s>", "</s>"]
 BERT_SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-PIECES = rf"{CAPITAL}|\n| ?\p{{L}}+| ?\p{{N}}| ?[^ \n\p{{L}}\p{{N}}{CAPITAL}]+| +"
-
-
-def capital_rules() -> list[tuple[str, str]]:
-    """(text, marked text): the mark goes before the space, so that " verdi" is one piece."""
-    spaced = [(f" {c}", f"{CAPITAL} {c.lower()}") for c in string.ascii_uppercase]
-    bare = [(c, f"{CAPITAL}{c.lower()}") for c in string.ascii_uppercase]
-    return spaced + bare
+PIECES = r"\n| ?\p{L}+| ?\p{N}| ?[^ \n\p{L}\p{N}]+| +"
 
 
 def train_cepe_tokenizer(texts: Iterable[str], vocab: int) -> Tokenizer:
     tokenizer = Tokenizer(models.BPE())
-    rules = capital_rules()
-    tokenizer.normalizer = normalizers.Sequence([normalizers.Replace(a, b) for a, b in rules])
+    # letter by letter, not Lowercase(): the libraries disagree about some letters outside ASCII
+    tokenizer.normalizer = normalizers.Sequence([normalizers.Replace(c, c.lower()) for c in string.ascii_uppercase])
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [
             pre_tokenizers.Split(Regex(PIECES), behavior="isolated"),
             pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
         ]
     )
-    tokenizer.decoder = decoders.Sequence([decoders.ByteLevel(), *(decoders.Replace(b, a) for a, b in rules)])
+    tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
         vocab_size=vocab,
         special_tokens=CEPE_SPECIALS,

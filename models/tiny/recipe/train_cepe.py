@@ -89,8 +89,8 @@ def train_copying(model: Cepe, data: Data, settings: Settings, folder: Path) -> 
 
 def cast_size(step: int, rng: random.Random) -> int:
     """Entities of a world, three passages each: few at first, then up to forty passages and more."""
-    most = 3 if step < 200 else 6 if step < 500 else 14
-    return rng.randint(2, most)
+    most = 2 if step < 300 else 4 if step < 900 else 7 if step < 1800 else 14
+    return rng.randint(max(1, most // 3), most)
 
 
 def train_reading(model: Cepe, data: Data, settings: Settings, folder: Path) -> None:
@@ -98,7 +98,7 @@ def train_reading(model: Cepe, data: Data, settings: Settings, folder: Path) -> 
     right: list[float] = []
     while not run.finished():
         rng = random.Random(SEED * 17 + run.step)
-        in_prompt = rng.random() < 0.3
+        in_prompt = rng.random() < 0.15
         entities = cast_size(run.step, rng)
         passages: list[list[int]] = []
         rows: list[Row] = []
