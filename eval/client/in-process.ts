@@ -1,5 +1,5 @@
 import { createProgress } from '../../src/cli/progress.ts'
-import { loadConfig } from '../../src/config.ts'
+import { loadConfig, type Config } from '../../src/config.ts'
 import { answerQuestion } from '../../src/rag/answer.ts'
 import { searchPassages } from '../../src/rag/retrieve.ts'
 import { createServices, type Services } from '../../src/services.ts'
@@ -14,9 +14,9 @@ export const servicesClient = (services: Pick<Services, 'answering' | 'close'>, 
   close: () => services.close(),
 })
 
-/** Starts the pipeline in this process with the service's own settings; builds models and demo index where missing. */
-export async function createInProcessClient(): Promise<AnswerClient> {
-  const config = loadConfig()
+/** Starts the pipeline in this process with the service's own settings, `overrides` first; builds models and index where missing. */
+export async function createInProcessClient(overrides: Partial<Record<keyof Config, unknown>> = {}): Promise<AnswerClient> {
+  const config = loadConfig(overrides)
   await ensureArtefacts(config, createProgress)
   return servicesClient(await createServices(config), config.DEADLINE_MS)
 }

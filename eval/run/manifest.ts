@@ -3,7 +3,7 @@ import { Type, type Static } from 'typebox'
 import { packageVersion } from '../../src/config.ts'
 import type { Dataset } from '../datasets/types.ts'
 import type { AnswerClient } from '../client/client.ts'
-import { ProtocolSchema, type Protocol } from './protocol.ts'
+import { answerRequest, ProtocolSchema, type Protocol } from './protocol.ts'
 
 const ProblemSchema = Type.Object({ kind: Type.String(), count: Type.Integer(), places: Type.Array(Type.String()), effect: Type.Enum(['skipped', 'kept']) })
 const FileSchema = Type.Object({ file: Type.String(), sha256: Type.String() })
@@ -55,9 +55,9 @@ export function environment(client: AnswerClient): Manifest['environment'] {
   }
 }
 
-/** Asks the pipeline which models and index it answers with. */
+/** Asks the pipeline which models and index it answers with; options that its model cannot take are refused here. */
 export async function identify(client: AnswerClient, protocol: Protocol): Promise<Pick<Subject, 'reader' | 'retriever' | 'index'>> {
-  const probe = await client.answer({ question: 'which model is this', mode: 'closed-book', demonstrations: [], max_new_tokens: 1 })
+  const probe = await client.answer({ ...answerRequest('which model is this', { method: 'closed-book', k: 0, request: { mode: 'closed-book' } }, [], [], protocol), max_new_tokens: 1 })
   if (protocol.retrieval === 'supplied') return { reader: probe.model.reader, retriever: null, index: null }
   const found = await client.search({ query: 'which index is this', k: 1, method: protocol.retrieval })
   return { reader: probe.model.reader, retriever: protocol.retrieval === 'text' ? 'BM25' : found.model.retriever, index: found.index }

@@ -1,0 +1,68 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+import { readRun } from '../../eval/run/folder.ts'
+import { builtFixture } from '../helpers/built-fixture.ts'
+import { startServer } from '../helpers/cli.ts'
+
+const CLI = fileURLToPath(new URL('../../dist/eval/cli.js', import.meta.url))
+const words = (from: number, count: number): string => Array.from({ length: count }, (_, i) => `w${3 + ((from + i * 7) % 60)}`).join(' ')
+
+t.test('over real graphs, processes and index: the command gives the same in process and from a running service', { timeout: 110_000 }, async (t) => {
+  const dir = await mkdtemp(path.join(tmpdir(), 'cepe-eval-real-'))
+  t.teardown(() => rm(dir, { recursive: true, force: true }))
+  // Each in a test of its own, whose folder it is built in.
+  const built = async (name: string): Promise<string> => {
+    const target = path.join(dir, name)
+    await t.test(`build ${name}`, async (t) => cp(await builtFixture(t, name), target, { recursive: true }))
+    return target
+  }
+  const reader = await built('cepe-tiny-gqa')
+  const retriever = await built('contriever-tiny')
+  const corpus = path.join(dir, 'corpus.tsv')
+  await writeFile(corpus, ['id\ttext\ttitle', ...Array.from({ length: 12 }, (_, i) => `${i + 1}\t${words(i, 12)}\tw${i + 3}`)].join('\n'))
+  const questions = path.join(dir, 'questions.jsonl')
+  await writeFile(questions, Array.from({ length: 4 }, (_, i) => `${JSON.stringify({ question: words(i, 4), answer: [`w${i + 3}`], passage_id: String(i + 1) })}\n`).join(''))
+  const env = {
+    CEPE_READER_DIR: reader,
+    CEPE_READER_CHECKPOINT: path.join(dir, 'none'),
+    CEPE_RETRIEVER_DIR: retriever,
+    CEPE_RETRIEVER_CHECKPOINT: path.join(dir, 'none'),
+    CEPE_INDEX_DIR: path.join(dir, 'index'),
+    CEPE_JOBS_DIR: path.join(dir, 'jobs'),
+    CEPE_CORPUS: corpus,
+    CEPE_DEMONSTRATIONS: '',
+    CEPE_THREADS: '1',
+    CEPE_LOG_LEVEL: 'warn',
+  }
+  const evaluate = async (...more: string[]) => {
+    const args = ['--dataset', questions, '--k', '2,8', '--modes', 'cepe,decoder-only,replug,closed-book', '--encoder-passages', 'others,all', '--shots', '0', '--k-decoder', '1', '--context-tokens', '16', '--max-new-tokens', '4', '--recall-depth', '10', ...more]
+    const child = spawn(process.execPath, [CLI, ...args], { env: { PATH: process.env['PATH'] ?? '', ...env }, stdio: ['ignore', 'ignore', 'pipe'] })
+    let err = ''
+    child.stderr.on('data', (chunk: Buffer) => (err += chunk.toString()))
+    const [code] = (await once(child, 'close')) as [number | null]
+    t.equal(code, 0, err)
+  }
+  await evaluate('--out', path.join(dir, 'here'))
+  const server = await startServer(env)
+  await evaluate('--out', path.join(dir, 'there'), '--url', server.url)
+  t.equal(await server.stop(), 0)
+
+  const [here, there] = [await readRun(path.join(dir, 'here')), await readRun(path.join(dir, 'there'))]
+  t.same(here.manifest.subject, there.manifest.subject)
+  const comparable = ({ records }: typeof here) =>
+    records
+      .map((record) => ({ ...record, retrieval: record.retrieval && { ...record.retrieval, timings_ms: null }, predictions: record.predictions.map((prediction) => ({ ...prediction, timings_ms: null })) }))
+      .sort((a, b) => a.id.localeCompare(b.id))
+  t.equal(here.records.length, 4)
+  t.ok(here.records.every(({ predictions, skipped }) => predictions.length === 9 && skipped === undefined))
+  t.ok(here.records.every(({ retrieval }) => retrieval?.ids.length === 10))
+  const encoded = here.records[0]?.predictions.find(({ method, k }) => method === 'cepe-all' && k === 8)
+  t.equal(encoded?.in_encoder, 8)
+  t.ok(Math.abs((encoded?.attention.reduce((sum: number, share) => sum + (share ?? 0), 0) ?? 0) - 1) < 0.01)
+  t.same(comparable(here), comparable(there))
+})
