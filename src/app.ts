@@ -6,7 +6,7 @@ import { pino, type Logger } from 'pino'
 import type { Config } from './config.ts'
 import { adminGuard } from './http/plugins/auth.ts'
 import { registerDocs } from './http/plugins/docs.ts'
-import { registerErrors } from './http/plugins/errors.ts'
+import { registerErrors, sendError } from './http/plugins/errors.ts'
 import { adminIndexJobs } from './http/routes/admin-index-jobs.ts'
 import { adminIndex } from './http/routes/admin-index.ts'
 import { answerRoute } from './http/routes/answer.ts'
@@ -16,6 +16,9 @@ import { passages } from './http/routes/passages.ts'
 import { scoreRoute } from './http/routes/score.ts'
 import { searchRoute } from './http/routes/search.ts'
 import type { Services } from './services.ts'
+
+/** A passage id of 512 bytes, percent-encoded. */
+const MAX_PATH_PARAMETER = 3 * 512
 
 /** The service's log: JSON lines on standard output; request headers, and so keys, are never in it. */
 export const createLogger = (config: Config): Logger => pino({ level: config.LOG_LEVEL })
@@ -28,6 +31,8 @@ export async function buildApp(services: Services, config: Config, version: stri
     bodyLimit: config.BODY_LIMIT_KB * 1024,
     genReqId: () => randomUUID(),
     requestIdHeader: false,
+    routerOptions: { maxParamLength: MAX_PATH_PARAMETER },
+    frameworkErrors: (error, request, reply) => sendError(error, request, reply),
     forceCloseConnections: 'idle',
   })
     .setValidatorCompiler(TypeBoxValidatorCompiler)

@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { buildApp } from '../../src/app.ts'
 import { loadConfig } from '../../src/config.ts'
@@ -124,4 +125,37 @@ t.test('admin routes: off without a key, closed without the right one, open with
   t.equal((await get()).statusCode, 401)
   t.equal((await get('Bearer wrong')).statusCode, 401)
   t.equal((await get('Bearer correct horse battery')).statusCode, 200)
+})
+
+t.test('a client that stays is never taken for one that left, one that leaves is noticed', async (t) => {
+  const { services } = recordingServices()
+  const signals: AbortSignal[] = []
+  const reader = {
+    ...services.reader,
+    generate: async (...args: Parameters<typeof services.reader.generate>) => {
+      const signal = args[1]?.signal
+      if (signal) signals.push(signal)
+      await setTimeout(args[0].promptIds.length > 50 ? 60_000 : 50, undefined, { ...(signal && { signal }) })
+      return services.reader.generate(...args)
+    },
+  }
+  const { app } = await testApp(t, { answering: { ...services, reader } })
+  const url = await app.listen({ port: 0 })
+  const ask = (question: string, signal?: AbortSignal) =>
+    fetch(`${url}/v1/answer`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ question }), ...(signal && { signal }) })
+  t.equal((await ask('short')).status, 200)
+  t.equal(signals[0]?.aborted, false)
+
+  const leaving = new AbortController()
+  const left = t.rejects(ask('long '.repeat(60), leaving.signal))
+  while (signals.length < 2) await setTimeout(5)
+  leaving.abort()
+  await left
+  while (signals[1]?.aborted !== true) await setTimeout(5)
+})
+
+t.test('a path that is no path gets the same kind of error', async (t) => {
+  const { app } = await testApp(t)
+  t.match((await app.inject(`/v1/passages/${'x'.repeat(5000)}`)).json(), { error: { code: 'invalid_request', request_id: String } })
+  t.match((await app.inject('/v1/passages/%zz')).json(), { error: { code: 'invalid_request' } })
 })

@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http'
-import type { FastifyError, FastifyInstance, FastifySchemaValidationError } from 'fastify'
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest, FastifySchemaValidationError } from 'fastify'
 import { Type, type Static } from 'typebox'
 import { ERROR_STATUS, messageOf, type ErrorCode } from '../../errors.ts'
 
@@ -33,17 +33,20 @@ const HIDDEN = 'Something went wrong inside the service; the log has the details
 
 /** One error handler for all routes: user errors keep their message, internal ones keep it in the log. */
 export function registerErrors(app: FastifyInstance): void {
-  app.setErrorHandler((error: FastifyError, request, reply) => {
-    const described = describe(error)
-    const level = described.status >= 500 && described.code !== 'overloaded' ? 'error' : 'info'
-    request.log[level]({ err: error, code: described.code }, 'request failed')
-    if (described.retryAfterS !== undefined) void reply.header('retry-after', String(described.retryAfterS))
-    return reply.code(described.status).send(body(described, request.id))
-  })
+  app.setErrorHandler(sendError)
   app.setNotFoundHandler((request, reply) => {
     const message = `There is no ${request.method} ${request.url.split('?')[0] ?? ''}: see /docs for the routes.`
     return reply.code(404).send(body({ status: 404, code: 'not_found', message }, request.id))
   })
+}
+
+/** Answers with the error's code, status and message, and logs it. */
+export function sendError(error: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const described = describe(error)
+  const level = described.status >= 500 && described.code !== 'overloaded' ? 'error' : 'info'
+  request.log[level]({ err: error, code: described.code }, 'request failed')
+  if (described.retryAfterS !== undefined) void reply.header('retry-after', String(described.retryAfterS))
+  return reply.code(described.status).send(body(described, request.id))
 }
 
 const body = ({ code, message, field }: Described, requestId: string): ErrorBody => ({

@@ -60,6 +60,7 @@ export const adminIndexJobs: FastifyPluginAsyncTypebox<AdminIndexJobsOptions> = 
         }
       }
       if (request.body instanceof Readable) return accepted(reply, await upload(reply, jobs, request.body, options))
+      if (request.body === undefined || request.body === null) throw new AppError('invalid_request', 'The body is empty: send the corpus, or JSON that names a file of the import folder.', { field: 'body' })
       const { source, ...named } = request.body as Static<typeof ImportSchema>
       return accepted(reply, await jobs.addImport(source, named))
     },

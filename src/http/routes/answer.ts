@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { answerQuestion, type AnswerServices } from '../../rag/answer.ts'
 import { AnswerRequestSchema, AnswerResponseSchema } from '../../rag/schema.ts'
+import { clientSignal } from '../plugins/client-signal.ts'
 import { errorResponses } from '../plugins/errors.ts'
 
 export interface QuestionRouteOptions {
@@ -21,7 +22,7 @@ export const answerRoute: FastifyPluginAsyncTypebox<QuestionRouteOptions> = (app
         response: { 200: AnswerResponseSchema, ...errorResponses(400, 413, 415, 422, 429, 500, 503, 504) },
       },
     },
-    (request) => answerQuestion(request.body, services, { signal: request.signal, deadlineMs }),
+    (request, reply) => answerQuestion(request.body, services, { signal: clientSignal(reply), deadlineMs }),
   )
   return Promise.resolve()
 }

@@ -8,6 +8,7 @@ import { passageText, type Passage } from '../../../index/types.ts'
 import { AppError } from '../../errors.ts'
 import type { Embedder } from '../../inference/contract.ts'
 import { FilterSchema } from '../../rag/schema.ts'
+import { clientSignal } from '../plugins/client-signal.ts'
 import { errorResponses } from '../plugins/errors.ts'
 
 export interface PassagesOptions {
@@ -52,10 +53,10 @@ export const passages: FastifyPluginAsyncTypebox<PassagesOptions> = (app, { inde
     url: '/v1/passages',
     onRequest: requireAdmin,
     schema: { tags, summary: 'Insert or replace passages by id', body: UpsertSchema, response: { 200: UpsertedSchema, ...errorResponses(400, 401, 403, 409, 413, 503, 507) } },
-    handler: async (request) => {
+    handler: async (request, reply) => {
       const given = request.body.passages.map(checked)
       const changed = await index.changed(distinct(given))
-      const vectors = await embedder.embed(changed.map(passageText), { priority: 'bulk', signal: request.signal })
+      const vectors = await embedder.embed(changed.map(passageText), { priority: 'bulk', signal: clientSignal(reply) })
       await index.upsert(changed, vectors)
       return { upserted: changed.length, unchanged: given.length - changed.length }
     },

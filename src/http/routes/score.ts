@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { ScoreRequestSchema, ScoreResponseSchema } from '../../rag/schema.ts'
 import { scoreChoices } from '../../rag/score.ts'
+import { clientSignal } from '../plugins/client-signal.ts'
 import { errorResponses } from '../plugins/errors.ts'
 import type { QuestionRouteOptions } from './answer.ts'
 
@@ -16,7 +17,7 @@ export const scoreRoute: FastifyPluginAsyncTypebox<QuestionRouteOptions> = (app,
         response: { 200: ScoreResponseSchema, ...errorResponses(400, 413, 415, 422, 429, 500, 503, 504) },
       },
     },
-    (request) => scoreChoices(request.body, services, { signal: request.signal, deadlineMs }),
+    (request, reply) => scoreChoices(request.body, services, { signal: clientSignal(reply), deadlineMs }),
   )
   return Promise.resolve()
 }

@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { searchPassages } from '../../rag/retrieve.ts'
 import { SearchRequestSchema, SearchResponseSchema } from '../../rag/schema.ts'
+import { clientSignal } from '../plugins/client-signal.ts'
 import { errorResponses } from '../plugins/errors.ts'
 import type { QuestionRouteOptions } from './answer.ts'
 
@@ -16,7 +17,7 @@ export const searchRoute: FastifyPluginAsyncTypebox<QuestionRouteOptions> = (app
         response: { 200: SearchResponseSchema, ...errorResponses(400, 413, 415, 429, 500, 503, 504) },
       },
     },
-    (request) => searchPassages(request.body, services.retriever, { signal: request.signal, deadlineMs }),
+    (request, reply) => searchPassages(request.body, services.retriever, { signal: clientSignal(reply), deadlineMs }),
   )
   return Promise.resolve()
 }
