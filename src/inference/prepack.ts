@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { mkdir, mkdtemp, open, rename, rm, stat } from 'node:fs/promises'
+import { mkdir, mkdtemp, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import { modelId, type Manifest } from '../../models/manifest.ts'
@@ -11,6 +11,9 @@ const GRAPH_FILE = 'graph.onnx'
 const WEIGHTS_FILE = 'weights.bin'
 /** Smaller initializers stay in the graph file, where the runtime wants shapes and axes to be. */
 const EXTERNAL_FROM_BYTES = 1024
+const PARTIAL = '.partial-'
+/** A folder that is being written is younger; an older one is what a killed process left. */
+const STALE_PARTIAL_MS = 3_600_000
 
 export interface ModelGraphOptions extends GraphOptions {
   readonly modelDir: string
@@ -25,12 +28,17 @@ export interface ModelGraphOptions extends GraphOptions {
  * the layout that the kernels want (`session.save_external_prepacked_constant_initializers`), and loaded from there:
  * the weights are then memory-mapped, and further processes share them instead of holding a copy each.
  * The layout depends on the CPU, so the folder's name does too. Where saving fails, the graph is loaded as built.
+ * f32 builds only: with ONNX Runtime 1.30, a saved int4 generate graph loads and then crashes as it runs.
  * @throws AppError model_invalid, provider_unavailable
  */
 export const loadModelGraph = async (graphFile: string, options: ModelGraphOptions): Promise<Graph> => {
   const { modelDir, prepackDir, provider, log } = options
   const built = path.join(modelDir, graphFile)
   if (prepackDir === null || provider.name !== 'cpu') return loadGraph(built, options)
+  if (options.manifest.dtype !== 'f32') {
+    log('info', `Weights of ${graphFile} are not shared between processes: that works for f32 builds alone, this one is ${options.manifest.dtype}`)
+    return loadGraph(built, options)
+  }
   const folder = path.join(prepackDir, prepackKey(graphFile, options.manifest))
   try {
     await savePrepacked(built, folder, options)
@@ -57,7 +65,8 @@ const prepackKey = (graphFile: string, manifest: Manifest): string => {
 const savePrepacked = async (built: string, folder: string, options: GraphOptions): Promise<void> => {
   if (await exists(folder)) return
   await mkdir(path.dirname(folder), { recursive: true })
-  const aside = await mkdtemp(`${folder}.partial-`)
+  await sweepPartials(path.dirname(folder))
+  const aside = await mkdtemp(folder + PARTIAL)
   try {
     const saving = await loadGraph(built, {
       ...options,
@@ -77,6 +86,15 @@ const savePrepacked = async (built: string, folder: string, options: GraphOption
     })
   } finally {
     await rm(aside, { recursive: true, force: true })
+  }
+}
+
+const sweepPartials = async (prepackDir: string): Promise<void> => {
+  for (const name of await readdir(prepackDir)) {
+    if (!name.includes(PARTIAL)) continue
+    const partial = path.join(prepackDir, name)
+    const found = await stat(partial).catch(() => undefined)
+    if (found && Date.now() - found.mtimeMs > STALE_PARTIAL_MS) await rm(partial, { recursive: true, force: true })
   }
 }
 

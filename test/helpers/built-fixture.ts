@@ -7,6 +7,7 @@ import { buildModel } from '../../models/build.ts'
 import { parseConfig } from '../../models/checkpoint/config-parse.ts'
 import { readJson } from '../../models/checkpoint/json.ts'
 import { readGolden, type Golden } from '../../models/golden.ts'
+import type { Dtype } from '../../models/manifest.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const OWN = path.join(root, 'test/fixtures/reference')
@@ -26,16 +27,20 @@ export const wordsOf = (ids: readonly number[]): string => ids.map((id) => `w${i
  * (the fixtures are of random weights and have none).
  * @returns the built model's folder
  */
-export const builtFixture = async (t: Test, name: string): Promise<string> => {
+export const builtFixture = async (t: Test, name: string, dtype: Dtype = 'f32'): Promise<string> => {
   const source = fixtureDir(name)
   if (source === undefined) throw new Error(`no fixture ${name}`)
   const folder = t.testdir({})
   const checkpointDir = path.join(folder, 'checkpoint')
   await cp(source, checkpointDir, { recursive: true })
-  const config = parseConfig(await readJson(path.join(source, 'config.json')))
+  return buildWithWords(checkpointDir, path.join(folder, 'built'), dtype)
+}
+
+/** Adds the tokenizer of words to a checkpoint and builds it. @returns outDir */
+export const buildWithWords = async (checkpointDir: string, outDir: string, dtype: Dtype): Promise<string> => {
+  const config = parseConfig(await readJson(path.join(checkpointDir, 'config.json')))
   await writeFile(path.join(checkpointDir, 'tokenizer.json'), JSON.stringify(config.architecture === 'cepe' ? wordTokenizer(config.decoder.vocabSize) : wordTokenizer(config.vocabSize, ['[CLS]', '[SEP]'])))
-  const outDir = path.join(folder, 'built')
-  await buildModel({ checkpointDir, outDir, dtype: 'f32' })
+  await buildModel({ checkpointDir, outDir, dtype })
   return outDir
 }
 

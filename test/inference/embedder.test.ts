@@ -1,7 +1,7 @@
 import path from 'node:path'
 import t from 'tap'
 import { InferenceSession, Tensor } from 'onnxruntime-node'
-import { createEmbedder } from '../../src/inference/create-embedder.ts'
+import { createEmbedder, defaultBatchTokens } from '../../src/inference/create-embedder.ts'
 import { builtFixture, fixtureDir, goldenOf, wordsOf } from '../helpers/built-fixture.ts'
 import { childEntry } from '../helpers/child-entry.ts'
 
@@ -72,4 +72,12 @@ await t.test('vectors of texts, in order, whatever the batches', async (t) => {
     t.equal(refused.length, 70 - 65)
     t.match(refused[0], { code: 'overloaded', details: { retryAfterS: Number } })
   })
+})
+
+await t.test('batches are smaller for larger models, and larger on a GPU', (t) => {
+  t.equal(defaultBatchTokens(110e6, 'cpu'), 545)
+  t.equal(defaultBatchTokens(7e9, 'cpu'), 512)
+  t.equal(defaultBatchTokens(1e6, 'cpu'), 16_384)
+  t.equal(defaultBatchTokens(110e6, 'cuda'), 16_384)
+  t.end()
 })

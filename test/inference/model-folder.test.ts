@@ -1,0 +1,49 @@
+import { mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import t from 'tap'
+import { createReader } from '../../src/inference/create-reader.ts'
+import { builtFixture, goldenOf } from '../helpers/built-fixture.ts'
+import { childEntry } from '../helpers/child-entry.ts'
+import { requestOf } from './golden-requests.ts'
+
+const entry = childEntry()
+
+await t.test('weights shared through saved graphs give the same numbers', async (t) => {
+  const modelDir = await builtFixture(t, 'cepe-tiny-gqa')
+  const request = requestOf(await goldenOf('cepe-tiny-gqa', 'golden-k5-right.safetensors'))
+  const logged: string[] = []
+  const answer = async (options: { prepack?: boolean; prepackDir?: string }) => {
+    const reader = await createReader({ modelDir, entry, ...options, log: (level, message) => void logged.push(`${level} ${message}`) })
+    const result = await reader.generate(request)
+    const scores = await reader.score({ ...request, continuations: [result.tokenIds] })
+    await reader.close()
+    return { ...result, timingsMs: 0, scores }
+  }
+  const plain = await answer({})
+  const prepackDir = path.join(modelDir, '.prepacked')
+  for (const name of ['stale', 'fresh']) mkdirSync(path.join(prepackDir, `cepe_step-0.partial-${name}`), { recursive: true })
+  utimesSync(path.join(prepackDir, 'cepe_step-0.partial-stale'), 0, 0)
+  t.same(await answer({ prepack: true }), plain, 'saving')
+  const saved = readdirSync(prepackDir)
+  t.same(saved.map((name) => name.replace(/-[0-9a-f]{24}$/, '')).sort(), ['cepe_encoder', 'cepe_generate', 'cepe_step', 'cepe_step-0.partial-fresh'], 'whole folders, and what another process may be writing')
+  t.same(await answer({ prepack: true }), plain, 'loading what was saved')
+  t.same(logged, [])
+  const file = path.join(modelDir, 'a-file')
+  writeFileSync(file, '')
+  t.same(await answer({ prepack: true, prepackDir: path.join(file, 'below') }), plain, 'where nothing can be saved')
+  t.equal(logged.length, 3)
+  t.match(logged[0], /^warn .*cepe_encoder\.onnx are not shared.*ENOTDIR/)
+})
+
+await t.test('a damaged model is refused, naming the file', async (t) => {
+  const modelDir = await builtFixture(t, 'cepe-tiny-gqa')
+  const graph = path.join(modelDir, 'cepe_generate.onnx')
+  const bytes = readFileSync(graph)
+  writeFileSync(graph, Buffer.alloc(bytes.length, 0xff))
+  await t.rejects(createReader({ modelDir, entry, prepack: false }), { code: 'model_invalid', message: /cepe_generate\.onnx/ })
+  writeFileSync(graph, bytes.subarray(1))
+  await t.rejects(createReader({ modelDir, entry }), { code: 'model_invalid', message: /cepe_generate\.onnx has \d+ bytes/ })
+  writeFileSync(path.join(modelDir, 'manifest.json'), '{}')
+  await t.rejects(createReader({ modelDir, entry }), { code: 'model_invalid', message: /manifest\.json/ })
+  await t.rejects(createReader({ modelDir: path.join(modelDir, 'nowhere') }), { code: 'model_invalid', message: /manifest\.json/ })
+})
