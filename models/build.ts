@@ -1,5 +1,4 @@
-import { createHash } from 'node:crypto'
-import { access, open } from 'node:fs/promises'
+import { access } from 'node:fs/promises'
 import { join } from 'node:path'
 import { precisionOf, type Int4Options, type Precision } from './blocks/precision.ts'
 import { openCheckpoint } from './checkpoint/open.ts'
@@ -11,7 +10,7 @@ import { cepeGenerateGraph } from './graphs/cepe-generate.ts'
 import { cepeStepGraph } from './graphs/cepe-step.ts'
 import { contrieverGraph } from './graphs/contriever.ts'
 import { BUILDER_VERSION, MANIFEST_FILE, type Dtype, type Manifest } from './manifest.ts'
-import type { WrittenFile } from './onnx/data-file.ts'
+import { writeNewFile, type WrittenFile } from './onnx/files.ts'
 import type { Graph } from './onnx/graph.ts'
 import { writeGraphs, type WriteProgress } from './onnx/write.ts'
 import { fillFolder } from './staging.ts'
@@ -51,17 +50,7 @@ const findTokenizer = async ({ dir, config }: Checkpoint): Promise<TokenizerFile
   return present.includes(true) ? fitTokenizer(await tokenizerFiles(dir), config) : null
 }
 
-const writeJson = async (dir: string, name: string, value: unknown): Promise<WrittenFile> => {
-  const bytes = Buffer.from(`${JSON.stringify(value, null, 1)}\n`)
-  const file = await open(join(dir, name), 'wx')
-  try {
-    await file.writeFile(bytes)
-    await file.sync()
-  } finally {
-    await file.close()
-  }
-  return { name, bytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') }
-}
+const writeJson = (dir: string, name: string, value: unknown): Promise<WrittenFile> => writeNewFile(dir, name, Buffer.from(`${JSON.stringify(value, null, 1)}\n`))
 
 /**
  * Builds a model folder from a checkpoint: graphs, one data file, tokenizer files, manifest.json. Nothing is visible at

@@ -1,11 +1,10 @@
-import { createHash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
 import { readFile, rename, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Type, type Static } from 'typebox'
 import { Value } from 'typebox/value'
 import { ModelError } from './errors.ts'
 import { BUILDER_VERSION, MANIFEST_FILE, ManifestSchema, type Manifest } from './manifest.ts'
+import { sha256OfFile } from './onnx/files.ts'
 
 /** Beside the manifest: which files were found sound, in which size and of which time. */
 const CACHE_FILE = '.verified.json'
@@ -43,12 +42,6 @@ const writeCache = async (dir: string, cache: Cache): Promise<void> => {
   await writeFile(staging, JSON.stringify(cache)).then(() => rename(staging, join(dir, CACHE_FILE))).catch(() => undefined)
 }
 
-const sha256Of = async (path: string): Promise<string> => {
-  const hash = createHash('sha256')
-  for await (const chunk of createReadStream(path, { highWaterMark: 1 << 20 })) hash.update(chunk as Buffer)
-  return hash.digest('hex')
-}
-
 /**
  * Checks every file of a built model against the manifest's sizes and SHA-256. A file whose size and modification time
  * are those of its last check is not read again, so later starts take milliseconds.
@@ -66,7 +59,7 @@ export const checkFiles = async (dir: string, manifest: Manifest): Promise<void>
     const entry = { bytes, mtime_ms: found.mtimeMs, sha256 }
     if (!Value.Equal(known[name], entry)) {
       read++
-      if ((await sha256Of(path)) !== sha256) throw damaged(path, 'is damaged: its SHA-256 is not the one in the manifest')
+      if ((await sha256OfFile(path)) !== sha256) throw damaged(path, 'is damaged: its SHA-256 is not the one in the manifest')
     }
     sound[name] = entry
   }

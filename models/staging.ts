@@ -1,5 +1,6 @@
 import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
+import { unsupported } from './errors.ts'
 import { MANIFEST_FILE } from './manifest.ts'
 
 const MARK = '.partial-'
@@ -30,7 +31,7 @@ const assertReplaceable = async (outDir: string): Promise<void> => {
     throw error
   })
   if (entries.length > 0 && !entries.includes(MANIFEST_FILE)) {
-    throw new Error(`${outDir} holds files that are no built model (no ${MANIFEST_FILE}); choose another output folder`)
+    throw unsupported(`${outDir} holds files that are no built model (no ${MANIFEST_FILE}); choose another output folder`, outDir)
   }
 }
 

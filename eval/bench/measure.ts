@@ -6,7 +6,6 @@ import { matmul } from '../../models/onnx/ops.ts'
 import { uniform } from './synthetic-checkpoint.ts'
 
 export type Feeds = Record<string, Tensor>
-export type Outputs = Awaited<ReturnType<InferenceSession['run']>>
 
 export const machine = (threads: number): string => {
   const [cpu] = cpus()

@@ -30,22 +30,27 @@ export const promptSelfAttention = (params: Params, x: Value, lastIndex: Value, 
     return { output: p.linear(context, 'o_proj'), keys, values }
   })
 
+/** The form in which attention reads them: [B,kv_heads,1,T,head_dim], one row of a key-value head for its group of query heads. */
+export const groupedKeyValues = ({ keys, values }: KeyValues): KeyValues => {
+  const grouped = (x: Value): Value => reshape(x, [...x.shape.slice(0, 2), 1, ...x.shape.slice(2)])
+  return { keys: grouped(keys), values: grouped(values) }
+}
+
 /**
  * Softmax attention over one or two blocks of keys without joining them: queries [B,kv_heads,group,L,head_dim], blocks
- * [B,kv_heads,T,head_dim], bias broadcast to [B,kv_heads,group,L,T] or null -> [B,kv_heads,group,L,head_dim].
+ * grouped, bias broadcast to [B,kv_heads,group,L,T] or null -> [B,kv_heads,group,L,head_dim].
  */
 const attend = (q: Value, blocks: readonly [KeyValues] | readonly [KeyValues, KeyValues], bias: Value | null, headDim: number): Value => {
-  const grouped = (x: Value): Value => reshape(x, [dimAt(x.shape, 0), dimAt(x.shape, 1), 1, dimAt(x.shape, 2), headDim])
   // The scale goes to the queries: a product with alpha = 1 takes the vector-matrix kernels when L is 1.
   const scaled = mul(q, cast(f32(q.graph, headDim ** -0.5), q.elem))
   const [first, second] = blocks
-  const scores = fusedMatmul(scaled, grouped(first.keys), { transB: true })
-  if (!second) return matmul(softmax(bias ? add(scores, bias) : scores), grouped(first.values))
-  const moreScores = fusedMatmul(scaled, grouped(second.keys), { transB: true })
+  const scores = fusedMatmul(scaled, first.keys, { transB: true })
+  if (!second) return matmul(softmax(bias ? add(scores, bias) : scores), first.values)
+  const moreScores = fusedMatmul(scaled, second.keys, { transB: true })
   const shares = softmax(concat([scores, moreScores], -1, 'all keys'))
-  const sizes = concat([sizeOf(first.keys, 2), sizeOf(second.keys, 2)], 0)
-  const [firstShares, secondShares] = splitLast(shares, sizes, dimAt(first.keys.shape, 2), dimAt(second.keys.shape, 2))
-  return add(matmul(firstShares, grouped(first.values)), matmul(secondShares, grouped(second.values)))
+  const sizes = concat([sizeOf(first.keys, 3), sizeOf(second.keys, 3)], 0)
+  const [firstShares, secondShares] = splitLast(shares, sizes, dimAt(first.keys.shape, 3), dimAt(second.keys.shape, 3))
+  return add(matmul(firstShares, first.values), matmul(secondShares, second.values))
 }
 
 /**
@@ -64,13 +69,13 @@ export const cachedSelfAttention = (
     const keys = concat([past.keys, byHead(k)], 2, total)
     const values = concat([past.values, byHead(p.linear(x, 'v_proj'))], 2, total)
     const queries = transpose(reshape(q, [batch, length, kvHeads, group, headDim]), [0, 2, 3, 1, 4])
-    const context = transpose(attend(queries, [{ keys, values }], bias, headDim), [0, 3, 1, 2, 4])
+    const context = transpose(attend(queries, [groupedKeyValues({ keys, values })], bias, headDim), [0, 3, 1, 2, 4])
     return { output: p.linear(reshape(context, [batch, length, heads * headDim]), 'o_proj'), keys, values }
   })
 
 /**
  * Self-attention of one new token over the prompt's keys, which never change, and those of the tokens made since:
- * x [1,1,d], position i64 [1,1]. Returns the made tokens' keys and values, `made` long, the new one included.
+ * x [1,1,d], position i64 [1,1], `prompt` grouped. Returns the made tokens' keys and values, `made` long, the new one included.
  */
 export const decodeSelfAttention = (
   params: Params, x: Value, position: Value, prompt: KeyValues, since: KeyValues, made: string, rope: RotaryTables, { heads, kvHeads, headDim }: Heads,
@@ -81,6 +86,6 @@ export const decodeSelfAttention = (
     const byHead = (y: Value): Value => reshape(y, [1, kvHeads, 1, headDim])
     const keys = concat([since.keys, byHead(k)], 2, made)
     const values = concat([since.values, byHead(p.linear(x, 'v_proj'))], 2, made)
-    const context = attend(reshape(q, [1, kvHeads, heads / kvHeads, 1, headDim]), [prompt, { keys, values }], null, headDim)
+    const context = attend(reshape(q, [1, kvHeads, heads / kvHeads, 1, headDim]), [prompt, groupedKeyValues({ keys, values })], null, headDim)
     return { output: p.linear(reshape(context, [1, 1, heads * headDim]), 'o_proj'), keys, values }
   })

@@ -1,6 +1,6 @@
 import type { CepeConfig } from '../checkpoint/config.ts'
 import type { Checkpoint } from '../checkpoint/types.ts'
-import { decodeSelfAttention, promptSelfAttention, type Attended, type Heads, type KeyValues } from '../blocks/attention.ts'
+import { decodeSelfAttention, groupedKeyValues, promptSelfAttention, type Attended, type Heads, type KeyValues } from '../blocks/attention.ts'
 import { contextOf, decodeCrossAttention, promptCrossAttention, type Context, type CrossAttended } from '../blocks/cross-attention.ts'
 import type { Residual } from '../blocks/norm.ts'
 import { Params } from '../blocks/params.ts'
@@ -102,6 +102,7 @@ export const cepeGenerateGraph = (checkpoint: Checkpoint, config: CepeConfig, pr
     graph.scope('stop', () => not(less(i64(graph, 0), reduceSum(cast(equal(stopIds, reshape(token, [])), 'i64'), 0))))
 
   const prompt = graph.scope('prompt', () => promptPass(params, config, ids, context, rope, cross))
+  const promptCache = prompt.keyValues.map(groupedKeyValues)
   const first = choose(params, config, prompt.stream)
   const length = reshape(sizeOf(ids, 1), [])
   const rounds = min(sub(maxNewTokens, i64(graph, 1)), sub(i64(graph, decoder.window), length))
@@ -118,7 +119,7 @@ export const cepeGenerateGraph = (checkpoint: Checkpoint, config: CepeConfig, pr
     const here = at([position], 0)
     const made = pass(
       params, config, at([token], 0), context,
-      (p, x, i) => decodeSelfAttention(p, x, here, at(prompt.keyValues, i), at(since, i), 'made', rope, decoder),
+      (p, x, i) => decodeSelfAttention(p, x, here, at(promptCache, i), at(since, i), 'made', rope, decoder),
       (p, x, layer) => cross.decode(p, x, context, decoder, layer),
     )
     const next = choose(params, config, made.stream)

@@ -1,12 +1,11 @@
 import { createHash } from 'node:crypto'
 import { open, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { WrittenFile } from './files.ts'
 import type { Weight, WeightPlace } from './graph.ts'
 
 /** Offsets of weights are multiples of this, so that a mapped file serves vector loads. */
 export const ALIGNMENT = 64
-
-export interface WrittenFile { readonly name: string; readonly bytes: number; readonly sha256: string }
 
 /**
  * One file of external data, shared by the graphs of a model. Weights are read, written and hashed one at a time:

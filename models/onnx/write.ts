@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
-import { link, open, realpath, stat } from 'node:fs/promises'
+import { link, realpath, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { DataFile, type WrittenFile } from './data-file.ts'
+import { unsupported } from '../errors.ts'
+import { DataFile } from './data-file.ts'
+import { sha256OfFile, writeNewFile, type WrittenFile } from './files.ts'
 import type { Graph, Weight, WeightPlace } from './graph.ts'
 import { encodeModel } from './proto.ts'
 import { ELEMS, fixedSize } from './types.ts'
@@ -22,12 +22,6 @@ export interface WriteOptions {
 
 const sizeOf = (weight: Weight): number => fixedSize(weight.shape) * ELEMS[weight.elem].bytes
 
-const sha256OfFile = async (path: string, signal: AbortSignal | undefined): Promise<string> => {
-  const hash = createHash('sha256')
-  for await (const chunk of createReadStream(path, { highWaterMark: 1 << 20, ...(signal && { signal }) })) hash.update(chunk as Buffer)
-  return hash.digest('hex')
-}
-
 /**
  * Hard links: ONNX Runtime refuses data files outside the model's folder, and symbolic links that lead there. What is
  * linked is the file itself, where a downloader's cache keeps a symbolic link to it.
@@ -36,19 +30,9 @@ const linkSource = async (dir: string, path: string): Promise<void> => {
   try {
     await link(await realpath(path), join(dir, basename(path)))
   } catch (cause) {
-    throw new Error(`cannot hard-link ${path} into ${dir}: build in place only on the checkpoint's own file system, or without in-place`, { cause })
+    const problem = cause instanceof Error ? cause.message : String(cause)
+    throw unsupported(`cannot hard-link ${path} into ${dir} (${problem}); build on the checkpoint's own file system, or not in place`, path)
   }
-}
-
-const writeGraph = async (dir: string, name: string, bytes: Uint8Array): Promise<WrittenFile> => {
-  const file = await open(join(dir, name), 'wx')
-  try {
-    await file.writeFile(bytes)
-    await file.sync()
-  } finally {
-    await file.close()
-  }
-  return { name, bytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') }
 }
 
 /**
@@ -71,6 +55,8 @@ export const writeGraphs = async (graphs: readonly Graph[], options: WriteOption
       if (inPlace && inFile) {
         if (!linked.has(inFile.path)) await linkSource(dir, inFile.path)
         linked.add(inFile.path)
+        // Not copied, but checked for damage as all others are.
+        await weight.read()
         places.set(weight.key, { file: basename(inFile.path), offset: inFile.offset, bytes: sizeOf(weight) })
       } else {
         places.set(weight.key, await data.write(weight))
@@ -88,7 +74,7 @@ export const writeGraphs = async (graphs: readonly Graph[], options: WriteOption
     if (!found) throw new Error(`weight ${weight.name} was not written. This is a bug`)
     return found
   }
-  for (const graph of graphs) files.push(await writeGraph(dir, `${graph.name}.onnx`, encodeModel(graph.toProto(place, producerVersion))))
+  for (const graph of graphs) files.push(await writeNewFile(dir, `${graph.name}.onnx`, encodeModel(graph.toProto(place, producerVersion))))
   for (const path of linked) {
     files.push({ name: basename(path), bytes: (await stat(path)).size, sha256: await sha256OfFile(path, signal) })
   }

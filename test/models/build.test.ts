@@ -100,6 +100,7 @@ await t.test('a broken checkpoint is refused and leaves nothing behind', async (
   const checkpointDir = await writeSyntheticCheckpoint(join(folder, 'checkpoint'), CEPE, { deviation: Number.NaN })
   const outDir = join(folder, 'model')
   await t.rejects(buildModel({ checkpointDir, outDir, dtype: 'f32' }), { code: 'checkpoint_invalid', message: /NaN or infinite/ })
+  await t.rejects(buildModel({ checkpointDir, outDir, dtype: 'f32', inPlace: true }), { message: /NaN or infinite/ }, 'also where the weights are not copied')
   t.notOk(existsSync(outDir))
   t.same(readdirSync(folder), ['checkpoint'])
 })
