@@ -21,7 +21,7 @@ export const createEmbedderTasks = async (options: EmbedderChildOptions, log: Lo
   }
   const tokenizer = await loadTokenizer(options.modelDir, { bosId: null, eosIds: [] })
   const graph = await loadModelGraph(manifest.graphs.embed, { ...options, manifest, log })
-  const tokenize = (text: string): number[] => [cls_id, ...tokenizer.encode(text).slice(0, window - 2), sep_id]
+  const tokenize = (text: string): number[] => [cls_id, ...tokenizer.encode(text, { maxTokens: window - 2 }), sep_id]
 
   return {
     embed: async (texts) => {

@@ -40,7 +40,7 @@ export const encodeContexts = async (encoder: ContextEncoder, { contexts, contex
     if (known.has(key) || missing.has(key)) continue
     const states = cache.get(key)
     if (states) known.set(key, states)
-    else missing.set(key, tokenizer.encode(text).slice(0, limit))
+    else missing.set(key, tokenizer.encode(text, { maxTokens: limit }))
   }
   const fresh = await encodeRows(encoder, [...missing.values()])
   for (const [index, key] of [...missing.keys()].entries()) {

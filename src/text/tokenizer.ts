@@ -14,6 +14,11 @@ const JsonTokenizer = UntypedTokenizer as unknown as new (definition: object, co
 const TOKENIZER_FILE = 'tokenizer.json'
 const TOKENIZER_CONFIG_FILE = 'tokenizer_config.json'
 
+/** Characters read per wanted token, at first: about twice what running text has, so that one attempt is enough. */
+const CHARS_PER_TOKEN = 8
+/** How many ids before the end of a cut text may differ from those of the whole: a piece that the cut broke, and what it merged with. */
+const CUT_MARGIN_TOKENS = 64
+
 /** Ids of the special tokens of a model, as its manifest states them. */
 export interface SpecialTokens {
   readonly bosId: number | null
@@ -21,8 +26,11 @@ export interface SpecialTokens {
 }
 
 export interface Tokenizer {
-  /** Token ids of a text, without special tokens; `bos` puts the beginning-of-sequence id in front where the model has one. */
-  encode(text: string, options?: { readonly bos?: boolean }): number[]
+  /**
+   * Token ids of a text, without special tokens; `bos` puts the beginning-of-sequence id in front where the model has one.
+   * `maxTokens` keeps the first ids (not counting BOS) and reads a long text no further than they need.
+   */
+  encode(text: string, options?: { readonly bos?: boolean; readonly maxTokens?: number }): number[]
   /** Text of token ids; special tokens are left out. */
   decode(ids: readonly number[]): string
   /** Every id whose own text contains `text`, and the end-of-sequence ids, ascending: generation stops at any of them. */
@@ -39,12 +47,23 @@ export const loadTokenizer = async (modelDir: string, special: SpecialTokens): P
   const tokenizer = construct(definition, config, path.join(modelDir, TOKENIZER_FILE))
   const stops = new Map<string, number[]>()
 
+  const encodeAll = (text: string): number[] => tokenizer.encode(text, { add_special_tokens: false }).ids
+
+  // Byte-pair merging takes more than linear time: 16 s for a megabyte of which 256 tokens are wanted.
+  const encodeFirst = (text: string, wanted: number): number[] => {
+    for (let length = (wanted + CUT_MARGIN_TOKENS) * CHARS_PER_TOKEN; length < text.length; length *= 2) {
+      const ids = encodeAll(text.slice(0, length))
+      if (ids.length >= wanted + CUT_MARGIN_TOKENS) return ids.slice(0, wanted)
+    }
+    return encodeAll(text).slice(0, wanted)
+  }
+
   const decode = (ids: readonly number[]): string =>
     ids.length === 0 ? '' : tokenizer.decode([...ids], { skip_special_tokens: true, clean_up_tokenization_spaces: false })
 
   return {
-    encode: (text, { bos = false } = {}) => {
-      const { ids } = tokenizer.encode(text, { add_special_tokens: false })
+    encode: (text, { bos = false, maxTokens } = {}) => {
+      const ids = maxTokens === undefined ? encodeAll(text) : encodeFirst(text, maxTokens)
       return bos && special.bosId !== null ? [special.bosId, ...ids] : ids
     },
     decode,

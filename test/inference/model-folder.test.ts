@@ -47,3 +47,8 @@ await t.test('a damaged model is refused, naming the file', async (t) => {
   await t.rejects(createReader({ modelDir, entry }), { code: 'model_invalid', message: /manifest\.json/ })
   await t.rejects(createReader({ modelDir: path.join(modelDir, 'nowhere') }), { code: 'model_invalid', message: /manifest\.json/ })
 })
+
+await t.test('a device that is not there is no reason to blame the model', async (t) => {
+  const modelDir = await builtFixture(t, 'cepe-tiny-gqa')
+  await t.rejects(createReader({ modelDir, entry, provider: { name: 'cuda', deviceId: 63 } }), { code: 'provider_unavailable', message: /CUDA device 63/ })
+})

@@ -30,6 +30,15 @@ await t.test('ids without special tokens, BOS on request, text back', async (t) 
   t.same(without.encode('a', { bos: true }), without.encode('a'))
 })
 
+await t.test('the first ids of a long text are those of the whole text', async (t) => {
+  const dir = t.testdir({ 'tokenizer.json': JSON.stringify(definition) })
+  const tokenizer = await loadTokenizer(dir, { bosId: 1, eosIds: [2] })
+  const text = Array.from({ length: 3000 }, (_, i) => ['ab', ' a', 'b\n', 'aab', '  '][(i * i + (i >> 3)) % 5]).join('')
+  const ids = tokenizer.encode(text)
+  for (const maxTokens of [0, 1, 10, 500, ids.length - 1, ids.length, ids.length + 5]) t.same(tokenizer.encode(text, { maxTokens }), ids.slice(0, maxTokens))
+  t.same(tokenizer.encode(text, { maxTokens: 3, bos: true }), [1, ...ids.slice(0, 3)])
+})
+
 await t.test('stop ids: every id whose text has the newline, and end of sequence', async (t) => {
   const dir = t.testdir({ 'tokenizer.json': JSON.stringify(definition), 'tokenizer_config.json': '{}' })
   const tokenizer = await loadTokenizer(dir, { bosId: 1, eosIds: [2] })
@@ -57,4 +66,9 @@ await t.test('LLaMA-2', { skip: !existsSync(LLAMA) && 'the LLaMA-2 tokenizer is 
   t.same(lines.map(({ text }) => tokenizer.encode(text)), lines.map(({ ids }) => ids))
   t.same(lines.map(({ ids }) => tokenizer.decode(ids)), lines.map(({ decoded }) => decoded))
   t.same(tokenizer.stopIds('\n'), [2, 13])
+  const all = lines.map(({ text }) => text).join('')
+  for (const text of [all, [...all].reverse().join(''), 'a'.repeat(5000), ' '.repeat(5000)]) {
+    const ids = tokenizer.encode(text)
+    for (const maxTokens of [5, 37, 200]) t.same(tokenizer.encode(text, { maxTokens }), ids.slice(0, maxTokens))
+  }
 })
