@@ -23,6 +23,8 @@ const REFINE = 10
 const MOST_PARTITIONS = 4096
 /** An index is built anew once the table wants this many times its partitions. */
 const REPARTITION = 2
+/** Recall is measured again once the table has grown so much. */
+const REMEASURE = 1.1
 /** Rows added since the last folding that are worth folding into the indexes. */
 const FOLD_ROWS = 2000
 
@@ -62,21 +64,21 @@ export const measureRecall = async (table: Table, settings: AnnSettings, sample:
  * @throws IndexError index_invalid if even reading every partition does not reach the wanted recall.
  */
 export const buildIndexes = async (table: Table, policy: SearchPolicy = SEARCH_POLICY): Promise<AnnSettings | undefined> => {
-  const rows = await table.countRows()
   await foldIndexes(table)
-  const partitions = partitionsFor(rows)
+  const rows = await table.countRows()
   const known = (await readMetadata(table)).ann
   if (rows < policy.exactBelow) return known
-  if (known === undefined || partitions >= known.partitions * REPARTITION) {
-    await writing(table, () => table.createIndex('vector', { config: vectorIndexConfig(partitions) }))
-  }
-  return tune(table, known !== undefined && partitions < known.partitions * REPARTITION ? known.partitions : partitions, policy)
+  const wanted = partitionsFor(rows)
+  const rebuild = known === undefined || wanted >= known.partitions * REPARTITION
+  if (!rebuild && rows < known.rows * REMEASURE) return known
+  if (rebuild) await writing(table, () => table.createIndex('vector', { config: vectorIndexConfig(wanted) }))
+  return tune(table, rebuild ? wanted : known.partitions, rows, policy)
 }
 
-const tune = async (table: Table, partitions: number, policy: SearchPolicy): Promise<AnnSettings> => {
+const tune = async (table: Table, partitions: number, rows: number, policy: SearchPolicy): Promise<AnnSettings> => {
   let best = 0
   for (const nprobes of ladder(partitions)) {
-    const settings = { partitions, nprobes, refine: REFINE, recall: 0 }
+    const settings = { partitions, nprobes, refine: REFINE, rows, recall: 0 }
     const recall = await measureRecall(table, settings, policy.sample)
     if (recall >= policy.minRecall) {
       const chosen = { ...settings, recall: Math.round(recall * 1e4) / 1e4 }
@@ -89,7 +91,7 @@ const tune = async (table: Table, partitions: number, policy: SearchPolicy): Pro
 }
 
 /** Scalar and text indexes: made if missing, else brought up to date together with the vector index and compacted. */
-const foldIndexes = async (table: Table): Promise<void> => {
+export const foldIndexes = async (table: Table): Promise<void> => {
   const indexes = await table.listIndices()
   const covered = new Set(indexes.flatMap(({ columns }) => columns))
   for (const column of TEXT_COLUMNS) {

@@ -33,6 +33,9 @@ export const textOf = (thrown: unknown): string => (thrown instanceof Error ? th
 export const osCode = (thrown: unknown): string | undefined =>
   thrown instanceof Error && 'code' in thrown && typeof thrown.code === 'string' ? thrown.code : undefined
 
+/** What LanceDB says of an error, without where in its own source it arose. */
+export const lanceText = (thrown: unknown): string => textOf(thrown).replace(/,?\s*\/\S*\/cargo\/[^]*$/, '').slice(0, 300)
+
 /** True where the cause is a full disk or an exhausted quota; LanceDB reports both as text only. */
 export const isDiskFull = (thrown: unknown): boolean =>
   ['ENOSPC', 'EDQUOT'].includes(osCode(thrown) ?? '') || /no space left on device|disk quota exceeded|os error (28|122)\b/i.test(textOf(thrown))

@@ -1,5 +1,5 @@
 import { connect, Index, type Connection, type Table } from '@lancedb/lancedb'
-import { IndexError, isDiskFull, textOf } from './errors.ts'
+import { IndexError, isDiskFull, lanceText, textOf } from './errors.ts'
 
 export { MultiMatchQuery, type Connection, type Table } from '@lancedb/lancedb'
 
@@ -33,7 +33,7 @@ export const writing = async <T>(table: Table, write: () => Promise<T>): Promise
     try {
       return await write()
     } catch (error) {
-      if (isDiskFull(error)) throw new IndexError('disk_full', `The disk of the index is full: free space, then resume. (${textOf(error).slice(0, 200)})`, table.name, { cause: error })
+      if (isDiskFull(error)) throw new IndexError('disk_full', `The disk of the index is full: free space, then resume. (${lanceText(error)})`, table.name, { cause: error })
       if (!CONFLICT.test(textOf(error))) throw error
       if (attempt === ATTEMPTS) {
         throw new IndexError('conflict', `Other writers committed to ${table.name} first, ${ATTEMPTS} times in a row: try again later.`, table.name, { cause: error })

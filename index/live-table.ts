@@ -1,12 +1,16 @@
 import { stat } from 'node:fs/promises'
 import { aliasPath, createAlias, readAlias, storedName, tableFolder } from './alias.ts'
-import { TableSync } from './durable.ts'
-import { IndexError, osCode } from './errors.ts'
+import { prewarm } from './ann.ts'
+import { syncPath, TableSync } from './durable.ts'
+import { IndexError, osCode, textOf } from './errors.ts'
 import type { Connection, Table } from './lance.ts'
 import { readMetadata, type TableMetadata } from './metadata.ts'
 import { createTable, SCHEMA_VERSION } from './migrate.ts'
 import { openStored } from './recover.ts'
 import type { EmbeddingModel } from './types.ts'
+
+/** Well below the time after which a replaced table's files are removed: what was last looked at before may be gone. */
+const TRUSTED_MS = 2000
 
 /** The stored table behind an alias at one moment. */
 export interface Live {
@@ -25,12 +29,16 @@ export interface LiveTableOptions {
   readonly onWarning: (message: string) => void
 }
 
-/** Follows an alias: gives the table it points at, and notices within `consistencyMs` when it is pointed at another. */
+/**
+ * Follows an alias: gives the table it points at, and looks every `consistencyMs`, when it is used, whether it points at
+ * another. The old table answers meanwhile, until the new one is open and its indexes are in memory.
+ */
 export class LiveTable {
   readonly #options: LiveTableOptions
   #held: { readonly live: Live; readonly stamp: string } | undefined
   #checkedAt = -Infinity
   #checking: Promise<Live | undefined> | undefined
+  #failed = false
 
   constructor(options: LiveTableOptions) {
     this.#options = options
@@ -38,7 +46,17 @@ export class LiveTable {
 
   /** The live table, or undefined if there is none yet. */
   async find(): Promise<Live | undefined> {
-    if (this.#held !== undefined && performance.now() - this.#checkedAt < this.#options.consistencyMs) return this.#held.live
+    const held = this.#held?.live
+    const age = performance.now() - this.#checkedAt
+    if (held === undefined || this.#failed || age > TRUSTED_MS) return this.refresh()
+    if (age >= this.#options.consistencyMs) {
+      this.refresh().catch((error: unknown) => this.#options.onWarning(textOf(error)))
+    }
+    return held
+  }
+
+  /** Looks now, and waits for what it finds. */
+  refresh(): Promise<Live | undefined> {
     this.#checking ??= this.#check().finally(() => {
       this.#checking = undefined
     })
@@ -48,58 +66,59 @@ export class LiveTable {
   /** @throws IndexError index_missing if there is none yet. */
   async get(): Promise<Live> {
     const live = await this.find()
-    if (live === undefined) {
-      const { name, dir } = this.#options
-      throw new IndexError('index_missing', `There is no table "${name}" in ${dir} yet: index a corpus, for instance with \`cepe index add <file>\`.`, 'table')
-    }
+    if (live === undefined) throw this.#missing()
     return live
   }
 
-  /** The live table for a write; made first if there is none. @throws IndexError conflict while a job replaces it. */
-  async getForWriting(): Promise<Live> {
-    const { dir, name, connection, model } = this.#options
+  /**
+   * The live table for a write, looked up anew so that nothing is written into one that was just replaced.
+   * @param create make it if there is none.
+   * @throws IndexError conflict while a job replaces it.
+   */
+  async getForWriting(create: boolean): Promise<Live> {
+    const { dir, name } = this.#options
     const alias = await readAlias(dir, name)
     if (alias !== undefined && alias.replaced_by_job !== null) {
       throw new IndexError('conflict', `Job ${alias.replaced_by_job} is building a new table "${name}" that this change would not be in: wait for it or cancel it.`, 'table')
     }
-    if (alias === undefined) {
-      const storedAs = storedName(name)
-      const table = await createTable(connection, storedAs, model)
-      table.close()
-      const sync = await TableSync.start(dir)
-      await sync.flush()
-      if (!(await createAlias(dir, name, { stored_as: storedAs, replaced_by_job: null }))) await connection.dropTable(storedAs)
-      this.forget()
-    }
-    return this.get()
+    if (alias === undefined && create) await this.#create()
+    const live = alias !== undefined && alias.stored_as === this.#held?.live.storedAs ? await this.find() : await this.refresh()
+    if (live === undefined) throw this.#missing()
+    return live
   }
 
-  /** Looks again at the next use. */
-  forget(): void {
-    this.#checkedAt = -Infinity
-  }
-
-  close(): void {
-    this.#held?.live.table.close()
-    this.#held = undefined
+  async #create(): Promise<void> {
+    const { dir, name, connection, model } = this.#options
+    const storedAs = storedName(name)
+    const table = await createTable(connection, storedAs, model)
+    table.close()
+    await TableSync.distrusting(tableFolder(dir, storedAs)).flush()
+    await syncPath(dir)
+    if (!(await createAlias(dir, name, { stored_as: storedAs, replaced_by_job: null }))) await connection.dropTable(storedAs)
   }
 
   async #check(): Promise<Live | undefined> {
     const { dir, name, connection, onWarning } = this.#options
+    this.#failed = true
     const stamp = await stamped(aliasPath(dir, name))
     if (this.#held !== undefined && this.#held.stamp === stamp) {
       const { live } = this.#held
       this.#held = { stamp, live: { ...live, metadata: await this.#checked(live.table) } }
     } else {
       const alias = await readAlias(dir, name)
-      if (alias === undefined || alias.stored_as === null) return undefined
+      if (alias === undefined || alias.stored_as === null) {
+        this.#held = undefined
+        return undefined
+      }
       const storedAs = alias.stored_as
       const table = await openStored(connection, dir, storedAs, onWarning)
       const metadata = await this.#checked(table)
-      this.#held?.live.table.close()
+      if (metadata.ann !== undefined) await prewarm(table)
+      // The table before it is not closed: searches may be under way in it. It goes when they have ended.
       this.#held = { stamp, live: { table, storedAs, metadata, sync: await TableSync.start(tableFolder(dir, storedAs)) } }
     }
     this.#checkedAt = performance.now()
+    this.#failed = false
     return this.#held.live
   }
 
@@ -117,6 +136,11 @@ export class LiveTable {
       throw new IndexError('index_invalid', `The table "${this.#options.name}" has schema version ${metadata.schemaVersion}, this software needs ${SCHEMA_VERSION}: run \`cepe migrate\`.`, 'table')
     }
     return metadata
+  }
+
+  #missing(): IndexError {
+    const { name, dir } = this.#options
+    return new IndexError('index_missing', `There is no table "${name}" in ${dir} yet: index a corpus, for instance with \`cepe index add <file>\`.`, 'table')
   }
 }
 

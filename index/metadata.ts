@@ -16,6 +16,8 @@ export interface AnnSettings {
   readonly partitions: number
   readonly nprobes: number
   readonly refine: number
+  /** Rows of the table when the settings were chosen. */
+  readonly rows: number
   /** recall@10 against exact search, on a sample, when the settings were chosen. */
   readonly recall: number
 }
@@ -39,18 +41,18 @@ export const readMetadata = async (table: Table): Promise<TableMetadata> => {
   return { schemaVersion, model, dimension: type.listSize, ...(ann === undefined ? {} : { ann: parseAnn(ann, table.name) }) }
 }
 
-const parseAnn = (json: string, table: string): AnnSettings => {
-  const [partitions, nprobes, refine, recall] = json.split(' ').map(Number)
-  if (partitions === undefined || nprobes === undefined || refine === undefined || recall === undefined) {
-    throw new IndexError('index_invalid', `The search settings stored with the table ${table} are damaged ("${json.slice(0, 80)}"): index the corpus again.`, table)
+const parseAnn = (text: string, table: string): AnnSettings => {
+  const [partitions, nprobes, refine, rows, recall] = text.split(' ').map(Number)
+  if (partitions === undefined || nprobes === undefined || refine === undefined || rows === undefined || recall === undefined) {
+    throw new IndexError('index_invalid', `The search settings stored with the table ${table} are damaged ("${text.slice(0, 80)}"): index the corpus again.`, table)
   }
-  return { partitions, nprobes, refine, recall }
+  return { partitions, nprobes, refine, rows, recall }
 }
 
 export const writeSchemaVersion = async (table: Table, version: number): Promise<void> => {
   await table.updateFieldMetadata([{ path: 'id', metadata: { [SCHEMA_KEY]: String(version) } }])
 }
 
-export const writeAnn = async (table: Table, { partitions, nprobes, refine, recall }: AnnSettings): Promise<void> => {
-  await table.updateFieldMetadata([{ path: 'vector', metadata: { [ANN_KEY]: [partitions, nprobes, refine, recall].join(' ') } }])
+export const writeAnn = async (table: Table, { partitions, nprobes, refine, rows, recall }: AnnSettings): Promise<void> => {
+  await table.updateFieldMetadata([{ path: 'vector', metadata: { [ANN_KEY]: [partitions, nprobes, refine, rows, recall].join(' ') } }])
 }

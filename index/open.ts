@@ -38,8 +38,8 @@ export interface PassageIndex {
   version(): Promise<{ readonly table: string; readonly version: number; readonly passages: number }>
   /** All that is known of what is being searched. @throws IndexError index_missing if there is no table yet. */
   info(): Promise<IndexInfo>
-  /** Looks at once whether the table was replaced, instead of within `consistencyMs`. */
-  refresh(): void
+  /** Looks now whether the table was replaced, and returns when the new one answers, instead of within `consistencyMs`. */
+  refresh(): Promise<void>
   close(): void
 }
 
@@ -121,13 +121,13 @@ class LanceIndex implements PassageIndex {
     const { dimension } = this.model
     const halves = packVectors(passages, vectors, dimension)
     if (passages.length === 0) return
-    const { table, sync } = await this.#live.getForWriting()
+    const { table, sync } = await this.#live.getForWriting(true)
     await mergeRows(table, { passages, hashes: passages.map(contentHash), halves }, dimension)
     await sync.flush()
   }
 
   async delete(which: readonly string[] | SearchFilter): Promise<number> {
-    const { table, sync } = await this.#live.getForWriting()
+    const { table, sync } = await this.#live.getForWriting(false)
     const deleted = await deleteRows(table, which)
     await sync.flush()
     return deleted
@@ -148,12 +148,11 @@ class LanceIndex implements PassageIndex {
     return infoOf(this.table, await this.#live.get())
   }
 
-  refresh(): void {
-    this.#live.forget()
+  async refresh(): Promise<void> {
+    await this.#live.refresh()
   }
 
   close(): void {
-    this.#live.close()
     this.#connection.close()
   }
 

@@ -1,7 +1,7 @@
 import { mkdir, readdir, rename, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { tableFolder } from './alias.ts'
-import { IndexError, osCode, textOf } from './errors.ts'
+import { IndexError, lanceText, osCode } from './errors.ts'
 import type { Connection, Table } from './lance.ts'
 
 const MANIFEST = /^(\d+)\.manifest$/
@@ -33,7 +33,7 @@ export const openStored = async (connection: Connection, dir: string, storedAs: 
     } catch (error) {
       const damaged = await damagedNewest(folder, storedAs)
       if (damaged === undefined) {
-        throw new IndexError('index_invalid', `The table ${storedAs} in ${dir} cannot be opened: ${textOf(error).slice(0, 300)}. Index the corpus again, or restore the folder from a backup.`, folder, { cause: error })
+        throw new IndexError('index_invalid', `The table ${storedAs} in ${dir} cannot be opened: ${lanceText(error)}. Index the corpus again, or restore the folder from a backup.`, folder, { cause: error })
       }
       const quarantine = join(folder, '_quarantine')
       await mkdir(quarantine, { recursive: true })

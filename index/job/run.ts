@@ -1,7 +1,7 @@
 import { readAlias, tableFolder, writeAlias } from '../alias.ts'
 import { buildIndexes, SEARCH_POLICY, type SearchPolicy } from '../ann.ts'
 import { TableSync } from '../durable.ts'
-import { IndexError, isDiskFull, textOf } from '../errors.ts'
+import { IndexError, isDiskFull, lanceText } from '../errors.ts'
 import { connectLance, type Connection, type Table } from '../lance.ts'
 import type { AnnSettings } from '../metadata.ts'
 import type { Embed, EmbeddingModel } from '../types.ts'
@@ -61,7 +61,7 @@ export const runJob = async (options: RunJobOptions): Promise<JobResult> => {
     const progress: Progress = keep ? before : { target, shards: new Map() }
     return await new Run(options, plan, target, progress, journal, connection).run()
   } catch (error) {
-    if (isDiskFull(error) && !(error instanceof IndexError)) throw new IndexError('disk_full', `The disk is full: free space, then resume. (${textOf(error).slice(0, 200)})`, dir, { cause: error })
+    if (isDiskFull(error) && !(error instanceof IndexError)) throw new IndexError('disk_full', `The disk is full: free space, then resume. (${lanceText(error)})`, dir, { cause: error })
     throw error
   } finally {
     connection.close()
@@ -153,7 +153,7 @@ class Run {
         dimension: model.dimension,
         embed,
         present: mayBePresent ? table : undefined,
-        previous,
+        previous: this.#target.replace ? previous : table,
         signal,
         onEmbedded: (count) => {
           this.#counters.embedded += count

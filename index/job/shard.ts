@@ -1,4 +1,5 @@
 import { sqlIds } from '../filter.ts'
+import { sameVector } from '../hash.ts'
 import type { Table } from '../lance.ts'
 import { checkVectorCount, halvesAt, packVector, stringAt, type Rows } from '../rows.ts'
 import { passageText, type Embed } from '../types.ts'
@@ -16,7 +17,7 @@ export interface PreparedShard {
   /** What has to be written; empty if all of it is in the table already. */
   readonly planned: readonly PlannedRow[]
   readonly rows: Rows
-  /** Vectors computed, and taken over because the passage is unchanged. */
+  /** Passages whose vectors were computed, and the others: known already. */
   readonly embedded: number
   readonly skipped: number
 }
@@ -26,7 +27,7 @@ export interface PrepareOptions {
   readonly embed: Embed
   /** Table that the rows go into, where some of them may be in it already. */
   readonly present: Table | undefined
-  /** Table of the same model whose vectors of unchanged passages can be taken over. */
+  /** Table of the same model whose vectors of passages with the same title and text can be taken over. */
   readonly previous: Table | undefined
   readonly signal: AbortSignal
   readonly onEmbedded: (count: number) => void
@@ -69,7 +70,7 @@ const takeOver = async (previous: Table, planned: readonly PlannedRow[], halves:
     for (let row = 0; row < found.numRows; row++) {
       const id = stringAt(found, 'id', row)
       const wanted = open.get(id)
-      if (wanted === undefined || wanted.hash !== stringAt(found, 'hash', row)) continue
+      if (wanted === undefined || !sameVector(wanted.hash, stringAt(found, 'hash', row))) continue
       halves.set(halvesAt(found, row), wanted.at * dimension)
       open.delete(id)
     }

@@ -132,7 +132,8 @@ export class JobRun {
         this.#job = { ...this.#job, warnings: [...this.#job.warnings, message] }
       },
     })
-    index.refresh()
+    // Questions meet the new table before the job is called done.
+    await index.refresh()
     await this.#end('done', null, { rows, recall: ann?.recall ?? null })
   }
 

@@ -97,7 +97,21 @@ await t.test('replace: the old corpus answers until the new one is verified, unc
   t.equal(seen.texts, 90)
   t.ok(during.length > 0 && during.every((count) => count === 120), `counts during the job: ${during.join()}`)
   t.same(await idsIn(dir, result.storedAs), idsOf(next))
+  await index.refresh()
   t.equal(await index.count(), 150)
+})
+
+await t.test('a passage that comes from another file keeps its vector and takes the new source', async (t) => {
+  const dir = await tempDir(t)
+  const index = await opened(t, dir)
+  await planned(dir, 'j1', somePassages(60))
+  await run(dir, 'j1')
+  await planned(dir, 'j2', somePassages(60).map((p) => ({ ...p, source: 'v2.tsv' })))
+  const { seen, embed: counted } = counting()
+  await run(dir, 'j2', { embed: counted })
+  t.equal(seen.texts, 0)
+  t.equal(await index.count({ source: 'v2.tsv' }), 60)
+  t.equal((await index.search(embedText(somePassages(8)[7]?.text ?? ''), { k: 1 }))[0]?.id, 'p7')
 })
 
 await t.test('an interrupted job goes on where it stopped, and recognises a commit it was not told of', async (t) => {

@@ -14,6 +14,7 @@ const vectorsOf = (passages: ReturnType<typeof somePassages>) => embed(passages.
 await t.test('an index without a table says so, and the first upsert makes it', async (t) => {
   const index = await open(t)
   await t.rejects(index.search(embedText('x'), { k: 1 }), { code: 'index_missing' })
+  await t.rejects(index.delete(['x']), { code: 'index_missing' })
   const passages = somePassages(50)
   await index.upsert(passages, await vectorsOf(passages))
   t.equal(await index.count(), 50)
