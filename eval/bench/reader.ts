@@ -20,8 +20,8 @@ import { absorbedFlops, encoderFlops, prefillFlops, tokenBytes } from './reader-
 import { cepe1B, cepe7B, type Depth } from './shapes.ts'
 import { uniform, writeSyntheticCheckpoint } from './synthetic-checkpoint.ts'
 
-const CONTEXT_ROWS = [2000, 8000] as const
-const DEPTH_1B: Depth = { layers: 6, encoderLayers: 4 }
+const CONTEXT_ROWS = [0, 2000, 8000] as const
+const DEPTH_1B: Depth = { layers: 4, encoderLayers: 2 }
 const DEPTH_7B: Depth = { layers: 2, encoderLayers: 1 }
 /** As the service batches passages. */
 const BATCH_TOKENS = 2048
@@ -31,6 +31,10 @@ const folder = mkdtempSync(join(tmpdir(), 'cepe-bench-'))
 const say = (text: string): void => console.log(text)
 const ms = (value: number): string => value.toFixed(value < 10 ? 2 : value < 100 ? 1 : 0)
 const times = (value: number): string => `${value.toFixed(value < 10 ? 2 : 1)}x`
+
+/** Layers of the published models. */
+const FULL_DEPTH = { '1.1B widths': 22, '7B widths': 32 } as const
+type ShapeName = keyof typeof FULL_DEPTH
 
 const randomIds = (count: number, seed: number): number[] => {
   const next = uniform(seed)
@@ -48,9 +52,9 @@ const perToken = async (session: InferenceSession, phi: Tensor, tokens: number, 
   return ((await fastest(repeats, () => session.run(feedsOf(16, phi, 1 + tokens)))) - one) / tokens
 }
 
-interface Shape { readonly name: string; readonly checkpointDir: string; readonly builtDir: string; readonly config: CepeReaderConfig }
+interface Shape { readonly name: ShapeName; readonly checkpointDir: string; readonly builtDir: string; readonly config: CepeReaderConfig }
 
-const makeShape = async (name: string, config: object): Promise<Shape> => {
+const makeShape = async (name: ShapeName, config: object): Promise<Shape> => {
   const checkpointDir = await writeSyntheticCheckpoint(join(folder, name), config)
   const builtDir = join(folder, `${name}-f32`)
   await buildModel({ checkpointDir, outDir: builtDir, dtype: 'f32', inPlace: true })
@@ -81,7 +85,7 @@ const using = async <T>(opening: Promise<InferenceSession>, run: (session: Infer
   }
 }
 
-const decodeTable = async (shape: Shape): Promise<void> => {
+const decodeTable = async (shape: Shape, limits: Limits): Promise<void> => {
   const { decoder, encoder } = shape.config
   const phis = CONTEXT_ROWS.map((rows) => randomTensor([rows, encoder.hiddenSize], rows))
   const measure = (tokens: number, repeats: number) => async (session: InferenceSession): Promise<number[]> => {
@@ -89,17 +93,21 @@ const decodeTable = async (shape: Shape): Promise<void> => {
     for (const phi of phis) results.push(await perToken(session, phi, tokens, repeats))
     return results
   }
-  const absorbed = await using(openSession(join(shape.builtDir, 'cepe_generate.onnx'), threads), measure(12, 4))
-  const cached = await using(openAlternative(shape, 'cached', caching()), measure(12, 4))
+  const absorbed = await using(openSession(join(shape.builtDir, 'cepe_generate.onnx'), threads), measure(8, 3))
+  const cached = await using(openAlternative(shape, 'cached', caching()), measure(8, 3))
   const projected = await using(openAlternative(shape, 'reprojected', reprojecting()), measure(2, 2))
+  const depth = FULL_DEPTH[shape.name]
+  const head = (4 * decoder.hiddenSize * decoder.vocabSize) / limits.gigabytesPerSecond / 1e6
+  const full = (time: number): number => head + ((time - head) / decoder.layers) * depth
   say(`\n## Decode, ${shape.name}, ${decoder.layers} layers, ms per token\n`)
   say(table(
-    ['context rows', 'generate graph', 'cached K/V', 're-projected', 'against re-projected', 'against cached', 'context numbers a row: ours / cached'],
+    ['context rows', 'generate graph', 'cached K/V', 're-projected', 'times faster than re-projected', 'time over cached', `the same at ${depth} layers`],
     CONTEXT_ROWS.map((rows, i) => {
       const [ours = 0, kept = 0, anew = 0] = [absorbed[i], cached[i], projected[i]]
-      return [String(rows), ms(ours), ms(kept), ms(anew), times(anew / ours), times(ours / kept), `2 x ${encoder.hiddenSize} / ${2 * decoder.hiddenSize * decoder.layers}`]
+      return [String(rows), ms(ours), ms(kept), ms(anew), times(anew / ours), times(ours / kept), `${times(full(anew) / full(ours))}, ${times(full(ours) / full(kept))}`]
     }),
   ))
+  say(`\nContext memory while decoding, numbers per context row: ${2 * encoder.hiddenSize} (phi and its transpose) for all layers; cached K/V ${2 * decoder.hiddenSize} in each of ${depth} layers. At ${depth} layers: the output projection's ${ms(head)} ms once, the rest by the layer.`)
 }
 
 const precisionTable = async (shape: Shape): Promise<void> => {
@@ -107,7 +115,7 @@ const precisionTable = async (shape: Shape): Promise<void> => {
   const none = randomTensor([0, shape.config.encoder.hiddenSize], 5)
   const bytes = statSync(join(shape.checkpointDir, 'model.safetensors')).size
   const time = (dir: string): Promise<readonly [number, number]> =>
-    using(openSession(join(dir, 'cepe_generate.onnx'), threads), async (session) => [await perToken(session, none, 16, 4), await perToken(session, phi, 16, 4)])
+    using(openSession(join(dir, 'cepe_generate.onnx'), threads), async (session) => [await perToken(session, none, 12, 3), await perToken(session, phi, 12, 3)])
   const base = await time(shape.builtDir)
   const rows = [['f32', ms(base[0]), ms(base[1]), '1.00x', '1.00x', '1.00x']]
   for (const blockSize of [32, 128] as const) {
@@ -153,9 +161,9 @@ const encoderTable = async (shape: Shape, limits: Limits): Promise<void> => {
 const prefillTable = async (shape: Shape, limits: Limits): Promise<void> => {
   const rows = await using(openSession(join(shape.builtDir, 'cepe_generate.onnx'), threads), async (session) => {
     const results: string[][] = []
-    for (const [prompt, context] of [[512, 0], [1024, 0], [1024, 2000], [1024, 8000]] as const) {
+    for (const [prompt, context] of [[128, 0], [512, 0], [512, 2000], [512, 8000]] as const) {
       const feeds = feedsOf(prompt, randomTensor([context, shape.config.encoder.hiddenSize], 3), 1)
-      const time = await fastest(3, () => session.run(feeds))
+      const time = await fastest(2, () => session.run(feeds))
       const gflops = prefillFlops(shape.config, prompt, context) / time / 1e6
       results.push([String(prompt), String(context), ms(time), gflops.toFixed(0), (gflops / limits.gflops).toFixed(2)])
     }
@@ -195,13 +203,13 @@ try {
   const limits = await measureLimits(threads)
   say(`Large f32 product (1024 x 2048 x 4096): ${limits.gflops.toFixed(0)} GFLOP/s; vector-matrix product reads ${limits.gigabytesPerSecond.toFixed(1)} GB/s.`)
   const small = await makeShape('1.1B widths', cepe1B(DEPTH_1B))
-  await decodeTable(small)
+  await decodeTable(small, limits)
   await precisionTable(small)
   await prefillTable(small, limits)
   await encoderTable(small, limits)
   await answerTable(small, limits)
   for (const name of ['1.1B widths', '1.1B widths-f32']) rmSync(join(folder, name), { recursive: true })
-  await decodeTable(await makeShape('7B widths', cepe7B(DEPTH_7B)))
+  await decodeTable(await makeShape('7B widths', cepe7B(DEPTH_7B)), limits)
   say(`\nThe run took ${((performance.now() - started) / 1000).toFixed(0)} s.`)
 } finally {
   rmSync(folder, { recursive: true, force: true })

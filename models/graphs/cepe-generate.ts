@@ -6,6 +6,7 @@ import type { Residual } from '../blocks/norm.ts'
 import { Params } from '../blocks/params.ts'
 import type { Precision } from '../blocks/precision.ts'
 import { rotaryTables, type RotaryTables } from '../blocks/rope.ts'
+import { unsupported } from '../errors.ts'
 import { loop, type Carried } from '../onnx/control.ts'
 import { Graph, type Value } from '../onnx/graph.ts'
 import {
@@ -14,6 +15,9 @@ import {
 import { at } from '../onnx/types.ts'
 import { crossLayers, embedTokens, logitsOf, phiInput } from './decoder.ts'
 import { llamaLayers } from './llama.ts'
+
+/** Of GroupQueryAttention with do_rotary. */
+const HEAD_MULTIPLE = 16
 
 /** How cross-attention is computed, over the prompt and for each further token. */
 export interface CrossStrategy {
@@ -88,10 +92,14 @@ const choose = (params: Params, config: CepeConfig, stream: Residual): { token: 
  * The prompt runs in the main graph and gives the first token; a Loop makes the others, one a round. It carries the keys
  * and values of the tokens made so far; those of the prompt stay outside it, where they are never copied.
  * `cross` is there for benchmarks, which compare the default with its alternatives.
+ * Errors: unsupported for a head size that GroupQueryAttention's rotary embedding does not take.
  */
 export const cepeGenerateGraph = (checkpoint: Checkpoint, config: CepeConfig, precision: Precision, cross: CrossStrategy = ABSORBED): Graph => {
   const graph = new Graph('cepe_generate')
   const { decoder } = config
+  if (decoder.headDim % HEAD_MULTIPLE !== 0) {
+    throw unsupported(`the decoder's heads are ${decoder.headDim} wide; ONNX Runtime's GroupQueryAttention takes multiples of ${HEAD_MULTIPLE}`, 'num_attention_heads')
+  }
   const ids = graph.input('input_ids', 'i64', [1, 'L'])
   const context = contextOf(cast(phiInput(graph, config), precision.float))
   const stopIds = graph.input('stop_ids', 'i64', ['K'])

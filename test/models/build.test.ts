@@ -95,6 +95,12 @@ await t.test('in place: the checkpoint\'s own bytes are used, linked into the mo
   t.ok(results.every(({ ok }) => ok))
 })
 
+await t.test('a head size that the kernels do not take is refused at once', async (t) => {
+  const folder = temporaryFolder(t)
+  const checkpointDir = await writeSyntheticCheckpoint(join(folder, 'checkpoint'), { ...CEPE, num_attention_heads: 8 })
+  await t.rejects(buildModel({ checkpointDir, outDir: join(folder, 'model'), dtype: 'f32' }), { code: 'unsupported', message: /heads are 8 wide.*multiples of 16/ })
+})
+
 await t.test('a broken checkpoint is refused and leaves nothing behind', async (t) => {
   const folder = temporaryFolder(t)
   const checkpointDir = await writeSyntheticCheckpoint(join(folder, 'checkpoint'), CEPE, { deviation: Number.NaN })
