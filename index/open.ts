@@ -5,6 +5,7 @@ import { IndexError } from './errors.ts'
 import { contentHash } from './hash.ts'
 import { connectLance, type Connection } from './lance.ts'
 import { LiveTable, type Live } from './live-table.ts'
+import { Tidying } from './tidying.ts'
 import { migrateAutomatically } from './migrate-index.ts'
 import { packVectors, PASSAGE_COLUMNS, passageAt } from './rows.ts'
 import { fuseRanks, searchVector, searchWords } from './search.ts'
@@ -51,6 +52,8 @@ export interface OpenIndexOptions {
   readonly model: EmbeddingModel
   /** Commits and replacements by other processes are seen within so many milliseconds. */
   readonly consistencyMs?: number
+  /** Upserts and deletes through this handle after which its small files are put together and its indexes brought up to date. */
+  readonly tidyAfter?: number
   /** Told of damage that was worked around. */
   readonly onWarning?: (message: string) => void
 }
@@ -63,12 +66,12 @@ export const DEFAULT_TABLE = 'passages'
  * (index_invalid), so that a running service heals when the table is replaced.
  */
 export const openIndex = async (options: OpenIndexOptions): Promise<PassageIndex> => {
-  const { dir, model, table = DEFAULT_TABLE, consistencyMs = 500, onWarning = () => undefined } = options
+  const { dir, model, table = DEFAULT_TABLE, consistencyMs = 500, tidyAfter = 200, onWarning = () => undefined } = options
   checkTableName(table)
   await mkdir(dir, { recursive: true })
   await migrateAutomatically(dir, table)
   const connection = await connectLance(dir, consistencyMs)
-  return new LanceIndex(dir, table, model, connection, new LiveTable({ dir, connection, name: table, model, consistencyMs, onWarning }))
+  return new LanceIndex(dir, table, model, connection, new LiveTable({ dir, connection, name: table, model, consistencyMs, onWarning }), new Tidying(tidyAfter, onWarning))
 }
 
 class LanceIndex implements PassageIndex {
@@ -77,13 +80,15 @@ class LanceIndex implements PassageIndex {
   readonly model: EmbeddingModel
   readonly #connection: Connection
   readonly #live: LiveTable
+  readonly #tidying: Tidying
 
-  constructor(dir: string, table: string, model: EmbeddingModel, connection: Connection, live: LiveTable) {
+  constructor(dir: string, table: string, model: EmbeddingModel, connection: Connection, live: LiveTable, tidying: Tidying) {
     this.dir = dir
     this.table = table
     this.model = model
     this.#connection = connection
     this.#live = live
+    this.#tidying = tidying
   }
 
   async search(vector: Float32Array, options: SearchOptions): Promise<SearchHit[]> {
@@ -124,12 +129,14 @@ class LanceIndex implements PassageIndex {
     const { table, sync } = await this.#live.getForWriting(true)
     await mergeRows(table, { passages, hashes: passages.map(contentHash), halves }, dimension)
     await sync.flush()
+    this.#tidying.wrote(table)
   }
 
   async delete(which: readonly string[] | SearchFilter): Promise<number> {
     const { table, sync } = await this.#live.getForWriting(false)
     const deleted = await deleteRows(table, which)
     await sync.flush()
+    this.#tidying.wrote(table)
     return deleted
   }
 

@@ -64,7 +64,7 @@ const start = async (dir: string): Promise<Service> => {
       const found = /answering questions at (http:\/\/\S+)/i.exec(output)?.[1]
       if (found !== undefined) done(found)
     })
-    child.once('exit', () => fail(new Error(output)))
+    child.once('exit', () => fail(new Error(`the service ended by itself: ${output}`)))
   })
   return {
     url,
@@ -128,6 +128,7 @@ try {
   }
   console.log(`${kills} kills, nothing lost, nothing twice`)
 } finally {
-  await service.kill()
+  // A service that ended by itself is no longer there to be killed; the error that is on its way says why.
+  await service.kill().catch(() => undefined)
 }
 await rm(dir, { recursive: true, force: true })

@@ -15,7 +15,7 @@ export const dot = (a: Float32Array, b: Float32Array): number => a.reduce((sum, 
 
 export const tempDir = async (t: Test): Promise<string> => {
   const dir = await mkdtemp(join(tmpdir(), 'cepe-index-'))
-  t.teardown(() => rm(dir, { recursive: true, force: true }))
+  t.teardown(() => rm(dir, { recursive: true, force: true, maxRetries: 5 }))
   return dir
 }
 

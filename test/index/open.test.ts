@@ -1,4 +1,6 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
+import { connectLance } from '../../index/lance.ts'
 import { openIndex } from '../../index/open.ts'
 import { passageText } from '../../index/types.ts'
 import { dot, embed, embedText, hashEmbedding, somePassages, tempDir } from './helpers.ts'
@@ -82,6 +84,19 @@ await t.test('bad vectors are refused before anything is written', async (t) => 
   await t.rejects(index.upsert([passage, passage], [embedText('x'), embedText('x')]), { code: 'invalid_request', message: /twice/ })
   await t.rejects(index.search(new Float32Array(3), { k: 1 }), { code: 'index_invalid' })
   await t.rejects(index.search(embedText('x'), { k: 0 }), { code: 'invalid_request' })
+})
+
+await t.test('many small upserts are tidied up', async (t) => {
+  const dir = await tempDir(t)
+  const index = await openIndex({ dir, model: hashEmbedding, tidyAfter: 10, consistencyMs: 0 })
+  t.teardown(() => index.close())
+  for (const passage of somePassages(10)) await index.upsert([passage], await vectorsOf([passage]))
+  const connection = await connectLance(dir, 0)
+  t.teardown(() => connection.close())
+  const table = await connection.openTable((await index.info()).storedAs)
+  // The test's own time limit is the only one.
+  while ((await table.stats()).fragmentStats.numFragments > 1) await sleep(10)
+  t.equal(await index.count(), 10)
 })
 
 await t.test('another model cannot open the table', async (t) => {

@@ -142,6 +142,23 @@ await t.test('files: missing, folders, streams of Parquet', async (t) => {
   t.equal(await drain(join(dir, 'ok.jsonl')), 1)
 })
 
+await t.test('parquet: rows of a file, checked as any others', async (t) => {
+  const items: ReadItem[] = []
+  for await (const item of readPassageFile('test/fixtures/index/passages.parquet', { source: 'pq' })) items.push(item)
+  t.same(passages(items), [
+    { id: 'a', title: 'A', text: 'first passage', source: 'pq' },
+    { id: 'b', title: 'B', text: 'second "quoted"\tpassage', source: 'pq' },
+    { id: 'c', title: '', text: 'third', source: 'pq' },
+    { id: 'e', title: 'E', text: 'fünf', source: 'pq' },
+  ])
+  t.same(rejects(items), [[4, 'empty_text']])
+  const first = async (path: string) => {
+    for await (const item of readPassageFile(path)) return item
+    return undefined
+  }
+  await t.rejects(first('test/fixtures/index/no-text.parquet'), { code: 'corpus_invalid', message: /no column text/ })
+})
+
 await t.test('documents are split near a hundred words, at sentence ends', async (t) => {
   const sentence = 'This sentence has exactly eight words in it.'
   const parts = splitDocument({ id: 'd', title: 'T', text: Array.from({ length: 40 }, () => sentence).join(' '), source: 's' })
