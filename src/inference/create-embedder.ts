@@ -1,6 +1,7 @@
 import { AppError } from '../errors.ts'
 import { tokenBudgetBatches } from './batches.ts'
 import type { Embedder, EmbedOptions } from './contract.ts'
+import { checkDeviceMemory } from './device-memory.ts'
 import { readContrieverManifest } from './model-folder.ts'
 import { createPool, DEFAULT_MAX_QUEUE, runTask } from './pool.ts'
 import { commonChildOptions, type ProcessOptions, type Supervised } from './process-options.ts'
@@ -32,6 +33,7 @@ export interface EmbedderOptions extends ProcessOptions {
  */
 export const createEmbedder = async (options: EmbedderOptions): Promise<Embedder & Supervised> => {
   const manifest = await readContrieverManifest(options.modelDir)
+  if (options.provider?.name === 'cuda') await checkDeviceMemory(manifest, options.children ?? 1, options.provider.deviceId)
   const { hidden_size, window } = manifest.dims
   const batchTokens = options.batchTokens ?? defaultBatchTokens(manifest.parameters, options.provider?.name ?? 'cpu')
   const maxBulkCalls = (options.maxQueue ?? DEFAULT_MAX_QUEUE) + (options.children ?? 1)

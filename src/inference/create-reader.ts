@@ -1,4 +1,5 @@
 import type { Reader } from './contract.ts'
+import { checkDeviceMemory } from './device-memory.ts'
 import { readCepeManifest } from './model-folder.ts'
 import { createPool, runTask } from './pool.ts'
 import { commonChildOptions, type ProcessOptions, type Supervised } from './process-options.ts'
@@ -25,6 +26,7 @@ export interface ReaderOptions extends ProcessOptions {
  */
 export const createReader = async (options: ReaderOptions): Promise<Reader & Supervised> => {
   const manifest = await readCepeManifest(options.modelDir)
+  if (options.provider?.name === 'cuda') await checkDeviceMemory(manifest, options.children ?? 1, options.provider.deviceId)
   const pool = await createPool({
     ...options,
     options: {
