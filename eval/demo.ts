@@ -1,4 +1,4 @@
-import { rm } from 'node:fs/promises'
+import { mkdir, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { parseArgs } from 'node:util'
 import { createProgress } from '../src/cli/progress.ts'
@@ -34,10 +34,12 @@ async function demo(reportFolder: string, limit: number): Promise<void> {
     protocol: { modes: ['cepe', 'decoder-only', 'closed-book'], ks: [10, 20, 40], encoder_passages: ['others'], ...MODEL_PROTOCOL, retrieval: 'dense', recall_depth: 100, seed: 0 },
     dumpPrompts: false,
   }
-  // Always measured anew: the point is what the models and the service of today do.
+  // Always measured anew, with an index of its own: the point is what today's models and service do.
   const folder = path.join(packageRoot(), 'eval', 'runs', 'demo')
   await rm(folder, { recursive: true, force: true })
-  const service = await startService()
+  const index = path.join(folder, 'index')
+  await mkdir(index, { recursive: true })
+  const service = await startService({ CEPE_INDEX_DIR: index, CEPE_JOBS_DIR: path.join(index, 'jobs'), CEPE_CORPUS: path.join(packageRoot(), 'index', 'corpus', 'passages.tsv'), CEPE_LOG_LEVEL: 'warn' }, index)
   try {
     const client = createHttpClient(service.url)
     const prepared = await prepare(options, client)

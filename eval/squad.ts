@@ -18,7 +18,6 @@ import { summarise } from './run/summary.ts'
 
 /** Articles that the shipped models never saw in training (models/tiny/recipe/squad.py). */
 const HELD_OUT = ['Amazon rainforest', 'Black Death', 'Kenya', 'Oxygen', 'Rhine', 'Steam engine']
-const TABLE = 'squad_held_out_eval'
 const DEPTH = 20
 const CONCURRENCY = 2
 
@@ -29,7 +28,8 @@ const CONCURRENCY = 2
 async function squad(folder: string, out: string, limit: number | undefined): Promise<void> {
   const corpus = path.join(folder, 'passages.tsv')
   const questions = await heldOutQuestions(path.join(folder, 'questions.jsonl'), corpus, out)
-  const client = await createInProcessClient({ TABLE, CORPUS: corpus })
+  const index = path.join(out, 'index')
+  const client = await createInProcessClient({ INDEX_DIR: index, JOBS_DIR: path.join(index, 'jobs'), CORPUS: corpus })
   const runs: StoredRun[] = []
   try {
     for (const retrieval of ['dense', 'text'] as const) {

@@ -1,6 +1,6 @@
 import type { TopLevelSpec } from 'vega-lite'
 import { settingName } from '../run/protocol.ts'
-import { STAGES, type SettingSummary, type Summary } from '../run/summary.ts'
+import { STAGES, wasAsked, type SettingSummary, type Summary } from '../run/summary.ts'
 
 const SIZE = { width: 560, height: 320 }
 /** Points drawn of a curve; more are not to be told apart. */
@@ -53,7 +53,7 @@ export function riskCoverageCurves(settings: readonly SettingSummary[]): TopLeve
 
 /** Mean milliseconds per stage and setting; embedding and search are once per question. */
 export function latencyBars({ settings, retrieval }: Summary): TopLevelSpec {
-  const values = settings.flatMap((setting) => {
+  const values = settings.filter(wasAsked).flatMap((setting) => {
     const shared = retrieval?.latencyMs && setting.k > 0 ? [{ stage: 'embed', ms: retrieval.latencyMs.embed.mean }, { stage: 'retrieve', ms: retrieval.latencyMs.retrieve.mean }] : []
     return [...shared, ...STAGES.map((stage) => ({ stage, ms: setting.latencyMs[stage].mean }))].map((entry, position) => ({ ...entry, position, setting: settingName(setting) }))
   })

@@ -2,7 +2,7 @@ import { describeProblem } from '../datasets/problems.ts'
 import { bestOver, exactMatch } from '../metrics/answer.ts'
 import type { EvalRecord } from '../run/record.ts'
 import { settingName } from '../run/protocol.ts'
-import { STAGES, type SettingSummary, type Summary } from '../run/summary.ts'
+import { STAGES, wasAsked, type SettingSummary, type Summary } from '../run/summary.ts'
 import type { Estimate } from '../statistics/bootstrap.ts'
 import { list, table, text, type Block } from './blocks.ts'
 import type { Published } from './published.ts'
@@ -92,7 +92,7 @@ export function groupTable(name: string, settings: readonly SettingSummary[]): B
   )
 }
 
-/** Milliseconds by stage. */
+/** Milliseconds by stage, of the settings that were asked: what repeats a smaller k's prompt took no time. */
 export function latencyTable({ settings, retrieval }: Summary): Block {
   const cells = ({ mean, p50, p95 }: { mean: number; p50: number; p95: number }) => [number(mean), number(p50), number(p95)]
   const stages = [...STAGES, 'total'] as const
@@ -100,7 +100,7 @@ export function latencyTable({ settings, retrieval }: Summary): Block {
     ['milliseconds', 'stage', 'mean', 'median', '95th percentile', 'prompt tokens', 'context tokens'],
     [
       ...(retrieval?.latencyMs ? [['retrieval', 'embed', ...cells(retrieval.latencyMs.embed), '', ''], ['', 'retrieve', ...cells(retrieval.latencyMs.retrieve), '', '']] : []),
-      ...settings.flatMap((setting) =>
+      ...settings.filter(wasAsked).flatMap((setting) =>
         stages.map((stage, i) => [
           i === 0 ? settingName(setting) : '',
           stage,

@@ -162,6 +162,9 @@ function summariseRetrieval(scored: readonly EvalRecord[], seed: number, k: numb
   }
 }
 
+/** False where every answer repeats that of a smaller k. */
+export const wasAsked = ({ latencyMs }: SettingSummary): boolean => !Number.isNaN(latencyMs.total.mean)
+
 function latency(milliseconds: readonly number[]): Latency {
   const sorted = [...milliseconds].sort((a, b) => a - b)
   return { mean: mean(sorted), p50: quantile(sorted, 0.5), p95: quantile(sorted, 0.95) }
