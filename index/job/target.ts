@@ -3,7 +3,7 @@ import { aliasPath, readAlias, storedName, writeAlias, type Alias } from '../ali
 import { IndexError } from '../errors.ts'
 import type { Connection, Table } from '../lance.ts'
 import { readMetadata, type TableMetadata } from '../metadata.ts'
-import { createTable, SCHEMA_VERSION } from '../migrate.ts'
+import { createTable, migrateTable, SCHEMA_VERSION } from '../migrate.ts'
 import { openStored } from '../recover.ts'
 import type { EmbeddingModel } from '../types.ts'
 import type { Target } from './journal.ts'
@@ -40,15 +40,17 @@ export const unmarkReplacing = async (dir: string, table: string, jobId: string)
 export const openOwnTable = async (connection: Connection, dir: string, storedAs: string, model: EmbeddingModel, onWarning: (message: string) => void): Promise<Table> => {
   if ((await connection.tableNames()).includes(storedAs)) {
     const table = await openStored(connection, dir, storedAs, onWarning)
-    if (await isComplete(table, model)) return table
+    if (await isUsable(table, model)) return table
     table.close()
     await connection.dropTable(storedAs)
   }
   return createTable(connection, storedAs, model)
 }
 
-const isComplete = async (table: Table, model: EmbeddingModel): Promise<boolean> => {
+/** A table with rows was made whole; it may be of an earlier schema if this software was updated since. */
+const isUsable = async (table: Table, model: EmbeddingModel): Promise<boolean> => {
   try {
+    if ((await table.countRows()) > 0) await migrateTable(table)
     return isOfModel(await readMetadata(table), model)
   } catch (error) {
     if (error instanceof IndexError) return false

@@ -32,8 +32,8 @@ const SAVE_MS = 1000
 /** Queries that began on the replaced table, here or in another process, have long ended by then. */
 const RETIRE_MS = 5000
 
-/** Causes that lie in the corpus or the options: trying again would end the same way. */
-const FINAL: readonly ErrorCode[] = ['corpus_invalid', 'invalid_request', 'not_found', 'payload_too_large', 'unsupported_media_type', 'index_invalid']
+/** Causes that lie in the corpus or the options, met before anything is embedded. After others the work done is kept for a resume. */
+const FINAL: readonly ErrorCode[] = ['corpus_invalid', 'invalid_request', 'not_found', 'payload_too_large', 'unsupported_media_type']
 
 /** An error as a job shows it. */
 export const toJobError = (error: unknown): { code: ErrorCode; message: string } => {

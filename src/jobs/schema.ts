@@ -3,7 +3,7 @@ import { Type, type Static } from 'typebox'
 export const JOB_STATES = ['queued', 'planning', 'indexing', 'verifying', 'done', 'failed', 'stopped', 'cancelled'] as const
 export const JobStateSchema = Type.Enum([...JOB_STATES], {
   description:
-    'queued: waits for its turn. planning: the corpus is read and checked. indexing: passages are embedded and committed. verifying: read back, indexed, recall measured. done. failed: will not succeed by itself; nothing half-made is in service. stopped: met an obstacle (full disk, no embedder) and goes on when resumed. cancelled.',
+    'queued: waits for its turn. planning: the corpus is read and checked. indexing: passages are embedded and committed. verifying: read back, indexed, recall measured. done. failed: the corpus was refused, nothing was indexed. stopped: met an obstacle (full disk, no embedder, vectors or recall that do not pass), keeps its work and goes on when resumed. cancelled.',
 })
 export type JobState = Static<typeof JobStateSchema>
 

@@ -126,6 +126,29 @@ await t.test('a lasting obstacle stops a job, and resume goes on; a passing one 
   t.match(await jobs.wait(id), { state: 'done', error: null })
 })
 
+await t.test('vectors that do not pass stop a job; its work is kept', async (t) => {
+  const dir = await tempDir(t)
+  let calls = 0
+  let texts = 0
+  let broken = true
+  const { index, jobs } = await withJobs(t, dir, {
+    shardRows: 50,
+    embed: async (some) => {
+      texts += some.length
+      const vectors = await embed(some)
+      if (++calls === 3 && broken) vectors[0]?.fill(NaN)
+      return vectors
+    },
+  })
+  const { id } = await jobs.addUpload({ bytes: streamed(toTsv(somePassages(200))), options: { replace: true } })
+  t.match(await jobs.wait(id), { state: 'stopped', error: { code: 'index_invalid', message: /NaN/ }, counters: { committed: 100 } })
+  await t.rejects(index.count(), { code: 'index_missing' }, 'nothing half-made is in service')
+  broken = false
+  await jobs.resume(id)
+  t.match(await jobs.wait(id), { state: 'done', counters: { committed: 200 } })
+  t.equal(texts, 250, 'two shards were not embedded again')
+})
+
 await t.test('two processes share the queue: a job is done once', async (t) => {
   const dir = await tempDir(t)
   let texts = 0
