@@ -27,3 +27,17 @@ def text_loss(model: Cepe, hidden: Tensor, batch: Batch, share: float, rng: torc
     keep = torch.rand(batch.ids.shape, generator=rng).to(hidden.device) < share
     chosen = (batch.targets >= 0) & ~batch.answers & keep
     return F.cross_entropy(model.lm_head(hidden[chosen]).float(), batch.targets[chosen])
+
+
+def attention_loss(weights: list[Tensor], places: Tensor, first: Tensor) -> Tensor:
+    """How far cross-attention is from looking at the answer: -log of the weight on the token to be copied,
+    for half of the heads of each given layer (supervised attention, as Mi et al. 2016 for translation)."""
+    known = places.any(1)
+    # an answer's first token is the one that has to be found, the others only follow it
+    share = torch.where(first[known], 1.0, 0.2)
+    losses = []
+    for layer in weights:
+        half = layer[known, : layer.shape[1] // 2].float().mean(1)
+        loss = -(half * places[known]).sum(1).clamp(min=1e-6).log()
+        losses.append((loss * share).sum() / share.sum())
+    return torch.stack(losses).mean()

@@ -5,7 +5,7 @@ block between self-attention and MLP. It attends to the concatenated final state
 bidirectional encoder that reads every passage alone, with positions from 0.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 import torch.nn.functional as F
@@ -84,15 +84,20 @@ def merge_heads(x: Tensor) -> Tensor:
     return x.transpose(1, 2).flatten(2)
 
 
-def attend(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None) -> Tensor:
-    """softmax(q k^T / sqrt(D) + bias) v for q [B,H,L,D], k and v [B,H,m,D]; returns [B,L,H*D].
+def attention_weights(q: Tensor, k: Tensor, bias: Tensor | None) -> Tensor:
+    """softmax(q k^T / sqrt(D) + bias) [B,H,L,m] for q [B,H,L,D] and k [B,H,m,D].
 
     Written out because PyTorch's fused kernel has a slow backward pass for short rows on CPUs.
     """
     scores = (q * q.shape[-1] ** -0.5) @ k.transpose(-1, -2)
     if bias is not None:
         scores = scores + bias.to(scores.dtype)
-    return merge_heads(torch.softmax(scores, dim=-1).to(v.dtype) @ v)
+    return torch.softmax(scores, dim=-1)
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None) -> Tensor:
+    """The values v [B,H,m,D] under these weights: [B,L,H*D]."""
+    return merge_heads(attention_weights(q, k, bias).to(v.dtype) @ v)
 
 
 def bias_from(allowed: Tensor) -> Tensor:
@@ -103,11 +108,14 @@ def bias_from(allowed: Tensor) -> Tensor:
 @dataclass(frozen=True)
 class Context:
     """Phi [m, d_enc], shared by a batch. `rows` [B,n] picks the rows of Phi that each batch row may
-    see and `bias` [B,1,1,n] hides padding; without them every row sees all of Phi."""
+    see and `bias` [B,1,1,n] hides padding; without them every row sees all of Phi. In training,
+    `watched` (bool, [B,L]) chooses positions whose weights [chosen,H,n] each layer adds to `weights`."""
 
     phi: Tensor
     rows: Tensor | None = None
     bias: Tensor | None = None
+    watched: Tensor | None = None
+    weights: list[Tensor] = field(default_factory=list)
 
 
 class SelfAttention(nn.Module):
@@ -147,7 +155,10 @@ class CrossAttention(nn.Module):
         q = split_heads(self.q_proj(self.layernorm(x)), self.heads)
         k, v = self.k_proj(context.phi), self.v_proj(context.phi)
         k, v = (k[None], v[None]) if context.rows is None else (k[context.rows], v[context.rows])
-        return self.o_proj(attend(q, split_heads(k, self.heads), split_heads(v, self.heads), context.bias))
+        weights = attention_weights(q, split_heads(k, self.heads), context.bias)
+        if context.watched is not None:
+            context.weights.append(weights.transpose(1, 2)[context.watched])
+        return self.o_proj(merge_heads(weights.to(v.dtype) @ split_heads(v, self.heads)))
 
 
 class Mlp(nn.Module):

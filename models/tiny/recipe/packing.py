@@ -45,11 +45,13 @@ class Prompts:
 
 @dataclass
 class Row:
-    """`branches` are (prompt ids, answer ids); `contexts` are the passages that the encoder reads."""
+    """`branches` are (prompt ids, answer ids); `contexts` are the passages that the encoder reads;
+    `support` are, for each branch, the passages that state its answer."""
 
     prefix: list[int]
     branches: list[tuple[list[int], list[int]]]
     contexts: list[int] = field(default_factory=list)
+    support: list[list[int]] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.prefix) + sum(len(q) + len(a) for q, a in self.branches)
@@ -126,3 +128,31 @@ def context_rows(rows: list[Row], lengths: list[int]) -> tuple[Tensor, Tensor]:
     index = torch.stack([torch.cat([p, torch.zeros(longest - len(p), dtype=torch.long)]) for p in picked])
     valid = torch.arange(longest)[None] < torch.tensor([len(p) for p in picked])[:, None]
     return index, bias_from(valid[:, None, None, :])
+
+
+def occurrences(tokens: list[int], sought: list[int]) -> list[int]:
+    return [i for i in range(len(tokens) - len(sought) + 1) if tokens[i : i + len(sought)] == sought]
+
+
+def answer_places(rows: list[Row], passages: list[list[int]], width: int) -> tuple[Tensor, Tensor]:
+    """Where each answer token stands in its row's contexts: [answer tokens of all rows, width], bool,
+    True at that token in every mention of the whole answer in a supporting passage; and which of the
+    answer tokens are an answer's first."""
+    places: list[Tensor] = []
+    first: list[bool] = []
+    for row in rows:
+        starts: dict[int, int] = {}
+        total = 0
+        for context in row.contexts:
+            starts[context] = total
+            total += len(passages[context])
+        for number, (_, answer) in enumerate(row.branches):
+            mask = torch.zeros(len(answer), width, dtype=torch.bool)
+            for passage in row.support[number] if row.support else []:
+                if passage in starts:
+                    for place in occurrences(passages[passage], answer[:-1]):
+                        for offset in range(len(answer) - 1):
+                            mask[offset, starts[passage] + place + offset] = True
+            places.append(mask)
+            first += [True] + [False] * (len(answer) - 1)
+    return torch.cat(places), torch.tensor(first)

@@ -7,6 +7,9 @@ from samples import Question, World, WorldSampler
 from settings import BOS, WINDOW
 from squad import RealPassage
 
+QUESTIONS_PER_ENTITY = 12
+QUESTIONS_PER_ROW = 6
+
 
 class RowMaker:
     """`real` is the real text that may be trained on (none: only invented worlds)."""
@@ -48,7 +51,7 @@ class RowMaker:
         seen = set(shown)
         answerable = [q for q in world.questions if seen & set(world.supports(q))]
         others = [q for q in world.questions if not seen & set(world.supports(q))]
-        asked = rng.sample(answerable, min(12, len(answerable)))
+        asked = rng.sample(answerable, min(12 if passages == 1 else 8, len(answerable)))
         if others and rng.random() < 0.5:
             asked.append(rng.choice(others))
         return Row(self.prompts.prefix(blocks), [self._branch(q.text, q.answer, bool(blocks)) for q in asked])
@@ -60,26 +63,21 @@ class RowMaker:
         prefix = self.prompts.prefix([self.prompts.passage(passage.title, passage.text)])
         return Row(prefix, [self._branch(q, rng.choice(answers), True) for q, answers in asked])
 
-    def context_rows(
-        self, entities: int, rows: int, in_prompt: bool, rng: random.Random
-    ) -> tuple[list[list[int]], list[Row]]:
+    def context_rows(self, entities: int, in_prompt: bool, rng: random.Random) -> tuple[list[list[int]], list[Row]]:
         """One world for the encoder: its passages, and rows that each see a random part of them.
 
-        A row's questions are about the same few entities. For most of them a passage with the answer is
-        among the row's contexts or in its prompt; for the others none is, so that doubt is learned.
+        A row asks a few questions about one entity. For most of them a passage with the answer is among
+        the row's contexts or in its prompt; for the others none is, so that doubt is learned.
         """
-        world = self.sampler.world(entities, 3, 8, rng)
+        world = self.sampler.world(entities, 3, QUESTIONS_PER_ENTITY, rng)
         encoded = [self.prompts.passage(p.title, p.text) for p in world.passages]
-        everyone = sorted({q.entity for q in world.questions})
-        rng.shuffle(everyone)
-        groups = [everyone[i::rows] for i in range(rows)]
-        out: list[Row] = []
-        for group in groups:
-            questions = [q for q in world.questions if q.entity in group]
-            if not questions:
-                continue
-            out.append(self._context_row(world, encoded, questions, in_prompt, rng))
-        return encoded, out
+        rows: list[Row] = []
+        for entity in sorted({q.entity for q in world.questions}):
+            questions = [q for q in world.questions if q.entity == entity]
+            for start in range(0, len(questions), QUESTIONS_PER_ROW):
+                asked = questions[start : start + QUESTIONS_PER_ROW]
+                rows.append(self._context_row(world, encoded, asked, in_prompt, rng))
+        return encoded, rows
 
     def real_context_rows(self, count: int, rng: random.Random) -> tuple[list[list[int]], list[Row]]:
         """Real passages of one article for the encoder, and a row of questions about each."""
@@ -90,7 +88,8 @@ class RowMaker:
         for number, passage in enumerate(chosen):
             seen = {number, *rng.sample(range(count), rng.randint(0, count))}
             asked = rng.sample(passage.questions, min(3, len(passage.questions)))
-            out.append(Row([BOS], [self._branch(q, rng.choice(a), False) for q, a in asked], sorted(seen)))
+            branches = [self._branch(q, rng.choice(a), False) for q, a in asked]
+            out.append(Row([BOS], branches, sorted(seen), [[number]] * len(branches)))
         return encoded, out
 
     def _context_row(
@@ -114,4 +113,4 @@ class RowMaker:
         if not seen:  # a row always has a context: with none the decoder is alone, and it is frozen
             seen = {rng.randrange(total)}
         asked = [self._branch(q.text, q.answer, bool(prefix)) for q in questions]
-        return Row(self.prompts.prefix(prefix), asked, sorted(seen))
+        return Row(self.prompts.prefix(prefix), asked, sorted(seen), [world.supports(q) for q in questions])

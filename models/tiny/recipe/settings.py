@@ -34,16 +34,21 @@ CONTRIEVER = ContrieverConfig(
 
 @dataclass(frozen=True)
 class Stage:
-    """A stage's schedule: learning rate warms up, stays, and falls to zero over the last `decay`."""
+    """A stage's schedule: the learning rate warms up, stays, and falls to zero over the last `decay` of
+    the stage, which ends after `steps` or `minutes`, whichever comes first."""
 
     steps: int
     lr: float
     warmup: int = 100
     decay: float = 0.25
+    minutes: float = 600.0
 
-    def lr_at(self, step: int) -> float:
+    def progress(self, step: int, seconds: float) -> float:
+        return max(step / self.steps, seconds / 60 / self.minutes)
+
+    def lr_at(self, step: int, seconds: float) -> float:
         rise = min(1.0, (step + 1) / self.warmup)
-        fall = min(1.0, (self.steps - step) / max(1.0, self.decay * self.steps))
+        fall = min(1.0, max(0.0, 1 - self.progress(step, seconds)) / self.decay)
         return self.lr * rise * fall
 
 
@@ -55,6 +60,7 @@ class Settings:
     decoder_read: Stage
     decoder_tokens: int
     context_tokens: int
+    context_work: int
     real_share: float
     cepe_copy: Stage
     cepe_read: Stage
@@ -67,13 +73,14 @@ CPU = Settings(
     threads=1,
     copy_batch=32,
     decoder_copy=Stage(steps=900, lr=3e-3, warmup=50),
-    decoder_read=Stage(steps=2600, lr=1.5e-3, decay=0.15),
+    decoder_read=Stage(steps=2850, lr=1.5e-3, decay=0.15),
     decoder_tokens=2400,
-    context_tokens=1500,
+    context_tokens=1600,
+    context_work=110,
     real_share=0.05,
-    cepe_copy=Stage(steps=300, lr=2e-3, warmup=20),
-    cepe_read=Stage(steps=3000, lr=2e-3),
-    contriever=Stage(steps=900, lr=1e-3),
+    cepe_copy=Stage(steps=250, lr=1.5e-3, warmup=20, minutes=3),
+    cepe_read=Stage(steps=4000, lr=1.5e-3, minutes=45),
+    contriever=Stage(steps=3000, lr=1e-3, decay=0.25, minutes=105),
     contriever_batch=48,
     contriever_worlds=2,
 )
@@ -83,6 +90,7 @@ GPU = replace(
     copy_batch=256,
     decoder_tokens=16000,
     context_tokens=12000,
+    context_work=2000,
     decoder_copy=Stage(steps=2000, lr=3e-3),
     decoder_read=Stage(steps=4000, lr=3e-3),
     contriever_batch=256,

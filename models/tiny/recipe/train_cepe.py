@@ -3,18 +3,21 @@ learn first to hand passages over word for word, then to answer from many passag
 
 import argparse
 import random
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
 from data import Data, load_data
-from losses import answer_loss
+from losses import answer_loss, attention_loss
 from model import Cepe, Context
-from packing import Row, collate, context_rows, pad_passages
+from packing import Row, answer_places, collate, context_rows, pad_passages
 from settings import BOS, SEED, Settings, settings_for
 from train_decoder import new_model
 from training import Optimizers, Run, autocast, prepare_torch
+
+ATTENTION_WEIGHT = 1.0
 
 
 def start_from_decoder(model: Cepe) -> None:
@@ -57,12 +60,24 @@ def encode(model: Cepe, passages: list[list[int]]) -> tuple[Tensor, list[int]]:
     return torch.cat([states[i] for i in range(len(passages))]), [len(p) for p in passages]
 
 
-def read_rows(model: Cepe, passages: list[list[int]], rows: list[Row]) -> tuple[Tensor, Tensor]:
+@dataclass(frozen=True)
+class Reading:
+    """`answer` is the loss on answers, `attention` on where cross-attention looks, `exact` per question."""
+
+    answer: Tensor
+    attention: Tensor
+    exact: Tensor
+
+
+def read_rows(model: Cepe, passages: list[list[int]], rows: list[Row]) -> Reading:
     phi, lengths = encode(model, passages)
     index, bias = context_rows(rows, lengths)
     batch = collate(rows)
-    hidden = model.hidden(batch.ids, batch.positions, batch.bias, Context(phi, index, bias))
-    return answer_loss(model, hidden, batch)
+    context = Context(phi, index, bias, batch.answers)
+    hidden = model.hidden(batch.ids, batch.positions, batch.bias, context)
+    answer, exact = answer_loss(model, hidden, batch)
+    places, first = answer_places(rows, passages, index.shape[1])
+    return Reading(answer, attention_loss(context.weights[-2:], places, first), exact)
 
 
 def train_copying(model: Cepe, data: Data, settings: Settings, folder: Path) -> None:
@@ -79,18 +94,27 @@ def train_copying(model: Cepe, data: Data, settings: Settings, folder: Path) -> 
             start = rng.randint(0, max(0, len(tokens) - 40))
             piece = tokens[start : start + 40]
             others = rng.sample([i for i in range(len(passages)) if i != number], spread - 1)
-            rows.append(Row([BOS], [(piece[:4], piece[4:])], [number, *others]))
+            rows.append(Row([BOS], [(piece[:4], piece[4:])], [number, *others], [[number]]))
         with autocast():
-            loss, _ = read_rows(model, passages, rows)
-        run.update(loss)
+            reading = read_rows(model, passages, rows)
+        run.update(reading.answer + ATTENTION_WEIGHT * reading.attention)
         if run.step % 20 == 0:
-            run.log(f"loss {loss.item():.3f}")
+            run.log(f"loss {reading.answer.item():.3f} attention {reading.attention.item():.3f}")
 
 
 def cast_size(step: int, rng: random.Random) -> int:
-    """Entities of a world, three passages each: few at first, then up to forty passages and more."""
-    most = 2 if step < 300 else 4 if step < 900 else 7 if step < 1800 else 14
-    return rng.randint(max(1, most // 3), most)
+    """Entities of a world, three passages each: few at first, later now and then enough for forty passages."""
+    most = 2 if step < 250 else 4 if step < 600 else 14
+    return rng.choice([size for size in (1, 2, 2, 3, 3, 4, 5, 7, 14) if size <= most])
+
+
+def within(rows: list[Row], work: int, rng: random.Random) -> list[Row]:
+    """As many rows as fit into `work` row-context pairs (at least two), the costliest part of a step."""
+    kept: list[Row] = []
+    for row in rng.sample(rows, len(rows)):
+        if len(kept) < 2 or sum(len(r.contexts) for r in kept) + len(row.contexts) <= work:
+            kept.append(row)
+    return kept
 
 
 def train_reading(model: Cepe, data: Data, settings: Settings, folder: Path) -> None:
@@ -98,7 +122,7 @@ def train_reading(model: Cepe, data: Data, settings: Settings, folder: Path) -> 
     right: list[float] = []
     while not run.finished():
         rng = random.Random(SEED * 17 + run.step)
-        in_prompt = rng.random() < 0.15
+        in_prompt = rng.random() < 0.4
         entities = cast_size(run.step, rng)
         passages: list[list[int]] = []
         rows: list[Row] = []
@@ -106,18 +130,23 @@ def train_reading(model: Cepe, data: Data, settings: Settings, folder: Path) -> 
             if data.rows.real and rng.random() < settings.real_share:
                 more, made = data.rows.real_context_rows(6, rng)
             else:
-                more, made = data.rows.context_rows(entities, (entities + 1) // 2, in_prompt, rng)
+                more, made = data.rows.context_rows(entities, in_prompt, rng)
             for row in made:
                 row.contexts = [c + len(passages) for c in row.contexts]
+                row.support = [[p + len(passages) for p in some] for some in row.support]
             passages += more
             rows += [row for row in made if row.branches]
+        rows = within(rows, settings.context_work, rng)
         with autocast():
-            loss, exact = read_rows(model, passages, rows)
-        right.append(exact.float().mean().item())
-        run.update(loss)
+            reading = read_rows(model, passages, rows)
+        right.append(reading.exact.float().mean().item())
+        run.update(reading.answer + ATTENTION_WEIGHT * reading.attention)
         if run.step % 25 == 0:
             score = sum(right[-25:]) / len(right[-25:])
-            run.log(f"loss {loss.item():.3f} exact {score:.3f} questions {len(exact)} passages {len(passages)}")
+            run.log(
+                f"loss {reading.answer.item():.3f} attention {reading.attention.item():.3f} exact {score:.3f} "
+                f"questions {len(reading.exact)} passages {len(passages)}"
+            )
 
 
 def main() -> None:

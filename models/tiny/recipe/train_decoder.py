@@ -62,7 +62,7 @@ def first_occurrence(ids: Tensor) -> Tensor:
 
 def passages_at(step: int, rng: random.Random) -> int:
     """One passage at first, then more, up to what the window holds."""
-    most = 1 if step < 1300 else 2 if step < 1500 else 3 if step < 1700 else 5
+    most = 1 if step < 1300 else 3 if step < 2700 else 5
     return rng.randint(1, most)
 
 

@@ -59,6 +59,7 @@ class Run:
             self.step, self.seconds = kept["step"], kept["seconds"]
             print(f"{name}: resumed at step {self.step}", flush=True)
         self.started = time.monotonic() - self.seconds
+        self.over = self.stage.progress(self.step, self.seconds) >= 1
 
     @property
     def elapsed(self) -> float:
@@ -66,12 +67,13 @@ class Run:
         return time.monotonic() - self.started
 
     def finished(self) -> bool:
-        return self.step >= self.stage.steps
+        return self.over
 
     def update(self, loss: Tensor) -> None:
         loss.backward()
-        self.optimizers.step(self.stage.lr_at(self.step))
+        self.optimizers.step(self.stage.lr_at(self.step, self.elapsed))
         self.step += 1
+        self.over = self.stage.progress(self.step, self.elapsed) >= 1
         if time.monotonic() - self.saved > 240 or self.finished():
             self.save()
 
