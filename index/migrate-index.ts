@@ -1,6 +1,6 @@
 import { readAlias, tableFolder } from './alias.ts'
 import { TableSync } from './durable.ts'
-import { IndexError } from './errors.ts'
+import { IndexError, lanceText } from './errors.ts'
 import { connectLance, type Table } from './lance.ts'
 import { migrateTable, restoreVersion, type MigrationReport } from './migrate.ts'
 import { openStored } from './recover.ts'
@@ -25,12 +25,19 @@ export const migrateIndex = async ({ dir, table, dryRun = false, onWarning }: Mi
   return report
 }
 
-/** The steps that a service takes by itself when it starts; where others are due, none is taken, and using the table says so. */
-export const migrateAutomatically = async (dir: string, table: string): Promise<void> => {
-  await withLive(dir, table, undefined, async (live) => {
-    const due = await migrateTable(live, { dryRun: true })
-    if (due.steps.length > 0 && due.automatic) await migrateTable(live)
-  })
+/**
+ * The steps that a service takes by itself when it starts; where others are due, none is taken, and using the table says so.
+ * A table that cannot be opened is no reason not to start: `onWarning` is told, and using the table says so too.
+ */
+export const migrateAutomatically = async (dir: string, table: string, onWarning: (message: string) => void): Promise<void> => {
+  try {
+    await withLive(dir, table, onWarning, async (live) => {
+      const due = await migrateTable(live, { dryRun: true })
+      if (due.steps.length > 0 && due.automatic) await migrateTable(live)
+    })
+  } catch (error) {
+    onWarning(lanceText(error))
+  }
 }
 
 /**

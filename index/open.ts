@@ -61,7 +61,8 @@ export interface OpenIndexOptions {
 export const DEFAULT_TABLE = 'passages'
 
 /**
- * Opens an index, and brings its table to the current schema where that is a matter of moments. The table need not exist: until it does, reads fail with index_missing, and the first upsert or job makes it.
+ * Opens an index, and brings its table to the current schema where that is a matter of moments. The table need not
+ * exist: until it does, reads fail with index_missing, and the first upsert or job makes it.
  * @throws IndexError invalid_request for a bad table name. A table of another model or schema is an error of each call
  * (index_invalid), so that a running service heals when the table is replaced.
  */
@@ -69,7 +70,7 @@ export const openIndex = async (options: OpenIndexOptions): Promise<PassageIndex
   const { dir, model, table = DEFAULT_TABLE, consistencyMs = 500, tidyAfter = 200, onWarning = () => undefined } = options
   checkTableName(table)
   await mkdir(dir, { recursive: true })
-  await migrateAutomatically(dir, table)
+  await migrateAutomatically(dir, table, onWarning)
   const connection = await connectLance(dir, consistencyMs)
   return new LanceIndex(dir, table, model, connection, new LiveTable({ dir, connection, name: table, model, consistencyMs, onWarning }), new Tidying(tidyAfter, onWarning))
 }

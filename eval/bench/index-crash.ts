@@ -33,6 +33,7 @@ const headers = { authorization: `Bearer ${KEY}` }
 /** Kills per job; then it may finish. */
 const KILLS_PER_JOB = 10
 const LONGEST_LIFE_MS = 6000
+const KEPT_OUTPUT = 4000
 
 interface Service {
   readonly url: string
@@ -43,7 +44,7 @@ interface Service {
 const start = async (dir: string): Promise<Service> => {
   const child = spawn(process.execPath, ['dist/src/cli.js', 'serve', '--port', '0'], {
     detached: true,
-    stdio: ['ignore', 'ignore', 'pipe'],
+    stdio: ['ignore', 'pipe', 'pipe'],
     env: {
       PATH: process.env.PATH,
       CEPE_READER_DIR: resolve(values.reader),
@@ -58,17 +59,25 @@ const start = async (dir: string): Promise<Service> => {
   })
   const exit = once(child, 'exit')
   let output = ''
+  let killed = false
   const url = await new Promise<string>((done, fail) => {
+    child.stdout.on('data', (chunk: Buffer) => {
+      output = (output + chunk.toString()).slice(-KEPT_OUTPUT)
+    })
     child.stderr.on('data', (chunk: Buffer) => {
-      output += chunk.toString()
+      output = (output + chunk.toString()).slice(-KEPT_OUTPUT)
       const found = /answering questions at (http:\/\/\S+)/i.exec(output)?.[1]
       if (found !== undefined) done(found)
     })
-    child.once('exit', () => fail(new Error(`the service ended by itself: ${output}`)))
+    child.once('exit', (code, signal) => {
+      if (!killed) console.error(`the service ended by itself (code ${code}, signal ${signal}): ${output}`)
+      fail(new Error('the service ended by itself'))
+    })
   })
   return {
     url,
     kill: async () => {
+      killed = true
       if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
       await exit
     },

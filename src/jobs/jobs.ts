@@ -208,9 +208,7 @@ class JobQueue implements Jobs {
 
   #enqueue(id: string): void {
     if (!this.#queue.includes(id)) this.#queue.push(id)
-    this.#pumping ??= this.#pump().finally(() => {
-      this.#pumping = undefined
-    })
+    this.#pumping ??= this.#pump()
   }
 
   async #pump(): Promise<void> {
@@ -236,5 +234,7 @@ class JobQueue implements Jobs {
       }
       this.#queue.shift()
     }
+    // In the same turn in which the queue was found empty: a job that is queued later starts a new round.
+    this.#pumping = undefined
   }
 }

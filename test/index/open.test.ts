@@ -1,3 +1,5 @@
+import { rename, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { connectLance } from '../../index/lance.ts'
@@ -129,4 +131,21 @@ await t.test('words are found in text and title, and fused with vectors', async 
   const hybrid = await index.searchHybrid('festive evening', embedText('festive evening'), { k: 3 })
   t.equal(hybrid[0]?.id, 'gala')
   t.same(hybrid.map((hit) => hit.rank), [1, 2, 3])
+})
+
+await t.test('an index whose table is gone or damaged opens, says so, and heals when it is replaced', async (t) => {
+  const dir = await tempDir(t)
+  const first = await open(t, dir)
+  await first.upsert(somePassages(3), await vectorsOf(somePassages(3)))
+  const { storedAs } = await first.info()
+  await rename(join(dir, `${storedAs}.lance`), join(dir, 'moved'))
+  const warnings: string[] = []
+  const index = await openIndex({ dir, model: hashEmbedding, consistencyMs: 0, onWarning: (message) => warnings.push(message) })
+  t.teardown(() => index.close())
+  t.match(warnings[0], /no folder/)
+  await t.rejects(index.search(embedText('x'), { k: 1 }), { code: 'index_missing', message: /restore it/ })
+  await rename(join(dir, 'moved'), join(dir, `${storedAs}.lance`))
+  t.equal(await index.count(), 3)
+  await writeFile(join(dir, 'passages.alias.json'), '{"stored')
+  await t.rejects((await open(t, dir)).count(), { code: 'index_invalid', message: /passages\.alias\.json is damaged/ })
 })
