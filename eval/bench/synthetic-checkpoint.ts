@@ -64,7 +64,8 @@ export const writeSyntheticCheckpoint = async (dir: string, config: object, opti
       const [mean, spread] = /norm/i.test(name) && name.endsWith('weight') ? [1, 0.1] : [0, deviation]
       for (let done = 0; done < count; done += BLOCK) {
         const from = Math.floor(start() * noise.length)
-        const values = Float32Array.from({ length: Math.min(BLOCK, count - done) }, (_, i) => mean + spread * (noise[(from + i) % noise.length] ?? 0))
+        const values = new Float32Array(Math.min(BLOCK, count - done))
+        for (let i = 0; i < values.length; i++) values[i] = mean + spread * (noise[(from + i) % noise.length] ?? 0)
         await file.writeFile(dtype === 'F32' ? new Uint8Array(values.buffer) : new Uint8Array(f32ToF16(values).buffer))
       }
     }
