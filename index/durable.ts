@@ -71,8 +71,8 @@ export class TableSync {
   async flush(): Promise<void> {
     const fresh = (await filesUnder(this.#folder)).filter((file) => !this.#known.has(file))
     const folders = new Set(fresh.map((file) => dirname(file)))
-    for (const file of fresh) await syncPath(file)
-    for (const folder of [...folders, this.#folder, dirname(this.#folder)]) await syncPath(folder)
+    await Promise.all(fresh.map(syncPath))
+    await Promise.all([...folders, this.#folder, dirname(this.#folder)].map(syncPath))
     for (const file of fresh) this.#known.add(file)
   }
 }
