@@ -55,7 +55,7 @@ async function demo(reportFolder: string, limit: number): Promise<void> {
 
   const run = await readRun(folder)
   const rows = targetRows(demoTargets(summarise(run.manifest, run.records)))
-  const lead = [text('The shipped models on the shipped corpus and questions, measured through the HTTP API of a service started for it.'), heading(2, 'Targets'), table(HEADER, rows)]
+  const lead = [text('The shipped models on the shipped corpus and questions, measured through the HTTP API of a service started for it.'), heading(2, 'Targets'), table(HEADER, rows, 2)]
   await writeReport(buildReport([run], await readPublished(publishedFile()), { title: 'The shipped models on the demo questions', lead }), reportFolder)
   process.stdout.write(`${aligned([HEADER, ...rows])}\n\nReport: ${path.join(reportFolder, 'report.md')} and report.html\n`)
 }

@@ -71,6 +71,7 @@ export async function prepare(options: EvaluationOptions, client: AnswerClient):
       data: { answerable: asked.length, unanswerable: without.length, problems: [...problemsOf(answerable), ...problemsOf(unanswerable, ' (unanswerable)'), ...(train === answerable ? [] : problemsOf(train, ' (training file)'))] },
       environment: environment(client),
       started_at: new Date().toISOString(),
+      resumed: [],
     },
   }
 }

@@ -11,12 +11,14 @@ const methodColor = { field: 'method', type: 'nominal', title: 'method' } as con
 /** Exact match over k, one line per mode with 95 % intervals (the paper's Figure 3); closed-book, which has no k, as a dashed line. */
 export function exactMatchOverK(settings: readonly SettingSummary[]): TopLevelSpec {
   const points = settings.filter(({ k }) => k > 0).map(({ method, k, exactMatch }) => ({ method, k, em: 100 * exactMatch.mean, low: 100 * exactMatch.low, high: 100 * exactMatch.high }))
+  // From zero to the next ten above the highest interval: a flat line at zero would have no axis of its own.
+  const top = Math.min(100, 10 * Math.ceil(Math.max(1, ...settings.map(({ exactMatch }) => (exactMatch.n > 0 ? 100 * exactMatch.high : 0))) / 10))
   const flat = settings.filter(({ k }) => k === 0).map(({ method, exactMatch }) => ({ method, em: 100 * exactMatch.mean }))
   const x = { field: 'k', type: 'quantitative' as const, title: 'retrieved passages k', axis: { values: [...new Set(points.map(({ k }) => k))], format: 'd' }, scale: { zero: false } }
   return {
     ...SIZE,
     layer: [
-      { data: { values: points }, mark: { type: 'line', point: true }, encoding: { x, y: { field: 'em', type: 'quantitative', title: 'exact match (%)', scale: { zero: true } }, color: methodColor } },
+      { data: { values: points }, mark: { type: 'line', point: true }, encoding: { x, y: { field: 'em', type: 'quantitative', title: 'exact match (%)', scale: { domain: [0, top] } }, color: methodColor } },
       { data: { values: points }, mark: { type: 'rule', opacity: 0.5 }, encoding: { x, y: { field: 'low', type: 'quantitative' }, y2: { field: 'high' }, color: methodColor } },
       { data: { values: flat }, mark: { type: 'rule', strokeDash: [6, 4], size: 2 }, encoding: { y: { field: 'em', type: 'quantitative' }, color: methodColor } },
     ],

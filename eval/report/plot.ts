@@ -16,7 +16,7 @@ const fontFiles = (): string[] => {
 
 /** Draws a Vega-Lite chart without a browser. */
 export async function renderPlot(spec: TopLevelSpec): Promise<{ svg: string; png: Buffer }> {
-  const styled: TopLevelSpec = { background: 'white', padding: 8, ...spec, config: { font: `${FONT}, sans-serif`, axis: { labelFontSize: 12, titleFontSize: 13 }, legend: { labelFontSize: 12, titleFontSize: 13 } } }
+  const styled: TopLevelSpec = { background: 'white', padding: 8, ...spec, config: { font: `${FONT}, sans-serif`, axis: { labelFontSize: 12, titleFontSize: 13, labelLimit: 400 }, legend: { labelFontSize: 12, titleFontSize: 13 } } }
   const view = new vega.View(vega.parse(compile(styled).spec), { renderer: 'none' })
   try {
     const svg = await view.toSVG()

@@ -28,7 +28,7 @@ export function buildReport(runs: readonly StoredRun[], published: Published, { 
   const figures = new Map<string, TopLevelSpec>()
   const named = runs.map((run, i): SummarisedRun => ({
     ...run,
-    name: runs.length === 1 ? run.manifest.subject.dataset : `${run.manifest.subject.dataset} ${i + 1}`,
+    name: nameOf(run, i, runs),
     summary: summarise(run.manifest, run.records),
   }))
   const tableRuns = named.map(({ name, manifest, summary }) => ({ dataset: name, summary, published: matchingScores(published, manifest.subject.dataset, manifest.subject.reader) }))
@@ -42,6 +42,12 @@ export function buildReport(runs: readonly StoredRun[], published: Published, { 
     ...named.flatMap((run, i) => runBlocks(run, `run-${i + 1}`, figures)),
   ]
   return { title, blocks, figures }
+}
+
+/** The dataset's name, numbered where several runs share it. */
+function nameOf({ manifest }: StoredRun, position: number, runs: readonly StoredRun[]): string {
+  const { dataset } = manifest.subject
+  return runs.filter((run) => run.manifest.subject.dataset === dataset).length > 1 ? `${dataset} (run ${position + 1})` : dataset
 }
 
 function runBlocks({ name, manifest, records, summary }: SummarisedRun, prefix: string, figures: Map<string, TopLevelSpec>): Block[] {
@@ -75,7 +81,7 @@ function runBlocks({ name, manifest, records, summary }: SummarisedRun, prefix: 
   ]
 }
 
-function provenance({ subject, environment, started_at: startedAt }: StoredRun['manifest']): Block[] {
+function provenance({ subject, environment, started_at: startedAt, resumed }: StoredRun['manifest']): Block[] {
   const { protocol, index } = subject
   const orDefault = (value: number | null) => (value === null ? 'the model\'s own' : String(value))
   const file = (named: { file: string; sha256: string } | null) => (named ? `${named.file} (SHA-256 ${named.sha256.slice(0, 12)})` : 'none')
@@ -94,6 +100,7 @@ function provenance({ subject, environment, started_at: startedAt }: StoredRun['
         ['new tokens at most', orDefault(protocol.max_new_tokens)],
         ['retrieval', protocol.retrieval],
         ['asked', `${environment.client}, from ${startedAt}`],
+        ...resumed.map(({ at, index_version: version }) => ['resumed', version === null ? at : `${at}, index version ${version}`]),
         ['evaluated with', `version ${environment.version}, Node ${environment.node}, ${environment.platform}, ${environment.cores} x ${environment.cpu}, ${environment.memory_gb} GB`],
       ],
       2,

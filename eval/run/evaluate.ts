@@ -4,7 +4,7 @@ import type { AnswerClient } from '../client/client.ts'
 import type { EvalQuestion } from '../datasets/types.ts'
 import { EvalError } from '../errors.ts'
 import { bestOver, exactMatch } from '../metrics/answer.ts'
-import { askQuestion } from './ask.ts'
+import { askQuestion, type AskContext } from './ask.ts'
 import { openRun } from './folder.ts'
 import type { Manifest } from './manifest.ts'
 import { settingName, settingsOf, type Protocol } from './protocol.ts'
@@ -36,7 +36,7 @@ export async function evaluate({ client, folder, manifest, questions, pool, conc
   const { records, writer } = await openRun(folder, manifest)
   const finished = new Map(records.filter(({ skipped }) => !skipped?.retry).map((record) => [record.id, record]))
   const running = runningScores(protocol, [...finished.values()])
-  const context = { client, protocol, pool, dumpPrompts, topPassages: new Map() }
+  const context: AskContext = { client, protocol, pool, dumpPrompts, topPassages: new Map() }
   const limit = pLimit(concurrency)
   let skippedInARow = 0
   let failure: { readonly error: unknown } | undefined
@@ -63,7 +63,10 @@ export async function evaluate({ client, folder, manifest, questions, pool, conc
   await Promise.all(questions.filter(({ id }) => !finished.has(id)).map((question) => limit(askUnlessFailed, question)))
   await writer.close()
   if (failure) throw explained(failure.error, `${finished.size} of ${questions.length} questions are kept in ${folder}: repeat the command to go on.`)
-  return questions.flatMap(({ id }) => finished.get(id) ?? [])
+  const asked = questions.flatMap(({ id }) => finished.get(id) ?? [])
+  const [first] = asked
+  if (first?.skipped && asked.every(({ skipped }) => skipped)) throw new EvalError('nothing_scored', `All ${asked.length} questions were skipped; the first in ${first.skipped.setting ?? 'retrieval'}: ${first.skipped.message}`)
+  return asked
 }
 
 /** A service that is gone is reported with what was kept. */

@@ -1,4 +1,4 @@
-import { mkdir, open, readFile, rename, truncate, writeFile, type FileHandle } from 'node:fs/promises'
+import { mkdir, open, readFile, rename, stat, writeFile, type FileHandle } from 'node:fs/promises'
 import path from 'node:path'
 import { Compile } from 'typebox/compile'
 import { EvalError } from '../errors.ts'
@@ -60,28 +60,39 @@ export async function openRun(folder: string, manifest: Manifest): Promise<{ rec
   await mkdir(folder, { recursive: true })
   const manifestFile = path.join(folder, MANIFEST_FILE)
   const predictions = path.join(folder, PREDICTIONS_FILE)
-  const exists = await readFile(manifestFile).then(() => true, () => false)
-  if (!exists) {
-    await writeFile(predictions, '')
-    await writeFile(`${manifestFile}.tmp`, `${JSON.stringify(manifest, null, 2)}\n`)
-    await rename(`${manifestFile}.tmp`, manifestFile)
-    return { records: [], writer: new RecordWriter(await open(predictions, 'a')) }
+  const file = await open(predictions, 'a')
+  try {
+    if (!(await stat(manifestFile).then(() => true, () => false))) {
+      if ((await file.stat()).size > 0) throw new EvalError('run_invalid', `${predictions} has answers, but there is no ${MANIFEST_FILE} beside it that says of what: choose another folder with --out.`)
+      await writeManifest(manifestFile, manifest)
+      return { records: [], writer: new RecordWriter(file) }
+    }
+    const stored = await readRun(folder)
+    const changed = difference(stored.manifest.subject, manifest.subject)
+    if (changed !== undefined) {
+      throw new EvalError('run_mismatch', `${folder} holds a run with another ${changed}: choose another folder with --out, or remove it.`)
+    }
+    const resumed = [...stored.manifest.resumed, { at: manifest.started_at, index_version: manifest.subject.index?.version ?? null }]
+    await writeManifest(manifestFile, { ...stored.manifest, resumed })
+    await file.truncate((await readFile(predictions)).lastIndexOf('\n') + 1)
+    return { records: stored.records, writer: new RecordWriter(file) }
+  } catch (error) {
+    await file.close()
+    throw error
   }
-  const stored = await readRun(folder)
-  const changed = difference(stored.manifest.subject, manifest.subject)
-  if (changed !== undefined) {
-    throw new EvalError('run_mismatch', `${folder} holds a run with another ${changed}: choose another folder with --out, or remove it.`)
-  }
-  const kept = await readFile(predictions)
-  await truncate(predictions, kept.lastIndexOf('\n') + 1)
-  return { records: stored.records, writer: new RecordWriter(await open(predictions, 'a')) }
 }
 
-/** The first field in which two subjects differ, with both values. */
+/** Through a file beside it, so that a kill leaves the old manifest or the new one. */
+async function writeManifest(file: string, manifest: Manifest): Promise<void> {
+  await writeFile(`${file}.tmp`, `${JSON.stringify(manifest, null, 2)}\n`)
+  await rename(`${file}.tmp`, file)
+}
+
+/** The first field in which two subjects differ, with both values; the index's version is no such field (see the manifest). */
 function difference(stored: Subject, wanted: Subject): string | undefined {
   const before = flatten(stored)
   const now = flatten(wanted)
-  const name = [...new Set([...before.keys(), ...now.keys()])].find((key) => before.get(key) !== now.get(key))
+  const name = [...new Set([...before.keys(), ...now.keys()])].find((key) => key !== 'index.version' && before.get(key) !== now.get(key))
   return name === undefined ? undefined : `${name} (${before.get(name) ?? 'none'}; now ${now.get(name) ?? 'none'})`
 }
 

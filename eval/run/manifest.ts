@@ -39,6 +39,9 @@ export const ManifestSchema = Type.Object({
     memory_gb: Type.Number(),
   }),
   started_at: Type.String(),
+  resumed: Type.Array(Type.Object({ at: Type.String(), index_version: Type.Union([Type.Integer(), Type.Null()]) }), {
+    description: 'When the run was gone on with. An index grows new versions by being tidied, so another version of it does not make another run; other passages do.',
+  }),
 })
 export type Manifest = Static<typeof ManifestSchema>
 

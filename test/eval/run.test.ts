@@ -100,7 +100,9 @@ t.test('a stopped and resumed run equals an uninterrupted one, and repeats nothi
   t.equal(asked.generate.length, (8 - kept.length) * perQuestion + 1, 'finished questions are not asked again (one call asks which model it is)')
   const whole = await run(path.join(dir, 'whole'))
   t.same(resumed.records.map(untimed), whole.records.map(untimed))
-  t.same((await readRun(folder)).records.length, 8)
+  const stored = await readRun(folder)
+  t.equal(stored.records.length, 8)
+  t.match(stored.manifest.resumed, [{ at: String, index_version: 3 }])
   t.same(summarise(resumed.manifest, resumed.records).settings.map(({ exactMatch }) => exactMatch), summarise(whole.manifest, whole.records).settings.map(({ exactMatch }) => exactMatch))
   t.equal(options.protocol, protocol)
 })
@@ -113,6 +115,8 @@ t.test('a folder with another run is refused, naming what differs', async (t) =>
   await t.rejects(evaluate({ client, folder, concurrency: 1, onProgress: () => {}, ...other }), { code: 'run_mismatch', message: /another protocol\.seed \(1; now 2\)/ })
   await truncate(path.join(folder, 'manifest.json'), 10)
   await t.rejects(readRun(folder), { code: 'run_invalid', message: /manifest\.json is not valid JSON/ })
+  await rm(path.join(folder, 'manifest.json'))
+  await t.rejects(run(folder), { code: 'run_invalid', message: /predictions\.jsonl has answers, but there is no manifest\.json/ })
   await t.rejects(readRun(dir), { code: 'run_invalid', message: /is its folder that of an evaluation run/ })
 })
 
@@ -146,6 +150,7 @@ t.test('a question that fails in one setting is scored in none, and counted', as
 t.test('a window too small for the demonstrations stops the run', async (t) => {
   const { run } = await setUp(t, { facts: { window: 20 }, changes: { protocol: { ...protocol, max_new_tokens: 5 } } })
   await t.rejects(run(), { code: 'nothing_scored', message: /8 questions in a row were skipped; the last in cepe, k = 2: .*demonstrations and the question take \d+ tokens/ })
+  await t.rejects(run(), { code: 'nothing_scored', message: /All 8 questions were skipped; the first in cepe, k = 2/ }, 'repeating it does not turn it into a result')
 })
 
 t.test('options that do not fit the data are refused before anything is asked', async (t) => {
