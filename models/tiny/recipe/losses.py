@@ -24,7 +24,7 @@ def answer_loss(model: Cepe, hidden: Tensor, batch: Batch) -> tuple[Tensor, Tens
 
 def text_loss(model: Cepe, hidden: Tensor, batch: Batch, share: float, rng: torch.Generator) -> Tensor:
     """Mean loss over a random share of the tokens outside answers."""
-    keep = torch.rand(batch.ids.shape, generator=rng).to(hidden.device) < share
+    keep = torch.rand(batch.ids.shape, generator=rng, device="cpu").to(hidden.device) < share
     chosen = (batch.targets >= 0) & ~batch.answers & keep
     return F.cross_entropy(model.lm_head(hidden[chosen]).float(), batch.targets[chosen])
 

@@ -269,13 +269,13 @@ class Cepe(nn.Module):
 
 def init_weights(module: nn.Module, seed: int) -> None:
     """N(0, 0.02) for matrices and embeddings, zeros for biases; norms stay at one."""
-    generator = torch.Generator().manual_seed(seed)
+    generator = torch.Generator("cpu").manual_seed(seed)
     for name, parameter in module.named_parameters():
         if name.endswith("bias"):
             nn.init.zeros_(parameter)
         elif parameter.dim() > 1:
             with torch.no_grad():
-                parameter.copy_(torch.randn(parameter.shape, generator=generator) * 0.02)
+                parameter.copy_(torch.randn(parameter.shape, generator=generator, device="cpu") * 0.02)
 
 
 class BertSelfAttention(nn.Module):

@@ -52,11 +52,13 @@ class WorldSampler:
             for relation, spec in kind.relations.items()
             if rng.random() < 0.85
         }
+        if not any(s.names_entity and s.relations <= facts.keys() for s in kind.sentences):
+            facts = {r: inventor.value(s, self.pools[kind.name, r]) for r, s in kind.relations.items()}
         noise = self.noise[kind.name]
         return Entity(
             kind=kind.name,
             name=inventor.entity_name(kind.name, kind.pronoun),
-            facts=facts or {r: inventor.value(s, self.pools[kind.name, r]) for r, s in kind.relations.items()},
+            facts=facts,
             female=rng.random() < 0.5,
             extra=tuple(rng.sample(noise, min(len(noise), 2))),
         )

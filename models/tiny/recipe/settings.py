@@ -79,8 +79,8 @@ CPU = Settings(
     context_work=110,
     real_share=0.05,
     cepe_copy=Stage(steps=250, lr=1.5e-3, warmup=20, minutes=3),
-    cepe_read=Stage(steps=4000, lr=1.5e-3, minutes=45),
-    contriever=Stage(steps=3000, lr=1e-3, decay=0.25, minutes=105),
+    cepe_read=Stage(steps=4000, lr=1.5e-3, decay=0.095, minutes=38.2),
+    contriever=Stage(steps=3000, lr=1e-3, minutes=105),
     contriever_batch=48,
     contriever_worlds=2,
 )
@@ -92,7 +92,10 @@ GPU = replace(
     context_tokens=12000,
     context_work=2000,
     decoder_copy=Stage(steps=2000, lr=3e-3),
-    decoder_read=Stage(steps=4000, lr=3e-3),
+    decoder_read=Stage(steps=4000, lr=1.5e-3, minutes=8),
+    cepe_copy=Stage(steps=300, lr=1.5e-3, warmup=20),
+    cepe_read=Stage(steps=6000, lr=1.5e-3, minutes=10),
+    contriever=Stage(steps=3000, lr=1e-3, minutes=4),
     contriever_batch=256,
     contriever_worlds=12,
 )

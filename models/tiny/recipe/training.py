@@ -53,7 +53,7 @@ class Run:
         self.seconds = 0.0
         folder.mkdir(parents=True, exist_ok=True)
         if self.path.exists():
-            kept = torch.load(self.path, weights_only=True)
+            kept = torch.load(self.path, weights_only=True, map_location=torch.get_default_device())
             model.load_state_dict(kept["model"])
             optimizers.load(kept["optimizers"])
             self.step, self.seconds = kept["step"], kept["seconds"]
@@ -95,7 +95,7 @@ class Run:
 
 def step_rng(seed: int, step: int) -> torch.Generator:
     """The random numbers of one step: the same however often a run was resumed."""
-    return torch.Generator().manual_seed(seed * 1_000_003 + step)
+    return torch.Generator("cpu").manual_seed(seed * 1_000_003 + step)
 
 
 def prepare_torch(settings: Settings) -> None:
