@@ -32,7 +32,9 @@ export async function buildApp(services: Services, config: Config, version: stri
     genReqId: () => randomUUID(),
     requestIdHeader: false,
     routerOptions: { maxParamLength: MAX_PATH_PARAMETER },
-    frameworkErrors: (error, request, reply) => sendError(error, request, reply),
+    frameworkErrors: (error, request, reply) => {
+      sendError(error, request, reply)
+    },
     forceCloseConnections: 'idle',
   })
     .setValidatorCompiler(TypeBoxValidatorCompiler)

@@ -112,7 +112,8 @@ function companions(given: Readonly<Record<string, unknown>>): Record<string, st
     const [checkpoint, dir] = [given[`${model}_CHECKPOINT`], given[`${model}_DIR`]]
     if (dir !== undefined && checkpoint === undefined) found[`${model}_CHECKPOINT`] = ''
     if (dir === undefined && typeof checkpoint === 'string') {
-      const dtype = model === 'READER' ? String(given['DTYPE'] ?? DEFAULT_DTYPE) : 'f32'
+      const { DTYPE = DEFAULT_DTYPE } = given
+      const dtype = model === 'READER' && typeof DTYPE === 'string' ? DTYPE : 'f32'
       found[`${model}_DIR`] = path.join(packageRoot(), 'models/built', `${path.basename(path.resolve(checkpoint))}-${dtype}`)
     }
   }

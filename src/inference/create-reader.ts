@@ -6,7 +6,7 @@ import { commonChildOptions, type ProcessOptions, type Supervised } from './proc
 import { checkGenerate, checkReplug, checkScore } from './requests.ts'
 
 /** Padded tokens of one encoder run: enough for full matrix-product speed, few enough to bound activations. */
-export const DEFAULT_ENCODER_BATCH_TOKENS = 2048
+export const DEFAULT_ENCODER_BATCH_TOKENS = 1024
 /** Prompt tokens of one run of the step graph, whose logits take vocabulary x 4 bytes each (LLaMA-2: 31 MiB in all). */
 export const DEFAULT_PREFILL_TOKENS = 256
 export const DEFAULT_STATE_CACHE_BYTES = 256 * 2 ** 20
