@@ -18,7 +18,7 @@ import { MODEL_PROTOCOL } from './run/protocol.ts'
 import { summarise } from './run/summary.ts'
 
 /** Questions drawn from the test set, so that the demo takes less than five minutes on two cores. */
-const QUESTIONS = 300
+const QUESTIONS = 200
 const CONCURRENCY = 2
 
 const HEADER = ['on the demo test questions', 'target', 'measured', '']
