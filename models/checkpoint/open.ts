@@ -95,7 +95,7 @@ export const openCheckpoint = async (folder: string): Promise<Checkpoint> => {
     const shards = await openShards(dir, plan, opened)
     const tensors = collectTensors(config.architecture, shards)
     const files = new Map(shards.map(({ file }) => [file.path, file]))
-    const revision = await revisionOf(configValue, shards)
+    const revision = await revisionOf(qaConfig === undefined ? configValue : [configValue, qaConfig], shards)
 
     const read = async (name: string): Promise<RawTensor> => {
       const info = tensors.get(name)
