@@ -18,7 +18,7 @@ const FileSchema = Type.Object({
 
 const SourceSchema = Type.Object({
   name: Type.String({ description: 'Folder name of the checkpoint, for people.' }),
-  revision: Type.String({ description: 'SHA-256 over the config, the weight files\' names, sizes and headers, and the first and last bytes of every tensor: names the checkpoint, not its place.' }),
+  revision: Type.String({ description: 'SHA-256 over the configs, the weight files\' names, sizes and headers, and the ends of every tensor: names the checkpoint, not its place.' }),
 })
 
 /** How the checkpoint's authors ask questions of it: the service's defaults for this model (the paper's section 4.2 for the published ones). */
