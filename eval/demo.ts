@@ -31,7 +31,7 @@ async function demo(reportFolder: string, limit: number): Promise<void> {
     questions: questions('test.jsonl'),
     unanswerable: questions('unanswerable.jsonl'),
     limit,
-    protocol: { modes: ['cepe', 'decoder-only', 'closed-book'], ks: [10, 20, 40], encoder_passages: ['others'], ...MODEL_PROTOCOL, retrieval: 'dense', recall_depth: 100, seed: 0 },
+    protocol: { modes: ['cepe', 'decoder-only', 'closed-book'], ks: [2, 10, 20, 40], encoder_passages: ['others'], ...MODEL_PROTOCOL, retrieval: 'dense', recall_depth: 100, seed: 0 },
     dumpPrompts: false,
   }
   // Always measured anew, with an index of its own: the point is what today's models and service do.
