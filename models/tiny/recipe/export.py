@@ -17,11 +17,11 @@ from train_contriever import SCALE
 from train_decoder import new_model
 
 
-def export_cepe(runs: Path, stage: str, folder: Path, k_decoder: int) -> None:
+def export_cepe(runs: Path, stage: str, folder: Path, k: int, k_decoder: int) -> None:
     model = new_model()
     model.load_state_dict(torch.load(runs / f"{stage}.pt", weights_only=True)["model"])
     qa = {
-        "k": 10,
+        "k": k,
         "k_decoder": k_decoder,
         "demonstrations": 0,
         "context_tokens": CONTEXT_TOKENS,
@@ -47,9 +47,10 @@ def main() -> None:
     parser.add_argument("--runs", type=Path, required=True)
     parser.add_argument("--checkpoint", type=Path, default=CHECKPOINT)
     parser.add_argument("--cepe-stage", default="cepe-read")
-    parser.add_argument("--k-decoder", type=int, default=0)
+    parser.add_argument("--k", type=int, default=2, help="passages the service retrieves by default")
+    parser.add_argument("--k-decoder", type=int, default=0, help="how many of them go into the prompt")
     args = parser.parse_args()
-    export_cepe(args.runs, args.cepe_stage, args.checkpoint / "cepe", args.k_decoder)
+    export_cepe(args.runs, args.cepe_stage, args.checkpoint / "cepe", args.k, args.k_decoder)
     export_contriever(args.runs, args.checkpoint / "contriever")
 
 
