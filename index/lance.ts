@@ -21,7 +21,8 @@ export const textIndexConfig = (): Index => Index.fts({ withPosition: false, lan
 /** For lookups by id: upserts, reads and deletes of single passages. */
 export const idIndexConfig = (): Index => Index.btree()
 
-const CONFLICT = /commit conflict|retryable|concurrent|conflicting|please retry/i
+/** How LanceDB says that another writer was first; two migrations that add the same column meet as `already exists`, and the one that looks again finds it done. */
+const CONFLICT = /commit conflict|retryable|concurrent|conflicting|please retry|column \S+ already exists/i
 const ATTEMPTS = 8
 
 /**
