@@ -1,7 +1,8 @@
 import { IndexError } from './errors.ts'
 import type { SearchFilter } from './types.ts'
 
-const FIELDS = ['source', 'title'] as const
+/** Columns that may be filtered by. */
+export const FILTER_COLUMNS = ['source', 'title'] as const
 const MAX_VALUES = 1000
 
 /** A value as an SQL string literal. */
@@ -18,9 +19,9 @@ export const sqlIds = (ids: readonly string[]): string => `id IN (${ids.map(sqlS
  */
 export const sqlFilter = (filter: SearchFilter | undefined): string | undefined => {
   if (filter === undefined) return undefined
-  const unknown = Object.keys(filter).find((key) => !FIELDS.some((field) => field === key))
-  if (unknown !== undefined) throw new IndexError('invalid_request', `Unknown filter field "${unknown}"; use ${FIELDS.join(' or ')}.`, `filter.${unknown}`)
-  const conditions = FIELDS.flatMap((field) => {
+  const unknown = Object.keys(filter).find((key) => !FILTER_COLUMNS.some((field) => field === key))
+  if (unknown !== undefined) throw new IndexError('invalid_request', `Unknown filter field "${unknown}"; use ${FILTER_COLUMNS.join(' or ')}.`, `filter.${unknown}`)
+  const conditions = FILTER_COLUMNS.flatMap((field) => {
     const wanted = filter[field]
     if (wanted === undefined) return []
     const values = typeof wanted === 'string' ? [wanted] : wanted

@@ -18,8 +18,11 @@ export const vectorIndexConfig = (numPartitions: number): Index => Index.ivfRq({
 /** BM25. Positions are for phrase queries, which are not offered, and would triple its size. */
 export const textIndexConfig = (): Index => Index.fts({ withPosition: false, language: 'English', stem: true, removeStopWords: true, asciiFolding: true })
 
-/** For lookups by id: upserts, reads and deletes of single passages. */
-export const idIndexConfig = (): Index => Index.btree()
+/** For lookups by values that are mostly distinct: ids, titles. */
+export const manyValuesConfig = (): Index => Index.btree()
+
+/** For lookups by values that many rows share: file names. */
+export const fewValuesConfig = (): Index => Index.bitmap()
 
 /** How LanceDB says that another writer was first; two migrations that add the same column meet as `already exists`, and the one that looks again finds it done. */
 const CONFLICT = /commit conflict|retryable|concurrent|conflicting|please retry|column \S+ already exists/i

@@ -7,14 +7,21 @@ export interface TableMetadata {
   readonly schemaVersion: number
   readonly model: string
   readonly dimension: number
-  /** Absent without a vector index. */
+  /** Partitions of the vector index that was built last; it is searched once `ann` is there too. */
+  readonly partitions?: number
+  /** Absent where every vector is compared. */
   readonly ann?: AnnSettings
 }
 
-/** Settings of the vector index, found by measuring recall when it was built. */
+/** Hits that recall is measured with: recall@10, what the literature reports, and about what a question is answered from. */
+export const RECALL_AT = 10
+
+/** How the vector index is searched, found by measuring recall when it was built. */
 export interface AnnSettings {
   readonly partitions: number
+  /** Partitions read per query. */
   readonly nprobes: number
+  /** Candidates per hit, for ten hits and more, that are compared again by their stored vectors. */
   readonly refine: number
   /** Rows of the table when the settings were chosen. */
   readonly rows: number
@@ -25,6 +32,7 @@ export interface AnnSettings {
 export const SCHEMA_KEY = 'cepe:schema_version'
 export const MODEL_KEY = 'cepe:model'
 const ANN_KEY = 'cepe:ann'
+const PARTITIONS_KEY = 'cepe:partitions'
 
 /** A table's metadata. @throws IndexError index_invalid for a table that this software did not make. */
 export const readMetadata = async (table: Table): Promise<TableMetadata> => {
@@ -38,7 +46,14 @@ export const readMetadata = async (table: Table): Promise<TableMetadata> => {
     throw new IndexError('index_invalid', `The table ${table.name} was not made by this software (no schema version or model is stored with it): use another table name or index folder.`, table.name)
   }
   const ann = vector?.metadata.get(ANN_KEY)
-  return { schemaVersion, model, dimension: type.listSize, ...(ann === undefined ? {} : { ann: parseAnn(ann, table.name) }) }
+  const partitions = Number(vector?.metadata.get(PARTITIONS_KEY))
+  return {
+    schemaVersion,
+    model,
+    dimension: type.listSize,
+    ...(Number.isSafeInteger(partitions) ? { partitions } : {}),
+    ...(ann === undefined ? {} : { ann: parseAnn(ann, table.name) }),
+  }
 }
 
 const parseAnn = (text: string, table: string): AnnSettings => {
@@ -53,6 +68,12 @@ export const writeSchemaVersion = async (table: Table, version: number): Promise
   await table.updateFieldMetadata([{ path: 'id', metadata: { [SCHEMA_KEY]: String(version) } }])
 }
 
-export const writeAnn = async (table: Table, { partitions, nprobes, refine, rows, recall }: AnnSettings): Promise<void> => {
-  await table.updateFieldMetadata([{ path: 'vector', metadata: { [ANN_KEY]: [partitions, nprobes, refine, rows, recall].join(' ') } }])
+/** @param ann undefined to compare every vector from now on. */
+export const writeAnn = async (table: Table, ann: AnnSettings | undefined): Promise<void> => {
+  const text = ann === undefined ? null : [ann.partitions, ann.nprobes, ann.refine, ann.rows, ann.recall].join(' ')
+  await table.updateFieldMetadata([{ path: 'vector', metadata: { [ANN_KEY]: text } }])
+}
+
+export const writePartitions = async (table: Table, partitions: number): Promise<void> => {
+  await table.updateFieldMetadata([{ path: 'vector', metadata: { [PARTITIONS_KEY]: String(partitions) } }])
 }

@@ -1,8 +1,8 @@
 import { sqlFilter } from './filter.ts'
 import { MultiMatchQuery, type Table } from './lance.ts'
-import type { AnnSettings } from './metadata.ts'
+import { RECALL_AT, type AnnSettings } from './metadata.ts'
 import { TEXT_COLUMNS } from './migrate.ts'
-import { PASSAGE_COLUMNS, passageAt, type Columns } from './rows.ts'
+import { PASSAGE_COLUMNS, passageAt, stringAt, type Columns } from './rows.ts'
 import type { Passage, SearchHit, SearchOptions } from './types.ts'
 
 type Scored = Passage & { readonly score: number }
@@ -25,12 +25,25 @@ export const searchVector = async (table: Table, ann: AnnSettings | undefined, v
   if (where !== undefined) query = query.where(where)
   if (ann === undefined || options.exact === true) query = query.bypassVectorIndex()
   else {
-    query = query.nprobes(ann.nprobes).refineFactor(ann.refine)
+    // For few hits, as many candidates as recall was measured with: those of ten and the query's own passage.
+    query = query.nprobes(ann.nprobes).refineFactor(Math.ceil((ann.refine * Math.max(RECALL_AT + 1, options.k)) / options.k))
     // A narrow filter leaves few rows per partition: read on until k are found.
     if (where !== undefined) query = query.maximumNprobes(ann.partitions)
   }
   const result = await query.toArrow()
   return ranked(scoredRows(result, (row) => 1 - numberAt(result, '_distance', row)))
+}
+
+/** Ids and dot products of the k nearest passages of each vector, best first, by one scan of the table. At least one vector. */
+export const searchExactly = async (table: Table, vectors: readonly Float32Array[], k: number): Promise<{ readonly id: string; readonly score: number }[][]> => {
+  const [first = new Float32Array(), ...others] = vectors
+  const start = table.query().nearestTo(first).column('vector').distanceType('dot').limit(k).bypassVectorIndex().select(['id', '_distance'])
+  const result = await others.reduce((query, vector) => query.addQueryVector(vector), start).toArrow()
+  const lists = vectors.map((): { id: string; score: number }[] => [])
+  for (let row = 0; row < result.numRows; row++) {
+    lists[others.length === 0 ? 0 : numberAt(result, 'query_index', row)]?.push({ id: stringAt(result, 'id', row), score: 1 - numberAt(result, '_distance', row) })
+  }
+  return lists.map((hits) => hits.sort((a, b) => b.score - a.score))
 }
 
 /** The k passages of the highest BM25 score of the query's words in text and title: the field's lexical baseline. */

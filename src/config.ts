@@ -38,6 +38,8 @@ export const ConfigSchema = Type.Object({
   ADMIN_KEY: Type.Optional(Type.String({ description: 'Key of the admin routes (`Authorization: Bearer <key>`); the routes are off without one.', minLength: 16 })),
   IMPORT_DIR: Type.Optional(Type.String({ description: 'Folder whose files admin jobs may name as their source; off without one.', minLength: 1 })),
   JOBS_DIR: Type.Optional(Type.String({ description: 'Folder for uploads, journals and reports of index jobs (default: `jobs` in INDEX_DIR). All processes of one index share it.', minLength: 1 })),
+  EXACT_BELOW: integer('Passages below which a question is compared with every vector; a larger table gets a vector index.', 50_000, 0, 1_000_000_000),
+  MIN_RECALL: Type.Number({ description: 'Least recall@10 of a vector index against exact search, on a sample; below it the index is not put into service.', default: 0.95, minimum: 0, maximum: 1 }),
   THREADS: Type.Integer({ description: 'Threads of each inference process (default: the number of cores).', minimum: 1, maximum: 512, default: availableParallelism() }),
   READERS: integer('Reader processes; weights are shared between them.', 1, 1, 64),
   QUEUE: integer('Questions that may wait for a reader; more are answered 503.', 64, 0, 100_000),

@@ -95,6 +95,7 @@ const jobsOptions = (config: Config, index: PassageIndex, embedder: Embedder, lo
   jobsDir: config.JOBS_DIR ?? path.join(config.INDEX_DIR, 'jobs'),
   importDir: config.IMPORT_DIR,
   maxUploadBytes: config.UPLOAD_LIMIT_MB * 2 ** 20,
+  policy: { exactBelow: config.EXACT_BELOW, minRecall: config.MIN_RECALL },
   ...(log && { log }),
 })
 

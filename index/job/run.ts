@@ -131,7 +131,7 @@ class Run {
       await verifyTable(table, this.#plan, signal)
       await this.#journal.add(...this.#plan.shard_rows.map((_, shard) => ({ step: 'verified' as const, shard })))
     }
-    const ann = await buildIndexes(table, policy)
+    const ann = await buildIndexes(table, policy, signal)
     signal.throwIfAborted()
     await sync.flush()
     if (replace) {

@@ -1,0 +1,47 @@
+import { FILTER_COLUMNS } from './filter.ts'
+import { fewValuesConfig, manyValuesConfig, textIndexConfig, writing, type Table } from './lance.ts'
+import { TEXT_COLUMNS } from './migrate.ts'
+import { stringAt } from './rows.ts'
+
+/** Rows added since the last folding that are worth folding into the indexes. */
+const FOLD_ROWS = 2000
+/** Rows that are looked at to tell whether a column holds few different values, and how many are few (LanceDB's documentation: 1000). */
+const SAMPLE = 4096
+const FEW = 1000
+
+/** The name that LanceDB gives a column's index unless told otherwise. */
+const indexName = (column: string): string => `${column}_idx`
+/** Titles have a text index too, under the column's own name. */
+export const filterIndexName = (column: string): string => `${column}_filter`
+
+/**
+ * Text and id indexes, and for a large table those of the columns that filters name. One that covers less than half of
+ * the rows is made anew, which reads one column; smaller additions are folded into all indexes, which also compacts the table.
+ */
+export const foldIndexes = async (table: Table, large: boolean): Promise<void> => {
+  const rows = await table.countRows()
+  const left = new Map((await table.listIndices()).map(({ name, numUnindexedRows }) => [name, numUnindexedRows ?? rows]))
+  const outdated = (name: string): boolean => (left.get(name) ?? rows) * 2 > rows
+  const made = async (name: string, make: () => Promise<void>): Promise<void> => {
+    if (!outdated(name)) return
+    await writing(table, make)
+    left.delete(name)
+  }
+  for (const column of TEXT_COLUMNS) await made(indexName(column), () => table.createIndex(column, { config: textIndexConfig() }))
+  await made(indexName('id'), () => table.createIndex('id', { config: manyValuesConfig() }))
+  if (large) {
+    for (const column of FILTER_COLUMNS) {
+      const name = filterIndexName(column)
+      await made(name, async () => table.createIndex(column, { config: (await hasFewValues(table, column, rows)) ? fewValuesConfig() : manyValuesConfig(), name }))
+    }
+  }
+  if (Math.max(0, ...left.values()) >= FOLD_ROWS) await writing(table, () => table.optimize())
+}
+
+/** Looks at rows spread evenly over the table. */
+const hasFewValues = async (table: Table, column: string, rows: number): Promise<boolean> => {
+  const count = Math.min(SAMPLE, rows)
+  const offsets = Array.from({ length: count }, (_, i) => Math.floor(((i + 0.5) * rows) / count))
+  const taken = await table.takeOffsets(offsets).select([column]).toArrow()
+  return new Set(Array.from({ length: taken.numRows }, (_, row) => stringAt(taken, column, row))).size <= FEW
+}
