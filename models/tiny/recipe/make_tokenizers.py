@@ -1,6 +1,6 @@
-"""Trains both tokenizers on invented worlds and on the real text that may be trained on.
+"""Trains both tokenizers on the demo corpus, invented worlds and the real text that may be trained on.
 
-    python make_tokenizers.py --real-text FOLDER
+    python make_tokenizers.py --corpus ../../../index/corpus/passages.tsv --real-text FOLDER
 """
 
 import argparse
@@ -14,39 +14,45 @@ from samples import WorldSampler
 from settings import CEPE_VOCAB, CONTEXT_TOKENS, CONTRIEVER_VOCAB, SEED, WINDOW
 from split import training_noise
 from squad import load_squad
-from tokenizers_ import train_cepe_tokenizer, train_contriever_tokenizer
+from evaluate import load_corpus
+from tokenizers_ import NameParts, numbers, train_cepe_tokenizer, train_contriever_tokenizer
 from world import load_world
 
-WORLDS = 600
+WORLDS = 120
+CORPUS_WEIGHT = 6
 
 
-def texts(real_text: Path | None) -> Iterator[str]:
+def texts(corpus: Path, real_text: Path | None) -> Iterator[str]:
+    for passage in load_corpus(corpus):
+        yield from (f"Document (Title: {passage.title}): {passage.text}" for _ in range(CORPUS_WEIGHT))
     kinds = load_world(WORLD)
     noise = training_noise(kinds)
-    sampler = WorldSampler(kinds, noise, [])
+    sampler = WorldSampler(kinds, noise, NameParts([], []))
     rng = random.Random(SEED)
     for _ in range(WORLDS):
         world = sampler.world(4, 3, 3, rng)
         yield from (f"Document (Title: {p.title}): {p.text}" for p in world.passages)
         yield from (f"Question: {q.text}\nAnswer: {q.answer}\n" for q in world.questions)
     for kind in kinds:
-        yield from (value for relation in kind.relations for value in kind.pool(relation) if kind.relations[relation]["type"] == "pool")
+        pools = [r for r, spec in kind.relations.items() if spec["type"] == "pool"]
+        yield from (value for r in pools for value in kind.pool(r) for _ in range(3 * CORPUS_WEIGHT))
     for entity in noise:
         yield from entity.extra
     for passage in load_squad(real_text, held_out=False) if real_text else []:
-        yield from (f"{passage.title} {passage.text}" for _ in range(3))
+        yield f"{passage.title} {passage.text}"
         yield from (question for question, _ in passage.questions)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--corpus", type=Path, required=True, help="passages.tsv of the demo corpus")
     parser.add_argument("--real-text", type=Path, help="folder with passages.tsv and questions.jsonl")
     args = parser.parse_args()
-    everything = list(texts(args.real_text))
+    everything = list(texts(args.corpus, args.real_text))
     cepe, contriever = CHECKPOINT / "cepe", CHECKPOINT / "contriever"
     for folder in (cepe, contriever):
         folder.mkdir(parents=True, exist_ok=True)
-    train_cepe_tokenizer(everything, CEPE_VOCAB).save(str(cepe / "tokenizer.json"))
+    train_cepe_tokenizer([*everything, *numbers()], CEPE_VOCAB).save(str(cepe / "tokenizer.json"))
     write_json(
         cepe / "tokenizer_config.json",
         {

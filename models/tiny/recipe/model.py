@@ -100,6 +100,25 @@ def attend(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None) -> Tensor:
     return merge_heads(attention_weights(q, k, bias).to(v.dtype) @ v)
 
 
+@dataclass(frozen=True)
+class Watch:
+    """In training: each attention adds its weights [chosen,H,m] at some positions of the batch, given by
+    the rows and the places in them (long, [chosen])."""
+
+    rows: Tensor
+    places: Tensor
+    weights: list[Tensor] = field(default_factory=list)
+
+    @staticmethod
+    def at(chosen: Tensor) -> "Watch":
+        """`chosen` bool [B,L]."""
+        return Watch(*chosen.nonzero(as_tuple=True))
+
+    def see(self, weights: Tensor) -> None:
+        """`weights` [B,H,L,m]."""
+        self.weights.append(weights[self.rows, :, self.places])
+
+
 def bias_from(allowed: Tensor) -> Tensor:
     """0 where allowed (bool) is True, a large negative number elsewhere."""
     return torch.zeros(allowed.shape, device=allowed.device).masked_fill(~allowed, -1e4)
@@ -107,12 +126,12 @@ def bias_from(allowed: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Context:
-    """Phi [m, d_enc], shared by a batch. `rows` [B,n] picks the rows of Phi that each batch row may
-    see and `bias` [B,1,1,n] hides padding; without them every row sees all of Phi. In training,
-    `watched` (bool, [B,L]) chooses positions whose weights [chosen,H,n] each layer adds to `weights`."""
+    """Phi [m, d_enc], shared by a batch. In training, `tokens` (long, [T]) are the places of the batch, counted
+    through all rows, that attend to it (the others are padding), `bias` [T,m] hides parts of Phi from them,
+    and each layer adds its weights [chosen,H,m] for those of the T numbered by `watched` to `weights`."""
 
     phi: Tensor
-    rows: Tensor | None = None
+    tokens: Tensor | None = None
     bias: Tensor | None = None
     watched: Tensor | None = None
     weights: list[Tensor] = field(default_factory=list)
@@ -128,14 +147,17 @@ class SelfAttention(nn.Module):
         self.v_proj = nn.Linear(c.hidden_size, kv_size, bias=False)
         self.o_proj = nn.Linear(c.hidden_size, c.hidden_size, bias=False)
 
-    def forward(self, x: Tensor, rope: tuple[Tensor, Tensor], bias: Tensor) -> Tensor:
+    def forward(self, x: Tensor, rope: tuple[Tensor, Tensor], bias: Tensor, watch: Watch | None = None) -> Tensor:
         q = rotate(split_heads(self.q_proj(x), self.heads), *rope)
         k = rotate(split_heads(self.k_proj(x), self.kv_heads), *rope)
         v = split_heads(self.v_proj(x), self.kv_heads)
         repeat = self.heads // self.kv_heads
         if repeat > 1:
             k, v = k.repeat_interleave(repeat, dim=1), v.repeat_interleave(repeat, dim=1)
-        return self.o_proj(attend(q, k, v, bias))
+        weights = attention_weights(q, k, bias)
+        if watch is not None:
+            watch.see(weights)
+        return self.o_proj(merge_heads(weights.to(v.dtype) @ v))
 
 
 class CrossAttention(nn.Module):
@@ -152,13 +174,19 @@ class CrossAttention(nn.Module):
         self.o_proj = nn.Linear(size, size, bias=False)
 
     def forward(self, x: Tensor, context: Context) -> Tensor:
-        q = split_heads(self.q_proj(self.layernorm(x)), self.heads)
-        k, v = self.k_proj(context.phi), self.v_proj(context.phi)
-        k, v = (k[None], v[None]) if context.rows is None else (k[context.rows], v[context.rows])
-        weights = attention_weights(q, split_heads(k, self.heads), context.bias)
+        # the rows of a batch share keys and values, so they are one long row to the matrix products
+        rows = x.flatten(0, 1)
+        if context.tokens is not None:
+            rows = rows[context.tokens]
+        q = split_heads(self.q_proj(self.layernorm(rows))[None], self.heads)
+        k, v = (split_heads(p(context.phi)[None], self.heads) for p in (self.k_proj, self.v_proj))
+        weights = attention_weights(q, k, context.bias).to(v.dtype)
         if context.watched is not None:
-            context.weights.append(weights.transpose(1, 2)[context.watched])
-        return self.o_proj(merge_heads(weights.to(v.dtype) @ split_heads(v, self.heads)))
+            context.weights.append(weights[0].transpose(0, 1)[context.watched])
+        out = self.o_proj(merge_heads(weights @ v))[0]
+        if context.tokens is not None:
+            out = torch.zeros_like(x, dtype=out.dtype).flatten(0, 1).index_copy(0, context.tokens, out)
+        return out.view(x.shape)
 
 
 class Mlp(nn.Module):
@@ -191,8 +219,9 @@ class Block(nn.Module):
         rope: tuple[Tensor, Tensor],
         bias: Tensor,
         context: Context | None = None,
+        watch: Watch | None = None,
     ) -> Tensor:
-        x = x + self.self_attn(self.input_layernorm(x), rope, bias)
+        x = x + self.self_attn(self.input_layernorm(x), rope, bias, watch)
         if self.has_cross and context is not None and context.phi.shape[0] > 0:
             x = x + self.cross_attn(x, context)
         return x + self.mlp(self.post_attention_layernorm(x))
@@ -249,6 +278,7 @@ class Cepe(nn.Module):
         positions: Tensor | None = None,
         bias: Tensor | None = None,
         context: Context | None = None,
+        watch: Watch | None = None,
     ) -> Tensor:
         """Final normed decoder states [B,L,d]; attention is causal unless a bias [B,1,L,L] is given."""
         length = ids.shape[1]
@@ -259,7 +289,7 @@ class Cepe(nn.Module):
         rope = rope_tables(positions, self.model.config.head_dim, self.model.config.rope_theta)
         x = self.model.embed_tokens(ids)
         for layer in self.model.layers:
-            x = layer(x, rope, bias, context)
+            x = layer(x, rope, bias, context, watch)
         return self.model.norm(x)
 
     def forward(self, ids: Tensor, phi: Tensor | None = None) -> Tensor:

@@ -3,6 +3,8 @@
 import random
 from collections.abc import Callable
 
+from tokenizers_ import NameParts
+
 ONSETS = "b c d f g h j k l m n p r s t v w z br ch cl cr dr fl fr gl gr kr kl ph pl pr qu sc sh sl sp st str th tr vl".split()
 VOWELS = "a e i o u a e i o a e ai au ea ee ei ie io ou oo y".split()
 CODAS = ["", "", "", "", "n", "r", "l", "s", "t", "m", "d", "k", "g", "nd", "rt", "ck", "ss", "ng", "rn", "ld", "x", "ll"]
@@ -61,26 +63,28 @@ def syllables(rng: random.Random, low: int, high: int) -> str:
 
 
 class Inventor:
-    """Makes values by type. `pieces` are lower-case word pieces of the reader's vocabulary: words put
-    together from them make sure that every piece of a real name was copied in training."""
+    """Makes values by type."""
 
-    def __init__(self, rng: random.Random, pieces: list[str]):
+    def __init__(self, rng: random.Random, parts: NameParts):
         self.rng = rng
-        self.pieces = pieces
+        self.parts = parts
 
-    def word(self, low: int = 1, high: int = 3) -> str:
-        """A capitalised invented word."""
+    def word(self, low: int = 1, high: int = 2) -> str:
+        """A capitalised word: a token of the vocabulary, several put together, or new syllables."""
         rng = self.rng
-        if self.pieces and rng.random() < 0.5:
-            word = "".join(rng.choice(self.pieces) for _ in range(rng.choice((1, 2, 2, 3))))[:16]
+        shape = rng.random() if self.parts.words else 1.0
+        if shape < 0.6:
+            word = rng.choice(self.parts.words)
+        elif shape < 0.85:
+            word = "".join(rng.choice(self.parts.pieces) for _ in range(rng.choice((2, 2, 3))))[:12]
         else:
-            word = syllables(rng, low, high)
+            word = syllables(rng, low, high)[:12]
         return word[:1].upper() + word[1:]
 
     def person(self) -> str:
         rng = self.rng
-        first = rng.choice(FIRST) if rng.random() < 0.6 else self.word(1, 2)
-        last = self.word(1, 3)
+        first = rng.choice(FIRST) if rng.random() < 0.6 else self.word()
+        last = self.word()
         shape = rng.random()
         if shape < 0.08:
             return f"{first} {rng.choice(('van', 'de', 'von', 'da', 'del', 'di', 'le'))} {last}"
@@ -96,23 +100,23 @@ class Inventor:
 
     def place(self) -> str:
         rng = self.rng
-        word = self.word(1, 2) + (rng.choice(PLACE_ENDS) if rng.random() < 0.5 else "")
+        word = self.word() + (rng.choice(PLACE_ENDS) if rng.random() < 0.25 else "")
         shape = rng.random()
         if shape < 0.06:
             return f"{rng.choice(('New', 'San', 'Saint', 'Port', 'Santa', 'Great', 'Lake', 'Los', 'El'))} {word}"
         if shape < 0.12:
-            return f"{word} {self.word(1, 2)}"
+            return f"{word} {self.word()}"
         return word
 
     def mountain(self) -> str:
         return self.rng.choice(("Mount {}", "{}", "{}", "Monte {}", "Mont {}", "{} Peak")).format(self.place())
 
     def country(self) -> str:
-        return self.word(1, 2) + self.rng.choice(COUNTRY_ENDS)
+        return self.word() + (self.rng.choice(COUNTRY_ENDS) if self.rng.random() < 0.4 else "")
 
     def title(self) -> str:
         rng = self.rng
-        words = [rng.choice(TITLE_WORDS).title() if rng.random() < 0.7 else self.word(1, 2) for _ in range(rng.randint(1, 2))]
+        words = [rng.choice(TITLE_WORDS).title() if rng.random() < 0.7 else self.word() for _ in range(rng.randint(1, 2))]
         shape = rng.random()
         if shape < 0.3:
             return "The " + " ".join(words)
@@ -125,19 +129,19 @@ class Inventor:
         return " ".join(words)
 
     def org(self) -> str:
-        return f"{self.word(1, 2)} {self.rng.choice(ORG_ENDS)}"
+        return f"{self.word()} {self.rng.choice(ORG_ENDS)}"
 
     def name_like(self) -> str:
-        return self.word(1, 3) + self.rng.choice(("", "", "", "ium", "on", "ine", "us", "a"))
+        return self.word() + self.rng.choice(("", "", "", "", "", "", "ium", "on", "ine", "us", "a"))
 
     def thing(self) -> str:
         rng = self.rng
         shape = rng.random()
         if shape < 0.4:
-            return self.word(2, 3) + rng.choice(("graph", "phone", "scope", "meter", "tor", "er", "ing", "machine"))
+            return self.word() + rng.choice(("graph", "phone", "scope", "meter", "tor", "er", "ing", "machine"))
         if shape < 0.7:
-            return f"{self.word(1, 2)} {rng.choice(('engine', 'lamp', 'machine', 'wheel', 'press', 'cell', 'process', 'clock'))}"
-        return self.word(2, 3)
+            return f"{self.word()} {rng.choice(('engine', 'lamp', 'machine', 'wheel', 'press', 'cell', 'process', 'clock'))}"
+        return self.word()
 
     def event(self) -> str:
         shapes = ("Battle of {}", "Treaty of {}", "{} War", "{} Revolution", "Siege of {}", "{} Games", "Fall of {}", "{} Expedition")

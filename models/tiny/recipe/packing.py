@@ -45,11 +45,13 @@ class Prompts:
 
 @dataclass
 class Row:
-    """`branches` are (prompt ids, answer ids); `contexts` are the passages that the encoder reads;
-    `support` are, for each branch, the passages that state its answer."""
+    """`branches` are (prompt ids, answer ids); `shown` are the passages in the prefix, each with the place
+    at which it begins; `contexts` are the passages that the encoder reads; `support` are, for each branch,
+    the passages that state its answer."""
 
     prefix: list[int]
     branches: list[tuple[list[int], list[int]]]
+    shown: dict[int, int] = field(default_factory=dict)
     contexts: list[int] = field(default_factory=list)
     support: list[list[int]] = field(default_factory=list)
 
@@ -115,44 +117,50 @@ def pad_passages(passages: list[list[int]]) -> tuple[Tensor, Tensor]:
     return ids, torch.arange(longest)[None] < lengths[:, None]
 
 
-def context_rows(rows: list[Row], lengths: list[int]) -> tuple[Tensor, Tensor]:
-    """For each row the indices into Phi of its contexts' tokens, and the bias that hides padding."""
-    starts = torch.tensor([0, *lengths]).cumsum(0)
-    picked = [
-        torch.cat([torch.arange(int(starts[c]), int(starts[c + 1])) for c in row.contexts])
-        if row.contexts
-        else torch.zeros(0, dtype=torch.long)
-        for row in rows
-    ]
-    longest = max(1, *(len(p) for p in picked)) if picked else 1
-    index = torch.stack([torch.cat([p, torch.zeros(longest - len(p), dtype=torch.long)]) for p in picked])
-    valid = torch.arange(longest)[None] < torch.tensor([len(p) for p in picked])[:, None]
-    return index, bias_from(valid[:, None, None, :])
+def attending(batch: Batch, rows: list[Row], lengths: list[int]) -> tuple[Tensor, Tensor, Tensor]:
+    """What `Context` wants to know of a batch whose rows see their own contexts among passages of these
+    lengths: the places of all tokens [T], the bias [T,m], and which of the T predict a token of an answer."""
+    owner = torch.repeat_interleave(torch.tensor(lengths))
+    allowed = torch.zeros(len(rows), len(lengths), dtype=torch.bool)
+    for number, row in enumerate(rows):
+        allowed[number, row.contexts] = True
+    sizes = torch.tensor([len(row) for row in rows])
+    real = (torch.arange(batch.ids.shape[1])[None] < sizes[:, None]).flatten()
+    bias = bias_from(allowed[:, owner]).repeat_interleave(sizes, 0)
+    return real.nonzero()[:, 0], bias, batch.answers.flatten()[real].nonzero()[:, 0]
+
+
+def starts_of(lengths: list[int]) -> dict[int, int]:
+    """Where each passage begins in Phi."""
+    starts, total = {}, 0
+    for number, length in enumerate(lengths):
+        starts[number] = total
+        total += length
+    return starts
 
 
 def occurrences(tokens: list[int], sought: list[int]) -> list[int]:
     return [i for i in range(len(tokens) - len(sought) + 1) if tokens[i : i + len(sought)] == sought]
 
 
-def answer_places(rows: list[Row], passages: list[list[int]], width: int) -> tuple[Tensor, Tensor]:
-    """Where each answer token stands in its row's contexts: [answer tokens of all rows, width], bool,
-    True at that token in every mention of the whole answer in a supporting passage; and which of the
-    answer tokens are an answer's first."""
-    places: list[Tensor] = []
+def answer_places(
+    rows: list[Row], passages: list[list[list[int]]], starts: list[dict[int, int]], width: int
+) -> tuple[Tensor, Tensor]:
+    """Where each answer token can be copied from: [answer tokens of all rows, width], bool, True at that
+    token in every mention of the whole answer in a supporting passage; and which of the answer tokens are
+    an answer's first. `passages[i]` are the passages that row i's `support` numbers, `starts[i]` says
+    where those that the row may see begin."""
+    mentions: list[tuple[int, int]] = []
     first: list[bool] = []
-    for row in rows:
-        starts: dict[int, int] = {}
-        total = 0
-        for context in row.contexts:
-            starts[context] = total
-            total += len(passages[context])
-        for number, (_, answer) in enumerate(row.branches):
-            mask = torch.zeros(len(answer), width, dtype=torch.bool)
-            for passage in row.support[number] if row.support else []:
-                if passage in starts:
-                    for place in occurrences(passages[passage], answer[:-1]):
-                        for offset in range(len(answer) - 1):
-                            mask[offset, starts[passage] + place + offset] = True
-            places.append(mask)
+    for row, texts, begin in zip(rows, passages, starts, strict=True):
+        for (_, answer), support in zip(row.branches, row.support, strict=True):
+            said = answer[:-1]
+            for passage in support:
+                if passage in begin:
+                    for place in occurrences(texts[passage], said):
+                        mentions += [(len(first) + i, begin[passage] + place + i) for i in range(len(said))]
             first += [True] + [False] * (len(answer) - 1)
-    return torch.cat(places), torch.tensor(first)
+    places = torch.zeros(len(first), width, dtype=torch.bool)
+    if mentions:
+        places[tuple(torch.tensor(mentions).T)] = True
+    return places, torch.tensor(first)

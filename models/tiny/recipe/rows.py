@@ -1,14 +1,34 @@
 """Training rows from invented worlds and from real text."""
 
 import random
+from dataclasses import dataclass, field
 
 from packing import Prompts, Row
 from samples import Question, World, WorldSampler
 from settings import BOS, WINDOW
 from squad import RealPassage
 
-QUESTIONS_PER_ENTITY = 12
-QUESTIONS_PER_ROW = 6
+QUESTIONS_PER_ENTITY = 8
+QUESTIONS_PER_ROW = 4
+NO_ANSWER_SHARE = 0.06
+
+
+@dataclass
+class Story:
+    """Passages in token ids, and rows of questions about them."""
+
+    passages: list[list[int]] = field(default_factory=list)
+    rows: list[Row] = field(default_factory=list)
+
+    def add(self, other: "Story") -> None:
+        """Puts another story's passages and rows behind this one's."""
+        shift = len(self.passages)
+        self.passages += other.passages
+        for row in other.rows:
+            row.contexts = [c + shift for c in row.contexts]
+            row.shown = {p + shift: start for p, start in row.shown.items()}
+            row.support = [[p + shift for p in some] for some in row.support]
+            self.rows.append(row)
 
 
 class RowMaker:
@@ -20,6 +40,19 @@ class RowMaker:
 
     def _branch(self, question: str, answer: str, after_blocks: bool) -> tuple[list[int], list[int]]:
         return self.prompts.branch(question, after_blocks), self.prompts.answer(answer)
+
+    def _prefix(self, before: list[list[int]], passages: list[list[int]], shown: list[int]) -> tuple[list[int], dict[int, int]]:
+        """The prompt's passages `shown` behind the blocks `before`, as many as the window holds, and where
+        each of them begins."""
+        prefix = self.prompts.prefix(before)
+        starts: dict[int, int] = {}
+        for number in shown:
+            gap = self.prompts.blank if len(prefix) > 1 else []
+            if len(prefix) + len(gap) + len(passages[number]) > WINDOW - 90:
+                break
+            starts[number] = len(prefix) + len(gap)
+            prefix = prefix + gap + passages[number]
+        return prefix, starts
 
     def _demonstrations(self, world: World, exclude: set[int], rng: random.Random) -> list[list[int]]:
         """One or two answered questions, each with a passage that answers it, as blocks."""
@@ -33,84 +66,77 @@ class RowMaker:
             blocks.append(self.prompts.question(question.text) + self.prompts.ids(f" {question.answer}"))
         return blocks
 
-    def reading_row(self, passages: int, rng: random.Random) -> Row:
-        """Up to `passages` passages in the decoder's prompt and questions about them; one question in
-        about ten has no answer there."""
+    def reading_row(self, passages: int, rng: random.Random) -> Story:
+        """Up to `passages` passages in the decoder's prompt and questions about them; now and then a
+        question has no answer there, and with no passage none has."""
         world = self.sampler.world(max(1, (passages + 2) // 2), 2, 10, rng)
-        shown = rng.sample(range(len(world.passages)), min(passages, len(world.passages)))
-        blocks: list[list[int]] = []
-        if rng.random() < 0.08:
-            blocks = self._demonstrations(world, {world.about[i] for i in shown}, rng)
-        for i in shown:
-            block = self.prompts.passage(world.passages[i].title, world.passages[i].text)
-            if sum(map(len, blocks)) + len(block) < WINDOW - 90:
-                blocks.append(block)
-            else:
-                shown = shown[: shown.index(i)]
-                break
-        seen = set(shown)
-        answerable = [q for q in world.questions if seen & set(world.supports(q))]
-        others = [q for q in world.questions if not seen & set(world.supports(q))]
+        encoded = [self.prompts.passage(p.title, p.text) for p in world.passages]
+        shown = rng.sample(range(len(encoded)), min(passages, len(encoded)))
+        before = self._demonstrations(world, {world.about[i] for i in shown}, rng) if rng.random() < 0.06 else []
+        prefix, starts = self._prefix(before, encoded, shown)
+        support = [world.supports(q) for q in world.questions]
+        answerable = [i for i, some in enumerate(support) if starts.keys() & set(some)]
+        others = [i for i in range(len(support)) if i not in answerable]
         asked = rng.sample(answerable, min(12 if passages == 1 else 8, len(answerable)))
-        if others and rng.random() < 0.5:
-            asked.append(rng.choice(others))
-        return Row(self.prompts.prefix(blocks), [self._branch(q.text, q.answer, bool(blocks)) for q in asked])
+        if others and (not answerable or rng.random() < 0.5):
+            asked += rng.sample(others, min(len(others), 1 if answerable else 6))
+        branches = [self._branch(world.questions[i].text, world.questions[i].answer, len(prefix) > 1) for i in asked]
+        return Story(encoded, [Row(prefix, branches, starts, support=[support[i] for i in asked])])
 
-    def real_row(self, rng: random.Random) -> Row:
-        """One real passage and its questions."""
+    def real_row(self, rng: random.Random) -> Story:
+        """One real passage in the prompt, and its questions."""
         passage = rng.choice(self.real)
         asked = rng.sample(passage.questions, min(6, len(passage.questions)))
-        prefix = self.prompts.prefix([self.prompts.passage(passage.title, passage.text)])
-        return Row(prefix, [self._branch(q, rng.choice(answers), True) for q, answers in asked])
+        encoded = [self.prompts.passage(passage.title, passage.text)]
+        prefix, starts = self._prefix([], encoded, [0])
+        branches = [self._branch(q, rng.choice(answers), True) for q, answers in asked]
+        return Story(encoded, [Row(prefix, branches, starts, support=[[0]] * len(branches))])
 
-    def context_rows(self, entities: int, in_prompt: bool, rng: random.Random) -> tuple[list[list[int]], list[Row]]:
-        """One world for the encoder: its passages, and rows that each see a random part of them.
-
-        A row asks a few questions about one entity. For most of them a passage with the answer is among
-        the row's contexts or in its prompt; for the others none is, so that doubt is learned.
-        """
+    def context_story(self, entities: int, in_prompt: bool, rng: random.Random) -> Story:
+        """One world for the encoder, three passages an entity; every row asks a few questions about one
+        entity and sees, so far, all passages (but those in its prompt)."""
         world = self.sampler.world(entities, 3, QUESTIONS_PER_ENTITY, rng)
         encoded = [self.prompts.passage(p.title, p.text) for p in world.passages]
-        rows: list[Row] = []
+        story = Story(encoded)
         for entity in sorted({q.entity for q in world.questions}):
             questions = [q for q in world.questions if q.entity == entity]
             for start in range(0, len(questions), QUESTIONS_PER_ROW):
-                asked = questions[start : start + QUESTIONS_PER_ROW]
-                rows.append(self._context_row(world, encoded, asked, in_prompt, rng))
-        return encoded, rows
-
-    def real_context_rows(self, count: int, rng: random.Random) -> tuple[list[list[int]], list[Row]]:
-        """Real passages of one article for the encoder, and a row of questions about each."""
-        title = rng.choice(self.real).title
-        chosen = rng.sample([p for p in self.real if p.title == title], count)
-        encoded = [self.prompts.passage(p.title, p.text) for p in chosen]
-        out: list[Row] = []
-        for number, passage in enumerate(chosen):
-            seen = {number, *rng.sample(range(count), rng.randint(0, count))}
-            asked = rng.sample(passage.questions, min(3, len(passage.questions)))
-            branches = [self._branch(q, rng.choice(a), False) for q, a in asked]
-            out.append(Row([BOS], branches, sorted(seen), [[number]] * len(branches)))
-        return encoded, out
+                story.rows.append(self._context_row(world, encoded, questions[start : start + QUESTIONS_PER_ROW], in_prompt, rng))
+        return story
 
     def _context_row(
         self, world: World, encoded: list[list[int]], questions: list[Question], in_prompt: bool, rng: random.Random
     ) -> Row:
-        total = len(world.passages)
-        seen = set(rng.sample(range(total), rng.randint(max(1, total // 4), total)))
-        for question in questions:
-            # context masking: now and then an entity's passages are all hidden
-            support = world.supports(question)
-            if support and rng.random() < 0.9:
-                seen.add(rng.choice(support))
-        blind = {q.entity for q in questions if rng.random() < 0.04}
-        seen -= {i for i in seen if world.about[i] in blind}
-        prefix: list[list[int]] = []
-        if in_prompt:
-            for i in rng.sample(sorted(seen), min(len(seen), rng.choice((1, 2, 3)))):
-                if sum(map(len, prefix)) + len(encoded[i]) < WINDOW - 100:
-                    prefix.append(encoded[i])
-                    seen.discard(i)
-        if not seen:  # a row always has a context: with none the decoder is alone, and it is frozen
-            seen = {rng.randrange(total)}
-        asked = [self._branch(q.text, q.answer, bool(prefix)) for q in questions]
-        return Row(self.prompts.prefix(prefix), asked, sorted(seen), [world.supports(q) for q in questions])
+        shown = rng.sample(range(len(encoded)), min(len(encoded), rng.choice((1, 1, 2, 3)))) if in_prompt else []
+        prefix, starts = self._prefix([], encoded, shown)
+        branches = [self._branch(q.text, q.answer, bool(starts)) for q in questions]
+        contexts = [i for i in range(len(encoded)) if i not in starts]
+        return Row(prefix, branches, starts, contexts, [world.supports(q) for q in questions])
+
+    def real_context_story(self, count: int, rng: random.Random) -> Story:
+        """Real passages of one article for the encoder, and a row of questions about each."""
+        title = rng.choice(self.real).title
+        chosen = rng.sample([p for p in self.real if p.title == title], count)
+        story = Story([self.prompts.passage(p.title, p.text) for p in chosen])
+        for number, passage in enumerate(chosen):
+            asked = rng.sample(passage.questions, min(3, len(passage.questions)))
+            branches = [self._branch(q, rng.choice(a), False) for q, a in asked]
+            story.rows.append(Row([BOS], branches, {}, list(range(count)), [[number]] * len(branches)))
+        return story
+
+
+def mask_contexts(story: Story, rng: random.Random) -> None:
+    """Context masking: half of the rows keep all of the story's passages, the others a random part of
+    them, from two to nearly all. The passages that a row's questions rest on mostly stay; from a few rows
+    all of them are taken, so that doubt is learned."""
+    everything = range(len(story.passages))
+    for row in story.rows:
+        support = {p for some in row.support for p in some}
+        kept = set(everything) - row.shown.keys()
+        if rng.random() < 0.5:
+            size = min(len(kept), round(2 * (len(kept) / 2) ** rng.random()))
+            needed = [rng.choice(left) for some in row.support if (left := sorted(kept & set(some))) and rng.random() < 0.95]
+            kept = {*needed, *rng.sample(sorted(kept), size)}
+        if rng.random() < NO_ANSWER_SHARE and len(kept - support) > 1:
+            kept -= support
+        row.contexts = sorted(kept)

@@ -1,11 +1,12 @@
 """Endless training worlds: the wordings of the demo world with invented entities and values."""
 
 import random
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from names import Inventor
 from render import Passage, askable, cloze, entity_passages, question_text, roughen, unambiguous
-from world import Entity, Kind
+from tokenizers_ import NameParts
+from world import Entity, Kind, QuestionTemplate
 
 PASSAGE_WORDS = (25, 55)
 
@@ -38,13 +39,16 @@ class World:
 class WorldSampler:
     """`real` entities lend only their sentences about other things ("extra"), as noise."""
 
-    def __init__(self, kinds: list[Kind], noise: list[Entity], pieces: list[str]):
-        self.kinds = [
-            replace(k, questions=tuple(q for q in k.questions if q.split == "train")) for k in kinds
-        ]
+    def __init__(self, kinds: list[Kind], noise: list[Entity], parts: NameParts):
+        self.kinds = kinds
+        self.wordings: dict[str, dict[str, list[QuestionTemplate]]] = {}
+        for kind in kinds:
+            by_answer = self.wordings.setdefault(kind.name, {})
+            for question in (*(q for q in kind.questions if q.split == "train"), *kind.further):
+                by_answer.setdefault(question.answer, []).append(question)
         self.pools = {(k.name, r): k.pool(r) for k in kinds for r in k.relations}
         self.noise = {k.name: [x for e in noise if e.kind == k.name for x in e.extra if not x.startswith(e.name)] for k in kinds}
-        self.pieces = pieces
+        self.parts = parts
 
     def entity(self, kind: Kind, inventor: Inventor, rng: random.Random) -> Entity:
         facts = {
@@ -65,7 +69,7 @@ class WorldSampler:
 
     def world(self, entities: int, passages: int, questions: int, rng: random.Random) -> World:
         """`passages` and `questions` are counts per entity; most entities share a kind."""
-        inventor = Inventor(rng, self.pieces)
+        inventor = Inventor(rng, self.parts)
         kinds = rng.sample(self.kinds, min(len(self.kinds), rng.choice((1, 1, 2))))
         cast: list[tuple[Kind, Entity]] = []
         for _ in range(entities):
@@ -87,18 +91,18 @@ class WorldSampler:
         self, kind: Kind, entity: Entity, number: int, everyone: list[Entity], count: int, rng: random.Random
     ) -> list[Question]:
         out: list[Question] = []
-        templates = [q for q in kind.questions if askable(q, entity) and unambiguous(q, entity, kind, everyone)]
-        # one relation is asked about as often as any other, however many wordings it has
-        answers = sorted({q.answer for q in templates})
+        wordings = self.wordings[kind.name]
+        keys = [key for key in wordings if key == "name" or key in entity.facts]
         for _ in range(count):
-            made = cloze(kind, entity, rng) if rng.random() < 0.3 else None
+            made = cloze(kind, entity, rng) if rng.random() < 0.2 else None
             if made:
                 text, key, needs = made
-            elif answers:
-                key = rng.choice(answers)
-                chosen = rng.choice([q for q in templates if q.answer == key])
-                text, needs = question_text(chosen, entity), chosen.needs
             else:
-                continue
+                # one relation is asked about as often as any other, however many wordings it has
+                key = rng.choice(keys)
+                chosen = rng.choice(wordings[key])
+                if not askable(chosen, entity) or not unambiguous(chosen, entity, kind, everyone):
+                    continue
+                text, needs = question_text(chosen, entity), chosen.needs
             out.append(Question(roughen(text, rng), entity.answers(key)[0], number, needs))
         return out

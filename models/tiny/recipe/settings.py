@@ -6,7 +6,7 @@ from model import CepeConfig, ContrieverConfig, LlamaConfig
 
 SEED = 20261120
 BOS, EOS, PAD = 1, 2, 0
-CEPE_VOCAB = 6144
+CEPE_VOCAB = 10240
 CONTRIEVER_VOCAB = 8192
 WINDOW = 512
 CONTEXT_TOKENS = 256
@@ -16,8 +16,8 @@ DECODER = LlamaConfig(
     hidden_size=256,
     intermediate_size=704,
     num_hidden_layers=4,
-    num_attention_heads=8,
-    num_key_value_heads=8,
+    num_attention_heads=4,
+    num_key_value_heads=4,
     max_position_embeddings=WINDOW,
 )
 ENCODER = replace(DECODER, num_hidden_layers=3, max_position_embeddings=CONTEXT_TOKENS)
@@ -55,12 +55,13 @@ class Stage:
 @dataclass(frozen=True)
 class Settings:
     threads: int
+    compiled: bool
     copy_batch: int
     decoder_copy: Stage
     decoder_read: Stage
     decoder_tokens: int
-    context_tokens: int
-    context_work: int
+    context_passages: int
+    question_tokens: int
     real_share: float
     cepe_copy: Stage
     cepe_read: Stage
@@ -71,26 +72,27 @@ class Settings:
 
 CPU = Settings(
     threads=1,
+    compiled=True,
     copy_batch=32,
     decoder_copy=Stage(steps=900, lr=3e-3, warmup=50),
-    decoder_read=Stage(steps=2850, lr=1.5e-3, decay=0.15, minutes=50),
-    decoder_tokens=2400,
-    context_tokens=1600,
-    context_work=110,
-    real_share=0.05,
-    cepe_copy=Stage(steps=250, lr=1.5e-3, warmup=20, minutes=3),
-    cepe_read=Stage(steps=4000, lr=1.5e-3, minutes=40),
-    contriever=Stage(steps=3000, lr=1e-3, minutes=100),
+    decoder_read=Stage(steps=20000, lr=2e-3, decay=0.35, minutes=27),
+    decoder_tokens=3600,
+    context_passages=40,
+    question_tokens=1800,
+    real_share=0.02,
+    cepe_copy=Stage(steps=300, lr=1.5e-3, warmup=20, minutes=4),
+    cepe_read=Stage(steps=20000, lr=1.5e-3, decay=0.35, minutes=57),
+    contriever=Stage(steps=20000, lr=1e-3, decay=0.4, minutes=36),
     contriever_batch=48,
-    contriever_worlds=2,
+    contriever_worlds=3,
 )
 GPU = replace(
     CPU,
     threads=8,
     copy_batch=256,
     decoder_tokens=16000,
-    context_tokens=12000,
-    context_work=2000,
+    context_passages=240,
+    question_tokens=12000,
     decoder_copy=Stage(steps=2000, lr=3e-3),
     decoder_read=Stage(steps=4000, lr=1.5e-3, minutes=8),
     cepe_copy=Stage(steps=300, lr=1.5e-3, warmup=20),
@@ -101,11 +103,13 @@ GPU = replace(
 )
 SMOKE = replace(
     CPU,
+    compiled=False,
     copy_batch=8,
     decoder_copy=Stage(steps=3, lr=1e-3),
     decoder_read=Stage(steps=3, lr=1e-3),
     decoder_tokens=400,
-    context_tokens=300,
+    context_passages=6,
+    question_tokens=200,
     cepe_copy=Stage(steps=2, lr=1e-3),
     cepe_read=Stage(steps=3, lr=1e-3),
     contriever=Stage(steps=3, lr=1e-3),

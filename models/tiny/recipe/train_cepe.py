@@ -3,6 +3,7 @@ learn first to hand passages over word for word, then to answer from many passag
 
 import argparse
 import random
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,12 +13,14 @@ from torch import Tensor
 from data import Data, load_data
 from losses import answer_loss, attention_loss
 from model import Cepe, Context
-from packing import Row, answer_places, collate, context_rows, pad_passages
+from packing import Row, answer_places, attending, collate, pad_passages, starts_of
+from rows import Story, mask_contexts
 from settings import BOS, SEED, Settings, settings_for
 from train_decoder import new_model
 from training import Optimizers, Run, autocast, prepare_torch
 
 ATTENTION_WEIGHT = 1.0
+Forward = Callable[..., Tensor]
 
 
 def start_from_decoder(model: Cepe) -> None:
@@ -69,14 +72,16 @@ class Reading:
     exact: Tensor
 
 
-def read_rows(model: Cepe, passages: list[list[int]], rows: list[Row]) -> Reading:
-    phi, lengths = encode(model, passages)
-    index, bias = context_rows(rows, lengths)
-    batch = collate(rows)
-    context = Context(phi, index, bias, batch.answers)
-    hidden = model.hidden(batch.ids, batch.positions, batch.bias, context)
+def read_story(model: Cepe, forward: Forward, story: Story) -> Reading:
+    phi, lengths = encode(model, story.passages)
+    batch = collate(story.rows)
+    tokens, bias, watched = attending(batch, story.rows, lengths)
+    context = Context(phi, tokens, bias.to(torch.bfloat16), watched)
+    hidden = forward(batch.ids, batch.positions, batch.bias, context)
     answer, exact = answer_loss(model, hidden, batch)
-    places, first = answer_places(rows, passages, index.shape[1])
+    starts = starts_of(lengths)
+    visible = [{passage: starts[passage] for passage in row.contexts} for row in story.rows]
+    places, first = answer_places(story.rows, [story.passages] * len(story.rows), visible, len(phi))
     return Reading(answer, attention_loss(context.weights[-2:], places, first), exact)
 
 
@@ -86,66 +91,63 @@ def train_copying(model: Cepe, data: Data, settings: Settings, folder: Path) -> 
     run = Run(folder, "cepe-copy", model, Optimizers(trained_parameters(model)), settings.cepe_copy)
     while not run.finished():
         rng = random.Random(SEED * 13 + run.step)
-        world = data.sampler.world(4, 3, 1, rng)
-        passages = [data.prompts.passage(p.title, p.text) for p in world.passages]
-        spread = 1 + min(3, run.step // 60)  # passages that a row's decoder chooses from
-        rows: list[Row] = []
-        for number, tokens in enumerate(passages):
+        world = data.sampler.world(6, 3, 1, rng)
+        story = Story([data.prompts.passage(p.title, p.text) for p in world.passages])
+        spread = 1 + min(len(story.passages) - 1, run.step // 25)  # passages that a row's decoder chooses from
+        for number, tokens in enumerate(story.passages):
             start = rng.randint(0, max(0, len(tokens) - 40))
             piece = tokens[start : start + 40]
-            others = rng.sample([i for i in range(len(passages)) if i != number], spread - 1)
-            rows.append(Row([BOS], [(piece[:4], piece[4:])], [number, *others], [[number]]))
+            others = rng.sample([i for i in range(len(story.passages)) if i != number], spread - 1)
+            story.rows.append(Row([BOS], [(piece[:4], piece[4:])], {}, [number, *others], [[number]]))
         with autocast():
-            reading = read_rows(model, passages, rows)
+            reading = read_story(model, model.hidden, story)
         run.update(reading.answer + ATTENTION_WEIGHT * reading.attention)
         if run.step % 20 == 0:
             run.log(f"loss {reading.answer.item():.3f} attention {reading.attention.item():.3f}")
 
 
-def cast_size(step: int, rng: random.Random) -> int:
-    """Entities of a world, three passages each: few at first, later now and then enough for forty passages."""
-    most = 2 if step < 250 else 4 if step < 600 else 14
-    return rng.choice([size for size in (1, 2, 2, 3, 3, 4, 5, 7, 14) if size <= most])
+def casts(progress: float, share: int, rng: random.Random) -> list[int]:
+    """How many entities each world of a step has, three passages each, about `share` passages in all:
+    small worlds first, later ones with passages enough for forty."""
+    most = 2 if progress < 0.05 else 4 if progress < 0.12 else 14
+    entities = rng.choice([size for size in (1, 2, 3, 4, 7, 14) if size <= most])
+    return [entities] * max(1, round(share / 3 / entities))
 
 
-def within(rows: list[Row], work: int, rng: random.Random) -> list[Row]:
-    """As many rows as fit into `work` row-context pairs (at least two), the costliest part of a step."""
+def within(rows: list[Row], tokens: int, rng: random.Random) -> list[Row]:
+    """Some of the rows, about `tokens` in all."""
     kept: list[Row] = []
     for row in rng.sample(rows, len(rows)):
-        if len(kept) < 2 or sum(len(r.contexts) for r in kept) + len(row.contexts) <= work:
+        if sum(map(len, kept)) < tokens:
             kept.append(row)
     return kept
 
 
 def train_reading(model: Cepe, data: Data, settings: Settings, folder: Path) -> None:
     run = Run(folder, "cepe-read", model, Optimizers(trained_parameters(model)), settings.cepe_read)
+    forward = torch.compile(model.hidden, dynamic=True) if settings.compiled else model.hidden
     right: list[float] = []
     while not run.finished():
-        rng = random.Random(SEED * 17 + run.step)
-        in_prompt = rng.random() < 0.4
-        entities = cast_size(run.step, rng)
-        passages: list[list[int]] = []
-        rows: list[Row] = []
-        while sum(map(len, passages)) < settings.context_tokens:
+        rng = random.Random(f"{SEED} {run.step} {run.rank}")
+        story = Story()
+        share = round(settings.context_passages * rng.choice((0.4, 0.7, 1)) * (1 if run.progress > 0.12 else 0.5))
+        in_prompt = rng.random() < 0.1
+        for entities in casts(run.progress, share, rng):
             if data.rows.real and rng.random() < settings.real_share:
-                more, made = data.rows.real_context_rows(6, rng)
+                story.add(data.rows.real_context_story(6, rng))
             else:
-                more, made = data.rows.context_rows(entities, in_prompt, rng)
-            for row in made:
-                row.contexts = [c + len(passages) for c in row.contexts]
-                row.support = [[p + len(passages) for p in some] for some in row.support]
-            passages += more
-            rows += [row for row in made if row.branches]
-        rows = within(rows, settings.context_work, rng)
+                story.add(data.rows.context_story(entities, in_prompt, rng))
+        mask_contexts(story, rng)
+        story.rows = within(story.rows, settings.question_tokens, rng)
         with autocast():
-            reading = read_rows(model, passages, rows)
+            reading = read_story(model, forward, story)
         right.append(reading.exact.float().mean().item())
         run.update(reading.answer + ATTENTION_WEIGHT * reading.attention)
         if run.step % 25 == 0:
             score = sum(right[-25:]) / len(right[-25:])
             run.log(
                 f"loss {reading.answer.item():.3f} attention {reading.attention.item():.3f} exact {score:.3f} "
-                f"questions {len(reading.exact)} passages {len(passages)}"
+                f"questions {len(reading.exact)} passages {len(story.passages)}"
             )
 
 

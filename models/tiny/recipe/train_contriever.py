@@ -24,6 +24,7 @@ from settings import CONTRIEVER, SEED, settings_for
 from squad import RealPassage
 from tokenizers_ import load_tokenizer
 from training import Optimizers, Run, autocast, prepare_torch
+from word_vectors import blend_vectors
 
 SCALE = 0.05
 LONGEST = 200
@@ -112,6 +113,7 @@ def main() -> None:
     crops = texts + [p.text for p in data.real]
     model = Contriever(CONTRIEVER)
     init_weights(model, SEED)
+    blend_vectors(model.embeddings.word_embeddings.weight, tokenizer, args.runs, "")
     run = Run(args.runs, "contriever", model, Optimizers(list(model.named_parameters())), settings.contriever)
     while not run.finished():
         rng = random.Random(SEED * 11 + run.step)

@@ -9,12 +9,18 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from copying import repeated_segments
-from data import Data, load_data
-from losses import answer_loss, text_loss
-from model import Cepe, init_weights
-from packing import Row, collate
+from data import CHECKPOINT, Data, load_data
+from losses import answer_loss, attention_loss, text_loss
+from model import Cepe, Watch, init_weights
+from packing import answer_places, collate
+from rows import Story
 from settings import CEPE, CEPE_VOCAB, SEED, Settings, settings_for
+from tokenizers_ import load_tokenizer
 from training import Optimizers, Run, autocast, prepare_torch, step_rng
+from word_vectors import blend_vectors
+
+ATTENTION_WEIGHT = 0.5
+POOL = 12  # batches that are drawn together, then cut by length
 
 
 def new_model() -> Cepe:
@@ -33,8 +39,9 @@ def decoder_parameters(model: Cepe) -> list[tuple[str, torch.nn.Parameter]]:
 
 
 def train_copying(model: Cepe, settings: Settings, folder: Path) -> None:
-    """Random sequences that repeat themselves. The embeddings stay as they are, random and nearly
-    orthogonal, and a token is predicted among those of its own row: nothing but copying is learned."""
+    """Random sequences that repeat themselves. The embeddings stay as they are, word vectors and noise,
+    and a token is predicted among those of its own row: nothing but copying is learned."""
+    blend_vectors(model.model.embed_tokens.weight, load_tokenizer(CHECKPOINT / "cepe"), folder, "Ġ")
     blocks = [(n, p) for n, p in decoder_parameters(model) if "embed_tokens" not in n]
     run = Run(folder, "decoder-copy", model, Optimizers(blocks), settings.decoder_copy)
     model.model.embed_tokens.requires_grad_(False)
@@ -60,47 +67,70 @@ def first_occurrence(ids: Tensor) -> Tensor:
     return (ids[:, :, None] == ids[:, None, :]).float().argmax(-1)
 
 
-def passages_at(step: int, rng: random.Random) -> int:
-    """One passage at first, then more, up to what the window holds."""
-    most = 1 if step < 1300 else 3 if step < 2700 else 5
+def passages_at(progress: float, rng: random.Random) -> int:
+    """One passage at first, then more, up to what the window holds. Now and then none, since that is how
+    the decoder meets questions whose passages are all in the encoder."""
+    if rng.random() < 0.08:
+        return 0
+    most = 1 if progress < 0.4 else 3 if progress < 0.8 else 5
     return rng.randint(1, most)
 
 
-def alike(rows: list[Row], tokens: int, rng: random.Random) -> list[Row]:
-    """Rows of like length, about `tokens` in all, so that little padding is computed."""
-    ordered = sorted(rows, key=len)
-    start = rng.randrange(len(ordered))
-    while start > 0 and sum(map(len, ordered[start:])) < tokens:
-        start -= 1
-    end = start + 1
-    while end < len(ordered) and sum(map(len, ordered[start:end])) < tokens:
-        end += 1
-    return ordered[start:end]
+def alike(stories: list[Story], tokens: int, rng: random.Random) -> list[list[Story]]:
+    """Batches of stories (of one row each) of like length, each of about `tokens`, so that little padding
+    is computed, in random order."""
+    batches: list[list[Story]] = [[]]
+    room = tokens
+    for story in sorted(stories, key=lambda story: len(story.rows[0])):
+        if room <= 0:
+            batches.append([])
+            room = tokens
+        batches[-1].append(story)
+        room -= len(story.rows[0])
+    rng.shuffle(batches)
+    return batches
+
+
+def reading_batches(data: Data, settings: Settings, progress: float, rng: random.Random) -> list[list[Story]]:
+    """The next few steps' stories."""
+    stories: list[Story] = []
+    left = POOL * settings.decoder_tokens
+    while left > 0:
+        real = data.rows.real and rng.random() < settings.real_share and progress > 0.5
+        story = data.rows.real_row(rng) if real else data.rows.reading_row(passages_at(progress, rng), rng)
+        if story.rows[0].branches:
+            stories.append(story)
+            left -= len(story.rows[0])
+    return alike(stories, settings.decoder_tokens, rng)
 
 
 def train_reading(model: Cepe, data: Data, settings: Settings, folder: Path) -> None:
     run = Run(folder, "decoder-read", model, Optimizers(decoder_parameters(model)), settings.decoder_read)
+    forward = torch.compile(model.hidden, dynamic=True) if settings.compiled else model.hidden
+    pool: list[list[Story]] = []
     right: list[float] = []
     while not run.finished():
-        rng = random.Random(SEED * 7 + run.step)
-        count = passages_at(run.step, rng)
-        rows: list[Row] = []
-        while sum(map(len, rows)) < 3 * settings.decoder_tokens:
-            real = data.rows.real and rng.random() < settings.real_share and run.step > 400
-            row = data.rows.real_row(rng) if real else data.rows.reading_row(count, rng)
-            if row.branches:
-                rows.append(row)
-        rows = alike(rows, settings.decoder_tokens, rng)
+        if not pool:
+            pool = reading_batches(data, settings, run.progress, random.Random(SEED * 7 + run.step))
+        stories = pool.pop()
+        rows = [story.rows[0] for story in stories]
         batch = collate(rows)
+        watch = Watch.at(batch.answers)
         with autocast():
-            hidden = model.hidden(batch.ids, batch.positions, batch.bias)
+            hidden = forward(batch.ids, batch.positions, batch.bias, watch=watch)
             loss, exact = answer_loss(model, hidden, batch)
-            text = text_loss(model, hidden, batch, 0.2, step_rng(SEED, run.step))
+            text = text_loss(model, hidden, batch, 0.1, step_rng(SEED, run.step))
+        passages = [story.passages for story in stories]
+        places, first = answer_places(rows, passages, [row.shown for row in rows], batch.ids.shape[1])
+        attention = attention_loss(watch.weights[-2:], places, first)
         right.append(exact.float().mean().item())
-        run.update(loss + 0.5 * text)
+        run.update(loss + 0.3 * text + ATTENTION_WEIGHT * attention)
         if run.step % 50 == 0:
             score = sum(right[-50:]) / len(right[-50:])
-            run.log(f"answer {loss.item():.3f} text {text.item():.3f} exact {score:.3f} questions {len(exact)} shape {tuple(batch.ids.shape)}")
+            run.log(
+                f"answer {loss.item():.3f} text {text.item():.3f} attention {attention.item():.3f} exact {score:.3f} "
+                f"questions {len(exact)} shape {tuple(batch.ids.shape)}"
+            )
 
 
 def main() -> None:

@@ -5,6 +5,7 @@ import time
 from pathlib import Path
 
 import torch
+import torch.distributed as distributed
 from torch import Tensor, nn
 
 from settings import Settings, Stage
@@ -43,7 +44,10 @@ class Optimizers:
 
 
 class Run:
-    """One stage's progress on disk: `<folder>/<name>.pt` holds weights, optimiser and step."""
+    """One stage's progress on disk: `<folder>/<name>.pt` holds weights, optimiser and step.
+
+    Under `torchrun` several processes share a stage: each takes data of its own and their gradients are
+    averaged. The first process keeps the checkpoint, the log and the clock."""
 
     def __init__(self, folder: Path, name: str, model: nn.Module, optimizers: Optimizers, stage: Stage):
         self.path = folder / f"{name}.pt"
@@ -51,6 +55,10 @@ class Run:
         self.step = 0
         self.saved = time.monotonic()
         self.seconds = 0.0
+        self.ranks = int(os.environ.get("WORLD_SIZE", "1"))
+        self.rank = int(os.environ.get("RANK", "0"))
+        if self.ranks > 1:
+            distributed.init_process_group("gloo")
         folder.mkdir(parents=True, exist_ok=True)
         if self.path.exists():
             kept = torch.load(self.path, weights_only=True, map_location=torch.get_default_device())
@@ -66,15 +74,29 @@ class Run:
         """Seconds spent in this stage, earlier runs included."""
         return time.monotonic() - self.started
 
+    @property
+    def progress(self) -> float:
+        """How much of the stage is done, from 0 to 1."""
+        return self.stage.progress(self.step, self.elapsed)
+
     def finished(self) -> bool:
         return self.over
 
     def update(self, loss: Tensor) -> None:
         loss.backward()
-        self.optimizers.step(self.stage.lr_at(self.step, self.elapsed))
+        clock = torch.tensor(self.elapsed)
+        if self.ranks > 1:
+            for parameter in self.optimizers.parameters:
+                if parameter.grad is None:
+                    parameter.grad = torch.zeros_like(parameter)
+                distributed.all_reduce(parameter.grad)
+                parameter.grad /= self.ranks
+            distributed.broadcast(clock, 0)
+        seconds = clock.item()
+        self.optimizers.step(self.stage.lr_at(self.step, seconds))
         self.step += 1
-        self.over = self.stage.progress(self.step, self.elapsed) >= 1
-        if time.monotonic() - self.saved > 240 or self.finished():
+        self.over = self.stage.progress(self.step, seconds) >= 1
+        if self.rank == 0 and (time.monotonic() - self.saved > 240 or self.over):
             self.save()
 
     def save(self) -> None:
@@ -90,7 +112,8 @@ class Run:
         self.saved = time.monotonic()
 
     def log(self, text: str) -> None:
-        print(f"{self.name} {self.step}/{self.stage.steps} {self.elapsed:.0f}s {text}", flush=True)
+        if self.rank == 0:
+            print(f"{self.name} {self.step}/{self.stage.steps} {self.elapsed:.0f}s {text}", flush=True)
 
 
 def step_rng(seed: int, step: int) -> torch.Generator:

@@ -64,14 +64,17 @@ class Kind:
     fillers: tuple[Template, ...]
     questions: tuple[QuestionTemplate, ...]
     entities: tuple[Entity, ...]
+    further: tuple[QuestionTemplate, ...] = ()
 
     def pool(self, relation: str) -> list[str]:
         return sorted({e.facts[relation] for e in self.entities if relation in e.facts})
 
 
 def load_kind(path: Path) -> Kind:
-    """Reads and checks one file; raises ValueError with every problem found in it."""
+    """Reads and checks one file, and the file of the same name in `wordings/` with further wordings of
+    questions for training; raises ValueError with every problem found."""
     raw = json.loads(path.read_text("utf-8"))
+    further = path.parent / "wordings" / path.name
     kind = Kind(
         name=raw["kind"],
         pronoun=raw["pronoun"],
@@ -94,11 +97,20 @@ def load_kind(path: Path) -> Kind:
             )
             for e in raw["entities"]
         ),
+        further=tuple(
+            QuestionTemplate(Template.parse(q["q"]), q["answer"], q["manner"], "train")
+            for q in (json.loads(further.read_text("utf-8")) if further.exists() else [])
+        ),
     )
     problems = check_kind(kind)
     if problems:
         raise ValueError("\n".join(f"{path.name}: {problem}" for problem in problems))
     return kind
+
+
+def plain(question: QuestionTemplate) -> str:
+    """The wording's words alone, to compare wordings by."""
+    return " ".join(re.findall(r"[a-z_]+", question.template.text.lower()))
 
 
 def check_kind(kind: Kind) -> list[str]:
@@ -111,12 +123,16 @@ def check_kind(kind: Kind) -> list[str]:
             problems.append(f"relation '{relation}' has unknown type '{spec['type']}'")
         if not any(relation in s.relations and s.names_entity for s in kind.sentences):
             problems.append(f"relation '{relation}' has no sentence with {{Name}}")
-    for template in [*kind.sentences, *kind.fillers, *(q.template for q in kind.questions)]:
+    for template in [*kind.sentences, *kind.fillers, *(q.template for q in (*kind.questions, *kind.further))]:
         for relation in sorted(template.relations - known):
             problems.append(f"unknown placeholder '{relation}' in: {template.text}")
         if '"' in template.text or "\t" in template.text:
             problems.append(f"quote or tab in: {template.text}")
-    for question in kind.questions:
+    asked = {plain(q) for q in kind.questions if q.split == "test"}
+    for question in kind.further:
+        if plain(question) in asked:
+            problems.append(f"a wording of the test is trained on: {question.template.text}")
+    for question in (*kind.questions, *kind.further):
         if question.answer != "name" and question.answer not in known:
             problems.append(f"unknown answer '{question.answer}' of: {question.template.text}")
         if question.manner not in MANNERS or question.split not in {"train", "test"}:
@@ -135,3 +151,9 @@ def check_kind(kind: Kind) -> list[str]:
 
 def load_world(folder: Path) -> list[Kind]:
     return [load_kind(path) for path in sorted(folder.glob("*.json"))]
+
+
+def common_words(kinds: list[Kind]) -> set[str]:
+    """The lower-case words of all wordings."""
+    templates = [t for k in kinds for t in (*k.sentences, *k.fillers, *(q.template for q in (*k.questions, *k.further)))]
+    return {word for t in templates for word in re.findall(r"[a-z]+", PLACEHOLDER.sub(" ", t.text).lower())}
