@@ -45,7 +45,7 @@ const VOCABULARY = 20_000
 export const syntheticPassage = (number: number): Passage => {
   const next = uniform(number + 1)
   const words = Array.from({ length: WORDS }, () => `w${Math.floor(VOCABULARY ** next()).toString(36)}`)
-  return { id: String(number), title: `Title ${Math.floor(number / 20)}`, text: `#${number} ${words.join(' ')}`, source: 'synthetic.tsv' }
+  return { id: String(number), title: `Title ${Math.floor(number / 20)}`, text: `#${number} ${words.join(' ')}`, source: `part${Math.floor(number / 20_000)}.tsv` }
 }
 
 export async function* syntheticItems(rows: number): AsyncGenerator<ReadItem> {

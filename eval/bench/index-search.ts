@@ -3,6 +3,8 @@ import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
 import { readAlias, tableFolder } from '../../index/alias.ts'
 import { prewarm } from '../../index/ann.ts'
+import { FILTER_COLUMNS, sqlFilter } from '../../index/filter.ts'
+import { filterIndexName } from '../../index/fold.ts'
 import { connectLance, type Table } from '../../index/lance.ts'
 import { readMetadata, type AnnSettings } from '../../index/metadata.ts'
 import { searchVector, searchWords } from '../../index/search.ts'
@@ -44,18 +46,34 @@ export const searchFigures = async (dir: string, name: string, rows: number, que
   const figures: SearchFigures[] = [{ name: 'exact', ...exact, recall: 1 }]
   if (ann !== undefined) {
     await prewarm(table)
-    const steps = [...new Set([10, 25, 50, 100, 200, ann.nprobes])].filter((nprobes) => nprobes <= ann.partitions).sort((a, b) => a - b)
-    for (const nprobes of steps) {
-      const settings = { ...ann, nprobes }
+    const others = [10, 50, 200, ann.partitions].flatMap((nprobes) => [10, 20, 40].map((refine) => ({ ...ann, nprobes, refine })))
+    for (const settings of [ann, ...others.filter(({ nprobes }) => nprobes <= ann.partitions)]) {
       await timed(vectors.slice(0, 5), ids(settings))
-      const label = `ivf_rq, ${ann.partitions} partitions, nprobes ${nprobes}, refine ${ann.refine}${nprobes === ann.nprobes ? ' (chosen)' : ''}`
+      const label = `ivf_rq, nprobes ${settings.nprobes} of ${ann.partitions}, refine ${settings.refine}${settings === ann ? ' (in service)' : ''}`
       figures.push({ name: label, ...(await timed(vectors, ids(settings), exact.found)) })
     }
   }
   const words = Array.from({ length: queries }, (_, i) => syntheticPassage(i * 7).text.split(' ').slice(20, 26).join(' '))
   const text = await timed(vectors, async (_, at) => (await searchWords(table, words[at] ?? '', { k: K })).map((hit) => hit.id))
   figures.push({ name: 'BM25, six words', ...text, recall: NaN })
+  if (ann !== undefined) figures.push(...(await filterFigures(table, ann, vectors)))
   connection.close()
+  return figures
+}
+
+/** Latency under filters, with the indexes of their columns and then, dropped, without. */
+const filterFigures = async (table: Table, ann: AnnSettings, vectors: readonly Float32Array[]): Promise<SearchFigures[]> => {
+  const filters = { 'one title of 20 passages': (at: number) => ({ title: `Title ${at * 31}` }), 'one source of 20,000 passages': (at: number) => ({ source: `part${at % 5}.tsv` }) }
+  const figures: SearchFigures[] = []
+  for (const index of ['indexed', 'not indexed']) {
+    if (index !== 'indexed') for (const column of FILTER_COLUMNS) await table.dropIndex(filterIndexName(column))
+    for (const [name, filter] of Object.entries(filters)) {
+      const searched = await timed(vectors, async (query, at) => (await searchVector(table, ann, query, { k: K, filter: filter(at) })).map((hit) => hit.id))
+      figures.push({ name: `in ${name}, ${index}`, ...searched, recall: NaN })
+      const counted = await timed(vectors, async (_, at) => [String(await table.countRows(sqlFilter(filter(at))))])
+      figures.push({ name: `count of ${name}, ${index}`, ...counted, recall: NaN })
+    }
+  }
   return figures
 }
 
