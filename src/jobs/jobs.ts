@@ -140,15 +140,18 @@ class JobQueue implements Jobs {
     if (['done', 'failed', 'cancelled'].includes(job.state)) throw new AppError('conflict', `The job ${id} is ${job.state} already.`, { field: 'id' })
     await this.#store.requestCancel(id)
     if (this.#current?.id === id) await this.#current.cancel()
-    else if (job.state === 'queued' || job.state === 'stopped') {
-      await this.#store.save({ ...job, state: 'cancelled', finished_at: new Date().toISOString() })
+    const now = await this.get(id)
+    if (now.state === 'queued' || now.state === 'stopped') {
+      await this.#store.save({ ...now, state: 'cancelled', finished_at: new Date().toISOString() })
       await this.#store.dropShards(id)
-    } else this.#enqueue(id)
+    } else if (!isSettled(now.state)) this.#enqueue(id)
     return this.get(id)
   }
 
   async resume(id: string): Promise<Job> {
     const job = await this.get(id)
+    // What a run writes at its end must not come after this.
+    if (this.#current?.id === id && isSettled(job.state)) await this.#current.ended
     if (job.state === 'stopped') await this.#store.save({ ...job, state: 'queued', error: null, finished_at: null })
     else if (isSettled(job.state)) throw new AppError('conflict', `The job ${id} is ${job.state} already.`, { field: 'id' })
     this.#enqueue(id)
@@ -213,13 +216,15 @@ class JobQueue implements Jobs {
 
   async #pump(): Promise<void> {
     const { index, embedder, limits, policy, shardRows, log = () => undefined } = this.#options
-    for (let id = this.#queue[0]; id !== undefined && !this.#closing.signal.aborted; id = this.#queue[0]) {
+    // Taken off the queue before it runs: a job that stops may be queued again before its run is quite over.
+    for (let id = this.#queue.shift(); id !== undefined && !this.#closing.signal.aborted; id = this.#queue.shift()) {
       try {
         const lock = await tryLock(join(index.dir, 'writer'))
         if (lock === undefined) {
           // Another process is writing, perhaps this very job.
-          if (isSettled((await this.#store.load(id)).state)) this.#queue.shift()
-          else await sleep(POLL_MS * (1 + Math.random() * 4), undefined, { signal: this.#closing.signal })
+          if (isSettled((await this.#store.load(id)).state)) continue
+          await sleep(POLL_MS * (1 + Math.random() * 4), undefined, { signal: this.#closing.signal })
+          if (!this.#queue.includes(id)) this.#queue.unshift(id)
           continue
         }
         try {
@@ -232,7 +237,6 @@ class JobQueue implements Jobs {
       } catch (error) {
         if (!this.#closing.signal.aborted) log('error', `index job ${id}: ${messageOf(error)}`)
       }
-      this.#queue.shift()
     }
     // In the same turn in which the queue was found empty: a job that is queued later starts a new round.
     this.#pumping = undefined

@@ -71,6 +71,11 @@ export class JobRun {
     return this.#ended.promise
   }
 
+  /** Resolves when the job has ended or stopped and its state is on the disk. */
+  get ended(): Promise<void> {
+    return this.#ended.promise
+  }
+
   readonly #ended = deferred()
 
   async run(): Promise<void> {

@@ -149,6 +149,26 @@ await t.test('vectors that do not pass stop a job; its work is kept', async (t) 
   t.equal(texts, 250, 'two shards were not embedded again')
 })
 
+await t.test('an index of too little recall stops a job: the old table answers, and another limit lets it go on', async (t) => {
+  const dir = await tempDir(t)
+  let texts = 0
+  const counted = { embed: (some: readonly string[]) => ((texts += some.length), embed(some)) }
+  const strict = await withJobs(t, dir, { ...counted, policy: { exactBelow: 500, minRecall: 1.01, sample: 8 } })
+  const small = await strict.jobs.addUpload({ bytes: streamed(toTsv(somePassages(100))), options: {} })
+  t.equal((await strict.jobs.wait(small.id)).state, 'done')
+  const { id } = await strict.jobs.addUpload({ bytes: streamed(toTsv(somePassages(1000)), 10_000), options: { replace: true } })
+  t.match(await strict.jobs.wait(id), { state: 'stopped', error: { code: 'index_invalid', message: /CEPE_MIN_RECALL.*cepe index resume/ }, counters: { committed: 1000 } })
+  t.equal(await strict.index.count(), 100, 'the old table answers')
+  t.match(await strict.index.info(), { kind: 'exact' })
+  await strict.index.upsert([{ id: 'own', title: '', text: 'kept' }], await embed(['kept']))
+  await strict.jobs.close()
+  const lenient = await withJobs(t, dir, { ...counted, policy: { exactBelow: 500, minRecall: 0.5, sample: 8 } })
+  await lenient.jobs.start()
+  t.match(await lenient.jobs.wait(id), { state: 'done', error: null, result: { rows: 1000 } })
+  t.equal(texts, 1000, 'nothing was embedded again')
+  t.match(await lenient.index.info(), { kind: 'ivf_rq', rows: 1000 })
+})
+
 await t.test('two processes share the queue: a job is done once', async (t) => {
   const dir = await tempDir(t)
   let texts = 0
