@@ -1,6 +1,7 @@
 /**
  * Kills the real service, with its child processes, at random moments of index jobs, restarts it, and compares what is in
- * the table at the end of each job with what was planned, ids and contents.
+ * the table at the end of each job with what was planned, ids and contents. Some jobs are cancelled in between.
+ * The service is started from dist each time: a build meanwhile breaks it.
  * Usage: index-crash.js [--kills 50] [--seed 1] [--rows 20000] [--reader models/built/cepe] [--retriever models/built/contriever]
  */
 import { spawn } from 'node:child_process'
@@ -13,9 +14,11 @@ import { parseArgs } from 'node:util'
 import { readAlias } from '../../index/alias.ts'
 import { contentHash } from '../../index/hash.ts'
 import { connectLance } from '../../index/lance.ts'
+import { SHARD_ROWS } from '../../index/job/types.ts'
 import { stringAt } from '../../index/rows.ts'
 import type { Passage } from '../../index/types.ts'
-import type { Job } from '../../src/jobs/schema.ts'
+import { chunks } from '../../index/write.ts'
+import { isSettled, type Job } from '../../src/jobs/schema.ts'
 import { syntheticPassage } from './index-corpus.ts'
 import { uniform } from './synthetic-checkpoint.ts'
 
@@ -30,8 +33,11 @@ const { values } = parseArgs({
 })
 const KEY = 'a-key-for-the-crash-test'
 const headers = { authorization: `Bearer ${KEY}` }
-/** Kills per job; then it may finish. */
+/** Kills per job; then it may finish, or is cancelled for good. */
 const KILLS_PER_JOB = 10
+/** Of so many jobs the last replaces the corpus, the others add to it; of so many the last is cancelled. */
+const REPLACE_EVERY = 3
+const CANCEL_EVERY = 4
 const LONGEST_LIFE_MS = 6000
 const KEPT_OUTPUT = 4000
 
@@ -94,46 +100,75 @@ const post = async (service: Service, passages: readonly Passage[], replace: boo
 
 const jobOf = async (service: Service, id: string): Promise<Job> => (await (await fetch(`${service.url}/v1/admin/index-jobs/${id}`, { headers })).json()) as Job
 
-/** "id hash" of every row of the live table, sorted. */
-const stored = async (dir: string): Promise<string[]> => {
+/** Content hash by id. */
+type Rows = ReadonlyMap<string, string>
+
+/** The rows of the live table. @throws Error if an id is in it twice. */
+const stored = async (dir: string): Promise<Rows> => {
   const connection = await connectLance(join(dir, 'index'), 0)
   const alias = await readAlias(join(dir, 'index'), 'passages')
   const rows = await (await connection.openTable(alias?.stored_as ?? '')).query().select(['id', 'hash']).toArrow()
   connection.close()
-  return Array.from({ length: rows.numRows }, (_, row) => `${stringAt(rows, 'id', row)} ${stringAt(rows, 'hash', row)}`).sort()
+  const found = new Map(Array.from({ length: rows.numRows }, (_, row) => [stringAt(rows, 'id', row), stringAt(rows, 'hash', row)]))
+  if (found.size !== rows.numRows) throw new Error(`${rows.numRows} rows have ${found.size} ids`)
+  return found
+}
+
+const cancel = (service: Service, id: string): Promise<Response> => fetch(`${service.url}/v1/admin/index-jobs/${id}`, { method: 'DELETE', headers })
+
+const settled = async (service: Service, id: string): Promise<Job> => {
+  for (;;) {
+    const job = await jobOf(service, id)
+    if (isSettled(job.state)) return job
+    await sleep(200)
+  }
+}
+
+/** Rows after a job that was cancelled: those before it, replaced and added to by none or all of the rows of each of its shards. */
+const afterCancelled = (before: Rows, passages: readonly Passage[], found: Rows): Rows => {
+  const expected = new Map(before)
+  for (const shard of chunks(passages, SHARD_ROWS)) {
+    const fresh = shard.find((passage) => before.get(passage.id) !== contentHash(passage))
+    if (fresh === undefined || found.get(fresh.id) !== contentHash(fresh)) continue
+    for (const passage of shard) expected.set(passage.id, contentHash(passage))
+  }
+  return expected
 }
 
 const next = uniform(Number(values.seed))
 const rows = Number(values.rows)
 const dir = await mkdtemp(join(tmpdir(), 'cepe-crash-'))
-const expected = new Map<string, string>()
+let expected: Rows = new Map()
 let kills = 0
 let service = await start(dir)
 try {
-  for (let job = 0; kills < Number(values.kills); job++) {
-    // Every third job replaces the corpus; the others add, half of it known already.
-    const replace = job % 3 === 2
-    const passages = Array.from({ length: rows }, (_, i) => ({ ...syntheticPassage(job * (rows / 2) + i), source: 'crash' }))
+  for (let job = 1; kills < Number(values.kills); job++) {
+    const replace = job % REPLACE_EVERY === 0
+    const cancelling = job % CANCEL_EVERY === 0
+    // Half of an added corpus is known already.
+    const passages = Array.from({ length: rows }, (_, i) => ({ ...syntheticPassage((job - 1) * (rows / 2) + i), source: 'crash' }))
     const id = await post(service, passages, replace)
-    if (replace) expected.clear()
-    for (const passage of passages) expected.set(passage.id, contentHash(passage))
     for (let i = 0; i < KILLS_PER_JOB && kills < Number(values.kills); i++) {
       await sleep(next() * LONGEST_LIFE_MS)
-      if ((await jobOf(service, id)).state === 'done') break
+      if (isSettled((await jobOf(service, id)).state)) break
+      // The last lives only: before them the job is to get somewhere. The kill may come before the answer.
+      if (cancelling && i >= KILLS_PER_JOB / 2) {
+        cancel(service, id).catch(() => undefined)
+        await sleep(next() * 300)
+      }
       await service.kill()
       kills++
       service = await start(dir)
     }
-    let current = await jobOf(service, id)
-    while (!['done', 'failed', 'stopped', 'cancelled'].includes(current.state)) {
-      await sleep(200)
-      current = await jobOf(service, id)
-    }
+    if (cancelling) await cancel(service, id)
+    const { state, error } = await settled(service, id)
     const found = await stored(dir)
-    const wanted = [...expected].map(([passage, hash]) => `${passage} ${hash}`).sort()
-    const same = current.state === 'done' && found.length === wanted.length && found.every((row, i) => row === wanted[i])
-    console.log(`job ${job + 1} (${replace ? 'replace' : 'add'}): ${current.state} after ${kills} kills so far, ${found.length} rows, ${same ? 'exactly the planned ones' : `NOT the planned ${wanted.length}`}`)
-    if (!same) throw new Error(`job ${id} in ${dir}: ${JSON.stringify(current.error)}`)
+    const whole = new Map([...(replace ? [] : expected), ...passages.map((passage) => [passage.id, contentHash(passage)] as const)])
+    const wanted = state === 'done' ? whole : replace ? expected : afterCancelled(expected, passages, found)
+    const same = (state === 'done' || (cancelling && state === 'cancelled')) && found.size === wanted.size && [...found].every(([passage, hash]) => wanted.get(passage) === hash)
+    console.log(`job ${job} (${replace ? 'replace' : 'add'}): ${state} after ${kills} kills so far, ${found.size} rows, ${same ? 'exactly those that should be' : `NOT the ${wanted.size} that should be`}`)
+    if (!same) throw new Error(`job ${id} in ${dir}: ${JSON.stringify(error)}`)
+    expected = found
   }
   console.log(`${kills} kills, nothing lost, nothing twice`)
 } finally {

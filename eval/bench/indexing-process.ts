@@ -1,9 +1,11 @@
 /**
  * A process that takes up the jobs of an index, adds one if its corpus is not among them, and ends when they have ended:
- * what the crash tests kill. Arguments: folder, corpus, milliseconds per embedding call, job options as JSON.
+ * what the crash tests kill. Arguments: folder, corpus, milliseconds per embedding call, job options as JSON, milliseconds
+ * after which the corpus's job is cancelled (never, if absent).
  */
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { textOf } from '../../index/errors.ts'
 import { openIndex } from '../../index/open.ts'
 import type { ContrieverManifest } from '../../models/manifest.ts'
 import type { Embedder } from '../../src/inference/contract.ts'
@@ -11,7 +13,7 @@ import { createJobs } from '../../src/jobs/jobs.ts'
 import type { JobOptions } from '../../src/jobs/schema.ts'
 import { embedWords, hashedWords } from './hashed-words.ts'
 
-const [dir = '', corpus = '', delay = '0', options = '{}'] = process.argv.slice(2)
+const [dir = '', corpus = '', delay = '0', options = '{}', cancelAfter] = process.argv.slice(2)
 
 const manifest: ContrieverManifest = {
   builder_version: 1,
@@ -37,8 +39,12 @@ const embedder: Embedder = {
 const index = await openIndex({ dir: join(dir, 'index'), model: hashedWords })
 const jobs = createJobs({ index, embedder, jobsDir: join(dir, 'index', 'jobs'), shardRows: 100 })
 await jobs.start()
-if (!(await jobs.list()).some((job) => job.source.path === corpus)) await jobs.addFile(corpus, JSON.parse(options) as JobOptions)
+const { id: own } = (await jobs.list()).find((job) => job.source.path === corpus) ?? (await jobs.addFile(corpus, JSON.parse(options) as JobOptions))
 process.stdout.write('started\n')
+if (cancelAfter !== undefined) {
+  await sleep(Number(cancelAfter))
+  await jobs.cancel(own).catch((error: unknown) => process.stdout.write(`${textOf(error)}\n`))
+}
 for (const { id } of await jobs.list()) {
   const { state, error } = await jobs.wait(id)
   process.stdout.write(`${id} ${state} ${error?.message ?? ''}\n`)

@@ -1,19 +1,20 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { readAlias } from '../../index/alias.ts'
 import { contentHash } from '../../index/hash.ts'
 import { connectLance } from '../../index/lance.ts'
 import { stringAt } from '../../index/rows.ts'
+import { chunks } from '../../index/write.ts'
 import type { Passage } from '../../index/types.ts'
 import { somePassages, tempDir } from '../index/helpers.ts'
 import { toTsv } from './helpers.ts'
 
-const start = (dir: string, corpus: string, delay = 30, options = {}): ChildProcess =>
-  spawn(process.execPath, ['dist/eval/bench/indexing-process.js', dir, corpus, String(delay), JSON.stringify(options)], { stdio: ['ignore', 'pipe', 'pipe'], env: { PATH: process.env.PATH } })
+const start = (dir: string, corpus: string, delay = 30, options = {}, cancelAfter?: number): ChildProcess =>
+  spawn(process.execPath, ['dist/eval/bench/indexing-process.js', dir, corpus, String(delay), JSON.stringify(options), ...(cancelAfter === undefined ? [] : [String(cancelAfter)])], { stdio: ['ignore', 'pipe', 'pipe'], env: { PATH: process.env.PATH } })
 
 const ended = async (child: ChildProcess): Promise<{ code: number | null; output: string }> => {
   let output = ''
@@ -32,21 +33,38 @@ const stored = async (dir: string): Promise<string[]> => {
   return Array.from({ length: rows.numRows }, (_, row) => `${stringAt(rows, 'id', row)} ${stringAt(rows, 'hash', row)}`).sort()
 }
 
-const expected = (passages: readonly Passage[], source: string): string[] => passages.map((p) => `${p.id} ${contentHash({ ...p, source })}`).sort()
+const rowsOf = (passages: readonly Passage[], source: string): string[] => passages.map((p) => `${p.id} ${contentHash({ ...p, source })}`)
+
+const expected = (passages: readonly Passage[], source: string): string[] => rowsOf(passages, source).sort()
+
+const idIn = (row: string): string => row.slice(0, row.indexOf(' '))
 
 /** Numbers from 0 to 1, the same ones every time (Lehmer). */
 const random = (seed: number) => () => (seed = (seed * 48_271) % 2_147_483_647) / 2_147_483_647
 
-/** Kills the process at random points until it has been killed `kills` times, then lets it finish. */
-const killing = async (dir: string, corpus: string, kills: number, next: () => number, options = {}): Promise<string> => {
-  for (let killed = 0; killed < kills; killed++) {
-    const child = start(dir, corpus, 30, options)
-    const end = ended(child)
-    await Promise.race([end, new Promise((resolve) => child.stdout?.once('data', resolve))])
-    await Promise.race([end, sleep(next() * 700)])
-    child.kill('SIGKILL')
-    await end
+/** Kills a process at a random point of the 700 ms after it has said that it works, or `begun`. */
+const killed = async (child: ChildProcess, next: () => number, begun: Promise<unknown> = new Promise((resolve) => child.stdout?.once('data', resolve))): Promise<void> => {
+  const end = ended(child)
+  await Promise.race([end, begun])
+  await Promise.race([end, sleep(next() * 700)])
+  child.kill('SIGKILL')
+  await end
+}
+
+/** Waits until the newest job has a shard in the table. */
+const committed = async (dir: string, jobs: number): Promise<void> => {
+  const folder = join(dir, 'index', 'jobs')
+  for (;;) {
+    const ids = (await readdir(folder)).sort()
+    const journal = ids.length < jobs ? '' : await readFile(join(folder, ids.at(-1) ?? '', 'journal.jsonl'), 'utf8').catch(() => '')
+    if (journal.includes('"committed"')) return
+    await sleep(20)
   }
+}
+
+/** Kills the process at random points `kills` times, then lets it finish. */
+const killing = async (dir: string, corpus: string, kills: number, next: () => number, options = {}): Promise<string> => {
+  for (let i = 0; i < kills; i++) await killed(start(dir, corpus, 30, options), next)
   const { code, output } = await ended(start(dir, corpus, 0, options))
   if (code !== 0) throw new Error(output)
   return output
@@ -62,6 +80,42 @@ await t.test('killed at random points, a job ends with exactly the planned rows'
   await writeFile(more, toTsv(somePassages(2500, 1500)))
   t.match(await killing(dir, more, 3, random(2)), / done/)
   t.same(await stored(dir), [...expected(somePassages(1500), 'first.tsv'), ...expected(somePassages(2500, 1500), 'more.tsv')].sort())
+})
+
+await t.test('cancelled and killed at random points, a job leaves nothing half-done', { timeout: 100_000 }, async (t) => {
+  const dir = await tempDir(t)
+  const first = join(dir, 'first.tsv')
+  await writeFile(first, toTsv(somePassages(300)))
+  t.match(await killing(dir, first, 0, random(3)), / done/)
+  const before = await stored(dir)
+  const corpus = somePassages(2500, 200)
+  for (const replace of [true, false]) {
+    const next = random(replace ? 30_000 : 40_000)
+    const cancelled = join(dir, `cancelled-${String(replace)}.tsv`)
+    await writeFile(cancelled, toTsv(corpus))
+    // A hundred milliseconds for each of 25 shards: it cannot be done before it is cancelled.
+    await killed(start(dir, cancelled, 100, { replace }), next, committed(dir, replace ? 2 : 3))
+    await killed(start(dir, cancelled, 100, { replace }, next() * 700), next)
+    const { code, output } = await ended(start(dir, cancelled, 100, { replace }, 0))
+    t.equal(code, 0, output)
+    t.match(output, / cancelled/)
+    t.match(await readAlias(join(dir, 'index'), 'passages'), { replaced_by_job: null })
+    const now = new Set(await stored(dir))
+    if (replace) {
+      t.same([...now], before, 'the old table, untouched')
+      continue
+    }
+    const planned = new Set(rowsOf(corpus, basename(cancelled)))
+    const added = chunks(rowsOf(corpus, basename(cancelled)), 100).filter((shard) => shard.some((row) => now.has(row)))
+    t.ok(added.every((shard) => shard.every((row) => now.has(row))), `${added.length} shards are in it, each whole`)
+    t.ok(added.length > 0 && added.length < 25)
+    const ids = new Set(added.flat().map(idIn))
+    t.same([...now].filter((row) => !planned.has(row)), before.filter((row) => !ids.has(idIn(row))), 'the other rows are as they were')
+  }
+  const whole = join(dir, 'whole.tsv')
+  await writeFile(whole, toTsv(corpus))
+  t.match(await killing(dir, whole, 0, random(6), { replace: true }), / done/)
+  t.same(await stored(dir), expected(corpus, 'whole.tsv'), 'the next job finds nothing in its way')
 })
 
 const mayMount = spawnSync('unshare', ['-Urm', 'mount', '-t', 'tmpfs', 'tmpfs', '/mnt']).status === 0
