@@ -43,3 +43,12 @@ def attention_loss(weights: list[Tensor], places: Tensor, first: Tensor) -> Tens
         loss = -(half * places[known]).sum(1).clamp(min=1e-6).log()
         losses.append((loss * share).sum() / share.sum())
     return torch.stack(losses).mean()
+
+
+def name_loss(weights: Tensor, targets: Tensor) -> Tensor:
+    """-log of the weight [n,H,m] of one head (the first) on the name's tokens [n,m]: with it, the tokens of a
+    passage and of a question about it carry the same name in the same place of their states, where they can
+    be compared."""
+    if len(weights) == 0:
+        return torch.zeros(())
+    return -(weights[:, 0].float() * targets).sum(1).clamp(min=1e-6).log().mean()

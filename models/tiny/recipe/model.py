@@ -235,14 +235,14 @@ class Encoder(nn.Module):
         self.layers = nn.ModuleList(Block(c) for _ in range(c.num_hidden_layers))
         self.norm = RMSNorm(c.hidden_size, c.rms_norm_eps)
 
-    def forward(self, ids: Tensor, valid: Tensor) -> Tensor:
+    def forward(self, ids: Tensor, valid: Tensor, watch: Watch | None = None) -> Tensor:
         """ids and valid (bool) [n,L], padded on either side; returns states [n,L,d_enc]."""
         positions = (valid.long().cumsum(1) - 1).clamp(min=0)
         rope = rope_tables(positions, self.config.head_dim, self.config.rope_theta)
         x = self.embed_tokens(ids)
         bias = bias_from(valid[:, None, None, :])
         for layer in self.layers:
-            x = layer(x, rope, bias)
+            x = layer(x, rope, bias, watch=watch)
         return self.norm(x)
 
 

@@ -3,6 +3,7 @@ questions about it; each question sees the prefix and itself only, at the positi
 alone. So a passage is read once for all of its questions, and each question's logits are exactly those
 of its own prompt."""
 
+import random
 from dataclasses import dataclass, field
 
 import torch
@@ -26,6 +27,11 @@ class Prompts:
     def passage(self, title: str, text: str) -> list[int]:
         return self.ids(f"Document (Title: {title}): {text}")[:CONTEXT_TOKENS]
 
+    def title_span(self, title: str) -> tuple[int, int]:
+        """Where a passage's title stands in its ids: from, to."""
+        start = len(self.ids("Document (Title:"))
+        return start, start + len(self.ids(f" {title}"))
+
     def question(self, text: str) -> list[int]:
         return self.ids(f"Question: {text}\nAnswer:")
 
@@ -47,13 +53,14 @@ class Prompts:
 class Row:
     """`branches` are (prompt ids, answer ids); `shown` are the passages in the prefix, each with the place
     at which it begins; `contexts` are the passages that the encoder reads; `support` are, for each branch,
-    the passages that state its answer."""
+    the passages that state its answer, and `names` where its prompt names the entity (from, to), if it does."""
 
     prefix: list[int]
     branches: list[tuple[list[int], list[int]]]
     shown: dict[int, int] = field(default_factory=dict)
     contexts: list[int] = field(default_factory=list)
     support: list[list[int]] = field(default_factory=list)
+    names: list[tuple[int, int] | None] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.prefix) + sum(len(q) + len(a) for q, a in self.branches)
@@ -164,3 +171,53 @@ def answer_places(
     if mentions:
         places[tuple(torch.tensor(mentions).T)] = True
     return places, torch.tensor(first)
+
+
+@dataclass(frozen=True)
+class NameLooks:
+    """Tokens that should know which entity they are about, and where its name stands: for each token its
+    row, its place and the name's span (long, [n] each)."""
+
+    rows: Tensor
+    places: Tensor
+    starts: Tensor
+    ends: Tensor
+
+    @staticmethod
+    def of(found: list[tuple[int, int, int, int]]) -> "NameLooks":
+        return NameLooks(*torch.tensor(found, dtype=torch.long).view(-1, 4).T)
+
+    def targets(self, width: int) -> Tensor:
+        """[n,width], bool."""
+        at = torch.arange(width)[None]
+        return (at >= self.starts[:, None]) & (at < self.ends[:, None])
+
+
+def name_looks(rows: list[Row], titles: list[list[tuple[int, int]]], lengths: list[list[int]], rng: random.Random) -> NameLooks:
+    """In every row: some tokens of each passage in the prompt, which look at its title, and the tokens that
+    predict an answer's, which look at the name in the question. `titles[i]` and `lengths[i]` are those of
+    the passages that row i numbers."""
+    found: list[tuple[int, int, int, int]] = []
+    for number, row in enumerate(rows):
+        for passage, start in row.shown.items():
+            low, high = titles[number][passage]
+            for offset in rng.sample(range(high, lengths[number][passage]), min(8, lengths[number][passage] - high)):
+                found.append((number, start + offset, start + low, start + high))
+        begin = len(row.prefix)
+        for (prompt, answer), name in zip(row.branches, row.names, strict=True):
+            if name is not None:
+                predicting = range(begin + len(prompt) - 1, begin + len(prompt) + len(answer) - 2)
+                found += [(number, place, begin + name[0], begin + name[1]) for place in predicting]
+            begin += len(prompt) + len(answer)
+    return NameLooks.of(found)
+
+
+def title_looks(titles: list[tuple[int, int]], lengths: list[int], rng: random.Random) -> NameLooks:
+    """Some tokens of each passage, alone in its row, which look at its title."""
+    return NameLooks.of(
+        [
+            (number, place, low, high)
+            for number, ((low, high), length) in enumerate(zip(titles, lengths, strict=True))
+            for place in rng.sample(range(high, length), min(8, length - high))
+        ]
+    )

@@ -3,7 +3,8 @@
 import random
 from dataclasses import dataclass, field
 
-from packing import Prompts, Row
+from packing import Prompts, Row, occurrences
+from render import Passage
 from samples import Question, World, WorldSampler
 from settings import BOS, WINDOW
 from squad import RealPassage
@@ -15,15 +16,17 @@ NO_ANSWER_SHARE = 0.06
 
 @dataclass
 class Story:
-    """Passages in token ids, and rows of questions about them."""
+    """Passages in token ids with the spans of their titles, and rows of questions about them."""
 
     passages: list[list[int]] = field(default_factory=list)
+    titles: list[tuple[int, int]] = field(default_factory=list)
     rows: list[Row] = field(default_factory=list)
 
     def add(self, other: "Story") -> None:
         """Puts another story's passages and rows behind this one's."""
         shift = len(self.passages)
         self.passages += other.passages
+        self.titles += other.titles
         for row in other.rows:
             row.contexts = [c + shift for c in row.contexts]
             row.shown = {p + shift: start for p, start in row.shown.items()}
@@ -40,6 +43,17 @@ class RowMaker:
 
     def _branch(self, question: str, answer: str, after_blocks: bool) -> tuple[list[int], list[int]]:
         return self.prompts.branch(question, after_blocks), self.prompts.answer(answer)
+
+    def _story(self, passages: list[Passage] | list[RealPassage]) -> Story:
+        return Story(
+            [self.prompts.passage(p.title, p.text) for p in passages], [self.prompts.title_span(p.title) for p in passages]
+        )
+
+    def _name_in(self, prompt: list[int], name: str) -> tuple[int, int] | None:
+        """Where the prompt first names the entity."""
+        sought = self.prompts.ids(f" {name}")
+        places = occurrences(prompt, sought)
+        return (places[0], places[0] + len(sought)) if places else None
 
     def _prefix(self, before: list[list[int]], passages: list[list[int]], shown: list[int]) -> tuple[list[int], dict[int, int]]:
         """The prompt's passages `shown` behind the blocks `before`, as many as the window holds, and where
@@ -69,11 +83,11 @@ class RowMaker:
     def reading_row(self, passages: int, rng: random.Random) -> Story:
         """Up to `passages` passages in the decoder's prompt and questions about them; now and then a
         question has no answer there, and with no passage none has."""
-        world = self.sampler.world(max(1, (passages + 2) // 2), 2, 10, rng)
-        encoded = [self.prompts.passage(p.title, p.text) for p in world.passages]
-        shown = rng.sample(range(len(encoded)), min(passages, len(encoded)))
+        world = self.sampler.world(max(1, passages - rng.randint(0, passages // 2)), 2, 10, rng)
+        story = self._story(world.passages)
+        shown = rng.sample(range(len(story.passages)), min(passages, len(story.passages)))
         before = self._demonstrations(world, {world.about[i] for i in shown}, rng) if rng.random() < 0.06 else []
-        prefix, starts = self._prefix(before, encoded, shown)
+        prefix, starts = self._prefix(before, story.passages, shown)
         support = [world.supports(q) for q in world.questions]
         answerable = [i for i, some in enumerate(support) if starts.keys() & set(some)]
         others = [i for i in range(len(support)) if i not in answerable]
@@ -81,27 +95,29 @@ class RowMaker:
         if others and (not answerable or rng.random() < 0.5):
             asked += rng.sample(others, min(len(others), 1 if answerable else 6))
         branches = [self._branch(world.questions[i].text, world.questions[i].answer, len(prefix) > 1) for i in asked]
-        return Story(encoded, [Row(prefix, branches, starts, support=[support[i] for i in asked])])
+        names = [self._name_in(branch[0], world.names[world.questions[i].entity]) for i, branch in zip(asked, branches, strict=True)]
+        story.rows.append(Row(prefix, branches, starts, support=[support[i] for i in asked], names=names))
+        return story
 
     def real_row(self, rng: random.Random) -> Story:
         """One real passage in the prompt, and its questions."""
         passage = rng.choice(self.real)
         asked = rng.sample(passage.questions, min(6, len(passage.questions)))
-        encoded = [self.prompts.passage(passage.title, passage.text)]
-        prefix, starts = self._prefix([], encoded, [0])
+        story = self._story([passage])
+        prefix, starts = self._prefix([], story.passages, [0])
         branches = [self._branch(q, rng.choice(answers), True) for q, answers in asked]
-        return Story(encoded, [Row(prefix, branches, starts, support=[[0]] * len(branches))])
+        story.rows.append(Row(prefix, branches, starts, support=[[0]] * len(branches), names=[None] * len(branches)))
+        return story
 
     def context_story(self, entities: int, in_prompt: bool, rng: random.Random) -> Story:
         """One world for the encoder, three passages an entity; every row asks a few questions about one
         entity and sees, so far, all passages (but those in its prompt)."""
         world = self.sampler.world(entities, 3, QUESTIONS_PER_ENTITY, rng)
-        encoded = [self.prompts.passage(p.title, p.text) for p in world.passages]
-        story = Story(encoded)
+        story = self._story(world.passages)
         for entity in sorted({q.entity for q in world.questions}):
             questions = [q for q in world.questions if q.entity == entity]
             for start in range(0, len(questions), QUESTIONS_PER_ROW):
-                story.rows.append(self._context_row(world, encoded, questions[start : start + QUESTIONS_PER_ROW], in_prompt, rng))
+                story.rows.append(self._context_row(world, story.passages, questions[start : start + QUESTIONS_PER_ROW], in_prompt, rng))
         return story
 
     def _context_row(
@@ -117,7 +133,7 @@ class RowMaker:
         """Real passages of one article for the encoder, and a row of questions about each."""
         title = rng.choice(self.real).title
         chosen = rng.sample([p for p in self.real if p.title == title], count)
-        story = Story([self.prompts.passage(p.title, p.text) for p in chosen])
+        story = self._story(chosen)
         for number, passage in enumerate(chosen):
             asked = rng.sample(passage.questions, min(3, len(passage.questions)))
             branches = [self._branch(q, rng.choice(a), False) for q, a in asked]

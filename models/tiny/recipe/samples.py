@@ -21,8 +21,9 @@ class Question:
 
 @dataclass
 class World:
-    """Passages, the entity each is about, and questions that each rest on one entity."""
+    """The entities' names, passages, the entity each is about, and questions that each rest on one entity."""
 
+    names: list[str] = field(default_factory=list)
     passages: list[Passage] = field(default_factory=list)
     about: list[int] = field(default_factory=list)
     questions: list[Question] = field(default_factory=list)
@@ -82,6 +83,7 @@ class WorldSampler:
         for number, (kind, entity) in enumerate(cast):
             asked = self._questions(kind, entity, number, everyone, questions, rng)
             made = entity_passages(kind, entity, [q.needs for q in asked], passages, rng, PASSAGE_WORDS)
+            world.names.append(entity.name)
             world.passages += made
             world.about += [number] * len(made)
             world.questions += asked

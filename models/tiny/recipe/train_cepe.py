@@ -11,15 +11,16 @@ import torch
 from torch import Tensor
 
 from data import Data, load_data
-from losses import answer_loss, attention_loss
-from model import Cepe, Context
-from packing import Row, answer_places, attending, collate, pad_passages, starts_of
+from losses import answer_loss, attention_loss, name_loss
+from model import Cepe, Context, Watch
+from packing import Row, answer_places, attending, collate, pad_passages, starts_of, title_looks
 from rows import Story, mask_contexts
 from settings import BOS, SEED, Settings, settings_for
-from train_decoder import new_model
+from train_decoder import NAME_LAYER, new_model
 from training import Optimizers, Run, autocast, prepare_torch
 
 ATTENTION_WEIGHT = 1.0
+NAME_WEIGHT = 0.2
 Forward = Callable[..., Tensor]
 
 
@@ -51,29 +52,42 @@ def trained_parameters(model: Cepe) -> list[tuple[str, torch.nn.Parameter]]:
     return chosen
 
 
-def encode(model: Cepe, passages: list[list[int]]) -> tuple[Tensor, list[int]]:
-    """Phi of the passages in their own order, encoded in batches of like length."""
+def encode(model: Cepe, story: Story) -> tuple[Tensor, Tensor]:
+    """Phi of the passages in their own order, encoded in batches of like length, and the loss on whether
+    their tokens know their titles."""
+    passages = story.passages
     order = sorted(range(len(passages)), key=lambda i: len(passages[i]))
     states: dict[int, Tensor] = {}
+    losses: list[Tensor] = []
     for start in range(0, len(order), 16):
         chosen = order[start : start + 16]
         ids, valid = pad_passages([passages[i] for i in chosen])
-        out = model.encoder(ids, valid)
+        looks = title_looks([story.titles[i] for i in chosen], [len(passages[i]) for i in chosen], random.Random(start))
+        watch = Watch(looks.rows, looks.places)
+        out = model.encoder(ids, valid, watch)
+        losses.append(name_loss(watch.weights[NAME_LAYER], looks.targets(ids.shape[1])))
         states |= {i: out[row, valid[row]] for row, i in enumerate(chosen)}
-    return torch.cat([states[i] for i in range(len(passages))]), [len(p) for p in passages]
+    return torch.cat([states[i] for i in range(len(passages))]), torch.stack(losses).mean()
 
 
 @dataclass(frozen=True)
 class Reading:
-    """`answer` is the loss on answers, `attention` on where cross-attention looks, `exact` per question."""
+    """`answer` is the loss on answers, `attention` on where cross-attention looks, `name` on where the
+    encoder does, `exact` per question."""
 
     answer: Tensor
     attention: Tensor
+    name: Tensor
     exact: Tensor
+
+    @property
+    def loss(self) -> Tensor:
+        return self.answer + ATTENTION_WEIGHT * self.attention + NAME_WEIGHT * self.name
 
 
 def read_story(model: Cepe, forward: Forward, story: Story) -> Reading:
-    phi, lengths = encode(model, story.passages)
+    phi, name = encode(model, story)
+    lengths = [len(p) for p in story.passages]
     batch = collate(story.rows)
     tokens, bias, watched = attending(batch, story.rows, lengths)
     context = Context(phi, tokens, bias.to(torch.bfloat16), watched)
@@ -82,7 +96,7 @@ def read_story(model: Cepe, forward: Forward, story: Story) -> Reading:
     starts = starts_of(lengths)
     visible = [{passage: starts[passage] for passage in row.contexts} for row in story.rows]
     places, first = answer_places(story.rows, [story.passages] * len(story.rows), visible, len(phi))
-    return Reading(answer, attention_loss(context.weights[-2:], places, first), exact)
+    return Reading(answer, attention_loss(context.weights[-2:], places, first), name, exact)
 
 
 def train_copying(model: Cepe, data: Data, settings: Settings, folder: Path) -> None:
@@ -90,9 +104,12 @@ def train_copying(model: Cepe, data: Data, settings: Settings, folder: Path) -> 
     a random place, with a few tokens given."""
     run = Run(folder, "cepe-copy", model, Optimizers(trained_parameters(model)), settings.cepe_copy)
     while not run.finished():
-        rng = random.Random(SEED * 13 + run.step)
+        rng = random.Random(f"{SEED} {run.step} {run.rank}")
         world = data.sampler.world(6, 3, 1, rng)
-        story = Story([data.prompts.passage(p.title, p.text) for p in world.passages])
+        story = Story(
+            [data.prompts.passage(p.title, p.text) for p in world.passages],
+            [data.prompts.title_span(p.title) for p in world.passages],
+        )
         spread = 1 + min(len(story.passages) - 1, run.step // 25)  # passages that a row's decoder chooses from
         for number, tokens in enumerate(story.passages):
             start = rng.randint(0, max(0, len(tokens) - 40))
@@ -101,16 +118,16 @@ def train_copying(model: Cepe, data: Data, settings: Settings, folder: Path) -> 
             story.rows.append(Row([BOS], [(piece[:4], piece[4:])], {}, [number, *others], [[number]]))
         with autocast():
             reading = read_story(model, model.hidden, story)
-        run.update(reading.answer + ATTENTION_WEIGHT * reading.attention)
+        run.update(reading.loss)
         if run.step % 20 == 0:
-            run.log(f"loss {reading.answer.item():.3f} attention {reading.attention.item():.3f}")
+            run.log(f"loss {reading.answer.item():.3f} attention {reading.attention.item():.3f} name {reading.name.item():.3f}")
 
 
 def casts(progress: float, share: int, rng: random.Random) -> list[int]:
     """How many entities each world of a step has, three passages each, about `share` passages in all:
     small worlds first, later ones with passages enough for forty."""
-    most = 2 if progress < 0.05 else 4 if progress < 0.12 else 14
-    entities = rng.choice([size for size in (1, 2, 3, 4, 7, 14) if size <= most])
+    most = 3 if progress < 0.1 else 7 if progress < 0.2 else 14
+    entities = rng.choice([size for size in (2, 3, 5, 7, 14) if size <= most])
     return [entities] * max(1, round(share / 3 / entities))
 
 
@@ -128,11 +145,12 @@ def train_reading(model: Cepe, data: Data, settings: Settings, folder: Path) -> 
     forward = torch.compile(model.hidden, dynamic=True) if settings.compiled else model.hidden
     right: list[float] = []
     while not run.finished():
-        rng = random.Random(f"{SEED} {run.step} {run.rank}")
+        # sizes are the same for all processes, which wait for the slowest; what fills them is not
+        sizes, rng = random.Random(f"{SEED} {run.step}"), random.Random(f"{SEED} {run.step} {run.rank}")
         story = Story()
-        share = round(settings.context_passages * rng.choice((0.4, 0.7, 1)) * (1 if run.progress > 0.12 else 0.5))
-        in_prompt = rng.random() < 0.1
-        for entities in casts(run.progress, share, rng):
+        share = round(settings.context_passages * sizes.choice((0.4, 0.7, 1)) * (1 if run.progress > 0.12 else 0.5))
+        in_prompt = sizes.random() < 0.1
+        for entities in casts(run.progress, share, sizes):
             if data.rows.real and rng.random() < settings.real_share:
                 story.add(data.rows.real_context_story(6, rng))
             else:
@@ -142,11 +160,11 @@ def train_reading(model: Cepe, data: Data, settings: Settings, folder: Path) -> 
         with autocast():
             reading = read_story(model, forward, story)
         right.append(reading.exact.float().mean().item())
-        run.update(reading.answer + ATTENTION_WEIGHT * reading.attention)
+        run.update(reading.loss)
         if run.step % 25 == 0:
             score = sum(right[-25:]) / len(right[-25:])
             run.log(
-                f"loss {reading.answer.item():.3f} attention {reading.attention.item():.3f} exact {score:.3f} "
+                f"loss {reading.answer.item():.3f} attention {reading.attention.item():.3f} name {reading.name.item():.3f} exact {score:.3f} "
                 f"questions {len(reading.exact)} passages {len(story.passages)}"
             )
 

@@ -10,9 +10,9 @@ from torch import Tensor
 
 from copying import repeated_segments
 from data import CHECKPOINT, Data, load_data
-from losses import answer_loss, attention_loss, text_loss
+from losses import answer_loss, attention_loss, name_loss, text_loss
 from model import Cepe, Watch, init_weights
-from packing import answer_places, collate
+from packing import answer_places, collate, name_looks
 from rows import Story
 from settings import CEPE, CEPE_VOCAB, SEED, Settings, settings_for
 from tokenizers_ import load_tokenizer
@@ -20,6 +20,7 @@ from training import Optimizers, Run, autocast, prepare_torch, step_rng
 from word_vectors import blend_vectors
 
 ATTENTION_WEIGHT = 0.5
+NAME_LAYER = 1  # of the decoder and, since it starts as a copy, of the encoder
 POOL = 12  # batches that are drawn together, then cut by length
 
 
@@ -72,7 +73,7 @@ def passages_at(progress: float, rng: random.Random) -> int:
     the decoder meets questions whose passages are all in the encoder."""
     if rng.random() < 0.08:
         return 0
-    most = 1 if progress < 0.4 else 3 if progress < 0.8 else 5
+    most = 1 if progress < 0.25 else 3 if progress < 0.5 else 6
     return rng.randint(1, most)
 
 
@@ -111,24 +112,28 @@ def train_reading(model: Cepe, data: Data, settings: Settings, folder: Path) -> 
     right: list[float] = []
     while not run.finished():
         if not pool:
-            pool = reading_batches(data, settings, run.progress, random.Random(SEED * 7 + run.step))
+            pool = reading_batches(data, settings, run.progress, random.Random(f"{SEED} {run.step} {run.rank}"))
         stories = pool.pop()
         rows = [story.rows[0] for story in stories]
         batch = collate(rows)
-        watch = Watch.at(batch.answers)
+        titles = [story.titles for story in stories]
+        looks = name_looks(rows, titles, [[len(p) for p in story.passages] for story in stories], random.Random(run.step))
+        answers = Watch.at(batch.answers)
+        watch = Watch(torch.cat([answers.rows, looks.rows]), torch.cat([answers.places, looks.places]))
         with autocast():
             hidden = forward(batch.ids, batch.positions, batch.bias, watch=watch)
             loss, exact = answer_loss(model, hidden, batch)
             text = text_loss(model, hidden, batch, 0.1, step_rng(SEED, run.step))
         passages = [story.passages for story in stories]
         places, first = answer_places(rows, passages, [row.shown for row in rows], batch.ids.shape[1])
-        attention = attention_loss(watch.weights[-2:], places, first)
+        attention = attention_loss([layer[: len(places)] for layer in watch.weights[-2:]], places, first)
+        named = name_loss(watch.weights[NAME_LAYER][len(places) :], looks.targets(batch.ids.shape[1]))
         right.append(exact.float().mean().item())
-        run.update(loss + 0.3 * text + ATTENTION_WEIGHT * attention)
+        run.update(loss + 0.3 * text + ATTENTION_WEIGHT * (attention + named))
         if run.step % 50 == 0:
             score = sum(right[-50:]) / len(right[-50:])
             run.log(
-                f"answer {loss.item():.3f} text {text.item():.3f} attention {attention.item():.3f} exact {score:.3f} "
+                f"answer {loss.item():.3f} text {text.item():.3f} attention {attention.item():.3f} name {named.item():.3f} exact {score:.3f} "
                 f"questions {len(exact)} shape {tuple(batch.ids.shape)}"
             )
 

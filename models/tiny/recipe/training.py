@@ -86,11 +86,7 @@ class Run:
         loss.backward()
         clock = torch.tensor(self.elapsed)
         if self.ranks > 1:
-            for parameter in self.optimizers.parameters:
-                if parameter.grad is None:
-                    parameter.grad = torch.zeros_like(parameter)
-                distributed.all_reduce(parameter.grad)
-                parameter.grad /= self.ranks
+            self._average_gradients()
             distributed.broadcast(clock, 0)
         seconds = clock.item()
         self.optimizers.step(self.stage.lr_at(self.step, seconds))
@@ -98,6 +94,14 @@ class Run:
         self.over = self.stage.progress(self.step, seconds) >= 1
         if self.rank == 0 and (time.monotonic() - self.saved > 240 or self.over):
             self.save()
+
+    def _average_gradients(self) -> None:
+        """One message for all of them: many small ones would each wait for the other processes."""
+        trained = self.optimizers.parameters
+        flat = torch.cat([(torch.zeros_like(p) if p.grad is None else p.grad).flatten() for p in trained])
+        distributed.all_reduce(flat)
+        for parameter, grad in zip(trained, (flat / self.ranks).split([p.numel() for p in trained]), strict=True):
+            parameter.grad = grad.view_as(parameter)
 
     def save(self) -> None:
         kept = {
