@@ -47,7 +47,7 @@ def main() -> None:
     parser.add_argument("--runs", type=Path, required=True)
     parser.add_argument("--checkpoint", type=Path, default=CHECKPOINT)
     parser.add_argument("--cepe-stage", default="cepe-read")
-    parser.add_argument("--k", type=int, default=2, help="passages the service retrieves by default")
+    parser.add_argument("--k", type=int, default=10, help="passages the service retrieves by default")
     parser.add_argument("--k-decoder", type=int, default=0, help="how many of them go into the prompt")
     args = parser.parse_args()
     export_cepe(args.runs, args.cepe_stage, args.checkpoint / "cepe", args.k, args.k_decoder)
