@@ -81,7 +81,7 @@ CPU = Settings(
     question_tokens=1800,
     real_share=0.02,
     cepe_copy=Stage(steps=300, lr=1.5e-3, warmup=20, minutes=2),
-    cepe_read=Stage(steps=20000, lr=1.5e-3, decay=0.4, minutes=40),
+    cepe_read=Stage(steps=20000, lr=1.5e-3, decay=0.4, minutes=47),
     contriever=Stage(steps=20000, lr=1e-3, decay=0.4, minutes=44),
     contriever_batch=48,
     contriever_worlds=3,
