@@ -1,7 +1,7 @@
 import { FILTER_COLUMNS } from './filter.ts'
 import { fewValuesConfig, manyValuesConfig, textIndexConfig, writing, type Table } from './lance.ts'
 import { TEXT_COLUMNS } from './migrate.ts'
-import { stringAt } from './rows.ts'
+import { evenOffsets, stringAt } from './rows.ts'
 
 /** Rows added since the last folding that are worth folding into the indexes. */
 const FOLD_ROWS = 2000
@@ -40,8 +40,6 @@ export const foldIndexes = async (table: Table, large: boolean): Promise<void> =
 
 /** Looks at rows spread evenly over the table. */
 const hasFewValues = async (table: Table, column: string, rows: number): Promise<boolean> => {
-  const count = Math.min(SAMPLE, rows)
-  const offsets = Array.from({ length: count }, (_, i) => Math.floor(((i + 0.5) * rows) / count))
-  const taken = await table.takeOffsets(offsets).select([column]).toArrow()
+  const taken = await table.takeOffsets(evenOffsets(rows, SAMPLE)).select([column]).toArrow()
   return new Set(Array.from({ length: taken.numRows }, (_, row) => stringAt(taken, column, row))).size <= FEW
 }

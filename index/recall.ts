@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks'
 import { fromHalves } from './half.ts'
 import type { Table } from './lance.ts'
 import { RECALL_AT, type AnnSettings } from './metadata.ts'
-import { halvesAt, stringAt } from './rows.ts'
+import { evenOffsets, halvesAt, stringAt } from './rows.ts'
 import { searchExactly, searchVector } from './search.ts'
 
 /** A stored vector as a query, with what exact search finds for it. */
@@ -27,10 +27,7 @@ export interface Measured {
  * part of measuring recall. A passage's own vector is found by any search and says nothing, so it does not count.
  */
 export const takeProbes = async (table: Table, count: number): Promise<Probe[]> => {
-  const rows = await table.countRows()
-  const taken = Math.min(count, rows)
-  const offsets = Array.from({ length: taken }, (_, i) => Math.floor(((i + 0.5) * rows) / taken))
-  const stored = await table.takeOffsets(offsets).select(['id', 'vector']).toArrow()
+  const stored = await table.takeOffsets(evenOffsets(await table.countRows(), count)).select(['id', 'vector']).toArrow()
   const queries = Array.from({ length: stored.numRows }, (_, row) => ({ id: stringAt(stored, 'id', row), vector: fromHalves(halvesAt(stored, row)) }))
   const exact = await searchExactly(table, queries.map(({ vector }) => vector), RECALL_AT + 1)
   return queries.map(({ id, vector }, i) => {

@@ -123,3 +123,9 @@ export const passageAt = (table: Columns, row: number): Passage => {
 
 /** Columns of a passage, for `select`. */
 export const PASSAGE_COLUMNS = ['id', 'title', 'text', 'source'] as const
+
+/** Offsets of `count` rows spread evenly over a table of `rows` rows; of all of them if there are fewer. */
+export const evenOffsets = (rows: number, count: number): number[] => {
+  const taken = Math.min(count, rows)
+  return Array.from({ length: taken }, (_, i) => Math.floor(((i + 0.5) * rows) / taken))
+}

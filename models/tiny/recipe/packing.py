@@ -20,6 +20,7 @@ class Prompts:
     def __init__(self, tokenizer: Tokenizer):
         self.tokenizer = tokenizer
         self.blank = self.ids("\n\n")
+        self.title_start = len(self.ids("Document (Title:"))
 
     def ids(self, text: str) -> list[int]:
         return self.tokenizer.encode(text, add_special_tokens=False).ids
@@ -29,8 +30,7 @@ class Prompts:
 
     def title_span(self, title: str) -> tuple[int, int]:
         """Where a passage's title stands in its ids: from, to."""
-        start = len(self.ids("Document (Title:"))
-        return start, start + len(self.ids(f" {title}"))
+        return self.title_start, self.title_start + len(self.ids(f" {title}"))
 
     def question(self, text: str) -> list[int]:
         return self.ids(f"Question: {text}\nAnswer:")

@@ -44,7 +44,8 @@ class RowMaker:
     def _branch(self, question: str, answer: str, after_blocks: bool) -> tuple[list[int], list[int]]:
         return self.prompts.branch(question, after_blocks), self.prompts.answer(answer)
 
-    def _story(self, passages: list[Passage] | list[RealPassage]) -> Story:
+    def story(self, passages: list[Passage] | list[RealPassage]) -> Story:
+        """The passages in token ids, no questions yet."""
         return Story(
             [self.prompts.passage(p.title, p.text) for p in passages], [self.prompts.title_span(p.title) for p in passages]
         )
@@ -84,7 +85,7 @@ class RowMaker:
         """Up to `passages` passages in the decoder's prompt and questions about them; now and then a
         question has no answer there, and with no passage none has."""
         world = self.sampler.world(max(1, passages - rng.randint(0, passages // 2)), 2, 10, rng)
-        story = self._story(world.passages)
+        story = self.story(world.passages)
         shown = rng.sample(range(len(story.passages)), min(passages, len(story.passages)))
         before = self._demonstrations(world, {world.about[i] for i in shown}, rng) if rng.random() < 0.06 else []
         prefix, starts = self._prefix(before, story.passages, shown)
@@ -103,7 +104,7 @@ class RowMaker:
         """One real passage in the prompt, and its questions."""
         passage = rng.choice(self.real)
         asked = rng.sample(passage.questions, min(6, len(passage.questions)))
-        story = self._story([passage])
+        story = self.story([passage])
         prefix, starts = self._prefix([], story.passages, [0])
         branches = [self._branch(q, rng.choice(answers), True) for q, answers in asked]
         story.rows.append(Row(prefix, branches, starts, support=[[0]] * len(branches), names=[None] * len(branches)))
@@ -113,7 +114,7 @@ class RowMaker:
         """One world for the encoder, three passages an entity; every row asks a few questions about one
         entity and sees, so far, all passages (but those in its prompt)."""
         world = self.sampler.world(entities, 3, QUESTIONS_PER_ENTITY, rng)
-        story = self._story(world.passages)
+        story = self.story(world.passages)
         for entity in sorted({q.entity for q in world.questions}):
             questions = [q for q in world.questions if q.entity == entity]
             for start in range(0, len(questions), QUESTIONS_PER_ROW):
@@ -133,7 +134,7 @@ class RowMaker:
         """Real passages of one article for the encoder, and a row of questions about each."""
         title = rng.choice(self.real).title
         chosen = rng.sample([p for p in self.real if p.title == title], count)
-        story = self._story(chosen)
+        story = self.story(chosen)
         for number, passage in enumerate(chosen):
             asked = rng.sample(passage.questions, min(3, len(passage.questions)))
             branches = [self._branch(q, rng.choice(a), False) for q, a in asked]

@@ -100,7 +100,7 @@ class WorldSampler:
             if made:
                 text, key, needs = made
             else:
-                # one relation is asked about as often as any other, however many wordings it has
+                # all relations are asked about equally often, however many wordings each has
                 key = rng.choice(keys)
                 chosen = rng.choice(wordings[key])
                 if not askable(chosen, entity) or not unambiguous(chosen, entity, kind, everyone):

@@ -106,10 +106,7 @@ def train_copying(model: Cepe, data: Data, settings: Settings, folder: Path) -> 
     while not run.finished():
         rng = random.Random(f"{SEED} {run.step} {run.rank}")
         world = data.sampler.world(6, 3, 1, rng)
-        story = Story(
-            [data.prompts.passage(p.title, p.text) for p in world.passages],
-            [data.prompts.title_span(p.title) for p in world.passages],
-        )
+        story = data.rows.story(world.passages)
         spread = 1 + min(len(story.passages) - 1, run.step // 25)  # passages that a row's decoder chooses from
         for number, tokens in enumerate(story.passages):
             start = rng.randint(0, max(0, len(tokens) - 40))
