@@ -1,11 +1,27 @@
 import { createHash } from 'node:crypto'
 import type { EmbeddingModel } from '../../index/types.ts'
+import type { ContrieverManifest } from '../../models/manifest.ts'
 
 /**
  * An embedding that needs no model: words hashed into 32 numbers, normalised. Deterministic, and similar texts get similar
  * vectors; for crash tests and tests of the index, where what matters is that every passage arrives once.
  */
 export const hashedWords: EmbeddingModel = { id: 'hashed-words-32', dimension: 32 }
+
+/** What the service would know of it, were it a built retriever. */
+export const hashedWordsManifest: ContrieverManifest = {
+  builder_version: 1,
+  built_at: '',
+  dtype: 'f32',
+  opset: 21,
+  source: { name: hashedWords.id, revision: '0'.repeat(64) },
+  files: [],
+  parameters: 0,
+  architecture: 'contriever',
+  graphs: { embed: '' },
+  dims: { vocab_size: 1, hidden_size: hashedWords.dimension, layers: 0, heads: 0, window: 512 },
+  tokens: { cls_id: null, sep_id: null, pad_id: 0 },
+}
 
 export const embedWords = (text: string): Float32Array => {
   const { dimension } = hashedWords

@@ -7,29 +7,15 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { textOf } from '../../index/errors.ts'
 import { openIndex } from '../../index/open.ts'
-import type { ContrieverManifest } from '../../models/manifest.ts'
 import type { Embedder } from '../../src/inference/contract.ts'
 import { createJobs } from '../../src/jobs/jobs.ts'
 import type { JobOptions } from '../../src/jobs/schema.ts'
-import { embedWords, hashedWords } from './hashed-words.ts'
+import { embedWords, hashedWords, hashedWordsManifest } from './hashed-words.ts'
 
 const [dir = '', corpus = '', delay = '0', options = '{}', cancelAfter] = process.argv.slice(2)
 
-const manifest: ContrieverManifest = {
-  builder_version: 1,
-  built_at: '',
-  dtype: 'f32',
-  opset: 21,
-  source: { name: hashedWords.id, revision: '0'.repeat(64) },
-  files: [],
-  parameters: 0,
-  architecture: 'contriever',
-  graphs: { embed: '' },
-  dims: { vocab_size: 1, hidden_size: hashedWords.dimension, layers: 0, heads: 0, window: 512 },
-  tokens: { cls_id: null, sep_id: null, pad_id: 0 },
-}
 const embedder: Embedder = {
-  manifest,
+  manifest: hashedWordsManifest,
   embed: async (texts) => {
     await sleep(Number(delay))
     return texts.map(embedWords)

@@ -1,29 +1,15 @@
 import { join } from 'node:path'
 import type { Test } from 'tap'
+import { hashedWordsManifest } from '../../eval/bench/hashed-words.ts'
 import type { PassageIndex } from '../../index/open.ts'
 import type { Embed, Passage } from '../../index/types.ts'
-import type { ContrieverManifest } from '../../models/manifest.ts'
 import type { Embedder } from '../../src/inference/contract.ts'
 import { createJobs, type Jobs, type JobsOptions } from '../../src/jobs/jobs.ts'
-import { embed, hashEmbedding } from '../index/helpers.ts'
+import { embed } from '../index/helpers.ts'
 import { opened } from '../index/job-helpers.ts'
 
-const manifest: ContrieverManifest = {
-  builder_version: 1,
-  built_at: '',
-  dtype: 'f32',
-  opset: 21,
-  source: { name: hashEmbedding.id, revision: '0'.repeat(64) },
-  files: [],
-  parameters: 0,
-  architecture: 'contriever',
-  graphs: { embed: '' },
-  dims: { vocab_size: 1, hidden_size: hashEmbedding.dimension, layers: 0, heads: 0, window: 512 },
-  tokens: { cls_id: 0, sep_id: 0, pad_id: 0 },
-}
-
 /** The hashed-words embedding as the service sees an embedder. */
-export const embedderOf = (embedTexts: Embed = embed): Embedder => ({ manifest, embed: (texts, { signal }) => embedTexts(texts, signal) })
+export const embedderOf = (embedTexts: Embed = embed): Embedder => ({ manifest: hashedWordsManifest, embed: (texts, { signal }) => embedTexts(texts, signal) })
 
 export const withJobs = async (t: Test, dir: string, options: Partial<JobsOptions> & { embed?: Embed } = {}): Promise<{ index: PassageIndex; jobs: Jobs }> => {
   const index = await opened(t, join(dir, 'index'))

@@ -8,7 +8,7 @@ from tokenizers import Tokenizer
 from packing import Prompts
 from rows import RowMaker
 from samples import WorldSampler
-from split import training_noise
+from split import training_entities
 from squad import RealPassage, load_squad
 from tokenizers_ import load_tokenizer, name_parts
 from world import Kind, common_words, load_world
@@ -31,6 +31,6 @@ def load_data(real_text: Path | None) -> Data:
     kinds = load_world(WORLD)
     tokenizer = load_tokenizer(CHECKPOINT / "cepe")
     prompts = Prompts(tokenizer)
-    sampler = WorldSampler(kinds, training_noise(kinds), name_parts(tokenizer, common_words(kinds)))
+    sampler = WorldSampler(kinds, training_entities(kinds), name_parts(tokenizer, common_words(kinds)))
     real = load_squad(real_text, held_out=False) if real_text else []
     return Data(kinds, tokenizer, prompts, sampler, RowMaker(prompts, sampler, real), real)

@@ -12,7 +12,7 @@ from configs import write_json
 from data import CHECKPOINT, WORLD
 from samples import WorldSampler
 from settings import CEPE_VOCAB, CONTEXT_TOKENS, CONTRIEVER_VOCAB, SEED, WINDOW
-from split import training_noise
+from split import training_entities
 from squad import load_squad
 from evaluate import load_corpus
 from tokenizers_ import NameParts, numbers, train_cepe_tokenizer, train_contriever_tokenizer
@@ -26,7 +26,7 @@ def texts(corpus: Path, real_text: Path | None) -> Iterator[str]:
     for passage in load_corpus(corpus):
         yield from (f"Document (Title: {passage.title}): {passage.text}" for _ in range(CORPUS_WEIGHT))
     kinds = load_world(WORLD)
-    noise = training_noise(kinds)
+    noise = training_entities(kinds)
     sampler = WorldSampler(kinds, noise, NameParts([], []))
     rng = random.Random(SEED)
     for _ in range(WORLDS):

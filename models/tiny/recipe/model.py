@@ -128,13 +128,12 @@ def bias_from(allowed: Tensor) -> Tensor:
 class Context:
     """Phi [m, d_enc], shared by a batch. In training, `tokens` (long, [T]) are the places of the batch, counted
     through all rows, that attend to it (the others are padding), `bias` [T,m] hides parts of Phi from them,
-    and each layer adds its weights [chosen,H,m] for those of the T numbered by `watched` to `weights`."""
+    and `watch` takes each layer's weights as if the T were one row."""
 
     phi: Tensor
     tokens: Tensor | None = None
     bias: Tensor | None = None
-    watched: Tensor | None = None
-    weights: list[Tensor] = field(default_factory=list)
+    watch: Watch | None = None
 
 
 class SelfAttention(nn.Module):
@@ -181,8 +180,8 @@ class CrossAttention(nn.Module):
         q = split_heads(self.q_proj(self.layernorm(rows))[None], self.heads)
         k, v = (split_heads(p(context.phi)[None], self.heads) for p in (self.k_proj, self.v_proj))
         weights = attention_weights(q, k, context.bias).to(v.dtype)
-        if context.watched is not None:
-            context.weights.append(weights[0].transpose(0, 1)[context.watched])
+        if context.watch is not None:
+            context.watch.see(weights)
         out = self.o_proj(merge_heads(weights @ v))[0]
         if context.tokens is not None:
             out = torch.zeros_like(x, dtype=out.dtype).flatten(0, 1).index_copy(0, context.tokens, out)

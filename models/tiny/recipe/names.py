@@ -3,8 +3,11 @@
 import random
 from collections.abc import Callable
 
+from frames import filled
 from tokenizers_ import NameParts
 
+FRAME_SHARE = 0.75  # of the values of types whose real values have frames
+FRAMED = {"person", "place", "country", "title", "org", "name_like"}
 ONSETS = "b c d f g h j k l m n p r s t v w z br ch cl cr dr fl fr gl gr kr kl ph pl pr qu sc sh sl sp st str th tr vl".split()
 VOWELS = "a e i o u a e i o a e ai au ea ee ei ie io ou oo y".split()
 CODAS = ["", "", "", "", "n", "r", "l", "s", "t", "m", "d", "k", "g", "nd", "rt", "ck", "ss", "ng", "rn", "ld", "x", "ll"]
@@ -157,9 +160,20 @@ class Inventor:
         value = self.rng.randint(int(low), int(high)) if high - low >= 10 else self.rng.uniform(low, high)
         return form.format(n=value)
 
-    def value(self, spec: dict, pool: list[str]) -> str:
-        """One value of a relation; pools draw from the values of the real facts."""
+    def framed(self, frames: list[str]) -> str | None:
+        """Now and then None, so that values of other shapes are made too."""
+        if not frames or self.rng.random() > FRAME_SHARE:
+            return None
+        return filled(self.rng.choice(frames), self.gap, self.rng)
+
+    def gap(self) -> str:
+        return self.rng.choice(TITLE_WORDS).title() if self.rng.random() < 0.2 else self.word()
+
+    def value(self, spec: dict, pool: list[str], frames: list[str]) -> str:
+        """One value of a relation; pools draw from the values of the real facts, `frames` are those of real values."""
         kind = spec["type"]
+        if kind in FRAMED and (made := self.framed(frames)):
+            return made
         if kind == "pool":
             return self.rng.choice(pool)
         if kind == "year":
@@ -168,7 +182,9 @@ class Inventor:
             return self.number(*spec["range"], spec.get("format", "{n}"))
         return getattr(self, kind)()
 
-    def entity_name(self, kind: str, pronoun: str) -> str:
+    def entity_name(self, kind: str, pronoun: str, frames: list[str]) -> str:
+        if made := self.framed(frames):
+            return made
         if pronoun == "person":
             return self.person()
         if pronoun == "event":

@@ -38,6 +38,10 @@ class Prompts:
     def answer(self, text: str) -> list[int]:
         return self.ids(f" {text}\n")
 
+    def number_tokens(self) -> list[int]:
+        """The tokens made of digits, with or without a space before them."""
+        return sorted(number for token, number in self.tokenizer.get_vocab().items() if token.lstrip("Ġ").isdecimal())
+
     def prefix(self, blocks: list[list[int]]) -> list[int]:
         """BOS and the blocks joined by blank lines."""
         out = [BOS]
@@ -171,6 +175,18 @@ def answer_places(
     if mentions:
         places[tuple(torch.tensor(mentions).T)] = True
     return places, torch.tensor(first)
+
+
+def support_places(rows: list[Row], starts: dict[int, int], lengths: list[int]) -> Tensor:
+    """For each answer token of all rows, bool over Phi: the passages that it rests on, of those that its row may see."""
+    places: list[Tensor] = []
+    for row in rows:
+        for (_, answer), support in zip(row.branches, row.support, strict=True):
+            seen = torch.zeros(sum(lengths), dtype=torch.bool)
+            for passage in set(support) & set(row.contexts):
+                seen[starts[passage] : starts[passage] + lengths[passage]] = True
+            places += [seen] * len(answer)
+    return torch.stack(places)
 
 
 @dataclass(frozen=True)

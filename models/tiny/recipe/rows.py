@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 from packing import Prompts, Row, occurrences
 from render import Passage
 from samples import Question, World, WorldSampler
-from settings import BOS, WINDOW
+from settings import BOS, CEPE_VOCAB, EOS, PAD, WINDOW
 from squad import RealPassage
 
 QUESTIONS_PER_ENTITY = 8
 QUESTIONS_PER_ROW = 4
-NO_ANSWER_SHARE = 0.06
+NO_ANSWER_SHARE = 0.1
+NUMBER_SHARE = 0.4  # of the random tokens that are copied
 
 
 @dataclass
@@ -40,6 +41,7 @@ class RowMaker:
     def __init__(self, prompts: Prompts, sampler: WorldSampler, real: list[RealPassage]):
         self.prompts, self.sampler = prompts, sampler
         self.real = [p for p in real if p.questions]
+        self.numbers = prompts.number_tokens()
 
     def _branch(self, question: str, answer: str, after_blocks: bool) -> tuple[list[int], list[int]]:
         return self.prompts.branch(question, after_blocks), self.prompts.answer(answer)
@@ -129,6 +131,22 @@ class RowMaker:
         branches = [self._branch(q.text, q.answer, bool(starts)) for q in questions]
         contexts = [i for i in range(len(encoded)) if i not in starts]
         return Row(prefix, branches, starts, contexts, [world.supports(q) for q in questions])
+
+    def copying_story(self, rng: random.Random) -> Story:
+        """Two passages of random tokens for the encoder, and a row for each that continues it from a few of them.
+        Answers seldom hold most of the vocabulary, least of all the digits of large numbers; here every token is
+        copied as often as the next."""
+        story = self.story(self.sampler.world(2, 1, 0, rng).passages)
+        for number, passage in enumerate(story.passages):
+            start = story.titles[number][1]
+            passage[start:] = [self._any_token(rng) for _ in range(48)]
+            cuts = [rng.randrange(start, len(passage) - 16) for _ in range(3)]
+            branches = [(passage[cut : cut + 4], passage[cut + 4 : cut + 16]) for cut in cuts]
+            story.rows.append(Row([BOS], branches, {}, list(range(len(story.passages))), [[number]] * len(branches)))
+        return story
+
+    def _any_token(self, rng: random.Random) -> int:
+        return rng.choice(self.numbers) if rng.random() < NUMBER_SHARE else rng.randrange(max(PAD, BOS, EOS) + 1, CEPE_VOCAB)
 
     def real_context_story(self, count: int, rng: random.Random) -> Story:
         """Real passages of one article for the encoder, and a row of questions about each."""

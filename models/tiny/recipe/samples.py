@@ -3,12 +3,14 @@
 import random
 from dataclasses import dataclass, field
 
+from frames import frames
 from names import Inventor
 from render import Passage, askable, cloze, entity_passages, question_text, roughen, unambiguous
 from tokenizers_ import NameParts
 from world import Entity, Kind, QuestionTemplate
 
 PASSAGE_WORDS = (25, 55)
+NAME_SHARE = 0.22  # of the questions that ask for the entity itself; some of them are refused as ambiguous
 
 
 @dataclass(frozen=True)
@@ -38,9 +40,10 @@ class World:
 
 
 class WorldSampler:
-    """`real` entities lend only their sentences about other things ("extra"), as noise."""
+    """`real` entities lend their sentences about other things ("extra"), as noise, and the frames of their names
+    and values."""
 
-    def __init__(self, kinds: list[Kind], noise: list[Entity], parts: NameParts):
+    def __init__(self, kinds: list[Kind], real: list[Entity], parts: NameParts):
         self.kinds = kinds
         self.wordings: dict[str, dict[str, list[QuestionTemplate]]] = {}
         for kind in kinds:
@@ -48,21 +51,25 @@ class WorldSampler:
             for question in (*(q for q in kind.questions if q.split == "train"), *kind.further):
                 by_answer.setdefault(question.answer, []).append(question)
         self.pools = {(k.name, r): k.pool(r) for k in kinds for r in k.relations}
-        self.noise = {k.name: [x for e in noise if e.kind == k.name for x in e.extra if not x.startswith(e.name)] for k in kinds}
+        self.names = {k.name: frames([e.name for e in real if e.kind == k.name]) for k in kinds}
+        self.frames = {
+            (k.name, r): frames([e.facts[r] for e in real if e.kind == k.name and r in e.facts]) for k in kinds for r in k.relations
+        }
+        self.noise = {k.name: [x for e in real if e.kind == k.name for x in e.extra if not x.startswith(e.name)] for k in kinds}
         self.parts = parts
 
     def entity(self, kind: Kind, inventor: Inventor, rng: random.Random) -> Entity:
         facts = {
-            relation: inventor.value(spec, self.pools[kind.name, relation])
+            relation: inventor.value(spec, self.pools[kind.name, relation], self.frames[kind.name, relation])
             for relation, spec in kind.relations.items()
             if rng.random() < 0.85
         }
         if not any(s.names_entity and s.relations <= facts.keys() for s in kind.sentences):
-            facts = {r: inventor.value(s, self.pools[kind.name, r]) for r, s in kind.relations.items()}
+            facts = {r: inventor.value(s, self.pools[kind.name, r], self.frames[kind.name, r]) for r, s in kind.relations.items()}
         noise = self.noise[kind.name]
         return Entity(
             kind=kind.name,
-            name=inventor.entity_name(kind.name, kind.pronoun),
+            name=inventor.entity_name(kind.name, kind.pronoun, self.names[kind.name]),
             facts=facts,
             female=rng.random() < 0.5,
             extra=tuple(rng.sample(noise, min(len(noise), 2))),
@@ -101,7 +108,7 @@ class WorldSampler:
                 text, key, needs = made
             else:
                 # all relations are asked about equally often, however many wordings each has
-                key = rng.choice(keys)
+                key = "name" if "name" in wordings and rng.random() < NAME_SHARE else rng.choice(keys)
                 chosen = rng.choice(wordings[key])
                 if not askable(chosen, entity) or not unambiguous(chosen, entity, kind, everyone):
                     continue

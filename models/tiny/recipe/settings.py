@@ -86,6 +86,7 @@ CPU = Settings(
     contriever_batch=48,
     contriever_worlds=3,
 )
+CPU_LONG = replace(CPU, cepe_read=replace(CPU.cepe_read, minutes=165))
 GPU = replace(
     CPU,
     threads=8,
@@ -118,5 +119,4 @@ SMOKE = replace(
 )
 
 
-def settings_for(name: str) -> Settings:
-    return {"cpu": CPU, "gpu": GPU, "smoke": SMOKE}[name]
+SETTINGS = {"cpu": CPU, "cpu-long": CPU_LONG, "gpu": GPU, "smoke": SMOKE}

@@ -22,6 +22,7 @@ def split_entities(kinds: list[Kind]) -> dict[str, list[Entity]]:
     return out
 
 
-def training_noise(kinds: list[Kind]) -> list[Entity]:
-    """Entities whose extra sentences may appear, out of place, in training passages."""
+def training_entities(kinds: list[Kind]) -> list[Entity]:
+    """Entities whose extra sentences may appear, out of place, in training passages, and whose names and values
+    show how invented ones are built."""
     return split_entities(kinds)["dev"]

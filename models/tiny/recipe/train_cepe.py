@@ -1,7 +1,6 @@
 """Stages 3 and 4 (section 3 of the paper): the decoder is frozen; the encoder and the cross-attention
 learn first to hand passages over word for word, then to answer from many passages at once."""
 
-import argparse
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,13 +12,15 @@ from torch import Tensor
 from data import Data, load_data
 from losses import answer_loss, attention_loss, name_loss
 from model import Cepe, Context, Watch
-from packing import Row, answer_places, attending, collate, pad_passages, starts_of, title_looks
+from packing import Row, answer_places, attending, collate, pad_passages, starts_of, support_places, title_looks
 from rows import Story, mask_contexts
-from settings import BOS, SEED, Settings, settings_for
+from settings import BOS, SEED, SETTINGS, Settings
 from train_decoder import NAME_LAYER, new_model
-from training import Optimizers, Run, autocast, prepare_torch
+from training import Optimizers, Run, autocast, prepare_torch, stage_arguments
 
+PASSAGE_LAYER = 1  # of the decoder: its cross-attention finds the passage, the last two find the answer in it
 ATTENTION_WEIGHT = 1.0
+PASSAGE_WEIGHT = 0.5
 NAME_WEIGHT = 0.2
 Forward = Callable[..., Tensor]
 
@@ -72,17 +73,22 @@ def encode(model: Cepe, story: Story) -> tuple[Tensor, Tensor]:
 
 @dataclass(frozen=True)
 class Reading:
-    """`answer` is the loss on answers, `attention` on where cross-attention looks, `name` on where the
-    encoder does, `exact` per question."""
+    """`answer` is the loss on answers, `attention` on where the last cross-attentions look, `passage` on which
+    passages an earlier one does, `name` on where the encoder does, `exact` per question."""
 
     answer: Tensor
     attention: Tensor
+    passage: Tensor
     name: Tensor
     exact: Tensor
 
     @property
     def loss(self) -> Tensor:
-        return self.answer + ATTENTION_WEIGHT * self.attention + NAME_WEIGHT * self.name
+        return self.answer + ATTENTION_WEIGHT * self.attention + PASSAGE_WEIGHT * self.passage + NAME_WEIGHT * self.name
+
+    def __str__(self) -> str:
+        parts = {"loss": self.answer, "attention": self.attention, "passage": self.passage, "name": self.name}
+        return " ".join(f"{name} {part.item():.3f}" for name, part in parts.items())
 
 
 def read_story(model: Cepe, forward: Forward, story: Story) -> Reading:
@@ -90,13 +96,15 @@ def read_story(model: Cepe, forward: Forward, story: Story) -> Reading:
     lengths = [len(p) for p in story.passages]
     batch = collate(story.rows)
     tokens, bias, watched = attending(batch, story.rows, lengths)
-    context = Context(phi, tokens, bias.to(torch.bfloat16), watched)
-    hidden = forward(batch.ids, batch.positions, batch.bias, context)
+    watch = Watch(torch.zeros_like(watched), watched)
+    hidden = forward(batch.ids, batch.positions, batch.bias, Context(phi, tokens, bias.to(torch.bfloat16), watch))
     answer, exact = answer_loss(model, hidden, batch)
     starts = starts_of(lengths)
     visible = [{passage: starts[passage] for passage in row.contexts} for row in story.rows]
     places, first = answer_places(story.rows, [story.passages] * len(story.rows), visible, len(phi))
-    return Reading(answer, attention_loss(context.weights[-2:], places, first), name, exact)
+    attention = attention_loss(watch.weights[-2:], places, first)
+    passage = attention_loss([watch.weights[PASSAGE_LAYER]], support_places(story.rows, starts, lengths), first)
+    return Reading(answer, attention, passage, name, exact)
 
 
 def train_copying(model: Cepe, data: Data, settings: Settings, folder: Path) -> None:
@@ -117,14 +125,14 @@ def train_copying(model: Cepe, data: Data, settings: Settings, folder: Path) -> 
             reading = read_story(model, model.hidden, story)
         run.update(reading.loss)
         if run.step % 20 == 0:
-            run.log(f"loss {reading.answer.item():.3f} attention {reading.attention.item():.3f} name {reading.name.item():.3f}")
+            run.log(str(reading))
 
 
 def casts(progress: float, share: int, rng: random.Random) -> list[int]:
     """How many entities each world of a step has, three passages each, about `share` passages in all:
     small worlds first, later ones with passages enough for forty."""
     most = 3 if progress < 0.1 else 7 if progress < 0.2 else 14
-    entities = rng.choice([size for size in (2, 3, 5, 7, 14) if size <= most])
+    entities = rng.choice([size for size in (2, 3, 5, 7, 14, 14) if size <= most])
     return [entities] * max(1, round(share / 3 / entities))
 
 
@@ -154,26 +162,21 @@ def train_reading(model: Cepe, data: Data, settings: Settings, folder: Path) -> 
                 story.add(data.rows.context_story(entities, in_prompt, rng))
         mask_contexts(story, rng)
         story.rows = within(story.rows, settings.question_tokens, rng)
+        story.add(data.rows.copying_story(rng))
         with autocast():
             reading = read_story(model, forward, story)
         right.append(reading.exact.float().mean().item())
         run.update(reading.loss)
         if run.step % 25 == 0:
             score = sum(right[-25:]) / len(right[-25:])
-            run.log(
-                f"loss {reading.answer.item():.3f} attention {reading.attention.item():.3f} name {reading.name.item():.3f} exact {score:.3f} "
-                f"questions {len(reading.exact)} passages {len(story.passages)}"
-            )
+            run.log(f"{reading} exact {score:.3f} questions {len(reading.exact)} passages {len(story.passages)}")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = stage_arguments(__doc__)
     parser.add_argument("stage", choices=["copy", "read"])
-    parser.add_argument("--settings", default="cpu", choices=["cpu", "gpu", "smoke"])
-    parser.add_argument("--runs", type=Path, required=True)
-    parser.add_argument("--real-text", type=Path)
     args = parser.parse_args()
-    settings = settings_for(args.settings)
+    settings = SETTINGS[args.settings]
     prepare_torch(settings)
     model = new_model()
     before = "decoder-read" if args.stage == "copy" else "cepe-copy"

@@ -5,7 +5,6 @@ section 3.2); questions of invented worlds and of real text are the others. Pass
 are mostly of the same kind, so a batch holds hard negatives.
 """
 
-import argparse
 import random
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,10 +19,10 @@ from evaluate import load_corpus, recall
 from model import Contriever, init_weights
 from packing import pad_passages
 from samples import WorldSampler
-from settings import CONTRIEVER, SEED, settings_for
+from settings import CONTRIEVER, SEED, SETTINGS
 from squad import RealPassage
 from tokenizers_ import load_tokenizer
-from training import Optimizers, Run, autocast, prepare_torch
+from training import Optimizers, Run, autocast, prepare_torch, stage_arguments
 from word_vectors import blend_vectors
 
 SCALE = 0.05
@@ -97,14 +96,11 @@ def contrastive_loss(scores: Tensor, positive: list[list[int]]) -> Tensor:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--settings", default="cpu", choices=["cpu", "gpu", "smoke"])
-    parser.add_argument("--runs", type=Path, required=True)
-    parser.add_argument("--real-text", type=Path)
+    parser = stage_arguments(__doc__)
     parser.add_argument("--corpus", type=Path, required=True, help="passages.tsv whose crops are trained on")
     parser.add_argument("--questions", type=Path, required=True, help="dev.jsonl, for the log")
     args = parser.parse_args()
-    settings = settings_for(args.settings)
+    settings = SETTINGS[args.settings]
     prepare_torch(settings)
     data = load_data(args.real_text)
     tokenizer = load_tokenizer(CHECKPOINT / "contriever")

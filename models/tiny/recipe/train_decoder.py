@@ -1,6 +1,5 @@
 """Stage 1 and 2: the decoder learns to copy, then to answer from passages in its own prompt."""
 
-import argparse
 import random
 from pathlib import Path
 
@@ -14,9 +13,9 @@ from losses import answer_loss, attention_loss, name_loss, text_loss
 from model import Cepe, Watch, init_weights
 from packing import answer_places, collate, name_looks
 from rows import Story
-from settings import CEPE, CEPE_VOCAB, SEED, Settings, settings_for
+from settings import CEPE, CEPE_VOCAB, SEED, SETTINGS, Settings
 from tokenizers_ import load_tokenizer
-from training import Optimizers, Run, autocast, prepare_torch, step_rng
+from training import Optimizers, Run, autocast, prepare_torch, stage_arguments, step_rng
 from word_vectors import blend_vectors
 
 ATTENTION_WEIGHT = 0.5
@@ -139,13 +138,10 @@ def train_reading(model: Cepe, data: Data, settings: Settings, folder: Path) -> 
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = stage_arguments(__doc__)
     parser.add_argument("stage", choices=["copy", "read"])
-    parser.add_argument("--settings", default="cpu", choices=["cpu", "gpu", "smoke"])
-    parser.add_argument("--runs", type=Path, required=True, help="folder for checkpoints, outside the repository")
-    parser.add_argument("--real-text", type=Path, help="folder with passages.tsv and questions.jsonl")
     args = parser.parse_args()
-    settings = settings_for(args.settings)
+    settings = SETTINGS[args.settings]
     prepare_torch(settings)
     model = new_model()
     if args.stage == "copy":

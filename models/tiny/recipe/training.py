@@ -1,5 +1,6 @@
 """What every training stage shares: optimisers, schedule, checkpoints that resume."""
 
+import argparse
 import os
 import time
 from pathlib import Path
@@ -8,7 +9,16 @@ import torch
 import torch.distributed as distributed
 from torch import Tensor, nn
 
-from settings import Settings, Stage
+from settings import SETTINGS, Settings, Stage
+
+
+def stage_arguments(description: str | None) -> argparse.ArgumentParser:
+    """What every stage asks for on the command line."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--settings", default="cpu", choices=list(SETTINGS))
+    parser.add_argument("--runs", type=Path, required=True, help="folder for checkpoints, outside the repository")
+    parser.add_argument("--real-text", type=Path, help="folder with passages.tsv and questions.jsonl")
+    return parser
 
 
 class Optimizers:
