@@ -86,7 +86,7 @@ CPU = Settings(
     contriever_batch=48,
     contriever_worlds=3,
 )
-CPU_LONG = replace(CPU, cepe_read=replace(CPU.cepe_read, minutes=165))
+CPU_LONG = replace(CPU, cepe_read=replace(CPU.cepe_read, minutes=175))
 GPU = replace(
     CPU,
     threads=8,
