@@ -66,11 +66,12 @@ def syllables(rng: random.Random, low: int, high: int) -> str:
 
 
 class Inventor:
-    """Makes values by type."""
+    """Makes the values of one world by type."""
 
     def __init__(self, rng: random.Random, parts: NameParts):
         self.rng = rng
         self.parts = parts
+        self.used: list[str] = []
 
     def word(self, low: int = 1, high: int = 2) -> str:
         """A capitalised word: a token of the vocabulary, several put together, or new syllables."""
@@ -82,7 +83,9 @@ class Inventor:
             word = "".join(rng.choice(self.parts.pieces) for _ in range(rng.choice((2, 2, 3))))[:12]
         else:
             word = syllables(rng, low, high)[:12]
-        return word[:1].upper() + word[1:]
+        made = word[:1].upper() + word[1:]
+        self.used.append(made)
+        return made
 
     def person(self) -> str:
         rng = self.rng
@@ -167,7 +170,11 @@ class Inventor:
         return filled(self.rng.choice(frames), self.gap, self.rng)
 
     def gap(self) -> str:
-        return self.rng.choice(TITLE_WORDS).title() if self.rng.random() < 0.2 else self.word()
+        """A new word, a common one, or one that another name of this world has: "Charles I" has his "Charles V"."""
+        shape = self.rng.random()
+        if shape < 0.15 and self.used:
+            return self.rng.choice(self.used)
+        return self.rng.choice(TITLE_WORDS).title() if shape < 0.3 else self.word()
 
     def value(self, spec: dict, pool: list[str], frames: list[str]) -> str:
         """One value of a relation; pools draw from the values of the real facts, `frames` are those of real values."""

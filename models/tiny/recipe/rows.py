@@ -161,14 +161,14 @@ class RowMaker:
 
 
 def mask_contexts(story: Story, rng: random.Random) -> None:
-    """Context masking: half of the rows keep all of the story's passages, the others a random part of
+    """Context masking: most rows keep all of the story's passages, the others a random part of
     them, from two to nearly all. The passages that a row's questions rest on mostly stay; from a few rows
     all of them are taken, so that doubt is learned."""
     everything = range(len(story.passages))
     for row in story.rows:
         support = {p for some in row.support for p in some}
         kept = set(everything) - row.shown.keys()
-        if rng.random() < 0.5:
+        if rng.random() < 0.25:
             size = min(len(kept), round(2 * (len(kept) / 2) ** rng.random()))
             needed = [rng.choice(left) for some in row.support if (left := sorted(kept & set(some))) and rng.random() < 0.95]
             kept = {*needed, *rng.sample(sorted(kept), size)}

@@ -130,9 +130,9 @@ def train_copying(model: Cepe, data: Data, settings: Settings, folder: Path) -> 
 
 def casts(progress: float, share: int, rng: random.Random) -> list[int]:
     """How many entities each world of a step has, three passages each, about `share` passages in all:
-    small worlds first, later ones with passages enough for forty."""
+    small worlds first, later mostly ones with passages enough for forty."""
     most = 3 if progress < 0.1 else 7 if progress < 0.2 else 14
-    entities = rng.choice([size for size in (2, 3, 5, 7, 14, 14) if size <= most])
+    entities = rng.choice([size for size in (2, 5, 7, *[14] * 7) if size <= most])
     return [entities] * max(1, round(share / 3 / entities))
 
 
