@@ -178,7 +178,8 @@ def answer_places(
 
 
 def support_places(rows: list[Row], starts: dict[int, int], lengths: list[int]) -> Tensor:
-    """For each answer token of all rows, bool over Phi: the passages that it rests on, of those that its row may see."""
+    """For each answer token of all rows the tokens of the passages that it rests on, of those that its row may see:
+    [answer tokens of all rows, m], bool."""
     places: list[Tensor] = []
     for row in rows:
         for (_, answer), support in zip(row.branches, row.support, strict=True):

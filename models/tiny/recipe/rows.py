@@ -134,8 +134,8 @@ class RowMaker:
 
     def copying_story(self, rng: random.Random) -> Story:
         """Two passages of random tokens for the encoder, and a row for each that continues it from a few of them.
-        Answers seldom hold most of the vocabulary, least of all the digits of large numbers; here every token is
-        copied as often as the next."""
+        Answers seldom hold most of the vocabulary, least of all the digits of large numbers; here all of it is copied,
+        and the digits most often."""
         story = self.story(self.sampler.world(2, 1, 0, rng).passages)
         for number, passage in enumerate(story.passages):
             start = story.titles[number][1]

@@ -59,13 +59,9 @@ class WorldSampler:
         self.parts = parts
 
     def entity(self, kind: Kind, inventor: Inventor, rng: random.Random) -> Entity:
-        facts = {
-            relation: inventor.value(spec, self.pools[kind.name, relation], self.frames[kind.name, relation])
-            for relation, spec in kind.relations.items()
-            if rng.random() < 0.85
-        }
+        facts = {relation: self._value(kind, relation, inventor) for relation in kind.relations if rng.random() < 0.85}
         if not any(s.names_entity and s.relations <= facts.keys() for s in kind.sentences):
-            facts = {r: inventor.value(s, self.pools[kind.name, r], self.frames[kind.name, r]) for r, s in kind.relations.items()}
+            facts = {relation: self._value(kind, relation, inventor) for relation in kind.relations}
         noise = self.noise[kind.name]
         return Entity(
             kind=kind.name,
@@ -74,6 +70,9 @@ class WorldSampler:
             female=rng.random() < 0.5,
             extra=tuple(rng.sample(noise, min(len(noise), 2))),
         )
+
+    def _value(self, kind: Kind, relation: str, inventor: Inventor) -> str:
+        return inventor.value(kind.relations[relation], self.pools[kind.name, relation], self.frames[kind.name, relation])
 
     def world(self, entities: int, passages: int, questions: int, rng: random.Random) -> World:
         """`passages` and `questions` are counts per entity; most entities share a kind."""
