@@ -25,12 +25,16 @@ def frames(values: list[str]) -> list[str]:
     return [WORD.sub(gap, value) for value in values]
 
 
+def initial(rng: random.Random) -> str:
+    return chr(ord("A") + rng.randrange(26))
+
+
 def filled(frame: str, word: Callable[[], str], rng: random.Random) -> str:
     """The frame with invented words (capitalised, from `word`) in its gaps."""
 
     def fill(match: re.Match[str]) -> str:
         if match.group(1) == "I":
-            return chr(ord("A") + rng.randrange(26))
+            return initial(rng)
         made = word()
         return made if match.group(1) == "W" else made.lower()
 

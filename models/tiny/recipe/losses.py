@@ -30,8 +30,8 @@ def text_loss(model: Cepe, hidden: Tensor, batch: Batch, share: float, rng: torc
 
 
 def attention_loss(weights: list[Tensor], places: Tensor, first: Tensor) -> Tensor:
-    """How far attention is from looking at the answer: -log of the weight on the token to be copied, for
-    half of the heads of each given layer (supervised attention, as Mi et al. 2016 for translation)."""
+    """How far attention is from looking at the answer: -log of the weight on the right places (the token to be
+    copied, or the passages that hold it), for half of the heads of each given layer (supervised attention, as Mi et al. 2016 for translation)."""
     known = places.any(1)
     if not known.any():
         return torch.zeros(())

@@ -3,7 +3,8 @@
 import random
 from collections.abc import Callable
 
-from frames import filled
+from frames import filled, initial
+from render import capital
 from tokenizers_ import NameParts
 
 FRAME_SHARE = 0.75  # of the values of types whose real values have frames
@@ -83,7 +84,7 @@ class Inventor:
             word = "".join(rng.choice(self.parts.pieces) for _ in range(rng.choice((2, 2, 3))))[:12]
         else:
             word = syllables(rng, low, high)[:12]
-        made = word[:1].upper() + word[1:]
+        made = capital(word)
         self.used.append(made)
         return made
 
@@ -97,7 +98,7 @@ class Inventor:
         if shape < 0.2:
             return f"{first} {rng.choice(FIRST)} {last}"
         if shape < 0.27:
-            return f"{first} {chr(65 + rng.randrange(26))}. {last}"
+            return f"{first} {initial(rng)}. {last}"
         if shape < 0.33:
             return last
         if shape < 0.36:

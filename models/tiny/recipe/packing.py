@@ -177,15 +177,16 @@ def answer_places(
     return places, torch.tensor(first)
 
 
-def support_places(rows: list[Row], starts: dict[int, int], lengths: list[int]) -> Tensor:
-    """For each answer token of all rows the tokens of the passages that it rests on, of those that its row may see:
-    [answer tokens of all rows, m], bool."""
+def support_places(rows: list[Row], lengths: list[int], starts: list[dict[int, int]], width: int) -> Tensor:
+    """For each answer token the tokens of the passages that it rests on: [answer tokens of all rows, width], bool.
+    `lengths` are those of the passages that all rows share, `starts` as for `answer_places`."""
     places: list[Tensor] = []
-    for row in rows:
+    for row, begin in zip(rows, starts, strict=True):
         for (_, answer), support in zip(row.branches, row.support, strict=True):
-            seen = torch.zeros(sum(lengths), dtype=torch.bool)
-            for passage in set(support) & set(row.contexts):
-                seen[starts[passage] : starts[passage] + lengths[passage]] = True
+            seen = torch.zeros(width, dtype=torch.bool)
+            for passage in support:
+                if passage in begin:
+                    seen[begin[passage] : begin[passage] + lengths[passage]] = True
             places += [seen] * len(answer)
     return torch.stack(places)
 

@@ -35,6 +35,12 @@ class Story:
             self.rows.append(row)
 
 
+def continuation(tokens: list[int], start: int, length: int) -> tuple[list[int], list[int]]:
+    """A branch that repeats up to `length` tokens from `start` on, of which the first four are given."""
+    piece = tokens[start : start + length]
+    return piece[:4], piece[4:]
+
+
 class RowMaker:
     """`real` is the real text that may be trained on (none: only invented worlds)."""
 
@@ -140,8 +146,7 @@ class RowMaker:
         for number, passage in enumerate(story.passages):
             start = story.titles[number][1]
             passage[start:] = [self._any_token(rng) for _ in range(48)]
-            cuts = [rng.randrange(start, len(passage) - 16) for _ in range(3)]
-            branches = [(passage[cut : cut + 4], passage[cut + 4 : cut + 16]) for cut in cuts]
+            branches = [continuation(passage, rng.randrange(start, len(passage) - 16), 16) for _ in range(3)]
             story.rows.append(Row([BOS], branches, {}, list(range(len(story.passages))), [[number]] * len(branches)))
         return story
 

@@ -13,7 +13,7 @@ from data import Data, load_data
 from losses import answer_loss, attention_loss, name_loss
 from model import Cepe, Context, Watch
 from packing import Row, answer_places, attending, collate, pad_passages, starts_of, support_places, title_looks
-from rows import Story, mask_contexts
+from rows import Story, continuation, mask_contexts
 from settings import BOS, SEED, SETTINGS, Settings
 from train_decoder import NAME_LAYER, new_model
 from training import Optimizers, Run, autocast, prepare_torch, stage_arguments
@@ -103,7 +103,7 @@ def read_story(model: Cepe, forward: Forward, story: Story) -> Reading:
     visible = [{passage: starts[passage] for passage in row.contexts} for row in story.rows]
     places, first = answer_places(story.rows, [story.passages] * len(story.rows), visible, len(phi))
     attention = attention_loss(watch.weights[-2:], places, first)
-    passage = attention_loss([watch.weights[PASSAGE_LAYER]], support_places(story.rows, starts, lengths), first)
+    passage = attention_loss([watch.weights[PASSAGE_LAYER]], support_places(story.rows, lengths, visible, len(phi)), first)
     return Reading(answer, attention, passage, name, exact)
 
 
@@ -118,9 +118,8 @@ def train_copying(model: Cepe, data: Data, settings: Settings, folder: Path) -> 
         spread = 1 + min(len(story.passages) - 1, run.step // 25)  # passages that a row's decoder chooses from
         for number, tokens in enumerate(story.passages):
             start = rng.randint(0, max(0, len(tokens) - 40))
-            piece = tokens[start : start + 40]
             others = rng.sample([i for i in range(len(story.passages)) if i != number], spread - 1)
-            story.rows.append(Row([BOS], [(piece[:4], piece[4:])], {}, [number, *others], [[number]]))
+            story.rows.append(Row([BOS], [continuation(tokens, start, 40)], {}, [number, *others], [[number]]))
         with autocast():
             reading = read_story(model, model.hidden, story)
         run.update(reading.loss)
