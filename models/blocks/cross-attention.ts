@@ -1,7 +1,21 @@
 import { ifElse } from '../onnx/control.ts'
 import { fusedMatmul, multiHeadAttention } from '../onnx/contrib.ts'
 import type { Value } from '../onnx/graph.ts'
-import { cast, f32, i64, last, lessOrEqual, matmul, mul, reduceMean, reshape, reshapeLike, sizeOf, softmax, transpose } from '../onnx/ops.ts'
+import {
+  cast,
+  f32,
+  i64,
+  last,
+  lessOrEqual,
+  matmul,
+  mul,
+  reduceMean,
+  reshape,
+  reshapeLike,
+  sizeOf,
+  softmax,
+  transpose,
+} from '../onnx/ops.ts'
 import { dimAt, GraphError } from '../onnx/types.ts'
 import type { Heads } from './attention.ts'
 import type { Params } from './params.ts'
@@ -16,53 +30,69 @@ import type { Params } from './params.ts'
  */
 
 /** phi [m,d_enc] and its transpose: the absorbed products run on whichever needs no repacking, 1.3 to 1.7 times faster. */
-export interface Context { readonly phi: Value; readonly transposed: Value }
+export interface Context {
+  readonly phi: Value
+  readonly transposed: Value
+}
 
-export const contextOf = (phi: Value): Context => ({ phi, transposed: transpose(phi, [1, 0]) })
+export function contextOf(phi: Value): Context {
+  return { phi, transposed: transpose(phi, [1, 0]) }
+}
 
 /**
  * Queries up to which the absorbed form needs fewer operations. Per context row, n queries cost 4 n heads d_enc absorbed,
  * and 4 d_enc d_dec + 4 n d_dec projected; about 150 for CEPE-LLaMA-2-7B, as measured.
  */
-const absorbedQueries = ({ heads, headDim }: Heads, encoderWidth: number): number => {
+function absorbedQueries({ heads, headDim }: Heads, encoderWidth: number): number {
   const width = heads * headDim
   const extra = heads * encoderWidth - width
   return extra > 0 ? Math.floor((encoderWidth * width) / extra) : Number.MAX_SAFE_INTEGER
 }
 
-const widthOf = (x: Value): number => {
+function widthOf(x: Value): number {
   const width = dimAt(x.shape, -1)
   if (typeof width !== 'number') throw new GraphError('the width must be fixed')
   return width
 }
 
 /** Attention shares [heads*N, m] of queries [heads,N,head_dim]. */
-const absorbedShares = (p: Params, q: Value, { phi }: Context, { heads, headDim }: Heads): Value => {
+function absorbedShares(p: Params, q: Value, { phi }: Context, { heads, headDim }: Heads): Value {
   const queries = dimAt(q.shape, 1)
   const rows = typeof queries === 'number' ? heads * queries : `${heads}*${queries}`
   const scaled = mul(q, cast(f32(q.graph, headDim ** -0.5), q.elem))
-  const inPhi = matmul(scaled, p.in('k_proj', (k) => k.heads('weight', heads)))
+  const inPhi = matmul(
+    scaled,
+    p.in('k_proj', (k) => k.heads('weight', heads)),
+  )
   const scores = fusedMatmul(phi, reshape(inPhi, [rows, widthOf(phi)]), { transB: true })
   return softmax(transpose(scores, [1, 0]))
 }
 
 /** [heads,N,head_dim] from the shares [heads*N, m]. */
-const absorbedContext = (p: Params, shares: Value, { phi, transposed }: Context, queries: number | string, { heads }: Heads): Value => {
+function absorbedContext(p: Params, shares: Value, { phi, transposed }: Context, queries: number | string, { heads }: Heads): Value {
   const mean = transpose(fusedMatmul(transposed, shares, { transB: true }), [1, 0])
-  return fusedMatmul(reshape(mean, [heads, queries, widthOf(phi)]), p.in('v_proj', (v) => v.heads('weight', heads)), { transB: true })
+  return fusedMatmul(
+    reshape(mean, [heads, queries, widthOf(phi)]),
+    p.in('v_proj', (v) => v.heads('weight', heads)),
+    { transB: true },
+  )
 }
 
 /** q [1,N,d_dec] -> [1,N,d_dec] over keys and values projected from all of phi. */
-export const projected = (p: Params, q: Value, phi: Value, { heads }: Heads): Value => {
+export function projected(p: Params, q: Value, phi: Value, { heads }: Heads): Value {
   const all = (y: Value): Value => reshape(y, [1, dimAt(phi.shape, 0), widthOf(y)])
   return multiHeadAttention(q, all(p.floatLinear(phi, 'k_proj')), all(p.floatLinear(phi, 'v_proj')), heads, null)
 }
 
 /** q [1,1,d_dec] as [heads,1,head_dim]. */
-const oneByHead = (q: Value, { heads, headDim }: Heads): Value => reshape(q, [heads, 1, headDim])
+function oneByHead(q: Value, { heads, headDim }: Heads): Value {
+  return reshape(q, [heads, 1, headDim])
+}
 
 /** Mean share of each row of phi over the heads: [m]. */
-const meanShare = (shares: Value): Value => reduceMean(shares, 0)
+function meanShare(shares: Value): Value {
+  return reduceMean(shares, 0)
+}
 
 export interface CrossAttended {
   readonly output: Value
@@ -71,24 +101,26 @@ export interface CrossAttended {
 }
 
 /** Over a whole prompt: x [1,L,d_dec], projected; phi's keys and values live for this call only. */
-export const promptCrossAttention = (params: Params, x: Value, context: Context, heads: Heads): CrossAttended =>
-  params.in('cross_attn', (p) => {
+export function promptCrossAttention(params: Params, x: Value, context: Context, heads: Heads): CrossAttended {
+  return params.in('cross_attn', (p) => {
     const q = p.linear(x, 'q_proj')
     const share = meanShare(absorbedShares(p, oneByHead(last(q, 1), heads), context, heads))
     return { output: p.linear(projected(p, q, context.phi, heads), 'o_proj'), share }
   })
+}
 
 /** Of one token: x [1,1,d_dec], absorbed. */
-export const decodeCrossAttention = (params: Params, x: Value, context: Context, heads: Heads): CrossAttended =>
-  params.in('cross_attn', (p) => {
+export function decodeCrossAttention(params: Params, x: Value, context: Context, heads: Heads): CrossAttended {
+  return params.in('cross_attn', (p) => {
     const shares = absorbedShares(p, oneByHead(p.linear(x, 'q_proj'), heads), context, heads)
     const attended = reshape(absorbedContext(p, shares, context, 1, heads), [1, 1, widthOf(x)])
     return { output: p.linear(attended, 'o_proj'), share: meanShare(shares) }
   })
+}
 
 /** Of any number of tokens: x [B,L,d_dec], all rows over the same phi; picks the faster form when it runs. */
-export const stepCrossAttention = (params: Params, x: Value, context: Context, heads: Heads): Value =>
-  params.in('cross_attn', (p) => {
+export function stepCrossAttention(params: Params, x: Value, context: Context, heads: Heads): Value {
+  return params.in('cross_attn', (p) => {
     const flat = reshape(p.linear(x, 'q_proj'), [1, 'B*L', widthOf(x)])
     const few = lessOrEqual(reshape(sizeOf(flat, 1), []), i64(x.graph, absorbedQueries(heads, widthOf(context.phi))))
     const absorb = (): Value => {
@@ -96,7 +128,12 @@ export const stepCrossAttention = (params: Params, x: Value, context: Context, h
       const attended = absorbedContext(p, absorbedShares(p, q, context, heads), context, 'B*L', heads)
       return reshape(transpose(attended, [1, 0, 2]), [1, 'B*L', widthOf(x)])
     }
-    const [attended] = ifElse(few, () => [absorb()], () => [projected(p, flat, context.phi, heads)])
+    const [attended] = ifElse(
+      few,
+      () => [absorb()],
+      () => [projected(p, flat, context.phi, heads)],
+    )
     if (!attended) throw new GraphError('If has one output')
     return p.linear(reshapeLike(attended, x), 'o_proj')
   })
+}

@@ -13,7 +13,10 @@ export interface Int4Options {
 
 export const INT4_DEFAULTS: Int4Options = { blockSize: 32, lmHead: 'int8' }
 
-export interface MatrixBits { readonly bits: 4 | 8; readonly blockSize: number }
+export interface MatrixBits {
+  readonly bits: 4 | 8
+  readonly blockSize: number
+}
 
 /** Types of a build: what each dtype of the manifest means for the graphs. */
 export interface Precision {
@@ -26,7 +29,7 @@ export interface Precision {
   readonly head: MatrixBits | null
 }
 
-export const precisionOf = (dtype: Dtype, int4: Int4Options = INT4_DEFAULTS): Precision => {
+export function precisionOf(dtype: Dtype, int4: Int4Options = INT4_DEFAULTS): Precision {
   const quantised = dtype === 'int4' || dtype === 'f16-int4'
   const float = dtype === 'f32' || dtype === 'int4' ? 'f32' : 'f16'
   return {
