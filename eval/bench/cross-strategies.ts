@@ -1,8 +1,8 @@
-import type { Heads } from '../../models/blocks/attention.ts'
+import { openAttention, type Heads } from '../../models/blocks/attention.ts'
 import { projected, type Context, type CrossAttended } from '../../models/blocks/cross-attention.ts'
 import type { Params } from '../../models/blocks/params.ts'
 import type { CrossStrategy } from '../../models/graphs/cepe-generate.ts'
-import { fusedMatmul, multiHeadAttention } from '../../models/onnx/contrib.ts'
+import { fusedMatmul } from '../../models/onnx/contrib.ts'
 import type { Value } from '../../models/onnx/graph.ts'
 import { expand, f32, matmul, mul, reshape, sizeOf, softmax, transpose } from '../../models/onnx/ops.ts'
 
@@ -15,24 +15,24 @@ const project = (p: Params, x: Value, context: Context, heads: Heads): CrossAtte
 /** As the reference implementation: keys and values of all of phi are projected anew for every token. */
 export const reprojecting = (): CrossStrategy => ({ prompt: project, decode: project })
 
-/** Keys and values of every layer are projected once and kept: 2 d_dec numbers per context row and layer. */
+/** Keys and values of every layer are projected once and kept: 2 kv_heads head_dim numbers per context row and layer. */
 export const caching = (): CrossStrategy => {
   const kept = new Map<number, { keys: Value; values: Value }>()
   return {
-    prompt: (params, x, context, { heads, headDim }, layer) =>
+    prompt: (params, x, context, heads, layer) =>
       params.in('cross_attn', (p) => {
         const [keys, values] = [p.floatLinear(context.phi, 'k_proj'), p.floatLinear(context.phi, 'v_proj')]
-        const byHead = (y: Value): Value => transpose(reshape(y, ['m', heads, headDim]), [1, 0, 2])
+        const byHead = (y: Value): Value => transpose(reshape(y, ['m', heads.kvHeads, heads.headDim]), [1, 0, 2])
         kept.set(layer, { keys: byHead(keys), values: byHead(values) })
-        const all = (y: Value): Value => reshape(y, [1, 'm', heads * headDim])
-        const attended = multiHeadAttention(p.linear(x, 'q_proj'), all(keys), all(values), heads, null)
+        const all = (y: Value): Value => reshape(y, [1, 'm', heads.kvHeads * heads.headDim])
+        const attended = openAttention(p.linear(x, 'q_proj'), all(keys), all(values), null, heads)
         return { output: p.linear(attended, 'o_proj'), share: noShare(context) }
       }),
-    decode: (params, x, context, { heads, headDim }, layer) =>
+    decode: (params, x, context, { heads, kvHeads, headDim }, layer) =>
       params.in('cross_attn', (p) => {
         const cache = kept.get(layer)
         if (!cache) throw new Error(`layer ${layer} was not prepared`)
-        const q = mul(reshape(p.linear(x, 'q_proj'), [heads, 1, headDim]), f32(x.graph, headDim ** -0.5))
+        const q = mul(reshape(p.linear(x, 'q_proj'), [kvHeads, heads / kvHeads, headDim]), f32(x.graph, headDim ** -0.5))
         const attended = matmul(softmax(fusedMatmul(q, cache.keys, { transB: true })), cache.values)
         return { output: p.linear(reshape(attended, [1, 1, heads * headDim]), 'o_proj'), share: noShare(context) }
       }),

@@ -6,6 +6,9 @@ import type { CepeReaderConfig } from '../../models/checkpoint/config.ts'
 export const encoderFlops = ({ encoder: { hiddenSize: d, intermediateSize: ff, layers } }: CepeReaderConfig, lengths: readonly number[]): number =>
   layers * lengths.reduce((sum, length) => sum + 2 * length * (4 * d * d + 3 * d * ff) + 4 * length * length * d, 0)
 
+/** Width of the decoder's keys: kv_heads * head_dim. */
+const keyWidth = ({ decoder: { kvHeads, headDim } }: CepeReaderConfig): number => kvHeads * headDim
+
 /** Weights of the decoder that one token passes, but for the cross-attention's keys and values. */
 const tokenWeights = ({ decoder: { hiddenSize: d, intermediateSize: ff, heads, kvHeads, layers }, crossAttentionLayers }: CepeReaderConfig): number =>
   layers * (2 * d * d + (2 * d * d * kvHeads) / heads + 3 * d * ff) + crossAttentionLayers * 2 * d * d
@@ -13,7 +16,7 @@ const tokenWeights = ({ decoder: { hiddenSize: d, intermediateSize: ff, heads, k
 /** A prompt of `length` tokens over `rows` of phi, up to the first token's logits. */
 export const prefillFlops = (config: CepeReaderConfig, length: number, rows: number): number => {
   const { decoder: { hiddenSize: d, vocabSize, layers }, encoder, crossAttentionLayers } = config
-  const cross = crossAttentionLayers * (4 * rows * encoder.hiddenSize * d + 4 * length * rows * d)
+  const cross = crossAttentionLayers * (4 * rows * encoder.hiddenSize * keyWidth(config) + 4 * length * rows * d)
   return 2 * length * tokenWeights(config) + layers * 2 * length * length * d + cross + 2 * d * vocabSize
 }
 
@@ -24,5 +27,5 @@ export const absorbedFlops = ({ decoder: { heads, hiddenSize: d }, encoder, cros
 /** Bytes of f32 weights that one new token reads. */
 export const tokenBytes = (config: CepeReaderConfig): number => {
   const { decoder: { hiddenSize: d, vocabSize }, encoder, crossAttentionLayers } = config
-  return 4 * (tokenWeights(config) + crossAttentionLayers * 2 * d * encoder.hiddenSize + d * vocabSize)
+  return 4 * (tokenWeights(config) + crossAttentionLayers * 2 * keyWidth(config) * encoder.hiddenSize + d * vocabSize)
 }

@@ -107,7 +107,7 @@ const decodeTable = async (shape: Shape, limits: Limits): Promise<void> => {
       return [String(rows), ms(ours), ms(kept), ms(anew), times(anew / ours), times(ours / kept), `${times(full(anew) / full(ours))}, ${times(full(ours) / full(kept))}`]
     }),
   ))
-  say(`\nContext memory while decoding, numbers per context row: ${2 * encoder.hiddenSize} (phi and its transpose) for all layers; cached K/V ${2 * decoder.hiddenSize} in each of ${depth} layers. At ${depth} layers: the output projection's ${ms(head)} ms once, the rest by the layer.`)
+  say(`\nContext memory while decoding, numbers per context row: ${2 * encoder.hiddenSize} (phi and its transpose) for all layers; cached K/V ${2 * decoder.kvHeads * decoder.headDim} in each of ${depth} layers. At ${depth} layers: the output projection's ${ms(head)} ms once, the rest by the layer.`)
 }
 
 const precisionTable = async (shape: Shape): Promise<void> => {
