@@ -1,10 +1,10 @@
-import { openAttention, type Heads } from '../../models/blocks/attention.ts'
+import { openAttention, scaleQueries, type Heads } from '../../models/blocks/attention.ts'
 import { projected, type Context, type CrossAttended } from '../../models/blocks/cross-attention.ts'
 import type { Params } from '../../models/blocks/params.ts'
 import type { CrossStrategy } from '../../models/graphs/cepe-generate.ts'
 import { fusedMatmul } from '../../models/onnx/contrib.ts'
 import type { Value } from '../../models/onnx/graph.ts'
-import { expand, f32, matmul, mul, reshape, sizeOf, softmax, transpose } from '../../models/onnx/ops.ts'
+import { expand, f32, matmul, reshape, sizeOf, softmax, transpose } from '../../models/onnx/ops.ts'
 
 /** No attention shares: neither alternative pays for what only the real graph returns. */
 const noShare = ({ phi }: Context): Value => expand(f32(phi.graph, 0), sizeOf(phi, 0), ['m'])
@@ -21,7 +21,7 @@ export const caching = (): CrossStrategy => {
   return {
     prompt: (params, x, context, heads, layer) =>
       params.in('cross_attn', (p) => {
-        const [keys, values] = [p.floatLinear(context.phi, 'k_proj'), p.floatLinear(context.phi, 'v_proj')]
+        const [keys, values] = [p.contextLinear(context.phi, 'k_proj'), p.contextLinear(context.phi, 'v_proj')]
         const byHead = (y: Value): Value => transpose(reshape(y, ['m', heads.kvHeads, heads.headDim]), [1, 0, 2])
         kept.set(layer, { keys: byHead(keys), values: byHead(values) })
         const all = (y: Value): Value => reshape(y, [1, 'm', heads.kvHeads * heads.headDim])
@@ -32,7 +32,7 @@ export const caching = (): CrossStrategy => {
       params.in('cross_attn', (p) => {
         const cache = kept.get(layer)
         if (!cache) throw new Error(`layer ${layer} was not prepared`)
-        const q = mul(reshape(p.linear(x, 'q_proj'), [kvHeads, heads / kvHeads, headDim]), f32(x.graph, headDim ** -0.5))
+        const q = scaleQueries(reshape(p.linear(x, 'q_proj'), [kvHeads, heads / kvHeads, headDim]), headDim)
         const attended = matmul(softmax(fusedMatmul(q, cache.keys, { transB: true })), cache.values)
         return { output: p.linear(reshape(attended, [1, 1, heads * headDim]), 'o_proj'), share: noShare(context) }
       }),

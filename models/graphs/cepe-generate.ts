@@ -101,10 +101,11 @@ export const cepeGenerateGraph = (checkpoint: Checkpoint, config: CepeConfig, pr
     throw unsupported(`the decoder's heads are ${decoder.headDim} wide; ONNX Runtime's GroupQueryAttention takes multiples of ${HEAD_MULTIPLE}`, 'num_attention_heads')
   }
   const ids = graph.input('input_ids', 'i64', [1, 'L'])
-  const context = contextOf(cast(phiInput(graph, config), precision.float))
+  const context = contextOf(cast(phiInput(graph, config), precision.float), precision)
   const stopIds = graph.input('stop_ids', 'i64', ['K'])
   const maxNewTokens = graph.input('max_new_tokens', 'i64', [])
   const params = new Params(graph, checkpoint, precision)
+  const tokenParams = params.with(precision.tokens)
   const rope = rotaryTables(graph, decoder, 'decoder', precision.float)
   const goesOn = (token: Value): Value =>
     graph.scope('stop', () => not(less(i64(graph, 0), reduceSum(cast(equal(stopIds, reshape(token, [])), 'i64'), 0))))
@@ -126,7 +127,7 @@ export const cepeGenerateGraph = (checkpoint: Checkpoint, config: CepeConfig, pr
     const since = prompt.keyValues.map((_, i) => ({ keys: at(caches, 2 * i), values: at(caches, 2 * i + 1) }))
     const here = at([position], 0)
     const made = pass(
-      params, config, at([token], 0), context,
+      tokenParams, config, at([token], 0), context,
       (p, x, i) => decodeSelfAttention(p, x, here, at(promptCache, i), at(since, i), 'made', rope, decoder),
       (p, x, layer) => cross.decode(p, x, context, decoder, layer),
     )

@@ -33,6 +33,13 @@ export const f32 = (graph: Graph, value: number): Value => graph.constant('f32',
 export const f32s = (graph: Graph, shape: readonly number[], values: readonly number[]): Value =>
   graph.constant('f32', shape, new Uint8Array(Float32Array.from(values).buffer))
 
+/** Every element the same. */
+export const constantU8 = (graph: Graph, shape: readonly number[], value: number): Value =>
+  graph.constant('u8', shape, new Uint8Array(shape.reduce((a, b) => a * b, 1)).fill(value))
+
+export const constantI8 = (graph: Graph, shape: readonly number[], value: number): Value =>
+  graph.constant('i8', shape, new Uint8Array(Int8Array.from({ length: shape.reduce((a, b) => a * b, 1) }, () => value).buffer))
+
 // Elementwise
 
 const binary = (op: string) => (a: Value, b: Value): Value => {
@@ -71,6 +78,7 @@ export const where = (condition: Value, a: Value, b: Value): Value => {
   return node('Where', '', [condition, a, b], { elem: a.elem, shape: broadcast(condition.shape, broadcast(a.shape, b.shape, 'Where'), 'Where') })
 }
 
+export const abs = (x: Value): Value => node('Abs', '', [x], x)
 export const sqrt = (x: Value): Value => node('Sqrt', '', [x], x)
 
 /** Gelu in its exact, erf form. */
@@ -79,6 +87,15 @@ export const gelu = (x: Value): Value => node('Gelu', '', [x], x, { approximate:
 /** No node when the type is right already. */
 export const cast = (x: Value, elem: Elem): Value =>
   x.elem === elem ? x : node('Cast', '', [x], { elem, shape: x.shape }, { to: ELEMS[elem].code })
+
+/** round(x / scale) + zero point, clipped to the zero point's 8 bits; a scale f32 and a zero point for each place along `axis`. */
+export const quantizeLinear = (x: Value, scales: Value, zeroPoints: Value, axis: number): Value => {
+  requireElem('QuantizeLinear', x, 'f32')
+  requireRank('QuantizeLinear', scales, 1)
+  requireElem('QuantizeLinear', zeroPoints, 'u8', 'i8')
+  if (!sameShape(scales.shape, [dimAt(x.shape, axis)])) throw new GraphError(`QuantizeLinear: ${formatShape(scales.shape)} scales for ${formatShape(x.shape)}`)
+  return node('QuantizeLinear', '', [x, scales, zeroPoints], { elem: zeroPoints.elem, shape: x.shape }, { axis })
+}
 
 // Along an axis
 
@@ -180,6 +197,9 @@ export const compress = (x: Value, mask: Value, dim: Dim): Value => {
 
 /** Size along an axis, as i64 [1]. */
 export const sizeOf = (x: Value, axis: number): Value => node('Shape', '', [x], { elem: 'i64', shape: [1] }, { start: axis, end: axis + 1 })
+
+/** Sizes of all axes but the last, as i64 [rank - 1]. */
+export const leadingSizes = (x: Value): Value => node('Shape', '', [x], { elem: 'i64', shape: [x.shape.length - 1] }, { start: 0, end: -1 })
 
 /** 0 .. n-1 as i64; n an i64 scalar. */
 export const range = (n: Value, dim: Dim): Value => {
