@@ -1,9 +1,15 @@
 import tseslint from 'typescript-eslint'
 
+/** A missing element is a broken invariant: `at()` of base/at.ts says so, a stand-in value hides it. */
+const INDEX_FALLBACKS = ['Literal', 'ArrayExpression'].map((kind) => ({
+  selector: `LogicalExpression[operator='??'][left.type='MemberExpression'][left.computed=true][right.type='${kind}']`,
+  message: 'Use at() of base/at.ts, or check for the missing element.',
+}))
+
 export default tseslint.config(
   { ignores: ['dist/**', 'node_modules/**', 'models/built/**', 'index/data/**', '.tap/**', '**/*.py'] },
   {
-    files: ['{src,models,index,migrations,eval,test}/**/*.ts'],
+    files: ['{base,src,models,index,migrations,eval,test}/**/*.ts'],
     extends: [...tseslint.configs.recommendedTypeChecked],
     languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
     rules: {
@@ -21,11 +27,12 @@ export default tseslint.config(
       'no-restricted-syntax': [
         'error',
         { selector: "MemberExpression[object.name='process'][property.name='env']", message: 'Only src/config.ts reads process.env.' },
+        ...INDEX_FALLBACKS,
       ],
-      'max-lines': ['error', { max: 350, skipBlankLines: true, skipComments: true }],
+      'max-lines': ['error', { max: 300, skipBlankLines: true, skipComments: true }],
       eqeqeq: 'error',
     },
   },
-  { files: ['src/config.ts', 'test/**/*.ts', 'eval/bench/**/*.ts'], rules: { 'no-restricted-syntax': 'off' } },
-  { files: ['test/**/*.ts'], rules: { 'max-lines': 'off' } },
+  { files: ['src/config.ts', 'test/**/*.ts', 'eval/bench/**/*.ts'], rules: { 'no-restricted-syntax': ['error', ...INDEX_FALLBACKS] } },
+  { files: ['test/**/*.ts'], rules: { 'max-lines': 'off', 'no-restricted-syntax': 'off' } },
 )

@@ -2,12 +2,11 @@
 import { Command, CommanderError } from 'commander'
 import path from 'node:path'
 import { createProgress } from '../src/cli/progress.ts'
-import { AppError, messageOf } from '../src/errors.ts'
+import { CodedError, messageOf } from '../base/errors.ts'
 import type { AnswerClient } from './client/client.ts'
 import { createHttpClient } from './client/http.ts'
 import { compareRuns, comparisonBlocks } from './compare.ts'
 import { describeProblem } from './datasets/problems.ts'
-import { EvalError } from './errors.ts'
 import { defaultFolder, readOptions, type RawOptions } from './options.ts'
 import { prepare } from './prepare.ts'
 import { toMarkdown } from './report/blocks.ts'
@@ -24,28 +23,41 @@ interface RunOptions extends RawOptions {
 }
 
 const program = new Command('cepe eval')
-  .description('Evaluate on open-domain question answering: the paper\'s Table 7 and Figure 3 for any checkpoint, corpus and question file. Repeating a command goes on with an unfinished run.')
+  .description(
+    "Evaluate on open-domain question answering: the paper's Table 7 and Figure 3 for any checkpoint, corpus and question file. Repeating a command goes on with an unfinished run.",
+  )
   .option('--dataset <name|file>', 'nq, triviaqa, popqa, or a question file')
-  .option('--questions <file>', 'the question file as published (NQ-open JSONL, TriviaQA JSON, PopQA TSV, CEPE/FiD/Contriever/DPR JSON or JSONL; .gz too)')
+  .option(
+    '--questions <file>',
+    'the question file as published (NQ-open JSONL, TriviaQA JSON, PopQA TSV, CEPE/FiD/Contriever/DPR JSON or JSONL; .gz too)',
+  )
   .option('--passages <file>', 'retrieved passages (a file with ctxs) instead of searching the index')
   .option('--train <file>', 'file that demonstrations are drawn from (PopQA: the question file by default)')
   .option('--unanswerable <file>', 'questions without an answer in the corpus, to judge the confidence by')
   .option('--k <numbers>', 'passages per question, a list', '10,20,30,60')
   .option('--modes <list>', 'cepe, decoder-only, replug, closed-book', 'cepe,decoder-only,closed-book')
-  .option('--encoder-passages <list>', 'variants of cepe: others (what the decoder does not hold is encoded), all (everything is)', 'others')
-  .option('--protocol <name>', 'paper: 2 demonstrations, 10 passages in the decoder, 256 tokens per passage, 25 new tokens; model: the served model\'s own', 'paper')
+  .option(
+    '--encoder-passages <list>',
+    'variants of cepe: others (what the decoder does not hold is encoded), all (everything is)',
+    'others',
+  )
+  .option(
+    '--protocol <name>',
+    "paper: 2 demonstrations, 10 passages in the decoder, 256 tokens per passage, 25 new tokens; model: the served model's own",
+    'paper',
+  )
   .option('--shots <number|service>', 'demonstrations per question')
   .option('--k-decoder <number|service>', 'passages in the decoder prompt')
   .option('--context-tokens <number|service>', 'tokens kept of each passage')
   .option('--max-new-tokens <number|service>', 'longest answer')
-  .option('--retrieval <method>', 'dense, text (BM25), hybrid, or supplied (the questions\' own ctxs)')
+  .option('--retrieval <method>', "dense, text (BM25), hybrid, or supplied (the questions' own ctxs)")
   .option('--recall-depth <number>', 'passages retrieved for recall', '100')
   .option('--limit <number>', 'questions drawn from the file')
   .option('--seed <number>', 'of demonstrations, question sample and bootstrap', '0')
   .option('--concurrency <number>', 'questions asked at a time', '2')
   .option('--url <address>', 'evaluate a running service instead of starting the pipeline here')
   .option('--dump-prompts', 'keep the rendered prompts in predictions.jsonl')
-  .option('--published <file>', 'published scores to set beside the run\'s own', publishedFile())
+  .option('--published <file>', "published scores to set beside the run's own", publishedFile())
   .option('--out <folder>', 'run folder (default: eval/runs/<dataset>-<hash of the options>)')
   .showHelpAfterError('(see --help)')
   .enablePositionalOptions()
@@ -61,8 +73,8 @@ program
 program
   .command('report <runs...>')
   .description('write the report of one run, or of several as columns of one table')
-  .option('--out <folder>', 'where to (default: the first run\'s folder)')
-  .option('--published <file>', 'published scores to set beside the runs\' own', publishedFile())
+  .option('--out <folder>', "where to (default: the first run's folder)")
+  .option('--published <file>', "published scores to set beside the runs' own", publishedFile())
   .action(async (runs: string[], options: { out?: string; published: string }) => {
     const out = options.out ?? runs[0] ?? '.'
     await reportRuns(runs, out, await readPublished(options.published))
@@ -80,7 +92,8 @@ async function runEvaluation(raw: RunOptions): Promise<void> {
   const options = readOptions(raw)
   const published = await readPublished(raw.published)
   const concurrency = Number(raw.concurrency)
-  if (!Number.isInteger(concurrency) || concurrency < 1) throw new EvalError('options_invalid', `--concurrency takes whole numbers from 1, not ${JSON.stringify(raw.concurrency)}.`)
+  if (!Number.isInteger(concurrency) || concurrency < 1)
+    throw new CodedError('options_invalid', `--concurrency takes whole numbers from 1, not ${JSON.stringify(raw.concurrency)}.`)
   const folder = raw.out ?? defaultFolder(options, raw.url)
   const client = await connect(raw.url)
   try {
@@ -88,7 +101,15 @@ async function runEvaluation(raw: RunOptions): Promise<void> {
     for (const problem of manifest.data.problems) process.stderr.write(`${describeProblem(problem)}\n`)
     const progress = createProgress('Evaluating', 'questions')
     try {
-      await evaluate({ client, folder, manifest, questions, pool, concurrency, onProgress: (done, total, detail) => progress.update(done, total, detail) })
+      await evaluate({
+        client,
+        folder,
+        manifest,
+        questions,
+        pool,
+        concurrency,
+        onProgress: (done, total, detail) => progress.update(done, total, detail),
+      })
     } finally {
       progress.stop()
     }
@@ -103,7 +124,7 @@ try {
   await program.parseAsync()
 } catch (thrown) {
   if (!(thrown instanceof CommanderError)) {
-    const expected = thrown instanceof EvalError || thrown instanceof AppError || (thrown instanceof Error && 'code' in thrown)
+    const expected = thrown instanceof CodedError || (thrown instanceof Error && 'code' in thrown)
     process.stderr.write(`cepe eval: ${expected || !(thrown instanceof Error) ? messageOf(thrown) : (thrown.stack ?? thrown.message)}\n`)
   }
   process.exitCode = 1

@@ -1,4 +1,4 @@
-import { EvalError } from './errors.ts'
+import { CodedError } from '../base/errors.ts'
 import { bestOver, exactMatch, f1 } from './metrics/answer.ts'
 import { table, text, type Block } from './report/blocks.ts'
 import type { StoredRun } from './run/folder.ts'
@@ -15,29 +15,41 @@ export interface Comparison {
 
 /**
  * Compares two runs question by question in every setting that both have.
- * @throws EvalError run_mismatch where they share no scored question or no setting
+ * @throws run_mismatch where they share no scored question or no setting
  */
 export function compareRuns(a: StoredRun, b: StoredRun): { shared: number; onlyA: number; onlyB: number; comparisons: Comparison[] } {
-  const scored = (run: StoredRun) => new Map(run.records.filter(({ answerable, skipped }) => answerable && !skipped).map((record) => [record.id, record]))
+  const scored = (run: StoredRun) =>
+    new Map(run.records.filter(({ answerable, skipped }) => answerable && !skipped).map((record) => [record.id, record]))
   const [ofA, ofB] = [scored(a), scored(b)]
   const pairs = [...ofA].flatMap(([id, recordA]): [EvalRecord, EvalRecord][] => {
     const recordB = ofB.get(id)
     return recordB && recordB.question === recordA.question ? [[recordA, recordB]] : []
   })
-  if (pairs.length === 0) throw new EvalError('run_mismatch', 'The two runs share no scored question: they are of different datasets.')
+  if (pairs.length === 0) throw new CodedError('run_mismatch', 'The two runs share no scored question: they are of different datasets.')
   const inB = new Set(settingsOf(b.manifest.subject.protocol).map(settingName))
   const settings = settingsOf(a.manifest.subject.protocol).filter((setting) => inB.has(settingName(setting)))
-  if (settings.length === 0) throw new EvalError('run_mismatch', 'The two runs share no setting (mode and k).')
+  if (settings.length === 0) throw new CodedError('run_mismatch', 'The two runs share no setting (mode and k).')
   const { seed } = a.manifest.subject.protocol
 
   const comparisons = settings.map((setting) => {
     const scores = (side: 0 | 1, metric: typeof exactMatch) =>
-      pairs.map((pair) => bestOver(metric, pair[side].predictions.find(({ method, k }) => method === setting.method && k === setting.k)?.answer ?? '', pair[side].answers))
+      pairs.map((pair) =>
+        bestOver(
+          metric,
+          pair[side].predictions.find(({ method, k }) => method === setting.method && k === setting.k)?.answer ?? '',
+          pair[side].answers,
+        ),
+      )
     const [matchA, matchB, f1A, f1B] = [scores(0, exactMatch), scores(1, exactMatch), scores(0, f1), scores(1, f1)]
     const only = (right: readonly number[], wrong: readonly number[]) => right.filter((score, i) => score === 1 && wrong[i] === 0).length
     return {
       setting: settingName(setting),
-      exactMatch: { ...pairedBootstrap(matchA, matchB, seed), a: mean(matchA), b: mean(matchB), mcnemarP: mcnemar(only(matchA, matchB), only(matchB, matchA)) },
+      exactMatch: {
+        ...pairedBootstrap(matchA, matchB, seed),
+        a: mean(matchA),
+        b: mean(matchB),
+        mcnemarP: mcnemar(only(matchA, matchB), only(matchB, matchA)),
+      },
       f1: { ...pairedBootstrap(f1A, f1B, seed), a: mean(f1A), b: mean(f1B) },
     }
   })
@@ -47,14 +59,37 @@ export function compareRuns(a: StoredRun, b: StoredRun): { shared: number; onlyA
 /** The comparison as a table. */
 export function comparisonBlocks({ shared, onlyA, onlyB, comparisons }: ReturnType<typeof compareRuns>): Block[] {
   const points = (value: number) => (100 * value).toFixed(1)
-  const difference = ({ difference: value, low, high }: PairedDifference) => `${value > 0 ? '+' : ''}${points(value)} (${points(low)}, ${points(high)})`
+  const difference = ({ difference: value, low, high }: PairedDifference) =>
+    `${value > 0 ? '+' : ''}${points(value)} (${points(low)}, ${points(high)})`
   const p = (value: number) => (value < 0.001 ? '< 0.001' : value.toFixed(3))
   return [
-    text(`${shared} questions are scored in both runs (${onlyA} only in the first, ${onlyB} only in the second). Differences are second minus first, in points, with 95 % intervals of the paired bootstrap.`),
+    text(
+      `${shared} questions are scored in both runs (${onlyA} only in the first, ${onlyB} only in the second). Differences are second minus first, in points, with 95 % intervals of the paired bootstrap.`,
+    ),
     table(
-      ['setting', 'EM first', 'EM second', 'difference', 'p (bootstrap)', 'p (McNemar)', 'F1 first', 'F1 second', 'difference', 'p (bootstrap)'],
+      [
+        'setting',
+        'EM first',
+        'EM second',
+        'difference',
+        'p (bootstrap)',
+        'p (McNemar)',
+        'F1 first',
+        'F1 second',
+        'difference',
+        'p (bootstrap)',
+      ],
       comparisons.map(({ setting, exactMatch: em, f1: overlap }) => [
-        setting, points(em.a), points(em.b), difference(em), p(em.p), p(em.mcnemarP), points(overlap.a), points(overlap.b), difference(overlap), p(overlap.p),
+        setting,
+        points(em.a),
+        points(em.b),
+        difference(em),
+        p(em.p),
+        p(em.mcnemarP),
+        points(overlap.a),
+        points(overlap.b),
+        difference(overlap),
+        p(overlap.p),
       ]),
     ),
   ]

@@ -3,7 +3,7 @@ import path from 'node:path'
 import Value from 'typebox/value'
 import { packageRoot } from '../src/config.ts'
 import { MODES } from '../src/rag/schema.ts'
-import { EvalError } from './errors.ts'
+import { CodedError } from '../base/errors.ts'
 import type { EvaluationOptions } from './prepare.ts'
 import { MODEL_PROTOCOL, PAPER_PROTOCOL, ProtocolSchema, type Protocol } from './run/protocol.ts'
 
@@ -33,10 +33,11 @@ export const PUBLISHED_DATASETS = ['nq', 'triviaqa', 'popqa'] as const
 
 /**
  * Understands the options.
- * @throws EvalError options_invalid naming the option and what it takes
+ * @throws options_invalid naming the option and what it takes
  */
 export function readOptions(raw: RawOptions): EvaluationOptions {
-  if (raw.dataset === undefined && raw.questions === undefined) throw invalid('--dataset is missing: nq, triviaqa, popqa (with --questions <file>), or a question file.')
+  if (raw.dataset === undefined && raw.questions === undefined)
+    throw invalid('--dataset is missing: nq, triviaqa, popqa (with --questions <file>), or a question file.')
   const published = PUBLISHED_DATASETS.find((name) => name === raw.dataset)
   const questions = raw.questions ?? (published ? undefined : raw.dataset)
   if (questions === undefined) throw invalid(`--questions is missing: the file with ${raw.dataset ?? ''}'s questions as published.`)
@@ -53,11 +54,13 @@ export function readOptions(raw: RawOptions): EvaluationOptions {
 }
 
 function readProtocol(raw: RawOptions): Protocol {
-  if (raw.protocol !== 'paper' && raw.protocol !== 'model') throw invalid(`--protocol must be paper or model, not ${JSON.stringify(raw.protocol)}.`)
+  if (raw.protocol !== 'paper' && raw.protocol !== 'model')
+    throw invalid(`--protocol must be paper or model, not ${JSON.stringify(raw.protocol)}.`)
   const defaults = raw.protocol === 'paper' ? PAPER_PROTOCOL : MODEL_PROTOCOL
   const retrieval = raw.retrieval ?? (raw.passages === undefined ? 'dense' : 'supplied')
   if (raw.passages !== undefined && retrieval !== 'supplied') throw invalid('--passages supplies the passages: leave --retrieval out.')
-  const count = (option: string, value: string | undefined, byDefault: number | null, minimum: number) => (value === undefined ? byDefault : value === 'service' ? null : integer(option, value, minimum))
+  const count = (option: string, value: string | undefined, byDefault: number | null, minimum: number) =>
+    value === undefined ? byDefault : value === 'service' ? null : integer(option, value, minimum)
   const protocol = {
     modes: words(raw.modes),
     ks: [...new Set(words(raw.k).map((k) => integer('--k', k, 1)))].sort((a, b) => a - b),
@@ -82,18 +85,33 @@ function readProtocol(raw: RawOptions): Protocol {
   throw invalid(`${allowed[field] ?? `--${field} is not valid`}, not ${JSON.stringify(protocol[field as keyof typeof protocol])}.`)
 }
 
-const words = (value: string): string[] => [...new Set(value.split(',').map((word) => word.trim()).filter((word) => word !== ''))]
+function words(value: string): string[] {
+  return [
+    ...new Set(
+      value
+        .split(',')
+        .map((word) => word.trim())
+        .filter((word) => word !== ''),
+    ),
+  ]
+}
 
 function integer(option: string, value: string, minimum: number): number {
   const number = Number(value)
-  if (value.trim() === '' || !Number.isInteger(number) || number < minimum) throw invalid(`${option} takes whole numbers from ${minimum}, not ${JSON.stringify(value)}.`)
+  if (value.trim() === '' || !Number.isInteger(number) || number < minimum)
+    throw invalid(`${option} takes whole numbers from ${minimum}, not ${JSON.stringify(value)}.`)
   return number
 }
 
-const invalid = (message: string): EvalError => new EvalError('options_invalid', message)
+function invalid(message: string): CodedError {
+  return new CodedError('options_invalid', message)
+}
 
 /** A folder that the same options always name, so that repeating a command goes on with its run. */
 export function defaultFolder(options: EvaluationOptions, url: string | undefined): string {
-  const name = createHash('sha256').update(JSON.stringify([options, url ?? null])).digest('hex').slice(0, 8)
+  const name = createHash('sha256')
+    .update(JSON.stringify([options, url ?? null]))
+    .digest('hex')
+    .slice(0, 8)
   return path.join(packageRoot(), 'eval', 'runs', `${options.dataset.replace(/[^\w.-]/g, '_')}-${name}`)
 }

@@ -3,10 +3,10 @@ import type { AnswerClient } from './client/client.ts'
 import { readDataset, readPassages, withPassages } from './datasets/read.ts'
 import { fileHash } from './datasets/records.ts'
 import type { Dataset, EvalQuestion } from './datasets/types.ts'
-import { EvalError } from './errors.ts'
+import { CodedError } from '../base/errors.ts'
 import { environment, identify, namedFile, type Manifest } from './run/manifest.ts'
 import { checkDemonstrationSource, largestK, retrievalDepth, type Protocol } from './run/protocol.ts'
-import { sampleIndices, seededRandom } from './statistics/random.ts'
+import { sampleIndices, seededRandom } from '../base/random.ts'
 
 /** What to evaluate: the command line's options, understood. */
 export interface EvaluationOptions {
@@ -34,25 +34,41 @@ export interface Prepared {
 
 /**
  * Reads the data and asks the pipeline what it is.
- * @throws EvalError dataset_invalid, options_invalid
+ * @throws dataset_invalid, options_invalid
  */
 export async function prepare(options: EvaluationOptions, client: AnswerClient): Promise<Prepared> {
   const { protocol, limit } = options
   const supplied = protocol.retrieval === 'supplied'
   const keepPassages = supplied ? retrievalDepth(protocol) : 0
-  const complete = async (dataset: Dataset): Promise<Dataset> => (supplied ? withPassages(dataset, options.passages === undefined ? undefined : await readPassages(options.passages, keepPassages), largestK(protocol)) : dataset)
+  const complete = async (dataset: Dataset): Promise<Dataset> =>
+    supplied
+      ? withPassages(
+          dataset,
+          options.passages === undefined ? undefined : await readPassages(options.passages, keepPassages),
+          largestK(protocol),
+        )
+      : dataset
 
   const answerable = await complete(await readDataset(options.questions, { keepPassages }))
-  const unanswerable = options.unanswerable === undefined ? undefined : await complete(await readDataset(options.unanswerable, { answerable: false, keepPassages }))
+  const unanswerable =
+    options.unanswerable === undefined
+      ? undefined
+      : await complete(await readDataset(options.unanswerable, { answerable: false, keepPassages }))
   const train = await trainingQuestions(options, answerable)
   checkDemonstrationSource(protocol, train?.questions.length ?? 0)
   const identity = await identify(client, protocol)
   if (identity.index && identity.index.passages < largestK(protocol)) {
-    throw new EvalError('options_invalid', `The index ${identity.index.table} has ${identity.index.passages} passages, fewer than k = ${largestK(protocol)}: lower --k.`)
+    throw new CodedError(
+      'options_invalid',
+      `The index ${identity.index.table} has ${identity.index.passages} passages, fewer than k = ${largestK(protocol)}: lower --k.`,
+    )
   }
 
   const asked = sample(answerable.questions, limit, protocol.seed)
-  const without = sample(unanswerable?.questions ?? [], limit, protocol.seed).map((question) => ({ ...question, id: `unanswerable ${question.id}` }))
+  const without = sample(unanswerable?.questions ?? [], limit, protocol.seed).map((question) => ({
+    ...question,
+    id: `unanswerable ${question.id}`,
+  }))
   return {
     questions: [...asked, ...without],
     pool: train?.questions ?? [],
@@ -60,7 +76,8 @@ export async function prepare(options: EvaluationOptions, client: AnswerClient):
       subject: {
         dataset: options.dataset,
         questions: namedFile(answerable),
-        passages: options.passages === undefined ? null : { file: path.basename(options.passages), sha256: await fileHash(options.passages) },
+        passages:
+          options.passages === undefined ? null : { file: path.basename(options.passages), sha256: await fileHash(options.passages) },
         train: train ? namedFile(train) : null,
         unanswerable: unanswerable ? namedFile(unanswerable) : null,
         limit: limit ?? null,
@@ -68,7 +85,15 @@ export async function prepare(options: EvaluationOptions, client: AnswerClient):
         ...identity,
         dump_prompts: options.dumpPrompts,
       },
-      data: { answerable: asked.length, unanswerable: without.length, problems: [...problemsOf(answerable), ...problemsOf(unanswerable, ' (unanswerable)'), ...(train === answerable ? [] : problemsOf(train, ' (training file)'))] },
+      data: {
+        answerable: asked.length,
+        unanswerable: without.length,
+        problems: [
+          ...problemsOf(answerable),
+          ...problemsOf(unanswerable, ' (unanswerable)'),
+          ...(train === answerable ? [] : problemsOf(train, ' (training file)')),
+        ],
+      },
       environment: environment(client),
       started_at: new Date().toISOString(),
       resumed: [],
@@ -76,15 +101,23 @@ export async function prepare(options: EvaluationOptions, client: AnswerClient):
   }
 }
 
-const problemsOf = (dataset: Dataset | undefined, which = '') => (dataset?.problems ?? []).map((problem) => ({ ...problem, kind: problem.kind + which, places: [...problem.places] }))
+function problemsOf(dataset: Dataset | undefined, which = '') {
+  return (dataset?.problems ?? []).map((problem) => ({ ...problem, kind: problem.kind + which, places: [...problem.places] }))
+}
 
 /** PopQA has no training split: the authors draw demonstrations from the test file, never the asked question. */
-async function trainingQuestions({ train, dataset, protocol: { shots, retrieval } }: EvaluationOptions, questions: Dataset): Promise<Dataset | undefined> {
+async function trainingQuestions(
+  { train, dataset, protocol: { shots, retrieval } }: EvaluationOptions,
+  questions: Dataset,
+): Promise<Dataset | undefined> {
   if (shots === null || shots === 0) return undefined
   if (train === undefined) return dataset === 'popqa' ? questions : undefined
   const read = await readDataset(train, { keepPassages: 1 })
   if (retrieval === 'supplied' && !read.questions.some(({ passages }) => passages?.length)) {
-    throw new EvalError('dataset_invalid', `${read.file} has no passages for its questions, and nothing is retrieved: supply a training file with ctxs, or --shots 0.`)
+    throw new CodedError(
+      'dataset_invalid',
+      `${read.file} has no passages for its questions, and nothing is retrieved: supply a training file with ctxs, or --shots 0.`,
+    )
   }
   return read
 }

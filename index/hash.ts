@@ -6,18 +6,24 @@ const TEXT_PART = 16
 /** And for the source: 36 bits, since sources are few. */
 const SOURCE_PART = 6
 
-const base64Hash = (text: string, length: number): string => createHash('sha256').update(text).digest('base64url').slice(0, length)
+function base64Hash(text: string, length: number): string {
+  return createHash('sha256').update(text).digest('base64url').slice(0, length)
+}
 
 /**
  * Fingerprint of everything that is stored of a passage except its id: SHA-256 as base64url, shortened. Its first part
  * covers what is embedded, so that a passage which only came from another file keeps its vector.
  */
-export const contentHash = ({ title, text, source = '' }: Passage): string =>
-  base64Hash(JSON.stringify([title, text]), TEXT_PART) + base64Hash(source, SOURCE_PART)
+export function contentHash({ title, text, source = '' }: Passage): string {
+  return base64Hash(JSON.stringify([title, text]), TEXT_PART) + base64Hash(source, SOURCE_PART)
+}
 
 /** True if the passages of two content hashes have the same vector. */
-export const sameVector = (a: string, b: string): boolean => a !== '' && a.slice(0, TEXT_PART) === b.slice(0, TEXT_PART)
+export function sameVector(a: string, b: string): boolean {
+  return a !== '' && a.slice(0, TEXT_PART) === b.slice(0, TEXT_PART)
+}
 
 /** 64 bits of SHA-256 of an id and its content hash: rows are compared as sets by their sum modulo 2^64. */
-export const rowFingerprint = (id: string, hash: string): bigint =>
-  createHash('sha256').update(`${id}\u0000${hash}`).digest().readBigUInt64LE(0)
+export function rowFingerprint(id: string, hash: string): bigint {
+  return createHash('sha256').update(`${id}\u0000${hash}`).digest().readBigUInt64LE(0)
+}

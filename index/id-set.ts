@@ -28,12 +28,12 @@ export class IdSet {
 }
 
 /** Zero marks an empty slot. */
-const keyOf = (id: string): bigint => {
+function keyOf(id: string): bigint {
   const key = createHash('sha256').update(id).digest().readBigUInt64LE(0)
   return key === 0n ? 1n : key
 }
 
-const insert = (slots: BigUint64Array, key: bigint): boolean => {
+function insert(slots: BigUint64Array, key: bigint): boolean {
   const mask = slots.length - 1
   let at = Number(key & 0xffffffffn) & mask
   for (;;) {

@@ -1,15 +1,15 @@
 import { mkdir } from 'node:fs/promises'
-import { checkTableName } from './alias.ts'
-import { sqlFilter, sqlIds } from './filter.ts'
-import { IndexError } from './errors.ts'
+import { checkTableName } from './table/alias.ts'
+import { sqlFilter, sqlIds } from './search/filter.ts'
+import { CodedError } from '../base/errors.ts'
 import { contentHash } from './hash.ts'
-import { connectLance, type Connection } from './lance.ts'
-import { LiveTable, type Live } from './live-table.ts'
-import { Tidying } from './tidying.ts'
-import { migrateAutomatically } from './migrate-index.ts'
-import { packVectors, PASSAGE_COLUMNS, passageAt } from './rows.ts'
-import { fuseRanks, searchVector, searchWords } from './search.ts'
-import { deleteRows, mergeRows, storedHashes } from './write.ts'
+import { connectLance, type Connection } from './table/lance.ts'
+import { LiveTable, type Live } from './table/live-table.ts'
+import { Tidying } from './table/tidying.ts'
+import { migrateAutomatically } from './table/migrate-index.ts'
+import { packVectors, PASSAGE_COLUMNS, passageAt } from './table/rows.ts'
+import { fuseRanks, searchVector, searchWords } from './search/search.ts'
+import { deleteRows, mergeRows, storedHashes } from './table/write.ts'
 import type { EmbeddingModel, IndexInfo, Passage, SearchFilter, SearchHit, SearchOptions } from './types.ts'
 
 const MAX_K = 1000
@@ -37,7 +37,7 @@ export interface PassageIndex {
   count(filter?: SearchFilter): Promise<number>
   /** Name, version and size of what is being searched: cheap enough for every question. */
   version(): Promise<{ readonly table: string; readonly version: number; readonly passages: number }>
-  /** All that is known of what is being searched. @throws IndexError index_missing if there is no table yet. */
+  /** All that is known of what is being searched. @throws index_missing if there is no table yet. */
   info(): Promise<IndexInfo>
   /** Looks now whether the table was replaced, and returns when the new one answers, instead of within `consistencyMs`. */
   refresh(): Promise<void>
@@ -63,16 +63,23 @@ export const DEFAULT_TABLE = 'passages'
 /**
  * Opens an index, and brings its table to the current schema where that is a matter of moments. The table need not
  * exist: until it does, reads fail with index_missing, and the first upsert or job makes it.
- * @throws IndexError invalid_request for a bad table name. A table of another model or schema is an error of each call
+ * @throws invalid_request for a bad table name. A table of another model or schema is an error of each call
  * (index_invalid), so that a running service heals when the table is replaced.
  */
-export const openIndex = async (options: OpenIndexOptions): Promise<PassageIndex> => {
+export async function openIndex(options: OpenIndexOptions): Promise<PassageIndex> {
   const { dir, model, table = DEFAULT_TABLE, consistencyMs = 500, tidyAfter = 200, onWarning = () => undefined } = options
   checkTableName(table)
   await mkdir(dir, { recursive: true })
   await migrateAutomatically(dir, table, onWarning)
   const connection = await connectLance(dir, consistencyMs)
-  return new LanceIndex(dir, table, model, connection, new LiveTable({ dir, connection, name: table, model, consistencyMs, onWarning }), new Tidying(tidyAfter, onWarning))
+  return new LanceIndex(
+    dir,
+    table,
+    model,
+    connection,
+    new LiveTable({ dir, connection, name: table, model, consistencyMs, onWarning }),
+    new Tidying(tidyAfter, onWarning),
+  )
 }
 
 class LanceIndex implements PassageIndex {
@@ -112,14 +119,22 @@ class LanceIndex implements PassageIndex {
 
   async get(id: string): Promise<Passage | undefined> {
     const { table } = await this.#live.get()
-    const found = await table.query().where(sqlIds([id])).select([...PASSAGE_COLUMNS]).limit(1).toArrow()
+    const found = await table
+      .query()
+      .where(sqlIds([id]))
+      .select([...PASSAGE_COLUMNS])
+      .limit(1)
+      .toArrow()
     return found.numRows === 0 ? undefined : passageAt(found, 0)
   }
 
   async changed(passages: readonly Passage[]): Promise<Passage[]> {
     const live = await this.#live.find()
     if (live === undefined) return [...passages]
-    const known = await storedHashes(live.table, passages.map((passage) => passage.id))
+    const known = await storedHashes(
+      live.table,
+      passages.map((passage) => passage.id),
+    )
     return passages.filter((passage) => known.get(passage.id) !== contentHash(passage))
   }
 
@@ -165,16 +180,24 @@ class LanceIndex implements PassageIndex {
   }
 
   #check({ k }: SearchOptions, vector?: Float32Array): void {
-    if (!Number.isInteger(k) || k < 1 || k > MAX_K) throw new IndexError('invalid_request', `k is ${k}; it must be 1 to ${MAX_K}.`, 'k')
+    if (!Number.isInteger(k) || k < 1 || k > MAX_K)
+      throw new CodedError('invalid_request', `k is ${k}; it must be 1 to ${MAX_K}.`, { field: 'k' })
     if (vector === undefined) return
     if (vector.length !== this.model.dimension) {
-      throw new IndexError('index_invalid', `The question's vector has ${vector.length} numbers, the index's have ${this.model.dimension}: embed it with ${this.model.id}.`, 'vector')
+      throw new CodedError(
+        'index_invalid',
+        `The question's vector has ${vector.length} numbers, the index's have ${this.model.dimension}: embed it with ${this.model.id}.`,
+        { field: 'vector' },
+      )
     }
-    if (!vector.every(Number.isFinite)) throw new IndexError('index_invalid', 'The question\'s vector holds NaN or infinite numbers: check the embedding model.', 'vector')
+    if (!vector.every(Number.isFinite))
+      throw new CodedError('index_invalid', "The question's vector holds NaN or infinite numbers: check the embedding model.", {
+        field: 'vector',
+      })
   }
 }
 
-const infoOf = async (name: string, { table, storedAs, metadata }: Live): Promise<IndexInfo> => {
+async function infoOf(name: string, { table, storedAs, metadata }: Live): Promise<IndexInfo> {
   const [version, rows, indices] = await Promise.all([table.version(), table.countRows(), table.listIndices()])
   const indexed = (column: string): string | undefined => indices.find(({ columns }) => columns.includes(column))?.name
   const vectorIndex = indexed('vector')

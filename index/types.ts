@@ -67,4 +67,6 @@ export interface IndexInfo {
 }
 
 /** The text that is embedded for a passage. */
-export const passageText = (passage: Passage): string => (passage.title === '' ? passage.text : `${passage.title} ${passage.text}`)
+export function passageText(passage: Passage): string {
+  return passage.title === '' ? passage.text : `${passage.title} ${passage.text}`
+}

@@ -1,7 +1,7 @@
 import { Field, Schema, Utf8 } from 'apache-arrow'
-import { MODEL_KEY, SCHEMA_KEY } from '../index/metadata.ts'
-import type { BaseMigration } from '../index/migration.ts'
-import { vectorType } from '../index/rows.ts'
+import { MODEL_KEY, SCHEMA_KEY } from '../index/table/metadata.ts'
+import type { BaseMigration } from '../index/table/migration.ts'
+import { vectorType } from '../index/table/rows.ts'
 
 /** Passages and their float16 vectors. `id` is the key that upserts merge by: without it two writers duplicate rows. */
 export const base: BaseMigration = {

@@ -37,7 +37,7 @@ export interface BuildOptions {
   readonly signal?: AbortSignal
 }
 
-const graphsOf = (checkpoint: Checkpoint, precision: Precision): readonly Graph[] => {
+function graphsOf(checkpoint: Checkpoint, precision: Precision): readonly Graph[] {
   const { config } = checkpoint
   if (config.architecture === 'contriever') return [contrieverGraph(checkpoint, config, precision)]
   const decoder = [cepeGenerateGraph(checkpoint, config, precision), cepeStepGraph(checkpoint, config, precision)]
@@ -45,29 +45,48 @@ const graphsOf = (checkpoint: Checkpoint, precision: Precision): readonly Graph[
 }
 
 /** null for a folder without a tokenizer: weights alone can be built and verified, not served. */
-const findTokenizer = async ({ dir, config }: Checkpoint): Promise<TokenizerFiles | null> => {
-  const present = await Promise.all(['tokenizer.json', 'tokenizer.model', 'vocab.txt'].map((name) => access(join(dir, name)).then(() => true, () => false)))
+async function findTokenizer({ dir, config }: Checkpoint): Promise<TokenizerFiles | null> {
+  const present = await Promise.all(
+    ['tokenizer.json', 'tokenizer.model', 'vocab.txt'].map((name) =>
+      access(join(dir, name)).then(
+        () => true,
+        () => false,
+      ),
+    ),
+  )
   return present.includes(true) ? fitTokenizer(await tokenizerFiles(dir), config) : null
 }
 
-const writeJson = (dir: string, name: string, value: unknown): Promise<WrittenFile> => writeNewFile(dir, name, Buffer.from(`${JSON.stringify(value, null, 1)}\n`))
+function writeJson(dir: string, name: string, value: unknown): Promise<WrittenFile> {
+  return writeNewFile(dir, name, Buffer.from(`${JSON.stringify(value, null, 1)}\n`))
+}
 
 /**
  * Builds a model folder from a checkpoint: graphs, one data file, tokenizer files, manifest.json. Nothing is visible at
  * outDir until all of it is written. Memory: the largest tensor, twice, and little more.
- * Errors: those of openCheckpoint, checkTensors and tokenizerFiles; ModelError when a weight is not finite.
+ * @throws those of openCheckpoint, checkTensors and tokenizerFiles; checkpoint_invalid when a weight is not finite.
  */
-export const buildModel = async (options: BuildOptions): Promise<Manifest> => {
+export async function buildModel(options: BuildOptions): Promise<Manifest> {
   const { dtype, inPlace = false, onProgress = () => undefined, onWarning = () => undefined, signal } = options
   const checkpoint = await openCheckpoint(options.checkpointDir)
   try {
     const { unexpected } = checkTensors(checkpoint)
-    if (unexpected.length > 0) onWarning(`${unexpected.length} tensors of the checkpoint are not used: ${unexpected.slice(0, 3).join(', ')}${unexpected.length > 3 ? ', ...' : ''}`)
+    if (unexpected.length > 0)
+      onWarning(
+        `${unexpected.length} tensors of the checkpoint are not used: ${unexpected.slice(0, 3).join(', ')}${unexpected.length > 3 ? ', ...' : ''}`,
+      )
     const tokenizer = await findTokenizer(checkpoint)
     if (!tokenizer) onWarning(`${checkpoint.dir} has no tokenizer: the model can be verified, not served`)
     const graphs = graphsOf(checkpoint, precisionOf(dtype, options.int4))
     return await fillFolder(options.outDir, async (dir) => {
-      const written = await writeGraphs(graphs, { dir, dataFile: DATA_FILE, producerVersion: String(BUILDER_VERSION), inPlace, onProgress, signal })
+      const written = await writeGraphs(graphs, {
+        dir,
+        dataFile: DATA_FILE,
+        producerVersion: String(BUILDER_VERSION),
+        inPlace,
+        onProgress,
+        signal,
+      })
       const tokenizers = tokenizer
         ? [await writeJson(dir, 'tokenizer.json', tokenizer.tokenizer), await writeJson(dir, 'tokenizer_config.json', tokenizer.config)]
         : []

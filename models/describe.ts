@@ -8,41 +8,55 @@ import { requiredTokenId } from './tokenizer/files.ts'
 import type { TokenizerFiles } from './tokenizer/tokenizer-json.ts'
 
 /** Graph files of a built model. */
-export const GRAPH_FILES = { encoder: 'cepe_encoder.onnx', generate: 'cepe_generate.onnx', step: 'cepe_step.onnx', embed: 'contriever.onnx' } as const
+export const GRAPH_FILES = {
+  encoder: 'cepe_encoder.onnx',
+  generate: 'cepe_generate.onnx',
+  step: 'cepe_step.onnx',
+  embed: 'contriever.onnx',
+} as const
 
-const cepeFields = ({ decoder, encoder, crossAttentionLayers, tokens }: CepeConfig) => ({
-  architecture: 'cepe' as const,
-  graphs: { encoder: encoder && GRAPH_FILES.encoder, generate: GRAPH_FILES.generate, step: GRAPH_FILES.step },
-  dims: {
-    vocab_size: decoder.vocabSize,
-    hidden_size: decoder.hiddenSize,
-    layers: decoder.layers,
-    heads: decoder.heads,
-    kv_heads: decoder.kvHeads,
-    head_dim: decoder.headDim,
-    window: decoder.window,
-    cross_attention_layers: crossAttentionLayers,
-    encoder_vocab_size: encoder?.vocabSize ?? 0,
-    encoder_hidden_size: encoder?.hiddenSize ?? 0,
-    encoder_layers: encoder?.layers ?? 0,
-    encoder_window: encoder?.window ?? 0,
-  },
-  tokens: { bos_id: tokens.bosId, eos_ids: [...tokens.eosIds], pad_id: tokens.padId },
-})
+function cepeFields({ decoder, encoder, crossAttentionLayers, tokens }: CepeConfig) {
+  return {
+    architecture: 'cepe' as const,
+    graphs: { encoder: encoder && GRAPH_FILES.encoder, generate: GRAPH_FILES.generate, step: GRAPH_FILES.step },
+    dims: {
+      vocab_size: decoder.vocabSize,
+      hidden_size: decoder.hiddenSize,
+      layers: decoder.layers,
+      heads: decoder.heads,
+      kv_heads: decoder.kvHeads,
+      head_dim: decoder.headDim,
+      window: decoder.window,
+      cross_attention_layers: crossAttentionLayers,
+      encoder_vocab_size: encoder?.vocabSize ?? 0,
+      encoder_hidden_size: encoder?.hiddenSize ?? 0,
+      encoder_layers: encoder?.layers ?? 0,
+      encoder_window: encoder?.window ?? 0,
+    },
+    tokens: { bos_id: tokens.bosId, eos_ids: [...tokens.eosIds], pad_id: tokens.padId },
+  }
+}
 
-const contrieverFields = ({ vocabSize, hiddenSize, layers, heads, window, padId }: ContrieverConfig, tokenizer: TokenizerFiles | null) => ({
-  architecture: 'contriever' as const,
-  graphs: { embed: GRAPH_FILES.embed },
-  dims: { vocab_size: vocabSize, hidden_size: hiddenSize, layers, heads, window },
-  tokens: {
-    cls_id: tokenizer && requiredTokenId(tokenizer.tokenizer, '[CLS]'),
-    sep_id: tokenizer && requiredTokenId(tokenizer.tokenizer, '[SEP]'),
-    pad_id: padId,
-  },
-})
+function contrieverFields({ vocabSize, hiddenSize, layers, heads, window, padId }: ContrieverConfig, tokenizer: TokenizerFiles | null) {
+  return {
+    architecture: 'contriever' as const,
+    graphs: { embed: GRAPH_FILES.embed },
+    dims: { vocab_size: vocabSize, hidden_size: hiddenSize, layers, heads, window },
+    tokens: {
+      cls_id: tokenizer && requiredTokenId(tokenizer.tokenizer, '[CLS]'),
+      sep_id: tokenizer && requiredTokenId(tokenizer.tokenizer, '[SEP]'),
+      pad_id: padId,
+    },
+  }
+}
 
 /** The manifest of a model built from the checkpoint. */
-export const describeModel = (checkpoint: Checkpoint, tokenizer: TokenizerFiles | null, dtype: Dtype, files: readonly WrittenFile[]): Manifest => {
+export function describeModel(
+  checkpoint: Checkpoint,
+  tokenizer: TokenizerFiles | null,
+  dtype: Dtype,
+  files: readonly WrittenFile[],
+): Manifest {
   const { config } = checkpoint
   const shapes = [...expectedTensors(config).values()]
   const common = {

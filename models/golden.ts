@@ -1,27 +1,35 @@
 import { basename } from 'node:path'
+import { at } from '../base/at.ts'
 import { openWeightFile } from './checkpoint/file.ts'
 import { readSafetensorsIndex } from './checkpoint/safetensors.ts'
-import { ModelError } from './errors.ts'
+import { CodedError } from '../base/errors.ts'
 
 /** Inputs and expected outputs of the reference implementation, by name. */
 export interface Golden {
   readonly file: string
   has(name: string): boolean
-  /** Errors: ModelError naming the file when the tensor is missing or of another type. */
+  /** @throws model_invalid naming the file when the tensor is missing or of another type. */
   ints(name: string): { readonly data: BigInt64Array; readonly shape: readonly number[] }
   floats(name: string): { readonly data: Float32Array; readonly shape: readonly number[] }
 }
 
-/** Reads a golden file (safetensors) whole: these are small. Errors: checkpoint_invalid for a damaged file. */
-export const readGolden = async (path: string): Promise<Golden> => {
+/** Reads a golden file (safetensors) whole: these are small. @throws checkpoint_invalid for a damaged file. */
+export async function readGolden(path: string): Promise<Golden> {
   const opened = await openWeightFile(path)
   const file = basename(path)
   try {
     const { tensors } = await readSafetensorsIndex(opened)
-    const loaded = new Map(await Promise.all(tensors.map(async ({ name, dtype, shape, offset, bytes }) => [name, { dtype, shape, data: await opened.read(offset, bytes) }] as const)))
+    const loaded = new Map(
+      await Promise.all(
+        tensors.map(
+          async ({ name, dtype, shape, offset, bytes }) => [name, { dtype, shape, data: await opened.read(offset, bytes) }] as const,
+        ),
+      ),
+    )
     const find = (name: string, dtype: 'I64' | 'F32'): { data: Uint8Array; shape: readonly number[] } => {
       const tensor = loaded.get(name)
-      if (tensor?.dtype !== dtype) throw new ModelError('checkpoint_invalid', `golden file ${file} needs ${name} as ${dtype}`, name)
+      if (tensor?.dtype !== dtype)
+        throw new CodedError('checkpoint_invalid', `golden file ${file} needs ${name} as ${dtype}`, { field: name })
       return tensor
     }
     return {
@@ -54,16 +62,16 @@ export interface Difference {
 }
 
 /** Compares values: within atol is ok, NaN never. */
-export const compareFloats = (tensor: string, graph: string, expected: Float32Array, actual: Float32Array, atol: number): Difference => {
+export function compareFloats(tensor: string, graph: string, expected: Float32Array, actual: Float32Array, atol: number): Difference {
   let largest = expected.length === actual.length ? 0 : Number.NaN
   for (let i = 0; i < expected.length && !Number.isNaN(largest); i++) {
-    const difference = Math.abs((expected[i] ?? 0) - (actual[i] ?? 0))
+    const difference = Math.abs((expected[i] as number) - (actual[i] as number))
     if (!(difference <= largest)) largest = difference
   }
   return { tensor, graph, count: expected.length, largest, ok: largest <= atol }
 }
 
-export const compareIds = (tensor: string, graph: string, expected: BigInt64Array, actual: BigInt64Array): Difference => {
+export function compareIds(tensor: string, graph: string, expected: BigInt64Array, actual: BigInt64Array): Difference {
   const longest = expected.length > actual.length ? expected : actual
   const differing = longest.reduce((count, _, i) => count + (expected[i] === actual[i] ? 0 : 1), 0)
   return { tensor, graph, count: expected.length, largest: differing, ok: differing === 0 }
@@ -77,12 +85,21 @@ export interface Verification {
 }
 
 /** A table for people: one line per tensor. */
-export const formatVerification = ({ golden, atol, differences, ok }: Verification): string => {
+export function formatVerification({ golden, atol, differences, ok }: Verification): string {
   const rows = differences.map(({ tensor, graph, count, largest, ok: fits }) => [
-    tensor, graph, String(count), tensor.endsWith('_ids') ? `${largest} differ` : largest.toExponential(2), fits ? 'ok' : 'DIFFERS',
+    tensor,
+    graph,
+    String(count),
+    tensor.endsWith('_ids') ? `${largest} differ` : largest.toExponential(2),
+    fits ? 'ok' : 'DIFFERS',
   ])
   const table = [['tensor', 'graph', 'values', 'largest difference', ''], ...rows]
-  const widths = table.reduce<number[]>((most, row) => row.map((cell, i) => Math.max(most[i] ?? 0, cell.length)), [])
-  const lines = table.map((row) => row.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join('  ').trimEnd())
+  const widths = table.reduce<number[]>((most, row) => row.map((cell, i) => Math.max(most.at(i) ?? 0, cell.length)), [])
+  const lines = table.map((row) =>
+    row
+      .map((cell, i) => cell.padEnd(at(widths, i)))
+      .join('  ')
+      .trimEnd(),
+  )
   return [`${golden}: ${ok ? 'agrees' : 'DIFFERS'} (atol ${atol})`, ...lines].join('\n')
 }

@@ -1,12 +1,16 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { ModelError } from './errors.ts'
+import { CodedError } from '../base/errors.ts'
 import { loadManifest } from './integrity.ts'
 import { modelId, type Manifest } from './manifest.ts'
 import { decodeModel, EXTERNAL, type GraphProto, type ModelProto, type ValueInfoProto } from './onnx/proto.ts'
 import { ELEMS } from './onnx/types.ts'
 
-export interface TensorDescription { readonly name: string; readonly elem: string; readonly shape: readonly (number | string)[] }
+export interface TensorDescription {
+  readonly name: string
+  readonly elem: string
+  readonly shape: readonly (number | string)[]
+}
 
 export interface GraphDescription {
   readonly file: string
@@ -27,25 +31,32 @@ export interface ModelDescription {
   readonly bytes: number
 }
 
-const elemName = (code: number): string => Object.entries(ELEMS).find(([, info]) => info.code === code)?.[0] ?? `type ${code}`
+function elemName(code: number): string {
+  return Object.entries(ELEMS).find(([, info]) => info.code === code)?.[0] ?? `type ${code}`
+}
 
-const describeTensor = ({ name, type }: ValueInfoProto): TensorDescription => ({
-  name,
-  elem: elemName(type.tensor_type.elem_type),
-  shape: type.tensor_type.shape.dim.map(({ dim_param: param, dim_value: value }) => (param ? param : (value ?? 0))),
-})
+function describeTensor({ name, type }: ValueInfoProto): TensorDescription {
+  return {
+    name,
+    elem: elemName(type.tensor_type.elem_type),
+    shape: type.tensor_type.shape.dim.map(({ dim_param: param, dim_value: value }) => (param ? param : (value ?? 0))),
+  }
+}
 
-const allNodes = (graph: GraphProto): GraphProto['node'] =>
-  graph.node.flatMap((node) => [node, ...node.attribute.flatMap(({ g }) => (g ? allNodes(g) : []))])
+function allNodes(graph: GraphProto): GraphProto['node'] {
+  return graph.node.flatMap((node) => [node, ...node.attribute.flatMap(({ g }) => (g ? allNodes(g) : []))])
+}
 
-const describeGraph = (file: string, { graph }: ModelProto): GraphDescription => {
+function describeGraph(file: string, { graph }: ModelProto): GraphDescription {
   const operators = new Map<string, number>()
   for (const { op_type: op } of allNodes(graph)) operators.set(op, (operators.get(op) ?? 0) + 1)
   const external = graph.initializer.filter(({ data_location: location }) => location === EXTERNAL)
-  const places = new Map(external.map(({ external_data: entries = [] }) => {
-    const of = (key: string): string => entries.find((entry) => entry.key === key)?.value ?? ''
-    return [`${of('location')}@${of('offset')}`, Number(of('length'))]
-  }))
+  const places = new Map(
+    external.map(({ external_data: entries = [] }) => {
+      const of = (key: string): string => entries.find((entry) => entry.key === key)?.value ?? ''
+      return [`${of('location')}@${of('offset')}`, Number(of('length'))]
+    }),
+  )
   return {
     file,
     inputs: graph.input.map(describeTensor),
@@ -56,35 +67,46 @@ const describeGraph = (file: string, { graph }: ModelProto): GraphDescription =>
   }
 }
 
-/** Reads a built model's manifest and graphs. Errors: model_invalid naming the file that is missing or cannot be read. */
-export const inspectModel = async (dir: string): Promise<ModelDescription> => {
+/** Reads a built model's manifest and graphs. @throws model_invalid naming the file that is missing or cannot be read. */
+export async function inspectModel(dir: string): Promise<ModelDescription> {
   const manifest = await loadManifest(dir)
   const files = Object.values(manifest.graphs).filter((file) => file !== null)
-  const graphs = await Promise.all(files.map(async (file) => {
-    try {
-      return describeGraph(file, decodeModel(await readFile(join(dir, file))))
-    } catch (cause) {
-      throw new ModelError('model_invalid', `${join(dir, file)} cannot be read as an ONNX graph; build the model again (cepe build)`, file, { cause })
-    }
-  }))
+  const graphs = await Promise.all(
+    files.map(async (file) => {
+      try {
+        return describeGraph(file, decodeModel(await readFile(join(dir, file))))
+      } catch (cause) {
+        throw new CodedError('model_invalid', `${join(dir, file)} cannot be read as an ONNX graph; build the model again (cepe build)`, {
+          field: file,
+          cause,
+        })
+      }
+    }),
+  )
   return { id: modelId(manifest), manifest, graphs, bytes: manifest.files.reduce((sum, { bytes }) => sum + bytes, 0) }
 }
 
-const megabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(bytes < 1e7 ? 2 : 0)} MB`
-const tensorLine = ({ name, elem, shape }: TensorDescription): string => `${name} ${elem} [${shape.join(', ')}]`
+function megabytes(bytes: number): string {
+  return `${(bytes / 1e6).toFixed(bytes < 1e7 ? 2 : 0)} MB`
+}
+function tensorLine({ name, elem, shape }: TensorDescription): string {
+  return `${name} ${elem} [${shape.join(', ')}]`
+}
 
 /** Caches of all layers in one line each: they differ in nothing but the number. */
-const tensorLines = (tensors: readonly TensorDescription[]): string[] => {
+function tensorLines(tensors: readonly TensorDescription[]): string[] {
   const lines = tensors.map((tensor) => tensorLine({ ...tensor, name: tensor.name.replace(/\.\d+\./, '.{layer}.') }))
   return [...new Set(lines)]
 }
 
 /** Plain text for people. */
-export const formatDescription = ({ id, manifest, graphs, bytes }: ModelDescription): string => {
+export function formatDescription({ id, manifest, graphs, bytes }: ModelDescription): string {
   const header = [
     `${id}: ${manifest.architecture}, ${manifest.dtype}, ${manifest.parameters.toLocaleString('en')} parameters, ${megabytes(bytes)} in ${manifest.files.length} files`,
     `built ${manifest.built_at} by builder version ${manifest.builder_version}, opset ${manifest.opset}, from ${manifest.source.name} (${manifest.source.revision.slice(0, 12)})`,
-    `dims: ${Object.entries(manifest.dims).map(([name, value]) => `${name} ${value}`).join(', ')}`,
+    `dims: ${Object.entries(manifest.dims)
+      .map(([name, value]) => `${name} ${value}`)
+      .join(', ')}`,
   ]
   const sections = graphs.flatMap(({ file, inputs, outputs, operators, weights, weightBytes }) => [
     '',
@@ -93,6 +115,10 @@ export const formatDescription = ({ id, manifest, graphs, bytes }: ModelDescript
     ...tensorLines(outputs).map((line) => `  out  ${line}`),
     `  operators: ${[...operators].map(([op, count]) => `${op} ${count}`).join(', ')}`,
   ])
-  const files = ['', 'files:', ...manifest.files.map(({ name, bytes: size, sha256 }) => `  ${name}  ${megabytes(size)}  sha256 ${sha256.slice(0, 16)}`)]
+  const files = [
+    '',
+    'files:',
+    ...manifest.files.map(({ name, bytes: size, sha256 }) => `  ${name}  ${megabytes(size)}  sha256 ${sha256.slice(0, 16)}`),
+  ]
   return [...header, ...sections, ...files].join('\n')
 }

@@ -18,7 +18,10 @@ const FileSchema = Type.Object({
 
 const SourceSchema = Type.Object({
   name: Type.String({ description: 'Folder name of the checkpoint, for people.' }),
-  revision: Type.String({ description: 'SHA-256 over the configs, the weight files\' names, sizes and headers, and the ends of every tensor: names the checkpoint, not its place.' }),
+  revision: Type.String({
+    description:
+      "SHA-256 over the configs, the weight files' names, sizes and headers, and the ends of every tensor: names the checkpoint, not its place.",
+  }),
 })
 
 /** How the checkpoint's authors ask questions of it: the service's defaults for this model (the paper's section 4.2 for the published ones). */
@@ -47,7 +50,11 @@ const CommonFields = {
 export const CepeManifestSchema = Type.Object({
   ...CommonFields,
   architecture: Type.Literal('cepe'),
-  graphs: Type.Object({ encoder: Type.Union([Type.String(), Type.Null()], { description: 'null for a decoder alone.' }), generate: Type.String(), step: Type.String() }),
+  graphs: Type.Object({
+    encoder: Type.Union([Type.String(), Type.Null()], { description: 'null for a decoder alone.' }),
+    generate: Type.String(),
+    step: Type.String(),
+  }),
   dims: Type.Object({
     vocab_size: Type.Integer(),
     hidden_size: Type.Integer({ description: 'd_dec' }),
@@ -97,5 +104,6 @@ export const ManifestSchema = Type.Union([CepeManifestSchema, ContrieverManifest
 export type Manifest = Static<typeof ManifestSchema>
 
 /** Stable name of a built model: changes whenever its weights or precision change. Used in cache keys and index metadata. */
-export const modelId = (manifest: Manifest): string =>
-  `${manifest.source.name}@${manifest.source.revision.slice(0, 12)}-${manifest.dtype}`
+export function modelId(manifest: Manifest): string {
+  return `${manifest.source.name}@${manifest.source.revision.slice(0, 12)}-${manifest.dtype}`
+}

@@ -1,21 +1,14 @@
 import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
+import { osCode } from '../base/errors.ts'
+import { isAlive } from '../base/process.ts'
 import { unsupported } from './errors.ts'
 import { MANIFEST_FILE } from './manifest.ts'
 
 const MARK = '.partial-'
 
-const isAlive = (pid: number): boolean => {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    return error instanceof Error && 'code' in error && error.code === 'EPERM'
-  }
-}
-
 /** Removes what builds of `outDir` left whose process is gone. */
-const sweep = async (outDir: string): Promise<void> => {
+async function sweep(outDir: string): Promise<void> {
   const prefix = `${basename(outDir)}${MARK}`
   for (const name of await readdir(dirname(outDir))) {
     if (name.startsWith(prefix) && !isAlive(Number.parseInt(name.slice(prefix.length), 10))) {
@@ -25,9 +18,9 @@ const sweep = async (outDir: string): Promise<void> => {
 }
 
 /** Only a folder that a build made, or an empty one, is ever replaced. */
-const assertReplaceable = async (outDir: string): Promise<void> => {
+async function assertReplaceable(outDir: string): Promise<void> {
   const entries = await readdir(outDir).catch((error: unknown): string[] => {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return []
+    if (osCode(error) === 'ENOENT') return []
     throw error
   })
   if (entries.length > 0 && !entries.includes(MANIFEST_FILE)) {
@@ -41,7 +34,7 @@ let builds = 0
  * Fills `outDir` aside and puts it in place with renames when `fill` succeeds; an older build is replaced, a failed or
  * killed one leaves `outDir` as it was. Left-overs of killed builds are removed by the next one.
  */
-export const fillFolder = async <T>(folder: string, fill: (staging: string) => Promise<T>): Promise<T> => {
+export async function fillFolder<T>(folder: string, fill: (staging: string) => Promise<T>): Promise<T> {
   const outDir = resolve(folder)
   await mkdir(dirname(outDir), { recursive: true })
   await assertReplaceable(outDir)
@@ -51,7 +44,10 @@ export const fillFolder = async <T>(folder: string, fill: (staging: string) => P
   try {
     const result = await fill(staging)
     const old = `${staging}-old`
-    const replaced = await stat(outDir).then(() => true, () => false)
+    const replaced = await stat(outDir).then(
+      () => true,
+      () => false,
+    )
     if (replaced) await rename(outDir, old)
     await rename(staging, outDir)
     if (replaced) await rm(old, { recursive: true, force: true })

@@ -1,12 +1,17 @@
 import { join } from 'node:path'
 import { InferenceSession, Tensor } from 'onnxruntime-node'
+import { at } from '../base/at.ts'
 import { compareFloats, compareIds, readGolden, type Difference, type Golden, type Verification } from './golden.ts'
 import { loadManifest } from './integrity.ts'
 import type { CepeManifest, ContrieverManifest, Manifest } from './manifest.ts'
 
 type Feeds = Record<string, Tensor>
 
-const SESSION_OPTIONS: InferenceSession.SessionOptions = { intraOpNumThreads: 1, interOpNumThreads: 1, extra: { session: { intra_op: { allow_spinning: '0' } } } }
+const SESSION_OPTIONS: InferenceSession.SessionOptions = {
+  intraOpNumThreads: 1,
+  interOpNumThreads: 1,
+  extra: { session: { intra_op: { allow_spinning: '0' } } },
+}
 
 /** A built model with its sessions, for verification. */
 interface OpenModel {
@@ -14,7 +19,7 @@ interface OpenModel {
   run(graph: string, feeds: Feeds): Promise<Record<string, Tensor>>
 }
 
-const openModel = async (dir: string): Promise<OpenModel & { release(): Promise<void> }> => {
+async function openModel(dir: string): Promise<OpenModel & { release(): Promise<void> }> {
   const manifest = await loadManifest(dir)
   const sessions = new Map<string, Promise<InferenceSession>>()
   const open = (graph: string): Promise<InferenceSession> => {
@@ -34,34 +39,40 @@ const openModel = async (dir: string): Promise<OpenModel & { release(): Promise<
   }
 }
 
-const output = (outputs: Record<string, Tensor>, name: string): Tensor => {
+function output(outputs: Record<string, Tensor>, name: string): Tensor {
   const tensor = outputs[name]
   if (!tensor) throw new Error(`the graph has no output ${name}. This is a bug`)
   return tensor
 }
 
-const floatsOf = (tensor: Tensor): Float32Array => {
+function floatsOf(tensor: Tensor): Float32Array {
   if (!(tensor.data instanceof Float32Array)) throw new Error(`f32 expected, ${tensor.type} found. This is a bug`)
   return tensor.data
 }
 
-const idsOf = (tensor: Tensor): BigInt64Array => {
+function idsOf(tensor: Tensor): BigInt64Array {
   if (!(tensor.data instanceof BigInt64Array)) throw new Error(`i64 expected, ${tensor.type} found. This is a bug`)
   return tensor.data
 }
 
-const int64 = (data: BigInt64Array, shape: readonly number[]): Tensor => new Tensor('int64', data, [...shape])
+function int64(data: BigInt64Array, shape: readonly number[]): Tensor {
+  return new Tensor('int64', data, [...shape])
+}
 
-const ones = (count: number): BigInt64Array => new BigInt64Array(count).fill(1n)
+function ones(count: number): BigInt64Array {
+  return new BigInt64Array(count).fill(1n)
+}
 
 /** log softmax of one row. */
-const logSoftmax = (logits: Float32Array): Float32Array => {
+function logSoftmax(logits: Float32Array): Float32Array {
   const most = logits.reduce((a, b) => Math.max(a, b), -Infinity)
   const total = Math.log(logits.reduce((sum, logit) => sum + Math.exp(logit - most), 0)) + most
   return logits.map((logit) => logit - total)
 }
 
-const argMax = (values: Float32Array): number => values.reduce((best, value, i) => (value > (values[best] ?? -Infinity) ? i : best), 0)
+function argMax(values: Float32Array): number {
+  return values.reduce((best, value, i) => (value > (values[best] ?? -Infinity) ? i : best), 0)
+}
 
 /** The step graph's state between calls: rows of one batch. */
 class StepDecoder {
@@ -80,8 +91,13 @@ class StepDecoder {
     this.#mask = Array.from({ length: rows }, () => new BigInt64Array())
     const { layers, kv_heads: kvHeads, head_dim: headDim } = manifest.dims
     const half = manifest.dtype === 'f16' || manifest.dtype === 'f16-int4'
-    const empty = (): Tensor => (half ? new Tensor('float16', new Uint16Array(), [rows, kvHeads, 0, headDim]) : new Tensor('float32', new Float32Array(), [rows, kvHeads, 0, headDim]))
-    this.#cache = Object.fromEntries(Array.from({ length: layers }, (_, i) => ['key', 'value'].map((part) => [`past_key_values.${i}.${part}`, empty()] as const)).flat())
+    const empty = (): Tensor =>
+      half
+        ? new Tensor('float16', new Uint16Array(), [rows, kvHeads, 0, headDim])
+        : new Tensor('float32', new Float32Array(), [rows, kvHeads, 0, headDim])
+    this.#cache = Object.fromEntries(
+      Array.from({ length: layers }, (_, i) => ['key', 'value'].map((part) => [`past_key_values.${i}.${part}`, empty()] as const)).flat(),
+    )
   }
 
   /** Feeds ids [rows,L] with their mask; returns logits [rows,L,V]. */
@@ -95,21 +111,33 @@ class StepDecoder {
       phi: this.#phi,
       ...this.#cache,
     })
-    this.#cache = Object.fromEntries(Object.keys(this.#cache).map((name) => [name, output(outputs, name.replace('past_key_values', 'present'))]))
+    this.#cache = Object.fromEntries(
+      Object.keys(this.#cache).map((name) => [name, output(outputs, name.replace('past_key_values', 'present'))]),
+    )
     return output(outputs, 'logits')
   }
 }
 
 /** The last token's logits of each row. */
-const lastRows = (logits: Tensor): readonly Float32Array[] => {
+function lastRows(logits: Tensor): readonly Float32Array[] {
   const [rows = 0, length = 0, vocabulary = 0] = logits.dims
-  return Array.from({ length: rows }, (_, row) => floatsOf(logits).subarray((row * length + length - 1) * vocabulary, (row + 1) * length * vocabulary))
+  return Array.from({ length: rows }, (_, row) =>
+    floatsOf(logits).subarray((row * length + length - 1) * vocabulary, (row + 1) * length * vocabulary),
+  )
 }
 
-interface Greedy { readonly ids: BigInt64Array; readonly logprobs: Float32Array }
+interface Greedy {
+  readonly ids: BigInt64Array
+  readonly logprobs: Float32Array
+}
 
 /** Greedy decoding through the step graph, from the logits of the prompt; `mix` makes one distribution of the rows'. */
-const decodeBySteps = async (decoder: StepDecoder, first: Tensor, golden: Golden, mix: (rows: readonly Float32Array[]) => Float32Array): Promise<Greedy> => {
+async function decodeBySteps(
+  decoder: StepDecoder,
+  first: Tensor,
+  golden: Golden,
+  mix: (rows: readonly Float32Array[]) => Float32Array,
+): Promise<Greedy> {
   const stops = golden.ints('stop_ids').data
   const most = Number(golden.ints('max_new_tokens').data[0])
   const ids: bigint[] = []
@@ -126,24 +154,28 @@ const decodeBySteps = async (decoder: StepDecoder, first: Tensor, golden: Golden
   }
 }
 
-const compareGreedy = (golden: Golden, graph: string, { ids, logprobs }: Greedy, atol: number): Difference[] => [
-  compareIds('generated_ids', graph, golden.ints('generated_ids').data, ids),
-  compareFloats('generated_logprobs', graph, golden.floats('generated_logprobs').data, logprobs, atol),
-]
+function compareGreedy(golden: Golden, graph: string, { ids, logprobs }: Greedy, atol: number): Difference[] {
+  return [
+    compareIds('generated_ids', graph, golden.ints('generated_ids').data, ids),
+    compareFloats('generated_logprobs', graph, golden.floats('generated_logprobs').data, logprobs, atol),
+  ]
+}
 
 /** Retrieval-weighted mixture (RePlug, Shi et al. 2024): log sum_i softmax(scores / temperature)_i p_i, from each row's logits. */
-const mixtureOf = (scores: Float32Array, temperature: number) => {
+function mixtureOf(scores: Float32Array, temperature: number) {
   const weights = logSoftmax(scores.map((score) => score / temperature))
   return (rows: readonly Float32Array[]): Float32Array => {
     const logprobs = rows.map(logSoftmax)
-    return Float32Array.from(logprobs[0] ?? [], (_, token) => Math.log(logprobs.reduce((sum, row, i) => sum + Math.exp((weights[i] ?? 0) + (row[token] ?? 0)), 0)))
+    return Float32Array.from(at(logprobs, 0), (_, token) =>
+      Math.log(logprobs.reduce((sum, row, i) => sum + Math.exp(at(weights, i) + (row[token] as number)), 0)),
+    )
   }
 }
 
-const verifyReplug = async (model: OpenModel, manifest: CepeManifest, golden: Golden, atol: number): Promise<Difference[]> => {
+async function verifyReplug(model: OpenModel, manifest: CepeManifest, golden: Golden, atol: number): Promise<Difference[]> {
   const { data: ids, shape } = golden.ints('input_ids')
-  const decoder = new StepDecoder(model, manifest, emptyPhi(manifest), shape[0] ?? 0)
-  const mix = mixtureOf(golden.floats('context_scores').data, golden.floats('temperature').data[0] ?? 1)
+  const decoder = new StepDecoder(model, manifest, emptyPhi(manifest), at(shape, 0))
+  const mix = mixtureOf(golden.floats('context_scores').data, golden.floats('temperature').data.at(0) ?? 1)
   const prompt = await decoder.step(ids, golden.ints('attention_mask').data)
   return [
     compareFloats('first_logprobs', 'step', golden.floats('first_logprobs').data, mix(lastRows(prompt)), atol),
@@ -151,14 +183,24 @@ const verifyReplug = async (model: OpenModel, manifest: CepeManifest, golden: Go
   ]
 }
 
-const emptyPhi = ({ dims }: CepeManifest): Tensor => new Tensor('float32', new Float32Array(), [0, dims.encoder_hidden_size])
+function emptyPhi({ dims }: CepeManifest): Tensor {
+  return new Tensor('float32', new Float32Array(), [0, dims.encoder_hidden_size])
+}
 
 /** phi through the encoder, and the states at unmasked tokens against it. */
-const verifyEncoder = async (model: OpenModel, manifest: CepeManifest, golden: Golden, atol: number): Promise<{ phi: Tensor; differences: Difference[] }> => {
+async function verifyEncoder(
+  model: OpenModel,
+  manifest: CepeManifest,
+  golden: Golden,
+  atol: number,
+): Promise<{ phi: Tensor; differences: Difference[] }> {
   if (!golden.has('encoder_input_ids') || manifest.graphs.encoder === null) return { phi: emptyPhi(manifest), differences: [] }
   const ids = golden.ints('encoder_input_ids')
   const mask = golden.ints('encoder_attention_mask')
-  const outputs = await model.run(manifest.graphs.encoder, { input_ids: int64(ids.data, ids.shape), attention_mask: int64(mask.data, mask.shape) })
+  const outputs = await model.run(manifest.graphs.encoder, {
+    input_ids: int64(ids.data, ids.shape),
+    attention_mask: int64(mask.data, mask.shape),
+  })
   const phi = output(outputs, 'phi')
   const states = golden.floats('encoder_hidden_states')
   const width = states.shape.at(-1) ?? 0
@@ -166,7 +208,7 @@ const verifyEncoder = async (model: OpenModel, manifest: CepeManifest, golden: G
   return { phi, differences: [compareFloats('encoder_hidden_states', 'encoder', kept, floatsOf(phi), atol)] }
 }
 
-const verifyReader = async (model: OpenModel, manifest: CepeManifest, golden: Golden, atol: number): Promise<Difference[]> => {
+async function verifyReader(model: OpenModel, manifest: CepeManifest, golden: Golden, atol: number): Promise<Difference[]> {
   if (golden.has('context_scores')) return verifyReplug(model, manifest, golden, atol)
   const { phi, differences } = await verifyEncoder(model, manifest, golden, atol)
   const { data: ids, shape } = golden.ints('input_ids')
@@ -182,13 +224,21 @@ const verifyReader = async (model: OpenModel, manifest: CepeManifest, golden: Go
     ...differences,
     compareFloats('logits', 'step', golden.floats('logits').data, floatsOf(prompt), atol),
     ...compareGreedy(golden, 'step', await decodeBySteps(decoder, prompt, golden, ([row]) => logSoftmax(row ?? new Float32Array())), atol),
-    ...compareGreedy(golden, 'generate', { ids: idsOf(output(generated, 'tokens')), logprobs: floatsOf(output(generated, 'logprobs')) }, atol),
+    ...compareGreedy(
+      golden,
+      'generate',
+      { ids: idsOf(output(generated, 'tokens')), logprobs: floatsOf(output(generated, 'logprobs')) },
+      atol,
+    ),
   ]
 }
 
-const verifyEmbedder = async (model: OpenModel, manifest: ContrieverManifest, golden: Golden, atol: number): Promise<Difference[]> => {
+async function verifyEmbedder(model: OpenModel, manifest: ContrieverManifest, golden: Golden, atol: number): Promise<Difference[]> {
   const [ids, mask] = [golden.ints('input_ids'), golden.ints('attention_mask')]
-  const outputs = await model.run(manifest.graphs.embed, { input_ids: int64(ids.data, ids.shape), attention_mask: int64(mask.data, mask.shape) })
+  const outputs = await model.run(manifest.graphs.embed, {
+    input_ids: int64(ids.data, ids.shape),
+    attention_mask: int64(mask.data, mask.shape),
+  })
   return [compareFloats('embedding', 'embed', golden.floats('embedding').data, floatsOf(output(outputs, 'embedding')), atol)]
 }
 
@@ -196,16 +246,19 @@ const verifyEmbedder = async (model: OpenModel, manifest: ContrieverManifest, go
  * Runs a built model on golden files of the reference implementation and compares: encoder states where the mask is 1,
  * the prompt's logits, greedy ids and log-probabilities through the step and the generate graph, RePlug's mixture,
  * embeddings. `atol` is the largest absolute difference allowed; ids must be equal.
- * Errors: model_invalid for a folder that is no built model; checkpoint_invalid for a golden file that lacks a tensor.
+ * @throws model_invalid for a folder that is no built model; checkpoint_invalid for a golden file that lacks a tensor.
  */
-export const verifyGolden = async (builtDir: string, goldenFiles: readonly string[], atol: number): Promise<readonly Verification[]> => {
+export async function verifyGolden(builtDir: string, goldenFiles: readonly string[], atol: number): Promise<readonly Verification[]> {
   const model = await openModel(builtDir)
   try {
     const results: Verification[] = []
     for (const path of goldenFiles) {
       const golden = await readGolden(path)
       const { manifest } = model
-      const differences = manifest.architecture === 'cepe' ? await verifyReader(model, manifest, golden, atol) : await verifyEmbedder(model, manifest, golden, atol)
+      const differences =
+        manifest.architecture === 'cepe'
+          ? await verifyReader(model, manifest, golden, atol)
+          : await verifyEmbedder(model, manifest, golden, atol)
       results.push({ golden: golden.file, atol, differences, ok: differences.every(({ ok }) => ok) })
     }
     return results

@@ -21,10 +21,17 @@ import type { Services } from './services.ts'
 const MAX_PATH_PARAMETER = 3 * 512
 
 /** The service's log: JSON lines on standard output; request headers, and so keys, are never in it. */
-export const createLogger = (config: Config): Logger => pino({ level: config.LOG_LEVEL })
+export function createLogger(config: Config): Logger {
+  return pino({ level: config.LOG_LEVEL })
+}
 
 /** The HTTP application over constructed services; it neither listens nor closes them. */
-export async function buildApp(services: Services, config: Config, version: string, logger: Logger = createLogger(config)): Promise<FastifyInstance> {
+export async function buildApp(
+  services: Services,
+  config: Config,
+  version: string,
+  logger: Logger = createLogger(config),
+): Promise<FastifyInstance> {
   const log: FastifyBaseLogger = logger
   const app = fastify({
     loggerInstance: log,
@@ -42,7 +49,12 @@ export async function buildApp(services: Services, config: Config, version: stri
 
   registerErrors(app)
   await registerDocs(app, version)
-  if (config.RATE_LIMIT > 0) await app.register(rateLimit, { max: config.RATE_LIMIT, timeWindow: '1 minute', allowList: (request) => request.url === '/healthz' || request.url === '/readyz' })
+  if (config.RATE_LIMIT > 0)
+    await app.register(rateLimit, {
+      max: config.RATE_LIMIT,
+      timeWindow: '1 minute',
+      allowList: (request) => request.url === '/healthz' || request.url === '/readyz',
+    })
   const questions = { services: services.answering, deadlineMs: config.DEADLINE_MS }
   await app.register(metrics, { processes: services.processes })
   await app.register(healthRoutes, { readiness: services.readiness })

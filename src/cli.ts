@@ -8,12 +8,12 @@ import { migrateCommand } from './cli/migrate.ts'
 import { serveCommand } from './cli/serve.ts'
 import { verifyCommand } from './cli/verify.ts'
 import { packageVersion } from './config.ts'
-import { AppError, messageOf } from './errors.ts'
+import { CodedError, messageOf } from '../base/errors.ts'
 
 /** Errors that are the user's to read are one line; anything else keeps its stack, since it is a bug. */
 function report(thrown: unknown): void {
   if (thrown instanceof CommanderError) return
-  const expected = thrown instanceof AppError || (thrown instanceof Error && 'code' in thrown)
+  const expected = thrown instanceof CodedError || (thrown instanceof Error && 'code' in thrown)
   process.stderr.write(`cepe: ${expected || !(thrown instanceof Error) ? messageOf(thrown) : (thrown.stack ?? thrown.message)}\n`)
 }
 

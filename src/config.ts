@@ -5,11 +5,14 @@ import { loadEnvFile } from 'node:process'
 import { fileURLToPath } from 'node:url'
 import { Type, type Static } from 'typebox'
 import Value from 'typebox/value'
-import { AppError } from './errors.ts'
+import { CodedError } from '../base/errors.ts'
 
-const text = (description: string, value: string) => Type.String({ description, default: value })
-const integer = (description: string, value: number, minimum: number, maximum: number) =>
-  Type.Integer({ description, default: value, minimum, maximum })
+function text(description: string, value: string) {
+  return Type.String({ description, default: value })
+}
+function integer(description: string, value: number, minimum: number, maximum: number) {
+  return Type.Integer({ description, default: value, minimum, maximum })
+}
 
 const DEFAULT_DTYPE = 'f32'
 
@@ -20,9 +23,18 @@ const DEFAULT_DTYPE = 'f32'
 export const ConfigSchema = Type.Object({
   HOST: text('Address to listen on.', '127.0.0.1'),
   PORT: integer('Port to listen on; 0 takes a free one.', 8080, 0, 65535),
-  READER_CHECKPOINT: text('Checkpoint folder of the reader (Hugging Face layout), built into READER_DIR when that is missing or older. Without a default where READER_DIR is set.', 'models/tiny/checkpoint/cepe'),
-  READER_DIR: text('Built reader (graphs and manifest). Where only READER_CHECKPOINT is set: `models/built/<its name>-<dtype>`.', 'models/built/cepe'),
-  RETRIEVER_CHECKPOINT: text('Checkpoint folder of the retriever (Contriever). Without a default where RETRIEVER_DIR is set.', 'models/tiny/checkpoint/contriever'),
+  READER_CHECKPOINT: text(
+    'Checkpoint folder of the reader (Hugging Face layout), built into READER_DIR when that is missing or older. Without a default where READER_DIR is set.',
+    'models/tiny/checkpoint/cepe',
+  ),
+  READER_DIR: text(
+    'Built reader (graphs and manifest). Where only READER_CHECKPOINT is set: `models/built/<its name>-<dtype>`.',
+    'models/built/cepe',
+  ),
+  RETRIEVER_CHECKPOINT: text(
+    'Checkpoint folder of the retriever (Contriever). Without a default where RETRIEVER_DIR is set.',
+    'models/tiny/checkpoint/contriever',
+  ),
   RETRIEVER_DIR: text('Built retriever. Where only RETRIEVER_CHECKPOINT is set: `models/built/<its name>-f32`.', 'models/built/contriever'),
   DTYPE: Type.Enum(['f32', 'int8', 'int8+int4', 'int4', 'f16', 'f16-int4'], {
     description: 'Precision in which a missing reader is built.',
@@ -30,17 +42,55 @@ export const ConfigSchema = Type.Object({
   }),
   PROVIDER: Type.Enum(['cpu', 'cuda'], { description: 'Where the graphs run.', default: 'cpu' }),
   DEVICE_ID: integer('CUDA device.', 0, 0, 63),
-  CPU_FALLBACK: Type.Boolean({ description: 'With PROVIDER=cuda: run on the CPU where CUDA is not to be had, instead of refusing to start.', default: false }),
+  CPU_FALLBACK: Type.Boolean({
+    description: 'With PROVIDER=cuda: run on the CPU where CUDA is not to be had, instead of refusing to start.',
+    default: false,
+  }),
   INDEX_DIR: text('Folder of the LanceDB index.', 'index/data'),
-  TABLE: Type.String({ description: 'Table that questions are answered from.', default: 'passages', pattern: '^[A-Za-z][A-Za-z0-9_-]{0,63}$' }),
-  CORPUS: text('Passages (psgs_w100.tsv shape or JSONL) indexed at the first start when the table is missing; empty for none. Without a default where another index, table or retriever is set.', 'index/corpus/passages.tsv'),
-  DEMONSTRATIONS: text('JSONL of worked examples ({question, answer, title, text}) placed in front of questions; empty for none.', 'index/corpus/demonstrations.jsonl'),
-  ADMIN_KEY: Type.Optional(Type.String({ description: 'Key of the admin routes (`Authorization: Bearer <key>`); the routes are off without one.', minLength: 16 })),
-  IMPORT_DIR: Type.Optional(Type.String({ description: 'Folder whose files admin jobs may name as their source; off without one.', minLength: 1 })),
-  JOBS_DIR: Type.Optional(Type.String({ description: 'Folder for uploads, journals and reports of index jobs (default: `jobs` in INDEX_DIR). All processes of one index share it.', minLength: 1 })),
-  EXACT_BELOW: integer('Passages below which a question is compared with every vector; a larger table gets a vector index.', 50_000, 0, 1_000_000_000),
-  MIN_RECALL: Type.Number({ description: 'Least recall@10 of a vector index against exact search, on a sample; below it the index is not put into service.', default: 0.95, minimum: 0, maximum: 1 }),
-  THREADS: Type.Integer({ description: 'Threads of each inference process (default: the number of cores).', minimum: 1, maximum: 512, default: availableParallelism() }),
+  TABLE: Type.String({
+    description: 'Table that questions are answered from.',
+    default: 'passages',
+    pattern: '^[A-Za-z][A-Za-z0-9_-]{0,63}$',
+  }),
+  CORPUS: text(
+    'Passages (psgs_w100.tsv shape or JSONL) indexed at the first start when the table is missing; empty for none. Without a default where another index, table or retriever is set.',
+    'index/corpus/passages.tsv',
+  ),
+  DEMONSTRATIONS: text(
+    'JSONL of worked examples ({question, answer, title, text}) placed in front of questions; empty for none.',
+    'index/corpus/demonstrations.jsonl',
+  ),
+  ADMIN_KEY: Type.Optional(
+    Type.String({ description: 'Key of the admin routes (`Authorization: Bearer <key>`); the routes are off without one.', minLength: 16 }),
+  ),
+  IMPORT_DIR: Type.Optional(
+    Type.String({ description: 'Folder whose files admin jobs may name as their source; off without one.', minLength: 1 }),
+  ),
+  JOBS_DIR: Type.Optional(
+    Type.String({
+      description:
+        'Folder for uploads, journals and reports of index jobs (default: `jobs` in INDEX_DIR). All processes of one index share it.',
+      minLength: 1,
+    }),
+  ),
+  EXACT_BELOW: integer(
+    'Passages below which a question is compared with every vector; a larger table gets a vector index.',
+    50_000,
+    0,
+    1_000_000_000,
+  ),
+  MIN_RECALL: Type.Number({
+    description: 'Least recall@10 of a vector index against exact search, on a sample; below it the index is not put into service.',
+    default: 0.95,
+    minimum: 0,
+    maximum: 1,
+  }),
+  THREADS: Type.Integer({
+    description: 'Threads of each inference process (default: the number of cores).',
+    minimum: 1,
+    maximum: 512,
+    default: availableParallelism(),
+  }),
   READERS: integer('Reader processes; weights are shared between them.', 1, 1, 64),
   QUEUE: integer('Questions that may wait for a reader; more are answered 503.', 64, 0, 100_000),
   DEADLINE_MS: integer('Time a question may take, queueing included.', 120_000, 100, 3_600_000),
@@ -58,7 +108,7 @@ export type Config = Static<typeof ConfigSchema>
 const PREFIX = 'CEPE_'
 
 /** Folder of the package: relative defaults are looked up here, so that `cepe` works from any working folder. */
-export const packageRoot = (): string => {
+export function packageRoot(): string {
   let folder = path.dirname(fileURLToPath(import.meta.url))
   while (!existsSync(path.join(folder, 'package.json')) && folder !== path.dirname(folder)) folder = path.dirname(folder)
   return folder
@@ -70,12 +120,20 @@ export function packageVersion(): string {
   return Value.Parse(Type.Object({ version: Type.String() }), manifest).version
 }
 
-const PATH_SETTINGS = ['READER_CHECKPOINT', 'READER_DIR', 'RETRIEVER_CHECKPOINT', 'RETRIEVER_DIR', 'INDEX_DIR', 'CORPUS', 'DEMONSTRATIONS'] as const
+const PATH_SETTINGS = [
+  'READER_CHECKPOINT',
+  'READER_DIR',
+  'RETRIEVER_CHECKPOINT',
+  'RETRIEVER_DIR',
+  'INDEX_DIR',
+  'CORPUS',
+  'DEMONSTRATIONS',
+] as const
 
 /**
  * Reads the settings.
  * @param overrides settings without the prefix that win over the environment (command-line options)
- * @throws AppError config_invalid naming the variable, its value's problem and what is allowed; unknown `CEPE_` variables are refused, since a typing error would otherwise go unnoticed
+ * @throws config_invalid naming the variable, its value's problem and what is allowed; unknown `CEPE_` variables are refused, since a typing error would otherwise go unnoticed
  */
 export function loadConfig(overrides: Partial<Record<keyof Config, unknown>> = {}, env: NodeJS.ProcessEnv = environment()): Config {
   const given: Record<string, unknown> = {}
@@ -86,7 +144,9 @@ export function loadConfig(overrides: Partial<Record<keyof Config, unknown>> = {
   }
   const unknown = Object.keys(given).find((name) => !(name in ConfigSchema.properties))
   if (unknown !== undefined) {
-    throw new AppError('config_invalid', `Unknown setting ${PREFIX}${unknown}; the README lists the settings.`, { field: PREFIX + unknown })
+    throw new CodedError('config_invalid', `Unknown setting ${PREFIX}${unknown}; the README lists the settings.`, {
+      field: PREFIX + unknown,
+    })
   }
   for (const [name, value] of Object.entries(overrides)) if (value !== undefined) given[name] = value
   Object.assign(given, companions(given))
@@ -95,7 +155,11 @@ export function loadConfig(overrides: Partial<Record<keyof Config, unknown>> = {
   if (!Value.Check(ConfigSchema, config)) {
     const error = Value.Errors(ConfigSchema, config)[0]
     const name = error?.instancePath.slice(1) ?? ''
-    throw new AppError('config_invalid', `Setting ${PREFIX}${name} ${error?.message ?? 'is not valid'} (got ${JSON.stringify(given[name])}).`, { field: PREFIX + name })
+    throw new CodedError(
+      'config_invalid',
+      `Setting ${PREFIX}${name} ${error?.message ?? 'is not valid'} (got ${JSON.stringify(given[name])}).`,
+      { field: PREFIX + name },
+    )
   }
   for (const name of PATH_SETTINGS) {
     if (config[name] !== '') config[name] = path.resolve(defaultPaths.has(name) ? packageRoot() : '.', config[name])

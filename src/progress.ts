@@ -8,4 +8,6 @@ export interface Progress {
 export type StartProgress = (title: string, unit: string) => Progress
 
 /** Bytes as whole megabytes, for progress displays. */
-export const megabytes = (bytes: number): number => Math.round(bytes / 1e6)
+export function megabytes(bytes: number): number {
+  return Math.round(bytes / 1e6)
+}

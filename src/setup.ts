@@ -1,13 +1,12 @@
 import { access } from 'node:fs/promises'
 import path from 'node:path'
-import { IndexError } from '../index/errors.ts'
+import { CodedError } from '../base/errors.ts'
 import type { PassageIndex } from '../index/open.ts'
 import { buildModel } from '../models/build.ts'
 import { openCheckpoint } from '../models/checkpoint/open.ts'
 import { checkFiles, loadManifest } from '../models/integrity.ts'
 import type { Dtype } from '../models/manifest.ts'
 import type { Config } from './config.ts'
-import { AppError } from './errors.ts'
 import { followJob } from './follow-job.ts'
 import { isSettled } from './jobs/schema.ts'
 import { megabytes, type StartProgress } from './progress.ts'
@@ -37,27 +36,34 @@ export async function ensureIndex(config: Config, startProgress: StartProgress):
   }
 }
 
-const isMissing = (index: PassageIndex): Promise<boolean> =>
-  index.info().then(
+function isMissing(index: PassageIndex): Promise<boolean> {
+  return index.info().then(
     () => false,
-    (error: unknown) => error instanceof IndexError && error.code === 'index_missing',
+    (error: unknown) => error instanceof CodedError && error.code === 'index_missing',
   )
+}
 
 /**
  * Builds the models that are missing, or that were built from another checkpoint, in another precision or by an older builder.
  * A built model whose checkpoint is not there is taken as it is. What is there already is checked against its manifest.
- * @throws AppError model_invalid where there is neither; ModelError for a damaged model, or a checkpoint that cannot be built
+ * @throws model_invalid where there is neither; model_invalid or checkpoint_invalid for a damaged model, or a checkpoint that cannot be built
  */
 export async function ensureModels(config: Config, startProgress: StartProgress): Promise<void> {
   await ensureModel('RETRIEVER', config.RETRIEVER_CHECKPOINT, config.RETRIEVER_DIR, 'f32', startProgress)
   await ensureModel('READER', config.READER_CHECKPOINT, config.READER_DIR, config.DTYPE, startProgress)
 }
 
-async function ensureModel(setting: string, checkpointDir: string, modelDir: string, dtype: Dtype, startProgress: StartProgress): Promise<void> {
+async function ensureModel(
+  setting: string,
+  checkpointDir: string,
+  modelDir: string,
+  dtype: Dtype,
+  startProgress: StartProgress,
+): Promise<void> {
   const built = await loadManifest(modelDir).catch(() => undefined)
   if (checkpointDir === '' || !(await exists(path.join(checkpointDir, 'config.json')))) {
     if (built) return checkFiles(modelDir, built)
-    throw new AppError(
+    throw new CodedError(
       'model_invalid',
       `There is no built model at ${modelDir} and no checkpoint${checkpointDir === '' ? '' : ` at ${checkpointDir}`}: set CEPE_${setting}_CHECKPOINT to a Hugging Face folder, or CEPE_${setting}_DIR to a folder made by cepe build.`,
       { field: `CEPE_${setting}_DIR` },
@@ -66,7 +72,12 @@ async function ensureModel(setting: string, checkpointDir: string, modelDir: str
   if (built && built.dtype === dtype && built.source.revision === (await revisionOf(checkpointDir))) return checkFiles(modelDir, built)
   const progress = startProgress(`Building ${path.basename(modelDir)} (${dtype})`, 'MB')
   try {
-    await buildModel({ checkpointDir, outDir: modelDir, dtype, onProgress: ({ done, total }) => progress.update(megabytes(done), megabytes(total)) })
+    await buildModel({
+      checkpointDir,
+      outDir: modelDir,
+      dtype,
+      onProgress: ({ done, total }) => progress.update(megabytes(done), megabytes(total)),
+    })
   } finally {
     progress.stop()
   }
@@ -78,4 +89,9 @@ async function revisionOf(checkpointDir: string): Promise<string> {
   return checkpoint.revision
 }
 
-const exists = (file: string): Promise<boolean> => access(file).then(() => true, () => false)
+function exists(file: string): Promise<boolean> {
+  return access(file).then(
+    () => true,
+    () => false,
+  )
+}

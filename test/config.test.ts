@@ -12,8 +12,11 @@ t.test('defaults stand, paths are absolute', (t) => {
   t.end()
 })
 
-t.test('variables are converted, options win over them, relative paths are the user\'s', (t) => {
-  const config = loadConfig({ PORT: '9000' }, { CEPE_PORT: '1', CEPE_CPU_FALLBACK: 'true', CEPE_INDEX_DIR: 'mine', CEPE_CORPUS: '', OTHER: 'x' })
+t.test("variables are converted, options win over them, relative paths are the user's", (t) => {
+  const config = loadConfig(
+    { PORT: '9000' },
+    { CEPE_PORT: '1', CEPE_CPU_FALLBACK: 'true', CEPE_INDEX_DIR: 'mine', CEPE_CORPUS: '', OTHER: 'x' },
+  )
   t.equal(config.PORT, 9000)
   t.equal(config.CPU_FALLBACK, true)
   t.equal(config.INDEX_DIR, path.resolve('mine'))
@@ -21,7 +24,7 @@ t.test('variables are converted, options win over them, relative paths are the u
   t.end()
 })
 
-t.test('the shipped model and corpus never go into a folder of the user\'s', (t) => {
+t.test("the shipped model and corpus never go into a folder of the user's", (t) => {
   const own = loadConfig({}, { CEPE_READER_DIR: '/srv/cepe-7b', CEPE_INDEX_DIR: '/srv/wiki' })
   t.equal(own.READER_CHECKPOINT, '')
   t.equal(own.CORPUS, '')

@@ -15,27 +15,39 @@ import { writeSyntheticCheckpoint } from './synthetic-checkpoint.ts'
 
 const LAYERS = 4
 
-const gigabytes = (bytes: number): string => `${(bytes / 1e9).toFixed(2)} GB`
+function gigabytes(bytes: number): string {
+  return `${(bytes / 1e9).toFixed(2)} GB`
+}
 
-const buildOnce = async (checkpointDir: string, outDir: string, dtype: Dtype): Promise<void> => {
+async function buildOnce(checkpointDir: string, outDir: string, dtype: Dtype): Promise<void> {
   const start = performance.now()
   await buildModel({ checkpointDir, outDir, dtype })
   const peak = process.resourceUsage().maxRSS * 1024
-  console.log(`| ${dtype} | ${gigabytes(peak)} | ${gigabytes(statSync(join(outDir, 'weights.bin')).size)} | ${((performance.now() - start) / 1000).toFixed(0)} s |`)
+  console.log(
+    `| ${dtype} | ${gigabytes(peak)} | ${gigabytes(statSync(join(outDir, 'weights.bin')).size)} | ${((performance.now() - start) / 1000).toFixed(0)} s |`,
+  )
 }
 
-const main = async (): Promise<void> => {
+async function main(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'cepe-build-memory-'))
   try {
-    const dir = await writeSyntheticCheckpoint(join(folder, 'checkpoint'), cepe7B({ layers: Number(process.argv[2] ?? LAYERS), encoderLayers: 2 }), { sparse: true })
+    const dir = await writeSyntheticCheckpoint(
+      join(folder, 'checkpoint'),
+      cepe7B({ layers: Number(process.argv[2] ?? LAYERS), encoderLayers: 2 }),
+      { sparse: true },
+    )
     const checkpoint = await openCheckpoint(dir)
     const largest = Math.max(...[...checkpoint.tensors.values()].map(({ bytes }) => bytes))
     await checkpoint.close()
-    console.log(`checkpoint: ${gigabytes(statSync(join(dir, 'model.safetensors')).size)}, largest tensor ${gigabytes(largest)}; allowed: ${gigabytes(2e9 + largest)}\n`)
+    console.log(
+      `checkpoint: ${gigabytes(statSync(join(dir, 'model.safetensors')).size)}, largest tensor ${gigabytes(largest)}; allowed: ${gigabytes(2e9 + largest)}\n`,
+    )
     console.log('| dtype | peak memory | data file | time |\n| --- | --- | --- | --- |')
     for (const dtype of DTYPES) {
       const outDir = join(folder, dtype)
-      const { status } = spawnSync(process.execPath, [...process.execArgv, fileURLToPath(import.meta.url), '--build', dir, outDir, dtype], { stdio: 'inherit' })
+      const { status } = spawnSync(process.execPath, [...process.execArgv, fileURLToPath(import.meta.url), '--build', dir, outDir, dtype], {
+        stdio: 'inherit',
+      })
       if (status !== 0) throw new Error(`the ${dtype} build failed`)
       rmSync(outDir, { recursive: true })
     }

@@ -7,16 +7,24 @@ import type { Value } from '../../models/onnx/graph.ts'
 import { expand, f32, matmul, reshape, sizeOf, softmax, transpose } from '../../models/onnx/ops.ts'
 
 /** No attention shares: neither alternative pays for what only the real graph returns. */
-const noShare = ({ phi }: Context): Value => expand(f32(phi.graph, 0), sizeOf(phi, 0), ['m'])
+function noShare({ phi }: Context): Value {
+  return expand(f32(phi.graph, 0), sizeOf(phi, 0), ['m'])
+}
 
-const project = (p: Params, x: Value, context: Context, heads: Heads): CrossAttended =>
-  p.in('cross_attn', (q) => ({ output: q.linear(projected(q, q.linear(x, 'q_proj'), context.phi, heads), 'o_proj'), share: noShare(context) }))
+function project(p: Params, x: Value, context: Context, heads: Heads): CrossAttended {
+  return p.in('cross_attn', (q) => ({
+    output: q.linear(projected(q, q.linear(x, 'q_proj'), context.phi, heads), 'o_proj'),
+    share: noShare(context),
+  }))
+}
 
 /** As the reference implementation: keys and values of all of phi are projected anew for every token. */
-export const reprojecting = (): CrossStrategy => ({ prompt: project, decode: project })
+export function reprojecting(): CrossStrategy {
+  return { prompt: project, decode: project }
+}
 
 /** Keys and values of every layer are projected once and kept: 2 kv_heads head_dim numbers per context row and layer. */
-export const caching = (): CrossStrategy => {
+export function caching(): CrossStrategy {
   const kept = new Map<number, { keys: Value; values: Value }>()
   return {
     prompt: (params, x, context, heads, layer) =>

@@ -23,16 +23,19 @@ export const hashedWordsManifest: ContrieverManifest = {
   tokens: { cls_id: null, sep_id: null, pad_id: 0 },
 }
 
-export const embedWords = (text: string): Float32Array => {
+export function embedWords(text: string): Float32Array {
   const { dimension } = hashedWords
   const vector = new Float32Array(dimension)
   const add = (at: number, value: number): void => {
-    vector[at % dimension] = (vector[at % dimension] ?? 0) + value
+    vector[at % dimension] = (vector[at % dimension] as number) + value
   }
-  for (const word of text.toLowerCase().split(/\W+/).filter((part) => part !== '')) {
+  for (const word of text
+    .toLowerCase()
+    .split(/\W+/)
+    .filter((part) => part !== '')) {
     const digest = createHash('sha256').update(word).digest()
-    add(digest.readUInt32LE(0), (digest[4] ?? 0) % 2 === 0 ? 1 : -1)
-    add(digest.readUInt32LE(8), (digest[12] ?? 0) % 2 === 0 ? 0.5 : -0.5)
+    add(digest.readUInt32LE(0), digest.readUInt8(4) % 2 === 0 ? 1 : -1)
+    add(digest.readUInt32LE(8), digest.readUInt8(12) % 2 === 0 ? 0.5 : -0.5)
   }
   const norm = Math.hypot(...vector) || 1
   return vector.map((value) => value / norm)

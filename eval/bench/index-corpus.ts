@@ -17,18 +17,20 @@ const noise = (() => {
 })()
 
 /** Different for every number, evenly spread (Knuth's multiplicative hash). */
-const scatter = (n: number): number => Math.imul(n + 1, 2_654_435_761) >>> 0
+function scatter(n: number): number {
+  return Math.imul(n + 1, 2_654_435_761) >>> 0
+}
 
-const fill = (out: Float32Array, seed: number, weight: number): void => {
+function fill(out: Float32Array, seed: number, weight: number): void {
   let at = scatter(seed) % NOISE
   for (let i = 0; i < out.length; i++) {
-    out[i] = (out[i] ?? 0) + weight * (noise[at] ?? 0)
+    out[i] = (out[i] as number) + weight * (noise[at] as number)
     at = at + 1 === NOISE ? 0 : at + 1
   }
 }
 
 /** The vector of a passage, or, with numbers past the corpus, of a question: a cluster's centre and noise. */
-export const clusteredVector = (number: number, rows: number): Float32Array => {
+export function clusteredVector(number: number, rows: number): Float32Array {
   const clusters = Math.max(1, Math.floor(rows / ROWS_PER_CLUSTER))
   const vector = new Float32Array(DIMENSION)
   fill(vector, 1_000_000_007 + (scatter(number) % clusters), 1)
@@ -42,10 +44,15 @@ export const clusteredVector = (number: number, rows: number): Float32Array => {
 const VOCABULARY = 20_000
 
 /** A passage of a hundred words of Zipf-like frequency, the same for the same number. */
-export const syntheticPassage = (number: number): Passage => {
+export function syntheticPassage(number: number): Passage {
   const next = uniform(number + 1)
   const words = Array.from({ length: WORDS }, () => `w${Math.floor(VOCABULARY ** next()).toString(36)}`)
-  return { id: String(number), title: `Title ${Math.floor(number / 20)}`, text: `#${number} ${words.join(' ')}`, source: `part${Math.floor(number / 20_000)}.tsv` }
+  return {
+    id: String(number),
+    title: `Title ${Math.floor(number / 20)}`,
+    text: `#${number} ${words.join(' ')}`,
+    source: `part${Math.floor(number / 20_000)}.tsv`,
+  }
 }
 
 export async function* syntheticItems(rows: number): AsyncGenerator<ReadItem> {
@@ -57,9 +64,9 @@ export async function* syntheticItems(rows: number): AsyncGenerator<ReadItem> {
 }
 
 /** Stands for a model of no cost: the text says which vector it has. */
-export const lookupEmbed =
-  (rows: number): Embed =>
-  async (texts) => {
+export function lookupEmbed(rows: number): Embed {
+  return async (texts) => {
     await new Promise((resolve) => setImmediate(resolve))
     return texts.map((text) => clusteredVector(Number(/#(\d+)/.exec(text)?.[1]), rows))
   }
+}

@@ -11,13 +11,13 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import { readAlias } from '../../index/alias.ts'
+import { readAlias } from '../../index/table/alias.ts'
 import { contentHash } from '../../index/hash.ts'
-import { connectLance } from '../../index/lance.ts'
-import { SHARD_ROWS } from '../../index/job/types.ts'
-import { stringAt } from '../../index/rows.ts'
+import { connectLance } from '../../index/table/lance.ts'
+import { SHARD_ROWS } from '../../index/ingest/types.ts'
+import { stringAt } from '../../index/table/rows.ts'
 import type { Passage } from '../../index/types.ts'
-import { chunks } from '../../index/write.ts'
+import { chunks } from '../../index/table/write.ts'
 import { isSettled, type Job } from '../../src/jobs/schema.ts'
 import { syntheticPassage } from './index-corpus.ts'
 import { uniform } from './synthetic-checkpoint.ts'
@@ -47,7 +47,7 @@ interface Service {
   kill(): Promise<void>
 }
 
-const start = async (dir: string): Promise<Service> => {
+async function start(dir: string): Promise<Service> {
   const child = spawn(process.execPath, ['dist/src/cli.js', 'serve', '--port', '0'], {
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -90,21 +90,29 @@ const start = async (dir: string): Promise<Service> => {
   }
 }
 
-const corpusOf = (passages: readonly Passage[]): string => `id\ttext\ttitle\n${passages.map((p) => `${p.id}\t${p.text}\t${p.title}\n`).join('')}`
+function corpusOf(passages: readonly Passage[]): string {
+  return `id\ttext\ttitle\n${passages.map((p) => `${p.id}\t${p.text}\t${p.title}\n`).join('')}`
+}
 
-const post = async (service: Service, passages: readonly Passage[], replace: boolean): Promise<string> => {
-  const response = await fetch(`${service.url}/v1/admin/index-jobs?label=crash&replace=${String(replace)}`, { method: 'POST', body: corpusOf(passages), headers: { ...headers, 'content-type': 'text/tab-separated-values' } })
+async function post(service: Service, passages: readonly Passage[], replace: boolean): Promise<string> {
+  const response = await fetch(`${service.url}/v1/admin/index-jobs?label=crash&replace=${String(replace)}`, {
+    method: 'POST',
+    body: corpusOf(passages),
+    headers: { ...headers, 'content-type': 'text/tab-separated-values' },
+  })
   const { id } = (await response.json()) as Job
   return id
 }
 
-const jobOf = async (service: Service, id: string): Promise<Job> => (await (await fetch(`${service.url}/v1/admin/index-jobs/${id}`, { headers })).json()) as Job
+async function jobOf(service: Service, id: string): Promise<Job> {
+  return (await (await fetch(`${service.url}/v1/admin/index-jobs/${id}`, { headers })).json()) as Job
+}
 
 /** Content hash by id. */
 type Rows = ReadonlyMap<string, string>
 
 /** The rows of the live table. @throws Error if an id is in it twice. */
-const stored = async (dir: string): Promise<Rows> => {
+async function stored(dir: string): Promise<Rows> {
   const connection = await connectLance(join(dir, 'index'), 0)
   const alias = await readAlias(join(dir, 'index'), 'passages')
   const rows = await (await connection.openTable(alias?.stored_as ?? '')).query().select(['id', 'hash']).toArrow()
@@ -114,9 +122,11 @@ const stored = async (dir: string): Promise<Rows> => {
   return found
 }
 
-const cancel = (service: Service, id: string): Promise<Response> => fetch(`${service.url}/v1/admin/index-jobs/${id}`, { method: 'DELETE', headers })
+function cancel(service: Service, id: string): Promise<Response> {
+  return fetch(`${service.url}/v1/admin/index-jobs/${id}`, { method: 'DELETE', headers })
+}
 
-const settled = async (service: Service, id: string): Promise<Job> => {
+async function settled(service: Service, id: string): Promise<Job> {
   for (;;) {
     const job = await jobOf(service, id)
     if (isSettled(job.state)) return job
@@ -125,7 +135,7 @@ const settled = async (service: Service, id: string): Promise<Job> => {
 }
 
 /** Rows after a job that was cancelled: those before it, replaced and added to by none or all of the rows of each of its shards. */
-const afterCancelled = (before: Rows, passages: readonly Passage[], found: Rows): Rows => {
+function afterCancelled(before: Rows, passages: readonly Passage[], found: Rows): Rows {
   const expected = new Map(before)
   for (const shard of chunks(passages, SHARD_ROWS)) {
     const fresh = shard.find((passage) => before.get(passage.id) !== contentHash(passage))
@@ -165,8 +175,13 @@ try {
     const found = await stored(dir)
     const whole = new Map([...(replace ? [] : expected), ...passages.map((passage) => [passage.id, contentHash(passage)] as const)])
     const wanted = state === 'done' ? whole : replace ? expected : afterCancelled(expected, passages, found)
-    const same = (state === 'done' || (cancelling && state === 'cancelled')) && found.size === wanted.size && [...found].every(([passage, hash]) => wanted.get(passage) === hash)
-    console.log(`job ${job} (${replace ? 'replace' : 'add'}): ${state} after ${kills} kills so far, ${found.size} rows, ${same ? 'exactly those that should be' : `NOT the ${wanted.size} that should be`}`)
+    const same =
+      (state === 'done' || (cancelling && state === 'cancelled')) &&
+      found.size === wanted.size &&
+      [...found].every(([passage, hash]) => wanted.get(passage) === hash)
+    console.log(
+      `job ${job} (${replace ? 'replace' : 'add'}): ${state} after ${kills} kills so far, ${found.size} rows, ${same ? 'exactly those that should be' : `NOT the ${wanted.size} that should be`}`,
+    )
     if (!same) throw new Error(`job ${id} in ${dir}: ${JSON.stringify(error)}`)
     expected = found
   }

@@ -1,14 +1,15 @@
 import { copyFile, mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks'
+import { at } from '../../base/at.ts'
 import { buildModel } from '../../models/build.ts'
 import { modelId } from '../../models/manifest.ts'
-import { planCorpus } from '../../index/job/plan.ts'
-import { runJob } from '../../index/job/run.ts'
+import { planCorpus } from '../../index/ingest/plan.ts'
+import { runJob } from '../../index/ingest/run.ts'
 import { passageText } from '../../index/types.ts'
 import { tokenBudgetBatches } from '../../src/inference/batches.ts'
-import { createEmbedder } from '../../src/inference/create-embedder.ts'
-import { padRight } from '../../src/inference/pad.ts'
+import { createEmbedder } from '../../src/inference/pool/create-embedder.ts'
+import { padRight } from '../../src/inference/worker/pad.ts'
 import { bulkEmbed } from '../../src/jobs/bulk-embed.ts'
 import { loadTokenizer } from '../../src/text/tokenizer.ts'
 import { syntheticItems, syntheticPassage } from './index-corpus.ts'
@@ -16,7 +17,19 @@ import { openSession } from './measure.ts'
 import { writeSyntheticCheckpoint } from './synthetic-checkpoint.ts'
 
 /** BERT-base's widths (Contriever) with fewer layers, of random weights. */
-const SHAPE = { model_type: 'bert', architectures: ['Contriever'], hidden_size: 768, num_attention_heads: 12, intermediate_size: 3072, num_hidden_layers: 4, max_position_embeddings: 512, type_vocab_size: 2, layer_norm_eps: 1e-12, hidden_act: 'gelu', pad_token_id: 0 }
+const SHAPE = {
+  model_type: 'bert',
+  architectures: ['Contriever'],
+  hidden_size: 768,
+  num_attention_heads: 12,
+  intermediate_size: 3072,
+  num_hidden_layers: 4,
+  max_position_embeddings: 512,
+  type_vocab_size: 2,
+  layer_norm_eps: 1e-12,
+  hidden_act: 'gelu',
+  pad_token_id: 0,
+}
 const TOKENIZER = 'models/tiny/checkpoint/contriever'
 /** As the service batches. */
 const BATCH_TOKENS = 4096
@@ -29,7 +42,7 @@ export interface EmbedFigures {
 }
 
 /** Passages per second of the bare ONNX session on token-budget batches, and of a whole job through the embedder process. */
-export const embedFigures = async (folder: string, rows: number, threads: number): Promise<EmbedFigures> => {
+export async function embedFigures(folder: string, rows: number, threads: number): Promise<EmbedFigures> {
   const checkpoint = join(folder, 'contriever')
   const tokenizerJson = await readFile(join(TOKENIZER, 'tokenizer.json'), 'utf8')
   const { model } = JSON.parse(tokenizerJson) as { model: { vocab: Record<string, number> } }
@@ -67,12 +80,29 @@ export const embedFigures = async (folder: string, rows: number, threads: number
   await embedder.close()
 
   const tokenizer = await loadTokenizer(built, { bosId: null, eosIds: [] })
-  const texts = Array.from({ length: rows }, (_, i) => [tokens.cls_id ?? 0, ...tokenizer.encode(passageText(syntheticPassage(i))), tokens.sep_id ?? 0])
+  const texts = Array.from({ length: rows }, (_, i) => [
+    tokens.cls_id ?? 0,
+    ...tokenizer.encode(passageText(syntheticPassage(i))),
+    tokens.sep_id ?? 0,
+  ])
   const session = await openSession(join(built, embedder.manifest.graphs.embed), threads)
-  const batches = tokenBudgetBatches(texts.map((ids) => ids.length), BATCH_TOKENS).map((batch) => padRight(batch.map((at) => texts[at] ?? []), tokens.pad_id))
+  const batches = tokenBudgetBatches(
+    texts.map((ids) => ids.length),
+    BATCH_TOKENS,
+  ).map((batch) =>
+    padRight(
+      batch.map((row) => at(texts, row)),
+      tokens.pad_id,
+    ),
+  )
   const bareStarted = performance.now()
   for (const batch of batches) await session.run(batch)
   const bareSeconds = (performance.now() - bareStarted) / 1000
   await session.release()
-  return { bareRate: rows / bareSeconds, jobRate: (rows * 1000) / (written - started), gapP99: gaps.percentile(99) / 1e6, gapMax: gaps.max / 1e6 }
+  return {
+    bareRate: rows / bareSeconds,
+    jobRate: (rows * 1000) / (written - started),
+    gapP99: gaps.percentile(99) / 1e6,
+    gapMax: gaps.max / 1e6,
+  }
 }

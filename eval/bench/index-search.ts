@@ -1,13 +1,14 @@
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
-import { readAlias, tableFolder } from '../../index/alias.ts'
-import { prewarm } from '../../index/ann.ts'
-import { FILTER_COLUMNS, sqlFilter } from '../../index/filter.ts'
-import { filterIndexName } from '../../index/fold.ts'
-import { connectLance, type Table } from '../../index/lance.ts'
-import { readMetadata, type AnnSettings } from '../../index/metadata.ts'
-import { searchVector, searchWords } from '../../index/search.ts'
+import { at } from '../../base/at.ts'
+import { readAlias, tableFolder } from '../../index/table/alias.ts'
+import { prewarm } from '../../index/search/ann.ts'
+import { FILTER_COLUMNS, sqlFilter } from '../../index/search/filter.ts'
+import { filterIndexName } from '../../index/search/fold.ts'
+import { connectLance, type Table } from '../../index/table/lance.ts'
+import { readMetadata, type AnnSettings } from '../../index/table/metadata.ts'
+import { searchVector, searchWords } from '../../index/search/search.ts'
 import { clusteredVector, syntheticPassage } from './index-corpus.ts'
 
 const K = 10
@@ -19,9 +20,15 @@ export interface SearchFigures {
   readonly p95: number
 }
 
-const percentile = (sorted: readonly number[], share: number): number => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0
+function percentile(sorted: readonly number[], share: number): number {
+  return sorted.at(Math.min(sorted.length - 1, Math.floor(sorted.length * share))) ?? 0
+}
 
-const timed = async (queries: readonly Float32Array[], search: (query: Float32Array, at: number) => Promise<string[]>, truth?: readonly ReadonlySet<string>[]): Promise<{ found: Set<string>[]; recall: number; p50: number; p95: number }> => {
+async function timed(
+  queries: readonly Float32Array[],
+  search: (query: Float32Array, at: number) => Promise<string[]>,
+  truth?: readonly ReadonlySet<string>[],
+): Promise<{ found: Set<string>[]; recall: number; p50: number; p95: number }> {
   const times: number[] = []
   const found: Set<string>[] = []
   for (const [at, query] of queries.entries()) {
@@ -31,17 +38,23 @@ const timed = async (queries: readonly Float32Array[], search: (query: Float32Ar
   }
   const right = truth?.map((wanted, i) => [...wanted].filter((id) => found[i]?.has(id)).length) ?? []
   times.sort((a, b) => a - b)
-  return { found, recall: truth === undefined ? 1 : right.reduce((a, b) => a + b, 0) / (K * queries.length), p50: percentile(times, 0.5), p95: percentile(times, 0.95) }
+  return {
+    found,
+    recall: truth === undefined ? 1 : right.reduce((a, b) => a + b, 0) / (K * queries.length),
+    p50: percentile(times, 0.5),
+    p95: percentile(times, 0.95),
+  }
 }
 
 /** Latency and recall@10 of exact search and of the index at several settings; the settings in service are marked. */
-export const searchFigures = async (dir: string, name: string, rows: number, queries: number): Promise<SearchFigures[]> => {
+export async function searchFigures(dir: string, name: string, rows: number, queries: number): Promise<SearchFigures[]> {
   const connection = await connectLance(dir, 500)
   const alias = await readAlias(dir, name)
   const table: Table = await connection.openTable(alias?.stored_as ?? '')
   const { ann } = await readMetadata(table)
   const vectors = Array.from({ length: queries }, (_, i) => clusteredVector(rows + i, rows))
-  const ids = (settings?: AnnSettings) => async (query: Float32Array) => (await searchVector(table, settings, query, { k: K })).map((hit) => hit.id)
+  const ids = (settings?: AnnSettings) => async (query: Float32Array) =>
+    (await searchVector(table, settings, query, { k: K })).map((hit) => hit.id)
   const exact = await timed(vectors, ids())
   const figures: SearchFigures[] = [{ name: 'exact', ...exact, recall: 1 }]
   if (ann !== undefined) {
@@ -53,8 +66,13 @@ export const searchFigures = async (dir: string, name: string, rows: number, que
       figures.push({ name: label, ...(await timed(vectors, ids(settings), exact.found)) })
     }
   }
-  const words = Array.from({ length: queries }, (_, i) => syntheticPassage(i * 7).text.split(' ').slice(20, 26).join(' '))
-  const text = await timed(vectors, async (_, at) => (await searchWords(table, words[at] ?? '', { k: K })).map((hit) => hit.id))
+  const words = Array.from({ length: queries }, (_, i) =>
+    syntheticPassage(i * 7)
+      .text.split(' ')
+      .slice(20, 26)
+      .join(' '),
+  )
+  const text = await timed(vectors, async (_, probe) => (await searchWords(table, at(words, probe), { k: K })).map((hit) => hit.id))
   figures.push({ name: 'BM25, six words', ...text, recall: NaN })
   if (ann !== undefined) figures.push(...(await filterFigures(table, ann, vectors)))
   connection.close()
@@ -62,13 +80,18 @@ export const searchFigures = async (dir: string, name: string, rows: number, que
 }
 
 /** Latency under filters, with the indexes of their columns and then, dropped, without. */
-const filterFigures = async (table: Table, ann: AnnSettings, vectors: readonly Float32Array[]): Promise<SearchFigures[]> => {
-  const filters = { 'one title of 20 passages': (at: number) => ({ title: `Title ${at * 31}` }), 'one source of 20,000 passages': (at: number) => ({ source: `part${at % 5}.tsv` }) }
+async function filterFigures(table: Table, ann: AnnSettings, vectors: readonly Float32Array[]): Promise<SearchFigures[]> {
+  const filters = {
+    'one title of 20 passages': (at: number) => ({ title: `Title ${at * 31}` }),
+    'one source of 20,000 passages': (at: number) => ({ source: `part${at % 5}.tsv` }),
+  }
   const figures: SearchFigures[] = []
   for (const index of ['indexed', 'not indexed']) {
     if (index !== 'indexed') for (const column of FILTER_COLUMNS) await table.dropIndex(filterIndexName(column))
     for (const [name, filter] of Object.entries(filters)) {
-      const searched = await timed(vectors, async (query, at) => (await searchVector(table, ann, query, { k: K, filter: filter(at) })).map((hit) => hit.id))
+      const searched = await timed(vectors, async (query, at) =>
+        (await searchVector(table, ann, query, { k: K, filter: filter(at) })).map((hit) => hit.id),
+      )
       figures.push({ name: `in ${name}, ${index}`, ...searched, recall: NaN })
       const counted = await timed(vectors, async (_, at) => [String(await table.countRows(sqlFilter(filter(at))))])
       figures.push({ name: `count of ${name}, ${index}`, ...counted, recall: NaN })
@@ -78,13 +101,13 @@ const filterFigures = async (table: Table, ann: AnnSettings, vectors: readonly F
 }
 
 /** Bytes on disk of a stored table, by part. */
-export const diskOf = async (dir: string, name: string): Promise<{ data: number; indexes: number }> => {
+export async function diskOf(dir: string, name: string): Promise<{ data: number; indexes: number }> {
   const alias = await readAlias(dir, name)
   const folder = tableFolder(dir, alias?.stored_as ?? '')
   return { data: await bytesUnder(join(folder, 'data')), indexes: await bytesUnder(join(folder, '_indices')) }
 }
 
-const bytesUnder = async (folder: string): Promise<number> => {
+async function bytesUnder(folder: string): Promise<number> {
   let bytes = 0
   for (const entry of await readdir(folder, { withFileTypes: true, recursive: true })) {
     if (entry.isFile()) bytes += (await stat(join(entry.parentPath, entry.name))).size

@@ -1,19 +1,19 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks'
-import { planCorpus } from '../../index/job/plan.ts'
-import { runJob } from '../../index/job/run.ts'
-import { SHARD_ROWS } from '../../index/job/types.ts'
+import { planCorpus } from '../../index/ingest/plan.ts'
+import { runJob } from '../../index/ingest/run.ts'
+import { SHARD_ROWS } from '../../index/ingest/types.ts'
 import { contentHash } from '../../index/hash.ts'
-import { connectLance } from '../../index/lance.ts'
-import { createTable } from '../../index/migrate.ts'
-import { arrowTable, packVectors } from '../../index/rows.ts'
+import { connectLance } from '../../index/table/lance.ts'
+import { createTable } from '../../index/table/migrate.ts'
+import { arrowTable, packVectors } from '../../index/table/rows.ts'
 import { clusteredVector, DIMENSION, lookupEmbed, syntheticItems, syntheticPassage } from './index-corpus.ts'
 
 export const benchModel = { id: 'synthetic-clusters', dimension: DIMENSION }
 
 /** LanceDB alone: seconds spent in `add` of ready-made Arrow tables, without fsync, journal or checks. */
-export const bareAppend = async (dir: string, name: string, rows: number): Promise<number> => {
+export async function bareAppend(dir: string, name: string, rows: number): Promise<number> {
   const connection = await connectLance(dir, 0)
   const table = await createTable(connection, name, benchModel)
   let milliseconds = 0
@@ -42,7 +42,7 @@ export interface JobTimes {
 }
 
 /** The same rows as a job. */
-export const jobWrite = async (dir: string, table: string, rows: number): Promise<JobTimes> => {
+export async function jobWrite(dir: string, table: string, rows: number): Promise<JobTimes> {
   const folder = join(dir, 'jobs', table)
   await mkdir(folder, { recursive: true })
   const started = performance.now()
@@ -75,5 +75,12 @@ export const jobWrite = async (dir: string, table: string, rows: number): Promis
     },
   })
   const done = performance.now()
-  return { plan: (planned - started) / 1000, index: (written - planned) / 1000, verify: (done - written) / 1000, lookup: lookup / 1000, gapP99: gaps.percentile(99) / 1e6, gapMax: gaps.max / 1e6 }
+  return {
+    plan: (planned - started) / 1000,
+    index: (written - planned) / 1000,
+    verify: (done - written) / 1000,
+    lookup: lookup / 1000,
+    gapP99: gaps.percentile(99) / 1e6,
+    gapMax: gaps.max / 1e6,
+  }
 }

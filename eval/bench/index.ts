@@ -12,11 +12,22 @@ import { bareAppend, jobWrite } from './index-write.ts'
 import { machine, table } from './measure.ts'
 
 const { values } = parseArgs({
-  options: { rows: { type: 'string', default: '100000' }, embed: { type: 'string', default: '600' }, queries: { type: 'string', default: '50' }, threads: { type: 'string', default: '1' } },
+  options: {
+    rows: { type: 'string', default: '100000' },
+    embed: { type: 'string', default: '600' },
+    queries: { type: 'string', default: '50' },
+    threads: { type: 'string', default: '1' },
+  },
 })
-const say = (text: string): void => console.log(text)
-const number = (value: number, digits = 1): string => value.toFixed(digits)
-const rate = (rows: number, seconds: number): string => Math.round(rows / seconds).toLocaleString('en')
+function say(text: string): void {
+  return console.log(text)
+}
+function number(value: number, digits = 1): string {
+  return value.toFixed(digits)
+}
+function rate(rows: number, seconds: number): string {
+  return Math.round(rows / seconds).toLocaleString('en')
+}
 
 /** LanceDB alone appends at a steady rate. */
 const BARE_ROWS = 100_000
@@ -28,7 +39,16 @@ try {
   if (Number(values.embed) > 0) {
     const { bareRate, jobRate, gapP99, gapMax } = await embedFigures(folder, Number(values.embed), threads)
     say(`## Embedding (${values.embed} passages, BERT-base widths, 4 layers)\n`)
-    say(table(['', 'passages/s'], [['bare ONNX session, same batches', number(bareRate)], ['job through the embedder process', number(jobRate)], ['ratio', number(jobRate / bareRate, 2)]]))
+    say(
+      table(
+        ['', 'passages/s'],
+        [
+          ['bare ONNX session, same batches', number(bareRate)],
+          ['job through the embedder process', number(jobRate)],
+          ['ratio', number(jobRate / bareRate, 2)],
+        ],
+      ),
+    )
     say(`\nEvent loop of the service meanwhile: p99 ${number(gapP99)} ms, longest ${number(gapMax)} ms.\n`)
   }
   for (const rows of values.rows.split(',').map(Number)) {
@@ -43,7 +63,11 @@ try {
       table(
         ['phase', 'seconds', 'passages/s'],
         [
-          [`LanceDB add alone, ${bareRows.toLocaleString('en')} passages, before and after`, `${number(before)}, ${number(after)}`, rate(rows, bare)],
+          [
+            `LanceDB add alone, ${bareRows.toLocaleString('en')} passages, before and after`,
+            `${number(before)}, ${number(after)}`,
+            rate(rows, bare),
+          ],
           ['job: plan (check, hash, lay out, fsync)', number(job.plan), rate(rows, job.plan)],
           ['job: shards to committed and fsynced', number(job.index), rate(rows, job.index)],
           ['of that, making the vectors up', number(job.lookup), ''],
@@ -52,9 +76,16 @@ try {
         ],
       ),
     )
-    say(`\nWrite rate against LanceDB alone: ${number(bare / (job.index - job.lookup), 2)} (${number(bare / job.index, 2)} with making the vectors up). Event loop while writing: p99 ${number(job.gapP99)} ms, longest ${number(job.gapMax)} ms.\n`)
+    say(
+      `\nWrite rate against LanceDB alone: ${number(bare / (job.index - job.lookup), 2)} (${number(bare / job.index, 2)} with making the vectors up). Event loop while writing: p99 ${number(job.gapP99)} ms, longest ${number(job.gapMax)} ms.\n`,
+    )
     const figures = await searchFigures(dir, 'bench', rows, Number(values.queries))
-    say(table(['search', 'recall@10', 'p50 ms', 'p95 ms'], figures.map(({ name, recall, p50, p95 }) => [name, Number.isNaN(recall) ? '' : number(recall, 3), number(p50), number(p95)])))
+    say(
+      table(
+        ['search', 'recall@10', 'p50 ms', 'p95 ms'],
+        figures.map(({ name, recall, p50, p95 }) => [name, Number.isNaN(recall) ? '' : number(recall, 3), number(p50), number(p95)]),
+      ),
+    )
     const disk = await diskOf(dir, 'bench')
     say(`\nDisk: ${Math.round(disk.data / rows)} bytes per passage of rows and ${Math.round(disk.indexes / rows)} of indexes.\n`)
     await rm(dir, { recursive: true, force: true })

@@ -5,7 +5,7 @@
  */
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { textOf } from '../../index/errors.ts'
+import { messageOf } from '../../base/errors.ts'
 import { openIndex } from '../../index/open.ts'
 import type { Embedder } from '../../src/inference/contract.ts'
 import { createJobs } from '../../src/jobs/jobs.ts'
@@ -25,11 +25,12 @@ const embedder: Embedder = {
 const index = await openIndex({ dir: join(dir, 'index'), model: hashedWords })
 const jobs = createJobs({ index, embedder, jobsDir: join(dir, 'index', 'jobs'), shardRows: 100 })
 await jobs.start()
-const { id: own } = (await jobs.list()).find((job) => job.source.path === corpus) ?? (await jobs.addFile(corpus, JSON.parse(options) as JobOptions))
+const { id: own } =
+  (await jobs.list()).find((job) => job.source.path === corpus) ?? (await jobs.addFile(corpus, JSON.parse(options) as JobOptions))
 process.stdout.write('started\n')
 if (cancelAfter !== undefined) {
   await sleep(Number(cancelAfter))
-  await jobs.cancel(own).catch((error: unknown) => process.stdout.write(`${textOf(error)}\n`))
+  await jobs.cancel(own).catch((error: unknown) => process.stdout.write(`${messageOf(error)}\n`))
 }
 for (const { id } of await jobs.list()) {
   const { state, error } = await jobs.wait(id)

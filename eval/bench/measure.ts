@@ -7,18 +7,18 @@ import { uniform } from './synthetic-checkpoint.ts'
 
 export type Feeds = Record<string, Tensor>
 
-export const machine = (threads: number): string => {
+export function machine(threads: number): string {
   const [cpu] = cpus()
   return `${cpus().length} x ${cpu?.model.trim() ?? 'unknown CPU'}, ${(totalmem() / 1e9).toFixed(0)} GB, Node ${process.version}, onnxruntime-node ${env.versions.node ?? env.versions.common}, ${threads} threads`
 }
 
-export const openSession = (model: string | Uint8Array, threads: number): Promise<InferenceSession> => {
+export function openSession(model: string | Uint8Array, threads: number): Promise<InferenceSession> {
   const options: InferenceSession.SessionOptions = { intraOpNumThreads: threads, extra: { session: { intra_op: { allow_spinning: '0' } } } }
   return typeof model === 'string' ? InferenceSession.create(model, options) : InferenceSession.create(model, options)
 }
 
 /** Milliseconds of the fastest of `times` runs: other work on the machine only ever adds. */
-export const fastest = async (times: number, run: () => Promise<unknown>): Promise<number> => {
+export async function fastest(times: number, run: () => Promise<unknown>): Promise<number> {
   let best = Infinity
   for (let i = 0; i < times; i++) {
     const start = performance.now()
@@ -29,15 +29,21 @@ export const fastest = async (times: number, run: () => Promise<unknown>): Promi
 }
 
 /** Uniform numbers in [-1, 1). */
-export const randomTensor = (shape: readonly number[], seed: number): Tensor => {
+export function randomTensor(shape: readonly number[], seed: number): Tensor {
   const next = uniform(seed)
-  return new Tensor('float32', Float32Array.from({ length: shape.reduce((a, b) => a * b, 1) }, () => 2 * next() - 1), [...shape])
+  return new Tensor(
+    'float32',
+    Float32Array.from({ length: shape.reduce((a, b) => a * b, 1) }, () => 2 * next() - 1),
+    [...shape],
+  )
 }
 
-export const int64 = (values: readonly number[], shape: readonly number[]): Tensor => new Tensor('int64', BigInt64Array.from(values, BigInt), [...shape])
+export function int64(values: readonly number[], shape: readonly number[]): Tensor {
+  return new Tensor('int64', BigInt64Array.from(values, BigInt), [...shape])
+}
 
 /** Milliseconds of one f32 product [rows,inner] x [inner,columns] with the right side a constant, as weights are. */
-const productTime = async (rows: number, inner: number, columns: number, times: number, threads: number): Promise<number> => {
+async function productTime(rows: number, inner: number, columns: number, times: number, threads: number): Promise<number> {
   const graph = new Graph('product')
   const x = graph.input('x', 'f32', [rows, inner])
   const weight = randomTensor([inner, columns], 2).data as Float32Array
@@ -58,12 +64,13 @@ export interface Limits {
 }
 
 /** What this machine can do, measured through the same runtime and threads. */
-export const measureLimits = async (threads: number): Promise<Limits> => {
+export async function measureLimits(threads: number): Promise<Limits> {
   const [rows, inner, columns] = [1024, 2048, 4096]
   const compute = await productTime(rows, inner, columns, 8, threads)
   const stream = await productTime(1, 8192, 8192, 12, threads)
   return { gflops: (2 * rows * inner * columns) / compute / 1e6, gigabytesPerSecond: (8192 * 8192 * 4) / stream / 1e6 }
 }
 
-export const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
-  [head, head.map(() => '---'), ...rows].map((row) => `| ${row.join(' | ')} |`).join('\n')
+export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  return [head, head.map(() => '---'), ...rows].map((row) => `| ${row.join(' | ')} |`).join('\n')
+}

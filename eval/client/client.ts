@@ -4,7 +4,7 @@ import type { AnswerRequest, AnswerResponse, SearchRequest, SearchResponse } fro
 export interface AnswerClient {
   /** How it is reached, for people: `in process`, or the service's address. */
   readonly name: string
-  /** @throws AppError as the service raises it; EvalError service_unreachable where there is no service any more */
+  /** @throws an error as the service raises it; service_unreachable where there is no service any more */
   answer(request: AnswerRequest): Promise<AnswerResponse>
   search(request: SearchRequest): Promise<SearchResponse>
   close(): Promise<void>

@@ -1,12 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Type, type TSchema, type Static } from 'typebox'
 import { Compile } from 'typebox/compile'
-import { AppError, ERROR_STATUS, messageOf, type ErrorCode } from '../../src/errors.ts'
+import { CodedError, isErrorCode, messageOf } from '../../base/errors.ts'
+import { parseJson } from '../../base/json.ts'
 import { AnswerResponseSchema, SearchResponseSchema } from '../../src/rag/schema.ts'
-import { EvalError } from '../errors.ts'
 import type { AnswerClient } from './client.ts'
 
-const ErrorBody = Compile(Type.Object({ error: Type.Object({ code: Type.String(), message: Type.String(), field: Type.Optional(Type.String()) }) }))
+const ErrorBody = Compile(
+  Type.Object({ error: Type.Object({ code: Type.String(), message: Type.String(), field: Type.Optional(Type.String()) }) }),
+)
 
 export interface HttpClientOptions {
   /** Tries per request where the service is busy or out of reach. */
@@ -53,37 +55,34 @@ export function createHttpClient(url: string, { attempts = 6, pauseMs = 250 }: H
 
 function baseAddress(url: string): string {
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) {
-    throw new EvalError('options_invalid', `--url must be an http or https address such as http://127.0.0.1:8080, not ${JSON.stringify(url)}.`)
+    throw new CodedError(
+      'options_invalid',
+      `--url must be an http or https address such as http://127.0.0.1:8080, not ${JSON.stringify(url)}.`,
+    )
   }
   return url.replace(/\/+$/, '')
 }
 
-function unreachable(base: string, error: unknown): EvalError {
+function unreachable(base: string, error: unknown): CodedError {
   const cause = error instanceof Error && error.cause !== undefined ? error.cause : error
-  return new EvalError('service_unreachable', `The service at ${base} does not answer (${messageOf(cause)}).`, { cause: error })
+  return new CodedError('service_unreachable', `The service at ${base} does not answer (${messageOf(cause)}).`, { cause: error })
 }
 
 function checked<T extends TSchema>(schema: T, text: string, route: string): Static<T> {
-  const value = parsed(text)
+  const value = parseJson(text)
   const validator = Compile(schema)
   if (validator.Check(value)) return value
   const [error] = validator.Errors(value)
-  throw new EvalError('service_unreachable', `${route} does not answer as this version's API does (${error?.instancePath ?? ''} ${error?.message ?? 'not JSON'}): is it a cepe service of the same version?`)
+  throw new CodedError(
+    'service_unreachable',
+    `${route} does not answer as this version's API does (${error?.instancePath ?? ''} ${error?.message ?? 'not JSON'}): is it a cepe service of the same version?`,
+  )
 }
 
 function serviceError(status: number, text: string, route: string): Error {
-  const body = parsed(text)
-  if (!ErrorBody.Check(body)) return new EvalError('service_unreachable', `${route} answered ${status} without an error body: is it a cepe service?`)
+  const body = parseJson(text)
+  if (!ErrorBody.Check(body))
+    return new CodedError('service_unreachable', `${route} answered ${status} without an error body: is it a cepe service?`)
   const { code, message, field } = body.error
-  return new AppError(isErrorCode(code) ? code : 'internal', message, field === undefined ? {} : { field })
-}
-
-const isErrorCode = (code: string): code is ErrorCode => Object.hasOwn(ERROR_STATUS, code)
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
+  return new CodedError(isErrorCode(code) ? code : 'internal', message, { ...(field === undefined ? {} : { field }) })
 }

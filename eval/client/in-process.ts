@@ -7,12 +7,14 @@ import { ensureArtefacts } from '../../src/setup.ts'
 import type { AnswerClient } from './client.ts'
 
 /** The pipeline of constructed services, without HTTP. */
-export const servicesClient = (services: Pick<Services, 'answering' | 'close'>, deadlineMs: number): AnswerClient => ({
-  name: 'in process',
-  answer: (request) => answerQuestion(request, services.answering, { deadlineMs }),
-  search: (request) => searchPassages(request, services.answering.retriever, { deadlineMs }),
-  close: () => services.close(),
-})
+export function servicesClient(services: Pick<Services, 'answering' | 'close'>, deadlineMs: number): AnswerClient {
+  return {
+    name: 'in process',
+    answer: (request) => answerQuestion(request, services.answering, { deadlineMs }),
+    search: (request) => searchPassages(request, services.answering.retriever, { deadlineMs }),
+    close: () => services.close(),
+  }
+}
 
 /** Starts the pipeline in this process with the service's own settings, `overrides` first; builds models and index where missing. */
 export async function createInProcessClient(overrides: Partial<Record<keyof Config, unknown>> = {}): Promise<AnswerClient> {

@@ -20,5 +20,6 @@ export class ProblemLog {
 }
 
 /** `3 x no answer (line 4, line 9, line 11), skipped`. */
-export const describeProblem = ({ kind, count, places, effect }: Problem): string =>
-  `${count} x ${kind} (${places.join(', ')}${count > places.length ? ', ...' : ''}), ${effect}`
+export function describeProblem({ kind, count, places, effect }: Problem): string {
+  return `${count} x ${kind} (${places.join(', ')}${count > places.length ? ', ...' : ''}), ${effect}`
+}

@@ -2,6 +2,7 @@ import { Type, type Static, type TSchema } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { answerType, popularityBucket } from './groups.ts'
 import type { EvalPassage, EvalQuestion } from './types.ts'
+import { parseJson } from '../../base/json.ts'
 
 const AnswersSchema = Type.Union([Type.String(), Type.Array(Type.Union([Type.String(), Type.Array(Type.String())]))])
 
@@ -19,7 +20,7 @@ const TriviaQaSchema = Type.Object({
   Answer: Type.Object({ Value: Type.String(), Aliases: Type.Optional(Type.Array(Type.String())) }),
 })
 
-const compile = <T extends TSchema>(schema: T) => {
+function compile<T extends TSchema>(schema: T) {
   const validator = Compile(schema)
   return (value: unknown): value is Static<T> => validator.Check(value)
 }
@@ -41,7 +42,8 @@ export interface ParseOptions {
  * FiD, Contriever and DPR (`answers`, `ctxs`), PopQA's rows, TriviaQA's elements.
  */
 export function parseQuestion(value: unknown, at: string, options: ParseOptions): Parsed {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return { problem: value === undefined ? 'not valid JSON' : 'not an object' }
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    return { problem: value === undefined ? 'not valid JSON' : 'not an object' }
   if (isTriviaQa(value)) {
     const answers = [value.Answer.Value, ...(value.Answer.Aliases ?? [])]
     return build({ id: value.QuestionId ?? at, question: value.Question, answers, groups: {} }, undefined, options)
@@ -74,18 +76,14 @@ function answersOf(record: Record<string, unknown>): string[] | undefined {
 
 /** PopQA keeps its answers as a JSON list inside a cell. */
 function listInCell(cell: unknown): unknown {
-  if (typeof cell !== 'string') return cell
-  try {
-    return JSON.parse(cell)
-  } catch {
-    return undefined
-  }
+  return typeof cell === 'string' ? parseJson(cell) : cell
 }
 
 function groupsOf(record: Record<string, unknown>): Record<string, string> {
   const groups: Record<string, string> = {}
   const relation = record['prop'] ?? record['relation']
-  for (const [name, value] of Object.entries({ manner: record['manner'], kind: record['kind'], relation })) if (typeof value === 'string') groups[name] = value
+  for (const [name, value] of Object.entries({ manner: record['manner'], kind: record['kind'], relation }))
+    if (typeof value === 'string') groups[name] = value
   const views = Number(record['s_pop'] ?? Number.NaN)
   if (Number.isFinite(views)) groups['popularity'] = popularityBucket(views)
   return groups
@@ -99,7 +97,10 @@ function build(draft: Draft, contexts: Static<typeof ContextSchema>[] | undefine
   const answers = [...new Set(draft.answers.map((answer) => answer.trim()).filter((answer) => answer !== ''))]
   const [first] = answers
   if (answerable && first === undefined) return { problem: 'no answer' }
-  const passages = contexts?.filter(({ text }) => text.trim() !== '').slice(0, keepPassages).map(toPassage)
+  const passages = contexts
+    ?.filter(({ text }) => text.trim() !== '')
+    .slice(0, keepPassages)
+    .map(toPassage)
   const blank = contexts?.some(({ text }) => text.trim() === '') ?? false
   const groups = answerable && first !== undefined ? { answer_type: answerType(first), ...draft.groups } : draft.groups
   return {

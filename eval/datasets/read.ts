@@ -1,5 +1,5 @@
 import path from 'node:path'
-import { EvalError } from '../errors.ts'
+import { CodedError } from '../../base/errors.ts'
 import { describeProblem, ProblemLog } from './problems.ts'
 import { parseQuestion } from './question.ts'
 import { fileHash, readRecords } from './records.ts'
@@ -14,7 +14,7 @@ export interface ReadOptions {
 
 /**
  * Reads a question file of any supported shape. Records that cannot be asked are left out, counted and named.
- * @throws EvalError dataset_invalid where the file cannot be read or no record can be asked
+ * @throws dataset_invalid where the file cannot be read or no record can be asked
  */
 export async function readDataset(file: string, { answerable = true, keepPassages = 100 }: ReadOptions = {}): Promise<Dataset> {
   const problems = new ProblemLog()
@@ -38,13 +38,23 @@ export async function readDataset(file: string, { answerable = true, keepPassage
     questions.push(question)
   }
   if (questions.length === 0) {
-    throw new EvalError('dataset_invalid', `${file} has no question that can be asked: ${problems.list().map(describeProblem).join('; ')}. Supported: {"question", "answer"} lines, CEPE/FiD/Contriever/DPR JSON with ctxs, TriviaQA's JSON, PopQA's TSV.`)
+    throw new CodedError(
+      'dataset_invalid',
+      `${file} has no question that can be asked: ${problems.list().map(describeProblem).join('; ')}. Supported: {"question", "answer"} lines, CEPE/FiD/Contriever/DPR JSON with ctxs, TriviaQA's JSON, PopQA's TSV.`,
+    )
   }
   return { questions, problems: problems.list(), file: path.basename(file), sha256: await fileHash(file) }
 }
 
 /** Key under which two files agree on a question: case, spaces and a closing question mark do not count. */
-export const sameQuestion = (question: string): string => question.normalize('NFC').toLowerCase().replace(/\s+/g, ' ').replace(/\s*\?\s*$/, '').trim()
+export function sameQuestion(question: string): string {
+  return question
+    .normalize('NFC')
+    .toLowerCase()
+    .replace(/\s+/g, ' ')
+    .replace(/\s*\?\s*$/, '')
+    .trim()
+}
 
 /** Retrieved passages by question, from a file with `ctxs` or `docs`. */
 export async function readPassages(file: string, keepPassages: number): Promise<ReadonlyMap<string, readonly EvalPassage[]>> {
@@ -53,14 +63,14 @@ export async function readPassages(file: string, keepPassages: number): Promise<
     const parsed = parseQuestion(value, at, { answerable: false, keepPassages })
     if ('question' in parsed && parsed.question.passages) byQuestion.set(sameQuestion(parsed.question.question), parsed.question.passages)
   }
-  if (byQuestion.size === 0) throw new EvalError('dataset_invalid', `${file} has no question with passages (ctxs or docs).`)
+  if (byQuestion.size === 0) throw new CodedError('dataset_invalid', `${file} has no question with passages (ctxs or docs).`)
   return byQuestion
 }
 
 /**
  * Gives every question the passages to answer from, at least `k` of them; questions with fewer are left out, counted
  * and named, so that all values of k are scored on the same questions.
- * @throws EvalError dataset_invalid where no question has k passages
+ * @throws dataset_invalid where no question has k passages
  */
 export function withPassages(dataset: Dataset, byQuestion: ReadonlyMap<string, readonly EvalPassage[]> | undefined, k: number): Dataset {
   const problems = new ProblemLog()
@@ -74,7 +84,10 @@ export function withPassages(dataset: Dataset, byQuestion: ReadonlyMap<string, r
     else questions.push({ ...question, passages })
   }
   if (questions.length === 0) {
-    throw new EvalError('dataset_invalid', `No question of ${dataset.file} has ${k} passages (the most is ${most}): lower --k to ${most}, or supply more passages.`)
+    throw new CodedError(
+      'dataset_invalid',
+      `No question of ${dataset.file} has ${k} passages (the most is ${most}): lower --k to ${most}, or supply more passages.`,
+    )
   }
   return { ...dataset, questions, problems: [...dataset.problems, ...problems.list()] }
 }

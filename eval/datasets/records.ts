@@ -4,11 +4,9 @@ import { createReadStream } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { pipeline, type Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
-import { EvalError } from '../errors.ts'
+import { CodedError, messageOf } from '../../base/errors.ts'
 import { jsonElements } from './json-elements.ts'
 import type { RawRecord } from './types.ts'
-
-const messageOf = (thrown: unknown): string => (thrown instanceof Error ? thrown.message : String(thrown))
 
 /** TriviaQA's files hold their questions under this key. */
 const TRIVIAQA_KEY = 'Data'
@@ -46,7 +44,7 @@ async function layoutOf(file: string): Promise<Layout> {
     lines.close()
     stream.destroy()
   }
-  throw new EvalError('dataset_invalid', `${file} is empty.`)
+  throw new CodedError('dataset_invalid', `${file} is empty.`)
 }
 
 function parseJson(text: string): unknown {
@@ -60,7 +58,7 @@ function parseJson(text: string): unknown {
 /**
  * The records of a question file, one by one: JSON lines, a JSON array, TriviaQA's object, or a tab-separated table with
  * a header (PopQA). A record that is not valid JSON comes with an undefined value.
- * @throws EvalError dataset_invalid where the file as a whole cannot be read
+ * @throws dataset_invalid where the file as a whole cannot be read
  */
 export async function* readRecords(file: string): AsyncGenerator<RawRecord> {
   try {
@@ -69,8 +67,8 @@ export async function* readRecords(file: string): AsyncGenerator<RawRecord> {
     else if (layout === 'json') yield* jsonArray(file)
     else yield* table(file)
   } catch (error) {
-    if (error instanceof EvalError) throw error
-    throw new EvalError('dataset_invalid', `${file} cannot be read: ${messageOf(error)}.`, { cause: error })
+    if (error instanceof CodedError) throw error
+    throw new CodedError('dataset_invalid', `${file} cannot be read: ${messageOf(error)}.`, { cause: error })
   }
 }
 
@@ -84,7 +82,8 @@ async function* jsonLines(file: string): AsyncGenerator<RawRecord> {
 
 async function* jsonArray(file: string): AsyncGenerator<RawRecord> {
   let element = 0
-  for await (const text of jsonElements(open(file) as AsyncIterable<string>, TRIVIAQA_KEY)) yield { at: `element ${++element}`, value: parseJson(text) }
+  for await (const text of jsonElements(open(file) as AsyncIterable<string>, TRIVIAQA_KEY))
+    yield { at: `element ${++element}`, value: parseJson(text) }
 }
 
 async function* table(file: string): AsyncGenerator<RawRecord> {

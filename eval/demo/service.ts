@@ -4,7 +4,7 @@ import { createServer } from 'node:net'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { packageRoot } from '../../src/config.ts'
-import { EvalError } from '../errors.ts'
+import { CodedError } from '../../base/errors.ts'
 
 const POLL_MS = 250
 /** Time that a service which listens may take to become ready. */
@@ -24,7 +24,11 @@ export interface RunningService {
 export async function startService(settings: Readonly<Record<`CEPE_${string}`, string>>, cwd: string): Promise<RunningService> {
   const port = await freePort()
   const url = `http://127.0.0.1:${port}`
-  const child = spawn(process.execPath, [path.join(packageRoot(), 'dist', 'src', 'cli.js'), 'serve', '--host', '127.0.0.1', '--port', String(port)], { cwd, env: { ...settings }, stdio: ['ignore', 'ignore', 'inherit'] })
+  const child = spawn(
+    process.execPath,
+    [path.join(packageRoot(), 'dist', 'src', 'cli.js'), 'serve', '--host', '127.0.0.1', '--port', String(port)],
+    { cwd, env: { ...settings }, stdio: ['ignore', 'ignore', 'inherit'] },
+  )
   const exited = once(child, 'exit')
   const stop = async (): Promise<void> => {
     child.kill('SIGTERM')
@@ -34,11 +38,12 @@ export async function startService(settings: Readonly<Record<`CEPE_${string}`, s
   for (;;) {
     const state = await readiness(url)
     if (state === 'ready') return { url, stop }
-    if (child.exitCode !== null || child.signalCode !== null) throw new EvalError('service_unreachable', 'The service did not start; its message stands above.')
+    if (child.exitCode !== null || child.signalCode !== null)
+      throw new CodedError('service_unreachable', 'The service did not start; its message stands above.')
     if (state !== 'silent') listeningSince ??= Date.now()
     if (listeningSince !== undefined && Date.now() - listeningSince > UNREADY_MS) {
       await stop()
-      throw new EvalError('service_unreachable', `The service started, but does not become ready: ${state}`)
+      throw new CodedError('service_unreachable', `The service started, but does not become ready: ${state}`)
     }
     await sleep(POLL_MS)
   }

@@ -19,16 +19,34 @@ export function demoTargets({ settings, retrieval }: Summary): Target[] {
   const decoderOnly = find(settings, 'decoder-only', 40)
   const closedBook = em('closed-book', 0)
   const auroc = find(settings, 'cepe', 20).aurocUnanswerable
-  const kept = (value: number): Target => ({ what: '', target: `>= ${number(at10 - MOST_LOST)} (k = 10 less ${MOST_LOST})`, measured: number(value), met: value >= at10 - MOST_LOST })
-  const below = (value: number): Target => ({ what: '', target: `< ${number(at20)} (cepe at k = 20)`, measured: number(value), met: value < at20 })
+  const kept = (value: number): Target => ({
+    what: '',
+    target: `>= ${number(at10 - MOST_LOST)} (k = 10 less ${MOST_LOST})`,
+    measured: number(value),
+    met: value >= at10 - MOST_LOST,
+  })
+  const below = (value: number): Target => ({
+    what: '',
+    target: `< ${number(at20)} (cepe at k = 20)`,
+    measured: number(value),
+    met: value < at20,
+  })
   return [
     { what: `recall@${RECALL_DEPTH} of the retriever`, target: '>= 0.95', measured: number(recall), met: recall >= 0.95 },
     { what: 'exact match, cepe, k = 10', target: '>= 0.75', measured: number(at10), met: at10 >= 0.75 },
     { ...kept(at20), what: 'exact match, cepe, k = 20' },
     { ...kept(at40), what: 'exact match, cepe, k = 40' },
-    { ...below(decoderOnly.exactMatch.mean), what: `exact match, decoder-only with as many passages as fit (${decoderOnly.passagesInDecoder.toFixed(1)} on average)` },
+    {
+      ...below(decoderOnly.exactMatch.mean),
+      what: `exact match, decoder-only with as many passages as fit (${decoderOnly.passagesInDecoder.toFixed(1)} on average)`,
+    },
     { ...below(closedBook), what: 'exact match, closed-book' },
-    { what: 'AUROC of the confidence, answered right against unanswerable, cepe, k = 20', target: '>= 0.8', measured: number(auroc), met: auroc >= 0.8 },
+    {
+      what: 'AUROC of the confidence, answered right against unanswerable, cepe, k = 20',
+      target: '>= 0.8',
+      measured: number(auroc),
+      met: auroc >= 0.8,
+    },
   ]
 }
 
@@ -38,7 +56,11 @@ function find(settings: readonly SettingSummary[], method: string, k: number): S
   return setting
 }
 
-const number = (value: number): string => (Number.isNaN(value) ? 'not measured' : value.toFixed(3))
+function number(value: number): string {
+  return Number.isNaN(value) ? 'not measured' : value.toFixed(3)
+}
 
 /** The same as rows of a table. */
-export const targetRows = (targets: readonly Target[]): string[][] => targets.map(({ what, target, measured, met }) => [what, target, measured, met ? 'met' : 'missed'])
+export function targetRows(targets: readonly Target[]): string[][] {
+  return targets.map(({ what, target, measured, met }) => [what, target, measured, met ? 'met' : 'missed'])
+}

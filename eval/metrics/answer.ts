@@ -6,9 +6,13 @@ const ARTICLES = /(?<![\p{L}\p{N}_])(?:a|an|the)(?![\p{L}\p{N}_])/gu
 const SPACES = /[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+/u
 
 /** SQuAD's normalisation (official evaluation script): lower case, no punctuation, no articles, single spaces. */
-export const normalizeAnswer = (text: string): string => tokens(text.toLowerCase().replace(PUNCTUATION, '').replace(ARTICLES, ' ')).join(' ')
+export function normalizeAnswer(text: string): string {
+  return tokens(text.toLowerCase().replace(PUNCTUATION, '').replace(ARTICLES, ' ')).join(' ')
+}
 
-const tokens = (text: string): string[] => text.split(SPACES).filter((token) => token !== '')
+function tokens(text: string): string[] {
+  return text.split(SPACES).filter((token) => token !== '')
+}
 
 type Score = (prediction: string, gold: string) => number
 
@@ -51,4 +55,6 @@ function capitalize(text: string): string {
 }
 
 /** The best score over the gold answers. */
-export const bestOver = (score: Score, prediction: string, answers: readonly string[]): number => Math.max(0, ...answers.map((gold) => score(prediction, gold)))
+export function bestOver(score: Score, prediction: string, answers: readonly string[]): number {
+  return Math.max(0, ...answers.map((gold) => score(prediction, gold)))
+}

@@ -4,9 +4,11 @@
  */
 export function auroc(positives: readonly number[], negatives: readonly number[]): number {
   if (positives.length === 0 || negatives.length === 0) return Number.NaN
-  const sorted = [...positives.map((score) => ({ score, positive: true })), ...negatives.map((score) => ({ score, positive: false }))].sort((a, b) => a.score - b.score)
+  const sorted = [...positives.map((score) => ({ score, positive: true })), ...negatives.map((score) => ({ score, positive: false }))].sort(
+    (a, b) => a.score - b.score,
+  )
   let rankSum = 0
-  for (let from = 0; from < sorted.length; ) {
+  for (let from = 0; from < sorted.length;) {
     let to = from
     while (to < sorted.length && sorted[to]?.score === sorted[from]?.score) to++
     const meanRank = (from + 1 + to) / 2
@@ -30,7 +32,10 @@ export interface CoveragePoint {
  * Risk over coverage when answers below a confidence are withheld (El-Yaniv and Wiener 2010), one point per different
  * confidence, and the area under it (mean risk over the coverages of single questions; lower is better).
  */
-export function riskCoverage(answers: readonly { readonly confidence: number; readonly correct: number }[]): { points: CoveragePoint[]; area: number } {
+export function riskCoverage(answers: readonly { readonly confidence: number; readonly correct: number }[]): {
+  points: CoveragePoint[]
+  area: number
+} {
   const sorted = [...answers].sort((a, b) => b.confidence - a.confidence)
   const points: CoveragePoint[] = []
   let wrong = 0

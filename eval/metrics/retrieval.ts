@@ -2,7 +2,9 @@
 const TOKENS = /[\p{L}\p{N}\p{M}]+|[^\p{Z}\p{C}]/gu
 
 /** Lower-case tokens of the NFD-normalised text. */
-const tokenize = (text: string): string[] => (text.normalize('NFD').match(TOKENS) ?? []).map((token) => token.toLowerCase())
+function tokenize(text: string): string[] {
+  return (text.normalize('NFD').match(TOKENS) ?? []).map((token) => token.toLowerCase())
+}
 
 /**
  * Makes a test of whether a passage's text holds one of the answers as a span of whole tokens
@@ -17,4 +19,6 @@ export function answerFinder(answers: readonly string[]): (text: string) => bool
 }
 
 /** 1 where one of the first k ranks (from 1) is among `ranks`. */
-export const recallAt = (ranks: readonly number[], k: number): number => (ranks.some((rank) => rank <= k) ? 1 : 0)
+export function recallAt(ranks: readonly number[], k: number): number {
+  return ranks.some((rank) => rank <= k) ? 1 : 0
+}

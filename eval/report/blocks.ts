@@ -3,17 +3,38 @@ export type Block =
   | { readonly kind: 'heading'; readonly level: 1 | 2 | 3; readonly text: string }
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'list'; readonly items: readonly string[] }
-  | { readonly kind: 'table'; readonly header: readonly string[]; readonly rows: readonly (readonly string[])[]; /** Columns from the left that hold words, not numbers. */ readonly wordColumns?: number }
+  | {
+      readonly kind: 'table'
+      readonly header: readonly string[]
+      readonly rows: readonly (readonly string[])[]
+      /** Columns from the left that hold words, not numbers. */ readonly wordColumns?: number
+    }
   | { readonly kind: 'figure'; readonly name: string; readonly caption: string }
 
-export const heading = (level: 1 | 2 | 3, text: string): Block => ({ kind: 'heading', level, text })
-export const text = (value: string): Block => ({ kind: 'text', text: value })
-export const list = (items: readonly string[]): Block => ({ kind: 'list', items })
-export const table = (header: readonly string[], rows: readonly (readonly string[])[], wordColumns = 1): Block => ({ kind: 'table', header, rows, wordColumns })
-export const figure = (name: string, caption: string): Block => ({ kind: 'figure', name, caption })
+export function heading(level: 1 | 2 | 3, text: string): Block {
+  return { kind: 'heading', level, text }
+}
+export function text(value: string): Block {
+  return { kind: 'text', text: value }
+}
+export function list(items: readonly string[]): Block {
+  return { kind: 'list', items }
+}
+export function table(header: readonly string[], rows: readonly (readonly string[])[], wordColumns = 1): Block {
+  return { kind: 'table', header, rows, wordColumns }
+}
+export function figure(name: string, caption: string): Block {
+  return { kind: 'figure', name, caption }
+}
 
 /** Characters that Markdown would take as markup, and line breaks, which would end a table's row. */
-const escapeMarkdown = (value: string): string => value.replace(/\s+/g, ' ').replace(/[\\`*_[\]|]/g, '\\$&').replace(/&/g, '&amp;').replace(/</g, '&lt;')
+function escapeMarkdown(value: string): string {
+  return value
+    .replace(/\s+/g, ' ')
+    .replace(/[\\`*_[\]|]/g, '\\$&')
+    .replace(/&/g, '&amp;')
+    .replace(/</g, '&lt;')
+}
 
 /** GitHub-flavoured Markdown; figures are `figures/<name>.png` beside it. */
 export function toMarkdown(blocks: readonly Block[]): string {
@@ -38,7 +59,9 @@ function blockToMarkdown(block: Block): string {
   }
 }
 
-const escapeHtml = (value: string): string => value.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;').replace(/"/g, '&quot;')
+function escapeHtml(value: string): string {
+  return value.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;').replace(/"/g, '&quot;')
+}
 
 const STYLE = `body{font:16px/1.5 system-ui,sans-serif;max-width:72rem;margin:2rem auto;padding:0 1rem;color:#1a1a1a}
 table{border-collapse:collapse;margin:1rem 0;font-size:.9rem}th,td{padding:.3rem .7rem;border-bottom:1px solid #ddd;text-align:left;vertical-align:top}
@@ -66,7 +89,8 @@ function blockToHtml(block: Block, figures: ReadonlyMap<string, string>): string
     case 'list':
       return `<ul>${block.items.map((item) => `<li>${escapeHtml(item)}</li>`).join('')}</ul>`
     case 'table': {
-      const cell = (tag: string) => (value: string, i: number) => `<${tag}${i < (block.wordColumns ?? 1) ? '' : ' class="number"'}>${escapeHtml(value)}</${tag}>`
+      const cell = (tag: string) => (value: string, i: number) =>
+        `<${tag}${i < (block.wordColumns ?? 1) ? '' : ' class="number"'}>${escapeHtml(value)}</${tag}>`
       const rows = block.rows.map((cells) => `<tr>${cells.map(cell('td')).join('')}</tr>`).join('\n')
       return `<table><thead><tr>${block.header.map(cell('th')).join('')}</tr></thead><tbody>\n${rows}\n</tbody></table>`
     }

@@ -10,36 +10,69 @@ const methodColor = { field: 'method', type: 'nominal', title: 'method' } as con
 
 /** Exact match over k, one line per mode with 95 % intervals (the paper's Figure 3); closed-book, which has no k, as a dashed line. */
 export function exactMatchOverK(settings: readonly SettingSummary[]): TopLevelSpec {
-  const points = settings.filter(({ k }) => k > 0).map(({ method, k, exactMatch }) => ({ method, k, em: 100 * exactMatch.mean, low: 100 * exactMatch.low, high: 100 * exactMatch.high }))
+  const points = settings
+    .filter(({ k }) => k > 0)
+    .map(({ method, k, exactMatch }) => ({ method, k, em: 100 * exactMatch.mean, low: 100 * exactMatch.low, high: 100 * exactMatch.high }))
   // From zero to the next ten above the highest interval: a flat line at zero would have no axis of its own.
-  const top = Math.min(100, 10 * Math.ceil(Math.max(1, ...settings.map(({ exactMatch }) => (exactMatch.n > 0 ? 100 * exactMatch.high : 0))) / 10))
+  const top = Math.min(
+    100,
+    10 * Math.ceil(Math.max(1, ...settings.map(({ exactMatch }) => (exactMatch.n > 0 ? 100 * exactMatch.high : 0))) / 10),
+  )
   const flat = settings.filter(({ k }) => k === 0).map(({ method, exactMatch }) => ({ method, em: 100 * exactMatch.mean }))
-  const x = { field: 'k', type: 'quantitative' as const, title: 'retrieved passages k', axis: { values: [...new Set(points.map(({ k }) => k))], format: 'd' }, scale: { zero: false } }
+  const x = {
+    field: 'k',
+    type: 'quantitative' as const,
+    title: 'retrieved passages k',
+    axis: { values: [...new Set(points.map(({ k }) => k))], format: 'd' },
+    scale: { zero: false },
+  }
   return {
     ...SIZE,
     layer: [
-      { data: { values: points }, mark: { type: 'line', point: true }, encoding: { x, y: { field: 'em', type: 'quantitative', title: 'exact match (%)', scale: { domain: [0, top] } }, color: methodColor } },
-      { data: { values: points }, mark: { type: 'rule', opacity: 0.5 }, encoding: { x, y: { field: 'low', type: 'quantitative' }, y2: { field: 'high' }, color: methodColor } },
-      { data: { values: flat }, mark: { type: 'rule', strokeDash: [6, 4], size: 2 }, encoding: { y: { field: 'em', type: 'quantitative' }, color: methodColor } },
+      {
+        data: { values: points },
+        mark: { type: 'line', point: true },
+        encoding: {
+          x,
+          y: { field: 'em', type: 'quantitative', title: 'exact match (%)', scale: { domain: [0, top] } },
+          color: methodColor,
+        },
+      },
+      {
+        data: { values: points },
+        mark: { type: 'rule', opacity: 0.5 },
+        encoding: { x, y: { field: 'low', type: 'quantitative' }, y2: { field: 'high' }, color: methodColor },
+      },
+      {
+        data: { values: flat },
+        mark: { type: 'rule', strokeDash: [6, 4], size: 2 },
+        encoding: { y: { field: 'em', type: 'quantitative' }, color: methodColor },
+      },
     ],
   }
 }
 
 /** Share of questions with an answer among the first k passages. */
-export const recallCurve = (curve: readonly { readonly k: number; readonly recall: number }[]): TopLevelSpec => ({
-  ...SIZE,
-  data: { values: curve.map(({ k, recall }) => ({ k, recall: 100 * recall })) },
-  mark: { type: 'line' },
-  encoding: {
-    x: { field: 'k', type: 'quantitative', title: 'retrieved passages k' },
-    y: { field: 'recall', type: 'quantitative', title: 'recall@k (%)', scale: { domain: [0, 100] } },
-  },
-})
+export function recallCurve(curve: readonly { readonly k: number; readonly recall: number }[]): TopLevelSpec {
+  return {
+    ...SIZE,
+    data: { values: curve.map(({ k, recall }) => ({ k, recall: 100 * recall })) },
+    mark: { type: 'line' },
+    encoding: {
+      x: { field: 'k', type: 'quantitative', title: 'retrieved passages k' },
+      y: { field: 'recall', type: 'quantitative', title: 'recall@k (%)', scale: { domain: [0, 100] } },
+    },
+  }
+}
 
 /** Share of wrong answers when only the most confident ones are given, per method at its largest k. */
 export function riskCoverageCurves(settings: readonly SettingSummary[]): TopLevelSpec {
   const values = atLargestK(settings).flatMap((setting) =>
-    thin(setting.riskCoverage.points).map(({ coverage, risk }) => ({ method: settingName(setting), coverage: 100 * coverage, risk: 100 * risk })),
+    thin(setting.riskCoverage.points).map(({ coverage, risk }) => ({
+      method: settingName(setting),
+      coverage: 100 * coverage,
+      risk: 100 * risk,
+    })),
   )
   return {
     ...SIZE,
@@ -56,8 +89,18 @@ export function riskCoverageCurves(settings: readonly SettingSummary[]): TopLeve
 /** Mean milliseconds per stage and setting; embedding and search are once per question. */
 export function latencyBars({ settings, retrieval }: Summary): TopLevelSpec {
   const values = settings.filter(wasAsked).flatMap((setting) => {
-    const shared = retrieval?.latencyMs && setting.k > 0 ? [{ stage: 'embed', ms: retrieval.latencyMs.embed.mean }, { stage: 'retrieve', ms: retrieval.latencyMs.retrieve.mean }] : []
-    return [...shared, ...STAGES.map((stage) => ({ stage, ms: setting.latencyMs[stage].mean }))].map((entry, position) => ({ ...entry, position, setting: settingName(setting) }))
+    const shared =
+      retrieval?.latencyMs && setting.k > 0
+        ? [
+            { stage: 'embed', ms: retrieval.latencyMs.embed.mean },
+            { stage: 'retrieve', ms: retrieval.latencyMs.retrieve.mean },
+          ]
+        : []
+    return [...shared, ...STAGES.map((stage) => ({ stage, ms: setting.latencyMs[stage].mean }))].map((entry, position) => ({
+      ...entry,
+      position,
+      setting: settingName(setting),
+    }))
   })
   return {
     width: SIZE.width,

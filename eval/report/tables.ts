@@ -7,9 +7,15 @@ import type { Estimate } from '../statistics/bootstrap.ts'
 import { list, table, text, type Block } from './blocks.ts'
 import type { Published } from './published.ts'
 
-export const percent = (share: number): string => (Number.isNaN(share) ? '-' : (100 * share).toFixed(1))
-const withInterval = ({ mean, low, high, n }: Estimate): string => (n === 0 ? '-' : `${percent(mean)} (${percent(low)}, ${percent(high)})`)
-const number = (value: number, digits = 1): string => (Number.isNaN(value) ? '-' : value.toFixed(digits))
+export function percent(share: number): string {
+  return Number.isNaN(share) ? '-' : (100 * share).toFixed(1)
+}
+function withInterval({ mean, low, high, n }: Estimate): string {
+  return n === 0 ? '-' : `${percent(mean)} (${percent(low)}, ${percent(high)})`
+}
+function number(value: number, digits = 1): string {
+  return Number.isNaN(value) ? '-' : value.toFixed(digits)
+}
 
 /** One run as a column group of the results table. */
 export interface TableRun {
@@ -20,12 +26,16 @@ export interface TableRun {
 
 /** The paper's Table 7: one row per method, per dataset one column per k, exact match in percent; published scores as rows of their own. */
 export function resultsTable(runs: readonly TableRun[]): Block {
-  const columns = runs.flatMap((run) => [...new Set(run.summary.settings.map(({ k }) => k).filter((k) => k > 0))].sort((a, b) => a - b).map((k) => ({ run, k })))
+  const columns = runs.flatMap((run) =>
+    [...new Set(run.summary.settings.map(({ k }) => k).filter((k) => k > 0))].sort((a, b) => a - b).map((k) => ({ run, k })),
+  )
   const methods = [...new Set(runs.flatMap(({ summary }) => summary.settings.map(({ method }) => method)))]
   const paperMethods = [...new Set(runs.flatMap(({ published }) => published.map(({ method }) => method)))]
   // A method without k (closed-book) has one score, shown in the first column of its dataset.
-  const shown = ({ run, k }: (typeof columns)[number], scores: readonly { k: number }[]) => (score: { k: number }) =>
-    score.k === k || (score.k === 0 && columns.find((column) => column.run === run)?.k === k && scores.length > 0)
+  const shown =
+    ({ run, k }: (typeof columns)[number], scores: readonly { k: number }[]) =>
+    (score: { k: number }) =>
+      score.k === k || (score.k === 0 && columns.find((column) => column.run === run)?.k === k && scores.length > 0)
   return table(
     ['exact match (%)', ...columns.map(({ run, k }) => `${run.dataset} k = ${k}`)],
     [
@@ -53,7 +63,18 @@ export function metricsTable({ settings }: Summary): Block {
   const popqa = settings.some((setting) => setting.popqa !== null)
   const unanswerable = settings.some(({ aurocUnanswerable }) => !Number.isNaN(aurocUnanswerable))
   return table(
-    ['setting', 'EM', 'F1', 'substring EM', ...(popqa ? ['PopQA accuracy'] : []), 'AUROC right / wrong', ...(unanswerable ? ['AUROC right / unanswerable'] : []), 'area under risk-coverage', 'passages in decoder', 'in encoder'],
+    [
+      'setting',
+      'EM',
+      'F1',
+      'substring EM',
+      ...(popqa ? ['PopQA accuracy'] : []),
+      'AUROC right / wrong',
+      ...(unanswerable ? ['AUROC right / unanswerable'] : []),
+      'area under risk-coverage',
+      'passages in decoder',
+      'in encoder',
+    ],
     settings.map((setting) => [
       settingName(setting),
       withInterval(setting.exactMatch),
@@ -75,14 +96,14 @@ export function recallTable({ recall, goldRecall }: NonNullable<Summary['retriev
     ['recall (%)', ...recall.map(({ k }) => `@${k}`)],
     [
       ['a passage holds an answer', ...recall.map(({ estimate }) => withInterval(estimate))],
-      ...(goldRecall.length > 0 ? [['the question\'s own passage', ...goldRecall.map(({ estimate }) => withInterval(estimate))]] : []),
+      ...(goldRecall.length > 0 ? [["the question's own passage", ...goldRecall.map(({ estimate }) => withInterval(estimate))]] : []),
     ],
   )
 }
 
 /** Exact match of one setting by the values of one group. */
 export function groupTable(name: string, settings: readonly SettingSummary[]): Block {
-  const values = [...new Set(settings.flatMap(({ groups }) => (groups[name] ?? []).map(({ value }) => value)))]
+  const values = [...new Set(settings.flatMap(({ groups }) => groups[name]?.map(({ value }) => value) ?? []))]
   return table(
     [name.replaceAll('_', ' '), 'questions', ...settings.map(settingName)],
     values.map((value) => {
@@ -99,16 +120,23 @@ export function latencyTable({ settings, retrieval }: Summary): Block {
   return table(
     ['milliseconds', 'stage', 'mean', 'median', '95th percentile', 'prompt tokens', 'context tokens'],
     [
-      ...(retrieval?.latencyMs ? [['retrieval', 'embed', ...cells(retrieval.latencyMs.embed), '', ''], ['', 'retrieve', ...cells(retrieval.latencyMs.retrieve), '', '']] : []),
-      ...settings.filter(wasAsked).flatMap((setting) =>
-        stages.map((stage, i) => [
-          i === 0 ? settingName(setting) : '',
-          stage,
-          ...cells(setting.latencyMs[stage]),
-          i === 0 ? number(setting.promptTokens, 0) : '',
-          i === 0 ? number(setting.contextTokens, 0) : '',
-        ]),
-      ),
+      ...(retrieval?.latencyMs
+        ? [
+            ['retrieval', 'embed', ...cells(retrieval.latencyMs.embed), '', ''],
+            ['', 'retrieve', ...cells(retrieval.latencyMs.retrieve), '', ''],
+          ]
+        : []),
+      ...settings
+        .filter(wasAsked)
+        .flatMap((setting) =>
+          stages.map((stage, i) => [
+            i === 0 ? settingName(setting) : '',
+            stage,
+            ...cells(setting.latencyMs[stage]),
+            i === 0 ? number(setting.promptTokens, 0) : '',
+            i === 0 ? number(setting.contextTokens, 0) : '',
+          ]),
+        ),
     ],
     2,
   )
@@ -127,16 +155,20 @@ export function worstExamples(records: readonly EvalRecord[], { method, k }: Set
   if (wrong.length === 0) return text('No answer was wrong.')
   return table(
     ['question', 'answer given', 'right answers', 'confidence', 'first passage with an answer'],
-    wrong.slice(0, count).map(({ question, answers, prediction, found }) => [
-      question,
-      prediction.answer === '' ? '(nothing)' : prediction.answer,
-      answers.slice(0, 3).join('; '),
-      number(prediction.confidence, 2),
-      found === undefined ? `none among ${k}` : String(found),
-    ]),
+    wrong
+      .slice(0, count)
+      .map(({ question, answers, prediction, found }) => [
+        question,
+        prediction.answer === '' ? '(nothing)' : prediction.answer,
+        answers.slice(0, 3).join('; '),
+        number(prediction.confidence, 2),
+        found === undefined ? `none among ${k}` : String(found),
+      ]),
     3,
   )
 }
 
 /** What was left out, or kept with a change. */
-export const problemList = ({ problems }: Summary): Block => (problems.length === 0 ? text('Nothing was left out.') : list(problems.map(describeProblem)))
+export function problemList({ problems }: Summary): Block {
+  return problems.length === 0 ? text('Nothing was left out.') : list(problems.map(describeProblem))
+}

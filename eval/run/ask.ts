@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { AppError, type ErrorCode } from '../../src/errors.ts'
+import { CodedError, type ErrorCode } from '../../base/errors.ts'
 import { renderPassage, type Demonstration } from '../../src/rag/prompt.ts'
 import type { AnswerResponse, SearchResponse } from '../../src/rag/schema.ts'
 import type { AnswerClient } from '../client/client.ts'
@@ -51,14 +51,21 @@ export async function askQuestion(question: EvalQuestion, context: AskContext): 
     const demonstrations = await demonstrationsFor(question, context)
     demonstrationIds = demonstrations?.map(({ id }) => id) ?? []
     const examples = demonstrations?.map(({ example }) => example) ?? null
-    if (passages.length < largestK(protocol)) return skip(new AppError('unprocessable', `${passages.length} passages were found, but k is ${largestK(protocol)}.`))
+    if (passages.length < largestK(protocol))
+      return skip(new CodedError('unprocessable', `${passages.length} passages were found, but k is ${largestK(protocol)}.`))
     const predictions: Prediction[] = []
     const prompts: NonNullable<EvalRecord['prompts']> = []
     for (const next of settingsOf(protocol)) {
       setting = settingName(next)
       const known = windowFullBefore(next, predictions)
       if (known) {
-        predictions.push({ ...known, k: next.k, attention: passages.slice(0, next.k).map(() => null), timings_ms: { queue: 0, encode: 0, generate: 0, total: 0 }, same_as_k: known.same_as_k ?? known.k })
+        predictions.push({
+          ...known,
+          k: next.k,
+          attention: passages.slice(0, next.k).map(() => null),
+          timings_ms: { queue: 0, encode: 0, generate: 0, total: 0 },
+          same_as_k: known.same_as_k ?? known.k,
+        })
         continue
       }
       const response = await persistent(() => client.answer(answerRequest(question.question, next, passages, examples, protocol)))
@@ -67,12 +74,18 @@ export async function askQuestion(question: EvalQuestion, context: AskContext): 
     }
     return { ...base, demonstrations: demonstrationIds, retrieval, predictions, ...(context.dumpPrompts && { prompts }) }
   } catch (error) {
-    if (error instanceof AppError && [...QUESTION_CODES, ...FAILURE_CODES].includes(error.code)) return skip(error)
+    if (error instanceof CodedError && [...QUESTION_CODES, ...FAILURE_CODES].includes(error.code)) return skip(error)
     throw error
   }
 
-  function skip(error: AppError): EvalRecord {
-    return { ...base, demonstrations: demonstrationIds, retrieval, predictions: [], skipped: { code: error.code, message: error.message, setting, retry: FAILURE_CODES.includes(error.code) } }
+  function skip(error: CodedError): EvalRecord {
+    return {
+      ...base,
+      demonstrations: demonstrationIds,
+      retrieval,
+      predictions: [],
+      skipped: { code: error.code, message: error.message, setting, retry: FAILURE_CODES.includes(error.code) },
+    }
   }
 }
 
@@ -82,19 +95,27 @@ async function persistent<T>(request: () => Promise<T>): Promise<T> {
     try {
       return await request()
     } catch (error) {
-      if (attempt >= ATTEMPTS_AFTER_FAILURE || !(error instanceof AppError) || !FAILURE_CODES.includes(error.code)) throw error
+      if (attempt >= ATTEMPTS_AFTER_FAILURE || !(error instanceof CodedError) || !FAILURE_CODES.includes(error.code)) throw error
     }
   }
 }
 
-async function passagesFor(question: EvalQuestion, client: AnswerClient, protocol: Protocol): Promise<{ passages: readonly EvalPassage[]; timings: SearchResponse['timings_ms'] | null }> {
+async function passagesFor(
+  question: EvalQuestion,
+  client: AnswerClient,
+  protocol: Protocol,
+): Promise<{ passages: readonly EvalPassage[]; timings: SearchResponse['timings_ms'] | null }> {
   if (protocol.retrieval === 'supplied') return { passages: question.passages ?? [], timings: null }
   const method = protocol.retrieval
   const found = await persistent(() => client.search({ query: question.question, k: retrievalDepth(protocol), method }))
   return { passages: found.passages, timings: found.timings_ms }
 }
 
-function describeRetrieval({ answers, goldPassage }: EvalQuestion, passages: readonly EvalPassage[], timings: SearchResponse['timings_ms'] | null): EvalRecord['retrieval'] {
+function describeRetrieval(
+  { answers, goldPassage }: EvalQuestion,
+  passages: readonly EvalPassage[],
+  timings: SearchResponse['timings_ms'] | null,
+): EvalRecord['retrieval'] {
   const holdsAnswer = answerFinder(answers)
   const gold = passages.findIndex(({ id }) => id === goldPassage)
   return {
@@ -106,10 +127,18 @@ function describeRetrieval({ answers, goldPassage }: EvalQuestion, passages: rea
   }
 }
 
-async function demonstrationsFor({ question }: EvalQuestion, { pool, protocol, client, topPassages }: AskContext): Promise<{ id: string; example: Demonstration }[] | null> {
+async function demonstrationsFor(
+  { question }: EvalQuestion,
+  { pool, protocol, client, topPassages }: AskContext,
+): Promise<{ id: string; example: Demonstration }[] | null> {
   if (protocol.shots === null) return null
   const chosen = chooseDemonstrations(pool, question, protocol.shots, protocol.seed)
-  return Promise.all(chosen.map(async (demonstration) => ({ id: demonstration.id, example: toDemonstration(demonstration, await topPassage(demonstration)) })))
+  return Promise.all(
+    chosen.map(async (demonstration) => ({
+      id: demonstration.id,
+      example: toDemonstration(demonstration, await topPassage(demonstration)),
+    })),
+  )
 
   function topPassage(demonstration: EvalQuestion): Promise<EvalPassage | undefined> {
     if (protocol.retrieval === 'supplied') return Promise.resolve(demonstration.passages?.[0])
@@ -130,7 +159,9 @@ async function demonstrationsFor({ question }: EvalQuestion, { pool, protocol, c
 
 /** The decoder-only answer at a smaller k that already left passages out: more candidates do not change its prompt. */
 function windowFullBefore({ method, k }: Setting, predictions: readonly Prediction[]): Prediction | undefined {
-  return method === 'decoder-only' ? predictions.findLast((prediction) => prediction.method === method && prediction.k < k && prediction.in_decoder < prediction.k) : undefined
+  return method === 'decoder-only'
+    ? predictions.findLast((prediction) => prediction.method === method && prediction.k < k && prediction.in_decoder < prediction.k)
+    : undefined
 }
 
 function toPrediction({ method, k }: Setting, response: AnswerResponse): Prediction {
@@ -142,7 +173,9 @@ function toPrediction({ method, k }: Setting, response: AnswerResponse): Predict
     answer: response.answer,
     confidence: response.confidence,
     finish_reason: response.finish_reason,
-    prompt_sha256: createHash('sha256').update((response.prompts ?? []).join('\0')).digest('hex'),
+    prompt_sha256: createHash('sha256')
+      .update((response.prompts ?? []).join('\0'))
+      .digest('hex'),
     ...response.usage,
     in_decoder: count('decoder', 'both'),
     in_encoder: count('encoder', 'both'),
@@ -151,9 +184,11 @@ function toPrediction({ method, k }: Setting, response: AnswerResponse): Predict
   }
 }
 
-const toPrompts = ({ method, k }: Setting, { prompts, evidence }: AnswerResponse): NonNullable<EvalRecord['prompts']>[number] => ({
-  method,
-  k,
-  decoder: prompts ?? [],
-  encoder: evidence.filter(({ role }) => role === 'encoder' || role === 'both').map(renderPassage),
-})
+function toPrompts({ method, k }: Setting, { prompts, evidence }: AnswerResponse): NonNullable<EvalRecord['prompts']>[number] {
+  return {
+    method,
+    k,
+    decoder: prompts ?? [],
+    encoder: evidence.filter(({ role }) => role === 'encoder' || role === 'both').map(renderPassage),
+  }
+}

@@ -1,7 +1,8 @@
+import { at } from '../../base/at.ts'
 import type { Demonstration } from '../../src/rag/prompt.ts'
 import { sameQuestion } from '../datasets/read.ts'
 import type { EvalPassage, EvalQuestion } from '../datasets/types.ts'
-import { sampleIndices, seededRandom } from '../statistics/random.ts'
+import { sampleIndices, seededRandom } from '../../base/random.ts'
 
 /**
  * Draws the demonstrations of one question from the pool; the asked question itself is never among them.
@@ -13,7 +14,7 @@ export function chooseDemonstrations(pool: readonly EvalQuestion[], question: st
   // More than wanted are drawn, since the asked question (under several ids, in PopQA) may be among them.
   for (let drawn = shots + 1; ; drawn = Math.min(pool.length, drawn * 2)) {
     const others = sampleIndices(pool.length, drawn, random)
-      .flatMap((i) => pool[i] ?? [])
+      .map((i) => at(pool, i))
       .filter((candidate) => sameQuestion(candidate.question) !== asked)
     if (others.length >= shots || drawn >= pool.length) return others.slice(0, shots)
   }
@@ -21,5 +22,5 @@ export function chooseDemonstrations(pool: readonly EvalQuestion[], question: st
 
 /** A training question as a worked example: its first answer, and its top passage where there is one. */
 export function toDemonstration({ question, answers }: EvalQuestion, passage: EvalPassage | undefined): Demonstration {
-  return { question, answer: answers[0] ?? '', ...(passage && { passage: { title: passage.title, text: passage.text } }) }
+  return { question, answer: at(answers, 0), ...(passage && { passage: { title: passage.title, text: passage.text } }) }
 }

@@ -1,8 +1,7 @@
 import pLimit from 'p-limit'
-import { messageOf } from '../../src/errors.ts'
+import { messageOf, CodedError } from '../../base/errors.ts'
 import type { AnswerClient } from '../client/client.ts'
 import type { EvalQuestion } from '../datasets/types.ts'
-import { EvalError } from '../errors.ts'
 import { bestOver, exactMatch } from '../metrics/answer.ts'
 import { askQuestion, type AskContext } from './ask.ts'
 import { openRun } from './folder.ts'
@@ -29,9 +28,17 @@ const SKIPPED_IN_A_ROW = 10
 /**
  * Asks every question that the folder does not hold yet, and returns all records in the order of the questions.
  * What was finished is on disk whatever happens: the same call goes on where it stopped.
- * @throws EvalError service_unreachable, nothing_scored, run_mismatch; AppError where the service cannot answer at all
+ * @throws service_unreachable, nothing_scored, run_mismatch; an error where the service cannot answer at all
  */
-export async function evaluate({ client, folder, manifest, questions, pool, concurrency, onProgress }: EvaluateOptions): Promise<EvalRecord[]> {
+export async function evaluate({
+  client,
+  folder,
+  manifest,
+  questions,
+  pool,
+  concurrency,
+  onProgress,
+}: EvaluateOptions): Promise<EvalRecord[]> {
   const { protocol, dump_prompts: dumpPrompts } = manifest.subject
   const { records, writer } = await openRun(folder, manifest)
   const finished = new Map(records.filter(({ skipped }) => !skipped?.retry).map((record) => [record.id, record]))
@@ -50,7 +57,10 @@ export async function evaluate({ client, folder, manifest, questions, pool, conc
     onProgress(finished.size, questions.length, running.line())
     skippedInARow = record.skipped ? skippedInARow + 1 : 0
     if (record.skipped && skippedInARow >= Math.min(SKIPPED_IN_A_ROW, questions.length)) {
-      throw new EvalError('nothing_scored', `${skippedInARow} questions in a row were skipped; the last in ${record.skipped.setting ?? 'retrieval'}: ${record.skipped.message}`)
+      throw new CodedError(
+        'nothing_scored',
+        `${skippedInARow} questions in a row were skipped; the last in ${record.skipped.setting ?? 'retrieval'}: ${record.skipped.message}`,
+      )
     }
   }
   /** After the first failure the questions under way are finished and kept, and no further one is begun. */
@@ -62,16 +72,24 @@ export async function evaluate({ client, folder, manifest, questions, pool, conc
   }
   await Promise.all(questions.filter(({ id }) => !finished.has(id)).map((question) => limit(askUnlessFailed, question)))
   await writer.close()
-  if (failure) throw explained(failure.error, `${finished.size} of ${questions.length} questions are kept in ${folder}: repeat the command to go on.`)
+  if (failure)
+    throw explained(failure.error, `${finished.size} of ${questions.length} questions are kept in ${folder}: repeat the command to go on.`)
   const asked = questions.flatMap(({ id }) => finished.get(id) ?? [])
   const [first] = asked
-  if (first?.skipped && asked.every(({ skipped }) => skipped)) throw new EvalError('nothing_scored', `All ${asked.length} questions were skipped; the first in ${first.skipped.setting ?? 'retrieval'}: ${first.skipped.message}`)
+  if (first?.skipped && asked.every(({ skipped }) => skipped))
+    throw new CodedError(
+      'nothing_scored',
+      `All ${asked.length} questions were skipped; the first in ${first.skipped.setting ?? 'retrieval'}: ${first.skipped.message}`,
+    )
   return asked
 }
 
 /** A service that is gone is reported with what was kept. */
-const explained = (error: unknown, kept: string): unknown =>
-  error instanceof EvalError && error.code === 'service_unreachable' ? new EvalError(error.code, `${messageOf(error)} ${kept}`, { cause: error }) : error
+function explained(error: unknown, kept: string): unknown {
+  return error instanceof CodedError && error.code === 'service_unreachable'
+    ? new CodedError(error.code, `${messageOf(error)} ${kept}`, { cause: error })
+    : error
+}
 
 /** Exact match so far in each method's largest k, for the progress line. */
 function runningScores(protocol: Protocol, records: readonly EvalRecord[]) {
@@ -88,6 +106,8 @@ function runningScores(protocol: Protocol, records: readonly EvalRecord[]) {
   }
   records.forEach(add)
   const line = (): string =>
-    scored === 0 ? '' : `EM ${[...shown.values()].map((setting) => `${((100 * (sums.get(setting.method) ?? 0)) / scored).toFixed(1)} ${settingName(setting)}`).join(', ')}`
+    scored === 0
+      ? ''
+      : `EM ${[...shown.values()].map((setting) => `${((100 * (sums.get(setting.method) ?? 0)) / scored).toFixed(1)} ${settingName(setting)}`).join(', ')}`
   return { add, line }
 }

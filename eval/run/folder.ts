@@ -1,7 +1,7 @@
 import { mkdir, open, readFile, rename, stat, writeFile, type FileHandle } from 'node:fs/promises'
 import path from 'node:path'
 import { Compile } from 'typebox/compile'
-import { EvalError } from '../errors.ts'
+import { CodedError } from '../../base/errors.ts'
 import { ManifestSchema, type Manifest, type Subject } from './manifest.ts'
 import { RecordSchema, type EvalRecord } from './record.ts'
 
@@ -22,19 +22,21 @@ export interface StoredRun {
 
 /**
  * Reads a run folder. A last line without its line end (a killed run's) is not a record.
- * @throws EvalError run_invalid
+ * @throws run_invalid
  */
 export async function readRun(folder: string): Promise<StoredRun> {
   const manifest = parseChecked(await readText(path.join(folder, MANIFEST_FILE)), isManifest, path.join(folder, MANIFEST_FILE))
   const file = path.join(folder, PREDICTIONS_FILE)
   const lines = (await readText(file)).split('\n').slice(0, -1)
-  const records = new Map(lines.map((line, i) => parseChecked(line, isRecord, `${file} line ${i + 1}`)).map((record) => [record.id, record]))
+  const records = new Map(
+    lines.map((line, i) => parseChecked(line, isRecord, `${file} line ${i + 1}`)).map((record) => [record.id, record]),
+  )
   return { manifest, records: [...records.values()] }
 }
 
 async function readText(file: string): Promise<string> {
   return readFile(file, 'utf8').catch((error: unknown) => {
-    throw new EvalError('run_invalid', `${file} cannot be read: is its folder that of an evaluation run?`, { cause: error })
+    throw new CodedError('run_invalid', `${file} cannot be read: is its folder that of an evaluation run?`, { cause: error })
   })
 }
 
@@ -48,11 +50,14 @@ function parseChecked<T>(text: string, validator: Validator<T>, where: string): 
   try {
     value = JSON.parse(text)
   } catch (error) {
-    throw new EvalError('run_invalid', `${where} is not valid JSON.`, { cause: error })
+    throw new CodedError('run_invalid', `${where} is not valid JSON.`, { cause: error })
   }
   if (validator.Check(value)) return value
   const [error] = validator.Errors(value)
-  throw new EvalError('run_invalid', `${where}: ${error?.instancePath ?? ''} ${error?.message ?? 'is not as expected'}; it was written by another version.`)
+  throw new CodedError(
+    'run_invalid',
+    `${where}: ${error?.instancePath ?? ''} ${error?.message ?? 'is not as expected'}; it was written by another version.`,
+  )
 }
 
 /** Starts a run in an empty folder, or opens the same run to go on with it. */
@@ -62,15 +67,24 @@ export async function openRun(folder: string, manifest: Manifest): Promise<{ rec
   const predictions = path.join(folder, PREDICTIONS_FILE)
   const file = await open(predictions, 'a')
   try {
-    if (!(await stat(manifestFile).then(() => true, () => false))) {
-      if ((await file.stat()).size > 0) throw new EvalError('run_invalid', `${predictions} has answers, but there is no ${MANIFEST_FILE} beside it that says of what: choose another folder with --out.`)
+    if (
+      !(await stat(manifestFile).then(
+        () => true,
+        () => false,
+      ))
+    ) {
+      if ((await file.stat()).size > 0)
+        throw new CodedError(
+          'run_invalid',
+          `${predictions} has answers, but there is no ${MANIFEST_FILE} beside it that says of what: choose another folder with --out.`,
+        )
       await writeManifest(manifestFile, manifest)
       return { records: [], writer: new RecordWriter(file) }
     }
     const stored = await readRun(folder)
     const changed = difference(stored.manifest.subject, manifest.subject)
     if (changed !== undefined) {
-      throw new EvalError('run_mismatch', `${folder} holds a run with another ${changed}: choose another folder with --out, or remove it.`)
+      throw new CodedError('run_mismatch', `${folder} holds a run with another ${changed}: choose another folder with --out, or remove it.`)
     }
     const resumed = [...stored.manifest.resumed, { at: manifest.started_at, index_version: manifest.subject.index?.version ?? null }]
     await writeManifest(manifestFile, { ...stored.manifest, resumed })

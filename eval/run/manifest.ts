@@ -5,7 +5,12 @@ import type { Dataset } from '../datasets/types.ts'
 import type { AnswerClient } from '../client/client.ts'
 import { answerRequest, ProtocolSchema, type Protocol } from './protocol.ts'
 
-const ProblemSchema = Type.Object({ kind: Type.String(), count: Type.Integer(), places: Type.Array(Type.String()), effect: Type.Enum(['skipped', 'kept']) })
+const ProblemSchema = Type.Object({
+  kind: Type.String(),
+  count: Type.Integer(),
+  places: Type.Array(Type.String()),
+  effect: Type.Enum(['skipped', 'kept']),
+})
 const FileSchema = Type.Object({ file: Type.String(), sha256: Type.String() })
 const NullableString = Type.Union([Type.String(), Type.Null()])
 
@@ -40,7 +45,8 @@ export const ManifestSchema = Type.Object({
   }),
   started_at: Type.String(),
   resumed: Type.Array(Type.Object({ at: Type.String(), index_version: Type.Union([Type.Integer(), Type.Null()]) }), {
-    description: 'When the run was gone on with. An index grows new versions by being tidied, so another version of it does not make another run; other passages do.',
+    description:
+      'When the run was gone on with. An index grows new versions by being tidied, so another version of it does not make another run; other passages do.',
   }),
 })
 export type Manifest = Static<typeof ManifestSchema>
@@ -60,10 +66,15 @@ export function environment(client: AnswerClient): Manifest['environment'] {
 
 /** Asks the pipeline which models and index it answers with; options that its model cannot take are refused here. */
 export async function identify(client: AnswerClient, protocol: Protocol): Promise<Pick<Subject, 'reader' | 'retriever' | 'index'>> {
-  const probe = await client.answer({ ...answerRequest('which model is this', { method: 'closed-book', k: 0, request: { mode: 'closed-book' } }, [], [], protocol), max_new_tokens: 1 })
+  const probe = await client.answer({
+    ...answerRequest('which model is this', { method: 'closed-book', k: 0, request: { mode: 'closed-book' } }, [], [], protocol),
+    max_new_tokens: 1,
+  })
   if (protocol.retrieval === 'supplied') return { reader: probe.model.reader, retriever: null, index: null }
   const found = await client.search({ query: 'which index is this', k: 1, method: protocol.retrieval })
   return { reader: probe.model.reader, retriever: protocol.retrieval === 'text' ? 'BM25' : found.model.retriever, index: found.index }
 }
 
-export const namedFile = ({ file, sha256 }: Pick<Dataset, 'file' | 'sha256'>) => ({ file, sha256 })
+export function namedFile({ file, sha256 }: Pick<Dataset, 'file' | 'sha256'>) {
+  return { file, sha256 }
+}

@@ -1,10 +1,12 @@
 import { Type, type Static } from 'typebox'
 import { MODES, type AnswerRequest } from '../../src/rag/schema.ts'
-import { EvalError } from '../errors.ts'
+import { CodedError } from '../../base/errors.ts'
 import type { EvalPassage } from '../datasets/types.ts'
 import type { Demonstration } from '../../src/rag/prompt.ts'
 
-const orServiceDefault = (minimum: number) => Type.Union([Type.Integer({ minimum }), Type.Null()], { description: 'null: the service\'s own default for its model.' })
+function orServiceDefault(minimum: number) {
+  return Type.Union([Type.Integer({ minimum }), Type.Null()], { description: "null: the service's own default for its model." })
+}
 
 /** How questions are asked; part of a run's manifest. */
 export const ProtocolSchema = Type.Object({
@@ -12,13 +14,16 @@ export const ProtocolSchema = Type.Object({
   ks: Type.Array(Type.Integer({ minimum: 1, maximum: 200 }), { minItems: 1, description: 'Passages per question, ascending.' }),
   encoder_passages: Type.Array(Type.Enum(['others', 'all']), {
     minItems: 1,
-    description: 'Variants of the cepe mode: others: the encoder reads the passages that the decoder prompt does not hold; all: it reads all of them.',
+    description:
+      'Variants of the cepe mode: others: the encoder reads the passages that the decoder prompt does not hold; all: it reads all of them.',
   }),
   shots: orServiceDefault(0),
   k_decoder: orServiceDefault(0),
   context_tokens: orServiceDefault(1),
   max_new_tokens: orServiceDefault(1),
-  retrieval: Type.Enum(['dense', 'text', 'hybrid', 'supplied'], { description: 'supplied: passages come with the questions; nothing is retrieved.' }),
+  retrieval: Type.Enum(['dense', 'text', 'hybrid', 'supplied'], {
+    description: 'supplied: passages come with the questions; nothing is retrieved.',
+  }),
   recall_depth: Type.Integer({ minimum: 1, maximum: 200, description: 'Passages retrieved for recall where k is smaller.' }),
   seed: Type.Integer({ minimum: 0, description: 'Of the demonstrations, the question sample and the bootstrap.' }),
 })
@@ -27,7 +32,12 @@ export type Protocol = Static<typeof ProtocolSchema>
 /** The paper's protocol (section 4.2 and the authors' evaluation): two demonstrations with their top passage, 10 passages in the decoder, contexts of 256 tokens, at most 25 new tokens. */
 export const PAPER_PROTOCOL = { shots: 2, k_decoder: 10, context_tokens: 256, max_new_tokens: 25 } as const satisfies Partial<Protocol>
 /** Every choice left to the service: its model's own protocol. */
-export const MODEL_PROTOCOL = { shots: null, k_decoder: null, context_tokens: null, max_new_tokens: null } as const satisfies Partial<Protocol>
+export const MODEL_PROTOCOL = {
+  shots: null,
+  k_decoder: null,
+  context_tokens: null,
+  max_new_tokens: null,
+} as const satisfies Partial<Protocol>
 
 /** One way of answering every question: a row and column of the results table. */
 export interface Setting {
@@ -37,30 +47,52 @@ export interface Setting {
   readonly request: Pick<AnswerRequest, 'mode' | 'encoder_passages'>
 }
 
-export const settingName = ({ method, k }: Pick<Setting, 'method' | 'k'>): string => (k === 0 ? method : `${method}, k = ${k}`)
+export function settingName({ method, k }: Pick<Setting, 'method' | 'k'>): string {
+  return k === 0 ? method : `${method}, k = ${k}`
+}
 
 /** The settings of a protocol: modes in the given order, k ascending; closed-book once. */
 export function settingsOf({ modes, ks, encoder_passages }: Protocol): Setting[] {
   return modes.flatMap((mode): Setting[] => {
     if (mode === 'closed-book') return [{ method: mode, k: 0, request: { mode } }]
     if (mode !== 'cepe') return ks.map((k) => ({ method: mode, k, request: { mode } }))
-    return encoder_passages.flatMap((variant) => ks.map((k) => ({ method: variant === 'all' ? 'cepe-all' : 'cepe', k, request: { mode, encoder_passages: variant } })))
+    return encoder_passages.flatMap((variant) =>
+      ks.map((k) => ({ method: variant === 'all' ? 'cepe-all' : 'cepe', k, request: { mode, encoder_passages: variant } })),
+    )
   })
 }
 
 /** Most passages that any setting reads. */
-export const largestK = (protocol: Protocol): number => Math.max(0, ...settingsOf(protocol).map(({ k }) => k))
+export function largestK(protocol: Protocol): number {
+  return Math.max(0, ...settingsOf(protocol).map(({ k }) => k))
+}
 
 /** Passages asked of the index per question. */
-export const retrievalDepth = (protocol: Protocol): number => Math.max(largestK(protocol), protocol.recall_depth)
+export function retrievalDepth(protocol: Protocol): number {
+  return Math.max(largestK(protocol), protocol.recall_depth)
+}
 
 /** The request for one question in one setting. `passages` holds at least k, best first; `demonstrations` is null where the service's own are used. */
-export function answerRequest(question: string, setting: Setting, passages: readonly EvalPassage[], demonstrations: readonly Demonstration[] | null, protocol: Protocol): AnswerRequest {
+export function answerRequest(
+  question: string,
+  setting: Setting,
+  passages: readonly EvalPassage[],
+  demonstrations: readonly Demonstration[] | null,
+  protocol: Protocol,
+): AnswerRequest {
   return {
     question,
     ...setting.request,
-    passages: passages.slice(0, setting.k).map(({ id, title, text, score }) => ({ id, title, text, ...(score !== undefined && { score }) })),
-    ...(demonstrations && { demonstrations: demonstrations.map(({ question: asked, answer, passage }) => ({ question: asked, answer, ...(passage && { passage }) })) }),
+    passages: passages
+      .slice(0, setting.k)
+      .map(({ id, title, text, score }) => ({ id, title, text, ...(score !== undefined && { score }) })),
+    ...(demonstrations && {
+      demonstrations: demonstrations.map(({ question: asked, answer, passage }) => ({
+        question: asked,
+        answer,
+        ...(passage && { passage }),
+      })),
+    }),
     ...(protocol.k_decoder !== null && { k_decoder: protocol.k_decoder }),
     ...(protocol.context_tokens !== null && { context_tokens: protocol.context_tokens }),
     ...(protocol.max_new_tokens !== null && { max_new_tokens: protocol.max_new_tokens }),
@@ -68,11 +100,11 @@ export function answerRequest(question: string, setting: Setting, passages: read
   }
 }
 
-/** @throws EvalError options_invalid where demonstrations are wanted and there is nothing to take them from */
+/** @throws options_invalid where demonstrations are wanted and there is nothing to take them from */
 export function checkDemonstrationSource(protocol: Protocol, poolSize: number): void {
   const { shots } = protocol
   if (shots === null || shots === 0 || poolSize > shots) return
-  throw new EvalError(
+  throw new CodedError(
     'options_invalid',
     poolSize === 0
       ? `The protocol wants ${shots} demonstrations per question: name the training file with --train, or choose --shots 0 (none) or --shots service (the service's own).`

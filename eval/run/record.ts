@@ -15,9 +15,13 @@ export const PredictionSchema = Type.Object({
   generated_tokens: Type.Integer(),
   in_decoder: Type.Integer({ description: 'Passages in the decoder prompt, from the best.' }),
   in_encoder: Type.Integer(),
-  attention: Type.Array(Type.Union([Type.Number(), Type.Null()]), { description: 'Cross-attention share by rank; null where the encoder did not see the passage.' }),
+  attention: Type.Array(Type.Union([Type.Number(), Type.Null()]), {
+    description: 'Cross-attention share by rank; null where the encoder did not see the passage.',
+  }),
   timings_ms: Type.Object({ queue: Milliseconds, encode: Milliseconds, generate: Milliseconds, total: Milliseconds }),
-  same_as_k: Type.Optional(Type.Integer({ description: 'The decoder\'s window was full at this smaller k already: the prompt is the same, and so is the answer.' })),
+  same_as_k: Type.Optional(
+    Type.Integer({ description: "The decoder's window was full at this smaller k already: the prompt is the same, and so is the answer." }),
+  ),
 })
 export type Prediction = Static<typeof PredictionSchema>
 
@@ -26,10 +30,17 @@ const RetrievalSchema = Type.Object({
   scores: Type.Array(Type.Union([Type.Number(), Type.Null()])),
   answer_ranks: Type.Array(Type.Integer(), { description: 'Ranks whose passage holds a gold answer.' }),
   gold_rank: Type.Union([Type.Integer(), Type.Null()], { description: 'Rank of the passage that the question was written about.' }),
-  timings_ms: Type.Union([Type.Object({ embed: Milliseconds, retrieve: Milliseconds, total: Milliseconds }), Type.Null()], { description: 'null for supplied passages.' }),
+  timings_ms: Type.Union([Type.Object({ embed: Milliseconds, retrieve: Milliseconds, total: Milliseconds }), Type.Null()], {
+    description: 'null for supplied passages.',
+  }),
 })
 
-const PromptSchema = Type.Object({ method: Type.String(), k: Type.Integer(), decoder: Type.Array(Type.String()), encoder: Type.Array(Type.String()) })
+const PromptSchema = Type.Object({
+  method: Type.String(),
+  k: Type.Integer(),
+  decoder: Type.Array(Type.String()),
+  encoder: Type.Array(Type.String()),
+})
 
 /** One line of predictions.jsonl: a question with all of its answers, or the reason why it has none. */
 export const RecordSchema = Type.Object({

@@ -1,3 +1,4 @@
+import { at } from '../../base/at.ts'
 import { bestOver, exactMatch, f1, popqaMatch, substringMatch } from '../metrics/answer.ts'
 import { auroc, riskCoverage, type CoveragePoint } from '../metrics/confidence.ts'
 import { recallAt } from '../metrics/retrieval.ts'
@@ -96,14 +97,25 @@ interface Scored {
   readonly prediction: Prediction
 }
 
-const answersOf = (records: readonly EvalRecord[], method: string, k: number): Scored[] =>
-  records.flatMap((record) => record.predictions.filter((prediction) => prediction.method === method && prediction.k === k).map((prediction) => ({ record, prediction })))
+function answersOf(records: readonly EvalRecord[], method: string, k: number): Scored[] {
+  return records.flatMap((record) =>
+    record.predictions
+      .filter((prediction) => prediction.method === method && prediction.k === k)
+      .map((prediction) => ({ record, prediction })),
+  )
+}
 
-function summariseSetting(method: string, k: number, scored: readonly EvalRecord[], unanswerable: readonly EvalRecord[], { dataset, protocol: { seed } }: Manifest['subject']): SettingSummary {
+function summariseSetting(
+  method: string,
+  k: number,
+  scored: readonly EvalRecord[],
+  unanswerable: readonly EvalRecord[],
+  { dataset, protocol: { seed } }: Manifest['subject'],
+): SettingSummary {
   const answers = answersOf(scored, method, k)
   const scores = (metric: typeof exactMatch) => answers.map(({ record, prediction }) => bestOver(metric, prediction.answer, record.answers))
   const matches = scores(exactMatch)
-  const judged = answers.map(({ prediction }, i) => ({ confidence: prediction.confidence, correct: matches[i] ?? 0 }))
+  const judged = answers.map(({ prediction }, i) => ({ confidence: prediction.confidence, correct: at(matches, i) }))
   const confidencesWhere = (correct: number) => judged.filter((answer) => answer.correct === correct).map(({ confidence }) => confidence)
   const asked = answers.filter(({ prediction }) => prediction.same_as_k === undefined)
   return {
@@ -116,7 +128,10 @@ function summariseSetting(method: string, k: number, scored: readonly EvalRecord
     groups: byGroup(answers, matches, seed),
     riskCoverage: riskCoverage(judged),
     aurocCorrect: auroc(confidencesWhere(1), confidencesWhere(0)),
-    aurocUnanswerable: auroc(confidencesWhere(1), answersOf(unanswerable, method, k).map(({ prediction }) => prediction.confidence)),
+    aurocUnanswerable: auroc(
+      confidencesWhere(1),
+      answersOf(unanswerable, method, k).map(({ prediction }) => prediction.confidence),
+    ),
     latencyMs: {
       queue: latency(asked.map(({ prediction }) => prediction.timings_ms.queue)),
       encode: latency(asked.map(({ prediction }) => prediction.timings_ms.encode)),
@@ -136,12 +151,15 @@ function byGroup(answers: readonly Scored[], matches: readonly number[], seed: n
     for (const [name, value] of Object.entries(record.groups)) {
       const values = groups.get(name) ?? new Map<string, number[]>()
       const scores = values.get(value) ?? []
-      scores.push(matches[i] ?? 0)
+      scores.push(at(matches, i))
       groups.set(name, values.set(value, scores))
     }
   })
   return Object.fromEntries(
-    [...groups].map(([name, values]) => [name, [...values].map(([value, scores]) => ({ value, exactMatch: estimate(scores, seed) })).sort((a, b) => b.exactMatch.n - a.exactMatch.n)]),
+    [...groups].map(([name, values]) => [
+      name,
+      [...values].map(([value, scores]) => ({ value, exactMatch: estimate(scores, seed) })).sort((a, b) => b.exactMatch.n - a.exactMatch.n),
+    ]),
   )
 }
 
@@ -150,7 +168,9 @@ function summariseRetrieval(scored: readonly EvalRecord[], seed: number, k: numb
   const depth = Math.min(...retrievals.map(({ ids }) => ids.length))
   if (retrievals.length === 0 || depth === 0) return null
   const depths = [...new Set([...RECALL_DEPTHS, k])].filter((at) => at > 0 && at <= depth).sort((a, b) => a - b)
-  const golds = scored.filter(({ has_gold_passage: known }) => known).map(({ retrieval }) => (retrieval?.gold_rank === null || retrieval === null ? [] : [retrieval.gold_rank]))
+  const golds = scored
+    .filter(({ has_gold_passage: known }) => known)
+    .map(({ retrieval }) => (retrieval?.gold_rank === null || retrieval === null ? [] : [retrieval.gold_rank]))
   const at = (ranks: readonly (readonly number[])[], depthWanted: number) => ranks.map((list) => recallAt(list, depthWanted))
   const answerRanks = retrievals.map(({ answer_ranks: ranks }) => ranks)
   const timings = retrievals.flatMap(({ timings_ms: ms }) => ms ?? [])
@@ -158,12 +178,17 @@ function summariseRetrieval(scored: readonly EvalRecord[], seed: number, k: numb
     recall: depths.map((wanted) => ({ k: wanted, estimate: estimate(at(answerRanks, wanted), seed) })),
     curve: Array.from({ length: depth }, (_, i) => ({ k: i + 1, recall: mean(at(answerRanks, i + 1)) })),
     goldRecall: golds.length === 0 ? [] : depths.map((wanted) => ({ k: wanted, estimate: estimate(at(golds, wanted), seed) })),
-    latencyMs: timings.length === 0 ? null : { embed: latency(timings.map(({ embed }) => embed)), retrieve: latency(timings.map(({ retrieve }) => retrieve)) },
+    latencyMs:
+      timings.length === 0
+        ? null
+        : { embed: latency(timings.map(({ embed }) => embed)), retrieve: latency(timings.map(({ retrieve }) => retrieve)) },
   }
 }
 
 /** False where every answer repeats that of a smaller k. */
-export const wasAsked = ({ latencyMs }: SettingSummary): boolean => !Number.isNaN(latencyMs.total.mean)
+export function wasAsked({ latencyMs }: SettingSummary): boolean {
+  return !Number.isNaN(latencyMs.total.mean)
+}
 
 function latency(milliseconds: readonly number[]): Latency {
   const sorted = [...milliseconds].sort((a, b) => a - b)

@@ -1,4 +1,4 @@
-import { seededRandom } from './random.ts'
+import { seededRandom } from '../../base/random.ts'
 
 /** A mean with its 95 % percentile-bootstrap interval. */
 export interface Estimate {
@@ -11,7 +11,9 @@ export interface Estimate {
 /** Resamples per interval. */
 const RESAMPLES = 1000
 
-export const mean = (values: readonly number[]): number => (values.length === 0 ? Number.NaN : values.reduce((sum, value) => sum + value, 0) / values.length)
+export function mean(values: readonly number[]): number {
+  return values.length === 0 ? Number.NaN : values.reduce((sum, value) => sum + value, 0) / values.length
+}
 
 /** Linear interpolation between the order statistics of ascending `sorted`, as numpy's default. */
 export function quantile(sorted: readonly number[], share: number): number {
@@ -27,7 +29,7 @@ export function bootstrapMeans(values: readonly number[], seed: number, resample
   const fixed = Float64Array.from(values)
   return Array.from({ length: resamples }, () => {
     let sum = 0
-    for (let i = 0; i < fixed.length; i++) sum += fixed[Math.floor(random() * fixed.length)] ?? 0
+    for (let i = 0; i < fixed.length; i++) sum += fixed[Math.floor(random() * fixed.length)] as number
     return sum / fixed.length
   })
 }

@@ -1,6 +1,6 @@
 import { pipeline, Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
-import { IndexError, textOf } from '../errors.ts'
+import { CodedError, messageOf } from '../../base/errors.ts'
 import type { ReadLimits } from './types.ts'
 
 /** Output after which the ratio is looked at: small files of repeated lines are no bombs. */
@@ -8,7 +8,7 @@ const RATIO_FROM = 64 * 2 ** 20
 
 /**
  * Expands a gzip stream.
- * @throws IndexError payload_too_large above the limits, corpus_invalid for a damaged or cut-off stream.
+ * @throws payload_too_large above the limits, corpus_invalid for a damaged or cut-off stream.
  */
 export async function* gunzip(bytes: AsyncIterable<Buffer>, limits: ReadLimits): AsyncGenerator<Buffer> {
   let read = 0
@@ -30,13 +30,17 @@ export async function* gunzip(bytes: AsyncIterable<Buffer>, limits: ReadLimits):
     for await (const chunk of expanded as AsyncIterable<Buffer>) {
       written += chunk.length
       if (written > limits.expandedBytes || (written > RATIO_FROM && written > read * limits.expansionRatio)) {
-        throw new IndexError('payload_too_large', `The gzip stream expands to more than ${written} bytes from ${read}: it is refused as a bomb (limits: ${limits.expandedBytes} bytes, ${limits.expansionRatio} times).`, 'gzip')
+        throw new CodedError(
+          'payload_too_large',
+          `The gzip stream expands to more than ${written} bytes from ${read}: it is refused as a bomb (limits: ${limits.expandedBytes} bytes, ${limits.expansionRatio} times).`,
+          { field: 'gzip' },
+        )
       }
       yield chunk
     }
   } catch (error) {
-    if (error instanceof IndexError || sourceError !== undefined) throw sourceError ?? error
-    throw new IndexError('corpus_invalid', `The gzip stream is damaged or cut off: ${textOf(error)}.`, 'gzip', { cause: error })
+    if (error instanceof CodedError || sourceError !== undefined) throw sourceError ?? error
+    throw new CodedError('corpus_invalid', `The gzip stream is damaged or cut off: ${messageOf(error)}.`, { field: 'gzip', cause: error })
   } finally {
     expanded.destroy()
   }

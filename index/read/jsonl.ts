@@ -3,16 +3,18 @@ import type { Line } from './lines.ts'
 import type { RawRow, Rejected } from './types.ts'
 
 /** FlashRAG's and Pyserini's `contents`: the title (sometimes quoted) on the first line, the text below. */
-const splitContents = (contents: string): { title: string; text: string } => {
+function splitContents(contents: string): { title: string; text: string } {
   const end = contents.indexOf('\n')
   if (end < 0) return { title: '', text: contents }
   const title = contents.slice(0, end).trim()
   return { title: /^".*"$/.test(title) ? title.slice(1, -1) : title, text: contents.slice(end + 1) }
 }
 
-const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value)
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
 
-const rowOf = (line: number, value: Record<string, unknown>): RawRow => {
+function rowOf(line: number, value: Record<string, unknown>): RawRow {
   const common = { line, id: value.id ?? value._id, source: value.source ?? value.url }
   if (value.text === undefined && typeof value.contents === 'string') return { ...common, ...splitContents(value.contents) }
   return { ...common, title: value.title, text: value.text }

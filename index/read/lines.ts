@@ -9,7 +9,9 @@ const NEWLINE = 0x0a
 const RETURN = 0x0d
 const BOM = Buffer.from([0xef, 0xbb, 0xbf])
 
-const withoutReturn = (bytes: Buffer): Buffer => (bytes.at(-1) === RETURN ? bytes.subarray(0, -1) : bytes)
+function withoutReturn(bytes: Buffer): Buffer {
+  return bytes.at(-1) === RETURN ? bytes.subarray(0, -1) : bytes
+}
 
 /**
  * Splits a byte stream at newlines (LF or CRLF) without decoding it. A byte order mark is dropped.

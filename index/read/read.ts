@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs'
 import { IdSet } from '../id-set.ts'
-import { splitDocument } from '../split.ts'
+import { splitDocument } from './split.ts'
 import { gunzip } from './gzip.ts'
 import { readJsonl } from './jsonl.ts'
 import { readLines } from './lines.ts'
@@ -9,7 +9,7 @@ import { isGzip, isParquet, looksLikeJson, peek } from './sniff.ts'
 import { readTsv } from './tsv.ts'
 import { READ_LIMITS, type Format, type RawRow, type ReadItem, type ReadLimits, type Rejected } from './types.ts'
 import { checkRow } from './validate.ts'
-import { IndexError, osCode } from '../errors.ts'
+import { CodedError, osCode } from '../../base/errors.ts'
 
 export interface ReadOptions {
   /** Found out from the first bytes where absent. */
@@ -46,7 +46,7 @@ async function* accept(rows: AsyncIterable<RawRow | Rejected>, options: ReadOpti
 /**
  * Passages of a corpus, one by one, with the lines that were not accepted and why. Gzip is recognised by its first
  * bytes. Memory stays small: 16 bytes per id, for finding duplicates, and one line.
- * @throws IndexError corpus_invalid or payload_too_large where the whole file is refused (no header, damaged gzip, a bomb);
+ * @throws corpus_invalid or payload_too_large where the whole file is refused (no header, damaged gzip, a bomb);
  * unsupported_media_type for Parquet, which needs a file.
  */
 export async function* readPassages(bytes: AsyncIterable<Buffer>, options: ReadOptions = {}): AsyncGenerator<ReadItem> {
@@ -55,7 +55,11 @@ export async function* readPassages(bytes: AsyncIterable<Buffer>, options: ReadO
   const plain = isGzip(outer.head) ? gunzip(outer.all, limits) : outer.all
   const { head, all } = await peek(plain, 64)
   if (isParquet(head) || options.format === 'parquet') {
-    throw new IndexError('unsupported_media_type', 'Parquet is read from a file, not from a stream: put it into the import folder and name it.', 'format')
+    throw new CodedError(
+      'unsupported_media_type',
+      'Parquet is read from a file, not from a stream: put it into the import folder and name it.',
+      { field: 'format' },
+    )
   }
   const lines = readLines(all, limits.lineBytes)
   const format = options.format ?? (looksLikeJson(head) ? 'jsonl' : 'tsv')
@@ -64,7 +68,7 @@ export async function* readPassages(bytes: AsyncIterable<Buffer>, options: ReadO
     items++
     yield item
   }
-  if (items === 0) throw new IndexError('corpus_invalid', 'The file holds no passages.', 'file')
+  if (items === 0) throw new CodedError('corpus_invalid', 'The file holds no passages.', { field: 'file' })
 }
 
 /** As `readPassages`, from a file, Parquet included. */
@@ -75,8 +79,9 @@ export async function* readPassageFile(path: string, options: ReadOptions = {}):
     if (isParquet(head)) yield* accept(readParquet(path), options)
     else yield* readPassages(all, options)
   } catch (error) {
-    if (osCode(error) === 'ENOENT') throw new IndexError('not_found', `The file ${path} does not exist.`, 'file', { cause: error })
-    if (osCode(error) === 'EISDIR') throw new IndexError('corpus_invalid', `${path} is a folder; name a file.`, 'file', { cause: error })
+    if (osCode(error) === 'ENOENT') throw new CodedError('not_found', `The file ${path} does not exist.`, { field: 'file', cause: error })
+    if (osCode(error) === 'EISDIR')
+      throw new CodedError('corpus_invalid', `${path} is a folder; name a file.`, { field: 'file', cause: error })
     throw error
   } finally {
     stream.destroy()

@@ -1,5 +1,5 @@
 /** The first bytes of a stream, and the stream with them put back. */
-export const peek = async (bytes: AsyncIterable<Buffer>, wanted: number): Promise<{ head: Buffer; all: AsyncIterable<Buffer> }> => {
+export async function peek(bytes: AsyncIterable<Buffer>, wanted: number): Promise<{ head: Buffer; all: AsyncIterable<Buffer> }> {
   const iterator = bytes[Symbol.asyncIterator]()
   const held: Buffer[] = []
   let length = 0
@@ -24,9 +24,19 @@ export const peek = async (bytes: AsyncIterable<Buffer>, wanted: number): Promis
   return { head: Buffer.concat(held), all: all() }
 }
 
-export const isGzip = (head: Buffer): boolean => head[0] === 0x1f && head[1] === 0x8b
+export function isGzip(head: Buffer): boolean {
+  return head[0] === 0x1f && head[1] === 0x8b
+}
 
-export const isParquet = (head: Buffer): boolean => head.subarray(0, 4).toString('latin1') === 'PAR1'
+export function isParquet(head: Buffer): boolean {
+  return head.subarray(0, 4).toString('latin1') === 'PAR1'
+}
 
 /** JSON lines begin with an object; everything else is taken for a table with a header. */
-export const looksLikeJson = (head: Buffer): boolean => head.toString('latin1').replace(/^\u00ef\u00bb\u00bf/, '').trimStart().startsWith('{')
+export function looksLikeJson(head: Buffer): boolean {
+  return head
+    .toString('latin1')
+    .replace(/^\u00ef\u00bb\u00bf/, '')
+    .trimStart()
+    .startsWith('{')
+}

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { IndexError } from '../errors.ts'
+import { CodedError } from '../../base/errors.ts'
 import type { Line } from './lines.ts'
 import type { RawRow, Rejected } from './types.ts'
 
@@ -14,7 +14,7 @@ interface Fields {
 }
 
 /** Splits one record at tabs with CSV double-quoting: a field is quoted if it starts with a quote, "" is a quote inside it. */
-export const splitFields = (record: string): Fields => {
+export function splitFields(record: string): Fields {
   if (!record.includes(QUOTE)) return { values: record.split('\t'), open: false }
   const values: string[] = []
   let at = 0
@@ -47,15 +47,15 @@ interface Columns {
   readonly source: number
 }
 
-const readHeader = (names: readonly string[]): Columns => {
+function readHeader(names: readonly string[]): Columns {
   const at = (name: string): number => names.findIndex((given) => given.trim().toLowerCase() === name)
   const columns = { count: names.length, id: at('id'), text: at('text'), title: at('title'), source: at('source') }
   const missing = (['id', 'text'] as const).filter((name) => columns[name] < 0)
   if (missing.length > 0) {
-    throw new IndexError(
+    throw new CodedError(
       'corpus_invalid',
       `Line 1: the header has no column ${missing.join(' and ')} (found: ${names.slice(0, 8).join(', ').slice(0, 200)}). Start the file with a tab-separated header such as "id\\ttext\\ttitle".`,
-      missing[0],
+      { field: missing[0] },
     )
   }
   return columns
@@ -65,7 +65,7 @@ const readHeader = (names: readonly string[]): Columns => {
  * Rows of a tab-separated file in the shape of DPR's psgs_w100.tsv: a header names the columns (id, text; title and
  * source if present, in any order), fields are quoted as in CSV. A record whose quote is never closed is rejected by
  * itself, and reading goes on at its next line.
- * @throws IndexError corpus_invalid without a usable header.
+ * @throws corpus_invalid without a usable header.
  */
 export async function* readTsv(lines: AsyncIterable<Line | Rejected>): AsyncGenerator<RawRow | Rejected> {
   let columns: Columns | undefined
@@ -76,7 +76,11 @@ export async function* readTsv(lines: AsyncIterable<Line | Rejected>): AsyncGene
       return { line, reason: 'missing_column', detail: `The line has ${values.length} of ${known.count} columns.` }
     }
     if (values.length > known.count) {
-      return { line, reason: 'malformed', detail: `The line has ${values.length} columns instead of ${known.count}: quote fields that hold tabs.` }
+      return {
+        line,
+        reason: 'malformed',
+        detail: `The line has ${values.length} columns instead of ${known.count}: quote fields that hold tabs.`,
+      }
     }
     return { line, id: values[known.id], text: values[known.text], title: values[known.title], source: values[known.source] }
   }
@@ -110,7 +114,7 @@ export async function* readTsv(lines: AsyncIterable<Line | Rejected>): AsyncGene
     const [first, ...later] = open
     open = []
     if (first === undefined) return
-    if (columns === undefined) throw new IndexError('corpus_invalid', 'Line 1: a quote in the header is never closed.', 'header')
+    if (columns === undefined) throw new CodedError('corpus_invalid', 'Line 1: a quote in the header is never closed.', { field: 'header' })
     yield { line: first.line, reason: 'malformed', detail: 'A quoted field is never closed.' }
     for (const line of later) yield* take(line, false)
   }
@@ -123,5 +127,8 @@ export async function* readTsv(lines: AsyncIterable<Line | Rejected>): AsyncGene
     }
   }
   while (open.length > 0) yield* giveUp()
-  if (columns === undefined) throw new IndexError('corpus_invalid', 'The file is empty: a header line such as "id\\ttext\\ttitle" and passages are needed.', 'header')
+  if (columns === undefined)
+    throw new CodedError('corpus_invalid', 'The file is empty: a header line such as "id\\ttext\\ttitle" and passages are needed.', {
+      field: 'header',
+    })
 }

@@ -9,16 +9,21 @@ import type { RotaryTables } from './rope.ts'
 export type Heads = Pick<LlamaConfig, 'heads' | 'kvHeads' | 'headDim'>
 
 /** Rotated keys and values, each [B,kv_heads,T,head_dim]. */
-export interface KeyValues { readonly keys: Value; readonly values: Value }
+export interface KeyValues {
+  readonly keys: Value
+  readonly values: Value
+}
 
-export interface Attended extends KeyValues { readonly output: Value }
+export interface Attended extends KeyValues {
+  readonly output: Value
+}
 
 /**
  * Attention without causality: q [B,L,heads*head_dim]; k, v [B,T,kv_heads*head_dim]; keyMask i32 [B,T] or null -> the shape
  * of q. Query head h reads key head floor(h / group). The queries of one key head go in as so many more rows: keys and
  * values are not repeated.
  */
-export const openAttention = (q: Value, k: Value, v: Value, keyMask: Value | null, { heads, kvHeads, headDim }: Heads): Value => {
+export function openAttention(q: Value, k: Value, v: Value, keyMask: Value | null, { heads, kvHeads, headDim }: Heads): Value {
   const group = heads / kvHeads
   if (group === 1) return multiHeadAttention(q, k, v, heads, keyMask)
   const [batch, length] = [dimAt(q.shape, 0), dimAt(q.shape, 1)]
@@ -29,24 +34,41 @@ export const openAttention = (q: Value, k: Value, v: Value, keyMask: Value | nul
 }
 
 /** Bidirectional self-attention of the encoder: x [B,L,d], positions i64 [B,L], keyMask i32 [B,L] -> [B,L,d]. */
-export const encoderSelfAttention = (params: Params, x: Value, positions: Value, keyMask: Value, rope: RotaryTables, heads: Heads): Value =>
-  params.in('self_attn', (p) => {
+export function encoderSelfAttention(params: Params, x: Value, positions: Value, keyMask: Value, rope: RotaryTables, heads: Heads): Value {
+  return params.in('self_attn', (p) => {
     const q = rotaryEmbedding(p.linear(x, 'q_proj'), positions, rope.cos, rope.sin, heads.heads)
     const k = rotaryEmbedding(p.linear(x, 'k_proj'), positions, rope.cos, rope.sin, heads.kvHeads)
     return p.linear(openAttention(q, k, p.linear(x, 'v_proj'), keyMask, heads), 'o_proj')
   })
+}
 
 /** Causal self-attention over a whole prompt: x [1,L,d]; lastIndex i32 [1] and total i32 scalar as in groupQueryAttention. */
-export const promptSelfAttention = (params: Params, x: Value, lastIndex: Value, total: Value, rope: RotaryTables, { heads, kvHeads }: Heads): Attended =>
-  params.in('self_attn', (p) => {
+export function promptSelfAttention(
+  params: Params,
+  x: Value,
+  lastIndex: Value,
+  total: Value,
+  rope: RotaryTables,
+  { heads, kvHeads }: Heads,
+): Attended {
+  return params.in('self_attn', (p) => {
     const [context, keys, values] = groupQueryAttention(
-      p.linear(x, 'q_proj'), p.linear(x, 'k_proj'), p.linear(x, 'v_proj'), lastIndex, total, rope.cos, rope.sin, heads, kvHeads,
+      p.linear(x, 'q_proj'),
+      p.linear(x, 'k_proj'),
+      p.linear(x, 'v_proj'),
+      lastIndex,
+      total,
+      rope.cos,
+      rope.sin,
+      heads,
+      kvHeads,
     )
     return { output: p.linear(context, 'o_proj'), keys, values }
   })
+}
 
 /** The form in which attention reads them: [B,kv_heads,1,T,head_dim], one row of a key-value head for its group of query heads. */
-export const groupedKeyValues = ({ keys, values }: KeyValues): KeyValues => {
+export function groupedKeyValues({ keys, values }: KeyValues): KeyValues {
   const grouped = (x: Value): Value => reshape(x, [...x.shape.slice(0, 2), 1, ...x.shape.slice(2)])
   return { keys: grouped(keys), values: grouped(values) }
 }
@@ -56,14 +78,25 @@ export const groupedKeyValues = ({ keys, values }: KeyValues): KeyValues => {
  * vector-matrix kernels; and as one number for each of the last axis, because ONNX Runtime's optimiser (MatMulScaleFusion)
  * folds a single number back into alpha, which makes the product three times slower.
  */
-export const scaleQueries = (q: Value, headDim: number): Value =>
-  mul(q, cast(f32s(q.graph, [headDim], Array.from({ length: headDim }, () => headDim ** -0.5)), q.elem))
+export function scaleQueries(q: Value, headDim: number): Value {
+  return mul(
+    q,
+    cast(
+      f32s(
+        q.graph,
+        [headDim],
+        Array.from({ length: headDim }, () => headDim ** -0.5),
+      ),
+      q.elem,
+    ),
+  )
+}
 
 /**
  * Softmax attention over one or two blocks of keys without joining them: queries [B,kv_heads,group,L,head_dim], blocks
  * grouped, bias broadcast to [B,kv_heads,group,L,T] or null -> [B,kv_heads,group,L,head_dim].
  */
-const attend = (q: Value, blocks: readonly [KeyValues] | readonly [KeyValues, KeyValues], bias: Value | null, headDim: number): Value => {
+function attend(q: Value, blocks: readonly [KeyValues] | readonly [KeyValues, KeyValues], bias: Value | null, headDim: number): Value {
   const scaled = scaleQueries(q, headDim)
   const [first, second] = blocks
   const scores = fusedMatmul(scaled, first.keys, { transB: true })
@@ -79,10 +112,17 @@ const attend = (q: Value, blocks: readonly [KeyValues] | readonly [KeyValues, Ke
  * Self-attention of new tokens over a cache, any padding: x [B,L,d], positions i64 [B,L], past [B,kv_heads,past,head_dim],
  * bias [B,1,1,L,T] with T named `total`. Returns the joined keys and values.
  */
-export const cachedSelfAttention = (
-  params: Params, x: Value, positions: Value, past: KeyValues, bias: Value, total: string, rope: RotaryTables, { heads, kvHeads, headDim }: Heads,
-): Attended =>
-  params.in('self_attn', (p) => {
+export function cachedSelfAttention(
+  params: Params,
+  x: Value,
+  positions: Value,
+  past: KeyValues,
+  bias: Value,
+  total: string,
+  rope: RotaryTables,
+  { heads, kvHeads, headDim }: Heads,
+): Attended {
+  return params.in('self_attn', (p) => {
     const [batch, length] = [dimAt(x.shape, 0), dimAt(x.shape, 1)]
     const group = heads / kvHeads
     const q = rotaryEmbedding(p.linear(x, 'q_proj'), positions, rope.cos, rope.sin, heads)
@@ -94,20 +134,34 @@ export const cachedSelfAttention = (
     const context = transpose(attend(queries, [groupedKeyValues({ keys, values })], bias, headDim), [0, 3, 1, 2, 4])
     return { output: p.linear(reshape(context, [batch, length, heads * headDim]), 'o_proj'), keys, values }
   })
+}
 
 /**
  * Self-attention of one new token over the prompt's keys, which never change, and those of the tokens made since:
  * x [1,1,d], position i64 [1,1], `prompt` grouped. Returns the made tokens' keys and values, `made` long, the new one included.
  */
-export const decodeSelfAttention = (
-  params: Params, x: Value, position: Value, prompt: KeyValues, since: KeyValues, made: string, rope: RotaryTables, { heads, kvHeads, headDim }: Heads,
-): Attended =>
-  params.in('self_attn', (p) => {
+export function decodeSelfAttention(
+  params: Params,
+  x: Value,
+  position: Value,
+  prompt: KeyValues,
+  since: KeyValues,
+  made: string,
+  rope: RotaryTables,
+  { heads, kvHeads, headDim }: Heads,
+): Attended {
+  return params.in('self_attn', (p) => {
     const q = rotaryEmbedding(p.linear(x, 'q_proj'), position, rope.cos, rope.sin, heads)
     const k = rotaryEmbedding(p.linear(x, 'k_proj'), position, rope.cos, rope.sin, kvHeads)
     const byHead = (y: Value): Value => reshape(y, [1, kvHeads, 1, headDim])
     const keys = concat([since.keys, byHead(k)], 2, made)
     const values = concat([since.values, byHead(p.linear(x, 'v_proj'))], 2, made)
-    const context = attend(reshape(q, [1, kvHeads, heads / kvHeads, 1, headDim]), [prompt, groupedKeyValues({ keys, values })], null, headDim)
+    const context = attend(
+      reshape(q, [1, kvHeads, heads / kvHeads, 1, headDim]),
+      [prompt, groupedKeyValues({ keys, values })],
+      null,
+      headDim,
+    )
     return { output: p.linear(reshape(context, [1, 1, heads * headDim]), 'o_proj'), keys, values }
   })
+}

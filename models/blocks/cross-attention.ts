@@ -1,7 +1,7 @@
 import { ifElse } from '../onnx/control.ts'
 import { fusedMatmul } from '../onnx/contrib.ts'
 import type { Value } from '../onnx/graph.ts'
-import { i64, last, lessOrEqual, matmul, reduceMean, reshape, reshapeLike, sizeOf, softmax, transpose } from '../onnx/ops.ts'
+import { i64, last, lessOrEqual, reduceMean, reshape, reshapeLike, sizeOf, softmax, transpose } from '../onnx/ops.ts'
 import { dimAt, GraphError, type Dim } from '../onnx/types.ts'
 import { openAttention, scaleQueries, type Heads } from './attention.ts'
 import { int8Rows, int8Transposed } from './int8.ts'
@@ -19,10 +19,13 @@ import type { Precision } from './precision.ts'
  */
 
 /** phi [m,d_enc] and its transpose: the absorbed products run on whichever needs no repacking, 1.3 to 1.7 times faster. */
-export interface Context { readonly phi: Value; readonly transposed: Value }
+export interface Context {
+  readonly phi: Value
+  readonly transposed: Value
+}
 
 /** Called in the main graph: what is made of phi once is used in its branches and loops. */
-export const contextOf = (phi: Value, { context }: Pick<Precision, 'context'>): Context => {
+export function contextOf(phi: Value, { context }: Pick<Precision, 'context'>): Context {
   if (context) phi.graph.scope('phi', () => int8Rows(phi))
   return { phi, transposed: transpose(phi, [1, 0]) }
 }
@@ -31,22 +34,24 @@ export const contextOf = (phi: Value, { context }: Pick<Precision, 'context'>): 
  * Queries up to which the absorbed form needs fewer operations. Per context row, n queries cost 4 n heads d_enc absorbed,
  * and 4 d_enc kv_heads head_dim + 4 n heads head_dim projected; about 150 for CEPE-LLaMA-2-7B, as measured.
  */
-const absorbedQueries = ({ heads, kvHeads, headDim }: Heads, encoderWidth: number): number => {
+function absorbedQueries({ heads, kvHeads, headDim }: Heads, encoderWidth: number): number {
   const extra = heads * (encoderWidth - headDim)
   return extra > 0 ? Math.floor((encoderWidth * kvHeads * headDim) / extra) : Number.MAX_SAFE_INTEGER
 }
 
-const widthOf = (x: Value): number => {
+function widthOf(x: Value): number {
   const width = dimAt(x.shape, -1)
   if (typeof width !== 'number') throw new GraphError('the width must be fixed')
   return width
 }
 
 /** A product of sizes, where one may be known only when the graph runs. */
-const times = (factor: number, size: Dim): Dim => (typeof size === 'number' ? factor * size : factor === 1 ? size : `${factor}*${size}`)
+function times(factor: number, size: Dim): Dim {
+  return typeof size === 'number' ? factor * size : factor === 1 ? size : `${factor}*${size}`
+}
 
 /** Attention shares [heads*N, m] of queries [heads,N,head_dim]. */
-const absorbedShares = (p: Params, q: Value, { phi }: Context, { heads, kvHeads, headDim }: Heads): Value => {
+function absorbedShares(p: Params, q: Value, { phi }: Context, { heads, kvHeads, headDim }: Heads): Value {
   const queries = dimAt(q.shape, 1)
   const scaled = scaleQueries(q, headDim)
   const inPhi = p.byHead(reshape(scaled, [kvHeads, times(heads / kvHeads, queries), headDim]), 'k_proj', kvHeads, { transB: false })
@@ -56,23 +61,27 @@ const absorbedShares = (p: Params, q: Value, { phi }: Context, { heads, kvHeads,
 }
 
 /** [heads,N,head_dim] from the shares [heads*N, m]. */
-const absorbedContext = (p: Params, shares: Value, { phi, transposed }: Context, queries: Dim, { heads, kvHeads, headDim }: Heads): Value => {
+function absorbedContext(p: Params, shares: Value, { phi, transposed }: Context, queries: Dim, { heads, kvHeads, headDim }: Heads): Value {
   const mean = transpose(fusedMatmul(transposed, shares, { transB: true }), [1, 0])
   const grouped = reshape(mean, [kvHeads, times(heads / kvHeads, queries), widthOf(phi)])
   return reshape(p.byHead(grouped, 'v_proj', kvHeads, { transB: true }), [heads, queries, headDim])
 }
 
 /** q [1,N,heads*head_dim] -> the same over keys and values projected from all of phi. */
-export const projected = (p: Params, q: Value, phi: Value, heads: Heads): Value => {
+export function projected(p: Params, q: Value, phi: Value, heads: Heads): Value {
   const all = (y: Value): Value => reshape(y, [1, dimAt(phi.shape, 0), widthOf(y)])
   return openAttention(q, all(p.contextLinear(phi, 'k_proj')), all(p.contextLinear(phi, 'v_proj')), null, heads)
 }
 
 /** q [1,1,d_dec] as [heads,1,head_dim]. */
-const oneByHead = (q: Value, { heads, headDim }: Heads): Value => reshape(q, [heads, 1, headDim])
+function oneByHead(q: Value, { heads, headDim }: Heads): Value {
+  return reshape(q, [heads, 1, headDim])
+}
 
 /** Mean share of each row of phi over the heads: [m]. */
-const meanShare = (shares: Value): Value => reduceMean(shares, 0)
+function meanShare(shares: Value): Value {
+  return reduceMean(shares, 0)
+}
 
 export interface CrossAttended {
   readonly output: Value
@@ -81,24 +90,26 @@ export interface CrossAttended {
 }
 
 /** Over a whole prompt: x [1,L,d_dec], projected; phi's keys and values live for this call only. */
-export const promptCrossAttention = (params: Params, x: Value, context: Context, heads: Heads): CrossAttended =>
-  params.in('cross_attn', (p) => {
+export function promptCrossAttention(params: Params, x: Value, context: Context, heads: Heads): CrossAttended {
+  return params.in('cross_attn', (p) => {
     const q = p.linear(x, 'q_proj')
     const share = meanShare(absorbedShares(p, oneByHead(last(q, 1), heads), context, heads))
     return { output: p.linear(projected(p, q, context.phi, heads), 'o_proj'), share }
   })
+}
 
 /** Of one token: x [1,1,d_dec], absorbed. */
-export const decodeCrossAttention = (params: Params, x: Value, context: Context, heads: Heads): CrossAttended =>
-  params.in('cross_attn', (p) => {
+export function decodeCrossAttention(params: Params, x: Value, context: Context, heads: Heads): CrossAttended {
+  return params.in('cross_attn', (p) => {
     const shares = absorbedShares(p, oneByHead(p.linear(x, 'q_proj'), heads), context, heads)
     const attended = reshape(absorbedContext(p, shares, context, 1, heads), [1, 1, heads.heads * heads.headDim])
     return { output: p.linear(attended, 'o_proj'), share: meanShare(shares) }
   })
+}
 
 /** Of any number of tokens: x [B,L,d_dec], all rows over the same phi; picks the faster form when it runs. */
-export const stepCrossAttention = (params: Params, x: Value, context: Context, heads: Heads): Value =>
-  params.in('cross_attn', (p) => {
+export function stepCrossAttention(params: Params, x: Value, context: Context, heads: Heads): Value {
+  return params.in('cross_attn', (p) => {
     const q = p.linear(x, 'q_proj')
     const flat = reshape(q, [1, 'B*L', widthOf(q)])
     const few = lessOrEqual(reshape(sizeOf(flat, 1), []), i64(x.graph, absorbedQueries(heads, widthOf(context.phi))))
@@ -107,7 +118,12 @@ export const stepCrossAttention = (params: Params, x: Value, context: Context, h
       const attended = absorbedContext(p, absorbedShares(p, byHead, context, heads), context, 'B*L', heads)
       return reshape(transpose(attended, [1, 0, 2]), [1, 'B*L', widthOf(q)])
     }
-    const [attended] = ifElse(few, () => [absorb()], () => [projected(p, flat, context.phi, heads)])
+    const [attended] = ifElse(
+      few,
+      () => [absorb()],
+      () => [projected(p, flat, context.phi, heads)],
+    )
     if (!attended) throw new GraphError('If has one output')
     return p.linear(reshapeLike(attended, q), 'o_proj')
   })
+}

@@ -1,6 +1,23 @@
 import { matMulIntegerToFloat } from '../onnx/contrib.ts'
 import type { Value } from '../onnx/graph.ts'
-import { abs, concat, constantI8, constantU8, div, expand, f32, i64s, leadingSizes, mul, quantizeLinear, reduceMax, reshape, reshapeTo, sizeOf, transpose } from '../onnx/ops.ts'
+import {
+  abs,
+  concat,
+  constantU8,
+  div,
+  expand,
+  f32,
+  i64s,
+  leadingSizes,
+  mul,
+  quantizeLinear,
+  reduceMax,
+  reshape,
+  reshapeTo,
+  sizeOf,
+  transpose,
+  zerosI8,
+} from '../onnx/ops.ts'
 import { dimAt, GraphError, type Shape } from '../onnx/types.ts'
 
 /*
@@ -10,7 +27,7 @@ import { dimAt, GraphError, type Shape } from '../onnx/types.ts'
  * u8 around 128 and weights i8, because ONNX Runtime has its fast kernels (AVX512-VNNI, AVX-VNNI) for that pair alone.
  */
 
-const MIDDLE = 128 as const
+const MIDDLE = 128
 const LARGEST = 127
 
 /** Activations [...,in] as rows: values u8 [rows,in] around 128, scales f32 [rows,1]. */
@@ -26,14 +43,17 @@ const known = new WeakMap<Value, Int8Rows>()
  * Quantises each row of x [...,in] to 8 bits by its largest magnitude, u8 around 128, or i8 around 0 for the right side of
  * a product. A row of zeros stays zeros: its scale is 0.
  */
-export const int8Rows = (x: Value, middle: 0 | typeof MIDDLE = MIDDLE): Int8Rows => {
+export function int8Rows(x: Value, middle: 0 | typeof MIDDLE = MIDDLE): Int8Rows {
   const before = known.get(x)
   if (before && middle === MIDDLE) return before
   const rows = x.graph.scope('int8', () => {
     const flat = flattenRows(x)
     const count = dimAt(flat.shape, 0)
     const scales = reshape(div(reduceMax(abs(flat), -1, true), f32(x.graph, LARGEST)), [count])
-    const one = middle === MIDDLE ? constantU8(x.graph, [typeof count === 'number' ? count : 1], MIDDLE) : constantI8(x.graph, [typeof count === 'number' ? count : 1], 0)
+    const one =
+      middle === MIDDLE
+        ? constantU8(x.graph, [typeof count === 'number' ? count : 1], MIDDLE)
+        : zerosI8(x.graph, [typeof count === 'number' ? count : 1])
     const middles = typeof count === 'number' ? one : expand(one, sizeOf(scales, 0), [count])
     // The reduction gives no rows a wrong width, which this mends.
     return { values: quantizeLinear(flat, scales, middles, 0), scales: reshape(scales, [count, 1]) }
@@ -42,17 +62,19 @@ export const int8Rows = (x: Value, middle: 0 | typeof MIDDLE = MIDDLE): Int8Rows
   return rows
 }
 
-const product = (sizes: Shape): string | number => {
+function product(sizes: Shape): string | number {
   const named = sizes.filter((size) => typeof size === 'string')
   const fixed = sizes.reduce<number>((all, size) => (typeof size === 'number' ? all * size : all), 1)
   return named.length === 0 ? fixed : [...(fixed === 1 ? [] : [fixed]), ...named].join('*')
 }
 
 /** [...,in] -> [rows,in] */
-const flattenRows = (x: Value): Value => reshape(x, [product(x.shape.slice(0, -1)), dimAt(x.shape, -1)])
+function flattenRows(x: Value): Value {
+  return reshape(x, [product(x.shape.slice(0, -1)), dimAt(x.shape, -1)])
+}
 
 /** [rows,out] -> the leading axes of `like`, and out. */
-const unflattenRows = (y: Value, like: Value): Value => {
+function unflattenRows(y: Value, like: Value): Value {
   const shape = [...like.shape.slice(0, -1), dimAt(y.shape, -1)]
   const named = shape.filter((size, i) => typeof size === 'string' && y.shape[i] !== size).length
   if (named <= 1) return reshape(y, shape)
@@ -68,20 +90,20 @@ export interface Int8Matrix {
 }
 
 /** x [...,in] times the matrix [in,out] -> [...,out]. */
-export const int8Product = (x: Value, matrix: Int8Matrix): Value => {
+export function int8Product(x: Value, matrix: Int8Matrix): Value {
   const { values, scales } = int8Rows(x)
   return unflattenRows(mul(matMulIntegerToFloat(values, matrix.values, matrix.scales, MIDDLE), scales), x)
 }
 
 /** x [heads,N,in] times a matrix for each head [heads,in,out] -> [heads,N,out]. */
-export const int8HeadProduct = (x: Value, matrix: Int8Matrix): Value => {
+export function int8HeadProduct(x: Value, matrix: Int8Matrix): Value {
   const { values, scales } = int8Rows(x)
   const byHead = matMulIntegerToFloat(reshape(values, x.shape), matrix.values, matrix.scales, MIDDLE)
   return mul(byHead, reshape(scales, [...x.shape.slice(0, -1), 1]))
 }
 
 /** x [rows,in] times y [columns,in] transposed -> [rows,columns]: both are activations, each with a scale for each row. */
-export const int8Transposed = (x: Value, y: Value): Value => {
+export function int8Transposed(x: Value, y: Value): Value {
   const [left, right] = [int8Rows(x), int8Rows(y, 0)]
   const columns = dimAt(y.shape, 0)
   const product = matMulIntegerToFloat(left.values, transpose(right.values, [1, 0]), reshape(right.scales, [columns]), MIDDLE)

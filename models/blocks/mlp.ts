@@ -4,5 +4,6 @@ import { mul } from '../onnx/ops.ts'
 import type { Params } from './params.ts'
 
 /** SwiGLU: down(silu(gate(x)) * up(x)), x [...,d] -> [...,d]. */
-export const mlp = (params: Params, x: Value): Value =>
-  params.in('mlp', (p) => p.linear(mul(silu(p.linear(x, 'gate_proj')), p.linear(x, 'up_proj')), 'down_proj'))
+export function mlp(params: Params, x: Value): Value {
+  return params.in('mlp', (p) => p.linear(mul(silu(p.linear(x, 'gate_proj')), p.linear(x, 'up_proj')), 'down_proj'))
+}

@@ -105,8 +105,13 @@ export class Params {
     const [outSize = 0, inSize = 0] = info.shape
     const weights = quantizedWeights(this.#checkpoint, info, { bits, blockSize, scaleElem: this.precision.float })
     const matrix = {
-      values: this.graph.weight(weights.values), scales: this.graph.weight(weights.scales), zeroPoints: this.graph.weight(weights.zeroPoints),
-      bits, blockSize, inSize, outSize,
+      values: this.graph.weight(weights.values),
+      scales: this.graph.weight(weights.scales),
+      zeroPoints: this.graph.weight(weights.zeroPoints),
+      bits,
+      blockSize,
+      inSize,
+      outSize,
     }
     return matMulNBits(x, matrix, bias)
   }

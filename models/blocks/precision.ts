@@ -14,10 +14,16 @@ export interface Int4Options {
 export const INT4_DEFAULTS: Int4Options = { blockSize: 32, lmHead: 'int8' }
 
 /** 4 or 8 bits, a scale for so many consecutive inputs of one output (MatMulNBits). */
-export interface BlockForm { readonly kind: 'blocks'; readonly bits: 4 | 8; readonly blockSize: number }
+export interface BlockForm {
+  readonly kind: 'blocks'
+  readonly bits: 4 | 8
+  readonly blockSize: number
+}
 
 /** 8 bits, a scale for each output; the activations in 8 bits as well, a scale for each row (int8.ts). */
-export interface RowForm { readonly kind: 'rows' }
+export interface RowForm {
+  readonly kind: 'rows'
+}
 
 /** How a matrix is stored and multiplied; null is the build's float type. */
 export type MatrixForm = BlockForm | RowForm | null
@@ -40,16 +46,22 @@ export interface Precision {
 
 const ROWS: RowForm = { kind: 'rows' }
 
-export const precisionOf = (dtype: Dtype, { blockSize, lmHead }: Int4Options = INT4_DEFAULTS): Precision => {
+export function precisionOf(dtype: Dtype, { blockSize, lmHead }: Int4Options = INT4_DEFAULTS): Precision {
   const blocks: BlockForm = { kind: 'blocks', bits: 4, blockSize }
   const blockHead: MatrixForm = lmHead === 'int8' ? { kind: 'blocks', bits: 8, blockSize } : null
+  const rowHead = lmHead === 'int8' ? ROWS : null
   switch (dtype) {
     case 'f32':
-    case 'f16': return { float: dtype, table: dtype, matrices: null, tokens: null, context: null, head: null }
-    case 'int8': return { float: 'f32', table: 'f16', matrices: ROWS, tokens: ROWS, context: ROWS, head: ROWS }
-    case 'int8+int4': return { float: 'f32', table: 'f16', matrices: ROWS, tokens: blocks, context: ROWS, head: lmHead === 'int8' ? ROWS : null }
-    case 'int4': return { float: 'f32', table: 'f16', matrices: blocks, tokens: blocks, context: ROWS, head: blockHead }
+    case 'f16':
+      return { float: dtype, table: dtype, matrices: null, tokens: null, context: null, head: null }
+    case 'int8':
+      return { float: 'f32', table: 'f16', matrices: ROWS, tokens: ROWS, context: ROWS, head: rowHead }
+    case 'int8+int4':
+      return { float: 'f32', table: 'f16', matrices: ROWS, tokens: blocks, context: ROWS, head: rowHead }
+    case 'int4':
+      return { float: 'f32', table: 'f16', matrices: blocks, tokens: blocks, context: ROWS, head: blockHead }
     // 8-bit products of rows are the CPU's.
-    case 'f16-int4': return { float: 'f16', table: 'f16', matrices: blocks, tokens: blocks, context: null, head: blockHead }
+    case 'f16-int4':
+      return { float: 'f16', table: 'f16', matrices: blocks, tokens: blocks, context: null, head: blockHead }
   }
 }

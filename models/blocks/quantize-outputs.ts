@@ -11,20 +11,25 @@ const LARGEST = 127
 const TILE = 64
 
 /** How one head's part lies in the checkpoint's matrix: the step between two of its inputs, and between two of its outputs. */
-interface Layout { readonly ins: number; readonly outs: number; readonly inStep: number; readonly outStep: number }
+interface Layout {
+  readonly ins: number
+  readonly outs: number
+  readonly inStep: number
+  readonly outStep: number
+}
 
-const quantizePart = (matrix: Float32Array, { ins, outs, inStep, outStep }: Layout, values: Int8Array, scales: Float32Array): void => {
+function quantizePart(matrix: Float32Array, { ins, outs, inStep, outStep }: Layout, values: Int8Array, scales: Float32Array): void {
   for (let from = 0; from < outs; from += TILE) {
     const to = Math.min(from + TILE, outs)
     for (let out = from; out < to; out++) {
       let most = 0
-      for (let i = 0; i < ins; i++) most = Math.max(most, Math.abs(matrix[i * inStep + out * outStep] ?? 0))
+      for (let i = 0; i < ins; i++) most = Math.max(most, Math.abs(matrix[i * inStep + out * outStep] as number))
       scales[out] = most / LARGEST
     }
     for (let i = 0; i < ins; i++) {
       for (let out = from; out < to; out++) {
-        const scale = scales[out] ?? 0
-        values[i * outs + out] = scale === 0 ? 0 : Math.round((matrix[i * inStep + out * outStep] ?? 0) / scale)
+        const scale = scales[out] as number
+        values[i * outs + out] = scale === 0 ? 0 : Math.round((matrix[i * inStep + out * outStep] as number) / scale)
       }
     }
   }
@@ -34,13 +39,18 @@ const quantizePart = (matrix: Float32Array, { ins, outs, inStep, outStep }: Layo
  * Quantises a matrix [heads*outs, ins] of a checkpoint, symmetrically, each output on its own: values [heads,ins,outs].
  * With `transposed`, the matrix is [heads*ins, outs]: a head's rows are its inputs.
  */
-export const quantizeOutputs = (matrix: Float32Array, heads: number, ins: number, outs: number, transposed = false): QuantizedOutputs => {
+export function quantizeOutputs(matrix: Float32Array, heads: number, ins: number, outs: number, transposed = false): QuantizedOutputs {
   const values = new Int8Array(heads * ins * outs)
   const scales = new Float32Array(heads * outs)
   const layout = transposed ? { ins, outs, inStep: outs, outStep: 1 } : { ins, outs, inStep: 1, outStep: ins }
   const size = ins * outs
   for (let head = 0; head < heads; head++) {
-    quantizePart(matrix.subarray(head * size, (head + 1) * size), layout, values.subarray(head * size, (head + 1) * size), scales.subarray(head * outs, (head + 1) * outs))
+    quantizePart(
+      matrix.subarray(head * size, (head + 1) * size),
+      layout,
+      values.subarray(head * size, (head + 1) * size),
+      scales.subarray(head * outs, (head + 1) * outs),
+    )
   }
   return { values: new Uint8Array(values.buffer), scales }
 }

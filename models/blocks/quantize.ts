@@ -1,4 +1,4 @@
-import { f16ToF32, f32ToF16 } from '../checkpoint/float16.ts'
+import { f16ToF32, f32ToF16 } from '../../base/binary16.ts'
 
 export interface QuantizeOptions {
   readonly bits: 4 | 8
@@ -18,11 +18,15 @@ export interface Quantized {
   readonly zeroPoints: Uint8Array
 }
 
-export const blockCount = (inSize: number, blockSize: number): number => Math.ceil(inSize / blockSize)
-export const packedBytes = (count: number, bits: 4 | 8): number => Math.ceil((count * bits) / 8)
+export function blockCount(inSize: number, blockSize: number): number {
+  return Math.ceil(inSize / blockSize)
+}
+export function packedBytes(count: number, bits: 4 | 8): number {
+  return Math.ceil((count * bits) / 8)
+}
 
 /** Scale and zero point of each block: the smallest grid of 2^bits steps that covers the block's values and 0. */
-const fitBlocks = (matrix: Float32Array, outSize: number, inSize: number, { bits, blockSize, scaleElem }: QuantizeOptions) => {
+function fitBlocks(matrix: Float32Array, outSize: number, inSize: number, { bits, blockSize, scaleElem }: QuantizeOptions) {
   const blocks = blockCount(inSize, blockSize)
   const top = 2 ** bits - 1
   const lows = new Float32Array(outSize * blocks)
@@ -34,7 +38,7 @@ const fitBlocks = (matrix: Float32Array, outSize: number, inSize: number, { bits
     let low = 0
     let high = 0
     for (let i = from; i < to; i++) {
-      const value = matrix[i] ?? 0
+      const value = matrix[i] as number
       if (value < low) low = value
       else if (value > high) high = value
     }
@@ -45,15 +49,15 @@ const fitBlocks = (matrix: Float32Array, outSize: number, inSize: number, { bits
   const scales = halves ? f16ToF32(halves) : exact
   const zeros = new Uint8Array(scales.length)
   for (let block = 0; block < zeros.length; block++) {
-    const scale = scales[block] ?? 0
-    zeros[block] = scale === 0 ? 0 : Math.min(top, Math.round(-(lows[block] ?? 0) / scale))
+    const scale = scales[block] as number
+    zeros[block] = scale === 0 ? 0 : Math.min(top, Math.round(-(lows[block] as number) / scale))
   }
   const stored = halves ?? exact
   return { scales, zeros, stored: new Uint8Array(stored.buffer, stored.byteOffset, stored.byteLength) }
 }
 
 /** Packs `count` numbers per row, each row from a byte of its own. */
-const packRows = (numbers: Uint8Array, count: number, bits: 4 | 8): Uint8Array => {
+function packRows(numbers: Uint8Array, count: number, bits: 4 | 8): Uint8Array {
   if (bits === 8) return numbers
   const rows = numbers.length / count
   const width = packedBytes(count, 4)
@@ -61,7 +65,7 @@ const packRows = (numbers: Uint8Array, count: number, bits: 4 | 8): Uint8Array =
   for (let row = 0; row < rows; row++) {
     for (let i = 0; i < count; i++) {
       const at = row * width + (i >> 1)
-      packed[at] = (packed[at] ?? 0) | ((numbers[row * count + i] ?? 0) << ((i & 1) * 4))
+      packed[at] = (packed[at] as number) | ((numbers[row * count + i] as number) << ((i & 1) * 4))
     }
   }
   return packed
@@ -71,7 +75,7 @@ const packRows = (numbers: Uint8Array, count: number, bits: 4 | 8): Uint8Array =
  * Quantises a matrix [out,in] per block with asymmetric min-max: w is about scale * (q - zero point), q of `bits` bits.
  * The error of a value is at most half a step, (max - min) / (2^bits - 1) / 2, and as much again where the zero point rounds.
  */
-export const quantize = (matrix: Float32Array, outSize: number, inSize: number, options: QuantizeOptions): Quantized => {
+export function quantize(matrix: Float32Array, outSize: number, inSize: number, options: QuantizeOptions): Quantized {
   const { bits, blockSize } = options
   const blocks = blockCount(inSize, blockSize)
   const top = 2 ** bits - 1
@@ -80,12 +84,12 @@ export const quantize = (matrix: Float32Array, outSize: number, inSize: number, 
   for (let block = 0; block < scales.length; block++) {
     const row = Math.floor(block / blocks)
     const column = (block - row * blocks) * blockSize
-    const zero = zeros[block] ?? 0
-    const scale = scales[block] ?? 0
+    const zero = zeros[block] as number
+    const scale = scales[block] as number
     const inverse = scale === 0 ? 0 : 1 / scale
     const to = block * blockSize
     for (let i = 0; i < blockSize; i++) {
-      const value = column + i < inSize ? (matrix[row * inSize + column + i] ?? 0) : 0
+      const value = column + i < inSize ? (matrix[row * inSize + column + i] as number) : 0
       const q = Math.round(value * inverse) + zero
       numbers[to + i] = q < 0 ? 0 : q > top ? top : q
     }

@@ -15,11 +15,12 @@ type Rotary = Pick<LlamaConfig, 'headDim' | 'window' | 'ropeTheta' | 'ropeScalin
  *   d(beta) = head_dim ln(L / (2 pi beta)) / (2 ln theta),
  * rounded outwards to whole pairs, as the authors' code does.
  */
-export const rotaryFrequencies = ({ headDim, ropeTheta, ropeScaling: scaling }: Rotary): Float64Array => {
-  const frequencies = Float64Array.from({ length: headDim / 2 }, (_, i) => ropeTheta ** (-2 * i / headDim))
+export function rotaryFrequencies({ headDim, ropeTheta, ropeScaling: scaling }: Rotary): Float64Array {
+  const frequencies = Float64Array.from({ length: headDim / 2 }, (_, i) => ropeTheta ** ((-2 * i) / headDim))
   if (scaling === null) return frequencies
   if (scaling.type === 'linear') return frequencies.map((f) => f / scaling.factor)
-  const pairTurning = (turns: number): number => (headDim * Math.log(scaling.originalWindow / (turns * 2 * Math.PI))) / (2 * Math.log(ropeTheta))
+  const pairTurning = (turns: number): number =>
+    (headDim * Math.log(scaling.originalWindow / (turns * 2 * Math.PI))) / (2 * Math.log(ropeTheta))
   const low = Math.max(Math.floor(pairTurning(scaling.betaFast)), 0)
   const high = Math.min(Math.ceil(pairTurning(scaling.betaSlow)), headDim - 1)
   // An empty ramp is a step.
@@ -31,7 +32,7 @@ export const rotaryFrequencies = ({ headDim, ropeTheta, ropeScaling: scaling }: 
 }
 
 /** Cosines or sines of every position's angles, [window, head_dim/2]; yarn's attention factor multiplies them, and so scales the scores by its square. */
-export const rotaryTable = (config: Rotary, wave: (angle: number) => number): Float32Array => {
+export function rotaryTable(config: Rotary, wave: (angle: number) => number): Float32Array {
   const frequencies = rotaryFrequencies(config)
   const amplitude = config.ropeScaling?.type === 'yarn' ? config.ropeScaling.attentionFactor : 1
   const table = new Float32Array(config.window * frequencies.length)
@@ -41,10 +42,13 @@ export const rotaryTable = (config: Rotary, wave: (angle: number) => number): Fl
   return table
 }
 
-export interface RotaryTables { readonly cos: Value; readonly sin: Value }
+export interface RotaryTables {
+  readonly cos: Value
+  readonly sin: Value
+}
 
 /** The tables as weights of a graph; `owner` keeps the decoder's and the encoder's apart. */
-export const rotaryTables = (graph: Graph, config: Rotary, owner: string, elem: 'f32' | 'f16'): RotaryTables => {
+export function rotaryTables(graph: Graph, config: Rotary, owner: string, elem: 'f32' | 'f16'): RotaryTables {
   const table = (name: string, wave: (angle: number) => number): Value =>
     graph.weight(computedWeight(`${owner}.rotary.${name}`, elem, [config.window, config.headDim / 2], () => rotaryTable(config, wave)))
   return { cos: table('cos', Math.cos), sin: table('sin', Math.sin) }

@@ -1,21 +1,24 @@
-import { f32ToF16 } from '../checkpoint/float16.ts'
+import { f32ToF16 } from '../../base/binary16.ts'
 import type { Checkpoint, TensorInfo } from '../checkpoint/types.ts'
 import { quantizeOutputs, type QuantizedOutputs } from './quantize-outputs.ts'
 import { quantize, blockCount, packedBytes, type Quantized, type QuantizeOptions } from './quantize.ts'
 import { unsupported } from '../errors.ts'
 import type { Weight } from '../onnx/graph.ts'
 
-const bytesOf = (values: Float32Array | Uint16Array): Uint8Array => new Uint8Array(values.buffer, values.byteOffset, values.byteLength)
+function bytesOf(values: Float32Array | Uint16Array): Uint8Array {
+  return new Uint8Array(values.buffer, values.byteOffset, values.byteLength)
+}
 
-/** Half-precision bits. Errors: unsupported naming the tensor when a weight does not fit. */
-const toHalf = (name: string, values: Float32Array): Uint16Array => {
+/** Half-precision bits. @throws unsupported naming the tensor when a weight does not fit. */
+function toHalf(name: string, values: Float32Array): Uint16Array {
   const halves = f32ToF16(values)
-  if (halves.some((bits) => (bits & 0x7fff) === 0x7c00)) throw unsupported(`tensor ${name} exceeds the f16 range; build with dtype f32 or int4`, name)
+  if (halves.some((bits) => (bits & 0x7fff) === 0x7c00))
+    throw unsupported(`tensor ${name} exceeds the f16 range; build with dtype f32 or int4`, name)
   return halves
 }
 
 /** A checkpoint tensor as f32 or f16 weight; referable in place where it is stored in that type. */
-export const floatWeight = (checkpoint: Checkpoint, info: TensorInfo, elem: 'f32' | 'f16'): Weight => {
+export function floatWeight(checkpoint: Checkpoint, info: TensorInfo, elem: 'f32' | 'f16'): Weight {
   const { name, shape, dtype } = info
   const asStored = dtype === elem.toUpperCase()
   return {
@@ -33,13 +36,15 @@ export const floatWeight = (checkpoint: Checkpoint, info: TensorInfo, elem: 'f32
 }
 
 /** A weight that is computed from the configuration alone. */
-export const computedWeight = (name: string, elem: 'f32' | 'f16', shape: readonly number[], compute: () => Float32Array): Weight => ({
-  name,
-  key: `${name}:${elem}`,
-  elem,
-  shape,
-  read: () => Promise.resolve(bytesOf(elem === 'f32' ? compute() : toHalf(name, compute()))),
-})
+export function computedWeight(name: string, elem: 'f32' | 'f16', shape: readonly number[], compute: () => Float32Array): Weight {
+  return {
+    name,
+    key: `${name}:${elem}`,
+    elem,
+    shape,
+    read: () => Promise.resolve(bytesOf(elem === 'f32' ? compute() : toHalf(name, compute()))),
+  }
+}
 
 /** A product's right side in 8 bits and its scales (int8.ts), in one of the forms in which the checkpoint's matrix [rows,columns] is read. */
 export type Int8Use =
@@ -51,7 +56,11 @@ export type Int8Use =
   | { readonly kind: 'heads-in'; readonly heads: number }
 
 /** Both parts are made together, when the first is read, and let go with the second. */
-export const int8Weights = (checkpoint: Checkpoint, { name, shape }: TensorInfo, use: Int8Use): Readonly<Record<keyof QuantizedOutputs, Weight>> => {
+export function int8Weights(
+  checkpoint: Checkpoint,
+  { name, shape }: TensorInfo,
+  use: Int8Use,
+): Readonly<Record<keyof QuantizedOutputs, Weight>> {
   const [rows = 0, columns = 0] = shape
   const heads = use.kind === 'whole' ? 1 : use.heads
   const [ins, outs] = use.kind === 'heads-in' ? [rows / heads, columns] : [columns, rows / heads]
@@ -76,7 +85,11 @@ export const int8Weights = (checkpoint: Checkpoint, { name, shape }: TensorInfo,
 }
 
 /** The three parts of a quantised matrix. They are made together, when the first is read, and let go with the last. */
-export const quantizedWeights = (checkpoint: Checkpoint, { name, shape }: TensorInfo, options: QuantizeOptions): Readonly<Record<keyof Quantized, Weight>> => {
+export function quantizedWeights(
+  checkpoint: Checkpoint,
+  { name, shape }: TensorInfo,
+  options: QuantizeOptions,
+): Readonly<Record<keyof Quantized, Weight>> {
   const { bits, blockSize, scaleElem } = options
   const [outSize = 0, inSize = 0] = shape
   const blocks = blockCount(inSize, blockSize)

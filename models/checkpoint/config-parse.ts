@@ -6,7 +6,9 @@ import { parseAs } from './json.ts'
 const Count = Type.Integer({ minimum: 1, maximum: 1e9 })
 const TokenId = Type.Integer({ minimum: 0, maximum: 1e9 })
 const Positive = Type.Number({ exclusiveMinimum: 0 })
-const orNull = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]))
+function orNull<T extends Parameters<typeof Type.Union>[0][number]>(schema: T) {
+  return Type.Optional(Type.Union([schema, Type.Null()]))
+}
 
 const ArchitecturesSchema = Type.Object({ architectures: Type.Array(Type.String(), { minItems: 1 }) })
 
@@ -70,11 +72,11 @@ const BertSchema = Type.Object({
 /** Prefix of the field names of a nested config in messages: "" or "encoder_config.". */
 type Prefix = '' | 'encoder_config.'
 
-const only = (field: string, actual: string | number | boolean, supported: string): never => {
+function only(field: string, actual: string | number | boolean, supported: string): never {
   throw unsupported(`config.json: ${field} is ${JSON.stringify(actual)}; supported is ${supported}`, field)
 }
 
-const parseRope = (raw: RawLlama, prefix: Prefix): RopeScaling | null => {
+function parseRope(raw: RawLlama, prefix: Prefix): RopeScaling | null {
   const rope = raw.rope_scaling ?? raw.rope_parameters ?? null
   const type = rope?.rope_type ?? rope?.type ?? 'default'
   if (rope === null || type === 'default') return null
@@ -84,7 +86,11 @@ const parseRope = (raw: RawLlama, prefix: Prefix): RopeScaling | null => {
   if (factor === undefined) throw invalid(`config.json: ${field}.factor is missing`, `${field}.factor`)
   if (type === 'linear') return { type, factor }
   for (const extra of ['mscale', 'mscale_all_dim', 'truncate']) {
-    if (extra in rope) throw unsupported(`config.json: ${field}.${extra} is not supported; YaRN takes factor, original_max_position_embeddings, attention_factor, beta_fast and beta_slow`, `${field}.${extra}`)
+    if (extra in rope)
+      throw unsupported(
+        `config.json: ${field}.${extra} is not supported; YaRN takes factor, original_max_position_embeddings, attention_factor, beta_fast and beta_slow`,
+        `${field}.${extra}`,
+      )
   }
   return {
     type,
@@ -96,18 +102,24 @@ const parseRope = (raw: RawLlama, prefix: Prefix): RopeScaling | null => {
   }
 }
 
-const parseLlama = (raw: RawLlama, prefix: Prefix): LlamaConfig => {
+function parseLlama(raw: RawLlama, prefix: Prefix): LlamaConfig {
   if (raw.hidden_act !== 'silu') only(`${prefix}hidden_act`, raw.hidden_act, '"silu"')
   if (raw.attention_bias === true) only(`${prefix}attention_bias`, true, 'false')
   if (raw.mlp_bias === true) only(`${prefix}mlp_bias`, true, 'false')
   const heads = raw.num_attention_heads
   const kvHeads = raw.num_key_value_heads ?? heads
   if (heads % kvHeads !== 0) {
-    throw invalid(`config.json: ${prefix}num_attention_heads (${heads}) is no multiple of num_key_value_heads (${kvHeads})`, `${prefix}num_key_value_heads`)
+    throw invalid(
+      `config.json: ${prefix}num_attention_heads (${heads}) is no multiple of num_key_value_heads (${kvHeads})`,
+      `${prefix}num_key_value_heads`,
+    )
   }
   const headDim = raw.head_dim ?? raw.hidden_size / heads
   if (!Number.isInteger(headDim) || headDim % 2 !== 0) {
-    throw invalid(`config.json: ${prefix}hidden_size ${raw.hidden_size} over ${heads} heads gives head_dim ${headDim}; rotary embeddings need an even integer`, `${prefix}head_dim`)
+    throw invalid(
+      `config.json: ${prefix}hidden_size ${raw.hidden_size} over ${heads} heads gives head_dim ${headDim}; rotary embeddings need an even integer`,
+      `${prefix}head_dim`,
+    )
   }
   return {
     vocabSize: raw.vocab_size,
@@ -125,12 +137,12 @@ const parseLlama = (raw: RawLlama, prefix: Prefix): LlamaConfig => {
   }
 }
 
-const checkedId = (field: string, id: number, vocabSize: number): number => {
+function checkedId(field: string, id: number, vocabSize: number): number {
   if (id >= vocabSize) throw invalid(`config.json: ${field} ${id} is outside the vocabulary of ${vocabSize}`, field)
   return id
 }
 
-const parseTokens = (raw: RawLlama): SpecialTokens => {
+function parseTokens(raw: RawLlama): SpecialTokens {
   const eos = raw.eos_token_id ?? []
   const { vocab_size: vocabSize, bos_token_id: bos, pad_token_id: pad } = raw
   return {
@@ -141,37 +153,46 @@ const parseTokens = (raw: RawLlama): SpecialTokens => {
   }
 }
 
-const parseDecoderOnly = (value: unknown): CepeConfig => {
+function parseDecoderOnly(value: unknown): CepeConfig {
   const raw = parseAs(LlamaSchema, value, 'config.json')
   return { architecture: 'cepe', decoder: parseLlama(raw, ''), tokens: parseTokens(raw), crossAttentionLayers: 0, encoder: null }
 }
 
-const parseCepe = (value: unknown): CepeConfig => {
+function parseCepe(value: unknown): CepeConfig {
   const raw = parseAs(Type.Intersect([LlamaSchema, CepeSchema]), value, 'config.json')
   if (!raw.do_cross_attention) only('do_cross_attention', false, 'true (a model without it is a LlamaForCausalLM)')
   const states = raw.num_cross_attn_hidden_states ?? 1
-  if (states !== 1) only('num_cross_attn_hidden_states', states, '1 (the encoder\'s last hidden state)')
+  if (states !== 1) only('num_cross_attn_hidden_states', states, "1 (the encoder's last hidden state)")
   const mode = raw.encode_mode ?? 'context_only'
   if (mode !== 'context_only') only('encode_mode', mode, '"context_only" (each passage encoded without the question)')
   const decoder = parseLlama(raw, '')
   const encoder = parseLlama(raw.encoder_config, 'encoder_config.')
   if (raw.encoder_hidden_size !== encoder.hiddenSize) {
-    throw invalid(`config.json: encoder_hidden_size is ${raw.encoder_hidden_size}, encoder_config.hidden_size ${encoder.hiddenSize}; they must be equal`, 'encoder_hidden_size')
+    throw invalid(
+      `config.json: encoder_hidden_size is ${raw.encoder_hidden_size}, encoder_config.hidden_size ${encoder.hiddenSize}; they must be equal`,
+      'encoder_hidden_size',
+    )
   }
   const crossAttentionLayers = raw.num_cross_attn_layers ?? decoder.layers
   if (crossAttentionLayers > decoder.layers) {
-    throw invalid(`config.json: num_cross_attn_layers is ${crossAttentionLayers}, the decoder has ${decoder.layers} layers`, 'num_cross_attn_layers')
+    throw invalid(
+      `config.json: num_cross_attn_layers is ${crossAttentionLayers}, the decoder has ${decoder.layers} layers`,
+      'num_cross_attn_layers',
+    )
   }
   return { architecture: 'cepe', decoder, tokens: parseTokens(raw), crossAttentionLayers, encoder }
 }
 
-const parseContriever = (value: unknown): ContrieverConfig => {
+function parseContriever(value: unknown): ContrieverConfig {
   const raw = parseAs(BertSchema, value, 'config.json')
   const positions = raw.position_embedding_type ?? 'absolute'
   if (positions !== 'absolute') only('position_embedding_type', positions, '"absolute"')
   if (raw.hidden_act !== 'gelu') only('hidden_act', raw.hidden_act, '"gelu"')
   if (raw.hidden_size % raw.num_attention_heads !== 0) {
-    throw invalid(`config.json: hidden_size ${raw.hidden_size} is no multiple of num_attention_heads ${raw.num_attention_heads}`, 'num_attention_heads')
+    throw invalid(
+      `config.json: hidden_size ${raw.hidden_size} is no multiple of num_attention_heads ${raw.num_attention_heads}`,
+      'num_attention_heads',
+    )
   }
   return {
     architecture: 'contriever',
@@ -196,14 +217,17 @@ const PARSERS: ReadonlyMap<string, (value: unknown) => ModelConfig> = new Map<st
 
 /**
  * Validates the value of a Hugging Face config.json and normalises it.
- * Errors: checkpoint_invalid (a field missing, of the wrong type, or contradicting another) and unsupported
+ * @throws checkpoint_invalid (a field missing, of the wrong type, or contradicting another) and unsupported
  * (another architecture or a variant that the graphs do not compute), each naming the field and what is supported.
  */
-export const parseConfig = (value: unknown): ModelConfig => {
+export function parseConfig(value: unknown): ModelConfig {
   const { architectures } = parseAs(ArchitecturesSchema, value, 'config.json')
   for (const architecture of architectures) {
     const parse = PARSERS.get(architecture)
     if (parse !== undefined) return parse(value)
   }
-  throw unsupported(`config.json: architectures is ${JSON.stringify(architectures)}; supported are ${[...PARSERS.keys()].join(', ')}`, 'architectures')
+  throw unsupported(
+    `config.json: architectures is ${JSON.stringify(architectures)}; supported are ${[...PARSERS.keys()].join(', ')}`,
+    'architectures',
+  )
 }

@@ -1,9 +1,20 @@
 /** Bytes per element of the tensor types that checkpoints hold, by their safetensors names. */
 export const TENSOR_DTYPE_BYTES = {
-  BOOL: 1, U8: 1, I8: 1, F8_E4M3: 1, F8_E5M2: 1,
-  I16: 2, U16: 2, F16: 2, BF16: 2,
-  I32: 4, U32: 4, F32: 4,
-  I64: 8, U64: 8, F64: 8,
+  BOOL: 1,
+  U8: 1,
+  I8: 1,
+  F8_E4M3: 1,
+  F8_E5M2: 1,
+  I16: 2,
+  U16: 2,
+  F16: 2,
+  BF16: 2,
+  I32: 4,
+  U32: 4,
+  F32: 4,
+  I64: 8,
+  U64: 8,
+  F64: 8,
 } as const
 
 export type TensorDtype = keyof typeof TENSOR_DTYPE_BYTES
@@ -12,14 +23,18 @@ export type TensorDtype = keyof typeof TENSOR_DTYPE_BYTES
 export const WEIGHT_DTYPES = ['F32', 'F16', 'BF16', 'F64'] as const
 export type WeightDtype = (typeof WEIGHT_DTYPES)[number]
 
-export const isTensorDtype = (name: string): name is TensorDtype => Object.hasOwn(TENSOR_DTYPE_BYTES, name)
-export const isWeightDtype = (dtype: TensorDtype): dtype is WeightDtype => WEIGHT_DTYPES.some((known) => known === dtype)
+export function isTensorDtype(name: string): name is TensorDtype {
+  return Object.hasOwn(TENSOR_DTYPE_BYTES, name)
+}
+export function isWeightDtype(dtype: TensorDtype): dtype is WeightDtype {
+  return WEIGHT_DTYPES.some((known) => known === dtype)
+}
 
 /**
  * Number of elements of a shape; 1 for a scalar.
  * Returns undefined where a dimension is no integer >= 0, or the product exceeds 2^53 - 1.
  */
-export const elementCount = (shape: readonly number[]): number | undefined => {
+export function elementCount(shape: readonly number[]): number | undefined {
   let count = 1
   for (const dim of shape) {
     if (!Number.isSafeInteger(dim) || dim < 0) return undefined

@@ -1,6 +1,7 @@
 import { open, type FileHandle } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { invalid } from '../errors.ts'
+import { messageOf } from '../../base/errors.ts'
 
 /** Bytes asked of the operating system at once: well under the 2 GiB limit of one read call. */
 const READ_CHUNK = 1 << 26
@@ -9,12 +10,12 @@ const READ_CHUNK = 1 << 26
 export interface WeightFile {
   readonly path: string
   readonly size: number
-  /** `length` bytes from `offset`, in a buffer of their own. Errors: checkpoint_invalid when the file ends earlier. */
+  /** `length` bytes from `offset`, in a buffer of their own. @throws checkpoint_invalid when the file ends earlier. */
   read(offset: number, length: number): Promise<Uint8Array>
   close(): Promise<void>
 }
 
-const readFully = async (handle: FileHandle, path: string, offset: number, length: number): Promise<Uint8Array> => {
+async function readFully(handle: FileHandle, path: string, offset: number, length: number): Promise<Uint8Array> {
   const data = new Uint8Array(length)
   let done = 0
   while (done < length) {
@@ -27,13 +28,13 @@ const readFully = async (handle: FileHandle, path: string, offset: number, lengt
   return data
 }
 
-/** Opens a weight file. Errors: checkpoint_invalid when it is missing or no regular file. */
-export const openWeightFile = async (path: string): Promise<WeightFile> => {
+/** Opens a weight file. @throws checkpoint_invalid when it is missing or no regular file. */
+export async function openWeightFile(path: string): Promise<WeightFile> {
   let handle: FileHandle
   try {
     handle = await open(path, 'r')
   } catch (cause) {
-    throw invalid(`cannot open ${path}: ${cause instanceof Error ? cause.message : String(cause)}`, path)
+    throw invalid(`cannot open ${path}: ${messageOf(cause)}`, path)
   }
   const stat = await handle.stat()
   if (!stat.isFile()) {

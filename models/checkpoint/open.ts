@@ -22,20 +22,21 @@ interface Shard {
   readonly index: WeightIndex
 }
 
-const checkFolder = async (dir: string): Promise<void> => {
+async function checkFolder(dir: string): Promise<void> {
   const info = await stat(dir).catch(() => undefined)
   if (info?.isDirectory() !== true) throw invalid(`${dir} is no folder; give the path of a downloaded Hugging Face model`, dir)
 }
 
-const checkWeightMap = ({ weightMap, indexFile = '' }: ShardPlan, shards: readonly Shard[]): void => {
+function checkWeightMap({ weightMap, indexFile = '' }: ShardPlan, shards: readonly Shard[]): void {
   if (weightMap === undefined) return
   const held = new Map(shards.map(({ file, index }) => [basename(file.path), new Set(index.tensors.map(({ name }) => name))]))
   for (const [tensor, shard] of weightMap) {
-    if (held.get(shard)?.has(tensor) !== true) throw invalid(`${indexFile} places tensor ${tensor} in ${shard}, which does not hold it`, tensor)
+    if (held.get(shard)?.has(tensor) !== true)
+      throw invalid(`${indexFile} places tensor ${tensor} in ${shard}, which does not hold it`, tensor)
   }
 }
 
-const collectTensors = (architecture: ModelConfig['architecture'], shards: readonly Shard[]): ReadonlyMap<string, TensorInfo> => {
+function collectTensors(architecture: ModelConfig['architecture'], shards: readonly Shard[]): ReadonlyMap<string, TensorInfo> {
   const tensors = new Map<string, TensorInfo>()
   for (const stored of shards.flatMap(({ index }) => index.tensors)) {
     const name = canonicalName(architecture, stored.name)
@@ -48,7 +49,7 @@ const collectTensors = (architecture: ModelConfig['architecture'], shards: reado
   return tensors
 }
 
-const revisionOf = async (configValue: unknown, shards: readonly Shard[]): Promise<string> => {
+async function revisionOf(configValue: unknown, shards: readonly Shard[]): Promise<string> {
   const hash = createHash('sha256').update(JSON.stringify(configValue))
   for (const { file, index } of shards) {
     hash.update(JSON.stringify([basename(file.path), file.size])).update(index.header)
@@ -60,7 +61,7 @@ const revisionOf = async (configValue: unknown, shards: readonly Shard[]): Promi
   return hash.digest('hex')
 }
 
-const openShards = async (dir: string, plan: ShardPlan, opened: WeightFile[]): Promise<readonly Shard[]> => {
+async function openShards(dir: string, plan: ShardPlan, opened: WeightFile[]): Promise<readonly Shard[]> {
   const readIndex = plan.format === 'safetensors' ? readSafetensorsIndex : readTorchIndex
   const shards: Shard[] = []
   for (const name of plan.files) {
@@ -75,10 +76,10 @@ const openShards = async (dir: string, plan: ShardPlan, opened: WeightFile[]): P
 /**
  * Opens a Hugging Face checkpoint folder: config.json, weights as safetensors or torch .bin (single or sharded;
  * safetensors when both are there), qa_config.json if present. Reads headers only; close() releases the files.
- * Errors: checkpoint_invalid and unsupported, naming the file, field or tensor. Whether the tensors are those of
+ * @throws checkpoint_invalid and unsupported, naming the file, field or tensor. Whether the tensors are those of
  * the architecture is checkTensors' to say.
  */
-export const openCheckpoint = async (folder: string): Promise<Checkpoint> => {
+export async function openCheckpoint(folder: string): Promise<Checkpoint> {
   const dir = resolve(folder)
   await checkFolder(dir)
   const configValue = await readJson(join(dir, 'config.json'))

@@ -6,7 +6,7 @@ import type { TensorInfo } from './types.ts'
 type Shapes = Map<string, readonly number[]>
 
 /** The tensors of one stack of LLaMA blocks: embeddings, layers, final norm. */
-const llamaTensors = (shapes: Shapes, prefix: 'model' | 'encoder', config: LlamaConfig): void => {
+function llamaTensors(shapes: Shapes, prefix: 'model' | 'encoder', config: LlamaConfig): void {
   const { hiddenSize: d, intermediateSize: mlp, heads, kvHeads, headDim } = config
   shapes.set(`${prefix}.embed_tokens.weight`, [config.vocabSize, d])
   for (let layer = 0; layer < config.layers; layer++) {
@@ -24,7 +24,7 @@ const llamaTensors = (shapes: Shapes, prefix: 'model' | 'encoder', config: Llama
   shapes.set(`${prefix}.norm.weight`, [d])
 }
 
-const cepeTensors = (config: CepeConfig): Shapes => {
+function cepeTensors(config: CepeConfig): Shapes {
   const shapes: Shapes = new Map()
   const { decoder } = config
   llamaTensors(shapes, 'model', decoder)
@@ -44,7 +44,7 @@ const cepeTensors = (config: CepeConfig): Shapes => {
   return shapes
 }
 
-const contrieverTensors = (config: ContrieverConfig): Shapes => {
+function contrieverTensors(config: ContrieverConfig): Shapes {
   const shapes: Shapes = new Map()
   const { hiddenSize: d, intermediateSize: mlp } = config
   const dense = (name: string, rows: number, columns: number): void => {
@@ -72,17 +72,22 @@ const contrieverTensors = (config: ContrieverConfig): Shapes => {
 }
 
 /** The tensors that the architecture needs: canonical name -> shape, matrices as [out, in]. */
-export const expectedTensors = (config: ModelConfig): ReadonlyMap<string, readonly number[]> =>
-  config.architecture === 'cepe' ? cepeTensors(config) : contrieverTensors(config)
+export function expectedTensors(config: ModelConfig): ReadonlyMap<string, readonly number[]> {
+  return config.architecture === 'cepe' ? cepeTensors(config) : contrieverTensors(config)
+}
 
 /**
  * The name under which a stored tensor is known here. LLaMA and CEPE keep theirs; Contriever loses the prefix of the
  * model that BERT was saved inside (`bert.`, `model.`), and the TensorFlow era's LayerNorm gamma and beta become weight and bias.
  */
-export const canonicalName = (architecture: ModelConfig['architecture'], stored: string): string =>
-  architecture === 'cepe'
+export function canonicalName(architecture: ModelConfig['architecture'], stored: string): string {
+  return architecture === 'cepe'
     ? stored
-    : stored.replace(/^(?:model\.|bert\.)+/, '').replace(/LayerNorm\.gamma$/, 'LayerNorm.weight').replace(/LayerNorm\.beta$/, 'LayerNorm.bias')
+    : stored
+        .replace(/^(?:model\.|bert\.)+/, '')
+        .replace(/LayerNorm\.gamma$/, 'LayerNorm.weight')
+        .replace(/LayerNorm\.beta$/, 'LayerNorm.bias')
+}
 
 /** Tensors that checkpoints carry and no graph reads: buffers, and heads of training. */
 const IGNORED: Readonly<Record<ModelConfig['architecture'], RegExp>> = {
@@ -90,13 +95,17 @@ const IGNORED: Readonly<Record<ModelConfig['architecture'], RegExp>> = {
   contriever: /(?:^|\.)position_ids$|^(?:pooler|cls)\./,
 }
 
-const isIgnored = (config: ModelConfig, name: string): boolean =>
-  IGNORED[config.architecture].test(name) ||
-  (config.architecture === 'cepe' && config.decoder.tieWordEmbeddings && name === 'lm_head.weight')
+function isIgnored(config: ModelConfig, name: string): boolean {
+  return (
+    IGNORED[config.architecture].test(name) ||
+    (config.architecture === 'cepe' && config.decoder.tieWordEmbeddings && name === 'lm_head.weight')
+  )
+}
 
 const MANY = 5
-const listed = (names: readonly string[]): string =>
-  names.length <= MANY ? names.join(', ') : `${names.slice(0, MANY).join(', ')} and ${names.length - MANY} more`
+function listed(names: readonly string[]): string {
+  return names.length <= MANY ? names.join(', ') : `${names.slice(0, MANY).join(', ')} and ${names.length - MANY} more`
+}
 
 /** Whether the tensors are those of the config; `unexpected` names the others, worth a warning. */
 export interface TensorReport {
@@ -105,14 +114,20 @@ export interface TensorReport {
 
 /**
  * Compares a checkpoint's tensors with expectedTensors(config).
- * Errors: checkpoint_invalid when one is missing, has another shape or a dtype that weights cannot have.
+ * @throws checkpoint_invalid when one is missing, has another shape or a dtype that weights cannot have.
  */
-export const checkTensors = (checkpoint: { readonly config: ModelConfig; readonly tensors: ReadonlyMap<string, TensorInfo> }): TensorReport => {
+export function checkTensors(checkpoint: {
+  readonly config: ModelConfig
+  readonly tensors: ReadonlyMap<string, TensorInfo>
+}): TensorReport {
   const { config, tensors } = checkpoint
   const expected = expectedTensors(config)
   const missing = [...expected.keys()].filter((name) => !tensors.has(name))
   if (missing.length > 0) {
-    throw invalid(`the checkpoint lacks ${missing.length} of the ${expected.size} tensors that its config.json needs: ${listed(missing)}`, missing[0])
+    throw invalid(
+      `the checkpoint lacks ${missing.length} of the ${expected.size} tensors that its config.json needs: ${listed(missing)}`,
+      missing[0],
+    )
   }
   const unexpected: string[] = []
   for (const [name, { shape, dtype }] of tensors) {

@@ -5,6 +5,7 @@ import { invalid, unsupported } from '../errors.ts'
 import { TENSOR_DTYPE_BYTES, elementCount, isTensorDtype } from './dtype.ts'
 import type { WeightFile } from './file.ts'
 import type { TensorInfo } from './types.ts'
+import { messageOf } from '../../base/errors.ts'
 
 /** The format's own limit on the JSON header. */
 export const MAX_HEADER_BYTES = 100_000_000
@@ -23,12 +24,12 @@ export interface WeightIndex {
   readonly header: Uint8Array
 }
 
-const parseJsonObject = (text: string, file: string): Record<string, unknown> => {
+function parseJsonObject(text: string, file: string): Record<string, unknown> {
   let parsed: unknown
   try {
     parsed = JSON.parse(text)
   } catch (cause) {
-    throw invalid(`${file}: the safetensors header is not JSON (${cause instanceof Error ? cause.message : String(cause)})`, file)
+    throw invalid(`${file}: the safetensors header is not JSON (${messageOf(cause)})`, file)
   }
   if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) {
     throw invalid(`${file}: the safetensors header is not a JSON object`, file)
@@ -36,7 +37,7 @@ const parseJsonObject = (text: string, file: string): Record<string, unknown> =>
   return Object.fromEntries(Object.entries(parsed))
 }
 
-const tensorInfo = (name: string, entry: Entry, file: WeightFile, dataStart: number): TensorInfo => {
+function tensorInfo(name: string, entry: Entry, file: WeightFile, dataStart: number): TensorInfo {
   const where = `${basename(file.path)}: tensor ${name}`
   if (!isTensorDtype(entry.dtype)) throw unsupported(`${where} has the unknown dtype ${entry.dtype}`, name)
   const elements = elementCount(entry.shape)
@@ -44,7 +45,10 @@ const tensorInfo = (name: string, entry: Entry, file: WeightFile, dataStart: num
   const bytes = end - begin
   const expected = elements === undefined ? undefined : elements * TENSOR_DTYPE_BYTES[entry.dtype]
   if (bytes !== expected) {
-    throw invalid(`${where} [${entry.shape.join(', ')}] ${entry.dtype} needs ${expected ?? 'too many'} bytes, its data_offsets [${begin}, ${end}] hold ${bytes}`, name)
+    throw invalid(
+      `${where} [${entry.shape.join(', ')}] ${entry.dtype} needs ${expected ?? 'too many'} bytes, its data_offsets [${begin}, ${end}] hold ${bytes}`,
+      name,
+    )
   }
   if (dataStart + end > file.size) {
     throw invalid(`${where} ends at byte ${dataStart + end}, the file at ${file.size}; the download is incomplete`, name)
@@ -53,13 +57,14 @@ const tensorInfo = (name: string, entry: Entry, file: WeightFile, dataStart: num
 }
 
 /** The format demands that the tensors tile the data section: no overlap, no hole, nothing behind the last. */
-const checkTiling = (tensors: readonly TensorInfo[], file: WeightFile, dataStart: number): void => {
+function checkTiling(tensors: readonly TensorInfo[], file: WeightFile, dataStart: number): void {
   const name = basename(file.path)
   let at = dataStart
   let previous = 'the header'
   for (const tensor of [...tensors].sort((a, b) => a.offset - b.offset || a.bytes - b.bytes)) {
     if (tensor.offset < at) throw invalid(`${name}: tensor ${tensor.name} overlaps ${previous}`, tensor.name)
-    if (tensor.offset > at) throw invalid(`${name}: ${tensor.offset - at} bytes between ${previous} and tensor ${tensor.name} belong to no tensor`, tensor.name)
+    if (tensor.offset > at)
+      throw invalid(`${name}: ${tensor.offset - at} bytes between ${previous} and tensor ${tensor.name} belong to no tensor`, tensor.name)
     at = tensor.offset + tensor.bytes
     previous = `tensor ${tensor.name}`
   }
@@ -69,18 +74,22 @@ const checkTiling = (tensors: readonly TensorInfo[], file: WeightFile, dataStart
 /**
  * Reads and validates the header of a safetensors file: u64 little-endian header length, JSON header, data
  * (https://github.com/huggingface/safetensors, "Format"). The data stay on disk.
- * Errors: checkpoint_invalid for anything that the format forbids; unsupported for an unknown dtype.
+ * @throws checkpoint_invalid for anything that the format forbids; unsupported for an unknown dtype.
  */
-export const readSafetensorsIndex = async (file: WeightFile): Promise<WeightIndex> => {
+export async function readSafetensorsIndex(file: WeightFile): Promise<WeightIndex> {
   const name = basename(file.path)
   if (file.size < 8) throw invalid(`${name} has ${file.size} bytes, too few for a safetensors file`, file.path)
   const prefix = await file.read(0, 8)
   const length = new DataView(prefix.buffer).getBigUint64(0, true)
-  if (length > BigInt(MAX_HEADER_BYTES)) throw invalid(`${name}: header of ${length} bytes exceeds the limit of ${MAX_HEADER_BYTES}`, file.path)
+  if (length > BigInt(MAX_HEADER_BYTES))
+    throw invalid(`${name}: header of ${length} bytes exceeds the limit of ${MAX_HEADER_BYTES}`, file.path)
   const headerBytes = Number(length)
   const dataStart = 8 + headerBytes
   if (dataStart > file.size) {
-    throw invalid(`${name}: the header claims ${headerBytes} bytes, the file has ${file.size - 8} behind its length; the file is truncated`, file.path)
+    throw invalid(
+      `${name}: the header claims ${headerBytes} bytes, the file has ${file.size - 8} behind its length; the file is truncated`,
+      file.path,
+    )
   }
   const header = await file.read(8, headerBytes)
   const tensors: TensorInfo[] = []

@@ -24,14 +24,14 @@ const LAYOUTS = [
 const IndexSchema = Type.Object({ weight_map: Type.Record(Type.String(), Type.String({ minLength: 1 })) })
 
 /** A shard lies beside its index: a name that leads elsewhere is refused. */
-const checkShardName = (shard: string, index: string): void => {
+function checkShardName(shard: string, index: string): void {
   if (/[/\\\0]/.test(shard) || shard === '..' || shard === '.') {
     throw invalid(`${index}: shard ${JSON.stringify(shard)} is no plain file name; shards must lie beside the index`, index)
   }
 }
 
-/** Finds the weight files of a checkpoint folder. Errors: checkpoint_invalid when there are none, or the index is broken or names a missing file. */
-export const findShards = async (dir: string): Promise<ShardPlan> => {
+/** Finds the weight files of a checkpoint folder. @throws checkpoint_invalid when there are none, or the index is broken or names a missing file. */
+export async function findShards(dir: string): Promise<ShardPlan> {
   const present = new Set(await readdir(dir))
   for (const { format, single, index } of LAYOUTS) {
     if (present.has(single)) return { format, files: [single] }

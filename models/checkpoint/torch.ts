@@ -1,11 +1,11 @@
 import { basename } from 'node:path'
+import { at } from '../../base/at.ts'
 import { invalid, unsupported } from '../errors.ts'
 import { TENSOR_DTYPE_BYTES, elementCount, type TensorDtype } from './dtype.ts'
 import type { WeightFile } from './file.ts'
-import {
-  PICKLE_LIMITS, PickleDict, PickleGlobal, PickleObject, PickleTuple, describePickle, readPickle,
-  type PickleHost, type PickleValue,
-} from './pickle.ts'
+import { PICKLE_LIMITS } from './pickle-machine.ts'
+import { PickleDict, PickleGlobal, PickleObject, PickleTuple, describePickle, type PickleValue } from './pickle-values.ts'
+import { readPickle, type PickleHost } from './pickle.ts'
 import type { WeightIndex } from './safetensors.ts'
 import type { TensorInfo } from './types.ts'
 import { readStoredZip, type StoredEntry } from './zip.ts'
@@ -60,12 +60,15 @@ class Tensor extends PickleObject {
   }
 }
 
-const isCount = (value: PickleValue | undefined): value is number => typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
+function isCount(value: PickleValue | undefined): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
+}
 
-const counts = (value: PickleValue | undefined): readonly number[] | undefined =>
-  value instanceof PickleTuple && value.items.length <= MAX_DIMS && value.items.every(isCount) ? value.items : undefined
+function counts(value: PickleValue | undefined): readonly number[] | undefined {
+  return value instanceof PickleTuple && value.items.length <= MAX_DIMS && value.items.every(isCount) ? value.items : undefined
+}
 
-const torchHost = (file: string): PickleHost => {
+function torchHost(file: string): PickleHost {
   const refuse = (what: string): never => {
     throw invalid(`${file}: ${what}; nothing of the file was executed`, file)
   }
@@ -73,7 +76,9 @@ const torchHost = (file: string): PickleHost => {
     const shape = counts(size)
     const strides = counts(stride)
     if (!(storage instanceof Storage) || !isCount(offset) || shape === undefined || strides?.length !== shape.length) {
-      return refuse(`a tensor is described by (${[storage, offset, size, stride].map(describePickle).join(', ')}) instead of storage, offset, shape and strides (at most ${MAX_DIMS} dimensions)`)
+      return refuse(
+        `a tensor is described by (${[storage, offset, size, stride].map(describePickle).join(', ')}) instead of storage, offset, shape and strides (at most ${MAX_DIMS} dimensions)`,
+      )
     }
     return new Tensor(storage, offset, shape, strides)
   }
@@ -101,17 +106,17 @@ const torchHost = (file: string): PickleHost => {
 }
 
 /** Row-major strides; those of dimensions of size 1 do not matter. */
-const isContiguous = (shape: readonly number[], strides: readonly number[]): boolean => {
+function isContiguous(shape: readonly number[], strides: readonly number[]): boolean {
   let step = 1
   for (let axis = shape.length - 1; axis >= 0; axis--) {
-    const dim = shape[axis] ?? 0
+    const dim = at(shape, axis)
     if (dim !== 1 && strides[axis] !== step) return false
     step *= dim
   }
   return true
 }
 
-const placeTensor = (name: string, tensor: Tensor, entries: ReadonlyMap<string, StoredEntry>, root: string, file: WeightFile): TensorInfo => {
+function placeTensor(name: string, tensor: Tensor, entries: ReadonlyMap<string, StoredEntry>, root: string, file: WeightFile): TensorInfo {
   const where = `${basename(file.path)}: tensor ${name}`
   const { storage, offset, shape, strides } = tensor
   const size = TENSOR_DTYPE_BYTES[storage.dtype]
@@ -125,14 +130,17 @@ const placeTensor = (name: string, tensor: Tensor, entries: ReadonlyMap<string, 
     throw invalid(`${where} [${shape.join(', ')}] at ${offset} reaches beyond its storage of ${storage.elements} elements`, name)
   }
   if (elements > 0 && !isContiguous(shape, strides)) {
-    throw unsupported(`${where} [${shape.join(', ')}] has the strides [${strides.join(', ')}]; only contiguous tensors are read: call .contiguous() and save it again`, name)
+    throw unsupported(
+      `${where} [${shape.join(', ')}] has the strides [${strides.join(', ')}]; only contiguous tensors are read: call .contiguous() and save it again`,
+      name,
+    )
   }
   return { name, dtype: storage.dtype, shape, file: file.path, offset: entry.offset + offset * size, bytes: elements * size }
 }
 
 const PICKLE_NAME = 'data.pkl'
 
-const readRoot = (entries: ReadonlyMap<string, StoredEntry>, file: WeightFile): { root: string; pickle: StoredEntry } => {
+function readRoot(entries: ReadonlyMap<string, StoredEntry>, file: WeightFile): { root: string; pickle: StoredEntry } {
   for (const [name, pickle] of entries) {
     if (name === PICKLE_NAME || (name.endsWith(`/${PICKLE_NAME}`) && name.split('/').length === 2)) {
       return { root: name.slice(0, -PICKLE_NAME.length), pickle }
@@ -141,23 +149,25 @@ const readRoot = (entries: ReadonlyMap<string, StoredEntry>, file: WeightFile): 
   throw invalid(`${basename(file.path)} is a zip without ${PICKLE_NAME}, so not written by torch.save`, file.path)
 }
 
-const checkByteOrder = async (entry: StoredEntry | undefined, file: WeightFile): Promise<void> => {
+async function checkByteOrder(entry: StoredEntry | undefined, file: WeightFile): Promise<void> {
   if (entry === undefined) return
   const order = new TextDecoder().decode(await file.read(entry.offset, Math.min(entry.bytes, 16)))
-  if (order !== 'little') throw unsupported(`${basename(file.path)} has the byte order ${JSON.stringify(order)}; only little-endian files are read`, file.path)
+  if (order !== 'little')
+    throw unsupported(`${basename(file.path)} has the byte order ${JSON.stringify(order)}; only little-endian files are read`, file.path)
 }
 
 /**
  * The tensors of a file that torch.save wrote from a state dict (zip of a pickle and raw storages, torch 1.6 and later;
  * layout: torch/serialization.py). Nothing of the pickle is executed; tensors that share a storage work.
- * Errors: checkpoint_invalid for anything damaged or foreign, naming it; unsupported for strided tensors, compression, big-endian files.
+ * @throws checkpoint_invalid for anything damaged or foreign, naming it; unsupported for strided tensors, compression, big-endian files.
  */
-export const readTorchIndex = async (file: WeightFile): Promise<WeightIndex> => {
+export async function readTorchIndex(file: WeightFile): Promise<WeightIndex> {
   const name = basename(file.path)
   const entries = await readStoredZip(file)
   const { root, pickle } = readRoot(entries, file)
   await checkByteOrder(entries.get(`${root}byteorder`), file)
-  if (pickle.bytes > PICKLE_LIMITS.bytes) throw invalid(`${name}: ${PICKLE_NAME} has ${pickle.bytes} bytes, more than ${PICKLE_LIMITS.bytes}`, file.path)
+  if (pickle.bytes > PICKLE_LIMITS.bytes)
+    throw invalid(`${name}: ${PICKLE_NAME} has ${pickle.bytes} bytes, more than ${PICKLE_LIMITS.bytes}`, file.path)
   const header = await file.read(pickle.offset, pickle.bytes)
   const state = readPickle(header, torchHost(name), name)
   if (!(state instanceof PickleDict)) throw invalid(`${name} holds ${describePickle(state)} instead of a state dict`, file.path)
@@ -165,7 +175,10 @@ export const readTorchIndex = async (file: WeightFile): Promise<WeightIndex> => 
   const tensors: TensorInfo[] = []
   for (const [key, value] of state.entries) {
     if (typeof key !== 'string' || !(value instanceof Tensor)) {
-      throw invalid(`${name}: entry ${describePickle(key)} of the state dict is ${describePickle(value)}, not a tensor; save the bare state dict`, file.path)
+      throw invalid(
+        `${name}: entry ${describePickle(key)} of the state dict is ${describePickle(value)}, not a tensor; save the bare state dict`,
+        file.path,
+      )
     }
     tensors.push(placeTensor(key, value, entries, root, file))
   }

@@ -35,9 +35,9 @@ export interface Checkpoint {
   readonly tensors: ReadonlyMap<string, TensorInfo>
   /** SHA-256 (hex) naming the weights, independent of the folder's place. */
   readonly revision: string
-  /** Bytes as stored. Errors: checkpoint_invalid for an unknown name, a short file, a NaN or infinite weight. */
+  /** Bytes as stored. @throws checkpoint_invalid for an unknown name, a short file, a NaN or infinite weight. */
   read(name: string): Promise<RawTensor>
-  /** A weight as float32, converted from F16, BF16 or F64. Errors: those of read; unsupported for another dtype. */
+  /** A weight as float32, converted from F16, BF16 or F64. @throws those of read; unsupported for another dtype. */
   readF32(name: string): Promise<Float32Array>
   close(): Promise<void>
 }

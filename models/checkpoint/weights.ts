@@ -1,42 +1,54 @@
 import { invalid, unsupported } from '../errors.ts'
 import { isWeightDtype, type TensorDtype } from './dtype.ts'
-import { bf16ToF32, f16ToF32 } from './float16.ts'
+import { bf16ToF32, f16ToF32 } from '../../base/binary16.ts'
 import type { RawTensor } from './types.ts'
 
-const words16 = (data: Uint8Array): Uint16Array => new Uint16Array(data.buffer, data.byteOffset, data.length / 2)
-const words32 = (data: Uint8Array): Uint32Array => new Uint32Array(data.buffer, data.byteOffset, data.length / 4)
+function words16(data: Uint8Array): Uint16Array {
+  return new Uint16Array(data.buffer, data.byteOffset, data.length / 2)
+}
+function words32(data: Uint8Array): Uint32Array {
+  return new Uint32Array(data.buffer, data.byteOffset, data.length / 4)
+}
 
 /** First element whose masked bits are all ones: an exponent that means NaN or infinity. */
-const firstMasked = (words: Uint16Array | Uint32Array, mask: number): number => {
-  for (let i = 0; i < words.length; i++) if (((words[i] ?? 0) & mask) === mask) return i
+function firstMasked(words: Uint16Array | Uint32Array, mask: number): number {
+  for (let i = 0; i < words.length; i++) if (((words[i] as number) & mask) === mask) return i
   return -1
 }
 
 /** Index of the first NaN or infinite element of raw bytes; -1 when all are finite or the type has no such values. */
-export const firstNonFinite = (dtype: TensorDtype, data: Uint8Array): number => {
+export function firstNonFinite(dtype: TensorDtype, data: Uint8Array): number {
   switch (dtype) {
-    case 'F32': return firstMasked(words32(data), 0x7f800000)
-    case 'F16': return firstMasked(words16(data), 0x7c00)
-    case 'BF16': return firstMasked(words16(data), 0x7f80)
-    case 'F64': return new Float64Array(data.buffer, data.byteOffset, data.length / 8).findIndex((value) => !Number.isFinite(value))
-    default: return -1
+    case 'F32':
+      return firstMasked(words32(data), 0x7f800000)
+    case 'F16':
+      return firstMasked(words16(data), 0x7c00)
+    case 'BF16':
+      return firstMasked(words16(data), 0x7f80)
+    case 'F64':
+      return new Float64Array(data.buffer, data.byteOffset, data.length / 8).findIndex((value) => !Number.isFinite(value))
+    default:
+      return -1
   }
 }
 
-/** Errors: checkpoint_invalid naming the tensor and element when a value is NaN or infinite. */
-export const assertFinite = (name: string, dtype: TensorDtype, data: Uint8Array): void => {
+/** @throws checkpoint_invalid naming the tensor and element when a value is NaN or infinite. */
+export function assertFinite(name: string, dtype: TensorDtype, data: Uint8Array): void {
   const index = firstNonFinite(dtype, data)
   if (index >= 0) throw invalid(`tensor ${name} holds a NaN or infinite weight at element ${index}; the checkpoint is damaged`, name)
 }
 
-/** A weight as float32; an F32 tensor is viewed, not copied. Errors: unsupported for a dtype that is no weight's; checkpoint_invalid for an F64 beyond float32. */
-export const toF32 = (name: string, tensor: RawTensor): Float32Array => {
+/** A weight as float32; an F32 tensor is viewed, not copied. @throws unsupported for a dtype that is no weight's; checkpoint_invalid for an F64 beyond float32. */
+export function toF32(name: string, tensor: RawTensor): Float32Array {
   const { dtype, data } = tensor
   if (!isWeightDtype(dtype)) throw unsupported(`tensor ${name} is ${dtype}; weights may be F32, F16, BF16 or F64`, name)
   switch (dtype) {
-    case 'F32': return new Float32Array(data.buffer, data.byteOffset, data.length / 4)
-    case 'F16': return f16ToF32(words16(data))
-    case 'BF16': return bf16ToF32(words16(data))
+    case 'F32':
+      return new Float32Array(data.buffer, data.byteOffset, data.length / 4)
+    case 'F16':
+      return f16ToF32(words16(data))
+    case 'BF16':
+      return bf16ToF32(words16(data))
     case 'F64': {
       const values = Float32Array.from(new Float64Array(data.buffer, data.byteOffset, data.length / 8))
       assertFinite(name, 'F32', new Uint8Array(values.buffer))

@@ -1,6 +1,7 @@
 import { basename } from 'node:path'
 import { openPromise, type Entry, type ZipFile } from 'yauzl'
-import { ModelError, invalid, unsupported } from '../errors.ts'
+import { CodedError, messageOf } from '../../base/errors.ts'
+import { invalid, unsupported } from '../errors.ts'
 import type { WeightFile } from './file.ts'
 
 /** A torch file has one entry per storage and a handful besides. */
@@ -14,7 +15,7 @@ export interface StoredEntry {
 
 const STORED = 0
 
-const locate = async (zip: ZipFile, entry: Entry, file: WeightFile): Promise<StoredEntry> => {
+async function locate(zip: ZipFile, entry: Entry, file: WeightFile): Promise<StoredEntry> {
   const where = `${basename(file.path)}: entry ${JSON.stringify(entry.fileName)}`
   if (entry.isEncrypted()) throw unsupported(`${where} is encrypted`, file.path)
   if (entry.compressionMethod !== STORED || entry.compressedSize !== entry.uncompressedSize) {
@@ -26,7 +27,7 @@ const locate = async (zip: ZipFile, entry: Entry, file: WeightFile): Promise<Sto
   return { offset, bytes }
 }
 
-const checkDisjoint = (entries: ReadonlyMap<string, StoredEntry>, file: WeightFile): void => {
+function checkDisjoint(entries: ReadonlyMap<string, StoredEntry>, file: WeightFile): void {
   let end = 0
   for (const [name, entry] of [...entries].sort(([, a], [, b]) => a.offset - b.offset)) {
     if (entry.offset < end) throw invalid(`${basename(file.path)}: entry ${JSON.stringify(name)} overlaps another`, file.path)
@@ -34,11 +35,13 @@ const checkDisjoint = (entries: ReadonlyMap<string, StoredEntry>, file: WeightFi
   }
 }
 
-const readEntries = async (zip: ZipFile, file: WeightFile): Promise<ReadonlyMap<string, StoredEntry>> => {
-  if (zip.entryCount > MAX_ZIP_ENTRIES) throw invalid(`${basename(file.path)} claims ${zip.entryCount} zip entries, more than ${MAX_ZIP_ENTRIES}`, file.path)
+async function readEntries(zip: ZipFile, file: WeightFile): Promise<ReadonlyMap<string, StoredEntry>> {
+  if (zip.entryCount > MAX_ZIP_ENTRIES)
+    throw invalid(`${basename(file.path)} claims ${zip.entryCount} zip entries, more than ${MAX_ZIP_ENTRIES}`, file.path)
   const entries = new Map<string, StoredEntry>()
   for await (const entry of zip.eachEntry()) {
-    if (entries.has(entry.fileName)) throw invalid(`${basename(file.path)}: entry ${JSON.stringify(entry.fileName)} is there twice`, file.path)
+    if (entries.has(entry.fileName))
+      throw invalid(`${basename(file.path)}: entry ${JSON.stringify(entry.fileName)} is there twice`, file.path)
     entries.set(entry.fileName, await locate(zip, entry, file))
   }
   checkDisjoint(entries, file)
@@ -47,18 +50,21 @@ const readEntries = async (zip: ZipFile, file: WeightFile): Promise<ReadonlyMap<
 
 /**
  * The entries of a zip (zip64 too) whose members are stored uncompressed, as torch.save writes it.
- * Errors: checkpoint_invalid for a broken archive or overlapping entries; unsupported for compression or encryption.
+ * @throws checkpoint_invalid for a broken archive or overlapping entries; unsupported for compression or encryption.
  */
-export const readStoredZip = async (file: WeightFile): Promise<ReadonlyMap<string, StoredEntry>> => {
+export async function readStoredZip(file: WeightFile): Promise<ReadonlyMap<string, StoredEntry>> {
   let zip: ZipFile | undefined
   try {
     // Sizes are compared in locate, where the message can say what torch does.
     zip = await openPromise(file.path, { lazyEntries: true, autoClose: false, validateEntrySizes: false })
     return await readEntries(zip, file)
   } catch (thrown) {
-    if (thrown instanceof ModelError) throw thrown
-    const reason = thrown instanceof Error ? thrown.message : String(thrown)
-    throw invalid(`${basename(file.path)} is no readable zip (${reason}); it is damaged, or older than torch 1.6: load it in torch and save it again, best as safetensors`, file.path)
+    if (thrown instanceof CodedError) throw thrown
+    const reason = messageOf(thrown)
+    throw invalid(
+      `${basename(file.path)} is no readable zip (${reason}); it is damaged, or older than torch 1.6: load it in torch and save it again, best as safetensors`,
+      file.path,
+    )
   } finally {
     zip?.close()
   }

@@ -14,7 +14,7 @@ import { llamaLayers } from './llama.ts'
  * in passage order. Every passage is encoded alone, its positions counted from its first unmasked token, so padding may
  * be on either side.
  */
-export const cepeEncoderGraph = (checkpoint: Checkpoint, config: CepeReaderConfig, precision: Precision): Graph => {
+export function cepeEncoderGraph(checkpoint: Checkpoint, config: CepeReaderConfig, precision: Precision): Graph {
   const graph = new Graph('cepe_encoder')
   const { encoder } = config
   const ids = graph.input('input_ids', 'i64', ['n_ctx', 'L'])
@@ -30,7 +30,8 @@ export const cepeEncoderGraph = (checkpoint: Checkpoint, config: CepeReaderConfi
     return normStream(p, stream, 'norm', encoder.rmsNormEps)[0]
   })
   const phi = graph.scope('phi', () =>
-    cast(compress(reshape(states, ['n_ctx*L', encoder.hiddenSize]), cast(reshape(mask, ['n_ctx*L']), 'bool'), 'm'), 'f32'))
+    cast(compress(reshape(states, ['n_ctx*L', encoder.hiddenSize]), cast(reshape(mask, ['n_ctx*L']), 'bool'), 'm'), 'f32'),
+  )
   graph.output('phi', phi)
   return graph
 }

@@ -1,6 +1,14 @@
+import { at, present } from '../../base/at.ts'
 import type { CepeConfig } from '../checkpoint/config.ts'
 import type { Checkpoint } from '../checkpoint/types.ts'
-import { decodeSelfAttention, groupedKeyValues, promptSelfAttention, type Attended, type Heads, type KeyValues } from '../blocks/attention.ts'
+import {
+  decodeSelfAttention,
+  groupedKeyValues,
+  promptSelfAttention,
+  type Attended,
+  type Heads,
+  type KeyValues,
+} from '../blocks/attention.ts'
 import { contextOf, decodeCrossAttention, promptCrossAttention, type Context, type CrossAttended } from '../blocks/cross-attention.ts'
 import type { Residual } from '../blocks/norm.ts'
 import { Params } from '../blocks/params.ts'
@@ -10,9 +18,28 @@ import { unsupported } from '../errors.ts'
 import { loop, type Carried } from '../onnx/control.ts'
 import { Graph, type Value } from '../onnx/graph.ts'
 import {
-  add, argMax, cast, concat, equal, expand, f32, flatten, i64, last, less, logSoftmax, min, mul, not, reduceMax, reduceSum, reshape, reshapeTo, sizeOf, sub,
+  add,
+  argMax,
+  cast,
+  concat,
+  equal,
+  expand,
+  f32,
+  flatten,
+  i64,
+  last,
+  less,
+  logSoftmax,
+  min,
+  mul,
+  not,
+  reduceMax,
+  reduceSum,
+  reshape,
+  reshapeTo,
+  sizeOf,
+  sub,
 } from '../onnx/ops.ts'
-import { at } from '../onnx/types.ts'
 import { crossLayers, embedTokens, logitsOf, phiInput } from './decoder.ts'
 import { llamaLayers } from './llama.ts'
 
@@ -36,17 +63,22 @@ interface Pass {
   readonly attention: Value
 }
 
-const pass = (
-  params: Params, config: CepeConfig, ids: Value, { phi }: Context,
+function pass(
+  params: Params,
+  config: CepeConfig,
+  ids: Value,
+  { phi }: Context,
   self: (params: Params, normed: Value, layer: number) => Attended,
   cross: (params: Params, normed: Value, layer: number) => CrossAttended,
-): Pass => {
+): Pass {
   const keyValues: KeyValues[] = []
   const shares: Value[] = []
   const embedded = embedTokens(params, ids)
   const stream = params.in('model', (p) =>
     llamaLayers(
-      p, config.decoder, embedded,
+      p,
+      config.decoder,
+      embedded,
       (q, normed, layer) => {
         const { output, keys, values } = self(q, normed, layer)
         keyValues.push({ keys, values })
@@ -57,7 +89,8 @@ const pass = (
         shares.push(share)
         return output
       }),
-    ))
+    ),
+  )
   const [first, ...others] = shares
   const attention = first
     ? mul(cast(others.reduce(add, first), 'f32'), f32(phi.graph, 1 / shares.length))
@@ -65,12 +98,15 @@ const pass = (
   return { stream, keyValues, attention }
 }
 
-const promptPass = (params: Params, config: CepeConfig, ids: Value, context: Context, rope: RotaryTables, cross: CrossStrategy): Pass => {
+function promptPass(params: Params, config: CepeConfig, ids: Value, context: Context, rope: RotaryTables, cross: CrossStrategy): Pass {
   const length = sizeOf(ids, 1)
   const total = reshape(cast(length, 'i32'), [])
   const lastIndex = cast(sub(length, i64(ids.graph, 1)), 'i32')
   const { stream, ...made } = pass(
-    params, config, ids, context,
+    params,
+    config,
+    ids,
+    context,
     (p, x) => promptSelfAttention(p, x, lastIndex, total, rope, config.decoder),
     (p, x, layer) => cross.prompt(p, x, context, config.decoder, layer),
   )
@@ -78,7 +114,7 @@ const promptPass = (params: Params, config: CepeConfig, ids: Value, context: Con
 }
 
 /** Greedy choice from the stream [1,1,d]: token i64 [1,1] and its log-probability f32 [1,1]. */
-const choose = (params: Params, config: CepeConfig, stream: Residual): { token: Value; logprob: Value } => {
+function choose(params: Params, config: CepeConfig, stream: Residual): { token: Value; logprob: Value } {
   const logits = logitsOf(params, config, stream)
   return params.graph.scope('greedy', () => ({ token: argMax(logits), logprob: reduceMax(logSoftmax(logits), -1) }))
 }
@@ -92,13 +128,21 @@ const choose = (params: Params, config: CepeConfig, stream: Residual): { token: 
  * The prompt runs in the main graph and gives the first token; a Loop makes the others, one a round. It carries the keys
  * and values of the tokens made so far; those of the prompt stay outside it, where they are never copied.
  * `cross` is there for benchmarks, which compare the default with its alternatives.
- * Errors: unsupported for a head size that GroupQueryAttention's rotary embedding does not take.
+ * @throws unsupported for a head size that GroupQueryAttention's rotary embedding does not take.
  */
-export const cepeGenerateGraph = (checkpoint: Checkpoint, config: CepeConfig, precision: Precision, cross: CrossStrategy = ABSORBED): Graph => {
+export function cepeGenerateGraph(
+  checkpoint: Checkpoint,
+  config: CepeConfig,
+  precision: Precision,
+  cross: CrossStrategy = ABSORBED,
+): Graph {
   const graph = new Graph('cepe_generate')
   const { decoder } = config
   if (decoder.headDim % HEAD_MULTIPLE !== 0) {
-    throw unsupported(`the decoder's heads are ${decoder.headDim} wide; ONNX Runtime's GroupQueryAttention takes multiples of ${HEAD_MULTIPLE}`, 'num_attention_heads')
+    throw unsupported(
+      `the decoder's heads are ${decoder.headDim} wide; ONNX Runtime's GroupQueryAttention takes multiples of ${HEAD_MULTIPLE}`,
+      'num_attention_heads',
+    )
   }
   const ids = graph.input('input_ids', 'i64', [1, 'L'])
   const context = contextOf(cast(phiInput(graph, config), precision.float), precision)
@@ -121,13 +165,18 @@ export const cepeGenerateGraph = (checkpoint: Checkpoint, config: CepeConfig, pr
   const carried: Carried[] = [
     { name: 'token', initial: first.token },
     { name: 'position', initial: reshape(length, [1, 1]) },
-    ...prompt.keyValues.flatMap((_, i) => ['keys', 'values'].map((part) => ({ name: `since.${i}.${part}`, initial: empty, type: sinceType }))),
+    ...prompt.keyValues.flatMap((_, i) =>
+      ['keys', 'values'].map((part) => ({ name: `since.${i}.${part}`, initial: empty, type: sinceType })),
+    ),
   ]
   const [tokens, logprobs, attention] = loop(rounds, goesOn(first.token), carried, 'n-1', ([token, position, ...caches]) => {
     const since = prompt.keyValues.map((_, i) => ({ keys: at(caches, 2 * i), values: at(caches, 2 * i + 1) }))
-    const here = at([position], 0)
+    const here = present(position)
     const made = pass(
-      tokenParams, config, at([token], 0), context,
+      tokenParams,
+      config,
+      present(token),
+      context,
       (p, x, i) => decodeSelfAttention(p, x, here, at(promptCache, i), at(since, i), 'made', rope, decoder),
       (p, x, layer) => cross.decode(p, x, context, decoder, layer),
     )
@@ -139,7 +188,7 @@ export const cepeGenerateGraph = (checkpoint: Checkpoint, config: CepeConfig, pr
     }
   })
 
-  const all = (one: Value, others: Value | undefined): Value => concat([flatten(one, 1), flatten(at([others], 0), 'n-1')], 0, 'n')
+  const all = (one: Value, others: Value | undefined): Value => concat([flatten(one, 1), flatten(present(others), 'n-1')], 0, 'n')
   const allTokens = all(first.token, tokens)
   graph.output('tokens', allTokens)
   graph.output('logprobs', all(first.logprob, logprobs))

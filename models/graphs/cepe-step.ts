@@ -1,3 +1,4 @@
+import { at } from '../../base/at.ts'
 import type { CepeConfig } from '../checkpoint/config.ts'
 import type { Checkpoint } from '../checkpoint/types.ts'
 import { cachedSelfAttention, type KeyValues } from '../blocks/attention.ts'
@@ -7,7 +8,6 @@ import type { Precision } from '../blocks/precision.ts'
 import { rotaryTables } from '../blocks/rope.ts'
 import { Graph, type Value } from '../onnx/graph.ts'
 import { and, cast, cumSum, f32, i64, lessOrEqual, max, range, reshape, sizeOf, slice, sub, where } from '../onnx/ops.ts'
-import { at } from '../onnx/types.ts'
 import { crossLayers, embedTokens, logitsOf, phiInput } from './decoder.ts'
 import { llamaLayers } from './llama.ts'
 
@@ -21,7 +21,7 @@ const HIDDEN = -30_000
  * place or before; its position is the number of unmasked ones before it. So padding may be anywhere: left, right or
  * between the cached part and the new tokens.
  */
-const maskInputs = (mask: Value, ids: Value, elem: 'f32' | 'f16'): { positions: Value; bias: Value } => {
+function maskInputs(mask: Value, ids: Value, elem: 'f32' | 'f16'): { positions: Value; bias: Value } {
   const { graph } = mask
   const total = sizeOf(mask, 1)
   const past = sub(total, sizeOf(ids, 1))
@@ -38,14 +38,15 @@ const maskInputs = (mask: Value, ids: Value, elem: 'f32' | 'f16'): { positions: 
  * logits f32 [B,L,V], present.{i}.key|value [B,kv_heads,past+L,head_dim]. past and m may be 0. Logits at masked tokens
  * mean nothing. Keys and values are in the precision's float type.
  */
-export const cepeStepGraph = (checkpoint: Checkpoint, config: CepeConfig, precision: Precision): Graph => {
+export function cepeStepGraph(checkpoint: Checkpoint, config: CepeConfig, precision: Precision): Graph {
   const graph = new Graph('cepe_step')
   const { decoder } = config
   const ids = graph.input('input_ids', 'i64', ['B', 'L'])
   const mask = graph.input('attention_mask', 'i64', ['B', TOTAL])
   const context = contextOf(cast(phiInput(graph, config), precision.float), precision)
   const past = Array.from({ length: decoder.layers }, (_, i): KeyValues => {
-    const cache = (part: string): Value => graph.input(`past_key_values.${i}.${part}`, precision.float, ['B', decoder.kvHeads, 'past', decoder.headDim])
+    const cache = (part: string): Value =>
+      graph.input(`past_key_values.${i}.${part}`, precision.float, ['B', decoder.kvHeads, 'past', decoder.headDim])
     return { keys: cache('key'), values: cache('value') }
   })
   const params = new Params(graph, checkpoint, precision)
@@ -56,14 +57,17 @@ export const cepeStepGraph = (checkpoint: Checkpoint, config: CepeConfig, precis
   const embedded = embedTokens(params, ids)
   const stream = params.in('model', (p) =>
     llamaLayers(
-      p, decoder, embedded,
+      p,
+      decoder,
+      embedded,
       (q, x, i) => {
         const { output, keys, values } = cachedSelfAttention(q, x, positions, at(past, i), bias, TOTAL, rope, decoder)
         present.push({ keys, values })
         return output
       },
       crossLayers(config, (q, x) => stepCrossAttention(q, x, context, decoder)),
-    ))
+    ),
+  )
   graph.output('logits', logitsOf(params, config, stream))
   present.forEach(({ keys, values }, i) => {
     graph.output(`present.${i}.key`, keys)

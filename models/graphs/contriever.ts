@@ -4,17 +4,35 @@ import { Params } from '../blocks/params.ts'
 import type { Precision } from '../blocks/precision.ts'
 import { multiHeadAttention, skipLayerNorm } from '../onnx/contrib.ts'
 import { Graph, type Value } from '../onnx/graph.ts'
-import { add, cast, div, f32, gather, gelu, i64, i64s, layerNormalization, max, mul, reduceSum, reshape, reshapeLike, sizeOf, slice } from '../onnx/ops.ts'
+import {
+  add,
+  cast,
+  div,
+  f32,
+  gather,
+  gelu,
+  i64,
+  i64s,
+  layerNormalization,
+  max,
+  mul,
+  reduceSum,
+  reshape,
+  reshapeLike,
+  sizeOf,
+  slice,
+} from '../onnx/ops.ts'
 
 /** BERT's residual and post-norm: LayerNorm(dense(x) + residual); x [N,in], residual [N,d]. */
-const denseNorm = (params: Params, name: string, x: Value, residual: Value, epsilon: number): Value =>
-  params.in(name, (p) => {
+function denseNorm(params: Params, name: string, x: Value, residual: Value, epsilon: number): Value {
+  return params.in(name, (p) => {
     const projected = p.linearBias(x, 'dense')
     return p.in('LayerNorm', (norm) => skipLayerNorm(projected, residual, norm.tensor('weight'), norm.tensor('bias'), epsilon))
   })
+}
 
 /** One BERT layer over tokens [B*L,d]; `rows` [B,L,d] has the sizes for the attention. */
-const bertLayer = (params: Params, x: Value, rows: Value, keyMask: Value, { heads, layerNormEps }: ContrieverConfig): Value => {
+function bertLayer(params: Params, x: Value, rows: Value, keyMask: Value, { heads, layerNormEps }: ContrieverConfig): Value {
   const attended = params.in('attention', (p) => {
     const context = p.in('self', (q) => {
       const projected = (name: string): Value => reshapeLike(q.linearBias(x, name), rows)
@@ -30,7 +48,7 @@ const bertLayer = (params: Params, x: Value, rows: Value, keyMask: Value, { head
  * Contriever (Izacard et al. 2022): input_ids, attention_mask i64 [B,L] -> embedding f32 [B,d], the mean of BERT's last
  * states over the unmasked tokens, not normalised: relevance is the dot product. Padding on the right.
  */
-export const contrieverGraph = (checkpoint: Checkpoint, config: ContrieverConfig, precision: Precision): Graph => {
+export function contrieverGraph(checkpoint: Checkpoint, config: ContrieverConfig, precision: Precision): Graph {
   const graph = new Graph('contriever')
   const { hiddenSize } = config
   const ids = graph.input('input_ids', 'i64', ['B', 'L'])

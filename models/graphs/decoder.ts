@@ -6,18 +6,22 @@ import { cast } from '../onnx/ops.ts'
 import type { CrossLayers, Sublayer } from './llama.ts'
 
 /** phi f32 [m,d_enc]; a decoder without cross-attention reads only its number of rows. */
-export const phiInput = (graph: Graph, config: CepeConfig): Value => graph.input('phi', 'f32', ['m', config.encoder?.hiddenSize ?? 'd_enc'])
+export function phiInput(graph: Graph, config: CepeConfig): Value {
+  return graph.input('phi', 'f32', ['m', config.encoder?.hiddenSize ?? 'd_enc'])
+}
 
 /** Token embeddings: ids [B,L] -> [B,L,d]. */
-export const embedTokens = (params: Params, ids: Value): Value =>
-  params.in('model', (p) => p.embedding('embed_tokens', ids))
+export function embedTokens(params: Params, ids: Value): Value {
+  return params.in('model', (p) => p.embedding('embed_tokens', ids))
+}
 
 /** Where the decoder's cross-attention stands: in its last layers, or nowhere. */
-export const crossLayers = (config: CepeConfig, attend: Sublayer): CrossLayers | null =>
-  config.encoder ? { from: config.decoder.layers - config.crossAttentionLayers, attend } : null
+export function crossLayers(config: CepeConfig, attend: Sublayer): CrossLayers | null {
+  return config.encoder ? { from: config.decoder.layers - config.crossAttentionLayers, attend } : null
+}
 
 /** Final norm and output projection: the stream [B,L,d] -> logits f32 [B,L,V]. */
-export const logitsOf = (params: Params, config: CepeConfig, stream: Residual): Value => {
+export function logitsOf(params: Params, config: CepeConfig, stream: Residual): Value {
   const normed = params.in('model', (p) => normStream(p, stream, 'norm', config.decoder.rmsNormEps)[0])
   return cast(params.head(normed, config.decoder.tieWordEmbeddings), 'f32')
 }

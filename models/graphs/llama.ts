@@ -8,10 +8,13 @@ import type { Params } from '../blocks/params.ts'
 export type Sublayer = (params: Params, normed: Value, index: number) => Value
 
 /** CEPE's extra sublayer, in the layers from `from` on. */
-export interface CrossLayers { readonly from: number; readonly attend: Sublayer }
+export interface CrossLayers {
+  readonly from: number
+  readonly attend: Sublayer
+}
 
 /** The LLaMA blocks `layers.0` ... of a stack: pre-norm self-attention, cross-attention where given, SwiGLU; all residual. */
-export const llamaLayers = (params: Params, config: LlamaConfig, embedded: Value, attend: Sublayer, cross: CrossLayers | null): Residual => {
+export function llamaLayers(params: Params, config: LlamaConfig, embedded: Value, attend: Sublayer, cross: CrossLayers | null): Residual {
   let stream: Residual = { x: embedded, delta: null }
   const sublayer = (p: Params, norm: string, write: (normed: Value) => Value): void => {
     const [normed, x] = normStream(p, stream, norm, config.rmsNormEps)

@@ -7,18 +7,27 @@ import { CONTRIB_DOMAIN, dimAt, GraphError, sameShape, withDim } from './types.t
  * the graphs leave at their defaults are not offered.
  */
 
-const contrib = (op: string, inputs: readonly (Value | null)[], type: TypeOf, attributes?: Attributes): Value =>
-  node(op, CONTRIB_DOMAIN, inputs, type, attributes)
+function contrib(op: string, inputs: readonly (Value | null)[], type: TypeOf, attributes?: Attributes): Value {
+  return node(op, CONTRIB_DOMAIN, inputs, type, attributes)
+}
 
 /** a @ b with either transposed in its last two axes: weights are used as checkpoints store them, [out,in]. */
-export const fusedMatmul = (a: Value, b: Value, { transA = false, transB = false }: { transA?: boolean; transB?: boolean } = {}): Value =>
-  contrib('FusedMatMul', [a, b], { elem: a.elem, shape: matmulShape('FusedMatMul', a, b, transA, transB) }, { transA: transA ? 1 : 0, transB: transB ? 1 : 0 })
+export function fusedMatmul(a: Value, b: Value, { transA = false, transB = false }: { transA?: boolean; transB?: boolean } = {}): Value {
+  return contrib(
+    'FusedMatMul',
+    [a, b],
+    { elem: a.elem, shape: matmulShape('FusedMatMul', a, b, transA, transB) },
+    { transA: transA ? 1 : 0, transB: transB ? 1 : 0 },
+  )
+}
 
 /** SiLU: x * sigmoid(x). */
-export const silu = (x: Value): Value => contrib('QuickGelu', [x], x, { alpha: { float: 1 } })
+export function silu(x: Value): Value {
+  return contrib('QuickGelu', [x], x, { alpha: { float: 1 } })
+}
 
 /** RMSNorm of x + residual -> [normed, x + residual]; rank 2 or 3. */
-export const skipRmsNorm = (x: Value, residual: Value, weight: Value, epsilon: number): readonly [Value, Value] => {
+export function skipRmsNorm(x: Value, residual: Value, weight: Value, epsilon: number): readonly [Value, Value] {
   const op = 'SkipSimplifiedLayerNormalization'
   requireRank(op, x, 2, 3)
   if (!sameShape(x.shape, residual.shape)) throw new GraphError(`${op}: unequal shapes`)
@@ -29,11 +38,12 @@ export const skipRmsNorm = (x: Value, residual: Value, weight: Value, epsilon: n
 }
 
 /** LayerNormalization of x + residual. */
-export const skipLayerNorm = (x: Value, residual: Value, weight: Value, bias: Value, epsilon: number): Value =>
-  contrib('SkipLayerNormalization', [x, residual, weight, bias], x, { epsilon: { float: epsilon } })
+export function skipLayerNorm(x: Value, residual: Value, weight: Value, bias: Value, epsilon: number): Value {
+  return contrib('SkipLayerNormalization', [x, residual, weight, bias], x, { epsilon: { float: epsilon } })
+}
 
 /** Rotary embedding in its rotate-half form. x [B,L,heads*head_dim]; positions i64 [B,L]; cos and sin [positions, head_dim/2]. */
-export const rotaryEmbedding = (x: Value, positions: Value, cos: Value, sin: Value, heads: number): Value => {
+export function rotaryEmbedding(x: Value, positions: Value, cos: Value, sin: Value, heads: number): Value {
   requireRank('RotaryEmbedding', x, 3)
   requireElem('RotaryEmbedding', positions, 'i64')
   return contrib('RotaryEmbedding', [x, positions, cos, sin], x, { num_heads: heads, interleaved: 0 })
@@ -43,7 +53,7 @@ export const rotaryEmbedding = (x: Value, positions: Value, cos: Value, sin: Val
  * Attention without causality: q [B,L,d]; k, v [B,T,d] -> [B,L,d], scores scaled by 1/sqrt(head_dim).
  * keyMask i32 [B,T] hides keys that are 0; a row that hides all of its keys is undefined. T = 0 gives zeros.
  */
-export const multiHeadAttention = (q: Value, k: Value, v: Value, heads: number, keyMask: Value | null): Value => {
+export function multiHeadAttention(q: Value, k: Value, v: Value, heads: number, keyMask: Value | null): Value {
   requireRank('MultiHeadAttention', q, 3)
   if (keyMask) requireElem('MultiHeadAttention', keyMask, 'i32')
   return contrib('MultiHeadAttention', [q, k, v, null, keyMask], q, { num_heads: heads })
@@ -54,20 +64,28 @@ export const multiHeadAttention = (q: Value, k: Value, v: Value, heads: number, 
  * -> output [B,L,heads*head_dim] and the rotated keys and the values [B,kv_heads,L,head_dim].
  * lastIndex i32 [B] is each row's length - 1 (padding on the right), total i32 scalar is L.
  */
-export const groupQueryAttention = (
-  q: Value, k: Value, v: Value, lastIndex: Value, total: Value, cos: Value, sin: Value,
-  heads: number, kvHeads: number,
-): readonly [Value, Value, Value] => {
+export function groupQueryAttention(
+  q: Value,
+  k: Value,
+  v: Value,
+  lastIndex: Value,
+  total: Value,
+  cos: Value,
+  sin: Value,
+  heads: number,
+  kvHeads: number,
+): readonly [Value, Value, Value] {
   const op = 'GroupQueryAttention'
   requireElem(op, lastIndex, 'i32')
   requireElem(op, total, 'i32')
   const headDim = dimAt(k.shape, -1)
   if (typeof headDim !== 'number') throw new GraphError(`${op}: the head size must be fixed`)
   const cache = { elem: k.elem, shape: [dimAt(k.shape, 0), kvHeads, dimAt(k.shape, 1), headDim / kvHeads] }
-  const [out, keys, values] = q.graph.add(
-    op, CONTRIB_DOMAIN, [q, k, v, null, null, lastIndex, total, cos, sin], [q, cache, cache],
-    { num_heads: heads, kv_num_heads: kvHeads, do_rotary: 1 },
-  )
+  const [out, keys, values] = q.graph.add(op, CONTRIB_DOMAIN, [q, k, v, null, null, lastIndex, total, cos, sin], [q, cache, cache], {
+    num_heads: heads,
+    kv_num_heads: kvHeads,
+    do_rotary: 1,
+  })
   if (!out || !keys || !values) throw new GraphError(`${op} has three outputs`)
   return [out, keys, values]
 }
@@ -76,13 +94,16 @@ export const groupQueryAttention = (
  * x u8 [...,M,in] around `middle` @ weights i8 [...,in,out] -> f32 [...,M,out] in the weights' scales f32 [out] or [...,1,out]; x is
  * taken as whole numbers, its own scales are the caller's.
  */
-export const matMulIntegerToFloat = (x: Value, weights: Value, scales: Value, middle: number): Value => {
+export function matMulIntegerToFloat(x: Value, weights: Value, scales: Value, middle: number): Value {
   const op = 'MatMulIntegerToFloat'
   requireElem(op, x, 'u8')
   requireElem(op, weights, 'i8')
   requireElem(op, scales, 'f32')
   if (dimAt(x.shape, -1) !== dimAt(weights.shape, -2)) throw new GraphError(`${op}: inner sizes differ`)
-  return contrib(op, [x, weights, f32(x.graph, 1), scales, constantU8(x.graph, [], middle)], { elem: 'f32', shape: withDim(x.shape, -1, dimAt(weights.shape, -1)) })
+  return contrib(op, [x, weights, f32(x.graph, 1), scales, constantU8(x.graph, [], middle)], {
+    elem: 'f32',
+    shape: withDim(x.shape, -1, dimAt(weights.shape, -1)),
+  })
 }
 
 export interface QuantizedMatrix {
@@ -99,12 +120,16 @@ export interface QuantizedMatrix {
 }
 
 /** x [...,in] @ dequantised^T (+ bias [out]) -> [...,out]. accuracy_level 4: CPU kernels quantise x to int8 blocks, several times faster than the alternatives. */
-export const matMulNBits = (x: Value, matrix: QuantizedMatrix, bias: Value | null): Value => {
+export function matMulNBits(x: Value, matrix: QuantizedMatrix, bias: Value | null): Value {
   if (dimAt(x.shape, -1) !== matrix.inSize) throw new GraphError('MatMulNBits: inner sizes differ')
   const { bits, blockSize, inSize, outSize } = matrix
   const type = { elem: x.elem, shape: withDim(x.shape, -1, outSize) }
   const inputs = [x, matrix.values, matrix.scales, matrix.zeroPoints]
   return contrib('MatMulNBits', bias ? [...inputs, null, bias] : inputs, type, {
-    K: inSize, N: outSize, bits, block_size: blockSize, accuracy_level: 4,
+    K: inSize,
+    N: outSize,
+    bits,
+    block_size: blockSize,
+    accuracy_level: 4,
   })
 }

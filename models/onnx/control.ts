@@ -3,20 +3,25 @@ import { requireElem, requireRank } from './ops.ts'
 import { formatShape, GraphError, sameShape, type Dim } from './types.ts'
 
 /** If: one of two branches runs. Both must return values of the same types; condition is a bool scalar. */
-export const ifElse = (condition: Value, thenBranch: () => readonly Value[], elseBranch: () => readonly Value[]): readonly Value[] => {
+export function ifElse(condition: Value, thenBranch: () => readonly Value[], elseBranch: () => readonly Value[]): readonly Value[] {
   requireElem('If', condition, 'bool')
   const { graph } = condition
   const yes = graph.subgraph('then', [], thenBranch)
   const no = graph.subgraph('else', [], elseBranch)
   yes.outputs.forEach((value, i) => {
     const other = no.outputs[i]
-    if (!other || other.elem !== value.elem || !sameShape(value.shape, other.shape)) throw new GraphError(`If: result ${i} differs between the branches`)
+    if (!other || other.elem !== value.elem || !sameShape(value.shape, other.shape))
+      throw new GraphError(`If: result ${i} differs between the branches`)
   })
   return graph.add('If', '', [condition], yes.outputs, { then_branch: { subgraph: yes }, else_branch: { subgraph: no } })
 }
 
 /** A value that a Loop carries: its start, and its type in the body where sizes change from round to round. */
-export interface Carried { readonly name: string; readonly initial: Value; readonly type?: TypeOf }
+export interface Carried {
+  readonly name: string
+  readonly initial: Value
+  readonly type?: TypeOf
+}
 
 export interface LoopStep {
   /** bool scalar: whether another round follows. */
@@ -30,7 +35,13 @@ export interface LoopStep {
  * Loop: runs `body` while `proceed` holds, at most maxRounds (i64 scalar) times; 0 rounds are allowed.
  * Returns the scans stacked along a new first axis of size `rounds`. Values of enclosing graphs may be used in the body.
  */
-export const loop = (maxRounds: Value, proceed: Value, carried: readonly Carried[], rounds: Dim, body: (carried: readonly Value[]) => LoopStep): readonly Value[] => {
+export function loop(
+  maxRounds: Value,
+  proceed: Value,
+  carried: readonly Carried[],
+  rounds: Dim,
+  body: (carried: readonly Value[]) => LoopStep,
+): readonly Value[] {
   requireElem('Loop', maxRounds, 'i64')
   requireRank('Loop', maxRounds, 0)
   requireElem('Loop', proceed, 'bool')
@@ -55,8 +66,11 @@ export const loop = (maxRounds: Value, proceed: Value, carried: readonly Carried
     return [step.proceed, ...step.carried, ...step.scans]
   })
   const results = graph.add(
-    'Loop', '', [maxRounds, proceed, ...carried.map(({ initial }) => initial)],
-    [...carried.map(typeOf), ...scanTypes], { body: { subgraph } },
+    'Loop',
+    '',
+    [maxRounds, proceed, ...carried.map(({ initial }) => initial)],
+    [...carried.map(typeOf), ...scanTypes],
+    { body: { subgraph } },
   )
   return results.slice(carried.length)
 }

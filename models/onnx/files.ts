@@ -3,17 +3,21 @@ import { createReadStream } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 
-export interface WrittenFile { readonly name: string; readonly bytes: number; readonly sha256: string }
+export interface WrittenFile {
+  readonly name: string
+  readonly bytes: number
+  readonly sha256: string
+}
 
 /** SHA-256 (hex) of a file's content, read in pieces. */
-export const sha256OfFile = async (path: string, signal?: AbortSignal): Promise<string> => {
+export async function sha256OfFile(path: string, signal?: AbortSignal): Promise<string> {
   const hash = createHash('sha256')
   for await (const chunk of createReadStream(path, { highWaterMark: 1 << 20, ...(signal && { signal }) })) hash.update(chunk as Buffer)
   return hash.digest('hex')
 }
 
-/** Writes a new small file and flushes it to disk. Errors: the file system's, also when the file exists. */
-export const writeNewFile = async (dir: string, name: string, bytes: Uint8Array): Promise<WrittenFile> => {
+/** Writes a new small file and flushes it to disk. @throws the file system's, also when the file exists. */
+export async function writeNewFile(dir: string, name: string, bytes: Uint8Array): Promise<WrittenFile> {
   const file = await open(join(dir, name), 'wx')
   try {
     await file.writeFile(bytes)

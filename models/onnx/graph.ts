@@ -1,6 +1,17 @@
 import type { AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto } from './proto.ts'
 import { ATTRIBUTE, EXTERNAL } from './proto.ts'
-import { CONTRIB_DOMAIN, CONTRIB_OPSET, ELEMS, fixedSize, formatShape, GraphError, OPSET, type Dim, type Elem, type Shape } from './types.ts'
+import {
+  CONTRIB_DOMAIN,
+  CONTRIB_OPSET,
+  ELEMS,
+  fixedSize,
+  formatShape,
+  GraphError,
+  OPSET,
+  type Dim,
+  type Elem,
+  type Shape,
+} from './types.ts'
 
 /**
  * Bytes of the model that are read when they are written out, so that a graph can be built without loading them.
@@ -33,7 +44,10 @@ export interface Value {
 
 export type Attribute = number | string | readonly number[] | { readonly float: number } | { readonly subgraph: Body }
 export type Attributes = Readonly<Record<string, Attribute | undefined>>
-export interface TypeOf { readonly elem: Elem; readonly shape: Shape }
+export interface TypeOf {
+  readonly elem: Elem
+  readonly shape: Shape
+}
 
 interface Node {
   readonly name: string
@@ -101,7 +115,8 @@ export class Graph {
 
   /** A value known at build time, kept inside the .onnx file; equal ones are stored once. */
   constant(elem: Elem, shape: readonly number[], bytes: Uint8Array): Value {
-    if (fixedSize(shape) * ELEMS[elem].bytes !== bytes.length) throw new GraphError(`constant ${formatShape(shape)} has ${bytes.length} bytes`)
+    if (fixedSize(shape) * ELEMS[elem].bytes !== bytes.length)
+      throw new GraphError(`constant ${formatShape(shape)} has ${bytes.length} bytes`)
     const key = `${elem}${formatShape(shape)}${Buffer.from(bytes).toString('base64')}`
     const known = this.#constants.get(key)
     if (known) return known.value
@@ -120,7 +135,13 @@ export class Graph {
   }
 
   /** Appends one operator to the body being written. Nulls are absent optional inputs and outputs; returns the outputs that are there. */
-  add(op: string, domain: string, inputs: readonly (Value | null)[], outputs: readonly (TypeOf | null)[], attributes: Attributes = {}): readonly Value[] {
+  add(
+    op: string,
+    domain: string,
+    inputs: readonly (Value | null)[],
+    outputs: readonly (TypeOf | null)[],
+    attributes: Attributes = {},
+  ): readonly Value[] {
     for (const input of inputs) if (input && input.graph !== this) throw new GraphError(`${op}: an input belongs to another graph`)
     const name = this.#claim(this.#at(op))
     const values = outputs.map((type, i) => type && this.#value(`${name}/output_${i}`, type.elem, type.shape))
@@ -162,7 +183,10 @@ export class Graph {
       producer_name: 'cepe-qa',
       producer_version: producerVersion,
       graph,
-      opset_import: [{ domain: '', version: OPSET }, { domain: CONTRIB_DOMAIN, version: CONTRIB_OPSET }],
+      opset_import: [
+        { domain: '', version: OPSET },
+        { domain: CONTRIB_DOMAIN, version: CONTRIB_OPSET },
+      ],
     }
   }
 
@@ -220,7 +244,9 @@ export class Graph {
       name: node.name,
       op_type: node.op,
       domain: node.domain,
-      attribute: Object.entries(node.attributes).flatMap(([name, value]) => (value === undefined ? [] : [this.#attributeProto(name, value)])),
+      attribute: Object.entries(node.attributes).flatMap(([name, value]) =>
+        value === undefined ? [] : [this.#attributeProto(name, value)],
+      ),
     }
   }
 

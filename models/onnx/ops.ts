@@ -7,44 +7,55 @@ import { broadcast, dimAt, ELEMS, formatShape, GraphError, sameShape, withDim, t
  */
 
 /** Appends an operator with one output. */
-export const node = (op: string, domain: string, inputs: readonly (Value | null)[], type: TypeOf, attributes?: Attributes): Value => {
+export function node(op: string, domain: string, inputs: readonly (Value | null)[], type: TypeOf, attributes?: Attributes): Value {
   const graph = inputs.find((input) => input !== null)?.graph
   const [value] = graph?.add(op, domain, inputs, [type], attributes) ?? []
   if (!value) throw new GraphError(`${op} has no input`)
   return value
 }
 
-export const requireElem = (op: string, value: Value, ...allowed: Elem[]): void => {
+export function requireElem(op: string, value: Value, ...allowed: Elem[]): void {
   if (!allowed.includes(value.elem)) throw new GraphError(`${op}: ${value.elem} given, ${allowed.join(' or ')} expected`)
 }
 
-export const requireRank = (op: string, value: Value, ...ranks: number[]): void => {
-  if (!ranks.includes(value.shape.length)) throw new GraphError(`${op}: rank ${ranks.join(' or ')} expected, shape ${formatShape(value.shape)} given`)
+export function requireRank(op: string, value: Value, ...ranks: number[]): void {
+  if (!ranks.includes(value.shape.length))
+    throw new GraphError(`${op}: rank ${ranks.join(' or ')} expected, shape ${formatShape(value.shape)} given`)
 }
 
 const FLOATS: Elem[] = ['f32', 'f16']
 
 // Constants
 
-export const i64s = (graph: Graph, values: readonly number[]): Value =>
-  graph.constant('i64', [values.length], new Uint8Array(BigInt64Array.from(values, BigInt).buffer))
-export const i64 = (graph: Graph, value: number): Value => graph.constant('i64', [], new Uint8Array(BigInt64Array.of(BigInt(value)).buffer))
-export const f32 = (graph: Graph, value: number): Value => graph.constant('f32', [], new Uint8Array(Float32Array.of(value).buffer))
-export const f32s = (graph: Graph, shape: readonly number[], values: readonly number[]): Value =>
-  graph.constant('f32', shape, new Uint8Array(Float32Array.from(values).buffer))
+export function i64s(graph: Graph, values: readonly number[]): Value {
+  return graph.constant('i64', [values.length], new Uint8Array(BigInt64Array.from(values, BigInt).buffer))
+}
+export function i64(graph: Graph, value: number): Value {
+  return graph.constant('i64', [], new Uint8Array(BigInt64Array.of(BigInt(value)).buffer))
+}
+export function f32(graph: Graph, value: number): Value {
+  return graph.constant('f32', [], new Uint8Array(Float32Array.of(value).buffer))
+}
+export function f32s(graph: Graph, shape: readonly number[], values: readonly number[]): Value {
+  return graph.constant('f32', shape, new Uint8Array(Float32Array.from(values).buffer))
+}
 
 /** Every element the same. */
-export const constantU8 = (graph: Graph, shape: readonly number[], value: number): Value =>
-  graph.constant('u8', shape, new Uint8Array(shape.reduce((a, b) => a * b, 1)).fill(value))
+export function constantU8(graph: Graph, shape: readonly number[], value: number): Value {
+  return graph.constant('u8', shape, new Uint8Array(shape.reduce((a, b) => a * b, 1)).fill(value))
+}
 
-export const constantI8 = (graph: Graph, shape: readonly number[], value: number): Value =>
-  graph.constant('i8', shape, new Uint8Array(Int8Array.from({ length: shape.reduce((a, b) => a * b, 1) }, () => value).buffer))
+export function zerosI8(graph: Graph, shape: readonly number[]): Value {
+  return graph.constant('i8', shape, new Uint8Array(shape.reduce((a, b) => a * b, 1)))
+}
 
 // Elementwise
 
-const binary = (op: string) => (a: Value, b: Value): Value => {
-  requireElem(op, b, a.elem)
-  return node(op, '', [a, b], { elem: a.elem, shape: broadcast(a.shape, b.shape, op) })
+function binary(op: string) {
+  return (a: Value, b: Value): Value => {
+    requireElem(op, b, a.elem)
+    return node(op, '', [a, b], { elem: a.elem, shape: broadcast(a.shape, b.shape, op) })
+  }
 }
 export const add = binary('Add')
 export const sub = binary('Sub')
@@ -53,156 +64,201 @@ export const div = binary('Div')
 export const min = binary('Min')
 export const max = binary('Max')
 
-const compare = (op: string) => (a: Value, b: Value): Value => {
-  requireElem(op, b, a.elem)
-  return node(op, '', [a, b], { elem: 'bool', shape: broadcast(a.shape, b.shape, op) })
+function compare(op: string) {
+  return (a: Value, b: Value): Value => {
+    requireElem(op, b, a.elem)
+    return node(op, '', [a, b], { elem: 'bool', shape: broadcast(a.shape, b.shape, op) })
+  }
 }
 export const equal = compare('Equal')
 export const less = compare('Less')
 export const lessOrEqual = compare('LessOrEqual')
 
-export const and = (a: Value, b: Value): Value => {
+export function and(a: Value, b: Value): Value {
   requireElem('And', a, 'bool')
   requireElem('And', b, 'bool')
   return node('And', '', [a, b], { elem: 'bool', shape: broadcast(a.shape, b.shape, 'And') })
 }
 
-export const not = (a: Value): Value => {
+export function not(a: Value): Value {
   requireElem('Not', a, 'bool')
   return node('Not', '', [a], { elem: 'bool', shape: a.shape })
 }
 
-export const where = (condition: Value, a: Value, b: Value): Value => {
+export function where(condition: Value, a: Value, b: Value): Value {
   requireElem('Where', condition, 'bool')
   requireElem('Where', b, a.elem)
-  return node('Where', '', [condition, a, b], { elem: a.elem, shape: broadcast(condition.shape, broadcast(a.shape, b.shape, 'Where'), 'Where') })
+  return node('Where', '', [condition, a, b], {
+    elem: a.elem,
+    shape: broadcast(condition.shape, broadcast(a.shape, b.shape, 'Where'), 'Where'),
+  })
 }
 
-export const abs = (x: Value): Value => node('Abs', '', [x], x)
-export const sqrt = (x: Value): Value => node('Sqrt', '', [x], x)
+export function abs(x: Value): Value {
+  return node('Abs', '', [x], x)
+}
+
+export function sqrt(x: Value): Value {
+  return node('Sqrt', '', [x], x)
+}
 
 /** Gelu in its exact, erf form. */
-export const gelu = (x: Value): Value => node('Gelu', '', [x], x, { approximate: 'none' })
+export function gelu(x: Value): Value {
+  return node('Gelu', '', [x], x, { approximate: 'none' })
+}
 
 /** No node when the type is right already. */
-export const cast = (x: Value, elem: Elem): Value =>
-  x.elem === elem ? x : node('Cast', '', [x], { elem, shape: x.shape }, { to: ELEMS[elem].code })
+export function cast(x: Value, elem: Elem): Value {
+  return x.elem === elem ? x : node('Cast', '', [x], { elem, shape: x.shape }, { to: ELEMS[elem].code })
+}
 
 /** round(x / scale) + zero point, clipped to the zero point's 8 bits; a scale f32 and a zero point for each place along `axis`. */
-export const quantizeLinear = (x: Value, scales: Value, zeroPoints: Value, axis: number): Value => {
+export function quantizeLinear(x: Value, scales: Value, zeroPoints: Value, axis: number): Value {
   requireElem('QuantizeLinear', x, 'f32')
   requireRank('QuantizeLinear', scales, 1)
   requireElem('QuantizeLinear', zeroPoints, 'u8', 'i8')
-  if (!sameShape(scales.shape, [dimAt(x.shape, axis)])) throw new GraphError(`QuantizeLinear: ${formatShape(scales.shape)} scales for ${formatShape(x.shape)}`)
+  if (!sameShape(scales.shape, [dimAt(x.shape, axis)])) {
+    throw new GraphError(`QuantizeLinear: ${formatShape(scales.shape)} scales for ${formatShape(x.shape)}`)
+  }
   return node('QuantizeLinear', '', [x, scales, zeroPoints], { elem: zeroPoints.elem, shape: x.shape }, { axis })
 }
 
 // Along an axis
 
-export const softmax = (x: Value): Value => {
+export function softmax(x: Value): Value {
   requireElem('Softmax', x, ...FLOATS)
   return node('Softmax', '', [x], x, { axis: -1 })
 }
 
-export const logSoftmax = (x: Value): Value => {
+export function logSoftmax(x: Value): Value {
   requireElem('LogSoftmax', x, ...FLOATS)
   return node('LogSoftmax', '', [x], x, { axis: -1 })
 }
 
 /** Index of the largest element of the last axis, the first among equals; that axis is dropped. */
-export const argMax = (x: Value): Value => node('ArgMax', '', [x], { elem: 'i64', shape: x.shape.slice(0, -1) }, { axis: -1, keepdims: 0 })
+export function argMax(x: Value): Value {
+  return node('ArgMax', '', [x], { elem: 'i64', shape: x.shape.slice(0, -1) }, { axis: -1, keepdims: 0 })
+}
 
-const reduce = (op: string) => (x: Value, axis: number, keep = false): Value => {
-  const shape = keep ? withDim(x.shape, axis, 1) : x.shape.toSpliced(axis < 0 ? axis + x.shape.length : axis, 1)
-  return node(op, '', [x, i64s(x.graph, [axis])], { elem: x.elem, shape }, { keepdims: keep ? 1 : 0 })
+function reduce(op: string) {
+  return (x: Value, axis: number, keep = false): Value => {
+    const shape = keep ? withDim(x.shape, axis, 1) : x.shape.toSpliced(axis < 0 ? axis + x.shape.length : axis, 1)
+    return node(op, '', [x, i64s(x.graph, [axis])], { elem: x.elem, shape }, { keepdims: keep ? 1 : 0 })
+  }
 }
 export const reduceMax = reduce('ReduceMax')
 export const reduceSum = reduce('ReduceSum')
 export const reduceMean = reduce('ReduceMean')
 
 /** Running sum along axis 1 of [B,T]. */
-export const cumSum = (x: Value): Value => node('CumSum', '', [x, i64(x.graph, 1)], x)
+export function cumSum(x: Value): Value {
+  return node('CumSum', '', [x, i64(x.graph, 1)], x)
+}
 
 /** LayerNormalization over the last axis. */
-export const layerNormalization = (x: Value, scale: Value, bias: Value, epsilon: number): Value =>
-  node('LayerNormalization', '', [x, scale, bias], x, { axis: -1, epsilon: { float: epsilon } })
+export function layerNormalization(x: Value, scale: Value, bias: Value, epsilon: number): Value {
+  return node('LayerNormalization', '', [x, scale, bias], x, { axis: -1, epsilon: { float: epsilon } })
+}
 
 // Shapes
 
 /**
  * Reshape to a shape in which at most one named dimension is not at its old place.
- * Errors: GraphError where the runtime could not tell the sizes.
+ * @throws GraphError where the runtime could not tell the sizes.
  */
-export const reshape = (x: Value, shape: Shape): Value => {
+export function reshape(x: Value, shape: Shape): Value {
   const target = shape.map((dim, i) => (typeof dim === 'number' ? dim : x.shape[i] === dim ? 0 : -1))
-  if (target.filter((dim) => dim === -1).length > 1) throw new GraphError(`Reshape ${formatShape(x.shape)} to ${formatShape(shape)} is ambiguous`)
+  if (target.filter((dim) => dim === -1).length > 1)
+    throw new GraphError(`Reshape ${formatShape(x.shape)} to ${formatShape(shape)} is ambiguous`)
   return sameShape(x.shape, shape) ? x : node('Reshape', '', [x, i64s(x.graph, target)], { elem: x.elem, shape })
 }
 
 /** Reshape to the shape that another value has when the graph runs. */
-export const reshapeLike = (x: Value, like: Value): Value =>
-  reshapeTo(x, node('Shape', '', [like], { elem: 'i64', shape: [like.shape.length] }), like.shape)
+export function reshapeLike(x: Value, like: Value): Value {
+  return reshapeTo(x, node('Shape', '', [like], { elem: 'i64', shape: [like.shape.length] }), like.shape)
+}
 
 /** Reshape to sizes i64 [rank] that are known when the graph runs; 0 is a size like any other. */
-export const reshapeTo = (x: Value, sizes: Value, shape: Shape): Value =>
-  node('Reshape', '', [x, sizes], { elem: x.elem, shape }, { allowzero: 1 })
+export function reshapeTo(x: Value, sizes: Value, shape: Shape): Value {
+  return node('Reshape', '', [x, sizes], { elem: x.elem, shape }, { allowzero: 1 })
+}
 
 /** All elements in one axis of the given size. */
-export const flatten = (x: Value, dim: Dim): Value => node('Reshape', '', [x, i64s(x.graph, [-1])], { elem: x.elem, shape: [dim] })
+export function flatten(x: Value, dim: Dim): Value {
+  return node('Reshape', '', [x, i64s(x.graph, [-1])], { elem: x.elem, shape: [dim] })
+}
 
 /** Repeats x to the sizes i64 [rank]. */
-export const expand = (x: Value, sizes: Value, shape: Shape): Value => node('Expand', '', [x, sizes], { elem: x.elem, shape })
+export function expand(x: Value, sizes: Value, shape: Shape): Value {
+  return node('Expand', '', [x, sizes], { elem: x.elem, shape })
+}
 
-export const transpose = (x: Value, axes: readonly number[]): Value =>
-  node('Transpose', '', [x], { elem: x.elem, shape: axes.map((axis) => dimAt(x.shape, axis)) }, { perm: axes })
+export function transpose(x: Value, axes: readonly number[]): Value {
+  return node('Transpose', '', [x], { elem: x.elem, shape: axes.map((axis) => dimAt(x.shape, axis)) }, { perm: axes })
+}
 
 /** `dim` names the joined dimension where it is not a sum of numbers. */
-export const concat = (values: readonly Value[], axis: number, dim?: Dim): Value => {
+export function concat(values: readonly Value[], axis: number, dim?: Dim): Value {
   const [first] = values
   if (!first) throw new GraphError('Concat of nothing')
   const sizes = values.map((value) => dimAt(value.shape, axis))
-  const joined = dim ?? sizes.reduce<number>((sum, size) => {
-    if (typeof size === 'string') throw new GraphError(`Concat: name the size of ${sizes.join(' + ')}`)
-    return sum + size
-  }, 0)
+  const joined =
+    dim ??
+    sizes.reduce<number>((sum, size) => {
+      if (typeof size === 'string') throw new GraphError(`Concat: name the size of ${sizes.join(' + ')}`)
+      return sum + size
+    }, 0)
   for (const value of values) requireElem('Concat', value, first.elem)
   return node('Concat', '', values, { elem: first.elem, shape: withDim(first.shape, axis, joined) }, { axis })
 }
 
 /** Splits the last axis into two; `sizes` i64 [2] are the runtime's sizes of the dimensions `left` and `right`. */
-export const splitLast = (x: Value, sizes: Value, left: Dim, right: Dim): readonly [Value, Value] => {
-  const [a, b] = x.graph.add('Split', '', [x, sizes], [left, right].map((dim) => ({ elem: x.elem, shape: withDim(x.shape, -1, dim) })), { axis: -1 })
+export function splitLast(x: Value, sizes: Value, left: Dim, right: Dim): readonly [Value, Value] {
+  const [a, b] = x.graph.add(
+    'Split',
+    '',
+    [x, sizes],
+    [left, right].map((dim) => ({ elem: x.elem, shape: withDim(x.shape, -1, dim) })),
+    { axis: -1 },
+  )
   if (!a || !b) throw new GraphError('Split has two outputs')
   return [a, b]
 }
 
 /** x[..., start:end, ...] along an axis; bounds are i64 [1]; `dim` is the size that is left. */
-export const slice = (x: Value, axis: number, start: Value, end: Value, dim: Dim): Value =>
-  node('Slice', '', [x, start, end, i64s(x.graph, [axis])], { elem: x.elem, shape: withDim(x.shape, axis, dim) })
+export function slice(x: Value, axis: number, start: Value, end: Value, dim: Dim): Value {
+  return node('Slice', '', [x, start, end, i64s(x.graph, [axis])], { elem: x.elem, shape: withDim(x.shape, axis, dim) })
+}
 
 /** The last element along an axis, which stays with size 1. */
-export const last = (x: Value, axis: number): Value => slice(x, axis, i64s(x.graph, [-1]), i64s(x.graph, [Number.MAX_SAFE_INTEGER]), 1)
+export function last(x: Value, axis: number): Value {
+  return slice(x, axis, i64s(x.graph, [-1]), i64s(x.graph, [Number.MAX_SAFE_INTEGER]), 1)
+}
 
 /** Rows of a table: table [N,...], indices of any shape. */
-export const gather = (table: Value, indices: Value): Value => {
+export function gather(table: Value, indices: Value): Value {
   requireElem('Gather', indices, 'i64')
   return node('Gather', '', [table, indices], { elem: table.elem, shape: [...indices.shape, ...table.shape.slice(1)] }, { axis: 0 })
 }
 
 /** Rows of x [N,...] where mask [N] is true: [dim,...]. */
-export const compress = (x: Value, mask: Value, dim: Dim): Value => {
+export function compress(x: Value, mask: Value, dim: Dim): Value {
   requireElem('Compress', mask, 'bool')
   return node('Compress', '', [x, mask], { elem: x.elem, shape: withDim(x.shape, 0, dim) }, { axis: 0 })
 }
 
 /** Size along an axis, as i64 [1]. */
-export const sizeOf = (x: Value, axis: number): Value => node('Shape', '', [x], { elem: 'i64', shape: [1] }, { start: axis, end: axis + 1 })
+export function sizeOf(x: Value, axis: number): Value {
+  return node('Shape', '', [x], { elem: 'i64', shape: [1] }, { start: axis, end: axis + 1 })
+}
 
 /** Sizes of all axes but the last, as i64 [rank - 1]. */
-export const leadingSizes = (x: Value): Value => node('Shape', '', [x], { elem: 'i64', shape: [x.shape.length - 1] }, { start: 0, end: -1 })
+export function leadingSizes(x: Value): Value {
+  return node('Shape', '', [x], { elem: 'i64', shape: [x.shape.length - 1] }, { start: 0, end: -1 })
+}
 
 /** 0 .. n-1 as i64; n an i64 scalar. */
-export const range = (n: Value, dim: Dim): Value => {
+export function range(n: Value, dim: Dim): Value {
   requireRank('Range', n, 0)
   return node('Range', '', [i64(n.graph, 0), n, i64(n.graph, 1)], { elem: 'i64', shape: [dim] })
 }
@@ -210,18 +266,21 @@ export const range = (n: Value, dim: Dim): Value => {
 // Matrix products
 
 /** Shape of a @ b, with a or b transposed in its last two axes; leading axes broadcast. */
-export const matmulShape = (op: string, a: Value, b: Value, transA = false, transB = false): Shape => {
+export function matmulShape(op: string, a: Value, b: Value, transA = false, transB = false): Shape {
   if (a.shape.length < 2 || b.shape.length < 2) throw new GraphError(`${op}: ${formatShape(a.shape)} x ${formatShape(b.shape)}`)
   requireElem(op, b, a.elem)
   const inner = [dimAt(a.shape, transA ? -2 : -1), dimAt(b.shape, transB ? -1 : -2)]
-  if (inner[0] !== inner[1]) throw new GraphError(`${op}: ${formatShape(a.shape)} x ${formatShape(b.shape)}: inner sizes ${inner.join(' and ')} differ`)
+  if (inner[0] !== inner[1])
+    throw new GraphError(`${op}: ${formatShape(a.shape)} x ${formatShape(b.shape)}: inner sizes ${inner.join(' and ')} differ`)
   return [...broadcast(a.shape.slice(0, -2), b.shape.slice(0, -2), op), dimAt(a.shape, transA ? -1 : -2), dimAt(b.shape, transB ? -2 : -1)]
 }
 
-export const matmul = (a: Value, b: Value): Value => node('MatMul', '', [a, b], { elem: a.elem, shape: matmulShape('MatMul', a, b) })
+export function matmul(a: Value, b: Value): Value {
+  return node('MatMul', '', [a, b], { elem: a.elem, shape: matmulShape('MatMul', a, b) })
+}
 
 /** x [N,in], weight [out,in], bias [out] -> x weight^T + bias [N,out]. */
-export const gemm = (x: Value, weight: Value, bias: Value): Value => {
+export function gemm(x: Value, weight: Value, bias: Value): Value {
   requireRank('Gemm', x, 2)
   return node('Gemm', '', [x, weight, bias], { elem: x.elem, shape: matmulShape('Gemm', x, weight, false, true) }, { transB: 1 })
 }

@@ -53,12 +53,43 @@ message ModelProto {
 }
 `
 
-export interface Entry { key: string; value: string }
-export interface TensorProto { dims: number[]; data_type: number; name: string; raw_data?: Uint8Array; external_data?: Entry[]; data_location?: number }
-export interface Dimension { dim_value?: number; dim_param?: string }
-export interface ValueInfoProto { name: string; type: { tensor_type: { elem_type: number; shape: { dim: Dimension[] } } } }
-export interface AttributeProto { name: string; type: number; f?: number; i?: number; s?: Uint8Array; g?: GraphProto; ints?: number[] }
-export interface NodeProto { input: string[]; output: string[]; name: string; op_type: string; attribute: AttributeProto[]; domain: string }
+export interface Entry {
+  key: string
+  value: string
+}
+export interface TensorProto {
+  dims: number[]
+  data_type: number
+  name: string
+  raw_data?: Uint8Array
+  external_data?: Entry[]
+  data_location?: number
+}
+export interface Dimension {
+  dim_value?: number
+  dim_param?: string
+}
+export interface ValueInfoProto {
+  name: string
+  type: { tensor_type: { elem_type: number; shape: { dim: Dimension[] } } }
+}
+export interface AttributeProto {
+  name: string
+  type: number
+  f?: number
+  i?: number
+  s?: Uint8Array
+  g?: GraphProto
+  ints?: number[]
+}
+export interface NodeProto {
+  input: string[]
+  output: string[]
+  name: string
+  op_type: string
+  attribute: AttributeProto[]
+  domain: string
+}
 export interface GraphProto {
   name: string
   node: NodeProto[]
@@ -82,8 +113,11 @@ export const EXTERNAL = 1
 const modelType = protobuf.parse(SCHEMA, { keepCase: true }).root.lookupType('onnx.ModelProto')
 
 /** Serialised .onnx bytes. Weights that lie in external files are not part of them. */
-export const encodeModel = (model: ModelProto): Uint8Array => modelType.encode(modelType.fromObject(model)).finish()
+export function encodeModel(model: ModelProto): Uint8Array {
+  return modelType.encode(modelType.fromObject(model)).finish()
+}
 
 /** Reads .onnx bytes; fields outside the subset are skipped, absent ones get their defaults. Errors: protobufjs' for bytes that are no protobuf. */
-export const decodeModel = (bytes: Uint8Array): ModelProto =>
-  modelType.toObject(modelType.decode(bytes), { longs: Number, defaults: true, arrays: true }) as ModelProto
+export function decodeModel(bytes: Uint8Array): ModelProto {
+  return modelType.toObject(modelType.decode(bytes), { longs: Number, defaults: true, arrays: true }) as ModelProto
+}

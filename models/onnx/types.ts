@@ -1,3 +1,5 @@
+import { at } from '../../base/at.ts'
+
 /** Element types of the graphs, by short name. */
 export type Elem = 'f32' | 'f16' | 'i64' | 'i32' | 'i8' | 'u8' | 'bool'
 
@@ -34,45 +36,49 @@ export class GraphError extends Error {
   }
 }
 
-export const formatShape = (shape: Shape): string => `[${shape.join(',')}]`
+export function formatShape(shape: Shape): string {
+  return `[${shape.join(',')}]`
+}
 
-export const sameShape = (a: Shape, b: Shape): boolean => a.length === b.length && a.every((dim, i) => dim === b[i])
+export function sameShape(a: Shape, b: Shape): boolean {
+  return a.length === b.length && a.every((dim, i) => dim === b[i])
+}
 
 /** Element count of a fixed shape. Errors: GraphError for a named dimension. */
-export const fixedSize = (shape: Shape): number =>
-  shape.reduce<number>((product, dim) => {
+export function fixedSize(shape: Shape): number {
+  return shape.reduce<number>((product, dim) => {
     if (typeof dim === 'string') throw new GraphError(`shape ${formatShape(shape)} is not fixed`)
     return product * dim
   }, 1)
+}
 
-const broadcastDim = (a: Dim, b: Dim, what: string): Dim => {
+function broadcastDim(a: Dim, b: Dim, what: string): Dim {
   if (a === b || b === 1) return a
   if (a === 1) return b
   throw new GraphError(`${what}: sizes ${a} and ${b} do not broadcast`)
 }
 
+/** Axis `axis` of a shape that is padded with ones in front to `rank`. */
+function aligned(shape: Shape, rank: number, axis: number): Dim {
+  const own = axis - (rank - shape.length)
+  return own < 0 ? 1 : at(shape, own)
+}
+
 /** Numpy broadcasting, aligned at the last dimension. */
-export const broadcast = (a: Shape, b: Shape, what: string): Shape => {
+export function broadcast(a: Shape, b: Shape, what: string): Shape {
   const rank = Math.max(a.length, b.length)
-  return Array.from({ length: rank }, (_, i) => broadcastDim(a[i - rank + a.length] ?? 1, b[i - rank + b.length] ?? 1, what))
+  return Array.from({ length: rank }, (_, i) => broadcastDim(aligned(a, rank, i), aligned(b, rank, i), what))
 }
 
 /** Dimension at an axis, negative counted from the end. */
-export const dimAt = (shape: Shape, axis: number): Dim => {
+export function dimAt(shape: Shape, axis: number): Dim {
   const dim = shape.at(axis)
   if (dim === undefined || axis >= shape.length) throw new GraphError(`shape ${formatShape(shape)} has no axis ${axis}`)
   return dim
 }
 
 /** The shape with one dimension replaced. */
-export const withDim = (shape: Shape, axis: number, dim: Dim): Shape => {
+export function withDim(shape: Shape, axis: number, dim: Dim): Shape {
   const at = axis < 0 ? axis + shape.length : axis
   return shape.map((old, i) => (i === at ? dim : old))
-}
-
-/** The element that must be there. */
-export const at = <T>(list: readonly T[], index: number): NonNullable<T> => {
-  const found = list[index]
-  if (found === undefined || found === null) throw new GraphError(`nothing at ${index} of ${list.length}`)
-  return found
 }

@@ -6,9 +6,14 @@ import { sha256OfFile, writeNewFile, type WrittenFile } from './files.ts'
 import type { Graph, Weight, WeightPlace } from './graph.ts'
 import { encodeModel } from './proto.ts'
 import { ELEMS, fixedSize } from './types.ts'
+import { messageOf } from '../../base/errors.ts'
 
 /** Bytes of weights written so far, of all; `name` is the weight that was written last. */
-export interface WriteProgress { readonly done: number; readonly total: number; readonly name: string }
+export interface WriteProgress {
+  readonly done: number
+  readonly total: number
+  readonly name: string
+}
 
 export interface WriteOptions {
   readonly dir: string
@@ -20,17 +25,19 @@ export interface WriteOptions {
   readonly signal: AbortSignal | undefined
 }
 
-const sizeOf = (weight: Weight): number => fixedSize(weight.shape) * ELEMS[weight.elem].bytes
+function sizeOf(weight: Weight): number {
+  return fixedSize(weight.shape) * ELEMS[weight.elem].bytes
+}
 
 /**
  * Hard links: ONNX Runtime refuses data files outside the model's folder, and symbolic links that lead there. What is
  * linked is the file itself, where a downloader's cache keeps a symbolic link to it.
  */
-const linkSource = async (dir: string, path: string): Promise<void> => {
+async function linkSource(dir: string, path: string): Promise<void> {
   try {
     await link(await realpath(path), join(dir, basename(path)))
   } catch (cause) {
-    const problem = cause instanceof Error ? cause.message : String(cause)
+    const problem = messageOf(cause)
     throw unsupported(`cannot hard-link ${path} into ${dir} (${problem}); build on the checkpoint's own file system, or not in place`, path)
   }
 }
@@ -39,7 +46,7 @@ const linkSource = async (dir: string, path: string): Promise<void> => {
  * Writes the graphs as {name}.onnx with one external data file for all of them: a weight that several graphs use is
  * stored once. Weights stream through memory one at a time. Returns every file in `dir`, linked ones included.
  */
-export const writeGraphs = async (graphs: readonly Graph[], options: WriteOptions): Promise<readonly WrittenFile[]> => {
+export async function writeGraphs(graphs: readonly Graph[], options: WriteOptions): Promise<readonly WrittenFile[]> {
   const { dir, dataFile, producerVersion, inPlace, onProgress, signal } = options
   const weights = [...new Map(graphs.flatMap((graph) => graph.weights()).map((weight) => [weight.key, weight])).values()]
   const total = weights.reduce((sum, weight) => sum + sizeOf(weight), 0)

@@ -12,5 +12,7 @@ export interface Codec {
 /** The package's own declarations import without file extensions, which this module resolution does not follow: stated here. */
 const reader: { readonly Tokenizer: new (tokenizer: object, config: object) => Codec } = huggingface
 
-/** A working tokenizer of the two objects. Errors: the package's, for a tokenizer that it does not read. */
-export const openTokenizer = ({ tokenizer, config }: TokenizerFiles): Codec => new reader.Tokenizer(tokenizer, config)
+/** A working tokenizer of the two objects. @throws the package's, for a tokenizer that it does not read. */
+export function openTokenizer({ tokenizer, config }: TokenizerFiles): Codec {
+  return new reader.Tokenizer(tokenizer, config)
+}

@@ -4,10 +4,18 @@ import { parseAs, readJson, readSmallFile } from '../checkpoint/json.ts'
 import { invalid } from '../errors.ts'
 import { openTokenizer } from './codec.ts'
 import { convertSentencePiece } from './sentencepiece.ts'
-import { TokenizerConfigSchema, TokenizerJsonSchema, tokenId, vocabularySize, type TokenizerFiles, type TokenizerJson } from './tokenizer-json.ts'
+import {
+  TokenizerConfigSchema,
+  TokenizerJsonSchema,
+  tokenId,
+  vocabularySize,
+  type TokenizerFiles,
+  type TokenizerJson,
+} from './tokenizer-json.ts'
 import { convertWordPiece } from './wordpiece.ts'
+import { messageOf } from '../../base/errors.ts'
 
-const findTokenizer = async (dir: string): Promise<TokenizerFiles> => {
+async function findTokenizer(dir: string): Promise<TokenizerFiles> {
   const configValue = await readJson(join(dir, 'tokenizer_config.json'))
   const config = configValue === undefined ? {} : parseAs(TokenizerConfigSchema, configValue, 'tokenizer_config.json')
   const json = await readJson(join(dir, 'tokenizer.json'))
@@ -22,21 +30,21 @@ const findTokenizer = async (dir: string): Promise<TokenizerFiles> => {
 /**
  * The tokenizer of a checkpoint folder, as the two objects to write into a built model: tokenizer.json where there is one,
  * else converted from SentencePiece's tokenizer.model or BERT's vocab.txt.
- * Errors: checkpoint_invalid when there is none, or one that @huggingface/tokenizers does not read; unsupported for a
+ * @throws checkpoint_invalid when there is none, or one that @huggingface/tokenizers does not read; unsupported for a
  * SentencePiece kind that is not converted.
  */
-export const tokenizerFiles = async (dir: string): Promise<TokenizerFiles> => {
+export async function tokenizerFiles(dir: string): Promise<TokenizerFiles> {
   const files = await findTokenizer(dir)
   try {
     openTokenizer(files)
   } catch (thrown) {
-    throw invalid(`the tokenizer of ${dir} cannot be used: ${thrown instanceof Error ? thrown.message : String(thrown)}`, 'tokenizer.json')
+    throw invalid(`the tokenizer of ${dir} cannot be used: ${messageOf(thrown)}`, 'tokenizer.json')
   }
   return files
 }
 
 /** Rows of the smallest embedding matrix that token ids index, and of the largest. */
-const embeddingRows = (config: ModelConfig): { least: number; most: number } => {
+function embeddingRows(config: ModelConfig): { least: number; most: number } {
   if (config.architecture === 'contriever') return { least: config.vocabSize, most: config.vocabSize }
   const rows = [config.decoder.vocabSize, config.encoder?.vocabSize ?? config.decoder.vocabSize]
   return { least: Math.min(...rows), most: Math.max(...rows) }
@@ -45,21 +53,24 @@ const embeddingRows = (config: ModelConfig): { least: number; most: number } => 
 /**
  * The tokenizer, known to stay inside the model's vocabulary. One tokenizer serves CEPE's decoder and encoder; the encoder
  * has one row more, for padding: an added token of that id is dropped, because in text it would reach the decoder.
- * Errors: checkpoint_invalid when any other id has no row, so that tokenizer and weights do not belong together.
+ * @throws checkpoint_invalid when any other id has no row, so that tokenizer and weights do not belong together.
  */
-export const fitTokenizer = (files: TokenizerFiles, config: ModelConfig): TokenizerFiles => {
+export function fitTokenizer(files: TokenizerFiles, config: ModelConfig): TokenizerFiles {
   const { least, most } = embeddingRows(config)
   const added = files.tokenizer.added_tokens.filter(({ id }) => id < least || id >= most)
   const tokenizer: TokenizerJson = { ...files.tokenizer, added_tokens: added }
   const size = vocabularySize(tokenizer)
   if (size > least) {
-    throw invalid(`the tokenizer has ids up to ${size - 1}, config.json a vocabulary of ${least}; they do not belong together`, 'vocab_size')
+    throw invalid(
+      `the tokenizer has ids up to ${size - 1}, config.json a vocabulary of ${least}; they do not belong together`,
+      'vocab_size',
+    )
   }
   return { ...files, tokenizer }
 }
 
-/** The id of a token that the model cannot do without, such as [CLS]. Errors: checkpoint_invalid when the tokenizer lacks it. */
-export const requiredTokenId = (tokenizer: TokenizerJson, token: string): number => {
+/** The id of a token that the model cannot do without, such as [CLS]. @throws checkpoint_invalid when the tokenizer lacks it. */
+export function requiredTokenId(tokenizer: TokenizerJson, token: string): number {
   const id = tokenId(tokenizer, token)
   if (id === undefined) throw invalid(`the tokenizer has no token ${token}, which the model needs`, token)
   return id

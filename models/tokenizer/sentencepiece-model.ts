@@ -2,6 +2,7 @@ import protobuf from 'protobufjs'
 import { Type, type Static } from 'typebox'
 import { invalid } from '../errors.ts'
 import { parseAs } from '../checkpoint/json.ts'
+import { messageOf } from '../../base/errors.ts'
 
 /** The fields read of sentencepiece_model.proto (numbers and defaults: github.com/google/sentencepiece, src/sentencepiece_model.proto). */
 const MODEL_PROTO = protobuf
@@ -40,7 +41,10 @@ export const PIECE_TYPE = { normal: 1, unknown: 2, control: 3, userDefined: 4, u
 export const MODEL_TYPE = { unigram: 1, bpe: 2, word: 3, char: 4 } as const
 
 const SentencePieceSchema = Type.Object({
-  pieces: Type.Array(Type.Object({ piece: Type.String({ minLength: 1 }), score: Type.Number(), type: Type.Integer({ minimum: 1, maximum: 6 }) }), { minItems: 1, maxItems: 1_000_000 }),
+  pieces: Type.Array(
+    Type.Object({ piece: Type.String({ minLength: 1 }), score: Type.Number(), type: Type.Integer({ minimum: 1, maximum: 6 }) }),
+    { minItems: 1, maxItems: 1_000_000 },
+  ),
   trainer_spec: Type.Object({
     model_type: Type.Integer(),
     treat_whitespace_as_suffix: Type.Boolean(),
@@ -59,14 +63,14 @@ export type SentencePieceModel = Static<typeof SentencePieceSchema>
 /**
  * Decodes a SentencePiece `tokenizer.model`.
  * @param file names the source in messages
- * Errors: checkpoint_invalid when the bytes are no such model.
+ * @throws checkpoint_invalid when the bytes are no such model.
  */
-export const decodeSentencePiece = (bytes: Uint8Array, file: string): SentencePieceModel => {
+export function decodeSentencePiece(bytes: Uint8Array, file: string): SentencePieceModel {
   let message: protobuf.Message
   try {
     message = MODEL_PROTO.decode(bytes)
   } catch (thrown) {
-    throw invalid(`${file} is no SentencePiece model (${thrown instanceof Error ? thrown.message : String(thrown)})`, file)
+    throw invalid(`${file} is no SentencePiece model (${messageOf(thrown)})`, file)
   }
   const object = MODEL_PROTO.toObject(message, { defaults: true })
   return parseAs(SentencePieceSchema, object, file)

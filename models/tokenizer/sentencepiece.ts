@@ -9,12 +9,14 @@ type Pieces = SentencePieceModel['pieces']
 
 const MODEL_TYPE_NAMES = new Map<number, string>(Object.entries(MODEL_TYPE).map(([name, type]) => [type, name]))
 
-const checkSupported = ({ pieces, trainer_spec: trainer, normalizer_spec: normalizer }: SentencePieceModel, file: string): void => {
+function checkSupported({ pieces, trainer_spec: trainer, normalizer_spec: normalizer }: SentencePieceModel, file: string): void {
   const refuse = (what: string): never => {
     throw unsupported(`${file} ${what}; convert it to tokenizer.json with huggingface/tokenizers and put that beside it`, file)
   }
   if (trainer.model_type !== MODEL_TYPE.bpe) {
-    refuse(`is a SentencePiece model of type ${MODEL_TYPE_NAMES.get(trainer.model_type) ?? String(trainer.model_type)}, only bpe is converted`)
+    refuse(
+      `is a SentencePiece model of type ${MODEL_TYPE_NAMES.get(trainer.model_type) ?? String(trainer.model_type)}, only bpe is converted`,
+    )
   }
   if (normalizer.precompiled_charsmap.length > 0) refuse(`normalises characters (${normalizer.name}), only identity is converted`)
   if (normalizer.remove_extra_whitespaces) refuse('removes extra whitespace (remove_extra_whitespaces), which is not converted')
@@ -22,7 +24,9 @@ const checkSupported = ({ pieces, trainer_spec: trainer, normalizer_spec: normal
   if (trainer.treat_whitespace_as_suffix) refuse('puts spaces behind words (treat_whitespace_as_suffix), which is not converted')
   for (const { piece, type } of pieces) {
     if (type === PIECE_TYPE.userDefined || type === PIECE_TYPE.unused) {
-      refuse(`holds the ${type === PIECE_TYPE.unused ? 'unused' : 'user-defined'} piece ${JSON.stringify(piece)}, a kind that is not converted`)
+      refuse(
+        `holds the ${type === PIECE_TYPE.unused ? 'unused' : 'user-defined'} piece ${JSON.stringify(piece)}, a kind that is not converted`,
+      )
     }
   }
 }
@@ -32,7 +36,7 @@ const checkSupported = ({ pieces, trainer_spec: trainer, normalizer_spec: normal
  * ranks pairs instead. So: every way to split a piece into two pieces is a merge, ranked by the piece's score. Only normal
  * pieces take part: text never becomes a control or byte piece by merging.
  */
-const recoverMerges = (pieces: Pieces): [string, string][] => {
+function recoverMerges(pieces: Pieces): [string, string][] {
   const ids = new Map<string, number>()
   pieces.forEach(({ piece, type }, id) => {
     if (type === PIECE_TYPE.normal) ids.set(piece, id)
@@ -51,32 +55,36 @@ const recoverMerges = (pieces: Pieces): [string, string][] => {
   })
 }
 
-const vocabularyOf = (pieces: Pieces, file: string): Record<string, number> => {
+function vocabularyOf(pieces: Pieces, file: string): Record<string, number> {
   const ids = new Map(pieces.map(({ piece }, id) => [piece, id]))
   if (ids.size !== pieces.length) throw invalid(`${file} holds ${pieces.length - ids.size} pieces twice`, file)
   return Object.fromEntries(ids)
 }
 
-const decoderOf = (dummyPrefix: boolean): object => ({
-  type: 'Sequence',
-  decoders: [
-    { type: 'Replace', pattern: { String: SPACE }, content: ' ' },
-    { type: 'ByteFallback' },
-    { type: 'Fuse' },
-    ...(dummyPrefix ? [{ type: 'Strip', content: ' ', start: 1, stop: 0 }] : []),
-  ],
-})
+function decoderOf(dummyPrefix: boolean): object {
+  return {
+    type: 'Sequence',
+    decoders: [
+      { type: 'Replace', pattern: { String: SPACE }, content: ' ' },
+      { type: 'ByteFallback' },
+      { type: 'Fuse' },
+      ...(dummyPrefix ? [{ type: 'Strip', content: ' ', start: 1, stop: 0 }] : []),
+    ],
+  }
+}
 
-const normalizerOf = (dummyPrefix: boolean): object => ({
-  type: 'Sequence',
-  normalizers: [
-    ...(dummyPrefix ? [{ type: 'Prepend', prepend: SPACE }] : []),
-    { type: 'Replace', pattern: { String: ' ' }, content: SPACE },
-  ],
-})
+function normalizerOf(dummyPrefix: boolean): object {
+  return {
+    type: 'Sequence',
+    normalizers: [
+      ...(dummyPrefix ? [{ type: 'Prepend', prepend: SPACE }] : []),
+      { type: 'Replace', pattern: { String: ' ' }, content: SPACE },
+    ],
+  }
+}
 
 /** Adds the beginning-of-sequence token when the caller asks for special tokens, as LLaMA's own tokenizer does. */
-const postProcessorOf = (bos: string, id: number): object => {
+function postProcessorOf(bos: string, id: number): object {
   const start = { SpecialToken: { id: bos, type_id: 0 } }
   const first = { Sequence: { id: 'A', type_id: 0 } }
   return {
@@ -91,9 +99,9 @@ const postProcessorOf = (bos: string, id: number): object => {
  * A SentencePiece BPE `tokenizer.model` (LLaMA) as `tokenizer.json` and `tokenizer_config.json`.
  * As in SentencePiece, control pieces (<s>, </s>) are never recognised in text: `added_tokens` is empty, and decoding
  * skips them through `additional_special_tokens`. With special tokens asked for, <s> goes in front.
- * Errors: checkpoint_invalid for damaged bytes; unsupported for a kind of model that is not converted, by name.
+ * @throws checkpoint_invalid for damaged bytes; unsupported for a kind of model that is not converted, by name.
  */
-export const convertSentencePiece = (bytes: Uint8Array, file = 'tokenizer.model'): TokenizerFiles => {
+export function convertSentencePiece(bytes: Uint8Array, file = 'tokenizer.model'): TokenizerFiles {
   const model = decodeSentencePiece(bytes, file)
   checkSupported(model, file)
   const { pieces, trainer_spec: trainer, normalizer_spec: normalizer } = model

@@ -27,20 +27,20 @@ export interface TokenizerFiles {
   readonly config: TokenizerConfig
 }
 
-const largest = (ids: Iterable<number>): number => {
+function largest(ids: Iterable<number>): number {
   let max = -1
   for (const id of ids) if (id > max) max = id
   return max
 }
 
 /** Rows that an embedding matrix needs for every id the tokenizer can emit: the largest id plus one. */
-export const vocabularySize = ({ model, added_tokens: added }: TokenizerJson): number => {
+export function vocabularySize({ model, added_tokens: added }: TokenizerJson): number {
   const ofModel = Array.isArray(model.vocab) ? model.vocab.length - 1 : largest(Object.values(model.vocab))
   return Math.max(ofModel, largest(added.map(({ id }) => id))) + 1
 }
 
 /** The id of a token by its exact text, or undefined; an added token goes before the model's. */
-export const tokenId = ({ model, added_tokens: added }: TokenizerJson, token: string): number | undefined => {
+export function tokenId({ model, added_tokens: added }: TokenizerJson, token: string): number | undefined {
   const addition = added.find(({ content }) => content === token)
   if (addition !== undefined) return addition.id
   if (!Array.isArray(model.vocab)) return Object.hasOwn(model.vocab, token) ? model.vocab[token] : undefined

@@ -3,7 +3,7 @@ import type { TokenizerFiles } from './tokenizer-json.ts'
 
 const SPECIAL = { pad: '[PAD]', unknown: '[UNK]', cls: '[CLS]', sep: '[SEP]', mask: '[MASK]' } as const
 
-const readVocabulary = (text: string, file: string): ReadonlyMap<string, number> => {
+function readVocabulary(text: string, file: string): ReadonlyMap<string, number> {
   const lines = text.split(/\r?\n/)
   if (lines.at(-1) === '') lines.pop()
   const ids = new Map<string, number>()
@@ -22,9 +22,9 @@ const readVocabulary = (text: string, file: string): ReadonlyMap<string, number>
  * BERT's `vocab.txt` (one WordPiece token a line, its id the line number from 0) as `tokenizer.json` and
  * `tokenizer_config.json`; with special tokens asked for, a text becomes [CLS] text [SEP].
  * @param lowercase as in `do_lower_case`: lower case without accents
- * Errors: checkpoint_invalid when a token is repeated or a special token missing.
+ * @throws checkpoint_invalid when a token is repeated or a special token missing.
  */
-export const convertWordPiece = (text: string, lowercase: boolean, file = 'vocab.txt'): TokenizerFiles => {
+export function convertWordPiece(text: string, lowercase: boolean, file = 'vocab.txt'): TokenizerFiles {
   const ids = readVocabulary(text, file)
   const special = Object.values(SPECIAL).flatMap((content) => {
     const id = ids.get(content)
@@ -55,6 +55,12 @@ export const convertWordPiece = (text: string, lowercase: boolean, file = 'vocab
       decoder: { type: 'WordPiece', prefix: '##', cleanup: true },
       model,
     },
-    config: { do_lower_case: lowercase, cls_token: SPECIAL.cls, sep_token: SPECIAL.sep, pad_token: SPECIAL.pad, unk_token: SPECIAL.unknown },
+    config: {
+      do_lower_case: lowercase,
+      cls_token: SPECIAL.cls,
+      sep_token: SPECIAL.sep,
+      pad_token: SPECIAL.pad,
+      unk_token: SPECIAL.unknown,
+    },
   }
 }

@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import { loadConfig } from '../config.ts'
-import { AppError } from '../errors.ts'
+import { CodedError } from '../../base/errors.ts'
 import { answerQuestion } from '../rag/answer.ts'
 import { createServices } from '../services.ts'
 import { ensureArtefacts } from '../setup.ts'
@@ -10,8 +10,8 @@ import { createProgress } from './progress.ts'
 /** Evidence lines shown without --json. */
 const SHOWN_EVIDENCE = 3
 
-export const askCommand = (): Command =>
-  new Command('ask')
+export function askCommand(): Command {
+  return new Command('ask')
     .description('answer one question from the shell')
     .argument('<question>')
     .option('--k <number>', 'passages to retrieve')
@@ -22,16 +22,20 @@ export const askCommand = (): Command =>
       await ensureArtefacts(config, createProgress)
       const services = await createServices(config)
       try {
-        const response = await answerQuestion({ question, ...(k !== undefined && { k }) }, services.answering, { deadlineMs: config.DEADLINE_MS })
+        const response = await answerQuestion({ question, ...(k !== undefined && { k }) }, services.answering, {
+          deadlineMs: config.DEADLINE_MS,
+        })
         process.stdout.write(options.json ? `${JSON.stringify(response, null, 2)}\n` : readable(response))
       } finally {
         await services.close()
       }
     })
+}
 
 function wholeNumber(option: string, text: string): number {
   const value = Number(text)
-  if (!Number.isInteger(value) || value < 0) throw new AppError('invalid_request', `${option} must be a whole number, not ${JSON.stringify(text)}.`, { field: option })
+  if (!Number.isInteger(value) || value < 0)
+    throw new CodedError('invalid_request', `${option} must be a whole number, not ${JSON.stringify(text)}.`, { field: option })
   return value
 }
 
@@ -40,5 +44,10 @@ function readable({ answer, confidence, evidence, timings_ms }: AnswerResponse):
     const share = attention === null ? '' : `, attention ${(100 * attention).toFixed(0)} %`
     return `  ${rank}. ${title} (${role}${share}): ${text}`
   })
-  return [answer === '' ? '(no answer)' : answer, `confidence ${confidence.toFixed(2)}, ${Math.round(timings_ms.total)} ms, ${evidence.length} passages:`, ...lines, ''].join('\n')
+  return [
+    answer === '' ? '(no answer)' : answer,
+    `confidence ${confidence.toFixed(2)}, ${Math.round(timings_ms.total)} ms, ${evidence.length} passages:`,
+    ...lines,
+    '',
+  ].join('\n')
 }

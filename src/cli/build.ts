@@ -13,15 +13,23 @@ interface BuildArguments {
   readonly inPlace?: boolean
 }
 
-export const buildCommand = (): Command =>
-  new Command('build')
+export function buildCommand(): Command {
+  return new Command('build')
     .description('build ONNX graphs from a checkpoint folder in Hugging Face layout (CEPE, decoder-only LLaMA, Contriever)')
     .argument('<checkpoint>', 'folder with config.json, safetensors or torch .bin weights, and a tokenizer')
     .requiredOption('--out <folder>', 'folder of the built model')
     .addOption(new Option('--dtype <dtype>', 'precision of the graphs').choices(DTYPES).default('f32'))
-    .addOption(new Option('--block-size <weights>', 'int4: weights that share a scale').choices(BLOCK_SIZES.map(String)).default(String(INT4_DEFAULTS.blockSize)))
-    .addOption(new Option('--lm-head <precision>', 'int4: precision of the output projection').choices(['int8', 'float']).default(INT4_DEFAULTS.lmHead))
-    .option('--in-place', 'reference the weights in the checkpoint\'s safetensors files (hard links) where their precision allows')
+    .addOption(
+      new Option('--block-size <weights>', 'int4: weights that share a scale')
+        .choices(BLOCK_SIZES.map(String))
+        .default(String(INT4_DEFAULTS.blockSize)),
+    )
+    .addOption(
+      new Option('--lm-head <precision>', 'int4: precision of the output projection')
+        .choices(['int8', 'float'])
+        .default(INT4_DEFAULTS.lmHead),
+    )
+    .option('--in-place', "reference the weights in the checkpoint's safetensors files (hard links) where their precision allows")
     .action(async (checkpointDir: string, { out, dtype, blockSize, lmHead, inPlace = false }: BuildArguments) => {
       const progress = createProgress('Building', 'MB')
       try {
@@ -39,3 +47,4 @@ export const buildCommand = (): Command =>
         progress.stop()
       }
     })
+}

@@ -19,8 +19,8 @@ interface AddOptions {
   readonly table?: string
 }
 
-export const indexCommand = (): Command =>
-  new Command('index')
+export function indexCommand(): Command {
+  return new Command('index')
     .description('put passages into the index and follow the jobs that do so')
     .addCommand(addCommand())
     .addCommand(
@@ -44,15 +44,16 @@ export const indexCommand = (): Command =>
         process.stdout.write(`${line(await untilEnded(jobs, id))}\n`)
       }),
     )
+}
 
-const addCommand = (): Command =>
-  new Command('add')
+function addCommand(): Command {
+  return new Command('add')
     .description('index a corpus file: psgs_w100.tsv shape, JSONL or Parquet; .gz too')
     .argument('<file>')
     .option('--replace', 'the table is to hold this corpus and nothing else')
     .option('--split [words]', `cut documents into passages of about so many words (${SPLIT_WORDS})`, wholeNumber)
     .addOption(new Option('--format <format>', 'found out from the content where absent').choices(['tsv', 'jsonl', 'parquet']))
-    .option('--label <text>', 'source of passages that name none (default: the file\'s name)')
+    .option('--label <text>', "source of passages that name none (default: the file's name)")
     .option('--max-rejected <share>', 'share of bad lines that fails the job, 0 to 1', share)
     .option('--table <name>', 'table, instead of the configured one')
     .action(async (file: string, options: AddOptions) => {
@@ -61,15 +62,22 @@ const addCommand = (): Command =>
         process.stdout.write(`${line(await untilEnded(jobs, id))}\n`)
       })
     })
+}
 
-const tableCommand = (name: string, description: string, argument: string, run: (indexing: Indexing, id?: string) => Promise<unknown>): Command =>
-  new Command(name)
+function tableCommand(
+  name: string,
+  description: string,
+  argument: string,
+  run: (indexing: Indexing, id?: string) => Promise<unknown>,
+): Command {
+  return new Command(name)
     .description(description)
     .argument(argument)
     .option('--table <name>', 'table, instead of the configured one')
     .action(async (id: string | undefined, { table }: { table?: string }) => {
       await withIndexing(table, (indexing) => run(indexing, id))
     })
+}
 
 async function withIndexing(table: string | undefined, run: (indexing: Indexing) => Promise<unknown>): Promise<void> {
   const config = loadConfig({ TABLE: table })
@@ -97,13 +105,15 @@ async function untilEnded(jobs: Indexing['jobs'], id: string): Promise<Job> {
   }
 }
 
-const jobOptions = ({ replace, split, format, label, maxRejected }: AddOptions): JobOptions => ({
-  ...(replace === true && { replace }),
-  ...(split !== undefined && { split_words: split === true ? SPLIT_WORDS : split }),
-  ...(format !== undefined && { format }),
-  ...(label !== undefined && { label }),
-  ...(maxRejected !== undefined && { max_rejected_share: maxRejected }),
-})
+function jobOptions({ replace, split, format, label, maxRejected }: AddOptions): JobOptions {
+  return {
+    ...(replace === true && { replace }),
+    ...(split !== undefined && { split_words: split === true ? SPLIT_WORDS : split }),
+    ...(format !== undefined && { format }),
+    ...(label !== undefined && { label }),
+    ...(maxRejected !== undefined && { max_rejected_share: maxRejected }),
+  }
+}
 
 function line({ id, state, source, counters, result, error }: Job): string {
   const { committed, accepted, skipped, rejected } = counters

@@ -1,10 +1,11 @@
 import { Command } from 'commander'
 import { formatDescription, inspectModel } from '../../models/inspect.ts'
 
-export const inspectCommand = (): Command =>
-  new Command('inspect')
+export function inspectCommand(): Command {
+  return new Command('inspect')
     .description('show a built model: graphs, parameters, bytes, dimensions')
     .argument('<built>', 'folder of the built model')
     .action(async (built: string) => {
       process.stdout.write(`${formatDescription(await inspectModel(built))}\n`)
     })
+}

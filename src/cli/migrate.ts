@@ -1,7 +1,7 @@
 import { Command } from 'commander'
-import { migrateIndex, restoreIndex } from '../../index/migrate-index.ts'
+import { migrateIndex, restoreIndex } from '../../index/table/migrate-index.ts'
 import { loadConfig } from '../config.ts'
-import { AppError } from '../errors.ts'
+import { CodedError } from '../../base/errors.ts'
 
 interface MigrateArguments {
   readonly dryRun?: boolean
@@ -9,9 +9,9 @@ interface MigrateArguments {
   readonly table?: string
 }
 
-export const migrateCommand = (): Command =>
-  new Command('migrate')
-    .description('bring the index to this version\'s schema, or back; questions are answered meanwhile')
+export function migrateCommand(): Command {
+  return new Command('migrate')
+    .description("bring the index to this version's schema, or back; questions are answered meanwhile")
     .option('--dry-run', 'only say what would be done')
     .option('--restore <version>', 'go back to a version that a migration named; rows written since leave the table')
     .option('--table <name>', 'table, instead of the configured one')
@@ -19,12 +19,24 @@ export const migrateCommand = (): Command =>
       const { INDEX_DIR: dir, TABLE: table } = loadConfig({ TABLE: name })
       if (restore !== undefined) {
         const version = Number(restore)
-        if (!Number.isInteger(version) || version < 1) throw new AppError('invalid_request', `--restore must be a version number, not ${JSON.stringify(restore)}.`, { field: '--restore' })
+        if (!Number.isInteger(version) || version < 1)
+          throw new CodedError('invalid_request', `--restore must be a version number, not ${JSON.stringify(restore)}.`, {
+            field: '--restore',
+          })
         await restoreIndex({ dir, table, version })
         process.stdout.write(`table ${table} is as it was in version ${version}\n`)
         return
       }
-      const { from, to, steps, restoreTo } = await migrateIndex({ dir, table, dryRun, onWarning: (message) => process.stderr.write(`warning: ${message}\n`) })
+      const { from, to, steps, restoreTo } = await migrateIndex({
+        dir,
+        table,
+        dryRun,
+        onWarning: (message) => process.stderr.write(`warning: ${message}\n`),
+      })
       if (steps.length === 0) process.stdout.write(`table ${table} has schema version ${to}; nothing to do\n`)
-      else process.stdout.write(`table ${table}: schema version ${from} -> ${to}${dryRun ? ' (dry run)' : ''}\n${steps.map((step) => `  ${step}\n`).join('')}way back: cepe migrate --restore ${restoreTo}\n`)
+      else
+        process.stdout.write(
+          `table ${table}: schema version ${from} -> ${to}${dryRun ? ' (dry run)' : ''}\n${steps.map((step) => `  ${step}\n`).join('')}way back: cepe migrate --restore ${restoreTo}\n`,
+        )
     })
+}

@@ -10,13 +10,16 @@ export function createProgress(title: string, unit: string, stream: NodeJS.Write
 }
 
 function bar(title: string, unit: string, stream: NodeJS.WriteStream): Progress {
-  const view = new cliProgress.SingleBar({
-    stream,
-    format: `${title} {bar} {percentage}% | {value}/{total} ${unit} | {detail}ETA {eta_formatted}`,
-    barsize: 30,
-    hideCursor: true,
-    etaBuffer: 50,
-  }, cliProgress.Presets.shades_classic)
+  const view = new cliProgress.SingleBar(
+    {
+      stream,
+      format: `${title} {bar} {percentage}% | {value}/{total} ${unit} | {detail}ETA {eta_formatted}`,
+      barsize: 30,
+      hideCursor: true,
+      etaBuffer: 50,
+    },
+    cliProgress.Presets.shades_classic,
+  )
   let started = false
   return {
     update(done, total, detail = '') {

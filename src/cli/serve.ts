@@ -9,8 +9,8 @@ import { createProgress } from './progress.ts'
 /** Time that running requests have to finish after a signal. */
 const DRAIN_MS = 30_000
 
-export const serveCommand = (): Command =>
-  new Command('serve')
+export function serveCommand(): Command {
+  return new Command('serve')
     .description('serve the HTTP API; builds the models and the demo index first where they are missing')
     .option('--host <address>', 'address to listen on')
     .option('--port <number>', 'port to listen on; 0 takes a free one')
@@ -34,3 +34,4 @@ Answering questions at ${address} (documentation: ${address}/docs). Try:
 
 `)
     })
+}

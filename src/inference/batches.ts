@@ -5,7 +5,7 @@
  * @param lengths tokens of each item
  * @returns indices into `lengths`; every index once
  */
-export const tokenBudgetBatches = (lengths: readonly number[], budget: number): number[][] => {
+export function tokenBudgetBatches(lengths: readonly number[], budget: number): number[][] {
   const order = lengths.map((length, index) => ({ length, index })).sort((a, b) => b.length - a.length || a.index - b.index)
   const batches: number[][] = []
   let batch: number[] = []

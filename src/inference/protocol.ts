@@ -1,6 +1,8 @@
-import { AppError, ERROR_STATUS, messageOf, type ErrorCode, type ErrorDetails } from '../errors.ts'
+import { CodedError, isErrorCode, messageOf, type ErrorCode, type ErrorDetails } from '../../base/errors.ts'
 import type { GenerateRequest, GenerateResult, ReplugRequest, ScoreRequest } from './contract.ts'
-import type { Provider } from './session.ts'
+
+/** Where graphs run. CUDA needs onnxruntime-node's CUDA libraries installed. */
+export type Provider = { readonly name: 'cpu' } | { readonly name: 'cuda'; readonly deviceId: number }
 
 /**
  * Messages between the service and its inference processes (structured clone: typed arrays cross as bytes).
@@ -52,8 +54,7 @@ export type TaskHandlers = { readonly [Name in TaskName]?: (input: Tasks[Name]['
 export type Job = { readonly [Name in TaskName]: { readonly task: Name; readonly input: Tasks[Name]['input'] } }[TaskName]
 
 export type ParentMessage =
-  | { readonly kind: 'start'; readonly options: ChildOptions }
-  | { readonly kind: 'run'; readonly id: number; readonly job: Job }
+  { readonly kind: 'start'; readonly options: ChildOptions } | { readonly kind: 'run'; readonly id: number; readonly job: Job }
 
 export type ChildMessage =
   | { readonly kind: 'ready'; readonly rssBytes: number }
@@ -70,10 +71,12 @@ export interface WireError {
 }
 
 /** Errors without a code become `inference_failed`. */
-export const toWire = (thrown: unknown): WireError =>
-  thrown instanceof AppError
-    ? { code: thrown.code, message: thrown.message, details: thrown.details }
+export function toWire(thrown: unknown): WireError {
+  return thrown instanceof CodedError
+    ? { code: thrown.code, message: thrown.message, details: { field: thrown.field, retryAfterS: thrown.retryAfterS } }
     : { code: 'inference_failed', message: messageOf(thrown), details: {} }
+}
 
-export const fromWire = ({ code, message, details }: WireError): AppError =>
-  new AppError(code in ERROR_STATUS ? code : 'inference_failed', message, details)
+export function fromWire({ code, message, details }: WireError): CodedError {
+  return new CodedError(isErrorCode(code) ? code : 'inference_failed', message, details)
+}

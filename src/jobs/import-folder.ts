@@ -1,24 +1,35 @@
 import { lstat, realpath } from 'node:fs/promises'
 import path from 'node:path'
-import { AppError } from '../errors.ts'
+import { CodedError } from '../../base/errors.ts'
 
 /**
  * The path of a file in the import folder. Only files inside it, reached without symbolic links, may be named: the
  * service must not become a way to read other files of its machine.
- * @throws AppError forbidden without an import folder or for a name that leads out of it, not_found for a missing file.
+ * @throws forbidden without an import folder or for a name that leads out of it, not_found for a missing file.
  */
-export const importPath = async (importDir: string | undefined, name: string): Promise<string> => {
-  if (importDir === undefined) throw new AppError('forbidden', 'There is no import folder: start the service with CEPE_IMPORT_DIR, or send the corpus as the body of the request.', { field: 'source' })
-  const outside = new AppError('forbidden', `"${name.slice(0, 200)}" is not inside the import folder: give a plain path relative to it, without ".." and symbolic links.`, { field: 'source' })
+export async function importPath(importDir: string | undefined, name: string): Promise<string> {
+  if (importDir === undefined)
+    throw new CodedError(
+      'forbidden',
+      'There is no import folder: start the service with CEPE_IMPORT_DIR, or send the corpus as the body of the request.',
+      { field: 'source' },
+    )
+  const outside = new CodedError(
+    'forbidden',
+    `"${name.slice(0, 200)}" is not inside the import folder: give a plain path relative to it, without ".." and symbolic links.`,
+    { field: 'source' },
+  )
   if (name.includes('\0') || path.isAbsolute(name) || name.split(/[/\\]/).includes('..')) throw outside
   const root = await realpath(importDir).catch(() => {
-    throw new AppError('config_invalid', `The import folder ${importDir} does not exist: make it or change CEPE_IMPORT_DIR.`, { field: 'CEPE_IMPORT_DIR' })
+    throw new CodedError('config_invalid', `The import folder ${importDir} does not exist: make it or change CEPE_IMPORT_DIR.`, {
+      field: 'CEPE_IMPORT_DIR',
+    })
   })
   const wanted = path.join(root, name)
   const real = await realpath(wanted).catch(() => {
-    throw new AppError('not_found', `The import folder holds no file "${name.slice(0, 200)}".`, { field: 'source' })
+    throw new CodedError('not_found', `The import folder holds no file "${name.slice(0, 200)}".`, { field: 'source' })
   })
   if (real !== wanted) throw outside
-  if (!(await lstat(real)).isFile()) throw new AppError('invalid_request', `"${name.slice(0, 200)}" is not a file.`, { field: 'source' })
+  if (!(await lstat(real)).isFile()) throw new CodedError('invalid_request', `"${name.slice(0, 200)}" is not a file.`, { field: 'source' })
   return real
 }

@@ -1,15 +1,14 @@
 import { mkdir } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { SearchPolicy } from '../../index/ann.ts'
-import { isDiskFull } from '../../index/errors.ts'
-import { jobFiles } from '../../index/job/files.ts'
-import { tryLock } from '../../index/job/lock.ts'
-import { planCorpus } from '../../index/job/plan.ts'
+import type { SearchPolicy } from '../../index/search/ann.ts'
+import { isDiskFull, CodedError, messageOf } from '../../base/errors.ts'
+import { jobFiles } from '../../index/ingest/files.ts'
+import { tryLock } from '../../index/ingest/lock.ts'
+import { planCorpus } from '../../index/ingest/plan.ts'
 import type { PassageIndex } from '../../index/open.ts'
 import { readPassages } from '../../index/read/read.ts'
 import type { ReadLimits } from '../../index/read/types.ts'
-import { AppError, messageOf } from '../errors.ts'
 import type { Embedder } from '../inference/contract.ts'
 import { bulkEmbed } from './bulk-embed.ts'
 import { importPath } from './import-folder.ts'
@@ -45,7 +44,7 @@ export interface Upload {
 export interface Jobs {
   /** Queues a file by its path. For the command line: over HTTP only `addImport`. */
   addFile(path: string, options: JobOptions): Promise<Job>
-  /** Queues a file of the import folder. @throws AppError as `importPath`. */
+  /** Queues a file of the import folder. @throws as `importPath`. */
   addImport(name: string, options: JobOptions): Promise<Job>
   /**
    * Reads an upload to its end, checks and plans it, and queues it. A cut-off or refused upload leaves nothing behind,
@@ -54,11 +53,11 @@ export interface Jobs {
   addUpload(upload: Upload): Promise<Job>
   /** All jobs, oldest first. */
   list(): Promise<Job[]>
-  /** @throws AppError not_found */
+  /** @throws not_found */
   get(id: string): Promise<Job>
-  /** Asks for the end of a job; what it committed to a live table stays. @throws AppError conflict for one that has ended. */
+  /** Asks for the end of a job; what it committed to a live table stays. @throws conflict for one that has ended. */
   cancel(id: string): Promise<Job>
-  /** Queues a stopped or interrupted job again. @throws AppError conflict for one that has ended. */
+  /** Queues a stopped or interrupted job again. @throws conflict for one that has ended. */
   resume(id: string): Promise<Job>
   /** Path of the file of all rejected lines (JSON lines); absent if none was rejected. */
   reportPath(id: string): Promise<string>
@@ -73,7 +72,9 @@ export interface Jobs {
 const POLL_MS = 200
 const DEFAULT_UPLOAD_BYTES = 64 * 2 ** 30
 
-export const createJobs = (options: JobsOptions): Jobs => new JobQueue(options)
+export function createJobs(options: JobsOptions): Jobs {
+  return new JobQueue(options)
+}
 
 class JobQueue implements Jobs {
   readonly #options: JobsOptions
@@ -111,16 +112,37 @@ class JobQueue implements Jobs {
       const onProgress = (counts: { read: number; rejected: number }): void => {
         job = { ...job, counters: { ...job.counters, ...counts } }
       }
-      const plan = await planCorpus(noteRejects(items, rejects), { folder, maxRejectedShare: options.max_rejected_share ?? DEFAULT_REJECTED_SHARE, signal: this.#closing.signal, onProgress, ...(shardRows && { shardRows }) })
-      job = { ...job, counters: { ...job.counters, read: plan.read, rejected: plan.rejected, accepted: plan.accepted }, recent_rejects: rejects }
+      const plan = await planCorpus(noteRejects(items, rejects), {
+        folder,
+        maxRejectedShare: options.max_rejected_share ?? DEFAULT_REJECTED_SHARE,
+        signal: this.#closing.signal,
+        onProgress,
+        ...(shardRows && { shardRows }),
+      })
+      job = {
+        ...job,
+        counters: { ...job.counters, read: plan.read, rejected: plan.rejected, accepted: plan.accepted },
+        recent_rejects: rejects,
+      }
     } catch (error) {
       if (toJobError(error).code === 'corpus_invalid' && job.counters.rejected > 0) {
         await this.#store.dropShards(id)
-        await this.#store.save({ ...job, state: 'failed', recent_rejects: rejects, error: toJobError(error), finished_at: new Date().toISOString() })
-        throw new AppError('corpus_invalid', `${messageOf(error)} The report: GET /v1/admin/index-jobs/${id}/report.`, { field: 'body' }, { cause: error })
+        await this.#store.save({
+          ...job,
+          state: 'failed',
+          recent_rejects: rejects,
+          error: toJobError(error),
+          finished_at: new Date().toISOString(),
+        })
+        throw new CodedError('corpus_invalid', `${messageOf(error)} The report: GET /v1/admin/index-jobs/${id}/report.`, {
+          field: 'body',
+          cause: error,
+        })
       }
       await this.#store.remove(id)
-      throw isDiskFull(error) ? new AppError('disk_full', `The disk of the jobs folder is full: free space and send the corpus again.`, {}, { cause: error }) : error
+      throw isDiskFull(error)
+        ? new CodedError('disk_full', `The disk of the jobs folder is full: free space and send the corpus again.`, { cause: error })
+        : error
     }
     await this.#store.save(job)
     this.#enqueue(id)
@@ -137,7 +159,8 @@ class JobQueue implements Jobs {
 
   async cancel(id: string): Promise<Job> {
     const job = await this.get(id)
-    if (['done', 'failed', 'cancelled'].includes(job.state)) throw new AppError('conflict', `The job ${id} is ${job.state} already.`, { field: 'id' })
+    if (['done', 'failed', 'cancelled'].includes(job.state))
+      throw new CodedError('conflict', `The job ${id} is ${job.state} already.`, { field: 'id' })
     await this.#store.requestCancel(id)
     if (this.#current?.id === id) await this.#current.cancel()
     const now = await this.get(id)
@@ -153,7 +176,7 @@ class JobQueue implements Jobs {
     // What a run writes at its end must not come after this.
     if (this.#current?.id === id && isSettled(job.state)) await this.#current.ended
     if (job.state === 'stopped') await this.#store.save({ ...job, state: 'queued', error: null, finished_at: null })
-    else if (isSettled(job.state)) throw new AppError('conflict', `The job ${id} is ${job.state} already.`, { field: 'id' })
+    else if (isSettled(job.state)) throw new CodedError('conflict', `The job ${id} is ${job.state} already.`, { field: 'id' })
     this.#enqueue(id)
     return this.get(id)
   }
@@ -228,7 +251,16 @@ class JobQueue implements Jobs {
           continue
         }
         try {
-          this.#current = new JobRun(await this.#store.load(id), { index, embed: bulkEmbed(embedder), store: this.#store, limits, policy, shardRows, log, closing: this.#closing.signal })
+          this.#current = new JobRun(await this.#store.load(id), {
+            index,
+            embed: bulkEmbed(embedder),
+            store: this.#store,
+            limits,
+            policy,
+            shardRows,
+            log,
+            closing: this.#closing.signal,
+          })
           await this.#current.run()
         } finally {
           this.#current = undefined

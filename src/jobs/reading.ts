@@ -16,7 +16,11 @@ export async function* noteRejects(items: AsyncIterable<ReadItem>, latest: Job['
 }
 
 /** How a job's corpus is read. @param name of its file, which passages without a source of their own are given. */
-export const readOptions = ({ format, split_words, label }: JobOptions, name: string | undefined, limits: Partial<ReadLimits> | undefined): ReadOptions => {
+export function readOptions(
+  { format, split_words, label }: JobOptions,
+  name: string | undefined,
+  limits: Partial<ReadLimits> | undefined,
+): ReadOptions {
   const source = label ?? name
   return {
     ...(format === undefined ? {} : { format }),

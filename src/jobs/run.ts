@@ -1,16 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { storedName } from '../../index/alias.ts'
-import type { SearchPolicy } from '../../index/ann.ts'
-import { IndexError, isDiskFull } from '../../index/errors.ts'
-import { planCorpus, readPlan } from '../../index/job/plan.ts'
-import { abandonJob, runJob } from '../../index/job/run.ts'
-import { sweep } from '../../index/job/sweep.ts'
-import { unmarkReplacing } from '../../index/job/target.ts'
+import { storedName } from '../../index/table/alias.ts'
+import type { SearchPolicy } from '../../index/search/ann.ts'
+import { CodedError, isDiskFull, messageOf, type ErrorCode } from '../../base/errors.ts'
+import { planCorpus, readPlan } from '../../index/ingest/plan.ts'
+import { abandonJob, runJob } from '../../index/ingest/run.ts'
+import { sweep } from '../../index/ingest/sweep.ts'
+import { unmarkReplacing } from '../../index/ingest/target.ts'
 import type { PassageIndex } from '../../index/open.ts'
 import { readPassageFile } from '../../index/read/read.ts'
 import type { ReadLimits } from '../../index/read/types.ts'
 import type { Embed } from '../../index/types.ts'
-import { AppError, messageOf, type ErrorCode } from '../errors.ts'
 import { Rate } from './rate.ts'
 import { noteRejects, readOptions } from './reading.ts'
 import { DEFAULT_REJECTED_SHARE, isSettled, type Job } from './schema.ts'
@@ -36,8 +35,8 @@ const RETIRE_MS = 5000
 const FINAL: readonly ErrorCode[] = ['corpus_invalid', 'invalid_request', 'not_found', 'payload_too_large', 'unsupported_media_type']
 
 /** An error as a job shows it. */
-export const toJobError = (error: unknown): { code: ErrorCode; message: string } => {
-  if (error instanceof AppError || error instanceof IndexError) return { code: error.code, message: error.message }
+export function toJobError(error: unknown): { code: ErrorCode; message: string } {
+  if (error instanceof CodedError || error instanceof CodedError) return { code: error.code, message: error.message }
   if (isDiskFull(error)) return { code: 'disk_full', message: 'The disk is full: free space, then resume the job.' }
   return { code: 'internal', message: messageOf(error) }
 }
@@ -67,7 +66,7 @@ export class JobRun {
   /** Ends the job at its next step and waits until it has ended. */
   cancel(): Promise<void> {
     this.#cancelled = true
-    this.#abort.abort(new AppError('conflict', 'The job was cancelled.'))
+    this.#abort.abort(new CodedError('conflict', 'The job was cancelled.'))
     return this.#ended.promise
   }
 
@@ -84,7 +83,9 @@ export class JobRun {
     const stop = (): void => this.#abort.abort(closing.reason)
     closing.addEventListener('abort', stop, { once: true })
     const timer = setInterval(() => {
-      this.#save().catch((error: unknown) => this.#options.log('warn', `index job ${this.id}: its state could not be saved: ${messageOf(error)}`))
+      this.#save().catch((error: unknown) =>
+        this.#options.log('warn', `index job ${this.id}: its state could not be saved: ${messageOf(error)}`),
+      )
       store.cancelRequested(this.id).then(
         (wanted) => {
           if (wanted && !this.#cancelled) this.cancel().catch(() => undefined)
@@ -145,7 +146,7 @@ export class JobRun {
   async #plan(folder: string): Promise<void> {
     const { source, options } = this.#job
     const { shardRows, limits } = this.#options
-    if (source.path === null) throw new AppError('internal', 'The upload was not planned to its end: send it again.')
+    if (source.path === null) throw new CodedError('internal', 'The upload was not planned to its end: send it again.')
     const rejects: Job['recent_rejects'] = []
     this.#job = { ...this.#job, state: 'planning' }
     await this.#save()
@@ -203,7 +204,7 @@ export class JobRun {
   }
 }
 
-const deferred = (): { readonly promise: Promise<void>; readonly resolve: () => void } => {
+function deferred(): { readonly promise: Promise<void>; readonly resolve: () => void } {
   let resolve: () => void = () => undefined
   const promise = new Promise<void>((done) => {
     resolve = done

@@ -8,18 +8,45 @@ export const JobStateSchema = Type.Enum([...JOB_STATES], {
 export type JobState = Static<typeof JobStateSchema>
 
 /** States in which nothing will happen any more without a request. */
-export const isSettled = (state: JobState): boolean => ['done', 'failed', 'stopped', 'cancelled'].includes(state)
+export function isSettled(state: JobState): boolean {
+  return ['done', 'failed', 'stopped', 'cancelled'].includes(state)
+}
 
 /** Share of rejected lines that a job bears unless told otherwise. */
 export const DEFAULT_REJECTED_SHARE = 0.01
 
 export const JobOptionsSchema = Type.Object(
   {
-    replace: Type.Optional(Type.Boolean({ description: 'The table is to hold this corpus and nothing else. It is built beside the live one, which answers until the new one is verified. Default: passages are added, those of known ids replaced.' })),
+    replace: Type.Optional(
+      Type.Boolean({
+        description:
+          'The table is to hold this corpus and nothing else. It is built beside the live one, which answers until the new one is verified. Default: passages are added, those of known ids replaced.',
+      }),
+    ),
     format: Type.Optional(Type.Enum(['tsv', 'jsonl', 'parquet'], { description: 'Found out from the content where absent.' })),
-    split_words: Type.Optional(Type.Integer({ minimum: 20, maximum: 1000, description: 'Cut documents into passages of about so many words (100 in the literature), at sentence ends; ids become `doc#1`, `doc#2`, ... Default: each row is a passage.' })),
-    label: Type.Optional(Type.String({ minLength: 1, maxLength: 500, description: 'Source of passages that name none of their own. Default: the file\'s name.' })),
-    max_rejected_share: Type.Optional(Type.Number({ minimum: 0, maximum: 1, description: 'The job fails, with nothing indexed, if a larger share of lines is rejected.', default: DEFAULT_REJECTED_SHARE })),
+    split_words: Type.Optional(
+      Type.Integer({
+        minimum: 20,
+        maximum: 1000,
+        description:
+          'Cut documents into passages of about so many words (100 in the literature), at sentence ends; ids become `doc#1`, `doc#2`, ... Default: each row is a passage.',
+      }),
+    ),
+    label: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 500,
+        description: "Source of passages that name none of their own. Default: the file's name.",
+      }),
+    ),
+    max_rejected_share: Type.Optional(
+      Type.Number({
+        minimum: 0,
+        maximum: 1,
+        description: 'The job fails, with nothing indexed, if a larger share of lines is rejected.',
+        default: DEFAULT_REJECTED_SHARE,
+      }),
+    ),
   },
   { additionalProperties: false },
 )
@@ -41,7 +68,10 @@ export const JobSchema = Type.Object({
   id: Type.String(),
   table: Type.String(),
   state: JobStateSchema,
-  source: Type.Object({ name: Type.String({ description: 'Name of the file or upload.' }), path: Type.Union([Type.String(), Type.Null()], { description: 'Null for an upload: it was planned as it came in.' }) }),
+  source: Type.Object({
+    name: Type.String({ description: 'Name of the file or upload.' }),
+    path: Type.Union([Type.String(), Type.Null()], { description: 'Null for an upload: it was planned as it came in.' }),
+  }),
   options: JobOptionsSchema,
   created_at: Type.String(),
   finished_at: Type.Union([Type.String(), Type.Null()]),
@@ -54,7 +84,9 @@ export const JobSchema = Type.Object({
   result: Type.Union([
     Type.Object({
       rows: Type.Integer({ description: 'Passages in the table.' }),
-      recall: Type.Union([Type.Number(), Type.Null()], { description: 'Measured recall@10 of the vector index; null where every vector is compared.' }),
+      recall: Type.Union([Type.Number(), Type.Null()], {
+        description: 'Measured recall@10 of the vector index; null where every vector is compared.',
+      }),
     }),
     Type.Null(),
   ]),

@@ -2,10 +2,9 @@ import { randomBytes } from 'node:crypto'
 import { access, mkdir, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Value } from 'typebox/value'
-import { writeFileDurably } from '../../index/durable.ts'
-import { osCode } from '../../index/errors.ts'
-import { jobFiles } from '../../index/job/files.ts'
-import { AppError } from '../errors.ts'
+import { writeFileDurably } from '../../base/durable.ts'
+import { osCode, CodedError } from '../../base/errors.ts'
+import { jobFiles } from '../../index/ingest/files.ts'
 import { JOB_ID, JobSchema, type Job } from './schema.ts'
 
 /** Uploads that were cut off by a kill have no job file; older ones than this are swept. */
@@ -32,10 +31,13 @@ export class JobStore {
     await writeFileDurably(join(this.folder(job.id), 'job.json'), `${JSON.stringify(job, null, 2)}\n`)
   }
 
-  /** @throws AppError not_found for an id that names no job. */
+  /** @throws not_found for an id that names no job. */
   async load(id: string): Promise<Job> {
     const job = new RegExp(JOB_ID).test(id) ? await this.#read(id) : undefined
-    if (job === undefined) throw new AppError('not_found', `There is no index job ${JSON.stringify(id.slice(0, 40))}; GET /v1/admin/index-jobs lists them.`, { field: 'id' })
+    if (job === undefined)
+      throw new CodedError('not_found', `There is no index job ${JSON.stringify(id.slice(0, 40))}; GET /v1/admin/index-jobs lists them.`, {
+        field: 'id',
+      })
     return job
   }
 

@@ -1,6 +1,7 @@
 import { performance } from 'node:perf_hooks'
+import { at } from '../../base/at.ts'
 import { modelId } from '../../models/manifest.ts'
-import { AppError } from '../errors.ts'
+import { CodedError } from '../../base/errors.ts'
 import type { GenerateResult, Reader, RunOptions } from '../inference/contract.ts'
 import { packPrompt, type PromptTokenizer } from './pack.ts'
 import { renderPassage, type Demonstration, type PromptPassage } from './prompt.ts'
@@ -75,7 +76,9 @@ export async function gatherPassages(
 ): Promise<{ passages: readonly RankedPassage[]; found: Retrieved | null }> {
   const k = mode === 'closed-book' ? 0 : (request.k ?? services.reader.manifest.qa_defaults.k)
   if (request.passages !== undefined) {
-    const supplied = request.passages.slice(0, request.k).map(({ id, title, text, score }, i) => ({ id: id ?? String(i + 1), title, text, score: score ?? null }))
+    const supplied = request.passages
+      .slice(0, request.k)
+      .map(({ id, title, text, score }, i) => ({ id: id ?? String(i + 1), title, text, score: score ?? null }))
     return { passages: mode === 'closed-book' ? [] : supplied, found: null }
   }
   if (k === 0) return { passages: [], found: null }
@@ -112,18 +115,26 @@ export async function readAnswer(passages: readonly RankedPassage[], options: Re
  * Geometric mean of the token probabilities, exp(mean log-probability), the stop token included:
  * a model that is unsure where its answer ends is unsure of the answer.
  */
-export const confidence = (logprobs: readonly number[]): number =>
-  logprobs.length === 0 ? 0 : Math.min(1, Math.exp(logprobs.reduce((sum, logprob) => sum + logprob, 0) / logprobs.length))
+export function confidence(logprobs: readonly number[]): number {
+  return logprobs.length === 0 ? 0 : Math.min(1, Math.exp(logprobs.reduce((sum, logprob) => sum + logprob, 0) / logprobs.length))
+}
 
 /** Fills a request's gaps from the model's own protocol. */
 export function readOptions(request: AnswerRequest, services: AnswerServices): ReadOptions {
   const defaults = services.reader.manifest.qa_defaults
   const { dims } = services.reader.manifest
   const mode = request.mode ?? 'cepe'
-  if (mode === 'replug' && request.sampling) throw new AppError('invalid_request', 'sampling is not available in replug mode: leave it out, or choose another mode.', { field: 'sampling' })
+  if (mode === 'replug' && request.sampling)
+    throw new CodedError('invalid_request', 'sampling is not available in replug mode: leave it out, or choose another mode.', {
+      field: 'sampling',
+    })
   const contextTokens = request.context_tokens ?? defaults.context_tokens
   if (dims.encoder_window > 0 && contextTokens > dims.encoder_window) {
-    throw new AppError('invalid_request', `context_tokens is ${contextTokens}, but this model's encoder takes ${dims.encoder_window} at most.`, { field: 'context_tokens' })
+    throw new CodedError(
+      'invalid_request',
+      `context_tokens is ${contextTokens}, but this model's encoder takes ${dims.encoder_window} at most.`,
+      { field: 'context_tokens' },
+    )
   }
   return {
     question: request.question.trim(),
@@ -133,26 +144,49 @@ export function readOptions(request: AnswerRequest, services: AnswerServices): R
     demonstrations: chooseDemonstrations(request.demonstrations ?? defaults.demonstrations, services.demonstrations),
     contextTokens,
     maxNewTokens: request.max_new_tokens ?? defaults.max_new_tokens,
-    ...(request.sampling && { sampling: { temperature: request.sampling.temperature, topP: request.sampling.top_p, seed: request.sampling.seed } }),
+    ...(request.sampling && {
+      sampling: { temperature: request.sampling.temperature, topP: request.sampling.top_p, seed: request.sampling.seed },
+    }),
     replugTemperature: request.replug_temperature ?? 1,
   }
 }
 
-function chooseDemonstrations(wanted: NonNullable<AnswerRequest['demonstrations']>, own: readonly Demonstration[]): readonly Demonstration[] {
+function chooseDemonstrations(
+  wanted: NonNullable<AnswerRequest['demonstrations']>,
+  own: readonly Demonstration[],
+): readonly Demonstration[] {
   if (typeof wanted !== 'number') {
     return wanted.map(({ question, answer, passage }) => ({ question, answer, ...(passage && { passage }) }))
   }
   if (wanted > own.length) {
-    throw new AppError('invalid_request', `demonstrations is ${wanted}, but the service has ${own.length}: send the examples themselves, or set CEPE_DEMONSTRATIONS.`, { field: 'demonstrations' })
+    throw new CodedError(
+      'invalid_request',
+      `demonstrations is ${wanted}, but the service has ${own.length}: send the examples themselves, or set CEPE_DEMONSTRATIONS.`,
+      { field: 'demonstrations' },
+    )
   }
   return own.slice(0, wanted)
 }
 
 /** Decides what the decoder's prompt holds and what the encoder reads. */
-export function planRead(passages: readonly RankedPassage[], options: ReadOptions, { reader, tokenizer }: Pick<AnswerServices, 'reader' | 'tokenizer'>): ReadPlan {
+export function planRead(
+  passages: readonly RankedPassage[],
+  options: ReadOptions,
+  { reader, tokenizer }: Pick<AnswerServices, 'reader' | 'tokenizer'>,
+): ReadPlan {
   const { dims } = reader.manifest
   const pack = (candidates: readonly PromptPassage[], demonstrations: readonly Demonstration[]) =>
-    packPrompt({ question: options.question, demonstrations, passages: candidates, contextTokens: options.contextTokens, window: dims.window, maxNewTokens: options.maxNewTokens }, tokenizer)
+    packPrompt(
+      {
+        question: options.question,
+        demonstrations,
+        passages: candidates,
+        contextTokens: options.contextTokens,
+        window: dims.window,
+        maxNewTokens: options.maxNewTokens,
+      },
+      tokenizer,
+    )
   const placed = (used: number) => passages.map((_, i) => i < used)
 
   switch (options.mode) {
@@ -166,7 +200,12 @@ export function planRead(passages: readonly RankedPassage[], options: ReadOption
     }
     case 'replug': {
       const prompts = passages.map((passage) => ({ ...pack([passage], options.demonstrations), score: passage.score ?? 0 }))
-      return { prompts: prompts.length > 0 ? prompts : [{ ...pack([], options.demonstrations), score: 0 }], contexts: [], contextOf: passages.map(() => -1), inDecoder: prompts.map((prompt) => prompt.passagesUsed > 0) }
+      return {
+        prompts: prompts.length > 0 ? prompts : [{ ...pack([], options.demonstrations), score: 0 }],
+        contexts: [],
+        contextOf: passages.map(() => -1),
+        inDecoder: prompts.map((prompt) => prompt.passagesUsed > 0),
+      }
     }
     case 'cepe': {
       const prompt = pack(passages.slice(0, options.kDecoder), options.demonstrations)
@@ -186,26 +225,43 @@ async function ask(plan: ReadPlan, options: ReadOptions, { reader, tokenizer }: 
   const { stopIds } = tokenizer
   const { maxNewTokens } = options
   const [prompt] = plan.prompts
-  if (prompt === undefined) throw new AppError('internal', 'No prompt was planned. This is a bug.')
-  if (options.mode === 'replug') return reader.replug({ prompts: plan.prompts, temperature: options.replugTemperature, stopIds, maxNewTokens }, run)
+  if (prompt === undefined) throw new CodedError('internal', 'No prompt was planned. This is a bug.')
+  if (options.mode === 'replug')
+    return reader.replug({ prompts: plan.prompts, temperature: options.replugTemperature, stopIds, maxNewTokens }, run)
   return reader.generate(
-    { promptIds: prompt.ids, contexts: plan.contexts, contextTokens: options.contextTokens, stopIds, maxNewTokens, ...(options.sampling && { sampling: options.sampling }) },
+    {
+      promptIds: prompt.ids,
+      contexts: plan.contexts,
+      contextTokens: options.contextTokens,
+      stopIds,
+      maxNewTokens,
+      ...(options.sampling && { sampling: options.sampling }),
+    },
     run,
   )
 }
 
 function answerText(result: GenerateResult, stopped: boolean, tokenizer: PromptTokenizer): string {
   const ids = stopped ? result.tokenIds.slice(0, -1) : result.tokenIds
-  return (tokenizer.decode(ids).split('\n')[0] ?? '').trim()
+  return at(tokenizer.decode(ids).split('\n'), 0).trim()
 }
 
 /** Where each passage was read and, after generation, how much attention it got. */
 export function evidence(passages: readonly RankedPassage[], plan: ReadPlan, result?: GenerateResult): Evidence[] {
   return passages.map(({ id, title, text, score }, i) => {
     const context = plan.contextOf[i] ?? -1
-    const inDecoder = plan.inDecoder[i] ?? false
+    const inDecoder = plan.inDecoder[i] === true
     const role = context >= 0 ? (inDecoder ? 'both' : 'encoder') : inDecoder ? 'decoder' : 'unused'
-    return { id, title, text, score, rank: i + 1, role, attention: result?.contextShares[context] ?? null, tokens: result?.contextTokenCounts[context] ?? null }
+    return {
+      id,
+      title,
+      text,
+      score,
+      rank: i + 1,
+      role,
+      attention: result?.contextShares[context] ?? null,
+      tokens: result?.contextTokenCounts[context] ?? null,
+    }
   })
 }
 
@@ -214,5 +270,6 @@ function remaining(run: RunOptions, started: number): RunOptions {
   return run.deadlineMs === undefined ? run : { ...run, deadlineMs: Math.max(1, run.deadlineMs - (performance.now() - started)) }
 }
 
-const rounded = <T extends Record<string, number>>(timings: T): T =>
-  Object.fromEntries(Object.entries(timings).map(([name, ms]) => [name, Math.round(ms * 100) / 100])) as T
+function rounded<T extends Record<string, number>>(timings: T): T {
+  return Object.fromEntries(Object.entries(timings).map(([name, ms]) => [name, Math.round(ms * 100) / 100])) as T
+}

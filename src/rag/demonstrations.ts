@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { Type } from 'typebox'
 import { Compile } from 'typebox/compile'
-import { AppError, messageOf } from '../errors.ts'
+import { CodedError, messageOf } from '../../base/errors.ts'
+import { parseJson } from '../../base/json.ts'
 import type { Demonstration } from './prompt.ts'
 
 const DemonstrationLine = Compile(
@@ -15,27 +16,19 @@ const DemonstrationLine = Compile(
 
 /**
  * Reads worked examples: JSONL of {question, answer, title?, text?}, the last two being the passage that answers it.
- * @throws AppError config_invalid naming the file and the line
+ * @throws config_invalid naming the file and the line
  */
 export async function loadDemonstrations(file: string): Promise<Demonstration[]> {
   const invalid = (problem: string, cause?: unknown) =>
-    new AppError('config_invalid', `Demonstrations file ${file}: ${problem}.`, { field: 'CEPE_DEMONSTRATIONS' }, { cause })
+    new CodedError('config_invalid', `Demonstrations file ${file}: ${problem}.`, { field: 'CEPE_DEMONSTRATIONS', cause })
   const content = await readFile(file, 'utf8').catch((error: unknown) => {
     throw invalid(messageOf(error), error)
   })
   return content.split('\n').flatMap((line, i) => {
     if (line.trim() === '') return []
-    const value = parse(line)
+    const value = parseJson(line)
     if (!DemonstrationLine.Check(value)) throw invalid(`line ${i + 1} is not {"question", "answer", "title"?, "text"?}`)
     const { question, answer, title, text } = value
     return [{ question, answer, ...(text !== undefined && { passage: { title: title ?? '', text } }) }]
   })
-}
-
-function parse(line: string): unknown {
-  try {
-    return JSON.parse(line)
-  } catch {
-    return undefined
-  }
 }

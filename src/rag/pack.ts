@@ -1,5 +1,13 @@
-import { AppError } from '../errors.ts'
-import { BLOCK_SEPARATOR, renderDemonstration, renderPassage, renderPrompt, renderQuestion, type Demonstration, type PromptPassage } from './prompt.ts'
+import { CodedError } from '../../base/errors.ts'
+import {
+  BLOCK_SEPARATOR,
+  renderDemonstration,
+  renderPassage,
+  renderPrompt,
+  renderQuestion,
+  type Demonstration,
+  type PromptPassage,
+} from './prompt.ts'
 
 /** What packing needs of the decoder's tokenizer. */
 export interface PromptTokenizer {
@@ -40,13 +48,15 @@ export function truncatePassage(passage: PromptPassage, maxTokens: number, token
 /**
  * Builds the decoder prompt: all demonstrations, then as many passages as the window holds beside the new tokens, then the question.
  * The prompt is tokenised as one text, as the model was trained; lengths of blocks are only used to find a first guess.
- * @throws AppError unprocessable where question and demonstrations alone do not fit
+ * @throws unprocessable where question and demonstrations alone do not fit
  */
 export function packPrompt(options: PackOptions, tokenizer: PromptTokenizer): PackedPrompt {
   const { question, window, maxNewTokens, contextTokens } = options
   const bos = tokenizer.bosId === null ? [] : [tokenizer.bosId]
   const budget = window - maxNewTokens - bos.length
-  const demonstrations = options.demonstrations.map((demonstration) => renderDemonstration(cutDemonstration(demonstration, contextTokens, tokenizer)))
+  const demonstrations = options.demonstrations.map((demonstration) =>
+    renderDemonstration(cutDemonstration(demonstration, contextTokens, tokenizer)),
+  )
   const fixedTokens = tokenizer.encode(renderPrompt(demonstrations, [], question)).length
   if (fixedTokens > budget) throw tooLong(question, options.demonstrations.length, fixedTokens, budget, tokenizer)
 
@@ -76,9 +86,17 @@ function cutDemonstration(demonstration: Demonstration, contextTokens: number, t
   return { ...demonstration, passage: { title: demonstration.passage.title, text } }
 }
 
-function tooLong(question: string, demonstrations: number, tokens: number, budget: number, tokenizer: PromptTokenizer): AppError {
+function tooLong(question: string, demonstrations: number, tokens: number, budget: number, tokenizer: PromptTokenizer): CodedError {
   const questionTokens = tokenizer.encode(renderQuestion(question)).length
   return questionTokens > budget
-    ? new AppError('unprocessable', `question has ${questionTokens} tokens, but the model's window leaves ${budget}: shorten the question or lower max_new_tokens.`, { field: 'question' })
-    : new AppError('unprocessable', `${demonstrations} demonstrations and the question take ${tokens} tokens, but the model's window leaves ${budget}: ask for fewer or shorter demonstrations.`, { field: 'demonstrations' })
+    ? new CodedError(
+        'unprocessable',
+        `question has ${questionTokens} tokens, but the model's window leaves ${budget}: shorten the question or lower max_new_tokens.`,
+        { field: 'question' },
+      )
+    : new CodedError(
+        'unprocessable',
+        `${demonstrations} demonstrations and the question take ${tokens} tokens, but the model's window leaves ${budget}: ask for fewer or shorter demonstrations.`,
+        { field: 'demonstrations' },
+      )
 }

@@ -15,15 +15,21 @@ export interface Demonstration {
 export const BLOCK_SEPARATOR = '\n\n'
 
 /** `Document (Title: {title}): {text}`: how the decoder and the encoder see a passage (paper, section 4.2). */
-export const renderPassage = ({ title, text }: PromptPassage): string => `Document (Title: ${title}): ${text}`
+export function renderPassage({ title, text }: PromptPassage): string {
+  return `Document (Title: ${title}): ${text}`
+}
 
 /** `Question: {question}\nAnswer:`; the model continues with a space, the answer and a newline. */
-export const renderQuestion = (question: string): string => `Question: ${question}\nAnswer:`
+export function renderQuestion(question: string): string {
+  return `Question: ${question}\nAnswer:`
+}
 
 /** A demonstration with its passage in front of it. */
-export const renderDemonstration = ({ question, answer, passage }: Demonstration): string =>
-  [...(passage ? [renderPassage(passage)] : []), `${renderQuestion(question)} ${answer}`].join(BLOCK_SEPARATOR)
+export function renderDemonstration({ question, answer, passage }: Demonstration): string {
+  return [...(passage ? [renderPassage(passage)] : []), `${renderQuestion(question)} ${answer}`].join(BLOCK_SEPARATOR)
+}
 
 /** The decoder's prompt: demonstrations, then the decoder's passages in retrieval order, then the question. */
-export const renderPrompt = (demonstrations: readonly string[], passages: readonly string[], question: string): string =>
-  [...demonstrations, ...passages, renderQuestion(question)].join(BLOCK_SEPARATOR)
+export function renderPrompt(demonstrations: readonly string[], passages: readonly string[], question: string): string {
+  return [...demonstrations, ...passages, renderQuestion(question)].join(BLOCK_SEPARATOR)
+}

@@ -51,9 +51,11 @@ export async function retrieve(
   const vector = method === 'text' ? undefined : (await embedder.embed([query], { ...run, priority: 'question' }))[0]
   const embedded = performance.now()
   const search =
-    vector === undefined ? index.searchText(query, options)
-    : method === 'hybrid' ? index.searchHybrid(query, vector, options)
-    : index.search(vector, options)
+    vector === undefined
+      ? index.searchText(query, options)
+      : method === 'hybrid'
+        ? index.searchHybrid(query, vector, options)
+        : index.search(vector, options)
   const [hits, version] = await Promise.all([search, index.version()])
   const timings = { embed: embedded - started, retrieve: performance.now() - embedded }
   return { hits, timings, model: modelId(embedder.manifest), index: version }
@@ -66,7 +68,11 @@ export async function searchPassages(request: SearchRequest, retriever: Retrieve
   const round = (ms: number) => Math.round(ms * 100) / 100
   return {
     passages: found.hits.map(({ id, title, text, score, rank }) => ({ id, title, text, score, rank })),
-    timings_ms: { embed: round(found.timings.embed), retrieve: round(found.timings.retrieve), total: round(found.timings.embed + found.timings.retrieve) },
+    timings_ms: {
+      embed: round(found.timings.embed),
+      retrieve: round(found.timings.retrieve),
+      total: round(found.timings.embed + found.timings.retrieve),
+    },
     model: { retriever: found.model },
     index: found.index,
   }

@@ -15,12 +15,14 @@ export const LIMITS = {
 export const MODES = ['cepe', 'decoder-only', 'replug', 'closed-book'] as const
 export const ModeSchema = Type.Enum([...MODES], {
   description:
-    'cepe: passages beyond the decoder\'s go through the encoder. decoder-only: as many passages as the window holds, nothing encoded. ' +
+    "cepe: passages beyond the decoder's go through the encoder. decoder-only: as many passages as the window holds, nothing encoded. " +
     'replug: one prompt per passage, next-token distributions mixed by retrieval score. closed-book: no passages.',
 })
 export type Mode = Static<typeof ModeSchema>
 
-const nonBlank = (maxLength: number, description: string) => Type.String({ minLength: 1, maxLength, pattern: '\\S', description })
+function nonBlank(maxLength: number, description: string) {
+  return Type.String({ minLength: 1, maxLength, pattern: '\\S', description })
+}
 
 const SuppliedPassageSchema = Type.Object(
   {
@@ -34,42 +36,75 @@ const SuppliedPassageSchema = Type.Object(
 
 const DemonstrationSchema = Type.Object(
   {
-    question: nonBlank(LIMITS.questionCharacters, 'A worked example\'s question.'),
+    question: nonBlank(LIMITS.questionCharacters, "A worked example's question."),
     answer: nonBlank(1000, 'Its answer.'),
-    passage: Type.Optional(Type.Object({ title: Type.String({ maxLength: 1000 }), text: nonBlank(LIMITS.passageCharacters, 'The passage that answers it.') }, { additionalProperties: false })),
+    passage: Type.Optional(
+      Type.Object(
+        { title: Type.String({ maxLength: 1000 }), text: nonBlank(LIMITS.passageCharacters, 'The passage that answers it.') },
+        { additionalProperties: false },
+      ),
+    ),
   },
   { additionalProperties: false },
 )
 
-const filterValue = (description: string) =>
-  Type.Optional(
-    Type.Union([Type.String({ minLength: 1, maxLength: 1000 }), Type.Array(Type.String({ minLength: 1, maxLength: 1000 }), { minItems: 1, maxItems: LIMITS.filterValues })], { description }),
+function filterValue(description: string) {
+  return Type.Optional(
+    Type.Union(
+      [
+        Type.String({ minLength: 1, maxLength: 1000 }),
+        Type.Array(Type.String({ minLength: 1, maxLength: 1000 }), { minItems: 1, maxItems: LIMITS.filterValues }),
+      ],
+      { description },
+    ),
   )
+}
 
 export const FilterSchema = Type.Object(
-  { source: filterValue('Only passages from this source (or one of these).'), title: filterValue('Only passages with this title (or one of these).') },
+  {
+    source: filterValue('Only passages from this source (or one of these).'),
+    title: filterValue('Only passages with this title (or one of these).'),
+  },
   { additionalProperties: false, description: 'Conditions on the passages; all must hold.' },
 )
 
-const kField = Type.Integer({ minimum: 0, maximum: LIMITS.k, description: 'Passages to retrieve (default: the model\'s own).' })
+const kField = Type.Integer({ minimum: 0, maximum: LIMITS.k, description: "Passages to retrieve (default: the model's own)." })
 
 export const AnswerRequestSchema = Type.Object(
   {
     question: nonBlank(LIMITS.questionCharacters, 'The question, in any manner of writing.'),
     k: Type.Optional(kField),
-    k_decoder: Type.Optional(Type.Integer({ minimum: 0, maximum: LIMITS.k, description: 'Passages placed in the decoder prompt; the others go to the encoder (default: the model\'s own).' })),
+    k_decoder: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: LIMITS.k,
+        description: "Passages placed in the decoder prompt; the others go to the encoder (default: the model's own).",
+      }),
+    ),
     mode: Type.Optional(ModeSchema),
     encoder_passages: Type.Optional(
-      Type.Union([Type.Literal('others'), Type.Literal('all')], { description: 'others (default): the encoder gets the passages that the decoder prompt does not hold. all: it gets all of them.' }),
+      Type.Union([Type.Literal('others'), Type.Literal('all')], {
+        description: 'others (default): the encoder gets the passages that the decoder prompt does not hold. all: it gets all of them.',
+      }),
     ),
     filter: Type.Optional(FilterSchema),
     passages: Type.Optional(
-      Type.Array(SuppliedPassageSchema, { maxItems: LIMITS.suppliedPassages, description: 'Answer from these passages, best first, instead of retrieving.' }),
+      Type.Array(SuppliedPassageSchema, {
+        maxItems: LIMITS.suppliedPassages,
+        description: 'Answer from these passages, best first, instead of retrieving.',
+      }),
     ),
     demonstrations: Type.Optional(
-      Type.Union([Type.Integer({ minimum: 0, maximum: LIMITS.demonstrations }), Type.Array(DemonstrationSchema, { maxItems: LIMITS.demonstrations })], {
-        description: 'How many of the service\'s worked examples precede the question, or the examples themselves (default: the model\'s own number).',
-      }),
+      Type.Union(
+        [
+          Type.Integer({ minimum: 0, maximum: LIMITS.demonstrations }),
+          Type.Array(DemonstrationSchema, { maxItems: LIMITS.demonstrations }),
+        ],
+        {
+          description:
+            "How many of the service's worked examples precede the question, or the examples themselves (default: the model's own number).",
+        },
+      ),
     ),
     context_tokens: Type.Optional(Type.Integer({ minimum: 1, maximum: LIMITS.contextTokens, description: 'Tokens kept of each passage.' })),
     max_new_tokens: Type.Optional(Type.Integer({ minimum: 1, maximum: LIMITS.newTokens, description: 'Most tokens of the answer.' })),
@@ -84,7 +119,9 @@ export const AnswerRequestSchema = Type.Object(
       ),
     ),
     include_prompts: Type.Optional(Type.Boolean({ description: 'Also return the rendered decoder prompts, as tokenised.' })),
-    replug_temperature: Type.Optional(Type.Number({ exclusiveMinimum: 0, maximum: 1000, description: 'Temperature of the passage weights in replug mode.' })),
+    replug_temperature: Type.Optional(
+      Type.Number({ exclusiveMinimum: 0, maximum: 1000, description: 'Temperature of the passage weights in replug mode.' }),
+    ),
   },
   { additionalProperties: false },
 )
@@ -94,15 +131,20 @@ export const EvidenceSchema = Type.Object({
   id: Type.String(),
   title: Type.String(),
   text: Type.String(),
-  score: Type.Union([Type.Number(), Type.Null()], { description: 'Dot product with the question; null for supplied passages without one.' }),
+  score: Type.Union([Type.Number(), Type.Null()], {
+    description: 'Dot product with the question; null for supplied passages without one.',
+  }),
   rank: Type.Integer({ minimum: 1 }),
   role: Type.Union([Type.Literal('encoder'), Type.Literal('decoder'), Type.Literal('both'), Type.Literal('unused')], {
     description: 'Where the model read the passage; unused: it did not fit (decoder-only).',
   }),
   attention: Type.Union([Type.Number({ minimum: 0, maximum: 1 }), Type.Null()], {
-    description: 'Share of the decoder\'s cross-attention on this passage, over layers, heads and answer tokens; null where the encoder did not see it.',
+    description:
+      "Share of the decoder's cross-attention on this passage, over layers, heads and answer tokens; null where the encoder did not see it.",
   }),
-  tokens: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], { description: 'Tokens that the encoder kept; null where it did not see it.' }),
+  tokens: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
+    description: 'Tokens that the encoder kept; null where it did not see it.',
+  }),
 })
 export type Evidence = Static<typeof EvidenceSchema>
 
@@ -113,7 +155,8 @@ export const AnswerResponseSchema = Type.Object({
   confidence: Type.Number({
     minimum: 0,
     maximum: 1,
-    description: 'Geometric mean of the probabilities of the generated tokens, the stop token included: exp(mean log-probability). A ranking score, not a calibrated probability.',
+    description:
+      'Geometric mean of the probabilities of the generated tokens, the stop token included: exp(mean log-probability). A ranking score, not a calibrated probability.',
   }),
   finish_reason: Type.Union([Type.Literal('stop'), Type.Literal('length')]),
   evidence: Type.Array(EvidenceSchema),
@@ -153,7 +196,9 @@ export const SearchRequestSchema = Type.Object(
 export type SearchRequest = Static<typeof SearchRequestSchema>
 
 export const SearchResponseSchema = Type.Object({
-  passages: Type.Array(Type.Object({ id: Type.String(), title: Type.String(), text: Type.String(), score: Type.Number(), rank: Type.Integer() })),
+  passages: Type.Array(
+    Type.Object({ id: Type.String(), title: Type.String(), text: Type.String(), score: Type.Number(), rank: Type.Integer() }),
+  ),
   timings_ms: Type.Object({ embed: Type.Number(), retrieve: Type.Number(), total: Type.Number() }),
   model: Type.Object({ retriever: Type.String() }),
   index: IndexVersionSchema,

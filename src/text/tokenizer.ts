@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { Tokenizer as UntypedTokenizer } from '@huggingface/tokenizers'
-import { AppError, messageOf } from '../errors.ts'
+import { CodedError, messageOf } from '../../base/errors.ts'
 
 /** What is used of the package, whose declarations Node's module resolution does not find (imports without extensions). */
 interface JsonTokenizer {
@@ -39,9 +39,9 @@ export interface Tokenizer {
 
 /**
  * Loads the tokenizer of a built model's folder (`tokenizer.json`, and `tokenizer_config.json` where present).
- * @throws AppError model_invalid naming the file that is missing or unreadable
+ * @throws model_invalid naming the file that is missing or unreadable
  */
-export const loadTokenizer = async (modelDir: string, special: SpecialTokens): Promise<Tokenizer> => {
+export async function loadTokenizer(modelDir: string, special: SpecialTokens): Promise<Tokenizer> {
   const definition = await readObject(path.join(modelDir, TOKENIZER_FILE))
   const config = await readObject(path.join(modelDir, TOKENIZER_CONFIG_FILE), {})
   const tokenizer = construct(definition, config, path.join(modelDir, TOKENIZER_FILE))
@@ -78,21 +78,24 @@ export const loadTokenizer = async (modelDir: string, special: SpecialTokens): P
   }
 }
 
-const construct = (definition: object, config: object, file: string): JsonTokenizer => {
+function construct(definition: object, config: object, file: string): JsonTokenizer {
   try {
     return new JsonTokenizer(definition, config)
   } catch (error) {
-    throw new AppError('model_invalid', `${file} is not a tokenizer this version reads (${messageOf(error)}); build the model again.`, { field: file }, { cause: error })
+    throw new CodedError('model_invalid', `${file} is not a tokenizer this version reads (${messageOf(error)}); build the model again.`, {
+      field: file,
+      cause: error,
+    })
   }
 }
 
-const readObject = async (file: string, fallback?: object): Promise<object> => {
+async function readObject(file: string, fallback?: object): Promise<object> {
   try {
     const value: unknown = JSON.parse(await readFile(file, 'utf8'))
     if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new TypeError('it holds no JSON object')
     return value
   } catch (error) {
     if (fallback && error instanceof Error && 'code' in error && error.code === 'ENOENT') return fallback
-    throw new AppError('model_invalid', `Cannot read ${file}: ${messageOf(error)}. Build the model again.`, { field: file }, { cause: error })
+    throw new CodedError('model_invalid', `Cannot read ${file}: ${messageOf(error)}. Build the model again.`, { field: file, cause: error })
   }
 }

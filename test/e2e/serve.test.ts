@@ -33,7 +33,11 @@ t.test('the service from a corpus file to an answer, a restart and a stop', asyn
   t.match(server.stderr(), new RegExp(`curl -s ${server.url}/v1/answer`))
 
   const ask = async (body: unknown) => {
-    const response = await fetch(`${server.url}/v1/answer`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) })
+    const response = await fetch(`${server.url}/v1/answer`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    })
     return { status: response.status, body: (await response.json()) as Record<string, unknown> }
   }
   const answered = await ask({ question: 'what is the capital of australia', k: 5, k_decoder: 2 })
@@ -46,7 +50,10 @@ t.test('the service from a corpus file to an answer, a restart and a stop', asyn
     index: { table: 'passages', passages: CORPUS.length },
   })
   const evidence = answered.body['evidence'] as { title: string; attention: number | null }[]
-  t.ok(evidence.slice(0, 2).some(({ title }) => title === 'Canberra' || title === 'Australia'), 'retrieval finds the passage')
+  t.ok(
+    evidence.slice(0, 2).some(({ title }) => title === 'Canberra' || title === 'Australia'),
+    'retrieval finds the passage',
+  )
   const shares = evidence.flatMap(({ attention }) => (attention === null ? [] : [attention]))
   t.ok(Math.abs(shares.reduce((sum, share) => sum + share, 0) - 1) < 1e-3, 'attention shares sum to one')
 
@@ -64,7 +71,11 @@ t.test('the service from a corpus file to an answer, a restart and a stop', asyn
   const again = await startServer(env)
   t.notMatch(again.stderr(), /Building|Indexing/, 'a later start builds nothing')
   t.equal(await again.stop(), 0)
-  t.same((await readdir(dir)).filter((name) => name.includes('partial')), [], 'nothing half-written is left')
+  t.same(
+    (await readdir(dir)).filter((name) => name.includes('partial')),
+    [],
+    'nothing half-written is left',
+  )
 })
 
 t.test('commands refuse bad input with one line and exit code 1', async (t) => {

@@ -46,14 +46,22 @@ async function workspace(t: Test, count: number) {
   t.teardown(() => rm(dir, { recursive: true }))
   const write = async (name: string, from: number, to: number) => {
     const file = path.join(dir, name)
-    await writeFile(file, Array.from({ length: to - from }, (_, i) => `${JSON.stringify({ question: `what is fact ${from + i}`, answer: [`a${from + i}`] })}\n`).join(''))
+    await writeFile(
+      file,
+      Array.from(
+        { length: to - from },
+        (_, i) => `${JSON.stringify({ question: `what is fact ${from + i}`, answer: [`a${from + i}`] })}\n`,
+      ).join(''),
+    )
     return file
   }
   return { dir, questions: await write('questions.jsonl', 0, count), train: await write('train.jsonl', 14, 20) }
 }
 
 /** The compiled command, as `cepe eval` starts it. */
-const start = (args: readonly string[]): ChildProcess => spawn(process.execPath, [CLI, ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
+function start(args: readonly string[]): ChildProcess {
+  return spawn(process.execPath, [CLI, ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
+}
 
 async function finish(child: ChildProcess): Promise<{ code: number | null; out: string; err: string }> {
   let out = ''
@@ -64,12 +72,16 @@ async function finish(child: ChildProcess): Promise<{ code: number | null; out: 
   return { code, out, err }
 }
 
-const untimed = ({ retrieval, predictions, ...record }: EvalRecord) => ({
-  ...record,
-  retrieval: retrieval && { ...retrieval, timings_ms: null },
-  predictions: predictions.map((prediction) => ({ ...prediction, timings_ms: null })),
-})
-const byId = (records: readonly EvalRecord[]) => records.map(untimed).sort((a, b) => a.id.localeCompare(b.id))
+function untimed({ retrieval, predictions, ...record }: EvalRecord) {
+  return {
+    ...record,
+    retrieval: retrieval && { ...retrieval, timings_ms: null },
+    predictions: predictions.map((prediction) => ({ ...prediction, timings_ms: null })),
+  }
+}
+function byId(records: readonly EvalRecord[]) {
+  return records.map(untimed).sort((a, b) => a.id.localeCompare(b.id))
+}
 
 t.test('killed with SIGKILL and repeated, the command finishes the same run and writes its report', async (t) => {
   const { dir, questions, train } = await workspace(t, 12)
@@ -84,7 +96,26 @@ t.test('killed with SIGKILL and repeated, the command finishes the same run and 
       if (written && written.size > 0) victim.kill('SIGKILL')
     },
   })
-  const command = ['--dataset', 'nq', '--questions', questions, '--train', train, '--k', '2,6', '--modes', 'cepe,closed-book', '--recall-depth', '10', '--url', url, '--concurrency', '1', '--out', folder]
+  const command = [
+    '--dataset',
+    'nq',
+    '--questions',
+    questions,
+    '--train',
+    train,
+    '--k',
+    '2,6',
+    '--modes',
+    'cepe,closed-book',
+    '--recall-depth',
+    '10',
+    '--url',
+    url,
+    '--concurrency',
+    '1',
+    '--out',
+    folder,
+  ]
   victim = start(command)
   t.equal((await finish(victim)).code, null, 'killed')
   victim = undefined
@@ -100,19 +131,39 @@ t.test('killed with SIGKILL and repeated, the command finishes the same run and 
   const whole = path.join(dir, 'whole')
   const client = servicesClient(services, 10_000)
   const { protocol } = (await readRun(folder)).manifest.subject
-  await evaluate({ client, folder: whole, concurrency: 2, onProgress: () => {}, ...(await prepare({ dataset: 'nq', questions, train, protocol, dumpPrompts: false }, client)) })
+  await evaluate({
+    client,
+    folder: whole,
+    concurrency: 2,
+    onProgress: () => {},
+    ...(await prepare({ dataset: 'nq', questions, train, protocol, dumpPrompts: false }, client)),
+  })
   t.same(byId((await readRun(folder)).records), byId((await readRun(whole)).records))
 
-  t.same((await readdir(path.join(folder, 'figures'))).sort(), ['exact-match', 'latency', 'recall', 'risk-coverage'].flatMap((name) => [`run-1-${name}.png`, `run-1-${name}.svg`]))
+  t.same(
+    (await readdir(path.join(folder, 'figures'))).sort(),
+    ['exact-match', 'latency', 'recall', 'risk-coverage'].flatMap((name) => [`run-1-${name}.png`, `run-1-${name}.svg`]),
+  )
   t.match(await readFile(path.join(folder, 'report.md'), 'utf8'), /\| cepe \| 100\.0 \(100\.0, 100\.0\) \| 100\.0/)
   const html = await readFile(path.join(folder, 'report.html'), 'utf8')
   t.equal(html.match(/<svg/g)?.length, 4)
   t.notMatch(html, /(?:src|href)="http/, 'self-contained')
 
   const comparison = toMarkdown(comparisonBlocks(compareRuns(await readRun(folder), await readRun(whole))))
-  t.match(comparison, /12 questions are scored in both runs[^]*\| cepe, k = 6 \| 100\.0 \| 100\.0 \| 0\.0 \(0\.0, 0\.0\) \| 1\.000 \| 1\.000/)
-  const published = { source: 'a paper', scores: [{ dataset: 'nq', model: 'fake', method: 'cepe', k: 6, exact_match: 34.5 }, { dataset: 'nq', model: 'other', method: 'replug', k: 6, exact_match: 30 }] } as const
-  const both = toMarkdown(buildReport([await readRun(folder), await readRun(whole)], { source: published.source, scores: [...published.scores] }).blocks)
+  t.match(
+    comparison,
+    /12 questions are scored in both runs[^]*\| cepe, k = 6 \| 100\.0 \| 100\.0 \| 0\.0 \(0\.0, 0\.0\) \| 1\.000 \| 1\.000/,
+  )
+  const published = {
+    source: 'a paper',
+    scores: [
+      { dataset: 'nq', model: 'fake', method: 'cepe', k: 6, exact_match: 34.5 },
+      { dataset: 'nq', model: 'other', method: 'replug', k: 6, exact_match: 30 },
+    ],
+  } as const
+  const both = toMarkdown(
+    buildReport([await readRun(folder), await readRun(whole)], { source: published.source, scores: [...published.scores] }).blocks,
+  )
   t.match(both, /nq \(run 1\) k = 2 \| nq \(run 1\) k = 6 \| nq \(run 2\) k = 2 \| nq \(run 2\) k = 6/)
   t.match(both, /\| cepe \(published\) \|  \| 34\.5 \|  \| 34\.5 \|/, 'published scores of the same model stand beside')
   t.notMatch(both, /replug/, 'those of another model do not')
@@ -126,13 +177,40 @@ t.test('over HTTP the answers are the same as in process', async (t) => {
     questions,
     train,
     dumpPrompts: true,
-    protocol: { modes: ['cepe', 'decoder-only', 'replug', 'closed-book'], ks: [2, 8], encoder_passages: ['others', 'all'], shots: 2, k_decoder: 3, context_tokens: 256, max_new_tokens: 25, retrieval: 'dense', recall_depth: 10, seed: 0 },
+    protocol: {
+      modes: ['cepe', 'decoder-only', 'replug', 'closed-book'],
+      ks: [2, 8],
+      encoder_passages: ['others', 'all'],
+      shots: 2,
+      k_decoder: 3,
+      context_tokens: 256,
+      max_new_tokens: 25,
+      retrieval: 'dense',
+      recall_depth: 10,
+      seed: 0,
+    },
   } as const
   const records: EvalRecord[][] = []
   for (const client of [createHttpClient(url), servicesClient(services, 10_000)]) {
-    const mutable = { ...options, protocol: { ...options.protocol, modes: [...options.protocol.modes], ks: [...options.protocol.ks], encoder_passages: [...options.protocol.encoder_passages] } }
+    const mutable = {
+      ...options,
+      protocol: {
+        ...options.protocol,
+        modes: [...options.protocol.modes],
+        ks: [...options.protocol.ks],
+        encoder_passages: [...options.protocol.encoder_passages],
+      },
+    }
     const prepared = await prepare(mutable, client)
-    records.push(await evaluate({ client, folder: path.join(dir, client.name.replace(/\W/g, '-')), concurrency: 3, onProgress: () => {}, ...prepared }))
+    records.push(
+      await evaluate({
+        client,
+        folder: path.join(dir, client.name.replace(/\W/g, '-')),
+        concurrency: 3,
+        onProgress: () => {},
+        ...prepared,
+      }),
+    )
   }
   t.equal(records[0]?.length, 6)
   t.ok(records[0]?.every(({ prompts }) => prompts && prompts.length > 0))
@@ -149,9 +227,32 @@ t.test('a service that dies in the middle is named, and what was answered is kep
     },
   })
   const client = createHttpClient(running.url, { attempts: 2, pauseMs: 1 })
-  const prepared = await prepare({ dataset: 'nq', questions, train, dumpPrompts: false, protocol: { modes: ['cepe'], ks: [2, 6], encoder_passages: ['others'], shots: 2, k_decoder: 2, context_tokens: 256, max_new_tokens: 25, retrieval: 'dense', recall_depth: 10, seed: 0 } }, client)
+  const prepared = await prepare(
+    {
+      dataset: 'nq',
+      questions,
+      train,
+      dumpPrompts: false,
+      protocol: {
+        modes: ['cepe'],
+        ks: [2, 6],
+        encoder_passages: ['others'],
+        shots: 2,
+        k_decoder: 2,
+        context_tokens: 256,
+        max_new_tokens: 25,
+        retrieval: 'dense',
+        recall_depth: 10,
+        seed: 0,
+      },
+    },
+    client,
+  )
   const folder = path.join(dir, 'run')
-  await t.rejects(evaluate({ client, folder, concurrency: 1, onProgress: () => {}, ...prepared }), { code: 'service_unreachable', message: /does not answer .* of 8 questions are kept/ })
+  await t.rejects(evaluate({ client, folder, concurrency: 1, onProgress: () => {}, ...prepared }), {
+    code: 'service_unreachable',
+    message: /does not answer .* of 8 questions are kept/,
+  })
   t.ok((await readRun(folder)).records.length >= 2)
 })
 
@@ -163,16 +264,25 @@ t.test('a busy service is asked again after its Retry-After; a strange one is na
     seen.push(seen.length)
     request.resume()
     if (request.url === '/v1/search') return void response.writeHead(200).end('<html>')
-    if (seen.length < 3) return void response.writeHead(503, { 'retry-after': '0', 'content-type': 'application/json' }).end(JSON.stringify({ error: { code: 'overloaded', message: 'full', request_id: '1' } }))
+    if (seen.length < 3)
+      return void response
+        .writeHead(503, { 'retry-after': '0', 'content-type': 'application/json' })
+        .end(JSON.stringify({ error: { code: 'overloaded', message: 'full', request_id: '1' } }))
     response.writeHead(200, { 'content-type': 'application/json' }).end(answer)
   })
   await new Promise<void>((resolve) => void fake.listen(0, '127.0.0.1', resolve))
   t.teardown(() => fake.close())
   const address = fake.address()
-  const client = createHttpClient(`http://127.0.0.1:${typeof address === 'object' && address ? address.port : 0}/`, { attempts: 3, pauseMs: 1 })
+  const client = createHttpClient(`http://127.0.0.1:${typeof address === 'object' && address ? address.port : 0}/`, {
+    attempts: 3,
+    pauseMs: 1,
+  })
   t.equal((await client.answer({ question: 'x' })).answer, 'a1')
   t.equal(seen.length, 3)
-  await t.rejects(client.search({ query: 'x' }), { code: 'service_unreachable', message: /\/v1\/search does not answer as this version's API does/ })
+  await t.rejects(client.search({ query: 'x' }), {
+    code: 'service_unreachable',
+    message: /\/v1\/search does not answer as this version's API does/,
+  })
   t.throws(() => createHttpClient('localhost:8080'), { code: 'options_invalid' })
 })
 
@@ -189,8 +299,15 @@ t.test('bad options are refused with what is allowed', async (t) => {
     [{ dataset: 'q.jsonl', passages: 'p.jsonl', retrieval: 'dense' }, /leave --retrieval out/],
   ]
   for (const [options, message] of cases) t.throws(() => readOptions({ ...defaults, ...options }), { code: 'options_invalid', message })
-  t.match(readOptions({ ...defaults, dataset: 'a/q.jsonl', k: '20,5,5', shots: 'service' }), { dataset: 'q.jsonl', questions: 'a/q.jsonl', protocol: { ks: [5, 20], shots: null, k_decoder: 10, context_tokens: 256, max_new_tokens: 25, retrieval: 'dense' } })
-  t.match(readOptions({ ...defaults, dataset: 'nq', questions: 'q.jsonl', passages: 'p.jsonl', protocol: 'model' }), { dataset: 'nq', protocol: { shots: null, k_decoder: null, retrieval: 'supplied' } })
+  t.match(readOptions({ ...defaults, dataset: 'a/q.jsonl', k: '20,5,5', shots: 'service' }), {
+    dataset: 'q.jsonl',
+    questions: 'a/q.jsonl',
+    protocol: { ks: [5, 20], shots: null, k_decoder: 10, context_tokens: 256, max_new_tokens: 25, retrieval: 'dense' },
+  })
+  t.match(readOptions({ ...defaults, dataset: 'nq', questions: 'q.jsonl', passages: 'p.jsonl', protocol: 'model' }), {
+    dataset: 'nq',
+    protocol: { shots: null, k_decoder: null, retrieval: 'supplied' },
+  })
 
   const refused = await finish(start(['--dataset', 'missing.jsonl', '--url', 'http://127.0.0.1:9']))
   t.equal(refused.code, 1)

@@ -6,15 +6,23 @@ import t, { type Test } from 'tap'
 import { jsonElements } from '../../eval/datasets/json-elements.ts'
 import { readDataset, readPassages, withPassages } from '../../eval/datasets/read.ts'
 
-const file = async (t: Test, name: string, content: string | Buffer): Promise<string> => {
+async function file(t: Test, name: string, content: string | Buffer): Promise<string> {
   const target = path.join(t.testdir(), name)
   await writeFile(target, content)
   return target
 }
-const lines = (...records: unknown[]): string => records.map((record) => (typeof record === 'string' ? record : JSON.stringify(record))).join('\n') + '\n'
+function lines(...records: unknown[]): string {
+  return records.map((record) => (typeof record === 'string' ? record : JSON.stringify(record))).join('\n') + '\n'
+}
 
 t.test('NQ-open lines', async (t) => {
-  const { questions, problems } = await readDataset(await file(t, 'nq.jsonl', lines({ question: 'who?', answer: ['Ann', 'Ann B', 'Ann'] }, { question: 'when', answer: ['14 December 1972'] })))
+  const { questions, problems } = await readDataset(
+    await file(
+      t,
+      'nq.jsonl',
+      lines({ question: 'who?', answer: ['Ann', 'Ann B', 'Ann'] }, { question: 'when', answer: ['14 December 1972'] }),
+    ),
+  )
   t.match(questions, [
     { id: 'line 1', question: 'who?', answers: ['Ann', 'Ann B'], answerable: true, groups: { answer_type: 'name' } },
     { groups: { answer_type: 'date' } },
@@ -23,7 +31,22 @@ t.test('NQ-open lines', async (t) => {
 })
 
 t.test('TriviaQA unfiltered JSON, pretty-printed and packed', async (t) => {
-  const document = JSON.stringify({ Domain: ['[', '"Data"'], Data: [{ Question: 'Which "city", {x}?', QuestionId: 'tc_1', Answer: { Value: 'Paris', Aliases: ['Paris', 'City of Light'], NormalizedAliases: ['paris'] } }, { Question: 'b', QuestionId: 'tc_2', Answer: { Value: '7' } }], Version: 1 }, null, 4)
+  const document = JSON.stringify(
+    {
+      Domain: ['[', '"Data"'],
+      Data: [
+        {
+          Question: 'Which "city", {x}?',
+          QuestionId: 'tc_1',
+          Answer: { Value: 'Paris', Aliases: ['Paris', 'City of Light'], NormalizedAliases: ['paris'] },
+        },
+        { Question: 'b', QuestionId: 'tc_2', Answer: { Value: '7' } },
+      ],
+      Version: 1,
+    },
+    null,
+    4,
+  )
   const expected = [
     { id: 'tc_1', question: 'Which "city", {x}?', answers: ['Paris', 'City of Light'] },
     { id: 'tc_2', answers: ['7'], groups: { answer_type: 'number' } },
@@ -33,22 +56,42 @@ t.test('TriviaQA unfiltered JSON, pretty-printed and packed', async (t) => {
 })
 
 t.test('PopQA TSV: answers are a JSON list inside CSV quoting', async (t) => {
-  const table = 'id\tsubj\tprop\tobj\ts_pop\to_pop\tquestion\tpossible_answers\n4222362\tG. R.\toccupation\tpolitician\t142\t25692\tWhat is G. R.\'s occupation?\t"[""politician"", ""pol, ""]"\n7\ta\tauthor\tb\tx\ty\tWho?\t"[]"\n'
+  const table =
+    'id\tsubj\tprop\tobj\ts_pop\to_pop\tquestion\tpossible_answers\n4222362\tG. R.\toccupation\tpolitician\t142\t25692\tWhat is G. R.\'s occupation?\t"[""politician"", ""pol, ""]"\n7\ta\tauthor\tb\tx\ty\tWho?\t"[]"\n'
   const { questions, problems } = await readDataset(await file(t, 'popQA.tsv', table))
-  t.match(questions, [{ id: '4222362', question: 'What is G. R.\'s occupation?', answers: ['politician', 'pol,'], groups: { relation: 'occupation', popularity: '10^2 - 10^3', answer_type: 'phrase' } }])
+  t.match(questions, [
+    {
+      id: '4222362',
+      question: "What is G. R.'s occupation?",
+      answers: ['politician', 'pol,'],
+      groups: { relation: 'occupation', popularity: '10^2 - 10^3', answer_type: 'phrase' },
+    },
+  ])
   t.match(problems, [{ kind: 'no answer', count: 1, places: ['line 3'], effect: 'skipped' }])
 })
 
 t.test('CEPE, FiD, Contriever and DPR records with passages', async (t) => {
   const content = JSON.stringify([
     { question: 'a', answer: [['x', 'y'], ['z']], docs: [{ title: 'T', text: 'one' }] },
-    { question: 'b', answers: ['x'], ctxs: [{ id: 'p9', title: 'T', text: 'two', score: '1.25', hasanswer: true }, { id: 3, title: null, text: 'three', score: 0.5, has_answer: false }] },
+    {
+      question: 'b',
+      answers: ['x'],
+      ctxs: [
+        { id: 'p9', title: 'T', text: 'two', score: '1.25', hasanswer: true },
+        { id: 3, title: null, text: 'three', score: 0.5, has_answer: false },
+      ],
+    },
     { question: 'c', answer: 'x', ctxs: [] },
   ])
   const { questions } = await readDataset(await file(t, 'ctxs.json', content))
   t.match(questions, [
     { answers: ['x', 'y', 'z'], passages: [{ id: '1', title: 'T', text: 'one' }] },
-    { passages: [{ id: 'p9', score: 1.25 }, { id: '3', title: '', score: 0.5 }] },
+    {
+      passages: [
+        { id: 'p9', score: 1.25 },
+        { id: '3', title: '', score: 0.5 },
+      ],
+    },
     { answers: ['x'], passages: [] },
   ])
 })
@@ -65,10 +108,20 @@ t.test('bad records are counted, named and left out', async (t) => {
     { question: 'odd answer', answer: 7 },
     { question: 'odd ctxs', answer: 'x', ctxs: ['p1'] },
     { question: 'Good ?', answer: ['y'] },
-    { question: 'blank passage', answer: 'x', ctxs: [{ title: '', text: ' ' }, { title: '', text: 'p' }] },
+    {
+      question: 'blank passage',
+      answer: 'x',
+      ctxs: [
+        { title: '', text: ' ' },
+        { title: '', text: 'p' },
+      ],
+    },
   )
   const { questions, problems } = await readDataset(await file(t, 'bad.jsonl', content))
-  t.same(questions.map(({ question }) => question), ['good', 'blank passage'])
+  t.same(
+    questions.map(({ question }) => question),
+    ['good', 'blank passage'],
+  )
   t.equal(questions[1]?.passages?.length, 1)
   t.same(
     problems.map(({ kind, count, places, effect }) => [kind, count, places, effect]),
@@ -85,26 +138,58 @@ t.test('bad records are counted, named and left out', async (t) => {
 })
 
 t.test('files as a whole that cannot be used are refused', async (t) => {
-  await t.rejects(readDataset(await file(t, 'none.jsonl', lines({ question: 'x' }))), { code: 'dataset_invalid', message: /no question that can be asked: 1 x no answer \(line 1\)/ })
+  await t.rejects(readDataset(await file(t, 'none.jsonl', lines({ question: 'x' }))), {
+    code: 'dataset_invalid',
+    message: /no question that can be asked: 1 x no answer \(line 1\)/,
+  })
   await t.rejects(readDataset(await file(t, 'empty.jsonl', ' \n')), { code: 'dataset_invalid', message: /is empty/ })
-  await t.rejects(readDataset(await file(t, 'cut.json', '{\n"Data": [{"Question": "a"},')), { code: 'dataset_invalid', message: /ends inside the array/ })
+  await t.rejects(readDataset(await file(t, 'cut.json', '{\n"Data": [{"Question": "a"},')), {
+    code: 'dataset_invalid',
+    message: /ends inside the array/,
+  })
   await t.rejects(readDataset(await file(t, 'other.json', '{\n"Questions": []}')), { code: 'dataset_invalid', message: /no "Data"/ })
   await t.rejects(readDataset('/nowhere/questions.jsonl'), { code: 'dataset_invalid', message: /nowhere/ })
 })
 
 t.test('unanswerable questions need no answers, and keep none', async (t) => {
-  const { questions } = await readDataset(await file(t, 'no-answer.jsonl', lines({ question: 'a' }, { question: 'b', answer: ['x'] })), { answerable: false })
-  t.match(questions, [{ answers: [], answerable: false }, { answers: [], answerable: false }])
+  const { questions } = await readDataset(await file(t, 'no-answer.jsonl', lines({ question: 'a' }, { question: 'b', answer: ['x'] })), {
+    answerable: false,
+  })
+  t.match(questions, [
+    { answers: [], answerable: false },
+    { answers: [], answerable: false },
+  ])
 })
 
 t.test('passages from another file are joined by question; too few are named', async (t) => {
-  const questions = await readDataset(await file(t, 'q.jsonl', lines({ question: 'Who  is it?', answer: 'x' }, { question: 'short', answer: 'x' }, { question: 'missing', answer: 'x' })))
-  const passages = [{ title: 't', text: '1' }, { title: 't', text: '2' }]
-  const byQuestion = await readPassages(await file(t, 'p.jsonl', lines({ question: 'who is it', ctxs: passages }, { question: 'short', ctxs: passages.slice(1) })), 10)
+  const questions = await readDataset(
+    await file(
+      t,
+      'q.jsonl',
+      lines({ question: 'Who  is it?', answer: 'x' }, { question: 'short', answer: 'x' }, { question: 'missing', answer: 'x' }),
+    ),
+  )
+  const passages = [
+    { title: 't', text: '1' },
+    { title: 't', text: '2' },
+  ]
+  const byQuestion = await readPassages(
+    await file(t, 'p.jsonl', lines({ question: 'who is it', ctxs: passages }, { question: 'short', ctxs: passages.slice(1) })),
+    10,
+  )
   const joined = withPassages(questions, byQuestion, 2)
-  t.same(joined.questions.map(({ question }) => question), ['Who  is it?'])
-  t.match(joined.problems, [{ kind: 'fewer than 2 passages', places: ['line 2'] }, { kind: 'no passages for the question', places: ['line 3'] }])
-  t.throws(() => withPassages(questions, byQuestion, 20), { code: 'dataset_invalid', message: /has 20 passages \(the most is 2\): lower --k to 2/ })
+  t.same(
+    joined.questions.map(({ question }) => question),
+    ['Who  is it?'],
+  )
+  t.match(joined.problems, [
+    { kind: 'fewer than 2 passages', places: ['line 2'] },
+    { kind: 'no passages for the question', places: ['line 3'] },
+  ])
+  t.throws(() => withPassages(questions, byQuestion, 20), {
+    code: 'dataset_invalid',
+    message: /has 20 passages \(the most is 2\): lower --k to 2/,
+  })
 })
 
 t.test('array elements come out whole wherever the text is cut', async (t) => {
@@ -113,14 +198,20 @@ t.test('array elements come out whole wherever the text is cut', async (t) => {
     const chunks: string[] = []
     for (let at = 0; at < document.length; at += size) chunks.push(document.slice(at, at + size))
     const elements: unknown[] = []
-    for await (const element of jsonElements((async function* () { for (const chunk of chunks) yield await Promise.resolve(chunk) })(), 'Data')) elements.push(JSON.parse(element))
+    for await (const element of jsonElements(
+      (async function* () {
+        for (const chunk of chunks) yield await Promise.resolve(chunk)
+      })(),
+      'Data',
+    ))
+      elements.push(JSON.parse(element))
     t.same(elements, [{ x: '],}\\"', y: [1, [2]] }, 's,]', 3], `cut every ${size} characters`)
   }
 })
 
 const shared = path.resolve('../shared/data')
 
-t.test('NQ-open\'s real file', { skip: existsSync(shared) ? false : 'shared data is not here' }, async (t) => {
+t.test("NQ-open's real file", { skip: existsSync(shared) ? false : 'shared data is not here' }, async (t) => {
   const { questions, problems, sha256 } = await readDataset(path.join(shared, 'nq-open/NQ-open.dev.jsonl'))
   t.equal(questions.length + problems.reduce((sum, { count }) => sum + count, 0), 3610)
   t.equal(questions.length, 3610)

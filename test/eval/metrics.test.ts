@@ -10,7 +10,7 @@ interface Official {
 }
 const official = JSON.parse(readFileSync(new URL('./fixtures/official-scorers.json', import.meta.url), 'utf8')) as Official
 
-t.test('normalisation, exact match and F1 agree with SQuAD\'s script', (t) => {
+t.test("normalisation, exact match and F1 agree with SQuAD's script", (t) => {
   t.ok(official.answers.length > 20)
   for (const { prediction, gold, normalized, exact, f1: overlap } of official.answers) {
     const name = `${JSON.stringify(prediction)} against ${JSON.stringify(gold)}`
@@ -21,9 +21,10 @@ t.test('normalisation, exact match and F1 agree with SQuAD\'s script', (t) => {
   t.end()
 })
 
-t.test('answers in passages agree with DPR\'s validation', (t) => {
+t.test("answers in passages agree with DPR's validation", (t) => {
   t.ok(official.passages.length > 15)
-  for (const { answers, text, has_answer: expected } of official.passages) t.equal(answerFinder(answers)(text), expected, `${JSON.stringify(answers)} in ${JSON.stringify(text)}`)
+  for (const { answers, text, has_answer: expected } of official.passages)
+    t.equal(answerFinder(answers)(text), expected, `${JSON.stringify(answers)} in ${JSON.stringify(text)}`)
   t.end()
 })
 
@@ -33,7 +34,7 @@ t.test('an answer without tokens is in no passage and in no prediction', (t) => 
   t.end()
 })
 
-t.test('substring match is on normalised text, PopQA\'s accuracy on the text as written', (t) => {
+t.test("substring match is on normalised text, PopQA's accuracy on the text as written", (t) => {
   t.equal(substringMatch('It was The Eiffel-Tower.', 'eiffeltower'), 1)
   t.equal(substringMatch('Eiffel', 'Eiffel Tower'), 0)
   t.equal(popqaMatch('he was a politician', 'Politician'), 1, 'in lower case')
@@ -52,7 +53,10 @@ t.test('the best gold answer counts; without any, nothing is right', (t) => {
 })
 
 t.test('recall at k looks at the first k ranks', (t) => {
-  t.same([1, 2, 3, 5].map((k) => recallAt([3, 7], k)), [0, 0, 1, 1])
+  t.same(
+    [1, 2, 3, 5].map((k) => recallAt([3, 7], k)),
+    [0, 0, 1, 1],
+  )
   t.equal(recallAt([], 100), 0)
   t.end()
 })

@@ -13,7 +13,9 @@ import { builtFixture } from '../helpers/built-fixture.ts'
 import { startServer } from '../helpers/cli.ts'
 
 const CLI = fileURLToPath(new URL('../../dist/eval/cli.js', import.meta.url))
-const words = (from: number, count: number): string => Array.from({ length: count }, (_, i) => `w${3 + ((from + i * 7) % 60)}`).join(' ')
+function words(from: number, count: number): string {
+  return Array.from({ length: count }, (_, i) => `w${3 + ((from + i * 7) % 60)}`).join(' ')
+}
 
 t.test('over real graphs, processes and index: the command gives the same in process and from a running service', async (t) => {
   const dir = await mkdtemp(path.join(tmpdir(), 'cepe-eval-real-'))
@@ -29,7 +31,13 @@ t.test('over real graphs, processes and index: the command gives the same in pro
   const corpus = path.join(dir, 'corpus.tsv')
   await writeFile(corpus, ['id\ttext\ttitle', ...Array.from({ length: 12 }, (_, i) => `${i + 1}\t${words(i, 12)}\tw${i + 3}`)].join('\n'))
   const questions = path.join(dir, 'questions.jsonl')
-  await writeFile(questions, Array.from({ length: 4 }, (_, i) => `${JSON.stringify({ question: words(i, 4), answer: [`w${i + 3}`], passage_id: String(i + 1) })}\n`).join(''))
+  await writeFile(
+    questions,
+    Array.from(
+      { length: 4 },
+      (_, i) => `${JSON.stringify({ question: words(i, 4), answer: [`w${i + 3}`], passage_id: String(i + 1) })}\n`,
+    ).join(''),
+  )
   const env = {
     CEPE_READER_DIR: reader,
     CEPE_READER_CHECKPOINT: path.join(dir, 'none'),
@@ -42,8 +50,32 @@ t.test('over real graphs, processes and index: the command gives the same in pro
     CEPE_THREADS: '1',
     CEPE_LOG_LEVEL: 'warn',
   }
-  const args = ['--dataset', questions, '--k', '2,8', '--modes', 'cepe,decoder-only,replug,closed-book', '--encoder-passages', 'others,all', '--shots', '0', '--k-decoder', '1', '--context-tokens', '16', '--max-new-tokens', '4', '--recall-depth', '10', '--out', path.join(dir, 'here')]
-  const child = spawn(process.execPath, [CLI, ...args], { env: { PATH: process.env['PATH'] ?? '', ...env }, stdio: ['ignore', 'ignore', 'pipe'] })
+  const args = [
+    '--dataset',
+    questions,
+    '--k',
+    '2,8',
+    '--modes',
+    'cepe,decoder-only,replug,closed-book',
+    '--encoder-passages',
+    'others,all',
+    '--shots',
+    '0',
+    '--k-decoder',
+    '1',
+    '--context-tokens',
+    '16',
+    '--max-new-tokens',
+    '4',
+    '--recall-depth',
+    '10',
+    '--out',
+    path.join(dir, 'here'),
+  ]
+  const child = spawn(process.execPath, [CLI, ...args], {
+    env: { PATH: process.env['PATH'] ?? '', ...env },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
   let err = ''
   child.stderr.on('data', (chunk: Buffer) => (err += chunk.toString()))
   const [code] = (await once(child, 'close')) as [number | null]
@@ -61,7 +93,11 @@ t.test('over real graphs, processes and index: the command gives the same in pro
   t.same({ ...here.manifest.subject, index: null }, { ...there.manifest.subject, index: null })
   const comparable = ({ records }: typeof here) =>
     records
-      .map((record) => ({ ...record, retrieval: record.retrieval && { ...record.retrieval, timings_ms: null }, predictions: record.predictions.map((prediction) => ({ ...prediction, timings_ms: null })) }))
+      .map((record) => ({
+        ...record,
+        retrieval: record.retrieval && { ...record.retrieval, timings_ms: null },
+        predictions: record.predictions.map((prediction) => ({ ...prediction, timings_ms: null })),
+      }))
       .sort((a, b) => a.id.localeCompare(b.id))
   t.equal(here.records.length, 4)
   t.ok(here.records.every(({ predictions, skipped }) => predictions.length === 9 && skipped === undefined))

@@ -7,46 +7,65 @@ import { renderPlot } from '../../eval/report/plot.ts'
 import { readPublished, publishedFile } from '../../eval/report/published.ts'
 import type { SettingSummary, Summary } from '../../eval/run/summary.ts'
 
-const estimate = (mean: number) => ({ mean, low: mean - 0.05, high: mean + 0.05, n: 100 })
+function estimate(mean: number) {
+  return { mean, low: mean - 0.05, high: mean + 0.05, n: 100 }
+}
 const latency = { mean: 1, p50: 1, p95: 1 }
-const setting = (method: string, k: number, em: number, aurocUnanswerable = Number.NaN): SettingSummary => ({
-  method,
-  k,
-  exactMatch: estimate(em),
-  f1: estimate(em),
-  substringMatch: estimate(em),
-  popqa: null,
-  groups: {},
-  riskCoverage: { points: [], area: 0 },
-  aurocCorrect: 0.5,
-  aurocUnanswerable,
-  latencyMs: { queue: latency, encode: latency, generate: latency, total: latency },
-  promptTokens: 1,
-  contextTokens: 1,
-  passagesInDecoder: 3.25,
-  passagesInEncoder: 1,
-})
-const summary = (cepe: readonly [number, number, number], decoderOnly: number, closedBook: number, recall: number, auroc: number): Summary => ({
-  asked: 1,
-  scored: 1,
-  unanswerable: 1,
-  problems: [],
-  settings: [setting('cepe', 10, cepe[0]), setting('cepe', 20, cepe[1], auroc), setting('cepe', 40, cepe[2]), setting('decoder-only', 40, decoderOnly), setting('closed-book', 0, closedBook)],
-  retrieval: { recall: [{ k: 5, estimate: estimate(recall) }], curve: [], goldRecall: [], latencyMs: null },
-})
+function setting(method: string, k: number, em: number, aurocUnanswerable = Number.NaN): SettingSummary {
+  return {
+    method,
+    k,
+    exactMatch: estimate(em),
+    f1: estimate(em),
+    substringMatch: estimate(em),
+    popqa: null,
+    groups: {},
+    riskCoverage: { points: [], area: 0 },
+    aurocCorrect: 0.5,
+    aurocUnanswerable,
+    latencyMs: { queue: latency, encode: latency, generate: latency, total: latency },
+    promptTokens: 1,
+    contextTokens: 1,
+    passagesInDecoder: 3.25,
+    passagesInEncoder: 1,
+  }
+}
+function summary(cepe: readonly [number, number, number], decoderOnly: number, closedBook: number, recall: number, auroc: number): Summary {
+  return {
+    asked: 1,
+    scored: 1,
+    unanswerable: 1,
+    problems: [],
+    settings: [
+      setting('cepe', 10, cepe[0]),
+      setting('cepe', 20, cepe[1], auroc),
+      setting('cepe', 40, cepe[2]),
+      setting('decoder-only', 40, decoderOnly),
+      setting('closed-book', 0, closedBook),
+    ],
+    retrieval: { recall: [{ k: 5, estimate: estimate(recall) }], curve: [], goldRecall: [], latencyMs: null },
+  }
+}
 
-t.test('the demo\'s targets are met, or missed, one by one', (t) => {
+t.test("the demo's targets are met, or missed, one by one", (t) => {
   const met = (...args: Parameters<typeof summary>) => demoTargets(summary(...args)).map((target) => target.met)
   t.same(met([0.8, 0.79, 0.781], 0.6, 0.1, 0.96, 0.85), [true, true, true, true, true, true, true])
   t.same(met([0.74, 0.71, 0.7], 0.8, 0.71, 0.94, 0.79), [false, false, false, false, false, false, false])
-  t.match(demoTargets(summary([0.8, 0.79, 0.78], 0.6, 0.1, 0.96, 0.85))[4], { what: /as many passages as fit \(3\.3 on average\)/, measured: '0.600', target: '< 0.790 (cepe at k = 20)' })
+  t.match(demoTargets(summary([0.8, 0.79, 0.78], 0.6, 0.1, 0.96, 0.85))[4], {
+    what: /as many passages as fit \(3\.3 on average\)/,
+    measured: '0.600',
+    target: '< 0.790 (cepe at k = 20)',
+  })
   t.throws(() => demoTargets({ ...summary([1, 1, 1], 0, 0, 1, 1), settings: [] }), /This is a bug/)
   t.end()
 })
 
-t.test('texts of questions and answers cannot break a report\'s layout', (t) => {
+t.test("texts of questions and answers cannot break a report's layout", (t) => {
   const blocks = [text('a <b> & *c* | d'), table(['x', 'n'], [['one | two\nthree', '<script>alert(1)</script>']]), list(['[link](x)'])]
-  t.equal(toMarkdown(blocks), 'a &lt;b> &amp; \\*c\\* \\| d\n\n| x | n |\n| --- | ---: |\n| one \\| two three | &lt;script>alert(1)&lt;/script> |\n\n- \\[link\\](x)\n')
+  t.equal(
+    toMarkdown(blocks),
+    'a &lt;b> &amp; \\*c\\* \\| d\n\n| x | n |\n| --- | ---: |\n| one \\| two three | &lt;script>alert(1)&lt;/script> |\n\n- \\[link\\](x)\n',
+  )
   const html = toHtml('t & u', blocks, new Map())
   t.notMatch(html, /<script>/)
   t.match(html, /<title>t &amp; u<\/title>/)

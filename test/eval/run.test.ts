@@ -5,22 +5,37 @@ import t, { type Test } from 'tap'
 import type { AnswerClient } from '../../eval/client/client.ts'
 import { servicesClient } from '../../eval/client/in-process.ts'
 import { compareRuns } from '../../eval/compare.ts'
-import { EvalError } from '../../eval/errors.ts'
+import { CodedError } from '../../base/errors.ts'
 import { prepare, type EvaluationOptions } from '../../eval/prepare.ts'
 import { evaluate } from '../../eval/run/evaluate.ts'
 import { readRun } from '../../eval/run/folder.ts'
 import { PAPER_PROTOCOL, type Protocol } from '../../eval/run/protocol.ts'
 import type { EvalRecord } from '../../eval/run/record.ts'
 import { summarise } from '../../eval/run/summary.ts'
-import { AppError } from '../../src/errors.ts'
 import { FACTS, factServices, type FactOptions } from '../helpers/fact-services.ts'
 
-const protocol: Protocol = { modes: ['cepe', 'decoder-only', 'replug', 'closed-book'], ks: [2, 6], encoder_passages: ['others', 'all'], ...PAPER_PROTOCOL, k_decoder: 2, retrieval: 'dense', recall_depth: 10, seed: 1 }
+const protocol: Protocol = {
+  modes: ['cepe', 'decoder-only', 'replug', 'closed-book'],
+  ks: [2, 6],
+  encoder_passages: ['others', 'all'],
+  ...PAPER_PROTOCOL,
+  k_decoder: 2,
+  retrieval: 'dense',
+  recall_depth: 10,
+  seed: 1,
+}
 
-const lines = (...records: unknown[]): string => records.map((record) => `${JSON.stringify(record)}\n`).join('')
-const factQuestion = (i: number) => ({ question: `what is fact ${i}`, answer: [`a${i}`] })
+function lines(...records: unknown[]): string {
+  return records.map((record) => `${JSON.stringify(record)}\n`).join('')
+}
+function factQuestion(i: number) {
+  return { question: `what is fact ${i}`, answer: [`a${i}`] }
+}
 
-async function setUp(t: Test, { facts = {}, count = 8, changes = {} }: { facts?: FactOptions; count?: number; changes?: Partial<EvaluationOptions> } = {}) {
+async function setUp(
+  t: Test,
+  { facts = {}, count = 8, changes = {} }: { facts?: FactOptions; count?: number; changes?: Partial<EvaluationOptions> } = {},
+) {
   const dir = await mkdtemp(path.join(tmpdir(), 'cepe-eval-'))
   t.teardown(() => rm(dir, { recursive: true }))
   const questions = path.join(dir, 'questions.jsonl')
@@ -38,17 +53,29 @@ async function setUp(t: Test, { facts = {}, count = 8, changes = {} }: { facts?:
 }
 
 /** Everything of a record but how long it took. */
-const untimed = ({ retrieval, predictions, ...record }: EvalRecord) => ({
-  ...record,
-  retrieval: retrieval && { ...retrieval, timings_ms: null },
-  predictions: predictions.map((prediction) => ({ ...prediction, timings_ms: null })),
-})
+function untimed({ retrieval, predictions, ...record }: EvalRecord) {
+  return {
+    ...record,
+    retrieval: retrieval && { ...retrieval, timings_ms: null },
+    predictions: predictions.map((prediction) => ({ ...prediction, timings_ms: null })),
+  }
+}
 
 t.test('every setting answers every question from one retrieval', async (t) => {
   const { run, asked } = await setUp(t, { facts: { offset: 3 } })
   const { records, manifest, folder } = await run()
   const settings = records[0]?.predictions.map(({ method, k }) => `${method} ${k}`)
-  t.same(settings, ['cepe 2', 'cepe 6', 'cepe-all 2', 'cepe-all 6', 'decoder-only 2', 'decoder-only 6', 'replug 2', 'replug 6', 'closed-book 0'])
+  t.same(settings, [
+    'cepe 2',
+    'cepe 6',
+    'cepe-all 2',
+    'cepe-all 6',
+    'decoder-only 2',
+    'decoder-only 6',
+    'replug 2',
+    'replug 6',
+    'closed-book 0',
+  ])
   t.same(records[0]?.retrieval?.ids.slice(0, 4), ['p17', 'p18', 'p19', 'p0'])
   t.equal(records[0]?.retrieval?.ids.length, 10, 'recall depth')
   t.same(records[0]?.retrieval?.answer_ranks, [4])
@@ -56,9 +83,21 @@ t.test('every setting answers every question from one retrieval', async (t) => {
   t.equal(scored, 8)
   const em = (method: string, k: number) => scores.find((score) => score.method === method && score.k === k)?.exactMatch.mean
   t.same([em('cepe', 2), em('cepe', 6), em('cepe-all', 6), em('replug', 2), em('replug', 6), em('closed-book', 0)], [0, 1, 1, 0, 1, 0])
-  t.same(retrieval?.recall.map(({ k, estimate }) => [k, estimate.mean]), [[1, 0], [5, 1], [6, 1]])
+  t.same(
+    retrieval?.recall.map(({ k, estimate }) => [k, estimate.mean]),
+    [
+      [1, 0],
+      [5, 1],
+      [6, 1],
+    ],
+  )
   t.equal(asked.replug.length, 16)
-  t.match((await readRun(folder)).manifest.subject, { reader: /^fake@/, retriever: /^fake@/, index: { table: 'passages' }, questions: { file: 'questions.jsonl' } })
+  t.match((await readRun(folder)).manifest.subject, {
+    reader: /^fake@/,
+    retriever: /^fake@/,
+    index: { table: 'passages' },
+    questions: { file: 'questions.jsonl' },
+  })
 })
 
 t.test('golden prompts: demonstrations with their passages, decoder passages, question; the rest in the encoder', async (t) => {
@@ -67,15 +106,31 @@ t.test('golden prompts: demonstrations with their passages, decoder passages, qu
   const [record] = records
   const [first = '', second = ''] = record?.demonstrations.map((id) => String(Number(/\d+/.exec(id)?.[0]) + 9)) ?? []
   t.ok(first !== second && Number(first) >= 10 && Number(second) >= 10, 'two training questions, not the asked one')
-  const demonstration = (i: string) => `Document (Title: Fact ${i}): fact ${i} is a${i} indeed\n\nQuestion: what is fact ${i}\nAnswer: a${i}\n\n`
+  const demonstration = (i: string) =>
+    `Document (Title: Fact ${i}): fact ${i} is a${i} indeed\n\nQuestion: what is fact ${i}\nAnswer: a${i}\n\n`
   const question = 'Question: what is fact 0\nAnswer:'
   const document = (i: number) => `Document (Title: Fact ${i}): fact ${i} is a${i} indeed`
   const promptOf = (method: string) => record?.prompts?.find((prompt) => prompt.method === method)
-  t.same(promptOf('cepe'), { method: 'cepe', k: 3, decoder: [`${demonstration(first)}${demonstration(second)}${document(0)}\n\n${document(1)}\n\n${question}`], encoder: [document(2)] })
+  t.same(promptOf('cepe'), {
+    method: 'cepe',
+    k: 3,
+    decoder: [`${demonstration(first)}${demonstration(second)}${document(0)}\n\n${document(1)}\n\n${question}`],
+    encoder: [document(2)],
+  })
   t.same(promptOf('cepe-all')?.encoder, [document(0), document(1), document(2)])
-  t.same(promptOf('decoder-only'), { method: 'decoder-only', k: 3, decoder: [`${demonstration(first)}${demonstration(second)}${document(0)}\n\n${document(1)}\n\n${document(2)}\n\n${question}`], encoder: [] })
-  t.same(promptOf('replug')?.decoder.map((text) => text.slice(-document(0).length - question.length - 2)), [0, 1, 2].map((i) => `${document(i)}\n\n${question}`))
-  t.same(promptOf('closed-book')?.decoder, [`Question: what is fact ${first}\nAnswer: a${first}\n\nQuestion: what is fact ${second}\nAnswer: a${second}\n\n${question}`])
+  t.same(promptOf('decoder-only'), {
+    method: 'decoder-only',
+    k: 3,
+    decoder: [`${demonstration(first)}${demonstration(second)}${document(0)}\n\n${document(1)}\n\n${document(2)}\n\n${question}`],
+    encoder: [],
+  })
+  t.same(
+    promptOf('replug')?.decoder.map((text) => text.slice(-document(0).length - question.length - 2)),
+    [0, 1, 2].map((i) => `${document(i)}\n\n${question}`),
+  )
+  t.same(promptOf('closed-book')?.decoder, [
+    `Question: what is fact ${first}\nAnswer: a${first}\n\nQuestion: what is fact ${second}\nAnswer: a${second}\n\n${question}`,
+  ])
 })
 
 t.test('a stopped and resumed run equals an uninterrupted one, and repeats nothing', async (t) => {
@@ -83,7 +138,7 @@ t.test('a stopped and resumed run equals an uninterrupted one, and repeats nothi
   const { run, dir, asked, options } = await setUp(t, {
     facts: {
       onAnswer: () => {
-        if (left-- === 0) throw new EvalError('service_unreachable', 'The service is gone.')
+        if (left-- === 0) throw new CodedError('service_unreachable', 'The service is gone.')
       },
     },
   })
@@ -97,13 +152,20 @@ t.test('a stopped and resumed run equals an uninterrupted one, and repeats nothi
   asked.generate.length = 0
   const resumed = await run(folder)
   const perQuestion = 7
-  t.equal(asked.generate.length, (8 - kept.length) * perQuestion + 1, 'finished questions are not asked again (one call asks which model it is)')
+  t.equal(
+    asked.generate.length,
+    (8 - kept.length) * perQuestion + 1,
+    'finished questions are not asked again (one call asks which model it is)',
+  )
   const whole = await run(path.join(dir, 'whole'))
   t.same(resumed.records.map(untimed), whole.records.map(untimed))
   const stored = await readRun(folder)
   t.equal(stored.records.length, 8)
   t.match(stored.manifest.resumed, [{ at: String, index_version: 3 }])
-  t.same(summarise(resumed.manifest, resumed.records).settings.map(({ exactMatch }) => exactMatch), summarise(whole.manifest, whole.records).settings.map(({ exactMatch }) => exactMatch))
+  t.same(
+    summarise(resumed.manifest, resumed.records).settings.map(({ exactMatch }) => exactMatch),
+    summarise(whole.manifest, whole.records).settings.map(({ exactMatch }) => exactMatch),
+  )
   t.equal(options.protocol, protocol)
 })
 
@@ -112,7 +174,10 @@ t.test('a folder with another run is refused, naming what differs', async (t) =>
   const folder = path.join(dir, 'run')
   await run(folder)
   const other = await prepare({ ...options, protocol: { ...protocol, seed: 2 } }, client)
-  await t.rejects(evaluate({ client, folder, concurrency: 1, onProgress: () => {}, ...other }), { code: 'run_mismatch', message: /another protocol\.seed \(1; now 2\)/ })
+  await t.rejects(evaluate({ client, folder, concurrency: 1, onProgress: () => {}, ...other }), {
+    code: 'run_mismatch',
+    message: /another protocol\.seed \(1; now 2\)/,
+  })
   await truncate(path.join(folder, 'manifest.json'), 10)
   await t.rejects(readRun(folder), { code: 'run_invalid', message: /manifest\.json is not valid JSON/ })
   await rm(path.join(folder, 'manifest.json'))
@@ -121,10 +186,18 @@ t.test('a folder with another run is refused, naming what differs', async (t) =>
 })
 
 t.test('decoder-only: once the window is full, a larger k is the same prompt and is not asked again', async (t) => {
-  const { run, asked } = await setUp(t, { facts: { window: 60 }, count: 1, changes: { protocol: { ...protocol, modes: ['decoder-only'], ks: [2, 6, 10], shots: 0 } } })
+  const { run, asked } = await setUp(t, {
+    facts: { window: 60 },
+    count: 1,
+    changes: { protocol: { ...protocol, modes: ['decoder-only'], ks: [2, 6, 10], shots: 0 } },
+  })
   const { records } = await run()
   const used = records[0]?.predictions.map(({ k, in_decoder: decoder, same_as_k: same, answer }) => [k, decoder, same, answer])
-  t.same(used, [[2, 2, undefined, 'a0'], [6, 2, undefined, 'a0'], [10, 2, 6, 'a0']])
+  t.same(used, [
+    [2, 2, undefined, 'a0'],
+    [6, 2, undefined, 'a0'],
+    [10, 2, 6, 'a0'],
+  ])
   t.equal(asked.generate.length, 3, 'with the call that asks which model it is')
 })
 
@@ -132,8 +205,8 @@ t.test('a question that fails in one setting is scored in none, and counted', as
   const { run } = await setUp(t, {
     facts: {
       onAnswer: (question) => {
-        if (question === 3) throw new AppError('unprocessable', 'question 3 is too long.')
-        if (question === 5) throw new AppError('inference_failed', 'The reader died.')
+        if (question === 3) throw new CodedError('unprocessable', 'question 3 is too long.')
+        if (question === 5) throw new CodedError('inference_failed', 'The reader died.')
       },
     },
   })
@@ -141,26 +214,44 @@ t.test('a question that fails in one setting is scored in none, and counted', as
   const { scored, problems, settings } = summarise(manifest, records)
   t.equal(scored, 6)
   t.ok(settings.every(({ exactMatch }) => exactMatch.n === 6))
-  t.match(problems, [{ kind: 'unprocessable in cepe, k = 2', places: ['line 4'] }, { kind: 'inference_failed in cepe, k = 2', places: ['line 6'] }])
+  t.match(problems, [
+    { kind: 'unprocessable in cepe, k = 2', places: ['line 4'] },
+    { kind: 'inference_failed in cepe, k = 2', places: ['line 6'] },
+  ])
   const again = await setUp(t, {})
   await again.run(folder)
-  t.same((await readRun(folder)).records.filter(({ skipped }) => skipped).map(({ id }) => id), ['line 4'], 'a failure of the service is asked again, a refusal is not')
+  t.same(
+    (await readRun(folder)).records.filter(({ skipped }) => skipped).map(({ id }) => id),
+    ['line 4'],
+    'a failure of the service is asked again, a refusal is not',
+  )
 })
 
 t.test('a window too small for the demonstrations stops the run', async (t) => {
   const { run } = await setUp(t, { facts: { window: 20 }, changes: { protocol: { ...protocol, max_new_tokens: 5 } } })
-  await t.rejects(run(), { code: 'nothing_scored', message: /8 questions in a row were skipped; the last in cepe, k = 2: .*demonstrations and the question take \d+ tokens/ })
-  await t.rejects(run(), { code: 'nothing_scored', message: /All 8 questions were skipped; the first in cepe, k = 2/ }, 'repeating it does not turn it into a result')
+  await t.rejects(run(), {
+    code: 'nothing_scored',
+    message: /8 questions in a row were skipped; the last in cepe, k = 2: .*demonstrations and the question take \d+ tokens/,
+  })
+  await t.rejects(
+    run(),
+    { code: 'nothing_scored', message: /All 8 questions were skipped; the first in cepe, k = 2/ },
+    'repeating it does not turn it into a result',
+  )
 })
 
 t.test('options that do not fit the data are refused before anything is asked', async (t) => {
-  const withProtocol = async (changes: Partial<Protocol>, more: Partial<EvaluationOptions> = {}) => (await setUp(t, { changes: { protocol: { ...protocol, ...changes }, ...more } })).run()
+  const withProtocol = async (changes: Partial<Protocol>, more: Partial<EvaluationOptions> = {}) =>
+    (await setUp(t, { changes: { protocol: { ...protocol, ...changes }, ...more } })).run()
   await t.rejects(withProtocol({ ks: [FACTS + 1] }), { code: 'options_invalid', message: /has 20 passages, fewer than k = 21: lower --k/ })
   await t.rejects(withProtocol({ shots: 7 }), { code: 'options_invalid', message: /training file has 7 questions: lower --shots/ })
   const { client, options } = await setUp(t)
   const { train: _, ...withoutTrain } = options
   await t.rejects(prepare(withoutTrain, client), { code: 'options_invalid', message: /name the training file with --train/ })
-  await t.rejects(prepare({ ...options, protocol: { ...protocol, retrieval: 'supplied' } }, client), { code: 'dataset_invalid', message: /No question of questions\.jsonl has 6 passages/ })
+  await t.rejects(prepare({ ...options, protocol: { ...protocol, retrieval: 'supplied' } }, client), {
+    code: 'dataset_invalid',
+    message: /No question of questions\.jsonl has 6 passages/,
+  })
 })
 
 t.test('PopQA draws demonstrations from its own questions, and is scored its own way', async (t) => {
@@ -174,17 +265,50 @@ t.test('PopQA draws demonstrations from its own questions, and is scored its own
 
 t.test('supplied passages: nothing is searched, demonstrations bring their own', async (t) => {
   const { client, options, dir } = await setUp(t)
-  const ctxs = (i: number) => [2, 1, 0].map((late) => ({ id: `s${i - late}`, title: `Fact ${i - late}`, text: `fact ${i - late} is a${i - late}`, score: String(late) }))
-  await writeFile(options.questions, lines(...[7, 8].map((i) => ({ ...factQuestion(i), ctxs: ctxs(i) })), { ...factQuestion(9), ctxs: ctxs(9).slice(0, 1) }, factQuestion(6)))
+  const ctxs = (i: number) =>
+    [2, 1, 0].map((late) => ({
+      id: `s${i - late}`,
+      title: `Fact ${i - late}`,
+      text: `fact ${i - late} is a${i - late}`,
+      score: String(late),
+    }))
+  await writeFile(
+    options.questions,
+    lines(
+      ...[7, 8].map((i) => ({ ...factQuestion(i), ctxs: ctxs(i) })),
+      { ...factQuestion(9), ctxs: ctxs(9).slice(0, 1) },
+      factQuestion(6),
+    ),
+  )
   const train = path.join(dir, 'train-ctxs.jsonl')
   await writeFile(train, lines(...[11, 12, 13].map((i) => ({ ...factQuestion(i), ctxs: ctxs(i) }))))
   const searching: AnswerClient = { ...client, search: () => Promise.reject(new Error('nothing should be searched')) }
-  const prepared = await prepare({ ...options, train, dumpPrompts: true, protocol: { ...protocol, ks: [1, 3], retrieval: 'supplied' } }, searching)
-  t.match(prepared.manifest, { subject: { retriever: null, index: null }, data: { problems: [{ kind: 'fewer than 3 passages', places: ['line 3'] }, { kind: 'no passages for the question', places: ['line 4'] }] } })
+  const prepared = await prepare(
+    { ...options, train, dumpPrompts: true, protocol: { ...protocol, ks: [1, 3], retrieval: 'supplied' } },
+    searching,
+  )
+  t.match(prepared.manifest, {
+    subject: { retriever: null, index: null },
+    data: {
+      problems: [
+        { kind: 'fewer than 3 passages', places: ['line 3'] },
+        { kind: 'no passages for the question', places: ['line 4'] },
+      ],
+    },
+  })
   const records = await evaluate({ client: searching, folder: path.join(dir, 'run'), concurrency: 2, onProgress: () => {}, ...prepared })
-  t.same(records.map(({ id }) => id), ['line 1', 'line 2'])
-  t.same(records[0]?.predictions.filter(({ method }) => method === 'cepe').map(({ k, answer }) => [k, answer]), [[1, 'unknown'], [3, 'a7']])
-  t.match(records[0]?.prompts?.[0]?.decoder[0], /^Document \(Title: Fact (9|10|11)\)/, 'the demonstration\'s own top passage')
+  t.same(
+    records.map(({ id }) => id),
+    ['line 1', 'line 2'],
+  )
+  t.same(
+    records[0]?.predictions.filter(({ method }) => method === 'cepe').map(({ k, answer }) => [k, answer]),
+    [
+      [1, 'unknown'],
+      [3, 'a7'],
+    ],
+  )
+  t.match(records[0]?.prompts?.[0]?.decoder[0], /^Document \(Title: Fact (9|10|11)\)/, "the demonstration's own top passage")
 })
 
 t.test('unanswerable questions are asked beside the others and judge the confidence', async (t) => {

@@ -1,9 +1,11 @@
 import t from 'tap'
 import { estimate, quantile } from '../../eval/statistics/bootstrap.ts'
 import { mcnemar, pairedBootstrap } from '../../eval/statistics/paired.ts'
-import { sampleIndices, seededRandom } from '../../eval/statistics/random.ts'
+import { sampleIndices, seededRandom } from '../../base/random.ts'
 
-const repeat = (value: number, count: number): number[] => Array.from({ length: count }, () => value)
+function repeat(value: number, count: number): number[] {
+  return Array.from({ length: count }, () => value)
+}
 
 t.test('random numbers depend on the seed alone and are uniform', (t) => {
   const draw = (...parts: (string | number)[]) => {
@@ -46,7 +48,7 @@ t.test('quantiles interpolate', (t) => {
   t.end()
 })
 
-t.test('McNemar\'s exact test by hand', (t) => {
+t.test("McNemar's exact test by hand", (t) => {
   t.equal(mcnemar(0, 0), 1)
   t.ok(Math.abs(mcnemar(0, 5) - 2 / 32) < 1e-12)
   t.ok(Math.abs(mcnemar(2, 8) - (2 * (1 + 10 + 45)) / 1024) < 1e-12)

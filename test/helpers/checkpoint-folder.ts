@@ -49,7 +49,7 @@ export const CONTRIEVER_CONFIG = {
 }
 
 /** The weights that a config needs, with distinct small values. */
-export const weightsFor = (config: object): Record<string, F32Tensor> => {
+export function weightsFor(config: object): Record<string, F32Tensor> {
   let next = 0
   return Object.fromEntries(
     [...expectedTensors(parseConfig(config))].map(([name, shape]) => [
@@ -60,7 +60,7 @@ export const weightsFor = (config: object): Record<string, F32Tensor> => {
 }
 
 /** Writes files (JSON where the content is no bytes) into a folder and returns its path. */
-export const writeFolder = (dir: string, files: Readonly<Record<string, object | Uint8Array | string>>): string => {
+export function writeFolder(dir: string, files: Readonly<Record<string, object | Uint8Array | string>>): string {
   mkdirSync(dir, { recursive: true })
   for (const [name, content] of Object.entries(files)) {
     writeFileSync(join(dir, name), typeof content === 'string' || content instanceof Uint8Array ? content : JSON.stringify(content))

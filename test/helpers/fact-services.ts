@@ -5,8 +5,12 @@ import { recordingServices } from './recording-services.ts'
 export const FACTS = 20
 
 /** `fact 7 is a7`, with a title. */
-const passage = (i: number) => ({ id: `p${i}`, title: `Fact ${i}`, text: `fact ${i} is a${i} indeed` })
-const numberIn = (text: string): number => Number(/\d+/.exec(text)?.[0] ?? -1)
+function passage(i: number) {
+  return { id: `p${i}`, title: `Fact ${i}`, text: `fact ${i} is a${i} indeed` }
+}
+function numberIn(text: string): number {
+  return Number(/\d+/.exec(text)?.[0] ?? -1)
+}
 
 export interface FactOptions {
   /** Decoder positions, in words. */
@@ -45,7 +49,10 @@ export function factServices({ window = 1000, offset = 0, onAnswer }: FactOption
     },
     replug: (request) => {
       asked.replug.push(request)
-      return read(request.prompts.map(({ ids }) => ids), [])
+      return read(
+        request.prompts.map(({ ids }) => ids),
+        [],
+      )
     },
   }
   const ranked = (target: number, k: number) => {
@@ -56,7 +63,10 @@ export function factServices({ window = 1000, offset = 0, onAnswer }: FactOption
     ...base,
     reader,
     retriever: {
-      embedder: { ...base.retriever.embedder, embed: (texts) => Promise.resolve(texts.map((text) => new Float32Array([numberIn(text), 0]))) },
+      embedder: {
+        ...base.retriever.embedder,
+        embed: (texts) => Promise.resolve(texts.map((text) => new Float32Array([numberIn(text), 0]))),
+      },
       index: {
         search: ([target = 0], { k }) => Promise.resolve(ranked(target, k)),
         searchText: (query, { k }) => Promise.resolve(ranked(numberIn(query), k)),

@@ -3,16 +3,38 @@ import type { Embedder, GenerateRequest, GenerateResult, Reader, ReplugRequest }
 import type { AnswerServices } from '../../src/rag/answer.ts'
 import { wordTokenizer } from './word-tokenizer.ts'
 
-const common = { builder_version: 1, built_at: '', dtype: 'f32', opset: 21, source: { name: 'fake', revision: 'r'.repeat(64) }, parameters: 0 } as const
-const readerManifest = (window: number): CepeManifest => ({
-  ...common,
-  files: [],
-  architecture: 'cepe',
-  graphs: { encoder: '', generate: '', step: '' },
-  dims: { vocab_size: 100, hidden_size: 8, layers: 2, heads: 2, kv_heads: 2, head_dim: 4, window, cross_attention_layers: 2, encoder_vocab_size: 100, encoder_hidden_size: 8, encoder_layers: 1, encoder_window: 256 },
-  tokens: { bos_id: 0, eos_ids: [1], pad_id: null },
-  qa_defaults: { k: 6, k_decoder: 2, demonstrations: 0, context_tokens: 256, max_new_tokens: 5 },
-})
+const common = {
+  builder_version: 1,
+  built_at: '',
+  dtype: 'f32',
+  opset: 21,
+  source: { name: 'fake', revision: 'r'.repeat(64) },
+  parameters: 0,
+} as const
+function readerManifest(window: number): CepeManifest {
+  return {
+    ...common,
+    files: [],
+    architecture: 'cepe',
+    graphs: { encoder: '', generate: '', step: '' },
+    dims: {
+      vocab_size: 100,
+      hidden_size: 8,
+      layers: 2,
+      heads: 2,
+      kv_heads: 2,
+      head_dim: 4,
+      window,
+      cross_attention_layers: 2,
+      encoder_vocab_size: 100,
+      encoder_hidden_size: 8,
+      encoder_layers: 1,
+      encoder_window: 256,
+    },
+    tokens: { bos_id: 0, eos_ids: [1], pad_id: null },
+    qa_defaults: { k: 6, k_decoder: 2, demonstrations: 0, context_tokens: 256, max_new_tokens: 5 },
+  }
+}
 const embedderManifest: ContrieverManifest = {
   ...common,
   files: [],
@@ -56,6 +78,11 @@ export function recordingServices({ window = 1000, found = 6 } = {}) {
     searchHybrid: () => Promise.resolve([]),
     version: () => Promise.resolve({ table: 'passages', version: 3, passages: found }),
   }
-  const services: AnswerServices = { reader, tokenizer, retriever: { embedder, index }, demonstrations: [{ question: 'dq', answer: 'da', passage: { title: 'dt', text: 'dx' } }] }
+  const services: AnswerServices = {
+    reader,
+    tokenizer,
+    retriever: { embedder, index },
+    demonstrations: [{ question: 'dq', answer: 'da', passage: { title: 'dt', text: 'dx' } }],
+  }
   return { services, asked }
 }

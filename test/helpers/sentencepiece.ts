@@ -24,21 +24,28 @@ export interface Piece {
 }
 
 /** <unk>, <s>, </s>, the 256 bytes, then the given pieces, the earlier the better. */
-export const bpePieces = (...pieces: readonly string[]): readonly Piece[] => [
-  { piece: '<unk>', score: 0, type: UNKNOWN },
-  { piece: '<s>', score: 0, type: CONTROL },
-  { piece: '</s>', score: 0, type: CONTROL },
-  ...Array.from({ length: 256 }, (_, byte) => ({ piece: `<0x${byte.toString(16).toUpperCase().padStart(2, '0')}>`, score: 0, type: BYTE })),
-  ...pieces.map((piece, rank) => ({ piece, score: -rank, type: NORMAL })),
-]
+export function bpePieces(...pieces: readonly string[]): readonly Piece[] {
+  return [
+    { piece: '<unk>', score: 0, type: UNKNOWN },
+    { piece: '<s>', score: 0, type: CONTROL },
+    { piece: '</s>', score: 0, type: CONTROL },
+    ...Array.from({ length: 256 }, (_, byte) => ({
+      piece: `<0x${byte.toString(16).toUpperCase().padStart(2, '0')}>`,
+      score: 0,
+      type: BYTE,
+    })),
+    ...pieces.map((piece, rank) => ({ piece, score: -rank, type: NORMAL })),
+  ]
+}
 
 /** Id of the first of bpePieces' own pieces. */
 export const FIRST_PIECE = 259
 
 /** A LLaMA-like tokenizer.model of the given pieces. */
-export const sentencePieceOf = (pieces: readonly Piece[], trainer: object = {}, normalizer: object = {}): Uint8Array =>
-  MODEL.encode({
+export function sentencePieceOf(pieces: readonly Piece[], trainer: object = {}, normalizer: object = {}): Uint8Array {
+  return MODEL.encode({
     pieces,
     trainer_spec: { model_type: 2, byte_fallback: true, vocab_size: pieces.length, ...trainer },
     normalizer_spec: { name: 'identity', add_dummy_prefix: true, remove_extra_whitespaces: false, ...normalizer },
   }).finish()
+}

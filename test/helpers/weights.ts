@@ -6,10 +6,12 @@ export interface F32Tensor {
   readonly values: readonly number[]
 }
 
-const bytesOf = (values: readonly number[]): Uint8Array => new Uint8Array(Float32Array.from(values).buffer)
+function bytesOf(values: readonly number[]): Uint8Array {
+  return new Uint8Array(Float32Array.from(values).buffer)
+}
 
 /** A safetensors file: header length, JSON header, data. */
-export const safetensorsOf = (header: object, data: Uint8Array = new Uint8Array(0)): Uint8Array => {
+export function safetensorsOf(header: object, data: Uint8Array = new Uint8Array(0)): Uint8Array {
   const json = Buffer.from(JSON.stringify(header))
   const length = Buffer.alloc(8)
   length.writeBigUInt64LE(BigInt(json.length))
@@ -17,7 +19,7 @@ export const safetensorsOf = (header: object, data: Uint8Array = new Uint8Array(
 }
 
 /** A valid safetensors file of float32 tensors, in the given order. */
-export const f32Safetensors = (tensors: Readonly<Record<string, F32Tensor>>): Uint8Array => {
+export function f32Safetensors(tensors: Readonly<Record<string, F32Tensor>>): Uint8Array {
   const header: Record<string, unknown> = { __metadata__: { format: 'pt' } }
   const parts: Uint8Array[] = []
   let at = 0
@@ -37,7 +39,7 @@ export interface ZipEntry {
 }
 
 /** A zip archive; entries are stored unless they ask for deflate. */
-export const zipOf = (entries: readonly ZipEntry[]): Uint8Array => {
+export function zipOf(entries: readonly ZipEntry[]): Uint8Array {
   const local: Buffer[] = []
   const central: Buffer[] = []
   let at = 0
@@ -109,7 +111,9 @@ export const op = {
   stop: Buffer.from('.'),
 } as const
 
-const tupleOf = (...items: readonly Uint8Array[]): Buffer => Buffer.concat([op.mark, ...items, op.tuple])
+function tupleOf(...items: readonly Uint8Array[]): Buffer {
+  return Buffer.concat([op.mark, ...items, op.tuple])
+}
 const ORDERED_DICT = Buffer.concat([op.global('collections', 'OrderedDict'), op.emptyTuple, op.reduce])
 
 export interface TorchTensor {
@@ -121,11 +125,20 @@ export interface TorchTensor {
   readonly type?: string
 }
 
-const rowMajor = (shape: readonly number[]): readonly number[] => shape.map((_, axis) => shape.slice(axis + 1).reduce((a, b) => a * b, 1))
+function rowMajor(shape: readonly number[]): readonly number[] {
+  return shape.map((_, axis) => shape.slice(axis + 1).reduce((a, b) => a * b, 1))
+}
 
 /** The instructions that torch writes for one tensor. */
-export const tensorPickle = ({ storage, elements, shape, strides = rowMajor(shape), offset = 0, type = 'FloatStorage' }: TorchTensor): Buffer =>
-  Buffer.concat([
+export function tensorPickle({
+  storage,
+  elements,
+  shape,
+  strides = rowMajor(shape),
+  offset = 0,
+  type = 'FloatStorage',
+}: TorchTensor): Buffer {
+  return Buffer.concat([
     op.global('torch._utils', '_rebuild_tensor_v2'),
     tupleOf(
       tupleOf(op.text('storage'), op.global('torch', type), op.text(storage), op.text('cpu'), op.int(elements)),
@@ -138,33 +151,46 @@ export const tensorPickle = ({ storage, elements, shape, strides = rowMajor(shap
     ),
     op.reduce,
   ])
+}
 
 /** A state dict whose values are given as instructions; `_metadata` is set on it as torch does. */
-export const stateDictPickle = (entries: Readonly<Record<string, Uint8Array>>, protocol = 2): Buffer =>
-  Buffer.concat([
+export function stateDictPickle(entries: Readonly<Record<string, Uint8Array>>, protocol = 2): Buffer {
+  return Buffer.concat([
     op.proto(protocol),
     ORDERED_DICT,
     op.mark,
     ...Object.entries(entries).flatMap(([name, value]) => [op.text(name), value]),
     op.setItems,
-    op.emptyDict, op.text('_metadata'), ORDERED_DICT, op.setItem, op.build,
+    op.emptyDict,
+    op.text('_metadata'),
+    ORDERED_DICT,
+    op.setItem,
+    op.build,
     op.stop,
   ])
+}
 
 /** The archive that torch.save writes around a pickle and its storages. */
-export const torchZip = (pickle: Uint8Array, storages: Readonly<Record<string, Uint8Array>> = {}, more: readonly ZipEntry[] = []): Uint8Array =>
-  zipOf([
+export function torchZip(
+  pickle: Uint8Array,
+  storages: Readonly<Record<string, Uint8Array>> = {},
+  more: readonly ZipEntry[] = [],
+): Uint8Array {
+  return zipOf([
     { name: 'archive/data.pkl', data: pickle },
     { name: 'archive/byteorder', data: Buffer.from('little') },
     ...Object.entries(storages).map(([key, data]) => ({ name: `archive/data/${key}`, data })),
     { name: 'archive/version', data: Buffer.from('3\n') },
     ...more,
   ])
+}
 
 /** A torch file of contiguous float32 tensors, one storage each. */
-export const f32Torch = (tensors: Readonly<Record<string, F32Tensor>>): Uint8Array => {
+export function f32Torch(tensors: Readonly<Record<string, F32Tensor>>): Uint8Array {
   const list = Object.entries(tensors)
-  const pickles = list.map(([name, { shape, values }], i) => [name, tensorPickle({ storage: String(i), elements: values.length, shape })] as const)
+  const pickles = list.map(
+    ([name, { shape, values }], i) => [name, tensorPickle({ storage: String(i), elements: values.length, shape })] as const,
+  )
   const storages = list.map(([, { values }], i) => [String(i), bytesOf(values)] as const)
   return torchZip(stateDictPickle(Object.fromEntries(pickles)), Object.fromEntries(storages))
 }

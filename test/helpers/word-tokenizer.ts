@@ -2,7 +2,10 @@ import type { ReaderTokenizer } from '../../src/rag/answer.ts'
 
 /** A tokenizer whose tokens are words, line breaks and runs of spaces: exact, so that expectations can be counted by hand. */
 export function wordTokenizer(): ReaderTokenizer {
-  const ids = new Map<string, number>([['<bos>', 0], ['\n', 1]])
+  const ids = new Map<string, number>([
+    ['<bos>', 0],
+    ['\n', 1],
+  ])
   const words: string[] = ['<bos>', '\n']
   const idOf = (word: string): number => {
     const known = ids.get(word)

@@ -6,16 +6,18 @@ export interface LargeEntry {
   readonly content: Uint8Array | number
 }
 
-const sizeOf = ({ content }: LargeEntry): number => (typeof content === 'number' ? content : content.length)
+function sizeOf({ content }: LargeEntry): number {
+  return typeof content === 'number' ? content : content.length
+}
 
-const u64 = (...values: readonly number[]): Buffer => {
+function u64(...values: readonly number[]): Buffer {
   const bytes = Buffer.alloc(8 * values.length)
   values.forEach((value, i) => bytes.writeBigUInt64LE(BigInt(value), 8 * i))
   return bytes
 }
 
 /** Header fields from "version needed" to the extra field's length; sizes live in the zip64 extra field. */
-const commonFields = (name: string, extra: Buffer): Buffer => {
+function commonFields(name: string, extra: Buffer): Buffer {
   const fields = Buffer.alloc(26)
   fields.writeUInt16LE(45, 0)
   fields.fill(0xff, 14, 22)
@@ -24,10 +26,12 @@ const commonFields = (name: string, extra: Buffer): Buffer => {
   return fields
 }
 
-const extraField = (payload: Buffer): Buffer => Buffer.concat([Buffer.from([1, 0, payload.length, 0]), payload])
+function extraField(payload: Buffer): Buffer {
+  return Buffer.concat([Buffer.from([1, 0, payload.length, 0]), payload])
+}
 
 /** Writes a zip64 archive, as torch does beyond 4 GiB, leaving holes for the zeros. */
-export const writeZip64 = async (path: string, entries: readonly LargeEntry[]): Promise<void> => {
+export async function writeZip64(path: string, entries: readonly LargeEntry[]): Promise<void> {
   const file = await open(path, 'w')
   try {
     const central: Buffer[] = []
@@ -41,15 +45,25 @@ export const writeZip64 = async (path: string, entries: readonly LargeEntry[]): 
       const extra = extraField(u64(bytes, bytes, at))
       const tail = Buffer.alloc(14)
       tail.fill(0xff, 10)
-      central.push(Buffer.concat([Buffer.from('PK\x01\x02\x2d\x00', 'latin1'), commonFields(entry.name, extra), tail, Buffer.from(entry.name), extra]))
+      central.push(
+        Buffer.concat([Buffer.from('PK\x01\x02\x2d\x00', 'latin1'), commonFields(entry.name, extra), tail, Buffer.from(entry.name), extra]),
+      )
       at += header.length + bytes
     }
     const directory = Buffer.concat(central)
     const record = Buffer.concat([
-      Buffer.from('PK\x06\x06', 'latin1'), u64(44), Buffer.from([45, 0, 45, 0]), Buffer.alloc(8),
+      Buffer.from('PK\x06\x06', 'latin1'),
+      u64(44),
+      Buffer.from([45, 0, 45, 0]),
+      Buffer.alloc(8),
       u64(entries.length, entries.length, directory.length, at),
     ])
-    const locator = Buffer.concat([Buffer.from('PK\x06\x07', 'latin1'), Buffer.alloc(4), u64(at + directory.length), Buffer.from([1, 0, 0, 0])])
+    const locator = Buffer.concat([
+      Buffer.from('PK\x06\x07', 'latin1'),
+      Buffer.alloc(4),
+      u64(at + directory.length),
+      Buffer.from([1, 0, 0, 0]),
+    ])
     const end = Buffer.concat([Buffer.from('PK\x05\x06', 'latin1'), Buffer.alloc(4), Buffer.alloc(12, 0xff), Buffer.alloc(2)])
     const tail = Buffer.concat([directory, record, locator, end])
     await file.write(tail, 0, tail.length, at)

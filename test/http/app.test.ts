@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { buildApp } from '../../src/app.ts'
 import { loadConfig } from '../../src/config.ts'
-import { AppError } from '../../src/errors.ts'
+import { CodedError } from '../../base/errors.ts'
 import type { Services } from '../../src/services.ts'
 import { recordingServices } from '../helpers/recording-services.ts'
 import { servicesAround } from '../helpers/services.ts'
@@ -16,7 +16,13 @@ async function testApp(t: Test, changes: Partial<Services> = {}, settings: Recor
   const services = await servicesAround(t, answering, changes)
   const app = await buildApp(services, loadConfig({ LOG_LEVEL: 'silent', ...settings }, {}), '0.0.0-test')
   t.teardown(() => app.close())
-  const post = (url: string, payload: unknown) => app.inject({ method: 'POST', url, headers: { 'content-type': 'application/json' }, payload: typeof payload === 'string' ? payload : JSON.stringify(payload) })
+  const post = (url: string, payload: unknown) =>
+    app.inject({
+      method: 'POST',
+      url,
+      headers: { 'content-type': 'application/json' },
+      payload: typeof payload === 'string' ? payload : JSON.stringify(payload),
+    })
   return { app, post, answering, asked }
 }
 
@@ -28,7 +34,11 @@ t.test('an answer over HTTP has every promised field', async (t) => {
     answer: 'yes',
     confidence: Number,
     finish_reason: 'stop',
-    evidence: [{ id: 'p0', title: 'T0', text: 'text 0', score: 10, rank: 1, role: 'decoder', attention: null }, { role: 'encoder', attention: 0.5 }, { role: 'encoder', attention: 0.5 }],
+    evidence: [
+      { id: 'p0', title: 'T0', text: 'text 0', score: 10, rank: 1, role: 'decoder', attention: null },
+      { role: 'encoder', attention: 0.5 },
+      { role: 'encoder', attention: 0.5 },
+    ],
     usage: { prompt_tokens: Number, context_tokens: 14, generated_tokens: 2 },
     timings_ms: { embed: Number, retrieve: Number, encode: 1, generate: 2, total: Number },
     model: { reader: /^fake@/, retriever: /^fake@/ },
@@ -79,8 +89,10 @@ t.test('a body over the limit is 413, another media type 415, an unknown route 4
 
 t.test('errors of the layers below keep their code; internal ones keep their secrets', async (t) => {
   const { services } = recordingServices()
-  const failing = (error: Error): Partial<Services> => ({ answering: { ...services, reader: { ...services.reader, generate: () => Promise.reject(error) } } })
-  const overloaded = await testApp(t, failing(new AppError('overloaded', 'The queue is full.', { retryAfterS: 3 })))
+  const failing = (error: Error): Partial<Services> => ({
+    answering: { ...services, reader: { ...services.reader, generate: () => Promise.reject(error) } },
+  })
+  const overloaded = await testApp(t, failing(new CodedError('overloaded', 'The queue is full.', { retryAfterS: 3 })))
   const busy = await overloaded.post('/v1/answer', { question: 'q' })
   t.equal(busy.statusCode, 503)
   t.equal(busy.headers['retry-after'], '3')
@@ -104,7 +116,14 @@ t.test('health, readiness, metrics and documentation', async (t) => {
 
 t.test('search returns passages and says with what it searched', async (t) => {
   const { post } = await testApp(t)
-  t.match((await post('/v1/search', { query: 'x', k: 2 })).json(), { passages: [{ id: 'p0', rank: 1 }, { id: 'p1', rank: 2 }], model: { retriever: /^fake/ }, index: { table: 'passages' } })
+  t.match((await post('/v1/search', { query: 'x', k: 2 })).json(), {
+    passages: [
+      { id: 'p0', rank: 1 },
+      { id: 'p1', rank: 2 },
+    ],
+    model: { retriever: /^fake/ },
+    index: { table: 'passages' },
+  })
   t.match((await post('/v1/search', { query: 'x', k: 0 })).json(), { error: { field: 'k' } })
 })
 
@@ -121,7 +140,8 @@ t.test('admin routes: off without a key, closed without the right one, open with
   t.equal(forbidden.statusCode, 403)
   t.match(forbidden.json(), { error: { code: 'forbidden', message: /CEPE_ADMIN_KEY/ } })
   const { app } = await testApp(t, {}, { ADMIN_KEY: 'correct horse battery' })
-  const get = (authorization?: string) => app.inject({ url: '/v1/admin/index-jobs', headers: authorization === undefined ? {} : { authorization } })
+  const get = (authorization?: string) =>
+    app.inject({ url: '/v1/admin/index-jobs', headers: authorization === undefined ? {} : { authorization } })
   t.equal((await get()).statusCode, 401)
   t.equal((await get('Bearer wrong')).statusCode, 401)
   t.equal((await get('Bearer correct horse battery')).statusCode, 200)
@@ -142,7 +162,12 @@ t.test('a client that stays is never taken for one that left, one that leaves is
   const { app } = await testApp(t, { answering: { ...services, reader } })
   const url = await app.listen({ port: 0 })
   const ask = (question: string, signal?: AbortSignal) =>
-    fetch(`${url}/v1/answer`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ question }), ...(signal && { signal }) })
+    fetch(`${url}/v1/answer`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ question }),
+      ...(signal && { signal }),
+    })
   t.equal((await ask('short')).status, 200)
   t.equal(signals[0]?.aborted, false)
 

@@ -2,18 +2,20 @@ import { rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { connectLance } from '../../index/lance.ts'
+import { connectLance } from '../../index/table/lance.ts'
 import { openIndex } from '../../index/open.ts'
 import { passageText } from '../../index/types.ts'
 import { dot, embed, embedText, hashEmbedding, somePassages, tempDir } from './helpers.ts'
 
-const open = async (t: Parameters<typeof tempDir>[0], dir?: string) => {
+async function open(t: Parameters<typeof tempDir>[0], dir?: string) {
   const index = await openIndex({ dir: dir ?? (await tempDir(t)), model: hashEmbedding, consistencyMs: 0 })
   t.teardown(() => index.close())
   return index
 }
 
-const vectorsOf = (passages: ReturnType<typeof somePassages>) => embed(passages.map(passageText))
+function vectorsOf(passages: ReturnType<typeof somePassages>) {
+  return embed(passages.map(passageText))
+}
 
 await t.test('an index without a table says so, and the first upsert makes it', async (t) => {
   const index = await open(t)
@@ -22,7 +24,15 @@ await t.test('an index without a table says so, and the first upsert makes it', 
   const passages = somePassages(50)
   await index.upsert(passages, await vectorsOf(passages))
   t.equal(await index.count(), 50)
-  t.match(await index.info(), { table: 'passages', rows: 50, dimension: 32, model: hashEmbedding.id, kind: 'exact', nprobes: 0, unindexedRows: 50 })
+  t.match(await index.info(), {
+    table: 'passages',
+    rows: 50,
+    dimension: 32,
+    model: hashEmbedding.id,
+    kind: 'exact',
+    nprobes: 0,
+    unindexedRows: 50,
+  })
 })
 
 await t.test('search ranks by the exact dot product', async (t) => {
@@ -32,8 +42,14 @@ await t.test('search ranks by the exact dot product', async (t) => {
   await index.upsert(passages, vectors)
   const question = embedText('which lagoon is near the summit')
   const hits = await index.search(question, { k: 10 })
-  const expected = vectors.map((vector) => dot(vector, question)).sort((a, b) => b - a).slice(0, 10)
-  t.same(hits.map((hit) => hit.rank), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10])
+  const expected = vectors
+    .map((vector) => dot(vector, question))
+    .sort((a, b) => b - a)
+    .slice(0, 10)
+  t.same(
+    hits.map((hit) => hit.rank),
+    [1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
+  )
   for (const [i, hit] of hits.entries()) {
     const passage = passages.find((one) => one.id === hit.id)
     t.match(hit, passage ?? {})
@@ -49,7 +65,10 @@ await t.test('filters keep to their fields and quote their values', async (t) =>
   t.equal(odd.length, 10)
   t.ok(odd.every((hit) => hit.source === 'odd.tsv'))
   const quoted = await index.search(embedText('music'), { k: 5, filter: { source: ["o'clock"], title: "Rock 'n' roll" } })
-  t.same(quoted.map((hit) => hit.id), ['quote'])
+  t.same(
+    quoted.map((hit) => hit.id),
+    ['quote'],
+  )
   t.same(await index.search(embedText('music'), { k: 5, filter: { source: "x' OR 'a' = 'a" } }), [])
   t.equal(await index.count({ source: 'even.tsv' }), 10)
   await t.rejects(index.search(embedText('x'), { k: 1, filter: { id: 'x' } as object }), { code: 'invalid_request', field: 'filter.id' })
@@ -130,7 +149,10 @@ await t.test('words are found in text and title, and fused with vectors', async 
   t.equal((await index.searchText('gala', { k: 3 }))[0]?.id, 'gala')
   const hybrid = await index.searchHybrid('festive evening', embedText('festive evening'), { k: 3 })
   t.equal(hybrid[0]?.id, 'gala')
-  t.same(hybrid.map((hit) => hit.rank), [1, 2, 3])
+  t.same(
+    hybrid.map((hit) => hit.rank),
+    [1, 2, 3],
+  )
 })
 
 await t.test('an index whose table is gone or damaged opens, says so, and heals when it is replaced', async (t) => {

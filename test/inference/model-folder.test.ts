@@ -1,10 +1,10 @@
 import { mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import t from 'tap'
-import { createReader } from '../../src/inference/create-reader.ts'
+import { createReader } from '../../src/inference/pool/create-reader.ts'
 import { builtFixture, goldenOf } from '../helpers/built-fixture.ts'
 import { childEntry } from '../helpers/child-entry.ts'
-import { requestOf } from './golden-requests.ts'
+import { requestOf } from './pool/golden-requests.ts'
 
 const entry = childEntry()
 
@@ -25,7 +25,11 @@ await t.test('weights shared through saved graphs give the same numbers', async 
   utimesSync(path.join(prepackDir, 'cepe_step-0.partial-stale'), 0, 0)
   t.same(await answer({ prepack: true }), plain, 'saving')
   const saved = readdirSync(prepackDir)
-  t.same(saved.map((name) => name.replace(/-[0-9a-f]{24}$/, '')).sort(), ['cepe_encoder', 'cepe_generate', 'cepe_step', 'cepe_step-0.partial-fresh'], 'whole folders, and what another process may be writing')
+  t.same(
+    saved.map((name) => name.replace(/-[0-9a-f]{24}$/, '')).sort(),
+    ['cepe_encoder', 'cepe_generate', 'cepe_step', 'cepe_step-0.partial-fresh'],
+    'whole folders, and what another process may be writing',
+  )
   t.same(await answer({ prepack: true }), plain, 'loading what was saved')
   t.same(logged, [])
   const file = path.join(modelDir, 'a-file')
@@ -50,5 +54,8 @@ await t.test('a damaged model is refused, naming the file', async (t) => {
 
 await t.test('a device that is not there is no reason to blame the model', async (t) => {
   const modelDir = await builtFixture(t, 'cepe-tiny-gqa')
-  await t.rejects(createReader({ modelDir, entry, provider: { name: 'cuda', deviceId: 63 } }), { code: 'provider_unavailable', message: /CUDA device 63/ })
+  await t.rejects(createReader({ modelDir, entry, provider: { name: 'cuda', deviceId: 63 } }), {
+    code: 'provider_unavailable',
+    message: /CUDA device 63/,
+  })
 })

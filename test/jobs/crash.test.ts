@@ -4,19 +4,31 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { readAlias } from '../../index/alias.ts'
+import { readAlias } from '../../index/table/alias.ts'
 import { contentHash } from '../../index/hash.ts'
-import { connectLance } from '../../index/lance.ts'
-import { stringAt } from '../../index/rows.ts'
-import { chunks } from '../../index/write.ts'
+import { connectLance } from '../../index/table/lance.ts'
+import { stringAt } from '../../index/table/rows.ts'
+import { chunks } from '../../index/table/write.ts'
 import type { Passage } from '../../index/types.ts'
 import { somePassages, tempDir } from '../index/helpers.ts'
 import { toTsv } from './helpers.ts'
 
-const start = (dir: string, corpus: string, delay = 30, options = {}, cancelAfter?: number): ChildProcess =>
-  spawn(process.execPath, ['dist/eval/bench/indexing-process.js', dir, corpus, String(delay), JSON.stringify(options), ...(cancelAfter === undefined ? [] : [String(cancelAfter)])], { stdio: ['ignore', 'pipe', 'pipe'], env: { PATH: process.env.PATH } })
+function start(dir: string, corpus: string, delay = 30, options = {}, cancelAfter?: number): ChildProcess {
+  return spawn(
+    process.execPath,
+    [
+      'dist/eval/bench/indexing-process.js',
+      dir,
+      corpus,
+      String(delay),
+      JSON.stringify(options),
+      ...(cancelAfter === undefined ? [] : [String(cancelAfter)]),
+    ],
+    { stdio: ['ignore', 'pipe', 'pipe'], env: { PATH: process.env.PATH } },
+  )
+}
 
-const ended = async (child: ChildProcess): Promise<{ code: number | null; output: string }> => {
+async function ended(child: ChildProcess): Promise<{ code: number | null; output: string }> {
   let output = ''
   child.stdout?.on('data', (chunk: Buffer) => (output += chunk.toString()))
   child.stderr?.on('data', (chunk: Buffer) => (output += chunk.toString()))
@@ -25,7 +37,7 @@ const ended = async (child: ChildProcess): Promise<{ code: number | null; output
 }
 
 /** "id hash" of every row of the live table, sorted: duplicates show. */
-const stored = async (dir: string): Promise<string[]> => {
+async function stored(dir: string): Promise<string[]> {
   const alias = await readAlias(join(dir, 'index'), 'passages')
   const connection = await connectLance(join(dir, 'index'), 0)
   const rows = await (await connection.openTable(alias?.stored_as ?? '')).query().select(['id', 'hash']).toArrow()
@@ -33,17 +45,29 @@ const stored = async (dir: string): Promise<string[]> => {
   return Array.from({ length: rows.numRows }, (_, row) => `${stringAt(rows, 'id', row)} ${stringAt(rows, 'hash', row)}`).sort()
 }
 
-const rowsOf = (passages: readonly Passage[], source: string): string[] => passages.map((p) => `${p.id} ${contentHash({ ...p, source })}`)
+function rowsOf(passages: readonly Passage[], source: string): string[] {
+  return passages.map((p) => `${p.id} ${contentHash({ ...p, source })}`)
+}
 
-const expected = (passages: readonly Passage[], source: string): string[] => rowsOf(passages, source).sort()
+function expected(passages: readonly Passage[], source: string): string[] {
+  return rowsOf(passages, source).sort()
+}
 
-const idIn = (row: string): string => row.slice(0, row.indexOf(' '))
+function idIn(row: string): string {
+  return row.slice(0, row.indexOf(' '))
+}
 
 /** Numbers from 0 to 1, the same ones every time (Lehmer). */
-const random = (seed: number) => () => (seed = (seed * 48_271) % 2_147_483_647) / 2_147_483_647
+function random(seed: number) {
+  return () => (seed = (seed * 48_271) % 2_147_483_647) / 2_147_483_647
+}
 
 /** Kills a process at a random point of the 700 ms after it has said that it works, or `begun`. */
-const killed = async (child: ChildProcess, next: () => number, begun: Promise<unknown> = new Promise((resolve) => child.stdout?.once('data', resolve))): Promise<void> => {
+async function killed(
+  child: ChildProcess,
+  next: () => number,
+  begun: Promise<unknown> = new Promise((resolve) => child.stdout?.once('data', resolve)),
+): Promise<void> {
   const end = ended(child)
   await Promise.race([end, begun])
   await Promise.race([end, sleep(next() * 700)])
@@ -52,7 +76,7 @@ const killed = async (child: ChildProcess, next: () => number, begun: Promise<un
 }
 
 /** Waits until the newest job has a shard in the table. */
-const committed = async (dir: string, jobs: number): Promise<void> => {
+async function committed(dir: string, jobs: number): Promise<void> {
   const folder = join(dir, 'index', 'jobs')
   for (;;) {
     const ids = (await readdir(folder)).sort()
@@ -63,7 +87,7 @@ const committed = async (dir: string, jobs: number): Promise<void> => {
 }
 
 /** Kills the process at random points `kills` times, then lets it finish. */
-const killing = async (dir: string, corpus: string, kills: number, next: () => number, options = {}): Promise<string> => {
+async function killing(dir: string, corpus: string, kills: number, next: () => number, options = {}): Promise<string> {
   for (let i = 0; i < kills; i++) await killed(start(dir, corpus, 30, options), next)
   const { code, output } = await ended(start(dir, corpus, 0, options))
   if (code !== 0) throw new Error(output)
@@ -107,10 +131,17 @@ await t.test('cancelled and killed at random points, a job leaves nothing half-d
     }
     const planned = new Set(rowsOf(corpus, basename(cancelled)))
     const added = chunks(rowsOf(corpus, basename(cancelled)), 100).filter((shard) => shard.some((row) => now.has(row)))
-    t.ok(added.every((shard) => shard.every((row) => now.has(row))), `${added.length} shards are in it, each whole`)
+    t.ok(
+      added.every((shard) => shard.every((row) => now.has(row))),
+      `${added.length} shards are in it, each whole`,
+    )
     t.ok(added.length > 0 && added.length < 25)
     const ids = new Set(added.flat().map(idIn))
-    t.same([...now].filter((row) => !planned.has(row)), before.filter((row) => !ids.has(idIn(row))), 'the other rows are as they were')
+    t.same(
+      [...now].filter((row) => !planned.has(row)),
+      before.filter((row) => !ids.has(idIn(row))),
+      'the other rows are as they were',
+    )
   }
   const whole = join(dir, 'whole.tsv')
   await writeFile(whole, toTsv(corpus))
@@ -120,14 +151,17 @@ await t.test('cancelled and killed at random points, a job leaves nothing half-d
 
 const mayMount = spawnSync('unshare', ['-Urm', 'mount', '-t', 'tmpfs', 'tmpfs', '/mnt']).status === 0
 
-await t.test('a full disk stops the job, reads stay up, and it goes on when there is space', { timeout: 60_000, skip: !mayMount && 'small disks cannot be mounted here' }, async (t) => {
-  const dir = await tempDir(t)
-  const mounted = join(dir, 'small')
-  await mkdir(mounted)
-  const corpus = join(dir, 'corpus.tsv')
-  await writeFile(corpus, toTsv(somePassages(6000)))
-  const add = `${process.execPath} dist/eval/bench/indexing-process.js`
-  const script = `
+await t.test(
+  'a full disk stops the job, reads stay up, and it goes on when there is space',
+  { timeout: 60_000, skip: !mayMount && 'small disks cannot be mounted here' },
+  async (t) => {
+    const dir = await tempDir(t)
+    const mounted = join(dir, 'small')
+    await mkdir(mounted)
+    const corpus = join(dir, 'corpus.tsv')
+    await writeFile(corpus, toTsv(somePassages(6000)))
+    const add = `${process.execPath} dist/eval/bench/indexing-process.js`
+    const script = `
     mount -t tmpfs -o size=3m tmpfs ${mounted}
     head -200 ${corpus} > ${dir}/small.tsv
     ${add} ${mounted} ${dir}/small.tsv || exit 1
@@ -140,12 +174,13 @@ await t.test('a full disk stops the job, reads stay up, and it goes on when ther
     mount -o remount,size=64m ${mounted}
     ${add} ${mounted} ${corpus} || exit 4
     cp -r ${mounted}/index ${dir}/index`
-  const { code, output } = await ended(spawn('unshare', ['-Urm', 'bash', '-c', script], { stdio: ['ignore', 'pipe', 'pipe'] }))
-  t.equal(code, 0, output)
-  t.match(output, /stopped The disk.*full/)
-  t.match(output, /rows while full true 3/)
-  t.same(await stored(dir), expected(somePassages(6000), 'corpus.tsv'))
-})
+    const { code, output } = await ended(spawn('unshare', ['-Urm', 'bash', '-c', script], { stdio: ['ignore', 'pipe', 'pipe'] }))
+    t.equal(code, 0, output)
+    t.match(output, /stopped The disk.*full/)
+    t.match(output, /rows while full true 3/)
+    t.same(await stored(dir), expected(somePassages(6000), 'corpus.tsv'))
+  },
+)
 
 await t.test('two services on one index: both take part, every passage is in it once', { timeout: 60_000 }, async (t) => {
   const dir = await tempDir(t)
@@ -157,11 +192,19 @@ await t.test('two services on one index: both take part, every passage is in it 
     }),
   )
   const results = await Promise.all(corpora.map((corpus) => ended(start(dir, corpus, 5))))
-  t.same(results.map(({ code }) => code), [0, 0], results.map(({ output }) => output).join('\n'))
+  t.same(
+    results.map(({ code }) => code),
+    [0, 0],
+    results.map(({ output }) => output).join('\n'),
+  )
   const ids = (await stored(dir)).map((row) => row.split(' ')[0])
   t.equal(ids.length, 1800)
   t.equal(new Set(ids).size, 1800)
-  t.same((await readdir(join(dir, 'index', 'writer'))).filter((name) => name.endsWith('.holder')), [], 'the lock is free')
+  t.same(
+    (await readdir(join(dir, 'index', 'writer'))).filter((name) => name.endsWith('.holder')),
+    [],
+    'the lock is free',
+  )
   const jobs = await readdir(join(dir, 'index', 'jobs'))
   for (const id of jobs) t.match(JSON.parse(await readFile(join(dir, 'index', 'jobs', id, 'job.json'), 'utf8')), { state: 'done' })
 })

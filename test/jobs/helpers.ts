@@ -6,19 +6,27 @@ import type { Embed, Passage } from '../../index/types.ts'
 import type { Embedder } from '../../src/inference/contract.ts'
 import { createJobs, type Jobs, type JobsOptions } from '../../src/jobs/jobs.ts'
 import { embed } from '../index/helpers.ts'
-import { opened } from '../index/job-helpers.ts'
+import { opened } from '../index/ingest/job-helpers.ts'
 
 /** The hashed-words embedding as the service sees an embedder. */
-export const embedderOf = (embedTexts: Embed = embed): Embedder => ({ manifest: hashedWordsManifest, embed: (texts, { signal }) => embedTexts(texts, signal) })
+export function embedderOf(embedTexts: Embed = embed): Embedder {
+  return { manifest: hashedWordsManifest, embed: (texts, { signal }) => embedTexts(texts, signal) }
+}
 
-export const withJobs = async (t: Test, dir: string, options: Partial<JobsOptions> & { embed?: Embed } = {}): Promise<{ index: PassageIndex; jobs: Jobs }> => {
+export async function withJobs(
+  t: Test,
+  dir: string,
+  options: Partial<JobsOptions> & { embed?: Embed } = {},
+): Promise<{ index: PassageIndex; jobs: Jobs }> {
   const index = await opened(t, join(dir, 'index'))
   const jobs = createJobs({ index, embedder: embedderOf(options.embed), jobsDir: join(dir, 'index', 'jobs'), ...options })
   t.teardown(() => jobs.close())
   return { index, jobs }
 }
 
-export const toTsv = (passages: readonly Passage[]): string => ['id\ttext\ttitle', ...passages.map((p) => `${p.id}\t${p.text}\t${p.title}`), ''].join('\n')
+export function toTsv(passages: readonly Passage[]): string {
+  return ['id\ttext\ttitle', ...passages.map((p) => `${p.id}\t${p.text}\t${p.title}`), ''].join('\n')
+}
 
 export async function* streamed(content: string | Buffer, size = 1000): AsyncGenerator<Buffer> {
   const bytes = Buffer.from(content)

@@ -2,8 +2,8 @@ import t from 'tap'
 import { access, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { AppError } from '../../src/errors.ts'
-import { tryLock } from '../../index/job/lock.ts'
+import { CodedError } from '../../base/errors.ts'
+import { tryLock } from '../../index/ingest/lock.ts'
 import { importPath } from '../../src/jobs/import-folder.ts'
 import { Rate } from '../../src/jobs/rate.ts'
 import { embed, somePassages, tempDir } from '../index/helpers.ts'
@@ -19,14 +19,29 @@ await t.test('a file goes in: states, counters, rejects, report', async (t) => {
   const job = await jobs.wait(id, ({ state }) => states.add(state))
   t.match(job, { state: 'done', error: null, result: { rows: 300, recall: null }, source: { name: 'corpus.tsv', path: file } })
   t.match(job.counters, { read: 302, rejected: 2, accepted: 300, embedded: 300, skipped: 0, committed: 300 })
-  t.same(job.recent_rejects.map(({ line, reason }) => [line, reason]), [[302, 'missing_column'], [303, 'duplicate_id']])
-  const report = (await readFile(await jobs.reportPath(id), 'utf8')).trim().split('\n').map((line) => JSON.parse(line) as { line: number })
-  t.same(report.map(({ line }) => line), [302, 303])
+  t.same(
+    job.recent_rejects.map(({ line, reason }) => [line, reason]),
+    [
+      [302, 'missing_column'],
+      [303, 'duplicate_id'],
+    ],
+  )
+  const report = (await readFile(await jobs.reportPath(id), 'utf8'))
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as { line: number })
+  t.same(
+    report.map(({ line }) => line),
+    [302, 303],
+  )
   t.equal((await index.get('p7'))?.source, 'corpus.tsv')
   await t.rejects(access(join(dir, 'index', 'jobs', id, 'shards')), { code: 'ENOENT' }, 'the planned copy is gone')
   const again = await jobs.addFile(file, { max_rejected_share: 0.1 })
   t.match((await jobs.wait(again.id)).counters, { embedded: 0, skipped: 300, committed: 300 })
-  t.same((await jobs.list()).map((one) => one.id), [id, again.id])
+  t.same(
+    (await jobs.list()).map((one) => one.id),
+    [id, again.id],
+  )
 })
 
 await t.test('too many bad lines fail the job before anything is indexed', async (t) => {
@@ -55,7 +70,10 @@ await t.test('uploads: planned as they come, refused whole or cut off without a 
   await t.rejects(jobs.addUpload({ bytes: streamed('x'.repeat(200_000)), options: {} }), { code: 'payload_too_large' })
   await t.rejects(jobs.addUpload({ bytes: streamed(''), options: {} }), { code: 'corpus_invalid' })
   t.same(await readdir(join(dir, 'index', 'jobs')), [id])
-  await t.rejects(jobs.addUpload({ bytes: streamed(`${toTsv(somePassages(3))}bad\n`), options: {} }), { code: 'corpus_invalid', message: /report/ })
+  await t.rejects(jobs.addUpload({ bytes: streamed(`${toTsv(somePassages(3))}bad\n`), options: {} }), {
+    code: 'corpus_invalid',
+    message: /report/,
+  })
   const failed = (await jobs.list()).at(-1)
   t.match(failed, { state: 'failed', recent_rejects: [{ line: 5, reason: 'missing_column' }] })
   t.equal(await index.count(), 100)
@@ -88,7 +106,10 @@ await t.test('jobs run one after the other; a running, a queued and an ended one
   t.equal((await jobs.wait(third.id)).state, 'done')
   t.equal(await index.count(), 20)
   t.ok(await index.get('p200'), 'only the third is in it')
-  t.notOk((await readdir(join(dir, 'index'))).some((name) => name.includes(first.id)), 'the cancelled table is gone')
+  t.notOk(
+    (await readdir(join(dir, 'index'))).some((name) => name.includes(first.id)),
+    'the cancelled table is gone',
+  )
   await t.rejects(jobs.get('20260101T000000000-abcd'), { code: 'not_found' })
   await t.rejects(jobs.get('../etc'), { code: 'not_found' })
 })
@@ -120,7 +141,7 @@ await t.test('a lasting obstacle stops a job, and resume goes on; a passing one 
   const { jobs } = await withJobs(t, dir, { embed: (texts) => (broken ? Promise.reject(broken) : embed(texts)) })
   const { id } = await jobs.addUpload({ bytes: streamed(toTsv(somePassages(30))), options: {} })
   t.match(await jobs.wait(id), { state: 'stopped', error: { code: 'disk_full', message: /free space/ } })
-  broken = new AppError('overloaded', 'busy')
+  broken = new CodedError('overloaded', 'busy')
   setTimeout(() => (broken = undefined), 200)
   t.equal((await jobs.resume(id)).state, 'queued')
   t.match(await jobs.wait(id), { state: 'done', error: null })
@@ -157,7 +178,11 @@ await t.test('an index of too little recall stops a job: the old table answers, 
   const small = await strict.jobs.addUpload({ bytes: streamed(toTsv(somePassages(100))), options: {} })
   t.equal((await strict.jobs.wait(small.id)).state, 'done')
   const { id } = await strict.jobs.addUpload({ bytes: streamed(toTsv(somePassages(1000)), 10_000), options: { replace: true } })
-  t.match(await strict.jobs.wait(id), { state: 'stopped', error: { code: 'index_invalid', message: /CEPE_MIN_RECALL.*cepe index resume/ }, counters: { committed: 1000 } })
+  t.match(await strict.jobs.wait(id), {
+    state: 'stopped',
+    error: { code: 'index_invalid', message: /CEPE_MIN_RECALL.*cepe index resume/ },
+    counters: { committed: 1000 },
+  })
   t.equal(await strict.index.count(), 100, 'the old table answers')
   t.match(await strict.index.info(), { kind: 'exact' })
   await strict.index.upsert([{ id: 'own', title: '', text: 'kept' }], await embed(['kept']))
@@ -179,7 +204,10 @@ await t.test('two processes share the queue: a job is done once', async (t) => {
   await two.jobs.start()
   const other = await two.jobs.addUpload({ bytes: streamed(toTsv(somePassages(200, 200))), options: {} })
   const ended = await Promise.all([one.jobs.wait(id), two.jobs.wait(id), one.jobs.wait(other.id)])
-  t.same(ended.map((job) => job.state), ['done', 'done', 'done'])
+  t.same(
+    ended.map((job) => job.state),
+    ['done', 'done', 'done'],
+  )
   t.equal(texts, 400)
   t.equal(await two.index.count(), 400)
 })

@@ -18,7 +18,7 @@ import { embedderOf, toTsv, withJobs } from './helpers.ts'
 
 const KEY = 'a-key-for-tests-only'
 
-const served = async (t: Test) => {
+async function served(t: Test) {
   const dir = await tempDir(t)
   await mkdir(join(dir, 'import'))
   const { index, jobs } = await withJobs(t, dir, { importDir: join(dir, 'import'), maxUploadBytes: 100_000 })
@@ -38,7 +38,12 @@ const served = async (t: Test) => {
       ...(body === undefined ? {} : { body: plain ? JSON.stringify(body) : (body as string) }),
     })
     const text = await response.text()
-    return { status: response.status, headers: response.headers, text, json: text.startsWith('{') ? (JSON.parse(text) as Record<string, unknown>) : {} }
+    return {
+      status: response.status,
+      headers: response.headers,
+      text,
+      json: text.startsWith('{') ? (JSON.parse(text) as Record<string, unknown>) : {},
+    }
   }
   const ended = (response: { json: Record<string, unknown> }): Promise<Job> => jobs.wait(String(response.json.id))
   return { dir, index, jobs, url, call, ended }
@@ -46,7 +51,8 @@ const served = async (t: Test) => {
 
 await t.test('corpora arrive as TSV, JSON lines, gzip, forms and names of files', async (t) => {
   const { dir, index, call, ended } = await served(t)
-  const post = (body: string | Buffer | FormData | object, type?: string, query = '') => call('POST', `/v1/admin/index-jobs${query}`, body, type === undefined ? {} : { 'content-type': type })
+  const post = (body: string | Buffer | FormData | object, type?: string, query = '') =>
+    call('POST', `/v1/admin/index-jobs${query}`, body, type === undefined ? {} : { 'content-type': type })
   const tsv = await post(toTsv(somePassages(10)), 'text/tab-separated-values')
   t.equal(tsv.status, 202)
   t.equal(tsv.headers.get('location'), `/v1/admin/index-jobs/${String(tsv.json.id)}`)
@@ -57,17 +63,29 @@ await t.test('corpora arrive as TSV, JSON lines, gzip, forms and names of files'
   t.match(await ended(await post(gzipSync('{"id": "g", "text": "zipped"}\n'), 'application/gzip')), { state: 'done' })
   const form = new FormData()
   form.append('file', new Blob([`id\ttext\nf\t${'Word word. '.repeat(200)}\n`]), 'long.tsv')
-  t.match(await ended(await post(form, undefined, '?split_words=100')), { state: 'done', source: { name: 'long.tsv' }, counters: { accepted: 4 } })
+  t.match(await ended(await post(form, undefined, '?split_words=100')), {
+    state: 'done',
+    source: { name: 'long.tsv' },
+    counters: { accepted: 4 },
+  })
   await writeFile(join(dir, 'import', 'file.tsv'), toTsv(somePassages(5, 50)))
   t.match(await ended(await post({ source: 'file.tsv', replace: true })), { state: 'done', result: { rows: 5 } })
   const list = await call('GET', '/v1/admin/index-jobs')
   t.equal((list.json.jobs as Job[]).length, 5)
-  t.match((await call('GET', '/v1/admin/index')).json, { table: 'passages', rows: 5, kind: 'exact', nprobes: 0, schema_version: 2, full_text: true })
+  t.match((await call('GET', '/v1/admin/index')).json, {
+    table: 'passages',
+    rows: 5,
+    kind: 'exact',
+    nprobes: 0,
+    schema_version: 2,
+    full_text: true,
+  })
 })
 
 await t.test('bad requests are refused with a reason', async (t) => {
   const { url, call, jobs } = await served(t)
-  const post = (body: string | object | Buffer, type?: string, query = '') => call('POST', `/v1/admin/index-jobs${query}`, body, type === undefined ? {} : { 'content-type': type })
+  const post = (body: string | object | Buffer, type?: string, query = '') =>
+    call('POST', `/v1/admin/index-jobs${query}`, body, type === undefined ? {} : { 'content-type': type })
   const refused = async (response: Promise<{ status: number; json: Record<string, unknown> }>, status: number, code: string) => {
     const { status: got, json } = await response
     t.match({ status: got, json }, { status, json: { error: { code } } }, code)
@@ -93,7 +111,9 @@ await t.test('bad requests are refused with a reason', async (t) => {
   t.same(await jobs.list(), [])
   const { port } = new URL(url)
   const socket = connect(Number(port), '127.0.0.1')
-  socket.write(`POST /v1/admin/index-jobs HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${KEY}\r\ncontent-type: text/tab-separated-values\r\ncontent-length: 100000\r\n\r\n${toTsv(somePassages(50))}`)
+  socket.write(
+    `POST /v1/admin/index-jobs HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${KEY}\r\ncontent-type: text/tab-separated-values\r\ncontent-length: 100000\r\n\r\n${toTsv(somePassages(50))}`,
+  )
   await sleep(100)
   socket.destroy()
   await sleep(100)
@@ -102,12 +122,16 @@ await t.test('bad requests are refused with a reason', async (t) => {
 
 await t.test('rejected lines can be fetched', async (t) => {
   const { call, ended } = await served(t)
-  const response = await call('POST', '/v1/admin/index-jobs?max_rejected_share=0.5', `${toTsv(somePassages(3))}bad\n`, { 'content-type': 'text/tab-separated-values' })
+  const response = await call('POST', '/v1/admin/index-jobs?max_rejected_share=0.5', `${toTsv(somePassages(3))}bad\n`, {
+    'content-type': 'text/tab-separated-values',
+  })
   const { id } = await ended(response)
   const report = await call('GET', `/v1/admin/index-jobs/${id}/report`)
   t.match(report.headers.get('content-type'), /ndjson/)
   t.match(JSON.parse(report.text), { line: 5, reason: 'missing_column' })
-  const clean = await ended(await call('POST', '/v1/admin/index-jobs', toTsv(somePassages(1)), { 'content-type': 'text/tab-separated-values' }))
+  const clean = await ended(
+    await call('POST', '/v1/admin/index-jobs', toTsv(somePassages(1)), { 'content-type': 'text/tab-separated-values' }),
+  )
   t.match(await call('GET', `/v1/admin/index-jobs/${clean.id}/report`), { status: 200, text: '' })
 })
 
@@ -127,15 +151,26 @@ await t.test('passages: upsert, read, delete', async (t) => {
   t.match(await call('POST', '/v1/passages/delete', { filter: { id: 'x' } }), { status: 400 })
   t.match(await put([{ id: 'a', title: '', text: ' ' }]), { status: 400, json: { error: { field: 'passages.0' } } })
   t.match(await put([{ id: 'a\u0001', title: '', text: 'x' }]), { status: 400 })
-  t.match(await put([{ id: 'a', title: '', text: 'x' }, { id: 'a', title: '', text: 'y' }]), { status: 400, json: { error: { message: /twice/ } } })
+  t.match(
+    await put([
+      { id: 'a', title: '', text: 'x' },
+      { id: 'a', title: '', text: 'y' },
+    ]),
+    { status: 400, json: { error: { message: /twice/ } } },
+  )
   t.match(await call('PUT', '/v1/passages', { passages: [] }, { authorization: '' }), { status: 401 })
 })
 
 await t.test('eight concurrent upserts of the same ids leave no duplicates', async (t) => {
   const { call, index } = await served(t)
   const answers = await Promise.all(
-    Array.from({ length: 8 }, (_, writer) => call('PUT', '/v1/passages', { passages: somePassages(30).map((p) => ({ ...p, text: `${p.text} Writer ${writer}.` })) })),
+    Array.from({ length: 8 }, (_, writer) =>
+      call('PUT', '/v1/passages', { passages: somePassages(30).map((p) => ({ ...p, text: `${p.text} Writer ${writer}.` })) }),
+    ),
   )
-  t.same(answers.map((answer) => answer.status), Array.from({ length: 8 }, () => 200))
+  t.same(
+    answers.map((answer) => answer.status),
+    Array.from({ length: 8 }, () => 200),
+  )
   t.equal(await index.count(), 30)
 })

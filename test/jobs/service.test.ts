@@ -3,10 +3,10 @@ import { existsSync } from 'node:fs'
 import { cp, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { readAlias } from '../../index/alias.ts'
-import { connectLance } from '../../index/lance.ts'
+import { readAlias } from '../../index/table/alias.ts'
+import { connectLance } from '../../index/table/lance.ts'
 import { readPassageFile } from '../../index/read/read.ts'
-import { stringAt } from '../../index/rows.ts'
+import { stringAt } from '../../index/table/rows.ts'
 import { contentHash } from '../../index/hash.ts'
 import type { Job } from '../../src/jobs/schema.ts'
 import { builtFixture } from '../helpers/built-fixture.ts'
@@ -18,16 +18,24 @@ const CORPUS = '../shared/data/squad-open-a/passages.tsv'
 const KEY = 'a-key-for-tests-only'
 const headers = { authorization: `Bearer ${KEY}` }
 
-const json = async (response: Response): Promise<Record<string, unknown>> => (await response.json()) as Record<string, unknown>
+async function json(response: Response): Promise<Record<string, unknown>> {
+  return (await response.json()) as Record<string, unknown>
+}
 
-const post = async ({ url }: RunningServer, body: string, query = ''): Promise<Job> => {
-  const response = await fetch(`${url}/v1/admin/index-jobs${query}`, { method: 'POST', body, headers: { ...headers, 'content-type': 'text/tab-separated-values' } })
+async function post({ url }: RunningServer, body: string, query = ''): Promise<Job> {
+  const response = await fetch(`${url}/v1/admin/index-jobs${query}`, {
+    method: 'POST',
+    body,
+    headers: { ...headers, 'content-type': 'text/tab-separated-values' },
+  })
   return (await response.json()) as Job
 }
 
-const jobOf = async ({ url }: RunningServer, id: string): Promise<Job> => (await (await fetch(`${url}/v1/admin/index-jobs/${id}`, { headers })).json()) as Job
+async function jobOf({ url }: RunningServer, id: string): Promise<Job> {
+  return (await (await fetch(`${url}/v1/admin/index-jobs/${id}`, { headers })).json()) as Job
+}
 
-const settled = async (server: RunningServer, id: string, meanwhile: () => Promise<void> = () => Promise.resolve()): Promise<Job> => {
+async function settled(server: RunningServer, id: string, meanwhile: () => Promise<void> = () => Promise.resolve()): Promise<Job> {
   for (;;) {
     const job = await jobOf(server, id)
     if (['done', 'failed', 'stopped', 'cancelled'].includes(job.state)) return job
@@ -36,55 +44,74 @@ const settled = async (server: RunningServer, id: string, meanwhile: () => Promi
   }
 }
 
-await t.test('a real corpus goes into the running service while it answers; killed, it goes on', { skip: !existsSync(CORPUS) && `${CORPUS} is not here`, timeout: 110_000 }, async (t) => {
-  const dir = await tempDir(t)
-  // Each fixture is built into the same folder.
-  for (const name of ['cepe-tiny-gqa', 'contriever-tiny']) await cp(await builtFixture(t, name), join(dir, name), { recursive: true })
-  const env = {
-    CEPE_READER_DIR: join(dir, 'cepe-tiny-gqa'),
-    CEPE_RETRIEVER_DIR: join(dir, 'contriever-tiny'),
-    CEPE_READER_CHECKPOINT: join(dir, 'none'),
-    CEPE_RETRIEVER_CHECKPOINT: join(dir, 'none'),
-    CEPE_INDEX_DIR: join(dir, 'index'),
-    CEPE_CORPUS: '',
-    CEPE_DEMONSTRATIONS: '',
-    CEPE_ADMIN_KEY: KEY,
-    CEPE_THREADS: '1',
-    CEPE_LOG_LEVEL: 'warn',
-  }
-  let server = await startServer(env)
-  t.teardown(() => server.stop('SIGKILL'))
-  const first = await post(server, toTsv(somePassages(30)))
-  t.match(await settled(server, first.id), { state: 'done', result: { rows: 30 } })
+await t.test(
+  'a real corpus goes into the running service while it answers; killed, it goes on',
+  { skip: !existsSync(CORPUS) && `${CORPUS} is not here`, timeout: 110_000 },
+  async (t) => {
+    const dir = await tempDir(t)
+    // Each fixture is built into the same folder.
+    for (const name of ['cepe-tiny-gqa', 'contriever-tiny']) await cp(await builtFixture(t, name), join(dir, name), { recursive: true })
+    const env = {
+      CEPE_READER_DIR: join(dir, 'cepe-tiny-gqa'),
+      CEPE_RETRIEVER_DIR: join(dir, 'contriever-tiny'),
+      CEPE_READER_CHECKPOINT: join(dir, 'none'),
+      CEPE_RETRIEVER_CHECKPOINT: join(dir, 'none'),
+      CEPE_INDEX_DIR: join(dir, 'index'),
+      CEPE_CORPUS: '',
+      CEPE_DEMONSTRATIONS: '',
+      CEPE_ADMIN_KEY: KEY,
+      CEPE_THREADS: '1',
+      CEPE_LOG_LEVEL: 'warn',
+    }
+    let server = await startServer(env)
+    t.teardown(() => server.stop('SIGKILL'))
+    const first = await post(server, toTsv(somePassages(30)))
+    t.match(await settled(server, first.id), { state: 'done', result: { rows: 30 } })
 
-  const ask = async (): Promise<{ status: number; ids: string[]; rows: unknown }> => {
-    const response = await fetch(`${server.url}/v1/search`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{"query": "w5 w7 w9", "k": 3}' })
-    const body = await json(response)
-    return { status: response.status, ids: ((body.passages ?? []) as { id: string }[]).map(({ id }) => id), rows: (body.index as { passages?: number } | undefined)?.passages }
-  }
-  const corpus = await readFile(CORPUS, 'utf8')
-  const second = await post(server, corpus, '?replace=true')
-  t.match(second, { state: 'queued', counters: { read: 971, accepted: 971 } })
-  const seen = await ask()
-  t.match(seen, { status: 200, rows: 30 }, 'the old table answers')
-  await server.stop('SIGKILL')
+    const ask = async (): Promise<{ status: number; ids: string[]; rows: unknown }> => {
+      const response = await fetch(`${server.url}/v1/search`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: '{"query": "w5 w7 w9", "k": 3}',
+      })
+      const body = await json(response)
+      return {
+        status: response.status,
+        ids: ((body.passages ?? []) as { id: string }[]).map(({ id }) => id),
+        rows: (body.index as { passages?: number } | undefined)?.passages,
+      }
+    }
+    const corpus = await readFile(CORPUS, 'utf8')
+    const second = await post(server, corpus, '?replace=true')
+    t.match(second, { state: 'queued', counters: { read: 971, accepted: 971 } })
+    const seen = await ask()
+    t.match(seen, { status: 200, rows: 30 }, 'the old table answers')
+    await server.stop('SIGKILL')
 
-  server = await startServer(env)
-  const answers: { status: number; rows: unknown }[] = []
-  const job = await settled(server, second.id, async () => {
-    answers.push(await ask())
-  })
-  t.match(job, { state: 'done', counters: { accepted: 971, committed: 971, rejected: 0 }, result: { rows: 971 } })
-  t.ok(answers.every(({ status, rows }) => status === 200 && (rows === 30 || rows === 971)), 'every question was answered, from one table or the other')
-  t.match(await json(await fetch(`${server.url}/v1/admin/index`, { headers })), { rows: 971, kind: 'exact' })
-  t.equal((await ask()).rows, 971)
-  t.equal(await server.stop(), 0)
+    server = await startServer(env)
+    const answers: { status: number; rows: unknown }[] = []
+    const job = await settled(server, second.id, async () => {
+      answers.push(await ask())
+    })
+    t.match(job, { state: 'done', counters: { accepted: 971, committed: 971, rejected: 0 }, result: { rows: 971 } })
+    t.ok(
+      answers.every(({ status, rows }) => status === 200 && (rows === 30 || rows === 971)),
+      'every question was answered, from one table or the other',
+    )
+    t.match(await json(await fetch(`${server.url}/v1/admin/index`, { headers })), { rows: 971, kind: 'exact' })
+    t.equal((await ask()).rows, 971)
+    t.equal(await server.stop(), 0)
 
-  const expected: string[] = []
-  for await (const item of readPassageFile(CORPUS)) if ('passage' in item) expected.push(`${item.passage.id} ${contentHash(item.passage)}`)
-  const connection = await connectLance(join(dir, 'index'), 0)
-  const alias = await readAlias(join(dir, 'index'), 'passages')
-  const rows = await (await connection.openTable(alias?.stored_as ?? '')).query().select(['id', 'hash']).toArrow()
-  connection.close()
-  t.same(Array.from({ length: rows.numRows }, (_, row) => `${stringAt(rows, 'id', row)} ${stringAt(rows, 'hash', row)}`).sort(), expected.sort())
-})
+    const expected: string[] = []
+    for await (const item of readPassageFile(CORPUS))
+      if ('passage' in item) expected.push(`${item.passage.id} ${contentHash(item.passage)}`)
+    const connection = await connectLance(join(dir, 'index'), 0)
+    const alias = await readAlias(join(dir, 'index'), 'passages')
+    const rows = await (await connection.openTable(alias?.stored_as ?? '')).query().select(['id', 'hash']).toArrow()
+    connection.close()
+    t.same(
+      Array.from({ length: rows.numRows }, (_, row) => `${stringAt(rows, 'id', row)} ${stringAt(rows, 'hash', row)}`).sort(),
+      expected.sort(),
+    )
+  },
+)

@@ -1,24 +1,24 @@
 import t from 'tap'
 import { Field, Schema, tableFromArrays, Utf8 } from 'apache-arrow'
-import { writeAlias } from '../../index/alias.ts'
-import { connectLance, type Table } from '../../index/lance.ts'
-import { migrateIndex, restoreIndex } from '../../index/migrate-index.ts'
-import { createTable, migrateTable, SCHEMA_VERSION } from '../../index/migrate.ts'
-import { readMetadata } from '../../index/metadata.ts'
+import { writeAlias } from '../../index/table/alias.ts'
+import { connectLance, type Table } from '../../index/table/lance.ts'
+import { migrateIndex, restoreIndex } from '../../index/table/migrate-index.ts'
+import { createTable, migrateTable, SCHEMA_VERSION } from '../../index/table/migrate.ts'
+import { readMetadata } from '../../index/table/metadata.ts'
 import { openIndex } from '../../index/open.ts'
-import { packVectors, recordBatch } from '../../index/rows.ts'
+import { packVectors, recordBatch } from '../../index/table/rows.ts'
 import type { Passage } from '../../index/types.ts'
 import { base, migrations } from '../../migrations/list.ts'
 import { embed, embedText, hashEmbedding, somePassages, tempDir } from '../index/helpers.ts'
 import { Table as ArrowTable } from 'apache-arrow'
 
 /** Rows as software of schema version 1 writes them: without the columns that came later. */
-const firstVersionRows = async (passages: readonly Passage[]): Promise<ArrowTable> => {
+async function firstVersionRows(passages: readonly Passage[]): Promise<ArrowTable> {
   const halves = packVectors(passages, await embed(passages.map((p) => p.text)), hashEmbedding.dimension)
   return new ArrowTable([recordBatch({ passages, hashes: [], halves }, hashEmbedding.dimension)]).select(['id', 'title', 'text', 'vector'])
 }
 
-const firstVersion = async (t: Parameters<typeof tempDir>[0], rows: number): Promise<{ dir: string; table: Table }> => {
+async function firstVersion(t: Parameters<typeof tempDir>[0], rows: number): Promise<{ dir: string; table: Table }> {
   const dir = await tempDir(t)
   const connection = await connectLance(dir, 0)
   t.teardown(() => connection.close())
@@ -28,13 +28,16 @@ const firstVersion = async (t: Parameters<typeof tempDir>[0], rows: number): Pro
   return { dir, table }
 }
 
-const columnsOf = async (table: Table): Promise<string[]> => {
+async function columnsOf(table: Table): Promise<string[]> {
   await table.checkoutLatest()
   return (await table.schema()).fields.map((field) => field.name).sort()
 }
 
 await t.test('numbers follow each other', (t) => {
-  t.same([base.version, ...migrations.map((step) => step.version)], Array.from({ length: migrations.length + 1 }, (_, i) => i + 1))
+  t.same(
+    [base.version, ...migrations.map((step) => step.version)],
+    Array.from({ length: migrations.length + 1 }, (_, i) => i + 1),
+  )
   t.equal(SCHEMA_VERSION, migrations.length + 1)
   t.end()
 })
@@ -73,7 +76,11 @@ await t.test('forward while others write, and while another process migrates too
   const old = await connection.openTable('passages.old')
   const write = async (): Promise<void> => {
     for (let i = 0; i < 10; i++) {
-      await old.mergeInsert('id').whenMatchedUpdateAll().whenNotMatchedInsertAll().execute(await firstVersionRows(somePassages(10, 100 + i * 10)))
+      await old
+        .mergeInsert('id')
+        .whenMatchedUpdateAll()
+        .whenNotMatchedInsertAll()
+        .execute(await firstVersionRows(somePassages(10, 100 + i * 10)))
     }
   }
   const second = await connection.openTable('passages.old')
@@ -92,7 +99,10 @@ await t.test('opening an index migrates by itself; rows from before are known as
   t.equal((await index.info()).schemaVersion, SCHEMA_VERSION)
   t.equal((await index.search(embedText('lagoon'), { k: 3 })).length, 3)
   const unsourced = somePassages(11).map(({ id, title, text }) => ({ id, title, text }))
-  t.same((await index.changed(unsourced)).map((p) => p.id), ['p10'])
+  t.same(
+    (await index.changed(unsourced)).map((p) => p.id),
+    ['p10'],
+  )
 })
 
 await t.test('the way back: schema and rows of the version before', async (t) => {

@@ -1,6 +1,19 @@
 import { once } from 'node:events'
 import { spawn } from 'node:child_process'
-import { appendFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { writeSyntheticCheckpoint } from '../../eval/bench/synthetic-checkpoint.ts'
@@ -14,8 +27,16 @@ const CHECKPOINT = `${FIXTURES}/cepe-tiny-gqa`
 await t.test('a built folder is complete, described and sound', async (t) => {
   const outDir = join(temporaryFolder(t), 'model')
   const seen: number[] = []
-  const manifest = await buildModel({ checkpointDir: CHECKPOINT, outDir, dtype: 'f32', onProgress: ({ done, total }) => seen.push(done / total) })
-  t.same(seen, [...seen].sort((a, b) => a - b))
+  const manifest = await buildModel({
+    checkpointDir: CHECKPOINT,
+    outDir,
+    dtype: 'f32',
+    onProgress: ({ done, total }) => seen.push(done / total),
+  })
+  t.same(
+    seen,
+    [...seen].sort((a, b) => a - b),
+  )
   t.equal(seen.at(-1), 1)
   t.same(await loadManifest(outDir), manifest)
   t.same(manifest.files.map(({ name }) => name).sort(), ['cepe_encoder.onnx', 'cepe_generate.onnx', 'cepe_step.onnx', 'weights.bin'])
@@ -37,7 +58,9 @@ await t.test('damage is found and named, also after a sound check', async (t) =>
   appendFileSync(data, 'x')
   await t.rejects(checkFiles(outDir, manifest), { code: 'model_invalid', message: /weights\.bin has \d+ bytes, the manifest says/ })
   rmSync(join(outDir, 'cepe_step.onnx'))
-  await t.rejects(checkFiles(outDir, { ...manifest, files: manifest.files.filter(({ name }) => name !== 'weights.bin') }), { message: /cepe_step\.onnx is missing/ })
+  await t.rejects(checkFiles(outDir, { ...manifest, files: manifest.files.filter(({ name }) => name !== 'weights.bin') }), {
+    message: /cepe_step\.onnx is missing/,
+  })
   writeFileSync(join(outDir, 'manifest.json'), '{}')
   await t.rejects(loadManifest(outDir), { code: 'model_invalid', message: /manifest\.json is no manifest/ })
   writeFileSync(join(outDir, 'manifest.json'), JSON.stringify({ ...manifest, builder_version: 0 }))
@@ -52,7 +75,9 @@ await t.test('an aborted build leaves the older model as it was, and nothing els
   const onProgress = ({ done, total }: { done: number; total: number }): void => {
     if (done > total / 2) controller.abort(new Error('enough'))
   }
-  await t.rejects(buildModel({ checkpointDir: CHECKPOINT, outDir, dtype: 'int4', onProgress, signal: controller.signal }), { message: 'enough' })
+  await t.rejects(buildModel({ checkpointDir: CHECKPOINT, outDir, dtype: 'int4', onProgress, signal: controller.signal }), {
+    message: 'enough',
+  })
   t.same(readdirSync(folder), ['model'])
   t.same(await loadManifest(outDir), before)
   await checkFiles(outDir, before)
@@ -79,7 +104,7 @@ await t.test('a folder of other files is never replaced', async (t) => {
   t.same(readdirSync(outDir), ['thesis.txt'])
 })
 
-await t.test('in place: the checkpoint\'s own bytes are used, linked into the model', async (t) => {
+await t.test("in place: the checkpoint's own bytes are used, linked into the model", async (t) => {
   const folder = temporaryFolder(t)
   const outDir = join(folder, 'model')
   const checkpointDir = join(folder, 'checkpoint')
@@ -98,7 +123,10 @@ await t.test('in place: the checkpoint\'s own bytes are used, linked into the mo
 await t.test('a head size that the kernels do not take is refused at once', async (t) => {
   const folder = temporaryFolder(t)
   const checkpointDir = await writeSyntheticCheckpoint(join(folder, 'checkpoint'), { ...CEPE, num_attention_heads: 8 })
-  await t.rejects(buildModel({ checkpointDir, outDir: join(folder, 'model'), dtype: 'f32' }), { code: 'unsupported', message: /heads are 8 wide.*multiples of 16/ })
+  await t.rejects(buildModel({ checkpointDir, outDir: join(folder, 'model'), dtype: 'f32' }), {
+    code: 'unsupported',
+    message: /heads are 8 wide.*multiples of 16/,
+  })
 })
 
 await t.test('a broken checkpoint is refused and leaves nothing behind', async (t) => {
@@ -106,7 +134,11 @@ await t.test('a broken checkpoint is refused and leaves nothing behind', async (
   const checkpointDir = await writeSyntheticCheckpoint(join(folder, 'checkpoint'), CEPE, { deviation: Number.NaN })
   const outDir = join(folder, 'model')
   await t.rejects(buildModel({ checkpointDir, outDir, dtype: 'f32' }), { code: 'checkpoint_invalid', message: /NaN or infinite/ })
-  await t.rejects(buildModel({ checkpointDir, outDir, dtype: 'f32', inPlace: true }), { message: /NaN or infinite/ }, 'also where the weights are not copied')
+  await t.rejects(
+    buildModel({ checkpointDir, outDir, dtype: 'f32', inPlace: true }),
+    { message: /NaN or infinite/ },
+    'also where the weights are not copied',
+  )
   t.notOk(existsSync(outDir))
   t.same(readdirSync(folder), ['checkpoint'])
 })

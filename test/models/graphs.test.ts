@@ -5,16 +5,34 @@ import { writeSyntheticCheckpoint } from '../../eval/bench/synthetic-checkpoint.
 import { f32Safetensors } from '../helpers/weights.ts'
 import { openCheckpoint } from '../../models/checkpoint/open.ts'
 import {
-  build, CEPE, floats, greedyBySteps, int64, largestDifference, LLAMA, logitsAt, numbers, randomIds, randomPhi, stepper, temporaryFolder, type Run,
+  build,
+  CEPE,
+  floats,
+  greedyBySteps,
+  int64,
+  largestDifference,
+  LLAMA,
+  logitsAt,
+  numbers,
+  randomIds,
+  randomPhi,
+  stepper,
+  temporaryFolder,
+  type Run,
 } from './helpers.ts'
 
 const checkpointDir = await writeSyntheticCheckpoint(join(temporaryFolder(t), 'cepe'), CEPE, { seed: 5, deviation: 0.3 })
 const { manifest, graph } = await build(t, { checkpointDir, dtype: 'f32' })
 const [encoder, generate, step] = [await graph('cepe_encoder'), await graph('cepe_generate'), await graph('cepe_step')]
 
-const generated = async (run: Run, prompt: readonly number[], phi: ReturnType<typeof randomPhi>, stops: readonly number[], most: number) => {
+async function generated(run: Run, prompt: readonly number[], phi: ReturnType<typeof randomPhi>, stops: readonly number[], most: number) {
   const out = await run({ input_ids: int64(prompt, [1, prompt.length]), phi, stop_ids: int64(stops), max_new_tokens: int64([most], []) })
-  return { tokens: numbers(out['tokens']), logprobs: floats(out['logprobs']), attention: floats(out['attention']), shape: out['attention']?.dims }
+  return {
+    tokens: numbers(out['tokens']),
+    logprobs: floats(out['logprobs']),
+    attention: floats(out['attention']),
+    shape: out['attention']?.dims,
+  }
 }
 
 for (const [name, prompt, rows, stops, most] of [
@@ -47,23 +65,37 @@ await t.test('ends after any of the stop ids, which is kept', async (t) => {
   const firstAt = free.tokens.indexOf(third)
   const stopped = await generated(generate, prompt, phi, [1_000, third], 12)
   t.same(stopped.tokens, free.tokens.slice(0, firstAt + 1))
-  t.same((await generated(generate, prompt, phi, free.tokens.slice(0, 1), 12)).tokens, free.tokens.slice(0, 1), 'the first token may be the stop')
+  t.same(
+    (await generated(generate, prompt, phi, free.tokens.slice(0, 1), 12)).tokens,
+    free.tokens.slice(0, 1),
+    'the first token may be the stop',
+  )
 })
 
 await t.test('step: padding on either side, or between cache and new tokens, changes nothing', async (t) => {
   const phi = randomPhi(6, 32, 4)
   const prompts = [randomIds(7, 21), randomIds(4, 22), randomIds(1, 23)]
   const continuation = randomIds(3, 24)
-  const alone = await Promise.all(prompts.map(async (prompt) => {
-    const run = stepper(step, manifest, phi)
-    const first = await run([prompt])
-    return [logitsAt(first, 0, prompt.length - 1), logitsAt(await run([continuation]), 0, 2)] as const
-  }))
+  const alone = await Promise.all(
+    prompts.map(async (prompt) => {
+      const run = stepper(step, manifest, phi)
+      const first = await run([prompt])
+      return [logitsAt(first, 0, prompt.length - 1), logitsAt(await run([continuation]), 0, 2)] as const
+    }),
+  )
   for (const side of ['left', 'right'] as const) {
     const run = stepper(step, manifest, phi, 3)
     const padded = (row: readonly number[], fill: readonly number[]): number[] => (side === 'left' ? [...fill, ...row] : [...row, ...fill])
     const fill = prompts.map((prompt) => Array.from({ length: 7 - prompt.length }, () => 0))
-    const first = await run(prompts.map((prompt, i) => padded(prompt, fill[i] ?? [])), prompts.map((prompt, i) => padded(prompt.map(() => 1), fill[i] ?? [])))
+    const first = await run(
+      prompts.map((prompt, i) => padded(prompt, fill[i] ?? [])),
+      prompts.map((prompt, i) =>
+        padded(
+          prompt.map(() => 1),
+          fill[i] ?? [],
+        ),
+      ),
+    )
     const next = await run(prompts.map(() => continuation))
     prompts.forEach((prompt, i) => {
       const place = side === 'left' ? 6 : prompt.length - 1
@@ -88,9 +120,22 @@ await t.test('step: many tokens at once (projected keys) and in pieces (absorbed
 
 await t.test('encoder: passages stand alone, padding is dropped', async (t) => {
   const [a, b] = [randomIds(6, 41), randomIds(3, 42)]
-  const both = await encoder({ input_ids: int64([...a, 0, 0, 0, ...b], [2, 6]), attention_mask: int64([1, 1, 1, 1, 1, 1, 0, 0, 0, 1, 1, 1], [2, 6]) })
+  const both = await encoder({
+    input_ids: int64([...a, 0, 0, 0, ...b], [2, 6]),
+    attention_mask: int64([1, 1, 1, 1, 1, 1, 0, 0, 0, 1, 1, 1], [2, 6]),
+  })
   const one = async (row: readonly number[]): Promise<Float32Array> =>
-    floats((await encoder({ input_ids: int64(row, [1, row.length]), attention_mask: int64(row.map(() => 1), [1, row.length]) }))['phi'])
+    floats(
+      (
+        await encoder({
+          input_ids: int64(row, [1, row.length]),
+          attention_mask: int64(
+            row.map(() => 1),
+            [1, row.length],
+          ),
+        })
+      )['phi'],
+    )
   t.same(both['phi']?.dims, [9, 32])
   t.ok(largestDifference(floats(both['phi']), Float32Array.of(...(await one(a)), ...(await one(b)))) < 1e-5)
 })
@@ -104,7 +149,10 @@ await t.test('a decoder alone has no encoder and ignores phi', async (t) => {
   const phi = randomPhi(2, 1, 1)
   const made = await generated(run, prompt, phi, [], 6)
   t.same(made.tokens, await greedyBySteps(stepper(steps, model.manifest, phi), prompt, [], 6))
-  t.same([...made.attention], Array.from({ length: 12 }, () => 0))
+  t.same(
+    [...made.attention],
+    Array.from({ length: 12 }, () => 0),
+  )
 })
 
 await t.test('tied embeddings give the logits of an equal lm_head', async (t) => {
@@ -112,15 +160,19 @@ await t.test('tied embeddings give the logits of an equal lm_head', async (t) =>
   const tied = await writeSyntheticCheckpoint(join(folder, 'tied'), { ...LLAMA, tie_word_embeddings: true }, { seed: 7, deviation: 0.3 })
   const source = await openCheckpoint(tied)
   t.teardown(() => source.close())
-  const tensors = await Promise.all([...source.tensors.values()].map(async ({ name, shape }) => [name, { shape, values: [...(await source.readF32(name))] }] as const))
+  const tensors = await Promise.all(
+    [...source.tensors.values()].map(async ({ name, shape }) => [name, { shape, values: [...(await source.readF32(name))] }] as const),
+  )
   const embeddings = tensors.find(([name]) => name === 'model.embed_tokens.weight')?.[1]
   if (!embeddings) throw new Error('no embeddings')
   mkdirSync(join(folder, 'untied'))
   writeFileSync(join(folder, 'untied/config.json'), JSON.stringify(LLAMA))
   writeFileSync(join(folder, 'untied/model.safetensors'), f32Safetensors({ ...Object.fromEntries(tensors), 'lm_head.weight': embeddings }))
-  const logits = await Promise.all([tied, join(folder, 'untied')].map(async (checkpoint, i) => {
-    const model = await build(t, { checkpointDir: checkpoint, dtype: 'f32', outDir: join(folder, `built${i}`) })
-    return floats(await stepper(await model.graph('cepe_step'), model.manifest, randomPhi(0, 1, 1))([randomIds(5, 61)]))
-  }))
+  const logits = await Promise.all(
+    [tied, join(folder, 'untied')].map(async (checkpoint, i) => {
+      const model = await build(t, { checkpointDir: checkpoint, dtype: 'f32', outDir: join(folder, `built${i}`) })
+      return floats(await stepper(await model.graph('cepe_step'), model.manifest, randomPhi(0, 1, 1))([randomIds(5, 61)]))
+    }),
+  )
   t.ok(largestDifference(logits[0] ?? new Float32Array(), logits[1] ?? new Float32Array(1)) < 1e-6)
 })

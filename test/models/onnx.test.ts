@@ -3,17 +3,35 @@ import t, { type Test } from 'tap'
 import { fusedMatmul, rotaryEmbedding } from '../../models/onnx/contrib.ts'
 import { ifElse, loop } from '../../models/onnx/control.ts'
 import { Graph, type Value } from '../../models/onnx/graph.ts'
-import { add, compress, concat, equal, f32, f32s, gather, i64, less, matmul, mul, reduceSum, reshape, softmax, transpose } from '../../models/onnx/ops.ts'
+import {
+  add,
+  compress,
+  concat,
+  equal,
+  f32,
+  f32s,
+  gather,
+  i64,
+  less,
+  matmul,
+  mul,
+  reduceSum,
+  reshape,
+  softmax,
+  transpose,
+} from '../../models/onnx/ops.ts'
 import { decodeModel, encodeModel } from '../../models/onnx/proto.ts'
 import { GraphError } from '../../models/onnx/types.ts'
 
-const noWeights = (): never => {
+function noWeights(): never {
   throw new Error('no weights here')
 }
 
-const serialise = (graph: Graph): Uint8Array => encodeModel(graph.toProto(noWeights, 'test'))
+function serialise(graph: Graph): Uint8Array {
+  return encodeModel(graph.toProto(noWeights, 'test'))
+}
 
-const run = async (t: Test, graph: Graph, feeds: Record<string, Tensor>): Promise<InferenceSession.OnnxValueMapType> => {
+async function run(t: Test, graph: Graph, feeds: Record<string, Tensor>): Promise<InferenceSession.OnnxValueMapType> {
   const session = await InferenceSession.create(serialise(graph), { intraOpNumThreads: 1 })
   t.teardown(() => session.release())
   return session.run(feeds)
@@ -48,9 +66,18 @@ await t.test('nodes are named by their path, once', (t) => {
   const y = graph.scope('layers.0', () => graph.scope('mlp', () => mul(mul(x, x), x)))
   graph.output('y', y)
   const proto = decodeModel(serialise(graph))
-  t.same(proto.graph.node.map(({ name }) => name), ['/layers.0/mlp/Mul', '/layers.0/mlp/Mul_1'])
-  t.same(proto.graph.output.map(({ name }) => name), ['y'])
-  t.same(proto.opset_import, [{ domain: '', version: 21 }, { domain: 'com.microsoft', version: 1 }])
+  t.same(
+    proto.graph.node.map(({ name }) => name),
+    ['/layers.0/mlp/Mul', '/layers.0/mlp/Mul_1'],
+  )
+  t.same(
+    proto.graph.output.map(({ name }) => name),
+    ['y'],
+  )
+  t.same(proto.opset_import, [
+    { domain: '', version: 21 },
+    { domain: 'com.microsoft', version: 1 },
+  ])
   t.end()
 })
 
@@ -58,14 +85,35 @@ await t.test('If takes one branch, and both see outer values', async (t) => {
   const graph = new Graph('g')
   const x = graph.input('x', 'f32', ['n'])
   const big = less(f32(graph, 10), reduceSum(x, 0))
-  const [y] = ifElse(big, () => [mul(x, f32(graph, 2))], () => [x])
+  const [y] = ifElse(
+    big,
+    () => [mul(x, f32(graph, 2))],
+    () => [x],
+  )
   if (!y) throw new Error('no result')
   graph.output('y', y)
-  for (const [given, expected] of [[[5, 6], [10, 12]], [[1, 2], [1, 2]]] as const) {
+  for (const [given, expected] of [
+    [
+      [5, 6],
+      [10, 12],
+    ],
+    [
+      [1, 2],
+      [1, 2],
+    ],
+  ] as const) {
     const { y: out } = await run(t, graph, { x: new Tensor('float32', Float32Array.from(given), [2]) })
     t.same([...((out as Tensor).data as Float32Array)], expected)
   }
-  t.throws(() => ifElse(big, () => [mul(x, x)], () => [big]), { message: /differs between the branches/ })
+  t.throws(
+    () =>
+      ifElse(
+        big,
+        () => [mul(x, x)],
+        () => [big],
+      ),
+    { message: /differs between the branches/ },
+  )
 })
 
 await t.test('Loop carries, collects and stops; no round at all is fine', async (t) => {
@@ -80,8 +128,15 @@ await t.test('Loop carries, collects and stops; no round at all is fine', async 
   })
   if (!doubled) throw new Error('no result')
   graph.output('doubled', doubled)
-  for (const [most, limit, expected] of [[10, 7, [2, 4, 8]], [2, 100, [2, 4]], [0, 100, []]] as const) {
-    const out = await run(t, graph, { rounds: new Tensor('int64', BigInt64Array.of(BigInt(most)), []), stop: new Tensor('float32', Float32Array.of(limit), []) })
+  for (const [most, limit, expected] of [
+    [10, 7, [2, 4, 8]],
+    [2, 100, [2, 4]],
+    [0, 100, []],
+  ] as const) {
+    const out = await run(t, graph, {
+      rounds: new Tensor('int64', BigInt64Array.of(BigInt(most)), []),
+      stop: new Tensor('float32', Float32Array.of(limit), []),
+    })
     t.same([...((out['doubled'] as Tensor).data as Float32Array)], expected)
   }
 })

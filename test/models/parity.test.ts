@@ -6,7 +6,8 @@ import { build, floats, FIXTURES, goldenCheckpoints, goldenFiles, int64, largest
 
 const ATOL = 2e-4
 
-if (!existsSync(SHARED_FIXTURES)) t.comment(`${SHARED_FIXTURES} is absent: only the outputs of the recipe's model are compared, not the reference's`)
+if (!existsSync(SHARED_FIXTURES))
+  t.comment(`${SHARED_FIXTURES} is absent: only the outputs of the recipe's model are compared, not the reference's`)
 
 for (const checkpointDir of goldenCheckpoints()) {
   await t.test(`${checkpointDir} agrees with its recorded outputs`, async (t) => {
@@ -34,10 +35,17 @@ await t.test('the order of passages changes only rounding', async (t) => {
   const answer = async (order: readonly number[]): Promise<{ logprobs: Float32Array; tokens: string; shares: Map<number, number> }> => {
     const rows = order.map((i) => passages[i]?.ids ?? [])
     const length = Math.max(...rows.map((row) => row.length))
-    const padded = (fill: (row: readonly number[], at: number) => number): number[] => rows.flatMap((row) => Array.from({ length }, (_, at) => fill(row, at)))
+    const padded = (fill: (row: readonly number[], at: number) => number): number[] =>
+      rows.flatMap((row) => Array.from({ length }, (_, at) => fill(row, at)))
     const { phi } = await encoder({
-      input_ids: int64(padded((row, at) => row[at] ?? 0), [rows.length, length]),
-      attention_mask: int64(padded((row, at) => (at < row.length ? 1 : 0)), [rows.length, length]),
+      input_ids: int64(
+        padded((row, at) => row[at] ?? 0),
+        [rows.length, length],
+      ),
+      attention_mask: int64(
+        padded((row, at) => (at < row.length ? 1 : 0)),
+        [rows.length, length],
+      ),
     })
     if (!phi) throw new Error('no phi')
     const out = await generate({ input_ids: int64(randomIds(9, 3), [1, 9]), phi, stop_ids: int64([2]), max_new_tokens: int64([8], []) })
@@ -45,7 +53,10 @@ await t.test('the order of passages changes only rounding', async (t) => {
     const shares = new Map<number, number>()
     let at = 0
     for (const [i, row] of rows.entries()) {
-      shares.set(order[i] ?? -1, attention.slice(at, at + row.length).reduce((a, b) => a + b, 0))
+      shares.set(
+        order[i] ?? -1,
+        attention.slice(at, at + row.length).reduce((a, b) => a + b, 0),
+      )
       at += row.length
     }
     return { logprobs: floats(out['logprobs']), tokens: String(out['tokens']?.data), shares }
@@ -54,5 +65,6 @@ await t.test('the order of passages changes only rounding', async (t) => {
   const mixed = await answer([4, 2, 5, 0, 3, 1])
   t.equal(mixed.tokens, straight.tokens)
   t.ok(largestDifference(mixed.logprobs, straight.logprobs) < 1e-5)
-  for (const [passage, share] of straight.shares) t.ok(Math.abs(share - (mixed.shares.get(passage) ?? Number.NaN)) < 1e-5, `passage ${passage}`)
+  for (const [passage, share] of straight.shares)
+    t.ok(Math.abs(share - (mixed.shares.get(passage) ?? Number.NaN)) < 1e-5, `passage ${passage}`)
 })

@@ -8,10 +8,22 @@ import type { BlockSize } from '../../models/blocks/precision.ts'
 import { openCheckpoint } from '../../models/checkpoint/open.ts'
 import { verifyGolden } from '../../models/verify.ts'
 import { f32Safetensors } from '../helpers/weights.ts'
-import { build, CEPE, floats, goldenCheckpoints, goldenFiles, int64, largestDifference, randomIds, randomPhi, stepper, temporaryFolder } from './helpers.ts'
+import {
+  build,
+  CEPE,
+  floats,
+  goldenCheckpoints,
+  goldenFiles,
+  int64,
+  largestDifference,
+  randomIds,
+  randomPhi,
+  stepper,
+  temporaryFolder,
+} from './helpers.ts'
 
 /** Reads MatMulNBits' layout back. */
-const dequantize = (matrix: Float32Array, out: number, input: number, bits: 4 | 8, blockSize: number): Float32Array => {
+function dequantize(matrix: Float32Array, out: number, input: number, bits: 4 | 8, blockSize: number): Float32Array {
   const { values, scales, zeroPoints } = quantize(matrix, out, input, { bits, blockSize, scaleElem: 'f32' })
   const blocks = Math.ceil(input / blockSize)
   const scale = new Float32Array(scales.buffer)
@@ -28,7 +40,12 @@ const dequantize = (matrix: Float32Array, out: number, input: number, bits: 4 | 
 await t.test('quantised values stay within a step of the original', (t) => {
   const draw = normal(3)
   for (const bits of [4, 8] as const) {
-    for (const [out, input, blockSize] of [[3, 64, 32], [5, 80, 32], [2, 130, 128], [1, 7, 32]] as const) {
+    for (const [out, input, blockSize] of [
+      [3, 64, 32],
+      [5, 80, 32],
+      [2, 130, 128],
+      [1, 7, 32],
+    ] as const) {
       const matrix = Float32Array.from({ length: out * input }, draw)
       const back = dequantize(matrix, out, input, bits, blockSize)
       const range = Math.max(...matrix) - Math.min(...matrix, 0)
@@ -36,7 +53,10 @@ await t.test('quantised values stay within a step of the original', (t) => {
     }
   }
   for (const constant of [0, 0.7, -2]) {
-    t.ok(largestDifference(new Float32Array(64).fill(constant), dequantize(new Float32Array(64).fill(constant), 2, 32, 4, 32)) < 1e-6, `all ${constant}`)
+    t.ok(
+      largestDifference(new Float32Array(64).fill(constant), dequantize(new Float32Array(64).fill(constant), 2, 32, 4, 32)) < 1e-6,
+      `all ${constant}`,
+    )
   }
   t.end()
 })
@@ -46,26 +66,39 @@ const checkpointDir = await writeSyntheticCheckpoint(join(folder, 'cepe'), CEPE,
 const phi = randomPhi(9, 32, 12)
 const prompt = randomIds(20, 13)
 
-const logitsOf = async (model: Awaited<ReturnType<typeof build>>): Promise<Float32Array> =>
-  floats(await stepper(await model.graph('cepe_step'), model.manifest, phi)([prompt]))
+async function logitsOf(model: Awaited<ReturnType<typeof build>>): Promise<Float32Array> {
+  return floats(await stepper(await model.graph('cepe_step'), model.manifest, phi)([prompt]))
+}
 
-const statesOf = async (model: Awaited<ReturnType<typeof build>>): Promise<Float32Array> => {
-  const { phi: states } = await (await model.graph('cepe_encoder'))({ input_ids: int64(prompt, [1, 20]), attention_mask: int64(prompt.map(() => 1), [1, 20]) })
+async function statesOf(model: Awaited<ReturnType<typeof build>>): Promise<Float32Array> {
+  const { phi: states } = await (
+    await model.graph('cepe_encoder')
+  )({
+    input_ids: int64(prompt, [1, 20]),
+    attention_mask: int64(
+      prompt.map(() => 1),
+      [1, 20],
+    ),
+  })
   return floats(states)
 }
 
 /** Root mean square of a - b over that of b. */
-const relative = (a: Float32Array, b: Float32Array): number => Math.hypot(...a.map((value, i) => value - (b[i] ?? Number.NaN))) / Math.hypot(...b)
+function relative(a: Float32Array, b: Float32Array): number {
+  return Math.hypot(...a.map((value, i) => value - (b[i] ?? Number.NaN))) / Math.hypot(...b)
+}
 
 /** The checkpoint with the weights that its int4 build holds, in f32. */
-const roundedCheckpoint = async (dir: string, blockSize: number): Promise<string> => {
+async function roundedCheckpoint(dir: string, blockSize: number): Promise<string> {
   const source = await openCheckpoint(checkpointDir)
-  const tensors = await Promise.all([...source.tensors.values()].map(async ({ name, shape }) => {
-    const [out = 0, input = 1] = shape
-    const values = await source.readF32(name)
-    const bits = name === 'lm_head.weight' ? 8 : /norm|embed|cross_attn\.[kv]_proj/.test(name) ? null : 4
-    return [name, { shape, values: [...(bits ? dequantize(values, out, input, bits, blockSize) : values)] }] as const
-  }))
+  const tensors = await Promise.all(
+    [...source.tensors.values()].map(async ({ name, shape }) => {
+      const [out = 0, input = 1] = shape
+      const values = await source.readF32(name)
+      const bits = name === 'lm_head.weight' ? 8 : /norm|embed|cross_attn\.[kv]_proj/.test(name) ? null : 4
+      return [name, { shape, values: [...(bits ? dequantize(values, out, input, bits, blockSize) : values)] }] as const
+    }),
+  )
   await source.close()
   mkdirSync(dir)
   writeFileSync(join(dir, 'config.json'), JSON.stringify(CEPE))
@@ -86,10 +119,12 @@ for (const blockSize of [32, 128] satisfies BlockSize[]) {
 }
 
 await t.test('lm_head is 8 bits or float', async (t) => {
-  const sizes = await Promise.all((['int8', 'float'] as const).map(async (lmHead) => {
-    const { manifest } = await build(t, { checkpointDir, dtype: 'int4', int4: { blockSize: 32, lmHead }, outDir: join(folder, lmHead) })
-    return manifest.files.find(({ name }) => name === 'weights.bin')?.bytes ?? 0
-  }))
+  const sizes = await Promise.all(
+    (['int8', 'float'] as const).map(async (lmHead) => {
+      const { manifest } = await build(t, { checkpointDir, dtype: 'int4', int4: { blockSize: 32, lmHead }, outDir: join(folder, lmHead) })
+      return manifest.files.find(({ name }) => name === 'weights.bin')?.bytes ?? 0
+    }),
+  )
   t.ok((sizes[0] ?? 0) < (sizes[1] ?? 0))
 })
 
@@ -105,10 +140,12 @@ await t.test('f16 stays near the recorded outputs: states and logits within 0.1'
   }
 })
 
-await t.test('f16 and f16-int4: generate runs and its first token is the step graph\'s', async (t) => {
+await t.test("f16 and f16-int4: generate runs and its first token is the step graph's", async (t) => {
   for (const dtype of ['f16', 'f16-int4'] as const) {
     const model = await build(t, { checkpointDir, dtype })
-    const out: Record<string, Tensor> = await (await model.graph('cepe_generate'))({ input_ids: int64(prompt, [1, 20]), phi, stop_ids: int64([]), max_new_tokens: int64([5], []) })
+    const out: Record<string, Tensor> = await (
+      await model.graph('cepe_generate')
+    )({ input_ids: int64(prompt, [1, 20]), phi, stop_ids: int64([]), max_new_tokens: int64([5], []) })
     const last = (await logitsOf(model)).slice(-50)
     const first = Number((out['tokens']?.data as BigInt64Array)[0])
     t.ok(Math.max(...last) - (last[first] ?? 0) < 0.05, dtype)
@@ -120,5 +157,8 @@ await t.test('f16 and f16-int4: generate runs and its first token is the step gr
 
 await t.test('a weight beyond the f16 range is refused by name', async (t) => {
   const wide = await writeSyntheticCheckpoint(join(folder, 'wide'), CEPE, { seed: 2, deviation: 1e5 })
-  await t.rejects(build(t, { checkpointDir: wide, dtype: 'f16' }), { code: 'unsupported', message: /tensor .* exceeds the f16 range; build with dtype f32/ })
+  await t.rejects(build(t, { checkpointDir: wide, dtype: 'f16' }), {
+    code: 'unsupported',
+    message: /tensor .* exceeds the f16 range; build with dtype f32/,
+  })
 })

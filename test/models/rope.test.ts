@@ -7,13 +7,23 @@ import { build, int64, LLAMA, logitsAt, randomIds, randomPhi, stepper, temporary
 const BASE = { headDim: 64, window: 32, ropeTheta: 10_000, ropeScaling: null }
 const YARN = { type: 'yarn', factor: 8, originalWindow: 2048, attentionFactor: 0.1 * Math.log(8) + 1, betaFast: 32, betaSlow: 1 } as const
 
-const near = (a: number, b: number): boolean => Math.abs(a - b) <= 1e-6 * Math.max(1, Math.abs(b))
+function near(a: number, b: number): boolean {
+  return Math.abs(a - b) <= 1e-6 * Math.max(1, Math.abs(b))
+}
 
 await t.test('plain: theta^(-2i/d), position by position', (t) => {
   const table = rotaryTable(BASE, Math.cos)
   t.equal(table.length, 32 * 32)
-  for (const [position, pair] of [[0, 0], [1, 0], [7, 5], [31, 31]] as const) {
-    t.ok(near(table[position * 32 + pair] ?? Number.NaN, Math.cos(position * 10_000 ** (-2 * pair / 64))), `position ${position}, pair ${pair}`)
+  for (const [position, pair] of [
+    [0, 0],
+    [1, 0],
+    [7, 5],
+    [31, 31],
+  ] as const) {
+    t.ok(
+      near(table[position * 32 + pair] ?? Number.NaN, Math.cos(position * 10_000 ** ((-2 * pair) / 64))),
+      `position ${position}, pair ${pair}`,
+    )
   }
   t.end()
 })
@@ -37,7 +47,10 @@ await t.test('yarn: fast pairs stay, slow pairs are interpolated, between them a
   for (const pair of kept) t.ok(near(scaled[pair] ?? 0, plain[pair] ?? Number.NaN), `pair ${pair} turns ${turns(pair)} times`)
   for (const pair of slow) t.ok(near(scaled[pair] ?? 0, (plain[pair] ?? Number.NaN) / 8), `pair ${pair} turns ${turns(pair)} times`)
   const shares = [...plain.keys()].map((pair) => ((plain[pair] ?? 0) / (scaled[pair] ?? Number.NaN) - 1) / 7)
-  t.ok(shares.every((share, pair) => pair === 0 || share >= (shares[pair - 1] ?? 0) - 1e-9), 'the ramp rises')
+  t.ok(
+    shares.every((share, pair) => pair === 0 || share >= (shares[pair - 1] ?? 0) - 1e-9),
+    'the ramp rises',
+  )
 
   // By hand: d(beta) = 64 ln(2048 / (2 pi beta)) / (2 ln 10000) is 8.06 for 32 and 20.10 for 1, so the ramp is 8..21 and pair 14 stands at 6/13.
   const pair = 14
@@ -53,15 +66,25 @@ await t.test('a graph reads the scaled tables: with linear scaling the far token
   const folder = temporaryFolder(t)
   const prompt = randomIds(40, 3)
   const phi = randomPhi(0, 1, 1)
-  const last = await Promise.all([null, { type: 'linear', factor: 4 }, { rope_type: 'yarn', factor: 4, original_max_position_embeddings: 64 }].map(async (scaling, i) => {
-    const checkpointDir = await writeSyntheticCheckpoint(join(folder, `llama${i}`), { ...LLAMA, rope_scaling: scaling }, { seed: 4, deviation: 0.3 })
-    const model = await build(t, { checkpointDir, dtype: 'f32', outDir: join(folder, `built${i}`) })
-    const logits = logitsAt(await stepper(await model.graph('cepe_step'), model.manifest, phi)([prompt]), 0, 39)
-    const first = await (await model.graph('cepe_generate'))({ input_ids: int64(prompt, [1, 40]), phi, stop_ids: int64([]), max_new_tokens: int64([1], []) })
-    const chosen = Number((first['tokens']?.data as BigInt64Array)[0])
-    t.ok(Math.max(...logits) - (logits[chosen] ?? 0) < 1e-3, 'step and generate use the same positions')
-    return logits
-  }))
+  const last = await Promise.all(
+    [null, { type: 'linear', factor: 4 }, { rope_type: 'yarn', factor: 4, original_max_position_embeddings: 64 }].map(
+      async (scaling, i) => {
+        const checkpointDir = await writeSyntheticCheckpoint(
+          join(folder, `llama${i}`),
+          { ...LLAMA, rope_scaling: scaling },
+          { seed: 4, deviation: 0.3 },
+        )
+        const model = await build(t, { checkpointDir, dtype: 'f32', outDir: join(folder, `built${i}`) })
+        const logits = logitsAt(await stepper(await model.graph('cepe_step'), model.manifest, phi)([prompt]), 0, 39)
+        const first = await (
+          await model.graph('cepe_generate')
+        )({ input_ids: int64(prompt, [1, 40]), phi, stop_ids: int64([]), max_new_tokens: int64([1], []) })
+        const chosen = Number((first['tokens']?.data as BigInt64Array)[0])
+        t.ok(Math.max(...logits) - (logits[chosen] ?? 0) < 1e-3, 'step and generate use the same positions')
+        return logits
+      },
+    ),
+  )
   t.notSame(last[0], last[1])
   t.notSame(last[0], last[2])
 })

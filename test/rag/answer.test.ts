@@ -7,9 +7,18 @@ t.test('cepe: the first k_decoder passages stand in the prompt, the others go to
   const response = await answerQuestion({ question: 'what' }, services)
   t.equal(response.answer, 'yes')
   t.equal(response.finish_reason, 'stop')
-  t.same(response.evidence.map((e) => e.role), ['decoder', 'decoder', 'encoder', 'encoder', 'encoder', 'encoder'])
-  t.same(response.evidence.map((e) => e.attention), [null, null, 0.25, 0.25, 0.25, 0.25])
-  t.same(asked.generate[0]?.contexts, [2, 3, 4, 5].map((i) => `Document (Title: T${i}): text ${i}`))
+  t.same(
+    response.evidence.map((e) => e.role),
+    ['decoder', 'decoder', 'encoder', 'encoder', 'encoder', 'encoder'],
+  )
+  t.same(
+    response.evidence.map((e) => e.attention),
+    [null, null, 0.25, 0.25, 0.25, 0.25],
+  )
+  t.same(
+    asked.generate[0]?.contexts,
+    [2, 3, 4, 5].map((i) => `Document (Title: T${i}): text ${i}`),
+  )
   t.equal(response.usage.context_tokens, 28)
   t.match(response.index, { table: 'passages', version: 3 })
 })
@@ -18,7 +27,10 @@ t.test('encoder_passages all: the encoder reads every passage', async (t) => {
   const { services, asked } = recordingServices()
   const response = await answerQuestion({ question: 'what', encoder_passages: 'all' }, services)
   t.equal(asked.generate[0]?.contexts.length, 6)
-  t.same(response.evidence.map((e) => e.role), ['both', 'both', 'encoder', 'encoder', 'encoder', 'encoder'])
+  t.same(
+    response.evidence.map((e) => e.role),
+    ['both', 'both', 'encoder', 'encoder', 'encoder', 'encoder'],
+  )
 })
 
 t.test('a decoder passage that does not fit the window moves to the encoder', async (t) => {
@@ -48,7 +60,10 @@ t.test('closed-book: nothing is retrieved, demonstrations lose their passages', 
 t.test('replug: one prompt per passage with its score', async (t) => {
   const { services, asked } = recordingServices()
   await answerQuestion({ question: 'what', mode: 'replug', k: 3 }, services)
-  t.same(asked.replug[0]?.prompts.map((p) => p.score), [10, 9, 8])
+  t.same(
+    asked.replug[0]?.prompts.map((p) => p.score),
+    [10, 9, 8],
+  )
 })
 
 t.test('k 0 answers without passages; supplied passages are not retrieved', async (t) => {
@@ -68,6 +83,12 @@ t.test('confidence is the geometric mean of the token probabilities', (t) => {
 t.test('what cannot be served is refused by name', async (t) => {
   const { services } = recordingServices()
   await t.rejects(answerQuestion({ question: 'q', demonstrations: 2 }, services), /demonstrations is 2, but the service has 1/)
-  await t.rejects(answerQuestion({ question: 'q', context_tokens: 300 }, services), /context_tokens is 300, but this model's encoder takes 256/)
-  await t.rejects(answerQuestion({ question: 'q', mode: 'replug', sampling: { temperature: 1, top_p: 1, seed: 1 } }, services), /sampling is not available in replug mode/)
+  await t.rejects(
+    answerQuestion({ question: 'q', context_tokens: 300 }, services),
+    /context_tokens is 300, but this model's encoder takes 256/,
+  )
+  await t.rejects(
+    answerQuestion({ question: 'q', mode: 'replug', sampling: { temperature: 1, top_p: 1, seed: 1 } }, services),
+    /sampling is not available in replug mode/,
+  )
 })

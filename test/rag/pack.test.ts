@@ -2,16 +2,20 @@ import t from 'tap'
 import { packPrompt, truncatePassage, type PackOptions } from '../../src/rag/pack.ts'
 import { wordTokenizer } from '../helpers/word-tokenizer.ts'
 
-const passage = (name: string, words: number) => ({ title: name, text: Array.from({ length: words }, (_, i) => `w${i}`).join(' ') })
-const options = (changes: Partial<PackOptions> = {}): PackOptions => ({
-  question: 'who is it',
-  demonstrations: [],
-  passages: [passage('A', 20), passage('B', 20), passage('C', 20)],
-  contextTokens: 256,
-  window: 1000,
-  maxNewTokens: 10,
-  ...changes,
-})
+function passage(name: string, words: number) {
+  return { title: name, text: Array.from({ length: words }, (_, i) => `w${i}`).join(' ') }
+}
+function options(changes: Partial<PackOptions> = {}): PackOptions {
+  return {
+    question: 'who is it',
+    demonstrations: [],
+    passages: [passage('A', 20), passage('B', 20), passage('C', 20)],
+    contextTokens: 256,
+    window: 1000,
+    maxNewTokens: 10,
+    ...changes,
+  }
+}
 
 t.test('everything fits: the prompt holds all passages in order, BOS first', (t) => {
   const tokenizer = wordTokenizer()
@@ -44,7 +48,7 @@ t.test('a passage is cut at its end, the title stays', (t) => {
   t.end()
 })
 
-t.test('a demonstration\'s passage is cut too', (t) => {
+t.test("a demonstration's passage is cut too", (t) => {
   const tokenizer = wordTokenizer()
   const long = { question: 'q', answer: 'a', passage: passage('D', 500) }
   const packed = packPrompt(options({ demonstrations: [long], passages: [], contextTokens: 40 }), tokenizer)

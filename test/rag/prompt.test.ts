@@ -7,7 +7,11 @@ t.test('a passage is rendered as in the paper', (t) => {
 })
 
 t.test('a prompt is demonstrations, passages and the question, a blank line between blocks', (t) => {
-  const demonstration = renderDemonstration({ question: 'who wrote emma', answer: 'Jane Austen', passage: { title: 'Emma', text: 'Emma is by Jane Austen.' } })
+  const demonstration = renderDemonstration({
+    question: 'who wrote emma',
+    answer: 'Jane Austen',
+    passage: { title: 'Emma', text: 'Emma is by Jane Austen.' },
+  })
   t.equal(
     renderPrompt([demonstration], ['Document (Title: A): b'], 'what is b'),
     'Document (Title: Emma): Emma is by Jane Austen.\n\nQuestion: who wrote emma\nAnswer: Jane Austen\n\nDocument (Title: A): b\n\nQuestion: what is b\nAnswer:',

@@ -9,12 +9,46 @@ import { loadTokenizer } from '../../src/text/tokenizer.ts'
 const VOCABULARY = ['<unk>', '<s>', '</s>', '<0x0A>', '▁', 'a', 'b', '▁a', 'ab', '▁ab']
 const definition = {
   version: '1.0',
-  added_tokens: [0, 1, 2].map((id) => ({ id, content: VOCABULARY[id], special: true, single_word: false, lstrip: false, rstrip: false, normalized: false })),
-  normalizer: { type: 'Sequence', normalizers: [{ type: 'Prepend', prepend: '▁' }, { type: 'Replace', pattern: { String: ' ' }, content: '▁' }] },
+  added_tokens: [0, 1, 2].map((id) => ({
+    id,
+    content: VOCABULARY[id],
+    special: true,
+    single_word: false,
+    lstrip: false,
+    rstrip: false,
+    normalized: false,
+  })),
+  normalizer: {
+    type: 'Sequence',
+    normalizers: [
+      { type: 'Prepend', prepend: '▁' },
+      { type: 'Replace', pattern: { String: ' ' }, content: '▁' },
+    ],
+  },
   pre_tokenizer: null,
   post_processor: null,
-  decoder: { type: 'Sequence', decoders: [{ type: 'Replace', pattern: { String: '▁' }, content: ' ' }, { type: 'ByteFallback' }, { type: 'Fuse' }, { type: 'Strip', content: ' ', start: 1, stop: 0 }] },
-  model: { type: 'BPE', unk_token: '<unk>', fuse_unk: true, byte_fallback: true, ignore_merges: false, vocab: Object.fromEntries(VOCABULARY.map((piece, id) => [piece, id])), merges: [['▁', 'a'], ['a', 'b'], ['▁a', 'b']] },
+  decoder: {
+    type: 'Sequence',
+    decoders: [
+      { type: 'Replace', pattern: { String: '▁' }, content: ' ' },
+      { type: 'ByteFallback' },
+      { type: 'Fuse' },
+      { type: 'Strip', content: ' ', start: 1, stop: 0 },
+    ],
+  },
+  model: {
+    type: 'BPE',
+    unk_token: '<unk>',
+    fuse_unk: true,
+    byte_fallback: true,
+    ignore_merges: false,
+    vocab: Object.fromEntries(VOCABULARY.map((piece, id) => [piece, id])),
+    merges: [
+      ['▁', 'a'],
+      ['a', 'b'],
+      ['▁a', 'b'],
+    ],
+  },
 }
 
 await t.test('ids without special tokens, BOS on request, text back', async (t) => {
@@ -35,7 +69,8 @@ await t.test('the first ids of a long text are those of the whole text', async (
   const tokenizer = await loadTokenizer(dir, { bosId: 1, eosIds: [2] })
   const text = Array.from({ length: 3000 }, (_, i) => ['ab', ' a', 'b\n', 'aab', '  '][(i * i + (i >> 3)) % 5]).join('')
   const ids = tokenizer.encode(text)
-  for (const maxTokens of [0, 1, 10, 500, ids.length - 1, ids.length, ids.length + 5]) t.same(tokenizer.encode(text, { maxTokens }), ids.slice(0, maxTokens))
+  for (const maxTokens of [0, 1, 10, 500, ids.length - 1, ids.length, ids.length + 5])
+    t.same(tokenizer.encode(text, { maxTokens }), ids.slice(0, maxTokens))
   t.same(tokenizer.encode(text, { maxTokens: 3, bos: true }), [1, ...ids.slice(0, 3)])
 })
 
@@ -49,9 +84,18 @@ await t.test('stop ids: every id whose text has the newline, and end of sequence
 })
 
 await t.test('a missing or broken tokenizer is an invalid model, by file', async (t) => {
-  const dir = t.testdir({ broken: { 'tokenizer.json': '{' }, list: { 'tokenizer.json': '[]' }, other: { 'tokenizer.json': '{"model": {"type": "Nonesuch"}}' }, empty: {} })
+  const dir = t.testdir({
+    broken: { 'tokenizer.json': '{' },
+    list: { 'tokenizer.json': '[]' },
+    other: { 'tokenizer.json': '{"model": {"type": "Nonesuch"}}' },
+    empty: {},
+  })
   for (const name of ['broken', 'list', 'other', 'empty']) {
-    await t.rejects(loadTokenizer(path.join(dir, name), { bosId: null, eosIds: [] }), { code: 'model_invalid', message: /tokenizer\.json/ }, name)
+    await t.rejects(
+      loadTokenizer(path.join(dir, name), { bosId: null, eosIds: [] }),
+      { code: 'model_invalid', message: /tokenizer\.json/ },
+      name,
+    )
   }
 })
 
@@ -62,9 +106,18 @@ await t.test('LLaMA-2', { skip: !existsSync(LLAMA) && 'the LLaMA-2 tokenizer is 
   writeFileSync(path.join(dir, 'tokenizer.json'), JSON.stringify(json))
   writeFileSync(path.join(dir, 'tokenizer_config.json'), JSON.stringify(config))
   const tokenizer = await loadTokenizer(dir, { bosId: 1, eosIds: [2] })
-  const lines = readFileSync(path.join(LLAMA, 'golden.jsonl'), 'utf8').trim().split('\n').map((line) => JSON.parse(line) as { text: string; ids: number[]; decoded: string })
-  t.same(lines.map(({ text }) => tokenizer.encode(text)), lines.map(({ ids }) => ids))
-  t.same(lines.map(({ ids }) => tokenizer.decode(ids)), lines.map(({ decoded }) => decoded))
+  const lines = readFileSync(path.join(LLAMA, 'golden.jsonl'), 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as { text: string; ids: number[]; decoded: string })
+  t.same(
+    lines.map(({ text }) => tokenizer.encode(text)),
+    lines.map(({ ids }) => ids),
+  )
+  t.same(
+    lines.map(({ ids }) => tokenizer.decode(ids)),
+    lines.map(({ decoded }) => decoded),
+  )
   t.same(tokenizer.stopIds('\n'), [2, 13])
   const all = lines.map(({ text }) => text).join('')
   for (const text of [all, [...all].reverse().join(''), 'a'.repeat(5000), ' '.repeat(5000)]) {

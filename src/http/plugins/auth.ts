@@ -1,8 +1,10 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { onRequestAsyncHookHandler } from 'fastify'
-import { AppError } from '../../errors.ts'
+import { CodedError } from '../../../base/errors.ts'
 
-const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
+function digest(text: string): Buffer {
+  return createHash('sha256').update(text).digest()
+}
 
 /**
  * Guard of the admin routes: `Authorization: Bearer <key>`, compared in constant time.
@@ -13,11 +15,11 @@ export function adminGuard(adminKey: string | undefined): onRequestAsyncHookHand
   const expected = adminKey === undefined ? undefined : digest(adminKey)
   return (request) => {
     if (expected === undefined) {
-      return Promise.reject(new AppError('forbidden', 'The admin routes are off: start the service with CEPE_ADMIN_KEY to use them.'))
+      return Promise.reject(new CodedError('forbidden', 'The admin routes are off: start the service with CEPE_ADMIN_KEY to use them.'))
     }
     const given = /^Bearer (.+)$/i.exec(request.headers.authorization ?? '')?.[1]
     if (given === undefined || !timingSafeEqual(digest(given), expected)) {
-      return Promise.reject(new AppError('unauthorized', 'This route needs the admin key: send it as Authorization: Bearer <key>.'))
+      return Promise.reject(new CodedError('unauthorized', 'This route needs the admin key: send it as Authorization: Bearer <key>.'))
     }
     return Promise.resolve()
   }

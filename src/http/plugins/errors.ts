@@ -1,7 +1,9 @@
 import { STATUS_CODES } from 'node:http'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest, FastifySchemaValidationError } from 'fastify'
 import { Type, type Static } from 'typebox'
-import { ERROR_STATUS, messageOf, type ErrorCode } from '../../errors.ts'
+import { at } from '../../../base/at.ts'
+import { ERROR_STATUS } from '../status.ts'
+import { CodedError, messageOf, type ErrorCode } from '../../../base/errors.ts'
 
 /** The body of every answer that is not 2xx. */
 export const ErrorBodySchema = Type.Object({
@@ -35,7 +37,7 @@ const HIDDEN = 'Something went wrong inside the service; the log has the details
 export function registerErrors(app: FastifyInstance): void {
   app.setErrorHandler(sendError)
   app.setNotFoundHandler((request, reply) => {
-    const message = `There is no ${request.method} ${request.url.split('?')[0] ?? ''}: see /docs for the routes.`
+    const message = `There is no ${request.method} ${at(request.url.split('?'), 0)}: see /docs for the routes.`
     return reply.code(404).send(body({ status: 404, code: 'not_found', message }, request.id))
   })
 }
@@ -49,24 +51,29 @@ export function sendError(error: FastifyError, request: FastifyRequest, reply: F
   return reply.code(described.status).send(body(described, request.id))
 }
 
-const body = ({ code, message, field }: Described, requestId: string): ErrorBody => ({
-  error: { code, message, ...(field !== undefined && { field }), request_id: requestId },
-})
+function body({ code, message, field }: Described, requestId: string): ErrorBody {
+  return {
+    error: { code, message, ...(field !== undefined && { field }), request_id: requestId },
+  }
+}
 
 function describe(error: FastifyError): Described {
   if (error.validation) return describeValidation(error.validation, error.validationContext ?? 'body')
   const code = codeOf(error)
   if (code === undefined) return { status: 500, code: 'internal', message: HIDDEN }
-  const details = 'details' in error && typeof error.details === 'object' && error.details !== null ? error.details : error
-  const field = 'field' in details && typeof details.field === 'string' ? details.field : undefined
-  const retryAfterS = 'retryAfterS' in details && typeof details.retryAfterS === 'number' ? details.retryAfterS : undefined
+  const { field, retryAfterS } = error instanceof CodedError ? error : {}
   const message = code === 'internal' ? HIDDEN : messageOf(error)
-  return { status: ERROR_STATUS[code], code, message, ...(field !== undefined && { field }), ...(retryAfterS !== undefined && { retryAfterS }) }
+  return {
+    status: ERROR_STATUS[code],
+    code,
+    message,
+    ...(field !== undefined && { field }),
+    ...(retryAfterS !== undefined && { retryAfterS }),
+  }
 }
 
-/** Errors of the index and of the model builder carry the same codes without knowing HTTP. */
 function codeOf(error: FastifyError): ErrorCode | undefined {
-  if (Object.hasOwn(ERROR_STATUS, error.code ?? '')) return error.code as ErrorCode
+  if (error instanceof CodedError) return error.code
   const known = FASTIFY_CODES[error.code ?? '']
   if (known !== undefined) return known
   if (error.statusCode === 429) return 'rate_limited'
@@ -78,7 +85,12 @@ function codeOf(error: FastifyError): ErrorCode | undefined {
 }
 
 function describeValidation(errors: readonly FastifySchemaValidationError[], where: string): Described {
-  const invalid = (message: string, field?: string): Described => ({ status: ERROR_STATUS.invalid_request, code: 'invalid_request', message, ...(field !== undefined && { field }) })
+  const invalid = (message: string, field?: string): Described => ({
+    status: ERROR_STATUS.invalid_request,
+    code: 'invalid_request',
+    message,
+    ...(field !== undefined && { field }),
+  })
   const unknown = errors.find((error) => error.keyword === 'additionalProperties')
   if (unknown) {
     const names = unknown.params['additionalProperties']
@@ -97,19 +109,25 @@ function describeValidation(errors: readonly FastifySchemaValidationError[], whe
   return invalid(`${field === '' ? `The ${where}` : field} ${problemOf(error)}.`, field === '' ? undefined : field)
 }
 
-const fieldOf = (pointer: string): string => pointer.split('/').filter(Boolean).join('.')
+function fieldOf(pointer: string): string {
+  return pointer.split('/').filter(Boolean).join('.')
+}
 
 function problemOf(error: FastifySchemaValidationError): string {
   if (error.keyword === 'pattern' && error.params['pattern'] === '\\S') return 'must not be blank'
-  if (error.keyword === 'enum' && Array.isArray(error.params['allowedValues'])) return `must be one of ${error.params['allowedValues'].join(', ')}`
+  if (error.keyword === 'enum' && Array.isArray(error.params['allowedValues']))
+    return `must be one of ${error.params['allowedValues'].join(', ')}`
   if (error.keyword === 'minLength') return `must not be shorter than ${String(error.params['limit'])} characters`
   if (error.keyword === 'maxLength') return `must not be longer than ${String(error.params['limit'])} characters`
   return error.message ?? 'is not valid'
 }
 
 /** Reason phrase for a status, for the API documentation. */
-export const reason = (status: number): string => STATUS_CODES[status] ?? String(status)
+export function reason(status: number): string {
+  return STATUS_CODES[status] ?? String(status)
+}
 
 /** Error responses of a route, for its schema. */
-export const errorResponses = (...statuses: number[]) =>
-  Object.fromEntries(statuses.map((status) => [status, { ...ErrorBodySchema, description: reason(status) }]))
+export function errorResponses(...statuses: number[]) {
+  return Object.fromEntries(statuses.map((status) => [status, { ...ErrorBodySchema, description: reason(status) }]))
+}

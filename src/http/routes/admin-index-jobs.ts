@@ -6,7 +6,7 @@ import { access } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { Readable } from 'node:stream'
 import { Type, type Static } from 'typebox'
-import { AppError } from '../../errors.ts'
+import { CodedError } from '../../../base/errors.ts'
 import type { Jobs } from '../../jobs/jobs.ts'
 import { JOB_ID, JobOptionsSchema, JobSchema, type Job, type JobOptions } from '../../jobs/schema.ts'
 import { errorResponses } from '../plugins/errors.ts'
@@ -17,7 +17,14 @@ export interface AdminIndexJobsOptions {
   readonly requireAdmin: onRequestAsyncHookHandler
 }
 
-const STREAMED = ['text/tab-separated-values', 'application/x-ndjson', 'application/jsonl', 'application/gzip', 'application/x-gzip', 'application/octet-stream']
+const STREAMED = [
+  'text/tab-separated-values',
+  'application/x-ndjson',
+  'application/jsonl',
+  'application/gzip',
+  'application/x-gzip',
+  'application/octet-stream',
+]
 const IdSchema = Type.Object({ id: Type.String({ pattern: JOB_ID }) })
 const ListSchema = Type.Object({ jobs: Type.Array(JobSchema) })
 const ImportSchema = Type.Object(
@@ -32,7 +39,8 @@ export const adminIndexJobs: FastifyPluginAsyncTypebox<AdminIndexJobsOptions> = 
   await app.register(multipart, { limits: { files: 1, fields: 0, fileSize: Infinity } })
   for (const type of STREAMED) app.addContentTypeParser(type, (_request, payload, done) => done(null, payload))
 
-  const accepted = (reply: FastifyReply, job: Job): FastifyReply => reply.code(202).header('location', `/v1/admin/index-jobs/${job.id}`).send(job)
+  const accepted = (reply: FastifyReply, job: Job): FastifyReply =>
+    reply.code(202).header('location', `/v1/admin/index-jobs/${job.id}`).send(job)
 
   app.post(
     '/v1/admin/index-jobs',
@@ -51,31 +59,53 @@ export const adminIndexJobs: FastifyPluginAsyncTypebox<AdminIndexJobsOptions> = 
       const options = request.query
       if (request.isMultipart()) {
         const file = await request.file()
-        if (file === undefined) throw new AppError('invalid_request', 'The form holds no file: send the corpus as its one file.', { field: 'body' })
+        if (file === undefined)
+          throw new CodedError('invalid_request', 'The form holds no file: send the corpus as its one file.', { field: 'body' })
         try {
           // Not destroyed where reading stops early: the parser would wait for it for ever.
-          return accepted(reply, await upload(reply, jobs, file.file.iterator({ destroyOnReturn: false }), options, basename(file.filename)))
+          return accepted(
+            reply,
+            await upload(reply, jobs, file.file.iterator({ destroyOnReturn: false }), options, basename(file.filename)),
+          )
         } finally {
           file.file.resume()
         }
       }
       if (request.body instanceof Readable) return accepted(reply, await upload(reply, jobs, request.body, options))
-      if (request.body === undefined || request.body === null) throw new AppError('invalid_request', 'The body is empty: send the corpus, or JSON that names a file of the import folder.', { field: 'body' })
+      if (request.body === undefined || request.body === null)
+        throw new CodedError('invalid_request', 'The body is empty: send the corpus, or JSON that names a file of the import folder.', {
+          field: 'body',
+        })
       const { source, ...named } = request.body as Static<typeof ImportSchema>
       return accepted(reply, await jobs.addImport(source, named))
     },
   )
 
-  app.get('/v1/admin/index-jobs', { schema: { tags: ['index'], summary: 'List index jobs', response: { 200: ListSchema, ...errorResponses(401, 403) } } }, async () => ({ jobs: await jobs.list() }))
+  app.get(
+    '/v1/admin/index-jobs',
+    { schema: { tags: ['index'], summary: 'List index jobs', response: { 200: ListSchema, ...errorResponses(401, 403) } } },
+    async () => ({ jobs: await jobs.list() }),
+  )
 
   const one = { tags: ['index'], params: IdSchema, response: { 200: JobSchema, ...errorResponses(400, 401, 403, 404, 409) } }
   app.get('/v1/admin/index-jobs/:id', { schema: { ...one, summary: 'Progress of an index job' } }, (request) => jobs.get(request.params.id))
-  app.delete('/v1/admin/index-jobs/:id', { schema: { ...one, summary: 'Cancel an index job' } }, (request) => jobs.cancel(request.params.id))
-  app.post('/v1/admin/index-jobs/:id/resume', { schema: { ...one, summary: 'Go on with a stopped index job' } }, (request) => jobs.resume(request.params.id))
+  app.delete('/v1/admin/index-jobs/:id', { schema: { ...one, summary: 'Cancel an index job' } }, (request) =>
+    jobs.cancel(request.params.id),
+  )
+  app.post('/v1/admin/index-jobs/:id/resume', { schema: { ...one, summary: 'Go on with a stopped index job' } }, (request) =>
+    jobs.resume(request.params.id),
+  )
 
   app.get(
     '/v1/admin/index-jobs/:id/report',
-    { schema: { tags: ['index'], summary: 'All rejected lines of an index job, as JSON lines', params: IdSchema, response: { 200: Type.Unsafe<Readable | string>({ type: 'string' }), ...errorResponses(400, 401, 403, 404) } } },
+    {
+      schema: {
+        tags: ['index'],
+        summary: 'All rejected lines of an index job, as JSON lines',
+        params: IdSchema,
+        response: { 200: Type.Unsafe<Readable | string>({ type: 'string' }), ...errorResponses(400, 401, 403, 404) },
+      },
+    },
     async (request, reply) => {
       const path = await jobs.reportPath(request.params.id)
       const present = await access(path).then(
@@ -87,14 +117,15 @@ export const adminIndexJobs: FastifyPluginAsyncTypebox<AdminIndexJobsOptions> = 
   )
 }
 
-/** @throws AppError client_closed if the upload was cut off. */
-const upload = async (reply: FastifyReply, jobs: Jobs, body: AsyncIterable<unknown>, options: JobOptions, name?: string): Promise<Job> => {
+/** @throws client_closed if the upload was cut off. */
+async function upload(reply: FastifyReply, jobs: Jobs, body: AsyncIterable<unknown>, options: JobOptions, name?: string): Promise<Job> {
   try {
     return await jobs.addUpload({ bytes: body as AsyncIterable<Buffer>, name, options })
   } catch (error) {
     // The rest of the body is not read; another request must not wait behind it.
     void reply.header('connection', 'close')
-    const cut = error instanceof Error && 'code' in error && ['ECONNRESET', 'ERR_STREAM_PREMATURE_CLOSE', 'ABORT_ERR'].includes(String(error.code))
-    throw cut ? new AppError('client_closed', 'The upload was cut off; nothing was indexed.', { field: 'body' }, { cause: error }) : error
+    const cut =
+      error instanceof Error && 'code' in error && ['ECONNRESET', 'ERR_STREAM_PREMATURE_CLOSE', 'ABORT_ERR'].includes(String(error.code))
+    throw cut ? new CodedError('client_closed', 'The upload was cut off; nothing was indexed.', { field: 'body', cause: error }) : error
   }
 }

@@ -27,9 +27,13 @@ const IndexInfoSchema = Type.Object({
 /** GET /v1/admin/index: what questions are answered from, and how it is searched. */
 export const adminIndex: FastifyPluginAsyncTypebox<AdminIndexOptions> = (app, { index, requireAdmin }) => {
   app.addHook('onRequest', requireAdmin)
-  app.get('/v1/admin/index', { schema: { tags: ['index'], summary: 'The index in service', response: { 200: IndexInfoSchema, ...errorResponses(401, 403, 503) } } }, async () => {
-    const { storedAs, schemaVersion, unindexedRows, fullText, ...same } = await index.info()
-    return { ...same, stored_as: storedAs, schema_version: schemaVersion, unindexed_rows: unindexedRows, full_text: fullText }
-  })
+  app.get(
+    '/v1/admin/index',
+    { schema: { tags: ['index'], summary: 'The index in service', response: { 200: IndexInfoSchema, ...errorResponses(401, 403, 503) } } },
+    async () => {
+      const { storedAs, schemaVersion, unindexedRows, fullText, ...same } = await index.info()
+      return { ...same, stored_as: storedAs, schema_version: schemaVersion, unindexed_rows: unindexedRows, full_text: fullText }
+    },
+  )
   return Promise.resolve()
 }

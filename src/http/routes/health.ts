@@ -17,14 +17,29 @@ const ReadySchema = Type.Object({ ready: Type.Boolean(), checks: Type.Array(Chec
 
 /** GET /healthz: the process is alive. GET /readyz: it can answer questions now. */
 export const healthRoutes: FastifyPluginAsyncTypebox<HealthRouteOptions> = (app, { readiness }) => {
-  app.get('/healthz', { schema: { tags: ['operations'], summary: 'Liveness', response: { 200: Type.Object({ status: Type.Literal('ok'), uptime_s: Type.Number() }) } }, logLevel: 'warn' }, () => ({
-    status: 'ok' as const,
-    uptime_s: Math.round(process.uptime()),
-  }))
-  app.get('/readyz', { schema: { tags: ['operations'], summary: 'Readiness', response: { 200: ReadySchema, 503: ReadySchema } }, logLevel: 'warn' }, async (_request, reply) => {
-    const checks = (await readiness()).map(({ name, ok, detail }) => ({ name, ok, detail }))
-    const ready = checks.every((check) => check.ok)
-    return reply.code(ready ? 200 : 503).send({ ready, checks })
-  })
+  app.get(
+    '/healthz',
+    {
+      schema: {
+        tags: ['operations'],
+        summary: 'Liveness',
+        response: { 200: Type.Object({ status: Type.Literal('ok'), uptime_s: Type.Number() }) },
+      },
+      logLevel: 'warn',
+    },
+    () => ({
+      status: 'ok' as const,
+      uptime_s: Math.round(process.uptime()),
+    }),
+  )
+  app.get(
+    '/readyz',
+    { schema: { tags: ['operations'], summary: 'Readiness', response: { 200: ReadySchema, 503: ReadySchema } }, logLevel: 'warn' },
+    async (_request, reply) => {
+      const checks = (await readiness()).map(({ name, ok, detail }) => ({ name, ok, detail }))
+      const ready = checks.every((check) => check.ok)
+      return reply.code(ready ? 200 : 503).send({ ready, checks })
+    },
+  )
   return Promise.resolve()
 }

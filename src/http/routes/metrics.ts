@@ -22,7 +22,7 @@ export const metrics = fp((app: FastifyInstance, { processes }: MetricsOptions, 
   collectDefaultMetrics({ register: registry })
   const durations = new Histogram({
     name: 'cepe_http_request_duration_seconds',
-    help: 'Time from the request\'s arrival to the end of its response.',
+    help: "Time from the request's arrival to the end of its response.",
     labelNames: ['method', 'route', 'status'],
     buckets: [0.005, 0.02, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
     registers: [registry],
@@ -43,7 +43,10 @@ export const metrics = fp((app: FastifyInstance, { processes }: MetricsOptions, 
   gauge('cepe_inference_restarts', 'Inference processes replaced since the start.', (status) => status.restarts)
 
   app.addHook('onResponse', (request, reply, next) => {
-    durations.observe({ method: request.method, route: request.routeOptions.url ?? 'unknown', status: reply.statusCode }, reply.elapsedTime / 1000)
+    durations.observe(
+      { method: request.method, route: request.routeOptions.url ?? 'unknown', status: reply.statusCode },
+      reply.elapsedTime / 1000,
+    )
     next()
   })
   app.get('/metrics', { schema: { hide: true }, logLevel: 'warn' }, async (_request, reply) => {

@@ -5,7 +5,7 @@ import type { PassageIndex } from '../../../index/open.ts'
 import { READ_LIMITS } from '../../../index/read/types.ts'
 import { checkRow } from '../../../index/read/validate.ts'
 import { passageText, type Passage } from '../../../index/types.ts'
-import { AppError } from '../../errors.ts'
+import { CodedError } from '../../../base/errors.ts'
 import type { Embedder } from '../../inference/contract.ts'
 import { FilterSchema } from '../../rag/schema.ts'
 import { clientSignal } from '../plugins/client-signal.ts'
@@ -29,7 +29,10 @@ const PassageSchema = Type.Object(
   { additionalProperties: false },
 )
 const UpsertSchema = Type.Object({ passages: Type.Array(PassageSchema, { minItems: 1, maxItems: MOST }) }, { additionalProperties: false })
-const UpsertedSchema = Type.Object({ upserted: Type.Integer({ description: 'Passages written.' }), unchanged: Type.Integer({ description: 'Passages known already: neither embedded nor written.' }) })
+const UpsertedSchema = Type.Object({
+  upserted: Type.Integer({ description: 'Passages written.' }),
+  unchanged: Type.Integer({ description: 'Passages known already: neither embedded nor written.' }),
+})
 const DeleteSchema = Type.Union([
   Type.Object({ ids: Type.Array(IdSchema, { minItems: 1, maxItems: MOST }) }, { additionalProperties: false }),
   Type.Object({ filter: FilterSchema }, { additionalProperties: false }),
@@ -41,18 +44,29 @@ const ParamsSchema = Type.Object({ id: IdSchema })
 export const passages: FastifyPluginAsyncTypebox<PassagesOptions> = (app, { index, embedder, requireAdmin }) => {
   const tags = ['passages']
 
-  app.get('/v1/passages/:id', { schema: { tags, summary: 'Read a passage', params: ParamsSchema, response: { 200: PassageSchema, ...errorResponses(400, 404, 503) } } }, async (request) => {
-    const { id } = request.params
-    const passage = await index.get(id)
-    if (passage === undefined) throw noPassage(id)
-    return passage
-  })
+  app.get(
+    '/v1/passages/:id',
+    {
+      schema: { tags, summary: 'Read a passage', params: ParamsSchema, response: { 200: PassageSchema, ...errorResponses(400, 404, 503) } },
+    },
+    async (request) => {
+      const { id } = request.params
+      const passage = await index.get(id)
+      if (passage === undefined) throw noPassage(id)
+      return passage
+    },
+  )
 
   app.route({
     method: ['PUT', 'POST'],
     url: '/v1/passages',
     onRequest: requireAdmin,
-    schema: { tags, summary: 'Insert or replace passages by id', body: UpsertSchema, response: { 200: UpsertedSchema, ...errorResponses(400, 401, 403, 409, 413, 503, 507) } },
+    schema: {
+      tags,
+      summary: 'Insert or replace passages by id',
+      body: UpsertSchema,
+      response: { 200: UpsertedSchema, ...errorResponses(400, 401, 403, 409, 413, 503, 507) },
+    },
     handler: async (request, reply) => {
       const given = request.body.passages.map(checked)
       const changed = await index.changed(distinct(given))
@@ -62,33 +76,62 @@ export const passages: FastifyPluginAsyncTypebox<PassagesOptions> = (app, { inde
     },
   })
 
-  app.delete('/v1/passages/:id', { onRequest: requireAdmin, schema: { tags, summary: 'Delete a passage', params: ParamsSchema, response: { 200: DeletedSchema, ...errorResponses(400, 401, 403, 404, 409, 503) } } }, async (request) => {
-    const { id } = request.params
-    const deleted = await index.delete([id])
-    if (deleted === 0) throw noPassage(id)
-    return { deleted }
-  })
+  app.delete(
+    '/v1/passages/:id',
+    {
+      onRequest: requireAdmin,
+      schema: {
+        tags,
+        summary: 'Delete a passage',
+        params: ParamsSchema,
+        response: { 200: DeletedSchema, ...errorResponses(400, 401, 403, 404, 409, 503) },
+      },
+    },
+    async (request) => {
+      const { id } = request.params
+      const deleted = await index.delete([id])
+      if (deleted === 0) throw noPassage(id)
+      return { deleted }
+    },
+  )
 
-  app.post('/v1/passages/delete', { onRequest: requireAdmin, schema: { tags, summary: 'Delete passages by ids or by filter', body: DeleteSchema, response: { 200: DeletedSchema, ...errorResponses(400, 401, 403, 409, 503) } } }, async (request) => {
-    const { body } = request
-    return { deleted: await index.delete('ids' in body ? body.ids : body.filter) }
-  })
+  app.post(
+    '/v1/passages/delete',
+    {
+      onRequest: requireAdmin,
+      schema: {
+        tags,
+        summary: 'Delete passages by ids or by filter',
+        body: DeleteSchema,
+        response: { 200: DeletedSchema, ...errorResponses(400, 401, 403, 409, 503) },
+      },
+    },
+    async (request) => {
+      const { body } = request
+      return { deleted: await index.delete('ids' in body ? body.ids : body.filter) }
+    },
+  )
   return Promise.resolve()
 }
 
-const noPassage = (id: string): AppError => new AppError('not_found', `There is no passage "${id.slice(0, 100)}".`, { field: 'id' })
+function noPassage(id: string): CodedError {
+  return new CodedError('not_found', `There is no passage "${id.slice(0, 100)}".`, { field: 'id' })
+}
 
-const checked = (given: Passage, at: number): Passage => {
+function checked(given: Passage, at: number): Passage {
   const item = checkRow({ line: at, source: undefined, ...given }, READ_LIMITS, READ_LIMITS.textBytes)
-  if ('reason' in item) throw new AppError('invalid_request', `passages.${at}: ${item.detail}`, { field: `passages.${at}` })
+  if ('reason' in item) throw new CodedError('invalid_request', `passages.${at}: ${item.detail}`, { field: `passages.${at}` })
   return item.passage
 }
 
-/** @throws AppError invalid_request if an id occurs twice. */
-const distinct = (given: readonly Passage[]): readonly Passage[] => {
+/** @throws invalid_request if an id occurs twice. */
+function distinct(given: readonly Passage[]): readonly Passage[] {
   const seen = new Set<string>()
   for (const [at, { id }] of given.entries()) {
-    if (seen.has(id)) throw new AppError('invalid_request', `passages.${at}: the id "${id.slice(0, 100)}" occurs twice; send each passage once.`, { field: `passages.${at}.id` })
+    if (seen.has(id))
+      throw new CodedError('invalid_request', `passages.${at}: the id "${id.slice(0, 100)}" occurs twice; send each passage once.`, {
+        field: `passages.${at}.id`,
+      })
     seen.add(id)
   }
   return given

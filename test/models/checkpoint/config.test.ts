@@ -5,7 +5,18 @@ import { CEPE_CONFIG, CONTRIEVER_CONFIG, LLAMA_CONFIG } from '../../helpers/chec
 t.test('CEPE: decoder, encoder, cross-attention and tokens', (t) => {
   t.match(parseConfig(CEPE_CONFIG), {
     architecture: 'cepe',
-    decoder: { vocabSize: 11, hiddenSize: 8, layers: 2, heads: 2, kvHeads: 1, headDim: 4, window: 32, ropeTheta: 10_000, ropeScaling: null, tieWordEmbeddings: false },
+    decoder: {
+      vocabSize: 11,
+      hiddenSize: 8,
+      layers: 2,
+      heads: 2,
+      kvHeads: 1,
+      headDim: 4,
+      window: 32,
+      ropeTheta: 10_000,
+      ropeScaling: null,
+      tieWordEmbeddings: false,
+    },
     encoder: { vocabSize: 12, hiddenSize: 4, layers: 1, kvHeads: 2, headDim: 2 },
     crossAttentionLayers: 1,
     tokens: { bosId: 1, eosIds: [2], padId: null },
@@ -17,7 +28,11 @@ t.test('CEPE: decoder, encoder, cross-attention and tokens', (t) => {
 
 t.test('a plain LLaMA is a decoder without cross-attention', (t) => {
   t.match(parseConfig({ ...LLAMA_CONFIG, eos_token_id: [2, 5], tie_word_embeddings: true }), {
-    architecture: 'cepe', encoder: null, crossAttentionLayers: 0, decoder: { tieWordEmbeddings: true }, tokens: { eosIds: [2, 5] },
+    architecture: 'cepe',
+    encoder: null,
+    crossAttentionLayers: 0,
+    decoder: { tieWordEmbeddings: true },
+    tokens: { eosIds: [2, 5] },
   })
   t.end()
 })
@@ -29,7 +44,7 @@ t.test('Contriever, also saved as BertModel', (t) => {
   t.end()
 })
 
-const ropeOf = (fields: object) => {
+function ropeOf(fields: object) {
   const config = parseConfig({ ...LLAMA_CONFIG, ...fields })
   return config.architecture === 'cepe' ? config.decoder : undefined
 }
@@ -37,43 +52,89 @@ const ropeOf = (fields: object) => {
 t.test('rotary scaling in every spelling', (t) => {
   t.match(ropeOf({ rope_scaling: { type: 'linear', factor: 8 } }), { ropeScaling: { type: 'linear', factor: 8 } })
   t.match(ropeOf({ rope_scaling: { rope_type: 'default' } }), { ropeScaling: null })
-  t.match(ropeOf({ rope_theta: 5e5, rope_scaling: { type: 'yarn', factor: 16, original_max_position_embeddings: 4096, finetuned: true } }), {
-    ropeTheta: 5e5,
-    ropeScaling: { type: 'yarn', factor: 16, originalWindow: 4096, attentionFactor: 0.1 * Math.log(16) + 1, betaFast: 32, betaSlow: 1 },
-  })
-  t.match(ropeOf({ rope_parameters: { rope_type: 'yarn', rope_theta: 1e6, factor: 2, attention_factor: 1.5, beta_fast: 30, beta_slow: 2 } }), {
-    ropeTheta: 1e6,
-    ropeScaling: { type: 'yarn', factor: 2, originalWindow: 32, attentionFactor: 1.5, betaFast: 30, betaSlow: 2 },
-  })
+  t.match(
+    ropeOf({ rope_theta: 5e5, rope_scaling: { type: 'yarn', factor: 16, original_max_position_embeddings: 4096, finetuned: true } }),
+    {
+      ropeTheta: 5e5,
+      ropeScaling: { type: 'yarn', factor: 16, originalWindow: 4096, attentionFactor: 0.1 * Math.log(16) + 1, betaFast: 32, betaSlow: 1 },
+    },
+  )
+  t.match(
+    ropeOf({ rope_parameters: { rope_type: 'yarn', rope_theta: 1e6, factor: 2, attention_factor: 1.5, beta_fast: 30, beta_slow: 2 } }),
+    {
+      ropeTheta: 1e6,
+      ropeScaling: { type: 'yarn', factor: 2, originalWindow: 32, attentionFactor: 1.5, betaFast: 30, betaSlow: 2 },
+    },
+  )
   t.end()
 })
 
 const REFUSED: readonly [string, object, string, RegExp][] = [
-  ['another architecture', { ...LLAMA_CONFIG, architectures: ['GPT2LMHeadModel'] }, 'unsupported', /GPT2LMHeadModel.*supported are LlamaForCausalContextLM, LlamaForCausalLM, Contriever, BertModel/],
+  [
+    'another architecture',
+    { ...LLAMA_CONFIG, architectures: ['GPT2LMHeadModel'] },
+    'unsupported',
+    /GPT2LMHeadModel.*supported are LlamaForCausalContextLM, LlamaForCausalLM, Contriever, BertModel/,
+  ],
   ['no architecture', { hidden_size: 8 }, 'checkpoint_invalid', /architectures/],
   ['a missing field', { ...LLAMA_CONFIG, hidden_size: undefined }, 'checkpoint_invalid', /hidden_size/],
   ['a field of the wrong type', { ...LLAMA_CONFIG, vocab_size: '32000' }, 'checkpoint_invalid', /vocab_size must be integer/],
-  ['a nested field of the wrong type', { ...CEPE_CONFIG, encoder_config: { ...CEPE_CONFIG.encoder_config, hidden_size: 0 } }, 'checkpoint_invalid', /encoder_config\.hidden_size/],
-  ['query_and_context encoding', { ...CEPE_CONFIG, encode_mode: 'query_and_context' }, 'unsupported', /encode_mode is "query_and_context".*context_only/],
-  ['two hidden states', { ...CEPE_CONFIG, num_cross_attn_hidden_states: 2 }, 'unsupported', /num_cross_attn_hidden_states is 2; supported is 1/],
+  [
+    'a nested field of the wrong type',
+    { ...CEPE_CONFIG, encoder_config: { ...CEPE_CONFIG.encoder_config, hidden_size: 0 } },
+    'checkpoint_invalid',
+    /encoder_config\.hidden_size/,
+  ],
+  [
+    'query_and_context encoding',
+    { ...CEPE_CONFIG, encode_mode: 'query_and_context' },
+    'unsupported',
+    /encode_mode is "query_and_context".*context_only/,
+  ],
+  [
+    'two hidden states',
+    { ...CEPE_CONFIG, num_cross_attn_hidden_states: 2 },
+    'unsupported',
+    /num_cross_attn_hidden_states is 2; supported is 1/,
+  ],
   ['CEPE without cross-attention', { ...CEPE_CONFIG, do_cross_attention: false }, 'unsupported', /do_cross_attention is false/],
-  ['more cross-attention layers than layers', { ...CEPE_CONFIG, num_cross_attn_layers: 3 }, 'checkpoint_invalid', /num_cross_attn_layers is 3, the decoder has 2/],
+  [
+    'more cross-attention layers than layers',
+    { ...CEPE_CONFIG, num_cross_attn_layers: 3 },
+    'checkpoint_invalid',
+    /num_cross_attn_layers is 3, the decoder has 2/,
+  ],
   ['contradicting encoder widths', { ...CEPE_CONFIG, encoder_hidden_size: 5 }, 'checkpoint_invalid', /encoder_hidden_size is 5.*4/],
   ['another activation', { ...LLAMA_CONFIG, hidden_act: 'gelu' }, 'unsupported', /hidden_act is "gelu"; supported is "silu"/],
   ['attention biases', { ...LLAMA_CONFIG, attention_bias: true }, 'unsupported', /attention_bias is true/],
-  ['heads that are no multiple of kv heads', { ...LLAMA_CONFIG, num_attention_heads: 4, num_key_value_heads: 3 }, 'checkpoint_invalid', /no multiple/],
+  [
+    'heads that are no multiple of kv heads',
+    { ...LLAMA_CONFIG, num_attention_heads: 4, num_key_value_heads: 3 },
+    'checkpoint_invalid',
+    /no multiple/,
+  ],
   ['an odd head size', { ...LLAMA_CONFIG, hidden_size: 6 }, 'checkpoint_invalid', /head_dim 3/],
-  ['another rope scaling', { ...LLAMA_CONFIG, rope_scaling: { rope_type: 'llama3', factor: 8 } }, 'unsupported', /rope_scaling\.type is "llama3"/],
+  [
+    'another rope scaling',
+    { ...LLAMA_CONFIG, rope_scaling: { rope_type: 'llama3', factor: 8 } },
+    'unsupported',
+    /rope_scaling\.type is "llama3"/,
+  ],
   ['rope scaling without a factor', { ...LLAMA_CONFIG, rope_scaling: { type: 'linear' } }, 'checkpoint_invalid', /factor is missing/],
   ['a YaRN variant', { ...LLAMA_CONFIG, rope_scaling: { type: 'yarn', factor: 4, mscale: 0.7 } }, 'unsupported', /mscale/],
   ['an eos id outside the vocabulary', { ...LLAMA_CONFIG, eos_token_id: 11 }, 'checkpoint_invalid', /eos_token_id 11 is outside/],
-  ['relative positions in BERT', { ...CONTRIEVER_CONFIG, position_embedding_type: 'relative_key' }, 'unsupported', /position_embedding_type is "relative_key"/],
+  [
+    'relative positions in BERT',
+    { ...CONTRIEVER_CONFIG, position_embedding_type: 'relative_key' },
+    'unsupported',
+    /position_embedding_type is "relative_key"/,
+  ],
   ['another BERT activation', { ...CONTRIEVER_CONFIG, hidden_act: 'gelu_new' }, 'unsupported', /hidden_act is "gelu_new"/],
 ]
 
 for (const [what, config, code, message] of REFUSED) {
   t.test(`${what}: refused by name`, (t) => {
-    t.throws(() => parseConfig(config), { name: 'ModelError', code, message })
+    t.throws(() => parseConfig(config), { name: 'CodedError', code, message })
     t.end()
   })
 }

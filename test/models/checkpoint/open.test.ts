@@ -11,29 +11,37 @@ import { f32Safetensors, f32Torch, safetensorsOf, type F32Tensor } from '../../h
 type Weights = Record<string, F32Tensor>
 type Files = Parameters<typeof writeFolder>[1]
 
-const opened = async (t: Tap, folder: string): Promise<Checkpoint> => {
+async function opened(t: Tap, folder: string): Promise<Checkpoint> {
   const checkpoint = await openCheckpoint(folder)
   t.teardown(() => checkpoint.close())
   return checkpoint
 }
 type Tap = { testdir(): string; teardown(handler: () => Promise<void>): void }
 
-const folderOf = (t: Tap, files: Files, name = 'checkpoint'): string => writeFolder(join(t.testdir(), name), files)
-const openFiles = (t: Tap, files: Files): Promise<Checkpoint> => opened(t, folderOf(t, files))
-const withWeights = (config: object, weights: Weights = weightsFor(config)): Files => ({ 'config.json': config, 'model.safetensors': f32Safetensors(weights) })
+function folderOf(t: Tap, files: Files, name = 'checkpoint'): string {
+  return writeFolder(join(t.testdir(), name), files)
+}
+function openFiles(t: Tap, files: Files): Promise<Checkpoint> {
+  return opened(t, folderOf(t, files))
+}
+function withWeights(config: object, weights: Weights = weightsFor(config)): Files {
+  return { 'config.json': config, 'model.safetensors': f32Safetensors(weights) }
+}
 
-const halves = (weights: Weights): [Weights, Weights] => {
+function halves(weights: Weights): [Weights, Weights] {
   const entries = Object.entries(weights)
   const middle = Math.floor(entries.length / 2)
   return [Object.fromEntries(entries.slice(0, middle)), Object.fromEntries(entries.slice(middle))]
 }
 
-const indexOf = (shards: Readonly<Record<string, Weights>>): object => ({
-  metadata: { total_size: 0 },
-  weight_map: Object.fromEntries(Object.entries(shards).flatMap(([file, weights]) => Object.keys(weights).map((name) => [name, file]))),
-})
+function indexOf(shards: Readonly<Record<string, Weights>>): object {
+  return {
+    metadata: { total_size: 0 },
+    weight_map: Object.fromEntries(Object.entries(shards).flatMap(([file, weights]) => Object.keys(weights).map((name) => [name, file]))),
+  }
+}
 
-const valuesOf = async (checkpoint: Checkpoint): Promise<Record<string, number[]>> => {
+async function valuesOf(checkpoint: Checkpoint): Promise<Record<string, number[]>> {
   const values: Record<string, number[]> = {}
   for (const name of [...checkpoint.tensors.keys()].sort()) values[name] = [...(await checkpoint.readF32(name))]
   return values
@@ -44,17 +52,29 @@ t.test('the same weights read the same from every layout', async (t) => {
   const [first, second] = halves(weights)
   const layouts: Record<string, [Checkpoint['format'], Files]> = {
     safetensors: ['safetensors', { 'model.safetensors': f32Safetensors(weights) }],
-    'safetensors shards': ['safetensors', {
-      'model-1.safetensors': f32Safetensors(first), 'model-2.safetensors': f32Safetensors(second),
-      'model.safetensors.index.json': indexOf({ 'model-1.safetensors': first, 'model-2.safetensors': second }),
-    }],
+    'safetensors shards': [
+      'safetensors',
+      {
+        'model-1.safetensors': f32Safetensors(first),
+        'model-2.safetensors': f32Safetensors(second),
+        'model.safetensors.index.json': indexOf({ 'model-1.safetensors': first, 'model-2.safetensors': second }),
+      },
+    ],
     torch: ['torch', { 'pytorch_model.bin': f32Torch(weights) }],
-    'torch shards': ['torch', {
-      'pytorch_model-1.bin': f32Torch(first), 'pytorch_model-2.bin': f32Torch(second),
-      'pytorch_model.bin.index.json': indexOf({ 'pytorch_model-1.bin': first, 'pytorch_model-2.bin': second }),
-    }],
+    'torch shards': [
+      'torch',
+      {
+        'pytorch_model-1.bin': f32Torch(first),
+        'pytorch_model-2.bin': f32Torch(second),
+        'pytorch_model.bin.index.json': indexOf({ 'pytorch_model-1.bin': first, 'pytorch_model-2.bin': second }),
+      },
+    ],
   }
-  const expected = Object.fromEntries(Object.entries(weights).sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, { values }]) => [name, values]))
+  const expected = Object.fromEntries(
+    Object.entries(weights)
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([name, { values }]) => [name, values]),
+  )
   for (const [layout, [format, files]] of Object.entries(layouts)) {
     const checkpoint = await opened(t, folderOf(t, { 'config.json': CEPE_CONFIG, ...files }, layout))
     t.equal(checkpoint.format, format, layout)
@@ -89,7 +109,10 @@ t.test('half precision weights become float32', async (t) => {
 t.test('qa_config.json gives the question answering defaults', async (t) => {
   const qa = { k: 5, k_decoder: 1, demonstrations: 0, context_tokens: 96, max_new_tokens: 12 }
   t.same((await openFiles(t, { ...withWeights(LLAMA_CONFIG), 'qa_config.json': qa })).qaDefaults, qa)
-  await t.rejects(openCheckpoint(folderOf(t, { ...withWeights(LLAMA_CONFIG), 'qa_config.json': { ...qa, k: -1 } }, 'bad')), { code: 'checkpoint_invalid', message: /qa_config\.json: k/ })
+  await t.rejects(openCheckpoint(folderOf(t, { ...withWeights(LLAMA_CONFIG), 'qa_config.json': { ...qa, k: -1 } }, 'bad')), {
+    code: 'checkpoint_invalid',
+    message: /qa_config\.json: k/,
+  })
 })
 
 t.test('the revision names the weights, not their place', async (t) => {
@@ -105,7 +128,8 @@ t.test('the revision names the weights, not their place', async (t) => {
 
 t.test('a Contriever saved inside another model, or with the old LayerNorm names', async (t) => {
   const weights = weightsFor(CONTRIEVER_CONFIG)
-  const renamed = (rename: (name: string) => string): Weights => Object.fromEntries(Object.entries(weights).map(([name, tensor]) => [rename(name), tensor]))
+  const renamed = (rename: (name: string) => string): Weights =>
+    Object.fromEntries(Object.entries(weights).map(([name, tensor]) => [rename(name), tensor]))
   const forms: Record<string, (name: string) => string> = {
     bert: (name) => `bert.${name}`,
     model: (name) => `model.${name}`,
@@ -120,9 +144,28 @@ t.test('a Contriever saved inside another model, or with the old LayerNorm names
 
 t.test('buffers and training heads are ignored, strangers reported', async (t) => {
   const one: F32Tensor = { shape: [1], values: [0] }
-  const llama = await openFiles(t, withWeights(LLAMA_CONFIG, { ...weightsFor(LLAMA_CONFIG), 'model.layers.0.self_attn.rotary_emb.inv_freq': one, 'model.layers.0.self_attn.q_proj.bias': one }))
+  const llama = await openFiles(
+    t,
+    withWeights(LLAMA_CONFIG, {
+      ...weightsFor(LLAMA_CONFIG),
+      'model.layers.0.self_attn.rotary_emb.inv_freq': one,
+      'model.layers.0.self_attn.q_proj.bias': one,
+    }),
+  )
   t.same(checkTensors(llama), { unexpected: ['model.layers.0.self_attn.q_proj.bias'] })
-  const bert = await opened(t, folderOf(t, withWeights(CONTRIEVER_CONFIG, { ...weightsFor(CONTRIEVER_CONFIG), 'embeddings.position_ids': one, 'pooler.dense.bias': one, 'cls.predictions.bias': one }), 'bert'))
+  const bert = await opened(
+    t,
+    folderOf(
+      t,
+      withWeights(CONTRIEVER_CONFIG, {
+        ...weightsFor(CONTRIEVER_CONFIG),
+        'embeddings.position_ids': one,
+        'pooler.dense.bias': one,
+        'cls.predictions.bias': one,
+      }),
+      'bert',
+    ),
+  )
   t.same(checkTensors(bert), { unexpected: [] })
 })
 
@@ -145,8 +188,18 @@ t.test('weights that do not fit the config are refused by name', async (t) => {
   const { 'lm_head.weight': _, ...without } = weightsFor(LLAMA_CONFIG)
   const missing = await opened(t, folderOf(t, withWeights(LLAMA_CONFIG, without), 'missing'))
   t.throws(() => checkTensors(missing), { code: 'checkpoint_invalid', message: /lacks 1 of the \d+ tensors.*: lm_head\.weight/ })
-  const shaped = await opened(t, folderOf(t, withWeights(LLAMA_CONFIG, { ...without, 'lm_head.weight': { shape: [8, 11], values: Array.from({ length: 88 }, () => 0) } }), 'shape'))
-  t.throws(() => checkTensors(shaped), { code: 'checkpoint_invalid', message: /lm_head\.weight has the shape \[8, 11\], config\.json needs \[11, 8\]/ })
+  const shaped = await opened(
+    t,
+    folderOf(
+      t,
+      withWeights(LLAMA_CONFIG, { ...without, 'lm_head.weight': { shape: [8, 11], values: Array.from({ length: 88 }, () => 0) } }),
+      'shape',
+    ),
+  )
+  t.throws(() => checkTensors(shaped), {
+    code: 'checkpoint_invalid',
+    message: /lm_head\.weight has the shape \[8, 11\], config\.json needs \[11, 8\]/,
+  })
 })
 
 t.test('a NaN weight is refused when it is read', async (t) => {
@@ -165,29 +218,55 @@ t.test('a file that shrinks after it was opened', async (t) => {
 })
 
 const [first, second] = halves(weightsFor(LLAMA_CONFIG))
-const sharded = (index: object): Files => ({ 'config.json': LLAMA_CONFIG, 'a.safetensors': f32Safetensors(first), 'model.safetensors.index.json': index })
+function sharded(index: object): Files {
+  return { 'config.json': LLAMA_CONFIG, 'a.safetensors': f32Safetensors(first), 'model.safetensors.index.json': index }
+}
 
 const REFUSED: readonly [string, Files, RegExp, string?][] = [
   ['no config', { 'model.safetensors': f32Safetensors({}) }, /no config\.json/],
   ['a config that is no JSON', { 'config.json': '{"architectures":' }, /config\.json is not JSON/],
   ['no weights', { 'config.json': LLAMA_CONFIG }, /holds no weights; expected one of model\.safetensors/],
   ['a missing shard', sharded(indexOf({ 'a.safetensors': first, 'b.safetensors': second })), /names b\.safetensors, missing/],
-  ['a tensor that its shard lacks', sharded(indexOf({ 'a.safetensors': { ...first, 'lm_head.weight': { shape: [], values: [] } } })), /places tensor lm_head\.weight in a\.safetensors, which does not hold it/],
-  ['an index that leads out of the folder', sharded({ weight_map: { w: '../a.safetensors' } }), /"\.\.\/a\.safetensors" is no plain file name/],
+  [
+    'a tensor that its shard lacks',
+    sharded(indexOf({ 'a.safetensors': { ...first, 'lm_head.weight': { shape: [], values: [] } } })),
+    /places tensor lm_head\.weight in a\.safetensors, which does not hold it/,
+  ],
+  [
+    'an index that leads out of the folder',
+    sharded({ weight_map: { w: '../a.safetensors' } }),
+    /"\.\.\/a\.safetensors" is no plain file name/,
+  ],
   ['an index without a map', sharded({ metadata: {} }), /index\.json.*weight_map/],
   ['an empty index', sharded({ weight_map: {} }), /weight_map is empty/],
-  ['a tensor in two shards', { ...sharded({ weight_map: { ...Object.fromEntries(Object.keys(first).map((name) => [name, 'a.safetensors'])), 'lm_head.weight': 'b.safetensors' } }), 'b.safetensors': f32Safetensors({ ...first, ...second }) }, /is stored twice, in a\.safetensors and b\.safetensors/],
+  [
+    'a tensor in two shards',
+    {
+      ...sharded({
+        weight_map: { ...Object.fromEntries(Object.keys(first).map((name) => [name, 'a.safetensors'])), 'lm_head.weight': 'b.safetensors' },
+      }),
+      'b.safetensors': f32Safetensors({ ...first, ...second }),
+    },
+    /is stored twice, in a\.safetensors and b\.safetensors/,
+  ],
   ['another architecture', { 'config.json': { architectures: ['T5Model'] } }, /T5Model/, 'unsupported'],
 ]
 
 for (const [what, files, message, code = 'checkpoint_invalid'] of REFUSED) {
-  t.test(`${what} is refused`, (t) => t.rejects(openCheckpoint(folderOf(t, files)), { name: 'ModelError', code, message }))
+  t.test(`${what} is refused`, (t) => t.rejects(openCheckpoint(folderOf(t, files)), { name: 'CodedError', code, message }))
 }
 
-t.test('a folder that is none is refused', (t) => t.rejects(openCheckpoint(join(t.testdir(), 'gone')), { code: 'checkpoint_invalid', message: /is no folder/ }))
+t.test('a folder that is none is refused', (t) =>
+  t.rejects(openCheckpoint(join(t.testdir(), 'gone')), { code: 'checkpoint_invalid', message: /is no folder/ }),
+)
 
 /** Sums over all float weights as PyTorch reads these files. */
-const REFERENCE_SUMS = { 'cepe-tiny': 884.3900954487877, 'cepe-tiny-bin': 854.2517774906307, 'contriever-tiny': 293.95073798081467, 'contriever-tiny-bin': 228.3385229124146 }
+const REFERENCE_SUMS = {
+  'cepe-tiny': 884.3900954487877,
+  'cepe-tiny-bin': 854.2517774906307,
+  'contriever-tiny': 293.95073798081467,
+  'contriever-tiny-bin': 228.3385229124146,
+}
 const reference = join(import.meta.dirname, '../../../../shared/fixtures/reference')
 
 for (const [name, expected] of Object.entries(REFERENCE_SUMS)) {

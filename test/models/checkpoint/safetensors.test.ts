@@ -5,7 +5,7 @@ import { openWeightFile } from '../../../models/checkpoint/file.ts'
 import { MAX_HEADER_BYTES, readSafetensorsIndex } from '../../../models/checkpoint/safetensors.ts'
 import { f32Safetensors, safetensorsOf } from '../../helpers/weights.ts'
 
-const read = async (t: { testdir(): string }, bytes: Uint8Array) => {
+async function read(t: { testdir(): string }, bytes: Uint8Array) {
   const path = join(t.testdir(), 'model.safetensors')
   writeFileSync(path, bytes)
   const file = await openWeightFile(path)
@@ -17,7 +17,11 @@ const read = async (t: { testdir(): string }, bytes: Uint8Array) => {
 }
 
 t.test('the header gives name, dtype, shape and place of every tensor', async (t) => {
-  const bytes = f32Safetensors({ a: { shape: [2, 3], values: [1, 2, 3, 4, 5, 6] }, empty: { shape: [0, 4], values: [] }, scalar: { shape: [], values: [7] } })
+  const bytes = f32Safetensors({
+    a: { shape: [2, 3], values: [1, 2, 3, 4, 5, 6] },
+    empty: { shape: [0, 4], values: [] },
+    scalar: { shape: [], values: [7] },
+  })
   const { tensors } = await read(t, bytes)
   const dataStart = bytes.length - 28
   t.match(tensors, [
@@ -27,7 +31,9 @@ t.test('the header gives name, dtype, shape and place of every tensor', async (t
   ])
 })
 
-const tensor = (begin: number, end: number, shape = [(end - begin) / 4], dtype = 'F32') => ({ dtype, shape, data_offsets: [begin, end] })
+function tensor(begin: number, end: number, shape = [(end - begin) / 4], dtype = 'F32') {
+  return { dtype, shape, data_offsets: [begin, end] }
+}
 const truncatedHeader = safetensorsOf({ a: tensor(0, 4) }).subarray(0, 20)
 const hugeHeader = Buffer.alloc(16)
 hugeHeader.writeBigUInt64LE(BigInt(MAX_HEADER_BYTES) + 1n)
@@ -54,8 +60,9 @@ const BROKEN: readonly [string, Uint8Array, RegExp, string?][] = [
 ]
 
 for (const [what, bytes, message, code = 'checkpoint_invalid'] of BROKEN) {
-  t.test(`${what} is refused`, (t) => t.rejects(read(t, bytes), { name: 'ModelError', code, message }))
+  t.test(`${what} is refused`, (t) => t.rejects(read(t, bytes), { name: 'CodedError', code, message }))
 }
 
 t.test('a missing file is refused by path', (t) =>
-  t.rejects(openWeightFile(join(t.testdir(), 'gone.safetensors')), { code: 'checkpoint_invalid', message: /gone\.safetensors/ }))
+  t.rejects(openWeightFile(join(t.testdir(), 'gone.safetensors')), { code: 'checkpoint_invalid', message: /gone\.safetensors/ }),
+)

@@ -2,12 +2,12 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { openWeightFile } from '../../../models/checkpoint/file.ts'
-import { PICKLE_LIMITS } from '../../../models/checkpoint/pickle.ts'
+import { PICKLE_LIMITS } from '../../../models/checkpoint/pickle-machine.ts'
 import { readTorchIndex } from '../../../models/checkpoint/torch.ts'
 import { f32Torch, op, stateDictPickle, tensorPickle, torchZip, zipOf } from '../../helpers/weights.ts'
 import { writeZip64 } from '../../helpers/zip64.ts'
 
-const readPath = async (path: string) => {
+async function readPath(path: string) {
   const file = await openWeightFile(path)
   try {
     const index = await readTorchIndex(file)
@@ -21,63 +21,125 @@ const readPath = async (path: string) => {
   }
 }
 
-const read = (t: { testdir(): string }, bytes: Uint8Array) => {
+function read(t: { testdir(): string }, bytes: Uint8Array) {
   const path = join(t.testdir(), 'pytorch_model.bin')
   writeFileSync(path, bytes)
   return readPath(path)
 }
 
-const floats = (...values: readonly number[]): Uint8Array => new Uint8Array(Float32Array.from(values).buffer)
+function floats(...values: readonly number[]): Uint8Array {
+  return new Uint8Array(Float32Array.from(values).buffer)
+}
 const sixFloats = floats(1, 2, 3, 4, 5, 6)
 const whole = { storage: '0', elements: 6, shape: [2, 3] }
 
 t.test('a state dict gives every tensor and its bytes', async (t) => {
   const { tensors, values } = await read(t, f32Torch({ a: { shape: [2, 3], values: [1, 2, 3, 4, 5, 6] }, b: { shape: [1], values: [7] } }))
-  t.match(tensors, [{ name: 'a', dtype: 'F32', shape: [2, 3], bytes: 24 }, { name: 'b', shape: [1], bytes: 4 }])
-  t.same([...values], [['a', [1, 2, 3, 4, 5, 6]], ['b', [7]]])
+  t.match(tensors, [
+    { name: 'a', dtype: 'F32', shape: [2, 3], bytes: 24 },
+    { name: 'b', shape: [1], bytes: 4 },
+  ])
+  t.same(
+    [...values],
+    [
+      ['a', [1, 2, 3, 4, 5, 6]],
+      ['b', [7]],
+    ],
+  )
 })
 
 t.test('tensors that share a storage, and views into it', async (t) => {
-  const pickle = stateDictPickle({ tied: tensorPickle(whole), same: tensorPickle(whole), row: tensorPickle({ ...whole, shape: [1, 3], strides: [99, 1], offset: 3 }) })
+  const pickle = stateDictPickle({
+    tied: tensorPickle(whole),
+    same: tensorPickle(whole),
+    row: tensorPickle({ ...whole, shape: [1, 3], strides: [99, 1], offset: 3 }),
+  })
   const { tensors, values } = await read(t, torchZip(pickle, { 0: sixFloats }))
   t.equal(tensors[0]?.offset, tensors[1]?.offset)
   t.same(values.get('row'), [4, 5, 6])
 })
 
 t.test('every storage type', async (t) => {
-  const types = { FloatStorage: ['F32', 4], HalfStorage: ['F16', 2], BFloat16Storage: ['BF16', 2], DoubleStorage: ['F64', 8], LongStorage: ['I64', 8],
-    IntStorage: ['I32', 4], ShortStorage: ['I16', 2], CharStorage: ['I8', 1], ByteStorage: ['U8', 1], BoolStorage: ['BOOL', 1] } as const
+  const types = {
+    FloatStorage: ['F32', 4],
+    HalfStorage: ['F16', 2],
+    BFloat16Storage: ['BF16', 2],
+    DoubleStorage: ['F64', 8],
+    LongStorage: ['I64', 8],
+    IntStorage: ['I32', 4],
+    ShortStorage: ['I16', 2],
+    CharStorage: ['I8', 1],
+    ByteStorage: ['U8', 1],
+    BoolStorage: ['BOOL', 1],
+  } as const
   const names = Object.entries(types)
-  const pickle = stateDictPickle(Object.fromEntries(names.map(([type]) => [type, tensorPickle({ storage: type, elements: 2, shape: [2], type })])))
+  const pickle = stateDictPickle(
+    Object.fromEntries(names.map(([type]) => [type, tensorPickle({ storage: type, elements: 2, shape: [2], type })])),
+  )
   const { tensors } = await read(t, torchZip(pickle, Object.fromEntries(names.map(([type, [, size]]) => [type, Buffer.alloc(2 * size)]))))
-  t.same(tensors.map(({ name, dtype, bytes }) => [name, dtype, bytes]), names.map(([type, [dtype, size]]) => [type, dtype, 2 * size]))
+  t.same(
+    tensors.map(({ name, dtype, bytes }) => [name, dtype, bytes]),
+    names.map(([type, [dtype, size]]) => [type, dtype, 2 * size]),
+  )
 })
 
 t.test('parameters, and protocol 4 with its stack globals and memo', async (t) => {
-  const parameter = Buffer.concat([op.global('torch._utils', '_rebuild_parameter'), op.mark, tensorPickle(whole), op.no, op.emptyDict, op.tuple, op.reduce])
+  const parameter = Buffer.concat([
+    op.global('torch._utils', '_rebuild_parameter'),
+    op.mark,
+    tensorPickle(whole),
+    op.no,
+    op.emptyDict,
+    op.tuple,
+    op.reduce,
+  ])
   const pickle = Buffer.concat([
-    op.proto(4), op.text('collections'), op.memoize, op.text('OrderedDict'), op.memoize, op.stackGlobal, op.emptyTuple, op.reduce,
-    op.text('w'), parameter, op.setItem, op.stop,
+    op.proto(4),
+    op.text('collections'),
+    op.memoize,
+    op.text('OrderedDict'),
+    op.memoize,
+    op.stackGlobal,
+    op.emptyTuple,
+    op.reduce,
+    op.text('w'),
+    parameter,
+    op.setItem,
+    op.stop,
   ])
   t.same((await read(t, torchZip(pickle, { 0: sixFloats }))).values.get('w'), [1, 2, 3, 4, 5, 6])
 })
 
 t.test('a file beyond 4 GiB (zip64) is read in place', async (t) => {
   const big = 5 * 2 ** 30
-  const pickle = stateDictPickle({ big: tensorPickle({ storage: 'big', elements: big / 4, shape: [big / 4] }), small: tensorPickle({ storage: 'small', elements: 2, shape: [2] }) })
+  const pickle = stateDictPickle({
+    big: tensorPickle({ storage: 'big', elements: big / 4, shape: [big / 4] }),
+    small: tensorPickle({ storage: 'small', elements: 2, shape: [2] }),
+  })
   const path = join(t.testdir(), 'pytorch_model.bin')
-  await writeZip64(path, [{ name: 'x/data.pkl', content: pickle }, { name: 'x/data/big', content: big }, { name: 'x/data/small', content: floats(8, 9) }])
+  await writeZip64(path, [
+    { name: 'x/data.pkl', content: pickle },
+    { name: 'x/data/big', content: big },
+    { name: 'x/data/small', content: floats(8, 9) },
+  ])
   const { tensors, values } = await readPath(path)
   t.equal(tensors[0]?.bytes, big)
   t.ok((tensors[1]?.offset ?? 0) > big)
   t.same(values.get('small'), [8, 9])
 })
 
-const call = (module: string, name: string, ...args: readonly Uint8Array[]): Buffer =>
-  Buffer.concat([op.global(module, name), op.mark, ...args, op.tuple, op.reduce])
-const asEntry = (value: Uint8Array): Uint8Array => torchZip(stateDictPickle({ w: value }), { 0: sixFloats })
-const program = (...steps: readonly Uint8Array[]): Uint8Array => torchZip(Buffer.concat([op.proto(), ...steps, op.stop]), { 0: sixFloats })
-const tensor = (changes: object): Uint8Array => asEntry(tensorPickle({ ...whole, ...changes }))
+function call(module: string, name: string, ...args: readonly Uint8Array[]): Buffer {
+  return Buffer.concat([op.global(module, name), op.mark, ...args, op.tuple, op.reduce])
+}
+function asEntry(value: Uint8Array): Uint8Array {
+  return torchZip(stateDictPickle({ w: value }), { 0: sixFloats })
+}
+function program(...steps: readonly Uint8Array[]): Uint8Array {
+  return torchZip(Buffer.concat([op.proto(), ...steps, op.stop]), { 0: sixFloats })
+}
+function tensor(changes: object): Uint8Array {
+  return asEntry(tensorPickle({ ...whole, ...changes }))
+}
 
 const REFUSED: readonly [string, Uint8Array, RegExp, string?][] = [
   ['os.system', program(call('os', 'system', op.text('touch /tmp/owned'))), /names "os\.system"/],
@@ -87,9 +149,17 @@ const REFUSED: readonly [string, Uint8Array, RegExp, string?][] = [
   ['an untyped storage', tensor({ type: 'UntypedStorage' }), /names "torch\.UntypedStorage"/],
   ['OrderedDict called with arguments', program(call('collections', 'OrderedDict', op.emptyList)), /calls collections\.OrderedDict with 1/],
   ['calling a string', program(op.text('x'), op.emptyTuple, op.reduce), /calls something that is no known name/],
-  ['a dictionary that holds itself', program(op.emptyDict, op.put(0), op.text('k'), op.get(0), op.setItem), /dictionary that contains itself/],
+  [
+    'a dictionary that holds itself',
+    program(op.emptyDict, op.put(0), op.text('k'), op.get(0), op.setItem),
+    /dictionary that contains itself/,
+  ],
   ['a list that holds itself', program(op.emptyList, op.put(0), op.get(0), op.append), /list that contains itself/],
-  ['a cycle through a tuple', program(op.emptyDict, op.put(0), op.text('k'), op.get(0), op.tuple1, op.setItem), /entry "k" of the state dict is a tuple/],
+  [
+    'a cycle through a tuple',
+    program(op.emptyDict, op.put(0), op.text('k'), op.get(0), op.tuple1, op.setItem),
+    /entry "k" of the state dict is a tuple/,
+  ],
   ['a value never stored', program(op.get(7)), /recalls value 7/],
   ['an empty stack', program(op.append), /empty stack/],
   ['a mark that was never set', program(op.tuple), /mark that was never set/],
@@ -120,21 +190,54 @@ const REFUSED: readonly [string, Uint8Array, RegExp, string?][] = [
   ['a storage that is missing', tensor({ storage: '../../etc/passwd' }), /which the archive lacks/],
   ['a transposed tensor', tensor({ strides: [1, 2] }), /tensor w .*strides \[1, 2\]; only contiguous/, 'unsupported'],
   ['a zero-stride expansion', tensor({ shape: [2, 3], strides: [0, 1] }), /strides \[0, 1\]/, 'unsupported'],
-  ['a big-endian file', zipOf([{ name: 'a/data.pkl', data: stateDictPickle({}) }, { name: 'a/byteorder', data: Buffer.from('big') }]), /byte order "big"/, 'unsupported'],
-  ['a compressed entry', zipOf([{ name: 'a/data.pkl', data: stateDictPickle({}), compress: true }]), /"a\/data\.pkl" is compressed/, 'unsupported'],
-  ['a zip bomb', torchZip(stateDictPickle({ w: tensorPickle({ storage: 'b', elements: 250_000, shape: [250_000] }) }), {}, [{ name: 'archive/data/b', data: Buffer.alloc(1_000_000), compress: true }]), /is compressed/, 'unsupported'],
-  ['an entry twice', zipOf([{ name: 'a/data.pkl', data: stateDictPickle({}) }, { name: 'a/data.pkl', data: stateDictPickle({}) }]), /is there twice/],
+  [
+    'a big-endian file',
+    zipOf([
+      { name: 'a/data.pkl', data: stateDictPickle({}) },
+      { name: 'a/byteorder', data: Buffer.from('big') },
+    ]),
+    /byte order "big"/,
+    'unsupported',
+  ],
+  [
+    'a compressed entry',
+    zipOf([{ name: 'a/data.pkl', data: stateDictPickle({}), compress: true }]),
+    /"a\/data\.pkl" is compressed/,
+    'unsupported',
+  ],
+  [
+    'a zip bomb',
+    torchZip(stateDictPickle({ w: tensorPickle({ storage: 'b', elements: 250_000, shape: [250_000] }) }), {}, [
+      { name: 'archive/data/b', data: Buffer.alloc(1_000_000), compress: true },
+    ]),
+    /is compressed/,
+    'unsupported',
+  ],
+  [
+    'an entry twice',
+    zipOf([
+      { name: 'a/data.pkl', data: stateDictPickle({}) },
+      { name: 'a/data.pkl', data: stateDictPickle({}) },
+    ]),
+    /is there twice/,
+  ],
   ['a zip without a pickle', zipOf([{ name: 'a/readme', data: Buffer.from('x') }]), /zip without data\.pkl/],
   ['a file that is no zip', Buffer.from('\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19.', 'latin1'), /no readable zip.*older than torch 1\.6/],
   ['a truncated zip', f32Torch({ a: { shape: [6], values: [1, 2, 3, 4, 5, 6] } }).subarray(0, 200), /no readable zip/],
 ]
 
 for (const [what, bytes, message, code = 'checkpoint_invalid'] of REFUSED) {
-  t.test(`${what} is refused`, (t) => t.rejects(read(t, bytes), { name: 'ModelError', code, message }))
+  t.test(`${what} is refused`, (t) => t.rejects(read(t, bytes), { name: 'CodedError', code, message }))
 }
 
 t.test('entries that overlap are refused', async (t) => {
-  const bytes = Buffer.from(zipOf([{ name: 'a/data.pkl', data: stateDictPickle({}) }, { name: 'a/data/0', data: Buffer.alloc(64) }, { name: 'a/data/1', data: Buffer.alloc(4) }]))
+  const bytes = Buffer.from(
+    zipOf([
+      { name: 'a/data.pkl', data: stateDictPickle({}) },
+      { name: 'a/data/0', data: Buffer.alloc(64) },
+      { name: 'a/data/1', data: Buffer.alloc(4) },
+    ]),
+  )
   const second = bytes.lastIndexOf('a/data/1')
   const first = bytes.indexOf('PK\x03\x04', 4, 'latin1')
   bytes.writeUInt32LE(first, second - 4)

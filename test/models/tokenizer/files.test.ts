@@ -7,15 +7,32 @@ import { vocabularySize, type TokenizerFiles } from '../../../models/tokenizer/t
 import { CEPE_CONFIG, CONTRIEVER_CONFIG, LLAMA_CONFIG, writeFolder } from '../../helpers/checkpoint-folder.ts'
 import { bpePieces, sentencePieceOf } from '../../helpers/sentencepiece.ts'
 
-const encode = (files: TokenizerFiles, text: string): number[] => openTokenizer(files).encode(text).ids
+function encode(files: TokenizerFiles, text: string): number[] {
+  return openTokenizer(files).encode(text).ids
+}
 
 const wordPiece = '[PAD]\n[UNK]\n[CLS]\n[SEP]\nhello\nwor\n##ld\nhe\n,\nHello\n'
-const json = (size: number, added: readonly { id: number; content: string }[] = []) => ({
-  version: '1.0', truncation: null, added_tokens: added, normalizer: null, pre_tokenizer: { type: 'WhitespaceSplit' }, post_processor: null, decoder: null,
-  model: { type: 'WordPiece', unk_token: 'w0', continuing_subword_prefix: '##', max_input_chars_per_word: 100, vocab: Object.fromEntries(Array.from({ length: size }, (_, i) => [`w${i}`, i])) },
-})
-const load = (t: { testdir(): string }, files: Parameters<typeof writeFolder>[1]): Promise<TokenizerFiles> =>
-  tokenizerFiles(writeFolder(join(t.testdir(), 'model'), files))
+function json(size: number, added: readonly { id: number; content: string }[] = []) {
+  return {
+    version: '1.0',
+    truncation: null,
+    added_tokens: added,
+    normalizer: null,
+    pre_tokenizer: { type: 'WhitespaceSplit' },
+    post_processor: null,
+    decoder: null,
+    model: {
+      type: 'WordPiece',
+      unk_token: 'w0',
+      continuing_subword_prefix: '##',
+      max_input_chars_per_word: 100,
+      vocab: Object.fromEntries(Array.from({ length: size }, (_, i) => [`w${i}`, i])),
+    },
+  }
+}
+function load(t: { testdir(): string }, files: Parameters<typeof writeFolder>[1]): Promise<TokenizerFiles> {
+  return tokenizerFiles(writeFolder(join(t.testdir(), 'model'), files))
+}
 
 t.test('tokenizer.json goes first and is handed on whole', async (t) => {
   const files = await load(t, { 'tokenizer.json': json(5), 'tokenizer_config.json': { model_max_length: 512 }, 'vocab.txt': wordPiece })
@@ -44,14 +61,18 @@ const REFUSED: readonly [string, Parameters<typeof writeFolder>[1], RegExp][] = 
   ['a folder without a tokenizer', {}, /no tokenizer; expected tokenizer\.json, tokenizer\.model or vocab\.txt/],
   ['a tokenizer.json without a model', { 'tokenizer.json': { ...json(1), model: undefined } }, /tokenizer\.json.*model/],
   ['a negative id', { 'tokenizer.json': { ...json(1), model: { type: 'BPE', vocab: { a: -1 } } } }, /tokenizer\.json: model\.vocab/],
-  ['a tokenizer.json that the reader does not know', { 'tokenizer.json': { ...json(1), normalizer: { type: 'Rot13' } } }, /cannot be used: .*Rot13/],
+  [
+    'a tokenizer.json that the reader does not know',
+    { 'tokenizer.json': { ...json(1), normalizer: { type: 'Rot13' } } },
+    /cannot be used: .*Rot13/,
+  ],
   ['broken JSON', { 'tokenizer.json': '{' }, /is not JSON/],
   ['a vocabulary without [CLS]', { 'vocab.txt': '[PAD]\n[UNK]\n[SEP]\n' }, /lacks the token \[CLS\]/],
   ['a repeated token', { 'vocab.txt': `${wordPiece}he\n` }, /line 11 repeats the token "he" of line 8/],
 ]
 
 for (const [what, files, message] of REFUSED) {
-  t.test(`${what} is refused`, (t) => t.rejects(load(t, files), { name: 'ModelError', code: 'checkpoint_invalid', message }))
+  t.test(`${what} is refused`, (t) => t.rejects(load(t, files), { name: 'CodedError', code: 'checkpoint_invalid', message }))
 }
 
 t.test('a tokenizer must stay inside the vocabulary of the weights', async (t) => {
@@ -60,7 +81,11 @@ t.test('a tokenizer must stay inside the vocabulary of the weights', async (t) =
   t.same(fitTokenizer(fitting, llama), fitting)
   const larger = await load(t, { 'tokenizer.json': json(12) })
   t.throws(() => fitTokenizer(larger, llama), { code: 'checkpoint_invalid', message: /ids up to 11, config\.json a vocabulary of 11/ })
-  t.throws(() => fitTokenizer(larger, parseConfig(CEPE_CONFIG)), { code: 'checkpoint_invalid' }, "the encoder's larger vocabulary does not help the decoder")
+  t.throws(
+    () => fitTokenizer(larger, parseConfig(CEPE_CONFIG)),
+    { code: 'checkpoint_invalid' },
+    "the encoder's larger vocabulary does not help the decoder",
+  )
   t.throws(() => fitTokenizer(fitting, parseConfig(CONTRIEVER_CONFIG)), { code: 'checkpoint_invalid' })
 })
 

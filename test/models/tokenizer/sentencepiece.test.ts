@@ -6,11 +6,15 @@ import { convertSentencePiece } from '../../../models/tokenizer/sentencepiece.ts
 import { tokenId, vocabularySize } from '../../../models/tokenizer/tokenizer-json.ts'
 import { FIRST_PIECE, bpePieces, sentencePieceOf } from '../../helpers/sentencepiece.ts'
 
-const load = (bytes: Uint8Array): Codec => openTokenizer(convertSentencePiece(bytes))
+function load(bytes: Uint8Array): Codec {
+  return openTokenizer(convertSentencePiece(bytes))
+}
 
 const PIECES = ['▁a', 'bc', '▁abc', 'abc', '▁', 'a', 'b', 'c', 's', '<', '>', '/']
 const pieces = bpePieces(...PIECES)
-const idsOf = (...wanted: readonly string[]): number[] => wanted.map((piece) => FIRST_PIECE + PIECES.indexOf(piece))
+function idsOf(...wanted: readonly string[]): number[] {
+  return wanted.map((piece) => FIRST_PIECE + PIECES.indexOf(piece))
+}
 const plain = { add_special_tokens: false }
 
 t.test('pieces merge in the order of their scores, spaces become U+2581', (t) => {
@@ -65,8 +69,18 @@ t.test('size and ids of the vocabulary', (t) => {
 
 const REFUSED: readonly [string, Uint8Array, string, RegExp][] = [
   ['a unigram model', sentencePieceOf(pieces, { model_type: 1 }), 'unsupported', /type unigram, only bpe/],
-  ['a model that normalises characters', sentencePieceOf(pieces, {}, { name: 'nmt_nfkc', precompiled_charsmap: Buffer.from('x') }), 'unsupported', /nmt_nfkc/],
-  ['a model that removes spaces', sentencePieceOf(pieces, {}, { remove_extra_whitespaces: true }), 'unsupported', /remove_extra_whitespaces/],
+  [
+    'a model that normalises characters',
+    sentencePieceOf(pieces, {}, { name: 'nmt_nfkc', precompiled_charsmap: Buffer.from('x') }),
+    'unsupported',
+    /nmt_nfkc/,
+  ],
+  [
+    'a model that removes spaces',
+    sentencePieceOf(pieces, {}, { remove_extra_whitespaces: true }),
+    'unsupported',
+    /remove_extra_whitespaces/,
+  ],
   ['spaces behind words', sentencePieceOf(pieces, { treat_whitespace_as_suffix: true }), 'unsupported', /treat_whitespace_as_suffix/],
   ['unescaped spaces', sentencePieceOf(pieces, {}, { escape_whitespaces: false }), 'unsupported', /escape_whitespaces/],
   ['user-defined pieces', sentencePieceOf([...pieces, { piece: '<fim>', score: 0, type: 4 }]), 'unsupported', /user-defined piece "<fim>"/],
@@ -80,7 +94,7 @@ const REFUSED: readonly [string, Uint8Array, string, RegExp][] = [
 
 for (const [what, bytes, code, message] of REFUSED) {
   t.test(`${what}: refused by name`, (t) => {
-    t.throws(() => convertSentencePiece(bytes), { name: 'ModelError', code, message })
+    t.throws(() => convertSentencePiece(bytes), { name: 'CodedError', code, message })
     t.end()
   })
 }

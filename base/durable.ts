@@ -1,0 +1,38 @@
+import { randomUUID } from 'node:crypto'
+import { mkdir, open, rename, rm } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { osCode } from './errors.ts'
+
+/** Forces a file's or folder's content onto the disk. A file that has gone since is no error: compaction removes some. */
+export async function syncPath(path: string): Promise<void> {
+  try {
+    const handle = await open(path, 'r')
+    try {
+      await handle.sync()
+    } finally {
+      await handle.close()
+    }
+  } catch (error) {
+    if (osCode(error) !== 'ENOENT') throw error
+  }
+}
+
+/** Writes a file whole or not at all, and durably: aside, fsync, rename, fsync of the folder. */
+export async function writeFileDurably(path: string, content: string): Promise<void> {
+  const aside = `${path}.${randomUUID()}.tmp`
+  await mkdir(dirname(path), { recursive: true })
+  try {
+    const handle = await open(aside, 'wx')
+    try {
+      await handle.writeFile(content)
+      await handle.sync()
+    } finally {
+      await handle.close()
+    }
+    await rename(aside, path)
+  } catch (error) {
+    await rm(aside, { force: true })
+    throw error
+  }
+  await syncPath(dirname(path))
+}

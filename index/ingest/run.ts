@@ -1,0 +1,222 @@
+import { at } from '../../base/at.ts'
+import { readAlias, tableFolder, writeAlias } from '../table/alias.ts'
+import { buildIndexes, SEARCH_POLICY, type SearchPolicy } from '../search/ann.ts'
+import { TableSync } from '../table/table-sync.ts'
+import { CodedError, isDiskFull } from '../../base/errors.ts'
+import { lanceText } from '../table/lance.ts'
+import { connectLance, type Connection, type Table } from '../table/lance.ts'
+import type { AnnSettings } from '../table/metadata.ts'
+import type { Embed, EmbeddingModel } from '../types.ts'
+import { appendRows, mergeRows } from '../table/write.ts'
+import { oneAhead } from './ahead.ts'
+import { jobFiles } from './files.ts'
+import { JournalWriter, readJournal, type Progress, type Target } from './journal.ts'
+import { readPlan, readShard } from './plan.ts'
+import { prepareShard, type PreparedShard } from './shard.ts'
+import { chooseTarget, markReplacing, openLiveTarget, openOwnTable, openPrevious, targetIsStale, unmarkReplacing } from './target.ts'
+import { type Counters, type Phase, type Plan } from './types.ts'
+import { verifyShard, verifyTable } from './verify.ts'
+
+export interface RunJobOptions {
+  /** Folder of the tables. */
+  readonly dir: string
+  readonly table: string
+  readonly model: EmbeddingModel
+  readonly embed: Embed
+  readonly jobId: string
+  /** The job's folder, in which the corpus was planned. */
+  readonly folder: string
+  /** The table is to hold this corpus and nothing else. */
+  readonly replace: boolean
+  readonly policy?: Partial<SearchPolicy>
+  readonly signal: AbortSignal
+  readonly onProgress?: (phase: Phase, counters: Counters) => void
+  readonly onWarning?: (message: string) => void
+}
+
+export interface JobResult {
+  readonly storedAs: string
+  readonly rows: number
+  /** Absent for an exact table. */
+  readonly ann?: AnnSettings
+}
+
+/**
+ * Takes a planned corpus into the index: shard by shard embedded, committed, verified, each step in the journal before
+ * the next one begins. Run again after an interruption of any kind it goes on where it stopped. The caller holds the
+ * writer lock.
+ * @throws disk_full, conflict or index_invalid; what the embedder throws; the signal's reason once aborted.
+ */
+export async function runJob(options: RunJobOptions): Promise<JobResult> {
+  const { dir, table: name, jobId, folder, replace } = options
+  const plan = await readPlan(folder)
+  if (plan === undefined) throw new CodedError('internal', `The job ${jobId} was not planned. This is a bug.`)
+  const alias = await readAlias(dir, name)
+  const before = await readJournal(jobFiles(folder).journal)
+  if (before.target?.replace === true && alias?.stored_as === before.target.storedAs) return finished(options, before.target)
+  const journal = await JournalWriter.open(jobFiles(folder).journal)
+  const connection = await connectLance(dir, 0)
+  try {
+    const keep = before.target !== undefined && !targetIsStale(before.target, alias, replace)
+    const target = keep && before.target !== undefined ? before.target : chooseTarget(alias, name, jobId, replace)
+    if (!keep) await journal.add({ step: 'target', replace: target.replace, stored_as: target.storedAs })
+    const progress: Progress = keep ? before : { target, shards: new Map() }
+    return await new Run(options, plan, target, progress, journal, connection).run()
+  } catch (error) {
+    if (isDiskFull(error) && !(error instanceof CodedError))
+      throw new CodedError('disk_full', `The disk is full: free space, then resume. (${lanceText(error)})`, { field: dir, cause: error })
+    throw error
+  } finally {
+    connection.close()
+    await journal.close()
+  }
+}
+
+/** Takes the job's mark back and drops what it built but did not put into service. For a job that will not go on. */
+export async function abandonJob({ dir, table, jobId, folder }: Pick<RunJobOptions, 'dir' | 'table' | 'jobId' | 'folder'>): Promise<void> {
+  await unmarkReplacing(dir, table, jobId)
+  const { target } = await readJournal(jobFiles(folder).journal)
+  const alias = await readAlias(dir, table)
+  if (target === undefined || !target.replace || alias?.stored_as === target.storedAs) return
+  const connection = await connectLance(dir, 0)
+  if ((await connection.tableNames()).includes(target.storedAs)) await connection.dropTable(target.storedAs)
+  connection.close()
+}
+
+/** A job that was killed between the flip and its last journal entry. */
+async function finished({ dir, model, onWarning = () => undefined }: RunJobOptions, { storedAs }: Target): Promise<JobResult> {
+  const connection = await connectLance(dir, 0)
+  const table = await openLiveTarget(connection, dir, storedAs, model, onWarning)
+  const rows = await table.countRows()
+  connection.close()
+  return { storedAs, rows }
+}
+
+class Run {
+  readonly #options: RunJobOptions
+  readonly #plan: Plan
+  readonly #target: Target
+  readonly #before: Progress
+  readonly #journal: JournalWriter
+  readonly #connection: Connection
+  readonly #counters: Counters
+
+  constructor(options: RunJobOptions, plan: Plan, target: Target, before: Progress, journal: JournalWriter, connection: Connection) {
+    this.#options = options
+    this.#plan = plan
+    this.#target = target
+    this.#before = before
+    this.#journal = journal
+    this.#connection = connection
+    this.#counters = { read: plan.read, rejected: plan.rejected, accepted: plan.accepted, embedded: 0, skipped: 0, committed: 0 }
+    for (const [number, shard] of before.shards) {
+      this.#counters.embedded += shard.embedded
+      this.#counters.skipped += shard.skipped
+      if (shard.state !== 'embedded') this.#counters.committed += at(plan.shard_rows, number)
+    }
+  }
+
+  async run(): Promise<JobResult> {
+    const { dir, table: name, jobId, model, signal } = this.#options
+    const { replace, storedAs } = this.#target
+    const onWarning = this.#options.onWarning ?? (() => undefined)
+    const policy = { ...SEARCH_POLICY, ...this.#options.policy }
+    const alias = await readAlias(dir, name)
+    if (replace) await markReplacing(dir, name, jobId)
+    const folder = tableFolder(dir, storedAs)
+    const sync = replace || this.#before.shards.size > 0 ? TableSync.distrusting(folder) : await TableSync.start(folder)
+    const table = await (replace ? openOwnTable : openLiveTarget)(this.#connection, dir, storedAs, model, onWarning)
+    const previous = await openPrevious(this.#connection, dir, alias, this.#target, model, onWarning)
+    this.#report('indexing')
+    await this.#writeShards(table, previous, sync)
+    this.#report('verifying')
+    if (replace) {
+      await verifyTable(table, this.#plan, signal)
+      await this.#journal.add(...this.#plan.shard_rows.map((_, shard) => ({ step: 'verified' as const, shard })))
+    }
+    const ann = await buildIndexes(table, policy, signal)
+    signal.throwIfAborted()
+    await sync.flush()
+    if (replace) {
+      await writeAlias(dir, name, { stored_as: storedAs, replaced_by_job: null })
+      await this.#journal.add({ step: 'live' })
+    }
+    return { storedAs, rows: await table.countRows(), ...(ann === undefined ? {} : { ann }) }
+  }
+
+  async #writeShards(table: Table, previous: Table | undefined, sync: TableSync): Promise<void> {
+    const { model, embed, folder, signal } = this.#options
+    const known = await this.#trusted(table)
+    const todo = [...this.#plan.shard_rows.keys()].filter(
+      (number) => known.get(number)?.state !== (this.#target.replace ? 'committed' : 'verified'),
+    )
+    const prepare = async (number: number): Promise<PreparedShard> => {
+      signal.throwIfAborted()
+      const rows = await readShard(folder, number, at(this.#plan.shard_rows, number))
+      const mayBePresent = !this.#target.replace || known.has(number)
+      return prepareShard(number, rows, {
+        dimension: model.dimension,
+        embed,
+        present: mayBePresent ? table : undefined,
+        previous: this.#target.replace ? previous : table,
+        signal,
+        onEmbedded: (count) => {
+          this.#counters.embedded += count
+          this.#report('indexing')
+        },
+      })
+    }
+    for await (const shard of oneAhead(todo, prepare)) {
+      await this.#commit(table, shard, known.has(shard.number), sync)
+      signal.throwIfAborted()
+    }
+  }
+
+  /**
+   * Shards that need not be looked at again. In a table of the job's own the number of rows tells whether the journal is
+   * right: after a damaged manifest was put aside it may not be, and then every shard is looked up.
+   */
+  async #trusted(table: Table): Promise<ReadonlyMap<number, { readonly state: string }>> {
+    const { shards } = this.#before
+    if (!this.#target.replace) return shards
+    const states = [...shards].map(([number, { state }]) => ({ number, state: state === 'verified' ? 'committed' : state }))
+    const committed = states.filter(({ state }) => state === 'committed')
+    const expected = committed.reduce((sum, { number }) => sum + at(this.#plan.shard_rows, number), 0)
+    const open = states.filter(({ state }) => state === 'embedded').map(({ number }) => at(this.#plan.shard_rows, number))
+    const surplus = (await table.countRows()) - expected
+    const consistent = surplus === 0 || open.includes(surplus)
+    return new Map(states.map(({ number, state }) => [number, { state: consistent ? state : 'embedded' }]))
+  }
+
+  async #commit(table: Table, shard: PreparedShard, seenBefore: boolean, sync: TableSync): Promise<void> {
+    const { number, size, planned, rows, embedded, skipped } = shard
+    const { model } = this.#options
+    const before = this.#before.shards.get(number)
+    if (planned.length === 0 && before !== undefined) {
+      // Committed before the kill, but the journal does not say so yet.
+      await this.#journal.add({ step: 'committed', shard: number }, { step: 'verified', shard: number })
+      if (before.state === 'embedded') this.#counters.committed += size
+      return this.#report('indexing')
+    }
+    await this.#journal.add({ step: 'embedded', shard: number, embedded, skipped })
+    let version: number | undefined
+    if (planned.length > 0) {
+      if (this.#target.replace) await appendRows(table, rows, model.dimension)
+      else version = await mergeRows(table, rows, model.dimension)
+      await sync.flush()
+    }
+    await this.#journal.add({ step: 'committed', shard: number })
+    if (!this.#target.replace) {
+      if (version !== undefined) await verifyShard(this.#connection, this.#target.storedAs, version, planned)
+      await this.#journal.add({ step: 'verified', shard: number })
+    }
+    this.#counters.skipped += skipped - (before?.skipped ?? 0)
+    if (before !== undefined) this.#counters.embedded -= before.embedded
+    if (before === undefined || before.state === 'embedded') this.#counters.committed += size
+    this.#report('indexing')
+  }
+
+  #report(phase: Phase): void {
+    this.#options.onProgress?.(phase, { ...this.#counters })
+  }
+}

@@ -1,0 +1,84 @@
+import { sqlIds } from '../search/filter.ts'
+import { sameVector } from '../hash.ts'
+import type { Table } from '../table/lance.ts'
+import { checkVectorCount, halvesAt, packVector, stringAt, type Rows } from '../table/rows.ts'
+import { passageText, type Embed } from '../types.ts'
+import { chunks, storedHashes } from '../table/write.ts'
+import type { PlannedRow } from './plan.ts'
+
+/** Texts of one call of the embedder: several of its batches, so that it is never idle, and cancelling is prompt. */
+const TEXTS_PER_CALL = 128
+
+/** A shard whose vectors are ready. */
+export interface PreparedShard {
+  readonly number: number
+  /** Passages in the shard. */
+  readonly size: number
+  /** What has to be written; empty if all of it is in the table already. */
+  readonly planned: readonly PlannedRow[]
+  readonly rows: Rows
+  /** Passages whose vectors were computed, and the others: known already. */
+  readonly embedded: number
+  readonly skipped: number
+}
+
+export interface PrepareOptions {
+  readonly dimension: number
+  readonly embed: Embed
+  /** Table that the rows go into, where some of them may be in it already. */
+  readonly present: Table | undefined
+  /** Table of the same model whose vectors of passages with the same title and text can be taken over. */
+  readonly previous: Table | undefined
+  readonly signal: AbortSignal
+  readonly onEmbedded: (count: number) => void
+}
+
+/** Works out what of a shard has to be written and embeds what has no vector yet, texts of similar length together. */
+export async function prepareShard(number: number, shard: readonly PlannedRow[], options: PrepareOptions): Promise<PreparedShard> {
+  const { dimension, embed, present, previous, signal, onEmbedded } = options
+  const known = present === undefined ? undefined : await storedHashes(present, idsOf(shard))
+  const planned = known === undefined ? shard : shard.filter((row) => known.get(row.passage.id) !== row.hash)
+  const halves = new Uint16Array(planned.length * dimension)
+  const open = previous === undefined ? [...planned.keys()] : await takeOver(previous, planned, halves, dimension)
+  const byLength = open.map((at) => ({ at, text: textAt(planned, at) })).sort((a, b) => b.text.length - a.text.length)
+  for (const some of chunks(byLength, TEXTS_PER_CALL)) {
+    signal.throwIfAborted()
+    const vectors = await embed(
+      some.map(({ text }) => text),
+      signal,
+    )
+    checkVectorCount(vectors.length, some.length)
+    for (const [i, vector] of vectors.entries()) {
+      const at = some[i]?.at ?? 0
+      packVector(planned[at]?.passage.id ?? '', vector, halves, at, dimension)
+    }
+    onEmbedded(some.length)
+  }
+  const rows = { passages: planned.map((row) => row.passage), hashes: planned.map((row) => row.hash), halves }
+  return { number, size: shard.length, planned, rows, embedded: open.length, skipped: shard.length - open.length }
+}
+
+function idsOf(rows: readonly PlannedRow[]): string[] {
+  return rows.map((row) => row.passage.id)
+}
+
+function textAt(rows: readonly PlannedRow[], at: number): string {
+  const row = rows[at]
+  return row === undefined ? '' : passageText(row.passage)
+}
+
+/** Copies the vectors of unchanged passages. @returns the rows that have none. */
+async function takeOver(previous: Table, planned: readonly PlannedRow[], halves: Uint16Array, dimension: number): Promise<number[]> {
+  const open = new Map(planned.map((row, at) => [row.passage.id, { at, hash: row.hash }]))
+  for (const ids of chunks(idsOf(planned), 1000)) {
+    const found = await previous.query().where(sqlIds(ids)).select(['id', 'hash', 'vector']).toArrow()
+    for (let row = 0; row < found.numRows; row++) {
+      const id = stringAt(found, 'id', row)
+      const wanted = open.get(id)
+      if (wanted === undefined || !sameVector(wanted.hash, stringAt(found, 'hash', row))) continue
+      halves.set(halvesAt(found, row), wanted.at * dimension)
+      open.delete(id)
+    }
+  }
+  return [...open.values()].map(({ at }) => at)
+}

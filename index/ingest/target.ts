@@ -1,0 +1,107 @@
+import { rm } from 'node:fs/promises'
+import { aliasPath, readAlias, storedName, writeAlias, type Alias } from '../table/alias.ts'
+import { CodedError } from '../../base/errors.ts'
+import type { Connection, Table } from '../table/lance.ts'
+import { readMetadata, type TableMetadata } from '../table/metadata.ts'
+import { createTable, migrateTable, SCHEMA_VERSION } from '../table/migrate.ts'
+import { openStored } from '../table/recover.ts'
+import type { EmbeddingModel } from '../types.ts'
+import type { Target } from './journal.ts'
+
+/**
+ * Where a job's rows go. Into a table of its own if it replaces the corpus or there is none yet: questions are answered
+ * from the old one until the new one is whole and verified. Otherwise into the live table, shard by shard, so that adding
+ * a file to 21 million passages does not copy them; each shard is visible once committed.
+ */
+export function chooseTarget(alias: Alias | undefined, table: string, jobId: string, replace: boolean): Target {
+  return replace || alias === undefined || alias.stored_as === null
+    ? { replace: true, storedAs: storedName(table, jobId) }
+    : { replace: false, storedAs: alias.stored_as }
+}
+
+/** True if a target chosen earlier no longer fits: another job or an upsert made or replaced the live table since. */
+export function targetIsStale(target: Target, alias: Alias | undefined, replace: boolean): boolean {
+  return target.replace ? !replace && typeof alias?.stored_as === 'string' : alias?.stored_as !== target.storedAs
+}
+
+/** Tells every process that the table is being replaced, so that upserts that would be lost are refused. */
+export async function markReplacing(dir: string, table: string, jobId: string): Promise<void> {
+  const alias = await readAlias(dir, table)
+  await writeAlias(dir, table, { stored_as: alias?.stored_as ?? null, replaced_by_job: jobId })
+}
+
+/** Takes the mark of a job back. */
+export async function unmarkReplacing(dir: string, table: string, jobId: string): Promise<void> {
+  const alias = await readAlias(dir, table)
+  if (alias?.replaced_by_job !== jobId) return
+  if (alias.stored_as === null) await rm(aliasPath(dir, table), { force: true })
+  else await writeAlias(dir, table, { ...alias, replaced_by_job: null })
+}
+
+/** The table a job builds: the one it began with, or a new one where there is none, its making was cut off, or the model has changed since. */
+export async function openOwnTable(
+  connection: Connection,
+  dir: string,
+  storedAs: string,
+  model: EmbeddingModel,
+  onWarning: (message: string) => void,
+): Promise<Table> {
+  if ((await connection.tableNames()).includes(storedAs)) {
+    const table = await openStored(connection, dir, storedAs, onWarning)
+    if (await isUsable(table, model)) return table
+    table.close()
+    await connection.dropTable(storedAs)
+  }
+  return createTable(connection, storedAs, model)
+}
+
+/** A table with rows was made whole; it may be of an earlier schema if this software was updated since. */
+async function isUsable(table: Table, model: EmbeddingModel): Promise<boolean> {
+  try {
+    if ((await table.countRows()) > 0) await migrateTable(table)
+    return isOfModel(await readMetadata(table), model)
+  } catch (error) {
+    if (error instanceof CodedError) return false
+    throw error
+  }
+}
+
+/** Opens a table whose vectors are of this model. @throws index_invalid for another model or schema. */
+export async function openLiveTarget(
+  connection: Connection,
+  dir: string,
+  storedAs: string,
+  model: EmbeddingModel,
+  onWarning: (message: string) => void,
+): Promise<Table> {
+  const table = await openStored(connection, dir, storedAs, onWarning)
+  const metadata = await readMetadata(table)
+  if (!isOfModel(metadata, model)) {
+    throw new CodedError(
+      'index_invalid',
+      `The live table holds vectors of the model ${metadata.model}, this job embeds with ${model.id}: run it with replace to index the corpus anew.`,
+      { field: 'model' },
+    )
+  }
+  return table
+}
+
+/** The live table if its vectors can be taken over. */
+export async function openPrevious(
+  connection: Connection,
+  dir: string,
+  alias: Alias | undefined,
+  target: Target,
+  model: EmbeddingModel,
+  onWarning: (message: string) => void,
+): Promise<Table | undefined> {
+  if (!target.replace || alias === undefined || alias.stored_as === null) return undefined
+  const table = await openStored(connection, dir, alias.stored_as, onWarning)
+  if (isOfModel(await readMetadata(table), model)) return table
+  table.close()
+  return undefined
+}
+
+function isOfModel(metadata: TableMetadata, model: EmbeddingModel): boolean {
+  return metadata.model === model.id && metadata.dimension === model.dimension && metadata.schemaVersion === SCHEMA_VERSION
+}

@@ -1,0 +1,67 @@
+import { CodedError } from '../../base/errors.ts'
+import { halvesFinite } from '../../base/binary16.ts'
+import { rowFingerprint } from '../hash.ts'
+import { IdSet } from '../id-set.ts'
+import type { Connection, Table } from '../table/lance.ts'
+import { halvesAt, stringAt, type Columns } from '../table/rows.ts'
+import { sqlIds } from '../search/filter.ts'
+import { chunks } from '../table/write.ts'
+import type { PlannedRow } from './plan.ts'
+import type { Plan } from './types.ts'
+
+const MOD = 2n ** 64n
+
+/**
+ * Reads a finished table back, once: as many rows as planned, all ids distinct, the same ids and contents as planned,
+ * every vector present and finite.
+ * @throws index_invalid saying what differs.
+ */
+export async function verifyTable(table: Table, plan: Plan, signal?: AbortSignal): Promise<void> {
+  const ids = new IdSet()
+  let [rows, digest] = [0, 0n]
+  for await (const batch of table.query().select(['id', 'hash', 'vector'])) {
+    signal?.throwIfAborted()
+    const part: Columns = batch
+    for (let row = 0; row < part.numRows; row++) {
+      const id = stringAt(part, 'id', row)
+      ids.add(id)
+      digest = (digest + rowFingerprint(id, stringAt(part, 'hash', row))) % MOD
+      if (!halvesFinite(halvesAt(part, row))) throw mismatch(table, `the vector of passage "${id}" is not finite`)
+    }
+    rows += part.numRows
+  }
+  if (rows !== plan.accepted) throw mismatch(table, `it holds ${rows} of ${plan.accepted} planned passages`)
+  if (ids.size !== rows) throw mismatch(table, `only ${ids.size} of ${rows} ids are distinct`)
+  if (digest.toString(16) !== plan.digest) throw mismatch(table, 'its ids and contents are not the planned ones')
+}
+
+/**
+ * Reads a shard back from the version of the live table that its commit made: later changes by others are not its concern.
+ * @throws index_invalid saying what differs.
+ */
+export async function verifyShard(connection: Connection, storedAs: string, version: number, rows: readonly PlannedRow[]): Promise<void> {
+  const table = await connection.openTable(storedAs, [], { version })
+  try {
+    const wanted = new Map(rows.map((row) => [row.passage.id, row.hash]))
+    for (const ids of chunks([...wanted.keys()], 1000)) {
+      const found = await table.query().where(sqlIds(ids)).select(['id', 'hash', 'vector']).toArrow()
+      for (let row = 0; row < found.numRows; row++) {
+        const id = stringAt(found, 'id', row)
+        if (wanted.get(id) !== stringAt(found, 'hash', row)) throw mismatch(table, `passage "${id}" occurs twice or is not the planned one`)
+        if (!halvesFinite(halvesAt(found, row))) throw mismatch(table, `the vector of passage "${id}" is not finite`)
+        wanted.delete(id)
+      }
+    }
+    if (wanted.size > 0) throw mismatch(table, `${wanted.size} of ${rows.length} passages of a shard are missing`)
+  } finally {
+    table.close()
+  }
+}
+
+function mismatch(table: Table, what: string): CodedError {
+  return new CodedError(
+    'index_invalid',
+    `Verification of the table ${table.name} failed: ${what}. It is not put into service; run the job again.`,
+    { field: table.name },
+  )
+}

@@ -1,0 +1,51 @@
+import { FILTER_COLUMNS } from './filter.ts'
+import { fewValuesConfig, manyValuesConfig, textIndexConfig, writing, type Table } from '../table/lance.ts'
+import { TEXT_COLUMNS } from '../table/migrate.ts'
+import { evenOffsets, stringAt } from '../table/rows.ts'
+
+/** Rows added since the last folding that are worth folding into the indexes. */
+const FOLD_ROWS = 2000
+/** Rows that are looked at to tell whether a column holds few different values, and how many are few (LanceDB's documentation: 1000). */
+const SAMPLE = 4096
+const FEW = 1000
+
+/** The name that LanceDB gives a column's index unless told otherwise. */
+function indexName(column: string): string {
+  return `${column}_idx`
+}
+/** Titles have a text index too, under the column's own name. */
+export function filterIndexName(column: string): string {
+  return `${column}_filter`
+}
+
+/**
+ * Text and id indexes, and for a large table those of the columns that filters name. One that covers less than half of
+ * the rows is made anew, which reads one column; smaller additions are folded into all indexes, which also compacts the table.
+ */
+export async function foldIndexes(table: Table, large: boolean): Promise<void> {
+  const rows = await table.countRows()
+  const left = new Map((await table.listIndices()).map(({ name, numUnindexedRows }) => [name, numUnindexedRows ?? rows]))
+  const outdated = (name: string): boolean => (left.get(name) ?? rows) * 2 > rows
+  const made = async (name: string, make: () => Promise<void>): Promise<void> => {
+    if (!outdated(name)) return
+    await writing(table, make)
+    left.delete(name)
+  }
+  for (const column of TEXT_COLUMNS) await made(indexName(column), () => table.createIndex(column, { config: textIndexConfig() }))
+  await made(indexName('id'), () => table.createIndex('id', { config: manyValuesConfig() }))
+  if (large) {
+    for (const column of FILTER_COLUMNS) {
+      const name = filterIndexName(column)
+      await made(name, async () =>
+        table.createIndex(column, { config: (await hasFewValues(table, column, rows)) ? fewValuesConfig() : manyValuesConfig(), name }),
+      )
+    }
+  }
+  if (Math.max(0, ...left.values()) >= FOLD_ROWS) await writing(table, () => table.optimize())
+}
+
+/** Looks at rows spread evenly over the table. */
+async function hasFewValues(table: Table, column: string, rows: number): Promise<boolean> {
+  const taken = await table.takeOffsets(evenOffsets(rows, SAMPLE)).select([column]).toArrow()
+  return new Set(Array.from({ length: taken.numRows }, (_, row) => stringAt(taken, column, row))).size <= FEW
+}

@@ -1,0 +1,80 @@
+import { performance } from 'node:perf_hooks'
+import { at } from '../../base/at.ts'
+import { f16ToF32 } from '../../base/binary16.ts'
+import type { Table } from '../table/lance.ts'
+import { RECALL_AT, type AnnSettings } from '../table/metadata.ts'
+import { evenOffsets, halvesAt, stringAt } from '../table/rows.ts'
+import { searchExactly, searchVector } from './search.ts'
+
+/** A stored vector as a query, with what exact search finds for it. */
+export interface Probe {
+  readonly id: string
+  readonly vector: Float32Array
+  /** Passages that exact search finds, the probe's own left out: at most ten. */
+  readonly wanted: number
+  /** Score of the last of them. */
+  readonly least: number
+}
+
+export interface Measured {
+  /** Share of the wanted passages that were found. */
+  readonly recall: number
+  /** Milliseconds that a quarter of the searches stays below: other work on the machine only ever adds. */
+  readonly latency: number
+}
+
+/**
+ * Takes stored vectors, evenly over the table, and finds their exact neighbours in one scan of all vectors, the costly
+ * part of measuring recall. A passage's own vector is found by any search and says nothing, so it does not count.
+ */
+export async function takeProbes(table: Table, count: number): Promise<Probe[]> {
+  const stored = await table
+    .takeOffsets(evenOffsets(await table.countRows(), count))
+    .select(['id', 'vector'])
+    .toArrow()
+  const queries = Array.from({ length: stored.numRows }, (_, row) => ({
+    id: stringAt(stored, 'id', row),
+    vector: f16ToF32(halvesAt(stored, row)),
+  }))
+  const exact = await searchExactly(
+    table,
+    queries.map(({ vector }) => vector),
+    RECALL_AT + 1,
+  )
+  return queries.map(({ id, vector }, i) => {
+    const scores = othersScores(at(exact, i), id)
+    return { id, vector, wanted: scores.length, least: scores.at(-1) ?? 0 }
+  })
+}
+
+/**
+ * recall@10 and latency of search settings. Equal scores count as found: duplicates of a passage are interchangeable.
+ * @throws the signal's reason once aborted.
+ */
+export async function measureRecall(
+  table: Table,
+  settings: AnnSettings,
+  probes: readonly Probe[],
+  signal?: AbortSignal,
+): Promise<Measured> {
+  let [found, wanted] = [0, 0]
+  const times: number[] = []
+  for (const { id, vector, wanted: some, least } of probes) {
+    signal?.throwIfAborted()
+    const started = performance.now()
+    const hits = await searchVector(table, settings, vector, { k: RECALL_AT + 1 })
+    times.push(performance.now() - started)
+    found += othersScores(hits, id).filter((score) => score >= least - 1e-5 * Math.max(1, Math.abs(least))).length
+    wanted += some
+  }
+  times.sort((a, b) => a - b)
+  return { recall: wanted === 0 ? 1 : found / wanted, latency: times.at(times.length >> 2) ?? 0 }
+}
+
+/** Scores of the ten best passages other than `id`, best first. */
+function othersScores(hits: readonly { readonly id: string; readonly score: number }[], id: string): number[] {
+  return hits
+    .filter((hit) => hit.id !== id)
+    .slice(0, RECALL_AT)
+    .map((hit) => hit.score)
+}

@@ -1,0 +1,87 @@
+import { DataType } from 'apache-arrow'
+import { CodedError } from '../../base/errors.ts'
+import type { Table } from './lance.ts'
+
+/** What a table says of itself, in the metadata of its columns: it travels and is restored with the table's versions. */
+export interface TableMetadata {
+  readonly schemaVersion: number
+  readonly model: string
+  readonly dimension: number
+  /** Partitions of the vector index that was built last; it is searched once `ann` is there too. */
+  readonly partitions?: number
+  /** Absent where every vector is compared. */
+  readonly ann?: AnnSettings
+}
+
+/** Hits that recall is measured with: recall@10, what the literature reports, and about what a question is answered from. */
+export const RECALL_AT = 10
+
+/** How the vector index is searched, found by measuring recall when it was built. */
+export interface AnnSettings {
+  readonly partitions: number
+  /** Partitions read per query. */
+  readonly nprobes: number
+  /** Candidates per hit, for ten hits and more, that are compared again by their stored vectors. */
+  readonly refine: number
+  /** Rows of the table when the settings were chosen. */
+  readonly rows: number
+  /** recall@10 against exact search, on a sample, when the settings were chosen. */
+  readonly recall: number
+}
+
+export const SCHEMA_KEY = 'cepe:schema_version'
+export const MODEL_KEY = 'cepe:model'
+const ANN_KEY = 'cepe:ann'
+const PARTITIONS_KEY = 'cepe:partitions'
+
+/** A table's metadata. @throws index_invalid for a table that this software did not make. */
+export async function readMetadata(table: Table): Promise<TableMetadata> {
+  const { fields } = await table.schema()
+  const id = fields.find((field) => field.name === 'id')
+  const vector = fields.find((field) => field.name === 'vector')
+  const schemaVersion = Number(id?.metadata.get(SCHEMA_KEY))
+  const model = vector?.metadata.get(MODEL_KEY)
+  const type: unknown = vector?.type
+  if (!Number.isSafeInteger(schemaVersion) || model === undefined || !DataType.isFixedSizeList(type)) {
+    throw new CodedError(
+      'index_invalid',
+      `The table ${table.name} was not made by this software (no schema version or model is stored with it): use another table name or index folder.`,
+      { field: table.name },
+    )
+  }
+  const ann = vector?.metadata.get(ANN_KEY)
+  const partitions = Number(vector?.metadata.get(PARTITIONS_KEY))
+  return {
+    schemaVersion,
+    model,
+    dimension: type.listSize,
+    ...(Number.isSafeInteger(partitions) ? { partitions } : {}),
+    ...(ann === undefined ? {} : { ann: parseAnn(ann, table.name) }),
+  }
+}
+
+function parseAnn(text: string, table: string): AnnSettings {
+  const [partitions, nprobes, refine, rows, recall] = text.split(' ').map(Number)
+  if (partitions === undefined || nprobes === undefined || refine === undefined || rows === undefined || recall === undefined) {
+    throw new CodedError(
+      'index_invalid',
+      `The search settings stored with the table ${table} are damaged ("${text.slice(0, 80)}"): index the corpus again.`,
+      { field: table },
+    )
+  }
+  return { partitions, nprobes, refine, rows, recall }
+}
+
+export async function writeSchemaVersion(table: Table, version: number): Promise<void> {
+  await table.updateFieldMetadata([{ path: 'id', metadata: { [SCHEMA_KEY]: String(version) } }])
+}
+
+/** @param ann undefined to compare every vector from now on. */
+export async function writeAnn(table: Table, ann: AnnSettings | undefined): Promise<void> {
+  const text = ann === undefined ? null : [ann.partitions, ann.nprobes, ann.refine, ann.rows, ann.recall].join(' ')
+  await table.updateFieldMetadata([{ path: 'vector', metadata: { [ANN_KEY]: text } }])
+}
+
+export async function writePartitions(table: Table, partitions: number): Promise<void> {
+  await table.updateFieldMetadata([{ path: 'vector', metadata: { [PARTITIONS_KEY]: String(partitions) } }])
+}

@@ -1,0 +1,74 @@
+import { mkdir, readdir, rename, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { tableFolder } from './alias.ts'
+import { CodedError, osCode } from '../../base/errors.ts'
+import { lanceText } from './lance.ts'
+import type { Connection, Table } from './lance.ts'
+
+const MANIFEST = /^(\d+)\.manifest$/
+/** LanceDB names manifests by 2^64 - 1 - version (20 digits), so that the newest sorts first; older tables by version. */
+const MOST = 2n ** 64n - 1n
+
+function versionOf(digits: string): bigint {
+  return digits.length === 20 ? MOST - BigInt(digits) : BigInt(digits)
+}
+
+/** Manifest files of a stored table, newest first. */
+async function manifests(folder: string): Promise<string[]> {
+  const names = await readdir(join(folder, '_versions'))
+  const versioned = names.flatMap((name) => {
+    const digits = MANIFEST.exec(name)?.[1]
+    return digits === undefined ? [] : [{ name, version: versionOf(digits) }]
+  })
+  return versioned.sort((a, b) => (a.version < b.version ? 1 : -1)).map(({ name }) => name)
+}
+
+/**
+ * Opens a stored table. After a power loss the newest manifest can be an empty file, and the table would not open: it is
+ * then put aside (into `_quarantine`), the version before it becomes the newest, and `onWarning` is told.
+ * @throws index_missing if its folder is gone, index_invalid if it cannot be opened.
+ */
+export async function openStored(
+  connection: Connection,
+  dir: string,
+  storedAs: string,
+  onWarning: (message: string) => void,
+): Promise<Table> {
+  const folder = tableFolder(dir, storedAs)
+  for (;;) {
+    try {
+      return await connection.openTable(storedAs)
+    } catch (error) {
+      const damaged = await damagedNewest(folder, storedAs)
+      if (damaged === undefined) {
+        throw new CodedError(
+          'index_invalid',
+          `The table ${storedAs} in ${dir} cannot be opened: ${lanceText(error)}. Index the corpus again, or restore the folder from a backup.`,
+          { field: folder, cause: error },
+        )
+      }
+      const quarantine = join(folder, '_quarantine')
+      await mkdir(quarantine, { recursive: true })
+      await rename(join(folder, '_versions', damaged), join(quarantine, damaged))
+      onWarning(
+        `The newest manifest of ${storedAs} was empty, as after a power loss. It was moved to ${join(quarantine, damaged)}; the version before it is live. Jobs that were not finished are checked against it and resume.`,
+      )
+    }
+  }
+}
+
+/** The newest manifest if it is empty and there is an older one. */
+async function damagedNewest(folder: string, storedAs: string): Promise<string | undefined> {
+  try {
+    const [newest, older] = await manifests(folder)
+    if (newest === undefined || older === undefined) return undefined
+    return (await stat(join(folder, '_versions', newest))).size === 0 ? newest : undefined
+  } catch (error) {
+    if (osCode(error) !== 'ENOENT') throw error
+    throw new CodedError(
+      'index_missing',
+      `The table ${storedAs} has no folder ${folder} any more: restore it, or index the corpus again with replace.`,
+      { field: folder, cause: error },
+    )
+  }
+}

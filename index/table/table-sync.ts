@@ -1,0 +1,44 @@
+import { readdir } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { syncPath } from '../../base/durable.ts'
+import { osCode } from '../../base/errors.ts'
+
+async function filesUnder(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { withFileTypes: true, recursive: true }).catch((error: unknown) => {
+    if (osCode(error) === 'ENOENT') return []
+    throw error
+  })
+  return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
+}
+
+/**
+ * LanceDB acknowledges a write before it is on the disk. This forces the files that appeared since it last looked.
+ */
+export class TableSync {
+  readonly #folder: string
+  readonly #known: Set<string>
+
+  private constructor(folder: string, known: Set<string>) {
+    this.#folder = folder
+    this.#known = known
+  }
+
+  /** Files that exist now are taken as durable: make this before the first write. */
+  static async start(folder: string): Promise<TableSync> {
+    return new TableSync(folder, new Set(await filesUnder(folder)))
+  }
+
+  /** Takes no file as durable: for a table that a killed process was writing. */
+  static distrusting(folder: string): TableSync {
+    return new TableSync(folder, new Set())
+  }
+
+  /** Returns when everything written so far is on the disk. */
+  async flush(): Promise<void> {
+    const fresh = (await filesUnder(this.#folder)).filter((file) => !this.#known.has(file))
+    const folders = new Set(fresh.map((file) => dirname(file)))
+    await Promise.all(fresh.map(syncPath))
+    await Promise.all([...folders, this.#folder, dirname(this.#folder)].map(syncPath))
+    for (const file of fresh) this.#known.add(file)
+  }
+}

@@ -1,0 +1,44 @@
+/** What a pickle's program builds: data only. */
+
+/** A name that the pickle refers to, `module.name`; never resolved to code. */
+export class PickleGlobal {
+  readonly path: string
+  constructor(path: string) {
+    this.path = path
+  }
+}
+
+/** What a host's functions return, opaque to the reader. */
+export abstract class PickleObject {
+  abstract readonly kind: string
+}
+
+export class PickleTuple {
+  readonly items: readonly PickleValue[]
+  constructor(items: readonly PickleValue[]) {
+    this.items = items
+  }
+}
+export class PickleList {
+  readonly items: PickleValue[] = []
+}
+export class PickleDict {
+  readonly entries = new Map<PickleValue, PickleValue>()
+}
+
+export type PickleValue = null | boolean | number | string | PickleTuple | PickleList | PickleDict | PickleGlobal | PickleObject
+
+/** Text as it may stand in a message. */
+export function printable(text: string): string {
+  return JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}...` : text)
+}
+
+/** How a value reads in a message. */
+export function describePickle(value: PickleValue | undefined): string {
+  if (value instanceof PickleGlobal) return value.path
+  if (value instanceof PickleObject) return value.kind
+  if (value instanceof PickleTuple) return `a tuple of ${value.items.length}`
+  if (value instanceof PickleList) return 'a list'
+  if (value instanceof PickleDict) return 'a dictionary'
+  return typeof value === 'string' ? printable(value) : String(value)
+}

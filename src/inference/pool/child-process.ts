@@ -1,0 +1,152 @@
+import { fork } from 'node:child_process'
+import { CodedError, messageOf } from '../../../base/errors.ts'
+import type { Log } from '../log.ts'
+import { fromWire, type ChildMessage, type ChildOptions, type Job, type ParentMessage } from '../protocol.ts'
+
+/** How long a process that was asked to end may take before it is killed. */
+const STOP_GRACE_MS = 3_000
+
+/** One forked inference process that has loaded its model. */
+export interface Child {
+  readonly pid: number
+  /** False from the moment that it is killed or found dead. */
+  readonly alive: boolean
+  /** Resident memory at its last message. */
+  readonly rssBytes: number
+  /** Resolves when the process has gone, with how it went. */
+  readonly exited: Promise<string>
+  /** Runs one job; one at a time. Rejects with the task's error, or inference_failed where the process dies. */
+  run(job: Job): Promise<unknown>
+  /** SIGKILL: a run cannot be interrupted in any other way. */
+  kill(): void
+  /** Lets the process end by itself, killing it after a grace time. */
+  stop(): Promise<void>
+}
+
+export interface StartOptions {
+  /** Compiled or TypeScript file of the process. */
+  readonly entry: URL
+  readonly options: ChildOptions
+  /** Time for loading the model. */
+  readonly startTimeoutMs: number
+  readonly signal: AbortSignal
+  readonly log: Log
+}
+
+/**
+ * Forks a process and waits until it has loaded its model.
+ * @throws with the process's own reason (model_invalid, provider_unavailable), or not_ready where it dies, is too slow or is no longer wanted
+ */
+export function startChild({ entry, options, startTimeoutMs, signal, log }: StartOptions): Promise<Child> {
+  // What libraries print belongs to diagnostics, never to the output of a command.
+  const child = fork(entry, {
+    serialization: 'advanced',
+    stdio: ['ignore', 2, 2, 'ipc'],
+    // Only TypeScript needs the loader that this process was started with; its other flags (--inspect) are not meant for children.
+    execArgv: entry.pathname.endsWith('.ts') ? process.execArgv : [],
+  })
+  const name = `${options.role} process ${child.pid ?? '(not started)'}`
+  let pending: { readonly id: number; readonly resolve: (output: unknown) => void; readonly reject: (error: Error) => void } | undefined
+  let nextId = 1
+  let alive = true
+  let rssBytes = 0
+  // A message that cannot be sent means that the process is gone, and 'exit' tells that.
+  const send = (message: ParentMessage): void => void child.send(message, () => undefined)
+  const kill = (): void => {
+    alive = false
+    child.kill('SIGKILL')
+  }
+
+  const exited = new Promise<string>((resolve) => {
+    const gone = (how: string): void => {
+      alive = false
+      pending?.reject(
+        new CodedError(
+          'inference_failed',
+          `The ${name} ended (${how}) while running the request; it is being replaced. Send the request again.`,
+        ),
+      )
+      pending = undefined
+      resolve(how)
+    }
+    child.once('exit', (code, killedBy) => gone(killedBy ?? `exit code ${String(code)}`))
+    child.on('error', (error) => {
+      if (child.pid === undefined) gone(messageOf(error))
+      else log('warn', `${name}: ${messageOf(error)}`)
+    })
+  })
+
+  const settle = (id: number, rss: number): typeof pending => {
+    rssBytes = rss
+    if (pending?.id !== id) return undefined
+    const settled = pending
+    pending = undefined
+    return settled
+  }
+
+  const running: Child = {
+    pid: child.pid ?? -1,
+    get alive() {
+      return alive
+    },
+    get rssBytes() {
+      return rssBytes
+    },
+    exited,
+    run: (job) =>
+      new Promise((resolve, reject) => {
+        const id = nextId++
+        pending = { id, resolve, reject }
+        send({ kind: 'run', id, job })
+      }),
+    kill,
+    stop: async () => {
+      if (child.connected) child.disconnect()
+      const killer = setTimeout(kill, STOP_GRACE_MS)
+      await exited
+      clearTimeout(killer)
+    },
+  }
+
+  return new Promise((resolve, reject) => {
+    const refuse = (error: CodedError): void => {
+      clearTimeout(timer)
+      kill()
+      reject(error)
+    }
+    const timer = setTimeout(
+      () => refuse(new CodedError('not_ready', `The ${name} has not loaded its model within ${startTimeoutMs} ms.`)),
+      startTimeoutMs,
+    )
+    const abandon = (): void => refuse(new CodedError('not_ready', `The ${name} is no longer wanted.`))
+    signal.addEventListener('abort', abandon, { once: true })
+    child.on('message', (message: ChildMessage) => {
+      switch (message.kind) {
+        case 'ready':
+          rssBytes = message.rssBytes
+          clearTimeout(timer)
+          signal.removeEventListener('abort', abandon)
+          resolve(running)
+          break
+        case 'refused':
+          refuse(fromWire(message.error))
+          break
+        case 'done':
+          settle(message.id, message.rssBytes)?.resolve(message.output)
+          break
+        case 'failed':
+          settle(message.id, message.rssBytes)?.reject(fromWire(message.error))
+          break
+        case 'log':
+          log(message.level, `${name}: ${message.message}`)
+          break
+      }
+    })
+    exited.then((how) => {
+      signal.removeEventListener('abort', abandon)
+      refuse(new CodedError('not_ready', `The ${name} ended (${how}) while loading its model.`))
+    }, reject)
+    if (signal.aborted) abandon()
+    else send({ kind: 'start', options })
+  })
+}

@@ -1,0 +1,83 @@
+import { at } from '../../../base/at.ts'
+import { CodedError } from '../../../base/errors.ts'
+import { tokenBudgetBatches } from '../batches.ts'
+import type { Embedder, EmbedOptions } from '../contract.ts'
+import { checkDeviceMemory } from './device-memory.ts'
+import { readContrieverManifest } from '../model-folder.ts'
+import { createPool, DEFAULT_MAX_QUEUE, runTask } from './pool.ts'
+import { commonChildOptions, type ProcessOptions, type Supervised } from './process-options.ts'
+
+/**
+ * Size of one run, in weights times padded tokens: about a second of one CPU core, and less of a GPU.
+ * A question waits for one bulk batch at most, so this bounds its wait; larger CPU batches are hardly faster
+ * (BERT-base, one core: 7.2 s for the same texts in batches of 256 tokens, 7.1 s of 512).
+ */
+const BATCH_WORK = { cpu: 6e10, cuda: 6e12 } as const
+const LEAST_BATCH_TOKENS = 512
+const MOST_BATCH_TOKENS = 16_384
+
+/** Padded tokens of one run where no option says: 545 for BERT-base on a CPU. */
+export function defaultBatchTokens(parameters: number, provider: keyof typeof BATCH_WORK): number {
+  return Math.round(Math.min(MOST_BATCH_TOKENS, Math.max(LEAST_BATCH_TOKENS, BATCH_WORK[provider] / parameters)))
+}
+
+/** UTF-8 bytes that count as one token when bulk work is cut up: fewer than a token of running text has, so that batches come out small rather than large. */
+const BYTES_PER_TOKEN = 3
+
+export interface EmbedderOptions extends ProcessOptions {
+  /** Padded tokens of one run. Default {@link defaultBatchTokens}. */
+  readonly batchTokens?: number
+}
+
+/**
+ * Starts embedder processes.
+ * @throws model_invalid or provider_unavailable where the model cannot be loaded
+ */
+export async function createEmbedder(options: EmbedderOptions): Promise<Embedder & Supervised> {
+  const manifest = await readContrieverManifest(options.modelDir)
+  if (options.provider?.name === 'cuda') await checkDeviceMemory(manifest, options.children ?? 1, options.provider.deviceId)
+  const { hidden_size, window } = manifest.dims
+  const batchTokens = options.batchTokens ?? defaultBatchTokens(manifest.parameters, options.provider?.name ?? 'cpu')
+  const maxBulkCalls = (options.maxQueue ?? DEFAULT_MAX_QUEUE) + (options.children ?? 1)
+  const pool = await createPool({ ...options, options: { role: 'embedder', ...commonChildOptions(options), batchTokens } })
+  let bulkCalls = 0
+
+  const embedBatch = async (texts: readonly string[], run: EmbedOptions): Promise<Float32Array[]> => {
+    const { output } = await runTask(pool, 'embed', texts, { ...run, admitted: run.priority === 'bulk' })
+    return texts.map((_, index) => output.subarray(index * hidden_size, (index + 1) * hidden_size))
+  }
+
+  /** One batch after the other, so that questions come in between. */
+  const embedBulk = async (texts: readonly string[], run: EmbedOptions): Promise<Float32Array[]> => {
+    // A call is let in as a whole: it never fails half way because questions fill the queue.
+    if (bulkCalls >= maxBulkCalls)
+      throw new CodedError('overloaded', `${bulkCalls} bulk calls wait for the embedder already. Try again later.`, { retryAfterS: 1 })
+    bulkCalls++
+    try {
+      const until = performance.now() + (run.deadlineMs ?? Infinity)
+      const lengths = texts.map((text) => Math.min(window, 2 + Math.ceil(Buffer.byteLength(text) / BYTES_PER_TOKEN)))
+      const vectors = new Map<number, Float32Array>()
+      for (const batch of tokenBudgetBatches(lengths, batchTokens)) {
+        const left = until === Infinity ? {} : { deadlineMs: until - performance.now() }
+        const embedded = await embedBatch(
+          batch.map((index) => at(texts, index)),
+          { ...run, ...left },
+        )
+        batch.forEach((index, row) => vectors.set(index, embedded[row] ?? new Float32Array(hidden_size)))
+      }
+      return texts.map((_, index) => vectors.get(index) ?? new Float32Array(hidden_size))
+    } finally {
+      bulkCalls--
+    }
+  }
+
+  return {
+    manifest,
+    embed: async (texts, run) => {
+      if (texts.length === 0) return []
+      return run.priority === 'bulk' ? embedBulk(texts, run) : embedBatch(texts, run)
+    },
+    status: () => pool.status(),
+    close: (closing) => pool.close(closing),
+  }
+}

@@ -1,0 +1,59 @@
+import path from 'node:path'
+import type { Log } from '../log.ts'
+import type { PoolStatus } from './pool.ts'
+import type { CommonChildOptions } from '../protocol.ts'
+import type { Provider } from '../protocol.ts'
+
+export const DEFAULT_THREADS = 1
+/** Folder inside a built model's folder for graphs saved with prepacked weights. */
+const PREPACK_FOLDER = '.prepacked'
+
+/** Settings of the processes, shared by readers and embedders. */
+export interface ProcessOptions {
+  /** Folder of the built model. */
+  readonly modelDir: string
+  /** Threads of each process. Default {@link DEFAULT_THREADS}. */
+  readonly threads?: number
+  /** Default: the CPU. */
+  readonly provider?: Provider
+  /**
+   * Save the weights once as this CPU wants them and share them between processes: loading takes half the time, and each
+   * process holds a fifth of the weights or less of its own, for 1.8 times the weights on disk per graph.
+   * Default: where there is more than one process to share them.
+   */
+  readonly prepack?: boolean
+  /** Folder of the saved graphs. Default `.prepacked` in the model's folder. */
+  readonly prepackDir?: string
+  /** Number of processes. Default 1. */
+  readonly children?: number
+  /** Requests of each priority that may wait; more are refused at once. Default 64. */
+  readonly maxQueue?: number
+  /** Longest run, whatever the request's deadline. Default 5 minutes. */
+  readonly maxRunMs?: number
+  /** Longest time for loading the model. Default 10 minutes. */
+  readonly startTimeoutMs?: number
+  /** Wait before a crashed process is replaced, doubled from `first` to `longest`. Default 200 ms to 30 s. */
+  readonly backoffMs?: { readonly first: number; readonly longest: number }
+  /** File that the processes run. Default: the entry beside this file, compiled or not as this file is. */
+  readonly entry?: URL
+  readonly log?: Log
+}
+
+/** What supervision adds to a model in its own processes. */
+export interface Supervised {
+  status(): PoolStatus
+  /** Finishes accepted requests for `drainMs` (default 30 s) at most, then ends the processes. */
+  close(options?: { readonly drainMs?: number }): Promise<void>
+}
+
+export function commonChildOptions(options: ProcessOptions): CommonChildOptions {
+  return {
+    modelDir: path.resolve(options.modelDir),
+    threads: options.threads ?? DEFAULT_THREADS,
+    provider: options.provider ?? { name: 'cpu' },
+    prepackDir:
+      (options.prepack ?? (options.children ?? 1) > 1)
+        ? path.resolve(options.prepackDir ?? path.join(options.modelDir, PREPACK_FOLDER))
+        : null,
+  }
+}

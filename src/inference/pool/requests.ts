@@ -1,0 +1,78 @@
+import type { CepeManifest } from '../../../models/manifest.ts'
+import { CodedError } from '../../../base/errors.ts'
+import type { EncoderInput, GenerateRequest, ReplugRequest, ScoreRequest } from '../contract.ts'
+
+/**
+ * Checks of requests against the model's limits, before they take a place in the queue.
+ * All throw invalid_request naming the field.
+ */
+
+export function checkGenerate(request: GenerateRequest, manifest: CepeManifest): void {
+  checkContexts(request, manifest)
+  checkIds('promptIds', request.promptIds, manifest)
+  checkDecoding(request, request.promptIds.length, manifest)
+  const { sampling } = request
+  if (!sampling) return
+  if (!(sampling.temperature > 0 && Number.isFinite(sampling.temperature)))
+    throw invalid('sampling.temperature', `is ${sampling.temperature}; it must be above 0 (leave sampling out for greedy decoding)`)
+  if (!(sampling.topP > 0 && sampling.topP <= 1)) throw invalid('sampling.topP', `is ${sampling.topP}; it must be above 0 and at most 1`)
+  if (!Number.isSafeInteger(sampling.seed)) throw invalid('sampling.seed', `is ${sampling.seed}; it must be an integer`)
+}
+
+export function checkReplug(request: ReplugRequest, manifest: CepeManifest): void {
+  if (request.prompts.length === 0) throw invalid('prompts', 'is empty; give one prompt per passage')
+  for (const [index, { ids, score }] of request.prompts.entries()) {
+    checkIds(`prompts[${index}].ids`, ids, manifest)
+    if (!Number.isFinite(score)) throw invalid(`prompts[${index}].score`, `is ${score}; it must be a finite number`)
+  }
+  if (!(request.temperature > 0 && Number.isFinite(request.temperature)))
+    throw invalid('temperature', `is ${request.temperature}; it must be above 0`)
+  checkDecoding(request, Math.max(...request.prompts.map(({ ids }) => ids.length)), manifest)
+}
+
+export function checkScore(request: ScoreRequest, manifest: CepeManifest): void {
+  checkContexts(request, manifest)
+  checkIds('promptIds', request.promptIds, manifest)
+  for (const [index, ids] of request.continuations.entries()) {
+    checkIds(`continuations[${index}]`, ids, manifest)
+    checkWindow(`continuations[${index}]`, request.promptIds.length, ids.length, manifest)
+  }
+}
+
+function invalid(field: string, problem: string): CodedError {
+  return new CodedError('invalid_request', `${field} ${problem}.`, { field })
+}
+
+function checkContexts({ contexts, contextTokens }: EncoderInput, { graphs }: CepeManifest): void {
+  if (contexts.length > 0 && graphs.encoder === null)
+    throw invalid('contexts', 'is given to a model without encoder; put the passages into the prompt')
+  if (!(Number.isSafeInteger(contextTokens) && contextTokens > 0))
+    throw invalid('contextTokens', `is ${contextTokens}; it must be a positive integer`)
+}
+
+function checkIds(field: string, ids: readonly number[], { dims }: CepeManifest): void {
+  if (ids.length === 0) throw invalid(field, 'is empty; it needs one token at least')
+  const wrong = ids.find((id) => !(Number.isSafeInteger(id) && id >= 0 && id < dims.vocab_size))
+  if (wrong !== undefined) throw invalid(field, `holds ${wrong}, which is no id of the vocabulary (0 to ${dims.vocab_size - 1})`)
+}
+
+function checkDecoding(
+  request: { readonly maxNewTokens: number; readonly stopIds: readonly number[] },
+  promptTokens: number,
+  manifest: CepeManifest,
+): void {
+  const { maxNewTokens, stopIds } = request
+  if (!(Number.isSafeInteger(maxNewTokens) && maxNewTokens > 0))
+    throw invalid('maxNewTokens', `is ${maxNewTokens}; it must be a positive integer`)
+  if (stopIds.some((id) => !Number.isSafeInteger(id))) throw invalid('stopIds', 'holds something that is no integer')
+  checkWindow('promptIds', promptTokens, maxNewTokens, manifest)
+}
+
+function checkWindow(field: string, promptTokens: number, newTokens: number, { dims }: CepeManifest): void {
+  if (promptTokens + newTokens > dims.window) {
+    throw invalid(
+      field,
+      `does not fit: ${promptTokens} prompt tokens and ${newTokens} new ones exceed the window of ${dims.window}; use fewer passages in the prompt`,
+    )
+  }
+}

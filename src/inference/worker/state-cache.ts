@@ -1,0 +1,37 @@
+import { createHash } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
+
+/** Encoder states of one passage, [tokens, d_enc] row by row. */
+export type ContextStates = Float32Array
+
+/** Least recently used encoder states, bounded by bytes. The encoder sees no question, so a passage's states never change. */
+export interface StateCache {
+  get(key: string): ContextStates | undefined
+  /** States larger than the whole cache are not kept. */
+  set(key: string, states: ContextStates): void
+  readonly bytes: number
+}
+
+/** Bytes charged per entry beside the states themselves: key, map entry and array header. */
+const ENTRY_OVERHEAD_BYTES = 256
+
+export function createStateCache(maxBytes: number): StateCache {
+  // lru-cache reads a bound of 0 as "no bound".
+  if (maxBytes <= 0) return { get: () => undefined, set: () => undefined, bytes: 0 }
+  const cache = new LRUCache<string, ContextStates>({
+    maxSize: maxBytes,
+    sizeCalculation: (states) => states.byteLength + ENTRY_OVERHEAD_BYTES,
+  })
+  return {
+    get: (key) => cache.get(key),
+    set: (key, states) => void cache.set(key, states),
+    get bytes() {
+      return cache.calculatedSize
+    },
+  }
+}
+
+/** Key of a passage's states: everything that they depend on. `model` names weights and precision. */
+export function stateKey(text: string, contextTokens: number, model: string): string {
+  return createHash('sha256').update(`${model}\n${contextTokens}\n`).update(text).digest('base64')
+}

@@ -1,0 +1,208 @@
+import t from 'tap'
+import { appendFile, readFile, truncate, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { readAlias } from '../../../index/table/alias.ts'
+import { abandonJob } from '../../../index/ingest/run.ts'
+import { connectLance } from '../../../index/table/lance.ts'
+import { embed, embedText, hashEmbedding, somePassages, tempDir } from '../helpers.ts'
+import { journalOf, opened, planned, run } from './job-helpers.ts'
+
+/** Counts the texts it embeds, and fails or stops after some. */
+function counting(stopAfter = Infinity, stop: () => void = () => undefined) {
+  const seen = { texts: 0 }
+  return {
+    seen,
+    embed: async (texts: readonly string[]) => {
+      seen.texts += texts.length
+      if (seen.texts > stopAfter) stop()
+      return embed(texts)
+    },
+  }
+}
+
+async function idsIn(dir: string, storedAs: string): Promise<string[]> {
+  const connection = await connectLance(dir, 0)
+  const table = await connection.openTable(storedAs)
+  const rows = await table.query().select(['id']).toArrow()
+  const ids = Array.from({ length: rows.numRows }, (_, i) => String(rows.getChild('id')?.get(i)))
+  connection.close()
+  return ids.sort()
+}
+
+function idsOf(passages: readonly { id: string }[]) {
+  return passages.map((p) => p.id).sort()
+}
+
+await t.test('a first corpus becomes live whole, every step journalled', async (t) => {
+  const dir = await tempDir(t)
+  const index = await opened(t, dir)
+  const corpus = somePassages(230)
+  const folder = await planned(dir, 'j1', corpus)
+  const states: string[] = []
+  const result = await run(dir, 'j1', { onProgress: (phase, counters) => states.push(`${phase} ${counters.committed}`) })
+  t.equal(result.rows, 230)
+  t.same(await idsIn(dir, result.storedAs), idsOf(corpus))
+  t.equal((await index.search(embedText('lagoon summit'), { k: 3 })).length, 3)
+  t.same(
+    (await journalOf(folder)).map((entry) => entry.step),
+    [
+      'target',
+      ...Array.from({ length: 5 }, () => ['embedded', 'committed']).flat(),
+      ...Array.from({ length: 5 }, () => 'verified'),
+      'live',
+    ],
+  )
+  t.equal(states.at(-1), 'verifying 230')
+  t.match(await readAlias(dir, 'passages'), { stored_as: 'passages.j1', replaced_by_job: null })
+})
+
+await t.test('adding a file writes into the live table and embeds only what changed', async (t) => {
+  const dir = await tempDir(t)
+  const index = await opened(t, dir)
+  await planned(dir, 'j1', somePassages(200))
+  await run(dir, 'j1')
+  const changed = somePassages(260, 100).map((p) => (p.id === 'p150' ? { ...p, text: 'changed words' } : p))
+  await planned(dir, 'j2', changed)
+  const { seen, embed: counted } = counting()
+  let last = { embedded: 0, skipped: 0, committed: 0 }
+  const result = await run(dir, 'j2', { embed: counted, onProgress: (_, counters) => (last = counters) })
+  t.equal(result.storedAs, 'passages.j1')
+  t.equal(seen.texts, 161, '160 new ones and one changed')
+  t.match(last, { embedded: 161, skipped: 99, committed: 260 })
+  t.equal(await index.count(), 360)
+  t.equal((await index.get('p150'))?.text, 'changed words')
+  await planned(dir, 'j3', changed)
+  const again = counting()
+  await run(dir, 'j3', { embed: again.embed })
+  t.equal(again.seen.texts, 0)
+  t.equal(new Set(await idsIn(dir, 'passages.j1')).size, 360)
+})
+
+await t.test('replace: the old corpus answers until the new one is verified, unchanged vectors are taken over', async (t) => {
+  const dir = await tempDir(t)
+  const index = await opened(t, dir)
+  await planned(dir, 'j1', somePassages(120))
+  await run(dir, 'j1')
+  const next = somePassages(150, 60)
+  await planned(dir, 'j2', next)
+  const during: number[] = []
+  const { seen, embed: counted } = counting(0, () => {
+    index
+      .count()
+      .then((count) => during.push(count))
+      .catch(() => during.push(-1))
+  })
+  const result = await run(dir, 'j2', {
+    replace: true,
+    embed: async (texts) => {
+      await t.rejects(index.upsert([{ id: 'x', title: '', text: 'x' }], [embedText('x')]), { code: 'conflict', message: /j2/ })
+      return counted(texts)
+    },
+  })
+  t.equal(seen.texts, 90)
+  t.ok(during.length > 0 && during.every((count) => count === 120), `counts during the job: ${during.join()}`)
+  t.same(await idsIn(dir, result.storedAs), idsOf(next))
+  await index.refresh()
+  t.equal(await index.count(), 150)
+})
+
+await t.test('a passage that comes from another file keeps its vector and takes the new source', async (t) => {
+  const dir = await tempDir(t)
+  const index = await opened(t, dir)
+  await planned(dir, 'j1', somePassages(60))
+  await run(dir, 'j1')
+  await planned(
+    dir,
+    'j2',
+    somePassages(60).map((p) => ({ ...p, source: 'v2.tsv' })),
+  )
+  const { seen, embed: counted } = counting()
+  await run(dir, 'j2', { embed: counted })
+  t.equal(seen.texts, 0)
+  t.equal(await index.count({ source: 'v2.tsv' }), 60)
+  t.equal((await index.search(embedText(somePassages(8)[7]?.text ?? ''), { k: 1 }))[0]?.id, 'p7')
+})
+
+await t.test('an interrupted job goes on where it stopped, and recognises a commit it was not told of', async (t) => {
+  for (const replace of [true, false]) {
+    const dir = await tempDir(t)
+    const index = await opened(t, dir)
+    if (!replace) {
+      await planned(dir, 'j0', somePassages(60, 1000))
+      await run(dir, 'j0')
+    }
+    const corpus = somePassages(300)
+    const folder = await planned(dir, 'j1', corpus)
+    const abort = new AbortController()
+    const { embed: stopping } = counting(170, () => abort.abort(new Error('stopped here')))
+    await t.rejects(run(dir, 'j1', { embed: stopping, signal: abort.signal, replace }), { message: 'stopped here' })
+    const journal = await readFile(join(folder, 'journal.jsonl'), 'utf8')
+    const done = (await journalOf(folder)).filter((entry) => entry.step === 'committed').length
+    t.ok(done >= 1 && done < 6, `${done} shards were committed`)
+    // As if the kill had come between the commit and its entry, in the middle of writing the next one.
+    const cut = journal.lastIndexOf('\n{"step":"committed"')
+    await truncate(join(folder, 'journal.jsonl'), cut)
+    await appendFile(join(folder, 'journal.jsonl'), '\n{"step":"comm')
+    const { seen, embed: counted } = counting()
+    let last = { embedded: 0, skipped: 0, committed: 0 }
+    const result = await run(dir, 'j1', { embed: counted, replace, onProgress: (_, counters) => (last = counters) })
+    t.equal(seen.texts, 300 - done * 50, 'nothing that was committed is embedded again')
+    t.match(last, { embedded: 300, skipped: 0, committed: 300 })
+    t.same(await idsIn(dir, result.storedAs), idsOf([...corpus, ...(replace ? [] : somePassages(60, 1000))]))
+    t.equal(await index.count(), replace ? 300 : 360)
+  }
+})
+
+await t.test('a first job whose table was made meanwhile by an upsert adds to it instead of replacing it', async (t) => {
+  const dir = await tempDir(t)
+  const index = await opened(t, dir)
+  await planned(dir, 'j1', somePassages(100))
+  const abort = new AbortController()
+  const { embed: stopping } = counting(60, () => abort.abort(new Error('stopped')))
+  await t.rejects(run(dir, 'j1', { embed: stopping, signal: abort.signal }), { message: 'stopped' })
+  await abandonJob({ dir, table: 'passages', jobId: 'j1', folder: join(dir, 'jobs', 'j1') })
+  t.equal(await readAlias(dir, 'passages'), undefined)
+  await index.upsert([{ id: 'own', title: '', text: 'kept' }], [embedText('kept')])
+  await run(dir, 'j1')
+  t.equal(await index.count(), 101)
+  t.ok(await index.get('own'))
+})
+
+await t.test('bad vectors stop the job before they are written; what was committed stays', async (t) => {
+  const dir = await tempDir(t)
+  const index = await opened(t, dir)
+  await planned(dir, 'j0', somePassages(50))
+  await run(dir, 'j0')
+  await planned(dir, 'j1', somePassages(100, 50))
+  let calls = 0
+  const breaking = async (texts: readonly string[]) => {
+    const vectors = await embed(texts)
+    const [first] = vectors
+    if (++calls === 2 && first !== undefined) first[0] = NaN
+    return vectors
+  }
+  await t.rejects(run(dir, 'j1', { embed: breaking }), { code: 'index_invalid', message: /NaN/ })
+  t.equal(await index.count(), 100)
+  const wrong = () => Promise.resolve([new Float32Array(16)])
+  await t.rejects(run(dir, 'j1', { embed: wrong }), { code: 'index_invalid', message: /vectors for/ })
+  await t.rejects(run(dir, 'j1', { model: { ...hashEmbedding, id: 'another' } }), { code: 'index_invalid', message: /another.*replace/ })
+  await run(dir, 'j1')
+  t.equal(await index.count(), 150)
+})
+
+await t.test('a damaged newest manifest is put aside and the job repairs what it held', async (t) => {
+  const dir = await tempDir(t)
+  await planned(dir, 'j1', somePassages(200))
+  const abort = new AbortController()
+  const { embed: stopping } = counting(130, () => abort.abort(new Error('stopped')))
+  await t.rejects(run(dir, 'j1', { embed: stopping, signal: abort.signal }), { message: 'stopped' })
+  const connection = await connectLance(dir, 0)
+  const version = await (await connection.openTable('passages.j1')).version()
+  connection.close()
+  const newest = join(dir, 'passages.j1.lance', '_versions', `${2n ** 64n - 1n - BigInt(version)}.manifest`)
+  await writeFile(newest, '')
+  const warnings: string[] = []
+  const result = await run(dir, 'j1', { onWarning: (message) => warnings.push(message) })
+  t.match(warnings[0], /newest manifest.*_quarantine/)
+  t.same(await idsIn(dir, result.storedAs), idsOf(somePassages(200)))
+})

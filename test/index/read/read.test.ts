@@ -1,0 +1,201 @@
+import t from 'tap'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { readPassageFile, readPassages, type ReadOptions } from '../../../index/read/read.ts'
+import type { ReadItem } from '../../../index/read/types.ts'
+import { splitDocument } from '../../../index/read/split.ts'
+import { tempDir } from '../helpers.ts'
+
+/** Fed in small pieces, so that every boundary falls inside something. */
+async function* pieces(bytes: Buffer, size = 7): AsyncGenerator<Buffer> {
+  for (let at = 0; at < bytes.length; at += size) {
+    await Promise.resolve()
+    yield bytes.subarray(at, at + size)
+  }
+}
+
+async function read(content: string | Buffer, options?: ReadOptions, size?: number): Promise<ReadItem[]> {
+  const items: ReadItem[] = []
+  for await (const item of readPassages(pieces(Buffer.from(content), size), options)) items.push(item)
+  return items
+}
+
+function passages(items: ReadItem[]) {
+  return items.flatMap((item) => ('passage' in item ? [item.passage] : []))
+}
+function rejects(items: ReadItem[]) {
+  return items.flatMap((item) => ('reason' in item ? [[item.line, item.reason]] : []))
+}
+
+await t.test('tsv: columns by header, CSV quoting, CRLF, byte order mark', async (t) => {
+  const items = await read('\ufeffid\ttitle\ttext\r\n1\tOil\t"He said ""no"", twice.\nThen left."\r\n2\t\tplain "inner" quotes\r\n')
+  t.same(items, [
+    { line: 2, passage: { id: '1', title: 'Oil', text: 'He said "no", twice.\nThen left.' } },
+    { line: 4, passage: { id: '2', title: '', text: 'plain "inner" quotes' } },
+  ])
+})
+
+await t.test('tsv: psgs_w100 order, a last line without a newline, sources', async (t) => {
+  t.same(passages(await read('id\ttext\ttitle\n1\ta b\tT', { source: 'file.tsv' })), [
+    { id: '1', title: 'T', text: 'a b', source: 'file.tsv' },
+  ])
+  t.same(
+    passages(await read('id\ttext\tsource\n1\ta\tweb\n2\tb\t', { source: 'file.tsv' })).map((p) => p.source),
+    ['web', 'file.tsv'],
+  )
+})
+
+await t.test('tsv: bad lines are rejected by themselves, with their numbers', async (t) => {
+  const bad = Buffer.concat([
+    Buffer.from('id\ttext\ttitle\n1\tfine\tA\n2\tno title column\n3\t \tempty\n'),
+    Buffer.from('4\tb'),
+    Buffer.from([0xff, 0xfe]),
+    Buffer.from('d\tutf8\n\tno id\tB\n5\t"never closed\tC\n6\tstill read\tD\n1\tagain\tE\n7\ta\tb\tc\n'),
+    Buffer.from(`8\t${'x'.repeat(300)}\tF\n9\t${'y'.repeat(3000)}\tG\n`),
+  ])
+  const items = await read(bad, { limits: { textBytes: 200, lineBytes: 1000 } })
+  t.same(rejects(items), [
+    [3, 'missing_column'],
+    [4, 'empty_text'],
+    [5, 'bad_utf8'],
+    [6, 'bad_id'],
+    [7, 'malformed'],
+    [9, 'duplicate_id'],
+    [10, 'malformed'],
+    [11, 'text_too_long'],
+    [12, 'line_too_long'],
+  ])
+  t.same(
+    passages(items).map((p) => p.id),
+    ['1', '6'],
+  )
+})
+
+await t.test('tsv: files without a usable header are refused whole', async (t) => {
+  await t.rejects(read('a\tb\n1\t2\n'), { code: 'corpus_invalid', field: 'id', message: /header/ })
+  await t.rejects(read('id\ttitle\n1\t2\n'), { code: 'corpus_invalid', field: 'text' })
+  await t.rejects(read(''), { code: 'corpus_invalid', message: /empty/ })
+  await t.rejects(read('id\ttext\n'), { code: 'corpus_invalid', message: /no passages/ })
+})
+
+await t.test('jsonl: the three shapes and their errors', async (t) => {
+  const lines = [
+    '{"id": 7, "title": "T", "text": "atlas"}',
+    '{"_id": "b1", "title": "", "text": "beir", "metadata": {}}',
+    '{"id": "c1", "contents": "\\"Quoted\\"\\nflashrag text"}',
+    '{"id": 12345678901234567890, "text": "x"}',
+    '{"id": "a\\u0007b", "text": "x"}',
+    '{"id": "\\ud800", "text": "x"}',
+    '{"id": true, "text": "x"}',
+    '{"id": "n", "text": 5}',
+    '{"text": "x"}',
+    '{"id": "m"}',
+    '[1]',
+    '{"id": "cut", "te',
+  ]
+  const items = await read(lines.join('\n'))
+  t.same(passages(items), [
+    { id: '7', title: 'T', text: 'atlas' },
+    { id: 'b1', title: '', text: 'beir' },
+    { id: 'c1', title: 'Quoted', text: 'flashrag text' },
+  ])
+  t.same(rejects(items), [
+    [4, 'bad_id'],
+    [5, 'bad_id'],
+    [6, 'bad_id'],
+    [7, 'bad_id'],
+    [8, 'malformed'],
+    [9, 'missing_column'],
+    [10, 'missing_column'],
+    [11, 'malformed'],
+    [12, 'malformed'],
+  ])
+})
+
+await t.test('gzip is recognised, cut-off streams and bombs are refused', async (t) => {
+  const plain = 'id\ttext\n' + Array.from({ length: 500 }, (_, i) => `${i}\tpassage number ${i}\n`).join('')
+  t.equal(passages(await read(gzipSync(plain))).length, 500)
+  t.equal(passages(await read(gzipSync('{"id":1,"text":"x"}\n'))).length, 1)
+  await t.rejects(read(gzipSync(plain).subarray(0, 400)), { code: 'corpus_invalid', message: /cut off/ })
+  const bomb = gzipSync(Buffer.concat([Buffer.from('id\ttext\n1\t'), Buffer.alloc(80 * 2 ** 20, 'a')]))
+  await t.rejects(read(bomb, {}, 4096), { code: 'payload_too_large', message: /bomb/ })
+  await t.rejects(read(gzipSync(plain), { limits: { expandedBytes: 1000 } }), { code: 'payload_too_large' })
+})
+
+await t.test('an error of the source itself passes through the gzip reader', async (t) => {
+  const cut = async function* (): AsyncGenerator<Buffer> {
+    await Promise.resolve()
+    yield gzipSync('id\ttext\n1\tx\n').subarray(0, 20)
+    throw new Error('connection lost')
+  }
+  await t.rejects(
+    (async () => {
+      for await (const _ of readPassages(cut()));
+    })(),
+    { message: 'connection lost' },
+  )
+})
+
+await t.test('files: missing, folders, streams of Parquet', async (t) => {
+  const dir = await tempDir(t)
+  const drain = async (path: string): Promise<number> => {
+    let items = 0
+    for await (const _ of readPassageFile(path)) items++
+    return items
+  }
+  await t.rejects(drain(join(dir, 'none.tsv')), { code: 'not_found' })
+  await mkdir(join(dir, 'folder'))
+  await t.rejects(drain(join(dir, 'folder')), { code: 'corpus_invalid' })
+  await writeFile(join(dir, 'broken.parquet'), 'PAR1 and nothing behind it')
+  await t.rejects(drain(join(dir, 'broken.parquet')), { code: 'corpus_invalid', message: /Parquet/ })
+  await t.rejects(read('PAR1....'), { code: 'unsupported_media_type' })
+  await writeFile(join(dir, 'ok.jsonl'), '{"id":"1","text":"x"}\n')
+  t.equal(await drain(join(dir, 'ok.jsonl')), 1)
+})
+
+await t.test('parquet: rows of a file, checked as any others', async (t) => {
+  const items: ReadItem[] = []
+  for await (const item of readPassageFile('test/fixtures/index/passages.parquet', { source: 'pq' })) items.push(item)
+  t.same(passages(items), [
+    { id: 'a', title: 'A', text: 'first passage', source: 'pq' },
+    { id: 'b', title: 'B', text: 'second "quoted"\tpassage', source: 'pq' },
+    { id: 'c', title: '', text: 'third', source: 'pq' },
+    { id: 'e', title: 'E', text: 'fünf', source: 'pq' },
+  ])
+  t.same(rejects(items), [[4, 'empty_text']])
+  const first = async (path: string) => {
+    for await (const item of readPassageFile(path)) return item
+    return undefined
+  }
+  await t.rejects(first('test/fixtures/index/no-text.parquet'), { code: 'corpus_invalid', message: /no column text/ })
+})
+
+await t.test('documents are split near a hundred words, at sentence ends', async (t) => {
+  const sentence = 'This sentence has exactly eight words in it.'
+  const parts = splitDocument({ id: 'd', title: 'T', text: Array.from({ length: 40 }, () => sentence).join(' '), source: 's' })
+  t.same(
+    parts.map((p) => p.id),
+    ['d#1', 'd#2', 'd#3', 'd#4'],
+  )
+  t.ok(parts.every((p) => p.title === 'T' && p.source === 's' && p.text.endsWith('it.')))
+  t.same(
+    parts.map((p) => p.text.split(' ').length),
+    [104, 104, 104, 8],
+  )
+  const endless = splitDocument({ id: 'e', title: '', text: Array.from({ length: 301 }, (_, i) => `w${i}`).join(' ') })
+  t.equal(
+    endless
+      .map((p) => p.text)
+      .join(' ')
+      .split(' ').length,
+    301,
+  )
+  t.ok(endless.every((p) => p.text.split(' ').length <= 125))
+  t.same(splitDocument({ id: 's', title: '', text: 'short' }), [{ id: 's#1', title: '', text: 'short' }])
+  const items = await read(`id\ttext\n1\t${'word '.repeat(250)}\n`, { splitWords: 100 })
+  t.same(
+    passages(items).map((p) => p.id),
+    ['1#1', '1#2'],
+  )
+})

@@ -1,0 +1,158 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import t from 'tap'
+import { uniform } from '../../../eval/bench/synthetic-checkpoint.ts'
+import { buildIndexes } from '../../../index/search/ann.ts'
+import { connectLance, type Table } from '../../../index/table/lance.ts'
+import { readMetadata } from '../../../index/table/metadata.ts'
+import { createTable } from '../../../index/table/migrate.ts'
+import { openIndex } from '../../../index/open.ts'
+import { writeAlias } from '../../../index/table/alias.ts'
+import { contentHash } from '../../../index/hash.ts'
+import { measureRecall, takeProbes } from '../../../index/search/recall.ts'
+import { packVectors } from '../../../index/table/rows.ts'
+import { searchVector } from '../../../index/search/search.ts'
+import { appendRows } from '../../../index/table/write.ts'
+import type { Passage } from '../../../index/types.ts'
+import { embed, embedText, hashEmbedding, somePassages, tempDir } from '../helpers.ts'
+
+async function append(table: Table, passages: readonly Passage[], vectors?: readonly Float32Array[]): Promise<void> {
+  const halves = packVectors(passages, vectors ?? (await embed(passages.map((p) => p.text))), hashEmbedding.dimension)
+  await appendRows(table, { passages, hashes: passages.map(contentHash), halves }, hashEmbedding.dimension)
+}
+
+const policy = { exactBelow: 1000, minRecall: 0.95, sample: 16 }
+
+await t.test('small tables stay exact; large ones get an index whose settings reach the recall', async (t) => {
+  const dir = await tempDir(t)
+  const connection = await connectLance(dir, 0)
+  t.teardown(() => connection.close())
+  const table = await createTable(connection, 'passages.a', hashEmbedding)
+  await append(table, somePassages(900))
+  t.equal(await buildIndexes(table, policy), undefined)
+  t.equal((await readMetadata(table)).ann, undefined)
+
+  await append(table, somePassages(2100, 900))
+  const ann = await buildIndexes(table, policy)
+  t.match(ann, { partitions: 55, rows: 3000 })
+  if (ann === undefined) return
+  t.ok(
+    ann.recall >= 0.95 && ann.nprobes >= 8 && ann.nprobes <= 55 && ann.refine >= 10,
+    `recall ${ann.recall} at nprobes ${ann.nprobes}, refine ${ann.refine}`,
+  )
+  t.same((await readMetadata(table)).ann, ann)
+  t.ok(
+    (await measureRecall(table, { ...ann, nprobes: 1, refine: 1 }, await takeProbes(table, 16))).recall < 1,
+    'one partition without refinement is not enough: the measure can fail',
+  )
+  t.same(await buildIndexes(table, policy), ann, 'nothing to do the second time')
+
+  await append(table, [{ id: 'tail', title: '', text: 'zebra quokka axolotl' }])
+  const [best] = await searchVector(table, ann, embedText('zebra quokka axolotl'), { k: 1 })
+  t.equal(best?.id, 'tail', 'rows that the index does not cover are found')
+  const exact = await searchVector(table, undefined, embedText('lagoon'), { k: 5 })
+  const approximate = await searchVector(table, { ...ann, nprobes: ann.partitions }, embedText('lagoon'), { k: 5 })
+  for (const [i, hit] of exact.entries()) t.ok(Math.abs(hit.score - (approximate[i]?.score ?? 0)) < 1e-3, 'refined scores are dot products')
+
+  await writeAlias(dir, 'passages', { stored_as: 'passages.a', replaced_by_job: null })
+  const index = await openIndex({ dir, model: hashEmbedding })
+  t.teardown(() => index.close())
+  t.match(await index.info(), { kind: 'ivf_rq', nprobes: ann.nprobes, refine: ann.refine, rows: 3001, unindexedRows: 1 })
+  const filtered = await index.search(embedText('lagoon'), {
+    k: 20,
+    filter: { title: Array.from({ length: 20 }, (_, i) => `Place ${i * 50}`) },
+  })
+  t.equal(filtered.length, 20, 'a narrow filter reads as many partitions as it takes')
+})
+
+/** Directions without any order: no cluster helps a search, and one bit per dimension tells them apart badly. */
+function shapeless(n: number): Float32Array[] {
+  const next = uniform(3)
+  return Array.from({ length: n }, () => Float32Array.from({ length: hashEmbedding.dimension }, () => 2 * next() - 1))
+}
+
+await t.test('where reading every partition is not enough, more candidates are refined; searches use both settings', async (t) => {
+  const dir = await tempDir(t)
+  const connection = await connectLance(dir, 0)
+  t.teardown(() => connection.close())
+  const table = await createTable(connection, 'passages.a', hashEmbedding)
+  const vectors = shapeless(4000)
+  await append(table, somePassages(4000), vectors)
+  const ann = await buildIndexes(table, { exactBelow: 1000, minRecall: 0.99, sample: 32 })
+  t.ok(ann)
+  if (ann === undefined) return
+  const probes = await takeProbes(table, 32)
+  const { recall } = await measureRecall(table, { ...ann, nprobes: ann.partitions, refine: 10 }, probes)
+  t.ok(recall < 0.99, `recall ${recall} with all partitions and ten candidates per hit`)
+  t.ok(ann.refine > 10 && ann.recall >= 0.99, `recall ${ann.recall} at nprobes ${ann.nprobes}, refine ${ann.refine}`)
+  await writeAlias(dir, 'passages', { stored_as: 'passages.a', replaced_by_job: null })
+  const index = await openIndex({ dir, model: hashEmbedding })
+  t.teardown(() => index.close())
+  t.match(await index.info(), { nprobes: ann.nprobes, refine: ann.refine })
+  const questions = vectors.filter((_, i) => i % 100 === 7).map((vector) => vector.map((value) => value + 0.1))
+  let same = 0
+  for (const question of questions) {
+    const exact = await index.search(question, { k: 1, exact: true })
+    const approximate = await index.search(question, { k: 1 })
+    if (exact[0]?.id === approximate[0]?.id) same++
+  }
+  t.ok(same >= questions.length - 1, `the first hit alone is the right one, ${same} of ${questions.length} times`)
+})
+
+await t.test('an index that cannot reach the recall is refused', async (t) => {
+  const dir = await tempDir(t)
+  const connection = await connectLance(dir, 0)
+  t.teardown(() => connection.close())
+  const table = await createTable(connection, 'passages.a', hashEmbedding)
+  await append(table, somePassages(1200))
+  const made = async () => (await table.listIndices()).find(({ name }) => name === 'vector_idx')?.indexUuid
+  await t.rejects(buildIndexes(table, { ...policy, minRecall: 1.01 }), {
+    code: 'index_invalid',
+    message: /recall@10 [01]\.\d{3} of the wanted 1\.01.*CEPE_MIN_RECALL.*CEPE_EXACT_BELOW above 1200.*resume/,
+  })
+  t.equal((await readMetadata(table)).ann, undefined)
+  const first = await made()
+  t.ok(first)
+  t.equal((await buildIndexes(table, policy))?.rows, 1200, 'with a lower limit it passes')
+  t.equal(await made(), first, 'the index was not built again')
+  await t.rejects(buildIndexes(table, { ...policy, minRecall: 1.01 }), { code: 'index_invalid' })
+  t.ok((await readMetadata(table)).ann, 'a table that is searched through its index stays so')
+  t.equal(await buildIndexes(table, { ...policy, exactBelow: 5000 }), undefined)
+  t.equal((await readMetadata(table)).ann, undefined, 'below the limit every vector is compared')
+})
+
+await t.test('large tables filter through indexes, which cover what was added later', async (t) => {
+  const dir = await tempDir(t)
+  const connection = await connectLance(dir, 0)
+  t.teardown(() => connection.close())
+  const table = await createTable(connection, 'passages.a', hashEmbedding)
+  await append(table, somePassages(1500))
+  await buildIndexes(table, { ...policy, exactBelow: 10_000 })
+  const filters = async () =>
+    (await table.listIndices())
+      .filter(({ name }) => name.endsWith('_filter'))
+      .map(({ name, indexType, numUnindexedRows }) => `${name} ${indexType} ${String(numUnindexedRows)}`)
+  t.same(await filters(), [], 'small tables are scanned')
+  await buildIndexes(table, policy)
+  t.same(await filters(), ['source_filter Bitmap 0', 'title_filter BTree 0'], 'few sources, many titles')
+
+  await writeAlias(dir, 'passages', { stored_as: 'passages.a', replaced_by_job: null })
+  const index = await openIndex({ dir, model: hashEmbedding, consistencyMs: 0, tidyAfter: 2 })
+  t.teardown(() => index.close())
+  const late = somePassages(40, 1500).map((passage) => ({ ...passage, source: 'late.tsv' }))
+  await index.upsert(late, await embed(late.map((p) => p.text)))
+  t.equal(await index.count({ source: 'late.tsv' }), 40, 'rows that no index covers yet are found')
+  t.equal(await index.count({ source: ['late.tsv', 'odd.tsv'] }), 790)
+  t.same(
+    (await index.search(embedText('lagoon'), { k: 3, filter: { title: 'Place 1507' } })).map(({ id }) => id),
+    ['p1507'],
+  )
+  const worded = await index.searchText('lagoon', { k: 100, filter: { source: 'late.tsv' } })
+  t.ok(worded.length > 0 && worded.every((hit) => hit.source === 'late.tsv'))
+  t.equal(await index.delete({ title: ['Place 3', 'Place 1507'] }), 2)
+  // The test's own time limit is the only one.
+  while ((await filters()).some((line) => !line.endsWith(' 0'))) await sleep(20)
+  t.same(await filters(), ['source_filter Bitmap 0', 'title_filter BTree 0'], 'tidying brings them up to date')
+  t.equal(await index.delete({ source: 'late.tsv' }), 39)
+  t.equal(await index.count(), 1499)
+  t.equal(await index.count({ title: 'Place 3' }), 0)
+})

@@ -1,0 +1,222 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFile, rm, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import t, { type Test } from 'tap'
+import { CodedError } from '../../../base/errors.ts'
+import { createPool, type Pool, type PoolOptions } from '../../../src/inference/pool/pool.ts'
+import { job, stubOptions } from './stub.ts'
+
+async function open(
+  t: Test,
+  options: Partial<PoolOptions> = {},
+): Promise<{ pool: Pool; folder: string; touch: (name: string) => Promise<void>; log: () => Promise<string[]> }> {
+  const folder = t.testdir({ log: '' })
+  const pool = await createPool(stubOptions(folder, options))
+  t.teardown(() => pool.close({ drainMs: 0 }))
+  return {
+    pool,
+    folder,
+    touch: (name) => writeFile(path.join(folder, name), ''),
+    log: async () => (await readFile(path.join(folder, 'log'), 'utf8')).split('\n').filter(Boolean),
+  }
+}
+
+async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await condition())) await delay(5)
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
+function pidOf(result: { output: unknown }): number {
+  return (result.output as { pid: number }).pid
+}
+function codeOf(promise: Promise<unknown>): Promise<string> {
+  return promise.then(
+    () => 'no error',
+    (error: unknown) => (error instanceof CodedError ? error.code : String(error)),
+  )
+}
+
+await t.test('questions go ahead of bulk work, each kind in order', async (t) => {
+  const { pool, touch, log } = await open(t)
+  const jobs = [
+    pool.run(job('until go')),
+    pool.run(job('echo bulk1'), { priority: 'bulk' }),
+    pool.run(job('echo bulk2'), { priority: 'bulk' }),
+    pool.run(job('echo q1')),
+    pool.run(job('echo q2')),
+  ]
+  t.match(pool.status(), { state: 'serving', ready: 1, busy: 1, queued: { question: 2, bulk: 2 }, restarts: 0 })
+  await touch('go')
+  const [first, ...others] = await Promise.all(jobs)
+  t.same(await log(), ['until go', 'echo q1', 'echo q2', 'echo bulk1', 'echo bulk2'])
+  t.ok(others.every((result) => first && pidOf(result) === pidOf(first)))
+  t.match(pool.status(), { busy: 0, queued: { question: 0, bulk: 0 } })
+  t.ok((pool.status().children[0]?.rssBytes ?? 0) > 0)
+})
+
+await t.test('errors of a task keep code and field, and the process stays', async (t) => {
+  const { pool } = await open(t)
+  const before = pool.status().children[0]?.pid
+  await t.rejects(pool.run(job('fail no')), { code: 'invalid_request', message: 'no', field: 'input' })
+  t.equal(pidOf(await pool.run(job('echo'))), before)
+})
+
+await t.test('a full queue refuses at once, and says when to try again', async (t) => {
+  const { pool, touch, log } = await open(t, { maxQueue: 1 })
+  const accepted = [pool.run(job('until go')), pool.run(job('echo waits'))]
+  await t.rejects(pool.run(job('echo refused')), { code: 'overloaded', retryAfterS: Number })
+  accepted.push(pool.run(job('echo bulk'), { priority: 'bulk' }))
+  accepted.push(pool.run(job('echo admitted'), { admitted: true }))
+  await touch('go')
+  await Promise.all(accepted)
+  t.notOk((await log()).includes('echo refused'))
+})
+
+await t.test('a run past its deadline is killed and replaced; those that wait are served', async (t) => {
+  const { pool } = await open(t)
+  const before = pool.status().children[0]?.pid ?? 0
+  const hung = pool.run(job('hang'), { deadlineMs: 100 })
+  const next = pool.run(job('echo next'))
+  await t.rejects(hung, { code: 'deadline_exceeded', message: /100 ms/ })
+  t.not(pidOf(await next), before)
+  t.notOk(isRunning(before))
+  t.equal(pool.status().restarts, 1)
+})
+
+await t.test('a run without deadline is bounded too', async (t) => {
+  const { pool } = await open(t, { maxRunMs: 100 })
+  await t.rejects(pool.run(job('hang')), { code: 'deadline_exceeded' })
+})
+
+await t.test('a deadline counts the time in the queue', async (t) => {
+  const { pool, touch, log } = await open(t)
+  const running = pool.run(job('until go'))
+  await t.rejects(pool.run(job('echo late'), { deadlineMs: 50 }), { code: 'deadline_exceeded' })
+  await t.rejects(pool.run(job('echo never'), { deadlineMs: 0 }), { code: 'deadline_exceeded' })
+  await touch('go')
+  await running
+  t.same(await log(), ['until go'])
+  t.equal(pool.status().restarts, 0)
+})
+
+await t.test('an abandoned request leaves the queue at once; a running one is let finish', async (t) => {
+  const { pool, touch, log } = await open(t)
+  const before = pool.status().children[0]?.pid
+  const running = new AbortController()
+  const waiting = new AbortController()
+  const runs = codeOf(pool.run(job('until go'), { signal: running.signal }))
+  const waits = codeOf(pool.run(job('echo waits'), { signal: waiting.signal }))
+  await until(async () => (await log()).length === 1)
+  waiting.abort()
+  running.abort()
+  t.same(await Promise.all([runs, waits]), ['client_closed', 'client_closed'])
+  t.match(pool.status(), { busy: 1, queued: { question: 0 } })
+  t.equal(await codeOf(pool.run(job('echo'), { signal: AbortSignal.abort() })), 'client_closed')
+  await touch('go')
+  t.equal(pidOf(await pool.run(job('echo after'))), before)
+  t.same(await log(), ['until go', 'echo after'])
+})
+
+await t.test('an abandoned run that hangs is still killed at its deadline', async (t) => {
+  const { pool } = await open(t)
+  const caller = new AbortController()
+  const run = codeOf(pool.run(job('hang'), { signal: caller.signal, deadlineMs: 150 }))
+  caller.abort()
+  t.equal(await run, 'client_closed')
+  await pool.run(job('echo'))
+  t.equal(pool.status().restarts, 1)
+})
+
+await t.test('a process that dies fails its own request only', async (t) => {
+  const { pool, log } = await open(t)
+  const crashed = codeOf(pool.run(job('exit 7')))
+  const next = pool.run(job('echo next'))
+  t.equal(await crashed, 'inference_failed')
+  t.ok(pidOf(await next))
+  const killed = codeOf(pool.run(job('hang')))
+  await until(async () => (await log()).at(-1) === 'hang')
+  process.kill(pool.status().children[0]?.pid ?? 0, 'SIGKILL')
+  t.equal(await killed, 'inference_failed')
+  await pool.run(job('echo'))
+  t.equal(pool.status().restarts, 2)
+})
+
+await t.test('several processes run at the same time, and the service goes on', async (t) => {
+  const { pool, touch, log } = await open(t, { children: 2 })
+  const jobs = [pool.run(job('until go')), pool.run(job('until go'))]
+  await until(async () => (await log()).length === 2)
+  t.match(pool.status(), { ready: 2, busy: 2 })
+  await touch('go')
+  const [a, b] = await Promise.all(jobs)
+  t.ok(a && b && pidOf(a) !== pidOf(b))
+})
+
+await t.test('a model that cannot be loaded is reported with its own code', async (t) => {
+  const refusing = t.testdir({ refuse: '' })
+  await t.rejects(createPool(stubOptions(refusing)), { code: 'model_invalid', message: /graph\.onnx/, field: 'graph.onnx' })
+})
+
+await t.test('a process that dies or dawdles while loading is reported', async (t) => {
+  const dying = t.testdir({ die: '' })
+  await t.rejects(createPool(stubOptions(dying)), { code: 'not_ready', message: /exit code 3/ })
+  await t.rejects(createPool(stubOptions(dying, { startTimeoutMs: 1 })), { code: 'not_ready', message: /within 1 ms/ })
+})
+
+await t.test('where no process can be kept running nobody waits in vain, and it recovers', async (t) => {
+  const { pool, folder, touch } = await open(t)
+  await touch('die')
+  const crashed = codeOf(pool.run(job('exit 1')))
+  const waiting = codeOf(pool.run(job('echo waits')))
+  t.equal(await crashed, 'inference_failed')
+  t.equal(await waiting, 'not_ready')
+  await t.rejects(pool.run(job('echo')), { code: 'not_ready', retryAfterS: Number })
+  t.match(pool.status(), { state: 'recovering', ready: 0, lastError: /exit code 3/ })
+  await rm(path.join(folder, 'die'))
+  await until(() => pool.status().ready === 1)
+  await pool.run(job('echo'))
+  t.equal(pool.status().lastError, undefined)
+})
+
+await t.test('closing finishes what was accepted, refuses the rest and leaves no process', async (t) => {
+  const { pool, touch } = await open(t)
+  const pid = pool.status().children[0]?.pid ?? 0
+  const accepted = [pool.run(job('until go')), pool.run(job('echo'))]
+  const closed = pool.close()
+  t.equal(pool.status().state, 'closing')
+  t.equal(await codeOf(pool.run(job('echo late'))), 'not_ready')
+  await touch('go')
+  t.equal((await Promise.all(accepted)).length, 2)
+  await closed
+  t.notOk(isRunning(pid))
+})
+
+await t.test('closing cuts off what does not finish in time', async (t) => {
+  const { pool } = await open(t)
+  const pid = pool.status().children[0]?.pid ?? 0
+  const codes = [codeOf(pool.run(job('hang'))), codeOf(pool.run(job('echo')))]
+  await pool.close({ drainMs: 20 })
+  t.same(await Promise.all(codes), ['not_ready', 'not_ready'])
+  t.notOk(isRunning(pid))
+})
+
+await t.test('processes end when the service is killed', async (t) => {
+  const folder = t.testdir({ log: '' })
+  const parent = spawn(process.execPath, [...process.execArgv, fileURLToPath(new URL('./stub-parent.ts', import.meta.url)), folder], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const [line] = (await once(parent.stdout, 'data')) as [Buffer]
+  const pid = Number(line.toString())
+  t.ok(isRunning(pid))
+  parent.kill('SIGKILL')
+  await until(() => !isRunning(pid))
+})

@@ -1,0 +1,115 @@
+import path from 'node:path'
+import t from 'tap'
+import type { GenerateRequest } from '../../../src/inference/contract.ts'
+import { createReader } from '../../../src/inference/pool/create-reader.ts'
+import { buildWithWords, builtFixture, goldenOf } from '../../helpers/built-fixture.ts'
+import { LLAMA_CONFIG, weightsFor, writeFolder } from '../../helpers/checkpoint-folder.ts'
+import { childEntry } from '../../helpers/child-entry.ts'
+import { f32Safetensors } from '../../helpers/weights.ts'
+import { ATOL, largestDifference, requestOf } from './golden-requests.ts'
+
+const entry = childEntry()
+
+await t.test('one reader', async (t) => {
+  const modelDir = await builtFixture(t, 'cepe-tiny-gqa')
+  const reader = await createReader({ modelDir, entry, stateCacheBytes: 0 })
+  t.teardown(() => reader.close({ drainMs: 0 }))
+  const golden = await goldenOf('cepe-tiny-gqa', 'golden-k5-right.safetensors')
+  const request = requestOf(golden)
+
+  await t.test("sampling: a seed names a result, its log-probabilities are the model's, low temperature is greedy", async (t) => {
+    const sample = (seed: number, temperature = 1.5, topP = 1) =>
+      reader.generate({ ...request, stopIds: [], sampling: { temperature, topP, seed } })
+    const one = await sample(1)
+    t.same((await sample(1)).tokenIds, one.tokenIds)
+    const others = await Promise.all([2, 3, 4].map((seed) => sample(seed)))
+    t.ok(others.some(({ tokenIds }) => tokenIds.join() !== one.tokenIds.join()))
+    const [scores = []] = await reader.score({ ...request, continuations: [one.tokenIds] })
+    t.ok(largestDifference(scores, one.logprobs) < ATOL)
+    t.same(one.contextShares, [])
+    const greedy = await reader.generate({ ...request, stopIds: [] })
+    t.same((await sample(1, 1e-3)).tokenIds, greedy.tokenIds)
+    t.same((await sample(1, 1, 1e-6)).tokenIds, greedy.tokenIds)
+    t.equal(greedy.tokenIds.length, request.maxNewTokens)
+  })
+
+  await t.test('contexts are truncated from their end, and their order changes only rounding', async (t) => {
+    const cut = await reader.generate({ ...request, contextTokens: 3 })
+    t.same(
+      cut.contextTokenCounts,
+      request.contexts.map((text) => Math.min(3, text.split(' ').length)),
+    )
+    const front = await reader.generate({ ...request, contexts: request.contexts.map((text) => text.split(' ').slice(0, 3).join(' ')) })
+    t.same({ ...cut, timingsMs: 0 }, { ...front, timingsMs: 0 })
+    const straight = await reader.generate(request)
+    const reversed = await reader.generate({ ...request, contexts: [...request.contexts].reverse() })
+    t.same(reversed.tokenIds, straight.tokenIds)
+    t.ok(largestDifference(reversed.logprobs, straight.logprobs) < 1e-5)
+    t.ok(largestDifference([...reversed.contextShares].reverse(), straight.contextShares) < 1e-5)
+  })
+
+  await t.test('empty contexts have no states and no share', async (t) => {
+    const with0 = await reader.generate({ ...request, contexts: ['', ...request.contexts, '   '] })
+    const without = await reader.generate(request)
+    t.same(with0.tokenIds, without.tokenIds)
+    t.same(with0.contextTokenCounts, [0, ...without.contextTokenCounts, 0])
+    t.same(with0.contextShares, [0, ...without.contextShares, 0])
+    t.same((await reader.generate({ ...request, contexts: [''] })).contextShares, [0])
+  })
+
+  await t.test('requests that the model cannot take are refused by field', async (t) => {
+    const bad: [Partial<GenerateRequest>, string][] = [
+      [{ promptIds: [] }, 'promptIds'],
+      [{ promptIds: [10_000] }, 'promptIds'],
+      [{ promptIds: [-1] }, 'promptIds'],
+      [{ maxNewTokens: 0 }, 'maxNewTokens'],
+      [{ maxNewTokens: 10_000 }, 'promptIds'],
+      [{ contextTokens: 0 }, 'contextTokens'],
+      [{ stopIds: [0.5] }, 'stopIds'],
+      [{ sampling: { temperature: 0, topP: 1, seed: 1 } }, 'sampling.temperature'],
+      [{ sampling: { temperature: 1, topP: 1.1, seed: 1 } }, 'sampling.topP'],
+      [{ sampling: { temperature: 1, topP: 1, seed: 0.5 } }, 'sampling.seed'],
+    ]
+    for (const [part, field] of bad) await t.rejects(reader.generate({ ...request, ...part }), { code: 'invalid_request', field })
+    await t.rejects(reader.score({ ...request, continuations: [[1], []] }), {
+      code: 'invalid_request',
+      field: 'continuations[1]',
+    })
+    await t.rejects(reader.replug({ prompts: [], temperature: 1, stopIds: [], maxNewTokens: 1 }), {
+      code: 'invalid_request',
+      field: 'prompts',
+    })
+    await t.rejects(reader.replug({ prompts: [{ ids: [1], score: NaN }], temperature: 1, stopIds: [], maxNewTokens: 1 }), {
+      code: 'invalid_request',
+      field: 'prompts[0].score',
+    })
+  })
+
+  await t.test('killed while it runs, it is replaced and gives the same answer', async (t) => {
+    const before = await reader.generate(request)
+    const running = t.rejects(reader.generate(request), { code: 'inference_failed' })
+    process.kill(reader.status().children[0]?.pid ?? 0, 'SIGKILL')
+    await running
+    t.same({ ...(await reader.generate(request)), timingsMs: 0 }, { ...before, timingsMs: 0 })
+    t.equal(reader.status().restarts, 1)
+  })
+})
+
+await t.test('a decoder alone takes prompts, and no contexts', async (t) => {
+  const config = { ...LLAMA_CONFIG, hidden_size: 32 }
+  const checkpoint = writeFolder(path.join(t.testdir({}), 'checkpoint'), {
+    'config.json': config,
+    'model.safetensors': f32Safetensors(weightsFor(config)),
+  })
+  const reader = await createReader({ modelDir: await buildWithWords(checkpoint, path.join(t.testdirName, 'built'), 'f32'), entry })
+  t.teardown(() => reader.close({ drainMs: 0 }))
+  const request = { contexts: [], contextTokens: 8, promptIds: [1, 4, 5, 6], stopIds: [], maxNewTokens: 6 }
+  const greedy = await reader.generate(request)
+  t.equal(greedy.tokenIds.length, 6)
+  t.same(greedy.contextShares, [])
+  const [scores = []] = await reader.score({ ...request, continuations: [greedy.tokenIds] })
+  t.ok(largestDifference(scores, greedy.logprobs) < ATOL)
+  const mixed = await reader.replug({ ...request, prompts: [{ ids: request.promptIds, score: 1 }], temperature: 1 })
+  t.same(mixed.tokenIds, greedy.tokenIds)
+  await t.rejects(reader.generate({ ...request, contexts: ['w3'] }), { code: 'invalid_request', field: 'contexts' })
+})

@@ -1,0 +1,17 @@
+import type { PoolOptions } from '../../../src/inference/pool/pool.ts'
+import type { Job } from '../../../src/inference/protocol.ts'
+
+/** A pool of stub processes steered through `folder`. */
+export function stubOptions(folder: string, options: Partial<PoolOptions> = {}): PoolOptions {
+  return {
+    entry: new URL('./stub-child.mjs', import.meta.url),
+    options: { role: 'embedder', modelDir: folder, threads: 1, provider: { name: 'cpu' }, prepackDir: null, batchTokens: 1 },
+    backoffMs: { first: 10, longest: 50 },
+    ...options,
+  }
+}
+
+/** A job that the stub carries out: `echo x`, `hang`, `until <file>`, `exit <code>`, `fail <message>`. */
+export function job(command: string): Job {
+  return { task: 'embed', input: [command] }
+}
