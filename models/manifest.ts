@@ -6,7 +6,7 @@ export const MANIFEST_FILE = 'manifest.json'
 /** Increased when a built folder of an older builder can no longer be served. */
 export const BUILDER_VERSION = 1
 
-export const DTYPES = ['f32', 'int4', 'f16', 'f16-int4'] as const
+export const DTYPES = ['f32', 'int8', 'int8+int4', 'int4', 'f16', 'f16-int4'] as const
 export const DtypeSchema = Type.Enum([...DTYPES])
 export type Dtype = Static<typeof DtypeSchema>
 

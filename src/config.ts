@@ -36,7 +36,7 @@ export const ConfigSchema = Type.Object({
     'models/tiny/checkpoint/contriever',
   ),
   RETRIEVER_DIR: text('Built retriever. Where only RETRIEVER_CHECKPOINT is set: `models/built/<its name>-f32`.', 'models/built/contriever'),
-  DTYPE: Type.Enum(['f32', 'int4', 'f16', 'f16-int4'], {
+  DTYPE: Type.Enum(['f32', 'int8', 'int8+int4', 'int4', 'f16', 'f16-int4'], {
     description: 'Precision in which a missing reader is built.',
     default: DEFAULT_DTYPE,
   }),
