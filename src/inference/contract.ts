@@ -13,6 +13,8 @@ export interface EncoderInput {
   readonly contexts: readonly string[]
   /** Tokens kept of each, from its front. */
   readonly contextTokens: number
+  /** Contexts as ids of the encoder's vocabulary, taken as they are (cut, never tokenised anew), in place of `contexts`, which is then empty. */
+  readonly contextIds?: readonly (readonly number[])[]
 }
 
 export interface GenerateRequest extends EncoderInput {

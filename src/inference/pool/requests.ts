@@ -43,17 +43,24 @@ function invalid(field: string, problem: string): CodedError {
   return new CodedError('invalid_request', `${field} ${problem}.`, { field })
 }
 
-function checkContexts({ contexts, contextTokens }: EncoderInput, { graphs }: CepeManifest): void {
-  if (contexts.length > 0 && graphs.encoder === null)
+function checkContexts({ contexts, contextTokens, contextIds }: EncoderInput, { graphs, dims }: CepeManifest): void {
+  const count = contexts.length + (contextIds?.length ?? 0)
+  if (count > 0 && graphs.encoder === null)
     throw invalid('contexts', 'is given to a model without encoder; put the passages into the prompt')
+  if (contextIds !== undefined && contexts.length > 0) throw invalid('contextIds', 'is given beside contexts; give one of them')
   if (!(Number.isSafeInteger(contextTokens) && contextTokens > 0))
     throw invalid('contextTokens', `is ${contextTokens}; it must be a positive integer`)
+  for (const [index, ids] of (contextIds ?? []).entries()) checkVocabulary(`contextIds[${index}]`, ids, dims.encoder_vocab_size)
 }
 
 function checkIds(field: string, ids: readonly number[], { dims }: CepeManifest): void {
   if (ids.length === 0) throw invalid(field, 'is empty; it needs one token at least')
-  const wrong = ids.find((id) => !(Number.isSafeInteger(id) && id >= 0 && id < dims.vocab_size))
-  if (wrong !== undefined) throw invalid(field, `holds ${wrong}, which is no id of the vocabulary (0 to ${dims.vocab_size - 1})`)
+  checkVocabulary(field, ids, dims.vocab_size)
+}
+
+function checkVocabulary(field: string, ids: readonly number[], size: number): void {
+  const wrong = ids.find((id) => !(Number.isSafeInteger(id) && id >= 0 && id < size))
+  if (wrong !== undefined) throw invalid(field, `holds ${wrong}, which is no id of the vocabulary (0 to ${size - 1})`)
 }
 
 function checkDecoding(
