@@ -13,6 +13,8 @@ export interface EncoderInput {
   readonly contexts: readonly string[]
   /** Tokens kept of each, from its front. */
   readonly contextTokens: number
+  /** Contexts as ids of the encoder's vocabulary, taken as they are (cut, never tokenised anew), in place of `contexts`, which is then empty. */
+  readonly contextIds?: readonly (readonly number[])[]
 }
 
 export interface GenerateRequest extends EncoderInput {
@@ -20,6 +22,8 @@ export interface GenerateRequest extends EncoderInput {
   readonly promptIds: readonly number[]
   readonly stopIds: readonly number[]
   readonly maxNewTokens: number
+  /** Tokens before which no stop id is chosen; 0 where absent. */
+  readonly minNewTokens?: number
   /** Greedy where absent. */
   readonly sampling?: { readonly temperature: number; readonly topP: number; readonly seed: number }
 }
@@ -35,6 +39,19 @@ export interface ReplugRequest {
 export interface ScoreRequest extends EncoderInput {
   readonly promptIds: readonly number[]
   readonly continuations: readonly (readonly number[])[]
+  /** Reads prompt and continuation (one only) as one stream through a bounded cache, in place of a full one. */
+  readonly streaming?: StreamingCache
+}
+
+/**
+ * StreamingLLM (Xiao et al. 2024): the stream is read in pieces of `stride` (at first `sinks + recent`, or `stride` where
+ * that is more, tokens fit); after each piece the first `sinks` and the last `recent` rows are kept, at positions by their
+ * place in the cache.
+ */
+export interface StreamingCache {
+  readonly sinks: number
+  readonly recent: number
+  readonly stride: number
 }
 
 export interface GenerateResult {

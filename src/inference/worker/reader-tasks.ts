@@ -1,3 +1,5 @@
+import { CodedError } from '../../../base/errors.ts'
+import type { CepeManifest } from '../../../models/manifest.ts'
 import { loadTokenizer } from '../../text/tokenizer.ts'
 import { encodeContexts } from './encode-contexts.ts'
 import type { GenerateRequest } from '../contract.ts'
@@ -10,6 +12,7 @@ import { floats, int64, integers, type Graph, type Tensor } from './session.ts'
 import { createStateCache } from './state-cache.ts'
 import type { StepModel } from './step.ts'
 import { replug, sample, score } from './step-tasks.ts'
+import { scoreStreaming } from './stream.ts'
 
 /**
  * Loads a reader in this process: encoder and generate graphs at once, the step graph when it is first needed.
@@ -37,10 +40,9 @@ export async function createReaderTasks(options: ReaderChildOptions, log: Log): 
 
   const generate = async (request: GenerateRequest): Promise<Output<'generate'>> => {
     const { result: encoded, ms: encode } = await timed(() => encodeContexts(encoder, request))
-    const { sampling } = request
     const { result: decoded, ms: generate } = await timed(async () =>
-      sampling
-        ? { ...(await sample(await stepModel(), request, sampling, encoded.phi)), contextShares: [] }
+      request.sampling || (request.minNewTokens ?? 0) > 0
+        ? { ...(await sample(await stepModel(), request, encoded.phi)), contextShares: [] }
         : greedy(generateGraph, request, encoded.phi, encoded.tokenCounts),
     )
     return { ...decoded, contextTokenCounts: encoded.tokenCounts, timingsMs: { encode, generate } }
@@ -52,8 +54,24 @@ export async function createReaderTasks(options: ReaderChildOptions, log: Log): 
       const { result: decoded, ms } = await timed(async () => replug(await stepModel(), request))
       return { ...decoded, contextShares: [], contextTokenCounts: [], timingsMs: { encode: 0, generate: ms } }
     },
-    score: async (request) => score(await stepModel(), request, (await encodeContexts(encoder, request)).phi),
+    score: async (request) => {
+      const { phi } = await encodeContexts(encoder, request)
+      return request.streaming
+        ? scoreStreaming(await stepModel(), request, request.streaming, rotaryOf(manifest), phi)
+        : score(await stepModel(), request, phi)
+    },
   }
+}
+
+/** @throws model_invalid where the model was built before its manifest told, unsupported where it has no such frequencies */
+function rotaryOf({ rotary }: CepeManifest): readonly number[] {
+  if (rotary) return rotary.frequencies
+  throw rotary === undefined
+    ? new CodedError(
+        'model_invalid',
+        'The manifest does not tell the rotary frequencies that a streaming cache needs: build the model again (cepe build).',
+      )
+    : new CodedError('unsupported', 'A streaming cache moves keys by whole positions, which this rotary embedding does not allow.')
 }
 
 /** The whole greedy answer in one run of the generate graph. */

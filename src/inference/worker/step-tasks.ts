@@ -16,6 +16,8 @@ interface Decoding {
   /** Log-probabilities of the next token, from those of every row. */
   readonly mix: (rows: readonly Float64Array[]) => Float64Array
   readonly choose: (logprobs: Float64Array) => number
+  /** Tokens before which no stop id is chosen. */
+  readonly minNewTokens?: number
 }
 
 /** Chooses token after token; every row of the batch goes on with the same one. */
@@ -23,14 +25,14 @@ async function decode(
   model: StepModel,
   first: { past: Past; logits: readonly Float32Array[] },
   phi: Tensor,
-  { maxNewTokens, stopIds, mix, choose }: Decoding,
+  { maxNewTokens, stopIds, mix, choose, minNewTokens = 0 }: Decoding,
 ): Promise<Decoded> {
   const tokenIds: number[] = []
   const logprobs: number[] = []
   let { past, logits } = first
   for (;;) {
     const next = mix(logits.map(logSoftmax))
-    const id = choose(next)
+    const id = choose(tokenIds.length < minNewTokens ? without(next, stopIds) : next)
     tokenIds.push(id)
     logprobs.push(next[id] as number)
     if (tokenIds.length >= maxNewTokens || stopIds.includes(id)) return { tokenIds, logprobs }
@@ -45,20 +47,27 @@ async function decode(
   }
 }
 
-/** Temperature and top-p sampling; log-probabilities are the model's own, at temperature 1. */
+/** The distribution with some ids made impossible; the others keep their log-probabilities. */
+function without(logprobs: Float64Array, ids: readonly number[]): Float64Array {
+  const left = logprobs.slice()
+  for (const id of ids) left[id] = -Infinity
+  return left
+}
+
+/** Temperature and top-p sampling, or greedy without it; log-probabilities are the model's own, at temperature 1. */
 export async function sample(
   model: StepModel,
-  { promptIds, stopIds, maxNewTokens }: GenerateRequest,
-  { temperature, topP, seed }: NonNullable<GenerateRequest['sampling']>,
+  { promptIds, stopIds, maxNewTokens, minNewTokens, sampling }: GenerateRequest,
   phi: Tensor,
 ): Promise<Decoded> {
-  const random = mulberry32(seed)
+  const random = mulberry32(sampling?.seed ?? 0)
   const { past, logits } = await prefill(model, promptIds, phi)
   return decode(model, { past, logits: [logits] }, phi, {
     maxNewTokens,
     stopIds,
+    ...(minNewTokens !== undefined && { minNewTokens }),
     mix: ([row]) => row ?? new Float64Array(0),
-    choose: (logprobs) => sampleToken(logprobs, temperature, topP, random),
+    choose: (logprobs) => (sampling ? sampleToken(logprobs, sampling.temperature, sampling.topP, random) : argmax(logprobs)),
   })
 }
 

@@ -42,7 +42,7 @@ function pastOf(model: StepModel, mask: Past['mask'], tensor: (name: string) => 
 }
 
 /** One row that has read nothing. */
-function emptyPast(model: StepModel): Past {
+export function emptyPast(model: StepModel): Past {
   return pastOf(model, [[]], (name) =>
     model.graph.input(pastInput(name), new Uint8Array(0), [1, model.dims.kv_heads, 0, model.dims.head_dim]),
   )
@@ -94,6 +94,11 @@ export function mergePasts(model: StepModel, pasts: readonly Past[]): Past {
     }
     return model.graph.input(pastInput(name), merged, [pasts.length, kv_heads, width, head_dim])
   })
+}
+
+/** A past with every tensor replaced, under another mask; `replace` gets the input's name. */
+export function mapPast(model: StepModel, past: Past, mask: Past['mask'], replace: (name: string, tensor: Tensor) => Tensor): Past {
+  return pastOf(model, mask, (name) => replace(pastInput(name), output(past.tensors, pastInput(name))))
 }
 
 /** Row `index` of logits [n, vocab_size], as a view. */
