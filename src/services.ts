@@ -5,17 +5,17 @@ import type { Config } from './config.ts'
 import { CodedError, messageOf } from '../base/errors.ts'
 import type { ReadinessCheck } from './http/routes/health.ts'
 import type { ProcessStatus } from './http/routes/metrics.ts'
+import { createAdmission } from './inference/pool/admission.ts'
 import { createEmbedder } from './inference/pool/create-embedder.ts'
 import { createReader } from './inference/pool/create-reader.ts'
 import type { Log } from './inference/log.ts'
 import { readContrieverManifest } from './inference/model-folder.ts'
-import type { PoolStatus } from './inference/pool/pool.ts'
+import type { PoolStatus } from './inference/pool/types.ts'
 import type { ProcessOptions, Supervised } from './inference/pool/process-options.ts'
 import { createJobs, type Jobs, type JobsOptions } from './jobs/jobs.ts'
-import type { AnswerServices } from './rag/answer.ts'
+import type { AnswerServices } from './rag/pipeline.ts'
 import { loadDemonstrations } from './rag/demonstrations.ts'
-import { loadTokenizer } from './text/tokenizer.ts'
-import type { Embedder, Reader } from './inference/contract.ts'
+import type { Embedder } from './inference/contract.ts'
 
 /** Everything that the HTTP application and the commands work with. */
 export interface Services {
@@ -47,6 +47,7 @@ async function joinServices(config: Config, log: Log | undefined): Promise<Servi
       modelDir: config.READER_DIR,
       children: config.READERS,
       stateCacheBytes: config.STATE_CACHE_MB * 2 ** 20,
+      replugBytes: config.REPLUG_MB * 2 ** 20,
     }),
     createEmbedder({ ...processOptions(config, log), modelDir: config.RETRIEVER_DIR }),
     config.DEMONSTRATIONS === '' ? Promise.resolve([]) : loadDemonstrations(config.DEMONSTRATIONS),
@@ -54,8 +55,8 @@ async function joinServices(config: Config, log: Log | undefined): Promise<Servi
   const index = await openPassages(config, embedder.manifest, log)
   const answering: AnswerServices = {
     reader,
-    tokenizer: await readerTokenizer(config.READER_DIR, reader),
     retriever: { embedder, index },
+    admission: createAdmission({ maxWaiting: config.QUEUE, places: config.READERS }),
     demonstrations,
   }
   const jobs = createJobs(jobsOptions(config, index, embedder, log))
@@ -117,6 +118,7 @@ function processOptions(config: Config, log: Log | undefined): Omit<ProcessOptio
     threads: config.THREADS,
     provider: config.PROVIDER === 'cuda' ? { name: 'cuda', deviceId: config.DEVICE_ID } : { name: 'cpu' },
     maxQueue: config.QUEUE,
+    maxRunMs: config.MAX_RUN_MS,
     ...(log && { log }),
   }
 }
@@ -142,14 +144,8 @@ function openPassages(config: Config, manifest: ContrieverManifest, log: Log | u
   })
 }
 
-async function readerTokenizer(modelDir: string, { manifest }: Reader): Promise<AnswerServices['tokenizer']> {
-  const { bos_id: bosId, eos_ids: eosIds } = manifest.tokens
-  const tokenizer = await loadTokenizer(modelDir, { bosId, eosIds })
-  return { bosId, stopIds: tokenizer.stopIds('\n'), encode: (text) => tokenizer.encode(text), decode: (ids) => tokenizer.decode(ids) }
-}
-
 function processStatus(role: string, { queued, busy, ready, restarts }: PoolStatus): ProcessStatus {
-  return { role, queued: queued.question + queued.bulk, busy, ready, restarts }
+  return { role, queued: queued.question + queued.long + queued.bulk, busy, ready, restarts }
 }
 
 function processCheck(name: string, process: Supervised): Promise<ReadinessCheck> {

@@ -45,7 +45,7 @@ function readable({ answer, confidence, evidence, timings_ms }: AnswerResponse):
     return `  ${rank}. ${title} (${role}${share}): ${text}`
   })
   return [
-    answer === '' ? '(no answer)' : answer,
+    answer === null ? '(no passage was found)' : answer === '' ? '(no answer)' : answer,
     `confidence ${confidence.toFixed(2)}, ${Math.round(timings_ms.total)} ms, ${evidence.length} passages:`,
     ...lines,
     '',

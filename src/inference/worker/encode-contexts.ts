@@ -2,6 +2,7 @@ import { modelId, type CepeManifest } from '../../../models/manifest.ts'
 import type { Tokenizer } from '../../text/tokenizer.ts'
 import { tokenBudgetBatches } from '../batches.ts'
 import type { EncoderInput } from '../contract.ts'
+import type { Step } from '../protocol.ts'
 import { padRight } from './pad.ts'
 import { float32, floats, type Graph, type Tensor } from './session.ts'
 import { idsKey, stateKey, type ContextStates, type StateCache } from './state-cache.ts'
@@ -27,7 +28,11 @@ export interface ContextEncoder {
  * Encodes every context alone (the paper's parallel encoding), without BOS, cut at its end.
  * Cached states are taken as they are; equal contexts are encoded once.
  */
-export async function encodeContexts(encoder: ContextEncoder, input: EncoderInput): Promise<EncodedContexts> {
+export async function encodeContexts(
+  encoder: ContextEncoder,
+  input: EncoderInput,
+  step: Step = () => Promise.resolve(),
+): Promise<EncodedContexts> {
   const { manifest, cache } = encoder
   const width = manifest.dims.encoder_hidden_size
   const sources = contextSources(encoder, input)
@@ -37,9 +42,12 @@ export async function encodeContexts(encoder: ContextEncoder, input: EncoderInpu
     if (known.has(key) || missing.has(key)) continue
     const states = cache.get(key)
     if (states) known.set(key, states)
-    else missing.set(key, ids())
+    else {
+      await step()
+      missing.set(key, ids())
+    }
   }
-  const fresh = await encodeRows(encoder, [...missing.values()])
+  const fresh = await encodeRows(encoder, [...missing.values()], step)
   for (const [index, key] of [...missing.keys()].entries()) {
     const states = fresh[index] ?? NO_STATES
     known.set(key, states)
@@ -64,10 +72,11 @@ function contextSources({ manifest, tokenizer }: ContextEncoder, { contexts, con
 
 const NO_STATES: ContextStates = new Float32Array(0)
 
-/** States of each row of ids, in order; rows of like length share a run. */
+/** States of each row of ids, in order; rows of like length share a run, and others come in between runs. */
 async function encodeRows(
   { graph, manifest, batchTokens }: ContextEncoder,
   rows: readonly (readonly number[])[],
+  step: Step,
 ): Promise<ContextStates[]> {
   const states = rows.map(() => NO_STATES)
   // A context without tokens has no states, and attention over a fully masked row is undefined.
@@ -77,6 +86,7 @@ async function encodeRows(
     filled.map(([, ids]) => ids.length),
     batchTokens,
   )) {
+    await step()
     const members = batch.flatMap((position) => filled.slice(position, position + 1))
     const phi = floats(
       await graph.run(

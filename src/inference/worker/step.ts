@@ -1,6 +1,7 @@
 import { at } from '../../../base/at.ts'
 import type { CepeManifest } from '../../../models/manifest.ts'
 import { CodedError } from '../../../base/errors.ts'
+import type { Step as Pause } from '../protocol.ts'
 import { bytesOf, floats, int64, type Feeds, type Graph, type Tensor } from './session.ts'
 
 /** The step graph: logits of new tokens after a past, cross-attending to phi. */
@@ -9,6 +10,8 @@ export interface StepModel {
   readonly dims: CepeManifest['dims']
   /** Prompt tokens of one run: the graph gives logits for all of them, so this bounds their memory. */
   readonly prefillTokens: number
+  /** Padded tokens of one batch of RePlug's prompts: bounds what a run of the batch copies. */
+  readonly batchTokens: number
 }
 
 /** What has been read so far. */
@@ -64,10 +67,11 @@ export async function extend(model: StepModel, past: Past, rows: readonly (reado
  * Reads one prompt, a piece at a time.
  * @returns its past and the logits [vocab_size] after its last token
  */
-export async function prefill(model: StepModel, ids: readonly number[], phi: Tensor): Promise<Step> {
+export async function prefill(model: StepModel, ids: readonly number[], phi: Tensor, pause: Pause): Promise<Step> {
   let past = emptyPast(model)
   let logits = new Float32Array(0)
   for (let start = 0; start < ids.length; start += model.prefillTokens) {
+    await pause()
     const step = await extend(model, past, [ids.slice(start, start + model.prefillTokens)], phi)
     past = step.past
     logits = step.logits.slice(-model.dims.vocab_size)
