@@ -7,9 +7,9 @@ import { CodedError, isDiskFull, osCode, messageOf } from '../../base/errors.ts'
 import { contentHash, rowFingerprint } from '../hash.ts'
 import { readLines } from '../read/lines.ts'
 import type { ReadItem } from '../read/types.ts'
-import type { Passage } from '../types.ts'
+import type { Passage } from '../contract.ts'
 import { jobFiles } from './files.ts'
-import { PlanSchema, SHARD_ROWS, type Plan } from './types.ts'
+import { PlanSchema, SHARD_ROWS, type Plan } from './contract.ts'
 
 /** A passage as planned. */
 export interface PlannedRow {

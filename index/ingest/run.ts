@@ -6,7 +6,7 @@ import { CodedError, isDiskFull } from '../../base/errors.ts'
 import { lanceText } from '../table/lance.ts'
 import { connectLance, type Connection, type Table } from '../table/lance.ts'
 import type { AnnSettings } from '../table/metadata.ts'
-import type { Embed, EmbeddingModel } from '../types.ts'
+import type { Embed, EmbeddingModel } from '../contract.ts'
 import { appendRows, mergeRows } from '../table/write.ts'
 import { oneAhead } from './ahead.ts'
 import { jobFiles } from './files.ts'
@@ -14,7 +14,7 @@ import { JournalWriter, readJournal, type Progress, type Target } from './journa
 import { readPlan, readShard } from './plan.ts'
 import { prepareShard, type PreparedShard } from './shard.ts'
 import { chooseTarget, markReplacing, openLiveTarget, openOwnTable, openPrevious, targetIsStale, unmarkReplacing } from './target.ts'
-import { type Counters, type Phase, type Plan } from './types.ts'
+import { type Counters, type Phase, type Plan } from './contract.ts'
 import { verifyShard, verifyTable } from './verify.ts'
 
 export interface RunJobOptions {

@@ -1,8 +1,8 @@
-import { sqlIds } from '../search/filter.ts'
+import { sqlIds } from '../table/sql.ts'
 import { sameVector } from '../hash.ts'
 import type { Table } from '../table/lance.ts'
 import { checkVectorCount, halvesAt, packVector, stringAt, type Rows } from '../table/rows.ts'
-import { passageText, type Embed } from '../types.ts'
+import { passageText, type Embed } from '../contract.ts'
 import { chunks, storedHashes } from '../table/write.ts'
 import type { PlannedRow } from './plan.ts'
 

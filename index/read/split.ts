@@ -1,4 +1,4 @@
-import type { Passage } from '../types.ts'
+import type { Passage } from '../contract.ts'
 
 const sentences = new Intl.Segmenter('en', { granularity: 'sentence' })
 

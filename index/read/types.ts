@@ -1,4 +1,4 @@
-import type { Passage } from '../types.ts'
+import type { Passage } from '../contract.ts'
 
 export const FORMATS = ['tsv', 'jsonl', 'parquet'] as const
 export type Format = (typeof FORMATS)[number]

@@ -1,4 +1,4 @@
-import type { Passage } from '../types.ts'
+import type { Passage } from '../contract.ts'
 import type { RawRow, ReadItem, ReadLimits, Rejected } from './types.ts'
 
 /** Control characters and lone surrogates: neither can be given back in a URL or as UTF-8. */

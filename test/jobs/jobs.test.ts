@@ -3,7 +3,6 @@ import { access, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/pr
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { CodedError } from '../../base/errors.ts'
-import { tryLock } from '../../index/ingest/lock.ts'
 import { importPath } from '../../src/jobs/import-folder.ts'
 import { Rate } from '../../src/jobs/rate.ts'
 import { embed, somePassages, tempDir } from '../index/helpers.ts'
@@ -210,21 +209,6 @@ await t.test('two processes share the queue: a job is done once', async (t) => {
   )
   t.equal(texts, 400)
   t.equal(await two.index.count(), 400)
-})
-
-await t.test('the writer lock admits one, and outlives nobody', async (t) => {
-  const dir = await tempDir(t)
-  const locks = await Promise.all(Array.from({ length: 8 }, () => tryLock(dir)))
-  t.ok(locks.filter((lock) => lock !== undefined).length <= 1)
-  for (const lock of locks) await lock?.release()
-  const held = await tryLock(dir)
-  t.ok(held)
-  t.equal(await tryLock(dir), undefined)
-  await held?.release()
-  await writeFile(join(dir, 'dead.holder'), JSON.stringify({ host: (await import('node:os')).hostname(), pid: 2 ** 22 + 1, started: '1' }))
-  const taken = await tryLock(dir)
-  t.ok(taken, 'a dead process holds nothing')
-  await taken?.release()
 })
 
 await t.test('sources stay inside the import folder', async (t) => {
