@@ -56,10 +56,12 @@ export async function planCorpus(items: AsyncIterable<ReadItem>, options: PlanOp
   try {
     for await (const item of items) {
       signal?.throwIfAborted()
-      if (item.line !== lastLine) read++
+      const { lines = 1 } = item
+      // Parts of one document share its line.
+      if (item.line !== lastLine) read += lines
       lastLine = item.line
       if ('reason' in item) {
-        rejected++
+        rejected += lines
         await rejects.write(JSON.stringify(item))
       } else {
         const hash = contentHash(item.passage)

@@ -14,7 +14,8 @@ function withoutReturn(bytes: Buffer): Buffer {
 }
 
 /**
- * Splits a byte stream at newlines (LF or CRLF) without decoding it. A byte order mark is dropped.
+ * Splits a byte stream at newlines (LF or CRLF) without decoding it. A byte order mark at the start of any line is dropped:
+ * files that were joined carry theirs along.
  * A line above `maxBytes` comes out as a rejection, and its bytes are not kept.
  */
 export async function* readLines(bytes: AsyncIterable<Buffer>, maxBytes: number): AsyncGenerator<Line | Rejected> {
@@ -28,7 +29,7 @@ export async function* readLines(bytes: AsyncIterable<Buffer>, maxBytes: number)
     held = []
     heldBytes = 0
     if (total > maxBytes) return { line: at, reason: 'line_too_long', detail: `The line has ${total} bytes; at most ${maxBytes} are read.` }
-    return { line: at, bytes: withoutReturn(at === 1 && whole.subarray(0, 3).equals(BOM) ? whole.subarray(3) : whole) }
+    return { line: at, bytes: withoutReturn(whole.subarray(0, 3).equals(BOM) ? whole.subarray(3) : whole) }
   }
   for await (const chunk of bytes) {
     let from = 0
