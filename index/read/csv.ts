@@ -23,7 +23,10 @@ interface Parsed extends Place {
 /** Puts the parser over a stream. What it skips goes to `skipped`, in order. */
 function records(bytes: AsyncIterable<Buffer>, options: CsvOptions, skipped: Rejected[]): AsyncIterable<Parsed> {
   let before = 0
-  const upTo = (lines: number): Place => {
+  let blank = 0
+  const upTo = (lines: number, emptyLines: number): Place => {
+    before += emptyLines - blank
+    blank = emptyLines
     const place = { line: before + 1, ...(lines - before > 1 ? { lines: lines - before } : {}) }
     before = Math.max(before, lines)
     return place
@@ -39,12 +42,12 @@ function records(bytes: AsyncIterable<Buffer>, options: CsvOptions, skipped: Rej
     max_record_size: options.maxBytes,
     skip_records_with_error: true,
     // What is returned takes the record's place; the parser's types only know records.
-    on_record: (fields, { lines }) => ({ ...upTo(lines), fields }) as unknown as string[],
+    on_record: (fields, { lines, empty_lines }) => ({ ...upTo(lines, empty_lines), fields }) as unknown as string[],
     on_skip: (error: CsvError | undefined) => {
       const reason = error?.code === 'CSV_MAX_RECORD_SIZE' ? 'line_too_long' : 'malformed'
-      const lines: unknown = error?.lines
+      const [lines, empty]: unknown[] = [error?.lines, error?.empty_lines]
       skipped.push({
-        ...upTo(typeof lines === 'number' ? lines : before + 1),
+        ...upTo(typeof lines === 'number' ? lines : before + 1, typeof empty === 'number' ? empty : blank),
         reason,
         detail: `${error?.message.slice(0, 200) ?? 'Not CSV'}.`,
       })

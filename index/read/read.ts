@@ -46,7 +46,7 @@ async function* accept(rows: AsyncIterable<RawRow | Rejected>, options: ReadOpti
       continue
     }
     if (splitWords === undefined) yield { ...at, passage }
-    else for (const part of splitDocument(passage, splitWords)) yield { ...at, passage: part }
+    else for (const part of splitDocument(passage, splitWords)) yield { ...at, ...part }
   }
 }
 

@@ -29,6 +29,8 @@ export interface Accepted {
   readonly line: number
   readonly lines?: number
   readonly passage: Passage
+  /** On the last passage of a document that was cut: how many it has. */
+  readonly parts?: number
 }
 
 export type ReadItem = Accepted | Rejected
