@@ -2,6 +2,7 @@ import { Command, InvalidArgumentError, Option } from 'commander'
 import path from 'node:path'
 import { loadConfig } from '../config.ts'
 import { followJob } from '../follow-job.ts'
+import { FORMATS, type Format } from '../../index/read/types.ts'
 import type { Job, JobOptions } from '../jobs/schema.ts'
 import { createIndexing, type Indexing } from '../services.ts'
 import { ensureModels } from '../setup.ts'
@@ -13,7 +14,9 @@ const SPLIT_WORDS = 100
 interface AddOptions {
   readonly replace?: boolean
   readonly split?: number | true
-  readonly format?: 'tsv' | 'jsonl' | 'parquet'
+  readonly format?: Format
+  /** False with --no-quotes. */
+  readonly quotes?: boolean
   readonly label?: string
   readonly maxRejected?: number
   readonly table?: string
@@ -48,11 +51,12 @@ export function indexCommand(): Command {
 
 function addCommand(): Command {
   return new Command('add')
-    .description('index a corpus file: psgs_w100.tsv shape, JSONL or Parquet; .gz too')
+    .description('index a corpus file: psgs_w100.tsv shape, CSV, JSON lines, a JSON array or Parquet; .gz too')
     .argument('<file>')
     .option('--replace', 'the table is to hold this corpus and nothing else')
     .option('--split [words]', `cut documents into passages of about so many words (${SPLIT_WORDS})`, wholeNumber)
-    .addOption(new Option('--format <format>', 'found out from the content where absent').choices(['tsv', 'jsonl', 'parquet']))
+    .addOption(new Option('--format <format>', 'found out from the content where absent').choices(FORMATS))
+    .option('--no-quotes', 'TSV and CSV: quotes are characters like any others')
     .option('--label <text>', "source of passages that name none (default: the file's name)")
     .option('--max-rejected <share>', 'share of bad lines that fails the job, 0 to 1', share)
     .option('--table <name>', 'table, instead of the configured one')
@@ -105,11 +109,12 @@ async function untilEnded(jobs: Indexing['jobs'], id: string): Promise<Job> {
   }
 }
 
-function jobOptions({ replace, split, format, label, maxRejected }: AddOptions): JobOptions {
+function jobOptions({ replace, split, format, quotes, label, maxRejected }: AddOptions): JobOptions {
   return {
     ...(replace === true && { replace }),
     ...(split !== undefined && { split_words: split === true ? SPLIT_WORDS : split }),
     ...(format !== undefined && { format }),
+    ...(quotes === false && { no_quotes: true }),
     ...(label !== undefined && { label }),
     ...(maxRejected !== undefined && { max_rejected_share: maxRejected }),
   }

@@ -113,6 +113,24 @@ await t.test('jobs run one after the other; a running, a queued and an ended one
   await t.rejects(jobs.get('../etc'), { code: 'not_found' })
 })
 
+await t.test('a document that became shorter loses its old tail, others keep theirs', async (t) => {
+  const dir = await tempDir(t)
+  const { index, jobs } = await withJobs(t, dir)
+  const sent = async (texts: Record<string, string>) => {
+    const lines = Object.entries(texts).map(([id, text]) => JSON.stringify({ id, text }))
+    const { id } = await jobs.addUpload({ bytes: streamed(lines.join('\n')), options: { split_words: 20 } })
+    t.match(await jobs.wait(id), { state: 'done' })
+  }
+  await sent({ a: 'one two three four five. '.repeat(40), b: 'six seven eight nine ten. '.repeat(12), ab: 'x '.repeat(50) })
+  t.equal(await index.count(), 13)
+  await sent({ a: 'one two three four five. '.repeat(8), b: 'six seven eight nine ten. '.repeat(12) })
+  t.equal(await index.count(), 7)
+  t.ok(await index.get('a#2'))
+  t.notOk(await index.get('a#3'))
+  t.ok(await index.get('b#3'))
+  t.ok(await index.get('ab#2'))
+})
+
 await t.test('a stopped service goes on at the next start', async (t) => {
   const dir = await tempDir(t)
   let texts = 0
