@@ -1,4 +1,4 @@
-import { Command, InvalidArgumentError, Option } from 'commander'
+import { Command, Option } from 'commander'
 import path from 'node:path'
 import { loadConfig } from '../config.ts'
 import { followJob } from '../follow-job.ts'
@@ -6,6 +6,7 @@ import { FORMATS, type Format } from '../../index/read/types.ts'
 import type { Job, JobOptions } from '../jobs/schema.ts'
 import { createIndexing, type Indexing } from '../services.ts'
 import { ensureModels } from '../setup.ts'
+import { decimal, wholeNumber } from './numbers.ts'
 import { createProgress } from './progress.ts'
 
 /** Words of a passage where --split is given without a number: the literature's. */
@@ -54,11 +55,11 @@ function addCommand(): Command {
     .description('index a corpus file: psgs_w100.tsv shape, CSV, JSON lines, a JSON array or Parquet; .gz too')
     .argument('<file>')
     .option('--replace', 'the table is to hold this corpus and nothing else')
-    .option('--split [words]', `cut documents into passages of about so many words (${SPLIT_WORDS})`, wholeNumber)
+    .option('--split [words]', `cut documents into passages of about so many words (${SPLIT_WORDS})`, wholeNumber({ min: 1 }))
     .addOption(new Option('--format <format>', 'found out from the content where absent').choices(FORMATS))
     .option('--no-quotes', 'TSV and CSV: quotes are characters like any others')
     .option('--label <text>', "source of passages that name none (default: the file's name)")
-    .option('--max-rejected <share>', 'share of bad lines that fails the job, 0 to 1', share)
+    .option('--max-rejected <share>', 'share of bad lines that fails the job, 0 to 1', decimal({ max: 1 }))
     .option('--table <name>', 'table, instead of the configured one')
     .action(async (file: string, options: AddOptions) => {
       await withIndexing(options.table, async ({ jobs }) => {
@@ -124,16 +125,4 @@ function line({ id, state, source, counters, result, error }: Job): string {
   const { committed, accepted, skipped, rejected } = counters
   const outcome = error ? `: ${error.message}` : result ? `; ${result.rows} passages in the table` : ''
   return `${id}  ${state}  ${source.name}  ${committed}/${accepted} committed, ${skipped} unchanged, ${rejected} rejected${outcome}`
-}
-
-function wholeNumber(text: string): number {
-  const value = Number(text)
-  if (!Number.isInteger(value) || value < 1) throw new InvalidArgumentError('It must be a whole number.')
-  return value
-}
-
-function share(text: string): number {
-  const value = Number(text)
-  if (!(value >= 0 && value <= 1)) throw new InvalidArgumentError('It must be a number from 0 to 1.')
-  return value
 }

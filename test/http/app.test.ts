@@ -1,30 +1,9 @@
 import { setTimeout } from 'node:timers/promises'
-import t, { type Test } from 'tap'
-import { buildApp } from '../../src/app.ts'
-import { loadConfig } from '../../src/config.ts'
+import t from 'tap'
 import { CodedError } from '../../base/errors.ts'
 import type { Services } from '../../src/services.ts'
 import { recordingServices } from '../helpers/recording-services.ts'
-import { servicesAround } from '../helpers/services.ts'
-
-interface ErrorBody {
-  error: { code: string; message: string; field?: string; request_id: string }
-}
-
-async function testApp(t: Test, changes: Partial<Services> = {}, settings: Record<string, unknown> = {}) {
-  const { services: answering, asked } = recordingServices()
-  const services = await servicesAround(t, answering, changes)
-  const app = await buildApp(services, loadConfig({ LOG_LEVEL: 'silent', ...settings }, {}), '0.0.0-test')
-  t.teardown(() => app.close())
-  const post = (url: string, payload: unknown) =>
-    app.inject({
-      method: 'POST',
-      url,
-      headers: { 'content-type': 'application/json' },
-      payload: typeof payload === 'string' ? payload : JSON.stringify(payload),
-    })
-  return { app, post, answering, asked }
-}
+import { testApp, type ErrorBody } from './helpers.ts'
 
 t.test('an answer over HTTP has every promised field', async (t) => {
   const { post } = await testApp(t)
