@@ -1,3 +1,4 @@
+import { present } from '../../base/at.ts'
 import { ifElse } from '../onnx/control.ts'
 import { fusedMatmul } from '../onnx/contrib.ts'
 import type { Value } from '../onnx/graph.ts'
@@ -32,11 +33,13 @@ export function contextOf(phi: Value, { context }: Pick<Precision, 'context'>): 
 
 /**
  * Queries up to which the absorbed form needs fewer operations. Per context row, n queries cost 4 n heads d_enc absorbed,
- * and 4 d_enc kv_heads head_dim + 4 n heads head_dim projected; about 150 for CEPE-LLaMA-2-7B, as measured.
+ * and 4 d_enc kv_heads head_dim + 4 n heads head_dim projected; about 150 for CEPE-LLaMA-2-7B, as measured. In 8 bits a
+ * projection takes a third of the time and the absorbed form two thirds: half as many.
  */
-function absorbedQueries({ heads, kvHeads, headDim }: Heads, encoderWidth: number): number {
+function absorbedQueries({ heads, kvHeads, headDim }: Heads, encoderWidth: number, { context }: Pick<Precision, 'context'>): number {
   const extra = heads * (encoderWidth - headDim)
-  return extra > 0 ? Math.floor((encoderWidth * kvHeads * headDim) / extra) : Number.MAX_SAFE_INTEGER
+  if (extra <= 0) return Number.MAX_SAFE_INTEGER
+  return Math.floor((encoderWidth * kvHeads * headDim) / extra / (context ? 2 : 1))
 }
 
 function widthOf(x: Value): number {
@@ -89,12 +92,29 @@ export interface CrossAttended {
   readonly share: Value
 }
 
-/** Over a whole prompt: x [1,L,d_dec], projected; phi's keys and values live for this call only. */
+/** q [1,N,heads*head_dim] -> the same, in the form that is faster for so many queries, chosen when the graph runs. */
+function absorbedOrProjected(p: Params, q: Value, context: Context, heads: Heads): Value {
+  const queries = dimAt(q.shape, 1)
+  const few = lessOrEqual(reshape(sizeOf(q, 1), []), i64(q.graph, absorbedQueries(heads, widthOf(context.phi), p.precision)))
+  const absorb = (): Value => {
+    const byHead = transpose(reshape(q, [queries, heads.heads, heads.headDim]), [1, 0, 2])
+    const attended = absorbedContext(p, absorbedShares(p, byHead, context, heads), context, queries, heads)
+    return reshape(transpose(attended, [1, 0, 2]), [1, queries, widthOf(q)])
+  }
+  const [attended] = ifElse(
+    few,
+    () => [absorb()],
+    () => [projected(p, q, context.phi, heads)],
+  )
+  return present(attended)
+}
+
+/** Over a whole prompt: x [1,L,d_dec]. Keys and values of phi, where they are projected, live for this call only. */
 export function promptCrossAttention(params: Params, x: Value, context: Context, heads: Heads): CrossAttended {
   return params.in('cross_attn', (p) => {
     const q = p.linear(x, 'q_proj')
     const share = meanShare(absorbedShares(p, oneByHead(last(q, 1), heads), context, heads))
-    return { output: p.linear(projected(p, q, context.phi, heads), 'o_proj'), share }
+    return { output: p.linear(absorbedOrProjected(p, q, context, heads), 'o_proj'), share }
   })
 }
 
@@ -107,23 +127,11 @@ export function decodeCrossAttention(params: Params, x: Value, context: Context,
   })
 }
 
-/** Of any number of tokens: x [B,L,d_dec], all rows over the same phi; picks the faster form when it runs. */
+/** Of any number of tokens: x [B,L,d_dec], all rows over the same phi. */
 export function stepCrossAttention(params: Params, x: Value, context: Context, heads: Heads): Value {
   return params.in('cross_attn', (p) => {
     const q = p.linear(x, 'q_proj')
     const flat = reshape(q, [1, 'B*L', widthOf(q)])
-    const few = lessOrEqual(reshape(sizeOf(flat, 1), []), i64(x.graph, absorbedQueries(heads, widthOf(context.phi))))
-    const absorb = (): Value => {
-      const byHead = transpose(reshape(flat, ['B*L', heads.heads, heads.headDim]), [1, 0, 2])
-      const attended = absorbedContext(p, absorbedShares(p, byHead, context, heads), context, 'B*L', heads)
-      return reshape(transpose(attended, [1, 0, 2]), [1, 'B*L', widthOf(q)])
-    }
-    const [attended] = ifElse(
-      few,
-      () => [absorb()],
-      () => [projected(p, flat, context.phi, heads)],
-    )
-    if (!attended) throw new GraphError('If has one output')
-    return p.linear(reshapeLike(attended, q), 'o_proj')
+    return p.linear(reshapeLike(absorbedOrProjected(p, flat, context, heads), q), 'o_proj')
   })
 }
