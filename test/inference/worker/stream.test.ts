@@ -58,6 +58,7 @@ await t.test('a streaming cache', async (t) => {
       field: 'streaming',
     })
     await t.rejects(reader.score({ ...request, continuations: [[3], [4]], streaming: { sinks: 4, recent: 8, stride: 4 } }), {
+      code: 'invalid_request',
       field: 'continuations',
     })
   })
