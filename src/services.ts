@@ -14,6 +14,7 @@ import type { PoolStatus } from './inference/pool/types.ts'
 import type { ProcessOptions, Supervised } from './inference/pool/process-options.ts'
 import { createJobs, type Jobs, type JobsOptions } from './jobs/jobs.ts'
 import type { AnswerServices } from './rag/pipeline.ts'
+import { startTestQuestion } from './rag/test-question.ts'
 import { loadDemonstrations } from './rag/demonstrations.ts'
 import type { Embedder } from './inference/contract.ts'
 
@@ -60,14 +61,20 @@ async function joinServices(config: Config, log: Log | undefined): Promise<Servi
     demonstrations,
   }
   const jobs = createJobs(jobsOptions(config, index, embedder, log))
+  const testQuestion = startTestQuestion({
+    services: answering,
+    finishedRuns: () => reader.status().finished + embedder.status().finished,
+    ...(log && { log }),
+  })
   return {
     answering,
     embedder,
     index,
     jobs,
-    readiness: () => Promise.all([processCheck('reader', reader), processCheck('embedder', embedder), indexCheck(index)]),
+    readiness: () => Promise.all([processCheck('reader', reader), processCheck('embedder', embedder), indexCheck(index), testQuestion.check()]),
     processes: () => [processStatus('reader', reader.status()), processStatus('embedder', embedder.status())],
     close: async () => {
+      testQuestion.close()
       await jobs.close()
       await Promise.all([reader.close(), embedder.close()])
       index.close()

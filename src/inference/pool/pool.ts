@@ -49,6 +49,7 @@ export async function createPool(options: PoolOptions): Promise<Pool> {
   const closing = new AbortController()
   let accepting = true
   let restarts = 0
+  let finished = 0
   let lastError: CodedError | undefined
   let onIdle: (() => void) | undefined
 
@@ -115,6 +116,7 @@ export async function createPool(options: PoolOptions): Promise<Pool> {
     try {
       const output = await run.done
       const runMs = performance.now() - started
+      finished++
       runTimes.note(entry.job.task, entry.cost, runMs)
       entry.resolve({ output, queueMs: started - entry.since, runMs })
     } catch (error) {
@@ -240,6 +242,7 @@ export async function createPool(options: PoolOptions): Promise<Pool> {
         busy: busy(),
         queued: { question: queue.size('question'), long: queue.size('long'), bulk: queue.size('bulk') },
         restarts,
+        finished,
         ...(lastError === undefined ? {} : { lastError: lastError.message }),
       }
     },

@@ -1,0 +1,186 @@
+/**
+ * The service under more load than it can bear: answers per second with few clients and with many, under a short and a
+ * long deadline, restarts of processes, and how soon refusals come; then the largest legal request of every kind while
+ * /healthz is asked. Ratios within one run. Usage: overload.ts [seconds per round] [path of another build's cli.js]
+ */
+import { spawn } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { cpus, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { at, present } from '../../base/at.ts'
+import { LARGEST } from './largest-requests.ts'
+import { machine, table } from './measure.ts'
+
+const SECONDS = Number(process.argv.at(2) ?? 10)
+const CLI = process.argv.at(3) ?? fileURLToPath(new URL('../../src/cli.js', import.meta.url))
+const FEW = 8
+const MANY = 64
+const HEALTH_EVERY_MS = 50
+/** A client that is refused without Retry-After, or answered 504, comes back after so long. */
+const PAUSE_MS = 100
+
+const folder = mkdtempSync(join(tmpdir(), 'cepe-overload-'))
+
+interface Server {
+  readonly url: string
+  stop(): Promise<void>
+}
+
+async function startServer(settings: Readonly<Record<string, string>>): Promise<Server> {
+  const env = { ...process.env, CEPE_LOG_LEVEL: 'silent', CEPE_INDEX_DIR: join(folder, 'index'), CEPE_CORPUS: CORPUS, ...settings }
+  const child = spawn(process.execPath, [CLI, 'serve', '--port', '0'], { env, stdio: ['ignore', 'ignore', 'pipe'] })
+  const closed = new Promise<void>((resolve) => child.once('close', () => resolve()))
+  const url = await new Promise<string>((resolve, reject) => {
+    let printed = ''
+    child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
+      printed += chunk
+      const found = /Answering questions at (http:\/\/\S+)/.exec(printed)?.[1]
+      if (found !== undefined) resolve(found)
+    })
+    child.once('close', () => reject(new Error(`the service ended: ${printed}`)))
+  })
+  return {
+    url,
+    stop: async () => {
+      child.kill()
+      await closed
+    },
+  }
+}
+const CORPUS = fileURLToPath(new URL('../../../index/corpus/passages.tsv', import.meta.url))
+
+function quantile(values: readonly number[], share: number): number {
+  const sorted = [...values].sort((a, b) => a - b)
+  return sorted.length === 0 ? NaN : at(sorted, Math.min(sorted.length - 1, Math.floor(share * sorted.length)))
+}
+
+interface Sent {
+  readonly status: number
+  readonly ms: number
+  readonly retryAfterS: number | null
+}
+
+async function send(url: string, body: unknown): Promise<Sent> {
+  const started = performance.now()
+  const headers = { 'content-type': 'application/json' }
+  const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) })
+  await response.arrayBuffer()
+  const retryAfter = response.headers.get('retry-after')
+  return { status: response.status, ms: performance.now() - started, retryAfterS: retryAfter === null ? null : Number(retryAfter) }
+}
+
+interface Round {
+  readonly perSecond: number
+  readonly answers: readonly Sent[]
+  readonly refusals: readonly Sent[]
+  readonly late: readonly Sent[]
+}
+
+/** Clients that each ask one question after the other, and come back when they are told to. */
+async function load(url: string, clients: number, seconds: number): Promise<Round> {
+  const sent: Sent[] = []
+  const started = performance.now()
+  const end = started + seconds * 1000
+  const client = async (first: number): Promise<void> => {
+    for (let i = first; performance.now() < end; i += clients) {
+      const answer = await send(`${url}/v1/answer`, { question: `who founded the ${i} th city and when was it` })
+      sent.push(answer)
+      if (answer.status !== 200) await delay(answer.retryAfterS === null ? PAUSE_MS : answer.retryAfterS * 1000)
+    }
+  }
+  await Promise.all(Array.from({ length: clients }, (_, i) => client(i)))
+  const answers = sent.filter(({ status }) => status === 200)
+  return {
+    perSecond: (1000 * answers.length) / (performance.now() - started),
+    answers,
+    refusals: sent.filter(({ status }) => status === 503),
+    late: sent.filter(({ status }) => status === 504),
+  }
+}
+
+async function restarts(url: string): Promise<number> {
+  const text = await (await fetch(`${url}/metrics`)).text()
+  return [...text.matchAll(/^cepe_inference_restarts\{.*\} (\d+)$/gm)].reduce((sum, [, count]) => sum + Number(present(count)), 0)
+}
+
+async function overloadTable(): Promise<void> {
+  const rows: string[][] = []
+  for (const deadlineMs of [1000, 120_000]) {
+    const server = await startServer({ CEPE_DEADLINE_MS: String(deadlineMs) })
+    try {
+      await load(server.url, FEW, 2)
+      const few = await load(server.url, FEW, SECONDS)
+      const many = await load(server.url, MANY, SECONDS)
+      const again = await load(server.url, FEW, SECONDS)
+      const base = (few.perSecond + again.perSecond) / 2
+      rows.push([
+        `${deadlineMs / 1000} s`,
+        base.toFixed(1),
+        many.perSecond.toFixed(1),
+        (many.perSecond / base).toFixed(2),
+        String(await restarts(server.url)),
+        `${many.refusals.length} (${many.refusals.filter(({ retryAfterS }) => retryAfterS === null).length})`,
+        `${quantile(many.refusals.map(({ ms }) => ms), 0.5).toFixed(0)} / ${quantile(many.refusals.map(({ ms }) => ms), 0.99).toFixed(0)}`,
+        String(many.late.length),
+      ])
+    } finally {
+      await server.stop()
+    }
+  }
+  const header = ['deadline', `answers/s, ${FEW} clients`, `${MANY} clients`, 'ratio', 'restarts']
+  console.log(table([...header, '503 (without Retry-After)', 'refused within ms, p50 / p99', '504'], rows))
+}
+
+/** Asks /healthz on a timer while `work` goes on. @returns milliseconds until each answer */
+async function probing(url: string, work: () => Promise<unknown>): Promise<number[]> {
+  const delays: number[] = []
+  const pending = new Set<Promise<unknown>>()
+  const timer = setInterval(() => {
+    const started = performance.now()
+    const probe = fetch(`${url}/healthz`).then(async (response) => {
+      await response.arrayBuffer()
+      delays.push(performance.now() - started)
+    })
+    pending.add(probe)
+  }, HEALTH_EVERY_MS)
+  try {
+    await work()
+  } finally {
+    clearInterval(timer)
+    await Promise.all(pending)
+  }
+  return delays
+}
+
+async function largestTable(): Promise<void> {
+  const rows: string[][] = []
+  const server = await startServer({ CEPE_DEADLINE_MS: '20000' })
+  try {
+    const idle = await probing(server.url, () => delay(2000))
+    rows.push(['none', '-', '-', quantile(idle, 0.99).toFixed(0), Math.max(...idle).toFixed(0)])
+    for (const { name, route, body } of LARGEST) {
+      for (const count of [1, 4]) {
+        const sent: Sent[] = []
+        const delays = await probing(server.url, async () => {
+          sent.push(...(await Promise.all(Array.from({ length: count }, () => send(server.url + route, body)))))
+        })
+        const answered = sent.map(({ status, ms }) => `${status} in ${(ms / 1000).toFixed(1)} s`).join(', ')
+        rows.push([name, String(count), answered, quantile(delays, 0.99).toFixed(0), Math.max(...delays).toFixed(0)])
+      }
+    }
+    console.log(`\nrestarts: ${await restarts(server.url)}`)
+  } finally {
+    await server.stop()
+  }
+  console.log(table(['largest request', 'at once', 'answered', '/healthz p99 ms', 'slowest ms'], rows))
+}
+
+console.log(`# Overload\n\n${machine(cpus().length)}\n`)
+try {
+  await overloadTable()
+  await largestTable()
+} finally {
+  rmSync(folder, { recursive: true, force: true })
+}
