@@ -4,7 +4,7 @@
  * /healthz is asked. Ratios within one run. Usage: overload.ts [seconds per round] [path of another build's cli.js]
  */
 import { spawn } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { cpus, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -23,6 +23,17 @@ const HEALTH_EVERY_MS = 50
 const PAUSE_MS = 100
 
 const folder = mkdtempSync(join(tmpdir(), 'cepe-overload-'))
+/** The head of the demo corpus: indexed in seconds, and enough for the largest k. */
+const CORPUS = join(folder, 'passages.tsv')
+const PASSAGES = 400
+const demo = readFileSync(fileURLToPath(new URL('../../../index/corpus/passages.tsv', import.meta.url)), 'utf8')
+writeFileSync(
+  CORPUS,
+  demo
+    .split('\n')
+    .slice(0, 1 + PASSAGES)
+    .join('\n'),
+)
 
 interface Server {
   readonly url: string
@@ -50,8 +61,6 @@ async function startServer(settings: Readonly<Record<string, string>>): Promise<
     },
   }
 }
-const CORPUS = fileURLToPath(new URL('../../../index/corpus/passages.tsv', import.meta.url))
-
 function mean(values: readonly number[]): number {
   return values.reduce((sum, value) => sum + value, 0) / values.length
 }
@@ -99,7 +108,9 @@ async function load(url: string, clients: number, seconds: number): Promise<Roun
     while (performance.now() < end) {
       const answer = await send(`${url}/v1/answer`, JSON.stringify({ question: nextQuestion() }))
       sent.push(answer)
-      if (answer.status !== 200) await delay(answer.retryAfterS === null ? PAUSE_MS : answer.retryAfterS * 1000)
+      if (answer.status === 200) continue
+      const pause = answer.retryAfterS === null ? PAUSE_MS : answer.retryAfterS * 1000
+      await delay(Math.max(0, Math.min(pause, end - performance.now())))
     }
   }
   await Promise.all(Array.from({ length: clients }, client))

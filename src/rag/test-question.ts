@@ -45,6 +45,7 @@ export function startTestQuestion({ services, finishedRuns, intervalMs = DEFAULT
       await answerQuestion(QUESTION, always, { deadlineMs: DEADLINE_MS, client: CLIENT })
       last = { ok: true, detail: `answered in ${Math.round(performance.now() - started)} ms` }
     } catch (error) {
+      if (closed) return
       const code = error instanceof CodedError ? error.code : 'internal'
       const busy = code === 'deadline_exceeded' && finishedRuns() > before
       // The message may name folders, which are not for everyone's eyes: it goes to the log.

@@ -96,11 +96,15 @@ export async function supervise(slot: Slot, supervision: Supervision, first?: Ch
 
 /** Pings the process, and kills it where it stays silent. */
 function listen(slot: Slot, child: Child, { role, heartbeatMs, log }: Supervision): NodeJS.Timeout {
-  const beat = (): void => {
-    child.ping()
+  const check = (): void => {
     if (!isSilent(slot, heartbeatMs)) return
     log('error', `Killing ${role} process ${child.pid}: it has not answered for ${Math.round(child.silentMs)} ms.`)
     child.kill()
+  }
+  const beat = (): void => {
+    child.ping()
+    // After the messages that have come in: where this process itself stood still, they lie there unread.
+    setImmediate(check)
   }
   return setInterval(beat, heartbeatMs / PINGS_PER_HEARTBEAT).unref()
 }
