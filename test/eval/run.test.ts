@@ -231,7 +231,7 @@ t.test('a window too small for the demonstrations stops the run', async (t) => {
   const { run } = await setUp(t, { facts: { window: 20 }, changes: { protocol: { ...protocol, max_new_tokens: 5 } } })
   await t.rejects(run(), {
     code: 'nothing_scored',
-    message: /8 questions in a row were skipped; the last in cepe, k = 2: .*demonstrations and the question take \d+ tokens/,
+    message: /8 questions in a row were skipped; the last in cepe, k = 2: .*demonstrations and the question take more than/,
   })
   await t.rejects(
     run(),
