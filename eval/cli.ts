@@ -13,7 +13,13 @@ import { toMarkdown } from './report/blocks.ts'
 import { publishedFile, readPublished } from './report/published.ts'
 import { reportRuns } from './report/report.ts'
 import { evaluate } from './run/evaluate.ts'
-import { readRun } from './run/folder.ts'
+import { readRun, taskOfRun } from './run/folder.ts'
+import { allCommand } from './task/all.ts'
+import { taskCommand } from './task/command.ts'
+import { compareTaskRuns } from './task/compare.ts'
+import { readRunOf } from './task/read.ts'
+import { reportTaskRuns } from './task/report.ts'
+import { TASKS } from './tasks/list.ts'
 
 interface RunOptions extends RawOptions {
   readonly url?: string
@@ -67,7 +73,11 @@ program
   .command('compare <runA> <runB>')
   .description('paired differences and significance between two runs on the same questions')
   .action(async (runA: string, runB: string) => {
-    process.stdout.write(toMarkdown(comparisonBlocks(compareRuns(await readRun(runA), await readRun(runB)))))
+    const blocks =
+      (await taskOfRun(runA)) === undefined
+        ? comparisonBlocks(compareRuns(await readRun(runA), await readRun(runB)))
+        : compareTaskRuns(await readRunOf(runA), await readRunOf(runB))
+    process.stdout.write(toMarkdown(blocks))
   })
 
 program
@@ -77,9 +87,13 @@ program
   .option('--published <file>', "published scores to set beside the runs' own", publishedFile())
   .action(async (runs: string[], options: { out?: string; published: string }) => {
     const out = options.out ?? runs[0] ?? '.'
-    await reportRuns(runs, out, await readPublished(options.published))
+    if (runs[0] !== undefined && (await taskOfRun(runs[0])) !== undefined) await reportTaskRuns(runs, out)
+    else await reportRuns(runs, out, await readPublished(options.published))
     process.stderr.write(`${path.join(out, 'report.md')}\n`)
   })
+
+for (const task of TASKS) program.addCommand(taskCommand(task))
+program.addCommand(allCommand())
 
 /** The whole pipeline is loaded only where it runs in this process. */
 async function connect(url: string | undefined): Promise<AnswerClient> {
