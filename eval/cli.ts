@@ -8,7 +8,7 @@ import { createHttpClient } from './client/http.ts'
 import { compareRuns, comparisonBlocks } from './compare.ts'
 import { describeProblem } from './datasets/problems.ts'
 import { defaultFolder, readOptions, type RawOptions } from './options.ts'
-import { prepare } from './prepare.ts'
+import { chooseRetrieval, prepare } from './prepare.ts'
 import { toMarkdown } from './report/blocks.ts'
 import { publishedFile, readPublished } from './report/published.ts'
 import { reportRuns } from './report/report.ts'
@@ -49,14 +49,18 @@ const program = new Command('cepe eval')
   )
   .option(
     '--protocol <name>',
-    "paper: 2 demonstrations, 10 passages in the decoder, 256 tokens per passage, 25 new tokens; model: the served model's own",
+    "paper: 2 demonstrations, 10 passages in the decoder, 256 tokens per passage, 25 new tokens; paper-exact: prompts cut as the published evaluation cuts them, too (docs/evaluation.md); model: the served model's own",
     'paper',
   )
+  .option('--table <number>', "7: the paper's modes, each with its own k")
   .option('--shots <number|service>', 'demonstrations per question')
   .option('--k-decoder <number|service>', 'passages in the decoder prompt')
   .option('--context-tokens <number|service>', 'tokens kept of each passage')
   .option('--max-new-tokens <number|service>', 'longest answer')
-  .option('--retrieval <method>', "dense, text (BM25), hybrid, or supplied (the questions' own ctxs)")
+  .option(
+    '--retrieval <method>',
+    "dense, text (BM25), hybrid, or supplied (the questions' own ctxs); by default supplied where the question file has ctxs, else dense",
+  )
   .option('--recall-depth <number>', 'passages retrieved for recall', '100')
   .option('--limit <number>', 'questions drawn from the file')
   .option('--seed <number>', 'of demonstrations, question sample and bootstrap', '0')
@@ -96,20 +100,20 @@ for (const task of TASKS) program.addCommand(taskCommand(task))
 program.addCommand(allCommand())
 
 /** The whole pipeline is loaded only where it runs in this process. */
-async function connect(url: string | undefined): Promise<AnswerClient> {
+async function connect(url: string | undefined, retrieval: string): Promise<AnswerClient> {
   if (url !== undefined) return createHttpClient(url)
-  const { createInProcessClient } = await import('./client/in-process.ts')
-  return createInProcessClient()
+  const { createInProcessClient, createReadingClient } = await import('./client/in-process.ts')
+  return retrieval === 'supplied' ? createReadingClient() : createInProcessClient()
 }
 
 async function runEvaluation(raw: RunOptions): Promise<void> {
-  const options = readOptions(raw)
+  const options = await chooseRetrieval(readOptions(raw))
   const published = await readPublished(raw.published)
   const concurrency = Number(raw.concurrency)
   if (!Number.isInteger(concurrency) || concurrency < 1)
     throw new CodedError('options_invalid', `--concurrency takes whole numbers from 1, not ${JSON.stringify(raw.concurrency)}.`)
   const folder = raw.out ?? defaultFolder(options, raw.url)
-  const client = await connect(raw.url)
+  const client = await connect(raw.url, options.protocol.retrieval)
   try {
     const { manifest, questions, pool } = await prepare(options, client)
     for (const problem of manifest.data.problems) process.stderr.write(`${describeProblem(problem)}\n`)

@@ -4,7 +4,7 @@ import { loadConfig, type Config } from '../../src/config.ts'
 import type { Embedder, Reader } from '../../src/inference/contract.ts'
 import { createEmbedder } from '../../src/inference/pool/create-embedder.ts'
 import { createReader } from '../../src/inference/pool/create-reader.ts'
-import { ensureModels } from '../../src/setup.ts'
+import { ensureReader, ensureRetriever } from '../../src/setup.ts'
 import { loadTokenizer, type Tokenizer } from '../../src/text/tokenizer.ts'
 
 /** The reader and the retriever themselves, asked with token ids: the limits of the HTTP API do not bind it. */
@@ -27,7 +27,7 @@ export interface ReaderClient {
  */
 export async function createReaderClient(overrides: Partial<Record<keyof Config, unknown>> = {}, entry?: URL): Promise<ReaderClient> {
   const config = loadConfig(overrides)
-  await ensureModels(config, createProgress)
+  await ensureReader(config, createProgress)
   const common = {
     threads: config.THREADS,
     provider: config.PROVIDER === 'cuda' ? ({ name: 'cuda', deviceId: config.DEVICE_ID } as const) : ({ name: 'cpu' } as const),
@@ -36,7 +36,8 @@ export async function createReaderClient(overrides: Partial<Record<keyof Config,
   const reader = await createReader({ ...common, modelDir: config.READER_DIR, stateCacheBytes: 0 })
   const { bos_id: bosId, eos_ids: eosIds } = reader.manifest.tokens
   let embedder: ReturnType<typeof createEmbedder> | undefined
-  const started = (): Promise<Embedder> => (embedder ??= createEmbedder({ ...common, modelDir: config.RETRIEVER_DIR }))
+  const started = (): Promise<Embedder> =>
+    (embedder ??= ensureRetriever(config, createProgress).then(() => createEmbedder({ ...common, modelDir: config.RETRIEVER_DIR })))
   return {
     name: 'in process',
     model: modelId(reader.manifest),

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { CodedError, type ErrorCode } from '../../base/errors.ts'
-import { renderPassage, type Demonstration } from '../../src/rag/prompt.ts'
+import type { Demonstration } from '../../src/rag/prompt.ts'
 import type { AnswerResponse, SearchResponse } from '../../src/rag/schema.ts'
 import type { AnswerClient } from '../client/client.ts'
 import type { EvalPassage, EvalQuestion } from '../datasets/types.ts'
@@ -184,11 +184,11 @@ function toPrediction({ method, k }: Setting, response: AnswerResponse): Predict
   }
 }
 
-function toPrompts({ method, k }: Setting, { prompts, evidence }: AnswerResponse): NonNullable<EvalRecord['prompts']>[number] {
+function toPrompts({ method, k }: Setting, { prompts, contexts }: AnswerResponse): NonNullable<EvalRecord['prompts']>[number] {
   return {
     method,
     k,
     decoder: prompts ?? [],
-    encoder: evidence.filter(({ role }) => role === 'encoder' || role === 'both').map(renderPassage),
+    encoder: contexts ?? [],
   }
 }

@@ -14,8 +14,14 @@ export const ProblemSchema = Type.Object({
 export const FileSchema = Type.Object({ file: Type.String(), sha256: Type.String() })
 const NullableString = Type.Union([Type.String(), Type.Null()])
 
+/** Increased when the same options give other answers: a run of before is refused, never mixed. */
+export const RUN_VERSION = 2
+
 /** What a run measures and with what: everything that, when changed, makes another run. */
 const SubjectSchema = Type.Object({
+  version: Type.Optional(
+    Type.Integer({ description: 'Of how questions are asked: 2 keeps test questions out of the demonstrations; absent: before.' }),
+  ),
   dataset: Type.String({ description: 'nq, triviaqa, popqa, or the name of the question file.' }),
   questions: FileSchema,
   passages: Type.Union([FileSchema, Type.Null()]),

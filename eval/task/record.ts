@@ -10,6 +10,9 @@ export const SettingResultSchema = Type.Object({
   output: Type.Optional(Type.String({ description: 'What was generated or chosen.' })),
   expected: Type.Optional(Type.Array(Type.String())),
   tokens: Type.Object({ decoder: Type.Integer(), encoder: Type.Integer(), generated: Type.Integer() }),
+  cached_tokens: Type.Optional(
+    Type.Integer({ description: 'Decoder tokens whose keys and values are held at once, where they are not all.' }),
+  ),
   ms: Type.Number({ minimum: 0, description: 'Time of the request, encoding included.' }),
 })
 export type SettingResult = Static<typeof SettingResultSchema>

@@ -8,7 +8,7 @@ import { evaluate } from '../run/evaluate.ts'
 import { readRun } from '../run/folder.ts'
 import { MODEL_PROTOCOL } from '../run/protocol.ts'
 
-const QUESTIONS = 20
+const QUESTIONS = 10
 
 /** Open-domain question answering on some of the demo questions; its report as a part of another. */
 export async function runSmallQa(folder: string): Promise<Report> {
@@ -21,11 +21,11 @@ export async function runSmallQa(folder: string): Promise<Report> {
         limit: QUESTIONS,
         protocol: {
           modes: ['cepe', 'decoder-only', 'replug', 'closed-book'],
-          ks: [2, 10, 20],
+          ks: [2, 10],
           encoder_passages: ['others'],
           ...MODEL_PROTOCOL,
           retrieval: 'dense',
-          recall_depth: 20,
+          recall_depth: 10,
           seed: 0,
         },
         dumpPrompts: false,

@@ -85,7 +85,12 @@ function summariseSetting(
     ),
     tokensPerSecond: (1000 * read) / results.reduce((sum, { ms }) => sum + ms, 0),
     cacheMiB:
-      ((tokens.decoder + tokens.generated) * model.layers * 2 * model.kv_heads * model.head_dim * BYTES +
+      (mean(results.map((result) => result.cached_tokens ?? result.tokens.decoder + result.tokens.generated)) *
+        model.layers *
+        2 *
+        model.kv_heads *
+        model.head_dim *
+        BYTES +
         tokens.encoder * model.encoder_hidden_size * BYTES) /
       2 ** 20,
   }

@@ -3,6 +3,7 @@ import { at } from '../../base/at.ts'
 import { modelId } from '../../models/manifest.ts'
 import { CodedError } from '../../base/errors.ts'
 import type { GenerateResult, Reader, RunOptions } from '../inference/contract.ts'
+import { packText } from './pack-text.ts'
 import { packPrompt, type PromptTokenizer } from './pack.ts'
 import { renderPassage, type Demonstration, type PromptPassage } from './prompt.ts'
 import { retrieve, type RetrievalTimings, type Retrieved, type Retriever } from './retrieve.ts'
@@ -35,6 +36,7 @@ export interface ReadOptions {
   readonly encoderPassages: 'others' | 'all'
   readonly demonstrations: readonly Demonstration[]
   readonly contextTokens: number
+  readonly packing: 'passages' | 'text'
   readonly maxNewTokens: number
   readonly sampling?: { readonly temperature: number; readonly topP: number; readonly seed: number }
   readonly replugTemperature: number
@@ -44,6 +46,8 @@ export interface ReadOptions {
 export interface ReadPlan {
   readonly prompts: readonly { readonly ids: readonly number[]; readonly text: string; readonly score: number }[]
   readonly contexts: readonly string[]
+  /** In place of `contexts` where they are cut at their front. */
+  readonly contextIds?: readonly (readonly number[])[]
   /** Index of the context that holds passage i, or -1. */
   readonly contextOf: readonly number[]
   readonly inDecoder: readonly boolean[]
@@ -61,7 +65,10 @@ export async function answerQuestion(request: AnswerRequest, services: AnswerSer
     timings_ms: rounded({ ...(found?.timings ?? NO_RETRIEVAL), ...answered.timings, total }),
     model: { reader: modelId(services.reader.manifest), retriever: found ? found.model : null },
     index: found ? found.index : null,
-    ...(request.include_prompts && { prompts: answered.plan.prompts.map((prompt) => prompt.text) }),
+    ...(request.include_prompts && {
+      prompts: answered.plan.prompts.map((prompt) => prompt.text),
+      contexts: cutContexts(answered.plan, options.contextTokens, services.tokenizer),
+    }),
   }
 }
 
@@ -143,6 +150,7 @@ export function readOptions(request: AnswerRequest, services: AnswerServices): R
     encoderPassages: request.encoder_passages ?? 'others',
     demonstrations: chooseDemonstrations(request.demonstrations ?? defaults.demonstrations, services.demonstrations),
     contextTokens,
+    packing: request.packing ?? 'passages',
     maxNewTokens: request.max_new_tokens ?? defaults.max_new_tokens,
     ...(request.sampling && {
       sampling: { temperature: request.sampling.temperature, topP: request.sampling.top_p, seed: request.sampling.seed },
@@ -176,7 +184,7 @@ export function planRead(
 ): ReadPlan {
   const { dims } = reader.manifest
   const pack = (candidates: readonly PromptPassage[], demonstrations: readonly Demonstration[]) =>
-    packPrompt(
+    (options.packing === 'text' ? packText : packPrompt)(
       {
         question: options.question,
         demonstrations,
@@ -209,11 +217,15 @@ export function planRead(
     }
     case 'cepe': {
       const prompt = pack(passages.slice(0, options.kDecoder), options.demonstrations)
-      const first = options.encoderPassages === 'all' ? 0 : prompt.passagesUsed
+      // The published evaluation divides the passages before it looks at the window: what is cut off the prompt is read by neither side.
+      const others = options.packing === 'text' ? options.kDecoder : prompt.passagesUsed
+      const first = options.encoderPassages === 'all' ? 0 : others
       const encoded = dims.cross_attention_layers > 0 ? passages.slice(first) : []
       return {
         prompts: [{ ...prompt, score: 0 }],
-        contexts: encoded.map(renderPassage),
+        ...(options.packing === 'text'
+          ? { contexts: [], contextIds: encoded.map((passage) => tokenizer.encode(renderPassage(passage)).slice(-options.contextTokens)) }
+          : { contexts: encoded.map(renderPassage) }),
         contextOf: passages.map((_, i) => (i >= first && encoded.length > 0 ? i - first : -1)),
         inDecoder: placed(prompt.passagesUsed),
       }
@@ -232,6 +244,7 @@ async function ask(plan: ReadPlan, options: ReadOptions, { reader, tokenizer }: 
     {
       promptIds: prompt.ids,
       contexts: plan.contexts,
+      ...(plan.contextIds && { contextIds: plan.contextIds }),
       contextTokens: options.contextTokens,
       stopIds,
       maxNewTokens,
@@ -239,6 +252,16 @@ async function ask(plan: ReadPlan, options: ReadOptions, { reader, tokenizer }: 
     },
     run,
   )
+}
+
+/** What the encoder reads, as text. */
+function cutContexts(plan: ReadPlan, contextTokens: number, tokenizer: PromptTokenizer): string[] {
+  return plan.contextIds
+    ? plan.contextIds.map((ids) => tokenizer.decode(ids))
+    : plan.contexts.map((text) => {
+        const ids = tokenizer.encode(text)
+        return ids.length <= contextTokens ? text : tokenizer.decode(ids.slice(0, contextTokens))
+      })
 }
 
 function answerText(result: GenerateResult, stopped: boolean, tokenizer: PromptTokenizer): string {

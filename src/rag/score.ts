@@ -27,7 +27,13 @@ export async function scoreChoices(
     )
   }
   const logprobs = await services.reader.score(
-    { promptIds: prompt.ids, contexts: plan.contexts, contextTokens: options.contextTokens, continuations },
+    {
+      promptIds: prompt.ids,
+      contexts: plan.contexts,
+      ...(plan.contextIds && { contextIds: plan.contextIds }),
+      contextTokens: options.contextTokens,
+      continuations,
+    },
     run,
   )
   const sums = logprobs.map((tokens) => tokens.reduce((sum, logprob) => sum + logprob, 0))

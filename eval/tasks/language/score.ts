@@ -21,6 +21,8 @@ export interface ScoredBy {
   /** Natural-log probability of each scored token. */
   readonly logprobs: readonly number[]
   readonly tokens: { readonly decoder: number; readonly encoder: number; readonly generated: number }
+  /** Decoder tokens that are held at once, where they are not all. */
+  readonly cached_tokens?: number
   readonly ms: number
 }
 
@@ -28,7 +30,12 @@ export interface ScoredBy {
 export async function scoreText(method: Method, text: ScoredText, client: ReaderClient, cache: StreamingCache): Promise<ScoredBy> {
   const started = performance.now()
   const { logprobs, decoder, encoder } = await ask(method, text, client, cache)
-  return { logprobs, tokens: { decoder, encoder, generated: 0 }, ms: performance.now() - started }
+  return {
+    logprobs,
+    tokens: { decoder, encoder, generated: 0 },
+    ...(method === 'streaming' && { cached_tokens: Math.min(decoder, cache.sinks + cache.recent + cache.stride) }),
+    ms: performance.now() - started,
+  }
 }
 
 /** Mean negative log-likelihood of the scored tokens; perplexity is exp of its mean over texts. */

@@ -36,7 +36,7 @@ export const lm: Task = {
     { flags: '--decoder-tokens <number>', description: 'tokens in the decoder', byDefault: '2048', small: '256' },
     { flags: '--scored-tokens <number>', description: 'tokens scored, from the end', byDefault: '256', small: '64' },
     { flags: '--step <number>', description: 'tokens between the starts of windows', byDefault: '256', small: '1024' },
-    { flags: '--windows <number>', description: 'windows at most, in the order of the file', byDefault: '5000', small: '16' },
+    { flags: '--windows <number>', description: 'windows at most, in the order of the file', byDefault: '5000', small: '6' },
     { flags: '--min-tokens <number>', description: 'shorter texts are left out (of a passage file: joined)', byDefault: '0' },
     { flags: '--replug-weights <kind>', description: 'uniform (as the released code ran), or scores (Contriever)', byDefault: 'uniform' },
     { flags: '--sinks <number>', description: 'streaming: first tokens kept', byDefault: '4' },
@@ -109,8 +109,8 @@ async function prepare(options: TaskOptions, client: ReaderClient): Promise<Prep
       for (const { name, method, contexts } of settings) {
         const scored = cut(text, start, total, contexts, contextTokens, decoderTokens, scoredTokens)
         const contextScores = method === 'replug' && byScores ? await retrievalScores(scored, client) : scored.contextScores
-        const { logprobs, tokens, ms } = await scoreText(method, { ...scored, contextScores }, client, cache)
-        results.push({ setting: name, scores: { loss: lossOf(logprobs) }, tokens, ms })
+        const { logprobs, ...cost } = await scoreText(method, { ...scored, contextScores }, client, cache)
+        results.push({ setting: name, scores: { loss: lossOf(logprobs) }, ...cost })
       }
       return results
     },

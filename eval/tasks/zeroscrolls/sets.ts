@@ -24,7 +24,7 @@ export const SETS = {
     query: 'question',
     metric: 'f1',
     instruction:
-      'You are given a story, which can be either a novel or a movie script, and a question. Answer the question as concisely as you can, using a single phrase if possible. Do not provide any explanation.\n\n',
+      'You are given a story, which can be either a novel or a movie script, and a question. Answer the question as concisely as you can, using a single phrase if possible.\n\n',
   },
   qasper: {
     ...QA,
@@ -32,7 +32,7 @@ export const SETS = {
     query: 'question',
     metric: 'f1',
     instruction:
-      'You are given a scientific article and a question. Answer the question as concisely as you can, using a single phrase or sentence if possible. If the question cannot be answered based on the information in the article, write "unanswerable". If the question is a yes/no question, answer "yes", "no", or "unanswerable". Do not provide any explanation.\n\n',
+      'You are given a scientific article and a question. Answer the question as concisely as you can, using a single phrase or sentence if possible. If the question cannot be answered based on the information in the article, write "unanswerable". If the question is a yes/no question, answer "yes", "no", or "unanswerable".\n\n',
   },
   quality: {
     ...QA,
@@ -40,7 +40,7 @@ export const SETS = {
     query: 'choices',
     metric: 'accuracy',
     instruction:
-      'You are provided a story and a multiple-choice question with 4 possible answers (marked by A, B, C, D). Choose the best answer by writing its corresponding letter (either A, B, C, or D). Do not provide any explanation.\n\n',
+      'You are provided a story and a multiple-choice question with 4 possible answers (marked by A, B, C, D). Choose the best answer by writing its corresponding letter (either A, B, C, or D).\n\n',
   },
   gov_report: {
     ...SUMMARY,
@@ -72,7 +72,7 @@ export function documentHead({ kind }: ScrollsSet): string {
 
 /** What follows the document: a blank line (or, where it was cut for a decoder alone, that the rest is omitted), the instruction, the query. */
 export function questionText({ instruction, query, kind }: ScrollsSet, asked: string, omitted: boolean): string {
-  const join = omitted ? `... [The rest of the ${kind} is omitted]\n\n` : '\n\n'
+  const join = omitted ? `... [The rest of the ${kind.toLowerCase()} is omitted]\n\n` : '\n\n'
   switch (query) {
     case 'question':
       return `${join}${instruction}Question:\n${asked}\n\nAnswer:\n`
