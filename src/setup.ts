@@ -49,8 +49,18 @@ function isMissing(index: PassageIndex): Promise<boolean> {
  * @throws model_invalid where there is neither; model_invalid or checkpoint_invalid for a damaged model, or a checkpoint that cannot be built
  */
 export async function ensureModels(config: Config, startProgress: StartProgress): Promise<void> {
-  await ensureModel('RETRIEVER', config.RETRIEVER_CHECKPOINT, config.RETRIEVER_DIR, 'f32', startProgress)
-  await ensureModel('READER', config.READER_CHECKPOINT, config.READER_DIR, config.DTYPE, startProgress)
+  await ensureRetriever(config, startProgress)
+  await ensureReader(config, startProgress)
+}
+
+/** {@link ensureModels} for the retriever alone. */
+export function ensureRetriever(config: Config, startProgress: StartProgress): Promise<void> {
+  return ensureModel('RETRIEVER', config.RETRIEVER_CHECKPOINT, config.RETRIEVER_DIR, 'f32', startProgress)
+}
+
+/** {@link ensureModels} for the reader alone. */
+export function ensureReader(config: Config, startProgress: StartProgress): Promise<void> {
+  return ensureModel('READER', config.READER_CHECKPOINT, config.READER_DIR, config.DTYPE, startProgress)
 }
 
 async function ensureModel(
