@@ -2,7 +2,7 @@ import { at } from '../../base/at.ts'
 import { readAlias, tableFolder, writeAlias } from '../table/alias.ts'
 import { buildIndexes, SEARCH_POLICY, type SearchPolicy } from '../search/ann.ts'
 import { TableSync } from '../table/table-sync.ts'
-import { CodedError, isDiskFull } from '../../base/errors.ts'
+import { CodedError, isDiskFull, messageOf } from '../../base/errors.ts'
 import { lanceText } from '../table/lance.ts'
 import { connectLance, type Connection, type Table } from '../table/lance.ts'
 import type { AnnSettings } from '../table/metadata.ts'
@@ -11,7 +11,8 @@ import { appendRows, mergeRows } from '../table/write.ts'
 import { oneAhead } from './ahead.ts'
 import { jobFiles } from './files.ts'
 import { JournalWriter, readJournal, type Progress, type Target } from './journal.ts'
-import { readPlan, readShard } from './plan.ts'
+import { plannedBytes, readPlan, readShard } from './plan.ts'
+import { requireSpace, tableBytes } from './space.ts'
 import { dropTails } from './tails.ts'
 import { prepareShard, type PreparedShard } from './shard.ts'
 import { chooseTarget, markReplacing, openLiveTarget, openOwnTable, openPrevious, targetIsStale, unmarkReplacing } from './target.ts'
@@ -129,6 +130,7 @@ class Run {
     const table = await (replace ? openOwnTable : openLiveTarget)(this.#connection, dir, storedAs, model, onWarning)
     const previous = await openPrevious(this.#connection, dir, alias, this.#target, model, onWarning)
     this.#report('indexing')
+    await this.#forecast(onWarning)
     await this.#writeShards(table, previous, sync)
     this.#report('verifying')
     if (replace) {
@@ -143,6 +145,23 @@ class Run {
       await this.#journal.add({ step: 'live' })
     }
     return { storedAs, rows: await table.countRows(), ...(ann === undefined ? {} : { ann }) }
+  }
+
+  /**
+   * Looks whether the rows that are left will fit. What a live table holds already, unchanged, is not written again, and
+   * how much that is shows only on the way: there it is a warning.
+   */
+  async #forecast(onWarning: (message: string) => void): Promise<void> {
+    const { dir, folder, model } = this.#options
+    const { replace } = this.#target
+    const first = [...this.#plan.shard_rows.keys()].find((number) => !this.#before.shards.has(number))
+    if (first === undefined) return
+    const rows = this.#plan.shard_rows.slice(first).reduce((sum, size) => sum + size, 0)
+    const bytes = tableBytes(await plannedBytes(folder, this.#plan, first), rows, model.dimension)
+    await requireSpace(dir, bytes, 'The job').catch((error: unknown) => {
+      if (replace) throw error
+      onWarning(messageOf(error))
+    })
   }
 
   async #writeShards(table: Table, previous: Table | undefined, sync: TableSync): Promise<void> {
