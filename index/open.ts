@@ -52,8 +52,10 @@ export interface OpenIndexOptions {
   readonly model: EmbeddingModel
   /** Commits and replacements by other processes are seen within so many milliseconds. */
   readonly consistencyMs?: number
-  /** Upserts and deletes through this handle after which its small files are put together and its indexes brought up to date. */
+  /** Small files, of upserts of all processes, from which on they are put together and the indexes brought up to date. */
   readonly tidyAfter?: number
+  /** How long files that were replaced are kept, in milliseconds. */
+  readonly keepMs?: number
   /** Told of damage that was worked around. */
   readonly onWarning?: (message: string) => void
 }
@@ -67,7 +69,7 @@ export const DEFAULT_TABLE = 'passages'
  * (index_invalid), so that a running service heals when the table is replaced.
  */
 export async function openIndex(options: OpenIndexOptions): Promise<PassageIndex> {
-  const { dir, model, table = DEFAULT_TABLE, consistencyMs = 500, tidyAfter = 200, onWarning = () => undefined } = options
+  const { dir, model, table = DEFAULT_TABLE, consistencyMs = 500, tidyAfter = 64, keepMs, onWarning = () => undefined } = options
   checkTableName(table)
   await mkdir(dir, { recursive: true })
   await migrateAutomatically(dir, table, onWarning)
@@ -78,7 +80,7 @@ export async function openIndex(options: OpenIndexOptions): Promise<PassageIndex
     model,
     connection,
     new LiveTable({ dir, connection, name: table, model, consistencyMs, onWarning }),
-    new Tidying(tidyAfter, onWarning),
+    new Tidying({ surplus: tidyAfter, ...(keepMs === undefined ? {} : { keepMs }), onWarning }),
   )
 }
 
@@ -145,14 +147,14 @@ class LanceIndex implements PassageIndex {
     const { table, sync } = await this.#live.getForWriting(true)
     await mergeRows(table, { passages, hashes: passages.map(contentHash), halves }, dimension)
     await sync.flush()
-    this.#tidying.wrote(table)
+    this.#tidying.wrote(table, sync)
   }
 
   async delete(which: readonly string[] | SearchFilter): Promise<number> {
     const { table, sync } = await this.#live.getForWriting(false)
     const deleted = await deleteRows(table, which)
     await sync.flush()
-    this.#tidying.wrote(table)
+    this.#tidying.wrote(table, sync)
     return deleted
   }
 

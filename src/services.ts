@@ -107,7 +107,7 @@ function jobsOptions(config: Config, index: PassageIndex, embedder: Embedder, lo
     jobsDir: config.JOBS_DIR ?? path.join(config.INDEX_DIR, 'jobs'),
     importDir: config.IMPORT_DIR,
     maxUploadBytes: config.UPLOAD_LIMIT_MB * 2 ** 20,
-    policy: { exactBelow: config.EXACT_BELOW, minRecall: config.MIN_RECALL },
+    policy: { exactBelow: config.EXACT_BELOW, minRecall: config.MIN_RECALL, keepMs: config.KEEP_VERSIONS_MIN * 60_000 },
     ...(log && { log }),
   }
 }
@@ -137,6 +137,7 @@ function openPassages(config: Config, manifest: ContrieverManifest, log: Log | u
   return openIndex({
     dir: config.INDEX_DIR,
     table: config.TABLE,
+    keepMs: config.KEEP_VERSIONS_MIN * 60_000,
     model: { id: modelId(manifest), dimension: manifest.dims.hidden_size },
     ...(log && { onWarning: (message: string) => log('warn', message) }),
   })

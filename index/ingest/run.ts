@@ -1,6 +1,7 @@
 import { at } from '../../base/at.ts'
 import { readAlias, tableFolder, writeAlias } from '../table/alias.ts'
 import { buildIndexes, SEARCH_POLICY, type SearchPolicy } from '../search/ann.ts'
+import { compactTable, fragmentation, KEEP_MS } from '../table/compact.ts'
 import { TableSync } from '../table/table-sync.ts'
 import { CodedError, isDiskFull, messageOf } from '../../base/errors.ts'
 import { lanceText } from '../table/lance.ts'
@@ -18,6 +19,9 @@ import { prepareShard, type PreparedShard } from './shard.ts'
 import { chooseTarget, markReplacing, openLiveTarget, openOwnTable, openPrevious, targetIsStale, unmarkReplacing } from './target.ts'
 import { type Counters, type Phase, type Plan } from './types.ts'
 import { verifyShard, verifyTable } from './verify.ts'
+
+/** Fragments of committed shards that are put together at a time. */
+const COMPACT_AFTER = 64
 
 export interface RunJobOptions {
   /** Folder of the tables. */
@@ -94,6 +98,10 @@ async function finished({ dir, model, onWarning = () => undefined }: RunJobOptio
   return { storedAs, rows }
 }
 
+async function dropIndexes(table: Table): Promise<void> {
+  for (const { name } of await table.listIndices()) await table.dropIndex(name)
+}
+
 class Run {
   readonly #options: RunJobOptions
   readonly #plan: Plan
@@ -128,6 +136,8 @@ class Run {
     const folder = tableFolder(dir, storedAs)
     const sync = replace || this.#before.shards.size > 0 ? TableSync.distrusting(folder) : await TableSync.start(folder)
     const table = await (replace ? openOwnTable : openLiveTarget)(this.#connection, dir, storedAs, model, onWarning)
+    // Compaction would bring them up to date again and again; they are made at the end.
+    if (replace && this.#before.shards.size === 0) await dropIndexes(table)
     const previous = await openPrevious(this.#connection, dir, alias, this.#target, model, onWarning)
     this.#report('indexing')
     await this.#forecast(onWarning)
@@ -145,6 +155,16 @@ class Run {
       await this.#journal.add({ step: 'live' })
     }
     return { storedAs, rows: await table.countRows(), ...(ann === undefined ? {} : { ann }) }
+  }
+
+  /**
+   * Keeps the number of fragments, and with it the length of every version's manifest, bounded: a version lists them all.
+   * Nobody else reads a table of the job's own, so its old files go at once.
+   */
+  async #compact(table: Table, sync: TableSync): Promise<void> {
+    const { keepMs = KEEP_MS } = this.#options.policy ?? {}
+    if ((await fragmentation(table)).surplus < COMPACT_AFTER) return
+    await compactTable(table, sync, this.#target.replace ? 0 : keepMs)
   }
 
   /**
@@ -186,8 +206,13 @@ class Run {
         },
       })
     }
+    let commits = COMPACT_AFTER - 1
     for await (const shard of oneAhead(todo, prepare)) {
       await this.#commit(table, shard, known.has(shard.number), sync)
+      if (++commits >= COMPACT_AFTER) {
+        commits = 0
+        await this.#compact(table, sync)
+      }
       signal.throwIfAborted()
     }
   }

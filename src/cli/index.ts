@@ -3,6 +3,7 @@ import path from 'node:path'
 import { loadConfig } from '../config.ts'
 import { followJob } from '../follow-job.ts'
 import { FORMATS, type Format } from '../../index/read/types.ts'
+import { maintainTable, type State } from '../../index/table/maintain.ts'
 import type { Job, JobOptions } from '../jobs/schema.ts'
 import { createIndexing, type Indexing } from '../services.ts'
 import { ensureModels } from '../setup.ts'
@@ -36,6 +37,8 @@ export function indexCommand(): Command {
         return process.stdout.write(`${[summary, ...(await jobs.list()).map(line)].join('\n')}\n`)
       }),
     )
+    .addCommand(maintenanceCommand('compact', 'put small files together, bring the indexes up to date and clean up'))
+    .addCommand(maintenanceCommand('cleanup', 'remove the files of versions that nobody reads any more'))
     .addCommand(
       tableCommand('cancel', 'end a job; what it committed to a live table stays', '<job>', async ({ jobs }, id = '') => {
         process.stdout.write(`${line(await jobs.cancel(id))}\n`)
@@ -47,6 +50,23 @@ export function indexCommand(): Command {
         process.stdout.write(`${line(await untilEnded(jobs, id))}\n`)
       }),
     )
+}
+
+const KB = 1000
+
+/** `cepe index compact` and `cleanup`. */
+function maintenanceCommand(task: 'compact' | 'cleanup', description: string): Command {
+  return new Command(task)
+    .description(description)
+    .option('--dry-run', 'only say what there is to do')
+    .option('--table <name>', 'table, instead of the configured one')
+    .action(async ({ dryRun = false, table: name }: { dryRun?: boolean; table?: string }) => {
+      const { INDEX_DIR: dir, TABLE: table, KEEP_VERSIONS_MIN: minutes } = loadConfig({ TABLE: name })
+      const { before, after } = await maintainTable({ dir, table, task, keepMs: minutes * 60_000, dryRun })
+      const shown = ({ fragments, surplus, oldVersions, bytes, diskBytes }: State): string =>
+        `${fragments} fragments (${surplus} to put together), ${oldVersions} versions past their time, ${Math.round(bytes / KB)} kB in use of ${Math.round(diskBytes / KB)} kB on the disk`
+      process.stdout.write(`${table}: ${shown(before)}\n${after === undefined ? '' : `now: ${shown(after)}\n`}`)
+    })
 }
 
 function addCommand(): Command {
