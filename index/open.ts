@@ -8,6 +8,7 @@ import { LiveTable, type Live } from './table/live-table.ts'
 import { Tidying } from './table/tidying.ts'
 import { migrateAutomatically } from './table/migrate-index.ts'
 import { packVectors, PASSAGE_COLUMNS, passageAt } from './table/rows.ts'
+import { countSources, exportPassages, listPassages, type ListOptions } from './search/list.ts'
 import { fuseRanks, searchVector, searchWords } from './search/search.ts'
 import { deleteRows, mergeRows, storedHashes } from './table/write.ts'
 import type { EmbeddingModel, IndexInfo, Passage, SearchFilter, SearchHit, SearchOptions } from './types.ts'
@@ -35,6 +36,12 @@ export interface PassageIndex {
   /** Deletes by ids or by filter; durable when it returns the number deleted. */
   delete(which: readonly string[] | SearchFilter): Promise<number>
   count(filter?: SearchFilter): Promise<number>
+  /** A page of passages in the order of their ids. */
+  list(options: ListOptions): Promise<Passage[]>
+  /** All passages of the version that is live when reading begins. */
+  export(filter?: SearchFilter): AsyncGenerator<Passage>
+  /** Passages of each source, most first; reads a column of the whole table. */
+  sources(): Promise<{ readonly source: string; readonly passages: number }[]>
   /** Name, version and size of what is being searched: cheap enough for every question. */
   version(): Promise<{ readonly table: string; readonly version: number; readonly passages: number }>
   /** All that is known of what is being searched. @throws index_missing if there is no table yet. */
@@ -161,6 +168,21 @@ class LanceIndex implements PassageIndex {
   async count(filter?: SearchFilter): Promise<number> {
     const { table } = await this.#live.get()
     return table.countRows(sqlFilter(filter))
+  }
+
+  async list(options: ListOptions): Promise<Passage[]> {
+    const { table } = await this.#live.get()
+    return listPassages(table, options)
+  }
+
+  async *export(filter?: SearchFilter): AsyncGenerator<Passage> {
+    const { table } = await this.#live.get()
+    yield* exportPassages(table, filter)
+  }
+
+  async sources(): Promise<{ readonly source: string; readonly passages: number }[]> {
+    const { table } = await this.#live.get()
+    return countSources(table)
   }
 
   async version(): Promise<{ readonly table: string; readonly version: number; readonly passages: number }> {

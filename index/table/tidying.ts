@@ -2,8 +2,8 @@ import { compactTable, fragmentation, KEEP_MS } from './compact.ts'
 import { lanceText, type Table } from './lance.ts'
 import type { TableSync } from './table-sync.ts'
 
-/** Writes between two looks at the table. */
-const LOOK_EVERY = 16
+/** Looks at the table while the wanted surplus builds up. */
+const LOOKS = 4
 /** Time that passes between two compactions, in lengths of the last one: at most a tenth of the time goes into them. */
 const PAUSES = 9
 
@@ -22,7 +22,7 @@ export interface TidyingOptions {
 export class Tidying {
   readonly #options: TidyingOptions
   /** The first write looks: what earlier processes left counts too. */
-  #writes = LOOK_EVERY - 1
+  #writes = Infinity
   #running: Promise<void> | undefined
   #notBefore = 0
 
@@ -32,7 +32,7 @@ export class Tidying {
 
   /** Tells of a write to a table; looks every few writes whether it is time to tidy. */
   wrote(table: Table, sync: TableSync): void {
-    if (++this.#writes < LOOK_EVERY || this.#running !== undefined || performance.now() < this.#notBefore) return
+    if (++this.#writes < this.#options.surplus / LOOKS || this.#running !== undefined || performance.now() < this.#notBefore) return
     this.#writes = 0
     this.#running = this.#tidy(table, sync)
       .catch((error: unknown) => this.#options.onWarning(`The table could not be tidied: ${lanceText(error)}`))

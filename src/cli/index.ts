@@ -1,5 +1,5 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
-import path from 'node:path'
+import { CodedError } from '../../base/errors.ts'
 import { loadConfig } from '../config.ts'
 import { followJob } from '../follow-job.ts'
 import { FORMATS, type Format } from '../../index/read/types.ts'
@@ -7,6 +7,9 @@ import { maintainTable, type State } from '../../index/table/maintain.ts'
 import type { Job, JobOptions } from '../jobs/schema.ts'
 import { createIndexing, type Indexing } from '../services.ts'
 import { ensureModels } from '../setup.ts'
+import { corpusFiles } from './corpus-files.ts'
+import { contentsCommands } from './index-contents.ts'
+import { checkFile } from '../jobs/check.ts'
 import { createProgress } from './progress.ts'
 
 /** Words of a passage where --split is given without a number: the literature's. */
@@ -15,6 +18,7 @@ const SPLIT_WORDS = 100
 interface AddOptions {
   readonly replace?: boolean
   readonly split?: number | true
+  readonly check?: boolean
   readonly format?: Format
   /** False with --no-quotes. */
   readonly quotes?: boolean
@@ -24,7 +28,9 @@ interface AddOptions {
 }
 
 export function indexCommand(): Command {
-  return new Command('index')
+  const command = new Command('index')
+  for (const one of contentsCommands(withIndexing)) command.addCommand(one)
+  return command
     .description('put passages into the index and follow the jobs that do so')
     .addCommand(addCommand())
     .addCommand(
@@ -53,6 +59,7 @@ export function indexCommand(): Command {
 }
 
 const KB = 1000
+const MB = 1e6
 
 /** `cepe index compact` and `cleanup`. */
 function maintenanceCommand(task: 'compact' | 'cleanup', description: string): Command {
@@ -72,20 +79,47 @@ function maintenanceCommand(task: 'compact' | 'cleanup', description: string): C
 function addCommand(): Command {
   return new Command('add')
     .description('index a corpus file: psgs_w100.tsv shape, CSV, JSON lines, a JSON array or Parquet; .gz too')
-    .argument('<file>')
+    .argument('<files...>', 'or folders of such files; each becomes a job')
     .option('--replace', 'the table is to hold this corpus and nothing else')
     .option('--split [words]', `cut documents into passages of about so many words (${SPLIT_WORDS})`, wholeNumber)
     .addOption(new Option('--format <format>', 'found out from the content where absent').choices(FORMATS))
+    .option('--check', 'only read them, and say what indexing would meet')
     .option('--no-quotes', 'TSV and CSV: quotes are characters like any others')
     .option('--label <text>', "source of passages that name none (default: the file's name)")
     .option('--max-rejected <share>', 'share of bad lines that fails the job, 0 to 1', share)
     .option('--table <name>', 'table, instead of the configured one')
-    .action(async (file: string, options: AddOptions) => {
-      await withIndexing(options.table, async ({ jobs }) => {
-        const { id } = await jobs.addFile(path.resolve(file), jobOptions(options))
-        process.stdout.write(`${line(await untilEnded(jobs, id))}\n`)
+    .action(async (given: string[], options: AddOptions) => {
+      const files = await corpusFiles(given)
+      if (options.replace === true && files.length > 1)
+        throw new CodedError(
+          'options_invalid',
+          '--replace takes one file: each of several would replace the one before. Join them, or add them.',
+          {
+            field: '--replace',
+          },
+        )
+      await withIndexing(options.table, async ({ index, jobs }) => {
+        for (const file of files) {
+          if (options.check === true) {
+            await check(file, jobOptions(options), index.model.dimension)
+            continue
+          }
+          const { id } = await jobs.addFile(file, jobOptions(options))
+          process.stdout.write(`${line(await untilEnded(jobs, id))}\n`)
+        }
       })
     })
+}
+
+/** Says what a job would meet; the exit status is 1 where it would fail. */
+async function check(file: string, options: JobOptions, dimension: number): Promise<void> {
+  const { read, rejected, accepted, rejects, bytes, passes } = await checkFile(file, options, dimension)
+  for (const { line: at, reason, detail } of rejects) process.stdout.write(`line ${at}: ${reason}: ${detail}\n`)
+  const size = `about ${Math.ceil(bytes / MB)} MB in the index`
+  process.stdout.write(
+    `${file}: ${read} lines, ${rejected} rejected, ${accepted} passages, ${size}: ${passes ? 'fit to index' : 'a job would fail'}\n`,
+  )
+  if (!passes) process.exitCode = 1
 }
 
 function tableCommand(
