@@ -13,10 +13,11 @@ export interface AdminPassagesOptions {
 }
 
 const MOST = 1000
+const PAGE = 100
 const source = Type.Optional(Type.String({ maxLength: 1000, description: 'Only passages from this source.' }))
 const PageSchema = Type.Object(
   {
-    limit: Type.Integer({ minimum: 1, maximum: MOST, default: 100 }),
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MOST, default: PAGE })),
     after: Type.Optional(Type.String({ minLength: 1, maxLength: READ_LIMITS.idBytes, description: "The last page's `next`." })),
     source,
   },
@@ -45,7 +46,7 @@ export const adminPassages: FastifyPluginAsyncTypebox<AdminPassagesOptions> = (a
         response: { 200: ListedSchema, ...errorResponses(400, 401, 403, 503) },
       },
     },
-    async ({ query: { limit, after, source } }) => {
+    async ({ query: { limit = PAGE, after, source } }) => {
       const passages = await index.list({ limit, ...(after && { after }), ...(source !== undefined && { filter: { source } }) })
       return { passages, next: passages.length < limit ? null : (passages.at(-1)?.id ?? null) }
     },
