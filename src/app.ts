@@ -9,6 +9,7 @@ import { registerDocs } from './http/plugins/docs.ts'
 import { registerErrors, sendError } from './http/plugins/errors.ts'
 import { drain } from './http/plugins/drain.ts'
 import { adminIndexJobs } from './http/routes/admin-index-jobs.ts'
+import { adminPassages } from './http/routes/admin-passages.ts'
 import { adminIndex } from './http/routes/admin-index.ts'
 import { answerRoute } from './http/routes/answer.ts'
 import { healthRoutes } from './http/routes/health.ts'
@@ -64,6 +65,7 @@ export async function buildApp(
   const { index, jobs, embedder } = services
   const requireAdmin = adminGuard(config.ADMIN_KEY)
   await app.register(passages, { index, embedder, requireAdmin })
+  await app.register(adminPassages, { index, requireAdmin })
   await app.register(adminIndex, { index, requireAdmin })
   await app.register(adminIndexJobs, { jobs, requireAdmin })
   return app

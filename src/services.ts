@@ -163,7 +163,7 @@ function jobsOptions(config: Config, index: PassageIndex, embedder: Embedder, lo
     jobsDir: jobsDir(config),
     importDir: config.IMPORT_DIR,
     maxUploadBytes: config.UPLOAD_LIMIT_MB * 2 ** 20,
-    policy: { exactBelow: config.EXACT_BELOW, minRecall: config.MIN_RECALL },
+    policy: { exactBelow: config.EXACT_BELOW, minRecall: config.MIN_RECALL, keepMs: config.KEEP_VERSIONS_MIN * 60_000 },
     ...(log && { log }),
   }
 }
@@ -182,6 +182,7 @@ function openPassages(config: Config, manifest: ContrieverManifest, log: Log | u
   return openIndex({
     dir: config.INDEX_DIR,
     table: config.TABLE,
+    keepMs: config.KEEP_VERSIONS_MIN * 60_000,
     model: { id: modelId(manifest), dimension: manifest.dims.hidden_size },
     ...(log && { onWarning: (message: string) => log('warn', message) }),
   })

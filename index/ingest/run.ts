@@ -1,8 +1,9 @@
 import { at } from '../../base/at.ts'
 import { readAlias, tableFolder, writeAlias } from '../table/alias.ts'
 import { buildIndexes, SEARCH_POLICY, type SearchPolicy } from '../search/ann.ts'
+import { compactTable, fragmentation, KEEP_MS } from '../table/compact.ts'
 import { TableSync } from '../table/table-sync.ts'
-import { CodedError, isDiskFull } from '../../base/errors.ts'
+import { CodedError, isDiskFull, messageOf } from '../../base/errors.ts'
 import { lanceText } from '../table/lance.ts'
 import { connectLance, type Connection, type Table } from '../table/lance.ts'
 import type { AnnSettings } from '../table/metadata.ts'
@@ -11,12 +12,16 @@ import { appendRows, mergeRows } from '../table/write.ts'
 import { oneAhead } from './ahead.ts'
 import { jobFiles } from './files.ts'
 import { JournalWriter, readJournal, type Progress, type Target } from './journal.ts'
-import { readPlan, readShard } from './plan.ts'
+import { plannedBytes, readPlan, readShard } from './plan.ts'
+import { requireSpace, tableBytes } from './space.ts'
 import { dropTails } from './tails.ts'
 import { prepareShard, type PreparedShard } from './shard.ts'
 import { chooseTarget, markReplacing, openLiveTarget, openOwnTable, openPrevious, targetIsStale, unmarkReplacing } from './target.ts'
 import { type Counters, type Phase, type Plan } from './contract.ts'
 import { verifyShard, verifyTable } from './verify.ts'
+
+/** Fragments of committed shards that are put together at a time. */
+const COMPACT_AFTER = 64
 
 export interface RunJobOptions {
   /** Folder of the tables. */
@@ -93,6 +98,10 @@ async function finished({ dir, model, onWarning = () => undefined }: RunJobOptio
   return { storedAs, rows }
 }
 
+async function dropIndexes(table: Table): Promise<void> {
+  for (const { name } of await table.listIndices()) await table.dropIndex(name)
+}
+
 class Run {
   readonly #options: RunJobOptions
   readonly #plan: Plan
@@ -127,8 +136,11 @@ class Run {
     const folder = tableFolder(dir, storedAs)
     const sync = replace || this.#before.shards.size > 0 ? TableSync.distrusting(folder) : await TableSync.start(folder)
     const table = await (replace ? openOwnTable : openLiveTarget)(this.#connection, dir, storedAs, model, onWarning)
+    // Compaction would bring them up to date again and again; they are made at the end.
+    if (replace && this.#before.shards.size === 0) await dropIndexes(table)
     const previous = await openPrevious(this.#connection, dir, alias, this.#target, model, onWarning)
     this.#report('indexing')
+    await this.#forecast(onWarning)
     await this.#writeShards(table, previous, sync)
     this.#report('verifying')
     if (replace) {
@@ -143,6 +155,33 @@ class Run {
       await this.#journal.add({ step: 'live' })
     }
     return { storedAs, rows: await table.countRows(), ...(ann === undefined ? {} : { ann }) }
+  }
+
+  /**
+   * Keeps the number of fragments, and with it the length of every version's manifest, bounded: a version lists them all.
+   * Nobody else reads a table of the job's own, so its old files go at once.
+   */
+  async #compact(table: Table, sync: TableSync): Promise<void> {
+    const { keepMs = KEEP_MS } = this.#options.policy ?? {}
+    if ((await fragmentation(table)).surplus < COMPACT_AFTER) return
+    await compactTable(table, sync, this.#target.replace ? 0 : keepMs)
+  }
+
+  /**
+   * Looks whether the rows that are left will fit. What a live table holds already, unchanged, is not written again, and
+   * how much that is shows only on the way: there it is a warning.
+   */
+  async #forecast(onWarning: (message: string) => void): Promise<void> {
+    const { dir, folder, model } = this.#options
+    const { replace } = this.#target
+    const first = [...this.#plan.shard_rows.keys()].find((number) => !this.#before.shards.has(number))
+    if (first === undefined) return
+    const rows = this.#plan.shard_rows.slice(first).reduce((sum, size) => sum + size, 0)
+    const bytes = tableBytes(await plannedBytes(folder, this.#plan, first), rows, model.dimension)
+    await requireSpace(dir, bytes, 'The job').catch((error: unknown) => {
+      if (replace) throw error
+      onWarning(messageOf(error))
+    })
   }
 
   async #writeShards(table: Table, previous: Table | undefined, sync: TableSync): Promise<void> {
@@ -167,8 +206,13 @@ class Run {
         },
       })
     }
+    let commits = COMPACT_AFTER - 1
     for await (const shard of oneAhead(todo, prepare)) {
       await this.#commit(table, shard, known.has(shard.number), sync)
+      if (++commits >= COMPACT_AFTER) {
+        commits = 0
+        await this.#compact(table, sync)
+      }
       signal.throwIfAborted()
     }
   }

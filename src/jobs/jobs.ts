@@ -14,7 +14,7 @@ import { bulkEmbed } from './bulk-embed.ts'
 import { importPath } from './import-folder.ts'
 import { limitBytes } from './limit-bytes.ts'
 import { noteRejects, readOptions } from './reading.ts'
-import { JobRun, toJobError } from './run.ts'
+import { cancelStopped, JobRun, toJobError } from './run.ts'
 import { DEFAULT_REJECTED_SHARE, isSettled, type Job, type JobOptions } from './schema.ts'
 import { JobStore } from './store.ts'
 
@@ -161,12 +161,14 @@ class JobQueue implements Jobs {
     const job = await this.get(id)
     if (['done', 'failed', 'cancelled'].includes(job.state))
       throw new CodedError('conflict', `The job ${id} is ${job.state} already.`, { field: 'id' })
-    await this.#store.requestCancel(id)
+    // On a full disk the note cannot be left; what this process runs, or none, is cancelled without it.
+    await this.#store.requestCancel(id).catch((error: unknown) => {
+      if (!isDiskFull(error)) throw error
+    })
     if (this.#current?.id === id) await this.#current.cancel()
     const now = await this.get(id)
     if (now.state === 'queued' || now.state === 'stopped') {
-      await this.#store.save({ ...now, state: 'cancelled', finished_at: new Date().toISOString() })
-      await this.#store.dropShards(id)
+      await cancelStopped(now, { index: this.#options.index, store: this.#store })
     } else if (!isSettled(now.state)) this.#enqueue(id)
     return this.get(id)
   }

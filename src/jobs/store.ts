@@ -10,6 +10,9 @@ import { JOB_ID, JobSchema, type Job } from './schema.ts'
 /** Uploads that were cut off by a kill have no job file; older ones than this are swept. */
 const ORPHAN_MS = 3_600_000
 
+/** Enough for a job's state, an alias and a journal's entry, each in blocks of its own. */
+const RESERVE_BYTES = 64 * 1024
+
 /** Jobs on the disk, one folder each: every process that uses the folder sees the same jobs. */
 export class JobStore {
   readonly #dir: string
@@ -61,6 +64,15 @@ export class JobStore {
       () => true,
       () => false,
     )
+  }
+
+  /** Sets room aside for the writes at a job's end. */
+  async takeReserve(id: string): Promise<void> {
+    await writeFileDurably(jobFiles(this.folder(id)).reserve, '-'.repeat(RESERVE_BYTES))
+  }
+
+  async giveReserve(id: string): Promise<void> {
+    await rm(jobFiles(this.folder(id)).reserve, { force: true })
   }
 
   /** Gives the space of the planned corpus back: for a job that will not read it again. */
