@@ -9,7 +9,7 @@ import type { SearchPolicy } from '../../index/search/ann.ts'
 import type { Lock } from '../../index/table/lock.ts'
 import type { Embedder } from '../inference/contract.ts'
 import { bulkEmbed } from './bulk-embed.ts'
-import { JobRun } from './run.ts'
+import { JobRun, toJobError } from './run.ts'
 import { isSettled, type Job } from './schema.ts'
 import type { JobStore } from './store.ts'
 
@@ -24,6 +24,7 @@ export interface QueueOptions {
 }
 
 const POLL_MS = 200
+const RETRY_MS = 2000
 /** How often a service looks for jobs that other processes left. */
 const SUPERVISE_MS = 2000
 
@@ -107,12 +108,27 @@ export class JobQueue {
           await sleep(POLL_MS * (1 + Math.random() * 4), undefined, { signal: this.closing })
         }
       } catch (error) {
-        if (!this.closing.aborted) log('error', `index job ${id}: ${messageOf(error)}`)
+        if (!this.closing.aborted) {
+          log('error', `index job ${id}: ${messageOf(error)}`)
+          await this.#stop(id, error)
+        }
       }
       if (!this.#queue.includes(id)) await this.#release(id)
     }
     // In the same turn in which the queue was found empty: a job that is queued later starts a new round.
     this.#pumping = undefined
+  }
+
+  /** What could not even be begun shows why; where that cannot be written either, the job is tried again. */
+  async #stop(id: string, error: unknown): Promise<void> {
+    try {
+      const job = await this.#store.load(id)
+      if (isSettled(job.state)) return
+      await this.#store.save({ ...job, state: 'stopped', error: toJobError(error), finished_at: new Date().toISOString() })
+    } catch {
+      this.#queue = [...new Set([...this.#queue, id])].sort()
+      await sleep(RETRY_MS, undefined, { signal: this.closing }).catch(() => undefined)
+    }
   }
 
   /** Runs a job if it is its turn. @returns false if it has to wait for other jobs. */
