@@ -14,7 +14,7 @@ import { sqlIds } from './table/sql.ts'
 import { countSources, exportPassages, listPassages, type ListOptions } from './search/list.ts'
 import { fuseRanks, searchVector, searchWords } from './search/search.ts'
 import { inTurn } from './table/turn.ts'
-import { deleteIds, deleteWhere, idsWhere, mergeRows, storedHashes } from './table/write.ts'
+import { deleteRows, deleteWhere, idsWhere, mergeRows, storedHashes } from './table/write.ts'
 import type { EmbeddingModel, IndexInfo, Passage, SearchFilter, SearchHit, SearchOptions } from './contract.ts'
 
 const MAX_K = 1000
@@ -182,7 +182,7 @@ class LanceIndex implements PassageIndex {
       // By its ids: while a job is under way, what a filter names must be known, so that the job does not bring it back.
       const watched = (await watchingJobs(this.dir, this.table)).length > 0
       const ids = isIdList(which) || !watched ? [] : await idsWhere(live.table, wholeFilter(which))
-      const gone = isIdList(which) ? await deleteIds(live.table, which) : await deleteWhere(live.table, wholeFilter(which))
+      const gone = isIdList(which) ? await deleteRows(live.table, which) : await deleteWhere(live.table, wholeFilter(which))
       await live.sync.flush()
       if (watched) await noteChange(this.dir, this.table, { ids: isIdList(which) ? [...which] : ids })
       return { live, deleted: gone }

@@ -6,6 +6,7 @@ import { buildModel } from '../models/build.ts'
 import { openCheckpoint } from '../models/checkpoint/open.ts'
 import { checkFiles, loadManifest } from '../models/integrity.ts'
 import type { Dtype } from '../models/manifest.ts'
+import { recoverFolder } from '../models/staging.ts'
 import type { Config } from './config.ts'
 import { followJob } from './follow-job.ts'
 import { isSettled } from './jobs/schema.ts'
@@ -70,6 +71,7 @@ async function ensureModel(
   dtype: Dtype,
   startProgress: StartProgress,
 ): Promise<void> {
+  await recoverFolder(modelDir)
   const built = await loadManifest(modelDir).catch(() => undefined)
   if (checkpointDir === '' || !(await exists(path.join(checkpointDir, 'config.json')))) {
     if (built) return checkFiles(modelDir, built)

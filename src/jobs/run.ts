@@ -1,12 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { storedName } from '../../index/table/alias.ts'
 import type { SearchPolicy } from '../../index/search/ann.ts'
 import { CodedError, isDiskFull, messageOf, type ErrorCode } from '../../base/errors.ts'
 import { planCorpus, readPlan } from '../../index/ingest/plan.ts'
 import { abandonJob, runJob } from '../../index/ingest/run.ts'
 import { planBytes, requireSpace } from '../../index/ingest/space.ts'
 import { sweep } from '../../index/ingest/sweep.ts'
-import { unmarkReplacing } from '../../index/ingest/target.ts'
+import { unwatchChanges } from '../../index/table/changes.ts'
 import type { PassageIndex } from '../../index/open.ts'
 import { readPassageFile } from '../../index/read/read.ts'
 import type { ReadLimits } from '../../index/read/types.ts'
@@ -30,8 +29,6 @@ export interface JobRunOptions {
 
 const SAVE_MS = 1000
 type EndState = 'done' | 'failed' | 'stopped' | 'cancelled'
-/** Queries that began on the replaced table, here or in another process, have long ended by then. */
-const RETIRE_MS = 5000
 
 /** Causes that lie in the corpus or the options, met before anything is embedded. After others the work done is kept for a resume. */
 const FINAL: readonly ErrorCode[] = ['corpus_invalid', 'invalid_request', 'not_found', 'payload_too_large', 'unsupported_media_type']
@@ -119,17 +116,16 @@ export class JobRun {
       await this.#saved.catch(() => undefined)
       this.#ended.resolve()
     }
-    if (this.#job.state === 'done' && this.#job.options.replace === true) await this.#retire()
   }
 
   async #work(): Promise<void> {
     const { index, embed, store, policy } = this.#options
     const { id, table } = this.#job
     const folder = store.folder(id)
-    await this.#sweep()
+    await sweep(index.dir, table, () => store.unfinished(table))
     await store.takeReserve(id)
     if ((await readPlan(folder)) === undefined) await this.#plan(folder)
-    const { rows, ann } = await runJob({
+    const { rows, ann, supersededBy } = await runJob({
       dir: index.dir,
       table,
       model: index.model,
@@ -151,6 +147,10 @@ export class JobRun {
         this.#job = { ...this.#job, warnings: [...this.#job.warnings, message] }
       },
     })
+    if (supersededBy !== undefined) {
+      const message = `Job ${supersededBy}, which was ordered later, has replaced the table: this one's passages are left out. To have them, order it anew.`
+      return this.#end('cancelled', { code: 'conflict', message })
+    }
     // Questions meet the new table before the job is called done.
     await index.refresh()
     await this.#end('done', null, { rows, recall: ann?.recall ?? null })
@@ -211,27 +211,11 @@ export class JobRun {
   async #settle(state: EndState): Promise<void> {
     const { index, store } = this.#options
     const { id, table } = this.#job
-    if (state === 'stopped') return unmarkReplacing(index.dir, table, id)
+    if (state === 'stopped') return
     await store.dropShards(id)
-    if (state !== 'done') await abandonJob({ dir: index.dir, table, jobId: id, folder: store.folder(id) })
+    if (state === 'done') await unwatchChanges(index.dir, table, id)
+    else await abandonJob({ dir: index.dir, table, jobId: id, folder: store.folder(id) })
     await store.giveReserve(id)
-  }
-
-  /** Removes the table that was replaced, once nobody reads it any more. */
-  async #retire(): Promise<void> {
-    try {
-      await sleep(RETIRE_MS, undefined, { signal: this.#options.closing })
-    } catch {
-      return
-    }
-    await this.#sweep()
-  }
-
-  async #sweep(): Promise<void> {
-    const { index, store } = this.#options
-    const { table } = this.#job
-    const open = (await store.list()).filter((job) => job.id === this.id || job.state === 'stopped' || !isSettled(job.state))
-    await sweep(index.dir, table, new Set(open.map((job) => storedName(table, job.id))))
   }
 
   /** Saves in order: a later state is never overwritten by an earlier one. */
