@@ -125,10 +125,11 @@ await t.test('killed writers block nobody and leave one row an id', { timeout: 1
   t.teardown(() => index.close())
   for (let round = 0; round < 4; round++) {
     const children = ['a', 'b'].map(start)
-    await Promise.all(children.map((child) => child.stdout && once(child.stdout, 'data')))
+    await Promise.all(children.map(async (child) => (child.stdout === null ? [] : once(child.stdout, 'data'))))
     await sleep(100 + 130 * round)
+    const ends = children.map((child) => once(child, 'exit'))
     for (const child of children) child.kill('SIGKILL')
-    await Promise.all(children.map((child) => child.exitCode === null && child.signalCode === null && once(child, 'exit')))
+    await Promise.all(ends)
     await index.upsert([{ id: `own${round}`, title: '', text: 'x' }], [embedText('x')])
   }
   const ids = await storedIds(dir)
