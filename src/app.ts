@@ -57,7 +57,7 @@ export async function buildApp(
       allowList: (request) => request.url === '/healthz' || request.url === '/readyz',
     })
   const questions = { services: services.answering, deadlineMs: config.DEADLINE_MS }
-  await app.register(metrics, { processes: services.processes })
+  await app.register(metrics, { processes: services.processes, jobs: services.jobs })
   await app.register(healthRoutes, { readiness: services.readiness })
   await app.register(answerRoute, questions)
   await app.register(searchRoute, questions)

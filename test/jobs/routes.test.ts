@@ -12,6 +12,7 @@ import { registerErrors } from '../../src/http/plugins/errors.ts'
 import { adminIndexJobs } from '../../src/http/routes/admin-index-jobs.ts'
 import { adminPassages } from '../../src/http/routes/admin-passages.ts'
 import { adminIndex } from '../../src/http/routes/admin-index.ts'
+import { metrics } from '../../src/http/routes/metrics.ts'
 import { passages } from '../../src/http/routes/passages.ts'
 import type { Job } from '../../src/jobs/schema.ts'
 import { somePassages, tempDir } from '../index/helpers.ts'
@@ -27,6 +28,7 @@ async function served(t: Test) {
   registerErrors(app)
   const requireAdmin = adminGuard(KEY)
   await app.register(adminIndexJobs, { jobs, requireAdmin })
+  await app.register(metrics, { processes: () => [], jobs })
   await app.register(adminPassages, { index, requireAdmin })
   await app.register(adminIndex, { index, requireAdmin })
   await app.register(passages, { index, embedder: embedderOf(), requireAdmin })
@@ -200,4 +202,13 @@ await t.test('what the index holds: pages, an export, counts by source', async (
   })
   t.match((await call('POST', '/v1/passages/delete', { filter: { source: 'a' } })).json, { deleted: 3 })
   t.equal((await call('GET', '/v1/admin/sources', undefined, { authorization: 'Bearer wrong' })).status, 401)
+})
+
+await t.test('metrics of jobs', async (t) => {
+  const { call, ended } = await served(t)
+  await ended(await call('POST', '/v1/admin/index-jobs', toTsv(somePassages(5)), { 'content-type': 'text/tab-separated-values' }))
+  const { text } = await call('GET', '/metrics')
+  t.match(text, /^cepe_index_jobs\{state="done"\} 1$/m)
+  t.match(text, /^cepe_index_jobs\{state="stopped"\} 0$/m)
+  t.match(text, /^cepe_index_job_passages\{step="committed"\} 0$/m)
 })
