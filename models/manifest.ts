@@ -74,6 +74,18 @@ export const CepeManifestSchema = Type.Object({
     eos_ids: Type.Array(Type.Integer()),
     pad_id: Type.Union([Type.Integer(), Type.Null()]),
   }),
+  rotary: Type.Optional(
+    Type.Union(
+      [
+        Type.Object({ frequencies: Type.Array(Type.Number(), { description: 'Angle per position of each pair, head_dim/2 of them.' }) }),
+        Type.Null(),
+      ],
+      {
+        description:
+          "The decoder's rotary embedding, where it is one angle per position: what moves cached keys needs it. null where it is not.",
+      },
+    ),
+  ),
   qa_defaults: QaDefaultsSchema,
 })
 export type CepeManifest = Static<typeof CepeManifestSchema>

@@ -6,21 +6,22 @@ import { formatVerification } from '../../models/golden.ts'
 import { loadManifest } from '../../models/integrity.ts'
 import { verifyGolden } from '../../models/verify.ts'
 import { loadTokenizer } from '../text/tokenizer.ts'
+import { decimal, wholeNumber } from './numbers.ts'
 
 /** Parity promised for f32 builds. */
-const DEFAULT_ATOL = '2e-4'
+const DEFAULT_ATOL = 2e-4
 const DEFAULT_TEXTS = 'index/corpus/passages.tsv'
-const DEFAULT_SAMPLES = '16'
+const DEFAULT_SAMPLES = 16
 /** Lines that the encoder reads in each comparison; the decoder reads one more. */
 const CONTEXTS = 8
 const MOST_TOKENS = 128
 
 interface VerifyOptions {
   readonly golden?: readonly string[]
-  readonly atol: string
+  readonly atol: number
   readonly against?: string
   readonly texts: string
-  readonly samples: string
+  readonly samples: number
 }
 
 export function verifyCommand(): Command {
@@ -28,10 +29,10 @@ export function verifyCommand(): Command {
     .description('compare a built model with recorded outputs of the reference implementation, or with another build of its checkpoint')
     .argument('<built>', 'folder of the built model')
     .option('--golden <files...>', 'safetensors files with inputs and expected outputs')
-    .option('--atol <number>', 'golden: largest absolute difference allowed', DEFAULT_ATOL)
+    .option('--atol <number>', 'golden: largest absolute difference allowed', decimal(), DEFAULT_ATOL)
     .option('--against <built>', 'another build, such as the f32 one: how far the results are from its own')
     .option('--texts <file>', 'against: text that both read, a passage a line', DEFAULT_TEXTS)
-    .option('--samples <number>', 'against: groups of lines that are read', DEFAULT_SAMPLES)
+    .option('--samples <number>', 'against: groups of lines that are read', wholeNumber({ min: 1 }), DEFAULT_SAMPLES)
     .action(async (built: string, options: VerifyOptions) => {
       if (options.golden === undefined && options.against === undefined) {
         throw new CodedError('invalid_request', 'Nothing to compare with: give --golden <files> or --against <built>.', {
@@ -43,22 +44,14 @@ export function verifyCommand(): Command {
     })
 }
 
-async function againstGoldens(built: string, golden: readonly string[], atol: string): Promise<void> {
-  const tolerance = Number(atol)
-  if (!(tolerance >= 0))
-    throw new CodedError('invalid_request', `--atol must be a number of at least 0, not ${JSON.stringify(atol)}.`, { field: '--atol' })
-  const results = await verifyGolden(built, golden, tolerance)
+async function againstGoldens(built: string, golden: readonly string[], atol: number): Promise<void> {
+  const results = await verifyGolden(built, golden, atol)
   process.stdout.write(`${results.map(formatVerification).join('\n\n')}\n`)
   if (!results.every((result) => result.ok)) process.exitCode = 1
 }
 
 async function againstBuild(built: string, other: string, { texts, samples }: VerifyOptions): Promise<void> {
-  const count = Number(samples)
-  if (!Number.isInteger(count) || count < 1)
-    throw new CodedError('invalid_request', `--samples must be a whole number of at least 1, not ${JSON.stringify(samples)}.`, {
-      field: '--samples',
-    })
-  process.stdout.write(`${formatDistance(await compareBuilds(built, other, await samplesOf(built, texts, count)))}\n`)
+  process.stdout.write(`${formatDistance(await compareBuilds(built, other, await samplesOf(built, texts, samples)))}\n`)
 }
 
 /** Groups of lines from all over the file. */

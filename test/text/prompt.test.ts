@@ -1,5 +1,5 @@
 import t from 'tap'
-import { renderDemonstration, renderPassage, renderPrompt } from '../../src/rag/prompt.ts'
+import { renderDemonstration, renderPassage, renderPrompt } from '../../src/text/prompt.ts'
 
 t.test('a passage is rendered as in the paper', (t) => {
   t.equal(renderPassage({ title: 'Canberra', text: 'Canberra is a city.' }), 'Document (Title: Canberra): Canberra is a city.')

@@ -1,11 +1,17 @@
-import type { EmbeddingModel } from '../types.ts'
-import type { Connection, Table } from './lance.ts'
+import type { Schema } from 'apache-arrow'
 
-/** First of the numbered steps: makes an empty table. */
+/** First of the numbered steps: the columns of an empty table. */
 export interface BaseMigration {
   readonly version: number
   readonly name: string
-  create(connection: Connection, storedAs: string, model: EmbeddingModel): Promise<Table>
+  /** @param dimension numbers per vector. */
+  schema(dimension: number): Schema
+}
+
+/** What a step may do to a table: look at its columns and add some. */
+export interface MigratingTable {
+  schema(): Promise<{ readonly fields: readonly { readonly name: string }[] }>
+  addColumns(columns: { name: string; valueSql: string }[]): Promise<unknown>
 }
 
 /** A numbered step from the schema version before it. */
@@ -16,5 +22,5 @@ export interface Migration {
   /** True for a step that takes moments on a table of any size and that older software does not notice: it is taken when a service starts. */
   readonly automatic: boolean
   /** Does nothing where it was done before; only ever adds nullable columns, so that readers and writers of the version before go on working. */
-  up(table: Table): Promise<void>
+  up(table: MigratingTable): Promise<void>
 }
