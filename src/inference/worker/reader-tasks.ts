@@ -4,6 +4,7 @@ import type { CepeManifest } from '../../../models/manifest.ts'
 import { continuationIds } from '../../text/continuation.ts'
 import { planRead, type PromptLimits } from '../../text/plan.ts'
 import { loadTokenizer } from '../../text/tokenizer.ts'
+import { warnOfSlowDtype } from './cpu.ts'
 import { encodeContexts, type EncodedContexts } from './encode-contexts.ts'
 import { checkNumber } from './finite.ts'
 import type { AnswerRead, ChoicesRead, GenerateRequest, ReplugRequest } from '../contract.ts'
@@ -33,6 +34,7 @@ function pastBytes({ dims, dtype }: CepeManifest): number {
  */
 export async function createReaderTasks(options: ReaderChildOptions, log: Log): Promise<TaskHandlers> {
   const manifest = await readCepeManifest(options.modelDir)
+  await warnOfSlowDtype(manifest.dtype, log)
   const { bos_id: bosId, eos_ids: eosIds } = manifest.tokens
   const tokenizer = await loadTokenizer(options.modelDir, { bosId, eosIds })
   const promptTokenizer = { ...tokenizer, bosId }
