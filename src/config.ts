@@ -99,7 +99,12 @@ export const ConfigSchema = Type.Object({
     default: availableParallelism(),
   }),
   READERS: integer('Reader processes; weights are shared between them.', 1, 1, 64),
-  QUEUE: integer('Questions that may wait for a reader; more are answered 503. Several clients may bring in twice as many.', 64, 0, 100_000),
+  QUEUE: integer(
+    'Questions that may wait for a reader; more are answered 503. Several clients may bring in twice as many.',
+    64,
+    0,
+    100_000,
+  ),
   DEADLINE_MS: integer(
     'Time a question may take, queueing included; then it is answered 504, and one that would wait longer 503 at once.',
     120_000,
@@ -108,7 +113,12 @@ export const ConfigSchema = Type.Object({
   ),
   MAX_RUN_MS: integer('Time that one run of a model may take; a process that takes longer is replaced.', 600_000, 1000, 86_400_000),
   STATE_CACHE_MB: integer('Memory for cached encoder states of passages, per reader process.', 256, 0, 1_000_000),
-  REPLUG_MB: integer("Memory for keys and values of a RePlug question's prompts, per reader process; more is answered 422.", 512, 1, 1_000_000),
+  REPLUG_MB: integer(
+    "Memory for keys and values of a RePlug question's prompts, per reader process; more is answered 422.",
+    512,
+    1,
+    1_000_000,
+  ),
   RATE_LIMIT: integer('Requests per minute and client address; 0 for no limit.', 0, 0, 1_000_000),
   TRUST_PROXY: text(
     "Proxies whose `X-Forwarded-For` names the client: their number, or a list of addresses and networks (`loopback`, `10.0.0.0/8`). Empty: the connection's address is the client's.",
@@ -265,6 +275,12 @@ function checkProxies(setting: string): void {
         `must be a number of proxies, or a list of addresses, networks (10.0.0.0/8) and ${PROXY_NAMES.join(', ')} (got ${JSON.stringify(setting)})`,
       )
   }
+}
+
+/** The Hugging Face hub that checkpoints are fetched from, by the variables of its own tools: HF_ENDPOINT and HF_TOKEN. */
+export function hubSettings(): { readonly url: string; readonly token: string | null } {
+  const { HF_ENDPOINT: endpoint, HF_TOKEN: token } = environment()
+  return { url: (endpoint || 'https://huggingface.co').replace(/\/+$/, ''), token: token || null }
 }
 
 function environment(): NodeJS.ProcessEnv {

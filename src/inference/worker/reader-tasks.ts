@@ -5,6 +5,7 @@ import { continuationIds } from '../../text/continuation.ts'
 import type { PromptTokenizer } from '../../text/pack.ts'
 import { planRead, type PromptLimits, type ReadPlan } from '../../text/plan.ts'
 import { loadTokenizer } from '../../text/tokenizer.ts'
+import { warnOfSlowDtype } from './cpu.ts'
 import { encodeContexts, type EncodedContexts } from './encode-contexts.ts'
 import { checkNumber } from './finite.ts'
 import type { AnswerRead, ChoicesRead, GenerateRequest, ReplugRequest } from '../contract.ts'
@@ -34,6 +35,7 @@ function pastBytes({ dims, dtype }: CepeManifest): number {
  */
 export async function createReaderTasks(options: ReaderChildOptions, log: Log): Promise<TaskHandlers> {
   const manifest = await readCepeManifest(options.modelDir)
+  await warnOfSlowDtype(manifest.dtype, log)
   const { bos_id: bosId, eos_ids: eosIds } = manifest.tokens
   const tokenizer = await loadTokenizer(options.modelDir, { bosId, eosIds })
   const promptTokenizer = { ...tokenizer, bosId }
