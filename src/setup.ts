@@ -1,6 +1,6 @@
 import { access } from 'node:fs/promises'
 import path from 'node:path'
-import { CodedError } from '../base/errors.ts'
+import { CodedError, messageOf, osCode } from '../base/errors.ts'
 import type { PassageIndex } from '../index/open.ts'
 import { buildModel } from '../models/build.ts'
 import { openCheckpoint } from '../models/checkpoint/open.ts'
@@ -77,6 +77,16 @@ async function ensureModel(
       outDir: modelDir,
       dtype,
       onProgress: ({ done, total }) => progress.update(megabytes(done), megabytes(total)),
+    }).catch((error: unknown) => {
+      if (error instanceof CodedError || osCode(error) === undefined) throw error
+      throw new CodedError(
+        'config_invalid',
+        `The model cannot be built in ${modelDir} (${messageOf(error)}): set CEPE_${setting}_DIR to another folder.`,
+        {
+          field: `CEPE_${setting}_DIR`,
+          cause: error,
+        },
+      )
     })
   } finally {
     progress.stop()
