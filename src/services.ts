@@ -2,7 +2,7 @@ import { mkdir } from 'node:fs/promises'
 import path from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { openIndex, type PassageIndex } from '../index/open.ts'
-import { modelId, type ContrieverManifest } from '../models/manifest.ts'
+import { formerModelId, modelId, type ContrieverManifest } from '../models/manifest.ts'
 import { startWhole } from './closing.ts'
 import type { Config } from './config.ts'
 import { CodedError, messageOf } from '../base/errors.ts'
@@ -167,7 +167,7 @@ function openPassages(config: Config, manifest: ContrieverManifest, log: Log | u
   return openIndex({
     dir: config.INDEX_DIR,
     table: config.TABLE,
-    model: { id: modelId(manifest), dimension: manifest.dims.hidden_size },
+    model: { id: modelId(manifest), formerId: formerModelId(manifest), dimension: manifest.dims.hidden_size },
     ...(log && { onWarning: (message: string) => log('warn', message) }),
   })
 }

@@ -2,8 +2,7 @@ import { access } from 'node:fs/promises'
 import path from 'node:path'
 import { CodedError, messageOf, osCode } from '../base/errors.ts'
 import type { PassageIndex } from '../index/open.ts'
-import { buildModel } from '../models/build.ts'
-import { openCheckpoint } from '../models/checkpoint/open.ts'
+import { buildModel, isBuiltFrom } from '../models/build.ts'
 import { checkFiles, loadManifest } from '../models/integrity.ts'
 import type { Dtype } from '../models/manifest.ts'
 import type { Config } from './config.ts'
@@ -49,8 +48,13 @@ function isMissing(index: PassageIndex): Promise<boolean> {
  * @throws model_invalid where there is neither; model_invalid or checkpoint_invalid for a damaged model, or a checkpoint that cannot be built
  */
 export async function ensureModels(config: Config, startProgress: StartProgress): Promise<void> {
-  await ensureModel('RETRIEVER', config.RETRIEVER_CHECKPOINT, config.RETRIEVER_DIR, 'f32', startProgress)
+  await ensureRetriever(config, startProgress)
   await ensureModel('READER', config.READER_CHECKPOINT, config.READER_DIR, config.DTYPE, startProgress)
+}
+
+/** {@link ensureModels} for the retriever alone, which is all that indexing needs. */
+export function ensureRetriever(config: Config, startProgress: StartProgress): Promise<void> {
+  return ensureModel('RETRIEVER', config.RETRIEVER_CHECKPOINT, config.RETRIEVER_DIR, 'f32', startProgress)
 }
 
 async function ensureModel(
@@ -69,7 +73,7 @@ async function ensureModel(
       { field: `CEPE_${setting}_DIR` },
     )
   }
-  if (built && built.dtype === dtype && built.source.revision === (await revisionOf(checkpointDir))) return checkFiles(modelDir, built)
+  if (built && built.dtype === dtype && (await isBuiltFrom(built, checkpointDir))) return checkFiles(modelDir, built)
   const progress = startProgress(`Building ${path.basename(modelDir)} (${dtype})`, 'MB')
   try {
     await buildModel({
@@ -91,12 +95,6 @@ async function ensureModel(
   } finally {
     progress.stop()
   }
-}
-
-async function revisionOf(checkpointDir: string): Promise<string> {
-  const checkpoint = await openCheckpoint(checkpointDir)
-  await checkpoint.close()
-  return checkpoint.revision
 }
 
 function exists(file: string): Promise<boolean> {

@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises'
 import { aliasPath, readAlias, storedName, writeAlias, type Alias } from '../table/alias.ts'
 import { CodedError } from '../../base/errors.ts'
 import type { Connection, Table } from '../table/lance.ts'
-import { readMetadata, type TableMetadata } from '../table/metadata.ts'
+import { isOfModel, readMetadata, type TableMetadata } from '../table/metadata.ts'
 import { createTable, migrateTable, SCHEMA_VERSION } from '../table/migrate.ts'
 import { openStored } from '../table/recover.ts'
 import type { EmbeddingModel } from '../types.ts'
@@ -76,7 +76,7 @@ export async function openLiveTarget(
 ): Promise<Table> {
   const table = await openStored(connection, dir, storedAs, onWarning)
   const metadata = await readMetadata(table)
-  if (!isOfModel(metadata, model)) {
+  if (!isCurrent(metadata, model)) {
     throw new CodedError(
       'index_invalid',
       `The live table holds vectors of the model ${metadata.model}, this job embeds with ${model.id}: run it with replace to index the corpus anew.`,
@@ -97,11 +97,11 @@ export async function openPrevious(
 ): Promise<Table | undefined> {
   if (!target.replace || alias === undefined || alias.stored_as === null) return undefined
   const table = await openStored(connection, dir, alias.stored_as, onWarning)
-  if (isOfModel(await readMetadata(table), model)) return table
+  if (isCurrent(await readMetadata(table), model)) return table
   table.close()
   return undefined
 }
 
-function isOfModel(metadata: TableMetadata, model: EmbeddingModel): boolean {
-  return metadata.model === model.id && metadata.dimension === model.dimension && metadata.schemaVersion === SCHEMA_VERSION
+function isCurrent(metadata: TableMetadata, model: EmbeddingModel): boolean {
+  return isOfModel(metadata, model) && metadata.schemaVersion === SCHEMA_VERSION
 }

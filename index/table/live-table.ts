@@ -5,7 +5,7 @@ import { syncPath } from '../../base/durable.ts'
 import { TableSync } from './table-sync.ts'
 import { CodedError, osCode, messageOf } from '../../base/errors.ts'
 import type { Connection, Table } from './lance.ts'
-import { readMetadata, type TableMetadata } from './metadata.ts'
+import { isOfModel, readMetadata, type TableMetadata } from './metadata.ts'
 import { createTable, SCHEMA_VERSION } from './migrate.ts'
 import { openStored } from './recover.ts'
 import type { EmbeddingModel } from '../types.ts'
@@ -130,7 +130,7 @@ export class LiveTable {
   async #checked(table: Table): Promise<TableMetadata> {
     const metadata = await readMetadata(table)
     const { model } = this.#options
-    if (metadata.model !== model.id || metadata.dimension !== model.dimension) {
+    if (!isOfModel(metadata, model)) {
       throw new CodedError(
         'index_invalid',
         `The table "${this.#options.name}" holds vectors of the model ${metadata.model} (${metadata.dimension} numbers), the service embeds with ${model.id} (${model.dimension}): start it with that model, or index the corpus again with replace.`,

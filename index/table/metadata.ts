@@ -1,5 +1,6 @@
 import { DataType } from 'apache-arrow'
 import { CodedError } from '../../base/errors.ts'
+import type { EmbeddingModel } from '../types.ts'
 import type { Table } from './lance.ts'
 
 /** What a table says of itself, in the metadata of its columns: it travels and is restored with the table's versions. */
@@ -70,6 +71,11 @@ function parseAnn(text: string, table: string): AnnSettings {
     )
   }
   return { partitions, nprobes, refine, rows, recall }
+}
+
+/** Whether a table's vectors are the model's own. */
+export function isOfModel(metadata: TableMetadata, { id, formerId, dimension }: EmbeddingModel): boolean {
+  return (metadata.model === id || metadata.model === formerId) && metadata.dimension === dimension
 }
 
 export async function writeSchemaVersion(table: Table, version: number): Promise<void> {

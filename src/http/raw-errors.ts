@@ -27,7 +27,8 @@ export function answerClientError(error: Error, socket: Socket): void {
 export function refuseExpectations(server: Server): void {
   server.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) => {
     const { status, body } = refusal('expectation_failed', 'The only Expect that is met is 100-continue: leave the header out.', 'Expect')
-    response.writeHead(status, { 'content-type': 'application/json; charset=utf-8', connection: 'close' }).end(body)
+    const headers = { 'content-type': 'application/json; charset=utf-8', 'content-length': Buffer.byteLength(body), connection: 'close' }
+    response.writeHead(status, headers).end(body)
   })
 }
 
