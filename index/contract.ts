@@ -23,8 +23,10 @@ export type Embed = (texts: readonly string[], signal?: AbortSignal) => Promise<
 
 /** What the index must know of the embedding model: vectors of another model cannot be compared. */
 export interface EmbeddingModel {
-  /** Changes whenever the model's weights or precision change. */
+  /** Changes whenever the model's graphs, weights, precision or tokenizer change. */
   readonly id: string
+  /** Name of the same model in tables of earlier versions: their vectors are its own. New tables carry `id`. */
+  readonly formerId?: string
   /** Numbers per vector. */
   readonly dimension: number
 }

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { access } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ropeName, withRope, type RopeOption } from './blocks/rope-option.ts'
@@ -69,8 +70,25 @@ async function findTokenizer({ dir, config }: Checkpoint): Promise<TokenizerFile
   return present.includes(true) ? fitTokenizer(await tokenizerFiles(dir), config) : null
 }
 
+function jsonBytes(value: unknown): Buffer {
+  return Buffer.from(`${JSON.stringify(value, null, 1)}\n`)
+}
+
 function writeJson(dir: string, name: string, value: unknown): Promise<WrittenFile> {
-  return writeNewFile(dir, name, Buffer.from(`${JSON.stringify(value, null, 1)}\n`))
+  return writeNewFile(dir, name, jsonBytes(value))
+}
+
+/**
+ * Whether a built model was made from the checkpoint as it is now: its weights and configs, and the tokenizer beside them.
+ * @throws those of openCheckpoint and tokenizerFiles
+ */
+export async function isBuiltFrom(manifest: Manifest, checkpointDir: string): Promise<boolean> {
+  const checkpoint = await openCheckpoint(checkpointDir)
+  await checkpoint.close()
+  if (manifest.source.revision !== checkpoint.revision) return false
+  const tokenizer = await findTokenizer(checkpoint)
+  const built = manifest.files.find(({ name }) => name === 'tokenizer.json')?.sha256
+  return built === (tokenizer ? createHash('sha256').update(jsonBytes(tokenizer.tokenizer)).digest('hex') : undefined)
 }
 
 /**

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { Type, type Static } from 'typebox'
 
 /** File name of the manifest in a built model's folder. */
@@ -115,7 +116,16 @@ export type ContrieverManifest = Static<typeof ContrieverManifestSchema>
 export const ManifestSchema = Type.Union([CepeManifestSchema, ContrieverManifestSchema])
 export type Manifest = Static<typeof ManifestSchema>
 
-/** Stable name of a built model: changes whenever its weights or precision change. Used in cache keys and index metadata. */
+/**
+ * Stable name of a built model, `<name>@<checkpoint>-<dtype>-<files>`: changes whenever its graphs, weights, their precision
+ * or block size, or its tokenizer change. Used in cache keys, index metadata and evaluations.
+ */
 export function modelId(manifest: Manifest): string {
-  return `${manifest.source.name}@${manifest.source.revision.slice(0, 12)}-${manifest.dtype}`
+  const files = manifest.files.map(({ name, sha256 }) => `${name} ${sha256}`).sort()
+  return `${formerModelId(manifest)}-${createHash('sha256').update(files.join('\n')).digest('hex').slice(0, 8)}`
+}
+
+/** The name that earlier versions gave the model, without its files' part: indexes made then carry it. */
+export function formerModelId({ source, dtype }: Manifest): string {
+  return `${source.name}@${source.revision.slice(0, 12)}-${dtype}`
 }

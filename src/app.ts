@@ -1,19 +1,23 @@
-import rateLimit from '@fastify/rate-limit'
 import { TypeBoxValidatorCompiler, type TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
 import { randomUUID } from 'node:crypto'
 import type { Logger } from 'pino'
 import type { Config } from './config.ts'
-import { adminGuard } from './http/plugins/auth.ts'
-import { registerDocs } from './http/plugins/docs.ts'
-import { registerErrors, sendError } from './http/plugins/errors.ts'
+import { adminGuard } from './http/admin-guard.ts'
+import { bodyTime } from './http/plugins/body-time.ts'
+import { docs } from './http/plugins/docs.ts'
 import { drain } from './http/plugins/drain.ts'
+import { errors, errorSender } from './http/plugins/errors.ts'
+import { metrics } from './http/plugins/metrics.ts'
+import { rateLimit } from './http/plugins/rate-limit.ts'
+import { unknownRoutes } from './http/plugins/unknown-routes.ts'
+import { publicText } from './http/public-text.ts'
+import { answerClientError, refuseExpectations } from './http/raw-errors.ts'
 import { adminIndexJobs } from './http/routes/admin-index-jobs.ts'
 import { adminPassages } from './http/routes/admin-passages.ts'
 import { adminIndex } from './http/routes/admin-index.ts'
 import { answerRoute } from './http/routes/answer.ts'
 import { healthRoutes } from './http/routes/health.ts'
-import { metrics } from './http/routes/metrics.ts'
 import { passages } from './http/routes/passages.ts'
 import { scoreRoute } from './http/routes/score.ts'
 import { searchRoute } from './http/routes/search.ts'
@@ -22,6 +26,8 @@ import type { Services } from './services.ts'
 
 /** A passage id of 512 bytes, percent-encoded. */
 const MAX_PATH_PARAMETER = 3 * 512
+/** How often connections are looked at for headers that are late. */
+const CONNECTION_CHECK_MS = 1_000
 
 /** The HTTP application over constructed services; it neither listens nor closes them. */
 export async function buildApp(
@@ -30,43 +36,66 @@ export async function buildApp(
   version: string,
   logger: Logger = createLog(config).logger,
 ): Promise<FastifyInstance> {
+  const said = publicText(config)
+  const app = createServer(config, logger, errorSender(said))
+
+  // What holds for every route, in the order in which it is asked.
+  await app.register(errors, { publicText: said })
+  await app.register(bodyTime, { bodyMs: config.REQUEST_TIMEOUT_MS, uploadIdleMs: config.UPLOAD_IDLE_MS })
+  await app.register(drain)
+  await app.register(rateLimit, { perMinute: config.RATE_LIMIT })
+  await app.register(unknownRoutes)
+  await app.register(docs, { version })
+  await app.register(metrics, { processes: services.processes, jobs: services.jobs })
+
+  const { index, jobs, embedder, answering, readiness } = services
+  const questions = { services: answering, deadlineMs: config.DEADLINE_MS }
+  const requireAdmin = adminGuard(app, config.ADMIN_KEY)
+  await app.register(healthRoutes, { readiness, publicText: said })
+  await app.register(answerRoute, questions)
+  await app.register(searchRoute, questions)
+  await app.register(scoreRoute, questions)
+  await app.register(passages, { index, embedder, requireAdmin })
+  await app.register(adminPassages, { index, requireAdmin })
+  await app.register(adminIndex, { index, requireAdmin })
+  await app.register(adminIndexJobs, { jobs, requireAdmin })
+  return app
+}
+
+/** The bare server with its bounds on time, size and connections. */
+function createServer(config: Config, logger: Logger, sendError: ReturnType<typeof errorSender>) {
   const log: FastifyBaseLogger = logger
   const app = fastify({
     loggerInstance: log,
     bodyLimit: config.BODY_LIMIT_KB * 1024,
+    trustProxy: proxies(config.TRUST_PROXY),
     genReqId: () => randomUUID(),
     requestIdHeader: false,
     routerOptions: { maxParamLength: MAX_PATH_PARAMETER },
     frameworkErrors: (error, request, reply) => {
       sendError(error, request, reply)
     },
+    clientErrorHandler: answerClientError,
     forceCloseConnections: 'idle',
-    // The drain says it in the documented shape.
+    // The drain says it in the documented shape, and so do the errors for a missing Host.
     return503OnClosing: false,
+    http: {
+      requireHostHeader: false,
+      headersTimeout: config.REQUEST_TIMEOUT_MS,
+      connectionsCheckingInterval: Math.min(CONNECTION_CHECK_MS, config.REQUEST_TIMEOUT_MS),
+    },
   })
     .setValidatorCompiler(TypeBoxValidatorCompiler)
     .withTypeProvider<TypeBoxTypeProvider>()
-
-  registerErrors(app)
-  await app.register(drain)
-  await registerDocs(app, version)
-  if (config.RATE_LIMIT > 0)
-    await app.register(rateLimit, {
-      max: config.RATE_LIMIT,
-      timeWindow: '1 minute',
-      allowList: (request) => request.url === '/healthz' || request.url === '/readyz',
-    })
-  const questions = { services: services.answering, deadlineMs: config.DEADLINE_MS }
-  await app.register(metrics, { processes: services.processes, jobs: services.jobs })
-  await app.register(healthRoutes, { readiness: services.readiness })
-  await app.register(answerRoute, questions)
-  await app.register(searchRoute, questions)
-  await app.register(scoreRoute, questions)
-  const { index, jobs, embedder } = services
-  const requireAdmin = adminGuard(config.ADMIN_KEY)
-  await app.register(passages, { index, embedder, requireAdmin })
-  await app.register(adminPassages, { index, requireAdmin })
-  await app.register(adminIndex, { index, requireAdmin })
-  await app.register(adminIndexJobs, { jobs, requireAdmin })
+  // JSON is the only text that is read; another is refused like any other type.
+  app.removeContentTypeParser('text/plain')
+  app.server.maxConnections = config.MAX_CONNECTIONS
+  refuseExpectations(app.server)
   return app
+}
+
+/** Which of the addresses that a request came through are those of proxies: hop 0 is the connection's own. */
+function proxies(setting: string): boolean | string | ((address: string, hop: number) => boolean) {
+  if (setting === '') return false
+  return /^\d+$/.test(setting) ? (_address, hop) => hop < Number(setting) : setting
 }

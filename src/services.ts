@@ -2,12 +2,12 @@ import { mkdir } from 'node:fs/promises'
 import path from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { openIndex, type PassageIndex } from '../index/open.ts'
-import { modelId, type ContrieverManifest } from '../models/manifest.ts'
+import { formerModelId, modelId, type ContrieverManifest } from '../models/manifest.ts'
 import { startWhole } from './closing.ts'
 import type { Config } from './config.ts'
 import { CodedError, messageOf } from '../base/errors.ts'
 import type { ReadinessCheck } from './http/routes/health.ts'
-import type { ProcessStatus } from './http/routes/metrics.ts'
+import type { ProcessStatus } from './http/plugins/metrics.ts'
 import { createAdmission } from './inference/pool/admission.ts'
 import { createEmbedder } from './inference/pool/create-embedder.ts'
 import { createReader } from './inference/pool/create-reader.ts'
@@ -183,7 +183,7 @@ function openPassages(config: Config, manifest: ContrieverManifest, log: Log | u
     dir: config.INDEX_DIR,
     table: config.TABLE,
     keepMs: config.KEEP_VERSIONS_MIN * 60_000,
-    model: { id: modelId(manifest), dimension: manifest.dims.hidden_size },
+    model: { id: modelId(manifest), formerId: formerModelId(manifest), dimension: manifest.dims.hidden_size },
     ...(log && { onWarning: (message: string) => log('warn', message) }),
   })
 }

@@ -1,9 +1,8 @@
 import { access } from 'node:fs/promises'
 import path from 'node:path'
-import { CodedError } from '../base/errors.ts'
+import { CodedError, messageOf, osCode } from '../base/errors.ts'
 import type { PassageIndex } from '../index/open.ts'
-import { buildModel } from '../models/build.ts'
-import { openCheckpoint } from '../models/checkpoint/open.ts'
+import { buildModel, isBuiltFrom } from '../models/build.ts'
 import { checkFiles, loadManifest } from '../models/integrity.ts'
 import type { Dtype } from '../models/manifest.ts'
 import { recoverFolder } from '../models/staging.ts'
@@ -54,14 +53,14 @@ export async function ensureModels(config: Config, startProgress: StartProgress)
   await ensureReader(config, startProgress)
 }
 
-/** {@link ensureModels} for the retriever alone. */
-export function ensureRetriever(config: Config, startProgress: StartProgress): Promise<void> {
-  return ensureModel('RETRIEVER', config.RETRIEVER_CHECKPOINT, config.RETRIEVER_DIR, 'f32', startProgress)
-}
-
 /** {@link ensureModels} for the reader alone. */
 export function ensureReader(config: Config, startProgress: StartProgress): Promise<void> {
   return ensureModel('READER', config.READER_CHECKPOINT, config.READER_DIR, config.DTYPE, startProgress)
+}
+
+/** {@link ensureModels} for the retriever alone, which is all that indexing needs. */
+export function ensureRetriever(config: Config, startProgress: StartProgress): Promise<void> {
+  return ensureModel('RETRIEVER', config.RETRIEVER_CHECKPOINT, config.RETRIEVER_DIR, 'f32', startProgress)
 }
 
 async function ensureModel(
@@ -81,7 +80,7 @@ async function ensureModel(
       { field: `CEPE_${setting}_DIR` },
     )
   }
-  if (built && built.dtype === dtype && built.source.revision === (await revisionOf(checkpointDir))) return checkFiles(modelDir, built)
+  if (built && built.dtype === dtype && (await isBuiltFrom(built, checkpointDir))) return checkFiles(modelDir, built)
   const progress = startProgress(`Building ${path.basename(modelDir)} (${dtype})`, 'MB')
   try {
     await buildModel({
@@ -89,16 +88,20 @@ async function ensureModel(
       outDir: modelDir,
       dtype,
       onProgress: ({ done, total }) => progress.update(megabytes(done), megabytes(total)),
+    }).catch((error: unknown) => {
+      if (error instanceof CodedError || osCode(error) === undefined) throw error
+      throw new CodedError(
+        'config_invalid',
+        `The model cannot be built in ${modelDir} (${messageOf(error)}): set CEPE_${setting}_DIR to another folder.`,
+        {
+          field: `CEPE_${setting}_DIR`,
+          cause: error,
+        },
+      )
     })
   } finally {
     progress.stop()
   }
-}
-
-async function revisionOf(checkpointDir: string): Promise<string> {
-  const checkpoint = await openCheckpoint(checkpointDir)
-  await checkpoint.close()
-  return checkpoint.revision
 }
 
 function exists(file: string): Promise<boolean> {

@@ -1,8 +1,14 @@
-import type { FastifyInstance } from 'fastify'
 import type { Services } from './services.ts'
 
+/** What ends of the HTTP application. */
+export interface Served {
+  /** Refuses new requests and waits until the running ones are answered, for `ms` at most. */
+  drain(ms: number): Promise<void>
+  close(): Promise<unknown>
+}
+
 /** Ends the service in order: running requests are answered for `drainMs` at most, those left then get 503, then all is closed. */
-export async function shutDown(app: FastifyInstance, services: Services, drainMs: number): Promise<void> {
+export async function shutDown(app: Served, services: Pick<Services, 'jobs' | 'close'>, drainMs: number): Promise<void> {
   // A bulk job stops after its batch and goes on at the next start: there is no reason to wait with it.
   const jobs = services.jobs.close()
   await app.drain(drainMs)

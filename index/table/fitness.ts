@@ -5,7 +5,7 @@ import { SCHEMA_VERSION } from './migrate.ts'
 
 /** True if vectors of the table and of the model can be compared. */
 export function isOfModel(metadata: TableMetadata, model: EmbeddingModel): boolean {
-  return metadata.model === model.id && metadata.dimension === model.dimension
+  return (metadata.model === model.id || metadata.model === model.formerId) && metadata.dimension === model.dimension
 }
 
 /** Why a table cannot be used with this model or by this software, with the remedy; undefined if it can. Nothing of it needs the table to go. */

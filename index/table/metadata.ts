@@ -1,5 +1,6 @@
 import { DataType } from 'apache-arrow'
 import { CodedError } from '../../base/errors.ts'
+import type { EmbeddingModel } from '../contract.ts'
 import type { Table } from './lance.ts'
 
 /** What a table says of itself, in the metadata of its columns: it travels and is restored with the table's versions. */

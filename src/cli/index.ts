@@ -6,7 +6,7 @@ import { FORMATS, type Format } from '../../index/read/types.ts'
 import { maintainTable, type State } from '../../index/table/maintain.ts'
 import type { Job, JobOptions } from '../jobs/schema.ts'
 import { createIndexing, type Indexing } from '../services.ts'
-import { ensureModels } from '../setup.ts'
+import { ensureRetriever } from '../setup.ts'
 import { checkFile } from '../jobs/check.ts'
 import { corpusFiles } from './corpus-files.ts'
 import { contentsCommands } from './index-contents.ts'
@@ -30,31 +30,45 @@ interface AddOptions {
 
 export function indexCommand(): Command {
   const command = new Command('index')
-  for (const one of contentsCommands(withIndexing)) command.addCommand(one)
+  for (const one of contentsCommands((table, run) => withIndexing(table, 'looks', run))) command.addCommand(one)
   return command
     .description('put passages into the index and follow the jobs that do so')
     .addCommand(addCommand())
     .addCommand(
-      tableCommand('status', 'show the index and its jobs', '[job]', async ({ index, jobs }, id?: string) => {
-        if (id !== undefined) return process.stdout.write(`${JSON.stringify(await jobs.get(id), null, 2)}\n`)
-        const summary = await index.info().then(
-          ({ table, rows, version, kind, model }) => `table ${table}: ${rows} passages, version ${version}, ${kind} search, ${model}`,
-          (error: Error) => error.message,
-        )
-        return process.stdout.write(`${[summary, ...(await jobs.list()).map(line)].join('\n')}\n`)
+      tableCommand({
+        name: 'status',
+        description: 'show the index and its jobs',
+        argument: '[job]',
+        run: async ({ index, jobs }, id?: string) => {
+          if (id !== undefined) return process.stdout.write(`${JSON.stringify(await jobs.get(id), null, 2)}\n`)
+          const summary = await index.info().then(
+            ({ table, rows, version, kind, model }) => `table ${table}: ${rows} passages, version ${version}, ${kind} search, ${model}`,
+            (error: Error) => error.message,
+          )
+          return process.stdout.write(`${[summary, ...(await jobs.list()).map(line)].join('\n')}\n`)
+        },
       }),
     )
     .addCommand(maintenanceCommand('compact', 'put small files together, bring the indexes up to date and clean up'))
     .addCommand(maintenanceCommand('cleanup', 'remove the files of versions that nobody reads any more'))
     .addCommand(
-      tableCommand('cancel', 'end a job; what it committed to a live table stays', '<job>', async ({ jobs }, id = '') => {
-        process.stdout.write(`${line(await jobs.cancel(id))}\n`)
+      tableCommand({
+        name: 'cancel',
+        description: 'end a job; what it committed to a live table stays',
+        argument: '<job>',
+        run: async ({ jobs }, id = '') => process.stdout.write(`${line(await jobs.cancel(id))}\n`),
       }),
     )
     .addCommand(
-      tableCommand('resume', 'go on with a stopped job', '<job>', async ({ jobs }, id = '') => {
-        await jobs.resume(id)
-        process.stdout.write(`${line(await untilEnded(jobs, id))}\n`)
+      tableCommand({
+        name: 'resume',
+        description: 'go on with a stopped job',
+        argument: '<job>',
+        need: 'embeds',
+        run: async ({ jobs }, id = '') => {
+          await jobs.resume(id)
+          process.stdout.write(`${line(await untilEnded(jobs, id))}\n`)
+        },
       }),
     )
 }
@@ -95,11 +109,9 @@ function addCommand(): Command {
         throw new CodedError(
           'options_invalid',
           '--replace takes one file: each of several would replace the one before. Join them, or add them.',
-          {
-            field: '--replace',
-          },
+          { field: '--replace' },
         )
-      await withIndexing(options.table, async ({ index, jobs }) => {
+      await withIndexing(options.table, 'embeds', async ({ index, jobs }) => {
         for (const file of files) {
           if (options.check === true) {
             await check(file, jobOptions(options), index.model.dimension)
@@ -123,24 +135,30 @@ async function check(file: string, options: JobOptions, dimension: number): Prom
   if (!passes) process.exitCode = 1
 }
 
-function tableCommand(
-  name: string,
-  description: string,
-  argument: string,
-  run: (indexing: Indexing, id?: string) => Promise<unknown>,
-): Command {
+interface TableCommand {
+  readonly name: string
+  readonly description: string
+  readonly argument: string
+  readonly need?: Need
+  readonly run: (indexing: Indexing, id?: string) => Promise<unknown>
+}
+
+function tableCommand({ name, description, argument, need = 'looks', run }: TableCommand): Command {
   return new Command(name)
     .description(description)
     .argument(argument)
     .option('--table <name>', 'table, instead of the configured one')
     .action(async (id: string | undefined, { table }: { table?: string }) => {
-      await withIndexing(table, (indexing) => run(indexing, id))
+      await withIndexing(table, need, (indexing) => run(indexing, id))
     })
 }
 
-async function withIndexing(table: string | undefined, run: (indexing: Indexing) => Promise<unknown>): Promise<void> {
+/** Whether a command embeds passages, for which the retriever is built or checked, or only looks at what is there. */
+type Need = 'embeds' | 'looks'
+
+async function withIndexing(table: string | undefined, need: Need, run: (indexing: Indexing) => Promise<unknown>): Promise<void> {
   const config = loadConfig({ TABLE: table })
-  await ensureModels(config, createProgress)
+  if (need === 'embeds') await ensureRetriever(config, createProgress)
   const indexing = await createIndexing(config)
   try {
     await run(indexing)

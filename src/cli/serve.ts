@@ -35,7 +35,8 @@ Answering questions at ${address} (documentation: ${address}/docs). Try:
 /** Starts the service, and sees to its end at a signal. @returns its address */
 function serve(config: Config): Promise<string> {
   const { HOST: host, PORT: port, DRAIN_MS: drainMs } = config
-  const { logger, close: closeLog } = createLog(config)
+  const log = createLog(config)
+  const { logger } = log
   return startWhole(async (closing) => {
     const services = await createServices(config, (level, message) => logger[level](message))
     closing.add(() => services.close({ drainMs: 0 }))
@@ -48,7 +49,7 @@ function serve(config: Config): Promise<string> {
     closeWithGrace({ delay: drainMs + HARD_END_MS, logger }, async ({ err }) => {
       if (err) logger.error(err)
       await shutDown(app, services, drainMs)
-      await closeLog()
+      await log.close()
     })
     return address
   })

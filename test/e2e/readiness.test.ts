@@ -6,8 +6,6 @@ import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { startServer } from '../helpers/cli.ts'
 
-
-
 /** Processes that this one has started (Linux). */
 async function childrenOf(pid: number): Promise<number[]> {
   return (await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')).trim().split(' ').map(Number)

@@ -1,5 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
+import { readdir, readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 
 const CLI = fileURLToPath(new URL('../../dist/src/cli.js', import.meta.url))
@@ -25,9 +26,10 @@ function collect(child: ChildProcess): { stdout: () => string; stderr: () => str
   return { stdout: () => stdout, stderr: () => stderr }
 }
 
-/** Runs the compiled command to its end. */
-export async function runCli(args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Finished> {
+/** Runs the compiled command to its end, or until it is killed by the signal (its exit code is null then). */
+export async function runCli(args: readonly string[], env: Readonly<Record<string, string>> = {}, signal?: AbortSignal): Promise<Finished> {
   const child = start(args, env)
+  signal?.addEventListener('abort', () => child.kill('SIGKILL'), { once: true })
   const output = collect(child)
   const [code] = (await once(child, 'close')) as [number | null]
   return { code, stdout: output.stdout(), stderr: output.stderr() }
@@ -64,4 +66,15 @@ export async function startServer(env: Readonly<Record<string, string>>): Promis
       return (await closed)[0]
     },
   }
+}
+
+/** Ids of the processes that carry a text in their environment: those that a marked command started, and theirs. Linux alone tells. */
+export async function processesWith(marker: string): Promise<number[]> {
+  const ids = await readdir('/proc').catch(() => [])
+  const found = await Promise.all(
+    ids
+      .filter((id) => /^\d+$/.test(id))
+      .map(async (id) => ((await readFile(`/proc/${id}/environ`, 'utf8').catch(() => '')).includes(marker) ? [Number(id)] : [])),
+  )
+  return found.flat()
 }

@@ -60,7 +60,7 @@ export async function rawConnection(t: Test, url: string): Promise<RawConnection
   let text = ''
   socket.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
   socket.on('error', () => undefined)
-  const closed = once(socket, 'close')
+  const closed = new Promise((resolve) => socket.once('close', resolve))
   await once(socket, 'connect')
   return { socket, received: () => text, closed }
 }

@@ -1,20 +1,15 @@
 import t from 'tap'
-import { TypeBoxValidatorCompiler, type TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
-import fastify from 'fastify'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import type { Test } from 'tap'
-import { adminGuard } from '../../src/http/plugins/auth.ts'
-import { registerErrors } from '../../src/http/plugins/errors.ts'
-import { adminIndexJobs } from '../../src/http/routes/admin-index-jobs.ts'
-import { adminPassages } from '../../src/http/routes/admin-passages.ts'
-import { adminIndex } from '../../src/http/routes/admin-index.ts'
-import { metrics } from '../../src/http/routes/metrics.ts'
-import { passages } from '../../src/http/routes/passages.ts'
+import { buildApp } from '../../src/app.ts'
+import { loadConfig } from '../../src/config.ts'
 import type { Job } from '../../src/jobs/schema.ts'
+import { recordingServices } from '../helpers/recording-services.ts'
+import { servicesAround } from '../helpers/services.ts'
 import { somePassages, tempDir } from '../index/helpers.ts'
 import { embedderOf, toTsv, withJobs } from './helpers.ts'
 
@@ -24,14 +19,8 @@ async function served(t: Test) {
   const dir = await tempDir(t)
   await mkdir(join(dir, 'import'))
   const { index, jobs } = await withJobs(t, dir, { importDir: join(dir, 'import'), maxUploadBytes: 100_000 })
-  const app = fastify().setValidatorCompiler(TypeBoxValidatorCompiler).withTypeProvider<TypeBoxTypeProvider>()
-  registerErrors(app)
-  const requireAdmin = adminGuard(KEY)
-  await app.register(adminIndexJobs, { jobs, requireAdmin })
-  await app.register(metrics, { processes: () => [], jobs })
-  await app.register(adminPassages, { index, requireAdmin })
-  await app.register(adminIndex, { index, requireAdmin })
-  await app.register(passages, { index, embedder: embedderOf(), requireAdmin })
+  const services = await servicesAround(t, recordingServices().services, { index, jobs, embedder: embedderOf() })
+  const app = await buildApp(services, loadConfig({ LOG_LEVEL: 'silent', ADMIN_KEY: KEY }, {}), '0.0.0-test')
   const url = await app.listen({ port: 0, host: '127.0.0.1' })
   t.teardown(() => app.close())
   const call = async (method: string, path: string, body?: string | Buffer | FormData | object, headers: Record<string, string> = {}) => {

@@ -112,8 +112,7 @@ t.test('a refused question costs nothing: it is neither embedded nor searched', 
     () => answerQuestion({ question: 'what' }, busy),
     () => scoreChoices({ question: 'what', choices: ['a'] }, busy),
   ]
-  for (const ask of refused)
-    await t.rejects(ask(), { code: 'overloaded', retryAfterS: Number })
+  for (const ask of refused) await t.rejects(ask(), { code: 'overloaded', retryAfterS: Number })
   t.equal(embedded, 0)
   t.same(asked.k, [])
   permit.release(true)

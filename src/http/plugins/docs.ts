@@ -1,10 +1,26 @@
 import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
-import type { FastifyInstance } from 'fastify'
+import fp from 'fastify-plugin'
+import type { FastifyInstance, FastifySchema } from 'fastify'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Bodies that are not checked against a schema, for the documentation. */
+    documentedBody?: { readonly content: Readonly<Record<string, unknown>> }
+  }
+}
+
+export interface DocsOptions {
+  readonly version: string
+}
 
 /** OpenAPI from the route schemas, with a page to try them at /docs (JSON at /docs/json). */
-export async function registerDocs(app: FastifyInstance, version: string): Promise<void> {
+export const docs = fp(async (app: FastifyInstance, { version }: DocsOptions) => {
   await app.register(swagger, {
+    transform: ({ schema, url, route }) => {
+      const documented = route.config?.documentedBody
+      return { url, schema: documented ? { ...schema, body: { content: { ...contentOf(schema), ...documented.content } } } : schema }
+    },
     openapi: {
       openapi: '3.1.0',
       info: { title: 'cepe-qa', version, description: 'Open-domain question answering with CEPE, Contriever and LanceDB.' },
@@ -18,4 +34,9 @@ export async function registerDocs(app: FastifyInstance, version: string): Promi
     },
   })
   await app.register(swaggerUi, { routePrefix: '/docs' })
+})
+
+/** The content of a body whose media types have schemas of their own. */
+function contentOf({ body }: FastifySchema): Readonly<Record<string, unknown>> {
+  return typeof body === 'object' && body !== null && 'content' in body ? (body.content as Readonly<Record<string, unknown>>) : {}
 }

@@ -9,7 +9,8 @@ import { Type, type Static } from 'typebox'
 import { CodedError } from '../../../base/errors.ts'
 import type { Jobs } from '../../jobs/jobs.ts'
 import { JOB_ID, JobOptionsSchema, JobSchema, type Job, type JobOptions } from '../../jobs/schema.ts'
-import { errorResponses } from '../plugins/errors.ts'
+import { ADMIN_SECURITY } from '../admin-guard.ts'
+import { bodyErrorResponses, errorResponses } from '../error-body.ts'
 
 export interface AdminIndexJobsOptions {
   readonly jobs: Jobs
@@ -26,6 +27,30 @@ const STREAMED = [
   'application/x-gzip',
   'application/octet-stream',
 ]
+/** The body as the documentation shows it: what is streamed or a form has no schema to be checked against. */
+const DOCUMENTED_BODY = {
+  content: {
+    ...Object.fromEntries(
+      STREAMED.map((type) => [
+        type,
+        {
+          schema: {
+            type: 'string',
+            format: 'binary',
+            description: 'The corpus; what it is is found out from its content, or said by `format`.',
+          },
+        },
+      ]),
+    ),
+    'multipart/form-data': {
+      schema: {
+        type: 'object',
+        properties: { file: { type: 'string', format: 'binary', description: 'The corpus, as the one file of the form.' } },
+        required: ['file'],
+      },
+    },
+  },
+}
 const IdSchema = Type.Object({ id: Type.String({ pattern: JOB_ID }) })
 const ListSchema = Type.Object({ jobs: Type.Array(JobSchema) })
 const ImportSchema = Type.Object(
@@ -46,14 +71,16 @@ export const adminIndexJobs: FastifyPluginAsyncTypebox<AdminIndexJobsOptions> = 
   app.post(
     '/v1/admin/index-jobs',
     {
+      config: { upload: true, accepts: ['application/json', 'multipart/form-data', ...STREAMED], documentedBody: DOCUMENTED_BODY },
       schema: {
         tags: ['index'],
+        security: ADMIN_SECURITY,
         summary: 'Index a corpus',
         description:
           'The body is the corpus: tab-separated values as in psgs_w100.tsv, CSV, JSON lines ({id, title, text}, {_id, ...} or {id, contents}) or a JSON array of them (as application/octet-stream), gzip of either, or one of them as a multipart file, with the options in the query; or JSON that names a file of the import folder.',
         querystring: JobOptionsSchema,
         body: { content: { 'application/json': { schema: ImportSchema } } },
-        response: { 202: JobSchema, ...errorResponses(400, 401, 403, 404, 413, 415, 422, 507) },
+        response: { 202: JobSchema, ...bodyErrorResponses(401, 403, 404, 422, 507) },
       },
     },
     async (request, reply) => {
@@ -84,11 +111,23 @@ export const adminIndexJobs: FastifyPluginAsyncTypebox<AdminIndexJobsOptions> = 
 
   app.get(
     '/v1/admin/index-jobs',
-    { schema: { tags: ['index'], summary: 'List index jobs', response: { 200: ListSchema, ...errorResponses(401, 403) } } },
+    {
+      schema: {
+        tags: ['index'],
+        security: ADMIN_SECURITY,
+        summary: 'List index jobs',
+        response: { 200: ListSchema, ...errorResponses(401, 403) },
+      },
+    },
     async () => ({ jobs: await jobs.list() }),
   )
 
-  const one = { tags: ['index'], params: IdSchema, response: { 200: JobSchema, ...errorResponses(400, 401, 403, 404, 409) } }
+  const one = {
+    tags: ['index'],
+    security: ADMIN_SECURITY,
+    params: IdSchema,
+    response: { 200: JobSchema, ...errorResponses(401, 403, 404, 409) },
+  }
   app.get('/v1/admin/index-jobs/:id', { schema: { ...one, summary: 'Progress of an index job' } }, (request) => jobs.get(request.params.id))
   app.delete('/v1/admin/index-jobs/:id', { schema: { ...one, summary: 'Cancel an index job' } }, (request) =>
     jobs.cancel(request.params.id),
@@ -102,9 +141,10 @@ export const adminIndexJobs: FastifyPluginAsyncTypebox<AdminIndexJobsOptions> = 
     {
       schema: {
         tags: ['index'],
+        security: ADMIN_SECURITY,
         summary: 'All rejected lines of an index job, as JSON lines',
         params: IdSchema,
-        response: { 200: Type.Unsafe<Readable | string>({ type: 'string' }), ...errorResponses(400, 401, 403, 404) },
+        response: { 200: Type.Unsafe<Readable | string>({ type: 'string' }), ...errorResponses(401, 403, 404) },
       },
     },
     async (request, reply) => {

@@ -2,7 +2,8 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { onRequestAsyncHookHandler } from 'fastify'
 import { Type } from 'typebox'
 import type { PassageIndex } from '../../../index/open.ts'
-import { errorResponses } from '../plugins/errors.ts'
+import { ADMIN_SECURITY } from '../admin-guard.ts'
+import { errorResponses } from '../error-body.ts'
 
 export interface AdminIndexOptions {
   readonly index: PassageIndex
@@ -29,7 +30,14 @@ export const adminIndex: FastifyPluginAsyncTypebox<AdminIndexOptions> = (app, { 
   app.addHook('onRequest', requireAdmin)
   app.get(
     '/v1/admin/index',
-    { schema: { tags: ['index'], summary: 'The index in service', response: { 200: IndexInfoSchema, ...errorResponses(401, 403, 503) } } },
+    {
+      schema: {
+        tags: ['index'],
+        security: ADMIN_SECURITY,
+        summary: 'The index in service',
+        response: { 200: IndexInfoSchema, ...errorResponses(401, 403) },
+      },
+    },
     async () => {
       const { storedAs, schemaVersion, unindexedRows, fullText, ...same } = await index.info()
       return { ...same, stored_as: storedAs, schema_version: schemaVersion, unindexed_rows: unindexedRows, full_text: fullText }

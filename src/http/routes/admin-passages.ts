@@ -4,7 +4,7 @@ import { Readable } from 'node:stream'
 import { Type } from 'typebox'
 import type { PassageIndex } from '../../../index/open.ts'
 import { READ_LIMITS } from '../../../index/read/types.ts'
-import { errorResponses } from '../plugins/errors.ts'
+import { errorResponses } from '../error-body.ts'
 import { PassageSchema } from './passages.ts'
 
 export interface AdminPassagesOptions {

@@ -2,8 +2,8 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { answerQuestion } from '../../rag/answer.ts'
 import type { AnswerServices } from '../../rag/pipeline.ts'
 import { AnswerRequestSchema, AnswerResponseSchema } from '../../rag/schema.ts'
-import { clientSignal } from '../plugins/client-signal.ts'
-import { errorResponses } from '../plugins/errors.ts'
+import { clientSignal } from '../client-signal.ts'
+import { bodyErrorResponses } from '../error-body.ts'
 
 export interface QuestionRouteOptions {
   readonly services: AnswerServices
@@ -20,7 +20,7 @@ export const answerRoute: FastifyPluginAsyncTypebox<QuestionRouteOptions> = (app
         tags: ['questions'],
         summary: 'Answer a question from the corpus',
         body: AnswerRequestSchema,
-        response: { 200: AnswerResponseSchema, ...errorResponses(400, 413, 415, 422, 429, 500, 503, 504) },
+        response: { 200: AnswerResponseSchema, ...bodyErrorResponses(422, 504) },
       },
     },
     (request, reply) => answerQuestion(request.body, services, { signal: clientSignal(reply), deadlineMs, client: request.ip }),

@@ -1,5 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
+import { errorResponses } from '../error-body.ts'
+import type { PublicText } from '../public-text.ts'
 
 /** One condition of readiness. */
 export interface ReadinessCheck {
@@ -10,20 +12,21 @@ export interface ReadinessCheck {
 
 export interface HealthRouteOptions {
   readonly readiness: () => Promise<readonly ReadinessCheck[]>
+  readonly publicText: PublicText
 }
 
 const CheckSchema = Type.Object({ name: Type.String(), ok: Type.Boolean(), detail: Type.String() })
 const ReadySchema = Type.Object({ ready: Type.Boolean(), checks: Type.Array(CheckSchema) })
 
 /** GET /healthz: the process is alive. GET /readyz: it can answer questions now. */
-export const healthRoutes: FastifyPluginAsyncTypebox<HealthRouteOptions> = (app, { readiness }) => {
+export const healthRoutes: FastifyPluginAsyncTypebox<HealthRouteOptions> = (app, { readiness, publicText }) => {
   app.get(
     '/healthz',
     {
       schema: {
         tags: ['operations'],
         summary: 'Liveness',
-        response: { 200: Type.Object({ status: Type.Literal('ok'), uptime_s: Type.Number() }) },
+        response: { ...errorResponses(), 200: Type.Object({ status: Type.Literal('ok'), uptime_s: Type.Number() }) },
       },
       logLevel: 'warn',
     },
@@ -34,9 +37,12 @@ export const healthRoutes: FastifyPluginAsyncTypebox<HealthRouteOptions> = (app,
   )
   app.get(
     '/readyz',
-    { schema: { tags: ['operations'], summary: 'Readiness', response: { 200: ReadySchema, 503: ReadySchema } }, logLevel: 'warn' },
+    {
+      schema: { tags: ['operations'], summary: 'Readiness', response: { ...errorResponses(), 200: ReadySchema, 503: ReadySchema } },
+      logLevel: 'warn',
+    },
     async (_request, reply) => {
-      const checks = (await readiness()).map(({ name, ok, detail }) => ({ name, ok, detail }))
+      const checks = (await readiness()).map(({ name, ok, detail }) => ({ name, ok, detail: publicText(detail) }))
       const ready = checks.every((check) => check.ok)
       return reply.code(ready ? 200 : 503).send({ ready, checks })
     },

@@ -8,8 +8,9 @@ import { passageText, type Passage } from '../../../index/contract.ts'
 import { CodedError } from '../../../base/errors.ts'
 import type { Embedder } from '../../inference/contract.ts'
 import { FilterSchema } from '../../rag/schema.ts'
-import { clientSignal } from '../plugins/client-signal.ts'
-import { errorResponses } from '../plugins/errors.ts'
+import { ADMIN_SECURITY } from '../admin-guard.ts'
+import { clientSignal } from '../client-signal.ts'
+import { bodyErrorResponses, errorResponses } from '../error-body.ts'
 
 export interface PassagesOptions {
   readonly index: PassageIndex
@@ -47,7 +48,7 @@ export const passages: FastifyPluginAsyncTypebox<PassagesOptions> = (app, { inde
   app.get(
     '/v1/passages/:id',
     {
-      schema: { tags, summary: 'Read a passage', params: ParamsSchema, response: { 200: PassageSchema, ...errorResponses(400, 404, 503) } },
+      schema: { tags, summary: 'Read a passage', params: ParamsSchema, response: { 200: PassageSchema, ...errorResponses(404) } },
     },
     async (request) => {
       const { id } = request.params
@@ -63,9 +64,10 @@ export const passages: FastifyPluginAsyncTypebox<PassagesOptions> = (app, { inde
     onRequest: requireAdmin,
     schema: {
       tags,
+      security: ADMIN_SECURITY,
       summary: 'Insert or replace passages by id',
       body: UpsertSchema,
-      response: { 200: UpsertedSchema, ...errorResponses(400, 401, 403, 409, 413, 503, 507) },
+      response: { 200: UpsertedSchema, ...bodyErrorResponses(401, 403, 409, 507) },
     },
     handler: async (request, reply) => {
       const given = request.body.passages.map(checked)
@@ -82,9 +84,10 @@ export const passages: FastifyPluginAsyncTypebox<PassagesOptions> = (app, { inde
       onRequest: requireAdmin,
       schema: {
         tags,
+        security: ADMIN_SECURITY,
         summary: 'Delete a passage',
         params: ParamsSchema,
-        response: { 200: DeletedSchema, ...errorResponses(400, 401, 403, 404, 409, 503) },
+        response: { 200: DeletedSchema, ...errorResponses(401, 403, 404, 409) },
       },
     },
     async (request) => {
@@ -101,9 +104,10 @@ export const passages: FastifyPluginAsyncTypebox<PassagesOptions> = (app, { inde
       onRequest: requireAdmin,
       schema: {
         tags,
+        security: ADMIN_SECURITY,
         summary: 'Delete passages by ids or by filter',
         body: DeleteSchema,
-        response: { 200: DeletedSchema, ...errorResponses(400, 401, 403, 409, 503) },
+        response: { 200: DeletedSchema, ...bodyErrorResponses(401, 403, 409) },
       },
     },
     async (request) => {

@@ -1,8 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { searchPassages } from '../../rag/retrieve.ts'
 import { SearchRequestSchema, SearchResponseSchema } from '../../rag/schema.ts'
-import { clientSignal } from '../plugins/client-signal.ts'
-import { errorResponses } from '../plugins/errors.ts'
+import { clientSignal } from '../client-signal.ts'
+import { bodyErrorResponses } from '../error-body.ts'
 import type { QuestionRouteOptions } from './answer.ts'
 
 /** POST /v1/search: the retriever alone. */
@@ -14,7 +14,7 @@ export const searchRoute: FastifyPluginAsyncTypebox<QuestionRouteOptions> = (app
         tags: ['questions'],
         summary: 'Find passages',
         body: SearchRequestSchema,
-        response: { 200: SearchResponseSchema, ...errorResponses(400, 413, 415, 429, 500, 503, 504) },
+        response: { 200: SearchResponseSchema, ...bodyErrorResponses(504) },
       },
     },
     (request, reply) => searchPassages(request.body, services.retriever, { signal: clientSignal(reply), deadlineMs, client: request.ip }),

@@ -65,6 +65,12 @@ export async function createReader(options: ReaderOptions): Promise<Reader & Gen
 }
 
 /** A process's result with the time that it waited. */
-function withQueue<Result extends { readonly timingsMs: object }>({ output, queueMs }: { readonly output: Result; readonly queueMs: number }) {
+function withQueue<Result extends { readonly timingsMs: object }>({
+  output,
+  queueMs,
+}: {
+  readonly output: Result
+  readonly queueMs: number
+}) {
   return { ...output, timingsMs: { queue: queueMs, ...output.timingsMs } }
 }

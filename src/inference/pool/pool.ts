@@ -66,10 +66,7 @@ export async function createPool(options: PoolOptions): Promise<Pool> {
     const ahead = (waiting() + runningNow().length) * runTimes.expect(work)
     return Math.min(LONGEST_RETRY_AFTER_S, Math.max(1, Math.ceil(ahead / children / 1000)))
   }
-  const late = (
-    { since, deadlineAt, ...work }: Pick<Entry, 'job' | 'lane' | 'cost' | 'since' | 'deadlineAt'>,
-    doing: string,
-  ): CodedError =>
+  const late = ({ since, deadlineAt, ...work }: Pick<Entry, 'job' | 'lane' | 'cost' | 'since' | 'deadlineAt'>, doing: string): CodedError =>
     new CodedError(
       'deadline_exceeded',
       `The request did not finish within ${Math.round(deadlineAt - since)} ms (${doing}). Try again later, allow more time or send a smaller request.`,

@@ -88,8 +88,7 @@ await t.test('overload kills no process: past the deadline the caller is told so
   const before = pool.status().children[0]?.pid
   const slow = pool.run(job('until go'), { deadlineMs: 100 })
   const waiting = Array.from({ length: 20 }, () => pool.run(job('echo late'), { deadlineMs: 100 }))
-  for (const late of [slow, ...waiting])
-    await t.rejects(late, { code: 'deadline_exceeded', message: /100 ms/, retryAfterS: Number })
+  for (const late of [slow, ...waiting]) await t.rejects(late, { code: 'deadline_exceeded', message: /100 ms/, retryAfterS: Number })
   t.match(pool.status(), { ready: 1, busy: 1, queued: { question: 0 }, restarts: 0 })
   await touch('go')
   t.equal(pidOf(await pool.run(job('echo next'))), before)

@@ -63,7 +63,11 @@ await t.test('a reader that plans, reads and answers', async (t) => {
     t.ok(largestDifference(other.logprobs, one.logprobs) < 1e-5)
     const sharp = await reader.replug({ ...request, temperature: 1e-30 })
     t.ok(sharp.logprobs.every((logprob) => Number.isFinite(logprob) && logprob <= 0))
-    t.notSame(sharp.logprobs, sharp.logprobs.map(() => 0), 'the best passage decides, and its probabilities stay')
+    t.notSame(
+      sharp.logprobs,
+      sharp.logprobs.map(() => 0),
+      'the best passage decides, and its probabilities stay',
+    )
     await t.rejects(batched.answer({ ...QUESTION, mode: 'replug' }), { code: 'unprocessable', message: /CEPE_REPLUG_MB/ })
   })
 

@@ -94,7 +94,10 @@ await t.test('no temperature is too low, and no score too large, for the weights
     }
     const equal = mixLogprobs(rows, [1e6, 1e6], temperature)
     t.ok(Math.abs(Math.exp(equal[0] ?? NaN) - 0.55) < 1e-12)
-    t.equal(sampleToken(Float64Array.of(-1, -0.5, -2), temperature, 1, () => 0.5), 1)
+    t.equal(
+      sampleToken(Float64Array.of(-1, -0.5, -2), temperature, 1, () => 0.5),
+      1,
+    )
   }
   t.end()
 })

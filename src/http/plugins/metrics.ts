@@ -1,7 +1,7 @@
 import fp from 'fastify-plugin'
 import type { FastifyInstance } from 'fastify'
 import type { Jobs } from '../../jobs/jobs.ts'
-import { registerJobMetrics } from './job-metrics.ts'
+import { registerJobMetrics } from '../job-metrics.ts'
 import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 
 /** State of the inference processes of one role. */

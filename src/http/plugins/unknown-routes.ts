@@ -1,0 +1,33 @@
+import fp from 'fastify-plugin'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { at } from '../../../base/at.ts'
+import { CodedError } from '../../../base/errors.ts'
+
+/** 404 where there is no such route, 405 with `Allow` where there is one for other methods; before the body is read. */
+export const unknownRoutes = fp((app: FastifyInstance, _options: object, done) => {
+  const routes = new Map<string, { readonly path: RegExp; readonly methods: Set<string> }>()
+  app.addHook('onRoute', ({ url, method }) => {
+    // Routes of files have patterns of their own.
+    if (url.includes('*')) return
+    const route = routes.get(url) ?? {
+      path: new RegExp(`^${url.replaceAll(/:\w+/g, '[^/]+').replaceAll('.', '\\.')}$`),
+      methods: new Set(),
+    }
+    for (const name of [method].flat()) route.methods.add(name)
+    routes.set(url, route)
+  })
+
+  const refuse = (request: FastifyRequest, reply: FastifyReply): CodedError => {
+    const path = at(request.url.split('?'), 0)
+    const methods = [...routes.values()].find((route) => route.path.test(path))?.methods
+    if (methods === undefined) return new CodedError('not_found', `There is no ${request.method} ${path}: see /docs for the routes.`)
+    const allow = [...methods].sort().join(', ')
+    void reply.header('allow', allow)
+    return new CodedError('method_not_allowed', `${request.method} is not possible at ${path}: use ${allow}.`)
+  }
+  app.addHook('onRequest', (request, reply, next) => next(request.is404 ? refuse(request, reply) : undefined))
+  app.setNotFoundHandler((request, reply) => {
+    throw refuse(request, reply)
+  })
+  done()
+})

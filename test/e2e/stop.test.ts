@@ -1,0 +1,118 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, open, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { processesWith } from '../helpers/cli.ts'
+
+const CLI = ['dist/src/cli.js', 'serve', '--port', '0']
+
+interface Start {
+  readonly command?: string
+  readonly args?: string[]
+  /** Where the log goes; a pipe by default. */
+  readonly stdout?: number
+}
+
+/** The service with tiny models of its own, built at its first start. */
+async function prepare(t: Test) {
+  const dir = await mkdtemp(path.join(tmpdir(), 'cepe-stop-'))
+  t.teardown(() => rm(dir, { recursive: true, force: true }))
+  await writeFile(path.join(dir, 'corpus.tsv'), 'id\ttext\ttitle\n1\tCanberra is the capital of Australia.\tCanberra\n')
+  const env = {
+    CEPE_READER_CHECKPOINT: 'models/tiny/checkpoint/cepe',
+    CEPE_RETRIEVER_CHECKPOINT: 'models/tiny/checkpoint/contriever',
+    CEPE_READER_DIR: path.join(dir, 'reader'),
+    CEPE_RETRIEVER_DIR: path.join(dir, 'retriever'),
+    CEPE_INDEX_DIR: path.join(dir, 'index'),
+    CEPE_CORPUS: path.join(dir, 'corpus.tsv'),
+    CEPE_THREADS: '1',
+    CEPE_LOG_LEVEL: 'trace',
+  }
+  return async (t: Test, { command = process.execPath, args = CLI, stdout }: Start = {}) => {
+    const marker = `CEPE-STOP-${process.pid}-${Math.random()}`
+    const child = spawn(command, args, {
+      env: { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '', ...env, MARKER: marker },
+      stdio: ['ignore', stdout ?? 'pipe', 'pipe'],
+    })
+    t.teardown(async () => {
+      for (const pid of await processesWith(marker)) process.kill(pid, 'SIGKILL')
+    })
+    return { child, marker, closed: once(child, 'exit') as Promise<[number | null]>, url: await addressOf(child) }
+  }
+}
+
+function addressOf(child: ChildProcess): Promise<string> {
+  let stderr = ''
+  return new Promise((resolve, reject) => {
+    child.stderr?.setEncoding('utf8').on('data', (chunk: string) => {
+      stderr += chunk
+      const found = /Answering questions at (http:\/\/\S+)/.exec(stderr)?.[1]
+      if (found !== undefined) resolve(found)
+    })
+    child.once('exit', () => reject(new Error(stderr)))
+  })
+}
+
+/** Asks until far more has been logged than a pipe and the log's own memory hold. */
+async function logMuch(url: string): Promise<number[]> {
+  const statuses = new Set<number>()
+  const long = 'x'.repeat(8_000)
+  for (let round = 0; round < 10; round++) {
+    const asked = Array.from({ length: 20 }, () => fetch(`${url}/v1/none?${long}`))
+    for (const { status } of await Promise.all(asked)) statuses.add(status)
+  }
+  return [...statuses]
+}
+
+async function noneLeft(t: Test, marker: string): Promise<void> {
+  for (let i = 0; i < 600 && (await processesWith(marker)).length > 0; i++) await setTimeout(50)
+  t.same(await processesWith(marker), [], 'no process is left')
+}
+
+t.test('the service ends in order, whatever becomes of its log', { timeout: 600_000 }, async (t) => {
+  const start = await prepare(t)
+
+  await t.test('a log that nobody reads', async (t) => {
+    const { child, marker, closed, url } = await start(t)
+    t.same(await logMuch(url), [404])
+    child.kill('SIGTERM')
+    t.equal((await closed)[0], 0)
+    await noneLeft(t, marker)
+  })
+
+  await t.test('a log whose reader has left', async (t) => {
+    const { child, closed, url } = await start(t)
+    child.stdout?.destroy()
+    t.same(await logMuch(url), [404])
+    child.kill('SIGTERM')
+    t.equal((await closed)[0], 0)
+  })
+
+  await t.test('a log on a full disk', { skip: process.platform !== 'linux' && 'needs /dev/full' }, async (t) => {
+    const full = await open('/dev/full', 'w')
+    const { child, closed, url } = await start(t, { stdout: full.fd })
+    await full.close()
+    t.same(await logMuch(url), [404])
+    child.kill('SIGTERM')
+    t.equal((await closed)[0], 0)
+  })
+
+  await t.test('npm passes its SIGTERM on', { skip: process.platform === 'win32' && 'needs exec' }, async (t) => {
+    const { child, marker } = await start(t, { command: 'npm', args: ['start', '--', '--port', '0'] })
+    child.stdout?.resume()
+    child.kill('SIGTERM')
+    await noneLeft(t, marker)
+  })
+
+  await t.test('a service that is killed leaves no process behind', async (t) => {
+    const { child, marker, closed } = await start(t)
+    child.stdout?.resume()
+    t.ok((await processesWith(marker)).length > 1, 'it has processes of its own')
+    child.kill('SIGKILL')
+    await closed
+    await noneLeft(t, marker)
+  })
+})
