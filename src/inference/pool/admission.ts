@@ -6,6 +6,7 @@ const LONGEST_RETRY_AFTER_S = 60
 const REMEMBERED = 0.95
 /** Questions that must have finished before the rate is believed. */
 const LEAST_FINISHED = 3
+const MEMORY_OF_REFUSALS_MS = 1000
 /** Part of its deadline that a question may be expected to take: the expectation is an average. */
 const SAFE_SHARE = 0.9
 
@@ -29,6 +30,8 @@ export function createAdmission({ maxWaiting, places, now = () => performance.no
   /** Decaying sums over finished questions, as long as there was work: their ratio is the time per unit of cost. */
   const finished = { ms: 0, cost: 0, count: 0 }
   let workedSince = 0
+  /** Work refused of late. */
+  const turnedAway = { cost: 0, at: 0 }
 
   const msPerCost = (): number => (finished.count < LEAST_FINISHED ? 0 : finished.ms / finished.cost)
 
@@ -39,10 +42,16 @@ export function createAdmission({ maxWaiting, places, now = () => performance.no
     return others.reduce((sum, [, { cost: theirs }]) => sum + Math.min(theirs, own), own)
   }
 
-  const refuse = (message: string, waitMs: number): CodedError =>
-    new CodedError('overloaded', `${message} Try again later.`, {
-      retryAfterS: Math.min(LONGEST_RETRY_AFTER_S, Math.max(1, Math.ceil(waitMs / 1000))),
+  const refuse = (message: string, cost: number, waitMs: number): CodedError => {
+    const time = now()
+    turnedAway.cost = turnedAway.cost * Math.exp((turnedAway.at - time) / MEMORY_OF_REFUSALS_MS) + cost
+    turnedAway.at = time
+    // Those who were turned away come back too: were all told the same, refusing them would be all that is done.
+    const crowdMs = turnedAway.cost * msPerCost()
+    return new CodedError('overloaded', `${message} Try again later.`, {
+      retryAfterS: Math.min(LONGEST_RETRY_AFTER_S, Math.max(1, Math.ceil(Math.max(waitMs, crowdMs) / 1000))),
     })
+  }
 
   const leave = (client: string, cost: number, done: boolean): void => {
     const account = clients.get(client)
@@ -65,10 +74,11 @@ export function createAdmission({ maxWaiting, places, now = () => performance.no
     const present = clients.size + (clients.has(client) ? 0 : 1)
     const expectedMs = workBefore(client, cost) * msPerCost()
     if (questions >= most && (questions >= 2 * most || held >= most / present))
-      throw refuse(`${questions} questions are being answered or wait already.`, expectedMs / 2)
+      throw refuse(`${questions} questions are being answered or wait already.`, cost, expectedMs / 2)
     if (questions >= places && expectedMs > SAFE_SHARE * deadlineMs)
       throw refuse(
         `An answer would take about ${(expectedMs / 1000).toFixed(1)} s, and ${deadlineMs / 1000} s are allowed.`,
+        cost,
         expectedMs - SAFE_SHARE * deadlineMs,
       )
     if (questions === 0) workedSince = now()
