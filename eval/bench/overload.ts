@@ -1,7 +1,8 @@
 /**
  * The service under more load than it can bear: answers per second with few clients and with many, under a short and a
  * long deadline, restarts of processes, and how soon refusals come; then the largest legal request of every kind while
- * /healthz is asked. Ratios within one run. Usage: overload.ts [seconds per round] [path of another build's cli.js]
+ * /healthz is asked. Ratios within one run.
+ * Usage: overload.ts [seconds per round] [overload | largest | all] [path of another build's cli.js]
  */
 import { spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -14,7 +15,8 @@ import { LARGEST } from './largest-requests.ts'
 import { machine, table } from './measure.ts'
 
 const SECONDS = Number(process.argv.at(2) ?? 8)
-const CLI = process.argv.at(3) ?? fileURLToPath(new URL('../../src/cli.js', import.meta.url))
+const PART = process.argv.at(3) ?? 'all'
+const CLI = process.argv.at(4) ?? fileURLToPath(new URL('../../src/cli.js', import.meta.url))
 const FEW = 8
 const MANY = 64
 const ROUNDS = 3
@@ -207,8 +209,8 @@ async function largestTable(): Promise<void> {
 
 console.log(`# Overload\n\n${machine(cpus().length)}\n`)
 try {
-  await overloadTable()
-  await largestTable()
+  if (PART !== 'largest') await overloadTable()
+  if (PART !== 'overload') await largestTable()
 } finally {
   rmSync(folder, { recursive: true, force: true })
 }

@@ -6,8 +6,9 @@ const LONGEST_RETRY_AFTER_S = 60
 const REMEMBERED = 0.95
 /** Questions that must have finished before the rate is believed. */
 const LEAST_FINISHED = 3
-/** Part of its deadline that a question may be expected to take: the expectation is an average. */
-const SAFE_SHARE = 0.9
+const MEMORY_OF_REFUSALS_MS = 1000
+/** Part of its deadline that a question may be expected to take: less after every late one, more again after those in time. */
+const SAFE_SHARE = { least: 0.2, most: 0.9, afterLate: 0.8, afterDone: 0.02 } as const
 
 export interface AdmissionOptions {
   /** Questions that may wait beside those in work. Several clients may bring in twice as many. */
@@ -29,6 +30,9 @@ export function createAdmission({ maxWaiting, places, now = () => performance.no
   /** Decaying sums over finished questions, as long as there was work: their ratio is the time per unit of cost. */
   const finished = { ms: 0, cost: 0, count: 0 }
   let workedSince = 0
+  let safeShare: number = SAFE_SHARE.most
+  /** Work refused of late. */
+  const turnedAway = { cost: 0, at: 0 }
 
   const msPerCost = (): number => (finished.count < LEAST_FINISHED ? 0 : finished.ms / finished.cost)
 
@@ -39,12 +43,18 @@ export function createAdmission({ maxWaiting, places, now = () => performance.no
     return others.reduce((sum, [, { cost: theirs }]) => sum + Math.min(theirs, own), own)
   }
 
-  const refuse = (message: string, waitMs: number): CodedError =>
-    new CodedError('overloaded', `${message} Try again later.`, {
-      retryAfterS: Math.min(LONGEST_RETRY_AFTER_S, Math.max(1, Math.ceil(waitMs / 1000))),
+  const refuse = (message: string, cost: number, waitMs: number): CodedError => {
+    const time = now()
+    turnedAway.cost = turnedAway.cost * Math.exp((turnedAway.at - time) / MEMORY_OF_REFUSALS_MS) + cost
+    turnedAway.at = time
+    // Those who were turned away come back too: were all told the same, refusing them would be all that is done.
+    const crowdMs = turnedAway.cost * msPerCost()
+    return new CodedError('overloaded', `${message} Try again later.`, {
+      retryAfterS: Math.min(LONGEST_RETRY_AFTER_S, Math.max(1, Math.ceil(Math.max(waitMs, crowdMs) / 1000))),
     })
+  }
 
-  const leave = (client: string, cost: number, done: boolean): void => {
+  const leave = (client: string, cost: number, done: boolean, late: boolean): void => {
     const account = clients.get(client)
     if (account) {
       account.questions--
@@ -52,7 +62,9 @@ export function createAdmission({ maxWaiting, places, now = () => performance.no
       if (account.questions === 0) clients.delete(client)
     }
     questions--
+    if (late) safeShare = Math.max(SAFE_SHARE.least, safeShare * SAFE_SHARE.afterLate)
     if (!done) return
+    safeShare = Math.min(SAFE_SHARE.most, safeShare + SAFE_SHARE.afterDone)
     const time = now()
     finished.ms = REMEMBERED * finished.ms + time - workedSince
     finished.cost = REMEMBERED * finished.cost + cost
@@ -65,11 +77,12 @@ export function createAdmission({ maxWaiting, places, now = () => performance.no
     const present = clients.size + (clients.has(client) ? 0 : 1)
     const expectedMs = workBefore(client, cost) * msPerCost()
     if (questions >= most && (questions >= 2 * most || held >= most / present))
-      throw refuse(`${questions} questions are being answered or wait already.`, expectedMs / 2)
-    if (questions >= places && expectedMs > SAFE_SHARE * deadlineMs)
+      throw refuse(`${questions} questions are being answered or wait already.`, cost, expectedMs / 2)
+    if (questions >= places && expectedMs > safeShare * deadlineMs)
       throw refuse(
         `An answer would take about ${(expectedMs / 1000).toFixed(1)} s, and ${deadlineMs / 1000} s are allowed.`,
-        expectedMs - SAFE_SHARE * deadlineMs,
+        cost,
+        expectedMs - safeShare * deadlineMs,
       )
     if (questions === 0) workedSince = now()
     questions++
@@ -78,9 +91,10 @@ export function createAdmission({ maxWaiting, places, now = () => performance.no
     account.cost += cost
     clients.set(client, account)
     let isHeld = true
+    const entered = now()
     return {
       release: (done) => {
-        if (isHeld) leave(client, cost, done)
+        if (isHeld) leave(client, cost, done, !done && now() - entered >= deadlineMs)
         isHeld = false
       },
     }

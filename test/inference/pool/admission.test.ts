@@ -21,7 +21,8 @@ function open(options: { maxWaiting?: number; places?: number } = {}) {
       permit.release(true)
     }
   }
-  return { admission, refused, answer }
+  const pass = (ms: number): void => void (time += ms)
+  return { admission, refused, answer, pass }
 }
 
 t.test('a burst: as many as may wait are let in, and every other is told when to come back', (t) => {
@@ -37,7 +38,8 @@ t.test('what would wait past its deadline is refused at the door, by the rate of
   answer(20, 100)
   const burst = Array.from({ length: 64 }, () => refused({ cost: 1, deadlineMs: 1000 }))
   t.equal(burst.filter((error) => error === undefined).length, 9, 'nine in 900 ms')
-  t.match(burst.at(-1), { code: 'overloaded', message: /1 s are allowed/, retryAfterS: 1 })
+  t.match(burst[9], { code: 'overloaded', message: /1 s are allowed/, retryAfterS: 1 })
+  t.equal(burst.at(-1)?.retryAfterS, 6, 'a crowd is told to come back one after the other')
   t.equal(refused({ cost: 1, deadlineMs: 120_000 }), undefined, 'who has time may wait')
   t.end()
 })
@@ -66,6 +68,33 @@ t.test("others' work counts up to a client's own, since clients are served in eq
   for (let i = 0; i < 20; i++) refused({ client: 'greedy', cost: 1 })
   t.equal(refused({ client: 'other', cost: 1, deadlineMs: 1000 }), undefined)
   t.match(refused({ client: 'greedy', cost: 1, deadlineMs: 1000 }), { code: 'overloaded' })
+  t.end()
+})
+
+t.test('late questions narrow the door, those in time open it again', (t) => {
+  const { admission, refused, answer, pass } = open()
+  const letIn = (): number => {
+    const permits = []
+    while (permits.length < 60) {
+      try {
+        permits.push(admission.enter({ cost: 1, deadlineMs: 1000 }))
+      } catch {
+        break
+      }
+    }
+    for (const permit of permits) permit.release(false)
+    return permits.length
+  }
+  answer(60, 100)
+  const before = letIn()
+  const late = Array.from({ length: 5 }, () => admission.enter({ cost: 1, deadlineMs: 1000 }))
+  pass(1000)
+  for (const permit of late) permit.release(false)
+  const after = letIn()
+  t.ok(after > 0 && after < before, `${before}, then ${after}`)
+  answer(60, 100)
+  t.equal(letIn(), before)
+  t.equal(refused({ cost: 1, deadlineMs: 1000 }), undefined)
   t.end()
 })
 
