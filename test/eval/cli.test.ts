@@ -165,7 +165,7 @@ t.test('killed with SIGKILL and repeated, the command finishes the same run and 
     buildReport([await readRun(folder), await readRun(whole)], { source: published.source, scores: [...published.scores] }).blocks,
   )
   t.match(both, /nq \(run 1\) k = 2 \| nq \(run 1\) k = 6 \| nq \(run 2\) k = 2 \| nq \(run 2\) k = 6/)
-  t.match(both, /\| cepe \(published\) \|  \| 34\.5 \|  \| 34\.5 \|/, 'published scores of the same model stand beside')
+  t.match(both, /\| cepe \(published\) \|  \| 34\.50 \|  \| 34\.50 \|/, 'published scores of the same model stand beside')
   t.notMatch(both, /replug/, 'those of another model do not')
 })
 
