@@ -15,6 +15,7 @@ import { publishedFile, readPublished } from './report/published.ts'
 import { reportRuns } from './report/report.ts'
 import { evaluate } from './run/evaluate.ts'
 import { readRun, taskOfRun } from './run/folder.ts'
+import { ropeCommand } from './task/rope.ts'
 import { allCommand } from './task/all.ts'
 import { taskCommand } from './task/command.ts'
 import { compareTaskRuns } from './task/compare.ts'
@@ -99,6 +100,7 @@ program
 
 for (const task of TASKS) program.addCommand(taskCommand(task))
 program.addCommand(allCommand())
+program.addCommand(ropeCommand())
 
 /** The whole pipeline is loaded only where it runs in this process. */
 async function connect(url: string | undefined, retrieval: string): Promise<AnswerClient> {

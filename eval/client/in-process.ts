@@ -24,7 +24,8 @@ export function servicesClient(services: Pick<Services, 'answering' | 'close'>, 
 /** The pipeline without retriever and index, for questions that bring their passages. */
 export async function createReadingClient(): Promise<AnswerClient> {
   const config = loadConfig()
-  const { reader, close } = await createReaderClient()
+  const client = await createReaderClient()
+  const { reader } = client
   const none = (): never => {
     throw new CodedError('options_invalid', 'Passages are supplied with the questions: there is no retriever to search with.')
   }
@@ -45,7 +46,7 @@ export async function createReadingClient(): Promise<AnswerClient> {
     name: 'in process',
     answer: (request) => answerQuestion(request, services, { deadlineMs: config.DEADLINE_MS }),
     search: none,
-    close,
+    close: () => client.close(),
   }
 }
 

@@ -1,5 +1,5 @@
 import { CodedError } from '../../base/errors.ts'
-import type { Task } from './types.ts'
+import type { TaskOption } from './parts.ts'
 
 /** A task's options as texts, defaults filled in, with readers that name the option where it is wrong. */
 export interface TaskOptions {
@@ -31,7 +31,11 @@ function invalid(message: string): CodedError {
 }
 
 /** Reads `given` with the task's defaults, or its small ones, for what is missing. */
-export function taskOptions(task: Task, given: Readonly<Record<string, unknown>>, small = false): TaskOptions {
+export function taskOptions(
+  task: { readonly options: readonly TaskOption[] },
+  given: Readonly<Record<string, unknown>>,
+  small = false,
+): TaskOptions {
   const all = Object.fromEntries(
     task.options.flatMap(({ flags, byDefault, small: smallValue }): [string, string][] => {
       const key = optionKey(flags)

@@ -1,9 +1,8 @@
-import { at } from '../../base/at.ts'
 import type { Problem } from '../datasets/types.ts'
 import type { Stored } from '../run/folder.ts'
 import { estimate, mean, quantile, type Estimate } from '../statistics/bootstrap.ts'
 import type { SettingResult, TaskManifest, TaskRecord } from './record.ts'
-import type { Metric, Task } from './types.ts'
+import type { Metric } from './parts.ts'
 
 export interface GroupScores {
   readonly group: string
@@ -35,7 +34,10 @@ export interface TaskSummary {
 const BYTES = 4
 
 /** All scores of a task's run. */
-export function summariseTask(task: Task, { manifest, records }: Stored<TaskManifest, TaskRecord>): TaskSummary {
+export function summariseTask(
+  task: { readonly metrics: readonly Metric[] },
+  { manifest, records }: Stored<TaskManifest, TaskRecord>,
+): TaskSummary {
   const scored = records.filter(({ skipped }) => !skipped)
   return {
     items: manifest.data.items,
@@ -121,9 +123,4 @@ function aggregated({ aggregate }: Metric, value: Estimate): Estimate {
 /** `1.23 (1.1, 1.4)`, or `-` where nothing has the metric. */
 export function shown({ digits }: Metric, { mean: value, low, high, n }: Estimate): string {
   return n === 0 ? '-' : `${value.toFixed(digits)} (${low.toFixed(digits)}, ${high.toFixed(digits)})`
-}
-
-/** The first metric of a task, which its plots show. */
-export function mainMetric(task: Pick<Task, 'metrics'>): Metric {
-  return at(task.metrics, 0)
 }

@@ -3,18 +3,11 @@ import type { ReaderClient } from '../client/reader.ts'
 import type { Problem } from '../datasets/types.ts'
 import type { Block } from '../report/blocks.ts'
 import type { TaskOptions } from './options.ts'
+import type { Metric, TaskOption } from './parts.ts'
 import type { SettingResult } from './record.ts'
 import type { TaskSummary } from './summary.ts'
 
-/** How scores of one metric become one number. */
-export interface Metric {
-  /** Key of a result's scores. */
-  readonly name: string
-  readonly label: string
-  /** percent: mean, times 100. perplexity: exp of the mean of losses. */
-  readonly aggregate: 'percent' | 'mean' | 'perplexity'
-  readonly digits: number
-}
+export type { Metric, TaskOption }
 
 /** One thing that is asked in every setting. */
 export interface TaskItem {
@@ -42,16 +35,6 @@ export interface PreparedTask {
    * @throws CodedError invalid_request or unprocessable where this item cannot be asked: it is left out and counted
    */
   ask(item: TaskItem): Promise<readonly SettingResult[]>
-}
-
-/** An option of a task's command, as Commander takes it. */
-export interface TaskOption {
-  /** Such as `--contexts <numbers>`. */
-  readonly flags: string
-  readonly description: string
-  readonly byDefault?: string
-  /** Value with `--small`, where it differs. */
-  readonly small?: string
 }
 
 export interface TaskFigure {

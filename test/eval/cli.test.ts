@@ -144,7 +144,7 @@ t.test('killed with SIGKILL and repeated, the command finishes the same run and 
     (await readdir(path.join(folder, 'figures'))).sort(),
     ['exact-match', 'latency', 'recall', 'risk-coverage'].flatMap((name) => [`run-1-${name}.png`, `run-1-${name}.svg`]),
   )
-  t.match(await readFile(path.join(folder, 'report.md'), 'utf8'), /\| cepe \| 100\.0 \(100\.0, 100\.0\) \| 100\.0/)
+  t.match(await readFile(path.join(folder, 'report.md'), 'utf8'), /\| cepe \| 100\.00 \(100\.0, 100\.0\) \| 100\.00/)
   const html = await readFile(path.join(folder, 'report.html'), 'utf8')
   t.equal(html.match(/<svg/g)?.length, 4)
   t.notMatch(html, /(?:src|href)="http/, 'self-contained')
@@ -165,7 +165,7 @@ t.test('killed with SIGKILL and repeated, the command finishes the same run and 
     buildReport([await readRun(folder), await readRun(whole)], { source: published.source, scores: [...published.scores] }).blocks,
   )
   t.match(both, /nq \(run 1\) k = 2 \| nq \(run 1\) k = 6 \| nq \(run 2\) k = 2 \| nq \(run 2\) k = 6/)
-  t.match(both, /\| cepe \(published\) \|  \| 34\.5 \|  \| 34\.5 \|/, 'published scores of the same model stand beside')
+  t.match(both, /\| cepe \(published\) \|  \| 34\.50 \|  \| 34\.50 \|/, 'published scores of the same model stand beside')
   t.notMatch(both, /replug/, 'those of another model do not')
 })
 
@@ -294,7 +294,7 @@ t.test('bad options are refused with what is allowed', async (t) => {
     [{ dataset: 'q.jsonl', k: '5,many' }, /--k takes whole numbers from 1, not "many"/],
     [{ dataset: 'q.jsonl', modes: 'cepe,fid' }, /--modes takes cepe, decoder-only, replug, closed-book, not \["cepe","fid"\]/],
     [{ dataset: 'q.jsonl', k: '500' }, /--k takes numbers from 1 to 200/],
-    [{ dataset: 'q.jsonl', protocol: 'mine' }, /--protocol must be paper or model/],
+    [{ dataset: 'q.jsonl', protocol: 'mine' }, /--protocol must be paper, paper-exact or model/],
     [{ dataset: 'q.jsonl', shots: '-1' }, /--shots takes whole numbers from 0/],
     [{ dataset: 'q.jsonl', passages: 'p.jsonl', retrieval: 'dense' }, /leave --retrieval out/],
   ]

@@ -58,13 +58,32 @@ function understood(value: unknown, at: string, set: ScrollsSet): ScrollsExample
     (answer): answer is string => typeof answer === 'string' && answer !== '',
   )
   const input = text('input')
-  const cut = set.query === null ? 0 : input.indexOf('\n\n')
-  const [query, document] =
-    input === '' ? [text('question'), text('document')] : cut > 0 ? [input.slice(0, cut), input.slice(cut + 2)] : ['', input]
+  const [query, document] = input === '' ? [text('question'), text('document')] : divided(input, set)
   if (document.trim() === '') return 'no document'
   if (set.query !== null && query.trim() === '') return 'no query'
   if (answers.length === 0) return 'no answer'
-  return { id, document, query, answers }
+  if (set.query !== 'choices') return { id, document, query, answers }
+  const letters = answers.flatMap((answer) => letterOf(answer, query) ?? [])
+  return letters.length === 0 ? 'no answer that is one of the choices' : { id, document, query, answers: letters }
+}
+
+/** SCROLLS's input: the query, a blank line, the document; with choices, all of them come before that line. */
+function divided(input: string, set: ScrollsSet): [query: string, document: string] {
+  if (set.query === null) return ['', input]
+  const from = set.query === 'choices' ? input.indexOf('(D)') : 0
+  const cut = from < 0 ? -1 : input.indexOf('\n\n', from)
+  if (cut < 0) return ['', input]
+  const query = input.slice(0, cut)
+  return [set.query === 'choices' ? query.replace(/\s*\n\s*/g, '\n').replace('\n(A)', '\n\n(A)') : query, input.slice(cut + 2)]
+}
+
+/** The letter of an answer that is given as a letter or as the text of its choice. */
+function letterOf(answer: string, choices: string): string | undefined {
+  if (/^\(?[A-D]\)?$/.test(answer.trim())) return answer.replace(/[^A-D]/g, '')
+  return choices.split('\n').flatMap((line) => {
+    const [, letter, text] = /^\(([A-D])\)\s*(.*)$/.exec(line.trim()) ?? []
+    return letter !== undefined && text?.trim() === answer.trim() ? [letter] : []
+  })[0]
 }
 
 /** Questions with the articles that answer them: all passages of the title that the question names or its passage has. */
