@@ -89,10 +89,12 @@ export async function readAnswer(passages: readonly RankedPassage[], options: Re
   const result = await ask(plan, options, services, run)
   const generated = result.tokenIds.length
   const stopped = generated > 0 && services.tokenizer.stopIds.includes(result.tokenIds[generated - 1] ?? -1)
+  const answer = answerText(result, stopped, services.tokenizer)
   return {
     body: {
-      answer: answerText(result, stopped, services.tokenizer),
-      confidence: confidence(result.logprobs),
+      answer,
+      // A reader that stops at once may be sure that it has no answer; there is none to be confident of.
+      confidence: answer === '' ? 0 : confidence(result.logprobs),
       finish_reason: stopped ? ('stop' as const) : ('length' as const),
       evidence: evidence(passages, plan, result),
       mode: options.mode,

@@ -109,11 +109,11 @@ export type Evidence = Static<typeof EvidenceSchema>
 export const IndexVersionSchema = Type.Object({ table: Type.String(), version: Type.Integer(), passages: Type.Integer() })
 
 export const AnswerResponseSchema = Type.Object({
-  answer: Type.String({ description: 'The answer; empty where the model stopped at once.' }),
+  answer: Type.String({ description: 'The answer; empty where the model stopped at once, as the shipped reader does where it finds none.' }),
   confidence: Type.Number({
     minimum: 0,
     maximum: 1,
-    description: 'Geometric mean of the probabilities of the generated tokens, the stop token included: exp(mean log-probability). A ranking score, not a calibrated probability.',
+    description: 'Geometric mean of the probabilities of the generated tokens, the stop token included: exp(mean log-probability); 0 where the answer is empty. A ranking score, not a calibrated probability.',
   }),
   finish_reason: Type.Union([Type.Literal('stop'), Type.Literal('length')]),
   evidence: Type.Array(EvidenceSchema),

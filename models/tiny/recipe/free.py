@@ -12,14 +12,21 @@ from world import Entity
 
 
 @dataclass(frozen=True)
+class FreeQuestion:
+    """`{name}` stands for the entity; the first answer stands in the sentence, the others count as right too."""
+
+    text: str
+    answers: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class FreeFact:
-    """A sentence about an entity, which it names "he", "she" or "it", and (question, answer) pairs in which
-    `{name}` stands for the entity. The answers stand in the sentence."""
+    """A sentence about an entity, which it calls "he", "she" or "it", and questions about it."""
 
     kind: str
     entity: str
     text: str
-    questions: tuple[tuple[str, str], ...] = ()
+    questions: tuple[FreeQuestion, ...] = ()
 
 
 def load_free(folder: Path, entities: list[Entity]) -> list[FreeFact]:
@@ -28,7 +35,8 @@ def load_free(folder: Path, entities: list[Entity]) -> list[FreeFact]:
     facts, problems = [], []
     for path in sorted(folder.glob("*.json")):
         for row in json.loads(path.read_text("utf-8")):
-            fact = FreeFact(path.stem, row["entity"], row["text"], tuple((q, a) for q, a in row["questions"]))
+            questions = tuple(FreeQuestion(text, tuple(answers)) for text, *answers in row["questions"])
+            fact = FreeFact(path.stem.replace("_", " "), row["entity"], row["text"], questions)
             if (fact.kind, fact.entity) in known:
                 facts.append(fact)
                 problems += [f"{path.name}: {problem}" for problem in check(fact)]
@@ -38,8 +46,9 @@ def load_free(folder: Path, entities: list[Entity]) -> list[FreeFact]:
 
 
 def check(fact: FreeFact) -> list[str]:
-    missing = [f"'{a}' does not stand in: {fact.text}" for _, a in fact.questions if a.lower() not in fact.text.lower()]
-    nameless = [f"no {{name}} in: {q}" for q, _ in fact.questions if "{name}" not in q]
+    firsts = [question.answers[0] for question in fact.questions]
+    missing = [f"'{answer}' does not stand in: {fact.text}" for answer in firsts if answer.lower() not in fact.text.lower()]
+    nameless = [f"no {{name}} in: {q.text}" for q in fact.questions if "{name}" not in q.text]
     return [*missing, *nameless, *(["quote or tab in: " + fact.text] if '"' in fact.text or "\t" in fact.text else [])]
 
 
@@ -51,11 +60,13 @@ def free_sentences(entities: list[Entity], written: list[FreeFact]) -> dict[str,
     bare = [FreeFact(e.kind, e.name, text) for e in entities for text in e.extra if text not in asked]
     for fact in (*written, *bare):
         if fact.entity not in fact.text:
-            out.setdefault(fact.kind, []).append(fact)
+            out[fact.kind].append(fact)
     return out
 
 
 def exchanged(fact: FreeFact, inventor: Inventor, rng: random.Random) -> FreeFact:
     """The fact with other names and numbers, in its questions and answers too."""
-    text, *rest = exchange([fact.text, *(part for pair in fact.questions for part in pair)], inventor, rng)
-    return FreeFact(fact.kind, fact.entity, text, tuple(zip(rest[::2], rest[1::2], strict=True)))
+    asked = [part for q in fact.questions for part in (q.text, q.answers[0])]
+    text, *rest = exchange([fact.text, *asked], inventor, rng)
+    questions = tuple(FreeQuestion(q, (a,)) for q, a in zip(rest[::2], rest[1::2], strict=True))
+    return FreeFact(fact.kind, fact.entity, text, questions)

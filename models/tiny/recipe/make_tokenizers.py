@@ -1,4 +1,4 @@
-"""Trains both tokenizers on the demo corpus, invented worlds and the real text that may be trained on.
+"""Trains the reader's tokenizer on the demo corpus, invented worlds and the real text that may be trained on.
 
     python make_tokenizers.py --corpus ../../../index/corpus/passages.tsv --real-text FOLDER
 """
@@ -11,11 +11,11 @@ from pathlib import Path
 from configs import write_json
 from data import CHECKPOINT, WORLD, never_trained
 from samples import WorldSampler
-from settings import CEPE_VOCAB, CONTEXT_TOKENS, CONTRIEVER_VOCAB, SEED, WINDOW
+from settings import CEPE_VOCAB, SEED, WINDOW
 from split import training_entities
 from squad import load_real
 from evaluate import load_corpus
-from tokenizers_ import NameParts, numbers, train_cepe_tokenizer, train_contriever_tokenizer
+from tokenizers_ import NameParts, numbers, train_cepe_tokenizer
 from world import load_world
 
 WORLDS = 120
@@ -49,9 +49,8 @@ def main() -> None:
     parser.add_argument("--real-text", type=Path, nargs="+", default=[], help="folders with real text and questions (squad.py)")
     args = parser.parse_args()
     everything = list(texts(args.corpus, args.real_text))
-    cepe, contriever = CHECKPOINT / "cepe", CHECKPOINT / "contriever"
-    for folder in (cepe, contriever):
-        folder.mkdir(parents=True, exist_ok=True)
+    cepe = CHECKPOINT / "cepe"
+    cepe.mkdir(parents=True, exist_ok=True)
     train_cepe_tokenizer([*everything, *numbers()], CEPE_VOCAB).save(str(cepe / "tokenizer.json"))
     write_json(
         cepe / "tokenizer_config.json",
@@ -64,20 +63,6 @@ def main() -> None:
             "add_eos_token": False,
             "clean_up_tokenization_spaces": False,
             "model_max_length": WINDOW,
-        },
-    )
-    train_contriever_tokenizer(everything, CONTRIEVER_VOCAB).save(str(contriever / "tokenizer.json"))
-    write_json(
-        contriever / "tokenizer_config.json",
-        {
-            "tokenizer_class": "BertTokenizer",
-            "do_lower_case": True,
-            "pad_token": "[PAD]",
-            "unk_token": "[UNK]",
-            "cls_token": "[CLS]",
-            "sep_token": "[SEP]",
-            "mask_token": "[MASK]",
-            "model_max_length": CONTEXT_TOKENS,
         },
     )
 

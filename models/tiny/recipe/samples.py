@@ -131,7 +131,8 @@ class WorldSampler:
         """Questions about the free sentences, by hand where there are any, else by rule."""
         out: list[Question] = []
         for fact in free:
-            asked = [(q.replace("{name}", entity.name), a) for q, a in rng.sample(fact.questions, min(2, len(fact.questions)))]
+            chosen = rng.sample(fact.questions, min(2, len(fact.questions)))
+            asked = [(q.text.replace("{name}", entity.name), q.answers[0]) for q in chosen]
             if not asked or rng.random() < CLOZE_SHARE:
                 made = cloze_of(fact.text, entity.name, rng)
                 asked += [(made.question, made.answer)] if made else []
