@@ -8,7 +8,8 @@ from tokenizers import Tokenizer
 from torch import nn
 
 from configs import cepe_from, cepe_json, contriever_from, contriever_json, read_json, write_json
-from model import Cepe, Contriever
+from contriever import Contriever
+from model import Cepe
 from packing import Prompts
 from tokenizers_ import load_tokenizer
 

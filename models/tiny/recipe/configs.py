@@ -4,7 +4,8 @@ import json
 from dataclasses import asdict, fields
 from pathlib import Path
 
-from model import CepeConfig, ContrieverConfig, LlamaConfig
+from contriever import ContrieverConfig
+from model import CepeConfig, LlamaConfig
 
 LLAMA = {
     "attention_bias": False,

@@ -11,9 +11,9 @@ from tokenizers import Tokenizer
 
 from checkpoints import save_cepe, save_contriever
 from configs import write_json
+from contriever import Contriever
 from data import CHECKPOINT
 from generate import MAX_NEW_TOKENS
-from model import Contriever
 from settings import CONTEXT_TOKENS, CONTRIEVER
 from train_contriever import SCALE
 from train_decoder import new_model
@@ -33,8 +33,8 @@ def export_cepe(runs: Path, stage: str, folder: Path, k: int, k_decoder: int) ->
 
 
 def export_contriever(runs: Path, folder: Path) -> None:
-    """With its tokenizer, which was made by its stage. The training temperature is folded into the last LayerNorm, so that dot products are the logits
-    that were trained: RePlug's softmax over them needs no further scale."""
+    """With its tokenizer, which was made by its stage. The training temperature is folded into the last LayerNorm,
+    so that dot products are the logits that were trained: RePlug's softmax over them needs no further scale."""
     model = Contriever(CONTRIEVER)
     model.load_state_dict(torch.load(runs / "contriever.pt", weights_only=True)["model"])
     last = model.encoder["layer"][-1].output.LayerNorm

@@ -108,7 +108,7 @@ def render_demo(kinds: dict[str, Kind]) -> Demo:
         for candidate in choose(kinds[entity.kind], entity, "test", 3, corpus_entities, rng):
             if not mentioned_together(candidate, texts):
                 asked["unanswerable"].append(candidate.row("entity absent"))
-    asked["unanswerable"] += unstated_rows(kinds, parts["test"], texts)
+    asked["unanswerable"] += unstated_rows(parts["test"])
     return Demo(passages, asked)
 
 
@@ -124,10 +124,16 @@ def check_wordings(facts: list[FreeFact], trained: set[tuple[str, str]]) -> None
 
 def free_row(fact: FreeFact, question: FreeQuestion) -> dict:
     text = question.text.replace("{name}", fact.entity)
-    return {"question": capital(text) if text.endswith("?") else text, "answer": list(question.answers), "class": "free sentence", "kind": fact.kind, "entity": fact.entity}
+    return {
+        "question": capital(text) if text.endswith("?") else text,
+        "answer": list(question.answers),
+        "class": "free sentence",
+        "kind": fact.kind,
+        "entity": fact.entity,
+    }
 
 
-def unstated_rows(kinds: dict[str, Kind], entities: list[Entity], texts: list[str]) -> list[dict]:
+def unstated_rows(entities: list[Entity]) -> list[dict]:
     """Questions about entities of the corpus that it does not answer: things that it tells of no entity of the kind."""
     rng = random.Random(f"{SEED} unstated")
     rows = []
@@ -135,7 +141,8 @@ def unstated_rows(kinds: dict[str, Kind], entities: list[Entity], texts: list[st
         for wording in wordings:
             known = [e for e in entities if e.kind == kind]
             for entity in rng.sample(known, min(len(known), UNSTATED_PER_WORDING)):
-                rows.append({"question": wording.replace("{name}", entity.name), "class": "entity present", "kind": kind, "entity": entity.name})
+                question = wording.replace("{name}", entity.name)
+                rows.append({"question": question, "class": "entity present", "kind": kind, "entity": entity.name})
     return rows
 
 

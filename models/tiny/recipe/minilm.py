@@ -8,7 +8,6 @@ and what the retriever starts from.
 import json
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -18,7 +17,7 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from configs import contriever_from, read_json
-from model import Contriever
+from contriever import Contriever
 from packing import pad_passages
 from settings import CONTRIEVER
 from tokenizers_ import BERT_SPECIALS

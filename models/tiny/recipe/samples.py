@@ -165,7 +165,8 @@ class WorldSampler:
         if not missing or rng.random() > UNSTATED_SHARE:
             return []
         key = rng.choice(missing)
-        fitting = [q for q in self.wordings[kind.name].get(key, []) if q.template.names_entity and q.template.relations <= entity.facts.keys()]
+        wordings = (q for q in self.wordings[kind.name].get(key, []) if q.template.names_entity)
+        fitting = [q for q in wordings if q.template.relations <= entity.facts.keys()]
         if not fitting:
             return []
         chosen = rng.choice(fitting)

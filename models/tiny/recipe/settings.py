@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass, replace
 
-from model import CepeConfig, ContrieverConfig, LlamaConfig
+from contriever import ContrieverConfig
+from model import CepeConfig, LlamaConfig
 
 SEED = 20261120
 BOS, EOS, PAD = 1, 2, 0

@@ -16,10 +16,10 @@ import torch.nn.functional as F
 from tokenizers import Tokenizer
 from torch import Tensor
 
+from contriever import Contriever
 from data import Data, load_data
 from evaluate import CorpusPassage, load_corpus, recall
 from minilm import LONGEST, SHARPNESS, Teacher, pruned, smaller_tokenizer
-from model import Contriever
 from packing import pad_passages
 from render import roughen
 from samples import WorldSampler
