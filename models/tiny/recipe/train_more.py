@@ -10,8 +10,8 @@ import random
 from pathlib import Path
 
 import torch
-from safetensors.torch import load_file
 
+from checkpoints import cepe_weights
 from contexts import choose_contexts
 from data import Data, load_data
 from losses import answer_loss
@@ -33,7 +33,7 @@ ALONE_EVERY = 12  # so often a step is for the decoder alone
 def start(model: Cepe, runs: Path, checkpoint: Path | None) -> None:
     """Loads what the stage starts from; a run that was stopped loads its own state later."""
     if checkpoint:
-        model.load_state_dict({name: weight.float() for name, weight in load_file(checkpoint / "model.safetensors").items()})
+        model.load_state_dict(cepe_weights(checkpoint))
     else:
         model.load_state_dict(torch.load(runs / "cepe-read.pt", weights_only=True)["model"])
 
