@@ -8,7 +8,7 @@ from packing import Prompts, Row
 from rows import Story
 
 ALL_SHARE = 0.45  # of the rows see the whole story
-NO_ANSWER_SHARE = 0.15
+NO_ANSWER_SHARE = 0.1
 ABSENT_SHARE = 0.5  # of the rows without an answer see nothing about what they ask for
 
 

@@ -15,7 +15,7 @@ PASSAGE_WORDS = (25, 55)
 FREE_SENTENCES = 3
 PLANTED_SHARE = 0.9
 CLOZE_SHARE = 0.3  # of the free sentences with questions by hand are asked about by rule too
-UNSTATED_SHARE = 0.4  # of the entities are asked for a fact that they lack
+UNSTATED_SHARE = 0.25  # of the entities are asked for a fact that they lack
 UNKNOWN = "unknown"  # never shown to the reader: the question is refused
 NAME_SHARE = 0.22  # of the questions that ask for the entity itself; some of them are refused as ambiguous
 

@@ -25,7 +25,7 @@ from training import Optimizers, Run, autocast, prepare_torch, stage_arguments
 
 # The stories of a step, each (entities of an invented world, paragraphs of real text): what a step costs grows with the
 # product of its questions and the passages that they see, so most steps read two small stories instead of a large one
-MIXES = (((14, 2),), ((5, 2), (1, 9)), ((4, 4), (3, 6)), ((6, 0), (0, 9)), ((3, 3), (2, 8)))
+MIXES = (((14, 1),), ((14, 1),), ((7, 0), (2, 6)), ((5, 3), (5, 3)), ((4, 4), (1, 8)))
 PROMPT_SHARE = 0.1  # of the steps show some rows passages in the prompt
 ALONE_EVERY = 12  # so often a step is for the decoder alone
 
