@@ -109,7 +109,7 @@ export type Evidence = Static<typeof EvidenceSchema>
 export const IndexVersionSchema = Type.Object({ table: Type.String(), version: Type.Integer(), passages: Type.Integer() })
 
 export const AnswerResponseSchema = Type.Object({
-  answer: Type.String({ description: 'The answer; empty where the model stopped at once, as the shipped reader does where it finds none.' }),
+  answer: Type.String({ description: 'The answer; empty where the model stopped at once.' }),
   confidence: Type.Number({
     minimum: 0,
     maximum: 1,
