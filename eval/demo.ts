@@ -5,6 +5,7 @@ import { at } from '../base/at.ts'
 import { createProgress } from '../src/cli/progress.ts'
 import { packageRoot } from '../src/config.ts'
 import { CodedError, messageOf } from '../base/errors.ts'
+import type { AnswerClient } from './client/client.ts'
 import { createHttpClient } from './client/http.ts'
 import { startService } from './demo/service.ts'
 import { demoTargets, targetRows } from './demo/targets.ts'
@@ -13,35 +14,38 @@ import { heading, table, text } from './report/blocks.ts'
 import { publishedFile, readPublished } from './report/published.ts'
 import { buildReport, writeReport } from './report/report.ts'
 import { evaluate } from './run/evaluate.ts'
-import { readRun } from './run/folder.ts'
+import { readRun, type StoredRun } from './run/folder.ts'
 import { MODEL_PROTOCOL } from './run/protocol.ts'
 import { summarise } from './run/summary.ts'
 
-/** Questions drawn from the test set, so that the demo takes less than five minutes on two cores. */
+/** Questions drawn of each class, so that the demo takes less than ten minutes on two cores. */
 const QUESTIONS = 200
 const CONCURRENCY = 2
 
 const HEADER = ['on the demo test questions', 'target', 'measured', '']
 
+/** The classes of questions, each a run of its own: attributes with the questions that have no answer beside them, and free sentences. */
+const CLASSES = [
+  {
+    dataset: 'demo, attributes',
+    folder: 'attributes',
+    questions: 'test.jsonl',
+    unanswerable: 'unanswerable.jsonl',
+    modes: ['cepe', 'decoder-only', 'closed-book'],
+    ks: [2, 10, 20, 40],
+  },
+  {
+    dataset: 'demo, free sentences',
+    folder: 'free',
+    questions: 'free.jsonl',
+    unanswerable: undefined,
+    modes: ['cepe', 'decoder-only'],
+    ks: [10, 20, 40],
+  },
+] as const
+
 /** Measures the shipped models on the shipped corpus and questions through the HTTP API of a service of its own. */
 async function demo(reportFolder: string, limit: number): Promise<void> {
-  const questions = (name: string) => path.join(packageRoot(), 'eval', 'questions', name)
-  const options: EvaluationOptions = {
-    dataset: 'demo',
-    questions: questions('test.jsonl'),
-    unanswerable: questions('unanswerable.jsonl'),
-    limit,
-    protocol: {
-      modes: ['cepe', 'decoder-only', 'closed-book'],
-      ks: [2, 10, 20, 40],
-      encoder_passages: ['others'],
-      ...MODEL_PROTOCOL,
-      retrieval: 'dense',
-      recall_depth: 100,
-      seed: 0,
-    },
-    dumpPrompts: false,
-  }
   // Always measured anew, with an index of its own: the point is what today's models and service do.
   const folder = path.join(packageRoot(), 'eval', 'runs', 'demo')
   await rm(folder, { recursive: true, force: true })
@@ -56,37 +60,69 @@ async function demo(reportFolder: string, limit: number): Promise<void> {
     },
     index,
   )
+  const runs: StoredRun[] = []
   try {
     const client = createHttpClient(service.url)
-    const prepared = await prepare(options, client)
-    const progress = createProgress('Evaluating', 'questions')
-    try {
-      await evaluate({
-        client,
-        folder,
-        concurrency: CONCURRENCY,
-        onProgress: (done, total, detail) => progress.update(done, total, detail),
-        ...prepared,
-      })
-    } finally {
-      progress.stop()
-    }
+    for (const which of CLASSES) runs.push(await measure(client, which, path.join(folder, which.folder), limit))
   } finally {
     await service.stop()
   }
 
-  const run = await readRun(folder)
-  const rows = targetRows(demoTargets(summarise(run.manifest, run.records)))
+  const [attributes, free] = runs
+  if (attributes === undefined || free === undefined) throw new Error('The demo did not measure every class. This is a bug.')
+  const rows = targetRows(
+    demoTargets(summarise(attributes.manifest, attributes.records), summarise(free.manifest, free.records), attributes.records),
+  )
   const lead = [
     text('The shipped models on the shipped corpus and questions, measured through the HTTP API of a service started for it.'),
     heading(2, 'Targets'),
     table(HEADER, rows, 2),
   ]
   await writeReport(
-    buildReport([run], await readPublished(publishedFile()), { title: 'The shipped models on the demo questions', lead }),
+    buildReport(runs, await readPublished(publishedFile()), { title: 'The shipped models on the demo questions', lead }),
     reportFolder,
   )
   process.stdout.write(`${aligned([HEADER, ...rows])}\n\nReport: ${path.join(reportFolder, 'report.md')} and report.html\n`)
+}
+
+/** One class of questions, asked in its settings. */
+async function measure(
+  client: AnswerClient,
+  { dataset, questions, unanswerable, modes, ks }: (typeof CLASSES)[number],
+  folder: string,
+  limit: number,
+): Promise<StoredRun> {
+  const file = (name: string) => path.join(packageRoot(), 'eval', 'questions', name)
+  const options: EvaluationOptions = {
+    dataset,
+    questions: file(questions),
+    ...(unanswerable !== undefined && { unanswerable: file(unanswerable) }),
+    limit,
+    protocol: {
+      modes: [...modes],
+      ks: [...ks],
+      encoder_passages: ['others'],
+      ...MODEL_PROTOCOL,
+      retrieval: 'dense',
+      recall_depth: 100,
+      seed: 0,
+    },
+    dumpPrompts: false,
+  }
+  const prepared = await prepare(options, client)
+  const progress = createProgress(`Evaluating ${dataset}`, 'questions')
+  try {
+    await evaluate({
+      client,
+      folder,
+      concurrency: CONCURRENCY,
+      onProgress: (done, total, detail) => progress.update(done, total, detail),
+      ...prepared,
+    })
+  } finally {
+    progress.stop()
+  }
+  return readRun(folder)
 }
 
 /** Columns padded to their widest cell. */

@@ -17,12 +17,19 @@ import { summarise } from './run/summary.ts'
 
 /** Articles that the shipped models never saw in training (models/tiny/recipe/squad.py). */
 const HELD_OUT = ['Amazon rainforest', 'Black Death', 'Kenya', 'Oxygen', 'Rhine', 'Steam engine']
-const DEPTH = 20
 const CONCURRENCY = 2
+
+/** What finds the passages, and at which k they are read; `supplied` is the question's own passage alone. */
+const RUNS = [
+  { retrieval: 'supplied', modes: ['cepe'], ks: [1], recall_depth: 1 },
+  { retrieval: 'dense', modes: ['cepe', 'decoder-only', 'closed-book'], ks: [10, 20, 40], recall_depth: 100 },
+  { retrieval: 'hybrid', modes: ['cepe'], ks: [10, 20], recall_depth: 100 },
+  { retrieval: 'text', modes: ['cepe'], ks: [10, 20], recall_depth: 100 },
+] as const
 
 /**
  * The shipped models on real text: questions about the held-out articles against all articles of `folder`
- * (passages.tsv, questions.jsonl with passage_id), with Contriever and with BM25 finding the passages.
+ * (passages.tsv, questions.jsonl with passage_id), with their own passage alone and with passages that Contriever, BM25 or both find.
  */
 async function squad(folder: string, out: string, limit: number | undefined): Promise<void> {
   const corpus = path.join(folder, 'passages.tsv')
@@ -31,14 +38,14 @@ async function squad(folder: string, out: string, limit: number | undefined): Pr
   const client = await createInProcessClient({ INDEX_DIR: index, JOBS_DIR: path.join(index, 'jobs'), CORPUS: corpus })
   const runs: StoredRun[] = []
   try {
-    for (const retrieval of ['dense', 'text'] as const) {
+    for (const { retrieval, modes, ks, recall_depth } of RUNS) {
       const protocol: Protocol = {
-        modes: ['cepe', 'decoder-only', 'closed-book'],
-        ks: [10, DEPTH, 40],
+        modes: [...modes],
+        ks: [...ks],
         encoder_passages: ['others'],
         ...MODEL_PROTOCOL,
         retrieval,
-        recall_depth: 100,
+        recall_depth,
         seed: 0,
       }
       const prepared = await prepare(
@@ -70,35 +77,43 @@ async function squad(folder: string, out: string, limit: number | undefined): Pr
   process.stdout.write(`${runs.map(shortly).join('\n')}\nReport: ${path.join(out, 'report.md')} and report.html\n`)
 }
 
-/** Writes the questions about the held-out articles to a file of their own. */
+/** Writes the questions about the held-out articles, each with its own passage, to a file of their own. */
 async function heldOutQuestions(file: string, corpus: string, out: string): Promise<string> {
-  const heldOut = new Set<string>()
+  const heldOut = new Map<string, { id: string; title: string; text: string }>()
   for await (const item of readPassageFile(corpus))
-    if ('passage' in item && HELD_OUT.includes(item.passage.title)) heldOut.add(item.passage.id)
+    if ('passage' in item && HELD_OUT.includes(item.passage.title)) heldOut.set(item.passage.id, item.passage)
   const { questions } = await readDataset(file)
-  const chosen = questions.filter(({ goldPassage }) => goldPassage !== undefined && heldOut.has(goldPassage))
-  if (chosen.length === 0)
+  const lines = questions.flatMap(({ id, question, answers, goldPassage }) => {
+    const passage = goldPassage === undefined ? undefined : heldOut.get(goldPassage)
+    return passage === undefined
+      ? []
+      : [
+          `${JSON.stringify({ id, question, answer: answers, passage_id: passage.id, ctxs: [{ id: passage.id, title: passage.title, text: passage.text }] })}\n`,
+        ]
+  })
+  if (lines.length === 0)
     throw new CodedError(
       'dataset_invalid',
       `${file} has no questions about ${HELD_OUT.join(', ')} (passage_id names a passage of ${corpus}).`,
     )
   await mkdir(out, { recursive: true })
   const target = path.join(out, 'questions.jsonl')
-  await writeFile(
-    target,
-    chosen
-      .map(({ id, question, answers, goldPassage }) => `${JSON.stringify({ id, question, answer: answers, passage_id: goldPassage })}\n`)
-      .join(''),
-  )
+  await writeFile(target, lines.join(''))
   return target
 }
 
+/** Recall and exact match of a run at every k. */
 function shortly({ manifest, records }: StoredRun): string {
   const { settings, retrieval, scored } = summarise(manifest, records)
   const percent = (share: number | undefined) => (100 * (share ?? Number.NaN)).toFixed(1)
-  const at = (list: NonNullable<typeof retrieval>['recall'] | undefined) => percent(list?.find(({ k }) => k === DEPTH)?.estimate.mean)
-  const cepe = settings.find(({ method, k }) => method === 'cepe' && k === DEPTH)
-  return `${manifest.subject.dataset}: ${scored} questions, recall@${DEPTH} ${at(retrieval?.recall)} (own passage ${at(retrieval?.goldRecall)}), cepe k = ${DEPTH}: EM ${percent(cepe?.exactMatch.mean)}, F1 ${percent(cepe?.f1.mean)}`
+  const recalls =
+    manifest.subject.protocol.retrieval === 'supplied'
+      ? []
+      : (retrieval?.recall ?? []).map(({ k, estimate }) => `@${k} ${percent(estimate.mean)}`)
+  const scores = settings.map(
+    ({ method, k, exactMatch, f1 }) => `${method} k = ${k}: EM ${percent(exactMatch.mean)}, F1 ${percent(f1.mean)}`,
+  )
+  return `${manifest.subject.dataset}: ${scored} questions; ${[...(recalls.length > 0 ? [`recall ${recalls.join(', ')}`] : []), ...scores].join('; ')}`
 }
 
 try {

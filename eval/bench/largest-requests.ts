@@ -53,6 +53,10 @@ export const LARGEST: readonly LargestRequest[] = [
     route: '/v1/score',
     body: { question, passages: passages(180, 5000), choices: Array.from({ length: 64 }, (_, i) => words(1000, i)) },
   },
-  { name: 'score, 64 short choices', route: '/v1/score', body: { question, k: 200, choices: Array.from({ length: 64 }, (_, i) => `city ${i}`) } },
+  {
+    name: 'score, 64 short choices',
+    route: '/v1/score',
+    body: { question, k: 200, choices: Array.from({ length: 64 }, (_, i) => `city ${i}`) },
+  },
   { name: 'search, k = 200', route: '/v1/search', body: { query: words(4096, 1), k: 200 } },
 ]

@@ -83,7 +83,7 @@ function listInCell(cell: unknown): unknown {
 function groupsOf(record: Record<string, unknown>): Record<string, string> {
   const groups: Record<string, string> = {}
   const relation = record['prop'] ?? record['relation']
-  for (const [name, value] of Object.entries({ manner: record['manner'], kind: record['kind'], relation }))
+  for (const [name, value] of Object.entries({ class: record['class'], manner: record['manner'], kind: record['kind'], relation }))
     if (typeof value === 'string') groups[name] = value
   const views = Number(record['s_pop'] ?? Number.NaN)
   if (Number.isFinite(views)) groups['popularity'] = popularityBucket(views)

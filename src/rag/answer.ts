@@ -47,7 +47,8 @@ type Answered = Pick<AnswerResponse, 'answer' | 'reason' | 'confidence' | 'finis
 const NO_ANSWER: Answered = { answer: null, reason: 'no_passages', confidence: 0, finish_reason: null }
 
 function answerOf({ text, stopped, logprobs }: AnswerReadResult): Answered {
-  return { answer: text, reason: null, confidence: confidence(logprobs), finish_reason: stopped ? 'stop' : 'length' }
+  // A reader that stops at once may be sure that it has no answer; there is none to be confident of.
+  return { answer: text, reason: null, confidence: text === '' ? 0 : confidence(logprobs), finish_reason: stopped ? 'stop' : 'length' }
 }
 
 function usageOf({ promptTokens, contextTokenCounts, logprobs }: AnswerReadResult): AnswerResponse['usage'] {

@@ -180,7 +180,7 @@ export const AnswerResponseSchema = Type.Object({
     minimum: 0,
     maximum: 1,
     description:
-      'Geometric mean of the probabilities of the generated tokens, the stop token included: exp(mean log-probability). A ranking score, not a calibrated probability.',
+      'Geometric mean of the probabilities of the generated tokens, the stop token included: exp(mean log-probability); 0 where the answer is empty. A ranking score, not a calibrated probability.',
   }),
   finish_reason: Type.Union([Type.Literal('stop'), Type.Literal('length'), Type.Null()], {
     description: 'stop: the answer ended by itself. length: max_new_tokens was reached. null: nothing was generated.',

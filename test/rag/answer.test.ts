@@ -172,6 +172,18 @@ t.test('confidence is the geometric mean of the token probabilities', (t) => {
   t.end()
 })
 
+t.test('an empty answer has no confidence, however sure the reader is that it has none', async (t) => {
+  const { services } = recordingServices()
+  const answer = async (...args: Parameters<typeof services.reader.answer>) => ({
+    ...(await services.reader.answer(...args)),
+    text: '',
+    stopped: true,
+    logprobs: [Math.log(0.97)],
+  })
+  const response = await answerQuestion({ question: 'what' }, { ...services, reader: { ...services.reader, answer } })
+  t.match(response, { answer: '', confidence: 0, finish_reason: 'stop' })
+})
+
 t.test('what cannot be served is refused by name', async (t) => {
   const { services } = recordingServices()
   await t.rejects(answerQuestion({ question: 'q', demonstrations: 2 }, services), /demonstrations is 2, but the service has 1/)

@@ -5,17 +5,28 @@ from pathlib import Path
 import torch
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
-from torch import nn
+from torch import Tensor
 
 from configs import cepe_from, cepe_json, contriever_from, contriever_json, read_json, write_json
-from model import Cepe, Contriever
+from contriever import Contriever
+from model import Cepe
 from packing import Prompts
 from tokenizers_ import load_tokenizer
 
 
+EMBEDDING, OUTPUT = "model.embed_tokens.weight", "lm_head.weight"
+
+
+def cepe_weights(folder: Path) -> dict[str, Tensor]:
+    """In f32, by the model's names; the output layer, which is not stored, is the embedding."""
+    weights = {name: weight.float() for name, weight in load_file(folder / "model.safetensors").items()}
+    weights.setdefault(OUTPUT, weights[EMBEDDING])
+    return weights
+
+
 def load_cepe(folder: Path) -> tuple[Cepe, Prompts]:
     model = Cepe(cepe_from(read_json(folder / "config.json")))
-    model.load_state_dict({k: v.float() for k, v in load_file(folder / "model.safetensors").items()})
+    model.load_state_dict(cepe_weights(folder))
     return model.eval(), Prompts(load_tokenizer(folder))
 
 
@@ -25,18 +36,18 @@ def load_contriever(folder: Path) -> tuple[Contriever, Tokenizer]:
     return model.eval(), load_tokenizer(folder)
 
 
-def save_weights(folder: Path, model: nn.Module, config: dict) -> None:
-    """Every tensor is written out, also where two share memory (embedding and output layer)."""
+def save_weights(folder: Path, weights: dict[str, Tensor], config: dict) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    weights = {k: v.detach().to("cpu", torch.float16).clone() for k, v in model.state_dict().items()}
-    save_file(weights, folder / "model.safetensors", {"format": "pt"})
+    halves = {name: weight.detach().to("cpu", torch.float16).clone() for name, weight in weights.items()}
+    save_file(halves, folder / "model.safetensors", {"format": "pt"})
     write_json(folder / "config.json", config)
 
 
 def save_cepe(folder: Path, model: Cepe, qa: dict) -> None:
-    save_weights(folder, model, cepe_json(model.config, "float16"))
+    weights = {name: weight for name, weight in model.state_dict().items() if name != OUTPUT}
+    save_weights(folder, weights, cepe_json(model.config, "float16", tied=True))
     write_json(folder / "qa_config.json", qa)
 
 
 def save_contriever(folder: Path, model: Contriever) -> None:
-    save_weights(folder, model, contriever_json(model.config, "float16"))
+    save_weights(folder, model.state_dict(), contriever_json(model.config, "float16"))

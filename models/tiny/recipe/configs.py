@@ -4,7 +4,8 @@ import json
 from dataclasses import asdict, fields
 from pathlib import Path
 
-from model import CepeConfig, ContrieverConfig, LlamaConfig
+from contriever import ContrieverConfig
+from model import CepeConfig, LlamaConfig
 
 LLAMA = {
     "attention_bias": False,
@@ -19,7 +20,7 @@ LLAMA = {
 }
 
 
-def cepe_json(config: CepeConfig, dtype: str) -> dict:
+def cepe_json(config: CepeConfig, dtype: str, tied: bool = False) -> dict:
     encoder = {
         "architectures": ["LlamaForMLM"],
         **LLAMA,
@@ -42,7 +43,7 @@ def cepe_json(config: CepeConfig, dtype: str) -> dict:
         "encoder_is_model": False,
         "encoder_hidden_size": config.encoder.hidden_size,
         "encoder_config": encoder,
-        "tie_word_embeddings": False,
+        "tie_word_embeddings": tied,
         "torch_dtype": dtype,
         "use_cache": True,
     }

@@ -17,8 +17,9 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from checkpoints import load_cepe, load_contriever
+from contriever import Contriever
 from generate import Generated, greedy
-from model import Cepe, Contriever
+from model import Cepe
 from packing import Prompts, pad_passages
 from settings import WINDOW
 

@@ -7,17 +7,20 @@ from torch import Tensor
 from model import Cepe
 from packing import Batch
 
+REFUSAL_WEIGHT = 0.4
+
 
 def answer_loss(model: Cepe, hidden: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
     """Mean loss over the answers' tokens, and for each question whether greedy decoding would give
-    exactly the answer (every token of it is the most likely one after the tokens before)."""
+    exactly the answer (every token of it is the most likely one after the tokens before). A refusal, an answer of one
+    token, counts less: else the reader refuses whatever it finds hard."""
     chosen = batch.answers
     logits = model.lm_head(hidden[chosen]).float()
-    targets = batch.targets[chosen]
-    loss = F.cross_entropy(logits, targets)
+    targets, numbers = batch.targets[chosen], batch.branches[chosen]
+    weights = torch.where(torch.bincount(numbers)[numbers] == 1, REFUSAL_WEIGHT, 1.0)
+    loss = (F.cross_entropy(logits, targets, reduction="none") * weights).sum() / weights.sum()
     with torch.no_grad():
         wrong = (logits.argmax(-1) != targets).float()
-        numbers = batch.branches[chosen]
         misses = torch.zeros(int(numbers.max()) + 1, device=wrong.device).index_add(0, numbers, wrong)
     return loss, misses == 0
 

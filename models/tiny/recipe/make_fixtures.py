@@ -15,7 +15,8 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from configs import cepe_json, contriever_json, write_json
-from model import Cepe, CepeConfig, Contriever, ContrieverConfig, LlamaConfig
+from contriever import Contriever, ContrieverConfig
+from model import Cepe, CepeConfig, LlamaConfig
 
 VOCAB = 64
 CEPE = CepeConfig(

@@ -1,4 +1,4 @@
-"""Trains both tokenizers on the demo corpus, invented worlds and the real text that may be trained on.
+"""Trains the reader's tokenizer on the demo corpus, invented worlds and the real text that may be trained on.
 
     python make_tokenizers.py --corpus ../../../index/corpus/passages.tsv --real-text FOLDER
 """
@@ -9,20 +9,20 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from configs import write_json
-from data import CHECKPOINT, WORLD
+from data import CHECKPOINT, WORLD, never_trained
 from samples import WorldSampler
-from settings import CEPE_VOCAB, CONTEXT_TOKENS, CONTRIEVER_VOCAB, SEED, WINDOW
+from settings import CEPE_VOCAB, SEED, WINDOW
 from split import training_entities
-from squad import load_squad
+from squad import load_real
 from evaluate import load_corpus
-from tokenizers_ import NameParts, numbers, train_cepe_tokenizer, train_contriever_tokenizer
+from tokenizers_ import NameParts, numbers, train_cepe_tokenizer
 from world import load_world
 
 WORLDS = 120
 CORPUS_WEIGHT = 6
 
 
-def texts(corpus: Path, real_text: Path | None) -> Iterator[str]:
+def texts(corpus: Path, real_text: list[Path]) -> Iterator[str]:
     for passage in load_corpus(corpus):
         yield from (f"Document (Title: {passage.title}): {passage.text}" for _ in range(CORPUS_WEIGHT))
     kinds = load_world(WORLD)
@@ -38,7 +38,7 @@ def texts(corpus: Path, real_text: Path | None) -> Iterator[str]:
         yield from (value for r in pools for value in kind.pool(r) for _ in range(3 * CORPUS_WEIGHT))
     for entity in noise:
         yield from entity.extra
-    for passage in load_squad(real_text, held_out=False) if real_text else []:
+    for passage in load_real(real_text, never_trained(kinds)):
         yield f"{passage.title} {passage.text}"
         yield from (question for question, _ in passage.questions)
 
@@ -46,12 +46,11 @@ def texts(corpus: Path, real_text: Path | None) -> Iterator[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--corpus", type=Path, required=True, help="passages.tsv of the demo corpus")
-    parser.add_argument("--real-text", type=Path, help="folder with passages.tsv and questions.jsonl")
+    parser.add_argument("--real-text", type=Path, nargs="+", default=[], help="folders with real text and questions (squad.py)")
     args = parser.parse_args()
     everything = list(texts(args.corpus, args.real_text))
-    cepe, contriever = CHECKPOINT / "cepe", CHECKPOINT / "contriever"
-    for folder in (cepe, contriever):
-        folder.mkdir(parents=True, exist_ok=True)
+    cepe = CHECKPOINT / "cepe"
+    cepe.mkdir(parents=True, exist_ok=True)
     train_cepe_tokenizer([*everything, *numbers()], CEPE_VOCAB).save(str(cepe / "tokenizer.json"))
     write_json(
         cepe / "tokenizer_config.json",
@@ -64,20 +63,6 @@ def main() -> None:
             "add_eos_token": False,
             "clean_up_tokenization_spaces": False,
             "model_max_length": WINDOW,
-        },
-    )
-    train_contriever_tokenizer(everything, CONTRIEVER_VOCAB).save(str(contriever / "tokenizer.json"))
-    write_json(
-        contriever / "tokenizer_config.json",
-        {
-            "tokenizer_class": "BertTokenizer",
-            "do_lower_case": True,
-            "pad_token": "[PAD]",
-            "unk_token": "[UNK]",
-            "cls_token": "[CLS]",
-            "sep_token": "[SEP]",
-            "mask_token": "[MASK]",
-            "model_max_length": CONTEXT_TOKENS,
         },
     )
 

@@ -38,6 +38,10 @@ class Prompts:
     def answer(self, text: str) -> list[int]:
         return self.ids(f" {text}\n")
 
+    def refusal(self) -> list[int]:
+        """An empty answer: the reader stops at once."""
+        return self.ids("\n")
+
     def number_tokens(self) -> list[int]:
         """The tokens made of digits, with or without a space before them."""
         return sorted(number for token, number in self.tokenizer.get_vocab().items() if token.lstrip("Ġ").isdecimal())
@@ -57,7 +61,8 @@ class Prompts:
 class Row:
     """`branches` are (prompt ids, answer ids); `shown` are the passages in the prefix, each with the place
     at which it begins; `contexts` are the passages that the encoder reads; `support` are, for each branch,
-    the passages that state its answer, and `names` where its prompt names the entity (from, to), if it does."""
+    the passages that state its answer, `stating` others that may state it and `about` all that are about what it
+    asks for, where that is known; `names` is where its prompt names the entity (from, to), if it does."""
 
     prefix: list[int]
     branches: list[tuple[list[int], list[int]]]
@@ -65,6 +70,8 @@ class Row:
     contexts: list[int] = field(default_factory=list)
     support: list[list[int]] = field(default_factory=list)
     names: list[tuple[int, int] | None] = field(default_factory=list)
+    stating: list[list[int]] = field(default_factory=list)
+    about: list[list[int]] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.prefix) + sum(len(q) + len(a) for q, a in self.branches)
@@ -167,7 +174,7 @@ def answer_places(
         for (_, answer), support in zip(row.branches, row.support, strict=True):
             said = answer[:-1]
             for passage in support:
-                if passage in begin:
+                if said and passage in begin:
                     for place in occurrences(texts[passage], said):
                         mentions += [(len(first) + i, begin[passage] + place + i) for i in range(len(said))]
             first += [True] + [False] * (len(answer) - 1)

@@ -19,9 +19,12 @@ WH_WORDS = {
     "pool": ("what", "which", "what kind"),
     "name_like": ("what", "which name"),
 }
+TYPO_SHARE = 0.06
 PREFIXES = (
     "do you know {}", "tell me {}", "can you tell me {}", "i want to know {}", "please answer: {}", "quick question: {}",
-    "{}, do you know", "what is the answer: {}", "trivia: {}",
+    "{}, do you know", "what is the answer: {}", "trivia: {}", "I'm trying to remember {}", "hey, {}", "for a quiz: {}",
+    "we were arguing about this yesterday, {}", "my teacher asked {}", "just curious, {}", "one more thing: {}",
+    "could you look up {}", "i forgot, {}", "ok so {}", "{} i need it for school", "{} thanks", "{} please",
 )
 
 
@@ -82,11 +85,13 @@ def join_clauses(sentences: list[str], rng: random.Random) -> str:
     return " ".join(out)
 
 
-def passage(kind: Kind, entity: Entity, relations: set[str], used: set[str], rng: random.Random, words: tuple[int, int]) -> Passage:
+def passage(
+    kind: Kind, entity: Entity, relations: set[str], used: set[str], rng: random.Random, words: tuple[int, int], free: list[str]
+) -> Passage:
     """A passage of about words[0] to words[1] words that states at least `relations` of the entity.
 
-    Its first sentence names the entity. `used` collects the extras and fillers that earlier passages
-    of the entity took, so that they are not repeated.
+    Its first sentence names the entity. `free` sentences stand in it in any case; `used` collects the extras and
+    fillers that earlier passages of the entity took, so that they are not repeated.
     """
     target = rng.randint(*words)
     candidates = [s for s in kind.sentences if usable(s, entity)]
@@ -102,7 +107,7 @@ def passage(kind: Kind, entity: Entity, relations: set[str], used: set[str], rng
         best = rng.choice(options)
         chosen.append(best)
         left -= best.relations
-    texts = [fill(s, kind, entity, rng) for s in chosen]
+    texts = [fill(s, kind, entity, rng) for s in chosen] + free
 
     spare = [(e, e) for e in entity.extra if e not in used]
     spare += [(f.text, fill(f, kind, entity, rng)) for f in kind.fillers if f.text not in used and usable(f, entity)]
@@ -141,10 +146,18 @@ def plan_passages(entity: Entity, needs: list[frozenset[str]], count: int, rng: 
 
 
 def entity_passages(
-    kind: Kind, entity: Entity, needs: list[frozenset[str]], count: int, rng: random.Random, words: tuple[int, int]
+    kind: Kind,
+    entity: Entity,
+    needs: list[frozenset[str]],
+    count: int,
+    rng: random.Random,
+    words: tuple[int, int],
+    free: list[list[str]] | None = None,
 ) -> list[Passage]:
+    """`free[i]` are the free sentences of the i-th passage."""
     used: set[str] = set()
-    return [passage(kind, entity, plan, used, rng, words) for plan in plan_passages(entity, needs, count, rng)]
+    plans = plan_passages(entity, needs, count, rng)
+    return [passage(kind, entity, plan, used, rng, words, some) for plan, some in zip(plans, free or [[] for _ in plans], strict=True)]
 
 
 def question_text(question: QuestionTemplate, entity: Entity) -> str:
@@ -213,8 +226,21 @@ def cloze(kind: Kind, entity: Entity, rng: random.Random) -> tuple[str, str, fro
     return f"{text}?", answer, sentence.relations
 
 
+def mistyped(text: str, rng: random.Random) -> str:
+    """One longer word with two letters in the wrong order, one missing or one twice."""
+    places = [m for m in re.finditer(r"[A-Za-z]{4,}", text)]
+    if not places:
+        return text
+    word = rng.choice(places)
+    at = rng.randrange(word.start() + 1, word.end() - 1)
+    wrong = rng.choice((text[at + 1] + text[at], text[at + 1], text[at] + text[at : at + 2]))
+    return text[:at] + wrong + text[at + 2 :]
+
+
 def roughen(text: str, rng: random.Random) -> str:
-    """A training question as people type it: other case, no mark, words left out, words in front."""
+    """A training question as people type it: other case, no mark, words left out, words around it, typing errors."""
+    if rng.random() < TYPO_SHARE:
+        text = mistyped(text, rng)
     if rng.random() < 0.25:
         words = text.split()
         kept = [w for w in words if w[:1].isupper() or w[:1].isdigit() or rng.random() > 0.12]

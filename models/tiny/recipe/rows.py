@@ -11,7 +11,6 @@ from squad import RealPassage
 
 QUESTIONS_PER_ENTITY = 8
 QUESTIONS_PER_ROW = 4
-NO_ANSWER_SHARE = 0.1
 NUMBER_SHARE = 0.4  # of the random tokens that are copied
 
 
@@ -31,8 +30,34 @@ class Story:
         for row in other.rows:
             row.contexts = [c + shift for c in row.contexts]
             row.shown = {p + shift: start for p, start in row.shown.items()}
-            row.support = [[p + shift for p in some] for some in row.support]
+            row.support, row.stating, row.about = (
+                [[p + shift for p in some] for some in passages] for passages in (row.support, row.stating, row.about)
+            )
             self.rows.append(row)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question of a story: the passages that support its answer, others that (may) state it too, and all
+    passages about what it asks for."""
+
+    question: str
+    answer: str
+    support: list[int]
+    stating: list[int]
+    about: list[int]
+
+
+def add_rows(story: Story, prompts: Prompts, asked: list[Asked]) -> None:
+    """Rows of a few questions each, which so far see all passages."""
+    for start in range(0, len(asked), QUESTIONS_PER_ROW):
+        some = asked[start : start + QUESTIONS_PER_ROW]
+        branches = [(prompts.branch(a.question, False), prompts.answer(a.answer)) for a in some]
+        contexts = list(range(len(story.passages)))
+        row = Row([BOS], branches, {}, contexts, [a.support for a in some])
+        row.stating = [a.stating for a in some]
+        row.about = [a.about for a in some]
+        story.rows.append(row)
 
 
 def continuation(tokens: list[int], start: int, length: int) -> tuple[list[int], list[int]]:
@@ -91,7 +116,7 @@ class RowMaker:
 
     def reading_row(self, passages: int, rng: random.Random) -> Story:
         """Up to `passages` passages in the decoder's prompt and questions about them; now and then a
-        question has no answer there, and with no passage none has."""
+        question has no answer there and is refused, and with no passage all are."""
         world = self.sampler.world(max(1, passages - rng.randint(0, passages // 2)), 2, 10, rng)
         story = self.story(world.passages)
         shown = rng.sample(range(len(story.passages)), min(passages, len(story.passages)))
@@ -104,6 +129,7 @@ class RowMaker:
         if others and (not answerable or rng.random() < 0.5):
             asked += rng.sample(others, min(len(others), 1 if answerable else 6))
         branches = [self._branch(world.questions[i].text, world.questions[i].answer, len(prefix) > 1) for i in asked]
+        branches = [(q, a if i in answerable else self.prompts.refusal()) for i, (q, a) in zip(asked, branches, strict=True)]
         names = [self._name_in(branch[0], world.names[world.questions[i].entity]) for i, branch in zip(asked, branches, strict=True)]
         story.rows.append(Row(prefix, branches, starts, support=[support[i] for i in asked], names=names))
         return story
@@ -136,7 +162,10 @@ class RowMaker:
         prefix, starts = self._prefix([], encoded, shown)
         branches = [self._branch(q.text, q.answer, bool(starts)) for q in questions]
         contexts = [i for i in range(len(encoded)) if i not in starts]
-        return Row(prefix, branches, starts, contexts, [world.supports(q) for q in questions])
+        row = Row(prefix, branches, starts, contexts, [world.supports(q) for q in questions])
+        row.stating = [world.stating(q) for q in questions]
+        row.about = [world.passages_about(q) for q in questions]
+        return row
 
     def copying_story(self, rng: random.Random) -> Story:
         """Two passages of random tokens for the encoder, and a row for each that continues it from a few of them.
@@ -152,31 +181,3 @@ class RowMaker:
 
     def _any_token(self, rng: random.Random) -> int:
         return rng.choice(self.numbers) if rng.random() < NUMBER_SHARE else rng.randrange(max(PAD, BOS, EOS) + 1, CEPE_VOCAB)
-
-    def real_context_story(self, count: int, rng: random.Random) -> Story:
-        """Real passages of one article for the encoder, and a row of questions about each."""
-        title = rng.choice(self.real).title
-        chosen = rng.sample([p for p in self.real if p.title == title], count)
-        story = self.story(chosen)
-        for number, passage in enumerate(chosen):
-            asked = rng.sample(passage.questions, min(3, len(passage.questions)))
-            branches = [self._branch(q, rng.choice(a), False) for q, a in asked]
-            story.rows.append(Row([BOS], branches, {}, list(range(count)), [[number]] * len(branches)))
-        return story
-
-
-def mask_contexts(story: Story, rng: random.Random) -> None:
-    """Context masking: most rows keep all of the story's passages, the others a random part of
-    them, from two to nearly all. The passages that a row's questions rest on mostly stay; from a few rows
-    all of them are taken, so that doubt is learned."""
-    everything = range(len(story.passages))
-    for row in story.rows:
-        support = {p for some in row.support for p in some}
-        kept = set(everything) - row.shown.keys()
-        if rng.random() < 0.25:
-            size = min(len(kept), round(2 * (len(kept) / 2) ** rng.random()))
-            needed = [rng.choice(left) for some in row.support if (left := sorted(kept & set(some))) and rng.random() < 0.95]
-            kept = {*needed, *rng.sample(sorted(kept), size)}
-        if rng.random() < NO_ANSWER_SHARE and len(kept - support) > 1:
-            kept -= support
-        row.contexts = sorted(kept)

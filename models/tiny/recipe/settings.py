@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass, replace
 
-from model import CepeConfig, ContrieverConfig, LlamaConfig
+from contriever import ContrieverConfig
+from model import CepeConfig, LlamaConfig
 
 SEED = 20261120
 BOS, EOS, PAD = 1, 2, 0
 CEPE_VOCAB = 10240
-CONTRIEVER_VOCAB = 8192
+CONTRIEVER_VOCAB = 12288
 WINDOW = 512
 CONTEXT_TOKENS = 256
 
@@ -24,10 +25,10 @@ ENCODER = replace(DECODER, num_hidden_layers=3, max_position_embeddings=CONTEXT_
 CEPE = CepeConfig(DECODER, ENCODER, num_cross_attn_layers=4)
 CONTRIEVER = ContrieverConfig(
     vocab_size=CONTRIEVER_VOCAB,
-    hidden_size=256,
+    hidden_size=384,
     num_hidden_layers=3,
-    num_attention_heads=4,
-    intermediate_size=768,
+    num_attention_heads=12,
+    intermediate_size=1536,
     max_position_embeddings=CONTEXT_TOKENS,
 )
 
@@ -65,6 +66,7 @@ class Settings:
     real_share: float
     cepe_copy: Stage
     cepe_read: Stage
+    cepe_more: Stage
     contriever: Stage
     contriever_batch: int
     contriever_worlds: int
@@ -82,9 +84,10 @@ CPU = Settings(
     real_share=0.02,
     cepe_copy=Stage(steps=300, lr=1.5e-3, warmup=20, minutes=2),
     cepe_read=Stage(steps=20000, lr=1.5e-3, decay=0.4, minutes=47),
-    contriever=Stage(steps=20000, lr=1e-3, decay=0.4, minutes=44),
-    contriever_batch=48,
-    contriever_worlds=3,
+    cepe_more=Stage(steps=20000, lr=6e-4, warmup=40, decay=0.5, minutes=74),
+    contriever=Stage(steps=700, lr=2e-4, warmup=40, decay=0.6),
+    contriever_batch=32,
+    contriever_worlds=2,
 )
 CPU_LONG = replace(CPU, cepe_read=replace(CPU.cepe_read, minutes=175))
 GPU = replace(
@@ -98,8 +101,9 @@ GPU = replace(
     decoder_read=Stage(steps=4000, lr=1.5e-3, minutes=8),
     cepe_copy=Stage(steps=300, lr=1.5e-3, warmup=20),
     cepe_read=Stage(steps=6000, lr=1.5e-3, minutes=10),
-    contriever=Stage(steps=3000, lr=1e-3, minutes=4),
-    contriever_batch=256,
+    cepe_more=Stage(steps=12000, lr=8e-4, warmup=40, decay=0.5),
+    contriever=Stage(steps=3000, lr=2e-4),
+    contriever_batch=128,
     contriever_worlds=12,
 )
 SMOKE = replace(
@@ -113,6 +117,7 @@ SMOKE = replace(
     question_tokens=200,
     cepe_copy=Stage(steps=2, lr=1e-3),
     cepe_read=Stage(steps=3, lr=1e-3),
+    cepe_more=Stage(steps=2, lr=1e-3),
     contriever=Stage(steps=3, lr=1e-3),
     contriever_batch=8,
     contriever_worlds=1,

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Runs every stage for a few steps on CPU, in a folder of its own: shows that the recipe runs.
+# Runs every stage for a few steps on CPU, in a folder of its own: shows that the recipe runs. The retriever's stage and
+# the export need the teacher's folder (minilm.py) as argument.
 set -eu
 cd "$(dirname "$0")"
 runs=$(mktemp -d)
@@ -15,7 +16,10 @@ python train_decoder.py copy --settings smoke --runs "$runs"
 python train_decoder.py read --settings smoke --runs "$runs"
 python train_cepe.py copy --settings smoke --runs "$runs"
 python train_cepe.py read --settings smoke --runs "$runs"
-python train_contriever.py --settings smoke --runs "$runs" \
-  --corpus ../../../index/corpus/passages.tsv --questions ../../../eval/questions/dev.jsonl
-python export.py --runs "$runs" --checkpoint "$runs/checkpoint"
+python train_more.py --settings smoke --runs "$runs"
+if [ -n "${1:-}" ]; then
+  python train_contriever.py --settings smoke --runs "$runs" --teacher "$1" \
+    --corpus ../../../index/corpus/passages.tsv --questions ../../../eval/questions/dev.jsonl
+  python export.py --runs "$runs" --checkpoint "$runs/checkpoint"
+fi
 echo "smoke: every stage ran"

@@ -1,11 +1,11 @@
-"""The two tokenizers, in Hugging Face's tokenizer.json format.
+"""The reader's tokenizer, in Hugging Face's tokenizer.json format.
 
 CEPE: byte-level BPE over text whose ASCII letters are lower-cased, so that "verdi" in a typed question and
 "Verdi" in a passage are the same token and a tiny reader need not learn spelling twice. Its answers are
 therefore lower case. Newline is always a token of its own. Years and groups of three digits are tokens too:
 a reader this small copies "1492" more surely in one piece than digit by digit.
 
-Contriever: lower-cased WordPiece with BERT's special tokens.
+The retriever's is a part of its teacher's (minilm.py).
 """
 
 import string
@@ -48,27 +48,6 @@ def train_cepe_tokenizer(texts: Iterable[str], vocab: int) -> Tokenizer:
     bos = CEPE_SPECIALS[1]
     tokenizer.post_processor = processors.TemplateProcessing(
         single=f"{bos} $A", pair=f"{bos} $A {bos}:1 $B:1", special_tokens=[(bos, 1)]
-    )
-    return tokenizer
-
-
-def train_contriever_tokenizer(texts: Iterable[str], vocab: int) -> Tokenizer:
-    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
-    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    tokenizer.decoder = decoders.WordPiece()
-    trainer = trainers.WordPieceTrainer(
-        vocab_size=vocab,
-        special_tokens=BERT_SPECIALS,
-        initial_alphabet=list(string.ascii_lowercase + string.digits + string.punctuation),
-        limit_alphabet=300,
-        show_progress=False,
-    )
-    tokenizer.train_from_iterator(texts, trainer)
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]",
-        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
-        special_tokens=[("[CLS]", 2), ("[SEP]", 3)],
     )
     return tokenizer
 

@@ -9,11 +9,12 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from contexts import choose_contexts
 from data import Data, load_data
 from losses import answer_loss, attention_loss, name_loss
 from model import Cepe, Context, Watch
 from packing import Row, answer_places, attending, collate, pad_passages, starts_of, support_places, title_looks
-from rows import Story, continuation, mask_contexts
+from rows import Story, continuation
 from settings import BOS, SEED, SETTINGS, Settings
 from train_decoder import NAME_LAYER, new_model
 from training import Optimizers, Run, autocast, prepare_torch, stage_arguments
@@ -155,11 +156,11 @@ def train_reading(model: Cepe, data: Data, settings: Settings, folder: Path) -> 
         share = round(settings.context_passages * sizes.choice((0.4, 0.7, 1)) * (1 if run.progress > 0.12 else 0.5))
         in_prompt = sizes.random() < 0.1
         for entities in casts(run.progress, share, sizes):
-            if data.rows.real and rng.random() < settings.real_share:
-                story.add(data.rows.real_context_story(6, rng))
+            if data.real.articles and rng.random() < settings.real_share:
+                story.add(data.real.story(6, rng))
             else:
                 story.add(data.rows.context_story(entities, in_prompt, rng))
-        mask_contexts(story, rng)
+        choose_contexts(story, data.prompts, rng)
         story.rows = within(story.rows, settings.question_tokens, rng)
         story.add(data.rows.copying_story(rng))
         with autocast():

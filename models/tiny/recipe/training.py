@@ -17,7 +17,7 @@ def stage_arguments(description: str | None) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--settings", default="cpu", choices=list(SETTINGS))
     parser.add_argument("--runs", type=Path, required=True, help="folder for checkpoints, outside the repository")
-    parser.add_argument("--real-text", type=Path, help="folder with passages.tsv and questions.jsonl")
+    parser.add_argument("--real-text", type=Path, nargs="+", default=[], help="folders with real text and questions (squad.py)")
     return parser
 
 

@@ -9,6 +9,7 @@ PLACEHOLDER = re.compile(r"\{(a:)?([A-Za-z_]+)\}")
 REFERENCES = {"Name", "name", "Sub", "sub", "Poss", "poss"}
 VALUE_TYPES = {"person", "place", "country", "title", "org", "year", "date", "number", "pool", "name_like"}
 MANNERS = {"nq", "trivia", "popqa"}
+UNSTATED = "unstated.json"  # questions that the corpus does not answer, no kind of entity
 
 
 @dataclass(frozen=True)
@@ -108,9 +109,9 @@ def load_kind(path: Path) -> Kind:
     return kind
 
 
-def plain(question: QuestionTemplate) -> str:
+def plain(wording: str) -> str:
     """The wording's words alone, to compare wordings by."""
-    return " ".join(re.findall(r"[a-z_]+", question.template.text.lower()))
+    return " ".join(re.findall(r"[a-z_]+", wording.lower()))
 
 
 def check_kind(kind: Kind) -> list[str]:
@@ -128,9 +129,9 @@ def check_kind(kind: Kind) -> list[str]:
             problems.append(f"unknown placeholder '{relation}' in: {template.text}")
         if '"' in template.text or "\t" in template.text:
             problems.append(f"quote or tab in: {template.text}")
-    asked = {plain(q) for q in kind.questions if q.split == "test"}
+    asked = {plain(q.template.text) for q in kind.questions if q.split == "test"}
     for question in kind.further:
-        if plain(question) in asked:
+        if plain(question.template.text) in asked:
             problems.append(f"a wording of the test is trained on: {question.template.text}")
     for question in (*kind.questions, *kind.further):
         if question.answer != "name" and question.answer not in known:
@@ -150,7 +151,7 @@ def check_kind(kind: Kind) -> list[str]:
 
 
 def load_world(folder: Path) -> list[Kind]:
-    return [load_kind(path) for path in sorted(folder.glob("*.json"))]
+    return [load_kind(path) for path in sorted(folder.glob("*.json")) if path.name != UNSTATED]
 
 
 def common_words(kinds: list[Kind]) -> set[str]:
