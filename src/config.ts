@@ -80,6 +80,12 @@ export const ConfigSchema = Type.Object({
     0,
     1_000_000_000,
   ),
+  KEEP_VERSIONS_MIN: integer(
+    'Minutes for which files of the index that were replaced are kept: longer than any query or copy of the folder takes.',
+    10,
+    1,
+    100_000,
+  ),
   MIN_RECALL: Type.Number({
     description: 'Least recall@10 of a vector index against exact search, on a sample; below it the index is not put into service.',
     default: 0.95,

@@ -11,7 +11,9 @@ import type { AnswerRequest, AnswerResponse } from './schema.ts'
 export function answerQuestion(request: AnswerRequest, services: AnswerServices, run: RunOptions = {}): Promise<AnswerResponse> {
   const started = performance.now()
   return withPassages({ request }, services, run, async (asked) => {
-    const read = hasNoPassages(asked) ? NOTHING_READ : await services.reader.answer({ ...asked.settled, passages: asked.passages }, asked.run())
+    const read = hasNoPassages(asked)
+      ? NOTHING_READ
+      : await services.reader.answer({ ...asked.settled, passages: asked.passages }, asked.run())
     const total = performance.now() - started
     return {
       ...(read === NOTHING_READ ? NO_ANSWER : answerOf(read)),
@@ -20,7 +22,7 @@ export function answerQuestion(request: AnswerRequest, services: AnswerServices,
       usage: usageOf(read),
       timings_ms: rounded({ ...(asked.found?.timings ?? NO_RETRIEVAL), ...read.timingsMs, total }),
       ...sources(services, asked),
-      ...(asked.settled.includePrompts && { prompts: [...read.prompts] }),
+      ...(asked.settled.includePrompts && { prompts: [...read.prompts], contexts: [...read.contexts] }),
     }
   })
 }
@@ -36,6 +38,7 @@ const NOTHING_READ: AnswerReadResult = {
   inDecoder: [],
   promptTokens: 0,
   prompts: [],
+  contexts: [],
   timingsMs: { queue: 0, plan: 0, encode: 0, generate: 0 },
 }
 
