@@ -42,7 +42,7 @@ t.test('what is wrong is named, and refused rather than bent into something else
     [{ CEPE_PORT: '1e3' }, /CEPE_PORT must be a whole number/],
     [{ CEPE_MIN_RECALL: '' + 1.5 }, /CEPE_MIN_RECALL must be a number from 0 to 1/],
     [{ CEPE_CPU_FALLBACK: 'yes' }, /CEPE_CPU_FALLBACK must be true or false/],
-    [{ CEPE_DTYPE: 'fp8' }, /CEPE_DTYPE must be one of f32, int4/],
+    [{ CEPE_DTYPE: 'fp8' }, /CEPE_DTYPE must be one of f32, int8, int8\+int4, int4/],
     [{ CEPE_HOST: ' ' }, /CEPE_HOST must not be blank/],
     [{ CEPE_PROT: '1' }, /Unknown setting CEPE_PROT/],
     [{ CEPE_TABLE: '../x' }, /CEPE_TABLE/],
