@@ -8,7 +8,8 @@ import { LiveTable, type Live } from './table/live-table.ts'
 import { Tidying } from './table/tidying.ts'
 import { migrateAutomatically } from './table/migrate-index.ts'
 import { packVectors, PASSAGE_COLUMNS, passageAt } from './table/rows.ts'
-import { fuseRanks, searchVector, searchWords } from './search/search.ts'
+import { DEFAULT_DENSE_WEIGHT, FUSED_DEPTH, fuseScores } from './search/hybrid.ts'
+import { searchVector, searchWords } from './search/search.ts'
 import { deleteRows, mergeRows, storedHashes } from './table/write.ts'
 import type { EmbeddingModel, IndexInfo, Passage, SearchFilter, SearchHit, SearchOptions } from './types.ts'
 
@@ -25,7 +26,7 @@ export interface PassageIndex {
   search(vector: Float32Array, options: SearchOptions): Promise<SearchHit[]>
   /** The k passages of the highest BM25 score, best first. */
   searchText(query: string, options: SearchOptions): Promise<SearchHit[]>
-  /** Both searches fused by reciprocal rank; the score is the fused one. */
+  /** Both searches, their scores fused with the weight that was measured on the corpus; the score is the fused one, 0 to 1. */
   searchHybrid(query: string, vector: Float32Array, options: SearchOptions): Promise<SearchHit[]>
   get(id: string): Promise<Passage | undefined>
   /** Those of the passages that are absent or stored with another content: what has to be embedded and upserted. */
@@ -112,9 +113,11 @@ class LanceIndex implements PassageIndex {
   }
 
   async searchHybrid(query: string, vector: Float32Array, options: SearchOptions): Promise<SearchHit[]> {
-    const deeper = { ...options, k: Math.min(MAX_K, options.k * 4) }
-    const lists = await Promise.all([this.search(vector, deeper), this.searchText(query, deeper)])
-    return fuseRanks(lists, options.k)
+    this.#check(options, vector)
+    const { table, metadata } = await this.#live.get()
+    const deeper = { ...options, k: Math.max(FUSED_DEPTH, options.k) }
+    const [dense, text] = await Promise.all([searchVector(table, metadata.ann, vector, deeper), searchWords(table, query, deeper)])
+    return fuseScores({ dense, text }, metadata.hybrid?.denseWeight ?? DEFAULT_DENSE_WEIGHT, options.k)
   }
 
   async get(id: string): Promise<Passage | undefined> {

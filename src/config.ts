@@ -85,6 +85,10 @@ export const ConfigSchema = Type.Object({
     minimum: 0,
     maximum: 1,
   }),
+  RETRIEVAL: Type.Enum(['dense', 'text', 'hybrid'], {
+    description: 'How passages are searched where a request does not name a `method`: Contriever, BM25, or both fused.',
+    default: 'hybrid',
+  }),
   THREADS: Type.Integer({
     description: 'Threads of each inference process (default: the number of cores).',
     minimum: 1,

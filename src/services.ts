@@ -55,7 +55,7 @@ async function joinServices(config: Config, log: Log | undefined): Promise<Servi
   const answering: AnswerServices = {
     reader,
     tokenizer: await readerTokenizer(config.READER_DIR, reader),
-    retriever: { embedder, index },
+    retriever: { embedder, index, method: config.RETRIEVAL },
     demonstrations,
   }
   const jobs = createJobs(jobsOptions(config, index, embedder, log))

@@ -1,10 +1,10 @@
-import { Command } from 'commander'
+import { Command, Option } from 'commander'
 import { loadConfig } from '../config.ts'
 import { CodedError } from '../../base/errors.ts'
 import { answerQuestion } from '../rag/answer.ts'
 import { createServices } from '../services.ts'
 import { ensureArtefacts } from '../setup.ts'
-import type { AnswerResponse } from '../rag/schema.ts'
+import { METHODS, type AnswerResponse, type Method } from '../rag/schema.ts'
 import { createProgress } from './progress.ts'
 
 /** Evidence lines shown without --json. */
@@ -15,14 +15,15 @@ export function askCommand(): Command {
     .description('answer one question from the shell')
     .argument('<question>')
     .option('--k <number>', 'passages to retrieve')
+    .addOption(new Option('--method <method>', 'how passages are searched (default: CEPE_RETRIEVAL)').choices(METHODS))
     .option('--json', 'print the whole response')
-    .action(async (question: string, options: { k?: string; json?: boolean }) => {
+    .action(async (question: string, { method, ...options }: { k?: string; method?: Method; json?: boolean }) => {
       const k = options.k === undefined ? undefined : wholeNumber('--k', options.k)
       const config = loadConfig()
       await ensureArtefacts(config, createProgress)
       const services = await createServices(config)
       try {
-        const response = await answerQuestion({ question, ...(k !== undefined && { k }) }, services.answering, {
+        const response = await answerQuestion({ question, ...(k !== undefined && { k }), ...(method && { method }) }, services.answering, {
           deadlineMs: config.DEADLINE_MS,
         })
         process.stdout.write(options.json ? `${JSON.stringify(response, null, 2)}\n` : readable(response))

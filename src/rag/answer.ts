@@ -69,7 +69,7 @@ const NO_RETRIEVAL: RetrievalTimings = { embed: 0, retrieve: 0 }
 
 /** The passages to answer from: those of the request where it brings its own, else the index's k best. */
 export async function gatherPassages(
-  request: Pick<AnswerRequest, 'question' | 'k' | 'filter' | 'passages'>,
+  request: Pick<AnswerRequest, 'question' | 'k' | 'method' | 'filter' | 'passages'>,
   mode: Mode,
   services: Pick<AnswerServices, 'reader' | 'retriever'>,
   run: RunOptions,
@@ -82,7 +82,10 @@ export async function gatherPassages(
     return { passages: mode === 'closed-book' ? [] : supplied, found: null }
   }
   if (k === 0) return { passages: [], found: null }
-  const found = await retrieve(request.question.trim(), { k, ...(request.filter && { filter: request.filter }) }, services.retriever, run)
+  // RePlug weighs passages by the retriever's own scores (Shi et al., 2023, section 3.2): fused ones have another scale.
+  const method = request.method ?? (mode === 'replug' ? 'dense' : undefined)
+  const options = { k, ...(method && { method }), ...(request.filter && { filter: request.filter }) }
+  const found = await retrieve(request.question.trim(), options, services.retriever, run)
   return { passages: found.hits, found }
 }
 

@@ -13,6 +13,13 @@ export const LIMITS = {
 } as const
 
 export const MODES = ['cepe', 'decoder-only', 'replug', 'closed-book'] as const
+export const METHODS = ['dense', 'text', 'hybrid'] as const
+export const MethodSchema = Type.Enum([...METHODS], {
+  description:
+    "dense: Contriever. text: BM25. hybrid: both, their scores fused with a weight measured on the corpus. Default: the service's setting (CEPE_RETRIEVAL).",
+})
+export type Method = Static<typeof MethodSchema>
+
 export const ModeSchema = Type.Enum([...MODES], {
   description:
     "cepe: passages beyond the decoder's go through the encoder. decoder-only: as many passages as the window holds, nothing encoded. " +
@@ -87,6 +94,7 @@ export const AnswerRequestSchema = Type.Object(
         description: 'others (default): the encoder gets the passages that the decoder prompt does not hold. all: it gets all of them.',
       }),
     ),
+    method: Type.Optional(MethodSchema),
     filter: Type.Optional(FilterSchema),
     passages: Type.Optional(
       Type.Array(SuppliedPassageSchema, {
@@ -132,7 +140,7 @@ export const EvidenceSchema = Type.Object({
   title: Type.String(),
   text: Type.String(),
   score: Type.Union([Type.Number(), Type.Null()], {
-    description: 'Dot product with the question; null for supplied passages without one.',
+    description: 'By method: dot product with the question, BM25, or both fused (0 to 1); null for supplied passages without one.',
   }),
   rank: Type.Integer({ minimum: 1 }),
   role: Type.Union([Type.Literal('encoder'), Type.Literal('decoder'), Type.Literal('both'), Type.Literal('unused')], {
@@ -185,11 +193,7 @@ export const SearchRequestSchema = Type.Object(
     query: nonBlank(LIMITS.questionCharacters, 'What to look for.'),
     k: Type.Optional(Type.Integer({ minimum: 1, maximum: LIMITS.k, default: 10 })),
     filter: Type.Optional(FilterSchema),
-    method: Type.Optional(
-      Type.Union([Type.Literal('dense'), Type.Literal('text'), Type.Literal('hybrid')], {
-        description: 'dense (default): Contriever. text: BM25. hybrid: both, fused by reciprocal rank.',
-      }),
-    ),
+    method: Type.Optional(MethodSchema),
   },
   { additionalProperties: false },
 )
@@ -211,6 +215,7 @@ export const ScoreRequestSchema = Type.Object(
     choices: Type.Array(nonBlank(1000, 'A possible answer.'), { minItems: 1, maxItems: 64 }),
     k: Type.Optional(kField),
     k_decoder: Type.Optional(Type.Integer({ minimum: 0, maximum: LIMITS.k })),
+    method: Type.Optional(MethodSchema),
     filter: Type.Optional(FilterSchema),
     passages: Type.Optional(Type.Array(SuppliedPassageSchema, { maxItems: LIMITS.suppliedPassages })),
     demonstrations: AnswerRequestSchema.properties.demonstrations,
