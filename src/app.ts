@@ -12,6 +12,7 @@ import { adminIndex } from './http/routes/admin-index.ts'
 import { answerRoute } from './http/routes/answer.ts'
 import { healthRoutes } from './http/routes/health.ts'
 import { metrics } from './http/routes/metrics.ts'
+import { openAiRoutes } from './http/routes/openai.ts'
 import { passages } from './http/routes/passages.ts'
 import { scoreRoute } from './http/routes/score.ts'
 import { searchRoute } from './http/routes/search.ts'
@@ -61,6 +62,7 @@ export async function buildApp(
   await app.register(answerRoute, questions)
   await app.register(searchRoute, questions)
   await app.register(scoreRoute, questions)
+  await app.register(openAiRoutes, { ...questions, countTokens: services.countTokens })
   const { index, jobs, embedder } = services
   const requireAdmin = adminGuard(config.ADMIN_KEY)
   await app.register(passages, { index, embedder, requireAdmin })

@@ -21,6 +21,8 @@ import type { Embedder, Reader } from './inference/contract.ts'
 export interface Services {
   readonly answering: AnswerServices
   readonly embedder: Embedder
+  /** Tokens that the retriever reads of a text. */
+  readonly countTokens: (text: string) => number
   readonly index: PassageIndex
   readonly jobs: Jobs
   readonly readiness: () => Promise<readonly ReadinessCheck[]>
@@ -59,9 +61,11 @@ async function joinServices(config: Config, log: Log | undefined): Promise<Servi
     demonstrations,
   }
   const jobs = createJobs(jobsOptions(config, index, embedder, log))
+  const countTokens = await tokenCounter(config.RETRIEVER_DIR, embedder.manifest)
   return {
     answering,
     embedder,
+    countTokens,
     index,
     jobs,
     readiness: () => Promise.all([processCheck('reader', reader), processCheck('embedder', embedder), indexCheck(index)]),
@@ -146,6 +150,12 @@ async function readerTokenizer(modelDir: string, { manifest }: Reader): Promise<
   const { bos_id: bosId, eos_ids: eosIds } = manifest.tokens
   const tokenizer = await loadTokenizer(modelDir, { bosId, eosIds })
   return { bosId, stopIds: tokenizer.stopIds('\n'), encode: (text) => tokenizer.encode(text), decode: (ids) => tokenizer.decode(ids) }
+}
+
+/** Counts what the retriever reads: a text's tokens up to its window, the two that frame them included. */
+async function tokenCounter(modelDir: string, { dims: { window } }: ContrieverManifest): Promise<(text: string) => number> {
+  const tokenizer = await loadTokenizer(modelDir, { bosId: null, eosIds: [] })
+  return (text) => tokenizer.encode(text, { maxTokens: window - 2 }).length + 2
 }
 
 function processStatus(role: string, { queued, busy, ready, restarts }: PoolStatus): ProcessStatus {

@@ -12,6 +12,8 @@ import type { AnswerRequest, AnswerResponse, Evidence, Mode } from './schema.ts'
 export interface RankedPassage extends PromptPassage {
   readonly id: string
   readonly score: number | null
+  /** Where the passage came from. */
+  readonly source?: string
 }
 
 export interface ReaderTokenizer extends PromptTokenizer {
@@ -76,9 +78,13 @@ export async function gatherPassages(
 ): Promise<{ passages: readonly RankedPassage[]; found: Retrieved | null }> {
   const k = mode === 'closed-book' ? 0 : (request.k ?? services.reader.manifest.qa_defaults.k)
   if (request.passages !== undefined) {
-    const supplied = request.passages
-      .slice(0, request.k)
-      .map(({ id, title, text, score }, i) => ({ id: id ?? String(i + 1), title, text, score: score ?? null }))
+    const supplied = request.passages.slice(0, request.k).map(({ id, title, text, score, source }, i) => ({
+      id: id ?? String(i + 1),
+      title,
+      text,
+      score: score ?? null,
+      ...(source !== undefined && { source }),
+    }))
     return { passages: mode === 'closed-book' ? [] : supplied, found: null }
   }
   if (k === 0) return { passages: [], found: null }
@@ -251,7 +257,7 @@ function answerText(result: GenerateResult, stopped: boolean, tokenizer: PromptT
 
 /** Where each passage was read and, after generation, how much attention it got. */
 export function evidence(passages: readonly RankedPassage[], plan: ReadPlan, result?: GenerateResult): Evidence[] {
-  return passages.map(({ id, title, text, score }, i) => {
+  return passages.map(({ id, title, text, source, score }, i) => {
     const context = plan.contextOf[i] ?? -1
     const inDecoder = plan.inDecoder[i] === true
     const role = context >= 0 ? (inDecoder ? 'both' : 'encoder') : inDecoder ? 'decoder' : 'unused'
@@ -259,6 +265,7 @@ export function evidence(passages: readonly RankedPassage[], plan: ReadPlan, res
       id,
       title,
       text,
+      ...(source !== undefined && { source }),
       score,
       rank: i + 1,
       role,

@@ -68,7 +68,14 @@ export async function searchPassages(request: SearchRequest, retriever: Retrieve
   const found = await retrieve(query.trim(), { k, ...(filter && { filter }), ...(method && { method }) }, retriever, run)
   const round = (ms: number) => Math.round(ms * 100) / 100
   return {
-    passages: found.hits.map(({ id, title, text, score, rank }) => ({ id, title, text, score, rank })),
+    passages: found.hits.map(({ id, title, text, source, score, rank }) => ({
+      id,
+      title,
+      text,
+      ...(source !== undefined && { source }),
+      score,
+      rank,
+    })),
     timings_ms: {
       embed: round(found.timings.embed),
       retrieve: round(found.timings.retrieve),

@@ -37,6 +37,7 @@ const SuppliedPassageSchema = Type.Object(
     title: Type.String({ maxLength: 1000 }),
     text: nonBlank(LIMITS.passageCharacters, 'The passage.'),
     score: Type.Optional(Type.Number({ description: 'Retrieval score (replug weighs passages by it).' })),
+    source: Type.Optional(Type.String({ maxLength: 1000, description: 'Where it came from; comes back with the evidence.' })),
   },
   { additionalProperties: false },
 )
@@ -139,6 +140,7 @@ export const EvidenceSchema = Type.Object({
   id: Type.String(),
   title: Type.String(),
   text: Type.String(),
+  source: Type.Optional(Type.String({ description: 'Where the passage came from, if the corpus says so: a URL, a file.' })),
   score: Type.Union([Type.Number(), Type.Null()], {
     description: 'By method: dot product with the question, BM25, or both fused (0 to 1); null for supplied passages without one.',
   }),
@@ -201,7 +203,14 @@ export type SearchRequest = Static<typeof SearchRequestSchema>
 
 export const SearchResponseSchema = Type.Object({
   passages: Type.Array(
-    Type.Object({ id: Type.String(), title: Type.String(), text: Type.String(), score: Type.Number(), rank: Type.Integer() }),
+    Type.Object({
+      id: Type.String(),
+      title: Type.String(),
+      text: Type.String(),
+      source: EvidenceSchema.properties.source,
+      score: Type.Number(),
+      rank: Type.Integer(),
+    }),
   ),
   timings_ms: Type.Object({ embed: Type.Number(), retrieve: Type.Number(), total: Type.Number() }),
   model: Type.Object({ retriever: Type.String() }),

@@ -10,6 +10,7 @@ export async function registerDocs(app: FastifyInstance, version: string): Promi
       info: { title: 'cepe-qa', version, description: 'Open-domain question answering with CEPE, Contriever and LanceDB.' },
       tags: [
         { name: 'questions', description: 'Answers, searches and scores' },
+        { name: 'openai', description: "For clients made for OpenAI's service" },
         { name: 'passages', description: 'Single passages of the index' },
         { name: 'index', description: 'Bulk indexing; needs the admin key' },
         { name: 'operations', description: 'Health and metrics' },

@@ -16,7 +16,7 @@ export const ErrorBodySchema = Type.Object({
 })
 type ErrorBody = Static<typeof ErrorBodySchema>
 
-interface Described {
+export interface Described {
   readonly status: number
   readonly code: ErrorCode
   readonly message: string
@@ -57,7 +57,8 @@ function body({ code, message, field }: Described, requestId: string): ErrorBody
   }
 }
 
-function describe(error: FastifyError): Described {
+/** What is said of an error, whatever its body looks like. */
+export function describe(error: FastifyError): Described {
   if (error.validation) return describeValidation(error.validation, error.validationContext ?? 'body')
   const code = codeOf(error)
   if (code === undefined) return { status: 500, code: 'internal', message: HIDDEN }
