@@ -1,4 +1,6 @@
-import { readFile } from 'node:fs/promises'
+import { createHash } from 'node:crypto'
+import { readFile, readlink } from 'node:fs/promises'
+import { hostname } from 'node:os'
 import { osCode } from './errors.ts'
 
 /** True if a process of this id runs on this machine (in this process namespace), whoever owns it. */
@@ -20,4 +22,39 @@ export async function startOf(pid: number): Promise<string> {
   } catch {
     return ''
   }
+}
+
+/**
+ * Where process ids mean the same: one boot of one machine and one process namespace. A host's name would not do: two
+ * containers may share it, and each has a process 7 of its own.
+ */
+async function place(): Promise<string> {
+  const [boot, namespace] = await Promise.all([
+    readFile('/proc/sys/kernel/random/boot_id', 'utf8').catch(() => ''),
+    readlink('/proc/self/ns/pid').catch(() => ''),
+  ])
+  return createHash('sha256')
+    .update(`${boot === '' ? hostname() : boot.trim()} ${namespace}`)
+    .digest('hex')
+    .slice(0, 16)
+}
+
+const TAG = /^([0-9a-f]{16})-(\d+)-(\d*)$/
+let own: Promise<string> | undefined
+
+/** Names this process among all that share a disk: place, process id, start time. Fits into a file's name. */
+export function processTag(): Promise<string> {
+  own ??= Promise.all([place(), startOf(process.pid)]).then(([where, started]) => `${where}-${process.pid}-${started}`)
+  return own
+}
+
+/**
+ * Whether the process of a tag still runs; `elsewhere` where only a sign of life can tell: it is of another machine or
+ * container. A text that is no tag is of nobody: `dead`.
+ */
+export async function stateOf(tag: string): Promise<'alive' | 'dead' | 'elsewhere'> {
+  const [, where, pid, started] = TAG.exec(tag) ?? []
+  if (where === undefined || pid === undefined) return 'dead'
+  if (!(await processTag()).startsWith(`${where}-`)) return 'elsewhere'
+  return isAlive(Number(pid)) && (await startOf(Number(pid))) === started ? 'alive' : 'dead'
 }

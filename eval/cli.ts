@@ -1,8 +1,9 @@
 #!/usr/bin/env node
-import { Command, CommanderError } from 'commander'
+import { Command } from 'commander'
 import path from 'node:path'
+import { wholeNumber } from '../src/cli/numbers.ts'
 import { createProgress } from '../src/cli/progress.ts'
-import { CodedError, messageOf } from '../base/errors.ts'
+import { runProgram } from '../src/cli/run-program.ts'
 import type { AnswerClient } from './client/client.ts'
 import { createHttpClient } from './client/http.ts'
 import { compareRuns, comparisonBlocks } from './compare.ts'
@@ -18,7 +19,7 @@ import { readRun } from './run/folder.ts'
 interface RunOptions extends RawOptions {
   readonly url?: string
   readonly out?: string
-  readonly concurrency: string
+  readonly concurrency: number
   readonly published: string
 }
 
@@ -54,7 +55,7 @@ const program = new Command('cepe eval')
   .option('--recall-depth <number>', 'passages retrieved for recall', '100')
   .option('--limit <number>', 'questions drawn from the file')
   .option('--seed <number>', 'of demonstrations, question sample and bootstrap', '0')
-  .option('--concurrency <number>', 'questions asked at a time', '2')
+  .option('--concurrency <number>', 'questions asked at a time', wholeNumber({ min: 1 }), 2)
   .option('--url <address>', 'evaluate a running service instead of starting the pipeline here')
   .option('--dump-prompts', 'keep the rendered prompts in predictions.jsonl')
   .option('--published <file>', "published scores to set beside the run's own", publishedFile())
@@ -91,9 +92,6 @@ async function connect(url: string | undefined): Promise<AnswerClient> {
 async function runEvaluation(raw: RunOptions): Promise<void> {
   const options = readOptions(raw)
   const published = await readPublished(raw.published)
-  const concurrency = Number(raw.concurrency)
-  if (!Number.isInteger(concurrency) || concurrency < 1)
-    throw new CodedError('options_invalid', `--concurrency takes whole numbers from 1, not ${JSON.stringify(raw.concurrency)}.`)
   const folder = raw.out ?? defaultFolder(options, raw.url)
   const client = await connect(raw.url)
   try {
@@ -107,7 +105,7 @@ async function runEvaluation(raw: RunOptions): Promise<void> {
         manifest,
         questions,
         pool,
-        concurrency,
+        concurrency: raw.concurrency,
         onProgress: (done, total, detail) => progress.update(done, total, detail),
       })
     } finally {
@@ -120,12 +118,4 @@ async function runEvaluation(raw: RunOptions): Promise<void> {
   process.stderr.write(`Report: ${path.join(folder, 'report.md')} and report.html\n`)
 }
 
-try {
-  await program.parseAsync()
-} catch (thrown) {
-  if (!(thrown instanceof CommanderError)) {
-    const expected = thrown instanceof CodedError || (thrown instanceof Error && 'code' in thrown)
-    process.stderr.write(`cepe eval: ${expected || !(thrown instanceof Error) ? messageOf(thrown) : (thrown.stack ?? thrown.message)}\n`)
-  }
-  process.exitCode = 1
-}
+await runProgram(program)

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Passage } from './types.ts'
+import type { Passage } from './contract.ts'
 
 /** Characters of the part that stands for title and text: 96 bits. */
 const TEXT_PART = 16

@@ -1,17 +1,21 @@
 import { mkdir } from 'node:fs/promises'
 import { checkTableName } from './table/alias.ts'
-import { sqlFilter, sqlIds } from './search/filter.ts'
+import { sqlFilter } from './search/filter.ts'
 import { CodedError } from '../base/errors.ts'
 import { contentHash } from './hash.ts'
 import { connectLance, type Connection } from './table/lance.ts'
 import { LiveTable, type Live } from './table/live-table.ts'
 import { Tidying } from './table/tidying.ts'
 import { migrateAutomatically } from './table/migrate-index.ts'
-import { packVectors, PASSAGE_COLUMNS, passageAt } from './table/rows.ts'
+import { noteChange, watchingJobs } from './table/changes.ts'
+import { PASSAGE_COLUMNS } from './table/columns.ts'
+import { packVectors, passageAt } from './table/rows.ts'
+import { sqlIds } from './table/sql.ts'
 import { DEFAULT_DENSE_WEIGHT, FUSED_DEPTH, fuseScores } from './search/hybrid.ts'
 import { searchVector, searchWords } from './search/search.ts'
-import { deleteRows, mergeRows, storedHashes } from './table/write.ts'
-import type { EmbeddingModel, IndexInfo, Passage, SearchFilter, SearchHit, SearchOptions } from './types.ts'
+import { inTurn } from './table/turn.ts'
+import { deleteIds, deleteWhere, idsWhere, mergeRows, storedHashes } from './table/write.ts'
+import type { EmbeddingModel, IndexInfo, Passage, SearchFilter, SearchHit, SearchOptions } from './contract.ts'
 
 const MAX_K = 1000
 
@@ -29,7 +33,10 @@ export interface PassageIndex {
   /** Both searches, their scores fused with the weight that was measured on the corpus; the score is the fused one, 0 to 1. */
   searchHybrid(query: string, vector: Float32Array, options: SearchOptions): Promise<SearchHit[]>
   get(id: string): Promise<Passage | undefined>
-  /** Those of the passages that are absent or stored with another content: what has to be embedded and upserted. */
+  /**
+   * Those of the passages that are absent or stored with another content: what has to be embedded and upserted. The others
+   * are confirmed: no job that is under way puts an older content in their place.
+   */
   changed(passages: readonly Passage[]): Promise<Passage[]>
   /** Inserts or replaces passages by id; durable when it returns. `vectors` come from the index's model, one per passage. */
   upsert(passages: readonly Passage[], vectors: readonly Float32Array[]): Promise<void>
@@ -132,29 +139,48 @@ class LanceIndex implements PassageIndex {
   }
 
   async changed(passages: readonly Passage[]): Promise<Passage[]> {
-    const live = await this.#live.find()
-    if (live === undefined) return [...passages]
-    const known = await storedHashes(
-      live.table,
-      passages.map((passage) => passage.id),
-    )
-    return passages.filter((passage) => known.get(passage.id) !== contentHash(passage))
+    const ids = passages.map((passage) => passage.id)
+    if ((await watchingJobs(this.dir, this.table)).length === 0) {
+      const live = await this.#live.find()
+      return live === undefined ? [...passages] : differing(passages, await storedHashes(live.table, ids))
+    }
+    return inTurn(this.dir, this.table, async () => {
+      const live = await this.#live.refresh()
+      const changed = live === undefined ? [...passages] : differing(passages, await storedHashes(live.table, ids))
+      const open = new Set(changed.map(({ id }) => id))
+      const confirmed = ids.filter((id) => !open.has(id))
+      if (confirmed.length > 0) await noteChange(this.dir, this.table, { ids: confirmed })
+      return changed
+    })
   }
 
   async upsert(passages: readonly Passage[], vectors: readonly Float32Array[]): Promise<void> {
     const { dimension } = this.model
     const halves = packVectors(passages, vectors, dimension)
     if (passages.length === 0) return
-    const { table, sync } = await this.#live.getForWriting(true)
-    await mergeRows(table, { passages, hashes: passages.map(contentHash), halves }, dimension)
-    await sync.flush()
-    this.#tidying.wrote(table)
+    const rows = { passages, hashes: passages.map(contentHash), halves }
+    const written = await inTurn(this.dir, this.table, async () => {
+      const { table, sync } = await this.#live.getForWriting(true)
+      await mergeRows(table, rows, dimension)
+      await sync.flush()
+      await noteChange(this.dir, this.table, { ids: passages.map((passage) => passage.id) })
+      return table
+    })
+    this.#tidying.wrote(written)
   }
 
   async delete(which: readonly string[] | SearchFilter): Promise<number> {
-    const { table, sync } = await this.#live.getForWriting(false)
-    const deleted = await deleteRows(table, which)
-    await sync.flush()
+    if (!isIdList(which)) wholeFilter(which)
+    const { table, deleted } = await inTurn(this.dir, this.table, async () => {
+      const live = await this.#live.getForWriting(false)
+      // By its ids: while a job is under way, what a filter names must be known, so that the job does not bring it back.
+      const watched = (await watchingJobs(this.dir, this.table)).length > 0
+      const ids = isIdList(which) || !watched ? [] : await idsWhere(live.table, wholeFilter(which))
+      const gone = isIdList(which) ? await deleteIds(live.table, which) : await deleteWhere(live.table, wholeFilter(which))
+      await live.sync.flush()
+      if (watched) await noteChange(this.dir, this.table, { ids: isIdList(which) ? [...which] : ids })
+      return { table: live.table, deleted: gone }
+    })
     this.#tidying.wrote(table)
     return deleted
   }
@@ -179,6 +205,7 @@ class LanceIndex implements PassageIndex {
   }
 
   close(): void {
+    this.#live.close()
     this.#connection.close()
   }
 
@@ -198,6 +225,23 @@ class LanceIndex implements PassageIndex {
         field: 'vector',
       })
   }
+}
+
+function differing(passages: readonly Passage[], known: ReadonlyMap<string, string>): Passage[] {
+  return passages.filter((passage) => known.get(passage.id) !== contentHash(passage))
+}
+
+function isIdList(which: readonly string[] | SearchFilter): which is readonly string[] {
+  return Array.isArray(which)
+}
+
+function wholeFilter(filter: SearchFilter): string {
+  const condition = sqlFilter(filter)
+  if (condition === undefined)
+    throw new CodedError('invalid_request', 'The filter is empty and would delete everything: name a source or a title.', {
+      field: 'filter',
+    })
+  return condition
 }
 
 async function infoOf(name: string, { table, storedAs, metadata }: Live): Promise<IndexInfo> {

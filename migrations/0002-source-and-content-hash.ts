@@ -1,4 +1,4 @@
-import type { Migration } from '../index/table/migration.ts'
+import type { Migration } from './step.ts'
 
 /** Where a passage came from (a filter), and the fingerprint that saves embedding an unchanged passage again. */
 export const sourceAndContentHash: Migration = {

@@ -1,4 +1,4 @@
-import type { Migration } from '../index/table/migration.ts'
+import type { Migration } from './step.ts'
 import { sourceAndContentHash } from './0002-source-and-content-hash.ts'
 
 export { base } from './0001-base.ts'

@@ -1,10 +1,12 @@
 import { access } from 'node:fs/promises'
 import { join } from 'node:path'
+import { ropeName, withRope, type RopeOption } from './blocks/rope-option.ts'
 import { precisionOf, type Int4Options, type Precision } from './blocks/precision.ts'
 import { openCheckpoint } from './checkpoint/open.ts'
 import { checkTensors } from './checkpoint/rename.ts'
 import type { Checkpoint } from './checkpoint/types.ts'
 import { describeModel } from './describe.ts'
+import { unsupported } from './errors.ts'
 import { cepeEncoderGraph } from './graphs/cepe-encoder.ts'
 import { cepeGenerateGraph } from './graphs/cepe-generate.ts'
 import { cepeStepGraph } from './graphs/cepe-step.ts'
@@ -30,11 +32,21 @@ export interface BuildOptions {
   readonly int4?: Int4Options
   /** Reference weights in the checkpoint's own files, hard-linked into outDir, where they are stored in the dtype's float type. */
   readonly inPlace?: boolean
+  /** Rotary scaling and window of the decoder in place of the checkpoint's own. */
+  readonly rope?: RopeOption
   readonly onProgress?: (progress: WriteProgress) => void
   /** Called with what deserves attention but does not hinder, such as tensors that no graph reads. */
   readonly onWarning?: (message: string) => void
   /** Gives the build up between two weights; the promise rejects with the signal's reason. */
   readonly signal?: AbortSignal
+}
+
+/** The checkpoint as if its config.json said what the option says. */
+function withOptions(checkpoint: Checkpoint, rope: RopeOption): Checkpoint {
+  const { config, name } = checkpoint
+  if (rope.rope === undefined && rope.window === undefined) return checkpoint
+  if (config.architecture !== 'cepe') throw unsupported('--rope and --window change a decoder; this checkpoint is a retriever', 'rope')
+  return { ...checkpoint, name: ropeName(name, rope), config: { ...config, decoder: withRope(config.decoder, rope) } }
 }
 
 function graphsOf(checkpoint: Checkpoint, precision: Precision): readonly Graph[] {
@@ -68,7 +80,7 @@ function writeJson(dir: string, name: string, value: unknown): Promise<WrittenFi
  */
 export async function buildModel(options: BuildOptions): Promise<Manifest> {
   const { dtype, inPlace = false, onProgress = () => undefined, onWarning = () => undefined, signal } = options
-  const checkpoint = await openCheckpoint(options.checkpointDir)
+  const checkpoint = withOptions(await openCheckpoint(options.checkpointDir), options.rope ?? {})
   try {
     const { unexpected } = checkTensors(checkpoint)
     if (unexpected.length > 0)

@@ -1,3 +1,4 @@
+import { rotaryFrequencies } from './blocks/rope.ts'
 import type { CepeConfig, ContrieverConfig } from './checkpoint/config.ts'
 import { expectedTensors } from './checkpoint/rename.ts'
 import type { Checkpoint } from './checkpoint/types.ts'
@@ -33,6 +34,7 @@ function cepeFields({ decoder, encoder, crossAttentionLayers, tokens }: CepeConf
       encoder_layers: encoder?.layers ?? 0,
       encoder_window: encoder?.window ?? 0,
     },
+    rotary: decoder.ropeScaling?.type === 'randomised' ? null : { frequencies: [...rotaryFrequencies(decoder)] },
     tokens: { bos_id: tokens.bosId, eos_ids: [...tokens.eosIds], pad_id: tokens.padId },
   }
 }

@@ -6,7 +6,7 @@ export const MANIFEST_FILE = 'manifest.json'
 /** Increased when a built folder of an older builder can no longer be served. */
 export const BUILDER_VERSION = 1
 
-export const DTYPES = ['f32', 'int4', 'f16', 'f16-int4'] as const
+export const DTYPES = ['f32', 'int8', 'int8+int4', 'int4', 'f16', 'f16-int4'] as const
 export const DtypeSchema = Type.Enum([...DTYPES])
 export type Dtype = Static<typeof DtypeSchema>
 
@@ -74,6 +74,18 @@ export const CepeManifestSchema = Type.Object({
     eos_ids: Type.Array(Type.Integer()),
     pad_id: Type.Union([Type.Integer(), Type.Null()]),
   }),
+  rotary: Type.Optional(
+    Type.Union(
+      [
+        Type.Object({ frequencies: Type.Array(Type.Number(), { description: 'Angle per position of each pair, head_dim/2 of them.' }) }),
+        Type.Null(),
+      ],
+      {
+        description:
+          "The decoder's rotary embedding, where it is one angle per position: what moves cached keys needs it. null where it is not.",
+      },
+    ),
+  ),
   qa_defaults: QaDefaultsSchema,
 })
 export type CepeManifest = Static<typeof CepeManifestSchema>

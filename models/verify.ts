@@ -1,78 +1,21 @@
-import { join } from 'node:path'
-import { InferenceSession, Tensor } from 'onnxruntime-node'
+import type { Tensor } from 'onnxruntime-node'
 import { at } from '../base/at.ts'
 import { compareFloats, compareIds, readGolden, type Difference, type Golden, type Verification } from './golden.ts'
-import { loadManifest } from './integrity.ts'
-import type { CepeManifest, ContrieverManifest, Manifest } from './manifest.ts'
-
-type Feeds = Record<string, Tensor>
-
-const SESSION_OPTIONS: InferenceSession.SessionOptions = {
-  intraOpNumThreads: 1,
-  interOpNumThreads: 1,
-  extra: { session: { intra_op: { allow_spinning: '0' } } },
-}
-
-/** A built model with its sessions, for verification. */
-interface OpenModel {
-  readonly manifest: Manifest
-  run(graph: string, feeds: Feeds): Promise<Record<string, Tensor>>
-}
-
-async function openModel(dir: string): Promise<OpenModel & { release(): Promise<void> }> {
-  const manifest = await loadManifest(dir)
-  const sessions = new Map<string, Promise<InferenceSession>>()
-  const open = (graph: string): Promise<InferenceSession> => {
-    const session = sessions.get(graph) ?? InferenceSession.create(join(dir, graph), SESSION_OPTIONS)
-    sessions.set(graph, session)
-    return session
-  }
-  return {
-    manifest,
-    run: async (graph, feeds) => {
-      const outputs = await (await open(graph)).run(feeds)
-      return Object.fromEntries(Object.entries(outputs).flatMap(([name, value]) => (value instanceof Tensor ? [[name, value]] : [])))
-    },
-    release: async () => {
-      await Promise.all([...sessions.values()].map(async (session) => (await session).release()))
-    },
-  }
-}
-
-function output(outputs: Record<string, Tensor>, name: string): Tensor {
-  const tensor = outputs[name]
-  if (!tensor) throw new Error(`the graph has no output ${name}. This is a bug`)
-  return tensor
-}
-
-function floatsOf(tensor: Tensor): Float32Array {
-  if (!(tensor.data instanceof Float32Array)) throw new Error(`f32 expected, ${tensor.type} found. This is a bug`)
-  return tensor.data
-}
-
-function idsOf(tensor: Tensor): BigInt64Array {
-  if (!(tensor.data instanceof BigInt64Array)) throw new Error(`i64 expected, ${tensor.type} found. This is a bug`)
-  return tensor.data
-}
-
-function int64(data: BigInt64Array, shape: readonly number[]): Tensor {
-  return new Tensor('int64', data, [...shape])
-}
-
-function ones(count: number): BigInt64Array {
-  return new BigInt64Array(count).fill(1n)
-}
-
-/** log softmax of one row. */
-function logSoftmax(logits: Float32Array): Float32Array {
-  const most = logits.reduce((a, b) => Math.max(a, b), -Infinity)
-  const total = Math.log(logits.reduce((sum, logit) => sum + Math.exp(logit - most), 0)) + most
-  return logits.map((logit) => logit - total)
-}
-
-function argMax(values: Float32Array): number {
-  return values.reduce((best, value, i) => (value > (values[best] ?? -Infinity) ? i : best), 0)
-}
+import type { CepeManifest, ContrieverManifest } from './manifest.ts'
+import {
+  argMax,
+  emptyCache,
+  emptyPhi,
+  floatsOf,
+  idsOf,
+  int64,
+  logSoftmax,
+  ones,
+  openModel,
+  output,
+  type Feeds,
+  type OpenModel,
+} from './open-model.ts'
 
 /** The step graph's state between calls: rows of one batch. */
 class StepDecoder {
@@ -89,15 +32,7 @@ class StepDecoder {
     this.#phi = phi
     this.#rows = rows
     this.#mask = Array.from({ length: rows }, () => new BigInt64Array())
-    const { layers, kv_heads: kvHeads, head_dim: headDim } = manifest.dims
-    const half = manifest.dtype === 'f16' || manifest.dtype === 'f16-int4'
-    const empty = (): Tensor =>
-      half
-        ? new Tensor('float16', new Uint16Array(), [rows, kvHeads, 0, headDim])
-        : new Tensor('float32', new Float32Array(), [rows, kvHeads, 0, headDim])
-    this.#cache = Object.fromEntries(
-      Array.from({ length: layers }, (_, i) => ['key', 'value'].map((part) => [`past_key_values.${i}.${part}`, empty()] as const)).flat(),
-    )
+    this.#cache = emptyCache(manifest, rows)
   }
 
   /** Feeds ids [rows,L] with their mask; returns logits [rows,L,V]. */
@@ -181,10 +116,6 @@ async function verifyReplug(model: OpenModel, manifest: CepeManifest, golden: Go
     compareFloats('first_logprobs', 'step', golden.floats('first_logprobs').data, mix(lastRows(prompt)), atol),
     ...compareGreedy(golden, 'step', await decodeBySteps(decoder, prompt, golden, mix), atol),
   ]
-}
-
-function emptyPhi({ dims }: CepeManifest): Tensor {
-  return new Tensor('float32', new Float32Array(), [0, dims.encoder_hidden_size])
 }
 
 /** phi through the encoder, and the states at unmasked tokens against it. */

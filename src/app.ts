@@ -2,11 +2,12 @@ import rateLimit from '@fastify/rate-limit'
 import { TypeBoxValidatorCompiler, type TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
 import { randomUUID } from 'node:crypto'
-import { pino, type Logger } from 'pino'
+import type { Logger } from 'pino'
 import type { Config } from './config.ts'
 import { adminGuard } from './http/plugins/auth.ts'
 import { registerDocs } from './http/plugins/docs.ts'
 import { registerErrors, sendError } from './http/plugins/errors.ts'
+import { drain } from './http/plugins/drain.ts'
 import { adminIndexJobs } from './http/routes/admin-index-jobs.ts'
 import { adminIndex } from './http/routes/admin-index.ts'
 import { answerRoute } from './http/routes/answer.ts'
@@ -16,22 +17,18 @@ import { openAiRoutes } from './http/routes/openai.ts'
 import { passages } from './http/routes/passages.ts'
 import { scoreRoute } from './http/routes/score.ts'
 import { searchRoute } from './http/routes/search.ts'
+import { createLog } from './log.ts'
 import type { Services } from './services.ts'
 
 /** A passage id of 512 bytes, percent-encoded. */
 const MAX_PATH_PARAMETER = 3 * 512
-
-/** The service's log: JSON lines on standard output; request headers, and so keys, are never in it. */
-export function createLogger(config: Config): Logger {
-  return pino({ level: config.LOG_LEVEL })
-}
 
 /** The HTTP application over constructed services; it neither listens nor closes them. */
 export async function buildApp(
   services: Services,
   config: Config,
   version: string,
-  logger: Logger = createLogger(config),
+  logger: Logger = createLog(config).logger,
 ): Promise<FastifyInstance> {
   const log: FastifyBaseLogger = logger
   const app = fastify({
@@ -44,11 +41,14 @@ export async function buildApp(
       sendError(error, request, reply)
     },
     forceCloseConnections: 'idle',
+    // The drain says it in the documented shape.
+    return503OnClosing: false,
   })
     .setValidatorCompiler(TypeBoxValidatorCompiler)
     .withTypeProvider<TypeBoxTypeProvider>()
 
   registerErrors(app)
+  await app.register(drain)
   await registerDocs(app, version)
   if (config.RATE_LIMIT > 0)
     await app.register(rateLimit, {

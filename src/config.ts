@@ -1,4 +1,5 @@
 import { availableParallelism } from 'node:os'
+import { isIP } from 'node:net'
 import path from 'node:path'
 import { existsSync, readFileSync } from 'node:fs'
 import { loadEnvFile } from 'node:process'
@@ -21,7 +22,7 @@ const DEFAULT_DTYPE = 'f32'
  * The README's configuration table is made from this schema.
  */
 export const ConfigSchema = Type.Object({
-  HOST: text('Address to listen on.', '127.0.0.1'),
+  HOST: Type.String({ description: 'Address to listen on.', default: '127.0.0.1', pattern: '\\S' }),
   PORT: integer('Port to listen on; 0 takes a free one.', 8080, 0, 65535),
   READER_CHECKPOINT: text(
     'Checkpoint folder of the reader (Hugging Face layout), built into READER_DIR when that is missing or older. Without a default where READER_DIR is set.',
@@ -36,7 +37,7 @@ export const ConfigSchema = Type.Object({
     'models/tiny/checkpoint/contriever',
   ),
   RETRIEVER_DIR: text('Built retriever. Where only RETRIEVER_CHECKPOINT is set: `models/built/<its name>-f32`.', 'models/built/contriever'),
-  DTYPE: Type.Enum(['f32', 'int4', 'f16', 'f16-int4'], {
+  DTYPE: Type.Enum(['f32', 'int8', 'int8+int4', 'int4', 'f16', 'f16-int4'], {
     description: 'Precision in which a missing reader is built.',
     default: DEFAULT_DTYPE,
   }),
@@ -96,12 +97,27 @@ export const ConfigSchema = Type.Object({
     default: availableParallelism(),
   }),
   READERS: integer('Reader processes; weights are shared between them.', 1, 1, 64),
-  QUEUE: integer('Questions that may wait for a reader; more are answered 503.', 64, 0, 100_000),
-  DEADLINE_MS: integer('Time a question may take, queueing included.', 120_000, 100, 3_600_000),
+  QUEUE: integer('Questions that may wait for a reader; more are answered 503. Several clients may bring in twice as many.', 64, 0, 100_000),
+  DEADLINE_MS: integer(
+    'Time a question may take, queueing included; then it is answered 504, and one that would wait longer 503 at once.',
+    120_000,
+    100,
+    3_600_000,
+  ),
+  MAX_RUN_MS: integer('Time that one run of a model may take; a process that takes longer is replaced.', 600_000, 1000, 86_400_000),
   STATE_CACHE_MB: integer('Memory for cached encoder states of passages, per reader process.', 256, 0, 1_000_000),
+  REPLUG_MB: integer("Memory for keys and values of a RePlug question's prompts, per reader process; more is answered 422.", 512, 1, 1_000_000),
   RATE_LIMIT: integer('Requests per minute and client address; 0 for no limit.', 0, 0, 1_000_000),
+  TRUST_PROXY: text(
+    "Proxies whose `X-Forwarded-For` names the client: their number, or a list of addresses and networks (`loopback`, `10.0.0.0/8`). Empty: the connection's address is the client's.",
+    '',
+  ),
   BODY_LIMIT_KB: integer('Largest JSON body.', 1024, 1, 1_048_576),
   UPLOAD_LIMIT_MB: integer('Largest corpus upload.', 65_536, 1, 10_000_000),
+  REQUEST_TIMEOUT_MS: integer("Time for a request's headers to arrive, and again for its JSON body.", 30_000, 100, 3_600_000),
+  UPLOAD_IDLE_MS: integer('Pause in which nothing of a corpus upload arrives, after which it is given up.', 60_000, 100, 3_600_000),
+  MAX_CONNECTIONS: integer('Connections open at a time; more are closed at once.', 1000, 1, 1_000_000),
+  DRAIN_MS: integer('Time that running requests have to finish after SIGTERM; what is left then is answered 503.', 30_000, 0, 3_600_000),
   LOG_LEVEL: Type.Enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], {
     description: 'Log level (JSON lines on standard output).',
     default: 'info',
@@ -155,16 +171,9 @@ export function loadConfig(overrides: Partial<Record<keyof Config, unknown>> = {
   for (const [name, value] of Object.entries(overrides)) if (value !== undefined) given[name] = value
   Object.assign(given, companions(given))
   const defaultPaths = new Set<string>(PATH_SETTINGS.filter((name) => given[name] === undefined))
-  const config = Value.Convert(ConfigSchema, Value.Default(ConfigSchema, given))
-  if (!Value.Check(ConfigSchema, config)) {
-    const error = Value.Errors(ConfigSchema, config)[0]
-    const name = error?.instancePath.slice(1) ?? ''
-    throw new CodedError(
-      'config_invalid',
-      `Setting ${PREFIX}${name} ${error?.message ?? 'is not valid'} (got ${JSON.stringify(given[name])}).`,
-      { field: PREFIX + name },
-    )
-  }
+  const config: unknown = Value.Default(ConfigSchema, fromText(given))
+  if (!Value.Check(ConfigSchema, config)) throw invalidSetting(given, Value.Errors(ConfigSchema, config)[0])
+  checkProxies(config.TRUST_PROXY)
   for (const name of PATH_SETTINGS) {
     if (config[name] !== '') config[name] = path.resolve(defaultPaths.has(name) ? packageRoot() : '.', config[name])
   }
@@ -190,6 +199,70 @@ function companions(given: Readonly<Record<string, unknown>>): Record<string, st
   const ownIndex = ['INDEX_DIR', 'TABLE', 'RETRIEVER_DIR', 'RETRIEVER_CHECKPOINT'].some((name) => given[name] !== undefined)
   if (ownIndex && given['CORPUS'] === undefined) found['CORPUS'] = ''
   return found
+}
+
+/** A setting's schema: the keywords that are used above. */
+interface Setting {
+  readonly type?: string
+  readonly enum?: readonly string[]
+  readonly pattern?: string
+  readonly minimum?: number
+  readonly maximum?: number
+}
+
+/** Texts as the numbers and booleans that their settings are; one that is none stays a text, and is refused by the schema. */
+function fromText(given: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(given).map(([name, value]) => {
+      const setting: Setting = ConfigSchema.properties[name as keyof Config]
+      if (typeof value !== 'string') return [name, value]
+      if (setting.type === 'boolean') return [name, value === 'true' ? true : value === 'false' ? false : value]
+      const numeric = setting.type === 'integer' ? /^\d+$/ : setting.type === 'number' ? /^\d*\.?\d+$/ : undefined
+      return [name, numeric?.test(value) ? Number(value) : value]
+    }),
+  )
+}
+
+function invalidSetting(
+  given: Readonly<Record<string, unknown>>,
+  error: { instancePath: string; message: string } | undefined,
+): CodedError {
+  const name = error?.instancePath.slice(1) as keyof Config
+  // What is secret is never shown, right or wrong.
+  const value = name.endsWith('_KEY') ? 'the value is not shown' : `got ${JSON.stringify(given[name])}`
+  return refused(name, `${rangeOf(ConfigSchema.properties[name]) ?? error?.message ?? 'is not valid'} (${value})`)
+}
+
+function refused(name: keyof Config, problem: string): CodedError {
+  return new CodedError('config_invalid', `Setting ${PREFIX}${name} ${problem}.`, { field: PREFIX + name })
+}
+
+/** What a setting takes, where that can be said in a few words. */
+function rangeOf(setting: Setting): string | undefined {
+  const { type, pattern, minimum, maximum } = setting
+  if (setting.enum) return `must be one of ${setting.enum.join(', ')}`
+  if (type === 'boolean') return 'must be true or false'
+  if (type === 'integer' || type === 'number')
+    return `must be a ${type === 'integer' ? 'whole number' : 'number'} from ${minimum} to ${maximum}`
+  return pattern === '\\S' ? 'must not be blank' : undefined
+}
+
+const PROXY_NAMES = ['loopback', 'linklocal', 'uniquelocal']
+
+/** @throws config_invalid for what is neither a number of proxies nor a list of addresses, networks and names of networks */
+function checkProxies(setting: string): void {
+  if (setting === '' || /^\d+$/.test(setting)) return
+  for (const part of setting.split(',').map((text) => text.trim())) {
+    const [address = '', bits, ...rest] = part.split('/')
+    const version = isIP(address)
+    const network =
+      version > 0 && rest.length === 0 && (bits === undefined || (/^\d+$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128)))
+    if (!network && !PROXY_NAMES.includes(part))
+      throw refused(
+        'TRUST_PROXY',
+        `must be a number of proxies, or a list of addresses, networks (10.0.0.0/8) and ${PROXY_NAMES.join(', ')} (got ${JSON.stringify(setting)})`,
+      )
+  }
 }
 
 function environment(): NodeJS.ProcessEnv {

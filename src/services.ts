@@ -1,21 +1,25 @@
+import { mkdir } from 'node:fs/promises'
 import path from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { openIndex, type PassageIndex } from '../index/open.ts'
 import { modelId, type ContrieverManifest } from '../models/manifest.ts'
+import { startWhole } from './closing.ts'
 import type { Config } from './config.ts'
 import { CodedError, messageOf } from '../base/errors.ts'
 import type { ReadinessCheck } from './http/routes/health.ts'
 import type { ProcessStatus } from './http/routes/metrics.ts'
+import { createAdmission } from './inference/pool/admission.ts'
 import { createEmbedder } from './inference/pool/create-embedder.ts'
 import { createReader } from './inference/pool/create-reader.ts'
 import type { Log } from './inference/log.ts'
 import { readContrieverManifest } from './inference/model-folder.ts'
-import type { PoolStatus } from './inference/pool/pool.ts'
+import { DEFAULT_DRAIN_MS, type PoolStatus } from './inference/pool/types.ts'
 import type { ProcessOptions, Supervised } from './inference/pool/process-options.ts'
 import { createJobs, type Jobs, type JobsOptions } from './jobs/jobs.ts'
-import type { AnswerServices } from './rag/answer.ts'
+import type { AnswerServices } from './rag/pipeline.ts'
 import { loadDemonstrations } from './rag/demonstrations.ts'
 import { loadTokenizer } from './text/tokenizer.ts'
-import type { Embedder, Reader } from './inference/contract.ts'
+import type { Embedder } from './inference/contract.ts'
 
 /** Everything that the HTTP application and the commands work with. */
 export interface Services {
@@ -27,7 +31,8 @@ export interface Services {
   readonly jobs: Jobs
   readonly readiness: () => Promise<readonly ReadinessCheck[]>
   readonly processes: () => readonly ProcessStatus[]
-  close(): Promise<void>
+  /** Finishes accepted work for `drainMs` (default 30 s) at most, refuses what is left, and ends every process. */
+  close(options?: { readonly drainMs?: number }): Promise<void>
 }
 
 /** The composition root: the only place where processes, the index and the pipeline are constructed and joined. */
@@ -42,40 +47,49 @@ export async function createServices(config: Config, log?: Log): Promise<Service
   }
 }
 
-async function joinServices(config: Config, log: Log | undefined): Promise<Services> {
-  const [reader, embedder, demonstrations] = await startAll(
-    createReader({
+function joinServices(config: Config, log: Log | undefined): Promise<Services> {
+  return startWhole(async (closing) => {
+    await makeFolders(config)
+    // What is quick to find wrong comes before the processes, whose models may take minutes to load.
+    const demonstrations = config.DEMONSTRATIONS === '' ? [] : await loadDemonstrations(config.DEMONSTRATIONS)
+    const index = await openPassages(config, await readContrieverManifest(config.RETRIEVER_DIR), log)
+    closing.add(() => index.close())
+    const embedder = await createEmbedder({ ...processOptions(config, log), modelDir: config.RETRIEVER_DIR })
+    closing.add(() => embedder.close({ drainMs: 0 }))
+    const reader = await createReader({
       ...processOptions(config, log),
       modelDir: config.READER_DIR,
       children: config.READERS,
       stateCacheBytes: config.STATE_CACHE_MB * 2 ** 20,
-    }),
-    createEmbedder({ ...processOptions(config, log), modelDir: config.RETRIEVER_DIR }),
-    config.DEMONSTRATIONS === '' ? Promise.resolve([]) : loadDemonstrations(config.DEMONSTRATIONS),
-  )
-  const index = await openPassages(config, embedder.manifest, log)
-  const answering: AnswerServices = {
-    reader,
-    tokenizer: await readerTokenizer(config.READER_DIR, reader),
-    retriever: { embedder, index, method: config.RETRIEVAL },
-    demonstrations,
-  }
-  const jobs = createJobs(jobsOptions(config, index, embedder, log))
-  const countTokens = await tokenCounter(config.RETRIEVER_DIR, embedder.manifest)
-  return {
-    answering,
-    embedder,
-    countTokens,
-    index,
-    jobs,
-    readiness: () => Promise.all([processCheck('reader', reader), processCheck('embedder', embedder), indexCheck(index)]),
-    processes: () => [processStatus('reader', reader.status()), processStatus('embedder', embedder.status())],
-    close: async () => {
-      await jobs.close()
-      await Promise.all([reader.close(), embedder.close()])
-      index.close()
-    },
-  }
+      replugBytes: config.REPLUG_MB * 2 ** 20,
+    })
+    closing.add(() => reader.close({ drainMs: 0 }))
+    const answering: AnswerServices = {
+      reader,
+      retriever: { embedder, index, method: config.RETRIEVAL },
+      admission: createAdmission({ maxWaiting: config.QUEUE, places: config.READERS }),
+      demonstrations,
+    }
+    const jobs = createJobs(jobsOptions(config, index, embedder, log))
+    const countTokens = await tokenCounter(config.RETRIEVER_DIR, embedder.manifest)
+    return {
+      answering,
+      embedder,
+      countTokens,
+      index,
+      jobs,
+      readiness: () => Promise.all([processCheck('reader', reader), processCheck('embedder', embedder), indexCheck(index)]),
+      processes: () => [processStatus('reader', reader.status()), processStatus('embedder', embedder.status())],
+      close: async ({ drainMs = DEFAULT_DRAIN_MS } = {}) => {
+        // A job at work ends with its batch, or with its embedder.
+        const stopped = jobs.close()
+        await Promise.race([stopped, delay(drainMs, undefined, { ref: false })])
+        await Promise.all([reader.close({ drainMs }), embedder.close({ drainMs })])
+        await stopped
+        index.close()
+      },
+    }
+  })
 }
 
 /** The index and its jobs without the reader. */
@@ -87,28 +101,63 @@ export interface Indexing {
 
 /** For indexing from the shell and at the first start. The embedder is only started when a job needs it. */
 export async function createIndexing(config: Config, log?: Log): Promise<Indexing> {
-  const options = { ...processOptions(config, log), modelDir: config.RETRIEVER_DIR }
-  const manifest = await readContrieverManifest(options.modelDir)
-  let started: Promise<Embedder & Supervised> | undefined
-  const embedder: Embedder = { manifest, embed: async (texts, run) => (await (started ??= createEmbedder(options))).embed(texts, run) }
-  const index = await openPassages(config, manifest, log)
+  await makeFolders(config)
+  const embedder = await embedderOnDemand(config, log)
+  const index = await openPassages(config, embedder.manifest, log)
   const jobs = createJobs(jobsOptions(config, index, embedder, log))
   return {
     index,
     jobs,
     close: async () => {
       await jobs.close()
-      await (await started)?.close()
+      await embedder.close()
       index.close()
     },
   }
+}
+
+async function embedderOnDemand(config: Config, log: Log | undefined): Promise<Embedder & { close(): Promise<void> }> {
+  const options = { ...processOptions(config, log), modelDir: config.RETRIEVER_DIR }
+  let started: Promise<Embedder & Supervised> | undefined
+  const start = (): Promise<Embedder & Supervised> =>
+    (started ??= createEmbedder(options).catch((error: unknown) => {
+      // What kept it from starting may have been mended when it is needed again.
+      started = undefined
+      throw error
+    }))
+  return {
+    manifest: await readContrieverManifest(options.modelDir),
+    embed: async (texts, run) => (await start()).embed(texts, run),
+    close: async () => {
+      const embedder = await started?.catch(() => undefined)
+      await embedder?.close()
+    },
+  }
+}
+
+/** Makes the folders that the index and its jobs write to. @throws config_invalid naming the setting of one that cannot be made */
+async function makeFolders(config: Config): Promise<void> {
+  for (const [setting, folder] of [
+    ['CEPE_INDEX_DIR', config.INDEX_DIR],
+    ['CEPE_JOBS_DIR', jobsDir(config)],
+  ] as const)
+    await mkdir(folder, { recursive: true }).catch((cause: unknown) => {
+      throw new CodedError('config_invalid', `The folder ${folder} cannot be made (${messageOf(cause)}): set ${setting} to another.`, {
+        field: setting,
+        cause,
+      })
+    })
+}
+
+function jobsDir(config: Config): string {
+  return config.JOBS_DIR ?? path.join(config.INDEX_DIR, 'jobs')
 }
 
 function jobsOptions(config: Config, index: PassageIndex, embedder: Embedder, log: Log | undefined): JobsOptions {
   return {
     index,
     embedder,
-    jobsDir: config.JOBS_DIR ?? path.join(config.INDEX_DIR, 'jobs'),
+    jobsDir: jobsDir(config),
     importDir: config.IMPORT_DIR,
     maxUploadBytes: config.UPLOAD_LIMIT_MB * 2 ** 20,
     policy: { exactBelow: config.EXACT_BELOW, minRecall: config.MIN_RECALL },
@@ -121,20 +170,9 @@ function processOptions(config: Config, log: Log | undefined): Omit<ProcessOptio
     threads: config.THREADS,
     provider: config.PROVIDER === 'cuda' ? { name: 'cuda', deviceId: config.DEVICE_ID } : { name: 'cpu' },
     maxQueue: config.QUEUE,
+    maxRunMs: config.MAX_RUN_MS,
     ...(log && { log }),
   }
-}
-
-/** Waits for all; where one fails, those that started are closed before its error is passed on. */
-async function startAll<A extends Supervised, B extends Supervised, C>(
-  first: Promise<A>,
-  second: Promise<B>,
-  third: Promise<C>,
-): Promise<[A, B, C]> {
-  const [a, b, c] = await Promise.allSettled([first, second, third])
-  if (a.status === 'fulfilled' && b.status === 'fulfilled' && c.status === 'fulfilled') return [a.value, b.value, c.value]
-  for (const started of [a, b]) if (started.status === 'fulfilled') await started.value.close()
-  throw [a, b, c].find((result) => result.status === 'rejected')?.reason
 }
 
 function openPassages(config: Config, manifest: ContrieverManifest, log: Log | undefined): Promise<PassageIndex> {
@@ -146,12 +184,6 @@ function openPassages(config: Config, manifest: ContrieverManifest, log: Log | u
   })
 }
 
-async function readerTokenizer(modelDir: string, { manifest }: Reader): Promise<AnswerServices['tokenizer']> {
-  const { bos_id: bosId, eos_ids: eosIds } = manifest.tokens
-  const tokenizer = await loadTokenizer(modelDir, { bosId, eosIds })
-  return { bosId, stopIds: tokenizer.stopIds('\n'), encode: (text) => tokenizer.encode(text), decode: (ids) => tokenizer.decode(ids) }
-}
-
 /** Counts what the retriever reads: a text's tokens up to its window, the two that frame them included. */
 async function tokenCounter(modelDir: string, { dims: { window } }: ContrieverManifest): Promise<(text: string) => number> {
   const tokenizer = await loadTokenizer(modelDir, { bosId: null, eosIds: [] })
@@ -159,7 +191,7 @@ async function tokenCounter(modelDir: string, { dims: { window } }: ContrieverMa
 }
 
 function processStatus(role: string, { queued, busy, ready, restarts }: PoolStatus): ProcessStatus {
-  return { role, queued: queued.question + queued.bulk, busy, ready, restarts }
+  return { role, queued: queued.question + queued.long + queued.bulk, busy, ready, restarts }
 }
 
 function processCheck(name: string, process: Supervised): Promise<ReadinessCheck> {

@@ -33,12 +33,38 @@ t.test("the shipped model and corpus never go into a folder of the user's", (t) 
   t.end()
 })
 
-t.test('what is wrong is named', (t) => {
-  t.throws(() => loadConfig({}, { CEPE_PORT: '99999' }), /CEPE_PORT must be <= 65535/)
-  t.throws(() => loadConfig({}, { CEPE_DTYPE: 'fp8' }), /CEPE_DTYPE/)
-  t.throws(() => loadConfig({}, { CEPE_ADMIN_KEY: 'short' }), /CEPE_ADMIN_KEY/)
-  t.throws(() => loadConfig({}, { CEPE_PROT: '1' }), /Unknown setting CEPE_PROT/)
-  t.throws(() => loadConfig({}, { CEPE_TABLE: '../x' }), /CEPE_TABLE/)
+t.test('what is wrong is named, and refused rather than bent into something else', (t) => {
+  const cases: [Record<string, string>, RegExp][] = [
+    [{ CEPE_PORT: '99999' }, /^Setting CEPE_PORT must be a whole number from 0 to 65535 \(got "99999"\)\.$/],
+    [{ CEPE_PORT: '80.5' }, /CEPE_PORT must be a whole number/],
+    [{ CEPE_PORT: ' ' }, /CEPE_PORT must be a whole number/],
+    [{ CEPE_PORT: '0x50' }, /CEPE_PORT must be a whole number/],
+    [{ CEPE_PORT: '1e3' }, /CEPE_PORT must be a whole number/],
+    [{ CEPE_MIN_RECALL: '' + 1.5 }, /CEPE_MIN_RECALL must be a number from 0 to 1/],
+    [{ CEPE_CPU_FALLBACK: 'yes' }, /CEPE_CPU_FALLBACK must be true or false/],
+    [{ CEPE_DTYPE: 'fp8' }, /CEPE_DTYPE must be one of f32, int4/],
+    [{ CEPE_HOST: ' ' }, /CEPE_HOST must not be blank/],
+    [{ CEPE_PROT: '1' }, /Unknown setting CEPE_PROT/],
+    [{ CEPE_TABLE: '../x' }, /CEPE_TABLE/],
+    [{ CEPE_TRUST_PROXY: 'true' }, /CEPE_TRUST_PROXY must be a number of proxies, or a list/],
+    [{ CEPE_TRUST_PROXY: '10.0.0.0/33' }, /CEPE_TRUST_PROXY/],
+  ]
+  for (const [env, message] of cases) t.throws(() => loadConfig({}, env), { code: 'config_invalid', message }, JSON.stringify(env))
+  t.throws(() => loadConfig({ PORT: '' }, {}), /CEPE_PORT/, 'an empty option is no number either')
+  t.throws(() => loadConfig({ HOST: '' }, {}), /CEPE_HOST must not be blank/)
+  for (const proxies of ['', '1', 'loopback', '10.0.0.0/8, ::1'])
+    t.equal(loadConfig({}, { CEPE_TRUST_PROXY: proxies }).TRUST_PROXY, proxies)
+  t.end()
+})
+
+t.test('a key is never shown, however wrong', (t) => {
+  try {
+    loadConfig({}, { CEPE_ADMIN_KEY: 'hunter2' })
+    t.fail('a short key is refused')
+  } catch (error) {
+    t.match(String(error), /CEPE_ADMIN_KEY must not have fewer than 16 characters/)
+    t.notMatch(String(error), /hunter2/)
+  }
   t.end()
 })
 
@@ -48,7 +74,8 @@ t.test('the README lists every setting with its default', (t) => {
     const row = readme.split('\n').find((line) => line.startsWith(`| \`CEPE_${name}\` |`))
     t.ok(row, name)
     const value: unknown = 'default' in schema ? schema.default : undefined
-    if (value !== undefined && name !== 'THREADS') t.ok(row?.includes(`\`${JSON.stringify(value).replaceAll('"', '')}\``), name)
+    if (value !== undefined && name !== 'THREADS')
+      t.ok(value === '' || row?.includes(`\`${JSON.stringify(value).replaceAll('"', '')}\``), name)
   }
   t.end()
 })

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { EmbeddingModel } from '../../index/types.ts'
+import type { EmbeddingModel } from '../../index/contract.ts'
 import type { ContrieverManifest } from '../../models/manifest.ts'
 
 /**

@@ -1,5 +1,5 @@
 import type { ReadItem } from '../../index/read/types.ts'
-import type { Embed, Passage } from '../../index/types.ts'
+import type { Embed, Passage } from '../../index/contract.ts'
 import { uniform } from './synthetic-checkpoint.ts'
 
 export const DIMENSION = 768

@@ -10,6 +10,11 @@ export function encoderFlops(
   return layers * lengths.reduce((sum, length) => sum + 2 * length * (4 * d * d + 3 * d * ff) + 4 * length * length * d, 0)
 }
 
+/** Width of the decoder's keys: kv_heads * head_dim. */
+function keyWidth({ decoder: { kvHeads, headDim } }: CepeReaderConfig): number {
+  return kvHeads * headDim
+}
+
 /** Weights of the decoder that one token passes, but for the cross-attention's keys and values. */
 function tokenWeights({
   decoder: { hiddenSize: d, intermediateSize: ff, heads, kvHeads, layers },
@@ -25,7 +30,7 @@ export function prefillFlops(config: CepeReaderConfig, length: number, rows: num
     encoder,
     crossAttentionLayers,
   } = config
-  const cross = crossAttentionLayers * (4 * rows * encoder.hiddenSize * d + 4 * length * rows * d)
+  const cross = crossAttentionLayers * (4 * rows * encoder.hiddenSize * keyWidth(config) + 4 * length * rows * d)
   return 2 * length * tokenWeights(config) + layers * 2 * length * length * d + cross + 2 * d * vocabSize
 }
 
@@ -44,5 +49,5 @@ export function tokenBytes(config: CepeReaderConfig): number {
     encoder,
     crossAttentionLayers,
   } = config
-  return 4 * (tokenWeights(config) + crossAttentionLayers * 2 * d * encoder.hiddenSize + d * vocabSize)
+  return 4 * (tokenWeights(config) + crossAttentionLayers * 2 * keyWidth(config) * encoder.hiddenSize + d * vocabSize)
 }

@@ -152,7 +152,7 @@ async function decodeTable(shape: Shape, limits: Limits): Promise<void> {
     ),
   )
   say(
-    `\nContext memory while decoding, numbers per context row: ${2 * encoder.hiddenSize} (phi and its transpose) for all layers; cached K/V ${2 * decoder.hiddenSize} in each of ${depth} layers. At ${depth} layers: the output projection's ${ms(head)} ms once, the rest by the layer.`,
+    `\nContext memory while decoding, numbers per context row: ${2 * encoder.hiddenSize} (phi and its transpose) for all layers; cached K/V ${2 * decoder.kvHeads * decoder.headDim} in each of ${depth} layers. At ${depth} layers: the output projection's ${ms(head)} ms once, the rest by the layer.`,
   )
 }
 

@@ -1,22 +1,48 @@
 import { createRequire } from 'node:module'
 import path from 'node:path'
-import { Resvg } from '@resvg/resvg-js'
-import * as vega from 'vega'
-import { compile, type TopLevelSpec } from 'vega-lite'
+import type { TopLevelSpec } from 'vega-lite'
+import { evaluationPackage } from '../packages.ts'
 
 const FONT = 'DejaVu Sans'
 /** Pixels per unit in PNGs, for high-density screens. */
 const PNG_SCALE = 2
 
-/** The fonts come with the package: bare containers have none, and text would be missing without a word. */
+/** The fonts come with a package: bare containers have none, and text would be missing without a word. */
 function fontFiles(): string[] {
   const folder = path.dirname(createRequire(import.meta.url).resolve('dejavu-fonts-ttf/package.json'))
   return ['DejaVuSans.ttf', 'DejaVuSans-Bold.ttf'].map((file) => path.join(folder, 'ttf', file))
 }
 
-/** Draws a Vega-Lite chart without a browser. */
-export async function renderPlot(spec: TopLevelSpec): Promise<{ svg: string; png: Buffer }> {
-  const styled: TopLevelSpec = {
+/** Draws Vega-Lite charts without a browser. */
+export interface Plotter {
+  render(spec: TopLevelSpec): Promise<{ readonly svg: string; readonly png: Buffer }>
+}
+
+/** @throws options_invalid where the plotting packages, which serving does not need, are not installed */
+export function loadPlotter(): Promise<Plotter> {
+  return evaluationPackage(async () => {
+    const [vega, { compile }, { Resvg }] = await Promise.all([import('vega'), import('vega-lite'), import('@resvg/resvg-js')])
+    const fonts = fontFiles()
+    return {
+      render: async (spec) => {
+        const view = new vega.View(vega.parse(compile(styled(spec)).spec), { renderer: 'none' })
+        try {
+          const svg = await view.toSVG()
+          const image = new Resvg(svg, {
+            font: { fontFiles: fonts, loadSystemFonts: false, defaultFontFamily: FONT },
+            fitTo: { mode: 'zoom', value: PNG_SCALE },
+          })
+          return { svg, png: image.render().asPng() }
+        } finally {
+          view.finalize()
+        }
+      },
+    }
+  }, 'Drawing plots')
+}
+
+function styled(spec: TopLevelSpec): TopLevelSpec {
+  return {
     background: 'white',
     padding: 8,
     ...spec,
@@ -25,18 +51,5 @@ export async function renderPlot(spec: TopLevelSpec): Promise<{ svg: string; png
       axis: { labelFontSize: 12, titleFontSize: 13, labelLimit: 400 },
       legend: { labelFontSize: 12, titleFontSize: 13 },
     },
-  }
-  const view = new vega.View(vega.parse(compile(styled).spec), { renderer: 'none' })
-  try {
-    const svg = await view.toSVG()
-    const png = new Resvg(svg, {
-      font: { fontFiles: fontFiles(), loadSystemFonts: false, defaultFontFamily: FONT },
-      fitTo: { mode: 'zoom', value: PNG_SCALE },
-    })
-      .render()
-      .asPng()
-    return { svg, png }
-  } finally {
-    view.finalize()
   }
 }

@@ -1,12 +1,13 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import type { TopLevelSpec } from 'vega-lite'
+import { CodedError } from '../../base/errors.ts'
 import { readRun, type StoredRun } from '../run/folder.ts'
 import { settingName } from '../run/protocol.ts'
 import { summarise, type Summary } from '../run/summary.ts'
 import { figure, heading, list, table, text, toHtml, toMarkdown, type Block } from './blocks.ts'
 import { atLargestK, exactMatchOverK, latencyBars, recallCurve, riskCoverageCurves } from './figures.ts'
-import { renderPlot } from './plot.ts'
+import { loadPlotter } from './plot.ts'
 import { matchingScores, type Published } from './published.ts'
 import { groupTable, latencyTable, metricsTable, problemList, recallTable, resultsTable, worstExamples } from './tables.ts'
 
@@ -148,18 +149,30 @@ function provenance({ subject, environment, started_at: startedAt, resumed }: St
   ]
 }
 
-/** Writes report.md, report.html (no outside references) and figures/*.svg and *.png into the folder. */
+/**
+ * Writes report.md, report.html (no outside references) and figures/*.svg and *.png into the folder. Where the plotting
+ * packages are not installed the report has no figures, and says so.
+ */
 export async function writeReport({ title, blocks, figures }: Report, folder: string): Promise<void> {
   await mkdir(path.join(folder, 'figures'), { recursive: true })
   const drawn = new Map<string, string>()
-  for (const [name, spec] of figures) {
-    const { svg, png } = await renderPlot(spec)
-    drawn.set(name, svg)
-    await writeFile(path.join(folder, 'figures', `${name}.svg`), svg)
-    await writeFile(path.join(folder, 'figures', `${name}.png`), png)
-  }
-  await writeFile(path.join(folder, 'report.md'), toMarkdown(blocks))
-  await writeFile(path.join(folder, 'report.html'), toHtml(title, blocks, drawn))
+  const plotter = await loadPlotter().catch((error: unknown) => {
+    if (error instanceof CodedError && error.code === 'options_invalid') return error
+    throw error
+  })
+  if (plotter instanceof CodedError) process.stderr.write(`The report has no figures. ${plotter.message}\n`)
+  else
+    for (const [name, spec] of figures) {
+      const { svg, png } = await plotter.render(spec)
+      drawn.set(name, svg)
+      await writeFile(path.join(folder, 'figures', `${name}.svg`), svg)
+      await writeFile(path.join(folder, 'figures', `${name}.png`), png)
+    }
+  const shown = blocks.map((block) =>
+    plotter instanceof CodedError && block.kind === 'figure' ? text(`Not drawn: ${block.caption} ${plotter.message}`) : block,
+  )
+  await writeFile(path.join(folder, 'report.md'), toMarkdown(shown))
+  await writeFile(path.join(folder, 'report.html'), toHtml(title, shown, drawn))
 }
 
 /** Reads run folders and writes their report; the scores of a single run also go into its summary.json. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { CodedError, type ErrorCode } from '../../base/errors.ts'
-import { renderPassage, type Demonstration } from '../../src/rag/prompt.ts'
+import { renderPassage, type Demonstration } from '../../src/text/prompt.ts'
 import type { AnswerResponse, SearchResponse } from '../../src/rag/schema.ts'
 import type { AnswerClient } from '../client/client.ts'
 import type { EvalPassage, EvalQuestion } from '../datasets/types.ts'
@@ -170,7 +170,8 @@ function toPrediction({ method, k }: Setting, response: AnswerResponse): Predict
   return {
     method,
     k,
-    answer: response.answer,
+    // Without passages there is no answer, which is scored as an empty one.
+    answer: response.answer ?? '',
     confidence: response.confidence,
     finish_reason: response.finish_reason,
     prompt_sha256: createHash('sha256')

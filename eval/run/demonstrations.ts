@@ -1,5 +1,5 @@
 import { at } from '../../base/at.ts'
-import type { Demonstration } from '../../src/rag/prompt.ts'
+import type { Demonstration } from '../../src/text/prompt.ts'
 import { sameQuestion } from '../datasets/read.ts'
 import type { EvalPassage, EvalQuestion } from '../datasets/types.ts'
 import { sampleIndices, seededRandom } from '../../base/random.ts'

@@ -2,7 +2,8 @@ import { mkdir, open, readFile, rename, stat, writeFile, type FileHandle } from 
 import path from 'node:path'
 import { Compile } from 'typebox/compile'
 import { CodedError } from '../../base/errors.ts'
-import { ManifestSchema, type Manifest, type Subject } from './manifest.ts'
+import { parseJson } from '../../base/json.ts'
+import { ManifestSchema, type Manifest } from './manifest.ts'
 import { RecordSchema, type EvalRecord } from './record.ts'
 
 const MANIFEST_FILE = 'manifest.json'
@@ -11,25 +12,65 @@ const PREDICTIONS_FILE = 'predictions.jsonl'
 const BATCH = 16
 const BATCH_MS = 1000
 
+/** What every run's manifest has: what it measures, and when it was gone on with. */
+interface RunManifest {
+  readonly subject: object
+  readonly started_at: string
+  readonly resumed: readonly { at: string; index_version: number | null }[]
+}
+
+/** How the runs of one kind are written: one manifest and one line per item. */
+export interface RunFormat<M extends RunManifest, R extends { readonly id: string }> {
+  /** For people: what kind of run it is. */
+  readonly name: string
+  readonly manifest: Validator<M>
+  readonly record: Validator<R>
+}
+
 const isManifest = Compile(ManifestSchema)
 const isRecord = Compile(RecordSchema)
 
-export interface StoredRun {
-  readonly manifest: Manifest
-  /** The last record of each question, in the order of their first. */
-  readonly records: readonly EvalRecord[]
+/** Runs of open-domain question answering. */
+export const QA_RUNS: RunFormat<Manifest, EvalRecord> = {
+  name: 'open-domain question answering',
+  manifest: isManifest,
+  record: isRecord,
+}
+
+export interface Stored<M, R> {
+  readonly manifest: M
+  /** The last record of each item, in the order of their first. */
+  readonly records: readonly R[]
+}
+export type StoredRun = Stored<Manifest, EvalRecord>
+
+/** The task whose run the folder holds; undefined for open-domain question answering. @throws run_invalid */
+export async function taskOfRun(folder: string): Promise<string | undefined> {
+  const manifest = parseJson(await readText(path.join(folder, MANIFEST_FILE)))
+  const task = typeof manifest === 'object' && manifest !== null && 'task' in manifest ? manifest.task : undefined
+  return typeof task === 'string' ? task : undefined
+}
+
+/** Reads a run of open-domain question answering. @throws run_invalid */
+export async function readRun(folder: string): Promise<StoredRun> {
+  const task = await taskOfRun(folder)
+  if (task !== undefined) throw new CodedError('run_invalid', `${folder} holds a run of the task ${task}, not of ${QA_RUNS.name}.`)
+  return readStored(folder, QA_RUNS)
 }
 
 /**
  * Reads a run folder. A last line without its line end (a killed run's) is not a record.
  * @throws run_invalid
  */
-export async function readRun(folder: string): Promise<StoredRun> {
-  const manifest = parseChecked(await readText(path.join(folder, MANIFEST_FILE)), isManifest, path.join(folder, MANIFEST_FILE))
+export async function readStored<M extends RunManifest, R extends { readonly id: string }>(
+  folder: string,
+  format: RunFormat<M, R>,
+): Promise<Stored<M, R>> {
+  const manifest = parseChecked(await readText(path.join(folder, MANIFEST_FILE)), format.manifest, path.join(folder, MANIFEST_FILE))
   const file = path.join(folder, PREDICTIONS_FILE)
   const lines = (await readText(file)).split('\n').slice(0, -1)
   const records = new Map(
-    lines.map((line, i) => parseChecked(line, isRecord, `${file} line ${i + 1}`)).map((record) => [record.id, record]),
+    lines.map((line, i) => parseChecked(line, format.record, `${file} line ${i + 1}`)).map((record) => [record.id, record]),
   )
   return { manifest, records: [...records.values()] }
 }
@@ -46,12 +87,8 @@ interface Validator<T> {
 }
 
 function parseChecked<T>(text: string, validator: Validator<T>, where: string): T {
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch (error) {
-    throw new CodedError('run_invalid', `${where} is not valid JSON.`, { cause: error })
-  }
+  const value = parseJson(text)
+  if (value === undefined) throw new CodedError('run_invalid', `${where} is not valid JSON.`)
   if (validator.Check(value)) return value
   const [error] = validator.Errors(value)
   throw new CodedError(
@@ -60,8 +97,15 @@ function parseChecked<T>(text: string, validator: Validator<T>, where: string): 
   )
 }
 
-/** Starts a run in an empty folder, or opens the same run to go on with it. */
-export async function openRun(folder: string, manifest: Manifest): Promise<{ records: readonly EvalRecord[]; writer: RecordWriter }> {
+/**
+ * Starts a run in an empty folder, or opens the same run to go on with it.
+ * @throws run_mismatch where the folder holds a run of something else, run_invalid
+ */
+export async function openRun<M extends RunManifest, R extends { readonly id: string }>(
+  folder: string,
+  manifest: M,
+  format: RunFormat<M, R>,
+): Promise<{ records: readonly R[]; writer: RecordWriter<R> }> {
   await mkdir(folder, { recursive: true })
   const manifestFile = path.join(folder, MANIFEST_FILE)
   const predictions = path.join(folder, PREDICTIONS_FILE)
@@ -79,31 +123,48 @@ export async function openRun(folder: string, manifest: Manifest): Promise<{ rec
           `${predictions} has answers, but there is no ${MANIFEST_FILE} beside it that says of what: choose another folder with --out.`,
         )
       await writeManifest(manifestFile, manifest)
-      return { records: [], writer: new RecordWriter(file) }
+      return { records: [], writer: new RecordWriter<R>(file) }
     }
-    const stored = await readRun(folder)
+    const stored = await readStored(folder, format).catch(async (error: unknown) => {
+      throw await otherTask(folder, manifest, error)
+    })
     const changed = difference(stored.manifest.subject, manifest.subject)
     if (changed !== undefined) {
       throw new CodedError('run_mismatch', `${folder} holds a run with another ${changed}: choose another folder with --out, or remove it.`)
     }
-    const resumed = [...stored.manifest.resumed, { at: manifest.started_at, index_version: manifest.subject.index?.version ?? null }]
+    const resumed = [...stored.manifest.resumed, { at: manifest.started_at, index_version: indexVersion(manifest.subject) }]
     await writeManifest(manifestFile, { ...stored.manifest, resumed })
     await file.truncate((await readFile(predictions)).lastIndexOf('\n') + 1)
-    return { records: stored.records, writer: new RecordWriter(file) }
+    return { records: stored.records, writer: new RecordWriter<R>(file) }
   } catch (error) {
     await file.close()
     throw error
   }
 }
 
+/** A run of another task in the same folder is that, not a broken run. */
+async function otherTask(folder: string, manifest: object, error: unknown): Promise<unknown> {
+  const wanted = 'task' in manifest && typeof manifest.task === 'string' ? manifest.task : undefined
+  const held = await taskOfRun(folder).catch(() => wanted)
+  return held === wanted
+    ? error
+    : new CodedError('run_mismatch', `${folder} holds a run of ${held ?? QA_RUNS.name}: choose another folder with --out, or remove it.`)
+}
+
 /** Through a file beside it, so that a kill leaves the old manifest or the new one. */
-async function writeManifest(file: string, manifest: Manifest): Promise<void> {
+async function writeManifest(file: string, manifest: RunManifest): Promise<void> {
   await writeFile(`${file}.tmp`, `${JSON.stringify(manifest, null, 2)}\n`)
   await rename(`${file}.tmp`, file)
 }
 
+/** The version of the index that a subject names, or null. */
+function indexVersion(subject: object): number | null {
+  const index = 'index' in subject ? subject.index : null
+  return typeof index === 'object' && index !== null && 'version' in index && typeof index.version === 'number' ? index.version : null
+}
+
 /** The first field in which two subjects differ, with both values; the index's version is no such field (see the manifest). */
-function difference(stored: Subject, wanted: Subject): string | undefined {
+function difference(stored: object, wanted: object): string | undefined {
   const before = flatten(stored)
   const now = flatten(wanted)
   const name = [...new Set([...before.keys(), ...now.keys()])].find((key) => key !== 'index.version' && before.get(key) !== now.get(key))
@@ -116,7 +177,7 @@ function flatten(value: unknown, prefix = ''): Map<string, string> {
 }
 
 /** Appends records in batches, each on disk before the next is begun. */
-export class RecordWriter {
+export class RecordWriter<R> {
   readonly #file: FileHandle
   #pending: string[] = []
   #lastFlush = Date.now()
@@ -126,7 +187,7 @@ export class RecordWriter {
     this.#file = file
   }
 
-  async add(record: EvalRecord): Promise<void> {
+  async add(record: R): Promise<void> {
     this.#pending.push(`${JSON.stringify(record)}\n`)
     if (this.#pending.length >= BATCH || Date.now() - this.#lastFlush >= BATCH_MS) await this.flush()
   }

@@ -1,8 +1,9 @@
 import { Type, type Static } from 'typebox'
-import { MODES, type AnswerRequest } from '../../src/rag/schema.ts'
+import type { AnswerRequest } from '../../src/rag/schema.ts'
+import { MODES } from '../../src/text/plan.ts'
 import { CodedError } from '../../base/errors.ts'
 import type { EvalPassage } from '../datasets/types.ts'
-import type { Demonstration } from '../../src/rag/prompt.ts'
+import type { Demonstration } from '../../src/text/prompt.ts'
 
 function orServiceDefault(minimum: number) {
   return Type.Union([Type.Integer({ minimum }), Type.Null()], { description: "null: the service's own default for its model." })

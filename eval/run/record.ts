@@ -8,7 +8,7 @@ export const PredictionSchema = Type.Object({
   k: Type.Integer(),
   answer: Type.String(),
   confidence: Type.Number(),
-  finish_reason: Type.Enum(['stop', 'length']),
+  finish_reason: Type.Union([Type.Enum(['stop', 'length']), Type.Null()]),
   prompt_sha256: Type.String({ description: 'Of the rendered decoder prompts, joined by NUL.' }),
   prompt_tokens: Type.Integer(),
   context_tokens: Type.Integer(),

@@ -1,20 +1,23 @@
-import { createReadStream, createWriteStream, type WriteStream } from 'node:fs'
+import { createReadStream } from 'node:fs'
 import { mkdir, readFile, rm } from 'node:fs/promises'
-import { once } from 'node:events'
 import { Value } from 'typebox/value'
+import { breather } from '../../base/breathe.ts'
 import { syncPath, writeFileDurably } from '../../base/durable.ts'
 import { CodedError, isDiskFull, osCode, messageOf } from '../../base/errors.ts'
 import { contentHash, rowFingerprint } from '../hash.ts'
 import { readLines } from '../read/lines.ts'
 import type { ReadItem } from '../read/types.ts'
-import type { Passage } from '../types.ts'
+import type { Passage } from '../contract.ts'
 import { jobFiles } from './files.ts'
-import { PlanSchema, SHARD_ROWS, type Plan } from './types.ts'
+import { PlanSchema, SHARD_ROWS, type Plan } from './contract.ts'
+import { LineFile } from './line-file.ts'
 
 /** A passage as planned. */
 export interface PlannedRow {
   readonly passage: Passage
   readonly hash: string
+  /** On the last passage of a document that was cut: how many it has. */
+  readonly parts?: number
 }
 
 export interface PlanOptions {
@@ -46,6 +49,7 @@ export async function planCorpus(items: AsyncIterable<ReadItem>, options: PlanOp
   const rejects = new LineFile(files.rejects)
   let shard: LineFile | undefined
   let rows = 0
+  const breathe = breather()
   const closeShard = async (): Promise<void> => {
     if (shard === undefined) return
     await shard.close()
@@ -56,15 +60,19 @@ export async function planCorpus(items: AsyncIterable<ReadItem>, options: PlanOp
   try {
     for await (const item of items) {
       signal?.throwIfAborted()
-      if (item.line !== lastLine) read++
+      const pause = breathe()
+      if (pause !== undefined) await pause
+      const { lines = 1 } = item
+      // Parts of one document share its line.
+      if (item.line !== lastLine) read += lines
       lastLine = item.line
       if ('reason' in item) {
-        rejected++
+        rejected += lines
         await rejects.write(JSON.stringify(item))
       } else {
         const hash = contentHash(item.passage)
         shard ??= new LineFile(files.shard(shards.length))
-        await shard.write(JSON.stringify({ ...item.passage, hash }))
+        await shard.write(JSON.stringify({ ...item.passage, hash, parts: item.parts }))
         digest = (digest + rowFingerprint(item.passage.id, hash)) % MOD
         accepted++
         if (++rows === shardRows) await closeShard()
@@ -72,17 +80,19 @@ export async function planCorpus(items: AsyncIterable<ReadItem>, options: PlanOp
       if ((read & 1023) === 0) onProgress?.({ read, rejected })
     }
     await closeShard()
+    await rejects.close()
     onProgress?.({ read, rejected })
   } catch (error) {
     await shard?.close().catch(() => undefined)
+    await rejects.close().catch(() => undefined)
+    // Planning begins anew in any case; meanwhile the space may be what is missing.
+    await rm(files.shards, { recursive: true, force: true })
     if (isDiskFull(error))
       throw new CodedError('disk_full', `The disk of the jobs folder is full: free space, then resume. (${messageOf(error)})`, {
         field: folder,
         cause: error,
       })
     throw error
-  } finally {
-    await rejects.close()
   }
   if (accepted === 0)
     throw new CodedError('corpus_invalid', `All ${read} lines were rejected; the report names the reasons.`, { field: 'rejected' })
@@ -116,49 +126,17 @@ export async function readPlan(folder: string): Promise<Plan | undefined> {
 export async function readShard(folder: string, number: number, expected: number): Promise<PlannedRow[]> {
   const path = jobFiles(folder).shard(number)
   const rows: PlannedRow[] = []
+  const breathe = breather()
   for await (const line of readLines(createReadStream(path) as AsyncIterable<Buffer>, Infinity)) {
     if (!('bytes' in line)) continue
-    const { hash, ...passage } = JSON.parse(line.bytes.toString('utf8')) as Passage & { hash: string }
-    rows.push({ passage, hash })
+    const pause = breathe()
+    if (pause !== undefined) await pause
+    const { hash, parts, ...passage } = JSON.parse(line.bytes.toString('utf8')) as Passage & { hash: string; parts?: number }
+    rows.push({ passage, hash, ...(parts === undefined ? {} : { parts }) })
   }
   if (rows.length !== expected)
     throw new CodedError('internal', `${path} holds ${rows.length} of ${expected} planned passages: cancel the job and start it again.`, {
       field: path,
     })
   return rows
-}
-
-/** A file of lines, made at the first one, that is on the disk once closed. */
-class LineFile {
-  readonly #path: string
-  #stream: WriteStream | undefined
-  #failed: Error | undefined
-
-  constructor(path: string) {
-    this.#path = path
-  }
-
-  async write(line: string): Promise<void> {
-    if (this.#failed !== undefined) throw this.#failed
-    this.#stream ??= this.#open()
-    if (!this.#stream.write(`${line}\n`)) await once(this.#stream, 'drain')
-  }
-
-  async close(): Promise<void> {
-    const stream = this.#stream
-    this.#stream = undefined
-    if (stream === undefined) return
-    stream.end()
-    await once(stream, 'close')
-    if (this.#failed !== undefined) throw this.#failed
-    await syncPath(this.#path)
-  }
-
-  #open(): WriteStream {
-    const stream = createWriteStream(this.#path, { highWaterMark: 256 * 1024 })
-    stream.once('error', (error) => {
-      this.#failed = error
-    })
-    return stream
-  }
 }

@@ -7,15 +7,16 @@ import { CodedError, isDiskFull } from '../../base/errors.ts'
 import { lanceText } from '../table/lance.ts'
 import { connectLance, type Connection, type Table } from '../table/lance.ts'
 import type { AnnSettings } from '../table/metadata.ts'
-import type { Embed, EmbeddingModel } from '../types.ts'
+import type { Embed, EmbeddingModel } from '../contract.ts'
 import { appendRows, mergeRows } from '../table/write.ts'
 import { oneAhead } from './ahead.ts'
 import { jobFiles } from './files.ts'
 import { JournalWriter, readJournal, type Progress, type Target } from './journal.ts'
 import { readPlan, readShard } from './plan.ts'
+import { dropTails } from './tails.ts'
 import { prepareShard, type PreparedShard } from './shard.ts'
 import { chooseTarget, markReplacing, openLiveTarget, openOwnTable, openPrevious, targetIsStale, unmarkReplacing } from './target.ts'
-import { type Counters, type Phase, type Plan } from './types.ts'
+import { type Counters, type Phase, type Plan } from './contract.ts'
 import { verifyShard, verifyTable } from './verify.ts'
 
 export interface RunJobOptions {
@@ -198,6 +199,7 @@ class Run {
     const before = this.#before.shards.get(number)
     if (planned.length === 0 && before !== undefined) {
       // Committed before the kill, but the journal does not say so yet.
+      await this.#dropTails(table, shard, sync)
       await this.#journal.add({ step: 'committed', shard: number }, { step: 'verified', shard: number })
       if (before.state === 'embedded') this.#counters.committed += size
       return this.#report('indexing')
@@ -209,6 +211,7 @@ class Run {
       else version = await mergeRows(table, rows, model.dimension)
       await sync.flush()
     }
+    await this.#dropTails(table, shard, sync)
     await this.#journal.add({ step: 'committed', shard: number })
     if (!this.#target.replace) {
       if (version !== undefined) await verifyShard(this.#connection, this.#target.storedAs, version, planned)
@@ -218,6 +221,11 @@ class Run {
     if (before !== undefined) this.#counters.embedded -= before.embedded
     if (before === undefined || before.state === 'embedded') this.#counters.committed += size
     this.#report('indexing')
+  }
+
+  /** What documents had more of before: only in a table that was there before. */
+  async #dropTails(table: Table, { ends }: PreparedShard, sync: TableSync): Promise<void> {
+    if (!this.#target.replace && ends.length > 0 && (await dropTails(table, ends)) > 0) await sync.flush()
   }
 
   #report(phase: Phase): void {

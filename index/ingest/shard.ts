@@ -1,8 +1,8 @@
-import { sqlIds } from '../search/filter.ts'
+import { sqlIds } from '../table/sql.ts'
 import { sameVector } from '../hash.ts'
 import type { Table } from '../table/lance.ts'
 import { checkVectorCount, halvesAt, packVector, stringAt, type Rows } from '../table/rows.ts'
-import { passageText, type Embed } from '../types.ts'
+import { passageText, type Embed } from '../contract.ts'
 import { chunks, storedHashes } from '../table/write.ts'
 import type { PlannedRow } from './plan.ts'
 
@@ -17,6 +17,8 @@ export interface PreparedShard {
   /** What has to be written; empty if all of it is in the table already. */
   readonly planned: readonly PlannedRow[]
   readonly rows: Rows
+  /** Ends of documents that were cut: what they had more of before has to go. */
+  readonly ends: readonly PlannedRow[]
   /** Passages whose vectors were computed, and the others: known already. */
   readonly embedded: number
   readonly skipped: number
@@ -55,7 +57,15 @@ export async function prepareShard(number: number, shard: readonly PlannedRow[],
     onEmbedded(some.length)
   }
   const rows = { passages: planned.map((row) => row.passage), hashes: planned.map((row) => row.hash), halves }
-  return { number, size: shard.length, planned, rows, embedded: open.length, skipped: shard.length - open.length }
+  return {
+    number,
+    size: shard.length,
+    planned,
+    rows,
+    ends: shard.filter((row) => row.parts !== undefined),
+    embedded: open.length,
+    skipped: shard.length - open.length,
+  }
 }
 
 function idsOf(rows: readonly PlannedRow[]): string[] {

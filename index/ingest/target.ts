@@ -3,9 +3,10 @@ import { aliasPath, readAlias, storedName, writeAlias, type Alias } from '../tab
 import { CodedError } from '../../base/errors.ts'
 import type { Connection, Table } from '../table/lance.ts'
 import { readMetadata, type TableMetadata } from '../table/metadata.ts'
-import { createTable, migrateTable, SCHEMA_VERSION } from '../table/migrate.ts'
+import { createTable } from '../table/create.ts'
+import { migrateTable, SCHEMA_VERSION } from '../table/migrate.ts'
 import { openStored } from '../table/recover.ts'
-import type { EmbeddingModel } from '../types.ts'
+import type { EmbeddingModel } from '../contract.ts'
 import type { Target } from './journal.ts'
 
 /**

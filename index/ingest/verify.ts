@@ -4,10 +4,10 @@ import { rowFingerprint } from '../hash.ts'
 import { IdSet } from '../id-set.ts'
 import type { Connection, Table } from '../table/lance.ts'
 import { halvesAt, stringAt, type Columns } from '../table/rows.ts'
-import { sqlIds } from '../search/filter.ts'
+import { sqlIds } from '../table/sql.ts'
 import { chunks } from '../table/write.ts'
 import type { PlannedRow } from './plan.ts'
-import type { Plan } from './types.ts'
+import type { Plan } from './contract.ts'
 
 const MOD = 2n ** 64n
 
@@ -40,7 +40,7 @@ export async function verifyTable(table: Table, plan: Plan, signal?: AbortSignal
  * @throws index_invalid saying what differs.
  */
 export async function verifyShard(connection: Connection, storedAs: string, version: number, rows: readonly PlannedRow[]): Promise<void> {
-  const table = await connection.openTable(storedAs, [], { version })
+  const table = await connection.openTable(storedAs, version)
   try {
     const wanted = new Map(rows.map((row) => [row.passage.id, row.hash]))
     for (const ids of chunks([...wanted.keys()], 1000)) {
@@ -61,7 +61,7 @@ export async function verifyShard(connection: Connection, storedAs: string, vers
 function mismatch(table: Table, what: string): CodedError {
   return new CodedError(
     'index_invalid',
-    `Verification of the table ${table.name} failed: ${what}. It is not put into service; run the job again.`,
-    { field: table.name },
+    `Verification of the table ${table.storedAs} failed: ${what}. It is not put into service; run the job again.`,
+    { field: table.storedAs },
   )
 }

@@ -28,14 +28,15 @@ export async function* readJsonl(lines: AsyncIterable<Line | Rejected>): AsyncGe
       continue
     }
     const at = line.line
-    if (line.bytes.length === 0) continue
     if (!isUtf8(line.bytes)) {
       yield { line: at, reason: 'bad_utf8', detail: 'The line is not valid UTF-8.' }
       continue
     }
+    const text = line.bytes.toString('utf8')
+    if (text.trim() === '') continue
     let value: unknown
     try {
-      value = JSON.parse(line.bytes.toString('utf8'))
+      value = JSON.parse(text)
     } catch {
       yield { line: at, reason: 'malformed', detail: 'The line is not valid JSON.' }
       continue

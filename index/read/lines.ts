@@ -1,3 +1,4 @@
+import { breather } from '../../base/breathe.ts'
 import type { Rejected } from './types.ts'
 
 export interface Line {
@@ -14,13 +15,15 @@ function withoutReturn(bytes: Buffer): Buffer {
 }
 
 /**
- * Splits a byte stream at newlines (LF or CRLF) without decoding it. A byte order mark is dropped.
+ * Splits a byte stream at newlines (LF or CRLF) without decoding it. A byte order mark at the start of any line is dropped:
+ * files that were joined carry theirs along.
  * A line above `maxBytes` comes out as a rejection, and its bytes are not kept.
  */
 export async function* readLines(bytes: AsyncIterable<Buffer>, maxBytes: number): AsyncGenerator<Line | Rejected> {
   let held: Buffer[] = []
   let heldBytes = 0
   let line = 1
+  const breathe = breather()
   const finish = (last: Buffer): Line | Rejected => {
     const total = heldBytes + last.length
     const at = line++
@@ -28,11 +31,13 @@ export async function* readLines(bytes: AsyncIterable<Buffer>, maxBytes: number)
     held = []
     heldBytes = 0
     if (total > maxBytes) return { line: at, reason: 'line_too_long', detail: `The line has ${total} bytes; at most ${maxBytes} are read.` }
-    return { line: at, bytes: withoutReturn(at === 1 && whole.subarray(0, 3).equals(BOM) ? whole.subarray(3) : whole) }
+    return { line: at, bytes: withoutReturn(whole.subarray(0, 3).equals(BOM) ? whole.subarray(3) : whole) }
   }
   for await (const chunk of bytes) {
     let from = 0
     for (let to = chunk.indexOf(NEWLINE); to >= 0; to = chunk.indexOf(NEWLINE, from)) {
+      const pause = breathe()
+      if (pause !== undefined) await pause
       yield finish(chunk.subarray(from, to))
       from = to + 1
     }

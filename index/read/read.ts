@@ -1,11 +1,13 @@
 import { createReadStream } from 'node:fs'
 import { IdSet } from '../id-set.ts'
+import { readCsv } from './csv.ts'
+import { readArrayElements } from './json-array.ts'
 import { splitDocument } from './split.ts'
 import { gunzip } from './gzip.ts'
 import { readJsonl } from './jsonl.ts'
 import { readLines } from './lines.ts'
 import { readParquet } from './parquet.ts'
-import { isGzip, isParquet, looksLikeJson, peek } from './sniff.ts'
+import { foreignKind, guessText, isGzip, isParquet, peek } from './sniff.ts'
 import { readTsv } from './tsv.ts'
 import { READ_LIMITS, type Format, type RawRow, type ReadItem, type ReadLimits, type Rejected } from './types.ts'
 import { checkRow } from './validate.ts'
@@ -19,7 +21,12 @@ export interface ReadOptions {
   readonly splitWords?: number
   /** Source of passages that name none of their own. */
   readonly source?: string
+  /** False where quotes have no meaning in TSV and CSV. */
+  readonly quotes?: boolean
 }
+
+/** Bytes looked at to tell the format. */
+const HEAD = 4096
 
 async function* accept(rows: AsyncIterable<RawRow | Rejected>, options: ReadOptions): AsyncGenerator<ReadItem> {
   const limits = { ...READ_LIMITS, ...options.limits }
@@ -32,15 +39,26 @@ async function* accept(rows: AsyncIterable<RawRow | Rejected>, options: ReadOpti
       yield item
       continue
     }
-    const { line } = item
-    const passage = item.passage.source === undefined && source !== undefined ? { ...item.passage, source } : item.passage
+    const { passage: given, ...at } = item
+    const passage = given.source === undefined && source !== undefined ? { ...given, source } : given
     if (!seen.add(passage.id)) {
-      yield { line, reason: 'duplicate_id', detail: `The id "${passage.id}" occurred before in this file; its first passage is kept.` }
+      yield { ...at, reason: 'duplicate_id', detail: `The id "${passage.id}" occurred before in this file; its first passage is kept.` }
       continue
     }
-    if (splitWords === undefined) yield { line, passage }
-    else for (const part of splitDocument(passage, splitWords)) yield { line, passage: part }
+    if (splitWords === undefined) yield { ...at, passage }
+    else for (const part of splitDocument(passage, splitWords)) yield { ...at, ...part }
   }
+}
+
+/** The rows of a file of text, in the format given or guessed. */
+function rowsOf(head: Buffer, all: AsyncIterable<Buffer>, options: ReadOptions, limits: ReadLimits): AsyncIterable<RawRow | Rejected> {
+  const guess = guessText(head)
+  const { format = guess.format, quotes = true } = options
+  const maxBytes = limits.lineBytes
+  if (format === 'csv') return readCsv(all, { delimiter: 'delimiter' in guess ? guess.delimiter : ',', quotes, maxBytes })
+  if (format === 'json') return readJsonl(readArrayElements(all, maxBytes))
+  const lines = readLines(all, maxBytes)
+  return format === 'jsonl' ? readJsonl(lines) : readTsv(lines, { quotes, maxBytes })
 }
 
 /**
@@ -53,7 +71,7 @@ export async function* readPassages(bytes: AsyncIterable<Buffer>, options: ReadO
   const limits = { ...READ_LIMITS, ...options.limits }
   const outer = await peek(bytes, 4)
   const plain = isGzip(outer.head) ? gunzip(outer.all, limits) : outer.all
-  const { head, all } = await peek(plain, 64)
+  const { head, all } = await peek(plain, HEAD)
   if (isParquet(head) || options.format === 'parquet') {
     throw new CodedError(
       'unsupported_media_type',
@@ -61,10 +79,10 @@ export async function* readPassages(bytes: AsyncIterable<Buffer>, options: ReadO
       { field: 'format' },
     )
   }
-  const lines = readLines(all, limits.lineBytes)
-  const format = options.format ?? (looksLikeJson(head) ? 'jsonl' : 'tsv')
+  const foreign = foreignKind(head)
+  if (foreign !== undefined) throw new CodedError('corpus_invalid', `The file ${foreign}.`, { field: 'file' })
   let items = 0
-  for await (const item of accept(format === 'jsonl' ? readJsonl(lines) : readTsv(lines), options)) {
+  for await (const item of accept(rowsOf(head, all, options, limits), options)) {
     items++
     yield item
   }

@@ -2,133 +2,162 @@ import { isUtf8 } from 'node:buffer'
 import { CodedError } from '../../base/errors.ts'
 import type { Line } from './lines.ts'
 import type { RawRow, Rejected } from './types.ts'
+import { columnsOf, rowOf, type ColumnPlaces } from './columns.ts'
 
 const QUOTE = '"'
-/** Lines that one quoted field may span: a stray quote must not swallow the rest of the file. */
+/** Lines that one quoted field may span. */
 const MAX_SPAN = 100
+
+export interface TsvOptions {
+  /** False where quotes have no meaning: every tab ends a field, every line a record. */
+  readonly quotes: boolean
+  /** Most bytes held for one record. */
+  readonly maxBytes: number
+}
+
+/** Position of the first quote that is not one of a doubled pair; -1 if there is none. */
+function loneQuote(text: string, from: number): number {
+  for (let at = text.indexOf(QUOTE, from); at >= 0; at = text.indexOf(QUOTE, at + 2)) if (text[at + 1] !== QUOTE) return at
+  return -1
+}
 
 interface Fields {
   readonly values: string[]
-  /** True if the text ended inside a quoted field. */
+  /** True if a field begins with a quote that nothing closes: read literally here, it may go on in the next line. */
   readonly open: boolean
 }
 
-/** Splits one record at tabs with CSV double-quoting: a field is quoted if it starts with a quote, "" is a quote inside it. */
-export function splitFields(record: string): Fields {
-  if (!record.includes(QUOTE)) return { values: record.split('\t'), open: false }
+/**
+ * Splits one record at tabs. A field is quoted, with "" for a quote inside, if it begins with a quote and the next single
+ * quote comes right before a tab or the end; any other field is taken as it stands: `"Weird Al" Yankovic` keeps its quotes.
+ */
+export function splitFields(record: string, quotes = true): Fields {
+  if (!quotes || !record.includes(QUOTE)) return { values: record.split('\t'), open: false }
   const values: string[] = []
-  let at = 0
-  for (;;) {
-    let value = ''
-    if (record[at] === QUOTE) {
-      at++
-      for (;;) {
-        const end = record.indexOf(QUOTE, at)
-        if (end < 0) return { values: [...values, value + record.slice(at)], open: true }
-        value += record.slice(at, end)
-        at = end + 1
-        if (record[at] !== QUOTE) break
-        value += QUOTE
-        at++
-      }
+  let open = false
+  for (let at = 0; ;) {
+    const close = record[at] === QUOTE ? loneQuote(record, at + 1) : -1
+    if (record[at] === QUOTE && close < 0) open = true
+    if (close >= 0 && (close + 1 === record.length || record[close + 1] === '\t')) {
+      values.push(record.slice(at + 1, close).replaceAll('""', QUOTE))
+      at = close + 1
+    } else {
+      const tab = record.indexOf('\t', at)
+      values.push(record.slice(at, tab < 0 ? undefined : tab))
+      at = tab < 0 ? record.length : tab
     }
-    const tab = record.indexOf('\t', at)
-    values.push(value + record.slice(at, tab < 0 ? undefined : tab))
-    if (tab < 0) return { values, open: false }
-    at = tab + 1
+    if (at === record.length) return { values, open }
+    at++
   }
 }
 
-interface Columns {
-  readonly count: number
-  readonly id: number
-  readonly text: number
-  readonly title: number
-  readonly source: number
-}
-
-function readHeader(names: readonly string[]): Columns {
-  const at = (name: string): number => names.findIndex((given) => given.trim().toLowerCase() === name)
-  const columns = { count: names.length, id: at('id'), text: at('text'), title: at('title'), source: at('source') }
-  const missing = (['id', 'text'] as const).filter((name) => columns[name] < 0)
-  if (missing.length > 0) {
-    throw new CodedError(
-      'corpus_invalid',
-      `Line 1: the header has no column ${missing.join(' and ')} (found: ${names.slice(0, 8).join(', ').slice(0, 200)}). Start the file with a tab-separated header such as "id\\ttext\\ttitle".`,
-      { field: missing[0] },
-    )
-  }
-  return columns
+interface Held {
+  readonly line: number
+  readonly text: string
 }
 
 /**
  * Rows of a tab-separated file in the shape of DPR's psgs_w100.tsv: a header names the columns (id, text; title and
- * source if present, in any order), fields are quoted as in CSV. A record whose quote is never closed is rejected by
- * itself, and reading goes on at its next line.
+ * source if present, in any order), fields are quoted as in CSV or not at all. A quoted field may span lines, as long as
+ * none of them is a whole record by itself: so a stray quote at the start of a field stays what it is, and swallows nothing.
+ * (csv-parse reads from such a quote to the next one, over any number of records.)
  * @throws corpus_invalid without a usable header.
  */
-export async function* readTsv(lines: AsyncIterable<Line | Rejected>): AsyncGenerator<RawRow | Rejected> {
-  let columns: Columns | undefined
-  let open: Line[] = []
-
-  const row = (line: number, values: readonly string[], known: Columns): RawRow | Rejected => {
-    if (values.length < known.count) {
-      return { line, reason: 'missing_column', detail: `The line has ${values.length} of ${known.count} columns.` }
-    }
-    if (values.length > known.count) {
-      return {
-        line,
-        reason: 'malformed',
-        detail: `The line has ${values.length} columns instead of ${known.count}: quote fields that hold tabs.`,
-      }
-    }
-    return { line, id: values[known.id], text: values[known.text], title: values[known.title], source: values[known.source] }
-  }
-
-  function* take(line: Line, atEnd: boolean): Generator<RawRow | Rejected> {
-    if (!isUtf8(line.bytes)) {
-      yield* giveUp()
-      yield { line: line.line, reason: 'bad_utf8', detail: 'The line is not valid UTF-8.' }
-      return
-    }
-    if (open.length === 0 && line.bytes.length === 0) return
-    const held = [...open, line]
-    const { values, open: stillOpen } = splitFields(held.map((part) => part.bytes.toString('utf8')).join('\n'))
-    if (stillOpen && !atEnd && held.length < MAX_SPAN) {
-      open = held
-      return
-    }
-    if (stillOpen) {
-      open = held
-      yield* giveUp()
-      return
-    }
-    open = []
-    const first = held[0]?.line ?? line.line
-    if (columns === undefined) columns = readHeader(values)
-    else yield row(first, values, columns)
-  }
-
-  /** Rejects the line with the unclosed quote and reads the lines after it again, on their own. */
-  function* giveUp(): Generator<RawRow | Rejected> {
-    const [first, ...later] = open
-    open = []
-    if (first === undefined) return
-    if (columns === undefined) throw new CodedError('corpus_invalid', 'Line 1: a quote in the header is never closed.', { field: 'header' })
-    yield { line: first.line, reason: 'malformed', detail: 'A quoted field is never closed.' }
-    for (const line of later) yield* take(line, false)
-  }
-
+export async function* readTsv(lines: AsyncIterable<Line | Rejected>, { quotes, maxBytes }: TsvOptions): AsyncGenerator<RawRow | Rejected> {
+  const records = new Records(quotes, maxBytes)
   for await (const line of lines) {
-    if ('bytes' in line) yield* take(line, false)
-    else {
-      yield* giveUp()
+    if (!('bytes' in line)) {
+      yield* records.flush()
       yield line
-    }
+    } else if (!isUtf8(line.bytes)) {
+      yield* records.flush()
+      yield { line: line.line, reason: 'bad_utf8', detail: 'The line is not valid UTF-8.' }
+    } else yield* records.take({ line: line.line, text: line.bytes.toString('utf8') })
   }
-  while (open.length > 0) yield* giveUp()
-  if (columns === undefined)
+  yield* records.flush()
+  if (records.empty)
     throw new CodedError('corpus_invalid', 'The file is empty: a header line such as "id\\ttext\\ttitle" and passages are needed.', {
       field: 'header',
     })
+}
+
+/** Puts lines together to records. */
+class Records {
+  readonly #quotes: boolean
+  readonly #maxBytes: number
+  #columns: ColumnPlaces | undefined
+  /** Lines since a quote that is open. */
+  #held: Held[] = []
+  #heldLength = 0
+
+  constructor(quotes: boolean, maxBytes: number) {
+    this.#quotes = quotes
+    this.#maxBytes = maxBytes
+  }
+
+  get empty(): boolean {
+    return this.#columns === undefined
+  }
+
+  *take(line: Held): Generator<RawRow | Rejected> {
+    if (this.#held.length > 0) {
+      const joined = this.#join(line)
+      if (joined === 'more') return this.#hold(line)
+      if (joined !== undefined) {
+        const [first] = this.#held
+        const span = this.#held.length + 1
+        this.#drop()
+        if (first !== undefined) yield this.#row(first.line, joined, span)
+        return
+      }
+      yield* this.flush()
+    }
+    if (line.text.trim() === '' && !line.text.includes('\t')) return
+    const { values, open } = splitFields(line.text, this.#quotes)
+    if (this.#columns === undefined) this.#columns = columnsOf(values, line.line)
+    else if (open) this.#hold(line)
+    else yield this.#row(line.line, values, 1)
+  }
+
+  /** Takes the lines of a quote that nothing closes as they stand. */
+  *flush(): Generator<RawRow | Rejected> {
+    const [first, ...later] = this.#held
+    this.#drop()
+    if (first === undefined) return
+    const { values } = splitFields(first.text, this.#quotes)
+    yield values.length === this.#columns?.count
+      ? this.#row(first.line, values, 1)
+      : { line: first.line, reason: 'malformed', detail: 'A quoted field is never closed.' }
+    for (const line of later) yield* this.take(line)
+  }
+
+  /** The fields of what is held with another line: 'more' while a quote is open, undefined if they are no record. */
+  #join(line: Held): string[] | 'more' | undefined {
+    const count = this.#columns?.count
+    if (count === undefined || splitFields(line.text).values.length === count) return undefined
+    const close = loneQuote(line.text, 0)
+    const roomy = this.#held.length < MAX_SPAN && this.#heldLength + line.text.length <= this.#maxBytes
+    if (close < 0) return roomy ? 'more' : undefined
+    if (close + 1 < line.text.length && line.text[close + 1] !== '\t') return undefined
+    const { values, open } = splitFields([...this.#held, line].map(({ text }) => text).join('\n'))
+    if (values.length > count) return undefined
+    if (!open) return values
+    return roomy ? 'more' : undefined
+  }
+
+  #row(line: number, values: readonly string[], span: number): RawRow | Rejected {
+    return this.#columns === undefined
+      ? { line, reason: 'malformed', detail: 'There is no header before this line.' }
+      : rowOf({ line, ...(span === 1 ? {} : { lines: span }) }, values, this.#columns, 'tabs')
+  }
+
+  #hold(line: Held): void {
+    this.#held.push(line)
+    this.#heldLength += line.text.length
+  }
+
+  #drop(): void {
+    this.#held = []
+    this.#heldLength = 0
+  }
 }

@@ -1,6 +1,6 @@
-import type { Passage } from '../types.ts'
+import type { Passage } from '../contract.ts'
 
-export const FORMATS = ['tsv', 'jsonl', 'parquet'] as const
+export const FORMATS = ['tsv', 'csv', 'jsonl', 'json', 'parquet'] as const
 export type Format = (typeof FORMATS)[number]
 
 /** Why a line was not accepted. */
@@ -16,8 +16,10 @@ export type RejectReason =
   | 'line_too_long'
 
 export interface Rejected {
-  /** 1-based line of the file (row, for Parquet). */
+  /** 1-based physical line of the file at which the record begins; the row of a Parquet file, the element of a JSON array. */
   readonly line: number
+  /** Physical lines that the record spans, where more than one. */
+  readonly lines?: number
   readonly reason: RejectReason
   /** A sentence for people: the value's problem. */
   readonly detail: string
@@ -25,7 +27,10 @@ export interface Rejected {
 
 export interface Accepted {
   readonly line: number
+  readonly lines?: number
   readonly passage: Passage
+  /** On the last passage of a document that was cut: how many it has. */
+  readonly parts?: number
 }
 
 export type ReadItem = Accepted | Rejected
@@ -55,6 +60,7 @@ export const READ_LIMITS: ReadLimits = {
 /** One line as its fields, before any check of their content. */
 export interface RawRow {
   readonly line: number
+  readonly lines?: number
   readonly id: unknown
   readonly title: unknown
   readonly text: unknown

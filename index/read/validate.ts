@@ -1,14 +1,22 @@
-import type { Passage } from '../types.ts'
+import type { Passage } from '../contract.ts'
 import type { RawRow, ReadItem, ReadLimits, Rejected } from './types.ts'
 
 /** Control characters and lone surrogates: neither can be given back in a URL or as UTF-8. */
 const UNREPRESENTABLE = /[\u0000-\u001f\u007f]|\p{Surrogate}/u
 
-function idOf(value: unknown, maxBytes: number): string | { readonly problem: string } {
-  if (typeof value === 'number') {
-    return Number.isSafeInteger(value) ? String(value) : { problem: `The id ${value} is not an exact integer: write it as a string.` }
+/** Byte order marks of files that were joined. Arrow drops one when it reads a value back, so an id with one would never be found again. */
+const MARKS = /^\ufeff+|\ufeff+$/g
+
+interface Problem {
+  readonly problem: string
+}
+
+function idOf(given: unknown, maxBytes: number): string | Problem {
+  if (typeof given === 'number') {
+    return Number.isSafeInteger(given) ? String(given) : { problem: `The id ${given} is not an exact integer: write it as a string.` }
   }
-  if (typeof value !== 'string') return { problem: 'The id is neither a string nor an integer.' }
+  if (typeof given !== 'string') return { problem: 'The id is neither a string nor an integer.' }
+  const value = given.replace(MARKS, '')
   if (value.trim() === '') return { problem: 'The id is empty.' }
   if (Buffer.byteLength(value) > maxBytes)
     return { problem: `The id has ${Buffer.byteLength(value)} bytes; at most ${maxBytes} are allowed.` }
@@ -21,8 +29,12 @@ function wellFormed(text: string): string {
   return text.trim().replace(/\p{Surrogate}/gu, '\ufffd')
 }
 
-function optionalText(value: unknown): string {
-  return typeof value === 'string' ? wellFormed(value) : ''
+function optionalText(field: string, value: unknown): string | Problem {
+  if (value === undefined || value === null) return ''
+  if (typeof value === 'string') return wellFormed(value)
+  if (typeof value === 'number' && (!Number.isInteger(value) || Number.isSafeInteger(value))) return String(value)
+  const kind = Array.isArray(value) ? 'a list' : typeof value === 'number' ? 'not an exact number' : `a JSON ${typeof value}`
+  return { problem: `The ${field} is ${kind}: write it as one string.` }
 }
 
 /**
@@ -30,8 +42,8 @@ function optionalText(value: unknown): string {
  * @param maxTextBytes limit for the text: the passage's, or the whole document's where documents are split afterwards.
  */
 export function checkRow(row: RawRow, limits: ReadLimits, maxTextBytes: number): ReadItem {
-  const { line } = row
-  const reject = (reason: Rejected['reason'], detail: string): Rejected => ({ line, reason, detail })
+  const at = { line: row.line, ...(row.lines === undefined ? {} : { lines: row.lines }) }
+  const reject = (reason: Rejected['reason'], detail: string): Rejected => ({ ...at, reason, detail })
   if (row.id === undefined || row.id === null) return reject('missing_column', 'The line has no id.')
   if (row.text === undefined || row.text === null) return reject('missing_column', 'The line has no text.')
   const id = idOf(row.id, limits.idBytes)
@@ -42,10 +54,12 @@ export function checkRow(row: RawRow, limits: ReadLimits, maxTextBytes: number):
   const bytes = Buffer.byteLength(text)
   if (bytes > maxTextBytes)
     return reject('text_too_long', `The text has ${bytes} bytes; at most ${maxTextBytes} are allowed. Split long documents into passages.`)
-  const title = optionalText(row.title)
+  const title = optionalText('title', row.title)
+  if (typeof title !== 'string') return reject('malformed', title.problem)
   if (Buffer.byteLength(title) > limits.titleBytes)
     return reject('title_too_long', `The title has ${Buffer.byteLength(title)} bytes; at most ${limits.titleBytes} are allowed.`)
-  const source = optionalText(row.source)
+  const source = optionalText('source', row.source)
+  if (typeof source !== 'string') return reject('malformed', source.problem)
   const passage: Passage = { id, title, text, ...(source === '' ? {} : { source }) }
-  return { line, passage }
+  return { ...at, passage }
 }

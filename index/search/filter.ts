@@ -1,19 +1,10 @@
 import { CodedError } from '../../base/errors.ts'
-import type { SearchFilter } from '../types.ts'
+import type { SearchFilter } from '../contract.ts'
+import { sqlString } from '../table/sql.ts'
 
 /** Columns that may be filtered by. */
 export const FILTER_COLUMNS = ['source', 'title'] as const
 const MAX_VALUES = 1000
-
-/** A value as an SQL string literal. */
-export function sqlString(value: string): string {
-  return `'${value.replaceAll("'", "''")}'`
-}
-
-/** `id IN (...)` for LanceDB's `where`. */
-export function sqlIds(ids: readonly string[]): string {
-  return `id IN (${ids.map(sqlString).join(', ')})`
-}
 
 /**
  * SQL condition of a filter. LanceDB takes raw SQL, so only the columns named here are ever written into it,

@@ -1,6 +1,6 @@
 import { FILTER_COLUMNS } from './filter.ts'
 import { fewValuesConfig, manyValuesConfig, textIndexConfig, writing, type Table } from '../table/lance.ts'
-import { TEXT_COLUMNS } from '../table/migrate.ts'
+import { TEXT_COLUMNS } from '../table/columns.ts'
 import { evenOffsets, stringAt } from '../table/rows.ts'
 
 /** Rows added since the last folding that are worth folding into the indexes. */

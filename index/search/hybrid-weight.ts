@@ -1,8 +1,9 @@
 import { at } from '../../base/at.ts'
 import { writing, type Table } from '../table/lance.ts'
 import { readMetadata, writeDenseWeight, type TableMetadata } from '../table/metadata.ts'
-import { evenOffsets, passageAt, PASSAGE_COLUMNS } from '../table/rows.ts'
-import type { Embed, SearchHit } from '../types.ts'
+import { PASSAGE_COLUMNS } from '../table/columns.ts'
+import { evenOffsets, passageAt } from '../table/rows.ts'
+import type { Embed, SearchHit } from '../contract.ts'
 import { DEFAULT_DENSE_WEIGHT, FUSED_DEPTH } from './hybrid.ts'
 import { searchVector, searchWords } from './search.ts'
 

@@ -1,4 +1,4 @@
-import type { SearchHit } from '../types.ts'
+import type { SearchHit } from '../contract.ts'
 
 /** Share of the dense search in tables whose corpus was not measured: those filled by single upserts, or before weights were measured. */
 export const DEFAULT_DENSE_WEIGHT = 0.4

@@ -1,9 +1,9 @@
 import { sqlFilter } from './filter.ts'
 import { MultiMatchQuery, type Table } from '../table/lance.ts'
 import { RECALL_AT, type AnnSettings } from '../table/metadata.ts'
-import { TEXT_COLUMNS } from '../table/migrate.ts'
-import { PASSAGE_COLUMNS, passageAt, stringAt, type Columns } from '../table/rows.ts'
-import type { Passage, SearchHit, SearchOptions } from '../types.ts'
+import { PASSAGE_COLUMNS, TEXT_COLUMNS } from '../table/columns.ts'
+import { passageAt, stringAt, type Columns } from '../table/rows.ts'
+import type { Passage, SearchHit, SearchOptions } from '../contract.ts'
 
 type Scored = Passage & { readonly score: number }
 

@@ -1,17 +1,18 @@
 import { stat } from 'node:fs/promises'
-import { aliasPath, createAlias, readAlias, storedName, tableFolder } from './alias.ts'
-import { prewarm } from '../search/ann.ts'
+import { aliasPath, createAlias, readAlias, storedName, tableFolder, writeAlias } from './alias.ts'
 import { syncPath } from '../../base/durable.ts'
 import { TableSync } from './table-sync.ts'
 import { CodedError, osCode, messageOf } from '../../base/errors.ts'
-import type { Connection, Table } from './lance.ts'
+import { prewarm, type Connection, type Table } from './lance.ts'
 import { readMetadata, type TableMetadata } from './metadata.ts'
-import { createTable, SCHEMA_VERSION } from './migrate.ts'
+import { createTable } from './create.ts'
+import { unfit } from './fitness.ts'
+import { migrateTable, SCHEMA_VERSION } from './migrate.ts'
 import { openStored } from './recover.ts'
-import type { EmbeddingModel } from '../types.ts'
+import type { EmbeddingModel } from '../contract.ts'
 
-/** Well below the time after which a replaced table's files are removed: what was last looked at before may be gone. */
-const TRUSTED_MS = 2000
+/** How often a table is looked at that nobody asks: well below the time after which a replaced table's files are removed. */
+const WATCH_MS = 2000
 
 /** The stored table behind an alias at one moment. */
 export interface Live {
@@ -32,39 +33,44 @@ export interface LiveTableOptions {
 
 /**
  * Follows an alias: gives the table it points at, and looks every `consistencyMs`, when it is used, whether it points at
- * another. The old table answers meanwhile, until the new one is open and its indexes are in memory.
+ * another. Readers never wait for that: the table before answers until the new one is open and its indexes are in
+ * memory, and also while a look fails for a passing reason. Only a finding is passed on: no table, or one that does not fit.
  */
 export class LiveTable {
   readonly #options: LiveTableOptions
   #held: { readonly live: Live; readonly stamp: string } | undefined
+  /** Why the table cannot be used, as found by the last look that came to an end. */
+  #verdict: CodedError | undefined
   #checkedAt = -Infinity
   #checking: Promise<Live | undefined> | undefined
-  #failed = false
+  #next: Promise<Live | undefined> | undefined
+  #watch: NodeJS.Timeout | undefined
 
   constructor(options: LiveTableOptions) {
     this.#options = options
   }
 
-  /** The live table, or undefined if there is none yet. */
+  /** The live table, or undefined if there is none yet. @throws index_invalid for one that does not fit model or software. */
   async find(): Promise<Live | undefined> {
     const held = this.#held?.live
-    const age = performance.now() - this.#checkedAt
-    if (held === undefined || this.#failed || age > TRUSTED_MS) return this.refresh()
-    if (age >= this.#options.consistencyMs) {
-      this.refresh().catch((error: unknown) => this.#options.onWarning(messageOf(error)))
-    }
+    if (held === undefined || this.#verdict !== undefined) return this.refresh()
+    if (performance.now() - this.#checkedAt >= this.#options.consistencyMs) this.#look()
     return held
   }
 
-  /** Looks now, and waits for what it finds. */
+  /** Looks, beginning now, and waits for what it finds: a look that is under way may have begun before the caller's cause. */
   refresh(): Promise<Live | undefined> {
-    this.#checking ??= this.#check().finally(() => {
-      this.#checking = undefined
-    })
-    return this.#checking
+    if (this.#checking === undefined) return this.#begin()
+    this.#next ??= this.#checking
+      .catch(() => undefined)
+      .then(() => {
+        this.#next = undefined
+        return this.#begin()
+      })
+    return this.#next
   }
 
-  /** @throws index_missing if there is none yet. */
+  /** @throws index_missing if there is none yet; as `find`. */
   async get(): Promise<Live> {
     const live = await this.find()
     if (live === undefined) throw this.#missing()
@@ -72,24 +78,39 @@ export class LiveTable {
   }
 
   /**
-   * The live table for a write, looked up anew so that nothing is written into one that was just replaced.
+   * The live table for a change, in the table's turn: nobody can put another in its place until the turn is over.
    * @param create make it if there is none.
-   * @throws conflict while a job replaces it.
+   * @throws index_missing if there is none and none is to be made; index_invalid for one that does not fit.
    */
   async getForWriting(create: boolean): Promise<Live> {
     const { dir, name } = this.#options
     const alias = await readAlias(dir, name)
-    if (alias !== undefined && alias.replaced_by_job !== null) {
-      throw new CodedError(
-        'conflict',
-        `Job ${alias.replaced_by_job} is building a new table "${name}" that this change would not be in: wait for it or cancel it.`,
-        { field: 'table' },
-      )
-    }
-    if (alias === undefined && create) await this.#create()
-    const live = alias !== undefined && alias.stored_as === this.#held?.live.storedAs ? await this.find() : await this.refresh()
+    if (create && typeof alias?.stored_as !== 'string') await this.#create()
+    const held = this.#verdict === undefined ? this.#held?.live : undefined
+    const live = held !== undefined && alias?.stored_as === held.storedAs ? held : await this.refresh()
     if (live === undefined) throw this.#missing()
+    // A merge sees the rows of the version that its handle is at: it must be the newest.
+    await live.table.checkoutLatest()
     return live
+  }
+
+  close(): void {
+    clearInterval(this.#watch)
+  }
+
+  #begin(): Promise<Live | undefined> {
+    this.#checking = this.#check().finally(() => {
+      this.#checking = undefined
+    })
+    return this.#checking
+  }
+
+  /** A look that nobody waits for. */
+  #look(): void {
+    if (this.#checking !== undefined) return
+    // Not again at once where it fails.
+    this.#checkedAt = performance.now()
+    this.#begin().catch((error: unknown) => this.#options.onWarning(messageOf(error)))
   }
 
   async #create(): Promise<void> {
@@ -99,52 +120,63 @@ export class LiveTable {
     table.close()
     await TableSync.distrusting(tableFolder(dir, storedAs)).flush()
     await syncPath(dir)
-    if (!(await createAlias(dir, name, { stored_as: storedAs, replaced_by_job: null }))) await connection.dropTable(storedAs)
+    const alias = await readAlias(dir, name)
+    if (alias !== undefined) await writeAlias(dir, name, { ...alias, stored_as: storedAs })
+    else if (!(await createAlias(dir, name, { stored_as: storedAs, replaced_by_job: null }))) await connection.dropTable(storedAs)
   }
 
   async #check(): Promise<Live | undefined> {
-    const { dir, name, connection, onWarning } = this.#options
-    this.#failed = true
-    const stamp = await stamped(aliasPath(dir, name))
-    if (this.#held !== undefined && this.#held.stamp === stamp) {
-      const { live } = this.#held
-      this.#held = { stamp, live: { ...live, metadata: await this.#checked(live.table) } }
-    } else {
-      const alias = await readAlias(dir, name)
-      if (alias === undefined || alias.stored_as === null) {
-        this.#held = undefined
-        return undefined
-      }
-      const storedAs = alias.stored_as
-      const table = await openStored(connection, dir, storedAs, onWarning)
-      const metadata = await this.#checked(table)
-      if (metadata.ann !== undefined) await prewarm(table)
-      // The table before it is not closed: searches may be under way in it. It goes when they have ended.
-      this.#held = { stamp, live: { table, storedAs, metadata, sync: await TableSync.start(tableFolder(dir, storedAs)) } }
+    const began = performance.now()
+    const stamp = await stamped(aliasPath(this.#options.dir, this.#options.name))
+    const found = this.#held?.stamp === stamp ? await this.#again(this.#held.live) : await this.#open()
+    if (found instanceof CodedError) {
+      this.#verdict = found
+      throw found
     }
-    this.#checkedAt = performance.now()
-    this.#failed = false
-    return this.#held.live
+    this.#held = found === undefined ? undefined : { stamp, live: found }
+    this.#verdict = undefined
+    this.#checkedAt = began
+    this.#keepWatch()
+    return found
   }
 
-  async #checked(table: Table): Promise<TableMetadata> {
-    const metadata = await readMetadata(table)
-    const { model } = this.#options
-    if (metadata.model !== model.id || metadata.dimension !== model.dimension) {
-      throw new CodedError(
-        'index_invalid',
-        `The table "${this.#options.name}" holds vectors of the model ${metadata.model} (${metadata.dimension} numbers), the service embeds with ${model.id} (${model.dimension}): start it with that model, or index the corpus again with replace.`,
-        { field: 'model' },
-      )
+  /** The table that is held, with what it says of itself now. */
+  async #again(live: Live): Promise<Live | CodedError> {
+    const metadata = await this.#metadata(live.table)
+    return metadata instanceof CodedError ? metadata : { ...live, metadata }
+  }
+
+  /** The table that the alias points at. */
+  async #open(): Promise<Live | CodedError | undefined> {
+    const { dir, name, connection, onWarning } = this.#options
+    const storedAs = (await readAlias(dir, name))?.stored_as
+    if (typeof storedAs !== 'string') return undefined
+    const held = this.#held?.live
+    const table = held?.storedAs === storedAs ? held.table : await openStored(connection, dir, storedAs, onWarning)
+    const metadata = await this.#metadata(table)
+    if (metadata instanceof CodedError) return metadata
+    if (held?.storedAs === storedAs) return { ...held, metadata }
+    if (metadata.ann !== undefined) await prewarm(table)
+    // The table before it is not closed: searches may be under way in it. It goes when they have ended.
+    return { table, storedAs, metadata, sync: await TableSync.start(tableFolder(dir, storedAs)) }
+  }
+
+  /** What a table says of itself, once the steps are taken that need nobody's word; or why it cannot be used. */
+  async #metadata(table: Table): Promise<TableMetadata | CodedError> {
+    const { name, model } = this.#options
+    let metadata = await readMetadata(table)
+    if (metadata.schemaVersion < SCHEMA_VERSION && (await migrateTable(table, { dryRun: true })).automatic) {
+      await migrateTable(table)
+      metadata = await readMetadata(table)
     }
-    if (metadata.schemaVersion !== SCHEMA_VERSION) {
-      throw new CodedError(
-        'index_invalid',
-        `The table "${this.#options.name}" has schema version ${metadata.schemaVersion}, this software needs ${SCHEMA_VERSION}: run \`cepe migrate\`.`,
-        { field: 'table' },
-      )
-    }
-    return metadata
+    return unfit(name, metadata, model) ?? metadata
+  }
+
+  /** A service that is asked nothing must not find, with its next question, that its table was replaced and removed. */
+  #keepWatch(): void {
+    this.#watch ??= setInterval(() => {
+      if (performance.now() - this.#checkedAt >= WATCH_MS) this.#look()
+    }, WATCH_MS).unref()
   }
 
   #missing(): CodedError {

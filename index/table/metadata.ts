@@ -5,6 +5,8 @@ import type { Table } from './lance.ts'
 /** What a table says of itself, in the metadata of its columns: it travels and is restored with the table's versions. */
 export interface TableMetadata {
   readonly schemaVersion: number
+  /** The version that software must know to use the table: lower, where the steps since are ones that it does not notice. */
+  readonly requiredVersion: number
   readonly model: string
   readonly dimension: number
   /** Partitions of the vector index that was built last; it is searched once `ann` is there too. */
@@ -39,7 +41,10 @@ export interface HybridSettings {
   readonly rows: number
 }
 
+/** The version that software must know: what is compared by software of every version. */
 export const SCHEMA_KEY = 'cepe:schema_version'
+/** The version of the last step taken, where that is a later one. */
+export const REACHED_KEY = 'cepe:schema_reached'
 export const MODEL_KEY = 'cepe:model'
 const ANN_KEY = 'cepe:ann'
 const PARTITIONS_KEY = 'cepe:partitions'
@@ -50,25 +55,27 @@ export async function readMetadata(table: Table): Promise<TableMetadata> {
   const { fields } = await table.schema()
   const id = fields.find((field) => field.name === 'id')
   const vector = fields.find((field) => field.name === 'vector')
-  const schemaVersion = Number(id?.metadata.get(SCHEMA_KEY))
+  const requiredVersion = Number(id?.metadata.get(SCHEMA_KEY))
+  const reached = Number(id?.metadata.get(REACHED_KEY))
   const model = vector?.metadata.get(MODEL_KEY)
   const type: unknown = vector?.type
-  if (!Number.isSafeInteger(schemaVersion) || model === undefined || !DataType.isFixedSizeList(type)) {
+  if (!Number.isSafeInteger(requiredVersion) || model === undefined || !DataType.isFixedSizeList(type)) {
     throw new CodedError(
       'index_invalid',
-      `The table ${table.name} was not made by this software (no schema version or model is stored with it): use another table name or index folder.`,
-      { field: table.name },
+      `The table ${table.storedAs} was not made by this software (no schema version or model is stored with it): use another table name or index folder.`,
+      { field: table.storedAs },
     )
   }
   const ann = vector?.metadata.get(ANN_KEY)
   const partitions = Number(vector?.metadata.get(PARTITIONS_KEY))
   const hybrid = parseHybrid(vector?.metadata.get(HYBRID_KEY))
   return {
-    schemaVersion,
+    schemaVersion: Number.isSafeInteger(reached) ? Math.max(reached, requiredVersion) : requiredVersion,
+    requiredVersion,
     model,
     dimension: type.listSize,
     ...(Number.isSafeInteger(partitions) ? { partitions } : {}),
-    ...(ann === undefined ? {} : { ann: parseAnn(ann, table.name) }),
+    ...(ann === undefined ? {} : { ann: parseAnn(ann, table.storedAs) }),
     ...(hybrid === undefined ? {} : { hybrid }),
   }
 }
@@ -84,15 +91,17 @@ function parseAnn(text: string, table: string): AnnSettings {
   if (partitions === undefined || nprobes === undefined || refine === undefined || rows === undefined || recall === undefined) {
     throw new CodedError(
       'index_invalid',
-      `The search settings stored with the table ${table} are damaged ("${text.slice(0, 80)}"): index the corpus again.`,
+      `The search settings stored with the table ${table} are damaged ("${text.slice(0, 80)}"): go back to an earlier version of the table with \`cepe migrate --restore <version>\`.`,
       { field: table },
     )
   }
   return { partitions, nprobes, refine, rows, recall }
 }
 
-export async function writeSchemaVersion(table: Table, version: number): Promise<void> {
-  await table.updateFieldMetadata([{ path: 'id', metadata: { [SCHEMA_KEY]: String(version) } }])
+/** @param required the version that software must know from now on. */
+export async function writeSchemaVersion(table: Table, version: number, required: number): Promise<void> {
+  const metadata = { [SCHEMA_KEY]: String(required), ...(version > required ? { [REACHED_KEY]: String(version) } : {}) }
+  await table.updateFieldMetadata([{ path: 'id', metadata }])
 }
 
 /** @param ann undefined to compare every vector from now on. */

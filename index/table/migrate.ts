@@ -1,8 +1,8 @@
 import { base, migrations } from '../../migrations/list.ts'
 import { CodedError } from '../../base/errors.ts'
-import { textIndexConfig, writing, type Connection, type Table } from './lance.ts'
+import type { Migration } from '../../migrations/step.ts'
+import { writing, type Table } from './lance.ts'
 import { readMetadata, writeSchemaVersion } from './metadata.ts'
-import type { EmbeddingModel } from '../types.ts'
 
 /** Schema version that this software reads and writes. */
 export const SCHEMA_VERSION = migrations.at(-1)?.version ?? base.version
@@ -27,29 +27,39 @@ export interface MigrationReport {
 export async function migrateTable(table: Table, options: { readonly dryRun?: boolean } = {}): Promise<MigrationReport> {
   await table.checkoutLatest()
   const restoreTo = await table.version()
-  const { schemaVersion } = await readMetadata(table)
-  if (schemaVersion > SCHEMA_VERSION) {
+  const { schemaVersion, requiredVersion } = await readMetadata(table)
+  if (requiredVersion > SCHEMA_VERSION) {
     throw new CodedError(
       'index_invalid',
-      `The table ${table.name} has schema version ${schemaVersion}, this software knows ${SCHEMA_VERSION}: update it.`,
-      { field: table.name },
+      `The table ${table.storedAs} was made for newer software (schema version ${requiredVersion}, this one knows ${SCHEMA_VERSION}). The table is sound: update this software.`,
+      { field: table.storedAs },
     )
   }
   const steps = migrations.filter((step) => step.version > schemaVersion)
   if (options.dryRun !== true) {
+    let required = requiredVersion
     for (const step of steps) {
       await writing(table, () => step.up(table))
-      await writing(table, () => writeSchemaVersion(table, step.version))
+      required = requiredAfter(step, required)
+      await writing(table, () => writeSchemaVersion(table, step.version, required))
     }
   }
   return {
-    storedAs: table.name,
+    storedAs: table.storedAs,
     automatic: steps.every((step) => step.automatic),
     from: schemaVersion,
-    to: SCHEMA_VERSION,
+    to: Math.max(schemaVersion, SCHEMA_VERSION),
     steps: steps.map((step) => `${String(step.version).padStart(4, '0')} ${step.name}`),
     restoreTo,
   }
+}
+
+/** Software of this version and before compares the version that it must know with its own for equality. */
+const LAST_STRICT = 2
+
+/** A step that older software does not notice leaves the version that software must know as it is: running services go on. */
+function requiredAfter(step: Migration, required: number): number {
+  return step.automatic && step.version > LAST_STRICT ? required : step.version
 }
 
 /**
@@ -61,19 +71,8 @@ export async function restoreVersion(table: Table, version: number): Promise<voi
     await table.checkout(version)
   } catch (error) {
     await table.checkoutLatest()
-    throw new CodedError('not_found', `The table ${table.name} has no version ${version} any more.`, { field: 'version', cause: error })
+    throw new CodedError('not_found', `The table ${table.storedAs} has no version ${version} any more.`, { field: 'version', cause: error })
   }
   await table.restore()
   await table.checkoutLatest()
-}
-
-/** Columns of the full-text search. */
-export const TEXT_COLUMNS = ['text', 'title'] as const
-
-/** Makes an empty table of the current schema. Its full-text indexes exist from the start: words of unindexed rows are found only then. */
-export async function createTable(connection: Connection, storedAs: string, model: EmbeddingModel): Promise<Table> {
-  const table = await base.create(connection, storedAs, model)
-  await migrateTable(table)
-  for (const column of TEXT_COLUMNS) await table.createIndex(column, { config: textIndexConfig() })
-  return table
 }

@@ -43,7 +43,7 @@ export async function openStored(
       if (damaged === undefined) {
         throw new CodedError(
           'index_invalid',
-          `The table ${storedAs} in ${dir} cannot be opened: ${lanceText(error)}. Index the corpus again, or restore the folder from a backup.`,
+          `The table ${storedAs} in ${dir} cannot be opened: ${lanceText(error)}. Look at the cause and at the folder's permissions; where newer software wrote it, update this software; else restore the folder from a backup.`,
           { field: folder, cause: error },
         )
       }
@@ -65,10 +65,9 @@ async function damagedNewest(folder: string, storedAs: string): Promise<string |
     return (await stat(join(folder, '_versions', newest))).size === 0 ? newest : undefined
   } catch (error) {
     if (osCode(error) !== 'ENOENT') throw error
-    throw new CodedError(
-      'index_missing',
-      `The table ${storedAs} has no folder ${folder} any more: restore it, or index the corpus again with replace.`,
-      { field: folder, cause: error },
-    )
+    throw new CodedError('index_missing', `The table ${storedAs} has no folder ${folder} any more: restore it from a backup.`, {
+      field: folder,
+      cause: error,
+    })
   }
 }

@@ -1,7 +1,7 @@
 import { Field, FixedSizeList, Float16, makeData, RecordBatch, Schema, Struct, Table, Utf8, type Data } from 'apache-arrow'
 import { CodedError } from '../../base/errors.ts'
 import { writeHalves } from '../../base/binary16.ts'
-import type { Passage } from '../types.ts'
+import type { Passage } from '../contract.ts'
 
 /** Type of the vector column: `dimension` float16 numbers. Half of float32's size at a recall within 0.005. */
 export function vectorType(dimension: number): FixedSizeList<Float16> {
@@ -141,9 +141,6 @@ export function passageAt(table: Columns, row: number): Passage {
     ...(source === '' ? {} : { source }),
   }
 }
-
-/** Columns of a passage, for `select`. */
-export const PASSAGE_COLUMNS = ['id', 'title', 'text', 'source'] as const
 
 /** Offsets of `count` rows spread evenly over a table of `rows` rows; of all of them if there are fewer. */
 export function evenOffsets(rows: number, count: number): number[] {

@@ -22,7 +22,7 @@ export class Tidying {
     this.#writes = 0
     this.#running = true
     writing(table, () => table.optimize())
-      .catch((error: unknown) => this.#onWarning(`${table.name} could not be tidied: ${lanceText(error)}`))
+      .catch((error: unknown) => this.#onWarning(`${table.storedAs} could not be tidied: ${lanceText(error)}`))
       .finally(() => {
         this.#running = false
       })

@@ -1,9 +1,8 @@
-import { sqlFilter, sqlIds } from '../search/filter.ts'
+import { sqlIds } from './sql.ts'
 import { CodedError } from '../../base/errors.ts'
 import { contentHash } from '../hash.ts'
 import { writing, type Table } from './lance.ts'
-import { arrowTable, passageAt, stringAt, type Rows } from './rows.ts'
-import type { SearchFilter } from '../types.ts'
+import { arrowTable, passageAt, stringAt, type Columns, type Rows } from './rows.ts'
 
 /** Ids of one `IN (...)`: keeps a condition well below a megabyte. */
 const IDS_PER_QUERY = 2000
@@ -34,25 +33,55 @@ export async function mergeRows(table: Table, rows: Rows, dimension: number): Pr
   return version
 }
 
-/** Deletes by ids or by a filter. @returns the number of passages deleted. @throws invalid_request for an empty filter. */
-export async function deleteRows(table: Table, which: readonly string[] | SearchFilter): Promise<number> {
-  const conditions = isIdList(which) ? chunks(which, IDS_PER_QUERY).map(sqlIds) : [wholeFilter(which)]
+/** Deletes by SQL condition. @returns the number of passages deleted. */
+export async function deleteWhere(table: Table, condition: string): Promise<number> {
+  return (await writing(table, () => table.delete(condition))).numDeletedRows
+}
+
+/** Deletes by ids. @returns the number of passages deleted. */
+export async function deleteIds(table: Table, ids: readonly string[]): Promise<number> {
   let deleted = 0
-  for (const condition of conditions) deleted += (await writing(table, () => table.delete(condition))).numDeletedRows
+  for (const some of chunks(ids, IDS_PER_QUERY)) deleted += await deleteWhere(table, sqlIds(some))
   return deleted
 }
 
-function isIdList(which: readonly string[] | SearchFilter): which is readonly string[] {
-  return Array.isArray(which)
+/** Ids of the rows that meet a condition. */
+export async function idsWhere(table: Table, condition: string): Promise<string[]> {
+  const found = await table.query().where(condition).select(['id']).toArrow()
+  return Array.from({ length: found.numRows }, (_, row) => stringAt(found, 'id', row))
 }
 
-function wholeFilter(filter: SearchFilter): string {
-  const condition = sqlFilter(filter)
-  if (condition === undefined)
-    throw new CodedError('invalid_request', 'The filter is empty and would delete everything: name a source or a title.', {
-      field: 'filter',
+/**
+ * Removes all but the last written row of each of the ids: software without turns could leave several of one.
+ * To be called in the table's turn.
+ * @returns the rows removed.
+ */
+export async function removeDoubles(table: Table, ids: readonly string[]): Promise<number> {
+  let removed = 0
+  for (const some of chunks(ids, IDS_PER_QUERY)) {
+    // Looked up again at each attempt: another commit may have moved rows.
+    removed += await writing(table, async () => {
+      const rows = await olderDoubles(table, some)
+      if (rows.length === 0) return 0
+      return (await table.delete(`${sqlIds(rows.map(({ id }) => id))} AND _rowid IN (${rows.map(({ row }) => String(row)).join(', ')})`))
+        .numDeletedRows
     })
-  return condition
+  }
+  return removed
+}
+
+/** Rows of the ids that a later row of the same id follows. Row ids grow with every write. */
+async function olderDoubles(table: Table, ids: readonly string[]): Promise<{ readonly id: string; readonly row: bigint }[]> {
+  const found: Columns = await table.query().where(sqlIds(ids)).withRowId().select(['id', '_rowid']).toArrow()
+  const newest = new Map<string, bigint>()
+  const older: { id: string; row: bigint }[] = []
+  for (let at = 0; at < found.numRows; at++) {
+    const [id, row] = [stringAt(found, 'id', at), BigInt(String(found.getChild('_rowid')?.get(at)))]
+    const known = newest.get(id)
+    if (known !== undefined) older.push({ id, row: known < row ? known : row })
+    if (known === undefined || known < row) newest.set(id, row)
+  }
+  return older
 }
 
 /** Content hashes of those ids that are in the table; worked out from the content for rows older than the hash column. */

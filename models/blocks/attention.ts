@@ -1,7 +1,7 @@
 import type { LlamaConfig } from '../checkpoint/config.ts'
 import { fusedMatmul, groupQueryAttention, multiHeadAttention, rotaryEmbedding } from '../onnx/contrib.ts'
 import type { Value } from '../onnx/graph.ts'
-import { add, concat, f32, cast, matmul, mul, reshape, sizeOf, softmax, splitLast, transpose } from '../onnx/ops.ts'
+import { add, concat, f32s, cast, matmul, mul, reshape, reshapeLike, sizeOf, softmax, splitLast, transpose } from '../onnx/ops.ts'
 import { dimAt } from '../onnx/types.ts'
 import type { Params } from './params.ts'
 import type { RotaryTables } from './rope.ts'
@@ -18,12 +18,27 @@ export interface Attended extends KeyValues {
   readonly output: Value
 }
 
+/**
+ * Attention without causality: q [B,L,heads*head_dim]; k, v [B,T,kv_heads*head_dim]; keyMask i32 [B,T] or null -> the shape
+ * of q. Query head h reads key head floor(h / group). The queries of one key head go in as so many more rows: keys and
+ * values are not repeated.
+ */
+export function openAttention(q: Value, k: Value, v: Value, keyMask: Value | null, { heads, kvHeads, headDim }: Heads): Value {
+  const group = heads / kvHeads
+  if (group === 1) return multiHeadAttention(q, k, v, heads, keyMask)
+  const [batch, length] = [dimAt(q.shape, 0), dimAt(q.shape, 1)]
+  const rows = typeof length === 'number' ? group * length : `${group}*${length}`
+  const byGroup = transpose(reshape(q, [batch, length, kvHeads, group, headDim]), [0, 3, 1, 2, 4])
+  const attended = multiHeadAttention(reshape(byGroup, [batch, rows, kvHeads * headDim]), k, v, kvHeads, keyMask)
+  return reshapeLike(transpose(reshapeLike(attended, byGroup), [0, 2, 3, 1, 4]), q)
+}
+
 /** Bidirectional self-attention of the encoder: x [B,L,d], positions i64 [B,L], keyMask i32 [B,L] -> [B,L,d]. */
-export function encoderSelfAttention(params: Params, x: Value, positions: Value, keyMask: Value, rope: RotaryTables, heads: number): Value {
+export function encoderSelfAttention(params: Params, x: Value, positions: Value, keyMask: Value, rope: RotaryTables, heads: Heads): Value {
   return params.in('self_attn', (p) => {
-    const q = rotaryEmbedding(p.linear(x, 'q_proj'), positions, rope.cos, rope.sin, heads)
-    const k = rotaryEmbedding(p.linear(x, 'k_proj'), positions, rope.cos, rope.sin, heads)
-    return p.linear(multiHeadAttention(q, k, p.linear(x, 'v_proj'), heads, keyMask), 'o_proj')
+    const q = rotaryEmbedding(p.linear(x, 'q_proj'), positions, rope.cos, rope.sin, heads.heads)
+    const k = rotaryEmbedding(p.linear(x, 'k_proj'), positions, rope.cos, rope.sin, heads.kvHeads)
+    return p.linear(openAttention(q, k, p.linear(x, 'v_proj'), keyMask, heads), 'o_proj')
   })
 }
 
@@ -59,12 +74,30 @@ export function groupedKeyValues({ keys, values }: KeyValues): KeyValues {
 }
 
 /**
+ * q [...,head_dim] / sqrt(head_dim). The scale goes to the queries because a product with alpha = 1 takes the
+ * vector-matrix kernels; and as one number for each of the last axis, because ONNX Runtime's optimiser (MatMulScaleFusion)
+ * folds a single number back into alpha, which makes the product three times slower.
+ */
+export function scaleQueries(q: Value, headDim: number): Value {
+  return mul(
+    q,
+    cast(
+      f32s(
+        q.graph,
+        [headDim],
+        Array.from({ length: headDim }, () => headDim ** -0.5),
+      ),
+      q.elem,
+    ),
+  )
+}
+
+/**
  * Softmax attention over one or two blocks of keys without joining them: queries [B,kv_heads,group,L,head_dim], blocks
  * grouped, bias broadcast to [B,kv_heads,group,L,T] or null -> [B,kv_heads,group,L,head_dim].
  */
 function attend(q: Value, blocks: readonly [KeyValues] | readonly [KeyValues, KeyValues], bias: Value | null, headDim: number): Value {
-  // The scale goes to the queries: a product with alpha = 1 takes the vector-matrix kernels when L is 1.
-  const scaled = mul(q, cast(f32(q.graph, headDim ** -0.5), q.elem))
+  const scaled = scaleQueries(q, headDim)
   const [first, second] = blocks
   const scores = fusedMatmul(scaled, first.keys, { transB: true })
   if (!second) return matmul(softmax(bias ? add(scores, bias) : scores), first.values)

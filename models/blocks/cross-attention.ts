@@ -1,28 +1,18 @@
+import { present } from '../../base/at.ts'
 import { ifElse } from '../onnx/control.ts'
-import { fusedMatmul, multiHeadAttention } from '../onnx/contrib.ts'
+import { fusedMatmul } from '../onnx/contrib.ts'
 import type { Value } from '../onnx/graph.ts'
-import {
-  cast,
-  f32,
-  i64,
-  last,
-  lessOrEqual,
-  matmul,
-  mul,
-  reduceMean,
-  reshape,
-  reshapeLike,
-  sizeOf,
-  softmax,
-  transpose,
-} from '../onnx/ops.ts'
-import { dimAt, GraphError } from '../onnx/types.ts'
-import type { Heads } from './attention.ts'
+import { i64, last, lessOrEqual, reduceMean, reshape, reshapeLike, sizeOf, softmax, transpose } from '../onnx/ops.ts'
+import { dimAt, GraphError, type Dim } from '../onnx/types.ts'
+import { openAttention, scaleQueries, type Heads } from './attention.ts'
+import { int8Rows, int8Transposed } from './int8.ts'
 import type { Params } from './params.ts'
+import type { Precision } from './precision.ts'
 
 /*
  * Cross-attention over phi [m, d_enc], the rows of all passages' encoder states (CEPE, section 2): queries from the
- * decoder, keys and values projected from phi, no positions, scores scaled by 1/sqrt(head_dim), m may be 0.
+ * decoder, keys and values projected from phi, no positions, scores scaled by 1/sqrt(head_dim), m may be 0. With grouped
+ * keys, query head h reads key head floor(h / (heads / kv_heads)): the heads of a group are so many more queries of one.
  *
  * Two ways to compute the same thing. Projected: K = phi Wk^T and V = phi Wv^T are made once for all queries; cheapest
  * for many queries. Absorbed (EL-attention, Yan et al. 2021): Wk is applied to the query and Wv to the weighted mean of
@@ -35,18 +25,21 @@ export interface Context {
   readonly transposed: Value
 }
 
-export function contextOf(phi: Value): Context {
+/** Called in the main graph: what is made of phi once is used in its branches and loops. */
+export function contextOf(phi: Value, { context }: Pick<Precision, 'context'>): Context {
+  if (context) phi.graph.scope('phi', () => int8Rows(phi))
   return { phi, transposed: transpose(phi, [1, 0]) }
 }
 
 /**
  * Queries up to which the absorbed form needs fewer operations. Per context row, n queries cost 4 n heads d_enc absorbed,
- * and 4 d_enc d_dec + 4 n d_dec projected; about 150 for CEPE-LLaMA-2-7B, as measured.
+ * and 4 d_enc kv_heads head_dim + 4 n heads head_dim projected; about 150 for CEPE-LLaMA-2-7B, as measured. In 8 bits a
+ * projection takes a third of the time and the absorbed form two thirds: half as many.
  */
-function absorbedQueries({ heads, headDim }: Heads, encoderWidth: number): number {
-  const width = heads * headDim
-  const extra = heads * encoderWidth - width
-  return extra > 0 ? Math.floor((encoderWidth * width) / extra) : Number.MAX_SAFE_INTEGER
+function absorbedQueries({ heads, kvHeads, headDim }: Heads, encoderWidth: number, { context }: Pick<Precision, 'context'>): number {
+  const extra = heads * (encoderWidth - headDim)
+  if (extra <= 0) return Number.MAX_SAFE_INTEGER
+  return Math.floor((encoderWidth * kvHeads * headDim) / extra / (context ? 2 : 1))
 }
 
 function widthOf(x: Value): number {
@@ -55,33 +48,32 @@ function widthOf(x: Value): number {
   return width
 }
 
+/** A product of sizes, where one may be known only when the graph runs. */
+function times(factor: number, size: Dim): Dim {
+  return typeof size === 'number' ? factor * size : factor === 1 ? size : `${factor}*${size}`
+}
+
 /** Attention shares [heads*N, m] of queries [heads,N,head_dim]. */
-function absorbedShares(p: Params, q: Value, { phi }: Context, { heads, headDim }: Heads): Value {
+function absorbedShares(p: Params, q: Value, { phi }: Context, { heads, kvHeads, headDim }: Heads): Value {
   const queries = dimAt(q.shape, 1)
-  const rows = typeof queries === 'number' ? heads * queries : `${heads}*${queries}`
-  const scaled = mul(q, cast(f32(q.graph, headDim ** -0.5), q.elem))
-  const inPhi = matmul(
-    scaled,
-    p.in('k_proj', (k) => k.heads('weight', heads)),
-  )
-  const scores = fusedMatmul(phi, reshape(inPhi, [rows, widthOf(phi)]), { transB: true })
+  const scaled = scaleQueries(q, headDim)
+  const inPhi = p.byHead(reshape(scaled, [kvHeads, times(heads / kvHeads, queries), headDim]), 'k_proj', kvHeads, { transB: false })
+  const flat = reshape(inPhi, [times(heads, queries), widthOf(phi)])
+  const scores = p.precision.context ? int8Transposed(phi, flat) : fusedMatmul(phi, flat, { transB: true })
   return softmax(transpose(scores, [1, 0]))
 }
 
 /** [heads,N,head_dim] from the shares [heads*N, m]. */
-function absorbedContext(p: Params, shares: Value, { phi, transposed }: Context, queries: number | string, { heads }: Heads): Value {
+function absorbedContext(p: Params, shares: Value, { phi, transposed }: Context, queries: Dim, { heads, kvHeads, headDim }: Heads): Value {
   const mean = transpose(fusedMatmul(transposed, shares, { transB: true }), [1, 0])
-  return fusedMatmul(
-    reshape(mean, [heads, queries, widthOf(phi)]),
-    p.in('v_proj', (v) => v.heads('weight', heads)),
-    { transB: true },
-  )
+  const grouped = reshape(mean, [kvHeads, times(heads / kvHeads, queries), widthOf(phi)])
+  return reshape(p.byHead(grouped, 'v_proj', kvHeads, { transB: true }), [heads, queries, headDim])
 }
 
-/** q [1,N,d_dec] -> [1,N,d_dec] over keys and values projected from all of phi. */
-export function projected(p: Params, q: Value, phi: Value, { heads }: Heads): Value {
+/** q [1,N,heads*head_dim] -> the same over keys and values projected from all of phi. */
+export function projected(p: Params, q: Value, phi: Value, heads: Heads): Value {
   const all = (y: Value): Value => reshape(y, [1, dimAt(phi.shape, 0), widthOf(y)])
-  return multiHeadAttention(q, all(p.floatLinear(phi, 'k_proj')), all(p.floatLinear(phi, 'v_proj')), heads, null)
+  return openAttention(q, all(p.contextLinear(phi, 'k_proj')), all(p.contextLinear(phi, 'v_proj')), null, heads)
 }
 
 /** q [1,1,d_dec] as [heads,1,head_dim]. */
@@ -100,12 +92,29 @@ export interface CrossAttended {
   readonly share: Value
 }
 
-/** Over a whole prompt: x [1,L,d_dec], projected; phi's keys and values live for this call only. */
+/** q [1,N,heads*head_dim] -> the same, in the form that is faster for so many queries, chosen when the graph runs. */
+function absorbedOrProjected(p: Params, q: Value, context: Context, heads: Heads): Value {
+  const queries = dimAt(q.shape, 1)
+  const few = lessOrEqual(reshape(sizeOf(q, 1), []), i64(q.graph, absorbedQueries(heads, widthOf(context.phi), p.precision)))
+  const absorb = (): Value => {
+    const byHead = transpose(reshape(q, [queries, heads.heads, heads.headDim]), [1, 0, 2])
+    const attended = absorbedContext(p, absorbedShares(p, byHead, context, heads), context, queries, heads)
+    return reshape(transpose(attended, [1, 0, 2]), [1, queries, widthOf(q)])
+  }
+  const [attended] = ifElse(
+    few,
+    () => [absorb()],
+    () => [projected(p, q, context.phi, heads)],
+  )
+  return present(attended)
+}
+
+/** Over a whole prompt: x [1,L,d_dec]. Keys and values of phi, where they are projected, live for this call only. */
 export function promptCrossAttention(params: Params, x: Value, context: Context, heads: Heads): CrossAttended {
   return params.in('cross_attn', (p) => {
     const q = p.linear(x, 'q_proj')
     const share = meanShare(absorbedShares(p, oneByHead(last(q, 1), heads), context, heads))
-    return { output: p.linear(projected(p, q, context.phi, heads), 'o_proj'), share }
+    return { output: p.linear(absorbedOrProjected(p, q, context, heads), 'o_proj'), share }
   })
 }
 
@@ -113,27 +122,16 @@ export function promptCrossAttention(params: Params, x: Value, context: Context,
 export function decodeCrossAttention(params: Params, x: Value, context: Context, heads: Heads): CrossAttended {
   return params.in('cross_attn', (p) => {
     const shares = absorbedShares(p, oneByHead(p.linear(x, 'q_proj'), heads), context, heads)
-    const attended = reshape(absorbedContext(p, shares, context, 1, heads), [1, 1, widthOf(x)])
+    const attended = reshape(absorbedContext(p, shares, context, 1, heads), [1, 1, heads.heads * heads.headDim])
     return { output: p.linear(attended, 'o_proj'), share: meanShare(shares) }
   })
 }
 
-/** Of any number of tokens: x [B,L,d_dec], all rows over the same phi; picks the faster form when it runs. */
+/** Of any number of tokens: x [B,L,d_dec], all rows over the same phi. */
 export function stepCrossAttention(params: Params, x: Value, context: Context, heads: Heads): Value {
   return params.in('cross_attn', (p) => {
-    const flat = reshape(p.linear(x, 'q_proj'), [1, 'B*L', widthOf(x)])
-    const few = lessOrEqual(reshape(sizeOf(flat, 1), []), i64(x.graph, absorbedQueries(heads, widthOf(context.phi))))
-    const absorb = (): Value => {
-      const q = transpose(reshape(flat, ['B*L', heads.heads, heads.headDim]), [1, 0, 2])
-      const attended = absorbedContext(p, absorbedShares(p, q, context, heads), context, 'B*L', heads)
-      return reshape(transpose(attended, [1, 0, 2]), [1, 'B*L', widthOf(x)])
-    }
-    const [attended] = ifElse(
-      few,
-      () => [absorb()],
-      () => [projected(p, flat, context.phi, heads)],
-    )
-    if (!attended) throw new GraphError('If has one output')
-    return p.linear(reshapeLike(attended, x), 'o_proj')
+    const q = p.linear(x, 'q_proj')
+    const flat = reshape(q, [1, 'B*L', widthOf(q)])
+    return p.linear(reshapeLike(absorbedOrProjected(p, flat, context, heads), q), 'o_proj')
   })
 }

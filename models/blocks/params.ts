@@ -2,9 +2,10 @@ import type { Checkpoint, TensorInfo } from '../checkpoint/types.ts'
 import { invalid } from '../errors.ts'
 import { fusedMatmul, matMulNBits } from '../onnx/contrib.ts'
 import type { Graph, Value } from '../onnx/graph.ts'
-import { cast, gather, gemm } from '../onnx/ops.ts'
-import type { MatrixBits, Precision } from './precision.ts'
-import { floatWeight, quantizedWeights } from './weight-source.ts'
+import { add, cast, gather, gemm, matmul } from '../onnx/ops.ts'
+import { int8HeadProduct, int8Product, type Int8Matrix } from './int8.ts'
+import type { BlockForm, MatrixForm, Precision } from './precision.ts'
+import { floatWeight, int8Weights, quantizedWeights, type Int8Use } from './weight-source.ts'
 
 /**
  * A checkpoint's tensors as values of one graph, under a name prefix that is the nodes' scope as well: parameter and
@@ -33,11 +34,24 @@ export class Params {
     return this.graph.weight(floatWeight(this.#checkpoint, this.#info(name), this.precision.float))
   }
 
-  /** A matrix [heads*head_dim, in] seen as [heads, head_dim, in]: the same bytes. */
-  heads(name: string, heads: number): Value {
-    const weight = floatWeight(this.#checkpoint, this.#info(name), this.precision.float)
-    const [rows = 0, columns = 0] = weight.shape
-    return this.graph.weight({ ...weight, name: `${weight.name}.heads`, shape: [heads, rows / heads, columns] })
+  /** The same checkpoint with another form of its matrices. */
+  with(matrices: MatrixForm): Params {
+    return new Params(this.graph, this.#checkpoint, { ...this.precision, matrices }, this.#prefix)
+  }
+
+  /**
+   * x [heads,N,in] times each head's part of the matrix `name`.weight, in the form of the context's projections:
+   * `in` is head_dim and the result [heads,N,columns], or with `transB` `in` is columns and the result [heads,N,head_dim].
+   */
+  byHead(x: Value, name: string, heads: number, { transB }: { transB: boolean }): Value {
+    return this.in(name, (p) => {
+      if (p.precision.context) return int8HeadProduct(x, p.#int8({ kind: transB ? 'heads' : 'heads-in', heads }))
+      const weight = floatWeight(this.#checkpoint, p.#info('weight'), p.precision.float)
+      const [rows = 0, columns = 0] = weight.shape
+      // A matrix [heads*head_dim, in] seen as [heads, head_dim, in]: the same bytes.
+      const matrices = this.graph.weight({ ...weight, name: `${weight.name}.heads`, shape: [heads, rows / heads, columns] })
+      return transB ? fusedMatmul(x, matrices, { transB }) : matmul(x, matrices)
+    })
   }
 
   /** Rows `ids` (any shape) of the embedding table `name`.weight [N,d], in the float type. */
@@ -51,33 +65,42 @@ export class Params {
 
   /** x [...,in] -> x W^T [...,out] with the matrix `name`.weight [out,in]. */
   linear(x: Value, name: string): Value {
-    const { matrices } = this.precision
-    return matrices ? this.#quantizedLinear(x, name, matrices) : this.floatLinear(x, name)
+    return this.#linearIn(this.precision.matrices, x, name)
   }
 
-  /** As linear, never quantised. */
-  floatLinear(x: Value, name: string): Value {
-    return this.in(name, (p) => fusedMatmul(x, p.tensor('weight'), { transB: true }))
+  /** As linear, in the form of the context's projections: x is phi. */
+  contextLinear(x: Value, name: string): Value {
+    return this.#linearIn(this.precision.context, x, name)
   }
 
   /** x [N,in] -> x W^T + b [N,out] with `name`.weight [out,in] and `name`.bias [out]. */
   linearBias(x: Value, name: string): Value {
     const { matrices } = this.precision
-    return this.in(name, (p) => (matrices ? p.#quantized(x, matrices, p.tensor('bias')) : gemm(x, p.tensor('weight'), p.tensor('bias'))))
+    return this.in(name, (p) => {
+      const bias = p.tensor('bias')
+      if (matrices === null) return gemm(x, p.tensor('weight'), bias)
+      return matrices.kind === 'blocks' ? p.#blocks(x, matrices, bias) : add(int8Product(x, p.#int8({ kind: 'whole' })), bias)
+    })
   }
 
   /** The output projection: lm_head.weight [V,d], or the embedding matrix where they are tied. */
   head(x: Value, tied: boolean): Value {
-    const { head } = this.precision
-    const name = tied ? 'model.embed_tokens' : 'lm_head'
-    return head ? this.#quantizedLinear(x, name, head) : this.floatLinear(x, name)
+    return this.#linearIn(this.precision.head, x, tied ? 'model.embed_tokens' : 'lm_head')
   }
 
-  #quantizedLinear(x: Value, name: string, bits: MatrixBits): Value {
-    return this.in(name, (p) => p.#quantized(x, bits, null))
+  #linearIn(form: MatrixForm, x: Value, name: string): Value {
+    return this.in(name, (p) => {
+      if (form === null) return fusedMatmul(x, p.tensor('weight'), { transB: true })
+      return form.kind === 'blocks' ? p.#blocks(x, form, null) : int8Product(x, p.#int8({ kind: 'whole' }))
+    })
   }
 
-  #quantized(x: Value, { bits, blockSize }: MatrixBits, bias: Value | null): Value {
+  #int8(use: Int8Use): Int8Matrix {
+    const { values, scales } = int8Weights(this.#checkpoint, this.#info('weight'), use)
+    return { values: this.graph.weight(values), scales: this.graph.weight(scales) }
+  }
+
+  #blocks(x: Value, { bits, blockSize }: BlockForm, bias: Value | null): Value {
     const info = this.#info('weight')
     const [outSize = 0, inSize = 0] = info.shape
     const weights = quantizedWeights(this.#checkpoint, info, { bits, blockSize, scaleElem: this.precision.float })

@@ -1,4 +1,5 @@
-import type { LlamaConfig } from '../checkpoint/config.ts'
+import { mulberry32 } from '../../base/random.ts'
+import type { LlamaConfig, RopeScaling } from '../checkpoint/config.ts'
 import type { Graph, Value } from '../onnx/graph.ts'
 import { computedWeight } from './weight-source.ts'
 
@@ -17,7 +18,8 @@ type Rotary = Pick<LlamaConfig, 'headDim' | 'window' | 'ropeTheta' | 'ropeScalin
  */
 export function rotaryFrequencies({ headDim, ropeTheta, ropeScaling: scaling }: Rotary): Float64Array {
   const frequencies = Float64Array.from({ length: headDim / 2 }, (_, i) => ropeTheta ** ((-2 * i) / headDim))
-  if (scaling === null) return frequencies
+  if (scaling === null || scaling.type === 'randomised') return frequencies
+  if (scaling.type === 'basis') return changedBasis(frequencies, scaling)
   if (scaling.type === 'linear') return frequencies.map((f) => f / scaling.factor)
   const pairTurning = (turns: number): number =>
     (headDim * Math.log(scaling.originalWindow / (turns * 2 * Math.PI))) / (2 * Math.log(ropeTheta))
@@ -31,13 +33,32 @@ export function rotaryFrequencies({ headDim, ropeTheta, ropeScaling: scaling }: 
   })
 }
 
+/** Giraffe's bases as its code computes them: the paper's formula counts pairs from 1 and would zero the last. */
+function changedBasis(frequencies: Float64Array, { factor, power, truncateAt }: Extract<RopeScaling, { type: 'basis' }>): Float64Array {
+  return frequencies.map((frequency, i) => {
+    const scaled = (frequency / factor) * (power === null ? 1 : (1 - i / frequencies.length) ** power)
+    if (truncateAt === null || scaled >= truncateAt) return scaled
+    return scaled >= truncateAt / 8 ? truncateAt / 16 : 0
+  })
+}
+
+/** Where each position of the window lies: at its number, or after as many random steps. */
+function places({ window, ropeScaling: scaling }: Rotary): Float64Array {
+  if (scaling?.type !== 'randomised') return Float64Array.from({ length: window }, (_, position) => position)
+  const random = mulberry32(scaling.seed)
+  let place = 0
+  return Float64Array.from({ length: window }, (_, position) =>
+    position === 0 ? 0 : (place += scaling.least + (1 - scaling.least) * random()),
+  )
+}
+
 /** Cosines or sines of every position's angles, [window, head_dim/2]; yarn's attention factor multiplies them, and so scales the scores by its square. */
 export function rotaryTable(config: Rotary, wave: (angle: number) => number): Float32Array {
   const frequencies = rotaryFrequencies(config)
   const amplitude = config.ropeScaling?.type === 'yarn' ? config.ropeScaling.attentionFactor : 1
   const table = new Float32Array(config.window * frequencies.length)
-  for (let position = 0; position < config.window; position++) {
-    for (const [i, frequency] of frequencies.entries()) table[position * frequencies.length + i] = amplitude * wave(position * frequency)
+  for (const [position, place] of places(config).entries()) {
+    for (const [i, frequency] of frequencies.entries()) table[position * frequencies.length + i] = amplitude * wave(place * frequency)
   }
   return table
 }

@@ -1,5 +1,6 @@
 import { f32ToF16 } from '../../base/binary16.ts'
 import type { Checkpoint, TensorInfo } from '../checkpoint/types.ts'
+import { quantizeOutputs, type QuantizedOutputs } from './quantize-outputs.ts'
 import { quantize, blockCount, packedBytes, type Quantized, type QuantizeOptions } from './quantize.ts'
 import { unsupported } from '../errors.ts'
 import type { Weight } from '../onnx/graph.ts'
@@ -42,6 +43,44 @@ export function computedWeight(name: string, elem: 'f32' | 'f16', shape: readonl
     elem,
     shape,
     read: () => Promise.resolve(bytesOf(elem === 'f32' ? compute() : toHalf(name, compute()))),
+  }
+}
+
+/** A product's right side in 8 bits and its scales (int8.ts), in one of the forms in which the checkpoint's matrix [rows,columns] is read. */
+export type Int8Use =
+  /** x [...,columns] -> [...,rows] */
+  | { readonly kind: 'whole' }
+  /** A head's rows are its outputs: x [heads,N,columns] -> [heads,N,rows/heads]. */
+  | { readonly kind: 'heads'; readonly heads: number }
+  /** A head's rows are its inputs: x [heads,N,rows/heads] -> [heads,N,columns]. */
+  | { readonly kind: 'heads-in'; readonly heads: number }
+
+/** Both parts are made together, when the first is read, and let go with the second. */
+export function int8Weights(
+  checkpoint: Checkpoint,
+  { name, shape }: TensorInfo,
+  use: Int8Use,
+): Readonly<Record<keyof QuantizedOutputs, Weight>> {
+  const [rows = 0, columns = 0] = shape
+  const heads = use.kind === 'whole' ? 1 : use.heads
+  const [ins, outs] = use.kind === 'heads-in' ? [rows / heads, columns] : [columns, rows / heads]
+  const form = use.kind === 'whole' ? 'int8' : `int8.${use.kind}${heads}`
+  let made: QuantizedOutputs | undefined
+  const part = (which: keyof QuantizedOutputs, elem: Weight['elem'], partShape: readonly number[]): Weight => ({
+    name: `${name}.${form}.${which}`,
+    key: `${name}:${form}:${which}`,
+    elem,
+    shape: partShape,
+    read: async () => {
+      const now = made ?? quantizeOutputs(await checkpoint.readF32(name), heads, ins, outs, use.kind === 'heads-in')
+      made = made ? undefined : now
+      return which === 'values' ? now.values : bytesOf(now.scales)
+    },
+  })
+  const whole = use.kind === 'whole'
+  return {
+    values: part('values', 'i8', whole ? [ins, outs] : [heads, ins, outs]),
+    scales: part('scales', 'f32', whole ? [outs] : [heads, 1, outs]),
   }
 }
 

@@ -11,6 +11,14 @@ export type RopeScaling =
       readonly betaFast: number
       readonly betaSlow: number
     }
+  /**
+   * Another basis without another model (Giraffe, Pal et al. 2023): frequencies divided by factor; then, with `power`,
+   * pair i of n times (1 - i/n)^power; then, with `truncateAt`, those below that frequency replaced by a sixteenth of it,
+   * or by 0 below an eighth of it.
+   */
+  | { readonly type: 'basis'; readonly factor: number; readonly power: number | null; readonly truncateAt: number | null }
+  /** Positions with random steps, uniform over [least, 1), drawn once for a graph (Giraffe, section 4). */
+  | { readonly type: 'randomised'; readonly least: number; readonly seed: number }
 
 /** One LLaMA stack: CEPE's decoder or its encoder. */
 export interface LlamaConfig {

@@ -32,12 +32,13 @@ function cepeTensors(config: CepeConfig): Shapes {
   if (config.encoder === null) return shapes
   llamaTensors(shapes, 'encoder', config.encoder)
   const inner = decoder.heads * decoder.headDim
+  const keyed = decoder.kvHeads * decoder.headDim
   for (let layer = decoder.layers - config.crossAttentionLayers; layer < decoder.layers; layer++) {
     const block = `model.layers.${layer}.cross_attn`
     shapes.set(`${block}.layernorm.weight`, [decoder.hiddenSize])
     shapes.set(`${block}.q_proj.weight`, [inner, decoder.hiddenSize])
-    shapes.set(`${block}.k_proj.weight`, [inner, config.encoder.hiddenSize])
-    shapes.set(`${block}.v_proj.weight`, [inner, config.encoder.hiddenSize])
+    shapes.set(`${block}.k_proj.weight`, [keyed, config.encoder.hiddenSize])
+    shapes.set(`${block}.v_proj.weight`, [keyed, config.encoder.hiddenSize])
     shapes.set(`${block}.o_proj.weight`, [decoder.hiddenSize, inner])
   }
   return shapes

@@ -145,10 +145,11 @@ export function cepeGenerateGraph(
     )
   }
   const ids = graph.input('input_ids', 'i64', [1, 'L'])
-  const context = contextOf(cast(phiInput(graph, config), precision.float))
+  const context = contextOf(cast(phiInput(graph, config), precision.float), precision)
   const stopIds = graph.input('stop_ids', 'i64', ['K'])
   const maxNewTokens = graph.input('max_new_tokens', 'i64', [])
   const params = new Params(graph, checkpoint, precision)
+  const tokenParams = params.with(precision.tokens)
   const rope = rotaryTables(graph, decoder, 'decoder', precision.float)
   const goesOn = (token: Value): Value =>
     graph.scope('stop', () => not(less(i64(graph, 0), reduceSum(cast(equal(stopIds, reshape(token, [])), 'i64'), 0))))
@@ -172,7 +173,7 @@ export function cepeGenerateGraph(
     const since = prompt.keyValues.map((_, i) => ({ keys: at(caches, 2 * i), values: at(caches, 2 * i + 1) }))
     const here = present(position)
     const made = pass(
-      params,
+      tokenParams,
       config,
       present(token),
       context,

@@ -43,7 +43,7 @@ export function cepeStepGraph(checkpoint: Checkpoint, config: CepeConfig, precis
   const { decoder } = config
   const ids = graph.input('input_ids', 'i64', ['B', 'L'])
   const mask = graph.input('attention_mask', 'i64', ['B', TOTAL])
-  const context = contextOf(cast(phiInput(graph, config), precision.float))
+  const context = contextOf(cast(phiInput(graph, config), precision.float), precision)
   const past = Array.from({ length: decoder.layers }, (_, i): KeyValues => {
     const cache = (part: string): Value =>
       graph.input(`past_key_values.${i}.${part}`, precision.float, ['B', decoder.kvHeads, 'past', decoder.headDim])

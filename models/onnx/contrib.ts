@@ -1,5 +1,5 @@
 import type { Attributes, TypeOf, Value } from './graph.ts'
-import { matmulShape, node, requireElem, requireRank } from './ops.ts'
+import { constantU8, f32, matmulShape, node, requireElem, requireRank } from './ops.ts'
 import { CONTRIB_DOMAIN, dimAt, GraphError, sameShape, withDim } from './types.ts'
 
 /*
@@ -88,6 +88,22 @@ export function groupQueryAttention(
   })
   if (!out || !keys || !values) throw new GraphError(`${op} has three outputs`)
   return [out, keys, values]
+}
+
+/**
+ * x u8 [...,M,in] around `middle` @ weights i8 [...,in,out] -> f32 [...,M,out] in the weights' scales f32 [out] or [...,1,out]; x is
+ * taken as whole numbers, its own scales are the caller's.
+ */
+export function matMulIntegerToFloat(x: Value, weights: Value, scales: Value, middle: number): Value {
+  const op = 'MatMulIntegerToFloat'
+  requireElem(op, x, 'u8')
+  requireElem(op, weights, 'i8')
+  requireElem(op, scales, 'f32')
+  if (dimAt(x.shape, -1) !== dimAt(weights.shape, -2)) throw new GraphError(`${op}: inner sizes differ`)
+  return contrib(op, [x, weights, f32(x.graph, 1), scales, constantU8(x.graph, [], middle)], {
+    elem: 'f32',
+    shape: withDim(x.shape, -1, dimAt(weights.shape, -1)),
+  })
 }
 
 export interface QuantizedMatrix {

@@ -40,6 +40,15 @@ export function f32s(graph: Graph, shape: readonly number[], values: readonly nu
   return graph.constant('f32', shape, new Uint8Array(Float32Array.from(values).buffer))
 }
 
+/** Every element the same. */
+export function constantU8(graph: Graph, shape: readonly number[], value: number): Value {
+  return graph.constant('u8', shape, new Uint8Array(shape.reduce((a, b) => a * b, 1)).fill(value))
+}
+
+export function zerosI8(graph: Graph, shape: readonly number[]): Value {
+  return graph.constant('i8', shape, new Uint8Array(shape.reduce((a, b) => a * b, 1)))
+}
+
 // Elementwise
 
 function binary(op: string) {
@@ -85,6 +94,10 @@ export function where(condition: Value, a: Value, b: Value): Value {
   })
 }
 
+export function abs(x: Value): Value {
+  return node('Abs', '', [x], x)
+}
+
 export function sqrt(x: Value): Value {
   return node('Sqrt', '', [x], x)
 }
@@ -97,6 +110,17 @@ export function gelu(x: Value): Value {
 /** No node when the type is right already. */
 export function cast(x: Value, elem: Elem): Value {
   return x.elem === elem ? x : node('Cast', '', [x], { elem, shape: x.shape }, { to: ELEMS[elem].code })
+}
+
+/** round(x / scale) + zero point, clipped to the zero point's 8 bits; a scale f32 and a zero point for each place along `axis`. */
+export function quantizeLinear(x: Value, scales: Value, zeroPoints: Value, axis: number): Value {
+  requireElem('QuantizeLinear', x, 'f32')
+  requireRank('QuantizeLinear', scales, 1)
+  requireElem('QuantizeLinear', zeroPoints, 'u8', 'i8')
+  if (!sameShape(scales.shape, [dimAt(x.shape, axis)])) {
+    throw new GraphError(`QuantizeLinear: ${formatShape(scales.shape)} scales for ${formatShape(x.shape)}`)
+  }
+  return node('QuantizeLinear', '', [x, scales, zeroPoints], { elem: zeroPoints.elem, shape: x.shape }, { axis })
 }
 
 // Along an axis
@@ -226,6 +250,11 @@ export function compress(x: Value, mask: Value, dim: Dim): Value {
 /** Size along an axis, as i64 [1]. */
 export function sizeOf(x: Value, axis: number): Value {
   return node('Shape', '', [x], { elem: 'i64', shape: [1] }, { start: axis, end: axis + 1 })
+}
+
+/** Sizes of all axes but the last, as i64 [rank - 1]. */
+export function leadingSizes(x: Value): Value {
+  return node('Shape', '', [x], { elem: 'i64', shape: [x.shape.length - 1] }, { start: 0, end: -1 })
 }
 
 /** 0 .. n-1 as i64; n an i64 scalar. */

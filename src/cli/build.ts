@@ -1,4 +1,5 @@
 import { Command, Option } from 'commander'
+import { CodedError } from '../../base/errors.ts'
 import { BLOCK_SIZES, INT4_DEFAULTS, type Int4Options } from '../../models/blocks/precision.ts'
 import { buildModel } from '../../models/build.ts'
 import { DTYPES, modelId, type Dtype } from '../../models/manifest.ts'
@@ -11,6 +12,8 @@ interface BuildArguments {
   readonly blockSize: string
   readonly lmHead: Int4Options['lmHead']
   readonly inPlace?: boolean
+  readonly rope?: string
+  readonly window?: string
 }
 
 export function buildCommand(): Command {
@@ -30,7 +33,16 @@ export function buildCommand(): Command {
         .default(INT4_DEFAULTS.lmHead),
     )
     .option('--in-place', "reference the weights in the checkpoint's safetensors files (hard links) where their precision allows")
-    .action(async (checkpointDir: string, { out, dtype, blockSize, lmHead, inPlace = false }: BuildArguments) => {
+    .option(
+      '--rope <kind>',
+      "context extension in place of the checkpoint's: none, linear:8, yarn:16, power:0.5, truncated:2048, linear:2+truncated:2048, randomised:0.0625",
+    )
+    .option('--window <positions>', "decoder positions in place of the checkpoint's")
+    .action(async (checkpointDir: string, { out, dtype, blockSize, lmHead, inPlace = false, rope, window }: BuildArguments) => {
+      if (window !== undefined && !(Number.isInteger(Number(window)) && Number(window) > 0))
+        throw new CodedError('invalid_request', `--window must be a positive whole number, not ${JSON.stringify(window)}.`, {
+          field: '--window',
+        })
       const progress = createProgress('Building', 'MB')
       try {
         const manifest = await buildModel({
@@ -39,6 +51,7 @@ export function buildCommand(): Command {
           dtype,
           int4: { blockSize: blockSize === '128' ? 128 : 32, lmHead },
           inPlace,
+          rope: { ...(rope !== undefined && { rope }), ...(window !== undefined && { window: Number(window) }) },
           onProgress: ({ done, total, name }) => progress.update(megabytes(done), megabytes(total), name),
           onWarning: (message) => process.stderr.write(`warning: ${message}\n`),
         })

@@ -1,10 +1,12 @@
-import { Command, InvalidArgumentError, Option } from 'commander'
+import { Command, Option } from 'commander'
 import path from 'node:path'
 import { loadConfig } from '../config.ts'
 import { followJob } from '../follow-job.ts'
+import { FORMATS, type Format } from '../../index/read/types.ts'
 import type { Job, JobOptions } from '../jobs/schema.ts'
 import { createIndexing, type Indexing } from '../services.ts'
 import { ensureModels } from '../setup.ts'
+import { decimal, wholeNumber } from './numbers.ts'
 import { createProgress } from './progress.ts'
 
 /** Words of a passage where --split is given without a number: the literature's. */
@@ -13,7 +15,9 @@ const SPLIT_WORDS = 100
 interface AddOptions {
   readonly replace?: boolean
   readonly split?: number | true
-  readonly format?: 'tsv' | 'jsonl' | 'parquet'
+  readonly format?: Format
+  /** False with --no-quotes. */
+  readonly quotes?: boolean
   readonly label?: string
   readonly maxRejected?: number
   readonly table?: string
@@ -48,13 +52,14 @@ export function indexCommand(): Command {
 
 function addCommand(): Command {
   return new Command('add')
-    .description('index a corpus file: psgs_w100.tsv shape, JSONL or Parquet; .gz too')
+    .description('index a corpus file: psgs_w100.tsv shape, CSV, JSON lines, a JSON array or Parquet; .gz too')
     .argument('<file>')
     .option('--replace', 'the table is to hold this corpus and nothing else')
-    .option('--split [words]', `cut documents into passages of about so many words (${SPLIT_WORDS})`, wholeNumber)
-    .addOption(new Option('--format <format>', 'found out from the content where absent').choices(['tsv', 'jsonl', 'parquet']))
+    .option('--split [words]', `cut documents into passages of about so many words (${SPLIT_WORDS})`, wholeNumber({ min: 1 }))
+    .addOption(new Option('--format <format>', 'found out from the content where absent').choices(FORMATS))
+    .option('--no-quotes', 'TSV and CSV: quotes are characters like any others')
     .option('--label <text>', "source of passages that name none (default: the file's name)")
-    .option('--max-rejected <share>', 'share of bad lines that fails the job, 0 to 1', share)
+    .option('--max-rejected <share>', 'share of bad lines that fails the job, 0 to 1', decimal({ max: 1 }))
     .option('--table <name>', 'table, instead of the configured one')
     .action(async (file: string, options: AddOptions) => {
       await withIndexing(options.table, async ({ jobs }) => {
@@ -105,11 +110,12 @@ async function untilEnded(jobs: Indexing['jobs'], id: string): Promise<Job> {
   }
 }
 
-function jobOptions({ replace, split, format, label, maxRejected }: AddOptions): JobOptions {
+function jobOptions({ replace, split, format, quotes, label, maxRejected }: AddOptions): JobOptions {
   return {
     ...(replace === true && { replace }),
     ...(split !== undefined && { split_words: split === true ? SPLIT_WORDS : split }),
     ...(format !== undefined && { format }),
+    ...(quotes === false && { no_quotes: true }),
     ...(label !== undefined && { label }),
     ...(maxRejected !== undefined && { max_rejected_share: maxRejected }),
   }
@@ -119,16 +125,4 @@ function line({ id, state, source, counters, result, error }: Job): string {
   const { committed, accepted, skipped, rejected } = counters
   const outcome = error ? `: ${error.message}` : result ? `; ${result.rows} passages in the table` : ''
   return `${id}  ${state}  ${source.name}  ${committed}/${accepted} committed, ${skipped} unchanged, ${rejected} rejected${outcome}`
-}
-
-function wholeNumber(text: string): number {
-  const value = Number(text)
-  if (!Number.isInteger(value) || value < 1) throw new InvalidArgumentError('It must be a whole number.')
-  return value
-}
-
-function share(text: string): number {
-  const value = Number(text)
-  if (!(value >= 0 && value <= 1)) throw new InvalidArgumentError('It must be a number from 0 to 1.')
-  return value
 }

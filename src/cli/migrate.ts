@@ -1,11 +1,11 @@
 import { Command } from 'commander'
 import { migrateIndex, restoreIndex } from '../../index/table/migrate-index.ts'
 import { loadConfig } from '../config.ts'
-import { CodedError } from '../../base/errors.ts'
+import { wholeNumber } from './numbers.ts'
 
 interface MigrateArguments {
   readonly dryRun?: boolean
-  readonly restore?: string
+  readonly restore?: number
   readonly table?: string
 }
 
@@ -13,18 +13,17 @@ export function migrateCommand(): Command {
   return new Command('migrate')
     .description("bring the index to this version's schema, or back; questions are answered meanwhile")
     .option('--dry-run', 'only say what would be done')
-    .option('--restore <version>', 'go back to a version that a migration named; rows written since leave the table')
+    .option(
+      '--restore <version>',
+      'go back to a version that a migration named; rows written since leave the table',
+      wholeNumber({ min: 1 }),
+    )
     .option('--table <name>', 'table, instead of the configured one')
     .action(async ({ dryRun = false, restore, table: name }: MigrateArguments) => {
       const { INDEX_DIR: dir, TABLE: table } = loadConfig({ TABLE: name })
       if (restore !== undefined) {
-        const version = Number(restore)
-        if (!Number.isInteger(version) || version < 1)
-          throw new CodedError('invalid_request', `--restore must be a version number, not ${JSON.stringify(restore)}.`, {
-            field: '--restore',
-          })
-        await restoreIndex({ dir, table, version })
-        process.stdout.write(`table ${table} is as it was in version ${version}\n`)
+        await restoreIndex({ dir, table, version: restore })
+        process.stdout.write(`table ${table} is as it was in version ${restore}\n`)
         return
       }
       const { from, to, steps, restoreTo } = await migrateIndex({

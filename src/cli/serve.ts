@@ -1,13 +1,17 @@
 import closeWithGrace from 'close-with-grace'
 import { Command } from 'commander'
-import { buildApp, createLogger } from '../app.ts'
-import { loadConfig, packageVersion } from '../config.ts'
+import { buildApp } from '../app.ts'
+import { startWhole } from '../closing.ts'
+import { loadConfig, packageVersion, type Config } from '../config.ts'
+import { createLog } from '../log.ts'
 import { createServices } from '../services.ts'
 import { ensureArtefacts } from '../setup.ts'
+import { shutDown } from '../shut-down.ts'
+import { cannotListen, checkAddress } from './address.ts'
 import { createProgress } from './progress.ts'
 
-/** Time that running requests have to finish after a signal. */
-const DRAIN_MS = 30_000
+/** Time for closing everything once running requests had theirs; then the process ends, whatever hangs. */
+const HARD_END_MS = 10_000
 
 export function serveCommand(): Command {
   return new Command('serve')
@@ -16,17 +20,9 @@ export function serveCommand(): Command {
     .option('--port <number>', 'port to listen on; 0 takes a free one')
     .action(async (options: { host?: string; port?: string }) => {
       const config = loadConfig({ HOST: options.host, PORT: options.port })
+      await checkAddress(config.HOST, config.PORT)
       await ensureArtefacts(config, createProgress)
-      const logger = createLogger(config)
-      const services = await createServices(config, (level, message) => logger[level](message))
-      const app = await buildApp(services, config, packageVersion(), logger)
-      closeWithGrace({ delay: DRAIN_MS, logger: app.log }, async ({ err }) => {
-        if (err) app.log.error(err)
-        await app.close()
-        await services.close()
-      })
-      await services.jobs.start()
-      const address = await app.listen({ host: config.HOST, port: config.PORT })
+      const address = await serve(config)
       process.stderr.write(`
 Answering questions at ${address} (documentation: ${address}/docs). Try:
 
@@ -34,4 +30,26 @@ Answering questions at ${address} (documentation: ${address}/docs). Try:
 
 `)
     })
+}
+
+/** Starts the service, and sees to its end at a signal. @returns its address */
+function serve(config: Config): Promise<string> {
+  const { HOST: host, PORT: port, DRAIN_MS: drainMs } = config
+  const { logger, close: closeLog } = createLog(config)
+  return startWhole(async (closing) => {
+    const services = await createServices(config, (level, message) => logger[level](message))
+    closing.add(() => services.close({ drainMs: 0 }))
+    const app = await buildApp(services, config, packageVersion(), logger)
+    closing.add(() => app.close())
+    await services.jobs.start()
+    const address = await app.listen({ host, port }).catch((error: unknown) => {
+      throw cannotListen(error, host, port)
+    })
+    closeWithGrace({ delay: drainMs + HARD_END_MS, logger }, async ({ err }) => {
+      if (err) logger.error(err)
+      await shutDown(app, services, drainMs)
+      await closeLog()
+    })
+    return address
+  })
 }

@@ -1,10 +1,30 @@
 import type { CepeManifest, ContrieverManifest } from '../../models/manifest.ts'
+import type { PromptRequest } from '../text/plan.ts'
 
-/** Limits and cancellation of one request. Past the deadline the child that runs it is killed and replaced. */
+/** Limits and cancellation of one request. Past the deadline its run ends at its next step. */
 export interface RunOptions {
   readonly signal?: AbortSignal
   /** Milliseconds from now, queueing included. */
   readonly deadlineMs?: number
+  /** Who asks, opaque: processes are shared between clients by the work that they bring. Default: one for all. */
+  readonly client?: string
+  /** Work of a request that was let in at the door already: no further bound applies to it. */
+  readonly admitted?: boolean
+}
+
+/** A question's place in the service. */
+export interface Permit {
+  /** Gives the place back; `done` where the question was answered. Further calls change nothing. */
+  release(done: boolean): void
+}
+
+/** Decides which questions are worked on at all. */
+export interface Admission {
+  /**
+   * @param question `cost`: its work beside that of others, see `questionCost`; `deadlineMs` from now
+   * @throws overloaded with retryAfterS where there is no place, or where it would not be answered by its deadline
+   */
+  enter(question: { readonly client?: string; readonly cost: number; readonly deadlineMs?: number }): Permit
 }
 
 /** Passages for the encoder: each is encoded alone; the decoder cross-attends to all of their states. */
@@ -13,6 +33,8 @@ export interface EncoderInput {
   readonly contexts: readonly string[]
   /** Tokens kept of each, from its front. */
   readonly contextTokens: number
+  /** Contexts as ids of the encoder's vocabulary, taken as they are (cut, never tokenised anew), in place of `contexts`, which is then empty. */
+  readonly contextIds?: readonly (readonly number[])[]
 }
 
 export interface GenerateRequest extends EncoderInput {
@@ -20,6 +42,8 @@ export interface GenerateRequest extends EncoderInput {
   readonly promptIds: readonly number[]
   readonly stopIds: readonly number[]
   readonly maxNewTokens: number
+  /** Tokens before which no stop id is chosen; 0 where absent. */
+  readonly minNewTokens?: number
   /** Greedy where absent. */
   readonly sampling?: { readonly temperature: number; readonly topP: number; readonly seed: number }
 }
@@ -35,6 +59,19 @@ export interface ReplugRequest {
 export interface ScoreRequest extends EncoderInput {
   readonly promptIds: readonly number[]
   readonly continuations: readonly (readonly number[])[]
+  /** Reads prompt and continuation (one only) as one stream through a bounded cache, in place of a full one. */
+  readonly streaming?: StreamingCache
+}
+
+/**
+ * StreamingLLM (Xiao et al. 2024): the stream is read in pieces of `stride` (at first `sinks + recent`, or `stride` where
+ * that is more, tokens fit); after each piece the first `sinks` and the last `recent` rows are kept, at positions by their
+ * place in the cache.
+ */
+export interface StreamingCache {
+  readonly sinks: number
+  readonly recent: number
+  readonly stride: number
 }
 
 export interface GenerateResult {
@@ -49,8 +86,58 @@ export interface GenerateResult {
   readonly timingsMs: { readonly queue: number; readonly encode: number; readonly generate: number }
 }
 
+/** A question with its passages, for the process that plans its prompts, reads and answers. */
+export interface AnswerRead extends PromptRequest {
+  /** Greedy where absent. */
+  readonly sampling?: { readonly temperature: number; readonly topP: number; readonly seed: number }
+  /** RePlug: temperature of the passages' weights. */
+  readonly replugTemperature: number
+  /** Give the prompts' texts too. */
+  readonly includePrompts: boolean
+}
+
+/** Where passages were read. */
+export interface ReadPlacement {
+  /** Index of the context that holds passage i, or -1. */
+  readonly contextOf: readonly number[]
+  readonly inDecoder: readonly boolean[]
+  /** Tokens of each context after truncation. */
+  readonly contextTokenCounts: readonly number[]
+}
+
+export interface AnswerReadResult extends ReadPlacement {
+  /** Up to the first line break, trimmed. */
+  readonly text: string
+  /** The answer ended by itself. */
+  readonly stopped: boolean
+  /** Natural-log probability of each generated token, the stop token included. */
+  readonly logprobs: readonly number[]
+  /** As in {@link GenerateResult}; empty where the passages' shares were not measured. */
+  readonly contextShares: readonly number[]
+  /** Of all prompts. */
+  readonly promptTokens: number
+  readonly prompts: readonly string[]
+  readonly timingsMs: { readonly queue: number; readonly plan: number; readonly encode: number; readonly generate: number }
+}
+
+export interface ChoicesRead extends PromptRequest {
+  readonly choices: readonly string[]
+}
+
+export interface ChoicesReadResult extends ReadPlacement {
+  /** Of every token of every choice and of the line end after it. */
+  readonly logprobs: readonly (readonly number[])[]
+}
+
+/** What answering needs of a reader. `cost` is the request's work beside that of others. */
 export interface Reader {
   readonly manifest: CepeManifest
+  answer(read: AnswerRead, options?: RunOptions & { readonly cost?: number }): Promise<AnswerReadResult>
+  choices(read: ChoicesRead, options?: RunOptions & { readonly cost?: number }): Promise<ChoicesReadResult>
+}
+
+/** The model's own tasks, on token ids. */
+export interface Generator {
   generate(request: GenerateRequest, options?: RunOptions): Promise<GenerateResult>
   replug(request: ReplugRequest, options?: RunOptions): Promise<GenerateResult>
   /** Sum is the caller's: log-probability of every token of every continuation. */

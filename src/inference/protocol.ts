@@ -1,5 +1,14 @@
 import { CodedError, isErrorCode, messageOf, type ErrorCode, type ErrorDetails } from '../../base/errors.ts'
-import type { GenerateRequest, GenerateResult, ReplugRequest, ScoreRequest } from './contract.ts'
+import type {
+  AnswerRead,
+  AnswerReadResult,
+  ChoicesRead,
+  ChoicesReadResult,
+  GenerateRequest,
+  GenerateResult,
+  ReplugRequest,
+  ScoreRequest,
+} from './contract.ts'
 
 /** Where graphs run. CUDA needs onnxruntime-node's CUDA libraries installed. */
 export type Provider = { readonly name: 'cpu' } | { readonly name: 'cuda'; readonly deviceId: number }
@@ -25,6 +34,8 @@ export interface ReaderChildOptions extends CommonChildOptions {
   /** Prompt tokens of one run of the step graph. */
   readonly prefillTokens: number
   readonly stateCacheBytes: number
+  /** Memory for the keys and values of RePlug's prompts. */
+  readonly replugBytes: number
 }
 
 export interface EmbedderChildOptions extends CommonChildOptions {
@@ -35,12 +46,18 @@ export interface EmbedderChildOptions extends CommonChildOptions {
 
 export type ChildOptions = ReaderChildOptions | EmbedderChildOptions
 
-type InChild = Omit<GenerateResult, 'timingsMs'> & { readonly timingsMs: { readonly encode: number; readonly generate: number } }
+/** A result as the process gives it: the time in the queue is the pool's to add. */
+type InChild<Result extends { readonly timingsMs: { readonly queue: number } }> = Omit<Result, 'timingsMs'> & {
+  readonly timingsMs: Omit<Result['timingsMs'], 'queue'>
+}
+type Decoded = InChild<GenerateResult>
 
 /** What each task takes and gives. */
 export interface Tasks {
-  generate: { input: GenerateRequest; output: InChild }
-  replug: { input: ReplugRequest; output: InChild }
+  answer: { input: AnswerRead; output: InChild<AnswerReadResult> }
+  choices: { input: ChoicesRead; output: ChoicesReadResult }
+  generate: { input: GenerateRequest; output: Decoded }
+  replug: { input: ReplugRequest; output: Decoded }
   score: { input: ScoreRequest; output: readonly (readonly number[])[] }
   /** Vectors of all texts, one after the other. */
   embed: { input: readonly string[]; output: Float32Array }
@@ -48,19 +65,31 @@ export interface Tasks {
 export type TaskName = keyof Tasks
 export type Output<Name extends TaskName> = Tasks[Name]['output']
 
-/** What a process does of the tasks, one at a time. */
-export type TaskHandlers = { readonly [Name in TaskName]?: (input: Tasks[Name]['input']) => Promise<Output<Name>> }
+/**
+ * Awaited between the steps of a task: lets messages and other tasks in.
+ * @throws client_closed where the task is no longer wanted
+ */
+export type Step = () => Promise<void>
+
+/** What a process does of the tasks. */
+export type TaskHandlers = { readonly [Name in TaskName]?: (input: Tasks[Name]['input'], step: Step) => Promise<Output<Name>> }
 
 export type Job = { readonly [Name in TaskName]: { readonly task: Name; readonly input: Tasks[Name]['input'] } }[TaskName]
 
 export type ParentMessage =
-  { readonly kind: 'start'; readonly options: ChildOptions } | { readonly kind: 'run'; readonly id: number; readonly job: Job }
+  | { readonly kind: 'start'; readonly options: ChildOptions }
+  | { readonly kind: 'run'; readonly id: number; readonly job: Job }
+  /** The run is no longer wanted: it ends at its next step. */
+  | { readonly kind: 'cancel'; readonly id: number }
+  | { readonly kind: 'ping' }
 
 export type ChildMessage =
   | { readonly kind: 'ready'; readonly rssBytes: number }
   | { readonly kind: 'refused'; readonly error: WireError }
   | { readonly kind: 'done'; readonly id: number; readonly output: unknown; readonly rssBytes: number }
   | { readonly kind: 'failed'; readonly id: number; readonly error: WireError; readonly rssBytes: number }
+  /** Answers a ping: the process's thread turns. */
+  | { readonly kind: 'pong' }
   | { readonly kind: 'log'; readonly level: 'info' | 'warn' | 'error'; readonly message: string }
 
 /** An error as it crosses the boundary: structured clone keeps neither the class nor the code. */

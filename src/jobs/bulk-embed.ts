@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Embed } from '../../index/types.ts'
+import type { Embed } from '../../index/contract.ts'
 import { CodedError } from '../../base/errors.ts'
 import type { Embedder } from '../inference/contract.ts'
 

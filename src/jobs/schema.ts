@@ -1,4 +1,5 @@
 import { Type, type Static } from 'typebox'
+import { FORMATS } from '../../index/read/types.ts'
 
 export const JOB_STATES = ['queued', 'planning', 'indexing', 'verifying', 'done', 'failed', 'stopped', 'cancelled'] as const
 export const JobStateSchema = Type.Enum([...JOB_STATES], {
@@ -23,7 +24,7 @@ export const JobOptionsSchema = Type.Object(
           'The table is to hold this corpus and nothing else. It is built beside the live one, which answers until the new one is verified. Default: passages are added, those of known ids replaced.',
       }),
     ),
-    format: Type.Optional(Type.Enum(['tsv', 'jsonl', 'parquet'], { description: 'Found out from the content where absent.' })),
+    format: Type.Optional(Type.Enum([...FORMATS], { description: 'Found out from the content where absent.' })),
     split_words: Type.Optional(
       Type.Integer({
         minimum: 20,
@@ -31,6 +32,9 @@ export const JobOptionsSchema = Type.Object(
         description:
           'Cut documents into passages of about so many words (100 in the literature), at sentence ends; ids become `doc#1`, `doc#2`, ... Default: each row is a passage.',
       }),
+    ),
+    no_quotes: Type.Optional(
+      Type.Boolean({ description: 'TSV and CSV: quotes are characters like any others. Default: fields may be quoted as in CSV.' }),
     ),
     label: Type.Optional(
       Type.String({
@@ -52,10 +56,15 @@ export const JobOptionsSchema = Type.Object(
 )
 export type JobOptions = Static<typeof JobOptionsSchema>
 
-const RejectSchema = Type.Object({ line: Type.Integer(), reason: Type.String(), detail: Type.String() })
+const RejectSchema = Type.Object({
+  line: Type.Integer(),
+  lines: Type.Optional(Type.Integer()),
+  reason: Type.String(),
+  detail: Type.String(),
+})
 
 export const CountersSchema = Type.Object({
-  read: Type.Integer({ description: 'Lines read, rejected ones included.' }),
+  read: Type.Integer({ description: 'Lines of the source that were read, rejected ones included; header and blank lines apart.' }),
   rejected: Type.Integer({ description: 'Lines not accepted; the report says why.' }),
   accepted: Type.Integer({ description: 'Passages to index; 0 until the corpus is planned.' }),
   embedded: Type.Integer({ description: 'Passages embedded by this job.' }),

@@ -3,7 +3,7 @@ import { Type } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { CodedError, messageOf } from '../../base/errors.ts'
 import { parseJson } from '../../base/json.ts'
-import type { Demonstration } from './prompt.ts'
+import type { Demonstration } from '../text/prompt.ts'
 
 const DemonstrationLine = Compile(
   Type.Object({

@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks'
-import type { SearchFilter, SearchHit } from '../../index/types.ts'
+import type { SearchFilter, SearchHit } from '../../index/contract.ts'
 import { modelId } from '../../models/manifest.ts'
 import type { Embedder, RunOptions } from '../inference/contract.ts'
 import type { Method, SearchRequest, SearchResponse } from './schema.ts'

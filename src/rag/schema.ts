@@ -1,4 +1,5 @@
 import { Type, type Static } from 'typebox'
+import { MODES } from '../text/plan.ts'
 
 /** Limits of one request; each is also the schema's, so that the API's documentation shows it. */
 export const LIMITS = {
@@ -10,9 +11,12 @@ export const LIMITS = {
   newTokens: 256,
   contextTokens: 512,
   filterValues: 100,
+  /** Size of a supplied retrieval score. */
+  score: 1e6,
+  /** Colder sampling, and sharper weights of passages, are greedy in all but name. */
+  leastTemperature: 0.001,
 } as const
 
-export const MODES = ['cepe', 'decoder-only', 'replug', 'closed-book'] as const
 export const METHODS = ['dense', 'text', 'hybrid'] as const
 export const MethodSchema = Type.Enum([...METHODS], {
   description:
@@ -25,7 +29,6 @@ export const ModeSchema = Type.Enum([...MODES], {
     "cepe: passages beyond the decoder's go through the encoder. decoder-only: as many passages as the window holds, nothing encoded. " +
     'replug: one prompt per passage, next-token distributions mixed by retrieval score. closed-book: no passages.',
 })
-export type Mode = Static<typeof ModeSchema>
 
 function nonBlank(maxLength: number, description: string) {
   return Type.String({ minLength: 1, maxLength, pattern: '\\S', description })
@@ -36,7 +39,9 @@ const SuppliedPassageSchema = Type.Object(
     id: Type.Optional(Type.String({ maxLength: 512 })),
     title: Type.String({ maxLength: 1000 }),
     text: nonBlank(LIMITS.passageCharacters, 'The passage.'),
-    score: Type.Optional(Type.Number({ description: 'Retrieval score (replug weighs passages by it).' })),
+    score: Type.Optional(
+      Type.Number({ minimum: -LIMITS.score, maximum: LIMITS.score, description: 'Retrieval score (replug weighs passages by it).' }),
+    ),
     source: Type.Optional(Type.String({ maxLength: 1000, description: 'Where it came from; comes back with the evidence.' })),
   },
   { additionalProperties: false },
@@ -120,7 +125,7 @@ export const AnswerRequestSchema = Type.Object(
     sampling: Type.Optional(
       Type.Object(
         {
-          temperature: Type.Number({ exclusiveMinimum: 0, maximum: 10 }),
+          temperature: Type.Number({ minimum: LIMITS.leastTemperature, maximum: 10 }),
           top_p: Type.Number({ exclusiveMinimum: 0, maximum: 1 }),
           seed: Type.Integer({ minimum: 0, maximum: 0xffffffff }),
         },
@@ -129,7 +134,11 @@ export const AnswerRequestSchema = Type.Object(
     ),
     include_prompts: Type.Optional(Type.Boolean({ description: 'Also return the rendered decoder prompts, as tokenised.' })),
     replug_temperature: Type.Optional(
-      Type.Number({ exclusiveMinimum: 0, maximum: 1000, description: 'Temperature of the passage weights in replug mode.' }),
+      Type.Number({
+        minimum: LIMITS.leastTemperature,
+        maximum: 1000,
+        description: 'Temperature of the passage weights in replug mode.',
+      }),
     ),
   },
   { additionalProperties: false },
@@ -150,7 +159,7 @@ export const EvidenceSchema = Type.Object({
   }),
   attention: Type.Union([Type.Number({ minimum: 0, maximum: 1 }), Type.Null()], {
     description:
-      "Share of the decoder's cross-attention on this passage, over layers, heads and answer tokens; null where the encoder did not see it.",
+      "Share of the decoder's cross-attention on this passage, over layers, heads and answer tokens; null where the encoder did not see it, and where it is not measured (sampling, scores).",
   }),
   tokens: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
     description: 'Tokens that the encoder kept; null where it did not see it.',
@@ -160,15 +169,24 @@ export type Evidence = Static<typeof EvidenceSchema>
 
 export const IndexVersionSchema = Type.Object({ table: Type.String(), version: Type.Integer(), passages: Type.Integer() })
 
+const ReasonSchema = Type.Union([Type.Literal('no_passages'), Type.Null()], {
+  description: 'Why there is no answer: no_passages, none were found (or supplied). null where there is one.',
+})
+
 export const AnswerResponseSchema = Type.Object({
-  answer: Type.String({ description: 'The answer; empty where the model stopped at once.' }),
+  answer: Type.Union([Type.String(), Type.Null()], {
+    description: 'The answer; empty where the model stopped at once, null where there was nothing to answer from (see reason).',
+  }),
+  reason: ReasonSchema,
   confidence: Type.Number({
     minimum: 0,
     maximum: 1,
     description:
       'Geometric mean of the probabilities of the generated tokens, the stop token included: exp(mean log-probability). A ranking score, not a calibrated probability.',
   }),
-  finish_reason: Type.Union([Type.Literal('stop'), Type.Literal('length')]),
+  finish_reason: Type.Union([Type.Literal('stop'), Type.Literal('length'), Type.Null()], {
+    description: 'stop: the answer ended by itself. length: max_new_tokens was reached. null: nothing was generated.',
+  }),
   evidence: Type.Array(EvidenceSchema),
   mode: ModeSchema,
   usage: Type.Object({
@@ -180,6 +198,7 @@ export const AnswerResponseSchema = Type.Object({
     embed: Type.Number(),
     retrieve: Type.Number(),
     queue: Type.Number({ description: 'Waiting for a free reader.' }),
+    plan: Type.Number({ description: 'Making and tokenising the prompts.' }),
     encode: Type.Number(),
     generate: Type.Number(),
     total: Type.Number(),
@@ -242,7 +261,8 @@ export const ScoreResponseSchema = Type.Object({
       probability: Type.Number({ description: 'Softmax of the log-probabilities over the choices.' }),
     }),
   ),
-  best: Type.Integer({ description: 'Index of the most probable choice.' }),
+  best: Type.Union([Type.Integer(), Type.Null()], { description: 'Index of the most probable choice; null where there were no passages.' }),
+  reason: ReasonSchema,
   evidence: Type.Array(EvidenceSchema),
   model: AnswerResponseSchema.properties.model,
   index: AnswerResponseSchema.properties.index,

@@ -1,35 +1,28 @@
 import { at } from '../../base/at.ts'
-import { modelId } from '../../models/manifest.ts'
-import { CodedError } from '../../base/errors.ts'
 import type { RunOptions } from '../inference/contract.ts'
-import { evidence, gatherPassages, planRead, readOptions, type AnswerServices } from './answer.ts'
+import { evidence } from './evidence.ts'
+import { hasNoPassages, sources, withPassages, type AnswerServices } from './pipeline.ts'
 import type { ScoreRequest, ScoreResponse } from './schema.ts'
 
-/** Log-likelihood of each choice as the answer, given the retrieved (or supplied) passages. */
-export async function scoreChoices(
+/**
+ * Log-likelihood of each choice as the answer, given the retrieved (or supplied) passages.
+ * @throws overloaded at the door; deadline_exceeded; unprocessable where prompt and choices do not fit
+ */
+export function scoreChoices(
   { choices, ...request }: ScoreRequest,
   services: AnswerServices,
   run: RunOptions = {},
 ): Promise<ScoreResponse> {
-  const options = readOptions(request, services)
-  const { passages, found } = await gatherPassages(request, options.mode, services, run)
-  const plan = planRead(passages, options, services)
-  const [prompt] = plan.prompts
-  if (prompt === undefined) throw new CodedError('internal', 'No prompt was planned. This is a bug.')
-  const continuations = choices.map((choice) => continuationIds(prompt.text, choice.trim(), prompt.ids.length, services))
-  const window = services.reader.manifest.dims.window
-  const longest = Math.max(...continuations.map((ids) => ids.length))
-  if (prompt.ids.length + longest > window) {
-    throw new CodedError(
-      'unprocessable',
-      `The prompt (${prompt.ids.length} tokens) and the longest choice (${longest}) exceed the model's window of ${window}: shorten the choices.`,
-      { field: 'choices' },
-    )
-  }
-  const logprobs = await services.reader.score(
-    { promptIds: prompt.ids, contexts: plan.contexts, contextTokens: options.contextTokens, continuations },
-    run,
-  )
+  return withPassages({ request, choices }, services, run, async (asked) => {
+    const { settled, passages } = asked
+    if (hasNoPassages(asked)) return { choices: [], best: null, reason: 'no_passages', evidence: [], ...sources(services, asked) }
+    const read = await services.reader.choices({ ...settled, passages, choices }, asked.run())
+    return { ...ranked(choices, read.logprobs), reason: null, evidence: evidence(passages, read), ...sources(services, asked) }
+  })
+}
+
+/** @param logprobs of every token of every choice */
+function ranked(choices: readonly string[], logprobs: readonly (readonly number[])[]): Pick<ScoreResponse, 'choices' | 'best'> {
   const sums = logprobs.map((tokens) => tokens.reduce((sum, logprob) => sum + logprob, 0))
   const best = sums.indexOf(Math.max(...sums))
   const weights = sums.map((sum) => Math.exp(sum - at(sums, best)))
@@ -38,20 +31,9 @@ export async function scoreChoices(
     choices: choices.map((choice, i) => ({
       choice,
       logprob: at(sums, i),
-      tokens: logprobs[i]?.length ?? 0,
+      tokens: at(logprobs, i).length,
       probability: at(weights, i) / total,
     })),
     best,
-    evidence: evidence(passages, plan),
-    model: { reader: modelId(services.reader.manifest), retriever: found?.model ?? null },
-    index: found?.index ?? null,
   }
-}
-
-/** Ids of " {choice}\n" as they stand after the prompt: tokenised with it, since a tokenizer may treat a text's beginning differently. */
-function continuationIds(prompt: string, choice: string, promptTokens: number, { tokenizer }: AnswerServices): number[] {
-  const bos = tokenizer.bosId === null ? 0 : 1
-  const ids = tokenizer.encode(`${prompt} ${choice}\n`).slice(promptTokens - bos)
-  if (ids.length === 0) throw new CodedError('unprocessable', `The choice ${JSON.stringify(choice)} has no tokens.`, { field: 'choices' })
-  return ids
 }

@@ -3,7 +3,8 @@ import t from 'tap'
 import { demoTargets } from '../../eval/demo/targets.ts'
 import { list, table, text, toHtml, toMarkdown } from '../../eval/report/blocks.ts'
 import { exactMatchOverK } from '../../eval/report/figures.ts'
-import { renderPlot } from '../../eval/report/plot.ts'
+import { evaluationPackage } from '../../eval/packages.ts'
+import { loadPlotter } from '../../eval/report/plot.ts'
 import { readPublished, publishedFile } from '../../eval/report/published.ts'
 import type { SettingSummary, Summary } from '../../eval/run/summary.ts'
 
@@ -73,10 +74,11 @@ t.test("texts of questions and answers cannot break a report's layout", (t) => {
 })
 
 t.test('plots are SVG and PNG, with text', async (t) => {
-  const { svg, png } = await renderPlot(exactMatchOverK(summary([0.5, 0.6, 0.7], 0.4, 0.1, 1, 1).settings))
+  const plotter = await loadPlotter()
+  const { svg, png } = await plotter.render(exactMatchOverK(summary([0.5, 0.6, 0.7], 0.4, 0.1, 1, 1).settings))
   t.match(svg, /^<svg[^]*retrieved passages k[^]*closed-book/)
   t.same([...png.subarray(0, 4)], [0x89, 0x50, 0x4e, 0x47])
-  const { svg: empty, png: emptyPng } = await renderPlot({ mark: 'point', data: { values: [] }, title: '' })
+  const { svg: empty, png: emptyPng } = await plotter.render({ mark: 'point', data: { values: [] }, title: '' })
   t.ok(png.length > emptyPng.length && svg.length > empty.length)
 })
 
@@ -84,4 +86,16 @@ t.test('published scores: the shipped file is valid, a broken one is named', asy
   t.match(await readPublished(publishedFile()), { source: /2402\.16617/ })
   const file = path.join(t.testdir({ 'p.json': '{"source": "x", "scores": [{"dataset": "nq"}]}' }), 'p.json')
   await t.rejects(readPublished(file), { code: 'options_invalid', message: /p\.json holds no published scores: .*scores/ })
+})
+
+t.test('a package that serving does not need is named where it is missing', async (t) => {
+  const missing = Object.assign(new Error('Cannot find package'), { code: 'ERR_MODULE_NOT_FOUND' })
+  await t.rejects(
+    evaluationPackage(() => Promise.reject(missing), 'Drawing plots'),
+    { code: 'options_invalid', message: /^Drawing plots needs packages that are not installed: .*npm install --no-save vega / },
+  )
+  await t.rejects(
+    evaluationPackage(() => Promise.reject(new Error('broken')), 'Drawing plots'),
+    { message: 'broken' },
+  )
 })

@@ -10,10 +10,10 @@ import { readGolden, type Golden } from '../../models/golden.ts'
 import type { Dtype } from '../../models/manifest.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
-const OWN = path.join(root, 'test/fixtures/reference')
+const OWN = path.join(root, 'test/fixtures/recipe')
 const SHARED = path.join(root, '../shared/fixtures/reference')
 
-/** Checkpoint folder of a reference fixture: the project's own, else the shared one where that is at hand. */
+/** Checkpoint folder with golden files: the project's own, made by the recipe's model, else the reference's where that is at hand. */
 export function fixtureDir(name: string): string | undefined {
   return [OWN, SHARED].map((folder) => path.join(folder, name)).find((folder) => existsSync(folder))
 }
@@ -28,7 +28,7 @@ export function wordsOf(ids: readonly number[]): string {
 }
 
 /**
- * Builds a reference checkpoint into the test's folder, with a tokenizer of the words w0, w1, ..., one per id
+ * Builds such a checkpoint into the test's folder, with a tokenizer of the words w0, w1, ..., one per id
  * (the fixtures are of random weights and have none).
  * @returns the built model's folder
  */

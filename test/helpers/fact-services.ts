@@ -1,5 +1,6 @@
-import type { GenerateResult, Reader } from '../../src/inference/contract.ts'
-import type { AnswerServices } from '../../src/rag/answer.ts'
+import type { GenerateResult } from '../../src/inference/contract.ts'
+import type { AnswerServices } from '../../src/rag/pipeline.ts'
+import { planningReader, type Oracle } from './planning-reader.ts'
 import { recordingServices } from './recording-services.ts'
 
 export const FACTS = 20
@@ -26,8 +27,7 @@ export interface FactOptions {
  * where the prompt or an encoder context holds that fact, else "unknown" with low confidence.
  */
 export function factServices({ window = 1000, offset = 0, onAnswer }: FactOptions = {}) {
-  const { services: base, asked } = recordingServices({ window })
-  const { tokenizer } = base
+  const { services: base, asked, tokenizer } = recordingServices({ window })
   const read = async (prompts: readonly (readonly number[])[], contexts: readonly string[]): Promise<GenerateResult> => {
     const texts = prompts.map((ids) => tokenizer.decode(ids))
     const question = numberIn(texts[0]?.slice(texts[0].lastIndexOf('Question:')) ?? '')
@@ -41,8 +41,7 @@ export function factServices({ window = 1000, offset = 0, onAnswer }: FactOption
       timingsMs: { queue: 0, encode: 1, generate: 2 },
     }
   }
-  const reader: Reader = {
-    ...base.reader,
+  const oracle: Oracle = {
     generate: (request) => {
       asked.generate.push(request)
       return read([request.promptIds], request.contexts)
@@ -61,7 +60,7 @@ export function factServices({ window = 1000, offset = 0, onAnswer }: FactOption
   }
   const services: AnswerServices = {
     ...base,
-    reader,
+    reader: planningReader(base.reader.manifest, tokenizer, oracle),
     retriever: {
       embedder: {
         ...base.retriever.embedder,

@@ -1,6 +1,8 @@
 import type { CepeManifest, ContrieverManifest } from '../../models/manifest.ts'
-import type { Embedder, GenerateRequest, GenerateResult, Reader, ReplugRequest } from '../../src/inference/contract.ts'
-import type { AnswerServices } from '../../src/rag/answer.ts'
+import type { Embedder, GenerateRequest, GenerateResult, ReplugRequest } from '../../src/inference/contract.ts'
+import { createAdmission } from '../../src/inference/pool/admission.ts'
+import type { AnswerServices } from '../../src/rag/pipeline.ts'
+import { planningReader, type Oracle } from './planning-reader.ts'
 import { wordTokenizer } from './word-tokenizer.ts'
 
 const common = {
@@ -55,8 +57,7 @@ export function recordingServices({ window = 1000, found = 6 } = {}) {
     contextTokenCounts: Array.from({ length: contexts }, () => 7),
     timingsMs: { queue: 0, encode: 1, generate: 2 },
   })
-  const reader: Reader = {
-    manifest: readerManifest(window),
+  const oracle: Oracle = {
     generate: (request) => {
       asked.generate.push(request)
       return Promise.resolve(answer(request.contexts.length))
@@ -65,7 +66,6 @@ export function recordingServices({ window = 1000, found = 6 } = {}) {
       asked.replug.push(request)
       return Promise.resolve(answer(0))
     },
-    score: () => Promise.resolve([]),
   }
   const embedder: Embedder = { manifest: embedderManifest, embed: (texts) => Promise.resolve(texts.map(() => new Float32Array(2))) }
   const hits = Array.from({ length: found }, (_, i) => ({ id: `p${i}`, title: `T${i}`, text: `text ${i}`, score: 10 - i, rank: i + 1 }))
@@ -79,10 +79,10 @@ export function recordingServices({ window = 1000, found = 6 } = {}) {
     version: () => Promise.resolve({ table: 'passages', version: 3, passages: found }),
   }
   const services: AnswerServices = {
-    reader,
-    tokenizer,
+    reader: planningReader(readerManifest(window), tokenizer, oracle),
+    admission: createAdmission({ maxWaiting: 64, places: 1 }),
     retriever: { embedder, index },
     demonstrations: [{ question: 'dq', answer: 'da', passage: { title: 'dt', text: 'dx' } }],
   }
-  return { services, asked }
+  return { services, asked, tokenizer }
 }

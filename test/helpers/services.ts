@@ -2,7 +2,7 @@ import path from 'node:path'
 import type { Test } from 'tap'
 import { openIndex } from '../../index/open.ts'
 import { createJobs } from '../../src/jobs/jobs.ts'
-import type { AnswerServices } from '../../src/rag/answer.ts'
+import type { AnswerServices } from '../../src/rag/pipeline.ts'
 import type { Services } from '../../src/services.ts'
 
 /** Whole services around a pipeline under test, over an empty index of their own. */

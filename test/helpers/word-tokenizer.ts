@@ -1,7 +1,7 @@
-import type { ReaderTokenizer } from '../../src/rag/answer.ts'
+import type { PromptTokenizer } from '../../src/text/pack.ts'
 
 /** A tokenizer whose tokens are words, line breaks and runs of spaces: exact, so that expectations can be counted by hand. */
-export function wordTokenizer(): ReaderTokenizer {
+export function wordTokenizer(): PromptTokenizer & { readonly stopIds: readonly number[] } {
   const ids = new Map<string, number>([
     ['<bos>', 0],
     ['\n', 1],
@@ -17,7 +17,7 @@ export function wordTokenizer(): ReaderTokenizer {
   return {
     bosId: 0,
     stopIds: [1],
-    encode: (text) => (text.match(/\n| ?[^\s]+| +/g) ?? []).map(idOf),
+    encode: (text, { maxTokens } = {}) => (text.match(/\n| ?[^\s]+| +/g) ?? []).slice(0, maxTokens).map(idOf),
     decode: (tokens) => tokens.map((id) => words[id] ?? '').join(''),
   }
 }

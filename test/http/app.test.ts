@@ -1,30 +1,9 @@
 import { setTimeout } from 'node:timers/promises'
-import t, { type Test } from 'tap'
-import { buildApp } from '../../src/app.ts'
-import { loadConfig } from '../../src/config.ts'
+import t from 'tap'
 import { CodedError } from '../../base/errors.ts'
 import type { Services } from '../../src/services.ts'
 import { recordingServices } from '../helpers/recording-services.ts'
-import { servicesAround } from '../helpers/services.ts'
-
-interface ErrorBody {
-  error: { code: string; message: string; field?: string; request_id: string }
-}
-
-async function testApp(t: Test, changes: Partial<Services> = {}, settings: Record<string, unknown> = {}) {
-  const { services: answering, asked } = recordingServices()
-  const services = await servicesAround(t, answering, changes)
-  const app = await buildApp(services, loadConfig({ LOG_LEVEL: 'silent', ...settings }, {}), '0.0.0-test')
-  t.teardown(() => app.close())
-  const post = (url: string, payload: unknown) =>
-    app.inject({
-      method: 'POST',
-      url,
-      headers: { 'content-type': 'application/json' },
-      payload: typeof payload === 'string' ? payload : JSON.stringify(payload),
-    })
-  return { app, post, answering, asked }
-}
+import { testApp, type ErrorBody } from './helpers.ts'
 
 t.test('an answer over HTTP has every promised field', async (t) => {
   const { post } = await testApp(t)
@@ -61,7 +40,7 @@ t.test('bad input is answered 400 with the field and the problem', async (t) => 
     [{ question: 'q', mode: 'magic' }, 'mode', /mode must be one of cepe, decoder-only, replug, closed-book/],
     [{ question: 'q', kk: 1 }, 'kk', /kk is not a known field/],
     [{ question: 'q', filter: { author: 'x' } }, 'filter.author', /filter\.author is not a known field/],
-    [{ question: 'q', sampling: { temperature: 0, top_p: 1, seed: 1 } }, 'sampling.temperature', /must be > 0/],
+    [{ question: 'q', sampling: { temperature: 0, top_p: 1, seed: 1 } }, 'sampling.temperature', /must be >= 0.001/],
     [[], undefined, /The body must be object/],
     ['{"question": ', undefined, /JSON/],
   ]
@@ -90,7 +69,7 @@ t.test('a body over the limit is 413, another media type 415, an unknown route 4
 t.test('errors of the layers below keep their code; internal ones keep their secrets', async (t) => {
   const { services } = recordingServices()
   const failing = (error: Error): Partial<Services> => ({
-    answering: { ...services, reader: { ...services.reader, generate: () => Promise.reject(error) } },
+    answering: { ...services, reader: { ...services.reader, answer: () => Promise.reject(error) } },
   })
   const overloaded = await testApp(t, failing(new CodedError('overloaded', 'The queue is full.', { retryAfterS: 3 })))
   const busy = await overloaded.post('/v1/answer', { question: 'q' })
@@ -152,11 +131,11 @@ t.test('a client that stays is never taken for one that left, one that leaves is
   const signals: AbortSignal[] = []
   const reader = {
     ...services.reader,
-    generate: async (...args: Parameters<typeof services.reader.generate>) => {
+    answer: async (...args: Parameters<typeof services.reader.answer>) => {
       const signal = args[1]?.signal
       if (signal) signals.push(signal)
-      await setTimeout(args[0].promptIds.length > 50 ? 60_000 : 50, undefined, { ...(signal && { signal }) })
-      return services.reader.generate(...args)
+      await setTimeout(args[0].question.length > 50 ? 60_000 : 50, undefined, { ...(signal && { signal }) })
+      return services.reader.answer(...args)
     },
   }
   const { app } = await testApp(t, { answering: { ...services, reader } })

@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { buildApp } from '../../src/app.ts'
 import { loadConfig } from '../../src/config.ts'
-import type { AnswerServices } from '../../src/rag/answer.ts'
+import type { AnswerServices } from '../../src/rag/pipeline.ts'
 import type { Method } from '../../src/rag/schema.ts'
 import { recordingServices } from '../helpers/recording-services.ts'
 import { servicesAround } from '../helpers/services.ts'
@@ -17,7 +17,16 @@ async function serviceWith(t: Test, method?: Method) {
   const index = { ...base.retriever.index, search: noting('dense'), searchText: noting('text'), searchHybrid: noting('hybrid') }
   const answering: AnswerServices = {
     ...base,
-    reader: { ...base.reader, score: ({ continuations }) => Promise.resolve(continuations.map((ids) => ids.map(() => -1))) },
+    reader: {
+      ...base.reader,
+      choices: ({ passages }) =>
+        Promise.resolve({
+          logprobs: [[-1]],
+          contextOf: passages.map(() => -1),
+          inDecoder: passages.map(() => true),
+          contextTokenCounts: [],
+        }),
+    },
     retriever: { ...base.retriever, index, ...(method && { method }) },
   }
   const app = await buildApp(await servicesAround(t, answering), loadConfig({ LOG_LEVEL: 'silent' }, {}), '0.0.0-test')

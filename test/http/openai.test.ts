@@ -4,7 +4,7 @@ import t, { type Test } from 'tap'
 import { buildApp } from '../../src/app.ts'
 import { loadConfig } from '../../src/config.ts'
 import { CodedError } from '../../base/errors.ts'
-import type { Reader } from '../../src/inference/contract.ts'
+import type { AnswerRead, Reader } from '../../src/inference/contract.ts'
 import { recordingServices } from '../helpers/recording-services.ts'
 import { servicesAround } from '../helpers/services.ts'
 
@@ -18,12 +18,17 @@ async function withClient(t: Test, changes: Partial<Reader> = {}, settings: Reco
   }
   const embed = (texts: readonly string[]) => Promise.resolve(texts.map((text) => Float32Array.from([text.length, 0.1])))
   const embedder = { ...base.retriever.embedder, embed }
-  const answering = { ...base, reader: { ...base.reader, ...changes }, retriever: { embedder, index } }
+  const reads: AnswerRead[] = []
+  const answer: Reader['answer'] = (read, run) => {
+    reads.push(read)
+    return base.reader.answer(read, run)
+  }
+  const answering = { ...base, reader: { ...base.reader, answer, ...changes }, retriever: { embedder, index } }
   const services = await servicesAround(t, answering)
   const app = await buildApp(services, loadConfig({ LOG_LEVEL: 'silent', ...settings }, {}), '0.0.0-test')
   t.teardown(() => app.close())
   const address = await app.listen({ host: '127.0.0.1', port: 0 })
-  return { client: new OpenAI({ baseURL: `${address}/v1`, apiKey: 'unused-key', maxRetries: 0 }), asked, address }
+  return { client: new OpenAI({ baseURL: `${address}/v1`, apiKey: 'unused-key', maxRetries: 0 }), asked, reads, address }
 }
 
 const ask = (content: string) => ({ model: 'fake', messages: [{ role: 'user' as const, content }] })
@@ -66,12 +71,12 @@ t.test('a chat completion answers the last user message, with usage and evidence
 })
 
 t.test('options of this service come in the field cepe; sources are numbered, with their URLs', async (t) => {
-  const { client, asked } = await withClient(t)
+  const { client, asked, reads } = await withClient(t)
   const body = { ...ask('what is it'), cepe: { k: 2, k_decoder: 0, sources: true }, temperature: 0.7, seed: -1 }
   const { choices } = await client.chat.completions.create(body)
   t.equal(choices[0]?.message.content, 'yes\n\nSources:\n[1] T0, https://example.org/t0\n[2] p1, notes.txt')
   t.equal(asked.generate[0]?.contexts.length, 2)
-  t.match(asked.generate[0]?.sampling, { temperature: 0.7, topP: 1, seed: 2 ** 32 - 1 })
+  t.match(reads[0]?.sampling, { temperature: 0.7, topP: 1, seed: 2 ** 32 - 1 })
 })
 
 t.test('a streamed completion is put together to the same text', async (t) => {
@@ -148,7 +153,7 @@ t.test('errors have the shape that the client reads', async (t) => {
   t.equal(broken.status, 400)
   t.match(await broken.json(), { error: { type: 'invalid_request_error', param: null } })
   const busy = await withClient(t, {
-    generate: () => Promise.reject(new CodedError('overloaded', 'The queue is full.', { retryAfterS: 3 })),
+    answer: () => Promise.reject(new CodedError('overloaded', 'The queue is full.', { retryAfterS: 3 })),
   })
   for (const stream of [false, true]) {
     const refused = await busy.client.chat.completions.create({ ...ask('q'), stream }).catch((error: unknown) => error)
@@ -163,7 +168,7 @@ t.test('errors have the shape that the client reads', async (t) => {
 t.test('a client that goes away takes its question with it', async (t) => {
   let signal: AbortSignal | undefined
   const { client } = await withClient(t, {
-    generate: (_, run) => {
+    answer: (_, run) => {
       signal = run?.signal
       return new Promise((_resolve, reject) => run?.signal?.addEventListener('abort', () => reject(new Error('aborted'))))
     },

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { embedWords, hashedWords } from '../../eval/bench/hashed-words.ts'
-import type { Embed, Passage } from '../../index/types.ts'
+import type { Embed, Passage } from '../../index/contract.ts'
 
 export const hashEmbedding = hashedWords
 

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { connectLance } from '../../index/table/lance.ts'
 import { openIndex } from '../../index/open.ts'
-import { passageText } from '../../index/types.ts'
+import { passageText } from '../../index/contract.ts'
 import { dot, embed, embedText, hashEmbedding, somePassages, tempDir } from './helpers.ts'
 
 async function open(t: Parameters<typeof tempDir>[0], dir?: string) {

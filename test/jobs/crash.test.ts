@@ -9,7 +9,7 @@ import { contentHash } from '../../index/hash.ts'
 import { connectLance } from '../../index/table/lance.ts'
 import { stringAt } from '../../index/table/rows.ts'
 import { chunks } from '../../index/table/write.ts'
-import type { Passage } from '../../index/types.ts'
+import type { Passage } from '../../index/contract.ts'
 import { somePassages, tempDir } from '../index/helpers.ts'
 import { toTsv } from './helpers.ts'
 
@@ -201,7 +201,7 @@ await t.test('two services on one index: both take part, every passage is in it 
   t.equal(ids.length, 1800)
   t.equal(new Set(ids).size, 1800)
   t.same(
-    (await readdir(join(dir, 'index', 'writer'))).filter((name) => name.endsWith('.holder')),
+    (await readdir(join(dir, 'index', 'writer'))).filter((name) => name.endsWith('.ticket')),
     [],
     'the lock is free',
   )

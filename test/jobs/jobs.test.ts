@@ -3,7 +3,6 @@ import { access, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/pr
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { CodedError } from '../../base/errors.ts'
-import { tryLock } from '../../index/ingest/lock.ts'
 import { importPath } from '../../src/jobs/import-folder.ts'
 import { Rate } from '../../src/jobs/rate.ts'
 import { embed, somePassages, tempDir } from '../index/helpers.ts'
@@ -114,6 +113,24 @@ await t.test('jobs run one after the other; a running, a queued and an ended one
   await t.rejects(jobs.get('../etc'), { code: 'not_found' })
 })
 
+await t.test('a document that became shorter loses its old tail, others keep theirs', async (t) => {
+  const dir = await tempDir(t)
+  const { index, jobs } = await withJobs(t, dir)
+  const sent = async (texts: Record<string, string>) => {
+    const lines = Object.entries(texts).map(([id, text]) => JSON.stringify({ id, text }))
+    const { id } = await jobs.addUpload({ bytes: streamed(lines.join('\n')), options: { split_words: 20 } })
+    t.match(await jobs.wait(id), { state: 'done' })
+  }
+  await sent({ a: 'one two three four five. '.repeat(40), b: 'six seven eight nine ten. '.repeat(12), ab: 'x '.repeat(50) })
+  t.equal(await index.count(), 13)
+  await sent({ a: 'one two three four five. '.repeat(8), b: 'six seven eight nine ten. '.repeat(12) })
+  t.equal(await index.count(), 7)
+  t.ok(await index.get('a#2'))
+  t.notOk(await index.get('a#3'))
+  t.ok(await index.get('b#3'))
+  t.ok(await index.get('ab#2'))
+})
+
 await t.test('a stopped service goes on at the next start', async (t) => {
   const dir = await tempDir(t)
   let texts = 0
@@ -210,21 +227,6 @@ await t.test('two processes share the queue: a job is done once', async (t) => {
   )
   t.equal(texts, 400)
   t.equal(await two.index.count(), 400)
-})
-
-await t.test('the writer lock admits one, and outlives nobody', async (t) => {
-  const dir = await tempDir(t)
-  const locks = await Promise.all(Array.from({ length: 8 }, () => tryLock(dir)))
-  t.ok(locks.filter((lock) => lock !== undefined).length <= 1)
-  for (const lock of locks) await lock?.release()
-  const held = await tryLock(dir)
-  t.ok(held)
-  t.equal(await tryLock(dir), undefined)
-  await held?.release()
-  await writeFile(join(dir, 'dead.holder'), JSON.stringify({ host: (await import('node:os')).hostname(), pid: 2 ** 22 + 1, started: '1' }))
-  const taken = await tryLock(dir)
-  t.ok(taken, 'a dead process holds nothing')
-  await taken?.release()
 })
 
 await t.test('sources stay inside the import folder', async (t) => {

@@ -3,11 +3,12 @@ import { Field, Schema, tableFromArrays, Utf8 } from 'apache-arrow'
 import { writeAlias } from '../../index/table/alias.ts'
 import { connectLance, type Table } from '../../index/table/lance.ts'
 import { migrateIndex, restoreIndex } from '../../index/table/migrate-index.ts'
-import { createTable, migrateTable, SCHEMA_VERSION } from '../../index/table/migrate.ts'
+import { createBaseTable, createTable } from '../../index/table/create.ts'
+import { migrateTable, SCHEMA_VERSION } from '../../index/table/migrate.ts'
 import { readMetadata } from '../../index/table/metadata.ts'
 import { openIndex } from '../../index/open.ts'
 import { packVectors, recordBatch } from '../../index/table/rows.ts'
-import type { Passage } from '../../index/types.ts'
+import type { Passage } from '../../index/contract.ts'
 import { base, migrations } from '../../migrations/list.ts'
 import { embed, embedText, hashEmbedding, somePassages, tempDir } from '../index/helpers.ts'
 import { Table as ArrowTable } from 'apache-arrow'
@@ -22,7 +23,7 @@ async function firstVersion(t: Parameters<typeof tempDir>[0], rows: number): Pro
   const dir = await tempDir(t)
   const connection = await connectLance(dir, 0)
   t.teardown(() => connection.close())
-  const table = await base.create(connection, 'passages.old', hashEmbedding)
+  const table = await createBaseTable(connection, 'passages.old', hashEmbedding)
   await table.add(await firstVersionRows(somePassages(rows)))
   await writeAlias(dir, 'passages', { stored_as: 'passages.old', replaced_by_job: null })
   return { dir, table }

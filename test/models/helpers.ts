@@ -14,7 +14,9 @@ export function temporaryFolder(t: Test): string {
   return dir
 }
 
-export const FIXTURES = 'test/fixtures/reference'
+/** Outputs of the recipe's model (models/tiny/recipe/make_fixtures.py). */
+export const FIXTURES = 'test/fixtures/recipe'
+/** Outputs of the published PyTorch implementation; not part of the repository. */
 export const SHARED_FIXTURES = '../shared/fixtures/reference'
 
 /** Checkpoint folders with golden files: the project's own, and those beside the repository where they are. */

@@ -6,10 +6,11 @@ import { build, floats, FIXTURES, goldenCheckpoints, goldenFiles, int64, largest
 
 const ATOL = 2e-4
 
-if (!existsSync(SHARED_FIXTURES)) t.comment(`${SHARED_FIXTURES} is absent: only the project's own golden files are compared`)
+if (!existsSync(SHARED_FIXTURES))
+  t.comment(`${SHARED_FIXTURES} is absent: only the outputs of the recipe's model are compared, not the reference's`)
 
 for (const checkpointDir of goldenCheckpoints()) {
-  await t.test(`${checkpointDir} agrees with the reference implementation`, async (t) => {
+  await t.test(`${checkpointDir} agrees with its recorded outputs`, async (t) => {
     const { dir } = await build(t, { checkpointDir, dtype: 'f32' })
     const files = goldenFiles(checkpointDir)
     t.not(files.length, 0)

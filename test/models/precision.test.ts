@@ -12,7 +12,7 @@ import {
   build,
   CEPE,
   floats,
-  FIXTURES,
+  goldenCheckpoints,
   goldenFiles,
   int64,
   largestDifference,
@@ -128,13 +128,13 @@ await t.test('lm_head is 8 bits or float', async (t) => {
   t.ok((sizes[0] ?? 0) < (sizes[1] ?? 0))
 })
 
-await t.test('f16 stays near the reference: states and logits within 0.1', async (t) => {
-  for (const name of ['cepe-tiny-gqa', 'contriever-tiny']) {
-    const { dir } = await build(t, { checkpointDir: join(FIXTURES, name), dtype: 'f16' })
-    for (const { golden, differences } of await verifyGolden(dir, goldenFiles(join(FIXTURES, name)), 0.1)) {
+await t.test('f16 stays near the recorded outputs: states and logits within 0.1', async (t) => {
+  for (const checkpointDir of goldenCheckpoints()) {
+    const { dir } = await build(t, { checkpointDir, dtype: 'f16' })
+    for (const { golden, differences } of await verifyGolden(dir, goldenFiles(checkpointDir), 0.1)) {
       for (const { tensor, ok, largest } of differences) {
         // Greedy decoding of random weights may turn at a near-tie; what precedes it is compared.
-        if (!tensor.startsWith('generated')) t.ok(ok, `${golden} ${tensor} ${largest}`)
+        if (!tensor.startsWith('generated')) t.ok(ok, `${checkpointDir} ${golden} ${tensor} ${largest}`)
       }
     }
   }

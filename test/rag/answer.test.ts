@@ -1,5 +1,12 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
-import { answerQuestion, confidence } from '../../src/rag/answer.ts'
+import type { RunOptions } from '../../src/inference/contract.ts'
+import { createAdmission } from '../../src/inference/pool/admission.ts'
+import { answerQuestion } from '../../src/rag/answer.ts'
+import { questionCost } from '../../src/rag/cost.ts'
+import { confidence } from '../../src/rag/evidence.ts'
+import { scoreChoices } from '../../src/rag/score.ts'
+import { settleQuestion } from '../../src/rag/settle.ts'
 import { recordingServices } from '../helpers/recording-services.ts'
 
 t.test('cepe: the first k_decoder passages stand in the prompt, the others go to the encoder', async (t) => {
@@ -72,6 +79,92 @@ t.test('k 0 answers without passages; supplied passages are not retrieved', asyn
   const supplied = await answerQuestion({ question: 'what', passages: [{ title: 'X', text: 'y' }] }, services)
   t.match(supplied.evidence, [{ id: '1', title: 'X', score: null }])
   t.same(asked.k, [])
+})
+
+t.test('where passages are wanted and there are none, there is no answer, and the model is not asked', async (t) => {
+  const { services, asked } = recordingServices({ found: 0 })
+  const nothing = { answer: null, reason: 'no_passages', finish_reason: null, confidence: 0, evidence: [] }
+  t.match(await answerQuestion({ question: 'what', filter: { source: 'nowhere' } }, services), { ...nothing, index: { table: 'passages' } })
+  for (const mode of ['cepe', 'decoder-only', 'replug'] as const)
+    t.match(await answerQuestion({ question: 'what', passages: [], mode }, services), nothing)
+  t.same([asked.generate, asked.replug], [[], []])
+  t.match(await answerQuestion({ question: 'what', passages: [], mode: 'closed-book' }, services), { answer: 'yes', reason: null })
+  t.match(await answerQuestion({ question: 'what', k: 0 }, services), { answer: 'yes', reason: null })
+  t.match(await scoreChoices({ question: 'what', choices: ['a'], passages: [] }, services), {
+    choices: [],
+    best: null,
+    reason: 'no_passages',
+  })
+})
+
+t.test('a refused question costs nothing: it is neither embedded nor searched', async (t) => {
+  const { services, asked } = recordingServices()
+  const full = createAdmission({ maxWaiting: 0, places: 1 })
+  const permit = full.enter({ cost: 1 })
+  let embedded = 0
+  const embed: typeof services.retriever.embedder.embed = (...args) => {
+    embedded++
+    return services.retriever.embedder.embed(...args)
+  }
+  const retriever = { ...services.retriever, embedder: { ...services.retriever.embedder, embed } }
+  const busy = { ...services, retriever, admission: full }
+  const refused: (() => Promise<unknown>)[] = [
+    () => answerQuestion({ question: 'what' }, busy),
+    () => scoreChoices({ question: 'what', choices: ['a'] }, busy),
+  ]
+  for (const ask of refused)
+    await t.rejects(ask(), { code: 'overloaded', retryAfterS: Number })
+  t.equal(embedded, 0)
+  t.same(asked.k, [])
+  permit.release(true)
+  t.equal((await answerQuestion({ question: 'what' }, busy)).answer, 'yes')
+  await t.rejects(answerQuestion({ question: 'what', context_tokens: 300 }, busy), { code: 'invalid_request' })
+  t.equal((await answerQuestion({ question: 'what' }, busy)).answer, 'yes', 'the place of what failed is free again')
+})
+
+t.test('one deadline for the whole question, and one client', async (t) => {
+  const { services } = recordingServices()
+  const seen: RunOptions[] = []
+  const slow = 60
+  const embed: typeof services.retriever.embedder.embed = async (texts, run) => {
+    seen.push(run)
+    await delay(slow)
+    return services.retriever.embedder.embed(texts, run)
+  }
+  const choices: typeof services.reader.choices = (read, run = {}) => {
+    seen.push(run)
+    return services.reader.choices(read, run)
+  }
+  const retriever = { ...services.retriever, embedder: { ...services.retriever.embedder, embed } }
+  const reader = { ...services.reader, choices }
+  const run = { deadlineMs: 1000, client: 'me' }
+  await scoreChoices({ question: 'what', choices: ['a'] }, { ...services, retriever, reader }, run)
+  t.match(seen, [
+    { client: 'me', admitted: true },
+    { client: 'me', admitted: true },
+  ])
+  t.ok((seen[1]?.deadlineMs ?? Infinity) <= 1000 - slow + 1)
+})
+
+t.test('scores say what the encoder read', async (t) => {
+  const { services } = recordingServices()
+  const scored = await scoreChoices({ question: 'what', choices: ['a', 'b'] }, services)
+  t.match(scored, { best: 0, reason: null, choices: [{ logprob: -1 }, { logprob: -2 }] })
+  t.same(
+    scored.evidence.map(({ role, tokens, attention }) => [role, tokens, attention]),
+    [0, 1, 2, 3, 4, 5].map((i) => (i < 2 ? ['decoder', null, null] : ['encoder', 7, null])),
+  )
+})
+
+t.test('cost: prompts times tokens', (t) => {
+  const { services } = recordingServices()
+  const { manifest } = services.reader
+  const cost = (request: Parameters<typeof settleQuestion>[0]) => questionCost(settleQuestion(request, manifest, []), manifest)
+  const plain = cost({ question: 'what', k: 2 })
+  t.ok(cost({ question: 'what', k: 60, mode: 'replug' }) > 10 * plain)
+  t.ok(cost({ question: 'what', k: 200, mode: 'replug' }) > 3 * cost({ question: 'what', k: 60, mode: 'replug' }))
+  t.ok(cost({ question: 'what', mode: 'closed-book' }) < plain)
+  t.end()
 })
 
 t.test('confidence is the geometric mean of the token probabilities', (t) => {

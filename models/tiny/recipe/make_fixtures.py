@@ -1,9 +1,10 @@
 """Tiny random checkpoints with this model's own outputs, for the tests of the graph builders.
 
-They cover what the other fixtures do not: grouped-query attention (2 key/value heads of 4),
-cross-attention only in the last 2 of 3 layers, and an encoder narrower than the decoder.
+They cover what the other fixtures do not: grouped keys in the decoder's self- and cross-attention (2 key/value
+heads of 4) and in the encoder (1 of 2), cross-attention only in the last 2 of 3 layers, and an encoder narrower
+than the decoder. This model is no reference itself: `check_reference.py` compares it with the published one's outputs.
 
-    python make_fixtures.py ../../../test/fixtures/reference
+    python make_fixtures.py ../../../test/fixtures/recipe
 """
 
 import sys
@@ -19,7 +20,7 @@ from model import Cepe, CepeConfig, Contriever, ContrieverConfig, LlamaConfig
 VOCAB = 64
 CEPE = CepeConfig(
     decoder=LlamaConfig(VOCAB, 64, 48, 3, 4, 2, 128),
-    encoder=LlamaConfig(VOCAB + 1, 32, 32, 2, 2, 2, 128),
+    encoder=LlamaConfig(VOCAB + 1, 32, 32, 2, 2, 1, 128),
     num_cross_attn_layers=2,
 )
 CONTRIEVER = ContrieverConfig(80, 32, 2, 2, 48, 40)

@@ -164,12 +164,12 @@ class CrossAttention(nn.Module):
 
     def __init__(self, dec: LlamaConfig, encoder_size: int):
         super().__init__()
-        self.heads = dec.num_attention_heads
-        size = dec.hidden_size
+        self.heads, self.kv_heads = dec.num_attention_heads, dec.num_key_value_heads
+        size, kv_size = dec.hidden_size, self.kv_heads * dec.head_dim
         self.layernorm = RMSNorm(size, dec.rms_norm_eps)
         self.q_proj = nn.Linear(size, size, bias=False)
-        self.k_proj = nn.Linear(encoder_size, size, bias=False)
-        self.v_proj = nn.Linear(encoder_size, size, bias=False)
+        self.k_proj = nn.Linear(encoder_size, kv_size, bias=False)
+        self.v_proj = nn.Linear(encoder_size, kv_size, bias=False)
         self.o_proj = nn.Linear(size, size, bias=False)
 
     def forward(self, x: Tensor, context: Context) -> Tensor:
@@ -178,7 +178,10 @@ class CrossAttention(nn.Module):
         if context.tokens is not None:
             rows = rows[context.tokens]
         q = split_heads(self.q_proj(self.layernorm(rows))[None], self.heads)
-        k, v = (split_heads(p(context.phi)[None], self.heads) for p in (self.k_proj, self.v_proj))
+        k, v = (split_heads(p(context.phi)[None], self.kv_heads) for p in (self.k_proj, self.v_proj))
+        repeat = self.heads // self.kv_heads
+        if repeat > 1:
+            k, v = k.repeat_interleave(repeat, dim=1), v.repeat_interleave(repeat, dim=1)
         weights = attention_weights(q, k, context.bias).to(v.dtype)
         if context.watch is not None:
             context.watch.see(weights)

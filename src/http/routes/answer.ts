@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { answerQuestion, type AnswerServices } from '../../rag/answer.ts'
+import { answerQuestion } from '../../rag/answer.ts'
+import type { AnswerServices } from '../../rag/pipeline.ts'
 import { AnswerRequestSchema, AnswerResponseSchema } from '../../rag/schema.ts'
 import { clientSignal } from '../plugins/client-signal.ts'
 import { errorResponses } from '../plugins/errors.ts'
@@ -22,7 +23,7 @@ export const answerRoute: FastifyPluginAsyncTypebox<QuestionRouteOptions> = (app
         response: { 200: AnswerResponseSchema, ...errorResponses(400, 413, 415, 422, 429, 500, 503, 504) },
       },
     },
-    (request, reply) => answerQuestion(request.body, services, { signal: clientSignal(reply), deadlineMs }),
+    (request, reply) => answerQuestion(request.body, services, { signal: clientSignal(reply), deadlineMs, client: request.ip }),
   )
   return Promise.resolve()
 }

@@ -17,7 +17,11 @@ export function toAnswerRequest(chat: ChatRequest): AnswerRequest {
     ...(typeof newTokens === 'number' && { max_new_tokens: Math.min(newTokens, LIMITS.newTokens) }),
     ...(typeof temperature === 'number' &&
       temperature > 0 && {
-        sampling: { temperature, top_p: topP === 0 ? Number.MIN_VALUE : (topP ?? 1), seed: unsigned(seed ?? randomInt(2 ** 32)) },
+        sampling: {
+          temperature: Math.max(LIMITS.leastTemperature, temperature),
+          top_p: topP === 0 ? Number.MIN_VALUE : (topP ?? 1),
+          seed: unsigned(seed ?? randomInt(2 ** 32)),
+        },
       }),
   }
 }
@@ -38,19 +42,22 @@ function questionOf({ messages }: ChatRequest): string {
   return question
 }
 
+const NOTHING_FOUND = 'No passage was found to answer from.'
+
 /** The chat completion that says an answer. */
 export function toCompletion(
   { answer, finish_reason, usage, evidence, confidence, mode, timings_ms, index }: AnswerResponse,
   { id, created, model, sources }: { readonly id: string; readonly created: number; readonly model: string; readonly sources: boolean },
 ): ChatResponse {
   const prompt_tokens = usage.prompt_tokens + usage.context_tokens
-  const content = sources ? `${answer}${sourceList(evidence)}` : answer
+  const content = answer !== null && sources ? `${answer}${sourceList(evidence)}` : answer
+  const message = { role: 'assistant' as const, content, refusal: answer === null ? NOTHING_FOUND : null }
   return {
     id,
     object: 'chat.completion',
     created,
     model,
-    choices: [{ index: 0, message: { role: 'assistant', content, refusal: null }, logprobs: null, finish_reason }],
+    choices: [{ index: 0, message, logprobs: null, finish_reason: finish_reason ?? 'stop' }],
     usage: { prompt_tokens, completion_tokens: usage.generated_tokens, total_tokens: prompt_tokens + usage.generated_tokens },
     cepe: { evidence, confidence, mode, timings_ms, index },
   }
@@ -76,7 +83,8 @@ export function toChunks({ id, created, model, choices, usage, cepe }: ChatRespo
   return [
     chunk({ role: 'assistant', content: '', refusal: null }, null),
     ...choices.flatMap(({ message, finish_reason }) => [
-      ...(message.content === '' ? [] : [chunk({ content: message.content }, null)]),
+      ...(message.content ? [chunk({ content: message.content }, null)] : []),
+      ...(message.refusal === null ? [] : [chunk({ refusal: message.refusal }, null)]),
       chunk({}, finish_reason, { cepe }),
     ]),
     ...(includeUsage ? [{ ...base, choices: [], usage }] : []),

@@ -66,9 +66,13 @@ export const ChatResponseSchema = Type.Object({
   choices: Type.Array(
     Type.Object({
       index: Type.Integer(),
-      message: Type.Object({ role: Type.Literal('assistant'), content: Type.String(), refusal: Type.Null() }),
+      message: Type.Object({
+        role: Type.Literal('assistant'),
+        content: Type.Union([Type.String(), Type.Null()]),
+        refusal: Type.Union([Type.String(), Type.Null()], { description: 'Why there is no answer.' }),
+      }),
       logprobs: Type.Null(),
-      finish_reason: AnswerResponseSchema.properties.finish_reason,
+      finish_reason: Type.Union([Type.Literal('stop'), Type.Literal('length')]),
     }),
   ),
   usage: UsageSchema,

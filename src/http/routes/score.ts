@@ -17,7 +17,7 @@ export const scoreRoute: FastifyPluginAsyncTypebox<QuestionRouteOptions> = (app,
         response: { 200: ScoreResponseSchema, ...errorResponses(400, 413, 415, 422, 429, 500, 503, 504) },
       },
     },
-    (request, reply) => scoreChoices(request.body, services, { signal: clientSignal(reply), deadlineMs }),
+    (request, reply) => scoreChoices(request.body, services, { signal: clientSignal(reply), deadlineMs, client: request.ip }),
   )
   return Promise.resolve()
 }

@@ -17,7 +17,7 @@ export const searchRoute: FastifyPluginAsyncTypebox<QuestionRouteOptions> = (app
         response: { 200: SearchResponseSchema, ...errorResponses(400, 413, 415, 429, 500, 503, 504) },
       },
     },
-    (request, reply) => searchPassages(request.body, services.retriever, { signal: clientSignal(reply), deadlineMs }),
+    (request, reply) => searchPassages(request.body, services.retriever, { signal: clientSignal(reply), deadlineMs, client: request.ip }),
   )
   return Promise.resolve()
 }

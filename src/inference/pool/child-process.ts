@@ -15,12 +15,22 @@ export interface Child {
   readonly rssBytes: number
   /** Resolves when the process has gone, with how it went. */
   readonly exited: Promise<string>
-  /** Runs one job; one at a time. Rejects with the task's error, or inference_failed where the process dies. */
-  run(job: Job): Promise<unknown>
-  /** SIGKILL: a run cannot be interrupted in any other way. */
+  /** Milliseconds that a ping has been waiting for any message; 0 where none waits. A run may keep the process silent. */
+  readonly silentMs: number
+  /** Runs one job, beside others in turns of a step. Rejects with the task's error, or inference_failed where the process dies. */
+  run(job: Job): Run
+  /** Asks for a sign of life. */
+  ping(): void
+  /** SIGKILL: a step cannot be interrupted in any other way. */
   kill(): void
   /** Lets the process end by itself, killing it after a grace time. */
   stop(): Promise<void>
+}
+
+export interface Run {
+  readonly done: Promise<unknown>
+  /** Ends the run at its next step. */
+  cancel(): void
 }
 
 export interface StartOptions {
@@ -46,8 +56,9 @@ export function startChild({ entry, options, startTimeoutMs, signal, log }: Star
     execArgv: entry.pathname.endsWith('.ts') ? process.execArgv : [],
   })
   const name = `${options.role} process ${child.pid ?? '(not started)'}`
-  let pending: { readonly id: number; readonly resolve: (output: unknown) => void; readonly reject: (error: Error) => void } | undefined
+  const pending = new Map<number, { readonly resolve: (output: unknown) => void; readonly reject: (error: Error) => void }>()
   let nextId = 1
+  let pingedAt: number | undefined
   let alive = true
   let rssBytes = 0
   // A message that cannot be sent means that the process is gone, and 'exit' tells that.
@@ -60,13 +71,9 @@ export function startChild({ entry, options, startTimeoutMs, signal, log }: Star
   const exited = new Promise<string>((resolve) => {
     const gone = (how: string): void => {
       alive = false
-      pending?.reject(
-        new CodedError(
-          'inference_failed',
-          `The ${name} ended (${how}) while running the request; it is being replaced. Send the request again.`,
-        ),
-      )
-      pending = undefined
+      const message = `The ${name} ended (${how}) while running the request; it is being replaced. Send the request again.`
+      for (const { reject } of pending.values()) reject(new CodedError('inference_failed', message))
+      pending.clear()
       resolve(how)
     }
     child.once('exit', (code, killedBy) => gone(killedBy ?? `exit code ${String(code)}`))
@@ -76,11 +83,10 @@ export function startChild({ entry, options, startTimeoutMs, signal, log }: Star
     })
   })
 
-  const settle = (id: number, rss: number): typeof pending => {
+  const settle = (id: number, rss: number) => {
     rssBytes = rss
-    if (pending?.id !== id) return undefined
-    const settled = pending
-    pending = undefined
+    const settled = pending.get(id)
+    pending.delete(id)
     return settled
   }
 
@@ -92,13 +98,23 @@ export function startChild({ entry, options, startTimeoutMs, signal, log }: Star
     get rssBytes() {
       return rssBytes
     },
+    get silentMs() {
+      return pingedAt === undefined ? 0 : performance.now() - pingedAt
+    },
     exited,
-    run: (job) =>
-      new Promise((resolve, reject) => {
-        const id = nextId++
-        pending = { id, resolve, reject }
+    run: (job) => {
+      const id = nextId++
+      const done = new Promise((resolve, reject) => {
+        pending.set(id, { resolve, reject })
         send({ kind: 'run', id, job })
-      }),
+      })
+      return { done, cancel: () => send({ kind: 'cancel', id }) }
+    },
+    ping: () => {
+      if (pingedAt !== undefined) return
+      pingedAt = performance.now()
+      send({ kind: 'ping' })
+    },
     kill,
     stop: async () => {
       if (child.connected) child.disconnect()
@@ -121,6 +137,7 @@ export function startChild({ entry, options, startTimeoutMs, signal, log }: Star
     const abandon = (): void => refuse(new CodedError('not_ready', `The ${name} is no longer wanted.`))
     signal.addEventListener('abort', abandon, { once: true })
     child.on('message', (message: ChildMessage) => {
+      pingedAt = undefined
       switch (message.kind) {
         case 'ready':
           rssBytes = message.rssBytes
@@ -136,6 +153,8 @@ export function startChild({ entry, options, startTimeoutMs, signal, log }: Star
           break
         case 'failed':
           settle(message.id, message.rssBytes)?.reject(fromWire(message.error))
+          break
+        case 'pong':
           break
         case 'log':
           log(message.level, `${name}: ${message.message}`)

@@ -1,20 +1,21 @@
-import { at } from '../../../base/at.ts'
+import { at, present } from '../../../base/at.ts'
 import { CodedError } from '../../../base/errors.ts'
-import { tokenBudgetBatches } from '../batches.ts'
 import type { Embedder, EmbedOptions } from '../contract.ts'
 import { checkDeviceMemory } from './device-memory.ts'
 import { readContrieverManifest } from '../model-folder.ts'
-import { createPool, DEFAULT_MAX_QUEUE, runTask } from './pool.ts'
+import { createPool, runTask } from './pool.ts'
 import { commonChildOptions, type ProcessOptions, type Supervised } from './process-options.ts'
+import { DEFAULT_MAX_QUEUE } from './types.ts'
 
 /**
- * Size of one run, in weights times padded tokens: about a second of one CPU core, and less of a GPU.
- * A question waits for one bulk batch at most, so this bounds its wait; larger CPU batches are hardly faster
- * (BERT-base, one core: 7.2 s for the same texts in batches of 256 tokens, 7.1 s of 512).
+ * Largest size of one run, in weights times padded tokens: about a second of one CPU core, and less of a GPU.
+ * Larger CPU batches are hardly faster (BERT-base, one core: 7.2 s for the same texts in batches of 256 tokens, 7.1 s of 512).
  */
 const BATCH_WORK = { cpu: 6e10, cuda: 6e12 } as const
 const LEAST_BATCH_TOKENS = 512
 const MOST_BATCH_TOKENS = 16_384
+/** A question waits for one bulk batch at most: batches are cut to take so long, by the time that those before them took. */
+export const BULK_BATCH_MS = 100
 
 /** Padded tokens of one run where no option says: 545 for BERT-base on a CPU. */
 export function defaultBatchTokens(parameters: number, provider: keyof typeof BATCH_WORK): number {
@@ -23,6 +24,7 @@ export function defaultBatchTokens(parameters: number, provider: keyof typeof BA
 
 /** UTF-8 bytes that count as one token when bulk work is cut up: fewer than a token of running text has, so that batches come out small rather than large. */
 const BYTES_PER_TOKEN = 3
+const FIRST_BATCH_TOKENS = 512
 
 export interface EmbedderOptions extends ProcessOptions {
   /** Padded tokens of one run. Default {@link defaultBatchTokens}. */
@@ -41,10 +43,13 @@ export async function createEmbedder(options: EmbedderOptions): Promise<Embedder
   const maxBulkCalls = (options.maxQueue ?? DEFAULT_MAX_QUEUE) + (options.children ?? 1)
   const pool = await createPool({ ...options, options: { role: 'embedder', ...commonChildOptions(options), batchTokens } })
   let bulkCalls = 0
+  /** Of bulk batches so far, a moving average; the first batch is a small one. */
+  let msPerToken = BULK_BATCH_MS / Math.min(batchTokens, FIRST_BATCH_TOKENS)
 
-  const embedBatch = async (texts: readonly string[], run: EmbedOptions): Promise<Float32Array[]> => {
-    const { output } = await runTask(pool, 'embed', texts, { ...run, admitted: run.priority === 'bulk' })
-    return texts.map((_, index) => output.subarray(index * hidden_size, (index + 1) * hidden_size))
+  const embedBatch = async (texts: readonly string[], { priority, ...run }: EmbedOptions) => {
+    const admitted = priority === 'bulk' || run.admitted === true
+    const { output, runMs } = await runTask(pool, 'embed', texts, { ...run, lane: priority, admitted })
+    return { vectors: texts.map((_, index) => output.subarray(index * hidden_size, (index + 1) * hidden_size)), runMs }
   }
 
   /** One batch after the other, so that questions come in between. */
@@ -57,15 +62,22 @@ export async function createEmbedder(options: EmbedderOptions): Promise<Embedder
       const until = performance.now() + (run.deadlineMs ?? Infinity)
       const lengths = texts.map((text) => Math.min(window, 2 + Math.ceil(Buffer.byteLength(text) / BYTES_PER_TOKEN)))
       const vectors = new Map<number, Float32Array>()
-      for (const batch of tokenBudgetBatches(lengths, batchTokens)) {
-        const left = until === Infinity ? {} : { deadlineMs: until - performance.now() }
+      // Longest first, so that a batch holds texts of like length.
+      let left = [...texts.keys()].sort((a, b) => at(lengths, b) - at(lengths, a))
+      while (left.length > 0) {
+        const longest = at(lengths, at(left, 0))
+        const count = Math.max(1, Math.floor(Math.min(batchTokens, BULK_BATCH_MS / msPerToken) / longest))
+        const batch = left.slice(0, count)
+        left = left.slice(count)
+        const deadline = until === Infinity ? {} : { deadlineMs: until - performance.now() }
         const embedded = await embedBatch(
           batch.map((index) => at(texts, index)),
-          { ...run, ...left },
+          { ...run, ...deadline },
         )
-        batch.forEach((index, row) => vectors.set(index, embedded[row] ?? new Float32Array(hidden_size)))
+        msPerToken = 0.8 * msPerToken + (0.2 * embedded.runMs) / (longest * batch.length)
+        batch.forEach((index, row) => vectors.set(index, at(embedded.vectors, row)))
       }
-      return texts.map((_, index) => vectors.get(index) ?? new Float32Array(hidden_size))
+      return texts.map((_, index) => present(vectors.get(index)))
     } finally {
       bulkCalls--
     }
@@ -75,7 +87,7 @@ export async function createEmbedder(options: EmbedderOptions): Promise<Embedder
     manifest,
     embed: async (texts, run) => {
       if (texts.length === 0) return []
-      return run.priority === 'bulk' ? embedBulk(texts, run) : embedBatch(texts, run)
+      return run.priority === 'bulk' ? embedBulk(texts, run) : (await embedBatch(texts, run)).vectors
     },
     status: () => pool.status(),
     close: (closing) => pool.close(closing),

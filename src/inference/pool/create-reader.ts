@@ -1,8 +1,9 @@
-import type { Reader } from '../contract.ts'
+import type { AnswerRead, Generator, Reader } from '../contract.ts'
 import { checkDeviceMemory } from './device-memory.ts'
 import { readCepeManifest } from '../model-folder.ts'
 import { createPool, runTask } from './pool.ts'
 import { commonChildOptions, type ProcessOptions, type Supervised } from './process-options.ts'
+import type { Lane } from './queue.ts'
 import { checkGenerate, checkReplug, checkScore } from './requests.ts'
 
 /** Padded tokens of one encoder run: enough for full matrix-product speed, few enough to bound activations. */
@@ -10,6 +11,7 @@ export const DEFAULT_ENCODER_BATCH_TOKENS = 1024
 /** Prompt tokens of one run of the step graph, whose logits take vocabulary x 4 bytes each (LLaMA-2: 31 MiB in all). */
 export const DEFAULT_PREFILL_TOKENS = 256
 export const DEFAULT_STATE_CACHE_BYTES = 256 * 2 ** 20
+export const DEFAULT_REPLUG_BYTES = 512 * 2 ** 20
 
 export interface ReaderOptions extends ProcessOptions {
   /** Padded tokens of one encoder run. Default {@link DEFAULT_ENCODER_BATCH_TOKENS}. */
@@ -18,13 +20,15 @@ export interface ReaderOptions extends ProcessOptions {
   readonly prefillTokens?: number
   /** Memory of each process for encoder states of passages; 0 for none. Default {@link DEFAULT_STATE_CACHE_BYTES}. */
   readonly stateCacheBytes?: number
+  /** Memory of each process for the keys and values of RePlug's prompts. Default {@link DEFAULT_REPLUG_BYTES}. */
+  readonly replugBytes?: number
 }
 
 /**
  * Starts reader processes.
  * @throws model_invalid or provider_unavailable where the model cannot be loaded
  */
-export async function createReader(options: ReaderOptions): Promise<Reader & Supervised> {
+export async function createReader(options: ReaderOptions): Promise<Reader & Generator & Supervised> {
   const manifest = await readCepeManifest(options.modelDir)
   if (options.provider?.name === 'cuda') await checkDeviceMemory(manifest, options.children ?? 1, options.provider.deviceId)
   const pool = await createPool({
@@ -35,25 +39,32 @@ export async function createReader(options: ReaderOptions): Promise<Reader & Sup
       batchTokens: options.batchTokens ?? DEFAULT_ENCODER_BATCH_TOKENS,
       prefillTokens: options.prefillTokens ?? DEFAULT_PREFILL_TOKENS,
       stateCacheBytes: options.stateCacheBytes ?? DEFAULT_STATE_CACHE_BYTES,
+      replugBytes: options.replugBytes ?? DEFAULT_REPLUG_BYTES,
     },
   })
+  const laneOf = ({ mode, sampling }: AnswerRead): Lane => (mode === 'replug' || sampling ? 'long' : 'question')
   return {
     manifest,
+    answer: async (read, run) => withQueue(await runTask(pool, 'answer', read, { ...run, lane: laneOf(read) })),
+    choices: async (read, run) => (await runTask(pool, 'choices', read, { ...run, lane: 'long' })).output,
     generate: async (request, run) => {
       checkGenerate(request, manifest)
-      const { output, queueMs } = await runTask(pool, 'generate', request, run)
-      return { ...output, timingsMs: { queue: queueMs, ...output.timingsMs } }
+      return withQueue(await runTask(pool, 'generate', request, { ...run, lane: request.sampling ? 'long' : 'question' }))
     },
     replug: async (request, run) => {
       checkReplug(request, manifest)
-      const { output, queueMs } = await runTask(pool, 'replug', request, run)
-      return { ...output, timingsMs: { queue: queueMs, ...output.timingsMs } }
+      return withQueue(await runTask(pool, 'replug', request, { ...run, lane: 'long' }))
     },
     score: async (request, run) => {
       checkScore(request, manifest)
-      return (await runTask(pool, 'score', request, run)).output
+      return (await runTask(pool, 'score', request, { ...run, lane: 'long' })).output
     },
     status: () => pool.status(),
     close: (closing) => pool.close(closing),
   }
+}
+
+/** A process's result with the time that it waited. */
+function withQueue<Result extends { readonly timingsMs: object }>({ output, queueMs }: { readonly output: Result; readonly queueMs: number }) {
+  return { ...output, timingsMs: { queue: queueMs, ...output.timingsMs } }
 }

@@ -1,84 +1,29 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { CodedError, messageOf } from '../../../base/errors.ts'
+import { silent } from '../log.ts'
+import type { Job, Output, TaskName, Tasks } from '../protocol.ts'
 import { startChild, type Child } from './child-process.ts'
-import type { RunOptions } from '../contract.ts'
-import { silent, type Log } from '../log.ts'
-import type { ChildOptions, Job, Output, TaskName, Tasks } from '../protocol.ts'
-import { createQueue, type Priority } from './queue.ts'
-
-export const DEFAULT_CHILDREN = 1
-/** Requests of each priority that may wait. */
-export const DEFAULT_MAX_QUEUE = 64
-/** A run that takes longer is taken for hung, whatever its request's deadline. */
-export const DEFAULT_MAX_RUN_MS = 300_000
-/** Loading a model, and on the first start saving its prepacked weights. */
-export const DEFAULT_START_TIMEOUT_MS = 600_000
-export const DEFAULT_DRAIN_MS = 30_000
-/** Wait before a crashed process is replaced; doubled at every further crash without a finished request in between. */
-export const DEFAULT_BACKOFF_MS = { first: 200, longest: 30_000 } as const
+import { createFairQueue, LANES, type Lane } from './queue.ts'
+import { createRunTimes } from './run-times.ts'
+import { createSlot, isSilent, supervise, type Entry, type Slot } from './slot.ts'
+import {
+  DEFAULT_BACKOFF_MS,
+  DEFAULT_CHILDREN,
+  DEFAULT_DRAIN_MS,
+  DEFAULT_HEARTBEAT_MS,
+  DEFAULT_MAX_QUEUE,
+  DEFAULT_MAX_RUN_MS,
+  DEFAULT_START_TIMEOUT_MS,
+  type ChildState,
+  type Pool,
+  type PoolOptions,
+  type PoolResult,
+  type PoolRunOptions,
+} from './types.ts'
 
 const LONGEST_RETRY_AFTER_S = 60
 /** setTimeout takes 32-bit milliseconds. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1
-
-export interface PoolOptions {
-  /** File that the processes run: the inference entry, compiled or not as this file is. */
-  readonly entry?: URL
-  readonly options: ChildOptions
-  readonly children?: number
-  readonly maxQueue?: number
-  readonly maxRunMs?: number
-  readonly startTimeoutMs?: number
-  readonly backoffMs?: { readonly first: number; readonly longest: number }
-  readonly log?: Log
-}
-
-export interface PoolRunOptions extends RunOptions {
-  readonly priority?: Priority
-  /** Part of a request that has been let in already: the bound of the queue does not apply. */
-  readonly admitted?: boolean
-}
-
-export interface PoolStatus {
-  readonly state: 'serving' | 'recovering' | 'closing'
-  readonly children: readonly { readonly pid: number | null; readonly state: 'starting' | 'idle' | 'busy'; readonly rssBytes: number }[]
-  readonly ready: number
-  readonly busy: number
-  readonly queued: Readonly<Record<Priority, number>>
-  /** Processes replaced since the start, after crashes and deadlines. */
-  readonly restarts: number
-  /** Why a process last ended or failed to start, until one serves again. */
-  readonly lastError?: string
-}
-
-export interface Pool {
-  /**
-   * Runs one job on the next free process.
-   * @throws overloaded at once where the queue is full; deadline_exceeded; client_closed after an abort;
-   * inference_failed where the process dies; not_ready where no process can be started; and the task's own errors
-   */
-  run(job: Job, options?: PoolRunOptions): Promise<{ readonly output: unknown; readonly queueMs: number }>
-  status(): PoolStatus
-  /** Refuses new jobs, finishes the accepted ones for `drainMs` at most, then ends every process. */
-  close(options?: { readonly drainMs?: number }): Promise<void>
-}
-
-interface Entry {
-  readonly job: Job
-  readonly since: number
-  readonly deadlineAt: number
-  readonly resolve: (result: { readonly output: unknown; readonly queueMs: number }) => void
-  readonly reject: (error: unknown) => void
-}
-
-interface Slot {
-  child?: Child
-  entry?: Entry
-  /** Crashes since the last finished request. */
-  failures: number
-  /** Killed because its request was past the deadline, which is no failure of the process. */
-  overdue: boolean
-}
 
 /**
  * Starts processes of one role and keeps them running.
@@ -92,35 +37,63 @@ export async function createPool(options: PoolOptions): Promise<Pool> {
     children = DEFAULT_CHILDREN,
     maxQueue = DEFAULT_MAX_QUEUE,
     maxRunMs = DEFAULT_MAX_RUN_MS,
+    heartbeatMs = DEFAULT_HEARTBEAT_MS,
     startTimeoutMs = DEFAULT_START_TIMEOUT_MS,
     backoffMs = DEFAULT_BACKOFF_MS,
     log = silent,
   } = options
-  const queue = createQueue<Entry>()
-  const slots: Slot[] = Array.from({ length: children }, () => ({ failures: 0, overdue: false }))
+  const { role } = childOptions
+  const queue = createFairQueue<Entry>()
+  const runTimes = createRunTimes()
+  const slots: Slot[] = Array.from({ length: children }, createSlot)
   const closing = new AbortController()
   let accepting = true
   let restarts = 0
   let lastError: CodedError | undefined
-  /** Moving average of run times, for Retry-After. */
-  let averageRunMs = 0
   let onIdle: (() => void) | undefined
 
   const start = (): Promise<Child> => startChild({ entry: file, options: childOptions, startTimeoutMs, signal: closing.signal, log })
-  const isFree = (slot: Slot): boolean => slot.child?.alive === true && slot.entry === undefined
-  const busy = (): number => slots.filter((slot) => slot.entry !== undefined).length
-  const waiting = (): number => queue.size('question') + queue.size('bulk')
+  const busy = (): number => slots.filter(({ running }) => running.size > 0).length
+  const waiting = (): number => LANES.reduce((sum, lane) => sum + queue.size(lane), 0)
+  const runningNow = () => slots.flatMap(({ running }) => [...running.values()])
 
-  const retryAfterS = (): number =>
-    Math.min(LONGEST_RETRY_AFTER_S, Math.max(1, Math.ceil((averageRunMs * (waiting() + busy())) / children / 1000)))
+  /** A question and a long run take turns in one process; bulk work has it alone, and only when no question waits. */
+  const takes = ({ child, running }: Slot, lane: Lane): boolean =>
+    child?.alive === true && !running.has(lane) && (lane === 'bulk' ? running.size + queue.size('question') === 0 : !running.has('bulk'))
+
+  const expected = ({ job, cost }: Pick<Entry, 'job' | 'cost'>): number => runTimes.expect(job.task, cost)
+  const retryAfterS = (job: Job, cost: number): number => {
+    const ahead = (waiting() + runningNow().length) * expected({ job, cost })
+    return Math.min(LONGEST_RETRY_AFTER_S, Math.max(1, Math.ceil(ahead / children / 1000)))
+  }
+  const late = ({ job, cost, since, deadlineAt }: Pick<Entry, 'job' | 'cost' | 'since' | 'deadlineAt'>, doing: string): CodedError =>
+    new CodedError(
+      'deadline_exceeded',
+      `The request did not finish within ${Math.round(deadlineAt - since)} ms (${doing}). Try again later, allow more time or send a smaller request.`,
+      { retryAfterS: retryAfterS(job, cost) },
+    )
+
+  /** Waiting has used up the time that its run will take: it would only keep others from finishing in theirs. */
+  const cannotFinish = (entry: Entry): boolean => {
+    const needed = expected(entry)
+    return performance.now() + needed > entry.deadlineAt && needed <= entry.deadlineAt - entry.since
+  }
+
+  const next = (lane: Lane): Entry | undefined => {
+    for (let entry = queue.shift(lane); entry; entry = queue.shift(lane)) {
+      if (!cannotFinish(entry)) return entry
+      entry.reject(late(entry, 'too little time was left after waiting'))
+    }
+    return undefined
+  }
 
   const dispatch = (): void => {
     for (const slot of slots) {
-      if (!isFree(slot)) continue
-      const entry = queue.shift()
-      if (!entry) break
-      // execute() settles the entry and never rejects.
-      execute(slot, entry).catch((error: unknown) => log('error', `This is a bug: ${messageOf(error)}`))
+      for (const lane of LANES) {
+        const entry = takes(slot, lane) ? next(lane) : undefined
+        // execute() settles the entry and never rejects.
+        if (entry) execute(slot, entry).catch((error: unknown) => log('error', `This is a bug: ${messageOf(error)}`))
+      }
     }
     if (waiting() + busy() === 0) onIdle?.()
   }
@@ -128,111 +101,93 @@ export async function createPool(options: PoolOptions): Promise<Pool> {
   const execute = async (slot: Slot, entry: Entry): Promise<void> => {
     const { child } = slot
     if (!child) return
-    slot.entry = entry
     const started = performance.now()
-    const timer = setTimeout(
-      () => {
-        entry.reject(overdue(entry, started))
-        log('warn', `Killing ${childOptions.role} process ${child.pid}: its request is past the deadline.`)
-        slot.overdue = true
-        child.kill()
-      },
-      Math.max(0, Math.min(maxRunMs, entry.deadlineAt - started, LONGEST_TIMER_MS)),
-    )
+    const run = child.run(entry.job)
+    const running = { entry, run, expectedMs: expected(entry) }
+    slot.running.set(entry.lane, running)
+    let overran = false
+    const overrun = (): void => {
+      overran = slot.overran = true
+      log('warn', `Killing ${role} process ${child.pid}: a run of it has taken more than ${maxRunMs} ms.`)
+      child.kill()
+    }
+    const timer = setTimeout(overrun, Math.min(maxRunMs, LONGEST_TIMER_MS))
     try {
-      const output = await child.run(entry.job)
-      const took = performance.now() - started
-      averageRunMs = averageRunMs === 0 ? took : 0.8 * averageRunMs + 0.2 * took
-      entry.resolve({ output, queueMs: started - entry.since })
+      const output = await run.done
+      const runMs = performance.now() - started
+      runTimes.note(entry.job.task, entry.cost, runMs)
+      entry.resolve({ output, queueMs: started - entry.since, runMs })
     } catch (error) {
-      entry.reject(error)
+      if (overran) entry.reject(tooLong(maxRunMs))
+      // Another run was the reason that its process was killed.
+      else if (slot.overran && !child.alive && !entry.isSettled()) queue.push(entry)
+      else entry.reject(error)
     }
     clearTimeout(timer)
     if (child.alive) {
       slot.failures = 0
       lastError = undefined
     }
-    delete slot.entry
+    slot.running.delete(entry.lane)
     dispatch()
   }
 
-  const overdue = (entry: Entry, started: number): CodedError => {
-    const [limit, remedy] =
-      entry.deadlineAt - started <= maxRunMs
-        ? [entry.deadlineAt - entry.since, 'Allow more time or send a smaller request.']
-        : [maxRunMs, 'Send a smaller request.']
-    return new CodedError('deadline_exceeded', `The request did not finish within ${Math.round(limit)} ms. ${remedy}`)
-  }
-
-  /** Keeps one slot filled until the pool closes. */
-  const supervise = async (slot: Slot, first?: Child): Promise<void> => {
-    let child = first
-    while (!closing.signal.aborted) {
-      try {
-        child ??= await start()
-      } catch (error) {
-        if (closing.signal.aborted) return
-        await failed(slot, asCodedError(error))
-        continue
-      }
-      slot.child = child
-      dispatch()
-      const how = await child.exited
-      delete slot.child
-      child = undefined
-      if (closing.signal.aborted) return
-      restarts++
-      if (!slot.overdue) await failed(slot, new CodedError('not_ready', `The ${childOptions.role} process ended (${how}).`))
-      slot.overdue = false
+  /** Tells the caller of a waiting or running job that it is over, and the run that nobody wants it. */
+  const leave = (entry: Entry, error: CodedError): void => {
+    queue.remove(entry)
+    entry.reject(error)
+    for (const { running } of slots) {
+      const current = running.get(entry.lane)
+      if (current?.entry === entry) current.run.cancel()
     }
-  }
-
-  /** Notes a crash and waits before the next start; without any process left, nobody is kept waiting. */
-  const failed = async (slot: Slot, error: CodedError): Promise<void> => {
-    slot.failures++
-    lastError = error
-    const waitMs = Math.min(backoffMs.longest, backoffMs.first * 2 ** (slot.failures - 1))
-    log('error', `${error.message} Starting another in ${waitMs} ms.`)
-    if (slot.failures > 1 && slots.every((other) => other.child?.alive !== true)) {
-      for (const entry of queue.clear()) entry.reject(unavailable(error, waitMs))
-      dispatch()
-    }
-    await delay(waitMs, undefined, { signal: closing.signal }).catch(() => undefined)
+    dispatch()
   }
 
   const unavailable = (reason: CodedError, waitMs: number): CodedError =>
-    new CodedError('not_ready', `No ${childOptions.role} process can be kept running: ${reason.message}`, {
+    new CodedError('not_ready', `No ${role} process can be kept running: ${reason.message}`, {
       retryAfterS: Math.max(1, Math.ceil(waitMs / 1000)),
       cause: reason,
     })
 
-  const first = await start()
-  const supervised = slots.map((slot, index) => supervise(slot, index === 0 ? first : undefined))
+  /** Without any process left, nobody is kept waiting. */
+  const onFailed = (slot: Slot, error: CodedError, waitMs: number): void => {
+    lastError = error
+    if (slot.failures < 2 || slots.some(({ child }) => child?.alive === true)) return
+    for (const entry of queue.clear()) entry.reject(unavailable(error, waitMs))
+    dispatch()
+  }
 
-  const run: Pool['run'] = (job, { signal, deadlineMs, priority = 'question', admitted = false } = {}) =>
+  const first = await start()
+  const supervision = {
+    ...{ role, start, closing: closing.signal, backoffMs, heartbeatMs, log, onFailed },
+    onServing: dispatch,
+    onEnded: () => void restarts++,
+  }
+  const supervised = slots.map((slot, index) => supervise(slot, supervision, index === 0 ? first : undefined))
+
+  const run: Pool['run'] = (job, { signal, deadlineMs = Infinity, client = '', lane = 'question', cost = 1, admitted = false } = {}) =>
     new Promise((resolve, reject) => {
       if (!accepting) throw new CodedError('not_ready', 'The service is shutting down.')
       if (signal?.aborted) throw abandoned()
-      if (deadlineMs !== undefined && !(deadlineMs > 0))
-        throw new CodedError('deadline_exceeded', `No time is left for the request (${deadlineMs} ms).`)
       const broken = slots.every((slot) => slot.child?.alive !== true) && slots.some((slot) => slot.failures > 1)
       if (broken && lastError) throw unavailable(lastError, backoffMs.first)
-      if (!admitted && queue.size(priority) >= maxQueue && !slots.some(isFree)) {
-        throw new CodedError(
-          'overloaded',
-          `${queue.size(priority)} requests are waiting for the ${childOptions.role} already. Try again later.`,
-          { retryAfterS: retryAfterS() },
-        )
+      if (!admitted && queue.size(lane) >= maxQueue && !slots.some((slot) => takes(slot, lane))) {
+        throw new CodedError('overloaded', `${queue.size(lane)} requests are waiting for the ${role} already. Try again later.`, {
+          retryAfterS: retryAfterS(job, cost),
+        })
       }
       const since = performance.now()
+      const deadlineAt = since + deadlineMs
+      if (!(deadlineMs > 0)) throw late({ job, cost, since, deadlineAt }, 'no time was left for the run')
+      let isSettled = false
       const settled = (): void => {
+        isSettled = true
         clearTimeout(timer)
         signal?.removeEventListener('abort', abort)
       }
       const entry: Entry = {
-        job,
-        since,
-        deadlineAt: since + (deadlineMs ?? Infinity),
+        ...{ job, client, lane, cost, since, deadlineAt },
+        isSettled: () => isSettled,
         resolve: (result) => {
           settled()
           resolve(result)
@@ -242,18 +197,11 @@ export async function createPool(options: PoolOptions): Promise<Pool> {
           reject(error instanceof Error ? error : new Error(String(error)))
         },
       }
-      const leave = (error: CodedError): void => {
-        queue.remove(entry)
-        entry.reject(error)
-        dispatch()
-      }
-      const abort = (): void => leave(abandoned())
-      const timer =
-        deadlineMs === undefined
-          ? undefined
-          : setTimeout(() => leave(overdue(entry, performance.now())), Math.min(deadlineMs, LONGEST_TIMER_MS))
+      const abort = (): void => leave(entry, abandoned())
+      const expire = (): void => leave(entry, late(entry, 'waiting included'))
+      const timer = deadlineMs === Infinity ? undefined : setTimeout(expire, Math.min(deadlineMs, LONGEST_TIMER_MS))
       signal?.addEventListener('abort', abort, { once: true })
-      queue.push(entry, priority)
+      queue.push(entry)
       dispatch()
     })
 
@@ -267,32 +215,30 @@ export async function createPool(options: PoolOptions): Promise<Pool> {
     }
     closing.abort()
     const cut = new CodedError('not_ready', 'The service shut down before the request was done.')
-    for (const entry of queue.clear()) entry.reject(cut)
-    await Promise.all(
-      slots.map(async ({ child, entry }) => {
-        entry?.reject(cut)
-        if (entry) child?.kill()
-        else await child?.stop()
-      }),
-    )
+    for (const entry of [...queue.clear(), ...runningNow().map(({ entry }) => entry)]) entry.reject(cut)
+    await Promise.all(slots.map(async ({ child, running }) => (running.size > 0 ? child?.kill() : child?.stop())))
     await Promise.all(supervised)
   }
   let closed: Promise<void> | undefined
 
+  const stateOf = (slot: Slot): ChildState => {
+    if (slot.child?.alive !== true) return 'starting'
+    return isSilent(slot, heartbeatMs) ? 'silent' : slot.running.size > 0 ? 'busy' : 'idle'
+  }
+
   return {
     run,
     status: () => {
-      const ready = slots.filter((slot) => slot.child?.alive).length
+      const ready = slots.filter((slot) => ['idle', 'busy'].includes(stateOf(slot))).length
       return {
         state: !accepting ? 'closing' : ready > 0 ? 'serving' : 'recovering',
-        children: slots.map(({ child, entry }) => ({
-          pid: child?.alive ? child.pid : null,
-          state: !child?.alive ? 'starting' : entry ? 'busy' : 'idle',
-          rssBytes: child?.alive ? child.rssBytes : 0,
-        })),
+        children: slots.map((slot) => {
+          const alive = slot.child?.alive ? slot.child : undefined
+          return { pid: alive?.pid ?? null, state: stateOf(slot), rssBytes: alive?.rssBytes ?? 0 }
+        }),
         ready,
         busy: busy(),
-        queued: { question: queue.size('question'), bulk: queue.size('bulk') },
+        queued: { question: queue.size('question'), long: queue.size('long'), bulk: queue.size('bulk') },
         restarts,
         ...(lastError === undefined ? {} : { lastError: lastError.message }),
       }
@@ -307,16 +253,16 @@ export async function runTask<Name extends TaskName>(
   task: Name,
   input: Tasks[Name]['input'],
   options?: PoolRunOptions,
-): Promise<{ readonly output: Output<Name>; readonly queueMs: number }> {
-  const { output, queueMs } = await pool.run({ task, input } as Job, options)
+): Promise<Omit<PoolResult, 'output'> & { readonly output: Output<Name> }> {
+  const { output, ...times } = await pool.run({ task, input } as Job, options)
   // The process is this program: a task's output has the task's type.
-  return { output: output as Output<Name>, queueMs }
+  return { output: output as Output<Name>, ...times }
 }
 
 function abandoned(): CodedError {
   return new CodedError('client_closed', 'The caller has left.')
 }
 
-function asCodedError(thrown: unknown): CodedError {
-  return thrown instanceof CodedError ? thrown : new CodedError('inference_failed', messageOf(thrown), { cause: thrown })
+function tooLong(maxRunMs: number): CodedError {
+  return new CodedError('deadline_exceeded', `The run took more than ${maxRunMs} ms (CEPE_MAX_RUN_MS). Send a smaller request.`)
 }

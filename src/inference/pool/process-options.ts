@@ -1,6 +1,6 @@
 import path from 'node:path'
 import type { Log } from '../log.ts'
-import type { PoolStatus } from './pool.ts'
+import type { PoolStatus } from './types.ts'
 import type { CommonChildOptions } from '../protocol.ts'
 import type { Provider } from '../protocol.ts'
 
@@ -26,10 +26,12 @@ export interface ProcessOptions {
   readonly prepackDir?: string
   /** Number of processes. Default 1. */
   readonly children?: number
-  /** Requests of each priority that may wait; more are refused at once. Default 64. */
+  /** Requests of each lane that may wait; more are refused at once. Default 64. */
   readonly maxQueue?: number
-  /** Longest run, whatever the request's deadline. Default 5 minutes. */
+  /** Longest run, whatever the request's deadline; only a longer one is killed. Default 10 minutes. */
   readonly maxRunMs?: number
+  /** An idle process that does not answer for so long is replaced. Default 10 s. */
+  readonly heartbeatMs?: number
   /** Longest time for loading the model. Default 10 minutes. */
   readonly startTimeoutMs?: number
   /** Wait before a crashed process is replaced, doubled from `first` to `longest`. Default 200 ms to 30 s. */

@@ -1,6 +1,6 @@
 import type { CepeManifest } from '../../../models/manifest.ts'
 import { CodedError } from '../../../base/errors.ts'
-import type { EncoderInput, GenerateRequest, ReplugRequest, ScoreRequest } from '../contract.ts'
+import type { EncoderInput, GenerateRequest, ReplugRequest, ScoreRequest, StreamingCache } from '../contract.ts'
 
 /**
  * Checks of requests against the model's limits, before they take a place in the queue.
@@ -11,7 +11,9 @@ export function checkGenerate(request: GenerateRequest, manifest: CepeManifest):
   checkContexts(request, manifest)
   checkIds('promptIds', request.promptIds, manifest)
   checkDecoding(request, request.promptIds.length, manifest)
-  const { sampling } = request
+  const { sampling, minNewTokens = 0 } = request
+  if (!Number.isSafeInteger(minNewTokens) || minNewTokens < 0 || minNewTokens > request.maxNewTokens)
+    throw invalid('minNewTokens', `is ${minNewTokens}; it must be an integer from 0 to maxNewTokens`)
   if (!sampling) return
   if (!(sampling.temperature > 0 && Number.isFinite(sampling.temperature)))
     throw invalid('sampling.temperature', `is ${sampling.temperature}; it must be above 0 (leave sampling out for greedy decoding)`)
@@ -35,25 +37,47 @@ export function checkScore(request: ScoreRequest, manifest: CepeManifest): void 
   checkIds('promptIds', request.promptIds, manifest)
   for (const [index, ids] of request.continuations.entries()) {
     checkIds(`continuations[${index}]`, ids, manifest)
-    checkWindow(`continuations[${index}]`, request.promptIds.length, ids.length, manifest)
+    if (!request.streaming) checkWindow(`continuations[${index}]`, request.promptIds.length, ids.length, manifest)
   }
+  if (request.streaming) checkStreaming(request.streaming, request.continuations.length, manifest)
+}
+
+function checkStreaming({ sinks, recent, stride }: StreamingCache, continuations: number, { dims }: CepeManifest): void {
+  for (const [name, value, least] of [
+    ['sinks', sinks, 0],
+    ['recent', recent, 1],
+    ['stride', stride, 1],
+  ] as const) {
+    if (!Number.isSafeInteger(value) || value < least)
+      throw invalid(`streaming.${name}`, `is ${value}; it must be an integer from ${least}`)
+  }
+  if (sinks + recent + stride > dims.window)
+    throw invalid('streaming', `holds ${sinks} + ${recent} tokens and reads ${stride} at a time, more than the window of ${dims.window}`)
+  if (continuations !== 1) throw invalid('continuations', `has ${continuations} entries; a streaming cache reads one text, so give one`)
 }
 
 function invalid(field: string, problem: string): CodedError {
   return new CodedError('invalid_request', `${field} ${problem}.`, { field })
 }
 
-function checkContexts({ contexts, contextTokens }: EncoderInput, { graphs }: CepeManifest): void {
-  if (contexts.length > 0 && graphs.encoder === null)
+function checkContexts({ contexts, contextTokens, contextIds }: EncoderInput, { graphs, dims }: CepeManifest): void {
+  const count = contexts.length + (contextIds?.length ?? 0)
+  if (count > 0 && graphs.encoder === null)
     throw invalid('contexts', 'is given to a model without encoder; put the passages into the prompt')
+  if (contextIds !== undefined && contexts.length > 0) throw invalid('contextIds', 'is given beside contexts; give one of them')
   if (!(Number.isSafeInteger(contextTokens) && contextTokens > 0))
     throw invalid('contextTokens', `is ${contextTokens}; it must be a positive integer`)
+  for (const [index, ids] of (contextIds ?? []).entries()) checkVocabulary(`contextIds[${index}]`, ids, dims.encoder_vocab_size)
 }
 
 function checkIds(field: string, ids: readonly number[], { dims }: CepeManifest): void {
   if (ids.length === 0) throw invalid(field, 'is empty; it needs one token at least')
-  const wrong = ids.find((id) => !(Number.isSafeInteger(id) && id >= 0 && id < dims.vocab_size))
-  if (wrong !== undefined) throw invalid(field, `holds ${wrong}, which is no id of the vocabulary (0 to ${dims.vocab_size - 1})`)
+  checkVocabulary(field, ids, dims.vocab_size)
+}
+
+function checkVocabulary(field: string, ids: readonly number[], size: number): void {
+  const wrong = ids.find((id) => !(Number.isSafeInteger(id) && id >= 0 && id < size))
+  if (wrong !== undefined) throw invalid(field, `holds ${wrong}, which is no id of the vocabulary (0 to ${size - 1})`)
 }
 
 function checkDecoding(

@@ -1,10 +1,20 @@
 /**
- * Entry of a forked inference process. It is told its role once, loads its model, and runs one task at a time.
- * `session.run` blocks this process's thread, which is why it is not the service's.
+ * Entry of a forked inference process. It is told its role once, loads its model, and runs tasks, in turns of a step
+ * where it has several. `session.run` blocks this process's thread, which is why it is not the service's.
  */
-import { messageOf } from '../../../base/errors.ts'
+import { setImmediate as turn } from 'node:timers/promises'
+import { CodedError, messageOf } from '../../../base/errors.ts'
 import { createEmbedderTasks } from './embedder-tasks.ts'
-import { toWire, type ChildMessage, type ChildOptions, type Job, type Output, type ParentMessage, type TaskHandlers } from '../protocol.ts'
+import {
+  toWire,
+  type ChildMessage,
+  type ChildOptions,
+  type Job,
+  type Output,
+  type ParentMessage,
+  type Step,
+  type TaskHandlers,
+} from '../protocol.ts'
 import { createReaderTasks } from './reader-tasks.ts'
 
 function send(message: ChildMessage): void {
@@ -20,29 +30,56 @@ function load(options: ChildOptions): Promise<TaskHandlers> {
   return options.role === 'reader' ? createReaderTasks(options, log) : createEmbedderTasks(options, log)
 }
 
-async function runJob(handlers: TaskHandlers, job: Job): Promise<Output<Job['task']>> {
-  const handler = handlers[job.task] as ((input: Job['input']) => Promise<Output<Job['task']>>) | undefined
+async function runJob(handlers: TaskHandlers, job: Job, step: Step): Promise<Output<Job['task']>> {
+  const handler = handlers[job.task] as ((input: Job['input'], step: Step) => Promise<Output<Job['task']>>) | undefined
   if (!handler) throw new Error(`This is a bug: the process was asked for "${job.task}", which its role does not do.`)
-  return handler(job.input)
+  return handler(job.input, step)
+}
+
+/** Runs in progress; false from the moment that one is no longer wanted. */
+const wanted = new Map<number, boolean>()
+
+async function step(id: number): Promise<void> {
+  // Messages come in between the first and the second: the first may continue in the phase right before they are read.
+  await turn()
+  await turn()
+  if (wanted.get(id) !== true) throw new CodedError('client_closed', 'The caller has left.')
 }
 
 let handlers: TaskHandlers = {}
 
-async function receive(message: ParentMessage): Promise<void> {
-  if (message.kind === 'start') {
-    try {
-      handlers = await load(message.options)
-      send({ kind: 'ready', rssBytes: process.memoryUsage.rss() })
-    } catch (error) {
-      send({ kind: 'refused', error: toWire(error) })
-    }
-    return
-  }
+async function start(options: ChildOptions): Promise<void> {
   try {
-    const output = await runJob(handlers, message.job)
-    send({ kind: 'done', id: message.id, output, rssBytes: process.memoryUsage.rss() })
+    handlers = await load(options)
+    send({ kind: 'ready', rssBytes: process.memoryUsage.rss() })
   } catch (error) {
-    send({ kind: 'failed', id: message.id, error: toWire(error), rssBytes: process.memoryUsage.rss() })
+    send({ kind: 'refused', error: toWire(error) })
+  }
+}
+
+async function run(id: number, job: Job): Promise<void> {
+  wanted.set(id, true)
+  try {
+    const output = await runJob(handlers, job, () => step(id))
+    send({ kind: 'done', id, output, rssBytes: process.memoryUsage.rss() })
+  } catch (error) {
+    send({ kind: 'failed', id, error: toWire(error), rssBytes: process.memoryUsage.rss() })
+  } finally {
+    wanted.delete(id)
+  }
+}
+
+async function receive(message: ParentMessage): Promise<void> {
+  switch (message.kind) {
+    case 'start':
+      return start(message.options)
+    case 'run':
+      return run(message.id, message.job)
+    case 'cancel':
+      if (wanted.has(message.id)) wanted.set(message.id, false)
+      return
+    case 'ping':
+      return send({ kind: 'pong' })
   }
 }
 

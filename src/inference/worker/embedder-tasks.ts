@@ -2,6 +2,7 @@ import { at } from '../../../base/at.ts'
 import { CodedError } from '../../../base/errors.ts'
 import { loadTokenizer } from '../../text/tokenizer.ts'
 import { tokenBudgetBatches } from '../batches.ts'
+import { checkNumber } from './finite.ts'
 import type { Log } from '../log.ts'
 import { readContrieverManifest } from '../model-folder.ts'
 import { padRight } from './pad.ts'
@@ -28,13 +29,14 @@ export async function createEmbedderTasks(options: EmbedderChildOptions, log: Lo
   const tokenize = (text: string): number[] => [cls_id, ...tokenizer.encode(text, { maxTokens: window - 2 }), sep_id]
 
   return {
-    embed: async (texts) => {
+    embed: async (texts, step) => {
       const rows = texts.map(tokenize)
       const vectors = new Float32Array(texts.length * hidden_size)
       for (const batch of tokenBudgetBatches(
         rows.map((ids) => ids.length),
         options.batchTokens,
       )) {
+        await step()
         const embedded = floats(
           await graph.run(
             padRight(
@@ -44,6 +46,7 @@ export async function createEmbedderTasks(options: EmbedderChildOptions, log: Lo
           ),
           'embedding',
         )
+        embedded.forEach(checkNumber)
         batch.forEach((index, row) => vectors.set(embedded.subarray(row * hidden_size, (row + 1) * hidden_size), index * hidden_size))
       }
       return vectors

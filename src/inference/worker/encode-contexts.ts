@@ -1,11 +1,11 @@
-import { at } from '../../../base/at.ts'
 import { modelId, type CepeManifest } from '../../../models/manifest.ts'
 import type { Tokenizer } from '../../text/tokenizer.ts'
 import { tokenBudgetBatches } from '../batches.ts'
 import type { EncoderInput } from '../contract.ts'
+import type { Step } from '../protocol.ts'
 import { padRight } from './pad.ts'
 import { float32, floats, type Graph, type Tensor } from './session.ts'
-import { stateKey, type ContextStates, type StateCache } from './state-cache.ts'
+import { idsKey, stateKey, type ContextStates, type StateCache } from './state-cache.ts'
 
 export interface EncodedContexts {
   /** States of all contexts one after the other, [m, d_enc]. */
@@ -28,37 +28,55 @@ export interface ContextEncoder {
  * Encodes every context alone (the paper's parallel encoding), without BOS, cut at its end.
  * Cached states are taken as they are; equal contexts are encoded once.
  */
-export async function encodeContexts(encoder: ContextEncoder, { contexts, contextTokens }: EncoderInput): Promise<EncodedContexts> {
-  const { manifest, cache, tokenizer } = encoder
+export async function encodeContexts(
+  encoder: ContextEncoder,
+  input: EncoderInput,
+  step: Step = () => Promise.resolve(),
+): Promise<EncodedContexts> {
+  const { manifest, cache } = encoder
   const width = manifest.dims.encoder_hidden_size
-  const limit = Math.min(contextTokens, manifest.dims.encoder_window)
-  const model = modelId(manifest)
-  const keys = contexts.map((text) => stateKey(text, limit, model))
+  const sources = contextSources(encoder, input)
   const known = new Map<string, ContextStates>()
   const missing = new Map<string, readonly number[]>()
-  for (const [index, text] of contexts.entries()) {
-    const key = at(keys, index)
+  for (const { key, ids } of sources) {
     if (known.has(key) || missing.has(key)) continue
     const states = cache.get(key)
     if (states) known.set(key, states)
-    else missing.set(key, tokenizer.encode(text, { maxTokens: limit }))
+    else {
+      await step()
+      missing.set(key, ids())
+    }
   }
-  const fresh = await encodeRows(encoder, [...missing.values()])
+  const fresh = await encodeRows(encoder, [...missing.values()], step)
   for (const [index, key] of [...missing.keys()].entries()) {
     const states = fresh[index] ?? NO_STATES
     known.set(key, states)
     cache.set(key, states)
   }
-  const ordered = keys.map((key) => known.get(key) ?? NO_STATES)
+  const ordered = sources.map(({ key }) => known.get(key) ?? NO_STATES)
   return { phi: concatenate(ordered, width), tokenCounts: ordered.map((states) => states.length / width) }
+}
+
+/** Of each context the key of its states, and its ids, which are only made where the states are not known. */
+function contextSources({ manifest, tokenizer }: ContextEncoder, { contexts, contextTokens, contextIds }: EncoderInput) {
+  const limit = Math.min(contextTokens, manifest.dims.encoder_window)
+  const model = modelId(manifest)
+  if (contextIds) {
+    return contextIds.map((given) => {
+      const ids = given.slice(0, limit)
+      return { key: idsKey(ids, model), ids: () => ids }
+    })
+  }
+  return contexts.map((text) => ({ key: stateKey(text, limit, model), ids: () => tokenizer.encode(text, { maxTokens: limit }) }))
 }
 
 const NO_STATES: ContextStates = new Float32Array(0)
 
-/** States of each row of ids, in order; rows of like length share a run. */
+/** States of each row of ids, in order; rows of like length share a run, and others come in between runs. */
 async function encodeRows(
   { graph, manifest, batchTokens }: ContextEncoder,
   rows: readonly (readonly number[])[],
+  step: Step,
 ): Promise<ContextStates[]> {
   const states = rows.map(() => NO_STATES)
   // A context without tokens has no states, and attention over a fully masked row is undefined.
@@ -68,6 +86,7 @@ async function encodeRows(
     filled.map(([, ids]) => ids.length),
     batchTokens,
   )) {
+    await step()
     const members = batch.flatMap((position) => filled.slice(position, position + 1))
     const phi = floats(
       await graph.run(

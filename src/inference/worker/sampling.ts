@@ -1,3 +1,5 @@
+import { at } from '../../../base/at.ts'
+
 /** Pure functions over one row of logits; logarithms are natural. */
 
 /** log-softmax of a row. */
@@ -15,6 +17,12 @@ export function logSumExp(values: ArrayLike<number>): number {
   return largest + Math.log(sum)
 }
 
+/** (value - largest) / temperature: finite for the largest at every temperature, and small numbers are not lost beside it. */
+function tempered(values: ArrayLike<number>, temperature: number): number[] {
+  const largest = at(values, argmax(values))
+  return Array.from(values, (value) => (value - largest) / temperature)
+}
+
 /** Index of the largest value, the first of equals. */
 export function argmax(values: ArrayLike<number>): number {
   let best = 0
@@ -28,7 +36,7 @@ export function argmax(values: ArrayLike<number>): number {
  * @param random numbers in [0, 1)
  */
 export function sampleToken(logprobs: Float64Array, temperature: number, topP: number, random: () => number): number {
-  const scaled = logprobs.map((logprob) => logprob / temperature)
+  const scaled = Float64Array.from(tempered(logprobs, temperature))
   const total = logSumExp(scaled)
   const ranked = Array.from(scaled, (value, id) => ({ id, probability: Math.exp(value - total) })).sort(
     (a, b) => b.probability - a.probability || a.id - b.id,
@@ -54,7 +62,7 @@ export function sampleToken(logprobs: Float64Array, temperature: number, topP: n
  * @param rows log-probabilities, one row per prompt
  */
 export function mixLogprobs(rows: readonly Float64Array[], scores: readonly number[], temperature: number): Float64Array {
-  const scaled = scores.map((score) => score / temperature)
+  const scaled = tempered(scores, temperature)
   const total = logSumExp(scaled)
   const weighted = rows.map((row, i) => row.map((logprob) => logprob + (scaled[i] as number) - total))
   return Float64Array.from({ length: rows[0]?.length ?? 0 }, (_, token) => logSumExp(weighted.map((row) => row[token] as number)))

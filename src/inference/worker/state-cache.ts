@@ -35,3 +35,8 @@ export function createStateCache(maxBytes: number): StateCache {
 export function stateKey(text: string, contextTokens: number, model: string): string {
   return createHash('sha256').update(`${model}\n${contextTokens}\n`).update(text).digest('base64')
 }
+
+/** Key of the states of a context given as ids; never that of a text. */
+export function idsKey(ids: readonly number[], model: string): string {
+  return createHash('sha256').update(`ids ${model}\n`).update(Uint32Array.from(ids)).digest('base64')
+}

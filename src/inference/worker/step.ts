@@ -1,6 +1,7 @@
 import { at } from '../../../base/at.ts'
 import type { CepeManifest } from '../../../models/manifest.ts'
 import { CodedError } from '../../../base/errors.ts'
+import type { Step as Pause } from '../protocol.ts'
 import { bytesOf, floats, int64, type Feeds, type Graph, type Tensor } from './session.ts'
 
 /** The step graph: logits of new tokens after a past, cross-attending to phi. */
@@ -9,6 +10,8 @@ export interface StepModel {
   readonly dims: CepeManifest['dims']
   /** Prompt tokens of one run: the graph gives logits for all of them, so this bounds their memory. */
   readonly prefillTokens: number
+  /** Padded tokens of one batch of RePlug's prompts: bounds what a run of the batch copies. */
+  readonly batchTokens: number
 }
 
 /** What has been read so far. */
@@ -42,7 +45,7 @@ function pastOf(model: StepModel, mask: Past['mask'], tensor: (name: string) => 
 }
 
 /** One row that has read nothing. */
-function emptyPast(model: StepModel): Past {
+export function emptyPast(model: StepModel): Past {
   return pastOf(model, [[]], (name) =>
     model.graph.input(pastInput(name), new Uint8Array(0), [1, model.dims.kv_heads, 0, model.dims.head_dim]),
   )
@@ -64,10 +67,11 @@ export async function extend(model: StepModel, past: Past, rows: readonly (reado
  * Reads one prompt, a piece at a time.
  * @returns its past and the logits [vocab_size] after its last token
  */
-export async function prefill(model: StepModel, ids: readonly number[], phi: Tensor): Promise<Step> {
+export async function prefill(model: StepModel, ids: readonly number[], phi: Tensor, pause: Pause): Promise<Step> {
   let past = emptyPast(model)
   let logits = new Float32Array(0)
   for (let start = 0; start < ids.length; start += model.prefillTokens) {
+    await pause()
     const step = await extend(model, past, [ids.slice(start, start + model.prefillTokens)], phi)
     past = step.past
     logits = step.logits.slice(-model.dims.vocab_size)
@@ -94,6 +98,11 @@ export function mergePasts(model: StepModel, pasts: readonly Past[]): Past {
     }
     return model.graph.input(pastInput(name), merged, [pasts.length, kv_heads, width, head_dim])
   })
+}
+
+/** A past with every tensor replaced, under another mask; `replace` gets the input's name. */
+export function mapPast(model: StepModel, past: Past, mask: Past['mask'], replace: (name: string, tensor: Tensor) => Tensor): Past {
+  return pastOf(model, mask, (name) => replace(pastInput(name), output(past.tensors, pastInput(name))))
 }
 
 /** Row `index` of logits [n, vocab_size], as a view. */

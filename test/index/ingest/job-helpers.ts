@@ -5,7 +5,7 @@ import { planCorpus } from '../../../index/ingest/plan.ts'
 import { runJob, type JobResult, type RunJobOptions } from '../../../index/ingest/run.ts'
 import { openIndex, type PassageIndex } from '../../../index/open.ts'
 import type { ReadItem } from '../../../index/read/types.ts'
-import type { Passage } from '../../../index/types.ts'
+import type { Passage } from '../../../index/contract.ts'
 import { embed, hashEmbedding } from '../helpers.ts'
 
 export async function* asItems(passages: readonly Passage[]): AsyncGenerator<ReadItem> {

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { readPassageFile, readPassages, type ReadOptions } from '../../../index/read/read.ts'
 import type { ReadItem } from '../../../index/read/types.ts'
+import type { Passage } from '../../../index/contract.ts'
 import { splitDocument } from '../../../index/read/split.ts'
 import { tempDir } from '../helpers.ts'
 
@@ -21,6 +22,10 @@ async function read(content: string | Buffer, options?: ReadOptions, size?: numb
   return items
 }
 
+function split(document: Passage, target?: number) {
+  return Array.from(splitDocument(document, target), ({ passage }) => passage)
+}
+
 function passages(items: ReadItem[]) {
   return items.flatMap((item) => ('passage' in item ? [item.passage] : []))
 }
@@ -31,7 +36,7 @@ function rejects(items: ReadItem[]) {
 await t.test('tsv: columns by header, CSV quoting, CRLF, byte order mark', async (t) => {
   const items = await read('\ufeffid\ttitle\ttext\r\n1\tOil\t"He said ""no"", twice.\nThen left."\r\n2\t\tplain "inner" quotes\r\n')
   t.same(items, [
-    { line: 2, passage: { id: '1', title: 'Oil', text: 'He said "no", twice.\nThen left.' } },
+    { line: 2, lines: 2, passage: { id: '1', title: 'Oil', text: 'He said "no", twice.\nThen left.' } },
     { line: 4, passage: { id: '2', title: '', text: 'plain "inner" quotes' } },
   ])
 })
@@ -60,7 +65,6 @@ await t.test('tsv: bad lines are rejected by themselves, with their numbers', as
     [4, 'empty_text'],
     [5, 'bad_utf8'],
     [6, 'bad_id'],
-    [7, 'malformed'],
     [9, 'duplicate_id'],
     [10, 'malformed'],
     [11, 'text_too_long'],
@@ -68,7 +72,7 @@ await t.test('tsv: bad lines are rejected by themselves, with their numbers', as
   ])
   t.same(
     passages(items).map((p) => p.id),
-    ['1', '6'],
+    ['1', '5', '6'],
   )
 })
 
@@ -173,7 +177,7 @@ await t.test('parquet: rows of a file, checked as any others', async (t) => {
 
 await t.test('documents are split near a hundred words, at sentence ends', async (t) => {
   const sentence = 'This sentence has exactly eight words in it.'
-  const parts = splitDocument({ id: 'd', title: 'T', text: Array.from({ length: 40 }, () => sentence).join(' '), source: 's' })
+  const parts = split({ id: 'd', title: 'T', text: Array.from({ length: 40 }, () => sentence).join(' '), source: 's' })
   t.same(
     parts.map((p) => p.id),
     ['d#1', 'd#2', 'd#3', 'd#4'],
@@ -183,7 +187,7 @@ await t.test('documents are split near a hundred words, at sentence ends', async
     parts.map((p) => p.text.split(' ').length),
     [104, 104, 104, 8],
   )
-  const endless = splitDocument({ id: 'e', title: '', text: Array.from({ length: 301 }, (_, i) => `w${i}`).join(' ') })
+  const endless = split({ id: 'e', title: '', text: Array.from({ length: 301 }, (_, i) => `w${i}`).join(' ') })
   t.equal(
     endless
       .map((p) => p.text)
@@ -192,10 +196,51 @@ await t.test('documents are split near a hundred words, at sentence ends', async
     301,
   )
   t.ok(endless.every((p) => p.text.split(' ').length <= 125))
-  t.same(splitDocument({ id: 's', title: '', text: 'short' }), [{ id: 's#1', title: '', text: 'short' }])
+  t.same(split({ id: 's', title: '', text: 'short' }), [{ id: 's#1', title: '', text: 'short' }])
   const items = await read(`id\ttext\n1\t${'word '.repeat(250)}\n`, { splitWords: 100 })
   t.same(
     passages(items).map((p) => p.id),
     ['1#1', '1#2'],
   )
+})
+
+await t.test('scripts without spaces, and runs without any, give passages of sane size', (t) => {
+  const texts = {
+    chinese: '北京是中华人民共和国的首都，也是全国的政治中心和文化中心。'.repeat(60),
+    japanese: 'ひらがなとカタカナと漢字を使って文章を書きます'.repeat(80),
+    thai: 'กรุงเทพมหานครเป็นเมืองหลวงของประเทศไทย'.repeat(60),
+    base64: 'QUJD'.repeat(5000),
+    emoji: '😀'.repeat(5000),
+    mixed: `Latin words before. ${'漢字'.repeat(3000)} and after.`,
+  }
+  for (const [name, text] of Object.entries(texts)) {
+    const parts = split({ id: name, title: '', text })
+    t.ok(parts.length > 1, `${name}: ${parts.length} parts`)
+    t.ok(
+      parts.every((part) => part.text.length <= 6000 && !/\p{Surrogate}/u.test(part.text)),
+      `${name}: ${Math.max(...parts.map((part) => part.text.length))} characters at most`,
+    )
+    t.equal(
+      parts
+        .map((part) => part.text)
+        .join('')
+        .replace(/\s/g, ''),
+      text.replace(/\s/g, ''),
+      `${name}: nothing is lost`,
+    )
+  }
+  t.equal(split({ id: 'd', title: '', text: texts.chinese })[0]?.text.includes(' '), false)
+  t.ok(split({ id: 'd', title: '', text: texts.chinese }).every((part) => part.text.length < 300))
+  t.end()
+})
+
+await t.test('the last part says how many there are', (t) => {
+  t.same(
+    Array.from(splitDocument({ id: 'd', title: '', text: 'word '.repeat(250) }), ({ passage, parts }) => [passage.id, parts]),
+    [
+      ['d#1', undefined],
+      ['d#2', 2],
+    ],
+  )
+  t.end()
 })

@@ -3,7 +3,7 @@ import { connectLance } from '../../../index/table/lance.ts'
 import { readMetadata } from '../../../index/table/metadata.ts'
 import { DEFAULT_DENSE_WEIGHT, fuseScores } from '../../../index/search/hybrid.ts'
 import { middleSentence } from '../../../index/search/hybrid-weight.ts'
-import type { Embed, Passage, SearchHit } from '../../../index/types.ts'
+import type { Embed, Passage, SearchHit } from '../../../index/contract.ts'
 import { embed, embedText, hashEmbedding, tempDir } from '../helpers.ts'
 import { opened, planned, run } from '../ingest/job-helpers.ts'
 

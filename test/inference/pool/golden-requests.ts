@@ -2,7 +2,7 @@ import type { Golden } from '../../../models/golden.ts'
 import type { GenerateRequest } from '../../../src/inference/contract.ts'
 import { wordsOf } from '../../helpers/built-fixture.ts'
 
-/** Largest difference to the reference implementation, in f32. */
+/** Largest difference to the recorded outputs, in f32. */
 export const ATOL = 2e-4
 
 /** Unmasked ids of each row. */

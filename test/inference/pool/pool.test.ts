@@ -6,7 +6,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { CodedError } from '../../../base/errors.ts'
-import { createPool, type Pool, type PoolOptions } from '../../../src/inference/pool/pool.ts'
+import { createPool } from '../../../src/inference/pool/pool.ts'
+import type { Pool, PoolOptions } from '../../../src/inference/pool/types.ts'
 import { job, stubOptions } from './stub.ts'
 
 async function open(
@@ -50,8 +51,8 @@ await t.test('questions go ahead of bulk work, each kind in order', async (t) =>
   const { pool, touch, log } = await open(t)
   const jobs = [
     pool.run(job('until go')),
-    pool.run(job('echo bulk1'), { priority: 'bulk' }),
-    pool.run(job('echo bulk2'), { priority: 'bulk' }),
+    pool.run(job('echo bulk1'), { lane: 'bulk' }),
+    pool.run(job('echo bulk2'), { lane: 'bulk' }),
     pool.run(job('echo q1')),
     pool.run(job('echo q2')),
   ]
@@ -75,27 +76,105 @@ await t.test('a full queue refuses at once, and says when to try again', async (
   const { pool, touch, log } = await open(t, { maxQueue: 1 })
   const accepted = [pool.run(job('until go')), pool.run(job('echo waits'))]
   await t.rejects(pool.run(job('echo refused')), { code: 'overloaded', retryAfterS: Number })
-  accepted.push(pool.run(job('echo bulk'), { priority: 'bulk' }))
+  accepted.push(pool.run(job('echo bulk'), { lane: 'bulk' }))
   accepted.push(pool.run(job('echo admitted'), { admitted: true }))
   await touch('go')
   await Promise.all(accepted)
   t.notOk((await log()).includes('echo refused'))
 })
 
-await t.test('a run past its deadline is killed and replaced; those that wait are served', async (t) => {
-  const { pool } = await open(t)
+await t.test('overload kills no process: past the deadline the caller is told so, and the run goes on to its end', async (t) => {
+  const { pool, touch, log } = await open(t)
+  const before = pool.status().children[0]?.pid
+  const slow = pool.run(job('until go'), { deadlineMs: 100 })
+  const waiting = Array.from({ length: 20 }, () => pool.run(job('echo late'), { deadlineMs: 100 }))
+  for (const late of [slow, ...waiting])
+    await t.rejects(late, { code: 'deadline_exceeded', message: /100 ms/, retryAfterS: Number })
+  t.match(pool.status(), { ready: 1, busy: 1, queued: { question: 0 }, restarts: 0 })
+  await touch('go')
+  t.equal(pidOf(await pool.run(job('echo next'))), before)
+  t.same(await log(), ['until go', 'echo next'])
+  t.equal(pool.status().restarts, 0)
+})
+
+await t.test('what cannot finish in the time that waiting has left is not started', async (t) => {
+  const { pool, touch, log } = await open(t)
+  await pool.run(job('sleep 300'))
+  const first = pool.run(job('until go'))
+  const hopeless = pool.run(job('echo hopeless'), { deadlineMs: 400 })
+  const hopeful = pool.run(job('echo hopeful'), { deadlineMs: 60_000 })
+  await delay(250)
+  await touch('go')
+  await t.rejects(hopeless, { code: 'deadline_exceeded', retryAfterS: Number })
+  await Promise.all([first, hopeful])
+  t.notOk((await log()).includes('echo hopeless'))
+})
+
+await t.test('a run beyond its own bound is killed, and what shared its process is run again', async (t) => {
+  const { pool } = await open(t, { maxRunMs: 300 })
   const before = pool.status().children[0]?.pid ?? 0
-  const hung = pool.run(job('hang'), { deadlineMs: 100 })
-  const next = pool.run(job('echo next'))
-  await t.rejects(hung, { code: 'deadline_exceeded', message: /100 ms/ })
-  t.not(pidOf(await next), before)
+  const hung = t.rejects(pool.run(job('hang'), { lane: 'long' }), { code: 'deadline_exceeded', message: /CEPE_MAX_RUN_MS/ })
+  await delay(100)
+  const beside = pool.run(job('echo beside'))
+  await hung
+  t.not(pidOf(await beside), before)
   t.notOk(isRunning(before))
   t.equal(pool.status().restarts, 1)
 })
 
-await t.test('a run without deadline is bounded too', async (t) => {
-  const { pool } = await open(t, { maxRunMs: 100 })
-  await t.rejects(pool.run(job('hang')), { code: 'deadline_exceeded' })
+await t.test('a question is answered between the steps of a long run', async (t) => {
+  const { pool, touch, log } = await open(t)
+  const long = pool.run(job('steps go'), { lane: 'long' })
+  await until(async () => (await log()).length === 1)
+  await Promise.all([pool.run(job('echo one')), pool.run(job('echo two'))])
+  t.match(pool.status(), { busy: 1 })
+  const second = pool.run(job('echo long2'), { lane: 'long' })
+  await pool.run(job('echo three'))
+  t.notOk((await log()).includes('echo long2'), 'one long run at a time')
+  await touch('go')
+  await Promise.all([long, second])
+})
+
+await t.test('a caller that leaves, and a deadline, end a run between its steps', async (t) => {
+  const { pool, log } = await open(t)
+  const caller = new AbortController()
+  const left = codeOf(pool.run(job('steps never'), { lane: 'long', signal: caller.signal }))
+  await until(async () => (await log()).length === 1)
+  caller.abort()
+  t.equal(await left, 'client_closed')
+  await until(async () => (await log()).includes('ended steps never'))
+  t.equal(await codeOf(pool.run(job('steps nor'), { lane: 'long', deadlineMs: 50 })), 'deadline_exceeded')
+  await until(async () => (await log()).includes('ended steps nor'))
+  t.match(pool.status(), { restarts: 0 })
+})
+
+await t.test('a process is shared by client and cost', async (t) => {
+  const { pool, touch, log } = await open(t)
+  const jobs = [pool.run(job('until go'))]
+  for (let i = 0; i < 4; i++) jobs.push(pool.run(job(`echo large${i}`), { client: 'a', cost: 10 }))
+  for (let i = 0; i < 12; i++) jobs.push(pool.run(job(`echo small${i}`), { client: 'b', cost: 2 }))
+  await touch('go')
+  await Promise.all(jobs)
+  const order = (await log()).slice(1)
+  t.ok(order.indexOf('echo small4') < order.indexOf('echo large2'), order.join())
+  t.ok(order.indexOf('echo large1') < order.indexOf('echo small9'), order.join())
+})
+
+await t.test('a process that is stopped is seen, and replaced', async (t) => {
+  const { pool } = await open(t, { heartbeatMs: 200 })
+  const pid = pool.status().children[0]?.pid ?? 0
+  process.kill(pid, 'SIGSTOP')
+  await until(() => pool.status().ready === 0)
+  await until(() => pool.status().ready === 1)
+  t.not(pool.status().children[0]?.pid, pid)
+  t.notOk(isRunning(pid))
+  await pool.run(job('echo'))
+
+  const busy = pool.run(job('hang')).catch(() => undefined)
+  await until(() => pool.status().children[0]?.state === 'silent')
+  t.equal(pool.status().ready, 0, 'a hung run is no readiness')
+  await pool.close({ drainMs: 0 })
+  await busy
 })
 
 await t.test('a deadline counts the time in the queue', async (t) => {
@@ -127,10 +206,10 @@ await t.test('an abandoned request leaves the queue at once; a running one is le
   t.same(await log(), ['until go', 'echo after'])
 })
 
-await t.test('an abandoned run that hangs is still killed at its deadline', async (t) => {
-  const { pool } = await open(t)
+await t.test('an abandoned run that hangs is still killed at its bound', async (t) => {
+  const { pool } = await open(t, { maxRunMs: 150 })
   const caller = new AbortController()
-  const run = codeOf(pool.run(job('hang'), { signal: caller.signal, deadlineMs: 150 }))
+  const run = codeOf(pool.run(job('hang'), { signal: caller.signal }))
   caller.abort()
   t.equal(await run, 'client_closed')
   await pool.run(job('echo'))

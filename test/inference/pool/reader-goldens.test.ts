@@ -8,7 +8,7 @@ import { ATOL, largestDifference, numbers, requestOf, rowsOf } from './golden-re
 
 const entry = childEntry()
 
-for (const fixture of ['cepe-tiny-gqa', 'cepe-tiny']) {
+for (const fixture of ['cepe-tiny-gqa', 'cepe-tiny', 'cepe-gqa']) {
   const dir = fixtureDir(fixture)
   await t.test(fixture, { skip: dir === undefined && 'fixture not at hand' }, async (t) => {
     const modelDir = await builtFixture(t, fixture)
@@ -22,7 +22,11 @@ for (const fixture of ['cepe-tiny-gqa', 'cepe-tiny']) {
       const request = requestOf(golden)
       const vocabulary = golden.floats('logits').shape[2] ?? 0
 
-      await t.test(`${file}: greedy tokens, shares and scores`, async (t) => {
+      // The encoder's last id is padding: no text becomes it, but random ids may be it.
+      const unwritable = rowsOf(golden, 'encoder_input_ids', 'encoder_attention_mask')
+        .flat()
+        .some((id) => id >= vocabulary)
+      await t.test(`${file}: greedy tokens, shares and scores`, { skip: unwritable && 'its contexts hold the padding id' }, async (t) => {
         const result = await reader.generate(request)
         t.same(result.tokenIds, numbers(golden, 'generated_ids'))
         t.ok(largestDifference(result.logprobs, golden.floats('generated_logprobs').data) < ATOL)

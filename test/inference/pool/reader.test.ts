@@ -70,8 +70,7 @@ await t.test('one reader', async (t) => {
       [{ sampling: { temperature: 1, topP: 1.1, seed: 1 } }, 'sampling.topP'],
       [{ sampling: { temperature: 1, topP: 1, seed: 0.5 } }, 'sampling.seed'],
     ]
-    for (const [part, field] of bad)
-      await t.rejects(reader.generate({ ...request, ...part }), { code: 'invalid_request', field })
+    for (const [part, field] of bad) await t.rejects(reader.generate({ ...request, ...part }), { code: 'invalid_request', field })
     await t.rejects(reader.score({ ...request, continuations: [[1], []] }), {
       code: 'invalid_request',
       field: 'continuations[1]',

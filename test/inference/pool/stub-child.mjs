@@ -6,13 +6,29 @@
  */
 import { appendFileSync, existsSync } from 'node:fs'
 import path from 'node:path'
+import { setImmediate as turn } from 'node:timers/promises'
 
 let folder = ''
 const send = (message) => process.send?.(message)
 /** Blocks the thread, as session.run does. */
 const block = (ms) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
 
+const wanted = new Set()
+/** Lets messages in, as a task does between its steps. */
+const step = async (id) => {
+  await turn()
+  await turn()
+  if (!wanted.has(id)) throw { code: 'client_closed', message: 'left', details: {} }
+}
+
 const actions = {
+  steps: async (file, id) => {
+    while (!existsSync(path.join(folder, file))) {
+      block(5)
+      await step(id)
+    }
+  },
+  sleep: (ms) => block(Number(ms)),
   echo: () => undefined,
   hang: () => block(Infinity),
   until: (file) => {
@@ -35,16 +51,30 @@ const load = (options) => {
   send({ kind: 'ready', rssBytes: process.memoryUsage.rss() })
 }
 
-process.on('message', (message) => {
-  if (message.kind === 'start') return load(message.options)
+const run = async (message) => {
   const [command] = message.job.input
   const [action, argument] = command.split(' ')
   appendFileSync(path.join(folder, 'log'), `${command}\n`)
+  wanted.add(message.id)
   try {
-    actions[action](argument)
+    await actions[action](argument, message.id)
     send({ kind: 'done', id: message.id, output: { command, pid: process.pid }, rssBytes: process.memoryUsage.rss() })
   } catch (error) {
+    appendFileSync(path.join(folder, 'log'), `ended ${command}\n`)
     send({ kind: 'failed', id: message.id, error, rssBytes: process.memoryUsage.rss() })
+  }
+}
+
+process.on('message', (message) => {
+  switch (message.kind) {
+    case 'start':
+      return load(message.options)
+    case 'run':
+      return run(message)
+    case 'cancel':
+      return wanted.delete(message.id)
+    case 'ping':
+      return send({ kind: 'pong' })
   }
 })
 process.on('disconnect', () => process.exit(0))

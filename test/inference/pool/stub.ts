@@ -1,4 +1,4 @@
-import type { PoolOptions } from '../../../src/inference/pool/pool.ts'
+import type { PoolOptions } from '../../../src/inference/pool/types.ts'
 import type { Job } from '../../../src/inference/protocol.ts'
 
 /** A pool of stub processes steered through `folder`. */
@@ -11,7 +11,7 @@ export function stubOptions(folder: string, options: Partial<PoolOptions> = {}):
   }
 }
 
-/** A job that the stub carries out: `echo x`, `hang`, `until <file>`, `exit <code>`, `fail <message>`. */
+/** A job that the stub carries out: `echo x`, `hang`, `sleep <ms>`, `until <file>`, `steps <file>`, `exit <code>`, `fail <message>`. */
 export function job(command: string): Job {
   return { task: 'embed', input: [command] }
 }

@@ -2,6 +2,7 @@ import t from 'tap'
 import { tokenBudgetBatches } from '../../../src/inference/batches.ts'
 import { mulberry32 } from '../../../base/random.ts'
 import { argmax, logSoftmax, logSumExp, mixLogprobs, sampleToken } from '../../../src/inference/worker/sampling.ts'
+import { checkNumber } from '../../../src/inference/worker/finite.ts'
 import { contextShares } from '../../../src/inference/worker/shares.ts'
 import { createStateCache, stateKey } from '../../../src/inference/worker/state-cache.ts'
 
@@ -77,6 +78,30 @@ await t.test('RePlug mixes probabilities with softmax of the scores', (t) => {
   t.ok(Math.abs(Math.exp(mixed[0] ?? 0) - (0.75 * 0.9 + 0.25 * 0.2)) < 1e-12)
   const cold = mixLogprobs(rows, [2, 1], 1e-3)
   t.ok(Math.abs(Math.exp(cold[0] ?? 0) - 0.9) < 1e-12, 'far scores are no overflow')
+  t.end()
+})
+
+await t.test('no temperature is too low, and no score too large, for the weights of passages', (t) => {
+  const rows = [Float64Array.of(0.9, 0.1), Float64Array.of(0.2, 0.8)].map((row) => row.map(Math.log))
+  for (const temperature of [1e-3, 1e-30, 1e-320]) {
+    for (const scores of [
+      [20, 10],
+      [1e6, 1e5],
+      [-1, -2],
+    ]) {
+      const mixed = mixLogprobs(rows, scores, temperature)
+      t.ok(Math.abs(Math.exp(mixed[0] ?? NaN) - 0.9) < 1e-12, `${scores.join()} at ${temperature}`)
+    }
+    const equal = mixLogprobs(rows, [1e6, 1e6], temperature)
+    t.ok(Math.abs(Math.exp(equal[0] ?? NaN) - 0.55) < 1e-12)
+    t.equal(sampleToken(Float64Array.of(-1, -0.5, -2), temperature, 1, () => 0.5), 1)
+  }
+  t.end()
+})
+
+await t.test('a number that is none is an error, not an answer', (t) => {
+  t.equal(checkNumber(-3), -3)
+  for (const value of [NaN, Infinity, undefined]) t.throws(() => checkNumber(value), { code: 'inference_failed' })
   t.end()
 })
 

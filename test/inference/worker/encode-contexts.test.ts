@@ -53,4 +53,17 @@ await t.test('contexts are encoded once, in batches of like length, and come bac
   t.same(runs.at(-1), [5, 2], 'another truncation has other states')
   const none = await encodeContexts(cached, { contexts: [], contextTokens: 8 })
   t.same(none.phi.dims, [0, manifest.dims.encoder_hidden_size])
+
+  const ids = contexts.map((context) => tokenizer.encode(context))
+  const given = await encodeContexts(encoder(1 << 20), { contexts: [], contextIds: ids, contextTokens: 8 })
+  t.same(given.tokenCounts, tokenCounts)
+  t.ok(
+    floats({ phi: given.phi }, 'phi').every((value, i) => Math.abs(value - (states[i] ?? NaN)) < 1e-5),
+    'ids of the same texts have the same states',
+  )
+  runs.length = 0
+  const byIds = encoder(1 << 20)
+  await encodeContexts(byIds, { contexts: [], contextIds: [[5, 6, 7, 8]], contextTokens: 3 })
+  await encodeContexts(byIds, { contexts: [], contextIds: [[5, 6, 7]], contextTokens: 8 })
+  t.same(runs, [[1, 3]], 'what is cut to the same ids is the same context')
 })

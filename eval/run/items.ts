@@ -1,0 +1,94 @@
+import pLimit from 'p-limit'
+import { CodedError, messageOf } from '../../base/errors.ts'
+import { openRun, type RunFormat } from './folder.ts'
+
+/** What the loop must know of a record, whatever the task. */
+export interface ItemRecord {
+  readonly id: string
+  readonly skipped?: { readonly message: string; readonly setting: string | null; readonly retry: boolean }
+}
+
+export interface RunItemsOptions<M extends Parameters<typeof openRun>[1], R extends ItemRecord, Item extends { readonly id: string }> {
+  readonly folder: string
+  readonly format: RunFormat<M, R>
+  readonly manifest: M
+  readonly items: readonly Item[]
+  /** What the items are, in the plural, for messages. */
+  readonly what: string
+  /** Items asked at a time. */
+  readonly concurrency: number
+  /** Asks one item; a record with `skipped` leaves it out, an error ends the run. */
+  readonly ask: (item: Item) => Promise<R>
+  /** Called with every finished record, those of before first. */
+  readonly onRecord?: (record: R) => void
+  readonly onProgress: (done: number, total: number) => void
+}
+
+/** Items in a row without an answer after which the run stops: it is the protocol or the service, not the items. */
+const SKIPPED_IN_A_ROW = 10
+
+/**
+ * Asks every item that the folder does not hold yet, and returns all records in the order of the items.
+ * What was finished is on disk whatever happens: the same call goes on where it stopped.
+ * @throws service_unreachable, nothing_scored, run_mismatch; an error where nothing can be asked at all
+ */
+export async function runItems<M extends Parameters<typeof openRun>[1], R extends ItemRecord, Item extends { readonly id: string }>({
+  folder,
+  format,
+  manifest,
+  items,
+  what,
+  concurrency,
+  ask,
+  onRecord = () => undefined,
+  onProgress,
+}: RunItemsOptions<M, R, Item>): Promise<R[]> {
+  const { records, writer } = await openRun(folder, manifest, format)
+  const finished = new Map(records.filter(({ skipped }) => !skipped?.retry).map((record) => [record.id, record]))
+  finished.forEach(onRecord)
+  const limit = pLimit(concurrency)
+  let skippedInARow = 0
+  let failure: { readonly error: unknown } | undefined
+  onProgress(finished.size, items.length)
+
+  const askOne = async (item: Item): Promise<void> => {
+    const record = await ask(item)
+    await writer.add(record)
+    finished.set(record.id, record)
+    onRecord(record)
+    onProgress(finished.size, items.length)
+    skippedInARow = record.skipped ? skippedInARow + 1 : 0
+    if (record.skipped && skippedInARow >= Math.min(SKIPPED_IN_A_ROW, items.length)) {
+      throw new CodedError(
+        'nothing_scored',
+        `${skippedInARow} ${what} in a row were skipped; the last in ${record.skipped.setting ?? 'retrieval'}: ${record.skipped.message}`,
+      )
+    }
+  }
+  /** After the first failure the items under way are finished and kept, and no further one is begun. */
+  const askUnlessFailed = async (item: Item): Promise<void> => {
+    if (failure) return
+    await askOne(item).catch((error: unknown) => {
+      failure ??= { error }
+    })
+  }
+  await Promise.all(items.filter(({ id }) => !finished.has(id)).map((item) => limit(askUnlessFailed, item)))
+  await writer.close()
+  if (failure)
+    throw explained(failure.error, `${finished.size} of ${items.length} ${what} are kept in ${folder}: repeat the command to go on.`)
+  const asked = items.flatMap(({ id }) => finished.get(id) ?? [])
+  const [first] = asked
+  if (first?.skipped && asked.every(({ skipped }) => skipped))
+    throw new CodedError(
+      'nothing_scored',
+      `All ${asked.length} ${what} were skipped; the first in ${first.skipped.setting ?? 'retrieval'}: ${first.skipped.message}`,
+    )
+  return asked
+}
+
+/** A service that is gone is reported with what was kept. */
+function explained(error: unknown, kept: string): unknown {
+  return error instanceof CodedError && error.code === 'service_unreachable'
+    ? new CodedError(error.code, `${messageOf(error)} ${kept}`, { cause: error })
+    : error
+}

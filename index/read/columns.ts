@@ -1,0 +1,58 @@
+import { CodedError } from '../../base/errors.ts'
+import type { RawRow, Rejected } from './types.ts'
+
+/** Where a header puts the columns that are read; -1 where it has none. */
+export interface ColumnPlaces {
+  readonly names: readonly string[]
+  readonly count: number
+  readonly id: number
+  readonly text: number
+  readonly title: number
+  readonly source: number
+}
+
+/** Old Macintosh line ends make one line of a file. */
+function remedy(names: readonly string[]): string {
+  return names.some((name) => name.includes('\r'))
+    ? 'Its lines end with a carriage return alone: convert them to newlines.'
+    : 'Start the file with a tab-separated header such as "id\\ttext\\ttitle".'
+}
+
+/** Reads a header. @throws corpus_invalid naming a missing or repeated column. */
+export function columnsOf(given: readonly string[], line: number): ColumnPlaces {
+  const names = given.map((name) => name.trim().toLowerCase())
+  const at = (name: string): number => names.indexOf(name)
+  const columns = { names, count: names.length, id: at('id'), text: at('text'), title: at('title'), source: at('source') }
+  const missing = (['id', 'text'] as const).filter((name) => columns[name] < 0)
+  if (missing.length > 0) {
+    throw new CodedError(
+      'corpus_invalid',
+      `Line ${line}: the header has no column ${missing.join(' and ')} (found: ${given.slice(0, 8).join(', ').slice(0, 200)}). ${remedy(given)}`,
+      { field: missing[0] },
+    )
+  }
+  const twice = (['id', 'text', 'title', 'source'] as const).find((name) => names.lastIndexOf(name) !== columns[name])
+  if (twice !== undefined)
+    throw new CodedError('corpus_invalid', `Line ${line}: the header names the column ${twice} twice: keep one.`, { field: twice })
+  return columns
+}
+
+/** One record by its columns. @param separators what separates the fields, for the message. */
+export function rowOf(
+  at: Pick<RawRow, 'line' | 'lines'>,
+  values: readonly string[],
+  columns: ColumnPlaces,
+  separators: string,
+): RawRow | Rejected {
+  const { count } = columns
+  if (values.length < count) return { ...at, reason: 'missing_column', detail: `The line has ${values.length} of ${count} columns.` }
+  if (values.length > count)
+    return {
+      ...at,
+      reason: 'malformed',
+      detail: `The line has ${values.length} columns instead of ${count}: quote fields that hold ${separators}.`,
+    }
+  if (values.every((value, i) => value.trim().toLowerCase() === columns.names[i]))
+    return { ...at, reason: 'malformed', detail: 'The line repeats the header: files were joined with theirs.' }
+  return { ...at, id: values[columns.id], text: values[columns.text], title: values[columns.title], source: values[columns.source] }
+}

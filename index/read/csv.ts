@@ -1,0 +1,82 @@
+import { isUtf8 } from 'node:buffer'
+import { pipeline, Readable } from 'node:stream'
+import { parse, type CsvError } from 'csv-parse'
+import { CodedError } from '../../base/errors.ts'
+import { columnsOf, rowOf, type ColumnPlaces } from './columns.ts'
+import type { RawRow, Rejected } from './types.ts'
+
+export interface CsvOptions {
+  readonly delimiter: string
+  /** False where quotes have no meaning. */
+  readonly quotes: boolean
+  /** Most bytes of one record. */
+  readonly maxBytes: number
+}
+
+type Place = Pick<RawRow, 'line' | 'lines'>
+
+/** Fields of a record, as bytes in Latin-1 strings: so text that is not UTF-8 can be told from text that is. */
+interface Parsed extends Place {
+  readonly fields: readonly string[]
+}
+
+/** Puts the parser over a stream. What it skips goes to `skipped`, in order. */
+function records(bytes: AsyncIterable<Buffer>, options: CsvOptions, skipped: Rejected[]): AsyncIterable<Parsed> {
+  let before = 0
+  let blank = 0
+  const upTo = (lines: number, emptyLines: number): Place => {
+    before += emptyLines - blank
+    blank = emptyLines
+    const place = { line: before + 1, ...(lines - before > 1 ? { lines: lines - before } : {}) }
+    before = Math.max(before, lines)
+    return place
+  }
+  const parser = parse({
+    delimiter: options.delimiter,
+    encoding: 'latin1',
+    quote: options.quotes ? '"' : false,
+    relax_column_count: true,
+    relax_quotes: true,
+    record_delimiter: ['\r\n', '\n'],
+    skip_empty_lines: true,
+    max_record_size: options.maxBytes,
+    skip_records_with_error: true,
+    // What is returned takes the record's place; the parser's types only know records.
+    on_record: (fields, { lines, empty_lines }) => ({ ...upTo(lines, empty_lines), fields }) as unknown as string[],
+    on_skip: (error: CsvError | undefined) => {
+      const reason = error?.code === 'CSV_MAX_RECORD_SIZE' ? 'line_too_long' : 'malformed'
+      const [lines, empty]: unknown[] = [error?.lines, error?.empty_lines]
+      skipped.push({
+        ...upTo(typeof lines === 'number' ? lines : before + 1, typeof empty === 'number' ? empty : blank),
+        reason,
+        detail: `${error?.message.slice(0, 200) ?? 'Not CSV'}.`,
+      })
+      return undefined
+    },
+  })
+  return pipeline(Readable.from(bytes), parser, () => undefined) as AsyncIterable<Parsed>
+}
+
+/**
+ * Rows of a comma- or semicolon-separated file with a header, quoted as RFC 4180 says: a quoted field may span lines.
+ * A quote that nothing closes takes the rest of the file with it, and all those lines count as rejected.
+ * @throws corpus_invalid without a usable header; what the source throws.
+ */
+export async function* readCsv(bytes: AsyncIterable<Buffer>, options: CsvOptions): AsyncGenerator<RawRow | Rejected> {
+  const skipped: Rejected[] = []
+  let columns: ColumnPlaces | undefined
+  for await (const { fields, ...at } of records(bytes, options, skipped)) {
+    while (columns !== undefined && (skipped[0]?.line ?? Infinity) < at.line) yield* skipped.splice(0, 1)
+    const values = fields.map((value) => Buffer.from(value, 'latin1'))
+    if (!values.every((value) => isUtf8(value))) {
+      yield { ...at, reason: 'bad_utf8', detail: 'The record is not valid UTF-8.' }
+      continue
+    }
+    const texts = values.map((value) => value.toString('utf8').replace(/^\ufeff/, ''))
+    if (columns === undefined) columns = columnsOf(texts, at.line)
+    else yield rowOf(at, texts, columns, 'the separator')
+  }
+  if (columns === undefined)
+    throw new CodedError('corpus_invalid', `The file has no readable header: ${skipped[0]?.detail ?? 'it is empty.'}`, { field: 'header' })
+  yield* skipped
+}

@@ -1,0 +1,124 @@
+import { mkdir, open, readdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Type, type Static } from 'typebox'
+import { Value } from 'typebox/value'
+import { syncPath } from '../../base/durable.ts'
+import { osCode } from '../../base/errors.ts'
+import { parseJson } from '../../base/json.ts'
+import { checkTableName } from './alias.ts'
+
+/**
+ * What came after a job: from its making to its end a job has a file here, to which everyone who changes the table adds
+ * the ids, once the change is on the disk. A job that adds leaves these passages as they are; a job that replaces the
+ * table takes them over from the live one before it puts its own in the place.
+ */
+const ChangeSchema = Type.Union([
+  Type.Object({ ids: Type.Array(Type.String()) }),
+  /** A later job replaced the whole table. */
+  Type.Object({ replaced_by: Type.String() }),
+])
+export type Change = Static<typeof ChangeSchema>
+
+const SUFFIX = '.jsonl'
+
+function changesFolder(dir: string, table: string): string {
+  return join(dir, `${checkTableName(table)}.changes`)
+}
+
+function changesPath(dir: string, table: string, jobId: string): string {
+  return join(changesFolder(dir, table), `${jobId}${SUFFIX}`)
+}
+
+/** Jobs whose changes are being noted, in their order. */
+export async function watchingJobs(dir: string, table: string): Promise<string[]> {
+  try {
+    const names = await readdir(changesFolder(dir, table))
+    return names
+      .filter((name) => name.endsWith(SUFFIX))
+      .map((name) => name.slice(0, -SUFFIX.length))
+      .sort()
+  } catch (error) {
+    if (osCode(error) === 'ENOENT') return []
+    throw error
+  }
+}
+
+/** From now on changes are noted for a job; for one that has its file nothing happens. */
+export async function watchChanges(dir: string, table: string, jobId: string): Promise<void> {
+  const folder = changesFolder(dir, table)
+  await mkdir(folder, { recursive: true })
+  await (await open(changesPath(dir, table, jobId), 'a')).close()
+  await syncPath(folder)
+  await syncPath(dir)
+}
+
+/** For a job that has ended. */
+export async function unwatchChanges(dir: string, table: string, jobId: string): Promise<void> {
+  await rm(changesPath(dir, table, jobId), { force: true })
+}
+
+/**
+ * Notes a change that is on the disk, for every job before it; durable when it returns. To be called in the table's turn.
+ * @param by the job that made it; ids of jobs sort by their making. Every job is before a change by hand.
+ */
+export async function noteChange(dir: string, table: string, change: Change, by?: string): Promise<void> {
+  for (const job of await watchingJobs(dir, table)) {
+    if (by !== undefined && job >= by) continue
+    const file = await open(changesPath(dir, table, job), 'a')
+    try {
+      // Begins with a newline, so that an entry after a torn one stands on its own.
+      await file.appendFile(`\n${JSON.stringify(change)}`)
+      await file.datasync()
+    } finally {
+      await file.close()
+    }
+  }
+}
+
+/** Reads what came after a job, from where it stopped reading before. */
+export class LaterChanges {
+  readonly #path: string
+  #offset = 0
+  /** Every id that was changed so far. */
+  readonly ids = new Set<string>()
+  /** The job that replaced the whole table, if one did. */
+  replacedBy: string | undefined
+
+  constructor(dir: string, table: string, jobId: string) {
+    this.#path = changesPath(dir, table, jobId)
+  }
+
+  /** @returns the ids that were changed since the last call. In the table's turn nothing can be missed. */
+  async read(): Promise<Set<string>> {
+    const fresh = new Set<string>()
+    for (const line of (await this.#rest()).split('\n')) {
+      const value = parseJson(line)
+      if (!Value.Check(ChangeSchema, value)) continue
+      if ('replaced_by' in value) this.replacedBy = value.replaced_by
+      else for (const id of value.ids) fresh.add(id)
+    }
+    for (const id of fresh) this.ids.add(id)
+    return fresh
+  }
+
+  /** What was appended; up to the last newline, after which an entry may be on its way. */
+  async #rest(): Promise<string> {
+    try {
+      const file = await open(this.#path, 'r')
+      try {
+        const { size } = await file.stat()
+        const bytes = Buffer.alloc(size - this.#offset)
+        await file.read(bytes, 0, bytes.length, this.#offset)
+        // An entry is whole once the next one begins or it parses; a torn one is read again, and never parses.
+        const end = parseJson(bytes.subarray(bytes.lastIndexOf(10) + 1).toString()) === undefined ? bytes.lastIndexOf(10) : bytes.length
+        this.#offset += Math.max(0, end)
+        return bytes.subarray(0, Math.max(0, end)).toString('utf8')
+      } finally {
+        await file.close()
+      }
+    } catch (error) {
+      if (osCode(error) === 'ENOENT') return ''
+      throw error
+    }
+  }
+}

@@ -1,0 +1,28 @@
+import { Field, Schema } from 'apache-arrow'
+import { base } from '../../migrations/list.ts'
+import type { EmbeddingModel } from '../contract.ts'
+import { TEXT_COLUMNS } from './columns.ts'
+import { textIndexConfig, type Connection, type Table } from './lance.ts'
+import { MODEL_KEY, SCHEMA_KEY } from './metadata.ts'
+import { migrateTable } from './migrate.ts'
+
+/** Makes an empty table of the first schema version. */
+export async function createBaseTable(connection: Connection, storedAs: string, model: EmbeddingModel): Promise<Table> {
+  const said = new Map([
+    ['id', new Map([[SCHEMA_KEY, String(base.version)]])],
+    ['vector', new Map([[MODEL_KEY, model.id]])],
+  ])
+  const fields = base.schema(model.dimension).fields.map(({ name, type, nullable }) => new Field(name, type, nullable, said.get(name)))
+  const table = await connection.createEmptyTable(storedAs, new Schema(fields))
+  // Upserts merge by this key: without it two writers that pass each other by duplicate rows.
+  await table.setUnenforcedPrimaryKey('id')
+  return table
+}
+
+/** Makes an empty table of the current schema. Its full-text indexes exist from the start: words of unindexed rows are found only then. */
+export async function createTable(connection: Connection, storedAs: string, model: EmbeddingModel): Promise<Table> {
+  const table = await createBaseTable(connection, storedAs, model)
+  await migrateTable(table)
+  for (const column of TEXT_COLUMNS) await table.createIndex(column, { config: textIndexConfig() })
+  return table
+}

@@ -1,0 +1,37 @@
+import { CodedError } from '../../base/errors.ts'
+import type { EmbeddingModel } from '../contract.ts'
+import type { TableMetadata } from './metadata.ts'
+import { SCHEMA_VERSION } from './migrate.ts'
+
+/** True if vectors of the table and of the model can be compared. */
+export function isOfModel(metadata: TableMetadata, model: EmbeddingModel): boolean {
+  return metadata.model === model.id && metadata.dimension === model.dimension
+}
+
+/** Why a table cannot be used with this model or by this software, with the remedy; undefined if it can. Nothing of it needs the table to go. */
+export function unfit(name: string, metadata: TableMetadata, model: EmbeddingModel): CodedError | undefined {
+  if (!isOfModel(metadata, model)) {
+    return new CodedError(
+      'index_invalid',
+      `The table "${name}" holds vectors of the model ${metadata.model} (${metadata.dimension} numbers), this process embeds with ${model.id} (${model.dimension}). ` +
+        `The table is sound: start with the model it was made with (CEPE_RETRIEVER_DIR), or use another table (CEPE_TABLE) for the other model. ` +
+        `To change over, index the corpus with --replace: the present table stays until the new one is verified.`,
+      { field: 'model' },
+    )
+  }
+  if (metadata.requiredVersion > SCHEMA_VERSION) {
+    return new CodedError(
+      'index_invalid',
+      `The table "${name}" was made for newer software (schema version ${metadata.requiredVersion}, this one knows ${SCHEMA_VERSION}). The table is sound: update this software.`,
+      { field: 'table' },
+    )
+  }
+  if (metadata.schemaVersion < SCHEMA_VERSION) {
+    return new CodedError(
+      'index_invalid',
+      `The table "${name}" has schema version ${metadata.schemaVersion}, this software needs ${SCHEMA_VERSION}: run \`cepe migrate\`, which keeps every passage.`,
+      { field: 'table' },
+    )
+  }
+  return undefined
+}

@@ -1,0 +1,169 @@
+import { randomUUID } from 'node:crypto'
+import { link, mkdir, open, readdir, rm, stat, writeFile, type FileHandle } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { CodedError, osCode } from '../../base/errors.ts'
+import { processTag, stateOf } from '../../base/process.ts'
+
+/** A holder of another machine or container is taken for dead after so long without a sign of life. */
+const SILENT_MS = 60_000
+const HEARTBEAT_MS = 5000
+/** How often someone who waits looks, and how often it also looks whether those before it are alive. */
+const POLL_MS = 3
+const LIVENESS_MS = 50
+
+export interface Lock {
+  /** Aborted if the lock was lost: this process was silent for so long that others took it for dead. */
+  readonly lost: AbortSignal
+  release(): Promise<void>
+}
+
+/**
+ * A lock between processes, by files in a folder (Lamport's bakery): an applicant puts up that it is choosing, takes a number
+ * above all others, and has its turn when nobody is choosing and nobody has a lower number. Every file has a name of
+ * its own that says whose it is, so that removing a dead process's file can never hit a living one's, and a killed holder
+ * stops nobody. Processes of other machines and containers show that they live by touching their files.
+ * @param waitMs 0 to try once.
+ * @returns undefined if others hold it for longer than that.
+ */
+export async function takeLock(folder: string, waitMs: number, signal?: AbortSignal): Promise<Lock | undefined> {
+  const applicant = await Applicant.enter(folder)
+  try {
+    if (await applicant.hasTurn(waitMs, signal)) return applicant.hold()
+  } catch (error) {
+    await applicant.leave()
+    throw error
+  }
+  await applicant.leave()
+  return undefined
+}
+
+/** Takes a lock for a moment's work, after those who came first. @throws overloaded if they take longer than `waitMs`. */
+export async function withLock<T>(folder: string, waitMs: number, work: () => Promise<T>): Promise<T> {
+  const lock = await takeLock(folder, waitMs)
+  if (lock === undefined) {
+    const seconds = Math.round(waitMs / 1000)
+    throw new CodedError('overloaded', `Other writers have held the table for ${seconds} s: try again later.`, { retryAfterS: 5 })
+  }
+  try {
+    return await work()
+  } finally {
+    await lock.release()
+  }
+}
+
+/** `<number>_<process tag>_<unique>.ticket`, and the same with number 0 and `.choosing` before it. */
+const ENTRY = /^(\d{12})_([0-9a-f-]+)_([0-9a-f]{8})\.(ticket|choosing)$/
+
+interface Entry {
+  readonly file: string
+  readonly number: number
+  readonly tag: string
+  readonly unique: string
+  readonly choosing: boolean
+}
+
+function entryOf(file: string): Entry[] {
+  const [, number, tag, unique, kind] = ENTRY.exec(file) ?? []
+  if (number === undefined || tag === undefined || unique === undefined) return []
+  return [{ file, number: Number(number), tag, unique, choosing: kind === 'choosing' }]
+}
+
+function fileOf(number: number, tag: string, unique: string, kind: 'ticket' | 'choosing'): string {
+  return `${String(number).padStart(12, '0')}_${tag}_${unique}.${kind}`
+}
+
+class Applicant {
+  readonly #folder: string
+  readonly #unique: string
+  readonly #number: number
+  readonly #path: string
+  readonly #file: FileHandle
+  readonly #lost = new AbortController()
+  readonly #beat: NodeJS.Timeout
+
+  private constructor(folder: string, unique: string, number: number, path: string, file: FileHandle) {
+    this.#folder = folder
+    this.#unique = unique
+    this.#number = number
+    this.#path = path
+    this.#file = file
+    this.#beat = setInterval(() => {
+      this.#touch().catch(() => undefined)
+    }, HEARTBEAT_MS).unref()
+  }
+
+  static async enter(folder: string): Promise<Applicant> {
+    const tag = await processTag()
+    const unique = randomUUID().slice(0, 8)
+    const choosing = join(folder, fileOf(0, tag, unique, 'choosing'))
+    await writeFile(choosing, '.', { flag: 'wx' }).catch(async (error: unknown) => {
+      if (osCode(error) !== 'ENOENT') throw error
+      await mkdir(folder, { recursive: true })
+      await writeFile(choosing, '.', { flag: 'wx' })
+    })
+    try {
+      const highest = (await readdir(folder)).flatMap(entryOf).reduce((most, { number }) => Math.max(most, number), 0)
+      const path = join(folder, fileOf(highest + 1, tag, unique, 'ticket'))
+      // A link, not a rename: who lists the folder meanwhile must meet at least one of the two.
+      await link(choosing, path)
+      return new Applicant(folder, unique, highest + 1, path, await open(path, 'r+'))
+    } finally {
+      await rm(choosing, { force: true })
+    }
+  }
+
+  async hasTurn(waitMs: number, signal: AbortSignal | undefined): Promise<boolean> {
+    const started = performance.now()
+    for (let looked = -Infinity; ;) {
+      const ahead = (await readdir(this.#folder)).flatMap(entryOf).filter((other) => this.#isAhead(other))
+      if (ahead.length === 0) return true
+      if (performance.now() - looked >= LIVENESS_MS) {
+        const alive = await Promise.all(ahead.map((other) => this.#isAlive(other)))
+        const dead = ahead.filter((_, i) => alive[i] !== true)
+        await Promise.all(dead.map(({ file }) => rm(join(this.#folder, file), { force: true })))
+        if (!alive.includes(true)) continue
+        looked = performance.now()
+      }
+      signal?.throwIfAborted()
+      if (performance.now() - started >= waitMs) return false
+      await sleep(POLL_MS * (1 + Math.random()))
+    }
+  }
+
+  hold(): Lock {
+    return { lost: this.#lost.signal, release: () => this.leave() }
+  }
+
+  async leave(): Promise<void> {
+    clearInterval(this.#beat)
+    await rm(this.#path, { force: true })
+    await this.#file.close()
+  }
+
+  #isAhead(other: Entry): boolean {
+    if (other.unique === this.#unique) return false
+    return other.choosing || other.number < this.#number || (other.number === this.#number && other.unique < this.#unique)
+  }
+
+  async #isAlive({ file, tag }: Entry): Promise<boolean> {
+    const state = await stateOf(tag)
+    if (state !== 'elsewhere') return state === 'alive'
+    try {
+      // Both times are the file system's: the clocks of the machines may differ.
+      const now = await this.#touch()
+      return now - (await stat(join(this.#folder, file))).mtimeMs < SILENT_MS
+    } catch (error) {
+      if (osCode(error) === 'ENOENT') return false
+      throw error
+    }
+  }
+
+  /** A sign of life. @returns the file system's time, in milliseconds. */
+  async #touch(): Promise<number> {
+    await this.#file.write('.', 0)
+    const { mtimeMs, nlink } = await this.#file.stat()
+    if (nlink === 0) this.#lost.abort(new CodedError('conflict', 'This process was silent for so long that others took its lock over.'))
+    return mtimeMs
+  }
+}

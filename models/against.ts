@@ -1,0 +1,170 @@
+import type { Tensor } from 'onnxruntime-node'
+import { at } from '../base/at.ts'
+import { unsupported } from './errors.ts'
+import type { CepeManifest, ContrieverManifest } from './manifest.ts'
+import { argMax, emptyCache, emptyPhi, floatsOf, int64, logSoftmax, ones, openModel, output, type OpenModel } from './open-model.ts'
+
+/** Token ids: what the encoder reads, passage by passage, and what the decoder reads. A retriever reads the passages. */
+export interface Sample {
+  readonly contexts: readonly (readonly number[])[]
+  readonly prompt: readonly number[]
+}
+
+/** How far one build's results are from another's, over all samples. */
+export type Distance =
+  | {
+      readonly kind: 'reader'
+      /** Next-token distributions compared: one for each token of the prompts. */
+      readonly tokens: number
+      /** Kullback-Leibler divergence of the other build's distribution from this one's, in nats. */
+      readonly meanKl: number
+      readonly p99Kl: number
+      /** Share of the tokens for which both find the same one likeliest. */
+      readonly sameChoice: number
+      /** |difference| / |the other's|, of encoder states; 0 without contexts. */
+      readonly states: number
+    }
+  | {
+      readonly kind: 'retriever'
+      readonly texts: number
+      /** Least cosine of a text's two embeddings, and the mean. */
+      readonly leastCosine: number
+      readonly meanCosine: number
+    }
+
+function paddedRows(rows: readonly (readonly number[])[]): Record<string, Tensor> {
+  const length = Math.max(...rows.map((row) => row.length))
+  const shape = [rows.length, length]
+  const cells = rows.flatMap((row) => Array.from({ length }, (_, i) => row[i]))
+  return {
+    input_ids: int64(
+      BigInt64Array.from(cells, (id) => BigInt(id ?? 0)),
+      shape,
+    ),
+    attention_mask: int64(
+      BigInt64Array.from(cells, (id) => (id === undefined ? 0n : 1n)),
+      shape,
+    ),
+  }
+}
+
+async function readPrompt(
+  model: OpenModel,
+  manifest: CepeManifest,
+  { contexts, prompt }: Sample,
+): Promise<{ phi: Tensor; logits: Tensor }> {
+  const encoded =
+    manifest.graphs.encoder !== null && contexts.length > 0
+      ? output(await model.run(manifest.graphs.encoder, paddedRows(contexts)), 'phi')
+      : emptyPhi(manifest)
+  const outputs = await model.run(manifest.graphs.step, {
+    input_ids: int64(BigInt64Array.from(prompt, BigInt), [1, prompt.length]),
+    attention_mask: int64(ones(prompt.length), [1, prompt.length]),
+    phi: encoded,
+    ...emptyCache(manifest, 1),
+  })
+  return { phi: encoded, logits: output(outputs, 'logits') }
+}
+
+/** Sum over p of p (ln p - ln q), from the log-probabilities of both. */
+function divergence(p: Float32Array, q: Float32Array): number {
+  let sum = 0
+  for (let i = 0; i < p.length; i++) sum += Math.exp(p[i] as number) * ((p[i] as number) - (q[i] as number))
+  return sum
+}
+
+function squares(values: Float32Array, minus?: Float32Array): number {
+  let sum = 0
+  for (let i = 0; i < values.length; i++) sum += ((values[i] as number) - (minus ? (minus[i] as number) : 0)) ** 2
+  return sum
+}
+
+async function compareReaders(
+  model: OpenModel,
+  manifest: CepeManifest,
+  other: OpenModel,
+  otherManifest: CepeManifest,
+  samples: readonly Sample[],
+): Promise<Distance> {
+  const divergences: number[] = []
+  let same = 0
+  let [apart, size] = [0, 0]
+  for (const sample of samples) {
+    const [ours, theirs] = [await readPrompt(model, manifest, sample), await readPrompt(other, otherManifest, sample)]
+    apart += squares(floatsOf(ours.phi), floatsOf(theirs.phi))
+    size += squares(floatsOf(theirs.phi))
+    const vocabulary = manifest.dims.vocab_size
+    for (let from = 0; from < floatsOf(ours.logits).length; from += vocabulary) {
+      const distribution = ({ logits }: { logits: Tensor }): Float32Array => logSoftmax(floatsOf(logits).subarray(from, from + vocabulary))
+      const [p, q] = [distribution(theirs), distribution(ours)]
+      divergences.push(divergence(p, q))
+      if (argMax(p) === argMax(q)) same++
+    }
+  }
+  const sorted = [...divergences].sort((a, b) => a - b)
+  return {
+    kind: 'reader',
+    tokens: sorted.length,
+    meanKl: sorted.reduce((a, b) => a + b, 0) / sorted.length,
+    p99Kl: at(sorted, Math.ceil(0.99 * sorted.length) - 1),
+    sameChoice: same / sorted.length,
+    states: size === 0 ? 0 : Math.sqrt(apart / size),
+  }
+}
+
+async function compareRetrievers(
+  model: OpenModel,
+  manifest: ContrieverManifest,
+  other: OpenModel,
+  otherManifest: ContrieverManifest,
+  samples: readonly Sample[],
+): Promise<Distance> {
+  const cosines: number[] = []
+  for (const text of samples.flatMap(({ contexts }) => contexts)) {
+    const embed = async (of: OpenModel, graph: string): Promise<Float32Array> =>
+      floatsOf(output(await of.run(graph, paddedRows([text])), 'embedding'))
+    const [a, b] = [await embed(model, manifest.graphs.embed), await embed(other, otherManifest.graphs.embed)]
+    const dot = a.reduce((sum, value, i) => sum + value * at(b, i), 0)
+    cosines.push(dot / Math.sqrt(squares(a) * squares(b)))
+  }
+  return {
+    kind: 'retriever',
+    texts: cosines.length,
+    leastCosine: Math.min(...cosines),
+    meanCosine: cosines.reduce((a, b) => a + b, 0) / cosines.length,
+  }
+}
+
+/**
+ * Runs two builds of one checkpoint on the same inputs and says how far the first one's results are from the second's.
+ * @throws model_invalid for a folder that is no built model; unsupported for builds of different checkpoints, or no samples
+ */
+export async function compareBuilds(builtDir: string, otherDir: string, samples: readonly Sample[]): Promise<Distance> {
+  if (samples.length === 0) throw unsupported('two builds can only be compared on some text; none was given')
+  const [model, other] = [await openModel(builtDir), await openModel(otherDir)]
+  try {
+    const [{ manifest }, { manifest: against }] = [model, other]
+    if (manifest.source.revision !== against.source.revision) {
+      throw unsupported(`${builtDir} and ${otherDir} are builds of different checkpoints (${manifest.source.name}, ${against.source.name})`)
+    }
+    if (manifest.architecture === 'cepe' && against.architecture === 'cepe')
+      return await compareReaders(model, manifest, other, against, samples)
+    if (manifest.architecture === 'contriever' && against.architecture === 'contriever')
+      return await compareRetrievers(model, manifest, other, against, samples)
+    throw unsupported(`${builtDir} and ${otherDir} are models of different kinds`)
+  } finally {
+    await Promise.all([model.release(), other.release()])
+  }
+}
+
+/** Lines for people. */
+export function formatDistance(distance: Distance): string {
+  if (distance.kind === 'retriever') {
+    return `${distance.texts} texts: cosine of both embeddings ${distance.meanCosine.toFixed(5)} on average, ${distance.leastCosine.toFixed(5)} at least`
+  }
+  const { tokens, meanKl, p99Kl, sameChoice, states } = distance
+  return [
+    `${tokens} next-token distributions: KL divergence ${meanKl.toExponential(2)} nats on average, ${p99Kl.toExponential(2)} at the 99th percentile`,
+    `same likeliest token: ${(100 * sameChoice).toFixed(2)} %; encoder states differ by ${(100 * states).toFixed(2)} %`,
+  ].join('\n')
+}

@@ -1,0 +1,111 @@
+import { matMulIntegerToFloat } from '../onnx/contrib.ts'
+import type { Value } from '../onnx/graph.ts'
+import {
+  abs,
+  concat,
+  constantU8,
+  div,
+  expand,
+  f32,
+  i64s,
+  leadingSizes,
+  mul,
+  quantizeLinear,
+  reduceMax,
+  reshape,
+  reshapeTo,
+  sizeOf,
+  transpose,
+  zerosI8,
+} from '../onnx/ops.ts'
+import { dimAt, GraphError, type Shape } from '../onnx/types.ts'
+
+/*
+ * Products in 8 bits with one scale for each row of the activations and one for each output of the weights. A scale for
+ * the whole tensor (DynamicQuantizeMatMul) is as fast and fails on LLaMA: a few of its tokens are a thousand times larger
+ * than all others, which then round to zero. With a scale for each row every token keeps its own 8 bits. Activations are
+ * u8 around 128 and weights i8, because ONNX Runtime has its fast kernels (AVX512-VNNI, AVX-VNNI) for that pair alone.
+ */
+
+const MIDDLE = 128
+const LARGEST = 127
+
+/** Activations [...,in] as rows: values u8 [rows,in] around 128, scales f32 [rows,1]. */
+export interface Int8Rows {
+  readonly values: Value
+  readonly scales: Value
+}
+
+/** One per value, since several matrices read the same activations. Both must be used in the body that x is of, or inside it. */
+const known = new WeakMap<Value, Int8Rows>()
+
+/**
+ * Quantises each row of x [...,in] to 8 bits by its largest magnitude, u8 around 128, or i8 around 0 for the right side of
+ * a product. A row of zeros stays zeros: its scale is 0.
+ */
+export function int8Rows(x: Value, middle: 0 | typeof MIDDLE = MIDDLE): Int8Rows {
+  const before = known.get(x)
+  if (before && middle === MIDDLE) return before
+  const rows = x.graph.scope('int8', () => {
+    const flat = flattenRows(x)
+    const count = dimAt(flat.shape, 0)
+    const scales = reshape(div(reduceMax(abs(flat), -1, true), f32(x.graph, LARGEST)), [count])
+    const one =
+      middle === MIDDLE
+        ? constantU8(x.graph, [typeof count === 'number' ? count : 1], MIDDLE)
+        : zerosI8(x.graph, [typeof count === 'number' ? count : 1])
+    const middles = typeof count === 'number' ? one : expand(one, sizeOf(scales, 0), [count])
+    // The reduction gives no rows a wrong width, which this mends.
+    return { values: quantizeLinear(flat, scales, middles, 0), scales: reshape(scales, [count, 1]) }
+  })
+  if (middle === MIDDLE) known.set(x, rows)
+  return rows
+}
+
+function product(sizes: Shape): string | number {
+  const named = sizes.filter((size) => typeof size === 'string')
+  const fixed = sizes.reduce<number>((all, size) => (typeof size === 'number' ? all * size : all), 1)
+  return named.length === 0 ? fixed : [...(fixed === 1 ? [] : [fixed]), ...named].join('*')
+}
+
+/** [...,in] -> [rows,in] */
+function flattenRows(x: Value): Value {
+  return reshape(x, [product(x.shape.slice(0, -1)), dimAt(x.shape, -1)])
+}
+
+/** [rows,out] -> the leading axes of `like`, and out. */
+function unflattenRows(y: Value, like: Value): Value {
+  const shape = [...like.shape.slice(0, -1), dimAt(y.shape, -1)]
+  const named = shape.filter((size, i) => typeof size === 'string' && y.shape[i] !== size).length
+  if (named <= 1) return reshape(y, shape)
+  const out = dimAt(y.shape, -1)
+  if (typeof out === 'string') throw new GraphError('the width must be fixed')
+  return reshapeTo(y, concat([leadingSizes(like), i64s(y.graph, [out])], 0), shape)
+}
+
+/** A matrix for these products: values i8 [in,out] and scales f32 [out]; or one for each head: [heads,in,out] and [heads,1,out]. */
+export interface Int8Matrix {
+  readonly values: Value
+  readonly scales: Value
+}
+
+/** x [...,in] times the matrix [in,out] -> [...,out]. */
+export function int8Product(x: Value, matrix: Int8Matrix): Value {
+  const { values, scales } = int8Rows(x)
+  return unflattenRows(mul(matMulIntegerToFloat(values, matrix.values, matrix.scales, MIDDLE), scales), x)
+}
+
+/** x [heads,N,in] times a matrix for each head [heads,in,out] -> [heads,N,out]. */
+export function int8HeadProduct(x: Value, matrix: Int8Matrix): Value {
+  const { values, scales } = int8Rows(x)
+  const byHead = matMulIntegerToFloat(reshape(values, x.shape), matrix.values, matrix.scales, MIDDLE)
+  return mul(byHead, reshape(scales, [...x.shape.slice(0, -1), 1]))
+}
+
+/** x [rows,in] times y [columns,in] transposed -> [rows,columns]: both are activations, each with a scale for each row. */
+export function int8Transposed(x: Value, y: Value): Value {
+  const [left, right] = [int8Rows(x), int8Rows(y, 0)]
+  const columns = dimAt(y.shape, 0)
+  const product = matMulIntegerToFloat(left.values, transpose(right.values, [1, 0]), reshape(right.scales, [columns]), MIDDLE)
+  return mul(product, left.scales)
+}

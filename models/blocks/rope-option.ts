@@ -1,0 +1,75 @@
+import { unsupported } from '../errors.ts'
+import type { LlamaConfig, RopeScaling } from '../checkpoint/config.ts'
+
+/** How a build changes the decoder's positions: part of the built model's name, since it makes another model. */
+export interface RopeOption {
+  /** Such as `linear:8`, `yarn:16`, `power:0.5`, `truncated:2048`, `linear:2+truncated:2048`, `randomised:0.0625`. */
+  readonly rope?: string
+  /** Decoder positions in place of the checkpoint's max_position_embeddings. */
+  readonly window?: number
+}
+
+/** Seed of the random steps: one draw names one model. */
+const SEED = 0
+const KINDS =
+  'none, linear:<factor>, yarn:<factor>, power:<exponent>, truncated:<window>, randomised:<least step>; linear goes with power and truncated, joined by "+"'
+
+/**
+ * The decoder's configuration with the option's rotary scaling and window.
+ * @throws unsupported naming the kind and what there is
+ */
+export function withRope(decoder: LlamaConfig, { rope, window }: RopeOption): LlamaConfig {
+  return {
+    ...decoder,
+    ...(rope !== undefined && { ropeScaling: parseRopeOption(rope, decoder.window) }),
+    ...(window !== undefined && { window }),
+  }
+}
+
+/** `name` with what the option changes, such as `CEPE-LLaMA-2-7B+linear:8+window:32768`. */
+export function ropeName(name: string, { rope, window }: RopeOption): string {
+  return [name, ...(rope === undefined ? [] : [rope]), ...(window === undefined ? [] : [`window:${window}`])].join('+')
+}
+
+/** @throws unsupported naming the kind and what there is */
+export function parseRopeOption(text: string, originalWindow: number): RopeScaling | null {
+  if (text === 'none') return null
+  const parts = text.split('+').map((part) => {
+    const [kind = '', value] = part.split(':')
+    const number = Number(value)
+    if (value === undefined || value === '' || !Number.isFinite(number) || number <= 0) throw refused(part)
+    return { kind, number }
+  })
+  const [only] = parts
+  if (parts.length === 1 && only?.kind === 'yarn')
+    return {
+      type: 'yarn',
+      factor: only.number,
+      originalWindow,
+      attentionFactor: 0.1 * Math.log(only.number) + 1,
+      betaFast: 32,
+      betaSlow: 1,
+    }
+  if (parts.length === 1 && only?.kind === 'linear') return { type: 'linear', factor: only.number }
+  if (parts.length === 1 && only?.kind === 'randomised' && only.number < 1) return { type: 'randomised', least: only.number, seed: SEED }
+  const value = (kind: string): number | null => parts.find((part) => part.kind === kind)?.number ?? null
+  const wrong = parts.find(
+    ({ kind }, i) => !['linear', 'power', 'truncated'].includes(kind) || parts.findIndex((part) => part.kind === kind) !== i,
+  )
+  if (wrong) throw refused(wrong.kind)
+  const truncated = value('truncated')
+  return {
+    type: 'basis',
+    factor: value('linear') ?? 1,
+    power: value('power'),
+    truncateAt: truncated === null ? null : (2 * Math.PI) / truncated,
+  }
+}
+
+function refused(part: string): Error {
+  const why =
+    part.startsWith('xpos') || part.startsWith('dynamic')
+      ? ` (${part.startsWith('xpos') ? 'it scales queries and keys apart, which a checkpoint must be trained with' : 'its basis changes with the length of the text, which a table of positions cannot do'})`
+      : ''
+  return unsupported(`--rope ${JSON.stringify(part)} is not supported${why}; there are ${KINDS}`, 'rope')
+}

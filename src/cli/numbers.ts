@@ -1,0 +1,21 @@
+import { InvalidArgumentError } from 'commander'
+
+/** Reads an option's value as a whole number. @throws InvalidArgumentError saying what is allowed */
+export function wholeNumber({ min = 0, max = Number.MAX_SAFE_INTEGER } = {}): (text: string) => number {
+  return (text) => {
+    const value = Number(text)
+    if (/^\d+$/.test(text) && value >= min && value <= max) return value
+    throw new InvalidArgumentError(
+      max === Number.MAX_SAFE_INTEGER ? `It must be a whole number from ${min}.` : `It must be a whole number from ${min} to ${max}.`,
+    )
+  }
+}
+
+/** Reads an option's value as a number. @throws InvalidArgumentError saying what is allowed */
+export function decimal({ min = 0, max = Infinity } = {}): (text: string) => number {
+  return (text) => {
+    const value = Number(text)
+    if (text.trim() !== '' && value >= min && value <= max) return value
+    throw new InvalidArgumentError(max === Infinity ? `It must be a number from ${min}.` : `It must be a number from ${min} to ${max}.`)
+  }
+}

@@ -1,0 +1,28 @@
+import { CommanderError, type Command } from 'commander'
+import { CodedError, messageOf, osCode } from '../../base/errors.ts'
+
+/** Time after which a failed command ends although something that it started has not. */
+const END_MS = 5_000
+
+/** Runs a command line to its end: one way of saying what went wrong for all of them, and exit code 1 then. */
+export async function runProgram(program: Command): Promise<void> {
+  // Whoever reads the output may leave; what the command does goes on, or ends, without that being an error of its own.
+  process.stderr.on('error', () => undefined)
+  process.stdout.on('error', (error) => {
+    if (osCode(error) !== 'EPIPE') fail(program, error)
+  })
+  try {
+    await program.parseAsync()
+  } catch (thrown) {
+    if (!(thrown instanceof CommanderError)) fail(program, thrown)
+    process.exitCode = 1
+  }
+}
+
+/** Errors that are the user's to read are one line; anything else keeps its stack, since it is a bug. */
+function fail(program: Command, thrown: unknown): void {
+  const expected = thrown instanceof CodedError || osCode(thrown) !== undefined || !(thrown instanceof Error)
+  process.stderr.write(`${program.name()}: ${expected ? messageOf(thrown) : (thrown.stack ?? thrown.message)}\n`)
+  process.exitCode = 1
+  setTimeout(() => process.exit(1), END_MS).unref()
+}

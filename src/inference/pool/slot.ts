@@ -1,0 +1,114 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { CodedError, messageOf } from '../../../base/errors.ts'
+import type { Log } from '../log.ts'
+import type { Job } from '../protocol.ts'
+import type { Child, Run } from './child-process.ts'
+import type { Lane, Share } from './queue.ts'
+
+/** A job with its caller. */
+export interface Entry extends Share {
+  readonly job: Job
+  readonly since: number
+  readonly deadlineAt: number
+  readonly resolve: (result: { readonly output: unknown; readonly queueMs: number; readonly runMs: number }) => void
+  readonly reject: (error: unknown) => void
+  /** The caller has its answer. */
+  readonly isSettled: () => boolean
+}
+
+export interface Running {
+  readonly entry: Entry
+  readonly run: Run
+  /** Milliseconds that it should take, by the runs before it. */
+  readonly expectedMs: number
+}
+
+/** The place of one process, which is filled again whenever the process ends. */
+export interface Slot {
+  child?: Child
+  /** One run of each lane at most. */
+  readonly running: Map<Lane, Running>
+  /** Crashes since the last finished request. */
+  failures: number
+  /** Killed because a run of it overran its bound, which is no failure of the process. */
+  overran: boolean
+}
+
+export function createSlot(): Slot {
+  return { running: new Map(), failures: 0, overran: false }
+}
+
+/** How many times its expected time a run may keep its process silent before the process is taken for hung. */
+const PATIENCE = 4
+const PINGS_PER_HEARTBEAT = 4
+
+/** True where the process does not answer though it should: idle, or longer at work than its runs take. */
+export function isSilent({ child, running }: Slot, heartbeatMs: number): boolean {
+  const expected = [...running.values()].reduce((sum, { expectedMs }) => sum + expectedMs, 0)
+  return child !== undefined && child.silentMs > Math.max(heartbeatMs, PATIENCE * expected)
+}
+
+export interface Supervision {
+  readonly role: string
+  readonly start: () => Promise<Child>
+  readonly closing: AbortSignal
+  readonly backoffMs: { readonly first: number; readonly longest: number }
+  readonly heartbeatMs: number
+  readonly log: Log
+  /** A process serves in the slot. */
+  readonly onServing: () => void
+  /** The slot's process has gone. */
+  readonly onEnded: () => void
+  /** A process crashed or did not start; the next start comes after `waitMs`. */
+  readonly onFailed: (slot: Slot, error: CodedError, waitMs: number) => void
+}
+
+/** Keeps one slot filled until the pool closes. */
+export async function supervise(slot: Slot, supervision: Supervision, first?: Child): Promise<void> {
+  const { role, start, closing, onServing, onEnded } = supervision
+  let child = first
+  while (!closing.aborted) {
+    try {
+      child ??= await start()
+    } catch (error) {
+      if (closing.aborted) return
+      await fail(slot, supervision, asCodedError(error))
+      continue
+    }
+    slot.child = child
+    const heartbeat = listen(slot, child, supervision)
+    onServing()
+    const how = await child.exited
+    clearInterval(heartbeat)
+    delete slot.child
+    child = undefined
+    if (closing.aborted) return
+    onEnded()
+    if (!slot.overran) await fail(slot, supervision, new CodedError('not_ready', `The ${role} process ended (${how}).`))
+    slot.overran = false
+  }
+}
+
+/** Pings the process; an idle one that stays silent is killed. A busy one is the bound on its runs' to end. */
+function listen(slot: Slot, child: Child, { role, heartbeatMs, log }: Supervision): NodeJS.Timeout {
+  const beat = (): void => {
+    child.ping()
+    if (slot.running.size > 0 || !isSilent(slot, heartbeatMs)) return
+    log('error', `Killing ${role} process ${child.pid}: it is idle and has not answered for ${Math.round(child.silentMs)} ms.`)
+    child.kill()
+  }
+  return setInterval(beat, heartbeatMs / PINGS_PER_HEARTBEAT).unref()
+}
+
+/** Notes a crash and waits before the next start, longer after every further one. */
+async function fail(slot: Slot, { backoffMs, closing, log, onFailed }: Supervision, error: CodedError): Promise<void> {
+  slot.failures++
+  const waitMs = Math.min(backoffMs.longest, backoffMs.first * 2 ** (slot.failures - 1))
+  log('error', `${error.message} Starting another in ${waitMs} ms.`)
+  onFailed(slot, error, waitMs)
+  await delay(waitMs, undefined, { signal: closing }).catch(() => undefined)
+}
+
+function asCodedError(thrown: unknown): CodedError {
+  return thrown instanceof CodedError ? thrown : new CodedError('inference_failed', messageOf(thrown), { cause: thrown })
+}

@@ -1,0 +1,78 @@
+import { at } from '../../../base/at.ts'
+import { CodedError } from '../../../base/errors.ts'
+import type { ScoreRequest, StreamingCache } from '../contract.ts'
+import { logSoftmax } from './sampling.ts'
+import { emptyPast, extend, logitsRow, mapPast, type Past, type StepModel } from './step.ts'
+import type { Tensor } from './session.ts'
+
+/**
+ * Log-probabilities of the continuation's tokens, the whole text read through a cache of sinks and recent tokens
+ * (StreamingLLM with positional shift). Cached keys are already rotated, and rotations compose: a key that moves back by
+ * n places is rotated by -n, which equals rotating it anew at its place in the cache.
+ * @param frequencies angle per position of each rotated pair
+ */
+export async function scoreStreaming(
+  model: StepModel,
+  { promptIds, continuations }: ScoreRequest,
+  { sinks, recent, stride }: StreamingCache,
+  frequencies: readonly number[],
+  phi: Tensor,
+): Promise<number[][]> {
+  const ids = [...promptIds, ...at(continuations, 0)]
+  const logprobs: number[] = []
+  let past = emptyPast(model)
+  for (let start = 0; start < ids.length; start += stride) {
+    const end = Math.min(start + stride, ids.length)
+    for (let from = start; from < end; from += model.prefillTokens) {
+      const to = Math.min(from + model.prefillTokens, end)
+      const step = await extend(model, past, [ids.slice(from, to)], phi)
+      past = step.past
+      // Row i of the piece predicts token from + i + 1.
+      for (let next = Math.max(from + 1, promptIds.length); next <= to && next < ids.length; next++)
+        logprobs.push(at(logSoftmax(logitsRow(model, step.logits, next - 1 - from)), at(ids, next)))
+    }
+    past = evict(model, past, sinks, recent, frequencies)
+  }
+  return [logprobs]
+}
+
+/** Keeps the first `sinks` rows and the last `recent`, the latter moved back to where the former end. */
+function evict(model: StepModel, past: Past, sinks: number, recent: number, frequencies: readonly number[]): Past {
+  const width = at(past.mask, 0).length
+  const evicted = width - sinks - recent
+  if (evicted <= 0) return past
+  const { head_dim: size, kv_heads: heads } = model.dims
+  const kept = sinks + recent
+  const turn = { cos: frequencies.map((f) => Math.cos(evicted * f)), sin: frequencies.map((f) => -Math.sin(evicted * f)) }
+  return mapPast(model, past, [Array.from({ length: kept }, () => 1)], (name, tensor) => {
+    const { data } = tensor
+    if (!(data instanceof Float32Array))
+      throw new CodedError('unsupported', 'A streaming cache needs f32 keys and values: build the model with dtype f32 or int4.')
+    const rows = new Float32Array(heads * kept * size)
+    for (let head = 0; head < heads; head++) {
+      const source = data.subarray(head * width * size, (head + 1) * width * size)
+      rows.set(source.subarray(0, sinks * size), head * kept * size)
+      const moved = source.slice((width - recent) * size)
+      if (name.endsWith('.key')) rotate(moved, size, turn)
+      rows.set(moved, (head * kept + sinks) * size)
+    }
+    return model.graph.input(name, new Uint8Array(rows.buffer), [1, heads, kept, size])
+  })
+}
+
+/** Rotates rows [n, head_dim] in place; pair i is (i, i + head_dim/2), as LLaMA's checkpoints have it. */
+function rotate(
+  rows: Float32Array,
+  size: number,
+  { cos, sin }: { readonly cos: readonly number[]; readonly sin: readonly number[] },
+): void {
+  const half = size / 2
+  for (let row = 0; row < rows.length; row += size) {
+    for (let i = 0; i < half; i++) {
+      const [a, b] = [rows[row + i] as number, rows[row + i + half] as number]
+      const [c, s] = [cos[i] as number, sin[i] as number]
+      rows[row + i] = a * c - b * s
+      rows[row + i + half] = b * c + a * s
+    }
+  }
+}

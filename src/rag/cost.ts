@@ -1,0 +1,33 @@
+import type { CepeManifest } from '../../models/manifest.ts'
+import type { SettledQuestion } from './settle.ts'
+
+/** Characters of a token of running text, about. */
+const CHARACTERS_PER_TOKEN = 4
+
+/**
+ * Work of a question beside that of others, in tokens that the model will read and write, before anything is known of its
+ * passages: prompts x (tokens + new tokens), and the encoder's contexts. Only ratios count: the time of a token is measured.
+ * @param answers texts whose likelihood is asked for
+ */
+export function questionCost(question: SettledQuestion, { dims }: CepeManifest, answers: readonly string[] = []): number {
+  const { mode, k, kDecoder, contextTokens, maxNewTokens } = question
+  const tokens = (text: string): number => Math.ceil(text.length / CHARACTERS_PER_TOKEN)
+  const examples = question.demonstrations.reduce(
+    (sum, { question, answer, passage }) =>
+      sum + tokens(question) + tokens(answer) + (passage ? Math.min(contextTokens, tokens(passage.text)) : 0),
+    0,
+  )
+  const prompt = (passages: number): number =>
+    Math.min(dims.window, tokens(question.question) + examples + passages * contextTokens + maxNewTokens)
+  const scored = answers.reduce((sum, answer) => sum + 1 + tokens(answer), 0)
+  switch (mode) {
+    case 'closed-book':
+      return prompt(0) + scored
+    case 'decoder-only':
+      return prompt(k) + scored
+    case 'replug':
+      return Math.max(1, k) * prompt(1)
+    case 'cepe':
+      return prompt(Math.min(k, kDecoder)) + k * contextTokens + scored
+  }
+}

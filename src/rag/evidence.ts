@@ -1,0 +1,35 @@
+import { at } from '../../base/at.ts'
+import type { ReadPlacement } from '../inference/contract.ts'
+import type { RankedPassage } from './gather.ts'
+import type { Evidence } from './schema.ts'
+
+/**
+ * Where each passage was read.
+ * @param shares cross-attention on each context; empty where it was not measured
+ */
+export function evidence(passages: readonly RankedPassage[], placement: ReadPlacement, shares: readonly number[] = []): Evidence[] {
+  return passages.map(({ id, title, text, source, score }, i) => {
+    const context = at(placement.contextOf, i)
+    const encoded = context >= 0
+    const inDecoder = at(placement.inDecoder, i)
+    return {
+      id,
+      title,
+      text,
+      ...(source !== undefined && { source }),
+      score,
+      rank: i + 1,
+      role: encoded ? (inDecoder ? 'both' : 'encoder') : inDecoder ? 'decoder' : 'unused',
+      attention: encoded && shares.length > 0 ? at(shares, context) : null,
+      tokens: encoded ? at(placement.contextTokenCounts, context) : null,
+    }
+  })
+}
+
+/**
+ * Geometric mean of the token probabilities, exp(mean log-probability), the stop token included:
+ * a model that is unsure where its answer ends is unsure of the answer.
+ */
+export function confidence(logprobs: readonly number[]): number {
+  return logprobs.length === 0 ? 0 : Math.min(1, Math.exp(logprobs.reduce((sum, logprob) => sum + logprob, 0) / logprobs.length))
+}

@@ -1,0 +1,65 @@
+import { modelId } from '../../models/manifest.ts'
+import type { Admission, Reader, RunOptions } from '../inference/contract.ts'
+import type { Demonstration } from '../text/prompt.ts'
+import { questionCost } from './cost.ts'
+import { gatherPassages, type Gathered } from './gather.ts'
+import type { Retriever } from './retrieve.ts'
+import type { AnswerRequest, AnswerResponse } from './schema.ts'
+import { settleQuestion, type SettledQuestion } from './settle.ts'
+
+/** What answering works with. */
+export interface AnswerServices {
+  readonly reader: Reader
+  readonly retriever: Retriever
+  /** The door: a question takes its place before any work is done for it. */
+  readonly admission: Admission
+  /** The service's worked examples, in the order in which they are used. */
+  readonly demonstrations: readonly Demonstration[]
+}
+
+/** A question that was let in, with its passages. */
+export interface Asked extends Gathered {
+  readonly settled: SettledQuestion
+  /** The request's own, less the time that has passed; let in already, with its cost. */
+  readonly run: () => RunOptions & { readonly cost: number }
+}
+
+/**
+ * Lets a question in, finds its passages, and has it read. The deadline runs from here, and the place is held to the end.
+ * @param choices of a question whose answers are scored
+ */
+export async function withPassages<Response>(
+  { request, choices }: { readonly request: AnswerRequest; readonly choices?: readonly string[] },
+  services: AnswerServices,
+  run: RunOptions,
+  read: (asked: Asked) => Promise<Response>,
+): Promise<Response> {
+  const started = performance.now()
+  const { manifest } = services.reader
+  const settled = settleQuestion(request, manifest, services.demonstrations)
+  const cost = questionCost(settled, manifest, choices)
+  const permit = services.admission.enter({ ...run, cost })
+  let done = false
+  try {
+    const left = (): RunOptions & { readonly cost: number } => {
+      const { deadlineMs } = run
+      return { ...run, cost, admitted: true, ...(deadlineMs !== undefined && { deadlineMs: deadlineMs - (performance.now() - started) }) }
+    }
+    const gathered = await gatherPassages(request, settled.k, services.retriever, left())
+    const response = await read({ ...gathered, settled, run: left })
+    done = true
+    return response
+  } finally {
+    permit.release(done)
+  }
+}
+
+/** True where passages were asked for and there are none: whatever the model said would be invented. */
+export function hasNoPassages({ settled, passages }: Asked): boolean {
+  return passages.length === 0 && settled.wantsPassages
+}
+
+/** Models and index that answered. */
+export function sources({ reader }: AnswerServices, { found }: Gathered): Pick<AnswerResponse, 'model' | 'index'> {
+  return { model: { reader: modelId(reader.manifest), retriever: found?.model ?? null }, index: found?.index ?? null }
+}

@@ -1,0 +1,71 @@
+import { CodedError } from '../../base/errors.ts'
+import type { CepeManifest } from '../../models/manifest.ts'
+import type { AnswerRead } from '../inference/contract.ts'
+import type { Demonstration } from '../text/prompt.ts'
+import type { AnswerRequest } from './schema.ts'
+
+/** A request with every default filled in from the model's own protocol; its passages are still to be found. */
+export interface SettledQuestion extends Omit<AnswerRead, 'passages'> {
+  /** Passages to answer from, at most. */
+  readonly k: number
+  /** False where passages are not wanted: closed-book, or k = 0. */
+  readonly wantsPassages: boolean
+}
+
+/**
+ * Fills a request's gaps from the model's own protocol.
+ * @param own the service's worked examples
+ * @throws invalid_request naming the field that the model or the service cannot serve
+ */
+export function settleQuestion(
+  request: AnswerRequest,
+  { qa_defaults: defaults, dims }: CepeManifest,
+  own: readonly Demonstration[],
+): SettledQuestion {
+  const mode = request.mode ?? 'cepe'
+  if (mode === 'replug' && request.sampling)
+    throw new CodedError('invalid_request', 'sampling is not available in replug mode: leave it out, or choose another mode.', {
+      field: 'sampling',
+    })
+  const contextTokens = request.context_tokens ?? defaults.context_tokens
+  if (dims.encoder_window > 0 && contextTokens > dims.encoder_window) {
+    throw new CodedError(
+      'invalid_request',
+      `context_tokens is ${contextTokens}, but this model's encoder takes ${dims.encoder_window} at most.`,
+      { field: 'context_tokens' },
+    )
+  }
+  const { sampling } = request
+  const k = request.k ?? (request.passages === undefined ? defaults.k : request.passages.length)
+  return {
+    question: request.question.trim(),
+    mode,
+    k: mode === 'closed-book' ? 0 : k,
+    wantsPassages: mode !== 'closed-book' && (k > 0 || request.passages?.length === 0),
+    kDecoder: request.k_decoder ?? defaults.k_decoder,
+    encoderPassages: request.encoder_passages ?? 'others',
+    demonstrations: chooseDemonstrations(request.demonstrations ?? defaults.demonstrations, own),
+    contextTokens,
+    maxNewTokens: request.max_new_tokens ?? defaults.max_new_tokens,
+    ...(sampling && { sampling: { temperature: sampling.temperature, topP: sampling.top_p, seed: sampling.seed } }),
+    replugTemperature: request.replug_temperature ?? 1,
+    includePrompts: request.include_prompts ?? false,
+  }
+}
+
+function chooseDemonstrations(
+  wanted: NonNullable<AnswerRequest['demonstrations']>,
+  own: readonly Demonstration[],
+): readonly Demonstration[] {
+  if (typeof wanted !== 'number') {
+    return wanted.map(({ question, answer, passage }) => ({ question, answer, ...(passage && { passage }) }))
+  }
+  if (wanted > own.length) {
+    throw new CodedError(
+      'invalid_request',
+      `demonstrations is ${wanted}, but the service has ${own.length}: send the examples themselves, or set CEPE_DEMONSTRATIONS.`,
+      { field: 'demonstrations' },
+    )
+  }
+  return own.slice(0, wanted)
+}

@@ -1,0 +1,119 @@
+import { CodedError } from '../../base/errors.ts'
+import {
+  BLOCK_SEPARATOR,
+  renderDemonstration,
+  renderPassage,
+  renderPrompt,
+  renderQuestion,
+  type Demonstration,
+  type PromptPassage,
+} from './prompt.ts'
+
+/** What packing needs of the decoder's tokenizer. */
+export interface PromptTokenizer {
+  /** Token ids without BOS; `maxTokens` keeps the first of them and reads a long text no further than they need. */
+  encode(text: string, options?: { readonly maxTokens?: number }): number[]
+  decode(ids: readonly number[]): string
+  readonly bosId: number | null
+}
+
+export interface PackOptions {
+  readonly question: string
+  readonly demonstrations: readonly Demonstration[]
+  /** Candidates for the decoder prompt, best first. */
+  readonly passages: readonly PromptPassage[]
+  /** Tokens kept of each passage. */
+  readonly contextTokens: number
+  /** Decoder positions. */
+  readonly window: number
+  readonly maxNewTokens: number
+}
+
+export interface PackedPrompt {
+  readonly text: string
+  /** BOS included. */
+  readonly ids: readonly number[]
+  /** How many of `passages`, from the first, the prompt holds. */
+  readonly passagesUsed: number
+}
+
+/** The rendered passage cut to `maxTokens` at its end, so that the title stays. */
+export function truncatePassage(passage: PromptPassage, maxTokens: number, tokenizer: PromptTokenizer): { text: string; tokens: number } {
+  const text = renderPassage(passage)
+  const ids = tokenizer.encode(text, { maxTokens: maxTokens + 1 })
+  if (ids.length <= maxTokens) return { text, tokens: ids.length }
+  return { text: tokenizer.decode(ids.slice(0, maxTokens)).trimEnd(), tokens: maxTokens }
+}
+
+/** What stands in every prompt of a question, cut and counted once. */
+export interface PromptFrame {
+  readonly demonstrations: readonly string[]
+  /** Tokens of demonstrations and question. */
+  readonly fixedTokens: number
+  /** Tokens that the window leaves for the prompt without BOS. */
+  readonly budget: number
+}
+
+/** @throws unprocessable where question and demonstrations alone do not fit */
+export function frameOf(options: Omit<PackOptions, 'passages'>, tokenizer: PromptTokenizer): PromptFrame {
+  const { question, window, maxNewTokens, contextTokens } = options
+  const budget = window - maxNewTokens - (tokenizer.bosId === null ? 0 : 1)
+  const demonstrations = options.demonstrations.map((demonstration) =>
+    renderDemonstration(cutDemonstration(demonstration, contextTokens, tokenizer)),
+  )
+  const fixedTokens = tokenizer.encode(renderPrompt(demonstrations, [], question), { maxTokens: Math.max(0, budget) + 1 }).length
+  if (fixedTokens > budget) throw tooLong(question, options.demonstrations.length, budget, tokenizer)
+  return { demonstrations, fixedTokens, budget }
+}
+
+/**
+ * Builds a decoder prompt: all demonstrations, then as many passages as the window holds beside the new tokens, then the question.
+ * The prompt is tokenised as one text, as the model was trained; lengths of blocks are only used to find a first guess.
+ */
+export function packPrompt(options: PackOptions, tokenizer: PromptTokenizer, frame = frameOf(options, tokenizer)): PackedPrompt {
+  const { question, contextTokens } = options
+  const { demonstrations, fixedTokens, budget } = frame
+  const bos = tokenizer.bosId === null ? [] : [tokenizer.bosId]
+  const separatorTokens = tokenizer.encode(BLOCK_SEPARATOR).length
+  const rendered: string[] = []
+  let estimate = fixedTokens
+  for (const passage of options.passages) {
+    if (estimate > budget) break
+    const { text, tokens } = truncatePassage(passage, contextTokens, tokenizer)
+    rendered.push(text)
+    estimate += tokens + separatorTokens
+  }
+  for (let used = rendered.length; ; used--) {
+    const text = renderPrompt(demonstrations, rendered.slice(0, used), question)
+    const ids = tokenizer.encode(text, { maxTokens: budget + 1 })
+    if (ids.length <= budget || used === 0) return { text, ids: [...bos, ...ids], passagesUsed: used }
+  }
+}
+
+/** Characters of a passage's text that show how many tokens its rendering adds: what comes after them is the same in both. */
+const SAMPLE_CHARACTERS = 1024
+
+function cutDemonstration(demonstration: Demonstration, contextTokens: number, tokenizer: PromptTokenizer): Demonstration {
+  const { passage } = demonstration
+  if (passage === undefined || tokenizer.encode(renderPassage(passage), { maxTokens: contextTokens + 1 }).length <= contextTokens)
+    return demonstration
+  const sample = passage.text.slice(0, SAMPLE_CHARACTERS)
+  const added = tokenizer.encode(renderPassage({ ...passage, text: sample })).length - tokenizer.encode(sample).length
+  const kept = tokenizer.encode(passage.text, { maxTokens: Math.max(1, contextTokens - added) })
+  return { ...demonstration, passage: { title: passage.title, text: tokenizer.decode(kept).trim() } }
+}
+
+function tooLong(question: string, demonstrations: number, budget: number, tokenizer: PromptTokenizer): CodedError {
+  const questionTokens = tokenizer.encode(renderQuestion(question)).length
+  return questionTokens > budget
+    ? new CodedError(
+        'unprocessable',
+        `question has ${questionTokens} tokens, but the model's window leaves ${budget}: shorten the question or lower max_new_tokens.`,
+        { field: 'question' },
+      )
+    : new CodedError(
+        'unprocessable',
+        `${demonstrations} demonstrations and the question take more than the ${budget} tokens that the model's window leaves: ask for fewer or shorter demonstrations.`,
+        { field: 'demonstrations' },
+      )
+}

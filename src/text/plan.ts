@@ -1,0 +1,112 @@
+import { at } from '../../base/at.ts'
+import { CodedError } from '../../base/errors.ts'
+import { frameOf, packPrompt, type PromptTokenizer } from './pack.ts'
+import { renderPassage, type Demonstration, type PromptPassage } from './prompt.ts'
+
+export const MODES = ['cepe', 'decoder-only', 'replug', 'closed-book'] as const
+export type Mode = (typeof MODES)[number]
+
+/** A question with every option settled, and the passages to answer it from, best first. */
+export interface PromptRequest {
+  readonly question: string
+  readonly mode: Mode
+  readonly passages: readonly (PromptPassage & { readonly score: number | null })[]
+  /** Passages in the decoder's prompt. */
+  readonly kDecoder: number
+  /** What the encoder reads: the passages that the prompt does not hold, or all. */
+  readonly encoderPassages: 'others' | 'all'
+  readonly demonstrations: readonly Demonstration[]
+  /** Tokens kept of each passage. */
+  readonly contextTokens: number
+  readonly maxNewTokens: number
+}
+
+/** What the model can read. */
+export interface PromptLimits {
+  /** Decoder positions. */
+  readonly window: number
+  readonly hasEncoder: boolean
+  /** Tokens of all prompts of a RePlug question. */
+  readonly replugTokens: number
+}
+
+/** What the reader is asked: prompts, and the placement of each passage. */
+export interface ReadPlan {
+  readonly prompts: readonly { readonly ids: readonly number[]; readonly text: string; readonly score: number }[]
+  readonly contexts: readonly string[]
+  /** Index of the context that holds passage i, or -1. */
+  readonly contextOf: readonly number[]
+  readonly inDecoder: readonly boolean[]
+}
+
+/**
+ * Decides what the decoder's prompt holds and what the encoder reads.
+ * @param step awaited between prompts
+ * @throws unprocessable where question and demonstrations do not fit, or RePlug's prompts exceed their bound
+ */
+export async function planRead(
+  request: PromptRequest,
+  limits: PromptLimits,
+  tokenizer: PromptTokenizer,
+  step: () => Promise<void> = () => Promise.resolve(),
+): Promise<ReadPlan> {
+  const { passages, demonstrations, mode } = request
+  const options = { ...request, window: limits.window }
+  const nothingEncoded = { contexts: [], contextOf: passages.map(() => -1) }
+  const placed = (used: number) => passages.map((_, i) => i < used)
+
+  switch (mode) {
+    case 'closed-book': {
+      const bare = demonstrations.map(({ question, answer }) => ({ question, answer }))
+      const prompt = packPrompt({ ...options, passages: [], demonstrations: bare }, tokenizer)
+      return { prompts: [{ ...prompt, score: 0 }], ...nothingEncoded, inDecoder: placed(0) }
+    }
+    case 'decoder-only': {
+      const prompt = packPrompt(options, tokenizer)
+      return { prompts: [{ ...prompt, score: 0 }], ...nothingEncoded, inDecoder: placed(prompt.passagesUsed) }
+    }
+    case 'replug':
+      return { ...(await replugPrompts(request, limits, tokenizer, step)), ...nothingEncoded }
+    case 'cepe': {
+      const prompt = packPrompt({ ...options, passages: passages.slice(0, request.kDecoder) }, tokenizer)
+      const first = request.encoderPassages === 'all' ? 0 : prompt.passagesUsed
+      const encoded = limits.hasEncoder ? passages.slice(first) : []
+      return {
+        prompts: [{ ...prompt, score: 0 }],
+        contexts: encoded.map(renderPassage),
+        contextOf: passages.map((_, i) => (i >= first && encoded.length > 0 ? i - first : -1)),
+        inDecoder: placed(prompt.passagesUsed),
+      }
+    }
+  }
+}
+
+/** One prompt per passage; what stands in all of them is cut and counted once. */
+async function replugPrompts(
+  request: PromptRequest,
+  { window, replugTokens }: PromptLimits,
+  tokenizer: PromptTokenizer,
+  step: () => Promise<void>,
+): Promise<Pick<ReadPlan, 'prompts' | 'inDecoder'>> {
+  const options = { ...request, window }
+  const frame = frameOf(options, tokenizer)
+  const groups = request.passages.length === 0 ? [[]] : request.passages.map((passage) => [passage])
+  const prompts: (ReadPlan['prompts'][number] & { passagesUsed: number })[] = []
+  let tokens = 0
+  for (const passages of groups) {
+    await step()
+    const prompt = packPrompt({ ...options, passages }, tokenizer, frame)
+    tokens += prompt.ids.length + request.maxNewTokens
+    if (tokens > replugTokens) throw tooMany(prompts.length + 1, groups.length, replugTokens)
+    prompts.push({ ...prompt, score: passages[0]?.score ?? 0 })
+  }
+  return { prompts, inDecoder: request.passages.map((_, i) => at(prompts, i).passagesUsed > 0) }
+}
+
+function tooMany(reached: number, prompts: number, replugTokens: number): CodedError {
+  return new CodedError(
+    'unprocessable',
+    `replug would read ${prompts} prompts, but the first ${reached} have more than ${replugTokens} tokens with their answers: lower k or context_tokens, or raise CEPE_REPLUG_MB.`,
+    { field: 'k' },
+  )
+}

@@ -1,0 +1,76 @@
+import { readdir, utimes, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import t from 'tap'
+import { processTag, stateOf } from '../../../base/process.ts'
+import { tryLock } from '../../../index/ingest/lock.ts'
+import { takeLock, withLock } from '../../../index/table/lock.ts'
+import { tempDir } from '../helpers.ts'
+
+const HOUR_AGO = new Date(Date.now() - 3_600_000)
+
+/** The ticket of a process that is not here. */
+async function ticketOf(folder: string, tag: string): Promise<string> {
+  const path = join(folder, `000000000001_${tag}_0000aaaa.ticket`)
+  await writeFile(path, '.')
+  return path
+}
+
+await t.test('the lock admits one at a time, in the order in which they came', async (t) => {
+  const folder = join(await tempDir(t), 'lock')
+  const first = await takeLock(folder, 0)
+  t.ok(first)
+  t.equal(await takeLock(folder, 0), undefined)
+  const order: number[] = []
+  let inside = 0
+  const waiting: Promise<void>[] = []
+  for (let i = 0; i < 8; i++) {
+    waiting.push(
+      withLock(folder, 10_000, async () => {
+        t.equal(++inside, 1)
+        order.push(i)
+        await sleep(2)
+        inside--
+      }),
+    )
+    while ((await readdir(folder)).filter((name) => name.endsWith('.ticket')).length < i + 2) await sleep(1)
+  }
+  await first?.release()
+  await Promise.all(waiting)
+  t.same(order, [0, 1, 2, 3, 4, 5, 6, 7])
+  t.same(await readdir(folder), [])
+})
+
+await t.test('a dead process holds nothing; one of another machine or container holds it as long as it shows life', async (t) => {
+  const folder = join(await tempDir(t), 'lock')
+  await (await takeLock(folder, 0))?.release()
+  const [place = '', pid = '', started = ''] = (await processTag()).split('-')
+  for (const dead of [`${place}-${2 ** 22 + 1}-1`, `${place}-${pid}-${started}1`]) {
+    await ticketOf(folder, dead)
+    const lock = await takeLock(folder, 0)
+    t.ok(lock, `${dead} is gone`)
+    await lock?.release()
+  }
+  // The same process id and start, as in two containers that were made alike: another place all the same.
+  const elsewhere = `${'0'.repeat(16)}-${pid}-${started}`
+  t.equal(await stateOf(elsewhere), 'elsewhere')
+  const ticket = await ticketOf(folder, elsewhere)
+  t.equal(await takeLock(folder, 100), undefined, 'it was there a moment ago')
+  await utimes(ticket, HOUR_AGO, HOUR_AGO)
+  const lock = await takeLock(folder, 0)
+  t.ok(lock, 'nothing was heard of it for an hour')
+  t.same((await readdir(folder)).length, 1)
+  await lock?.release()
+})
+
+await t.test('the writer lock heeds the holders of older software', async (t) => {
+  const folder = join(await tempDir(t), 'writer')
+  await (await tryLock(folder))?.release()
+  const holder = join(folder, 'x.holder')
+  await writeFile(holder, '{}')
+  t.equal(await tryLock(folder), undefined)
+  await utimes(holder, HOUR_AGO, HOUR_AGO)
+  const lock = await tryLock(folder)
+  t.ok(lock)
+  await lock?.release()
+})

@@ -1,0 +1,81 @@
+import t from 'tap'
+import { CodedError } from '../../../base/errors.ts'
+import { createAdmission } from '../../../src/inference/pool/admission.ts'
+
+function open(options: { maxWaiting?: number; places?: number } = {}) {
+  let time = 0
+  const admission = createAdmission({ maxWaiting: 64, places: 1, now: () => time, ...options })
+  const refused = (question: Parameters<typeof admission.enter>[0]): CodedError | undefined => {
+    try {
+      admission.enter(question)
+      return undefined
+    } catch (error) {
+      return error instanceof CodedError ? error : undefined
+    }
+  }
+  /** Answers `count` questions of cost 1, one after the other. */
+  const answer = (count: number, ms: number): void => {
+    for (let i = 0; i < count; i++) {
+      const permit = admission.enter({ cost: 1 })
+      time += ms
+      permit.release(true)
+    }
+  }
+  return { admission, refused, answer }
+}
+
+t.test('a burst: as many as may wait are let in, and every other is told when to come back', (t) => {
+  const { refused } = open()
+  const burst = Array.from({ length: 200 }, () => refused({ cost: 1, deadlineMs: 120_000 }))
+  t.equal(burst.filter((error) => error === undefined).length, 65)
+  t.ok(burst.every((error) => error === undefined || (error.code === 'overloaded' && (error.retryAfterS ?? 0) >= 1)))
+  t.end()
+})
+
+t.test('what would wait past its deadline is refused at the door, by the rate of late', (t) => {
+  const { refused, answer } = open()
+  answer(20, 100)
+  const burst = Array.from({ length: 64 }, () => refused({ cost: 1, deadlineMs: 1000 }))
+  t.equal(burst.filter((error) => error === undefined).length, 9, 'nine in 900 ms')
+  t.match(burst.at(-1), { code: 'overloaded', message: /1 s are allowed/, retryAfterS: 1 })
+  t.equal(refused({ cost: 1, deadlineMs: 120_000 }), undefined, 'who has time may wait')
+  t.end()
+})
+
+t.test('a question that meets a free place is never refused, however slow those before it were', (t) => {
+  const { refused, answer } = open()
+  answer(20, 5000)
+  t.equal(refused({ cost: 1, deadlineMs: 1000 }), undefined)
+  t.end()
+})
+
+t.test('one client cannot keep others out: each may hold its share of a full house', (t) => {
+  const { refused } = open({ maxWaiting: 9 })
+  const enter = (client: string, times: number) =>
+    Array.from({ length: times }, () => refused({ client, cost: 1 })).filter((error) => error === undefined).length
+  t.equal(enter('greedy', 50), 10)
+  t.equal(enter('other', 50), 5)
+  t.equal(enter('third', 50), 4)
+  t.ok(enter('fourth', 50) <= 1, 'twice as many in all')
+  t.end()
+})
+
+t.test("others' work counts up to a client's own, since clients are served in equal parts", (t) => {
+  const { refused, answer } = open()
+  answer(20, 100)
+  for (let i = 0; i < 20; i++) refused({ client: 'greedy', cost: 1 })
+  t.equal(refused({ client: 'other', cost: 1, deadlineMs: 1000 }), undefined)
+  t.match(refused({ client: 'greedy', cost: 1, deadlineMs: 1000 }), { code: 'overloaded' })
+  t.end()
+})
+
+t.test('a place is given back once', (t) => {
+  const { admission, refused } = open({ maxWaiting: 0 })
+  const permit = admission.enter({ cost: 1 })
+  t.match(refused({ cost: 1 }), { code: 'overloaded' })
+  permit.release(false)
+  permit.release(false)
+  t.equal(refused({ cost: 1 }), undefined)
+  t.match(refused({ cost: 1 }), { code: 'overloaded' })
+  t.end()
+})

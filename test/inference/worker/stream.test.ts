@@ -1,0 +1,80 @@
+import t from 'tap'
+import { createReader } from '../../../src/inference/pool/create-reader.ts'
+import { builtFixture } from '../../helpers/built-fixture.ts'
+import { childEntry } from '../../helpers/child-entry.ts'
+import { taskGolden, withoutTaskGoldens } from '../../helpers/task-goldens.ts'
+import { ATOL, largestDifference, numbers } from '../pool/golden-requests.ts'
+
+const entry = childEntry()
+const none = { contexts: [], contextTokens: 1 }
+
+await t.test('a streaming cache scores as the reference does', { skip: withoutTaskGoldens() }, async (t) => {
+  const golden = await taskGolden('lm-streaming')
+  const modelDir = await builtFixture(t, 'cepe-tiny')
+  const ids = numbers(golden, 'input_ids')
+  const [sinks = 0] = numbers(golden, 'sinks')
+  const [recent = 0] = numbers(golden, 'recent')
+  const [stride = 0] = numbers(golden, 'stride')
+  const [window = 0] = numbers(golden, 'eval_window')
+  for (const prefillTokens of [256, 7]) {
+    const reader = await createReader({ modelDir, entry, prefillTokens })
+    const [logprobs = []] = await reader.score({
+      ...none,
+      promptIds: ids.slice(0, -window),
+      continuations: [ids.slice(-window)],
+      streaming: { sinks, recent, stride },
+    })
+    t.ok(largestDifference(logprobs, golden.floats('logprobs').data) < ATOL, `read ${prefillTokens} tokens at a time`)
+    await reader.close({ drainMs: 0 })
+  }
+})
+
+await t.test('a streaming cache', async (t) => {
+  const modelDir = await builtFixture(t, 'cepe-tiny-gqa')
+  const reader = await createReader({ modelDir, entry })
+  t.teardown(() => reader.close({ drainMs: 0 }))
+  const ids = Array.from({ length: 60 }, (_, i) => 3 + ((i * 7) % 50))
+  const request = { ...none, promptIds: ids.slice(0, 40), continuations: [ids.slice(40)] }
+  const full = await reader.score(request)
+  t.test('that never overflows is a full one', async (t) => {
+    const streamed = await reader.score({ ...request, streaming: { sinks: 4, recent: 56, stride: 10 } })
+    t.ok(largestDifference(streamed[0] ?? [], full[0] ?? []) < 1e-4)
+  })
+  t.test('that overflows reads a text longer than the window, which a full one refuses', async (t) => {
+    const long = Array.from({ length: 700 }, (_, i) => 3 + ((i * 11) % 50))
+    const asked = { ...none, promptIds: long.slice(0, 690), continuations: [long.slice(690)] }
+    await t.rejects(reader.score(asked), { code: 'invalid_request', message: /window/ })
+    const [scores = []] = await reader.score({ ...asked, streaming: { sinks: 4, recent: 28, stride: 32 } })
+    t.equal(scores.length, 10)
+    t.ok(scores.every((score) => Number.isFinite(score) && score < 0))
+  })
+  t.test('is refused where it cannot be had', async (t) => {
+    await t.rejects(reader.score({ ...request, streaming: { sinks: -1, recent: 4, stride: 4 } }), {
+      code: 'invalid_request',
+      field: 'streaming.sinks',
+    })
+    await t.rejects(reader.score({ ...request, streaming: { sinks: 4, recent: 9999, stride: 4 } }), {
+      code: 'invalid_request',
+      field: 'streaming',
+    })
+    await t.rejects(reader.score({ ...request, continuations: [[3], [4]], streaming: { sinks: 4, recent: 8, stride: 4 } }), {
+      code: 'invalid_request',
+      field: 'continuations',
+    })
+  })
+})
+
+await t.test('no stop id is chosen before the least number of new tokens', async (t) => {
+  const modelDir = await builtFixture(t, 'cepe-tiny-gqa')
+  const reader = await createReader({ modelDir, entry })
+  t.teardown(() => reader.close({ drainMs: 0 }))
+  const request = { ...none, promptIds: [1, 5, 9], stopIds: [], maxNewTokens: 6 }
+  const free = await reader.generate(request)
+  const stopIds = [free.tokenIds[1] ?? 0]
+  const stopped = await reader.generate({ ...request, stopIds })
+  const least = await reader.generate({ ...request, stopIds, minNewTokens: 4 })
+  t.ok(stopped.tokenIds.length <= 2)
+  t.ok(least.tokenIds.length >= 4)
+  t.notOk(least.tokenIds.slice(0, 4).some((id) => stopIds.includes(id)))
+  await t.rejects(reader.generate({ ...request, minNewTokens: 7 }), { code: 'invalid_request', field: 'minNewTokens' })
+})
