@@ -12,8 +12,10 @@ import { adminIndexJobs } from './http/routes/admin-index-jobs.ts'
 import { adminIndex } from './http/routes/admin-index.ts'
 import { answerRoute } from './http/routes/answer.ts'
 import { healthRoutes } from './http/routes/health.ts'
+import { infoRoute } from './http/routes/info.ts'
 import { metrics } from './http/routes/metrics.ts'
 import { openAiRoutes } from './http/routes/openai.ts'
+import { pageRoutes } from './http/routes/page.ts'
 import { passages } from './http/routes/passages.ts'
 import { scoreRoute } from './http/routes/score.ts'
 import { searchRoute } from './http/routes/search.ts'
@@ -59,6 +61,8 @@ export async function buildApp(
   const questions = { services: services.answering, deadlineMs: config.DEADLINE_MS }
   await app.register(metrics, { processes: services.processes })
   await app.register(healthRoutes, { readiness: services.readiness })
+  await app.register(infoRoute, { ...questions, version })
+  await app.register(pageRoutes)
   await app.register(answerRoute, questions)
   await app.register(searchRoute, questions)
   await app.register(scoreRoute, questions)

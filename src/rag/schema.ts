@@ -145,6 +145,12 @@ export const AnswerRequestSchema = Type.Object(
 )
 export type AnswerRequest = Static<typeof AnswerRequestSchema>
 
+const offset = Type.Integer({ minimum: 0 })
+const HighlightSchema = Type.Object(
+  { start: offset, end: offset, sentence: Type.Object({ start: offset, end: offset }) },
+  { description: 'UTF-16 code units of `text`; the end is exclusive.' },
+)
+
 export const EvidenceSchema = Type.Object({
   id: Type.String(),
   title: Type.String(),
@@ -163,6 +169,9 @@ export const EvidenceSchema = Type.Object({
   }),
   tokens: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
     description: 'Tokens that the encoder kept; null where it did not see it.',
+  }),
+  highlights: Type.Array(HighlightSchema, {
+    description: "Where the passage says the answer's words, each with its sentence; at most 20. Empty where it does not say them.",
   }),
 })
 export type Evidence = Static<typeof EvidenceSchema>
