@@ -1,13 +1,13 @@
 import rateLimit from '@fastify/rate-limit'
 import { TypeBoxValidatorCompiler, type TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
-import { randomUUID } from 'node:crypto'
 import type { Logger } from 'pino'
 import type { Config } from './config.ts'
 import { adminGuard } from './http/plugins/auth.ts'
 import { registerDocs } from './http/plugins/docs.ts'
 import { registerErrors, sendError } from './http/plugins/errors.ts'
 import { drain } from './http/plugins/drain.ts'
+import { headers, requestId } from './http/plugins/headers.ts'
 import { adminIndexJobs } from './http/routes/admin-index-jobs.ts'
 import { adminIndex } from './http/routes/admin-index.ts'
 import { answerRoute } from './http/routes/answer.ts'
@@ -36,7 +36,7 @@ export async function buildApp(
   const app = fastify({
     loggerInstance: log,
     bodyLimit: config.BODY_LIMIT_KB * 1024,
-    genReqId: () => randomUUID(),
+    genReqId: requestId,
     requestIdHeader: false,
     routerOptions: { maxParamLength: MAX_PATH_PARAMETER },
     frameworkErrors: (error, request, reply) => {
@@ -50,6 +50,7 @@ export async function buildApp(
     .withTypeProvider<TypeBoxTypeProvider>()
 
   registerErrors(app)
+  await app.register(headers)
   await app.register(drain)
   await registerDocs(app, version)
   if (config.RATE_LIMIT > 0)

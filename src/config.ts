@@ -23,7 +23,7 @@ const DEFAULT_DTYPE = 'f32'
  */
 export const ConfigSchema = Type.Object({
   HOST: Type.String({ description: 'Address to listen on.', default: '127.0.0.1', pattern: '\\S' }),
-  PORT: integer('Port to listen on; 0 takes a free one.', 8080, 0, 65535),
+  PORT: integer('Port to listen on; 0 takes a free one. Where it is not set, `PORT` is honoured.', 8080, 0, 65535),
   READER_CHECKPOINT: text(
     'Checkpoint folder of the reader (Hugging Face layout), built into READER_DIR when that is missing or older. Without a default where READER_DIR is set.',
     'models/tiny/checkpoint/cepe',
@@ -97,7 +97,12 @@ export const ConfigSchema = Type.Object({
     default: availableParallelism(),
   }),
   READERS: integer('Reader processes; weights are shared between them.', 1, 1, 64),
-  QUEUE: integer('Questions that may wait for a reader; more are answered 503. Several clients may bring in twice as many.', 64, 0, 100_000),
+  QUEUE: integer(
+    'Questions that may wait for a reader; more are answered 503. Several clients may bring in twice as many.',
+    64,
+    0,
+    100_000,
+  ),
   DEADLINE_MS: integer(
     'Time a question may take, queueing included; then it is answered 504, and one that would wait longer 503 at once.',
     120_000,
@@ -106,7 +111,12 @@ export const ConfigSchema = Type.Object({
   ),
   MAX_RUN_MS: integer('Time that one run of a model may take; a process that takes longer is replaced.', 600_000, 1000, 86_400_000),
   STATE_CACHE_MB: integer('Memory for cached encoder states of passages, per reader process.', 256, 0, 1_000_000),
-  REPLUG_MB: integer("Memory for keys and values of a RePlug question's prompts, per reader process; more is answered 422.", 512, 1, 1_000_000),
+  REPLUG_MB: integer(
+    "Memory for keys and values of a RePlug question's prompts, per reader process; more is answered 422.",
+    512,
+    1,
+    1_000_000,
+  ),
   RATE_LIMIT: integer('Requests per minute and client address; 0 for no limit.', 0, 0, 1_000_000),
   TRUST_PROXY: text(
     "Proxies whose `X-Forwarded-For` names the client: their number, or a list of addresses and networks (`loopback`, `10.0.0.0/8`). Empty: the connection's address is the client's.",
@@ -156,7 +166,8 @@ const PATH_SETTINGS = [
  * @throws config_invalid naming the variable, its value's problem and what is allowed; unknown `CEPE_` variables are refused, since a typing error would otherwise go unnoticed
  */
 export function loadConfig(overrides: Partial<Record<keyof Config, unknown>> = {}, env: NodeJS.ProcessEnv = environment()): Config {
-  const given: Record<string, unknown> = {}
+  // What platforms set for the services that they run.
+  const given: Record<string, unknown> = env['PORT'] ? { PORT: env['PORT'] } : {}
   for (const [variable, value] of Object.entries(env)) {
     if (variable.startsWith(PREFIX) && value !== undefined && value !== '') given[variable.slice(PREFIX.length)] = value
     // An empty variable switches an optional file off where that is meaningful.
