@@ -31,6 +31,8 @@ export const ERROR_CODES = [
   'checkpoint_invalid',
   'unsupported',
   'model_invalid',
+  /** A Hugging Face hub does not answer; what was fetched is kept. */
+  'hub_unreachable',
   // Index
   'index_missing',
   'index_invalid',

@@ -50,11 +50,11 @@ export function processTag(): Promise<string> {
 
 /**
  * Whether the process of a tag still runs; `elsewhere` where only a sign of life can tell: it is of another machine or
- * container. A text that is no tag is of nobody: `dead`.
+ * container, or the text is no tag.
  */
 export async function stateOf(tag: string): Promise<'alive' | 'dead' | 'elsewhere'> {
   const [, where, pid, started] = TAG.exec(tag) ?? []
-  if (where === undefined || pid === undefined) return 'dead'
+  if (where === undefined || pid === undefined) return 'elsewhere'
   if (!(await processTag()).startsWith(`${where}-`)) return 'elsewhere'
   return isAlive(Number(pid)) && (await startOf(Number(pid))) === started ? 'alive' : 'dead'
 }

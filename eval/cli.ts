@@ -9,12 +9,18 @@ import { createHttpClient } from './client/http.ts'
 import { compareRuns, comparisonBlocks } from './compare.ts'
 import { describeProblem } from './datasets/problems.ts'
 import { defaultFolder, readOptions, type RawOptions } from './options.ts'
-import { prepare } from './prepare.ts'
+import { chooseRetrieval, prepare } from './prepare.ts'
 import { toMarkdown } from './report/blocks.ts'
 import { publishedFile, readPublished } from './report/published.ts'
 import { reportRuns } from './report/report.ts'
 import { evaluate } from './run/evaluate.ts'
-import { readRun } from './run/folder.ts'
+import { readRun, taskOfRun } from './run/folder.ts'
+import { allCommand } from './task/all.ts'
+import { taskCommand } from './task/command.ts'
+import { compareTaskRuns } from './task/compare.ts'
+import { readRunOf } from './task/read.ts'
+import { reportTaskRuns } from './task/report.ts'
+import { TASKS } from './tasks/list.ts'
 
 interface RunOptions extends RawOptions {
   readonly url?: string
@@ -44,14 +50,18 @@ const program = new Command('cepe eval')
   )
   .option(
     '--protocol <name>',
-    "paper: 2 demonstrations, 10 passages in the decoder, 256 tokens per passage, 25 new tokens; model: the served model's own",
+    "paper: 2 demonstrations, 10 passages in the decoder, 256 tokens per passage, 25 new tokens; paper-exact: prompts cut as the published evaluation cuts them, too (docs/evaluation.md); model: the served model's own",
     'paper',
   )
+  .option('--table <number>', "7: the paper's modes, each with its own k")
   .option('--shots <number|service>', 'demonstrations per question')
   .option('--k-decoder <number|service>', 'passages in the decoder prompt')
   .option('--context-tokens <number|service>', 'tokens kept of each passage')
   .option('--max-new-tokens <number|service>', 'longest answer')
-  .option('--retrieval <method>', "dense, text (BM25), hybrid, or supplied (the questions' own ctxs)")
+  .option(
+    '--retrieval <method>',
+    "dense, text (BM25), hybrid, or supplied (the questions' own ctxs); by default supplied where the question file has ctxs, else dense",
+  )
   .option('--recall-depth <number>', 'passages retrieved for recall', '100')
   .option('--limit <number>', 'questions drawn from the file')
   .option('--seed <number>', 'of demonstrations, question sample and bootstrap', '0')
@@ -68,7 +78,11 @@ program
   .command('compare <runA> <runB>')
   .description('paired differences and significance between two runs on the same questions')
   .action(async (runA: string, runB: string) => {
-    process.stdout.write(toMarkdown(comparisonBlocks(compareRuns(await readRun(runA), await readRun(runB)))))
+    const blocks =
+      (await taskOfRun(runA)) === undefined
+        ? comparisonBlocks(compareRuns(await readRun(runA), await readRun(runB)))
+        : compareTaskRuns(await readRunOf(runA), await readRunOf(runB))
+    process.stdout.write(toMarkdown(blocks))
   })
 
 program
@@ -78,22 +92,26 @@ program
   .option('--published <file>', "published scores to set beside the runs' own", publishedFile())
   .action(async (runs: string[], options: { out?: string; published: string }) => {
     const out = options.out ?? runs[0] ?? '.'
-    await reportRuns(runs, out, await readPublished(options.published))
+    if (runs[0] !== undefined && (await taskOfRun(runs[0])) !== undefined) await reportTaskRuns(runs, out)
+    else await reportRuns(runs, out, await readPublished(options.published))
     process.stderr.write(`${path.join(out, 'report.md')}\n`)
   })
 
+for (const task of TASKS) program.addCommand(taskCommand(task))
+program.addCommand(allCommand())
+
 /** The whole pipeline is loaded only where it runs in this process. */
-async function connect(url: string | undefined): Promise<AnswerClient> {
+async function connect(url: string | undefined, retrieval: string): Promise<AnswerClient> {
   if (url !== undefined) return createHttpClient(url)
-  const { createInProcessClient } = await import('./client/in-process.ts')
-  return createInProcessClient()
+  const { createInProcessClient, createReadingClient } = await import('./client/in-process.ts')
+  return retrieval === 'supplied' ? createReadingClient() : createInProcessClient()
 }
 
 async function runEvaluation(raw: RunOptions): Promise<void> {
-  const options = readOptions(raw)
+  const options = await chooseRetrieval(readOptions(raw))
   const published = await readPublished(raw.published)
   const folder = raw.out ?? defaultFolder(options, raw.url)
-  const client = await connect(raw.url)
+  const client = await connect(raw.url, options.protocol.retrieval)
   try {
     const { manifest, questions, pool } = await prepare(options, client)
     for (const problem of manifest.data.problems) process.stderr.write(`${describeProblem(problem)}\n`)

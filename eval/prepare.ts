@@ -1,10 +1,10 @@
 import path from 'node:path'
 import type { AnswerClient } from './client/client.ts'
-import { readDataset, readPassages, withPassages } from './datasets/read.ts'
+import { readDataset, readPassages, sameQuestion, withPassages } from './datasets/read.ts'
 import { fileHash } from './datasets/records.ts'
 import type { Dataset, EvalQuestion } from './datasets/types.ts'
 import { CodedError } from '../base/errors.ts'
-import { environment, identify, namedFile, type Manifest } from './run/manifest.ts'
+import { environment, identify, namedFile, RUN_VERSION, type Manifest } from './run/manifest.ts'
 import { checkDemonstrationSource, largestK, retrievalDepth, type Protocol } from './run/protocol.ts'
 import { sampleIndices, seededRandom } from '../base/random.ts'
 
@@ -23,6 +23,8 @@ export interface EvaluationOptions {
   readonly limit?: number
   readonly protocol: Protocol
   readonly dumpPrompts: boolean
+  /** No retrieval was asked for: questions that bring passages are answered from them. */
+  readonly retrievalByFile?: boolean
 }
 
 export interface Prepared {
@@ -30,6 +32,24 @@ export interface Prepared {
   /** In the order of the file, the unanswerable ones last. */
   readonly questions: readonly EvalQuestion[]
   readonly pool: readonly EvalQuestion[]
+}
+
+/**
+ * Decides where passages come from, where no option says: from the question file, if its questions bring them.
+ * @throws options_invalid where some do and some do not
+ */
+export async function chooseRetrieval(options: EvaluationOptions): Promise<EvaluationOptions> {
+  const { retrievalByFile = false, ...rest } = options
+  if (!retrievalByFile) return rest
+  const { questions } = await readDataset(options.questions, { keepPassages: 1 })
+  const withOwn = questions.filter(({ passages }) => passages !== undefined && passages.length > 0).length
+  if (withOwn === 0) return rest
+  if (withOwn < questions.length)
+    throw new CodedError(
+      'options_invalid',
+      `${withOwn} of the ${questions.length} questions of ${path.basename(options.questions)} bring passages (ctxs): say --retrieval supplied (the others are left out) or --retrieval dense (all are searched for).`,
+    )
+  return { ...rest, protocol: { ...rest.protocol, retrieval: 'supplied' } }
 }
 
 /**
@@ -54,7 +74,8 @@ export async function prepare(options: EvaluationOptions, client: AnswerClient):
     options.unanswerable === undefined
       ? undefined
       : await complete(await readDataset(options.unanswerable, { answerable: false, keepPassages }))
-  const train = await trainingQuestions(options, answerable)
+  const source = await trainingQuestions(options, answerable)
+  const train = source && withoutTestQuestions(source, answerable)
   checkDemonstrationSource(protocol, train?.questions.length ?? 0)
   const identity = await identify(client, protocol)
   if (identity.index && identity.index.passages < largestK(protocol)) {
@@ -74,6 +95,7 @@ export async function prepare(options: EvaluationOptions, client: AnswerClient):
     pool: train?.questions ?? [],
     manifest: {
       subject: {
+        version: RUN_VERSION,
         dataset: options.dataset,
         questions: namedFile(answerable),
         passages:
@@ -91,7 +113,7 @@ export async function prepare(options: EvaluationOptions, client: AnswerClient):
         problems: [
           ...problemsOf(answerable),
           ...problemsOf(unanswerable, ' (unanswerable)'),
-          ...(train === answerable ? [] : problemsOf(train, ' (training file)')),
+          ...(source === answerable ? [] : problemsOf(train, ' (training file)')),
         ],
       },
       environment: environment(client),
@@ -103,6 +125,22 @@ export async function prepare(options: EvaluationOptions, client: AnswerClient):
 
 function problemsOf(dataset: Dataset | undefined, which = '') {
   return (dataset?.problems ?? []).map((problem) => ({ ...problem, kind: problem.kind + which, places: [...problem.places] }))
+}
+
+/** The pool without what is tested; PopQA's, which is the test file itself, is left as it is (only the asked question is kept out). */
+function withoutTestQuestions(train: Dataset, tested: Dataset): Dataset {
+  if (train === tested) return train
+  const asked = new Set(tested.questions.map(({ question }) => sameQuestion(question)))
+  const kept = train.questions.filter(({ question }) => !asked.has(sameQuestion(question)))
+  const left = train.questions.filter(({ question }) => asked.has(sameQuestion(question))).map(({ id }) => id)
+  if (left.length === 0) return train
+  const problem = {
+    kind: 'training question that is a test question',
+    count: left.length,
+    places: left.slice(0, 5),
+    effect: 'skipped' as const,
+  }
+  return { ...train, questions: kept, problems: [...train.problems, problem] }
 }
 
 /** PopQA has no training split: the authors draw demonstrations from the test file, never the asked question. */

@@ -12,9 +12,10 @@ import { PASSAGE_COLUMNS } from './table/columns.ts'
 import { packVectors, passageAt } from './table/rows.ts'
 import { sqlIds } from './table/sql.ts'
 import { DEFAULT_DENSE_WEIGHT, FUSED_DEPTH, fuseScores } from './search/hybrid.ts'
+import { countSources, exportPassages, listPassages, type ListOptions } from './search/list.ts'
 import { searchVector, searchWords } from './search/search.ts'
 import { inTurn } from './table/turn.ts'
-import { deleteIds, deleteWhere, idsWhere, mergeRows, storedHashes } from './table/write.ts'
+import { deleteRows, deleteWhere, idsWhere, mergeRows, storedHashes } from './table/write.ts'
 import type { EmbeddingModel, IndexInfo, Passage, SearchFilter, SearchHit, SearchOptions } from './contract.ts'
 
 const MAX_K = 1000
@@ -43,6 +44,12 @@ export interface PassageIndex {
   /** Deletes by ids or by filter; durable when it returns the number deleted. */
   delete(which: readonly string[] | SearchFilter): Promise<number>
   count(filter?: SearchFilter): Promise<number>
+  /** A page of passages in the order of their ids. */
+  list(options: ListOptions): Promise<Passage[]>
+  /** All passages of the version that is live when reading begins. */
+  export(filter?: SearchFilter): AsyncGenerator<Passage>
+  /** Passages of each source, most first; reads a column of the whole table. */
+  sources(): Promise<{ readonly source: string; readonly passages: number }[]>
   /** Name, version and size of what is being searched: cheap enough for every question. */
   version(): Promise<{ readonly table: string; readonly version: number; readonly passages: number }>
   /** All that is known of what is being searched. @throws index_missing if there is no table yet. */
@@ -60,8 +67,10 @@ export interface OpenIndexOptions {
   readonly model: EmbeddingModel
   /** Commits and replacements by other processes are seen within so many milliseconds. */
   readonly consistencyMs?: number
-  /** Upserts and deletes through this handle after which its small files are put together and its indexes brought up to date. */
+  /** Small files, of upserts of all processes, from which on they are put together and the indexes brought up to date. */
   readonly tidyAfter?: number
+  /** How long files that were replaced are kept, in milliseconds. */
+  readonly keepMs?: number
   /** Told of damage that was worked around. */
   readonly onWarning?: (message: string) => void
 }
@@ -75,7 +84,7 @@ export const DEFAULT_TABLE = 'passages'
  * (index_invalid), so that a running service heals when the table is replaced.
  */
 export async function openIndex(options: OpenIndexOptions): Promise<PassageIndex> {
-  const { dir, model, table = DEFAULT_TABLE, consistencyMs = 500, tidyAfter = 200, onWarning = () => undefined } = options
+  const { dir, model, table = DEFAULT_TABLE, consistencyMs = 500, tidyAfter = 64, keepMs, onWarning = () => undefined } = options
   checkTableName(table)
   await mkdir(dir, { recursive: true })
   await migrateAutomatically(dir, table, onWarning)
@@ -86,7 +95,7 @@ export async function openIndex(options: OpenIndexOptions): Promise<PassageIndex
     model,
     connection,
     new LiveTable({ dir, connection, name: table, model, consistencyMs, onWarning }),
-    new Tidying(tidyAfter, onWarning),
+    new Tidying({ surplus: tidyAfter, ...(keepMs === undefined ? {} : { keepMs }), onWarning }),
   )
 }
 
@@ -160,34 +169,49 @@ class LanceIndex implements PassageIndex {
     if (passages.length === 0) return
     const rows = { passages, hashes: passages.map(contentHash), halves }
     const written = await inTurn(this.dir, this.table, async () => {
-      const { table, sync } = await this.#live.getForWriting(true)
-      await mergeRows(table, rows, dimension)
-      await sync.flush()
+      const live = await this.#live.getForWriting(true)
+      await mergeRows(live.table, rows, dimension)
+      await live.sync.flush()
       await noteChange(this.dir, this.table, { ids: passages.map((passage) => passage.id) })
-      return table
+      return live
     })
-    this.#tidying.wrote(written)
+    this.#tidying.wrote(written.table, written.sync)
   }
 
   async delete(which: readonly string[] | SearchFilter): Promise<number> {
     if (!isIdList(which)) wholeFilter(which)
-    const { table, deleted } = await inTurn(this.dir, this.table, async () => {
+    const { live, deleted } = await inTurn(this.dir, this.table, async () => {
       const live = await this.#live.getForWriting(false)
       // By its ids: while a job is under way, what a filter names must be known, so that the job does not bring it back.
       const watched = (await watchingJobs(this.dir, this.table)).length > 0
       const ids = isIdList(which) || !watched ? [] : await idsWhere(live.table, wholeFilter(which))
-      const gone = isIdList(which) ? await deleteIds(live.table, which) : await deleteWhere(live.table, wholeFilter(which))
+      const gone = isIdList(which) ? await deleteRows(live.table, which) : await deleteWhere(live.table, wholeFilter(which))
       await live.sync.flush()
       if (watched) await noteChange(this.dir, this.table, { ids: isIdList(which) ? [...which] : ids })
-      return { table: live.table, deleted: gone }
+      return { live, deleted: gone }
     })
-    this.#tidying.wrote(table)
+    this.#tidying.wrote(live.table, live.sync)
     return deleted
   }
 
   async count(filter?: SearchFilter): Promise<number> {
     const { table } = await this.#live.get()
     return table.countRows(sqlFilter(filter))
+  }
+
+  async list(options: ListOptions): Promise<Passage[]> {
+    const { table } = await this.#live.get()
+    return listPassages(table, options)
+  }
+
+  async *export(filter?: SearchFilter): AsyncGenerator<Passage> {
+    const { table } = await this.#live.get()
+    yield* exportPassages(table, filter)
+  }
+
+  async sources(): Promise<{ readonly source: string; readonly passages: number }[]> {
+    const { table } = await this.#live.get()
+    return countSources(table)
   }
 
   async version(): Promise<{ readonly table: string; readonly version: number; readonly passages: number }> {

@@ -1,20 +1,42 @@
 import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { osCode } from '../base/errors.ts'
-import { isAlive } from '../base/process.ts'
+import { leftOvers, sweep } from '../base/left-overs.ts'
+import { processTag } from '../base/process.ts'
 import { unsupported } from './errors.ts'
 import { MANIFEST_FILE } from './manifest.ts'
 
 const MARK = '.partial-'
+const OLD = '-old'
 
-/** Removes what builds of `outDir` left whose process is gone. */
-async function sweep(outDir: string): Promise<void> {
+/** The tag of the process in a name that a build of `outDir` gave: `<folder>.partial-<tag>.<n>`, `-old` after it for what is being replaced. */
+function tagIn(outDir: string, name: string): string | undefined {
   const prefix = `${basename(outDir)}${MARK}`
-  for (const name of await readdir(dirname(outDir))) {
-    if (name.startsWith(prefix) && !isAlive(Number.parseInt(name.slice(prefix.length), 10))) {
-      await rm(join(dirname(outDir), name), { recursive: true, force: true })
-    }
-  }
+  return name.startsWith(prefix) ? name.slice(prefix.length).replace(/\.\d+(-old)?$/, '') : undefined
+}
+
+async function exists(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    (error: unknown) => {
+      if (osCode(error) === 'ENOENT') return false
+      throw error
+    },
+  )
+}
+
+/**
+ * Puts the build back that was being replaced when its builder was killed between two renames. Does nothing where there is
+ * a build, or its builder is still at work.
+ * @returns true if it was put back.
+ */
+export async function recoverFolder(folder: string): Promise<boolean> {
+  const outDir = resolve(folder)
+  if ((await exists(outDir)) || !(await exists(dirname(outDir)))) return false
+  const [old] = await leftOvers(dirname(outDir), (name) => (name.endsWith(OLD) ? tagIn(outDir, name) : undefined))
+  if (old === undefined) return false
+  await rename(join(dirname(outDir), old), outDir)
+  return true
 }
 
 /** Only a folder that a build made, or an empty one, is ever replaced. */
@@ -32,24 +54,25 @@ let builds = 0
 
 /**
  * Fills `outDir` aside and puts it in place with renames when `fill` succeeds; an older build is replaced, a failed or
- * killed one leaves `outDir` as it was. Left-overs of killed builds are removed by the next one.
+ * killed one leaves `outDir` as it was, or as `recoverFolder` makes it. Left-overs of killed builds are removed by the next one.
  */
 export async function fillFolder<T>(folder: string, fill: (staging: string) => Promise<T>): Promise<T> {
   const outDir = resolve(folder)
   await mkdir(dirname(outDir), { recursive: true })
+  await recoverFolder(outDir)
   await assertReplaceable(outDir)
-  await sweep(outDir)
-  const staging = `${outDir}${MARK}${process.pid}-${builds++}`
+  await sweep(dirname(outDir), (name) => tagIn(outDir, name))
+  const staging = `${outDir}${MARK}${await processTag()}.${builds++}`
   await mkdir(staging)
   try {
     const result = await fill(staging)
-    const old = `${staging}-old`
-    const replaced = await stat(outDir).then(
-      () => true,
-      () => false,
-    )
+    const old = `${staging}${OLD}`
+    const replaced = await exists(outDir)
     if (replaced) await rename(outDir, old)
-    await rename(staging, outDir)
+    await rename(staging, outDir).catch(async (error: unknown) => {
+      if (replaced) await rename(old, outDir)
+      throw error
+    })
     if (replaced) await rm(old, { recursive: true, force: true })
     return result
   } catch (error) {

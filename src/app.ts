@@ -9,6 +9,7 @@ import { registerErrors, sendError } from './http/plugins/errors.ts'
 import { drain } from './http/plugins/drain.ts'
 import { headers, requestId } from './http/plugins/headers.ts'
 import { adminIndexJobs } from './http/routes/admin-index-jobs.ts'
+import { adminPassages } from './http/routes/admin-passages.ts'
 import { adminIndex } from './http/routes/admin-index.ts'
 import { answerRoute } from './http/routes/answer.ts'
 import { healthRoutes } from './http/routes/health.ts'
@@ -60,7 +61,7 @@ export async function buildApp(
       allowList: (request) => request.url === '/healthz' || request.url === '/readyz',
     })
   const questions = { services: services.answering, deadlineMs: config.DEADLINE_MS }
-  await app.register(metrics, { processes: services.processes })
+  await app.register(metrics, { processes: services.processes, jobs: services.jobs })
   await app.register(healthRoutes, { readiness: services.readiness })
   await app.register(infoRoute, { ...questions, version })
   await app.register(pageRoutes)
@@ -71,6 +72,7 @@ export async function buildApp(
   const { index, jobs, embedder } = services
   const requireAdmin = adminGuard(config.ADMIN_KEY)
   await app.register(passages, { index, embedder, requireAdmin })
+  await app.register(adminPassages, { index, requireAdmin })
   await app.register(adminIndex, { index, requireAdmin })
   await app.register(adminIndexJobs, { jobs, requireAdmin })
   return app

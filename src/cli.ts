@@ -5,6 +5,7 @@ import { buildCommand } from './cli/build.ts'
 import { indexCommand } from './cli/index.ts'
 import { inspectCommand } from './cli/inspect.ts'
 import { migrateCommand } from './cli/migrate.ts'
+import { pullCommand } from './cli/pull.ts'
 import { runProgram } from './cli/run-program.ts'
 import { serveCommand } from './cli/serve.ts'
 import { verifyCommand } from './cli/verify.ts'
@@ -17,6 +18,7 @@ const program = new Command('cepe')
   .addCommand(serveCommand())
   .addCommand(askCommand())
   .addCommand(indexCommand())
+  .addCommand(pullCommand())
   .addCommand(buildCommand())
   .addCommand(verifyCommand())
   .addCommand(inspectCommand())

@@ -80,6 +80,12 @@ export const ConfigSchema = Type.Object({
     0,
     1_000_000_000,
   ),
+  KEEP_VERSIONS_MIN: integer(
+    'Minutes for which files of the index that were replaced are kept: longer than any query or copy of the folder takes.',
+    10,
+    1,
+    100_000,
+  ),
   MIN_RECALL: Type.Number({
     description: 'Least recall@10 of a vector index against exact search, on a sample; below it the index is not put into service.',
     default: 0.95,
@@ -274,6 +280,12 @@ function checkProxies(setting: string): void {
         `must be a number of proxies, or a list of addresses, networks (10.0.0.0/8) and ${PROXY_NAMES.join(', ')} (got ${JSON.stringify(setting)})`,
       )
   }
+}
+
+/** The Hugging Face hub that checkpoints are fetched from, by the variables of its own tools: HF_ENDPOINT and HF_TOKEN. */
+export function hubSettings(): { readonly url: string; readonly token: string | null } {
+  const { HF_ENDPOINT: endpoint, HF_TOKEN: token } = environment()
+  return { url: (endpoint || 'https://huggingface.co').replace(/\/+$/, ''), token: token || null }
 }
 
 function environment(): NodeJS.ProcessEnv {

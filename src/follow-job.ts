@@ -10,13 +10,17 @@ import type { Progress, StartProgress } from './progress.ts'
 export async function followJob(jobs: Jobs, id: string, startProgress: StartProgress, signal?: AbortSignal): Promise<Job> {
   let phase: Job['state'] | undefined
   let progress: Progress | undefined
+  let since = 0
   const show = ({ state, counters, source }: Job): void => {
     if (state !== phase) {
       progress?.stop()
-      progress = state === 'indexing' ? startProgress(`Indexing ${source.name}`, 'passages') : undefined
+      progress = begin(startProgress, state, source.name)
+      since = performance.now()
       phase = state
     }
-    progress?.update(counters.embedded + counters.skipped, counters.accepted)
+    if (state === 'planning') progress?.update(counters.read, 0)
+    else if (state === 'verifying') progress?.update(Math.round((performance.now() - since) / 1000), 0)
+    else progress?.update(counters.embedded + counters.skipped, counters.accepted)
   }
   try {
     const job = await jobs.wait(id, show, signal)
@@ -28,4 +32,11 @@ export async function followJob(jobs: Jobs, id: string, startProgress: StartProg
   } finally {
     progress?.stop()
   }
+}
+
+/** The display of a phase that something can be said of. */
+function begin(startProgress: StartProgress, state: Job['state'], name: string): Progress | undefined {
+  if (state === 'planning') return startProgress(`Reading ${name}`, 'lines')
+  if (state === 'indexing') return startProgress(`Indexing ${name}`, 'passages')
+  return state === 'verifying' ? startProgress(`Verifying and indexing the table of ${name}`, 'seconds') : undefined
 }

@@ -1,5 +1,6 @@
 /** Shows how far a step has come. */
 export interface Progress {
+  /** @param total 0 where it is not known. */
   update(done: number, total: number, detail?: string): void
   stop(): void
 }

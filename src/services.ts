@@ -17,6 +17,7 @@ import { DEFAULT_DRAIN_MS, type PoolStatus } from './inference/pool/types.ts'
 import type { ProcessOptions, Supervised } from './inference/pool/process-options.ts'
 import { createJobs, type Jobs, type JobsOptions } from './jobs/jobs.ts'
 import type { AnswerServices } from './rag/pipeline.ts'
+import { startTestQuestion } from './rag/test-question.ts'
 import { loadDemonstrations } from './rag/demonstrations.ts'
 import { loadTokenizer } from './text/tokenizer.ts'
 import type { Embedder } from './inference/contract.ts'
@@ -72,15 +73,22 @@ function joinServices(config: Config, log: Log | undefined): Promise<Services> {
     }
     const jobs = createJobs(jobsOptions(config, index, embedder, log))
     const countTokens = await tokenCounter(config.RETRIEVER_DIR, embedder.manifest)
+    const testQuestion = startTestQuestion({
+      services: answering,
+      finishedRuns: () => reader.status().finished + embedder.status().finished,
+      ...(log && { log }),
+    })
     return {
       answering,
       embedder,
       countTokens,
       index,
       jobs,
-      readiness: () => Promise.all([processCheck('reader', reader), processCheck('embedder', embedder), indexCheck(index)]),
+      readiness: () =>
+        Promise.all([processCheck('reader', reader), processCheck('embedder', embedder), indexCheck(index), testQuestion.check()]),
       processes: () => [processStatus('reader', reader.status()), processStatus('embedder', embedder.status())],
       close: async ({ drainMs = DEFAULT_DRAIN_MS } = {}) => {
+        testQuestion.close()
         // A job at work ends with its batch, or with its embedder.
         const stopped = jobs.close()
         await Promise.race([stopped, delay(drainMs, undefined, { ref: false })])
@@ -160,7 +168,7 @@ function jobsOptions(config: Config, index: PassageIndex, embedder: Embedder, lo
     jobsDir: jobsDir(config),
     importDir: config.IMPORT_DIR,
     maxUploadBytes: config.UPLOAD_LIMIT_MB * 2 ** 20,
-    policy: { exactBelow: config.EXACT_BELOW, minRecall: config.MIN_RECALL },
+    policy: { exactBelow: config.EXACT_BELOW, minRecall: config.MIN_RECALL, keepMs: config.KEEP_VERSIONS_MIN * 60_000 },
     ...(log && { log }),
   }
 }
@@ -179,6 +187,7 @@ function openPassages(config: Config, manifest: ContrieverManifest, log: Log | u
   return openIndex({
     dir: config.INDEX_DIR,
     table: config.TABLE,
+    keepMs: config.KEEP_VERSIONS_MIN * 60_000,
     model: { id: modelId(manifest), dimension: manifest.dims.hidden_size },
     ...(log && { onWarning: (message: string) => log('warn', message) }),
   })

@@ -6,6 +6,7 @@ import { buildModel } from '../models/build.ts'
 import { openCheckpoint } from '../models/checkpoint/open.ts'
 import { checkFiles, loadManifest } from '../models/integrity.ts'
 import type { Dtype } from '../models/manifest.ts'
+import { recoverFolder } from '../models/staging.ts'
 import type { Config } from './config.ts'
 import { followJob } from './follow-job.ts'
 import { isSettled } from './jobs/schema.ts'
@@ -49,8 +50,18 @@ function isMissing(index: PassageIndex): Promise<boolean> {
  * @throws model_invalid where there is neither; model_invalid or checkpoint_invalid for a damaged model, or a checkpoint that cannot be built
  */
 export async function ensureModels(config: Config, startProgress: StartProgress): Promise<void> {
-  await ensureModel('RETRIEVER', config.RETRIEVER_CHECKPOINT, config.RETRIEVER_DIR, 'f32', startProgress)
-  await ensureModel('READER', config.READER_CHECKPOINT, config.READER_DIR, config.DTYPE, startProgress)
+  await ensureRetriever(config, startProgress)
+  await ensureReader(config, startProgress)
+}
+
+/** {@link ensureModels} for the retriever alone. */
+export function ensureRetriever(config: Config, startProgress: StartProgress): Promise<void> {
+  return ensureModel('RETRIEVER', config.RETRIEVER_CHECKPOINT, config.RETRIEVER_DIR, 'f32', startProgress)
+}
+
+/** {@link ensureModels} for the reader alone. */
+export function ensureReader(config: Config, startProgress: StartProgress): Promise<void> {
+  return ensureModel('READER', config.READER_CHECKPOINT, config.READER_DIR, config.DTYPE, startProgress)
 }
 
 async function ensureModel(
@@ -60,6 +71,7 @@ async function ensureModel(
   dtype: Dtype,
   startProgress: StartProgress,
 ): Promise<void> {
+  await recoverFolder(modelDir)
   const built = await loadManifest(modelDir).catch(() => undefined)
   if (checkpointDir === '' || !(await exists(path.join(checkpointDir, 'config.json')))) {
     if (built) return checkFiles(modelDir, built)

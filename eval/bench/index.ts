@@ -1,11 +1,14 @@
 /**
  * Bulk indexing and search on synthetic corpora, ratios and rates within one run.
- * Usage: index.js [--rows 100000,1000000] [--embed 600] [--queries 50] [--threads 1]; --embed 0 leaves the model out.
+ * Usage: index.js [--rows 100000,1000000] [--embed 600] [--queries 50] [--threads 1] [--contention 5000] [--seconds 10] [--inserts 900]
+ * --embed 0 leaves the model out, --rows 0 bulk indexing and search, --contention 0 writers and readers at once: each section can be run alone.
+ * The contention that is aimed at: --contention 100000 --seconds 60 --inserts 10000.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { contentionLines } from './index-contention.ts'
 import { embedFigures } from './index-embed.ts'
 import { diskOf, searchFigures } from './index-search.ts'
 import { bareAppend, jobWrite } from './index-write.ts'
@@ -17,6 +20,9 @@ const { values } = parseArgs({
     embed: { type: 'string', default: '600' },
     queries: { type: 'string', default: '50' },
     threads: { type: 'string', default: '1' },
+    contention: { type: 'string', default: '5000' },
+    seconds: { type: 'string', default: '10' },
+    inserts: { type: 'string', default: '900' },
   },
 })
 function say(text: string): void {
@@ -51,7 +57,14 @@ try {
     )
     say(`\nEvent loop of the service meanwhile: p99 ${number(gapP99)} ms, longest ${number(gapMax)} ms.\n`)
   }
-  for (const rows of values.rows.split(',').map(Number)) {
+  if (Number(values.contention) > 0) {
+    const options = { rows: Number(values.contention), seconds: Number(values.seconds), inserts: Number(values.inserts) }
+    say(`## Writers and readers at once\n\n${(await contentionLines(folder, options)).join('\n')}\n`)
+  }
+  for (const rows of values.rows
+    .split(',')
+    .map(Number)
+    .filter((count) => count > 0)) {
     const dir = join(folder, String(rows))
     const bareRows = Math.min(rows, BARE_ROWS)
     const before = await bareAppend(dir, 'bare', bareRows)

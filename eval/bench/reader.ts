@@ -3,7 +3,7 @@
  * widths of TinyLlama-1.1B and CEPE-LLaMA-2-7B, fewer layers. Usage: reader.ts [threads]
  */
 import { at } from '../../base/at.ts'
-import { mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { InferenceSession, Tensor } from 'onnxruntime-node'
@@ -156,35 +156,6 @@ async function decodeTable(shape: Shape, limits: Limits): Promise<void> {
   )
 }
 
-async function precisionTable(shape: Shape): Promise<void> {
-  const phi = randomTensor([2000, shape.config.encoder.hiddenSize], 5)
-  const none = randomTensor([0, shape.config.encoder.hiddenSize], 5)
-  const bytes = statSync(join(shape.checkpointDir, 'model.safetensors')).size
-  const time = (dir: string): Promise<readonly [number, number]> =>
-    using(openSession(join(dir, 'cepe_generate.onnx'), threads), async (session) => [
-      await perToken(session, none, 12, 3),
-      await perToken(session, phi, 12, 3),
-    ])
-  const base = await time(shape.builtDir)
-  const rows = [['f32', ms(base[0]), ms(base[1]), '1.00x', '1.00x', '1.00x']]
-  for (const blockSize of [32, 128] as const) {
-    const outDir = join(folder, `${shape.name}-int4-${blockSize}`)
-    await buildModel({ checkpointDir: shape.checkpointDir, outDir, dtype: 'int4', int4: { blockSize, lmHead: 'int8' } })
-    const [alone, context] = await time(outDir)
-    rows.push([
-      `int4, block ${blockSize}`,
-      ms(alone),
-      ms(context),
-      times(base[0] / alone),
-      times(base[1] / context),
-      times(statSync(join(outDir, 'weights.bin')).size / bytes),
-    ])
-    rmSync(outDir, { recursive: true })
-  }
-  say(`\n## int4 against f32, ${shape.name}, ${shape.config.decoder.layers} layers, ms per token\n`)
-  say(table(['dtype', 'no context', '2000 rows', 'faster, no context', 'faster, 2000 rows', 'bytes of all weights'], rows))
-}
-
 function encodeTime(session: InferenceSession, passages: readonly number[][], batches: readonly (readonly number[])[]): Promise<number> {
   const feeds = batches.map((batch) =>
     padRight(
@@ -303,7 +274,6 @@ try {
   )
   const small = await makeShape('1.1B widths', cepe1B(DEPTH_1B))
   await decodeTable(small, limits)
-  await precisionTable(small)
   await prefillTable(small, limits)
   await encoderTable(small, limits)
   await answerTable(small, limits)

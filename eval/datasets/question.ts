@@ -63,6 +63,7 @@ export function parseQuestion(value: unknown, at: string, options: ParseOptions)
       answers: answers ?? [],
       groups: groupsOf(record),
       ...((typeof gold === 'string' || typeof gold === 'number') && { goldPassage: String(gold) }),
+      ...(typeof record['entity'] === 'string' && { goldTitle: record['entity'] }),
     },
     contexts,
     options,
@@ -89,7 +90,7 @@ function groupsOf(record: Record<string, unknown>): Record<string, string> {
   return groups
 }
 
-type Draft = Pick<EvalQuestion, 'id' | 'question' | 'answers' | 'groups' | 'goldPassage'>
+type Draft = Pick<EvalQuestion, 'id' | 'question' | 'answers' | 'groups' | 'goldPassage' | 'goldTitle'>
 
 function build(draft: Draft, contexts: Static<typeof ContextSchema>[] | undefined, { answerable, keepPassages }: ParseOptions): Parsed {
   const question = draft.question.trim()

@@ -20,6 +20,8 @@ export interface EvalQuestion {
   readonly passages?: readonly EvalPassage[]
   /** Id of the passage that the question was written about. */
   readonly goldPassage?: string
+  /** Title of the article that the question is about. */
+  readonly goldTitle?: string
 }
 
 /** Something about the data that a reader of the scores must know. */

@@ -19,10 +19,18 @@ type Score = (prediction: string, gold: string) => number
 /** 1 where both are the same after normalisation. */
 export const exactMatch: Score = (prediction, gold) => (normalizeAnswer(prediction) === normalizeAnswer(gold) ? 1 : 0)
 
-/** Harmonic mean of token precision and recall after normalisation (SQuAD 2.0's script: two empty texts agree). */
+/** Answers that a word in common does not make half right. */
+const CLOSED_ANSWERS: ReadonlySet<string> = new Set(['yes', 'no', 'noanswer'])
+
+/**
+ * Harmonic mean of token precision and recall after normalisation (SQuAD 2.0's script: two empty texts agree). Where one
+ * side is yes, no or noanswer, 0 unless both are the same (HotpotQA's script, which the published evaluation follows).
+ */
 export const f1: Score = (prediction, gold) => {
-  const predicted = tokens(normalizeAnswer(prediction))
-  const wanted = tokens(normalizeAnswer(gold))
+  const [given, right] = [normalizeAnswer(prediction), normalizeAnswer(gold)]
+  if (given !== right && (CLOSED_ANSWERS.has(given) || CLOSED_ANSWERS.has(right))) return 0
+  const predicted = tokens(given)
+  const wanted = tokens(right)
   if (predicted.length === 0 || wanted.length === 0) return predicted.length === wanted.length ? 1 : 0
   const left = new Map<string, number>()
   for (const token of wanted) left.set(token, (left.get(token) ?? 0) + 1)

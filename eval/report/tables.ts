@@ -7,15 +7,18 @@ import type { Estimate } from '../statistics/bootstrap.ts'
 import { list, table, text, type Block } from './blocks.ts'
 import type { Published } from './published.ts'
 
-export function percent(share: number): string {
-  return Number.isNaN(share) ? '-' : (100 * share).toFixed(1)
+export function percent(share: number, digits = 1): string {
+  return Number.isNaN(share) ? '-' : (100 * share).toFixed(digits)
 }
-function withInterval({ mean, low, high, n }: Estimate): string {
-  return n === 0 ? '-' : `${percent(mean)} (${percent(low)}, ${percent(high)})`
+function withInterval({ mean, low, high, n }: Estimate, digits = 1): string {
+  return n === 0 ? '-' : `${percent(mean, digits)} (${percent(low)}, ${percent(high)})`
 }
 function number(value: number, digits = 1): string {
   return Number.isNaN(value) ? '-' : value.toFixed(digits)
 }
+
+/** As the paper prints exact match: neighbours in its table differ by hundredths. */
+const TABLE_DIGITS = 2
 
 /** One run as a column group of the results table. */
 export interface TableRun {
@@ -44,14 +47,14 @@ export function resultsTable(runs: readonly TableRun[]): Block {
         ...columns.map((column) => {
           const scores = column.run.summary.settings.filter((setting) => setting.method === method)
           const setting = scores.find(shown(column, scores))
-          return setting ? withInterval(setting.exactMatch) : ''
+          return setting ? withInterval(setting.exactMatch, TABLE_DIGITS) : ''
         }),
       ]),
       ...paperMethods.map((method) => [
         `${method} (published)`,
         ...columns.map((column) => {
           const scores = column.run.published.filter((score) => score.method === method)
-          return scores.find(shown(column, scores))?.exact_match.toFixed(1) ?? ''
+          return scores.find(shown(column, scores))?.exact_match.toFixed(TABLE_DIGITS) ?? ''
         }),
       ]),
     ],

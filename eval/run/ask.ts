@@ -185,11 +185,11 @@ function toPrediction({ method, k }: Setting, response: AnswerResponse): Predict
   }
 }
 
-function toPrompts({ method, k }: Setting, { prompts, evidence }: AnswerResponse): NonNullable<EvalRecord['prompts']>[number] {
+function toPrompts({ method, k }: Setting, { prompts, contexts }: AnswerResponse): NonNullable<EvalRecord['prompts']>[number] {
   return {
     method,
     k,
     decoder: prompts ?? [],
-    encoder: evidence.filter(({ role }) => role === 'encoder' || role === 'both').map(renderPassage),
+    encoder: contexts ?? [],
   }
 }

@@ -5,17 +5,23 @@ import type { Dataset } from '../datasets/types.ts'
 import type { AnswerClient } from '../client/client.ts'
 import { answerRequest, ProtocolSchema, type Protocol } from './protocol.ts'
 
-const ProblemSchema = Type.Object({
+export const ProblemSchema = Type.Object({
   kind: Type.String(),
   count: Type.Integer(),
   places: Type.Array(Type.String()),
   effect: Type.Enum(['skipped', 'kept']),
 })
-const FileSchema = Type.Object({ file: Type.String(), sha256: Type.String() })
+export const FileSchema = Type.Object({ file: Type.String(), sha256: Type.String() })
 const NullableString = Type.Union([Type.String(), Type.Null()])
+
+/** Increased when the same options give other answers: a run of before is refused, never mixed. */
+export const RUN_VERSION = 2
 
 /** What a run measures and with what: everything that, when changed, makes another run. */
 const SubjectSchema = Type.Object({
+  version: Type.Optional(
+    Type.Integer({ description: 'Of how questions are asked: 2 keeps test questions out of the demonstrations; absent: before.' }),
+  ),
   dataset: Type.String({ description: 'nq, triviaqa, popqa, or the name of the question file.' }),
   questions: FileSchema,
   passages: Type.Union([FileSchema, Type.Null()]),
@@ -30,29 +36,33 @@ const SubjectSchema = Type.Object({
 })
 export type Subject = Static<typeof SubjectSchema>
 
+export const EnvironmentSchema = Type.Object({
+  client: Type.String(),
+  version: Type.String(),
+  node: Type.String(),
+  platform: Type.String(),
+  cpu: Type.String(),
+  cores: Type.Integer(),
+  memory_gb: Type.Number(),
+})
+
+export const ResumedSchema = Type.Array(Type.Object({ at: Type.String(), index_version: Type.Union([Type.Integer(), Type.Null()]) }), {
+  description:
+    'When the run was gone on with. An index grows new versions by being tidied, so another version of it does not make another run; other passages do.',
+})
+
 /** manifest.json of a run folder. */
 export const ManifestSchema = Type.Object({
   subject: SubjectSchema,
   data: Type.Object({ answerable: Type.Integer(), unanswerable: Type.Integer(), problems: Type.Array(ProblemSchema) }),
-  environment: Type.Object({
-    client: Type.String(),
-    version: Type.String(),
-    node: Type.String(),
-    platform: Type.String(),
-    cpu: Type.String(),
-    cores: Type.Integer(),
-    memory_gb: Type.Number(),
-  }),
+  environment: EnvironmentSchema,
   started_at: Type.String(),
-  resumed: Type.Array(Type.Object({ at: Type.String(), index_version: Type.Union([Type.Integer(), Type.Null()]) }), {
-    description:
-      'When the run was gone on with. An index grows new versions by being tidied, so another version of it does not make another run; other passages do.',
-  }),
+  resumed: ResumedSchema,
 })
 export type Manifest = Static<typeof ManifestSchema>
 
 /** Where the evaluation ran: for a service at an address this is the machine that asked, not the one that answered. */
-export function environment(client: AnswerClient): Manifest['environment'] {
+export function environment(client: Pick<AnswerClient, 'name'>): Manifest['environment'] {
   return {
     client: client.name,
     version: packageVersion(),

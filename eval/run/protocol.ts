@@ -18,6 +18,16 @@ export const ProtocolSchema = Type.Object({
     description:
       'Variants of the cepe mode: others: the encoder reads the passages that the decoder prompt does not hold; all: it reads all of them.',
   }),
+  mode_ks: Type.Optional(
+    Type.Partial(Type.Record(Type.Enum([...MODES]), Type.Array(Type.Integer({ minimum: 1, maximum: 200 }), { minItems: 1 })), {
+      description: 'Passages per question of a mode, where they are not `ks`.',
+    }),
+  ),
+  packing: Type.Optional(
+    Type.Enum(['passages', 'text'], {
+      description: 'How prompts are cut: as the service does where absent; text: as the published evaluation does.',
+    }),
+  ),
   shots: orServiceDefault(0),
   k_decoder: orServiceDefault(0),
   context_tokens: orServiceDefault(1),
@@ -32,6 +42,14 @@ export type Protocol = Static<typeof ProtocolSchema>
 
 /** The paper's protocol (section 4.2 and the authors' evaluation): two demonstrations with their top passage, 10 passages in the decoder, contexts of 256 tokens, at most 25 new tokens. */
 export const PAPER_PROTOCOL = { shots: 2, k_decoder: 10, context_tokens: 256, max_new_tokens: 25 } as const satisfies Partial<Protocol>
+/** The paper's protocol with prompts cut where the published evaluation cuts them. */
+export const EXACT_PROTOCOL = { ...PAPER_PROTOCOL, packing: 'text' } as const satisfies Partial<Protocol>
+/** What the paper's Table 7 asks of each mode. */
+export const TABLE_7 = {
+  modes: ['decoder-only', 'replug', 'cepe'],
+  mode_ks: { 'decoder-only': [1, 5, 10, 15, 20], replug: [5, 10, 15, 20, 30], cepe: [10, 15, 20, 30, 60] },
+  ks: [1, 5, 10, 15, 20, 30, 60],
+} as const
 /** Every choice left to the service: its model's own protocol. */
 export const MODEL_PROTOCOL = {
   shots: null,
@@ -53,8 +71,9 @@ export function settingName({ method, k }: Pick<Setting, 'method' | 'k'>): strin
 }
 
 /** The settings of a protocol: modes in the given order, k ascending; closed-book once. */
-export function settingsOf({ modes, ks, encoder_passages }: Protocol): Setting[] {
+export function settingsOf({ modes, ks: common, mode_ks: own, encoder_passages }: Protocol): Setting[] {
   return modes.flatMap((mode): Setting[] => {
+    const ks = own?.[mode] ?? common
     if (mode === 'closed-book') return [{ method: mode, k: 0, request: { mode } }]
     if (mode !== 'cepe') return ks.map((k) => ({ method: mode, k, request: { mode } }))
     return encoder_passages.flatMap((variant) =>
@@ -94,6 +113,7 @@ export function answerRequest(
         ...(passage && { passage }),
       })),
     }),
+    ...(protocol.packing && { packing: protocol.packing }),
     ...(protocol.k_decoder !== null && { k_decoder: protocol.k_decoder }),
     ...(protocol.context_tokens !== null && { context_tokens: protocol.context_tokens }),
     ...(protocol.max_new_tokens !== null && { max_new_tokens: protocol.max_new_tokens }),

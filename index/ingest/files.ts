@@ -4,6 +4,8 @@ import { join } from 'node:path'
 export function jobFiles(folder: string) {
   return {
     plan: join(folder, 'plan.json'),
+    /** Given up when the disk is full, so that the job's end can still be written. */
+    reserve: join(folder, 'reserve'),
     journal: join(folder, 'journal.jsonl'),
     rejects: join(folder, 'rejects.jsonl'),
     shards: join(folder, 'shards'),

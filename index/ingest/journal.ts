@@ -13,6 +13,7 @@ import { parseJson } from '../../base/json.ts'
  *   this is may be in the table already: whoever resumes has to look.
  * - `committed`: the shard's rows are in the table and on the disk.
  * - `verified`: they were read back: ids, contents and vectors.
+ * - `carrying`: the job's table is whole, verified and on the disk; what was changed in the live one meanwhile is being taken over.
  * - `live`: the alias points at the new table.
  */
 const EntrySchema = Type.Union([
@@ -20,6 +21,7 @@ const EntrySchema = Type.Union([
   Type.Object({ step: Type.Literal('embedded'), shard: Type.Integer(), embedded: Type.Integer(), skipped: Type.Integer() }),
   Type.Object({ step: Type.Literal('committed'), shard: Type.Integer() }),
   Type.Object({ step: Type.Literal('verified'), shard: Type.Integer() }),
+  Type.Object({ step: Type.Literal('carrying') }),
   Type.Object({ step: Type.Literal('live') }),
 ])
 export type Entry = Static<typeof EntrySchema>
@@ -40,24 +42,30 @@ export interface Target {
 export interface Progress {
   readonly target: Target | undefined
   readonly shards: ReadonlyMap<number, ShardState>
+  /** True once the job's table holds more than what was planned. */
+  readonly carrying: boolean
 }
 
 /** Replays a journal. A later `target` starts over. A torn last line, from a kill in the middle of a write, is no entry. */
 export async function readJournal(path: string): Promise<Progress> {
   let target: Target | undefined
+  let carrying = false
   const shards = new Map<number, ShardState>()
   for (const entry of await readEntries(path)) {
     if (entry.step === 'target') {
       target = { replace: entry.replace, storedAs: entry.stored_as }
       shards.clear()
+      carrying = false
     } else if (entry.step === 'embedded') {
       shards.set(entry.shard, { state: 'embedded', embedded: entry.embedded, skipped: entry.skipped })
+    } else if (entry.step === 'carrying') {
+      carrying = true
     } else if (entry.step !== 'live') {
       const known = shards.get(entry.shard)
       if (known !== undefined) shards.set(entry.shard, { ...known, state: entry.step })
     }
   }
-  return { target, shards }
+  return { target, shards, carrying }
 }
 
 async function readEntries(path: string): Promise<Entry[]> {

@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs'
-import { mkdir, readFile, rm } from 'node:fs/promises'
+import { mkdir, readFile, rm, stat } from 'node:fs/promises'
 import { Value } from 'typebox/value'
 import { breather } from '../../base/breathe.ts'
 import { syncPath, writeFileDurably } from '../../base/durable.ts'
@@ -120,6 +120,13 @@ export async function readPlan(folder: string): Promise<Plan | undefined> {
     if (!(error instanceof SyntaxError)) throw error
   }
   throw new CodedError('internal', `${plan} is damaged: cancel the job and start it again.`, { field: plan })
+}
+
+/** Bytes of the planned copy from shard `from` on. */
+export async function plannedBytes(folder: string, { shard_rows }: Plan, from = 0): Promise<number> {
+  let bytes = 0
+  for (let number = from; number < shard_rows.length; number++) bytes += (await stat(jobFiles(folder).shard(number))).size
+  return bytes
 }
 
 /** The rows of one shard. @throws internal if the file does not hold what was planned. */

@@ -1,23 +1,32 @@
 import { at } from '../../base/at.ts'
-import { readAlias, tableFolder, writeAlias } from '../table/alias.ts'
+import { readAlias, tableFolder } from '../table/alias.ts'
 import { buildIndexes, SEARCH_POLICY, type SearchPolicy } from '../search/ann.ts'
 import { measureDenseWeight } from '../search/hybrid-weight.ts'
+import { compactTable, fragmentation, KEEP_MS } from '../table/compact.ts'
 import { TableSync } from '../table/table-sync.ts'
-import { CodedError, isDiskFull } from '../../base/errors.ts'
+import { CodedError, isDiskFull, messageOf } from '../../base/errors.ts'
 import { lanceText } from '../table/lance.ts'
 import { connectLance, type Connection, type Table } from '../table/lance.ts'
 import type { AnnSettings } from '../table/metadata.ts'
 import type { Embed, EmbeddingModel } from '../contract.ts'
-import { appendRows, mergeRows } from '../table/write.ts'
+import { LaterChanges, noteChange, unwatchChanges, watchChanges } from '../table/changes.ts'
+import { inTurn } from '../table/turn.ts'
+import { appendRows } from '../table/write.ts'
+import { Additions } from './additions.ts'
 import { oneAhead } from './ahead.ts'
 import { jobFiles } from './files.ts'
+import { handOver, tellEarlierJobs } from './handover.ts'
 import { JournalWriter, readJournal, type Progress, type Target } from './journal.ts'
-import { readPlan, readShard } from './plan.ts'
+import { plannedBytes, readPlan, readShard } from './plan.ts'
+import { requireSpace, tableBytes } from './space.ts'
 import { dropTails } from './tails.ts'
 import { prepareShard, type PreparedShard } from './shard.ts'
 import { chooseTarget, markReplacing, openLiveTarget, openOwnTable, openPrevious, targetIsStale, unmarkReplacing } from './target.ts'
 import { type Counters, type Phase, type Plan } from './contract.ts'
 import { verifyShard, verifyTable } from './verify.ts'
+
+/** Fragments of committed shards that are put together at a time. */
+const COMPACT_AFTER = 64
 
 export interface RunJobOptions {
   /** Folder of the tables. */
@@ -41,6 +50,8 @@ export interface RunJobOptions {
 export interface JobResult {
   readonly storedAs: string
   readonly rows: number
+  /** A later job that replaced the table while this one was stopped: nothing was written any more. */
+  readonly supersededBy?: string
   /** Absent for an exact table. */
   readonly ann?: AnnSettings
 }
@@ -58,14 +69,18 @@ export async function runJob(options: RunJobOptions): Promise<JobResult> {
   const alias = await readAlias(dir, name)
   const before = await readJournal(jobFiles(folder).journal)
   if (before.target?.replace === true && alias?.stored_as === before.target.storedAs) return finished(options, before.target)
+  await watchChanges(dir, name, jobId)
+  const later = new LaterChanges(dir, name, jobId)
+  await later.read()
+  if (later.replacedBy !== undefined) return { storedAs: '', rows: 0, supersededBy: later.replacedBy }
   const journal = await JournalWriter.open(jobFiles(folder).journal)
   const connection = await connectLance(dir, 0)
   try {
-    const keep = before.target !== undefined && !targetIsStale(before.target, alias, replace)
+    const keep = before.target !== undefined && !(await targetIsStale(connection, dir, { target: before.target, alias, replace, later }))
     const target = keep && before.target !== undefined ? before.target : chooseTarget(alias, name, jobId, replace)
     if (!keep) await journal.add({ step: 'target', replace: target.replace, stored_as: target.storedAs })
-    const progress: Progress = keep ? before : { target, shards: new Map() }
-    return await new Run(options, plan, target, progress, journal, connection).run()
+    const progress: Progress = keep ? before : { target, shards: new Map(), carrying: false }
+    return await new Run({ options, plan, target, before: progress, journal, connection, later }).run()
   } catch (error) {
     if (isDiskFull(error) && !(error instanceof CodedError))
       throw new CodedError('disk_full', `The disk is full: free space, then resume. (${lanceText(error)})`, { field: dir, cause: error })
@@ -79,6 +94,7 @@ export async function runJob(options: RunJobOptions): Promise<JobResult> {
 /** Takes the job's mark back and drops what it built but did not put into service. For a job that will not go on. */
 export async function abandonJob({ dir, table, jobId, folder }: Pick<RunJobOptions, 'dir' | 'table' | 'jobId' | 'folder'>): Promise<void> {
   await unmarkReplacing(dir, table, jobId)
+  await unwatchChanges(dir, table, jobId)
   const { target } = await readJournal(jobFiles(folder).journal)
   const alias = await readAlias(dir, table)
   if (target === undefined || !target.replace || alias?.stored_as === target.storedAs) return
@@ -88,12 +104,30 @@ export async function abandonJob({ dir, table, jobId, folder }: Pick<RunJobOptio
 }
 
 /** A job that was killed between the flip and its last journal entry. */
-async function finished({ dir, model, onWarning = () => undefined }: RunJobOptions, { storedAs }: Target): Promise<JobResult> {
+async function finished(
+  { dir, table: name, jobId, replace, model, onWarning = () => undefined }: RunJobOptions,
+  { storedAs }: Target,
+): Promise<JobResult> {
   const connection = await connectLance(dir, 0)
   const table = await openLiveTarget(connection, dir, storedAs, model, onWarning)
+  await inTurn(dir, name, () => tellEarlierJobs({ dir, table: name, jobId, replace, own: table }))
   const rows = await table.countRows()
   connection.close()
   return { storedAs, rows }
+}
+
+async function dropIndexes(table: Table): Promise<void> {
+  for (const { name } of await table.listIndices()) await table.dropIndex(name)
+}
+
+interface RunParts {
+  readonly options: RunJobOptions
+  readonly plan: Plan
+  readonly target: Target
+  readonly before: Progress
+  readonly journal: JournalWriter
+  readonly connection: Connection
+  readonly later: LaterChanges
 }
 
 class Run {
@@ -105,8 +139,11 @@ class Run {
   readonly #connection: Connection
   readonly #counters: Counters
 
-  constructor(options: RunJobOptions, plan: Plan, target: Target, before: Progress, journal: JournalWriter, connection: Connection) {
+  readonly #later: LaterChanges
+
+  constructor({ options, plan, target, before, journal, connection, later }: RunParts) {
     this.#options = options
+    this.#later = later
     this.#plan = plan
     this.#target = target
     this.#before = before
@@ -130,11 +167,17 @@ class Run {
     const folder = tableFolder(dir, storedAs)
     const sync = replace || this.#before.shards.size > 0 ? TableSync.distrusting(folder) : await TableSync.start(folder)
     const table = await (replace ? openOwnTable : openLiveTarget)(this.#connection, dir, storedAs, model, onWarning)
+    // Compaction would bring them up to date again and again; they are made at the end.
+    if (replace && this.#before.shards.size === 0) await dropIndexes(table)
     const previous = await openPrevious(this.#connection, dir, alias, this.#target, model, onWarning)
+    const additions = new Additions({ dir, table: name, jobId, dimension: model.dimension, later: this.#later, sync })
     this.#report('indexing')
-    await this.#writeShards(table, previous, sync)
+    if (!this.#before.carrying) {
+      await this.#forecast(onWarning)
+      await this.#writeShards(table, previous, sync, additions)
+    }
     this.#report('verifying')
-    if (replace) {
+    if (replace && !this.#before.carrying) {
       await verifyTable(table, this.#plan, signal)
       await this.#journal.add(...this.#plan.shard_rows.map((_, shard) => ({ step: 'verified' as const, shard })))
     }
@@ -143,13 +186,58 @@ class Run {
     signal.throwIfAborted()
     await sync.flush()
     if (replace) {
-      await writeAlias(dir, name, { stored_as: storedAs, replaced_by_job: null })
+      if (!this.#before.carrying) await this.#journal.add({ step: 'carrying' })
+      const carried = await handOver({
+        dir,
+        table: name,
+        jobId,
+        model,
+        embed: this.#options.embed,
+        replace: this.#options.replace,
+        connection: this.#connection,
+        own: table,
+        sync,
+        later: this.#later,
+        signal,
+        onWarning,
+      })
       await this.#journal.add({ step: 'live' })
+      if (carried > 0) onWarning(`${carried} passages are as they were changed or deleted in the live table meanwhile.`)
     }
+    if (additions.leftOut > 0)
+      onWarning(`${additions.leftOut} passages were left out: they were changed or deleted after this job was ordered.`)
+    if (additions.doubles > 0) onWarning(`${additions.doubles} rows were removed beside newer ones of the same id.`)
     return { storedAs, rows: await table.countRows(), ...(ann === undefined ? {} : { ann }) }
   }
 
-  async #writeShards(table: Table, previous: Table | undefined, sync: TableSync): Promise<void> {
+  /**
+   * Keeps the number of fragments, and with it the length of every version's manifest, bounded: a version lists them all.
+   * Nobody else reads a table of the job's own, so its old files go at once.
+   */
+  async #compact(table: Table, sync: TableSync): Promise<void> {
+    const { keepMs = KEEP_MS } = this.#options.policy ?? {}
+    if ((await fragmentation(table)).surplus < COMPACT_AFTER) return
+    await compactTable(table, sync, this.#target.replace ? 0 : keepMs)
+  }
+
+  /**
+   * Looks whether the rows that are left will fit. What a live table holds already, unchanged, is not written again, and
+   * how much that is shows only on the way: there it is a warning.
+   */
+  async #forecast(onWarning: (message: string) => void): Promise<void> {
+    const { dir, folder, model } = this.#options
+    const { replace } = this.#target
+    const first = [...this.#plan.shard_rows.keys()].find((number) => !this.#before.shards.has(number))
+    if (first === undefined) return
+    const rows = this.#plan.shard_rows.slice(first).reduce((sum, size) => sum + size, 0)
+    const bytes = tableBytes(await plannedBytes(folder, this.#plan, first), rows, model.dimension)
+    await requireSpace(dir, bytes, 'The job').catch((error: unknown) => {
+      if (replace) throw error
+      onWarning(messageOf(error))
+    })
+  }
+
+  async #writeShards(table: Table, previous: Table | undefined, sync: TableSync, additions: Additions): Promise<void> {
     const { model, embed, folder, signal } = this.#options
     const known = await this.#trusted(table)
     const todo = [...this.#plan.shard_rows.keys()].filter(
@@ -158,6 +246,12 @@ class Run {
     const prepare = async (number: number): Promise<PreparedShard> => {
       signal.throwIfAborted()
       const rows = await readShard(folder, number, at(this.#plan.shard_rows, number))
+      if (!this.#target.replace)
+        await additions.expect(
+          table,
+          number,
+          rows.map(({ passage }) => passage.id),
+        )
       const mayBePresent = !this.#target.replace || known.has(number)
       return prepareShard(number, rows, {
         dimension: model.dimension,
@@ -171,8 +265,13 @@ class Run {
         },
       })
     }
+    let commits = COMPACT_AFTER - 1
     for await (const shard of oneAhead(todo, prepare)) {
-      await this.#commit(table, shard, known.has(shard.number), sync)
+      await this.#commit(table, shard, sync, additions)
+      if (++commits >= COMPACT_AFTER) {
+        commits = 0
+        await this.#compact(table, sync)
+      }
       signal.throwIfAborted()
     }
   }
@@ -193,28 +292,28 @@ class Run {
     return new Map(states.map(({ number, state }) => [number, { state: consistent ? state : 'embedded' }]))
   }
 
-  async #commit(table: Table, shard: PreparedShard, seenBefore: boolean, sync: TableSync): Promise<void> {
+  async #commit(table: Table, shard: PreparedShard, sync: TableSync, additions: Additions): Promise<void> {
     const { number, size, planned, rows, embedded, skipped } = shard
     const { model } = this.#options
     const before = this.#before.shards.get(number)
     if (planned.length === 0 && before !== undefined) {
       // Committed before the kill, but the journal does not say so yet.
       await this.#dropTails(table, shard, sync)
+      if (!this.#target.replace) await additions.confirm(number)
       await this.#journal.add({ step: 'committed', shard: number }, { step: 'verified', shard: number })
       if (before.state === 'embedded') this.#counters.committed += size
       return this.#report('indexing')
     }
     await this.#journal.add({ step: 'embedded', shard: number, embedded, skipped })
-    let version: number | undefined
-    if (planned.length > 0) {
-      if (this.#target.replace) await appendRows(table, rows, model.dimension)
-      else version = await mergeRows(table, rows, model.dimension)
+    const added = this.#target.replace ? undefined : await additions.commit(table, shard)
+    if (this.#target.replace && planned.length > 0) {
+      await appendRows(table, rows, model.dimension)
       await sync.flush()
     }
     await this.#dropTails(table, shard, sync)
     await this.#journal.add({ step: 'committed', shard: number })
-    if (!this.#target.replace) {
-      if (version !== undefined) await verifyShard(this.#connection, this.#target.storedAs, version, planned)
+    if (added !== undefined) {
+      if (added.version !== undefined) await verifyShard(this.#connection, this.#target.storedAs, added.version, added.planned)
       await this.#journal.add({ step: 'verified', shard: number })
     }
     this.#counters.skipped += skipped - (before?.skipped ?? 0)
@@ -225,7 +324,15 @@ class Run {
 
   /** What documents had more of before: only in a table that was there before. */
   async #dropTails(table: Table, { ends }: PreparedShard, sync: TableSync): Promise<void> {
-    if (!this.#target.replace && ends.length > 0 && (await dropTails(table, ends)) > 0) await sync.flush()
+    if (this.#target.replace || ends.length === 0) return
+    const { dir, table: name, jobId } = this.#options
+    await inTurn(dir, name, async () => {
+      await table.checkoutLatest()
+      const deleted = await dropTails(table, ends)
+      if (deleted.length === 0) return
+      await sync.flush()
+      await noteChange(dir, name, { ids: deleted }, jobId)
+    })
   }
 
   #report(phase: Phase): void {

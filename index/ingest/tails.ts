@@ -1,6 +1,6 @@
 import type { Table } from '../table/lance.ts'
 import { sqlIds } from '../table/sql.ts'
-import { chunks, deleteIds, idsWhere } from '../table/write.ts'
+import { chunks, deleteRows, idsWhere } from '../table/write.ts'
 import type { PlannedRow } from './plan.ts'
 
 const STEP = 1000
@@ -8,9 +8,10 @@ const STEP = 1000
 /**
  * Deletes the passages that documents which were cut had more of before: `doc#4` and on where `doc` now has three.
  * Numbers of a document's passages have no gaps; what is cut off last is deleted first, so that this stays so after a kill.
- * @returns the number deleted.
+ * To be called in the table's turn.
+ * @returns the ids deleted.
  */
-export async function dropTails(table: Table, rows: readonly PlannedRow[]): Promise<number> {
+export async function dropTails(table: Table, rows: readonly PlannedRow[]): Promise<string[]> {
   const ends = new Map<string, { readonly document: string; readonly parts: number }>(
     rows.flatMap(({ passage: { id }, parts }) => {
       if (parts === undefined) return []
@@ -18,11 +19,14 @@ export async function dropTails(table: Table, rows: readonly PlannedRow[]): Prom
       return [[`${document}#${parts + 1}`, { document, parts }] as const]
     }),
   )
-  let deleted = 0
+  const deleted: string[] = []
   for (const ids of chunks([...ends.keys()], STEP)) {
     for (const id of await present(table, ids)) {
       const end = ends.get(id)
-      if (end !== undefined) deleted += await deleteIds(table, (await tailOf(table, end.document, end.parts)).reverse())
+      if (end === undefined) continue
+      const tail = (await tailOf(table, end.document, end.parts)).reverse()
+      await deleteRows(table, tail)
+      deleted.push(...tail)
     }
   }
   return deleted

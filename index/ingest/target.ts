@@ -2,10 +2,14 @@ import { rm } from 'node:fs/promises'
 import { aliasPath, readAlias, storedName, writeAlias, type Alias } from '../table/alias.ts'
 import { CodedError } from '../../base/errors.ts'
 import type { Connection, Table } from '../table/lance.ts'
-import { readMetadata, type TableMetadata } from '../table/metadata.ts'
+import { isOfModel, unfit } from '../table/fitness.ts'
+import { readMetadata } from '../table/metadata.ts'
 import { createTable } from '../table/create.ts'
 import { migrateTable, SCHEMA_VERSION } from '../table/migrate.ts'
 import { openStored } from '../table/recover.ts'
+import { stringAt } from '../table/rows.ts'
+import { inTurn } from '../table/turn.ts'
+import type { LaterChanges } from '../table/changes.ts'
 import type { EmbeddingModel } from '../contract.ts'
 import type { Target } from './journal.ts'
 
@@ -20,23 +24,47 @@ export function chooseTarget(alias: Alias | undefined, table: string, jobId: str
     : { replace: false, storedAs: alias.stored_as }
 }
 
-/** True if a target chosen earlier no longer fits: another job or an upsert made or replaced the live table since. */
-export function targetIsStale(target: Target, alias: Alias | undefined, replace: boolean): boolean {
-  return target.replace ? !replace && typeof alias?.stored_as === 'string' : alias?.stored_as !== target.storedAs
+/**
+ * True if a target chosen earlier no longer fits: another job made or replaced the live table since. One that upserts made
+ * while a first job was building its own is no reason to begin anew: the job takes over what is in it.
+ */
+export async function targetIsStale(
+  connection: Connection,
+  dir: string,
+  { target, alias, replace, later }: { target: Target; alias: Alias | undefined; replace: boolean; later: LaterChanges },
+): Promise<boolean> {
+  if (!target.replace) return alias?.stored_as !== target.storedAs
+  if (replace || typeof alias?.stored_as !== 'string') return false
+  const live = await openStored(connection, dir, alias.stored_as, () => undefined)
+  try {
+    for await (const batch of live.query().select(['id'])) {
+      for (let row = 0; row < batch.numRows; row++) if (!later.ids.has(stringAt(batch, 'id', row))) return true
+    }
+    return false
+  } finally {
+    live.close()
+  }
 }
 
-/** Tells every process that the table is being replaced, so that upserts that would be lost are refused. */
-export async function markReplacing(dir: string, table: string, jobId: string): Promise<void> {
-  const alias = await readAlias(dir, table)
-  await writeAlias(dir, table, { stored_as: alias?.stored_as ?? null, replaced_by_job: jobId })
+/**
+ * Tells software that does not note its changes for running jobs that the table is being replaced: it then refuses changes,
+ * which would be lost.
+ */
+export function markReplacing(dir: string, table: string, jobId: string): Promise<void> {
+  return inTurn(dir, table, async () => {
+    const alias = await readAlias(dir, table)
+    await writeAlias(dir, table, { stored_as: alias?.stored_as ?? null, replaced_by_job: jobId })
+  })
 }
 
 /** Takes the mark of a job back. */
-export async function unmarkReplacing(dir: string, table: string, jobId: string): Promise<void> {
-  const alias = await readAlias(dir, table)
-  if (alias?.replaced_by_job !== jobId) return
-  if (alias.stored_as === null) await rm(aliasPath(dir, table), { force: true })
-  else await writeAlias(dir, table, { ...alias, replaced_by_job: null })
+export function unmarkReplacing(dir: string, table: string, jobId: string): Promise<void> {
+  return inTurn(dir, table, async () => {
+    const alias = await readAlias(dir, table)
+    if (alias?.replaced_by_job !== jobId) return
+    if (alias.stored_as === null) await rm(aliasPath(dir, table), { force: true })
+    else await writeAlias(dir, table, { ...alias, replaced_by_job: null })
+  })
 }
 
 /** The table a job builds: the one it began with, or a new one where there is none, its making was cut off, or the model has changed since. */
@@ -60,7 +88,7 @@ export async function openOwnTable(
 async function isUsable(table: Table, model: EmbeddingModel): Promise<boolean> {
   try {
     if ((await table.countRows()) > 0) await migrateTable(table)
-    return isOfModel(await readMetadata(table), model)
+    return unfit(table.storedAs, await readMetadata(table), model) === undefined
   } catch (error) {
     if (error instanceof CodedError) return false
     throw error
@@ -76,15 +104,12 @@ export async function openLiveTarget(
   onWarning: (message: string) => void,
 ): Promise<Table> {
   const table = await openStored(connection, dir, storedAs, onWarning)
-  const metadata = await readMetadata(table)
-  if (!isOfModel(metadata, model)) {
-    throw new CodedError(
-      'index_invalid',
-      `The live table holds vectors of the model ${metadata.model}, this job embeds with ${model.id}: run it with replace to index the corpus anew.`,
-      { field: 'model' },
-    )
-  }
-  return table
+  if ((await readMetadata(table)).schemaVersion < SCHEMA_VERSION && (await migrateTable(table, { dryRun: true })).automatic)
+    await migrateTable(table)
+  const error = unfit(storedAs.split('.')[0] ?? storedAs, await readMetadata(table), model)
+  if (error === undefined) return table
+  table.close()
+  throw error
 }
 
 /** The live table if its vectors can be taken over. */
@@ -101,8 +126,4 @@ export async function openPrevious(
   if (isOfModel(await readMetadata(table), model)) return table
   table.close()
   return undefined
-}
-
-function isOfModel(metadata: TableMetadata, model: EmbeddingModel): boolean {
-  return metadata.model === model.id && metadata.dimension === model.dimension && metadata.schemaVersion === SCHEMA_VERSION
 }

@@ -26,7 +26,7 @@ function idOf(given: unknown, maxBytes: number): string | Problem {
 
 /** JSON can spell half a surrogate pair, UTF-8 cannot: it becomes U+FFFD, as it would on the way to the disk. */
 function wellFormed(text: string): string {
-  return text.trim().replace(/\p{Surrogate}/gu, '\ufffd')
+  return Buffer.from(text.trim()).toString('utf8')
 }
 
 function optionalText(field: string, value: unknown): string | Problem {

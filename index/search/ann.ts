@@ -1,4 +1,5 @@
 import { CodedError } from '../../base/errors.ts'
+import { KEEP_MS } from '../table/compact.ts'
 import { foldIndexes } from './fold.ts'
 import { vectorIndexConfig, writing, type Table } from '../table/lance.ts'
 import { readMetadata, writeAnn, writePartitions, type AnnSettings } from '../table/metadata.ts'
@@ -13,9 +14,11 @@ export interface SearchPolicy {
   readonly minRecall: number
   /** Stored vectors taken as queries to measure recall: 64 tell 0.95 from 0.93. They share one scan of the table. */
   readonly sample: number
+  /** How long files that were replaced are kept, in milliseconds. */
+  readonly keepMs?: number
 }
 
-export const SEARCH_POLICY: SearchPolicy = { exactBelow: 50_000, minRecall: 0.95, sample: 64 }
+export const SEARCH_POLICY: SearchPolicy = { exactBelow: 50_000, minRecall: 0.95, sample: 64, keepMs: KEEP_MS }
 
 const MOST_PARTITIONS = 4096
 /** An index is built anew once the table wants this many times its partitions. */
@@ -40,7 +43,7 @@ export async function buildIndexes(
 ): Promise<AnnSettings | undefined> {
   const rows = await table.countRows()
   const { ann: known, partitions: built } = await readMetadata(table)
-  await foldIndexes(table, rows >= policy.exactBelow)
+  await foldIndexes(table, rows >= policy.exactBelow, policy.keepMs ?? KEEP_MS)
   if (rows < policy.exactBelow) {
     if (known !== undefined) await writing(table, () => writeAnn(table, undefined))
     return undefined

@@ -1,10 +1,16 @@
+import { cleanTable } from '../table/compact.ts'
 import { FILTER_COLUMNS } from './filter.ts'
 import { fewValuesConfig, manyValuesConfig, textIndexConfig, writing, type Table } from '../table/lance.ts'
 import { TEXT_COLUMNS } from '../table/columns.ts'
 import { evenOffsets, stringAt } from '../table/rows.ts'
 
-/** Rows added since the last folding that are worth folding into the indexes. */
+/**
+ * Rows added since the last folding that are worth folding into the indexes: folding copies the indexes and the table's
+ * last fragments, and until then those rows are compared one by one (20,000 in about 10 ms).
+ */
 const FOLD_ROWS = 2000
+const FOLD_SHARE = 0.05
+const MOST_FOLD_ROWS = 20_000
 /** Rows that are looked at to tell whether a column holds few different values, and how many are few (LanceDB's documentation: 1000). */
 const SAMPLE = 4096
 const FEW = 1000
@@ -22,7 +28,7 @@ export function filterIndexName(column: string): string {
  * Text and id indexes, and for a large table those of the columns that filters name. One that covers less than half of
  * the rows is made anew, which reads one column; smaller additions are folded into all indexes, which also compacts the table.
  */
-export async function foldIndexes(table: Table, large: boolean): Promise<void> {
+export async function foldIndexes(table: Table, large: boolean, keepMs: number): Promise<void> {
   const rows = await table.countRows()
   const left = new Map((await table.listIndices()).map(({ name, numUnindexedRows }) => [name, numUnindexedRows ?? rows]))
   const outdated = (name: string): boolean => (left.get(name) ?? rows) * 2 > rows
@@ -41,7 +47,8 @@ export async function foldIndexes(table: Table, large: boolean): Promise<void> {
       )
     }
   }
-  if (Math.max(0, ...left.values()) >= FOLD_ROWS) await writing(table, () => table.optimize())
+  const worthFolding = Math.min(MOST_FOLD_ROWS, Math.max(FOLD_ROWS, rows * FOLD_SHARE))
+  if (Math.max(0, ...left.values()) >= worthFolding) await cleanTable(table, keepMs)
 }
 
 /** Looks at rows spread evenly over the table. */

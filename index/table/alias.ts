@@ -13,7 +13,7 @@ import { CodedError, osCode } from '../../base/errors.ts'
 const AliasSchema = Type.Object({
   stored_as: Type.Union([Type.String(), Type.Null()]),
   replaced_by_job: Type.Union([Type.String(), Type.Null()], {
-    description: 'Job that is building the replacement; upserts would be lost, so they are refused.',
+    description: 'Job that is building the replacement: said for older software, which refuses changes meanwhile.',
   }),
 })
 export type Alias = Static<typeof AliasSchema>

@@ -97,10 +97,10 @@ class Applicant {
     const tag = await processTag()
     const unique = randomUUID().slice(0, 8)
     const choosing = join(folder, fileOf(0, tag, unique, 'choosing'))
-    await writeFile(choosing, '.', { flag: 'wx' }).catch(async (error: unknown) => {
+    await writeFile(choosing, '', { flag: 'wx' }).catch(async (error: unknown) => {
       if (osCode(error) !== 'ENOENT') throw error
       await mkdir(folder, { recursive: true })
-      await writeFile(choosing, '.', { flag: 'wx' })
+      await writeFile(choosing, '', { flag: 'wx' })
     })
     try {
       const highest = (await readdir(folder)).flatMap(entryOf).reduce((most, { number }) => Math.max(most, number), 0)
@@ -161,7 +161,8 @@ class Applicant {
 
   /** A sign of life. @returns the file system's time, in milliseconds. */
   async #touch(): Promise<number> {
-    await this.#file.write('.', 0)
+    // Sets the time to the file system's now, and needs no space on a full disk: the file is empty.
+    await this.#file.truncate(0)
     const { mtimeMs, nlink } = await this.#file.stat()
     if (nlink === 0) this.#lost.abort(new CodedError('conflict', 'This process was silent for so long that others took its lock over.'))
     return mtimeMs

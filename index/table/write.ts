@@ -39,7 +39,7 @@ export async function deleteWhere(table: Table, condition: string): Promise<numb
 }
 
 /** Deletes by ids. @returns the number of passages deleted. */
-export async function deleteIds(table: Table, ids: readonly string[]): Promise<number> {
+export async function deleteRows(table: Table, ids: readonly string[]): Promise<number> {
   let deleted = 0
   for (const some of chunks(ids, IDS_PER_QUERY)) deleted += await deleteWhere(table, sqlIds(some))
   return deleted
@@ -68,6 +68,15 @@ export async function removeDoubles(table: Table, ids: readonly string[]): Promi
     })
   }
   return removed
+}
+
+/** Those of the ids that several rows have. */
+export async function doubledIds(table: Table, ids: readonly string[]): Promise<string[]> {
+  const [seen, doubled] = [new Set<string>(), new Set<string>()]
+  for (const some of chunks(ids, IDS_PER_QUERY)) {
+    for (const id of await idsWhere(table, sqlIds(some))) (seen.has(id) ? doubled : seen).add(id)
+  }
+  return [...doubled]
 }
 
 /** Rows of the ids that a later row of the same id follows. Row ids grow with every write. */

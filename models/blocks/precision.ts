@@ -11,7 +11,7 @@ export interface Int4Options {
   readonly lmHead: 'int8' | 'float'
 }
 
-export const INT4_DEFAULTS: Int4Options = { blockSize: 32, lmHead: 'int8' }
+export const INT4_DEFAULTS: Int4Options = { blockSize: 128, lmHead: 'int8' }
 
 /** 4 or 8 bits, a scale for so many consecutive inputs of one output (MatMulNBits). */
 export interface BlockForm {

@@ -15,12 +15,22 @@ type Rotary = Pick<LlamaConfig, 'headDim' | 'window' | 'ropeTheta' | 'ropeScalin
  * index in between. The ramp's ends are where r equals betaFast and betaSlow,
  *   d(beta) = head_dim ln(L / (2 pi beta)) / (2 ln theta),
  * rounded outwards to whole pairs, as the authors' code does.
+ *
+ * llama3 (LLaMA 3.1's published configuration): the same idea with the ramp linear in the number of turns, from
+ * low_freq_factor to high_freq_factor, and no change of amplitude.
  */
 export function rotaryFrequencies({ headDim, ropeTheta, ropeScaling: scaling }: Rotary): Float64Array {
   const frequencies = Float64Array.from({ length: headDim / 2 }, (_, i) => ropeTheta ** ((-2 * i) / headDim))
   if (scaling === null || scaling.type === 'randomised') return frequencies
   if (scaling.type === 'basis') return changedBasis(frequencies, scaling)
   if (scaling.type === 'linear') return frequencies.map((f) => f / scaling.factor)
+  if (scaling.type === 'llama3') {
+    return frequencies.map((f) => {
+      const turns = (scaling.originalWindow * f) / (2 * Math.PI)
+      const kept = Math.min(Math.max((turns - scaling.lowTurns) / (scaling.highTurns - scaling.lowTurns), 0), 1)
+      return (f / scaling.factor) * (1 - kept) + f * kept
+    })
+  }
   const pairTurning = (turns: number): number =>
     (headDim * Math.log(scaling.originalWindow / (turns * 2 * Math.PI))) / (2 * Math.log(ropeTheta))
   const low = Math.max(Math.floor(pairTurning(scaling.betaFast)), 0)

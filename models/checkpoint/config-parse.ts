@@ -21,7 +21,11 @@ const RopeSchema = Type.Object({
   attention_factor: orNull(Positive),
   beta_fast: orNull(Positive),
   beta_slow: orNull(Positive),
+  low_freq_factor: orNull(Positive),
+  high_freq_factor: orNull(Positive),
 })
+
+type RawRope = Static<typeof RopeSchema>
 
 const LlamaSchema = Type.Object({
   vocab_size: Count,
@@ -43,6 +47,9 @@ const LlamaSchema = Type.Object({
   bos_token_id: orNull(TokenId),
   eos_token_id: orNull(Type.Union([TokenId, Type.Array(TokenId)])),
   pad_token_id: orNull(Type.Integer({ minimum: -1, maximum: 1e9 })),
+  sliding_window: orNull(Count),
+  partial_rotary_factor: orNull(Positive),
+  quantization_config: orNull(Type.Object({ quant_method: Type.Optional(Type.String()) })),
 })
 type RawLlama = Static<typeof LlamaSchema>
 
@@ -76,15 +83,33 @@ function only(field: string, actual: string | number | boolean, supported: strin
   throw unsupported(`config.json: ${field} is ${JSON.stringify(actual)}; supported is ${supported}`, field)
 }
 
+/** Other programs disagree about the defaults of these fields, so that none is assumed. */
+function parseLlama3Rope(rope: RawRope, factor: number, field: string): RopeScaling {
+  const given = (name: 'original_max_position_embeddings' | 'low_freq_factor' | 'high_freq_factor'): number => {
+    const value = rope[name]
+    if (typeof value !== 'number') throw invalid(`config.json: ${field}.${name} is missing`, `${field}.${name}`)
+    return value
+  }
+  const [lowTurns, highTurns] = [given('low_freq_factor'), given('high_freq_factor')]
+  if (!(lowTurns < highTurns)) {
+    throw invalid(
+      `config.json: ${field}.low_freq_factor (${lowTurns}) must be below high_freq_factor (${highTurns})`,
+      `${field}.low_freq_factor`,
+    )
+  }
+  return { type: 'llama3', factor, originalWindow: given('original_max_position_embeddings'), lowTurns, highTurns }
+}
+
 function parseRope(raw: RawLlama, prefix: Prefix): RopeScaling | null {
   const rope = raw.rope_scaling ?? raw.rope_parameters ?? null
   const type = rope?.rope_type ?? rope?.type ?? 'default'
   if (rope === null || type === 'default') return null
   const field = `${prefix}${raw.rope_scaling ? 'rope_scaling' : 'rope_parameters'}`
-  if (type !== 'linear' && type !== 'yarn') return only(`${field}.type`, type, '"linear" or "yarn"')
+  if (type !== 'linear' && type !== 'yarn' && type !== 'llama3') return only(`${field}.type`, type, '"linear", "yarn" or "llama3"')
   const { factor } = rope
   if (factor === undefined) throw invalid(`config.json: ${field}.factor is missing`, `${field}.factor`)
   if (type === 'linear') return { type, factor }
+  if (type === 'llama3') return parseLlama3Rope(rope, factor, field)
   for (const extra of ['mscale', 'mscale_all_dim', 'truncate']) {
     if (extra in rope)
       throw unsupported(
@@ -106,6 +131,14 @@ function parseLlama(raw: RawLlama, prefix: Prefix): LlamaConfig {
   if (raw.hidden_act !== 'silu') only(`${prefix}hidden_act`, raw.hidden_act, '"silu"')
   if (raw.attention_bias === true) only(`${prefix}attention_bias`, true, 'false')
   if (raw.mlp_bias === true) only(`${prefix}mlp_bias`, true, 'false')
+  if ((raw.partial_rotary_factor ?? 1) !== 1) only(`${prefix}partial_rotary_factor`, raw.partial_rotary_factor ?? 1, '1')
+  if (raw.quantization_config) {
+    only(
+      `${prefix}quantization_config.quant_method`,
+      raw.quantization_config.quant_method ?? 'unnamed',
+      'a checkpoint in f32, f16 or bf16: cepe build quantises itself',
+    )
+  }
   const heads = raw.num_attention_heads
   const kvHeads = raw.num_key_value_heads ?? heads
   if (heads % kvHeads !== 0) {
@@ -156,6 +189,14 @@ function parseTokens(raw: RawLlama): SpecialTokens {
 function parseDecoderOnly(value: unknown): CepeConfig {
   const raw = parseAs(LlamaSchema, value, 'config.json')
   return { architecture: 'cepe', decoder: parseLlama(raw, ''), tokens: parseTokens(raw), crossAttentionLayers: 0, encoder: null }
+}
+
+/** A LLaMA whose tokens see the last `sliding_window` before them: the same as long as no prompt is longer, so that is the window. */
+function parseMistral(value: unknown): CepeConfig {
+  const raw = parseAs(LlamaSchema, value, 'config.json')
+  const config = parseDecoderOnly(value)
+  const window = Math.min(config.decoder.window, raw.sliding_window ?? config.decoder.window)
+  return { ...config, encoder: null, crossAttentionLayers: 0, decoder: { ...config.decoder, window } }
 }
 
 function parseCepe(value: unknown): CepeConfig {
@@ -211,6 +252,7 @@ function parseContriever(value: unknown): ContrieverConfig {
 const PARSERS: ReadonlyMap<string, (value: unknown) => ModelConfig> = new Map<string, (value: unknown) => ModelConfig>([
   ['LlamaForCausalContextLM', parseCepe],
   ['LlamaForCausalLM', parseDecoderOnly],
+  ['MistralForCausalLM', parseMistral],
   ['Contriever', parseContriever],
   ['BertModel', parseContriever],
 ])

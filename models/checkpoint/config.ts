@@ -11,6 +11,14 @@ export type RopeScaling =
       readonly betaFast: number
       readonly betaSlow: number
     }
+  /** LLaMA 3.1's: pairs turning slower than lowTurns times over the original window divided by factor, faster than highTurns kept, between them a ramp. */
+  | {
+      readonly type: 'llama3'
+      readonly factor: number
+      readonly originalWindow: number
+      readonly lowTurns: number
+      readonly highTurns: number
+    }
   /**
    * Another basis without another model (Giraffe, Pal et al. 2023): frequencies divided by factor; then, with `power`,
    * pair i of n times (1 - i/n)^power; then, with `truncateAt`, those below that frequency replaced by a sixteenth of it,

@@ -1,11 +1,15 @@
 import { Command, Option } from 'commander'
-import path from 'node:path'
+import { CodedError } from '../../base/errors.ts'
 import { loadConfig } from '../config.ts'
 import { followJob } from '../follow-job.ts'
 import { FORMATS, type Format } from '../../index/read/types.ts'
+import { maintainTable, type State } from '../../index/table/maintain.ts'
 import type { Job, JobOptions } from '../jobs/schema.ts'
 import { createIndexing, type Indexing } from '../services.ts'
 import { ensureModels } from '../setup.ts'
+import { checkFile } from '../jobs/check.ts'
+import { corpusFiles } from './corpus-files.ts'
+import { contentsCommands } from './index-contents.ts'
 import { decimal, wholeNumber } from './numbers.ts'
 import { createProgress } from './progress.ts'
 
@@ -15,6 +19,7 @@ const SPLIT_WORDS = 100
 interface AddOptions {
   readonly replace?: boolean
   readonly split?: number | true
+  readonly check?: boolean
   readonly format?: Format
   /** False with --no-quotes. */
   readonly quotes?: boolean
@@ -24,7 +29,9 @@ interface AddOptions {
 }
 
 export function indexCommand(): Command {
-  return new Command('index')
+  const command = new Command('index')
+  for (const one of contentsCommands(withIndexing)) command.addCommand(one)
+  return command
     .description('put passages into the index and follow the jobs that do so')
     .addCommand(addCommand())
     .addCommand(
@@ -37,6 +44,8 @@ export function indexCommand(): Command {
         return process.stdout.write(`${[summary, ...(await jobs.list()).map(line)].join('\n')}\n`)
       }),
     )
+    .addCommand(maintenanceCommand('compact', 'put small files together, bring the indexes up to date and clean up'))
+    .addCommand(maintenanceCommand('cleanup', 'remove the files of versions that nobody reads any more'))
     .addCommand(
       tableCommand('cancel', 'end a job; what it committed to a live table stays', '<job>', async ({ jobs }, id = '') => {
         process.stdout.write(`${line(await jobs.cancel(id))}\n`)
@@ -50,23 +59,68 @@ export function indexCommand(): Command {
     )
 }
 
+const KB = 1000
+const MB = 1e6
+
+/** `cepe index compact` and `cleanup`. */
+function maintenanceCommand(task: 'compact' | 'cleanup', description: string): Command {
+  return new Command(task)
+    .description(description)
+    .option('--dry-run', 'only say what there is to do')
+    .option('--table <name>', 'table, instead of the configured one')
+    .action(async ({ dryRun = false, table: name }: { dryRun?: boolean; table?: string }) => {
+      const { INDEX_DIR: dir, TABLE: table, KEEP_VERSIONS_MIN: minutes } = loadConfig({ TABLE: name })
+      const { before, after } = await maintainTable({ dir, table, task, keepMs: minutes * 60_000, dryRun })
+      const shown = ({ fragments, surplus, oldVersions, bytes, diskBytes }: State): string =>
+        `${fragments} fragments (${surplus} to put together), ${oldVersions} versions past their time, ${Math.round(bytes / KB)} kB in use of ${Math.round(diskBytes / KB)} kB on the disk`
+      process.stdout.write(`${table}: ${shown(before)}\n${after === undefined ? '' : `now: ${shown(after)}\n`}`)
+    })
+}
+
 function addCommand(): Command {
   return new Command('add')
     .description('index a corpus file: psgs_w100.tsv shape, CSV, JSON lines, a JSON array or Parquet; .gz too')
-    .argument('<file>')
+    .argument('<files...>', 'or folders of such files; each becomes a job')
     .option('--replace', 'the table is to hold this corpus and nothing else')
     .option('--split [words]', `cut documents into passages of about so many words (${SPLIT_WORDS})`, wholeNumber({ min: 1 }))
     .addOption(new Option('--format <format>', 'found out from the content where absent').choices(FORMATS))
+    .option('--check', 'only read them, and say what indexing would meet')
     .option('--no-quotes', 'TSV and CSV: quotes are characters like any others')
     .option('--label <text>', "source of passages that name none (default: the file's name)")
     .option('--max-rejected <share>', 'share of bad lines that fails the job, 0 to 1', decimal({ max: 1 }))
     .option('--table <name>', 'table, instead of the configured one')
-    .action(async (file: string, options: AddOptions) => {
-      await withIndexing(options.table, async ({ jobs }) => {
-        const { id } = await jobs.addFile(path.resolve(file), jobOptions(options))
-        process.stdout.write(`${line(await untilEnded(jobs, id))}\n`)
+    .action(async (given: string[], options: AddOptions) => {
+      const files = await corpusFiles(given)
+      if (options.replace === true && files.length > 1)
+        throw new CodedError(
+          'options_invalid',
+          '--replace takes one file: each of several would replace the one before. Join them, or add them.',
+          {
+            field: '--replace',
+          },
+        )
+      await withIndexing(options.table, async ({ index, jobs }) => {
+        for (const file of files) {
+          if (options.check === true) {
+            await check(file, jobOptions(options), index.model.dimension)
+            continue
+          }
+          const { id } = await jobs.addFile(file, jobOptions(options))
+          process.stdout.write(`${line(await untilEnded(jobs, id))}\n`)
+        }
       })
     })
+}
+
+/** Says what a job would meet; the exit status is 1 where it would fail. */
+async function check(file: string, options: JobOptions, dimension: number): Promise<void> {
+  const { read, rejected, accepted, rejects, bytes, passes } = await checkFile(file, options, dimension)
+  for (const { line: at, reason, detail } of rejects) process.stdout.write(`line ${at}: ${reason}: ${detail}\n`)
+  const size = `about ${Math.ceil(bytes / MB)} MB in the index`
+  process.stdout.write(
+    `${file}: ${read} lines, ${rejected} rejected, ${accepted} passages, ${size}: ${passes ? 'fit to index' : 'a job would fail'}\n`,
+  )
+  if (!passes) process.exitCode = 1
 }
 
 function tableCommand(

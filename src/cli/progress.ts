@@ -4,6 +4,9 @@ import type { Progress } from '../progress.ts'
 /** Share of the work between two lines where standard error is not a terminal. */
 const LINE_STEP = 0.1
 
+/** Time between two lines where the end of the work is not known. */
+const LINE_MS = 10_000
+
 /** A bar on a terminal; elsewhere (a log, a container) one line for every tenth. Written to standard error. */
 export function createProgress(title: string, unit: string, stream: NodeJS.WriteStream = process.stderr): Progress {
   return stream.isTTY ? bar(title, unit, stream) : lines(title, unit, stream)
@@ -21,8 +24,14 @@ function bar(title: string, unit: string, stream: NodeJS.WriteStream): Progress 
     cliProgress.Presets.shades_classic,
   )
   let started = false
+  let open = false
   return {
     update(done, total, detail = '') {
+      if (total === 0) {
+        stream.write(`\r${title}: ${done} ${unit} `)
+        open = true
+        return
+      }
       const payload = { detail: detail === '' ? '' : `${detail} | ` }
       if (!started) {
         view.start(total, done, payload)
@@ -33,15 +42,23 @@ function bar(title: string, unit: string, stream: NodeJS.WriteStream): Progress 
     },
     stop() {
       if (started) view.stop()
+      if (open) stream.write('\n')
     },
   }
 }
 
 function lines(title: string, unit: string, stream: NodeJS.WriteStream): Progress {
   let next = 0
+  let last = -Infinity
   return {
     update(done, total, detail = '') {
-      const share = total === 0 ? 1 : done / total
+      if (total === 0) {
+        if (done === 0 || performance.now() - last < LINE_MS) return
+        last = performance.now()
+        stream.write(`${title}: ${done} ${unit}\n`)
+        return
+      }
+      const share = done / total
       if (share < next && done < total) return
       next = (Math.floor(share / LINE_STEP) + 1) * LINE_STEP
       stream.write(`${title}: ${done}/${total} ${unit}${detail === '' ? '' : ` (${detail})`}\n`)

@@ -35,5 +35,6 @@ export const ERROR_STATUS: Readonly<Record<ErrorCode, number>> = {
   run_mismatch: 500,
   run_invalid: 500,
   service_unreachable: 500,
+  hub_unreachable: 500,
   nothing_scored: 500,
 }

@@ -117,6 +117,8 @@ export interface AnswerReadResult extends ReadPlacement {
   /** Of all prompts. */
   readonly promptTokens: number
   readonly prompts: readonly string[]
+  /** What the encoder read, as cut; only where the prompts' texts are asked for. */
+  readonly contexts: readonly string[]
   readonly timingsMs: { readonly queue: number; readonly plan: number; readonly encode: number; readonly generate: number }
 }
 

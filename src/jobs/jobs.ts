@@ -1,36 +1,25 @@
-import { mkdir } from 'node:fs/promises'
-import { basename, join } from 'node:path'
+import { basename } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { SearchPolicy } from '../../index/search/ann.ts'
 import { isDiskFull, CodedError, messageOf } from '../../base/errors.ts'
 import { jobFiles } from '../../index/ingest/files.ts'
-import { tryLock } from '../../index/ingest/lock.ts'
+import { watchChanges } from '../../index/table/changes.ts'
+import type { Lock } from '../../index/table/lock.ts'
 import { planCorpus } from '../../index/ingest/plan.ts'
-import type { PassageIndex } from '../../index/open.ts'
 import { readPassages } from '../../index/read/read.ts'
-import type { ReadLimits } from '../../index/read/types.ts'
-import type { Embedder } from '../inference/contract.ts'
-import { bulkEmbed } from './bulk-embed.ts'
 import { importPath } from './import-folder.ts'
 import { limitBytes } from './limit-bytes.ts'
 import { noteRejects, readOptions } from './reading.ts'
-import { JobRun, toJobError } from './run.ts'
-import { DEFAULT_REJECTED_SHARE, isSettled, type Job, type JobOptions } from './schema.ts'
+import { JobQueue, type QueueOptions } from './queue.ts'
+import { cancelStopped, toJobError } from './run.ts'
+import { DEFAULT_REJECTED_SHARE, isSettled, JOB_VERSION, type Job, type JobOptions } from './schema.ts'
 import { JobStore } from './store.ts'
 
-export interface JobsOptions {
-  readonly index: PassageIndex
-  readonly embedder: Embedder
+export interface JobsOptions extends QueueOptions {
   /** Folder of the jobs: uploads, journals, reports. Shared by all processes of one index. */
   readonly jobsDir: string
   /** Folder whose files may be named as sources over HTTP. */
   readonly importDir?: string | undefined
   readonly maxUploadBytes?: number
-  readonly limits?: Partial<ReadLimits>
-  readonly policy?: Partial<SearchPolicy>
-  /** Passages per commit. */
-  readonly shardRows?: number
-  readonly log?: (level: 'info' | 'warn' | 'error', message: string) => void
 }
 
 export interface Upload {
@@ -73,26 +62,22 @@ const POLL_MS = 200
 const DEFAULT_UPLOAD_BYTES = 64 * 2 ** 30
 
 export function createJobs(options: JobsOptions): Jobs {
-  return new JobQueue(options)
+  return new IndexJobs(options)
 }
 
-class JobQueue implements Jobs {
+class IndexJobs implements Jobs {
   readonly #options: JobsOptions
   readonly #store: JobStore
-  readonly #queue: string[] = []
-  readonly #closing = new AbortController()
-  #current: JobRun | undefined
-  #pumping: Promise<void> | undefined
-
+  readonly #queue: JobQueue
   constructor(options: JobsOptions) {
     this.#options = options
     this.#store = new JobStore(options.jobsDir)
+    this.#queue = new JobQueue(options, this.#store)
   }
 
   async addFile(path: string, options: JobOptions): Promise<Job> {
     const job = this.#newJob(this.#store.newId(), basename(path), path, options)
-    await this.#store.save(job)
-    this.#enqueue(job.id)
+    await this.#order(job)
     return job
   }
 
@@ -104,7 +89,7 @@ class JobQueue implements Jobs {
     const { limits, maxUploadBytes = DEFAULT_UPLOAD_BYTES, shardRows } = this.#options
     const id = this.#store.newId()
     const folder = this.#store.folder(id)
-    await mkdir(folder, { recursive: true })
+    const lease = await this.#store.lease(id)
     let job = this.#newJob(id, name ?? 'upload', null, options)
     const rejects: Job['recent_rejects'] = []
     try {
@@ -115,7 +100,7 @@ class JobQueue implements Jobs {
       const plan = await planCorpus(noteRejects(items, rejects), {
         folder,
         maxRejectedShare: options.max_rejected_share ?? DEFAULT_REJECTED_SHARE,
-        signal: this.#closing.signal,
+        signal: this.#queue.closing,
         onProgress,
         ...(shardRows && { shardRows }),
       })
@@ -134,18 +119,19 @@ class JobQueue implements Jobs {
           error: toJobError(error),
           finished_at: new Date().toISOString(),
         })
+        await lease?.release()
         throw new CodedError('corpus_invalid', `${messageOf(error)} The report: GET /v1/admin/index-jobs/${id}/report.`, {
           field: 'body',
           cause: error,
         })
       }
       await this.#store.remove(id)
+      await lease?.release()
       throw isDiskFull(error)
         ? new CodedError('disk_full', `The disk of the jobs folder is full: free space and send the corpus again.`, { cause: error })
         : error
     }
-    await this.#store.save(job)
-    this.#enqueue(id)
+    await this.#order(job, lease)
     return job
   }
 
@@ -161,23 +147,25 @@ class JobQueue implements Jobs {
     const job = await this.get(id)
     if (['done', 'failed', 'cancelled'].includes(job.state))
       throw new CodedError('conflict', `The job ${id} is ${job.state} already.`, { field: 'id' })
-    await this.#store.requestCancel(id)
-    if (this.#current?.id === id) await this.#current.cancel()
+    // On a full disk the note cannot be left; what this process runs, or none, is cancelled without it.
+    await this.#store.requestCancel(id).catch((error: unknown) => {
+      if (!isDiskFull(error)) throw error
+    })
+    if (this.#queue.current?.id === id) await this.#queue.current.cancel()
     const now = await this.get(id)
     if (now.state === 'queued' || now.state === 'stopped') {
-      await this.#store.save({ ...now, state: 'cancelled', finished_at: new Date().toISOString() })
-      await this.#store.dropShards(id)
-    } else if (!isSettled(now.state)) this.#enqueue(id)
+      await cancelStopped(now, { index: this.#options.index, store: this.#store })
+    } else if (!isSettled(now.state)) await this.#queue.enqueue(id)
     return this.get(id)
   }
 
   async resume(id: string): Promise<Job> {
     const job = await this.get(id)
     // What a run writes at its end must not come after this.
-    if (this.#current?.id === id && isSettled(job.state)) await this.#current.ended
+    if (this.#queue.current?.id === id && isSettled(job.state)) await this.#queue.current.ended
     if (job.state === 'stopped') await this.#store.save({ ...job, state: 'queued', error: null, finished_at: null })
     else if (isSettled(job.state)) throw new CodedError('conflict', `The job ${id} is ${job.state} already.`, { field: 'id' })
-    this.#enqueue(id)
+    await this.#queue.enqueue(id)
     return this.get(id)
   }
 
@@ -198,20 +186,21 @@ class JobQueue implements Jobs {
   async start(): Promise<void> {
     await this.#store.sweepOrphans()
     for (const job of await this.#store.list()) {
-      if (job.state === 'stopped') await this.resume(job.id)
-      else if (!isSettled(job.state)) this.#enqueue(job.id)
+      if (job.state === 'stopped' && this.#queue.isOfOurModel(job)) await this.resume(job.id)
     }
+    await this.#queue.start()
   }
 
   async close(): Promise<void> {
-    this.#closing.abort()
-    await this.#pumping
+    await this.#queue.close()
   }
 
   #newJob(id: string, name: string, path: string | null, options: JobOptions): Job {
     return {
+      version: JOB_VERSION,
       id,
       table: this.#options.index.table,
+      model: this.#options.index.model.id,
       state: 'queued',
       source: { name, path },
       options,
@@ -229,48 +218,12 @@ class JobQueue implements Jobs {
 
   /** The newest state: the running job's is ahead of its file. */
   #fresh(job: Job): Job {
-    return this.#current?.id === job.id ? this.#current.job : job
+    return this.#queue.current?.id === job.id ? this.#queue.current.job : job
   }
 
-  #enqueue(id: string): void {
-    if (!this.#queue.includes(id)) this.#queue.push(id)
-    this.#pumping ??= this.#pump()
-  }
-
-  async #pump(): Promise<void> {
-    const { index, embedder, limits, policy, shardRows, log = () => undefined } = this.#options
-    // Taken off the queue before it runs: a job that stops may be queued again before its run is quite over.
-    for (let id = this.#queue.shift(); id !== undefined && !this.#closing.signal.aborted; id = this.#queue.shift()) {
-      try {
-        const lock = await tryLock(join(index.dir, 'writer'))
-        if (lock === undefined) {
-          // Another process is writing, perhaps this very job.
-          if (isSettled((await this.#store.load(id)).state)) continue
-          await sleep(POLL_MS * (1 + Math.random() * 4), undefined, { signal: this.#closing.signal })
-          if (!this.#queue.includes(id)) this.#queue.unshift(id)
-          continue
-        }
-        try {
-          this.#current = new JobRun(await this.#store.load(id), {
-            index,
-            embed: bulkEmbed(embedder),
-            store: this.#store,
-            limits,
-            policy,
-            shardRows,
-            log,
-            closing: this.#closing.signal,
-          })
-          await this.#current.run()
-        } finally {
-          this.#current = undefined
-          await lock.release()
-        }
-      } catch (error) {
-        if (!this.#closing.signal.aborted) log('error', `index job ${id}: ${messageOf(error)}`)
-      }
-    }
-    // In the same turn in which the queue was found empty: a job that is queued later starts a new round.
-    this.#pumping = undefined
+  async #order(job: Job, lease?: Lock): Promise<void> {
+    await this.#store.save(job)
+    await watchChanges(this.#options.index.dir, job.table, job.id)
+    await this.#queue.enqueue(job.id, lease)
   }
 }

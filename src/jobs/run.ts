@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { storedName } from '../../index/table/alias.ts'
 import type { SearchPolicy } from '../../index/search/ann.ts'
 import { CodedError, isDiskFull, messageOf, type ErrorCode } from '../../base/errors.ts'
 import { planCorpus, readPlan } from '../../index/ingest/plan.ts'
 import { abandonJob, runJob } from '../../index/ingest/run.ts'
+import { planBytes, requireSpace } from '../../index/ingest/space.ts'
 import { sweep } from '../../index/ingest/sweep.ts'
-import { unmarkReplacing } from '../../index/ingest/target.ts'
+import { unwatchChanges } from '../../index/table/changes.ts'
 import type { PassageIndex } from '../../index/open.ts'
 import { readPassageFile } from '../../index/read/read.ts'
 import type { ReadLimits } from '../../index/read/types.ts'
@@ -28,17 +28,24 @@ export interface JobRunOptions {
 }
 
 const SAVE_MS = 1000
-/** Queries that began on the replaced table, here or in another process, have long ended by then. */
-const RETIRE_MS = 5000
+type EndState = 'done' | 'failed' | 'stopped' | 'cancelled'
 
 /** Causes that lie in the corpus or the options, met before anything is embedded. After others the work done is kept for a resume. */
 const FINAL: readonly ErrorCode[] = ['corpus_invalid', 'invalid_request', 'not_found', 'payload_too_large', 'unsupported_media_type']
 
 /** An error as a job shows it. */
 export function toJobError(error: unknown): { code: ErrorCode; message: string } {
-  if (error instanceof CodedError || error instanceof CodedError) return { code: error.code, message: error.message }
+  if (error instanceof CodedError) return { code: error.code, message: error.message }
   if (isDiskFull(error)) return { code: 'disk_full', message: 'The disk is full: free space, then resume the job.' }
   return { code: 'internal', message: messageOf(error) }
+}
+
+/** Ends a job that stopped, instead of going on with it: frees its copy of the corpus and the table it was building. */
+export async function cancelStopped(job: Job, { index, store }: Pick<JobRunOptions, 'index' | 'store'>): Promise<void> {
+  await store.dropShards(job.id)
+  await abandonJob({ dir: index.dir, table: job.table, jobId: job.id, folder: store.folder(job.id) })
+  await store.giveReserve(job.id)
+  await store.save({ ...job, state: 'cancelled', finished_at: new Date().toISOString() })
 }
 
 /** One job from where it stands to its end. The caller holds the writer lock. */
@@ -48,6 +55,8 @@ export class JobRun {
   readonly #rate = new Rate()
   #job: Job
   #saved: Promise<void> = Promise.resolve()
+  /** How the job ends, once that is being written. */
+  #final: Job | undefined
   #cancelled = false
 
   constructor(job: Job, options: JobRunOptions) {
@@ -107,16 +116,16 @@ export class JobRun {
       await this.#saved.catch(() => undefined)
       this.#ended.resolve()
     }
-    if (this.#job.state === 'done' && this.#job.options.replace === true) await this.#retire()
   }
 
   async #work(): Promise<void> {
     const { index, embed, store, policy } = this.#options
     const { id, table } = this.#job
     const folder = store.folder(id)
-    await this.#sweep()
+    await sweep(index.dir, table, () => store.unfinished(table))
+    await store.takeReserve(id)
     if ((await readPlan(folder)) === undefined) await this.#plan(folder)
-    const { rows, ann } = await runJob({
+    const { rows, ann, supersededBy } = await runJob({
       dir: index.dir,
       table,
       model: index.model,
@@ -139,6 +148,10 @@ export class JobRun {
         this.#job = { ...this.#job, warnings: [...this.#job.warnings, message] }
       },
     })
+    if (supersededBy !== undefined) {
+      const message = `Job ${supersededBy}, which was ordered later, has replaced the table: this one's passages are left out. To have them, order it anew.`
+      return this.#end('cancelled', { code: 'conflict', message })
+    }
     // Questions meet the new table before the job is called done.
     await index.refresh()
     await this.#end('done', null, { rows, recall: ann?.recall ?? null })
@@ -151,6 +164,7 @@ export class JobRun {
     const rejects: Job['recent_rejects'] = []
     this.#job = { ...this.#job, state: 'planning' }
     await this.#save()
+    await requireSpace(folder, await planBytes(source.path), 'The copy of the corpus')
     await planCorpus(noteRejects(readPassageFile(source.path, readOptions(options, source.name, limits)), rejects), {
       folder,
       maxRejectedShare: options.max_rejected_share ?? DEFAULT_REJECTED_SHARE,
@@ -169,37 +183,45 @@ export class JobRun {
     await this.#end(FINAL.includes(described.code) ? 'failed' : 'stopped', described)
   }
 
-  async #end(state: 'done' | 'failed' | 'stopped' | 'cancelled', error: Job['error'], result: Job['result'] = null): Promise<void> {
+  /**
+   * Ends the job. Its end is seen once it is on the disk; on a full disk, where giving back what the job holds is not
+   * enough, at once, and it is written as soon as there is room.
+   */
+  async #end(state: EndState, error: Job['error'], result: Job['result'] = null): Promise<void> {
+    const { store, log, closing } = this.#options
+    const final = { ...this.#job, state, error, result, eta_s: null, finished_at: new Date().toISOString() }
+    for (let attempt = 1; ; attempt++) {
+      try {
+        await this.#settle(state)
+        this.#final = final
+        await this.#save()
+        this.#job = final
+        return
+      } catch (failed) {
+        if (!isDiskFull(failed) || closing.aborted) throw failed
+        if (attempt === 2) log('error', `index job ${this.id}: the disk is full, its state is kept in memory until there is room`)
+        if (attempt > 1) this.#job = final
+        if (attempt > 1) await sleep(SAVE_MS, undefined, { signal: closing }).catch(() => undefined)
+        await store.giveReserve(this.id)
+      }
+      if (state === 'stopped' && this.#cancelled) return this.#end('cancelled', null)
+    }
+  }
+
+  /** What goes with an end, what frees space first. */
+  async #settle(state: EndState): Promise<void> {
     const { index, store } = this.#options
     const { id, table } = this.#job
-    const folder = store.folder(id)
-    if (state === 'stopped') await unmarkReplacing(index.dir, table, id)
-    else if (state !== 'done') await abandonJob({ dir: index.dir, table, jobId: id, folder })
-    if (state !== 'stopped') await store.dropShards(id)
-    this.#job = { ...this.#job, state, error, result, eta_s: null, finished_at: new Date().toISOString() }
-    await this.#save()
-  }
-
-  /** Removes the table that was replaced, once nobody reads it any more. */
-  async #retire(): Promise<void> {
-    try {
-      await sleep(RETIRE_MS, undefined, { signal: this.#options.closing })
-    } catch {
-      return
-    }
-    await this.#sweep()
-  }
-
-  async #sweep(): Promise<void> {
-    const { index, store } = this.#options
-    const { table } = this.#job
-    const open = (await store.list()).filter((job) => job.id === this.id || job.state === 'stopped' || !isSettled(job.state))
-    await sweep(index.dir, table, new Set(open.map((job) => storedName(table, job.id))))
+    if (state === 'stopped') return
+    await store.dropShards(id)
+    if (state === 'done') await unwatchChanges(index.dir, table, id)
+    else await abandonJob({ dir: index.dir, table, jobId: id, folder: store.folder(id) })
+    await store.giveReserve(id)
   }
 
   /** Saves in order: a later state is never overwritten by an earlier one. */
   #save(): Promise<void> {
-    const next = this.#saved.catch(() => undefined).then(() => this.#options.store.save(this.#job))
+    const next = this.#saved.catch(() => undefined).then(() => this.#options.store.save(this.#final ?? this.#job))
     this.#saved = next
     return next
   }

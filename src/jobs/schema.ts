@@ -72,10 +72,15 @@ export const CountersSchema = Type.Object({
   committed: Type.Integer({ description: 'Passages durably in the table, skipped ones included.' }),
 })
 
+/** Version of the records that this software writes; it reads those up to it. */
+export const JOB_VERSION = 1
+
 /** A job as it is stored in its folder and shown by the API. */
 export const JobSchema = Type.Object({
+  version: Type.Optional(Type.Integer({ description: 'Of the record. Absent in the first records, which are of version 1.' })),
   id: Type.String(),
   table: Type.String(),
+  model: Type.Optional(Type.String({ description: 'Embedding model that it was ordered with: only processes of that model take it up.' })),
   state: JobStateSchema,
   source: Type.Object({
     name: Type.String({ description: 'Name of the file or upload.' }),

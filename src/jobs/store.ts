@@ -5,10 +5,15 @@ import { Value } from 'typebox/value'
 import { writeFileDurably } from '../../base/durable.ts'
 import { osCode, CodedError } from '../../base/errors.ts'
 import { jobFiles } from '../../index/ingest/files.ts'
-import { JOB_ID, JobSchema, type Job } from './schema.ts'
+import { takeLock, type Lock } from '../../index/table/lock.ts'
+import { parseJson } from '../../base/json.ts'
+import { isSettled, JOB_ID, JOB_VERSION, JobSchema, type Job } from './schema.ts'
 
 /** Uploads that were cut off by a kill have no job file; older ones than this are swept. */
 const ORPHAN_MS = 3_600_000
+
+/** Enough for a job's state, an alias and a journal's entry, each in blocks of its own. */
+const RESERVE_BYTES = 64 * 1024
 
 /** Jobs on the disk, one folder each: every process that uses the folder sees the same jobs. */
 export class JobStore {
@@ -28,12 +33,18 @@ export class JobStore {
   }
 
   async save(job: Job): Promise<void> {
-    await writeFileDurably(join(this.folder(job.id), 'job.json'), `${JSON.stringify(job, null, 2)}\n`)
+    await writeFileDurably(this.#record(job.id), `${JSON.stringify(job, null, 2)}\n`)
   }
 
-  /** @throws not_found for an id that names no job. */
+  /** @throws not_found for an id that names no job, conflict for one whose record this software cannot read. */
   async load(id: string): Promise<Job> {
     const job = new RegExp(JOB_ID).test(id) ? await this.#read(id) : undefined
+    if (job === 'unreadable')
+      throw new CodedError(
+        'conflict',
+        `The record ${this.#record(id)} was written by newer software or is damaged. Nothing of the job is removed: update this software, or, to give the job up, remove its folder.`,
+        { field: 'id' },
+      )
     if (job === undefined)
       throw new CodedError('not_found', `There is no index job ${JSON.stringify(id.slice(0, 40))}; GET /v1/admin/index-jobs lists them.`, {
         field: 'id',
@@ -41,14 +52,30 @@ export class JobStore {
     return job
   }
 
-  /** All jobs, oldest first. */
+  /** All jobs whose record can be read, oldest first. */
   async list(): Promise<Job[]> {
     const jobs: Job[] = []
     for (const id of await this.#ids()) {
       const job = await this.#read(id)
-      if (job !== undefined) jobs.push(job)
+      if (typeof job === 'object') jobs.push(job)
     }
     return jobs
+  }
+
+  /** Ids of a table's jobs that may go on: what they have made is to be kept. Those whose record cannot be read are among them. */
+  async unfinished(table: string): Promise<Set<string>> {
+    const ids = new Set<string>()
+    for (const id of await this.#ids()) {
+      const job = await this.#read(id)
+      if (job === 'unreadable') ids.add(id)
+      else if (job?.table === table && (job.state === 'stopped' || !isSettled(job.state))) ids.add(id)
+    }
+    return ids
+  }
+
+  /** The right to run a job, or to take its upload in: for one process at a time. @returns undefined if another has it. */
+  lease(id: string): Promise<Lock | undefined> {
+    return takeLock(join(this.folder(id), 'lease'), 0)
   }
 
   /** Tells the process that runs the job, whichever it is, to cancel it. */
@@ -63,6 +90,15 @@ export class JobStore {
     )
   }
 
+  /** Sets room aside for the writes at a job's end. */
+  async takeReserve(id: string): Promise<void> {
+    await writeFileDurably(jobFiles(this.folder(id)).reserve, '-'.repeat(RESERVE_BYTES))
+  }
+
+  async giveReserve(id: string): Promise<void> {
+    await rm(jobFiles(this.folder(id)).reserve, { force: true })
+  }
+
   /** Gives the space of the planned corpus back: for a job that will not read it again. */
   async dropShards(id: string): Promise<void> {
     await rm(jobFiles(this.folder(id)).shards, { recursive: true, force: true })
@@ -72,10 +108,14 @@ export class JobStore {
     await rm(this.folder(id), { recursive: true, force: true })
   }
 
+  /** Removes what uploads left that were cut off by a kill: folders without a record that no process holds. */
   async sweepOrphans(): Promise<void> {
     for (const id of await this.#ids()) {
-      const folder = this.folder(id)
-      if ((await this.#read(id)) === undefined && Date.now() - (await stat(folder)).mtimeMs > ORPHAN_MS) await this.remove(id)
+      if ((await this.#read(id)) !== undefined || Date.now() - (await stat(this.folder(id))).mtimeMs < ORPHAN_MS) continue
+      const lease = await this.lease(id)
+      if (lease === undefined) continue
+      await this.remove(id)
+      await lease.release()
     }
   }
 
@@ -84,12 +124,17 @@ export class JobStore {
     return (await readdir(this.#dir)).filter((name) => new RegExp(JOB_ID).test(name)).sort()
   }
 
-  async #read(id: string): Promise<Job | undefined> {
+  #record(id: string): string {
+    return join(this.folder(id), 'job.json')
+  }
+
+  /** @returns undefined if there is none. */
+  async #read(id: string): Promise<Job | 'unreadable' | undefined> {
     try {
-      const value: unknown = JSON.parse(await readFile(join(this.folder(id), 'job.json'), 'utf8'))
-      return Value.Check(JobSchema, value) ? value : undefined
+      const value = parseJson(await readFile(this.#record(id), 'utf8'))
+      return Value.Check(JobSchema, value) && (value.version ?? 1) <= JOB_VERSION ? value : 'unreadable'
     } catch (error) {
-      if (osCode(error) === 'ENOENT' || error instanceof SyntaxError) return undefined
+      if (osCode(error) === 'ENOENT') return undefined
       throw error
     }
   }

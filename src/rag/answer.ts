@@ -22,7 +22,7 @@ export function answerQuestion(request: AnswerRequest, services: AnswerServices,
       usage: usageOf(read),
       timings_ms: rounded({ ...(asked.found?.timings ?? NO_RETRIEVAL), ...read.timingsMs, total }),
       ...sources(services, asked),
-      ...(asked.settled.includePrompts && { prompts: [...read.prompts] }),
+      ...(asked.settled.includePrompts && { prompts: [...read.prompts], contexts: [...read.contexts] }),
     }
   })
 }
@@ -38,6 +38,7 @@ const NOTHING_READ: AnswerReadResult = {
   inDecoder: [],
   promptTokens: 0,
   prompts: [],
+  contexts: [],
   timingsMs: { queue: 0, plan: 0, encode: 0, generate: 0 },
 }
 

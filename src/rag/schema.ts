@@ -132,7 +132,15 @@ export const AnswerRequestSchema = Type.Object(
         { additionalProperties: false, description: 'Sample instead of greedy decoding.' },
       ),
     ),
-    include_prompts: Type.Optional(Type.Boolean({ description: 'Also return the rendered decoder prompts, as tokenised.' })),
+    packing: Type.Optional(
+      Type.Enum(['passages', 'text'], {
+        description:
+          'passages (default): each passage is cut to context_tokens, and what does not fit the window is left out whole. text: as the published evaluation: passages are cut where the window ends, with a line that says so, and encoder contexts at their front.',
+      }),
+    ),
+    include_prompts: Type.Optional(
+      Type.Boolean({ description: 'Also return the rendered decoder prompts, as tokenised, and the texts of the encoder, as cut.' }),
+    ),
     replug_temperature: Type.Optional(
       Type.Number({
         minimum: LIMITS.leastTemperature,
@@ -215,6 +223,7 @@ export const AnswerResponseSchema = Type.Object({
   model: Type.Object({ reader: Type.String(), retriever: Type.Union([Type.String(), Type.Null()]) }),
   index: Type.Union([IndexVersionSchema, Type.Null()]),
   prompts: Type.Optional(Type.Array(Type.String())),
+  contexts: Type.Optional(Type.Array(Type.String(), { description: "The encoder's texts, by rank (with include_prompts)." })),
 })
 export type AnswerResponse = Static<typeof AnswerResponseSchema>
 

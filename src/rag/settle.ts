@@ -46,6 +46,7 @@ export function settleQuestion(
     encoderPassages: request.encoder_passages ?? 'others',
     demonstrations: chooseDemonstrations(request.demonstrations ?? defaults.demonstrations, own),
     contextTokens,
+    packing: request.packing ?? 'passages',
     maxNewTokens: request.max_new_tokens ?? defaults.max_new_tokens,
     ...(sampling && { sampling: { temperature: sampling.temperature, topP: sampling.top_p, seed: sampling.seed } }),
     replugTemperature: request.replug_temperature ?? 1,

@@ -1,6 +1,7 @@
 import { at } from '../../base/at.ts'
 import { CodedError } from '../../base/errors.ts'
 import { frameOf, packPrompt, type PromptTokenizer } from './pack.ts'
+import { packText } from './pack-text.ts'
 import { renderPassage, type Demonstration, type PromptPassage } from './prompt.ts'
 
 export const MODES = ['cepe', 'decoder-only', 'replug', 'closed-book'] as const
@@ -19,6 +20,8 @@ export interface PromptRequest {
   /** Tokens kept of each passage. */
   readonly contextTokens: number
   readonly maxNewTokens: number
+  /** How what is too long is cut: passage by passage, or the prompt's text as a whole, as the published evaluation does. */
+  readonly packing: 'passages' | 'text'
 }
 
 /** What the model can read. */
@@ -34,6 +37,8 @@ export interface PromptLimits {
 export interface ReadPlan {
   readonly prompts: readonly { readonly ids: readonly number[]; readonly text: string; readonly score: number }[]
   readonly contexts: readonly string[]
+  /** In place of `contexts` where they are cut at their front. */
+  readonly contextIds?: readonly (readonly number[])[]
   /** Index of the context that holds passage i, or -1. */
   readonly contextOf: readonly number[]
   readonly inDecoder: readonly boolean[]
@@ -52,33 +57,53 @@ export async function planRead(
 ): Promise<ReadPlan> {
   const { passages, demonstrations, mode } = request
   const options = { ...request, window: limits.window }
+  const pack = request.packing === 'text' ? packText : packPrompt
   const nothingEncoded = { contexts: [], contextOf: passages.map(() => -1) }
   const placed = (used: number) => passages.map((_, i) => i < used)
 
   switch (mode) {
     case 'closed-book': {
       const bare = demonstrations.map(({ question, answer }) => ({ question, answer }))
-      const prompt = packPrompt({ ...options, passages: [], demonstrations: bare }, tokenizer)
+      const prompt = pack({ ...options, passages: [], demonstrations: bare }, tokenizer)
       return { prompts: [{ ...prompt, score: 0 }], ...nothingEncoded, inDecoder: placed(0) }
     }
     case 'decoder-only': {
-      const prompt = packPrompt(options, tokenizer)
+      const prompt = pack(options, tokenizer)
       return { prompts: [{ ...prompt, score: 0 }], ...nothingEncoded, inDecoder: placed(prompt.passagesUsed) }
     }
     case 'replug':
       return { ...(await replugPrompts(request, limits, tokenizer, step)), ...nothingEncoded }
     case 'cepe': {
-      const prompt = packPrompt({ ...options, passages: passages.slice(0, request.kDecoder) }, tokenizer)
-      const first = request.encoderPassages === 'all' ? 0 : prompt.passagesUsed
+      const prompt = pack({ ...options, passages: passages.slice(0, request.kDecoder) }, tokenizer)
+      // The published evaluation divides the passages before it looks at the window: what is cut off the prompt is read by neither side.
+      const others = request.packing === 'text' ? request.kDecoder : prompt.passagesUsed
+      const first = request.encoderPassages === 'all' ? 0 : others
       const encoded = limits.hasEncoder ? passages.slice(first) : []
       return {
         prompts: [{ ...prompt, score: 0 }],
-        contexts: encoded.map(renderPassage),
+        ...(request.packing === 'text'
+          ? { contexts: [], contextIds: await cutAtFront(encoded, request.contextTokens, tokenizer, step) }
+          : { contexts: encoded.map(renderPassage) }),
         contextOf: passages.map((_, i) => (i >= first && encoded.length > 0 ? i - first : -1)),
         inDecoder: placed(prompt.passagesUsed),
       }
     }
   }
+}
+
+/** The last tokens of each passage, as the published evaluation keeps them. */
+async function cutAtFront(
+  passages: readonly PromptPassage[],
+  contextTokens: number,
+  tokenizer: PromptTokenizer,
+  step: () => Promise<void>,
+): Promise<number[][]> {
+  const rows: number[][] = []
+  for (const passage of passages) {
+    await step()
+    rows.push(tokenizer.encode(renderPassage(passage)).slice(-contextTokens))
+  }
+  return rows
 }
 
 /** One prompt per passage; what stands in all of them is cut and counted once. */
@@ -95,7 +120,8 @@ async function replugPrompts(
   let tokens = 0
   for (const passages of groups) {
     await step()
-    const prompt = packPrompt({ ...options, passages }, tokenizer, frame)
+    const prompt =
+      request.packing === 'text' ? packText({ ...options, passages }, tokenizer) : packPrompt({ ...options, passages }, tokenizer, frame)
     tokens += prompt.ids.length + request.maxNewTokens
     if (tokens > replugTokens) throw tooMany(prompts.length + 1, groups.length, replugTokens)
     prompts.push({ ...prompt, score: passages[0]?.score ?? 0 })

@@ -35,6 +35,7 @@ export function planningReader(manifest: CepeManifest, tokenizer: ReturnType<typ
         inDecoder,
         promptTokens: prompts.reduce((sum, { ids }) => sum + ids.length, 0),
         prompts: read.includePrompts ? prompts.map(({ text }) => text) : [],
+        contexts: read.includePrompts ? [...contexts] : [],
         timingsMs: { plan: 0, ...result.timingsMs },
       }
     },

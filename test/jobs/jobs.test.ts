@@ -1,5 +1,5 @@
 import t from 'tap'
-import { access, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
+import { access, mkdir, readdir, readFile, symlink, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { CodedError } from '../../base/errors.ts'
@@ -152,6 +152,67 @@ await t.test('a stopped service goes on at the next start', async (t) => {
   t.equal(await next.index.count(), 600)
 })
 
+await t.test('a running service takes up what another process left, in the order in which it was ordered', async (t) => {
+  const dir = await tempDir(t)
+  const running = await withJobs(t, dir)
+  await running.jobs.start()
+  let texts = 0
+  const dying = await withJobs(t, dir, {
+    embed: async (some, signal) => {
+      if ((texts += some.length) > 128) await new Promise((resolve) => signal?.addEventListener('abort', resolve))
+      signal?.throwIfAborted()
+      return embed(some)
+    },
+  })
+  const first = await dying.jobs.addUpload({ bytes: streamed(toTsv(somePassages(300))), options: { replace: true } })
+  const changed = somePassages(300, 100).map((p) => ({ ...p, text: `${p.text} changed` }))
+  const second = await running.jobs.addUpload({ bytes: streamed(toTsv(changed)), options: {} })
+  while (texts <= 128) await sleep(10)
+  t.equal((await running.jobs.get(second.id)).state, 'queued', 'it waits for the one before it')
+  await dying.jobs.close()
+  t.match(await running.jobs.wait(second.id), { state: 'done', result: { rows: 400 } })
+  t.match(await running.jobs.get(first.id), { state: 'done', result: { rows: 300 } })
+  t.match((await running.index.get('p150'))?.text, /changed$/)
+})
+
+await t.test('jobs of another model are left alone and block nobody', async (t) => {
+  const dir = await tempDir(t)
+  const { jobs } = await withJobs(t, dir)
+  const other = join(dir, 'index', 'jobs', '20200101T000000000-abcd')
+  const { id } = await jobs.addUpload({ bytes: streamed(toTsv(somePassages(10))), options: {} })
+  const record = { ...(await jobs.wait(id)), id: '20200101T000000000-abcd', model: 'another', state: 'indexing' }
+  await mkdir(other)
+  await writeFile(join(other, 'job.json'), JSON.stringify(record))
+  await jobs.start()
+  const next = await jobs.addUpload({ bytes: streamed(toTsv(somePassages(10, 10))), options: {} })
+  t.match(await jobs.wait(next.id), { state: 'done' })
+  t.match(await jobs.get(record.id), { state: 'indexing' })
+})
+
+await t.test('records that this software cannot read are kept, with all that belongs to them', async (t) => {
+  const dir = await tempDir(t)
+  const { index, jobs } = await withJobs(t, dir)
+  const { id } = await jobs.addUpload({ bytes: streamed(toTsv(somePassages(10))), options: {} })
+  const done = await jobs.wait(id)
+  const kept = ['20200101T000000000-aaaa', '20200101T000000000-bbbb']
+  for (const [i, name] of kept.entries()) {
+    const folder = join(dir, 'index', 'jobs', name)
+    await mkdir(join(folder, 'shards'), { recursive: true })
+    await writeFile(join(folder, 'job.json'), i === 0 ? '{"torn' : JSON.stringify({ ...done, id: name, version: 99 }))
+    await mkdir(join(index.dir, `passages.${name}.lance`))
+    const old = new Date(Date.now() - 7_200_000)
+    for (const path of [folder, join(index.dir, `passages.${name}.lance`), join(index.dir, 'passages.alias.json')])
+      await utimes(path, old, old)
+  }
+  await jobs.start()
+  await jobs.wait((await jobs.addUpload({ bytes: streamed(toTsv(somePassages(10, 5))), options: {} })).id)
+  for (const name of kept) {
+    await t.rejects(jobs.get(name), { code: 'conflict', message: /newer software or is damaged.*update/ })
+    await access(join(dir, 'index', 'jobs', name, 'shards'))
+    await access(join(index.dir, `passages.${name}.lance`))
+  }
+})
+
 await t.test('a lasting obstacle stops a job, and resume goes on; a passing one is waited out', async (t) => {
   const dir = await tempDir(t)
   let broken: Error | undefined = Object.assign(new Error('write failed'), { code: 'ENOSPC' })
@@ -206,9 +267,10 @@ await t.test('an index of too little recall stops a job: the old table answers, 
   await strict.jobs.close()
   const lenient = await withJobs(t, dir, { ...counted, policy: { exactBelow: 500, minRecall: 0.5, sample: 8 } })
   await lenient.jobs.start()
-  t.match(await lenient.jobs.wait(id), { state: 'done', error: null, result: { rows: 1000 } })
+  t.match(await lenient.jobs.wait(id), { state: 'done', error: null, result: { rows: 1001 } })
   t.equal(texts, 1000, 'nothing was embedded again')
-  t.match(await lenient.index.info(), { kind: 'ivf_rq', rows: 1000 })
+  t.match(await lenient.index.info(), { kind: 'ivf_rq', rows: 1001 })
+  t.ok(await lenient.index.get('own'), 'what was put in while the job was stopped is taken over')
 })
 
 await t.test('two processes share the queue: a job is done once', async (t) => {

@@ -10,7 +10,9 @@ import type { Test } from 'tap'
 import { adminGuard } from '../../src/http/plugins/auth.ts'
 import { registerErrors } from '../../src/http/plugins/errors.ts'
 import { adminIndexJobs } from '../../src/http/routes/admin-index-jobs.ts'
+import { adminPassages } from '../../src/http/routes/admin-passages.ts'
 import { adminIndex } from '../../src/http/routes/admin-index.ts'
+import { metrics } from '../../src/http/routes/metrics.ts'
 import { passages } from '../../src/http/routes/passages.ts'
 import type { Job } from '../../src/jobs/schema.ts'
 import { somePassages, tempDir } from '../index/helpers.ts'
@@ -26,6 +28,8 @@ async function served(t: Test) {
   registerErrors(app)
   const requireAdmin = adminGuard(KEY)
   await app.register(adminIndexJobs, { jobs, requireAdmin })
+  await app.register(metrics, { processes: () => [], jobs })
+  await app.register(adminPassages, { index, requireAdmin })
   await app.register(adminIndex, { index, requireAdmin })
   await app.register(passages, { index, embedder: embedderOf(), requireAdmin })
   const url = await app.listen({ port: 0, host: '127.0.0.1' })
@@ -173,4 +177,38 @@ await t.test('eight concurrent upserts of the same ids leave no duplicates', asy
     Array.from({ length: 8 }, () => 200),
   )
   t.equal(await index.count(), 30)
+})
+
+await t.test('what the index holds: pages, an export, counts by source', async (t) => {
+  const { call, ended, url } = await served(t)
+  t.match(await call('GET', '/v1/admin/passages/export'), { status: 503, json: { error: { code: 'index_missing' } } })
+  const csv = await call('POST', '/v1/admin/index-jobs?label=a', 'id,text\n1,one\n2,two\n3,three\n', { 'content-type': 'text/csv' })
+  t.match(await ended(csv), { state: 'done', counters: { committed: 3 } })
+  const own = { passages: [{ id: '4', title: '', text: 'four', source: 'b' }] }
+  t.equal((await call('PUT', '/v1/passages', own)).status, 200)
+  const first = await call('GET', '/v1/admin/passages?limit=3')
+  t.match(first.json, { passages: [{ id: '1', source: 'a' }, { id: '2' }, { id: '3' }], next: '3' })
+  t.match((await call('GET', '/v1/admin/passages?limit=3&after=3')).json, { passages: [{ id: '4' }], next: null })
+  t.match((await call('GET', '/v1/admin/passages?source=b')).json, { passages: [{ id: '4' }], next: null })
+  t.equal((await call('GET', '/v1/admin/passages?limit=5000')).status, 400)
+  const exported = await fetch(`${url}/v1/admin/passages/export?source=a`, { headers: { authorization: `Bearer ${KEY}` } })
+  const lines = (await exported.text()).trim().split('\n')
+  t.same(lines.map((line) => (JSON.parse(line) as { text: string }).text).sort(), ['one', 'three', 'two'])
+  t.same((await call('GET', '/v1/admin/sources')).json, {
+    sources: [
+      { source: 'a', passages: 3 },
+      { source: 'b', passages: 1 },
+    ],
+  })
+  t.match((await call('POST', '/v1/passages/delete', { filter: { source: 'a' } })).json, { deleted: 3 })
+  t.equal((await call('GET', '/v1/admin/sources', undefined, { authorization: 'Bearer wrong' })).status, 401)
+})
+
+await t.test('metrics of jobs', async (t) => {
+  const { call, ended } = await served(t)
+  await ended(await call('POST', '/v1/admin/index-jobs', toTsv(somePassages(5)), { 'content-type': 'text/tab-separated-values' }))
+  const { text } = await call('GET', '/metrics')
+  t.match(text, /^cepe_index_jobs\{state="done"\} 1$/m)
+  t.match(text, /^cepe_index_jobs\{state="stopped"\} 0$/m)
+  t.match(text, /^cepe_index_job_passages\{step="committed"\} 0$/m)
 })

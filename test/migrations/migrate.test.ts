@@ -124,6 +124,24 @@ await t.test('the way back: schema and rows of the version before', async (t) =>
   await t.rejects(migrateIndex({ dir, table: 'other' }), { code: 'index_missing' })
 })
 
+await t.test('steps that older software does not notice do not take it down; messages name the remedy', async (t) => {
+  const { dir, table } = await firstVersion(t, 3)
+  const index = await openIndex({ dir, model: hashEmbedding, consistencyMs: 0 })
+  t.teardown(() => index.close())
+  t.equal(await index.count(), 3)
+  await table.checkoutLatest()
+  await table.updateFieldMetadata([{ path: 'id', metadata: { 'cepe:schema_reached': '99' } }])
+  await index.refresh()
+  t.equal(await index.count(), 3, 'a newer service migrated the table; this one goes on')
+  await index.upsert([{ id: 'new', title: '', text: 'x' }], [embedText('x')])
+  t.match(await migrateIndex({ dir, table: 'passages' }), { steps: [], to: 99 })
+  await table.checkoutLatest()
+  await table.updateFieldMetadata([{ path: 'id', metadata: { 'cepe:schema_version': '99' } }])
+  await t.rejects(index.refresh(), { code: 'index_invalid', message: /newer software.*sound: update this software/ })
+  await table.updateFieldMetadata([{ path: 'id', metadata: { 'cepe:schema_version': String(SCHEMA_VERSION) } }])
+  t.equal(await index.count(), 4, 'and heals')
+})
+
 await t.test('tables of the future and of other software are refused', async (t) => {
   const { dir, table } = await firstVersion(t, 1)
   await table.updateFieldMetadata([{ path: 'id', metadata: { 'cepe:schema_version': '99' } }])

@@ -1,5 +1,3 @@
-import { once } from 'node:events'
-import { spawn } from 'node:child_process'
 import {
   appendFileSync,
   cpSync,
@@ -16,6 +14,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { processTag } from '../../base/process.ts'
 import { writeSyntheticCheckpoint } from '../../eval/bench/synthetic-checkpoint.ts'
 import { buildModel } from '../../models/build.ts'
 import { checkFiles, loadManifest } from '../../models/integrity.ts'
@@ -87,10 +86,10 @@ await t.test('a build replaces the older model, and sweeps what a killed one lef
   const folder = temporaryFolder(t)
   const outDir = join(folder, 'model')
   await buildModel({ checkpointDir: CHECKPOINT, outDir, dtype: 'int4' })
-  const gone = spawn(process.execPath, ['-e', ''])
-  await once(gone, 'exit')
-  mkdirSync(`${outDir}.partial-${gone.pid}-0`)
-  writeFileSync(join(`${outDir}.partial-${gone.pid}-0`, 'weights.bin'), 'half')
+  const [place = ''] = (await processTag()).split('-')
+  const left = `${outDir}.partial-${place}-${2 ** 22 + 1}-1.0`
+  mkdirSync(left)
+  writeFileSync(join(left, 'weights.bin'), 'half')
   const manifest = await buildModel({ checkpointDir: CHECKPOINT, outDir, dtype: 'f32' })
   t.same(readdirSync(folder), ['model'])
   t.equal((await loadManifest(outDir)).dtype, 'f32')

@@ -62,6 +62,27 @@ await t.test('yarn: fast pairs stay, slow pairs are interpolated, between them a
   t.end()
 })
 
+await t.test('llama3: fast pairs stay, slow pairs are interpolated, the ramp is linear in turns; no amplitude', (t) => {
+  const base = { headDim: 64, window: 32, ropeTheta: 500_000, ropeScaling: null }
+  const scaling = { type: 'llama3', factor: 8, originalWindow: 8192, lowTurns: 1, highTurns: 4 } as const
+  const plain = rotaryFrequencies(base)
+  const scaled = rotaryFrequencies({ ...base, ropeScaling: scaling })
+  const seen = { kept: 0, slow: 0, between: 0 }
+  for (const [pair, frequency] of plain.entries()) {
+    const wavelength = (2 * Math.PI) / frequency
+    // As LLaMA 3.1's model card states it: by wavelengths.
+    const [short, long] = [8192 / 4, 8192 / 1]
+    const kind = wavelength < short ? 'kept' : wavelength > long ? 'slow' : 'between'
+    const smooth = (8192 / wavelength - 1) / (4 - 1)
+    const expected = { kept: frequency, slow: frequency / 8, between: ((1 - smooth) * frequency) / 8 + smooth * frequency }[kind]
+    seen[kind]++
+    t.ok(near(scaled[pair] ?? Number.NaN, expected), `pair ${pair}, ${kind}`)
+  }
+  t.ok(seen.kept > 5 && seen.slow > 5 && seen.between > 0)
+  t.ok(near(rotaryTable({ ...base, ropeScaling: scaling }, Math.cos)[0] ?? Number.NaN, 1))
+  t.end()
+})
+
 await t.test('a graph reads the scaled tables: with linear scaling the far tokens weigh differently', async (t) => {
   const folder = temporaryFolder(t)
   const prompt = randomIds(40, 3)

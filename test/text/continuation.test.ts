@@ -6,7 +6,7 @@ import type { PromptTokenizer } from '../../src/text/pack.ts'
 function pieces(vocabulary: readonly string[]): PromptTokenizer {
   const encode = (text: string): number[] => {
     const ids: number[] = []
-    for (let rest = text; rest !== ''; ) {
+    for (let rest = text; rest !== '';) {
       const best = vocabulary.filter((piece) => rest.startsWith(piece)).sort((a, b) => b.length - a.length)[0]
       if (best === undefined) throw new Error(`no piece for ${rest}`)
       ids.push(vocabulary.indexOf(best))

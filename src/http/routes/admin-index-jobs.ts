@@ -19,6 +19,7 @@ export interface AdminIndexJobsOptions {
 
 const STREAMED = [
   'text/tab-separated-values',
+  'text/csv',
   'application/x-ndjson',
   'application/jsonl',
   'application/gzip',
@@ -49,7 +50,7 @@ export const adminIndexJobs: FastifyPluginAsyncTypebox<AdminIndexJobsOptions> = 
         tags: ['index'],
         summary: 'Index a corpus',
         description:
-          'The body is the corpus: tab-separated values as in psgs_w100.tsv, JSON lines ({id, title, text}, {_id, ...} or {id, contents}), gzip of either, or one of them as a multipart file, with the options in the query; or JSON that names a file of the import folder.',
+          'The body is the corpus: tab-separated values as in psgs_w100.tsv, CSV, JSON lines ({id, title, text}, {_id, ...} or {id, contents}) or a JSON array of them (as application/octet-stream), gzip of either, or one of them as a multipart file, with the options in the query; or JSON that names a file of the import folder.',
         querystring: JobOptionsSchema,
         body: { content: { 'application/json': { schema: ImportSchema } } },
         response: { 202: JobSchema, ...errorResponses(400, 401, 403, 404, 413, 415, 422, 507) },

@@ -1,5 +1,7 @@
 import fp from 'fastify-plugin'
 import type { FastifyInstance } from 'fastify'
+import type { Jobs } from '../../jobs/jobs.ts'
+import { registerJobMetrics } from './job-metrics.ts'
 import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 
 /** State of the inference processes of one role. */
@@ -14,10 +16,11 @@ export interface ProcessStatus {
 export interface MetricsOptions {
   /** State of the inference processes at the time of a scrape. */
   readonly processes: () => readonly ProcessStatus[]
+  readonly jobs: Pick<Jobs, 'list'>
 }
 
 /** GET /metrics in Prometheus' text format: process metrics, request durations by route, inference processes. */
-export const metrics = fp((app: FastifyInstance, { processes }: MetricsOptions, done) => {
+export const metrics = fp((app: FastifyInstance, { processes, jobs }: MetricsOptions, done) => {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   const durations = new Histogram({
@@ -41,6 +44,8 @@ export const metrics = fp((app: FastifyInstance, { processes }: MetricsOptions, 
   gauge('cepe_inference_busy', 'Inference processes at work.', (status) => status.busy)
   gauge('cepe_inference_ready', 'Inference processes ready for work.', (status) => status.ready)
   gauge('cepe_inference_restarts', 'Inference processes replaced since the start.', (status) => status.restarts)
+
+  registerJobMetrics(registry, jobs)
 
   app.addHook('onResponse', (request, reply, next) => {
     durations.observe(

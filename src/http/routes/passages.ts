@@ -19,7 +19,7 @@ export interface PassagesOptions {
 
 const MOST = 1000
 const IdSchema = Type.String({ minLength: 1, maxLength: READ_LIMITS.idBytes })
-const PassageSchema = Type.Object(
+export const PassageSchema = Type.Object(
   {
     id: IdSchema,
     title: Type.String({ maxLength: READ_LIMITS.titleBytes }),

@@ -49,6 +49,7 @@ export async function createPool(options: PoolOptions): Promise<Pool> {
   const closing = new AbortController()
   let accepting = true
   let restarts = 0
+  let finished = 0
   let lastError: CodedError | undefined
   let onIdle: (() => void) | undefined
 
@@ -61,21 +62,23 @@ export async function createPool(options: PoolOptions): Promise<Pool> {
   const takes = ({ child, running }: Slot, lane: Lane): boolean =>
     child?.alive === true && !running.has(lane) && (lane === 'bulk' ? running.size + queue.size('question') === 0 : !running.has('bulk'))
 
-  const expected = ({ job, cost }: Pick<Entry, 'job' | 'cost'>): number => runTimes.expect(job.task, cost)
-  const retryAfterS = (job: Job, cost: number): number => {
-    const ahead = (waiting() + runningNow().length) * expected({ job, cost })
+  const retryAfterS = (work: Pick<Entry, 'job' | 'lane' | 'cost'>): number => {
+    const ahead = (waiting() + runningNow().length) * runTimes.expect(work)
     return Math.min(LONGEST_RETRY_AFTER_S, Math.max(1, Math.ceil(ahead / children / 1000)))
   }
-  const late = ({ job, cost, since, deadlineAt }: Pick<Entry, 'job' | 'cost' | 'since' | 'deadlineAt'>, doing: string): CodedError =>
+  const late = (
+    { since, deadlineAt, ...work }: Pick<Entry, 'job' | 'lane' | 'cost' | 'since' | 'deadlineAt'>,
+    doing: string,
+  ): CodedError =>
     new CodedError(
       'deadline_exceeded',
       `The request did not finish within ${Math.round(deadlineAt - since)} ms (${doing}). Try again later, allow more time or send a smaller request.`,
-      { retryAfterS: retryAfterS(job, cost) },
+      { retryAfterS: retryAfterS(work) },
     )
 
   /** Waiting has used up the time that its run will take: it would only keep others from finishing in theirs. */
   const cannotFinish = (entry: Entry): boolean => {
-    const needed = expected(entry)
+    const needed = runTimes.expect(entry)
     return performance.now() + needed > entry.deadlineAt && needed <= entry.deadlineAt - entry.since
   }
 
@@ -103,7 +106,7 @@ export async function createPool(options: PoolOptions): Promise<Pool> {
     if (!child) return
     const started = performance.now()
     const run = child.run(entry.job)
-    const running = { entry, run, expectedMs: expected(entry) }
+    const running = { entry, run, expectedMs: runTimes.expect(entry) }
     slot.running.set(entry.lane, running)
     let overran = false
     const overrun = (): void => {
@@ -115,7 +118,8 @@ export async function createPool(options: PoolOptions): Promise<Pool> {
     try {
       const output = await run.done
       const runMs = performance.now() - started
-      runTimes.note(entry.job.task, entry.cost, runMs)
+      finished++
+      runTimes.note(entry, runMs)
       entry.resolve({ output, queueMs: started - entry.since, runMs })
     } catch (error) {
       if (overran) entry.reject(tooLong(maxRunMs))
@@ -173,12 +177,12 @@ export async function createPool(options: PoolOptions): Promise<Pool> {
       if (broken && lastError) throw unavailable(lastError, backoffMs.first)
       if (!admitted && queue.size(lane) >= maxQueue && !slots.some((slot) => takes(slot, lane))) {
         throw new CodedError('overloaded', `${queue.size(lane)} requests are waiting for the ${role} already. Try again later.`, {
-          retryAfterS: retryAfterS(job, cost),
+          retryAfterS: retryAfterS({ job, lane, cost }),
         })
       }
       const since = performance.now()
       const deadlineAt = since + deadlineMs
-      if (!(deadlineMs > 0)) throw late({ job, cost, since, deadlineAt }, 'no time was left for the run')
+      if (!(deadlineMs > 0)) throw late({ job, lane, cost, since, deadlineAt }, 'no time was left for the run')
       let isSettled = false
       const settled = (): void => {
         isSettled = true
@@ -240,6 +244,7 @@ export async function createPool(options: PoolOptions): Promise<Pool> {
         busy: busy(),
         queued: { question: queue.size('question'), long: queue.size('long'), bulk: queue.size('bulk') },
         restarts,
+        finished,
         ...(lastError === undefined ? {} : { lastError: lastError.message }),
       }
     },

@@ -30,7 +30,7 @@ export interface ProcessOptions {
   readonly maxQueue?: number
   /** Longest run, whatever the request's deadline; only a longer one is killed. Default 10 minutes. */
   readonly maxRunMs?: number
-  /** An idle process that does not answer for so long is replaced. Default 10 s. */
+  /** A process that does not answer for so long, or for many times the length of its runs, is replaced. Default 10 s. */
   readonly heartbeatMs?: number
   /** Longest time for loading the model. Default 10 minutes. */
   readonly startTimeoutMs?: number

@@ -1,30 +1,35 @@
-import type { TaskName } from '../protocol.ts'
+import type { Job } from '../protocol.ts'
+import type { Share } from './queue.ts'
 
 /** Weight of the newest run in the averages. */
 const NEWEST = 0.2
 
+type Work = Pick<Share, 'lane' | 'cost'> & { readonly job: Pick<Job, 'task'> }
+
 /** How long runs take, learnt from those that ended. */
 export interface RunTimes {
-  note(task: TaskName, cost: number, ms: number): void
-  /** Milliseconds that a run of this cost will take, 0 where nothing is known yet. */
-  expect(task: TaskName, cost: number): number
+  note(work: Work, ms: number): void
+  /** Milliseconds that a run will take, 0 where nothing is known yet. */
+  expect(work: Work): number
 }
 
-/** Moving averages of the time per unit of cost, one for each task. */
+/** Moving averages of the time per unit of cost, one for each task and lane: an answer in many steps differs from one in a single run. */
 export function createRunTimes(): RunTimes {
-  const averages = new Map<TaskName, { ms: number; cost: number }>()
+  const averages = new Map<string, { ms: number; cost: number }>()
+  const kindOf = ({ job, lane }: Work): string => `${lane} ${job.task}`
   return {
-    note: (task, cost, ms) => {
-      const known = averages.get(task)
-      if (!known) averages.set(task, { ms, cost })
+    note: (work, ms) => {
+      const { cost } = work
+      const known = averages.get(kindOf(work))
+      if (!known) averages.set(kindOf(work), { ms, cost })
       else {
         known.ms = (1 - NEWEST) * known.ms + NEWEST * ms
         known.cost = (1 - NEWEST) * known.cost + NEWEST * cost
       }
     },
-    expect: (task, cost) => {
-      const known = averages.get(task)
-      return known ? (cost * known.ms) / known.cost : 0
+    expect: (work) => {
+      const known = averages.get(kindOf(work))
+      return known ? (work.cost * known.ms) / known.cost : 0
     },
   }
 }

@@ -38,14 +38,19 @@ export function createSlot(): Slot {
   return { running: new Map(), failures: 0, overran: false }
 }
 
-/** How many times its expected time a run may keep its process silent before the process is taken for hung. */
-const PATIENCE = 4
+/** How many times the time that its runs should take a busy process may be silent: no step is longer than its run. */
+const PATIENCE = 20
 const PINGS_PER_HEARTBEAT = 4
 
-/** True where the process does not answer though it should: idle, or longer at work than its runs take. */
+/**
+ * True where the process does not answer though it should: idle, or much longer at one step than whole runs take.
+ * Where no run has finished yet, only the bound on runs tells.
+ */
 export function isSilent({ child, running }: Slot, heartbeatMs: number): boolean {
+  if (child === undefined) return false
   const expected = [...running.values()].reduce((sum, { expectedMs }) => sum + expectedMs, 0)
-  return child !== undefined && child.silentMs > Math.max(heartbeatMs, PATIENCE * expected)
+  if (running.size > 0 && expected === 0) return false
+  return child.silentMs > Math.max(heartbeatMs, PATIENCE * expected)
 }
 
 export interface Supervision {
@@ -89,13 +94,17 @@ export async function supervise(slot: Slot, supervision: Supervision, first?: Ch
   }
 }
 
-/** Pings the process; an idle one that stays silent is killed. A busy one is the bound on its runs' to end. */
+/** Pings the process, and kills it where it stays silent. */
 function listen(slot: Slot, child: Child, { role, heartbeatMs, log }: Supervision): NodeJS.Timeout {
+  const check = (): void => {
+    if (!isSilent(slot, heartbeatMs)) return
+    log('error', `Killing ${role} process ${child.pid}: it has not answered for ${Math.round(child.silentMs)} ms.`)
+    child.kill()
+  }
   const beat = (): void => {
     child.ping()
-    if (slot.running.size > 0 || !isSilent(slot, heartbeatMs)) return
-    log('error', `Killing ${role} process ${child.pid}: it is idle and has not answered for ${Math.round(child.silentMs)} ms.`)
-    child.kill()
+    // After the messages that have come in: where this process itself stood still, they lie there unread.
+    setImmediate(check)
   }
   return setInterval(beat, heartbeatMs / PINGS_PER_HEARTBEAT).unref()
 }

@@ -8,7 +8,7 @@ export const DEFAULT_CHILDREN = 1
 export const DEFAULT_MAX_QUEUE = 64
 /** A run that takes longer is taken for hung, whatever its request's deadline: only then is its process killed. */
 export const DEFAULT_MAX_RUN_MS = 600_000
-/** An idle process that does not answer for so long is taken for hung. */
+/** A process that does not answer for so long, or for many times the length of its runs, is taken for hung. */
 export const DEFAULT_HEARTBEAT_MS = 10_000
 /** Loading a model, and on the first start saving its prepacked weights. */
 export const DEFAULT_START_TIMEOUT_MS = 600_000
@@ -49,6 +49,8 @@ export interface PoolStatus {
   readonly queued: Readonly<Record<Lane, number>>
   /** Processes replaced since the start, after crashes, silence and overlong runs. */
   readonly restarts: number
+  /** Runs that ended with a result since the start. */
+  readonly finished: number
   /** Why a process last ended or failed to start, until one serves again. */
   readonly lastError?: string
 }

@@ -2,8 +2,10 @@ import { at } from '../../../base/at.ts'
 import { CodedError } from '../../../base/errors.ts'
 import type { CepeManifest } from '../../../models/manifest.ts'
 import { continuationIds } from '../../text/continuation.ts'
-import { planRead, type PromptLimits } from '../../text/plan.ts'
+import type { PromptTokenizer } from '../../text/pack.ts'
+import { planRead, type PromptLimits, type ReadPlan } from '../../text/plan.ts'
 import { loadTokenizer } from '../../text/tokenizer.ts'
+import { warnOfSlowDtype } from './cpu.ts'
 import { encodeContexts, type EncodedContexts } from './encode-contexts.ts'
 import { checkNumber } from './finite.ts'
 import type { AnswerRead, ChoicesRead, GenerateRequest, ReplugRequest } from '../contract.ts'
@@ -33,6 +35,7 @@ function pastBytes({ dims, dtype }: CepeManifest): number {
  */
 export async function createReaderTasks(options: ReaderChildOptions, log: Log): Promise<TaskHandlers> {
   const manifest = await readCepeManifest(options.modelDir)
+  await warnOfSlowDtype(manifest.dtype, log)
   const { bos_id: bosId, eos_ids: eosIds } = manifest.tokens
   const tokenizer = await loadTokenizer(options.modelDir, { bosId, eosIds })
   const promptTokenizer = { ...tokenizer, bosId }
@@ -73,13 +76,21 @@ export async function createReaderTasks(options: ReaderChildOptions, log: Log): 
 
   const answer = async (read: AnswerRead, step: Step): Promise<Output<'answer'>> => {
     const { result: plan, ms } = await timed(() => planRead(read, limits, promptTokenizer, step))
-    const { contexts, prompts, contextOf, inDecoder } = plan
+    const { contexts, contextIds, prompts, contextOf, inDecoder } = plan
     const { contextTokens, maxNewTokens, sampling } = read
     const decoded =
       read.mode === 'replug'
         ? await mixed({ prompts, temperature: read.replugTemperature, stopIds, maxNewTokens }, step)
         : await generate(
-            { promptIds: at(prompts, 0).ids, contexts, contextTokens, stopIds, maxNewTokens, ...(sampling && { sampling }) },
+            {
+              promptIds: at(prompts, 0).ids,
+              contexts,
+              ...(contextIds && { contextIds }),
+              contextTokens,
+              stopIds,
+              maxNewTokens,
+              ...(sampling && { sampling }),
+            },
             step,
           )
     const last = decoded.tokenIds.at(-1)
@@ -94,12 +105,13 @@ export async function createReaderTasks(options: ReaderChildOptions, log: Log): 
       inDecoder,
       promptTokens: prompts.reduce((sum, { ids }) => sum + ids.length, 0),
       prompts: read.includePrompts ? prompts.map(({ text }) => text) : [],
+      contexts: read.includePrompts ? cutContexts(plan, contextTokens, promptTokenizer) : [],
       timingsMs: { plan: ms, ...decoded.timingsMs },
     }
   }
 
   const choices = async (read: ChoicesRead, step: Step): Promise<Output<'choices'>> => {
-    const { prompts, contexts, contextOf, inDecoder } = await planRead(read, limits, promptTokenizer, step)
+    const { prompts, contexts, contextIds, contextOf, inDecoder } = await planRead(read, limits, promptTokenizer, step)
     const { text, ids } = at(prompts, 0)
     const bare = bosId === null ? ids : ids.slice(1)
     const continuations: number[][] = []
@@ -108,7 +120,11 @@ export async function createReaderTasks(options: ReaderChildOptions, log: Log): 
       continuations.push(continuationIds(text, bare, choice.trim(), promptTokenizer))
     }
     checkChoices(read.choices, continuations, ids.length, limits.window)
-    const { phi, tokenCounts } = await encodeContexts(encoder, { contexts, contextTokens: read.contextTokens }, step)
+    const { phi, tokenCounts } = await encodeContexts(
+      encoder,
+      { contexts, ...(contextIds && { contextIds }), contextTokens: read.contextTokens },
+      step,
+    )
     const logprobs = await score(await stepModel(), { promptIds: ids, continuations }, phi, step)
     return { logprobs, contextOf, inDecoder, contextTokenCounts: tokenCounts }
   }
@@ -136,6 +152,15 @@ function rotaryOf({ rotary }: CepeManifest): readonly number[] {
         'The manifest does not tell the rotary frequencies that a streaming cache needs: build the model again (cepe build).',
       )
     : new CodedError('unsupported', 'A streaming cache moves keys by whole positions, which this rotary embedding does not allow.')
+}
+
+/** What the encoder reads, as text. */
+function cutContexts({ contexts, contextIds }: ReadPlan, contextTokens: number, tokenizer: PromptTokenizer): string[] {
+  if (contextIds) return contextIds.map((ids) => tokenizer.decode(ids))
+  return contexts.map((text) => {
+    const ids = tokenizer.encode(text, { maxTokens: contextTokens + 1 })
+    return ids.length <= contextTokens ? text : tokenizer.decode(ids.slice(0, contextTokens))
+  })
 }
 
 /** @throws unprocessable naming the choice without tokens, or the lengths that do not fit the window */

@@ -1,7 +1,10 @@
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { appendFile, readFile, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { readAlias } from '../../../index/table/alias.ts'
+import { contentHash } from '../../../index/hash.ts'
+import { packVectors } from '../../../index/table/rows.ts'
+import { appendRows } from '../../../index/table/write.ts'
 import { abandonJob } from '../../../index/ingest/run.ts'
 import { connectLance } from '../../../index/table/lance.ts'
 import { embed, embedText, hashEmbedding, somePassages, tempDir } from '../helpers.ts'
@@ -49,6 +52,7 @@ await t.test('a first corpus becomes live whole, every step journalled', async (
       'target',
       ...Array.from({ length: 5 }, () => ['embedded', 'committed']).flat(),
       ...Array.from({ length: 5 }, () => 'verified'),
+      'carrying',
       'live',
     ],
   )
@@ -86,6 +90,8 @@ await t.test('replace: the old corpus answers until the new one is verified, unc
   const next = somePassages(150, 60)
   await planned(dir, 'j2', next)
   const during: number[] = []
+  let changes = 0
+  const warnings: string[] = []
   const { seen, embed: counted } = counting(0, () => {
     index
       .count()
@@ -94,16 +100,34 @@ await t.test('replace: the old corpus answers until the new one is verified, unc
   })
   const result = await run(dir, 'j2', {
     replace: true,
+    onWarning: (message) => warnings.push(message),
     embed: async (texts) => {
-      await t.rejects(index.upsert([{ id: 'x', title: '', text: 'x' }], [embedText('x')]), { code: 'conflict', message: /j2/ })
-      return counted(texts)
+      const done = await counted(texts)
+      if (changes++ > 0) return done
+      t.equal(await index.delete(['p60', 'p61']), 2)
+      await index.upsert(
+        [
+          { id: 'x', title: '', text: 'x' },
+          { id: 'p62', title: '', text: 'later' },
+        ],
+        [embedText('x'), embedText('later')],
+      )
+      t.equal(await index.count(), 119, 'the live table has them at once')
+      return done
     },
   })
   t.equal(seen.texts, 90)
-  t.ok(during.length > 0 && during.every((count) => count === 120), `counts during the job: ${during.join()}`)
-  t.same(await idsIn(dir, result.storedAs), idsOf(next))
+  t.ok(during.length > 0 && during.every((count) => [118, 119, 120].includes(count)), `counts during the job: ${during.join()}`)
+  t.same(
+    await idsIn(dir, result.storedAs),
+    idsOf([...next.slice(2), { id: 'x' }]),
+    'with what was changed and without what was deleted meanwhile',
+  )
+  t.match(warnings, [/4 passages are as they were changed or deleted/])
   await index.refresh()
-  t.equal(await index.count(), 150)
+  t.equal(await index.count(), 149)
+  t.equal((await index.get('p62'))?.text, 'later')
+  t.equal((await index.search(embedText('later'), { k: 1 }))[0]?.id, 'p62', 'its vector came with it')
 })
 
 await t.test('a passage that comes from another file keeps its vector and takes the new source', async (t) => {
@@ -205,4 +229,92 @@ await t.test('a damaged newest manifest is put aside and the job repairs what it
   const result = await run(dir, 'j1', { onWarning: (message) => warnings.push(message) })
   t.match(warnings[0], /newest manifest.*_quarantine/)
   t.same(await idsIn(dir, result.storedAs), idsOf(somePassages(200)))
+})
+
+/** Runs a job until it has embedded some texts. */
+async function stopped(t: Test, dir: string, jobId: string, texts: number, replace = false): Promise<void> {
+  const abort = new AbortController()
+  const { embed: stopping } = counting(texts, () => abort.abort(new Error('stopped')))
+  await t.rejects(run(dir, jobId, { embed: stopping, signal: abort.signal, replace }), { message: 'stopped' })
+}
+
+await t.test('a job that is resumed yields to what came after it, and says what it left out', async (t) => {
+  const dir = await tempDir(t)
+  const index = await opened(t, dir)
+  await planned(dir, 'j0', somePassages(50, 1000))
+  await run(dir, 'j0')
+  await planned(dir, 'j1', somePassages(200))
+  await stopped(t, dir, 'j1', 60)
+  const again = somePassages(30, 150).map((p) => ({ ...p, text: `${p.text} second version` }))
+  await planned(dir, 'j2', again)
+  await run(dir, 'j2')
+  await index.upsert([{ id: 'p199', title: '', text: 'by hand' }], [embedText('by hand')])
+  t.equal(await index.delete(['p1']), 1)
+  const warnings: string[] = []
+  await run(dir, 'j1', { onWarning: (message) => warnings.push(message) })
+  t.match(warnings, [/31 passages were left out/])
+  t.match((await index.get('p160'))?.text, /second version$/)
+  t.equal((await index.get('p199'))?.text, 'by hand')
+  t.equal(await index.get('p1'), undefined, 'what was deleted stays so')
+  t.equal(await index.count(), 249)
+})
+
+await t.test('a resumed replace keeps what later jobs added; one that a later replace overtook does nothing', async (t) => {
+  const dir = await tempDir(t)
+  const index = await opened(t, dir)
+  await planned(dir, 'j0', somePassages(50, 1000))
+  await run(dir, 'j0')
+  await planned(dir, 'j1', somePassages(200))
+  await stopped(t, dir, 'j1', 60, true)
+  await planned(dir, 'j2', somePassages(20, 2000))
+  await run(dir, 'j2')
+  t.equal((await run(dir, 'j1', { replace: true })).rows, 220)
+  await index.refresh()
+  t.equal(await index.get('p1000'), undefined)
+  t.ok(await index.get('p2005'))
+
+  await planned(dir, 'j3', somePassages(100, 3000))
+  await stopped(t, dir, 'j3', 30)
+  await planned(dir, 'j4', somePassages(10, 4000))
+  await run(dir, 'j4', { replace: true })
+  t.match(await run(dir, 'j3'), { supersededBy: 'j4' })
+  await index.refresh()
+  t.equal(await index.count(), 10)
+})
+
+await t.test('an upsert that makes the table while a first job builds its own is in it at the end, interrupted or not', async (t) => {
+  const dir = await tempDir(t)
+  const index = await opened(t, dir)
+  await planned(dir, 'j1', somePassages(200))
+  await stopped(t, dir, 'j1', 60)
+  await index.upsert([{ id: 'own', title: '', text: 'kept' }], [embedText('kept')])
+  await index.upsert([{ id: 'p7', title: '', text: 'newer' }], [embedText('newer')])
+  const { seen, embed: counted } = counting()
+  await run(dir, 'j1', { embed: counted })
+  t.ok(seen.texts <= 150, 'what was built is used')
+  await index.refresh()
+  t.equal(await index.count(), 201)
+  t.equal((await index.get('p7'))?.text, 'newer')
+})
+
+await t.test('a job that meets several rows of one id leaves the newest, and says so', async (t) => {
+  const dir = await tempDir(t)
+  const index = await opened(t, dir)
+  await planned(dir, 'j0', somePassages(100))
+  await run(dir, 'j0')
+  const connection = await connectLance(dir, 0)
+  t.teardown(() => connection.close())
+  const doubled = somePassages(10)
+  const rows = {
+    passages: doubled,
+    hashes: doubled.map(contentHash),
+    halves: packVectors(doubled, await embed(doubled.map(({ text }) => text)), hashEmbedding.dimension),
+  }
+  await appendRows(await connection.openTable('passages.j0'), rows, hashEmbedding.dimension)
+  await planned(dir, 'j1', somePassages(110))
+  const warnings: string[] = []
+  await run(dir, 'j1', { onWarning: (message) => warnings.push(message) })
+  t.match(warnings, [/10 rows were removed/])
+  t.equal(await index.count(), 110)
+  t.equal(new Set(await idsIn(dir, 'passages.j0')).size, 110)
 })

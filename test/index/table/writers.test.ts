@@ -1,5 +1,6 @@
-import { spawn } from 'node:child_process'
+import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { passageText, type Passage } from '../../../index/contract.ts'
 import { contentHash } from '../../../index/hash.ts'
@@ -111,6 +112,29 @@ await t.test('contended inserts with retries from three processes: one row an id
   const ids = await storedIds(dir)
   t.equal(ids.length, 1600)
   t.equal(new Set(ids).size, 1600)
+})
+
+await t.test('killed writers block nobody and leave one row an id', { timeout: 120_000 }, async (t) => {
+  const { dir } = await indexed(t)
+  const start = (source: string): ChildProcess =>
+    spawn(process.execPath, ['dist/eval/bench/inserting-process.js', dir, '20000', '50000', source], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+      env: { PATH: process.env.PATH },
+    })
+  const index = await openIndex({ dir, model: hashEmbedding })
+  t.teardown(() => index.close())
+  for (let round = 0; round < 4; round++) {
+    const children = ['a', 'b'].map(start)
+    await Promise.all(children.map(async (child) => (child.stdout === null ? [] : once(child.stdout, 'data'))))
+    await sleep(100 + 130 * round)
+    const ends = children.map((child) => once(child, 'exit'))
+    for (const child of children) child.kill('SIGKILL')
+    await Promise.all(ends)
+    await index.upsert([{ id: `own${round}`, title: '', text: 'x' }], [embedText('x')])
+  }
+  const ids = await storedIds(dir)
+  t.equal(new Set(ids).size, ids.length)
+  t.ok(ids.length > 1504, `${ids.length} rows`)
 })
 
 await t.test('doubles of older software are removed, the last written row stays', async (t) => {

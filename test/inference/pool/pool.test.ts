@@ -101,9 +101,9 @@ await t.test('what cannot finish in the time that waiting has left is not starte
   const { pool, touch, log } = await open(t)
   await pool.run(job('sleep 300'))
   const first = pool.run(job('until go'))
-  const hopeless = pool.run(job('echo hopeless'), { deadlineMs: 400 })
+  const hopeless = pool.run(job('echo hopeless'), { deadlineMs: 2000 })
   const hopeful = pool.run(job('echo hopeful'), { deadlineMs: 60_000 })
-  await delay(250)
+  await delay(1850)
   await touch('go')
   await t.rejects(hopeless, { code: 'deadline_exceeded', retryAfterS: Number })
   await Promise.all([first, hopeful])
@@ -170,11 +170,9 @@ await t.test('a process that is stopped is seen, and replaced', async (t) => {
   t.notOk(isRunning(pid))
   await pool.run(job('echo'))
 
-  const busy = pool.run(job('hang')).catch(() => undefined)
-  await until(() => pool.status().children[0]?.state === 'silent')
-  t.equal(pool.status().ready, 0, 'a hung run is no readiness')
-  await pool.close({ drainMs: 0 })
-  await busy
+  t.equal(await codeOf(pool.run(job('hang'))), 'inference_failed', 'so is one that hangs in a run much longer than runs take')
+  await pool.run(job('echo'))
+  t.equal(pool.status().restarts, 2)
 })
 
 await t.test('a deadline counts the time in the queue', async (t) => {

@@ -17,6 +17,7 @@ const QUESTION: AnswerRead = {
   encoderPassages: 'others',
   demonstrations: [],
   contextTokens: 16,
+  packing: 'passages',
   maxNewTokens: 4,
   replugTemperature: 1,
   includePrompts: true,

@@ -49,6 +49,30 @@ function ropeOf(fields: object) {
   return config.architecture === 'cepe' ? config.decoder : undefined
 }
 
+t.test('published decoders of the family', (t) => {
+  // TinyLlama, SmolLM2 and LLaMA 3.2 as their config.json have it; sizes made small.
+  const smol = {
+    ...LLAMA_CONFIG,
+    rope_theta: 100_000,
+    rope_interleaved: false,
+    tie_word_embeddings: true,
+    is_llama_config: true,
+    pad_token_id: 2,
+  }
+  t.match(parseConfig(smol), { encoder: null, decoder: { ropeTheta: 100_000, tieWordEmbeddings: true } })
+  const scaling = { factor: 32, high_freq_factor: 4, low_freq_factor: 1, original_max_position_embeddings: 8192, rope_type: 'llama3' }
+  t.match(ropeOf({ rope_theta: 500_000, rope_scaling: scaling }), {
+    ropeTheta: 500_000,
+    ropeScaling: { type: 'llama3', factor: 32, originalWindow: 8192, lowTurns: 1, highTurns: 4 },
+  })
+  t.match(ropeOf({ rope_parameters: { ...scaling, rope_theta: 500_000 } }), { ropeTheta: 500_000, ropeScaling: { type: 'llama3' } })
+  const mistral = { ...LLAMA_CONFIG, architectures: ['MistralForCausalLM'] }
+  t.match(parseConfig({ ...mistral, sliding_window: 16 }), { encoder: null, crossAttentionLayers: 0, decoder: { window: 16 } })
+  t.match(parseConfig({ ...mistral, sliding_window: null }), { decoder: { window: 32 } })
+  t.match(parseConfig({ ...mistral, sliding_window: 4096 }), { decoder: { window: 32 } })
+  t.end()
+})
+
 t.test('rotary scaling in every spelling', (t) => {
   t.match(ropeOf({ rope_scaling: { type: 'linear', factor: 8 } }), { ropeScaling: { type: 'linear', factor: 8 } })
   t.match(ropeOf({ rope_scaling: { rope_type: 'default' } }), { ropeScaling: null })
@@ -74,7 +98,7 @@ const REFUSED: readonly [string, object, string, RegExp][] = [
     'another architecture',
     { ...LLAMA_CONFIG, architectures: ['GPT2LMHeadModel'] },
     'unsupported',
-    /GPT2LMHeadModel.*supported are LlamaForCausalContextLM, LlamaForCausalLM, Contriever, BertModel/,
+    /GPT2LMHeadModel.*supported are LlamaForCausalContextLM, LlamaForCausalLM, MistralForCausalLM, Contriever, BertModel/,
   ],
   ['no architecture', { hidden_size: 8 }, 'checkpoint_invalid', /architectures/],
   ['a missing field', { ...LLAMA_CONFIG, hidden_size: undefined }, 'checkpoint_invalid', /hidden_size/],
@@ -116,10 +140,32 @@ const REFUSED: readonly [string, object, string, RegExp][] = [
   ['an odd head size', { ...LLAMA_CONFIG, hidden_size: 6 }, 'checkpoint_invalid', /head_dim 3/],
   [
     'another rope scaling',
-    { ...LLAMA_CONFIG, rope_scaling: { rope_type: 'llama3', factor: 8 } },
+    { ...LLAMA_CONFIG, rope_scaling: { rope_type: 'longrope', factor: 8 } },
     'unsupported',
-    /rope_scaling\.type is "llama3"/,
+    /rope_scaling\.type is "longrope"; supported is "linear", "yarn" or "llama3"/,
   ],
+  [
+    'an incomplete llama3',
+    { ...LLAMA_CONFIG, rope_scaling: { rope_type: 'llama3', factor: 8 } },
+    'checkpoint_invalid',
+    /low_freq_factor is missing/,
+  ],
+  [
+    'a llama3 without a ramp',
+    {
+      ...LLAMA_CONFIG,
+      rope_scaling: { rope_type: 'llama3', factor: 8, low_freq_factor: 4, high_freq_factor: 4, original_max_position_embeddings: 32 },
+    },
+    'checkpoint_invalid',
+    /low_freq_factor \(4\) must be below high_freq_factor \(4\)/,
+  ],
+  [
+    'weights quantised already',
+    { ...LLAMA_CONFIG, quantization_config: { quant_method: 'gptq', bits: 4 } },
+    'unsupported',
+    /quantization_config\.quant_method is "gptq"/,
+  ],
+  ['rotation of a part of each head', { ...LLAMA_CONFIG, partial_rotary_factor: 0.5 }, 'unsupported', /partial_rotary_factor is 0\.5/],
   ['rope scaling without a factor', { ...LLAMA_CONFIG, rope_scaling: { type: 'linear' } }, 'checkpoint_invalid', /factor is missing/],
   ['a YaRN variant', { ...LLAMA_CONFIG, rope_scaling: { type: 'yarn', factor: 4, mscale: 0.7 } }, 'unsupported', /mscale/],
   ['an eos id outside the vocabulary', { ...LLAMA_CONFIG, eos_token_id: 11 }, 'checkpoint_invalid', /eos_token_id 11 is outside/],

@@ -1,0 +1,214 @@
+/**
+ * The service under more load than it can bear: answers per second with few clients and with many, under a short and a
+ * long deadline, restarts of processes, and how soon refusals come; then the largest legal request of every kind while
+ * /healthz is asked. Ratios within one run. Usage: overload.ts [seconds per round] [path of another build's cli.js]
+ */
+import { spawn } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpus, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { at, present } from '../../base/at.ts'
+import { LARGEST } from './largest-requests.ts'
+import { machine, table } from './measure.ts'
+
+const SECONDS = Number(process.argv.at(2) ?? 8)
+const CLI = process.argv.at(3) ?? fileURLToPath(new URL('../../src/cli.js', import.meta.url))
+const FEW = 8
+const MANY = 64
+const ROUNDS = 3
+const HEALTH_EVERY_MS = 50
+/** A client that is refused without Retry-After, or answered 504, comes back after so long. */
+const PAUSE_MS = 100
+
+const folder = mkdtempSync(join(tmpdir(), 'cepe-overload-'))
+/** The head of the demo corpus: indexed in seconds, and enough for the largest k. */
+const CORPUS = join(folder, 'passages.tsv')
+const PASSAGES = 400
+const demo = readFileSync(fileURLToPath(new URL('../../../index/corpus/passages.tsv', import.meta.url)), 'utf8')
+writeFileSync(
+  CORPUS,
+  demo
+    .split('\n')
+    .slice(0, 1 + PASSAGES)
+    .join('\n'),
+)
+
+interface Server {
+  readonly url: string
+  stop(): Promise<void>
+}
+
+async function startServer(settings: Readonly<Record<string, string>>): Promise<Server> {
+  const env = { ...process.env, CEPE_LOG_LEVEL: 'silent', CEPE_INDEX_DIR: join(folder, 'index'), CEPE_CORPUS: CORPUS, ...settings }
+  const child = spawn(process.execPath, [CLI, 'serve', '--port', '0'], { env, stdio: ['ignore', 'ignore', 'pipe'] })
+  const closed = new Promise<void>((resolve) => child.once('close', () => resolve()))
+  const url = await new Promise<string>((resolve, reject) => {
+    let printed = ''
+    child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
+      printed += chunk
+      const found = /Answering questions at (http:\/\/\S+)/.exec(printed)?.[1]
+      if (found !== undefined) resolve(found)
+    })
+    child.once('close', () => reject(new Error(`the service ended: ${printed}`)))
+  })
+  return {
+    url,
+    stop: async () => {
+      child.kill()
+      await closed
+    },
+  }
+}
+function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length
+}
+
+function quantile(values: readonly number[], share: number): number {
+  const sorted = [...values].sort((a, b) => a - b)
+  return sorted.length === 0 ? NaN : at(sorted, Math.min(sorted.length - 1, Math.floor(share * sorted.length)))
+}
+
+interface Sent {
+  readonly status: number
+  readonly ms: number
+  readonly retryAfterS: number | null
+}
+
+/** @param body JSON, made beforehand: this process's own work would count as the service's */
+async function send(url: string, body: string): Promise<Sent> {
+  const started = performance.now()
+  const headers = { 'content-type': 'application/json' }
+  const response = await fetch(url, { method: 'POST', headers, body })
+  await response.arrayBuffer()
+  const retryAfter = response.headers.get('retry-after')
+  return { status: response.status, ms: performance.now() - started, retryAfterS: retryAfter === null ? null : Number(retryAfter) }
+}
+
+interface Round {
+  readonly perSecond: number
+  readonly answers: readonly Sent[]
+  readonly refusals: readonly Sent[]
+  readonly late: readonly Sent[]
+}
+
+let asked = 0
+/** Questions that share few passages, so that every round finds as many encoder states in the cache. */
+function nextQuestion(): string {
+  return `who founded city number ${asked++ % 1000} and what is it known for`
+}
+
+/** Clients that each ask one question after the other, and come back when they are told to. */
+async function load(url: string, clients: number, seconds: number): Promise<Round> {
+  const sent: Sent[] = []
+  const started = performance.now()
+  const end = started + seconds * 1000
+  const client = async (): Promise<void> => {
+    while (performance.now() < end) {
+      const answer = await send(`${url}/v1/answer`, JSON.stringify({ question: nextQuestion() }))
+      sent.push(answer)
+      if (answer.status === 200) continue
+      const pause = answer.retryAfterS === null ? PAUSE_MS : answer.retryAfterS * 1000
+      await delay(Math.max(0, Math.min(pause, end - performance.now())))
+    }
+  }
+  await Promise.all(Array.from({ length: clients }, client))
+  const answers = sent.filter(({ status }) => status === 200)
+  return {
+    perSecond: (1000 * answers.length) / (performance.now() - started),
+    answers,
+    refusals: sent.filter(({ status }) => status === 503),
+    late: sent.filter(({ status }) => status === 504),
+  }
+}
+
+async function restarts(url: string): Promise<number> {
+  const text = await (await fetch(`${url}/metrics`)).text()
+  return [...text.matchAll(/^cepe_inference_restarts\{.*\} (\d+)$/gm)].reduce((sum, [, count]) => sum + Number(present(count)), 0)
+}
+
+async function overloadTable(): Promise<void> {
+  const rows: string[][] = []
+  for (const deadlineMs of [1000, 120_000]) {
+    const server = await startServer({ CEPE_DEADLINE_MS: String(deadlineMs) })
+    try {
+      await load(server.url, FEW, SECONDS)
+      const rounds: { few: Round; many: Round }[] = []
+      // In turns, since other work on the machine comes and goes.
+      for (let i = 0; i < ROUNDS; i++)
+        rounds.push({ few: await load(server.url, FEW, SECONDS), many: await load(server.url, MANY, SECONDS) })
+      const few = mean(rounds.map((round) => round.few.perSecond))
+      const many = mean(rounds.map((round) => round.many.perSecond))
+      const refusals = rounds.flatMap((round) => round.many.refusals)
+      const refusedMs = refusals.map(({ ms }) => ms)
+      rows.push([
+        `${deadlineMs / 1000} s`,
+        few.toFixed(1),
+        many.toFixed(1),
+        (many / few).toFixed(2),
+        String(await restarts(server.url)),
+        `${refusals.length} (${refusals.filter(({ retryAfterS }) => retryAfterS === null).length})`,
+        refusals.length === 0 ? '-' : `${quantile(refusedMs, 0.5).toFixed(0)} / ${quantile(refusedMs, 0.99).toFixed(0)}`,
+        String(rounds.reduce((sum, round) => sum + round.many.late.length, 0)),
+      ])
+    } finally {
+      await server.stop()
+    }
+  }
+  const header = ['deadline', `answers/s, ${FEW} clients`, `${MANY} clients`, 'ratio', 'restarts']
+  console.log(table([...header, '503 (without Retry-After)', 'refused within ms, p50 / p99', '504'], rows))
+}
+
+/** Asks /healthz on a timer while `work` goes on. @returns milliseconds until each answer */
+async function probing(url: string, work: () => Promise<unknown>): Promise<number[]> {
+  const delays: number[] = []
+  const pending = new Set<Promise<unknown>>()
+  const timer = setInterval(() => {
+    const started = performance.now()
+    const probe = fetch(`${url}/healthz`).then(async (response) => {
+      await response.arrayBuffer()
+      delays.push(performance.now() - started)
+    })
+    pending.add(probe)
+  }, HEALTH_EVERY_MS)
+  try {
+    await work()
+  } finally {
+    clearInterval(timer)
+    await Promise.all(pending)
+  }
+  return delays
+}
+
+async function largestTable(): Promise<void> {
+  const rows: string[][] = []
+  const server = await startServer({ CEPE_DEADLINE_MS: '20000' })
+  try {
+    const idle = await probing(server.url, () => delay(2000))
+    rows.push(['none', '-', '-', quantile(idle, 0.99).toFixed(0), Math.max(...idle).toFixed(0)])
+    for (const { name, route, body } of LARGEST) {
+      const json = JSON.stringify(body)
+      for (const count of [1, 4]) {
+        const sent: Sent[] = []
+        const delays = await probing(server.url, async () => {
+          sent.push(...(await Promise.all(Array.from({ length: count }, () => send(server.url + route, json)))))
+        })
+        const answered = sent.map(({ status, ms }) => `${status} in ${(ms / 1000).toFixed(1)} s`).join(', ')
+        rows.push([name, String(count), answered, quantile(delays, 0.99).toFixed(0), Math.max(...delays).toFixed(0)])
+      }
+    }
+    console.log(`\nrestarts: ${await restarts(server.url)}`)
+  } finally {
+    await server.stop()
+  }
+  console.log(table(['largest request', 'at once', 'answered', '/healthz p99 ms', 'slowest ms'], rows))
+}
+
+console.log(`# Overload\n\n${machine(cpus().length)}\n`)
+try {
+  await overloadTable()
+  await largestTable()
+} finally {
+  rmSync(folder, { recursive: true, force: true })
+}

@@ -1,0 +1,75 @@
+import { CodedError } from '../../base/errors.ts'
+import type { Task } from './types.ts'
+
+/** A task's options as texts, defaults filled in, with readers that name the option where it is wrong. */
+export interface TaskOptions {
+  /** The value, or undefined where none was given. */
+  text(name: string): string | undefined
+  /** @throws options_invalid */
+  integer(name: string, least?: number): number
+  /** A whole number, or what `otherwise` says where none was given. @throws options_invalid */
+  integerOr(name: string, otherwise: number, least?: number): number
+  /** Ascending, each once. @throws options_invalid */
+  integers(name: string, least?: number): number[]
+  /** @throws options_invalid where a word is not allowed */
+  words<Word extends string>(name: string, allowed: readonly Word[]): Word[]
+  /** Everything that was given or is a default, for the manifest. */
+  readonly all: Readonly<Record<string, string>>
+}
+
+/** `--context-tokens <number>` -> `contextTokens`, as Commander names it. */
+export function optionKey(flags: string): string {
+  return (/--([\w-]+)/.exec(flags)?.[1] ?? flags).replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase())
+}
+
+function flagOf(name: string): string {
+  return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
+}
+
+function invalid(message: string): CodedError {
+  return new CodedError('options_invalid', message)
+}
+
+/** Reads `given` with the task's defaults, or its small ones, for what is missing. */
+export function taskOptions(task: Task, given: Readonly<Record<string, unknown>>, small = false): TaskOptions {
+  const all = Object.fromEntries(
+    task.options.flatMap(({ flags, byDefault, small: smallValue }): [string, string][] => {
+      const key = optionKey(flags)
+      const value = given[key] ?? (small ? smallValue : undefined) ?? byDefault
+      return typeof value === 'string' ? [[key, value]] : []
+    }),
+  )
+  const text = (name: string): string | undefined => all[name]
+  const whole = (name: string, value: string, least: number): number => {
+    const number = Number(value)
+    if (value.trim() === '' || !Number.isInteger(number) || number < least)
+      throw invalid(`${flagOf(name)} takes whole numbers from ${least}, not ${JSON.stringify(value)}.`)
+    return number
+  }
+  const wordsOf = (name: string): string[] => {
+    const words = (text(name) ?? '').split(',').map((word) => word.trim())
+    const wanted = [...new Set(words.filter((word) => word !== ''))]
+    if (wanted.length === 0) throw invalid(`${flagOf(name)} is missing.`)
+    return wanted
+  }
+  return {
+    all,
+    text,
+    integer: (name, least = 0) => {
+      const value = text(name)
+      if (value === undefined) throw invalid(`${flagOf(name)} is missing.`)
+      return whole(name, value, least)
+    },
+    integerOr: (name, otherwise, least = 0) => {
+      const value = text(name)
+      return value === undefined ? otherwise : whole(name, value, least)
+    },
+    integers: (name, least = 0) => [...new Set(wordsOf(name).map((word) => whole(name, word, least)))].sort((a, b) => a - b),
+    words: (name, allowed) =>
+      wordsOf(name).map((word) => {
+        const known = allowed.find((candidate) => candidate === word)
+        if (known === undefined) throw invalid(`${flagOf(name)} takes ${allowed.join(', ')}, not ${JSON.stringify(word)}.`)
+        return known
+      }),
+  }
+}

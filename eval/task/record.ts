@@ -1,0 +1,67 @@
+import { Type, type Static } from 'typebox'
+import { Compile } from 'typebox/compile'
+import type { RunFormat } from '../run/folder.ts'
+import { EnvironmentSchema, FileSchema, ProblemSchema, ResumedSchema } from '../run/manifest.ts'
+
+/** What one item gave in one setting. */
+export const SettingResultSchema = Type.Object({
+  setting: Type.String(),
+  scores: Type.Record(Type.String(), Type.Number(), { description: 'By metric; perplexities as losses (mean negative log-likelihood).' }),
+  output: Type.Optional(Type.String({ description: 'What was generated or chosen.' })),
+  expected: Type.Optional(Type.Array(Type.String())),
+  tokens: Type.Object({ decoder: Type.Integer(), encoder: Type.Integer(), generated: Type.Integer() }),
+  cached_tokens: Type.Optional(
+    Type.Integer({ description: 'Decoder tokens whose keys and values are held at once, where they are not all.' }),
+  ),
+  ms: Type.Number({ minimum: 0, description: 'Time of the request, encoding included.' }),
+})
+export type SettingResult = Static<typeof SettingResultSchema>
+
+/** One line of a task's predictions.jsonl. */
+export const TaskRecordSchema = Type.Object({
+  id: Type.String(),
+  groups: Type.Record(Type.String(), Type.String()),
+  results: Type.Array(SettingResultSchema),
+  skipped: Type.Optional(
+    Type.Object({
+      code: Type.String(),
+      message: Type.String(),
+      setting: Type.Union([Type.String(), Type.Null()]),
+      retry: Type.Boolean({ description: 'The reader failed, not the item: a resumed run asks again.' }),
+    }),
+  ),
+})
+export type TaskRecord = Static<typeof TaskRecordSchema>
+
+/** manifest.json of a task's run. */
+export const TaskManifestSchema = Type.Object({
+  task: Type.String(),
+  subject: Type.Object({
+    version: Type.Integer({ description: "The task's: the same options give the same scores only under the same version." }),
+    options: Type.Record(Type.String(), Type.String()),
+    settings: Type.Array(Type.String()),
+    files: Type.Array(FileSchema),
+    reader: Type.String({ description: 'Model id: name, revision and precision.' }),
+  }),
+  model: Type.Object(
+    {
+      layers: Type.Integer(),
+      kv_heads: Type.Integer(),
+      head_dim: Type.Integer(),
+      encoder_hidden_size: Type.Integer(),
+      window: Type.Integer(),
+    },
+    { description: 'Sizes that the memory of caches is computed from.' },
+  ),
+  data: Type.Object({ items: Type.Integer(), problems: Type.Array(ProblemSchema) }),
+  environment: EnvironmentSchema,
+  started_at: Type.String(),
+  resumed: ResumedSchema,
+})
+export type TaskManifest = Static<typeof TaskManifestSchema>
+
+const isManifest = Compile(TaskManifestSchema)
+const isRecord = Compile(TaskRecordSchema)
+
+/** Runs of tasks. */
+export const TASK_RUNS: RunFormat<TaskManifest, TaskRecord> = { name: 'a task', manifest: isManifest, record: isRecord }

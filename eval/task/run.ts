@@ -1,0 +1,80 @@
+import { createHash } from 'node:crypto'
+import path from 'node:path'
+import { CodedError } from '../../base/errors.ts'
+import { packageRoot } from '../../src/config.ts'
+import type { ReaderClient } from '../client/reader.ts'
+import { environment } from '../run/manifest.ts'
+import { runItems } from '../run/items.ts'
+import { TASK_RUNS, type TaskManifest, type TaskRecord } from './record.ts'
+import type { TaskOptions } from './options.ts'
+import type { PreparedTask, Task, TaskItem } from './types.ts'
+
+/** Items asked at a time: one, so that times compare. */
+const CONCURRENCY = 1
+
+export interface RunTaskOptions {
+  readonly task: Task
+  readonly options: TaskOptions
+  readonly client: ReaderClient
+  /** Run folder; a folder that the options name where absent. */
+  readonly folder?: string
+  readonly onProblem?: (problem: TaskManifest['data']['problems'][number]) => void
+  readonly onProgress?: (done: number, total: number) => void
+}
+
+/** Runs a task into its folder, or goes on with it. @returns the folder. @throws dataset_invalid, options_invalid, run_mismatch, nothing_scored */
+export async function runTask({ task, options, client, folder, onProblem, onProgress }: RunTaskOptions): Promise<string> {
+  const prepared = await task.prepare(options, client)
+  if (prepared.items.length === 0) throw new CodedError('dataset_invalid', `There is nothing to ask in the data of ${task.name}.`)
+  const manifest = describeRun(task, options, prepared, client)
+  const into = folder ?? defaultFolder(manifest)
+  manifest.data.problems.forEach((problem) => onProblem?.(problem))
+  await runItems({
+    folder: into,
+    format: TASK_RUNS,
+    manifest,
+    items: prepared.items,
+    what: 'items',
+    concurrency: CONCURRENCY,
+    ask: (item) => askItem(item, prepared),
+    onProgress: onProgress ?? (() => undefined),
+  })
+  return into
+}
+
+function describeRun(task: Task, options: TaskOptions, prepared: PreparedTask, client: ReaderClient): TaskManifest {
+  const { layers, kv_heads, head_dim, encoder_hidden_size, window } = client.manifest.dims
+  return {
+    task: task.name,
+    subject: {
+      version: task.version,
+      options: { ...options.all },
+      settings: [...prepared.settings],
+      files: prepared.files.map((file) => ({ ...file })),
+      reader: client.model,
+    },
+    model: { layers, kv_heads, head_dim, encoder_hidden_size, window },
+    data: { items: prepared.items.length, problems: prepared.problems.map((problem) => ({ ...problem, places: [...problem.places] })) },
+    environment: environment(client),
+    started_at: new Date().toISOString(),
+    resumed: [],
+  }
+}
+
+/** The same task, options, data and model always name the same folder, so that repeating a command goes on with its run. */
+function defaultFolder({ task, subject }: TaskManifest): string {
+  const name = createHash('sha256').update(JSON.stringify(subject)).digest('hex').slice(0, 8)
+  return path.join(packageRoot(), 'eval', 'runs', `${task}-${name}`)
+}
+
+async function askItem(item: TaskItem, prepared: PreparedTask): Promise<TaskRecord> {
+  const base = { id: item.id, groups: { ...item.groups } }
+  try {
+    return { ...base, results: [...(await prepared.ask(item))] }
+  } catch (error) {
+    const itsOwn = error instanceof CodedError && ['invalid_request', 'unprocessable'].includes(error.code)
+    const failed = error instanceof CodedError && ['inference_failed', 'deadline_exceeded', 'internal'].includes(error.code)
+    if (!(error instanceof CodedError) || !(itsOwn || failed)) throw error
+    return { ...base, results: [], skipped: { code: error.code, message: error.message, setting: null, retry: failed } }
+  }
+}

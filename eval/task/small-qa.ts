@@ -1,0 +1,40 @@
+import path from 'node:path'
+import { packageRoot } from '../../src/config.ts'
+import { createInProcessClient } from '../client/in-process.ts'
+import { prepare } from '../prepare.ts'
+import { publishedFile, readPublished } from '../report/published.ts'
+import { buildReport, type Report } from '../report/report.ts'
+import { evaluate } from '../run/evaluate.ts'
+import { readRun } from '../run/folder.ts'
+import { MODEL_PROTOCOL } from '../run/protocol.ts'
+
+const QUESTIONS = 10
+
+/** Open-domain question answering on some of the demo questions; its report as a part of another. */
+export async function runSmallQa(folder: string): Promise<Report> {
+  const client = await createInProcessClient()
+  try {
+    const prepared = await prepare(
+      {
+        dataset: 'demo',
+        questions: path.join(packageRoot(), 'eval', 'questions', 'test.jsonl'),
+        limit: QUESTIONS,
+        protocol: {
+          modes: ['cepe', 'decoder-only', 'replug', 'closed-book'],
+          ks: [2, 10],
+          encoder_passages: ['others'],
+          ...MODEL_PROTOCOL,
+          retrieval: 'dense',
+          recall_depth: 10,
+          seed: 0,
+        },
+        dumpPrompts: false,
+      },
+      client,
+    )
+    await evaluate({ client, folder, concurrency: 1, onProgress: () => undefined, ...prepared })
+  } finally {
+    await client.close()
+  }
+  return buildReport([await readRun(folder)], await readPublished(publishedFile()))
+}

@@ -1,0 +1,129 @@
+import { at } from '../../base/at.ts'
+import type { Problem } from '../datasets/types.ts'
+import type { Stored } from '../run/folder.ts'
+import { estimate, mean, quantile, type Estimate } from '../statistics/bootstrap.ts'
+import type { SettingResult, TaskManifest, TaskRecord } from './record.ts'
+import type { Metric, Task } from './types.ts'
+
+export interface GroupScores {
+  readonly group: string
+  readonly value: string
+  readonly n: number
+  readonly scores: Readonly<Record<string, Estimate>>
+}
+
+export interface SettingSummary {
+  readonly setting: string
+  readonly n: number
+  readonly scores: Readonly<Record<string, Estimate>>
+  readonly groups: readonly GroupScores[]
+  readonly tokens: { readonly decoder: number; readonly encoder: number; readonly generated: number }
+  readonly medianMs: number
+  /** Tokens read per second, encoder and decoder together. */
+  readonly tokensPerSecond: number
+  /** Mebibytes of keys, values and encoder states that the setting keeps, computed from the model's sizes (f32). */
+  readonly cacheMiB: number
+}
+
+export interface TaskSummary {
+  readonly items: number
+  readonly scored: number
+  readonly problems: readonly Problem[]
+  readonly settings: readonly SettingSummary[]
+}
+
+const BYTES = 4
+
+/** All scores of a task's run. */
+export function summariseTask(task: Task, { manifest, records }: Stored<TaskManifest, TaskRecord>): TaskSummary {
+  const scored = records.filter(({ skipped }) => !skipped)
+  return {
+    items: manifest.data.items,
+    scored: scored.length,
+    problems: [...manifest.data.problems, ...skippedProblems(records)],
+    settings: manifest.subject.settings.map((setting) => summariseSetting(task.metrics, setting, scored, manifest.model)),
+  }
+}
+
+function skippedProblems(records: readonly TaskRecord[]): Problem[] {
+  const byReason = new Map<string, string[]>()
+  for (const { id, skipped } of records) if (skipped) byReason.set(skipped.message, [...(byReason.get(skipped.message) ?? []), id])
+  return [...byReason].map(([kind, ids]) => ({ kind, count: ids.length, places: ids.slice(0, 5), effect: 'skipped' }))
+}
+
+function summariseSetting(
+  metrics: readonly Metric[],
+  setting: string,
+  records: readonly TaskRecord[],
+  model: TaskManifest['model'],
+): SettingSummary {
+  const found = records.flatMap((record) =>
+    record.results.filter((result) => result.setting === setting).map((result) => ({ record, result })),
+  )
+  const results = found.map(({ result }) => result)
+  const names = [...new Set(records.flatMap(({ groups }) => Object.keys(groups)))]
+  const tokens = {
+    decoder: mean(results.map((result) => result.tokens.decoder)),
+    encoder: mean(results.map((result) => result.tokens.encoder)),
+    generated: mean(results.map((result) => result.tokens.generated)),
+  }
+  const read = results.reduce((sum, result) => sum + result.tokens.decoder + result.tokens.encoder + result.tokens.generated, 0)
+  return {
+    setting,
+    n: results.length,
+    scores: scoresOf(metrics, results),
+    groups: names.flatMap((group) =>
+      [...new Set(found.map(({ record }) => record.groups[group]).filter((value) => value !== undefined))].map((value) => {
+        const members = found.filter(({ record }) => record.groups[group] === value).map(({ result }) => result)
+        return { group, value, n: members.length, scores: scoresOf(metrics, members) }
+      }),
+    ),
+    tokens,
+    medianMs: quantile(
+      results.map(({ ms }) => ms).sort((a, b) => a - b),
+      0.5,
+    ),
+    tokensPerSecond: (1000 * read) / results.reduce((sum, { ms }) => sum + ms, 0),
+    cacheMiB:
+      (mean(results.map((result) => result.cached_tokens ?? result.tokens.decoder + result.tokens.generated)) *
+        model.layers *
+        2 *
+        model.kv_heads *
+        model.head_dim *
+        BYTES +
+        tokens.encoder * model.encoder_hidden_size * BYTES) /
+      2 ** 20,
+  }
+}
+
+/** By metric, over the results that have it. */
+function scoresOf(metrics: readonly Metric[], results: readonly SettingResult[]): Record<string, Estimate> {
+  return Object.fromEntries(
+    metrics.map((metric) => [
+      metric.name,
+      aggregated(
+        metric,
+        estimate(
+          results.map(({ scores }) => scores[metric.name]).filter((value) => value !== undefined),
+          0,
+        ),
+      ),
+    ]),
+  )
+}
+
+function aggregated({ aggregate }: Metric, value: Estimate): Estimate {
+  const change = (number: number): number =>
+    aggregate === 'perplexity' ? Math.exp(number) : aggregate === 'percent' ? 100 * number : number
+  return { mean: change(value.mean), low: change(value.low), high: change(value.high), n: value.n }
+}
+
+/** `1.23 (1.1, 1.4)`, or `-` where nothing has the metric. */
+export function shown({ digits }: Metric, { mean: value, low, high, n }: Estimate): string {
+  return n === 0 ? '-' : `${value.toFixed(digits)} (${low.toFixed(digits)}, ${high.toFixed(digits)})`
+}
+
+/** The first metric of a task, which its plots show. */
+export function mainMetric(task: Pick<Task, 'metrics'>): Metric {
+  return at(task.metrics, 0)
+}

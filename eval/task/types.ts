@@ -1,0 +1,85 @@
+import type { TopLevelSpec } from 'vega-lite'
+import type { ReaderClient } from '../client/reader.ts'
+import type { Problem } from '../datasets/types.ts'
+import type { Block } from '../report/blocks.ts'
+import type { TaskOptions } from './options.ts'
+import type { SettingResult } from './record.ts'
+import type { TaskSummary } from './summary.ts'
+
+/** How scores of one metric become one number. */
+export interface Metric {
+  /** Key of a result's scores. */
+  readonly name: string
+  readonly label: string
+  /** percent: mean, times 100. perplexity: exp of the mean of losses. */
+  readonly aggregate: 'percent' | 'mean' | 'perplexity'
+  readonly digits: number
+}
+
+/** One thing that is asked in every setting. */
+export interface TaskItem {
+  readonly id: string
+  /** Values by which scores are broken down. */
+  readonly groups: Readonly<Record<string, string>>
+}
+
+/** A file of the run, by its name and contents. */
+export interface NamedFile {
+  readonly file: string
+  readonly sha256: string
+}
+
+/** A task made ready: its items, and how one of them is asked. */
+export interface PreparedTask {
+  /** Ways of asking, in the order of the report's rows. */
+  readonly settings: readonly string[]
+  readonly items: readonly TaskItem[]
+  readonly files: readonly NamedFile[]
+  /** What was left out, or kept with a change. */
+  readonly problems: readonly Problem[]
+  /**
+   * Asks one item in every setting.
+   * @throws CodedError invalid_request or unprocessable where this item cannot be asked: it is left out and counted
+   */
+  ask(item: TaskItem): Promise<readonly SettingResult[]>
+}
+
+/** An option of a task's command, as Commander takes it. */
+export interface TaskOption {
+  /** Such as `--contexts <numbers>`. */
+  readonly flags: string
+  readonly description: string
+  readonly byDefault?: string
+  /** Value with `--small`, where it differs. */
+  readonly small?: string
+}
+
+export interface TaskFigure {
+  readonly name: string
+  readonly caption: string
+  readonly spec: TopLevelSpec
+}
+
+/**
+ * A task of the evaluation: a reader of its data, a builder of its requests, its metrics. Runs, resuming, manifests,
+ * reports and comparisons are the runner's.
+ */
+export interface Task {
+  /** Name of its command. */
+  readonly name: string
+  /** Increased when the same options give other scores: a run of before is refused, never mixed. */
+  readonly version: number
+  readonly title: string
+  readonly description: string
+  readonly options: readonly TaskOption[]
+  readonly metrics: readonly Metric[]
+  /** @throws options_invalid, dataset_invalid */
+  prepare(options: TaskOptions, client: ReaderClient): Promise<PreparedTask>
+  /** What the report shows beside the table of settings. */
+  readonly figures?: (summary: TaskSummary) => readonly TaskFigure[]
+  readonly tables?: (summary: TaskSummary) => readonly Block[]
+  /** How it was measured, for a reader of the report. */
+  readonly notes: readonly string[]
+  /** Number of the paper's table whose scores stand beside. */
+  readonly publishedTable?: string
+}

@@ -1,0 +1,150 @@
+import path from 'node:path'
+import { at, present } from '../../../base/at.ts'
+import { seededRandom } from '../../../base/random.ts'
+import { CodedError } from '../../../base/errors.ts'
+import { readPassageFile } from '../../../index/read/read.ts'
+import { packageRoot } from '../../../src/config.ts'
+import type { ReaderClient } from '../../client/reader.ts'
+import { fileHash } from '../../datasets/records.ts'
+import { readDataset } from '../../datasets/read.ts'
+import type { EvalQuestion } from '../../datasets/types.ts'
+import type { TaskOptions } from '../../task/options.ts'
+import type { Metric, PreparedTask, Task } from '../../task/types.ts'
+import { VICUNA } from '../documents/generate.ts'
+import { NEEDLE_OPTIONS, prepareNeedles, type NeedleItem } from '../documents/needle.ts'
+import { demoCorpus } from '../language/texts.ts'
+import { otherNumber, placeParagraph, PLACES, replaceNumber, type Place } from './generate.ts'
+
+const METRICS: readonly Metric[] = [
+  { name: 'presence', label: 'presence (%)', aggregate: 'percent', digits: 1 },
+  { name: 'tokens', label: 'prompt tokens', aggregate: 'mean', digits: 0 },
+]
+const KINDS = ['altered', 'free-form'] as const
+const QUESTION_PLACES = ['question at the end', 'question at the start'] as const
+
+interface Paragraph {
+  readonly id: string
+  readonly title: string
+  readonly text: string
+}
+
+/** Free-form and altered-numeric questions by length and place, as Giraffe's WikiQA. */
+export const altqa: Task = {
+  name: 'altqa',
+  version: 1,
+  title: 'Altered-numeric and free-form questions',
+  description:
+    'Questions over documents of a given length with the answer in the first tenth, anywhere, or in the last tenth; altered numbers cannot be known by heart.',
+  options: [
+    { flags: '--passages <file>', description: 'passages, .tsv or .jsonl (default: the demo corpus)' },
+    {
+      flags: '--questions <file>',
+      description: 'questions with passage_id, or with entity naming a title (default: the demo test questions)',
+    },
+    { flags: '--kinds <list>', description: 'altered (numeric answers, replaced everywhere), free-form', byDefault: 'altered,free-form' },
+    { flags: '--characters <numbers>', description: 'length of the document, a list', byDefault: '8000,16000,32000', small: '1500,4000' },
+    { flags: '--items <number>', description: 'questions per kind', byDefault: '100', small: '3' },
+    { flags: '--seed <number>', description: 'of numbers and places', byDefault: '0' },
+    ...NEEDLE_OPTIONS,
+    { flags: '--max-new-tokens <number>', description: 'longest output', byDefault: '50', small: '12' },
+  ],
+  metrics: METRICS,
+  prepare,
+  notes: [
+    'Presence: the output holds the answer as written, with its case.',
+    'Altered: a year becomes another within ten, another number a random one of as many digits, wherever it stands as a token.',
+    'Six rows per question and length: three places of the answer, each with the question at the end and at the start.',
+  ],
+}
+
+async function prepare(options: TaskOptions, client: ReaderClient): Promise<PreparedTask> {
+  const passagesFile = options.text('passages') ?? demoCorpus()
+  const dataset = await readDataset(options.text('questions') ?? path.join(packageRoot(), 'eval', 'questions', 'test.jsonl'))
+  const paragraphs: Paragraph[] = []
+  for await (const item of readPassageFile(passagesFile)) if ('passage' in item) paragraphs.push(item.passage)
+  const seed = options.integer('seed')
+  const most = options.integer('items', 1)
+  const kinds = options.words('kinds', KINDS)
+  const lengths = options.integers('characters', 1)
+  const found = dataset.questions.flatMap((question) => {
+    const gold = goldParagraph(question, paragraphs)
+    return gold ? [{ question, gold }] : []
+  })
+  const items = kinds.flatMap((kind) =>
+    found
+      .filter(({ question }) => kind === 'free-form' || /^\d+$/.test(at(question.answers, 0)))
+      .slice(0, most)
+      .flatMap(({ question, gold }) => lengths.flatMap((length) => rows(kind, question, gold, paragraphs, length, seed))),
+  )
+  if (items.length === 0)
+    throw new CodedError(
+      'dataset_invalid',
+      `No question of ${dataset.file} can be asked: wanted are answers in the passage that passage_id or entity names (numbers, for altered).`,
+    )
+  const without = dataset.questions.length - found.length
+  return prepareNeedles(
+    {
+      items,
+      files: [
+        { file: path.basename(passagesFile), sha256: await fileHash(passagesFile) },
+        { file: dataset.file, sha256: dataset.sha256 },
+      ],
+      problems: [
+        ...dataset.problems,
+        ...(without > 0
+          ? [{ kind: 'question whose passage with its answer is not known', count: without, places: [], effect: 'skipped' as const }]
+          : []),
+      ],
+      metric: 'presence',
+      judge: (output, expected) => output.includes(expected.trim()),
+      maxNewTokens: options.integer('maxNewTokens', 1),
+      minNewTokens: 0,
+      stopAtLineEnd: true,
+    },
+    options,
+    client,
+  )
+}
+
+/** The passage that the question was written about, with its first answer in it. */
+function goldParagraph({ goldPassage, goldTitle, answers }: EvalQuestion, paragraphs: readonly Paragraph[]): Paragraph | undefined {
+  const entity = goldTitle?.toLowerCase()
+  return paragraphs.find(
+    ({ id, title, text }) =>
+      (goldPassage === undefined ? title.toLowerCase() === entity : id === goldPassage) && text.includes(at(answers, 0)),
+  )
+}
+
+function rows(
+  kind: (typeof KINDS)[number],
+  question: EvalQuestion,
+  gold: Paragraph,
+  paragraphs: readonly Paragraph[],
+  characters: number,
+  seed: number,
+): NeedleItem[] {
+  const answer = at(question.answers, 0)
+  const other = kind === 'altered' ? otherNumber(answer, seededRandom('altered', seed, question.id)) : answer
+  const change = (text: string): string => (kind === 'altered' ? replaceNumber(text, answer, other) : text)
+  // The article first, then what stands after it in the file, so that a short article still makes a long document.
+  const from = paragraphs.indexOf(gold)
+  const others = [
+    ...paragraphs.filter((p) => p !== gold && p.title === gold.title),
+    ...paragraphs.slice(from + 1),
+    ...paragraphs.slice(0, from),
+  ]
+  const texts = [...new Set(others.filter((p) => p !== gold))].map(({ text }) => change(text)).filter((text) => !text.includes(other))
+  return PLACES.flatMap((place: Place) =>
+    QUESTION_PLACES.map((where): NeedleItem => {
+      const document = placeParagraph(change(gold.text), texts, characters, place, seed, question.id)
+      const atEnd = where === QUESTION_PLACES[0]
+      return {
+        id: `${kind}, ${question.id}, ${characters} characters, answer ${place}, ${where}`,
+        groups: { kind, characters: String(characters), answer_place: place, question_place: present(where.split(' ').at(-1)) },
+        document: `${VICUNA.before}${atEnd ? '' : `${question.question}\n`}${document}\n`,
+        question: `${atEnd ? question.question : ''}${VICUNA.after}`,
+        expected: other,
+      }
+    }),
+  )
+}

@@ -1,0 +1,70 @@
+import { CodedError } from '../../../base/errors.ts'
+import type { GenerateRequest } from '../../../src/inference/contract.ts'
+import type { ReaderClient } from '../../client/reader.ts'
+import type { SplitDocument } from './split.ts'
+
+export interface GenerateOptions {
+  readonly maxNewTokens: number
+  readonly minNewTokens?: number
+  /** Whether a line end ends the output; the end token always does. */
+  readonly stopAtLineEnd: boolean
+  readonly sampling?: GenerateRequest['sampling']
+}
+
+export interface Generated {
+  readonly output: string
+  readonly tokens: { readonly decoder: number; readonly encoder: number; readonly generated: number }
+  readonly ms: number
+}
+
+/** Continues the prompt. @throws invalid_request where it does not fit the model's window */
+export async function generateText(
+  { promptIds, contextIds }: SplitDocument,
+  options: GenerateOptions,
+  client: ReaderClient,
+): Promise<Generated> {
+  const { maxNewTokens, minNewTokens, stopAtLineEnd, sampling } = options
+  const stopIds = stopAtLineEnd ? client.tokenizer.stopIds('\n') : client.manifest.tokens.eos_ids
+  const started = performance.now()
+  const { tokenIds } = await client.reader.generate({
+    contexts: [],
+    contextIds,
+    contextTokens: Math.max(1, client.manifest.dims.encoder_window),
+    promptIds,
+    stopIds,
+    maxNewTokens,
+    ...(minNewTokens !== undefined && { minNewTokens }),
+    ...(sampling && { sampling }),
+  })
+  const last = tokenIds.at(-1)
+  const kept = last !== undefined && stopIds.includes(last) ? tokenIds.slice(0, -1) : tokenIds
+  return {
+    output: client.tokenizer.decode(kept),
+    tokens: { decoder: promptIds.length, encoder: contextIds.flat().length, generated: tokenIds.length },
+    ms: performance.now() - started,
+  }
+}
+
+/** Tokens of the decoder's prompt: what is asked for, or the window, less the new tokens. @throws options_invalid */
+export function promptBudget(decoderTokens: number, maxNewTokens: number, window: number): number {
+  const budget = Math.min(decoderTokens, window) - maxNewTokens
+  if (budget < 1)
+    throw new CodedError(
+      'options_invalid',
+      `${maxNewTokens} new tokens leave nothing of the ${Math.min(decoderTokens, window)} tokens of the decoder: lower --max-new-tokens.`,
+    )
+  return budget
+}
+
+/** Chunks as the encoder takes them. */
+export function chunkTokens(wanted: number, client: ReaderClient): number {
+  const { encoder_window: window } = client.manifest.dims
+  return window === 0 ? wanted : Math.min(wanted, window)
+}
+
+/** Vicuna v1.1's words around a prompt, which Giraffe's evaluation uses for base models too. */
+export const VICUNA = {
+  before:
+    "A chat between a curious user and an artificial intelligence assistant. The assistant gives helpful, detailed, and polite answers to the user's questions. USER: ",
+  after: ' ASSISTANT:',
+} as const

@@ -1,0 +1,86 @@
+import { CodedError } from '../../../base/errors.ts'
+import type { ReaderClient } from '../../client/reader.ts'
+import type { TaskOptions } from '../../task/options.ts'
+import type { PreparedTask, TaskItem, TaskOption } from '../../task/types.ts'
+import { present } from '../../../base/at.ts'
+import { chunkTokens, generateText, promptBudget } from './generate.ts'
+import { splitDocument } from './split.ts'
+
+/** Something to find in a long text: the text up to the question, the question, and how an output is judged. */
+export interface NeedleItem extends TaskItem {
+  readonly document: string
+  readonly question: string
+  readonly expected: string
+}
+
+export interface NeedleTask {
+  readonly items: readonly NeedleItem[]
+  readonly files: PreparedTask['files']
+  readonly problems?: PreparedTask['problems']
+  readonly metric: string
+  readonly judge: (output: string, expected: string) => boolean
+  readonly maxNewTokens: number
+  readonly minNewTokens: number
+  readonly stopAtLineEnd: boolean
+}
+
+/** Options of every task that looks for something in a long text. */
+export const NEEDLE_OPTIONS: readonly TaskOption[] = [
+  {
+    flags: '--methods <list>',
+    description: 'cepe (what the decoder does not hold is encoded), decoder-only (the whole prompt in the decoder)',
+    byDefault: 'cepe,decoder-only',
+  },
+  {
+    flags: '--decoder-tokens <number>',
+    description: "cepe: tokens of the decoder, new ones included (at most the model's window)",
+    byDefault: '2048',
+    small: '160',
+  },
+  { flags: '--chunk-tokens <number>', description: 'cepe: tokens of a chunk', byDefault: '256', small: '128' },
+]
+
+/** Asks every item with its whole text in the decoder, and with the text's beginning in the encoder. */
+export function prepareNeedles(task: NeedleTask, options: TaskOptions, client: ReaderClient): PreparedTask {
+  const methods = options.words('methods', ['cepe', 'decoder-only'])
+  const { window } = client.manifest.dims
+  const budget = promptBudget(options.integer('decoderTokens', 1), task.maxNewTokens, window)
+  const chunk = chunkTokens(options.integer('chunkTokens', 1), client)
+  if (methods.includes('cepe') && client.manifest.graphs.encoder === null)
+    throw new CodedError('options_invalid', 'This model has no encoder: ask for --methods decoder-only.')
+  return {
+    settings: methods,
+    items: task.items,
+    files: task.files,
+    problems: task.problems ?? [],
+    ask: async (item) => {
+      const { document, question, expected } = present(task.items.find(({ id }) => id === item.id))
+      const { bos_id: bosId } = client.manifest.tokens
+      const documentIds = [...(bosId === null ? [] : [bosId]), ...client.tokenizer.encode(document)]
+      const questionIds = client.tokenizer.encode(question)
+      const results = []
+      for (const method of methods) {
+        const room = method === 'cepe' ? budget : documentIds.length + questionIds.length
+        // A text that the decoder's window does not hold cannot be asked of the decoder alone: the setting has no score there.
+        if (room + task.maxNewTokens > window) continue
+        const split = splitDocument({ documentIds, questionIds, decoderTokens: room, encoderTokens: Infinity, chunkTokens: chunk })
+        const { output, tokens, ms } = await generateText(split, task, client)
+        results.push({
+          setting: method,
+          scores: { [task.metric]: task.judge(output, expected) ? 1 : 0, tokens: documentIds.length + questionIds.length },
+          output,
+          expected: [expected],
+          tokens,
+          ms,
+        })
+      }
+      return results
+    },
+  }
+}
+
+/** The first run of digits, as a number. */
+export function firstNumber(text: string): number | undefined {
+  const digits = /\d+/.exec(text)?.[0]
+  return digits === undefined ? undefined : Number(digits)
+}

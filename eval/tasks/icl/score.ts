@@ -1,0 +1,44 @@
+import { at } from '../../../base/at.ts'
+import type { ReaderClient } from '../../client/reader.ts'
+
+/** The paper's four ways of choosing an option from its log-probabilities. */
+export const SCORINGS = ['sum', 'mean', 'calibrated', 'calibrated_mean'] as const
+export type Scoring = (typeof SCORINGS)[number]
+
+export interface OptionScores {
+  /** Log-probability of each option after the prompt. */
+  readonly sums: readonly number[]
+  /** Log-probability of each option after BOS alone, without contexts. */
+  readonly calibration: readonly number[]
+  /** Tokens of each option. */
+  readonly lengths: readonly number[]
+}
+
+/** Log-probability of every option's tokens after the prompt. @throws invalid_request where the prompt does not fit */
+export async function optionSums(
+  promptIds: readonly number[],
+  contextIds: readonly (readonly number[])[],
+  options: readonly (readonly number[])[],
+  { reader, manifest }: Pick<ReaderClient, 'reader' | 'manifest'>,
+): Promise<number[]> {
+  const scores = await reader.score({
+    contexts: [],
+    contextIds,
+    contextTokens: Math.max(1, manifest.dims.encoder_window),
+    promptIds,
+    continuations: options,
+  })
+  return scores.map((logprobs) => logprobs.reduce((sum, logprob) => sum + logprob, 0))
+}
+
+/** Index of the option that each scoring chooses, the first of equals. */
+export function predictions({ sums, calibration, lengths }: OptionScores): Record<Scoring, number> {
+  const best = (score: (i: number) => number): number => sums.reduce((chosen, _, i) => (score(i) > score(chosen) ? i : chosen), 0)
+  const calibrated = (i: number): number => at(sums, i) - at(calibration, i)
+  return {
+    sum: best((i) => at(sums, i)),
+    mean: best((i) => at(sums, i) / at(lengths, i)),
+    calibrated: best(calibrated),
+    calibrated_mean: best((i) => calibrated(i) / at(lengths, i)),
+  }
+}

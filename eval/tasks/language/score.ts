@@ -1,0 +1,95 @@
+import { at } from '../../../base/at.ts'
+import type { StreamingCache } from '../../../src/inference/contract.ts'
+import { logSumExp } from '../../../src/inference/worker/sampling.ts'
+import type { ReaderClient } from '../../client/reader.ts'
+import { mean } from '../../statistics/bootstrap.ts'
+
+export const METHODS = ['cepe', 'full-context', 'decoder-only', 'replug', 'streaming'] as const
+export type Method = (typeof METHODS)[number]
+
+/** A text of which the last tokens are scored: what may go to the encoder, and what is the decoder's. */
+export interface ScoredText {
+  readonly contextIds: readonly (readonly number[])[]
+  readonly ids: readonly number[]
+  /** Tokens scored, from the end of `ids`; fewer than there are. */
+  readonly scoredTokens: number
+  /** RePlug's weights before the softmax, one per context. */
+  readonly contextScores: readonly number[]
+}
+
+export interface ScoredBy {
+  /** Natural-log probability of each scored token. */
+  readonly logprobs: readonly number[]
+  readonly tokens: { readonly decoder: number; readonly encoder: number; readonly generated: number }
+  /** Decoder tokens that are held at once, where they are not all. */
+  readonly cached_tokens?: number
+  readonly ms: number
+}
+
+/** Scores a text by one of the paper's methods. @throws invalid_request where it does not fit the model's window */
+export async function scoreText(method: Method, text: ScoredText, client: ReaderClient, cache: StreamingCache): Promise<ScoredBy> {
+  const started = performance.now()
+  const { logprobs, decoder, encoder } = await ask(method, text, client, cache)
+  return {
+    logprobs,
+    tokens: { decoder, encoder, generated: 0 },
+    ...(method === 'streaming' && { cached_tokens: Math.min(decoder, cache.sinks + cache.recent + cache.stride) }),
+    ms: performance.now() - started,
+  }
+}
+
+/** Mean negative log-likelihood of the scored tokens; perplexity is exp of its mean over texts. */
+export function lossOf(logprobs: readonly number[]): number {
+  return -mean(logprobs)
+}
+
+async function ask(method: Method, text: ScoredText, { reader, manifest }: ReaderClient, streaming: StreamingCache) {
+  const { contextIds, scoredTokens } = text
+  const score = async (ids: readonly number[], contexts: readonly (readonly number[])[], cache?: StreamingCache) =>
+    at(
+      await reader.score({
+        contexts: [],
+        contextIds: contexts,
+        contextTokens: Math.max(1, manifest.dims.encoder_window),
+        promptIds: ids.slice(0, -scoredTokens),
+        continuations: [ids.slice(-scoredTokens)],
+        ...(cache && { streaming: cache }),
+      }),
+      0,
+    )
+  const joined = [...contextIds.flat(), ...text.ids]
+  switch (method) {
+    case 'cepe':
+      return { logprobs: await score(text.ids, contextIds), decoder: text.ids.length, encoder: contextIds.flat().length }
+    case 'full-context':
+      return { logprobs: await score(joined, []), decoder: joined.length, encoder: 0 }
+    case 'decoder-only':
+      return { logprobs: await score(text.ids, []), decoder: text.ids.length, encoder: 0 }
+    case 'streaming':
+      return { logprobs: await score(joined, [], streaming), decoder: joined.length, encoder: 0 }
+    case 'replug': {
+      const rows: (readonly number[])[] = []
+      for (const context of contextIds) rows.push(await score([...context, ...text.ids], []))
+      return {
+        logprobs: mixture(rows, text.contextScores),
+        decoder: contextIds.reduce((sum, context) => sum + context.length + text.ids.length, 0),
+        encoder: 0,
+      }
+    }
+  }
+}
+
+/**
+ * log sum_i softmax(scores)_i p_i(token) of every token (RePlug, Shi et al. 2023): only the probabilities of the text's
+ * own tokens are needed, never whole distributions.
+ */
+export function mixture(rows: readonly (readonly number[])[], scores: readonly number[]): number[] {
+  const total = logSumExp(scores)
+  return at(rows, 0).map((_, token) => logSumExp(rows.map((row, i) => at(row, token) + at(scores, i) - total)))
+}
+
+/** Longest text that a method reads in one go, for a check against the window before anything is asked. */
+export function windowNeeded(method: Method, contexts: number, contextTokens: number, decoderTokens: number): number {
+  if (method === 'full-context') return contexts * contextTokens + decoderTokens
+  return method === 'replug' ? contextTokens + decoderTokens : decoderTokens
+}

@@ -1,0 +1,126 @@
+import path from 'node:path'
+import { Type, type Static } from 'typebox'
+import { Compile } from 'typebox/compile'
+import { readFile } from 'node:fs/promises'
+import { readPassageFile } from '../../../index/read/read.ts'
+import { packageRoot } from '../../../src/config.ts'
+import type { Tokenizer } from '../../../src/text/tokenizer.ts'
+import { CodedError } from '../../../base/errors.ts'
+import { ProblemLog } from '../../datasets/problems.ts'
+import { fileHash, readRecords } from '../../datasets/records.ts'
+import type { Problem } from '../../datasets/types.ts'
+import type { NamedFile } from '../../task/types.ts'
+
+/** The shipped corpus, which tasks read where no data is named. */
+export function demoCorpus(): string {
+  return path.join(packageRoot(), 'index', 'corpus', 'passages.tsv')
+}
+
+const Ids = Type.Array(Type.Integer({ minimum: 0 }), { minItems: 1 })
+const ContextSchema = Type.Object({
+  text: Type.Optional(Type.String()),
+  ids: Type.Optional(Ids),
+  title: Type.Optional(Type.Union([Type.String(), Type.Null()])),
+  score: Type.Optional(Type.Union([Type.Number(), Type.String(), Type.Null()])),
+})
+const TextSchema = Type.Object({
+  id: Type.Optional(Type.Union([Type.String(), Type.Number()])),
+  domain: Type.Optional(Type.String()),
+  text: Type.Optional(Type.String()),
+  ids: Type.Optional(Ids),
+  /** RedPajama's files: the tokens of the document and those before them. */
+  token_ids: Type.Optional(Ids),
+  prev_token_ids: Type.Optional(Ids),
+  ctxs: Type.Optional(Type.Array(ContextSchema)),
+})
+const isText = Compile(TextSchema)
+
+export interface LanguageText {
+  readonly id: string
+  readonly domain: string
+  readonly ids: readonly number[]
+  /** Tokens that come before `ids` in files that keep them apart. */
+  readonly before?: readonly number[]
+  readonly contexts?: readonly { readonly ids: readonly number[]; readonly score: number }[]
+}
+
+export interface TextsFile extends NamedFile {
+  readonly texts: readonly LanguageText[]
+  readonly problems: readonly Problem[]
+}
+
+/**
+ * Reads texts as ids: JSON lines ({text} or {ids}, with ctxs; or token_ids and prev_token_ids), a passage file
+ * (psgs_w100.tsv's shape: the passages of a title are one text), or one plain text.
+ * @throws dataset_invalid naming what is wrong
+ */
+export async function readTexts(file: string, tokenizer: Tokenizer): Promise<TextsFile> {
+  const named = { file: path.basename(file), sha256: await hashed(file) }
+  if (/\.tsv(\.gz)?$/.test(file)) return { ...named, texts: await articles(file, tokenizer), problems: [] }
+  if (!/\.jsonl?(\.gz)?$/.test(file)) {
+    const ids = tokenizer.encode(await readFile(file, 'utf8'), { bos: true })
+    return { ...named, texts: [{ id: named.file, domain: named.file, ids }], problems: [] }
+  }
+  const problems = new ProblemLog()
+  const texts: LanguageText[] = []
+  for await (const { at, value } of readRecords(file)) {
+    const text = isText.Check(value) ? understood(value, at, tokenizer) : undefined
+    if (text) texts.push(text)
+    else problems.add('no text or ids', at)
+  }
+  if (texts.length === 0)
+    throw new CodedError(
+      'dataset_invalid',
+      `${file} has no texts: wanted are {"text"} or {"ids"} lines, token_ids with prev_token_ids, a passage .tsv, or plain text.`,
+    )
+  return { ...named, texts, problems: problems.list() }
+}
+
+async function hashed(file: string): Promise<string> {
+  return fileHash(file).catch((error: unknown) => {
+    throw new CodedError('dataset_invalid', `${file} cannot be read.`, { cause: error })
+  })
+}
+
+function understood(value: Static<typeof TextSchema>, at: string, tokenizer: Tokenizer): LanguageText | undefined {
+  const ids = value.ids ?? value.token_ids ?? (value.text === undefined ? undefined : tokenizer.encode(value.text, { bos: true }))
+  if (ids === undefined || ids.length === 0) return undefined
+  const contexts = value.ctxs?.flatMap((context) => {
+    const inside = context.ids ?? (context.text === undefined ? [] : tokenizer.encode(context.text))
+    return inside.length === 0 ? [] : [{ ids: inside, score: Number(context.score ?? 0) }]
+  })
+  return {
+    id: String(value.id ?? at),
+    domain: value.domain ?? 'all',
+    ids,
+    ...(value.prev_token_ids && { before: value.prev_token_ids }),
+    ...(contexts && { contexts }),
+  }
+}
+
+/** The passages of each title, one after the other. */
+async function articles(file: string, tokenizer: Tokenizer): Promise<LanguageText[]> {
+  const byTitle = new Map<string, string[]>()
+  for await (const item of readPassageFile(file)) {
+    if ('passage' in item) byTitle.set(item.passage.title, [...(byTitle.get(item.passage.title) ?? []), item.passage.text])
+  }
+  return [...byTitle].map(([title, paragraphs]) => ({
+    id: title,
+    domain: title,
+    ids: tokenizer.encode(paragraphs.join('\n'), { bos: true }),
+  }))
+}
+
+/** Joins neighbouring texts until each has `tokens` at least; what is left at the end is dropped. */
+export function joinTexts(texts: readonly LanguageText[], tokens: number): LanguageText[] {
+  const joined: LanguageText[] = []
+  let open: LanguageText | undefined
+  for (const text of texts) {
+    open = open ? { ...open, ids: [...open.ids, ...text.ids] } : text
+    if (open.ids.length >= tokens) {
+      joined.push(open)
+      open = undefined
+    }
+  }
+  return joined
+}

@@ -1,0 +1,11 @@
+import type { Task } from '../task/types.ts'
+import { altqa } from './altqa/task.ts'
+import { icl } from './icl/task.ts'
+import { lines } from './lines/task.ts'
+import { lm } from './lm/task.ts'
+import { passkey } from './passkey/task.ts'
+import { ralm } from './ralm/task.ts'
+import { zeroscrolls } from './zeroscrolls/task.ts'
+
+/** Every task but open-domain question answering, in the order of the report; each is one folder. */
+export const TASKS: readonly Task[] = [lm, ralm, icl, zeroscrolls, lines, passkey, altqa]

@@ -1,0 +1,164 @@
+import { CodedError } from '../../../base/errors.ts'
+import { present } from '../../../base/at.ts'
+import type { ReaderClient } from '../../client/reader.ts'
+import type { TaskOptions } from '../../task/options.ts'
+import type { Metric, PreparedTask, Task, TaskItem } from '../../task/types.ts'
+import { ProblemLog } from '../../datasets/problems.ts'
+import { overLength, valueOf } from '../language/figures.ts'
+import { lossOf, METHODS, scoreText, windowNeeded, type Method, type ScoredText } from '../language/score.ts'
+import { retrievalScores } from '../language/retrieval.ts'
+import { demoCorpus, joinTexts, readTexts, type LanguageText } from '../language/texts.ts'
+
+const PERPLEXITY: Metric = { name: 'loss', label: 'perplexity', aggregate: 'perplexity', digits: 3 }
+
+interface Setting {
+  readonly name: string
+  readonly method: Method
+  readonly contexts: number
+}
+
+interface Window extends TaskItem {
+  readonly text: LanguageText
+  readonly start: number
+}
+
+/** Long-context language modelling: Table 1 of the paper. */
+export const lm: Task = {
+  name: 'lm',
+  version: 1,
+  title: 'Long-context language modelling',
+  description: 'Perplexity of the last tokens of a window, of which the decoder reads the end and the encoder what comes before.',
+  options: [
+    { flags: '--data <file>', description: 'texts: .jsonl ({text} or {ids}), a passage .tsv, or plain text (default: the demo corpus)' },
+    { flags: '--methods <list>', description: METHODS.join(', '), byDefault: 'cepe,full-context,replug,streaming' },
+    { flags: '--contexts <numbers>', description: 'contexts in the encoder, a list', byDefault: '8', small: '0,2,4,8' },
+    { flags: '--context-tokens <number>', description: 'tokens of a context', byDefault: '256', small: '64' },
+    { flags: '--decoder-tokens <number>', description: 'tokens in the decoder', byDefault: '2048', small: '256' },
+    { flags: '--scored-tokens <number>', description: 'tokens scored, from the end', byDefault: '256', small: '64' },
+    { flags: '--step <number>', description: 'tokens between the starts of windows', byDefault: '256', small: '1024' },
+    { flags: '--windows <number>', description: 'windows at most, in the order of the file', byDefault: '5000', small: '6' },
+    { flags: '--min-tokens <number>', description: 'shorter texts are left out (of a passage file: joined)', byDefault: '0' },
+    { flags: '--replug-weights <kind>', description: 'uniform (as the released code ran), or scores (Contriever)', byDefault: 'uniform' },
+    { flags: '--sinks <number>', description: 'streaming: first tokens kept', byDefault: '4' },
+    { flags: '--recent <number>', description: 'streaming: last tokens kept (default: half the window less the sinks)' },
+    { flags: '--stride <number>', description: 'streaming: tokens read at a time (default: half the window)' },
+  ],
+  metrics: [PERPLEXITY],
+  prepare,
+  figures: (summary) => [
+    {
+      name: 'perplexity',
+      caption: 'Perplexity over the length of the text, one line per method; every point scores the same tokens.',
+      spec: overLength(summary, 'perplexity', valueOf(PERPLEXITY)),
+    },
+    {
+      name: 'throughput',
+      caption: 'Tokens of text read per second, over its length.',
+      spec: overLength(summary, 'tokens per second', ({ tokensPerSecond }) => tokensPerSecond),
+    },
+    {
+      name: 'memory',
+      caption: 'Memory of keys, values and encoder states, computed from the sizes of the model (f32), over the length of the text.',
+      spec: overLength(summary, 'MiB', ({ cacheMiB }) => cacheMiB),
+    },
+  ],
+  notes: [
+    'Perplexity is exp of the mean over windows of the mean negative log-likelihood of the scored tokens.',
+    'Where several numbers of contexts are asked, their windows end at the same token, so that they score the same tokens.',
+    'Encoder states are not cached between windows; tokens per second count what is read, prompts of RePlug one by one.',
+  ],
+  publishedTable: '1',
+}
+
+async function prepare(options: TaskOptions, client: ReaderClient): Promise<PreparedTask> {
+  const contextTokens = options.integer('contextTokens', 1)
+  const decoderTokens = options.integer('decoderTokens', 2)
+  const scoredTokens = options.integer('scoredTokens', 1)
+  if (scoredTokens >= decoderTokens)
+    throw new CodedError(
+      'options_invalid',
+      `--scored-tokens ${scoredTokens} leaves nothing to read of --decoder-tokens ${decoderTokens}: score fewer.`,
+    )
+  const problems = new ProblemLog()
+  const { window } = client.manifest.dims
+  const half = Math.floor(window / 2)
+  const sinks = options.integer('sinks')
+  const cache = { sinks, recent: options.integerOr('recent', Math.max(1, half - sinks), 1), stride: options.integerOr('stride', half, 1) }
+  const settings = settingsOf(options, contextTokens, decoderTokens).filter(({ name, method, contexts }) => {
+    const needed = windowNeeded(method, contexts, contextTokens, decoderTokens)
+    if (needed > window) problems.add(`setting needs ${needed} positions of the window's ${window} (cepe build --rope extends it)`, name)
+    return needed <= window
+  })
+  if (settings.length === 0)
+    throw new CodedError('options_invalid', `No setting fits the model's window of ${window}: lower --decoder-tokens or --context-tokens.`)
+  const total = Math.max(...settings.map(({ contexts }) => contexts)) * contextTokens + decoderTokens
+  const file = options.text('data') ?? demoCorpus()
+  const data = await readTexts(file, client.tokenizer)
+  const least = Math.max(total, options.integer('minTokens'))
+  const texts = file.endsWith('.tsv') ? joinTexts(data.texts, least) : data.texts
+  const windows = windowsOf(texts, total, least, options.integer('step', 1), problems).slice(0, options.integer('windows', 1))
+  const byScores = options.words('replugWeights', ['uniform', 'scores'])[0] === 'scores'
+  return {
+    settings: settings.map(({ name }) => name),
+    items: windows,
+    files: [{ file: data.file, sha256: data.sha256 }],
+    problems: [...data.problems, ...problems.list()],
+    ask: async (item) => {
+      const { text, start } = present(windows.find(({ id }) => id === item.id))
+      const results = []
+      for (const { name, method, contexts } of settings) {
+        const scored = cut(text, start, total, contexts, contextTokens, decoderTokens, scoredTokens)
+        const contextScores = method === 'replug' && byScores ? await retrievalScores(scored, client) : scored.contextScores
+        const { logprobs, ...cost } = await scoreText(method, { ...scored, contextScores }, client, cache)
+        results.push({ setting: name, scores: { loss: lossOf(logprobs) }, ...cost })
+      }
+      return results
+    },
+  }
+}
+
+/** One setting per method and number of contexts; without contexts all methods are the decoder alone, asked once. */
+function settingsOf(options: TaskOptions, contextTokens: number, decoderTokens: number): Setting[] {
+  const methods = options.words('methods', METHODS)
+  return options.integers('contexts').flatMap((contexts): Setting[] => {
+    const total = contexts * contextTokens + decoderTokens
+    if (contexts === 0) return [{ name: `decoder-only, ${total} tokens`, method: 'decoder-only', contexts }]
+    return methods.map((method) => ({
+      name: `${method}, ${total} tokens (${contexts} x ${contextTokens} + ${decoderTokens})`,
+      method,
+      contexts,
+    }))
+  })
+}
+
+/** Windows of `total` tokens, from the start of every text in steps. */
+function windowsOf(texts: readonly LanguageText[], total: number, least: number, step: number, problems: ProblemLog): Window[] {
+  return texts.flatMap((text) => {
+    if (text.before) return [{ id: text.id, groups: {}, text, start: 0 }]
+    if (text.ids.length < least) {
+      problems.add(`text of fewer than ${least} tokens`, text.id)
+      return []
+    }
+    const starts = Array.from({ length: 1 + Math.max(0, Math.ceil((text.ids.length - total) / step) - 1) }, (_, i) => i * step)
+    return starts.map((start) => ({ id: `${text.id} @ ${start}`, groups: {}, text, start }))
+  })
+}
+
+/** The window's last tokens to the decoder, those before them as contexts. Files that keep the tokens before apart are cut where they are joined. */
+function cut(
+  { ids, before }: LanguageText,
+  start: number,
+  total: number,
+  contexts: number,
+  contextTokens: number,
+  decoderTokens: number,
+  scoredTokens: number,
+): ScoredText {
+  const earlier = before ?? ids.slice(start, start + total - decoderTokens)
+  const decoder = before ? ids.slice(0, decoderTokens) : ids.slice(start + total - decoderTokens, start + total)
+  if (earlier.length < contexts * contextTokens || decoder.length < decoderTokens)
+    throw new CodedError('unprocessable', `The text has fewer than ${contexts} x ${contextTokens} + ${decoderTokens} tokens.`)
+  const read = earlier.slice(earlier.length - contexts * contextTokens)
+  const contextIds = Array.from({ length: contexts }, (_, i) => read.slice(i * contextTokens, (i + 1) * contextTokens))
+  return { contextIds, ids: decoder, scoredTokens, contextScores: contextIds.map(() => 0) }
+}

@@ -1,0 +1,188 @@
+import { at, present } from '../../../base/at.ts'
+import { CodedError } from '../../../base/errors.ts'
+import type { ReaderClient } from '../../client/reader.ts'
+import { ProblemLog } from '../../datasets/problems.ts'
+import { table, text, type Block } from '../../report/blocks.ts'
+import { mean } from '../../statistics/bootstrap.ts'
+import type { TaskOptions } from '../../task/options.ts'
+import type { TaskSummary } from '../../task/summary.ts'
+import type { Metric, PreparedTask, Task, TaskItem } from '../../task/types.ts'
+import { overLength, valueOf } from '../language/figures.ts'
+import { nearest } from '../language/retrieval.ts'
+import { lossOf, scoreText, windowNeeded, type Method } from '../language/score.ts'
+import { demoCorpus, joinTexts, readTexts, type LanguageText } from '../language/texts.ts'
+
+const PERPLEXITY: Metric = { name: 'loss', label: 'perplexity', aggregate: 'perplexity', digits: 3 }
+const METHODS = ['cepe', 'full-context', 'replug'] as const satisfies readonly Method[]
+
+interface Sequence extends TaskItem {
+  readonly ids: readonly number[]
+  readonly contexts: readonly { readonly ids: readonly number[]; readonly score: number }[]
+}
+
+/** Retrieval-augmented language modelling: Table 2 of the paper. */
+export const ralm: Task = {
+  name: 'ralm',
+  version: 1,
+  title: 'Retrieval-augmented language modelling',
+  description: 'Perplexity of a sequence after its first tokens, which contexts were retrieved for.',
+  options: [
+    {
+      flags: '--data <file>',
+      description:
+        'sequences with ctxs as .jsonl ({domain, ids or text, ctxs}), or a passage .tsv whose chunks are both (default: the demo corpus)',
+    },
+    { flags: '--methods <list>', description: METHODS.join(', '), byDefault: 'cepe,full-context,replug' },
+    {
+      flags: '--contexts <numbers>',
+      description: 'contexts retrieved, a list; 0 is the decoder alone',
+      byDefault: '0,8,20,50',
+      small: '0,2,8',
+    },
+    { flags: '--context-tokens <number>', description: 'tokens of a context, cut at its end', byDefault: '256', small: '64' },
+    { flags: '--decoder-tokens <number>', description: 'tokens of a sequence', byDefault: '2048', small: '192' },
+    { flags: '--query-tokens <number>', description: 'first tokens, retrieved for and not scored', byDefault: '256', small: '64' },
+    { flags: '--sequences <number>', description: 'sequences per domain at most', byDefault: '5000', small: '3' },
+    { flags: '--domains <number>', description: 'passage file: articles that are domains', byDefault: '7', small: '2' },
+  ],
+  metrics: [PERPLEXITY],
+  prepare,
+  figures: (summary) => [
+    {
+      name: 'perplexity',
+      caption: 'Perplexity over the tokens that are read, one line per method.',
+      spec: overLength(summary, 'perplexity', valueOf(PERPLEXITY), 'tokens read'),
+    },
+  ],
+  tables: averages,
+  notes: [
+    'Perplexity per domain is exp of the mean loss over its sequences; the average is the mean of the perplexities of the domains.',
+    'Contexts go to the encoder in rank order, cut at their end; full context joins them in front of the sequence; RePlug weighs one copy per context by the softmax of the retrieval scores.',
+    'From a passage file, every second chunk of an article is part of a sequence and the others are the corpus that Contriever searches.',
+  ],
+  publishedTable: '2',
+}
+
+/** The paper's average: of domains, not of sequences. */
+function averages({ settings }: TaskSummary): Block[] {
+  return [
+    text('Average over domains.'),
+    table(
+      ['setting', 'mean of the perplexities of the domains'],
+      settings.map((setting) => {
+        const domains = setting.groups.filter(({ group }) => group === 'domain').map(({ scores }) => scores['loss']?.mean ?? Number.NaN)
+        return [setting.setting, mean(domains).toFixed(3)]
+      }),
+    ),
+  ]
+}
+
+async function prepare(options: TaskOptions, client: ReaderClient): Promise<PreparedTask> {
+  const contextTokens = options.integer('contextTokens', 1)
+  const decoderTokens = options.integer('decoderTokens', 2)
+  const queryTokens = options.integer('queryTokens', 1)
+  if (queryTokens >= decoderTokens)
+    throw new CodedError('options_invalid', `--query-tokens ${queryTokens} leaves nothing to score of --decoder-tokens ${decoderTokens}.`)
+  const ks = options.integers('contexts')
+  const { window } = client.manifest.dims
+  const problems = new ProblemLog()
+  const settings = ks
+    .flatMap((k): { name: string; method: Method; k: number }[] =>
+      k === 0
+        ? [{ name: `decoder-only, ${decoderTokens} tokens`, method: 'decoder-only', k }]
+        : options
+            .words('methods', METHODS)
+            .map((method) => ({ name: `${method}, ${k * contextTokens + decoderTokens} tokens (k = ${k})`, method, k })),
+    )
+    .filter(({ name, method, k }) => {
+      const needed = windowNeeded(method, k, contextTokens, decoderTokens)
+      if (needed > window) problems.add(`setting needs ${needed} positions of the window's ${window}`, name)
+      return needed <= window
+    })
+  if (settings.length === 0)
+    throw new CodedError('options_invalid', `No setting fits the model's window of ${window}: lower --decoder-tokens.`)
+  const file = options.text('data') ?? demoCorpus()
+  const data = await readTexts(file, client.tokenizer)
+  const most = Math.max(...ks)
+  const all = file.endsWith('.tsv')
+    ? await retrieved(data.texts, { contextTokens, decoderTokens, queryTokens, most, domains: options.integer('domains', 1) }, client)
+    : data.texts.map((sequence) => ({
+        id: sequence.id,
+        groups: { domain: sequence.domain },
+        ids: sequence.ids.slice(0, decoderTokens),
+        contexts: sequence.contexts ?? [],
+      }))
+  const items = perDomain(all, options.integer('sequences', 1)).filter(({ id, ids, contexts }) => {
+    if (ids.length < decoderTokens) problems.add(`sequence of fewer than ${decoderTokens} tokens`, id)
+    else if (contexts.length < most) problems.add(`fewer than ${most} contexts`, id)
+    return ids.length >= decoderTokens && contexts.length >= most
+  })
+  return {
+    settings: settings.map(({ name }) => name),
+    items,
+    files: [{ file: data.file, sha256: data.sha256 }],
+    problems: [...data.problems, ...problems.list()],
+    ask: async (item) => {
+      const { ids, contexts } = present(items.find(({ id }) => id === item.id))
+      const results = []
+      for (const { name, method, k } of settings) {
+        const used = contexts.slice(0, k)
+        const scored = {
+          contextIds: used.map((context) => context.ids.slice(0, contextTokens)),
+          ids,
+          scoredTokens: ids.length - queryTokens,
+          contextScores: used.map(({ score }) => score),
+        }
+        const { logprobs, tokens, ms } = await scoreText(method, scored, client, { sinks: 0, recent: 1, stride: 1 })
+        results.push({ setting: name, scores: { loss: lossOf(logprobs) }, tokens, ms })
+      }
+      return results
+    },
+  }
+}
+
+function perDomain(items: readonly Sequence[], most: number): Sequence[] {
+  const seen = new Map<string | undefined, number>()
+  return items.filter(({ groups }) => {
+    const domain = groups['domain']
+    const count = (seen.get(domain) ?? 0) + 1
+    seen.set(domain, count)
+    return count <= most
+  })
+}
+
+interface Retrieval {
+  readonly contextTokens: number
+  readonly decoderTokens: number
+  readonly queryTokens: number
+  readonly most: number
+  readonly domains: number
+}
+
+/** Sequences and a corpus from articles: within each, a sequence's length of tokens is asked about, the next is corpus. */
+async function retrieved(texts: readonly LanguageText[], sizes: Retrieval, client: ReaderClient): Promise<Sequence[]> {
+  const { contextTokens, decoderTokens, queryTokens, most, domains } = sizes
+  const articles = joinTexts(texts, 4 * decoderTokens)
+  const pieces = articles.flatMap((article, index) =>
+    Array.from({ length: Math.floor(article.ids.length / decoderTokens) }, (_, i) => ({
+      article,
+      asked: i % 2 === 0 && index < domains,
+      id: `${article.id} @ ${i * decoderTokens}`,
+      ids: article.ids.slice(i * decoderTokens, (i + 1) * decoderTokens),
+    })),
+  )
+  const chunks = pieces
+    .filter(({ asked }) => !asked)
+    .flatMap(({ ids }) =>
+      Array.from({ length: Math.floor(ids.length / contextTokens) }, (_, i) => ids.slice(i * contextTokens, (i + 1) * contextTokens)),
+    )
+  const sequences = pieces.filter(({ asked }) => asked)
+  const vectors = await client.embed(chunks.map((chunk) => client.tokenizer.decode(chunk)))
+  const queries = await client.embed(sequences.map(({ ids }) => client.tokenizer.decode(ids.slice(0, queryTokens))))
+  return sequences.map(({ id, ids, article }, i) => ({
+    id,
+    groups: { domain: article.domain },
+    ids,
+    contexts: nearest(at(queries, i), vectors, most).map(({ index, score }) => ({ ids: at(chunks, index), score })),
+  }))
+}

@@ -1,0 +1,100 @@
+import path from 'node:path'
+import { readPassageFile } from '../../../index/read/read.ts'
+import { CodedError } from '../../../base/errors.ts'
+import { ProblemLog } from '../../datasets/problems.ts'
+import { fileHash, readRecords } from '../../datasets/records.ts'
+import { readDataset } from '../../datasets/read.ts'
+import type { Problem } from '../../datasets/types.ts'
+import type { NamedFile } from '../../task/types.ts'
+import type { ScrollsSet } from './sets.ts'
+
+export interface ScrollsExample {
+  readonly id: string
+  readonly document: string
+  readonly query: string
+  readonly answers: readonly string[]
+}
+export interface ScrollsFile {
+  readonly files: readonly NamedFile[]
+  readonly examples: readonly ScrollsExample[]
+  readonly problems: readonly Problem[]
+}
+
+/**
+ * Reads SCROLLS's JSON lines ({id, input, output}: the query, where there is one, a blank line, the document; rows of one
+ * id are its references) or {document, question, answers}.
+ * @throws dataset_invalid
+ */
+export async function readScrolls(file: string, set: ScrollsSet): Promise<ScrollsFile> {
+  const problems = new ProblemLog()
+  const examples = new Map<string, ScrollsExample>()
+  for await (const { at, value } of readRecords(file)) {
+    const example = understood(value, at, set)
+    if (typeof example === 'string') problems.add(example, at)
+    else {
+      const known = examples.get(example.id)
+      examples.set(example.id, known ? { ...known, answers: [...known.answers, ...example.answers] } : example)
+    }
+  }
+  if (examples.size === 0)
+    throw new CodedError(
+      'dataset_invalid',
+      `${file} has nothing to ask: wanted are SCROLLS's {"id", "input", "output"} lines or {"document", "question", "answers"}.`,
+    )
+  return {
+    files: [{ file: path.basename(file), sha256: await fileHash(file) }],
+    examples: [...examples.values()],
+    problems: problems.list(),
+  }
+}
+
+function understood(value: unknown, at: string, set: ScrollsSet): ScrollsExample | string {
+  if (typeof value !== 'object' || value === null) return 'not an object'
+  const record = value as Record<string, unknown>
+  const text = (name: string): string => (typeof record[name] === 'string' ? record[name] : '')
+  const id = typeof record['id'] === 'string' ? record['id'] : at
+  const outputs = record['answers'] ?? record['output']
+  const answers = (Array.isArray(outputs) ? outputs : [outputs]).filter(
+    (answer): answer is string => typeof answer === 'string' && answer !== '',
+  )
+  const input = text('input')
+  const cut = set.query === null ? 0 : input.indexOf('\n\n')
+  const [query, document] =
+    input === '' ? [text('question'), text('document')] : cut > 0 ? [input.slice(0, cut), input.slice(cut + 2)] : ['', input]
+  if (document.trim() === '') return 'no document'
+  if (set.query !== null && query.trim() === '') return 'no query'
+  if (answers.length === 0) return 'no answer'
+  return { id, document, query, answers }
+}
+
+/** Questions with the articles that answer them: all passages of the title that the question names or its passage has. */
+export async function articlesWithQuestions(passages: string, questions: string): Promise<ScrollsFile> {
+  const byTitle = new Map<string, { id: string; text: string }[]>()
+  const titleOf = new Map<string, string>()
+  for await (const item of readPassageFile(passages)) {
+    if (!('passage' in item)) continue
+    const { id, title, text } = item.passage
+    byTitle.set(title, [...(byTitle.get(title) ?? []), { id, text }])
+    titleOf.set(id, title)
+  }
+  const dataset = await readDataset(questions)
+  const problems = new ProblemLog()
+  const examples = dataset.questions.flatMap(({ id, question, answers, goldPassage, goldTitle }): ScrollsExample[] => {
+    const title =
+      goldPassage === undefined
+        ? [...byTitle.keys()].find((known) => known.toLowerCase() === goldTitle?.toLowerCase())
+        : titleOf.get(goldPassage)
+    const article = title === undefined ? undefined : byTitle.get(title)
+    if (article === undefined) problems.add('no article for the question', id)
+    return article ? [{ id, document: article.map(({ text }) => text).join('\n'), query: question, answers }] : []
+  })
+  if (examples.length === 0) throw new CodedError('dataset_invalid', `No question of ${questions} has an article in ${passages}.`)
+  return {
+    files: [
+      { file: path.basename(passages), sha256: await fileHash(passages) },
+      { file: dataset.file, sha256: dataset.sha256 },
+    ],
+    examples,
+    problems: [...dataset.problems, ...problems.list()],
+  }
+}

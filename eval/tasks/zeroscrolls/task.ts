@@ -1,0 +1,165 @@
+import path from 'node:path'
+import { at, present } from '../../../base/at.ts'
+import { CodedError } from '../../../base/errors.ts'
+import { packageRoot } from '../../../src/config.ts'
+import type { ReaderClient } from '../../client/reader.ts'
+import { bestOver, f1 } from '../../metrics/answer.ts'
+import { loadRougeL, type Rouge } from '../../metrics/rouge.ts'
+import type { TaskOptions } from '../../task/options.ts'
+import type { Metric, PreparedTask, Task } from '../../task/types.ts'
+import { chunkTokens, generateText, promptBudget } from '../documents/generate.ts'
+import { splitDocument } from '../documents/split.ts'
+import { demoCorpus } from '../language/texts.ts'
+import { articlesWithQuestions, readScrolls, type ScrollsExample } from './read.ts'
+import { documentHead, questionText, SET_NAMES, SETS, type ScrollsSet, type SetName } from './sets.ts'
+
+const METRICS: readonly Metric[] = [
+  { name: 'f1', label: 'F1', aggregate: 'percent', digits: 1 },
+  { name: 'rouge_l', label: 'ROUGE-L', aggregate: 'percent', digits: 1 },
+  { name: 'accuracy', label: 'accuracy', aggregate: 'percent', digits: 1 },
+]
+
+/** Questions about, and summaries of, long documents: Tables 4 and 13 of the paper. */
+export const zeroscrolls: Task = {
+  name: 'zeroscrolls',
+  version: 1,
+  title: 'Questions about long documents (ZeroSCROLLS)',
+  description: 'The end of the document stands in the decoder with the question; what comes before it is read by the encoder in chunks.',
+  options: [
+    {
+      flags: '--data <file>',
+      description: "SCROLLS's validation file, .jsonl (default: the demo questions over the joined passages of their title)",
+    },
+    { flags: '--set <name>', description: SET_NAMES.join(', '), byDefault: 'qasper' },
+    {
+      flags: '--encoder-tokens <numbers>',
+      description: 'tokens of the document in the encoder, a list; 0 is the decoder alone',
+      byDefault: '0,2048,30720',
+      small: '0,256,1024',
+    },
+    {
+      flags: '--decoder-tokens <number>',
+      description: "tokens of the decoder, new ones included (at most the model's window)",
+      byDefault: '2048',
+      small: '320',
+    },
+    { flags: '--chunk-tokens <number>', description: 'tokens of a chunk', byDefault: '256', small: '128' },
+    { flags: '--max-new-tokens <number>', description: "longest output (default: the set's, 50 or 1,024)", small: '16' },
+    { flags: '--items <number>', description: 'items, from the first', byDefault: '500', small: '20' },
+    { flags: '--seeds <numbers>', description: 'seeds where the set samples (gov_report)', byDefault: '42,43,44', small: '42' },
+    {
+      flags: '--chat-template <name>',
+      description: 'none, or inst ([INST] ... [/INST] around the prompt: not what the paper did)',
+      byDefault: 'none',
+    },
+  ],
+  metrics: METRICS,
+  prepare,
+  notes: [
+    'F1: SQuAD normalisation, best over the answers; where either side is yes, no or noanswer, they must be equal. ROUGE-L: F over Porter stems, best over the references. Accuracy: the first letter A to D of the output.',
+    'The prompt is plain text, also for chat models, unless --chat-template asks for the template; such a run is not comparable with the published one.',
+    'Prompts that were cut for the decoder alone say that the rest is omitted, as the published evaluation does.',
+  ],
+  publishedTable: '4',
+}
+
+async function prepare(options: TaskOptions, client: ReaderClient): Promise<PreparedTask> {
+  const [name = 'qasper'] = options.words('set', SET_NAMES)
+  const set: ScrollsSet = SETS[name satisfies SetName]
+  const [template = 'none'] = options.words('chatTemplate', ['none', 'inst'])
+  const data = options.text('data')
+  if (data === undefined && name !== 'qasper') throw new CodedError('options_invalid', `--data is missing: SCROLLS's file of ${name}.`)
+  const read =
+    data === undefined
+      ? await articlesWithQuestions(demoCorpus(), path.join(packageRoot(), 'eval', 'questions', 'test.jsonl'))
+      : await readScrolls(data, set)
+  const maxNewTokens = options.integerOr('maxNewTokens', set.maxNewTokens, 1)
+  const budget = promptBudget(options.integer('decoderTokens', 1), maxNewTokens, client.manifest.dims.window)
+  const chunk = chunkTokens(options.integer('chunkTokens', 1), client)
+  const settings = options.integers('encoderTokens').map((tokens) => ({
+    name: `${tokens === 0 ? 'decoder-only' : 'cepe'}, ${tokens} tokens in the encoder${template === 'inst' ? ' (chat template)' : ''}`,
+    tokens,
+  }))
+  if (settings.some(({ tokens }) => tokens > 0) && client.manifest.graphs.encoder === null)
+    throw new CodedError('options_invalid', 'This model has no encoder: ask for --encoder-tokens 0.')
+  const seeds = set.sampling ? options.integers('seeds') : [undefined]
+  const items = read.examples
+    .slice(0, options.integer('items', 1))
+    .flatMap((example) =>
+      seeds.map((seed) => ({ id: seed === undefined ? example.id : `${seed}: ${example.id}`, groups: {}, example, seed })),
+    )
+  const rouge = set.metric === 'rouge_l' ? await loadRougeL() : undefined
+  return {
+    settings: settings.map((setting) => setting.name),
+    items,
+    files: read.files,
+    problems: read.problems,
+    ask: async (item) => {
+      const { example, seed } = present(items.find(({ id }) => id === item.id))
+      const results = []
+      for (const setting of settings) {
+        const split = splitFor(example, set, template === 'inst', setting.tokens, budget, chunk, client)
+        const { output, tokens, ms } = await generateText(
+          split,
+          {
+            maxNewTokens,
+            minNewTokens: Math.min(set.minNewTokens, maxNewTokens),
+            stopAtLineEnd: set.stopAtLineEnd,
+            ...(seed !== undefined && { sampling: { temperature: 1, topP: 0.95, seed } }),
+          },
+          client,
+        )
+        results.push({
+          setting: setting.name,
+          scores: scored(set, output, example.answers, rouge),
+          output,
+          expected: [...example.answers],
+          tokens,
+          ms,
+        })
+      }
+      return results
+    },
+  }
+}
+
+function splitFor(
+  { document, query }: ScrollsExample,
+  set: ScrollsSet,
+  template: boolean,
+  encoderTokens: number,
+  decoderTokens: number,
+  chunk: number,
+  { tokenizer, manifest }: ReaderClient,
+) {
+  const { bos_id: bosId } = manifest.tokens
+  const documentIds = [...(bosId === null ? [] : [bosId]), ...tokenizer.encode(documentHead(set) + document)]
+  const question = (omitted: boolean) => tokenizer.encode(questionText(set, query, omitted) + (template ? ' [/INST]' : ''))
+  const whole = question(false)
+  const cut = encoderTokens === 0 && documentIds.length + whole.length > decoderTokens
+  return splitDocument({
+    documentIds,
+    ...(template && { headIds: tokenizer.encode('[INST] ') }),
+    questionIds: cut ? question(true) : whole,
+    decoderTokens,
+    encoderTokens,
+    chunkTokens: chunk,
+  })
+}
+
+/** The set's metric alone. */
+function scored({ metric }: ScrollsSet, output: string, answers: readonly string[], rouge: Rouge | undefined): Record<string, number> {
+  switch (metric) {
+    case 'f1':
+      return { f1: bestOver(f1, at(output.trim().split('\n'), 0), answers) }
+    case 'rouge_l':
+      return { rouge_l: bestOver(present(rouge), output, answers) }
+    case 'accuracy':
+      return { accuracy: bestOver((given, gold) => (firstLetter(given) === firstLetter(gold) ? 1 : 0), output, answers) }
+  }
+}
+
+/** The first letter A to D that stands alone, as ZeroSCROLLS judges; an output without one matches no answer. */
+export function firstLetter(text: string): string | undefined {
+  return /\b([A-D])\b/.exec(text)?.[1]
+}

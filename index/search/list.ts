@@ -1,0 +1,54 @@
+import { breather } from '../../base/breathe.ts'
+import type { Table } from '../table/lance.ts'
+import { PASSAGE_COLUMNS } from '../table/columns.ts'
+import { passageAt, stringAt, type Columns } from '../table/rows.ts'
+import { sqlString } from '../table/sql.ts'
+import type { Passage, SearchFilter } from '../contract.ts'
+import { sqlFilter } from './filter.ts'
+
+export interface ListOptions {
+  /** Only passages whose ids come after this one. */
+  readonly after?: string
+  readonly limit: number
+  readonly filter?: SearchFilter
+}
+
+/** A page of passages in the order of their ids (by code points of UTF-8). */
+export async function listPassages(table: Table, { after, limit, filter }: ListOptions): Promise<Passage[]> {
+  const where = [sqlFilter(filter), after === undefined ? undefined : `id > ${sqlString(after)}`].filter((one) => one !== undefined)
+  let query = table.query().select([...PASSAGE_COLUMNS])
+  if (where.length > 0) query = query.where(where.join(' AND '))
+  const found = await query.orderBy({ columnName: 'id', ascending: true, nullsFirst: false }).limit(limit).toArrow()
+  return Array.from({ length: found.numRows }, (_, row) => passageAt(found, row))
+}
+
+/** All passages of one version of the table, in the order in which they are stored. */
+export async function* exportPassages(table: Table, filter?: SearchFilter): AsyncGenerator<Passage> {
+  const where = sqlFilter(filter)
+  const query = table.query().select([...PASSAGE_COLUMNS])
+  const breathe = breather()
+  for await (const batch of where === undefined ? query : query.where(where)) {
+    const part: Columns = batch
+    for (let row = 0; row < part.numRows; row++) {
+      const pause = breathe()
+      if (pause !== undefined) await pause
+      yield passageAt(part, row)
+    }
+  }
+}
+
+/** Passages of each source, '' for those without one; most first. Reads one column of the whole table. */
+export async function countSources(table: Table): Promise<{ readonly source: string; readonly passages: number }[]> {
+  const counts = new Map<string, number>()
+  const breathe = breather()
+  for await (const batch of table.query().select(['source'])) {
+    const part: Columns = batch
+    for (let row = 0; row < part.numRows; row++) {
+      const source = stringAt(part, 'source', row)
+      counts.set(source, (counts.get(source) ?? 0) + 1)
+    }
+    const pause = breathe()
+    if (pause !== undefined) await pause
+  }
+  return [...counts].map(([source, passages]) => ({ source, passages })).sort((a, b) => b.passages - a.passages)
+}

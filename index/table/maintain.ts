@@ -1,0 +1,64 @@
+import { readAlias, tableFolder } from './alias.ts'
+import { cleanTable, compactTable, folderBytes, fragmentation, oldVersions } from './compact.ts'
+import { connectLance } from './lance.ts'
+import { openStored } from './recover.ts'
+import { TableSync } from './table-sync.ts'
+import { CodedError } from '../../base/errors.ts'
+
+export interface MaintainOptions {
+  /** Folder of the tables. */
+  readonly dir: string
+  readonly table: string
+  /** compact: put small files together, then clean up. cleanup: only remove files that nobody reads any more. */
+  readonly task: 'compact' | 'cleanup'
+  /** How long files that were replaced are kept, in milliseconds. */
+  readonly keepMs: number
+  /** Only say what there is to do. */
+  readonly dryRun: boolean
+}
+
+export interface MaintenanceReport {
+  readonly before: State
+  /** Absent after a dry run. */
+  readonly after?: State
+}
+
+export interface State {
+  readonly fragments: number
+  /** Fragments that compaction would put together. */
+  readonly surplus: number
+  /** Versions whose files are past their time. */
+  readonly oldVersions: number
+  /** Bytes of the newest version, and of all files of the table. */
+  readonly bytes: number
+  readonly diskBytes: number
+}
+
+/**
+ * Tidies a live table from outside the serving process; reads and writes go on meanwhile.
+ * @throws index_missing, disk_full, conflict
+ */
+export async function maintainTable({ dir, table: name, task, keepMs, dryRun }: MaintainOptions): Promise<MaintenanceReport> {
+  const storedAs = (await readAlias(dir, name))?.stored_as
+  if (typeof storedAs !== 'string')
+    throw new CodedError('index_missing', `There is no table "${name}" in ${dir}: nothing to tidy.`, { field: 'table' })
+  const folder = tableFolder(dir, storedAs)
+  const sync = await TableSync.start(folder)
+  const connection = await connectLance(dir, 0)
+  try {
+    const table = await openStored(connection, dir, storedAs, () => undefined)
+    const state = async (): Promise<State> => ({
+      ...(await fragmentation(table)),
+      oldVersions: await oldVersions(table, keepMs),
+      diskBytes: await folderBytes(folder),
+    })
+    const before = await state()
+    if (dryRun) return { before }
+    if (task === 'compact') await compactTable(table, sync, keepMs)
+    else await cleanTable(table, keepMs)
+    await sync.flush()
+    return { before, after: await state() }
+  } finally {
+    connection.close()
+  }
+}

@@ -1,0 +1,105 @@
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { open, rm, stat } from 'node:fs/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { CodedError, isDiskFull } from '../../base/errors.ts'
+import type { HubFile } from './choose-files.ts'
+import { hubError, type Hub } from './hub.ts'
+
+/** Attempts in a row that bring no byte. */
+const ATTEMPTS = 6
+const FIRST_PAUSE_MS = 500
+/** A connection that is silent for so long is cut. */
+const SILENCE_MS = 30_000
+
+export interface FetchOptions {
+  readonly hub: Hub
+  readonly repository: string
+  readonly commit: string
+  /** Where the file goes; what is there already of it is kept. */
+  readonly target: string
+  readonly onBytes: (bytes: number) => void
+  readonly signal?: AbortSignal
+  /** Default 500: the pause after a first failure, doubled after each. */
+  readonly pauseMs?: number
+}
+
+/**
+ * Brings one file: goes on from the bytes that are there, asks again where the connection breaks, and checks the whole.
+ * @throws CodedError hub_unreachable after several attempts without a byte; checkpoint_invalid for content other than the hub's own
+ * checksum says, which is deleted; not_found and forbidden
+ */
+export async function fetchFile(file: HubFile, options: FetchOptions): Promise<void> {
+  const { target, onBytes, signal, pauseMs = FIRST_PAUSE_MS } = options
+  let have = await sizeOf(target)
+  if (have > file.size) {
+    await rm(target)
+    have = 0
+  }
+  onBytes(have)
+  for (let failures = 0; have < file.size;) {
+    const before = have
+    const problem = await appendOnce(file, have, options).catch((error: unknown) => error)
+    signal?.throwIfAborted()
+    have = await sizeOf(target)
+    if (have === file.size) break
+    if (problem instanceof CodedError) throw problem
+    if (isDiskFull(problem)) {
+      throw new CodedError('disk_full', `The disk is full; ${file.path} is kept as far as it came. Make room and repeat the command.`, {
+        field: file.path,
+      })
+    }
+    failures = have > before ? 0 : failures + 1
+    if (failures >= ATTEMPTS) throw hubError(options.repository, options.commit, undefined, problem ?? new Error('the connection broke'))
+    await sleep(pauseMs * 2 ** failures, undefined, { signal })
+  }
+  if (file.size === 0) await (await open(target, 'a')).close()
+  await check(file, target)
+}
+
+/** One request, its body appended to the file. */
+async function appendOnce(file: HubFile, have: number, { hub, repository, commit, target, onBytes, signal }: FetchOptions): Promise<void> {
+  const silence = new AbortController()
+  let timer = setTimeout(() => silence.abort(), SILENCE_MS)
+  const path = file.path.split('/').map(encodeURIComponent).join('/')
+  try {
+    const response = await fetch(`${hub.url}/${repository}/resolve/${commit}/${path}`, {
+      headers: { ...(hub.token !== null && { authorization: `Bearer ${hub.token}` }), ...(have > 0 && { range: `bytes=${have}-` }) },
+      signal: signal ? AbortSignal.any([signal, silence.signal]) : silence.signal,
+    })
+    if (response.status === 401 || response.status === 403 || response.status === 404) throw hubError(repository, commit, response.status)
+    if (!response.ok || !response.body) throw new Error(`status ${response.status}`)
+    // A server that ignores the range sends the whole file again.
+    const whole = have > 0 && response.status !== 206
+    const output = await open(target, whole ? 'w' : 'a')
+    if (whole) onBytes(-have)
+    try {
+      for await (const chunk of response.body) {
+        clearTimeout(timer)
+        timer = setTimeout(() => silence.abort(), SILENCE_MS)
+        await output.writeFile(chunk as Uint8Array)
+        onBytes((chunk as Uint8Array).length)
+      }
+      await output.sync()
+    } finally {
+      await output.close()
+    }
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+async function check({ path, size, sha256, blob }: HubFile, target: string): Promise<void> {
+  // Git's name of a file: the SHA-1 of a header and its content.
+  const hash = sha256 === null ? createHash('sha1').update(`blob ${size}\0`) : createHash('sha256')
+  for await (const chunk of createReadStream(target, { highWaterMark: 1 << 20 })) hash.update(chunk as Buffer)
+  if (hash.digest('hex') === (sha256 ?? blob)) return
+  await rm(target)
+  throw new CodedError('checkpoint_invalid', `${path} came damaged: its checksum is not the hub's. It was deleted; repeat the command.`, {
+    field: path,
+  })
+}
+
+async function sizeOf(file: string): Promise<number> {
+  return (await stat(file).catch(() => undefined))?.size ?? 0
+}

@@ -1,0 +1,73 @@
+import { HubApiError, listFiles, modelInfo } from '@huggingface/hub'
+import { CodedError, messageOf } from '../../base/errors.ts'
+import type { HubFile } from './choose-files.ts'
+
+export interface Hub {
+  /** Address, without a slash at its end. */
+  readonly url: string
+  readonly token: string | null
+}
+
+/** The commit that a revision (branch, tag or commit) names now. @throws not_found, forbidden, hub_unreachable */
+export async function commitOf(hub: Hub, repository: string, revision: string): Promise<string> {
+  const { sha } = await asking(repository, revision, () =>
+    modelInfo({ name: repository, revision, additionalFields: ['sha'], hubUrl: hub.url, ...credentials(hub) }),
+  )
+  return sha
+}
+
+/** All files of a commit. @throws not_found, forbidden, hub_unreachable */
+export async function filesOf(hub: Hub, repository: string, commit: string): Promise<readonly HubFile[]> {
+  return asking(repository, commit, async () => {
+    const files: HubFile[] = []
+    for await (const { type, path, size, lfs, oid } of listFiles({
+      repo: repository,
+      revision: commit,
+      hubUrl: hub.url,
+      ...credentials(hub),
+    })) {
+      if (type === 'file') files.push({ path, size, sha256: lfs?.oid ?? null, blob: oid ?? '' })
+    }
+    return files
+  })
+}
+
+function credentials({ token }: Hub): { accessToken?: string } {
+  if (token !== null && !token.startsWith('hf_')) {
+    throw new CodedError('invalid_request', 'HF_TOKEN holds no access token of a Hugging Face hub: those start with "hf_".', {
+      field: 'HF_TOKEN',
+    })
+  }
+  return token === null ? {} : { accessToken: token }
+}
+
+async function asking<Result>(repository: string, revision: string, ask: () => Promise<Result>): Promise<Result> {
+  try {
+    return await ask()
+  } catch (cause) {
+    if (cause instanceof CodedError) throw cause
+    throw hubError(repository, revision, cause instanceof HubApiError ? cause.statusCode : undefined, cause)
+  }
+}
+
+/** What a hub's status means to the user. */
+export function hubError(repository: string, revision: string, status: number | undefined, cause?: unknown): CodedError {
+  if (status === 401 || status === 403) {
+    return new CodedError(
+      'forbidden',
+      `The hub does not give out ${repository}: it is gated, private or missing. Accept its terms on the hub, and set HF_TOKEN to a token of that account.`,
+      { field: repository, cause },
+    )
+  }
+  if (status === 404)
+    return new CodedError('not_found', `The hub has no model ${repository} at revision ${revision}.`, { field: repository, cause })
+  const what = status === undefined ? messageOf(cause) : `status ${status}`
+  return new CodedError(
+    'hub_unreachable',
+    `The hub does not answer for ${repository} (${what}). Repeat the command: it goes on where it stopped.`,
+    {
+      field: repository,
+      cause,
+    },
+  )
+}

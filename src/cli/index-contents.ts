@@ -1,0 +1,59 @@
+import { Command } from 'commander'
+import { createReadStream } from 'node:fs'
+import { access } from 'node:fs/promises'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import type { Indexing } from '../services.ts'
+
+type WithIndexing = (table: string | undefined, run: (indexing: Indexing) => Promise<unknown>) => Promise<void>
+
+interface Options {
+  readonly table?: string
+  readonly source?: string
+}
+
+/** `cepe index report`, `export`, `sources` and `delete`: what a job left out, and what the index holds. */
+export function contentsCommands(withIndexing: WithIndexing): Command[] {
+  const command = (name: string, description: string): Command =>
+    new Command(name).description(description).option('--table <name>', 'table, instead of the configured one')
+  return [
+    command('report', 'the rejected lines of a job and why, as JSON lines')
+      .argument('<job>')
+      .action((job: string, { table }: Options) =>
+        withIndexing(table, async ({ jobs }) => {
+          const path = await jobs.reportPath(job)
+          const present = await access(path).then(
+            () => true,
+            () => false,
+          )
+          if (present) await print(createReadStream(path))
+        }),
+      ),
+    command('export', 'all passages as JSON lines, as they can be indexed again')
+      .option('--source <text>', 'only passages from this source')
+      .action(({ table, source }: Options) =>
+        withIndexing(table, async ({ index }) => {
+          const lines = async function* (): AsyncGenerator<string> {
+            for await (const passage of index.export(source === undefined ? undefined : { source })) yield `${JSON.stringify(passage)}\n`
+          }
+          await print(Readable.from(lines()))
+        }),
+      ),
+    command('sources', 'how many passages come from each source').action(({ table }: Options) =>
+      withIndexing(table, async ({ index }) => {
+        for (const { source, passages } of await index.sources()) process.stdout.write(`${passages}\t${source}\n`)
+      }),
+    ),
+    command('delete', 'delete all passages from a source')
+      .requiredOption('--source <text>', 'as `cepe index sources` shows it')
+      .action(({ table, source = '' }: Options) =>
+        withIndexing(table, async ({ index }) => {
+          process.stdout.write(`${await index.delete({ source })} passages deleted\n`)
+        }),
+      ),
+  ]
+}
+
+function print(stream: Readable): Promise<void> {
+  return pipeline(stream, process.stdout, { end: false })
+}

@@ -1,0 +1,31 @@
+import path from 'node:path'
+import { Command } from 'commander'
+import { pullCheckpoint } from '../../models/pull/pull.ts'
+import { hubSettings } from '../config.ts'
+import { megabytes } from '../progress.ts'
+import { createProgress } from './progress.ts'
+
+export function pullCommand(): Command {
+  return new Command('pull')
+    .description('fetch a checkpoint from a Hugging Face hub: the files that cepe build reads (HF_ENDPOINT, HF_TOKEN)')
+    .argument('<name>', 'owner/name, or owner/name@revision (a branch, tag or commit)')
+    .option('--out <folder>', 'folder of the checkpoint (default: the name without its owner)')
+    .action(async (name: string, { out }: { out?: string }) => {
+      const [repository = '', revision = 'main'] = name.split('@')
+      const outDir = out ?? path.basename(repository)
+      const progress = createProgress('Fetching', 'MB')
+      try {
+        const { commit, files, bytes } = await pullCheckpoint({
+          hub: hubSettings(),
+          repository,
+          revision,
+          outDir,
+          onProgress: ({ done, total, name: file }) => progress.update(megabytes(done), megabytes(total), file),
+          onWarning: (message) => process.stderr.write(`warning: ${message}\n`),
+        })
+        process.stdout.write(`${outDir}: ${repository}@${commit.slice(0, 12)}, ${files.length} files, ${megabytes(bytes)} MB\n`)
+      } finally {
+        progress.stop()
+      }
+    })
+}

@@ -1,0 +1,82 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { onRequestAsyncHookHandler } from 'fastify'
+import { Readable } from 'node:stream'
+import { Type } from 'typebox'
+import type { PassageIndex } from '../../../index/open.ts'
+import { READ_LIMITS } from '../../../index/read/types.ts'
+import { errorResponses } from '../plugins/errors.ts'
+import { PassageSchema } from './passages.ts'
+
+export interface AdminPassagesOptions {
+  readonly index: PassageIndex
+  readonly requireAdmin: onRequestAsyncHookHandler
+}
+
+const MOST = 1000
+const PAGE = 100
+const source = Type.Optional(Type.String({ maxLength: 1000, description: 'Only passages from this source.' }))
+const PageSchema = Type.Object(
+  {
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MOST, default: PAGE })),
+    after: Type.Optional(Type.String({ minLength: 1, maxLength: READ_LIMITS.idBytes, description: "The last page's `next`." })),
+    source,
+  },
+  { additionalProperties: false },
+)
+const ListedSchema = Type.Object({
+  passages: Type.Array(PassageSchema),
+  next: Type.Union([Type.String(), Type.Null()], { description: 'Give it as `after` for the next page; null after the last.' }),
+})
+const SourcesSchema = Type.Object({
+  sources: Type.Array(Type.Object({ source: Type.String({ description: 'Empty for passages without one.' }), passages: Type.Integer() })),
+})
+
+/** What the index holds: pages of passages, all of them as JSON lines, counts by source. */
+export const adminPassages: FastifyPluginAsyncTypebox<AdminPassagesOptions> = (app, { index, requireAdmin }) => {
+  app.addHook('onRequest', requireAdmin)
+  const tags = ['passages']
+
+  app.get(
+    '/v1/admin/passages',
+    {
+      schema: {
+        tags,
+        summary: 'List passages in the order of their ids',
+        querystring: PageSchema,
+        response: { 200: ListedSchema, ...errorResponses(400, 401, 403, 503) },
+      },
+    },
+    async ({ query: { limit = PAGE, after, source } }) => {
+      const passages = await index.list({ limit, ...(after && { after }), ...(source !== undefined && { filter: { source } }) })
+      return { passages, next: passages.length < limit ? null : (passages.at(-1)?.id ?? null) }
+    },
+  )
+
+  app.get(
+    '/v1/admin/passages/export',
+    {
+      schema: {
+        tags,
+        summary: 'All passages as JSON lines, as they can be indexed again',
+        querystring: Type.Object({ source }, { additionalProperties: false }),
+        response: { 200: Type.Unsafe<Readable>({ type: 'string' }), ...errorResponses(400, 401, 403, 503) },
+      },
+    },
+    async ({ query }, reply) => {
+      // An index that is missing is an error before the first byte, not within the stream.
+      await index.version()
+      const lines = async function* (): AsyncGenerator<string> {
+        for await (const passage of index.export(query.source === undefined ? undefined : { source: query.source }))
+          yield `${JSON.stringify(passage)}\n`
+      }
+      return reply.type('application/x-ndjson').send(Readable.from(lines()))
+    },
+  )
+
+  app.get(
+    '/v1/admin/sources',
+    { schema: { tags, summary: 'Passages of each source', response: { 200: SourcesSchema, ...errorResponses(401, 403, 503) } } },
+    async () => ({ sources: await index.sources() }),
+  )
+  return Promise.resolve()
+}

@@ -1,0 +1,199 @@
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { messageOf } from '../../base/errors.ts'
+import { tryLock } from '../../index/ingest/lock.ts'
+import { sweep } from '../../index/ingest/sweep.ts'
+import type { PassageIndex } from '../../index/open.ts'
+import type { ReadLimits } from '../../index/read/types.ts'
+import type { SearchPolicy } from '../../index/search/ann.ts'
+import type { Lock } from '../../index/table/lock.ts'
+import type { Embedder } from '../inference/contract.ts'
+import { bulkEmbed } from './bulk-embed.ts'
+import { JobRun, toJobError } from './run.ts'
+import { isSettled, type Job } from './schema.ts'
+import type { JobStore } from './store.ts'
+
+export interface QueueOptions {
+  readonly index: PassageIndex
+  readonly embedder: Embedder
+  readonly limits?: Partial<ReadLimits>
+  readonly policy?: Partial<SearchPolicy>
+  /** Passages per commit. */
+  readonly shardRows?: number
+  readonly log?: (level: 'info' | 'warn' | 'error', message: string) => void
+}
+
+const POLL_MS = 200
+const RETRY_MS = 2000
+/** How often a service looks for jobs that other processes left. */
+const SUPERVISE_MS = 2000
+
+/**
+ * Runs jobs one at a time and in the order in which they were ordered, over all processes of an index. A process holds a
+ * lease of every job that it has queued or runs; a job whose lease nobody holds was left by a process that died.
+ */
+export class JobQueue {
+  readonly #options: QueueOptions
+  readonly #store: JobStore
+  #queue: string[] = []
+  readonly #leases = new Map<string, Lock>()
+  readonly #abort = new AbortController()
+  #current: JobRun | undefined
+  #pumping: Promise<void> | undefined
+  #supervising: NodeJS.Timeout | undefined
+  #supervised: Promise<void> = Promise.resolve()
+  /** True while a replaced table may wait to be removed. */
+  #sweeping = true
+
+  constructor(options: QueueOptions, store: JobStore) {
+    this.#options = options
+    this.#store = store
+  }
+
+  /** The running job. */
+  get current(): JobRun | undefined {
+    return this.#current
+  }
+
+  /** Aborted when the service stops. */
+  get closing(): AbortSignal {
+    return this.#abort.signal
+  }
+
+  /** Takes up what dead processes left, now and from now on. */
+  async start(): Promise<void> {
+    await this.#supervise()
+    this.#supervising = setInterval(() => {
+      this.#supervised = this.#supervised
+        .then(() => this.#supervise())
+        .catch((error: unknown) => this.#options.log?.('warn', `index jobs: ${messageOf(error)}`))
+    }, SUPERVISE_MS).unref()
+  }
+
+  /** Stops after the running batch. */
+  async close(): Promise<void> {
+    this.#abort.abort()
+    clearInterval(this.#supervising)
+    await this.#supervised
+    await this.#pumping
+    for (const id of [...this.#leases.keys()]) await this.#release(id)
+  }
+
+  /** Queues a job unless another process has it. @returns false then. */
+  async enqueue(id: string, given?: Lock): Promise<boolean> {
+    if (!this.#leases.has(id)) {
+      const lease = given ?? (await this.#store.lease(id))
+      if (lease === undefined) return false
+      this.#leases.set(id, lease)
+    }
+    // Jobs of an index run in the order in which they were ordered.
+    if (!this.#queue.includes(id)) this.#queue = [...this.#queue, id].sort()
+    this.#pumping ??= this.#pump()
+    return true
+  }
+
+  async #release(id: string): Promise<void> {
+    const lease = this.#leases.get(id)
+    this.#leases.delete(id)
+    await lease?.release()
+  }
+
+  async #pump(): Promise<void> {
+    const { log = () => undefined } = this.#options
+    // Taken off the queue before it runs: a job that stops may be queued again before its run is quite over.
+    for (let id = this.#queue.shift(); id !== undefined && !this.closing.aborted; id = this.#queue.shift()) {
+      try {
+        if (!(await this.#attempt(id))) {
+          this.#queue = [...new Set([...this.#queue, id])].sort()
+          await sleep(POLL_MS * (1 + Math.random() * 4), undefined, { signal: this.closing })
+        }
+      } catch (error) {
+        if (!this.closing.aborted) {
+          log('error', `index job ${id}: ${messageOf(error)}`)
+          await this.#stop(id, error)
+        }
+      }
+      if (!this.#queue.includes(id)) await this.#release(id)
+    }
+    // In the same turn in which the queue was found empty: a job that is queued later starts a new round.
+    this.#pumping = undefined
+  }
+
+  /** What could not even be begun shows why; where that cannot be written either, the job is tried again. */
+  async #stop(id: string, error: unknown): Promise<void> {
+    try {
+      const job = await this.#store.load(id)
+      if (isSettled(job.state)) return
+      await this.#store.save({ ...job, state: 'stopped', error: toJobError(error), finished_at: new Date().toISOString() })
+    } catch {
+      this.#queue = [...new Set([...this.#queue, id])].sort()
+      await sleep(RETRY_MS, undefined, { signal: this.closing }).catch(() => undefined)
+    }
+  }
+
+  /** Runs a job if it is its turn. @returns false if it has to wait for other jobs. */
+  async #attempt(id: string): Promise<boolean> {
+    const { index, embedder, limits, policy, shardRows, log = () => undefined } = this.#options
+    const lock = await tryLock(join(index.dir, 'writer'))
+    if (lock === undefined) return isSettled((await this.#store.load(id)).state)
+    try {
+      const job = await this.#store.load(id)
+      if (await this.#isBehind(job)) return false
+      const signals = [this.closing, lock.lost, this.#leases.get(id)?.lost]
+      this.#current = new JobRun(job, {
+        index,
+        embed: bulkEmbed(embedder),
+        store: this.#store,
+        limits,
+        policy,
+        shardRows,
+        log,
+        closing: AbortSignal.any(signals.filter((signal) => signal !== undefined)),
+      })
+      await this.#current.run()
+      this.#sweeping ||= job.options.replace === true
+      return true
+    } finally {
+      this.#current = undefined
+      await lock.release()
+    }
+  }
+
+  /** True if a job of the same table that was ordered before is at work, or was left by a dead process and has now been queued here. */
+  async #isBehind({ id, table }: Job): Promise<boolean> {
+    for (const job of await this.#store.list()) {
+      if (job.id >= id) return false
+      if (job.table !== table || isSettled(job.state)) continue
+      if (this.isOfOurModel(job)) {
+        await this.enqueue(job.id)
+        return true
+      }
+      // Of a dead process with another model: nobody here can go on with it.
+      const lease = await this.#store.lease(job.id)
+      if (lease === undefined) return true
+      await lease.release()
+    }
+    return false
+  }
+
+  /** Passages of one table are embedded by one model: jobs of another are left to processes that have it. */
+  isOfOurModel({ model }: Job): boolean {
+    return model === undefined || model === this.#options.index.model.id
+  }
+
+  /** Takes up what other processes left when they died, and removes what was replaced. */
+  async #supervise(): Promise<void> {
+    for (const job of await this.#store.list()) {
+      if (!isSettled(job.state) && this.isOfOurModel(job) && !this.closing.aborted) await this.enqueue(job.id)
+    }
+    if (!this.#sweeping || this.#pumping !== undefined) return
+    const { index } = this.#options
+    const lock = await tryLock(join(index.dir, 'writer'))
+    if (lock === undefined) return
+    try {
+      this.#sweeping = (await sweep(index.dir, index.table, () => this.#store.unfinished(index.table))).left
+    } finally {
+      await lock.release()
+    }
+  }
+}

@@ -1,0 +1,71 @@
+import { CodedError, messageOf } from '../../base/errors.ts'
+import type { Log } from '../inference/log.ts'
+import { answerQuestion } from './answer.ts'
+import type { AnswerServices } from './pipeline.ts'
+import type { AnswerRequest } from './schema.ts'
+
+/** Every part has something to do: embedder, index, encoder, decoder. */
+const QUESTION: AnswerRequest = { question: 'test', k: 1, k_decoder: 0, demonstrations: 0, max_new_tokens: 1 }
+/** Own share of the reader, so that it is answered under load. */
+const CLIENT = 'readiness'
+export const DEFAULT_INTERVAL_MS = 5_000
+const DEADLINE_MS = 30_000
+/** A slow model is asked more seldom: the test is to cost a small part of its time. */
+const LEAST_PAUSE_PER_TEST = 20
+
+export interface TestQuestionOptions {
+  readonly services: AnswerServices
+  /** Runs that the inference processes have finished: what is busy is not broken. */
+  readonly finishedRuns: () => number
+  readonly intervalMs?: number
+  readonly log?: Log
+}
+
+export interface TestQuestion {
+  /** The last test's result; waits for the first. */
+  check(): Promise<{ readonly name: string; readonly ok: boolean; readonly detail: string }>
+  close(): void
+}
+
+/**
+ * Asks the whole pipeline a small question at the start and again and again: a service whose processes run
+ * while every answer fails (damaged data or weights, a hung process) is not ready.
+ */
+export function startTestQuestion({ services, finishedRuns, intervalMs = DEFAULT_INTERVAL_MS, log }: TestQuestionOptions): TestQuestion {
+  // The test has no place in the house: a full one is no failure.
+  const always = { ...services, admission: { enter: () => ({ release: () => undefined }) } }
+  let timer: NodeJS.Timeout | undefined
+  let closed = false
+  let last: { readonly ok: boolean; readonly detail: string } | undefined
+
+  const ask = async (): Promise<void> => {
+    const started = performance.now()
+    const before = finishedRuns()
+    try {
+      await answerQuestion(QUESTION, always, { deadlineMs: DEADLINE_MS, client: CLIENT })
+      last = { ok: true, detail: `answered in ${Math.round(performance.now() - started)} ms` }
+    } catch (error) {
+      if (closed) return
+      const code = error instanceof CodedError ? error.code : 'internal'
+      const busy = code === 'deadline_exceeded' && finishedRuns() > before
+      // The message may name folders, which are not for everyone's eyes: it goes to the log.
+      if (!busy && last?.ok !== false) log?.('error', `The test question failed: ${messageOf(error)}`)
+      last = busy ? { ok: true, detail: 'busy with other questions' } : { ok: false, detail: `the test question failed (${code})` }
+    }
+    if (closed) return
+    const pause = Math.max(intervalMs, LEAST_PAUSE_PER_TEST * (performance.now() - started))
+    timer = setTimeout(() => void ask(), last.ok ? pause : intervalMs).unref()
+  }
+  const first = ask()
+
+  return {
+    check: async () => {
+      await first
+      return { name: 'question', ok: false, detail: 'not asked yet', ...last }
+    },
+    close: () => {
+      closed = true
+      clearTimeout(timer)
+    },
+  }
+}

@@ -1,0 +1,40 @@
+import { CodedError } from '../../base/errors.ts'
+import type { PackedPrompt, PackOptions, PromptTokenizer } from './pack.ts'
+import { BLOCK_SEPARATOR, renderDemonstration, renderPassage, renderQuestion } from './prompt.ts'
+
+/** What the published evaluation writes where it cut its documents. */
+const OMITTED = '... [The rest of the documents is omitted]\n\n'
+
+/**
+ * The decoder prompt as the published evaluation packs it: passages are not cut one by one; where all of them are too long,
+ * the text before the question is cut wherever that is, and says so. `passagesUsed` counts passages that stand in it at
+ * least in part.
+ * @throws unprocessable where the question alone does not fit
+ */
+export function packText(
+  { question, demonstrations, passages, window, maxNewTokens }: PackOptions,
+  tokenizer: PromptTokenizer,
+): PackedPrompt {
+  const bos = tokenizer.bosId === null ? [] : [tokenizer.bosId]
+  const budget = window - maxNewTokens
+  const blocks = [...demonstrations.map(renderDemonstration), ...passages.map(renderPassage)].map((block) => block + BLOCK_SEPARATOR)
+  const before = blocks.join('')
+  const whole = [...bos, ...tokenizer.encode(before + renderQuestion(question), { maxTokens: budget + 1 })]
+  if (whole.length <= budget) return { text: before + renderQuestion(question), ids: whole, passagesUsed: passages.length }
+
+  const query = tokenizer.encode(OMITTED + renderQuestion(question))
+  const room = budget - query.length
+  if (room < 1)
+    throw new CodedError(
+      'unprocessable',
+      `question has ${query.length} tokens, but the model's window leaves ${budget}: shorten the question.`,
+      {
+        field: 'question',
+      },
+    )
+  const kept = [...bos, ...tokenizer.encode(before, { maxTokens: room })].slice(0, room)
+  const keptText = tokenizer.decode(kept)
+  const begins = (passage: number) => blocks.slice(0, demonstrations.length + passage).join('').length < keptText.length
+  const passagesUsed = passages.filter((_, i) => begins(i)).length
+  return { text: keptText + OMITTED + renderQuestion(question), ids: [...kept, ...query], passagesUsed }
+}

@@ -1,0 +1,47 @@
+import t from 'tap'
+import { mkdir, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { runCli } from '../helpers/cli.ts'
+import { tempDir } from '../index/helpers.ts'
+
+await t.test('a corpus in several files: checked, indexed, listed by source, exported, deleted, tidied', async (t) => {
+  const dir = await tempDir(t)
+  const env = {
+    CEPE_READER_CHECKPOINT: 'models/tiny/checkpoint/cepe',
+    CEPE_RETRIEVER_CHECKPOINT: 'models/tiny/checkpoint/contriever',
+    CEPE_READER_DIR: path.join(dir, 'reader'),
+    CEPE_RETRIEVER_DIR: path.join(dir, 'retriever'),
+    CEPE_INDEX_DIR: path.join(dir, 'index'),
+    CEPE_CORPUS: '',
+  }
+  const corpus = path.join(dir, 'corpus')
+  await mkdir(path.join(corpus, 'more'), { recursive: true })
+  await writeFile(path.join(corpus, 'a.csv'), 'id,text\n1,"Canberra, the capital"\n2,The Orinoco\nbad\n')
+  await writeFile(path.join(corpus, 'more', 'b.json'), '[{"id": 3, "title": 1984, "text": "A novel"}]')
+  await writeFile(path.join(corpus, 'notes.md'), 'no corpus')
+  const index = (...args: string[]) => runCli(['index', ...args], env)
+
+  const checked = await index('add', corpus, '--check')
+  t.equal(checked.code, 1, checked.stderr)
+  t.match(
+    checked.stdout,
+    /line 4: missing_column: .*\n.*a\.csv: 3 lines, 1 rejected, 2 passages, .*a job would fail\n.*b\.json: 1 lines, .*fit to index/,
+  )
+  t.match((await index('status')).stdout, /There is no table/, 'checking writes nothing')
+
+  t.match(await index('add', corpus, '--replace'), { code: 1, stderr: /--replace takes one file/ })
+  const added = await index('add', corpus, '--max-rejected', '0.5')
+  t.equal(added.code, 0, added.stderr)
+  t.match(added.stdout, /done {2}a\.csv {2}2\/2 committed.*1 rejected.*\n.*done {2}b\.json/)
+  t.match(added.stderr, /^(Reading|Indexing) (a\.csv|b\.json): \d/m, 'progress off a terminal')
+  const [job = ''] = added.stdout.split(' ')
+  t.match(JSON.parse((await index('report', job)).stdout), { line: 4, reason: 'missing_column' })
+
+  t.equal((await index('sources')).stdout, '2\ta.csv\n1\tb.json\n')
+  const exported = (await index('export', '--source', 'b.json')).stdout
+  t.same(JSON.parse(exported), { id: '3', title: '1984', text: 'A novel', source: 'b.json' })
+  t.equal((await index('delete', '--source', 'a.csv')).stdout, '2 passages deleted\n')
+  t.equal((await index('sources')).stdout, '1\tb.json\n')
+  t.match((await index('compact', '--dry-run')).stdout, /^passages: \d+ fragments .* kB on the disk\n$/)
+  t.match((await index('cleanup')).stdout, /\nnow: \d+ fragments/)
+})

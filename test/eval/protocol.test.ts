@@ -1,0 +1,118 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import t, { type Test } from 'tap'
+import { servicesClient } from '../../eval/client/in-process.ts'
+import { f1 } from '../../eval/metrics/answer.ts'
+import { readOptions, type RawOptions } from '../../eval/options.ts'
+import { chooseRetrieval, prepare } from '../../eval/prepare.ts'
+import { evaluate } from '../../eval/run/evaluate.ts'
+import { settingName, settingsOf } from '../../eval/run/protocol.ts'
+import { factServices } from '../helpers/fact-services.ts'
+
+const RAW: RawOptions = { k: '2', modes: 'cepe', encoderPassages: 'others', protocol: 'paper', recallDepth: '5', seed: '0', shots: '0' }
+
+async function files(t: Test, contents: Readonly<Record<string, readonly object[]>>) {
+  const dir = await mkdtemp(path.join(tmpdir(), 'cepe-protocol-'))
+  t.teardown(() => rm(dir, { recursive: true }))
+  for (const [name, records] of Object.entries(contents))
+    await writeFile(path.join(dir, name), records.map((record) => `${JSON.stringify(record)}\n`).join(''))
+  return (name: string) => path.join(dir, name)
+}
+function fact(i: number, ctxs?: number) {
+  return {
+    question: `what is fact ${i}`,
+    answer: [`a${i}`],
+    ...(ctxs !== undefined && {
+      ctxs: Array.from({ length: ctxs }, (_, c) => ({ title: `Fact ${i + c}`, text: `fact ${i + c} is a${i + c} indeed` })),
+    }),
+  }
+}
+
+t.test('passages come from the question file where it has them, without a retriever', async (t) => {
+  const file = await files(t, { 'ctxs.jsonl': [fact(1, 3), fact(2, 3)], 'bare.jsonl': [fact(1)], 'mixed.jsonl': [fact(1, 3), fact(2)] })
+  const chosen = async (name: string, changes: Partial<RawOptions> = {}) =>
+    (await chooseRetrieval(readOptions({ ...RAW, dataset: file(name), ...changes }))).protocol.retrieval
+  t.equal(await chosen('ctxs.jsonl'), 'supplied')
+  t.equal(await chosen('bare.jsonl'), 'dense')
+  t.equal(await chosen('ctxs.jsonl', { retrieval: 'dense' }), 'dense', 'what is asked for holds')
+  await t.rejects(chosen('mixed.jsonl'), { code: 'options_invalid', message: /^1 of the 2 questions of mixed\.jsonl bring passages/ })
+
+  const { services } = factServices()
+  const client = {
+    ...servicesClient({ answering: services, close: () => Promise.resolve() }, 10_000),
+    search: () => Promise.reject(new Error('nothing is searched')),
+  }
+  const prepared = await prepare(await chooseRetrieval(readOptions({ ...RAW, dataset: file('ctxs.jsonl') })), client)
+  const records = await evaluate({ client, folder: file('run'), concurrency: 1, onProgress: () => undefined, ...prepared })
+  t.same(
+    records.map(({ predictions }) => predictions[0]?.answer),
+    ['a1', 'a2'],
+  )
+})
+
+t.test('no demonstration is a test question, not only not the one asked', async (t) => {
+  const file = await files(t, { 'test.jsonl': [fact(1), fact(2)], 'train.jsonl': [fact(1), fact(2), fact(3), fact(4), fact(5)] })
+  const { services } = factServices()
+  const client = servicesClient({ answering: services, close: () => Promise.resolve() }, 10_000)
+  const options = readOptions({ ...RAW, dataset: file('test.jsonl'), train: file('train.jsonl'), shots: '2' })
+  const { pool, manifest } = await prepare(await chooseRetrieval(options), client)
+  t.same(
+    pool.map(({ question }) => question),
+    ['what is fact 3', 'what is fact 4', 'what is fact 5'],
+  )
+  t.match(manifest.data.problems, [{ kind: 'training question that is a test question (training file)', count: 2 }])
+  t.equal(manifest.subject.version, 2)
+})
+
+t.test('Table 7 asks every mode at its own k', (t) => {
+  const { protocol } = readOptions({ ...RAW, dataset: 'q.jsonl', table: '7', protocol: 'paper-exact' })
+  t.equal(protocol.packing, 'text')
+  t.same(settingsOf(protocol).map(settingName), [
+    ...[1, 5, 10, 15, 20].map((k) => `decoder-only, k = ${k}`),
+    ...[5, 10, 15, 20, 30].map((k) => `replug, k = ${k}`),
+    ...[10, 15, 20, 30, 60].map((k) => `cepe, k = ${k}`),
+  ])
+  t.throws(() => readOptions({ ...RAW, dataset: 'q.jsonl', table: '8' }), { code: 'options_invalid' })
+  t.throws(() => readOptions({ ...RAW, dataset: 'q.jsonl', protocol: 'exact' }), { code: 'options_invalid', message: /paper-exact/ })
+  t.end()
+})
+
+t.test('paper-exact: long contexts keep their end, dumped prompts show them as cut', async (t) => {
+  const file = await files(t, { 'ctxs.jsonl': [fact(1, 3)] })
+  const { services } = factServices()
+  const client = servicesClient({ answering: services, close: () => Promise.resolve() }, 10_000)
+  const encoded = async (protocol: string) => {
+    const options = readOptions({
+      ...RAW,
+      dataset: file('ctxs.jsonl'),
+      protocol,
+      k: '3',
+      kDecoder: '1',
+      contextTokens: '4',
+      dumpPrompts: true,
+    })
+    const prepared = await prepare(await chooseRetrieval(options), client)
+    const [record] = await evaluate({ client, folder: file(protocol), concurrency: 1, onProgress: () => undefined, ...prepared })
+    return record?.prompts?.[0]?.encoder.map((text) => text.trim())
+  }
+  const exact = await encoded('paper-exact')
+  const usual = await encoded('paper')
+  t.equal(exact?.length, 2)
+  t.ok(
+    exact?.every((text) => text.endsWith('indeed') && !text.startsWith('Document')),
+    String(exact),
+  )
+  t.ok(
+    usual?.every((text) => text.startsWith('Document') && !text.endsWith('indeed')),
+    String(usual),
+  )
+})
+
+t.test('F1 of yes and no is all or nothing', (t) => {
+  t.equal(f1('no', 'no one'), 0)
+  t.equal(f1('yes indeed', 'yes'), 0)
+  t.equal(f1('Yes.', 'yes'), 1)
+  t.equal(f1('noanswer', 'noanswer'), 1)
+  t.end()
+})

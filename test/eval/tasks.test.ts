@@ -1,0 +1,293 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import t, { type Test } from 'tap'
+import { createReaderClient, type ReaderClient } from '../../eval/client/reader.ts'
+import { f1 } from '../../eval/metrics/answer.ts'
+import { loadRougeL } from '../../eval/metrics/rouge.ts'
+import { compareTaskRuns } from '../../eval/task/compare.ts'
+import { taskOptions } from '../../eval/task/options.ts'
+import { readRunOf } from '../../eval/task/read.ts'
+import { buildTaskReport } from '../../eval/task/report.ts'
+import { readPublishedTables } from '../../eval/report/published-tables.ts'
+import { runTask } from '../../eval/task/run.ts'
+import { summariseTask } from '../../eval/task/summary.ts'
+import type { Task } from '../../eval/task/types.ts'
+import { toMarkdown } from '../../eval/report/blocks.ts'
+import { optionSums, predictions } from '../../eval/tasks/icl/score.ts'
+import { icl } from '../../eval/tasks/icl/task.ts'
+import { lines } from '../../eval/tasks/lines/task.ts'
+import { lm } from '../../eval/tasks/lm/task.ts'
+import { passkey } from '../../eval/tasks/passkey/task.ts'
+import { ralm } from '../../eval/tasks/ralm/task.ts'
+import type { Golden } from '../../models/golden.ts'
+import { builtFixture } from '../helpers/built-fixture.ts'
+import { childEntry } from '../helpers/child-entry.ts'
+import { taskGolden, taskGoldenFile, withoutTaskGoldens } from '../helpers/task-goldens.ts'
+import { ATOL, largestDifference, numbers, rowsOf } from '../inference/pool/golden-requests.ts'
+
+async function folder(t: Test): Promise<string> {
+  const dir = await mkdtemp(path.join(tmpdir(), 'cepe-tasks-'))
+  t.teardown(() => rm(dir, { recursive: true }))
+  return dir
+}
+
+/** The real reader over a built fixture, with its tokenizer of words. */
+async function clientOf(t: Test, fixture: string): Promise<ReaderClient> {
+  const modelDir = await builtFixture(t, fixture)
+  const client = await createReaderClient({ READER_DIR: modelDir, READER_CHECKPOINT: '' }, childEntry())
+  t.teardown(() => client.close())
+  return client
+}
+
+async function lossesOf(
+  t: Test,
+  task: Task,
+  client: ReaderClient,
+  data: object,
+  given: Record<string, string>,
+): Promise<Map<string, number>> {
+  const dir = await folder(t)
+  const file = path.join(dir, 'data.jsonl')
+  await writeFile(file, `${JSON.stringify(data)}\n`)
+  await runTask({ task, options: taskOptions(task, { data: file, ...given }), client, folder: path.join(dir, 'run') })
+  const { records } = await readRunOf(path.join(dir, 'run'))
+  return new Map(
+    records.flatMap(({ results }) => results.map(({ setting, scores }) => [setting.split(',')[0] ?? '', scores['loss'] ?? Number.NaN])),
+  )
+}
+
+function lossIn(golden: Golden): number {
+  return golden.floats('loss').data[0] ?? Number.NaN
+}
+
+await t.test('losses of the reference come out of the tasks', { skip: withoutTaskGoldens() }, async (t) => {
+  const client = await clientOf(t, 'cepe-tiny')
+  const near = (t: Test, value: number | undefined, golden: Golden, what: string) =>
+    t.ok(Math.abs((value ?? Number.NaN) - lossIn(golden)) < ATOL, `${what}: ${value} beside ${lossIn(golden)}`)
+
+  await t.test('lm: contexts in the encoder, and the full context', async (t) => {
+    const golden = await taskGolden('lm-cepe')
+    const contexts = rowsOfAll(golden)
+    const sizes = { contexts: '6', contextTokens: '16', decoderTokens: '64', scoredTokens: '16' }
+    const losses = await lossesOf(
+      t,
+      lm,
+      client,
+      { ids: [...contexts.flat(), ...numbers(golden, 'input_ids')] },
+      { ...sizes, methods: 'cepe' },
+    )
+    near(t, losses.get('cepe'), golden, 'cepe')
+    const full = await taskGolden('lm-full-context')
+    const whole = await lossesOf(t, lm, client, { ids: numbers(full, 'input_ids') }, { ...sizes, methods: 'full-context' })
+    near(t, whole.get('full-context'), full, 'full context')
+  })
+
+  await t.test('lm: streaming', async (t) => {
+    const golden = await taskGolden('lm-streaming')
+    const ids = numbers(golden, 'input_ids')
+    const losses = await lossesOf(
+      t,
+      lm,
+      client,
+      { ids },
+      {
+        contexts: '9',
+        contextTokens: '16',
+        decoderTokens: '56',
+        scoredTokens: '16',
+        methods: 'streaming',
+        sinks: '4',
+        recent: '28',
+        stride: '32',
+      },
+    )
+    near(t, losses.get('streaming'), golden, 'streaming')
+  })
+
+  await t.test('ralm: ragged contexts, RePlug by scores and uniform', async (t) => {
+    for (const [name, method] of [
+      ['lm-retrieval-cepe', 'cepe'],
+      ['lm-retrieval-replug-scores', 'replug'],
+      ['lm-retrieval-replug-uniform', 'replug'],
+    ] as const) {
+      const golden = await taskGolden(name)
+      const scores = golden.has('context_scores') ? [...golden.floats('context_scores').data] : [0, 0, 0, 0]
+      const ctxs = rowsOf(golden, 'encoder_input_ids', 'encoder_attention_mask').map((ids, i) => ({ ids, score: scores[i] }))
+      const losses = await lossesOf(
+        t,
+        ralm,
+        client,
+        { ids: numbers(golden, 'input_ids'), ctxs },
+        {
+          contexts: '4',
+          contextTokens: '16',
+          decoderTokens: '56',
+          queryTokens: '8',
+          methods: method,
+        },
+      )
+      near(t, losses.get(method), golden, name)
+    }
+  })
+
+  await t.test('icl: options after a prompt, calibrated, and the four predictions', async (t) => {
+    const golden = await taskGolden('icl-options')
+    const lengths = numbers(golden, 'lengths')
+    const rows = rowsOfAll(golden, 'options').map((row, i) => row.slice(0, lengths[i]))
+    const sums = await optionSums(numbers(golden, 'input_ids'), rowsOfAll(golden), rows, client)
+    const calibration = await optionSums([1], [], rows, client)
+    t.ok(largestDifference(sums, golden.floats('sum').data) < ATOL)
+    t.ok(largestDifference(calibration, golden.floats('calibration').data) < ATOL)
+    t.same(Object.values(predictions({ sums, calibration, lengths })), numbers(golden, 'predictions'))
+  })
+})
+
+/** Rows of ids without a mask. */
+function rowsOfAll(golden: Golden, name = 'encoder_input_ids'): number[][] {
+  const {
+    data,
+    shape: [rows = 0, length = 0],
+  } = golden.ints(name)
+  return Array.from({ length: rows }, (_, row) => Array.from(data.subarray(row * length, (row + 1) * length), Number))
+}
+
+await t.test('ROUGE-L and F1 of the reference', { skip: withoutTaskGoldens() }, async (t) => {
+  const cases = JSON.parse(await readFile(taskGoldenFile('rouge-and-f1.json'), 'utf8')) as {
+    prediction: string
+    reference: string
+    rougeL_f: number
+    f1_reference: number
+  }[]
+  const rougeL = await loadRougeL()
+  for (const { prediction, reference, rougeL_f, f1_reference } of cases) {
+    t.ok(Math.abs(rougeL(prediction, reference) - rougeL_f) < 1e-9, `ROUGE-L of ${prediction}`)
+    // The reference gives 0 to two empty texts, SQuAD 2.0's script 1.
+    if (reference !== '') t.ok(Math.abs(f1(prediction, reference) - f1_reference) < 1e-9, `F1 of ${prediction}`)
+  }
+})
+
+await t.test('a run is resumed, reported and compared; another one is refused', async (t) => {
+  const client = await clientOf(t, 'cepe-tiny-gqa')
+  const dir = await folder(t)
+  const run = path.join(dir, 'run')
+  const words = Array.from({ length: 300 }, (_, i) => `w${3 + ((i * 7) % 50)}`).join(' ')
+  const data = path.join(dir, 'text.jsonl')
+  await writeFile(data, `${JSON.stringify({ id: 'one', text: words })}\n{"nothing": 1}\n`)
+  const given = {
+    data,
+    contexts: '0,2',
+    contextTokens: '16',
+    decoderTokens: '64',
+    scoredTokens: '16',
+    step: '64',
+    windows: '3',
+    sinks: '2',
+    methods: 'cepe,streaming',
+  }
+  const problems: string[] = []
+  const ask = (changes: Record<string, string> = {}, into = run) =>
+    runTask({
+      task: lm,
+      options: taskOptions(lm, { ...given, ...changes }),
+      client,
+      folder: into,
+      onProblem: ({ kind }) => problems.push(kind),
+    })
+  await ask()
+  t.ok(problems.includes('no text or ids'), 'what was left out is named')
+  const first = await readRunOf(run)
+  t.equal(first.records.length, 3)
+  const summary = summariseTask(lm, first)
+  t.same(
+    summary.settings.map(({ setting, n }) => [setting, n]),
+    [
+      ['decoder-only, 64 tokens', 3],
+      ['cepe, 96 tokens (2 x 16 + 64)', 3],
+      ['streaming, 96 tokens (2 x 16 + 64)', 3],
+    ],
+  )
+  t.ok(
+    summary.settings.every(({ scores }) => (scores['loss']?.mean ?? 0) > 1),
+    'perplexities',
+  )
+
+  const lines_ = (await readFile(path.join(run, 'predictions.jsonl'), 'utf8')).split('\n')
+  await writeFile(path.join(run, 'predictions.jsonl'), `${lines_[0]}\n${lines_[1]?.slice(0, 20)}`)
+  await ask()
+  const resumed = await readRunOf(run)
+  t.equal(resumed.manifest.resumed.length, 1)
+  const losses = (records: typeof first.records) => records.map(({ id, results }) => [id, results.map(({ scores }) => scores)])
+  t.same(losses(resumed.records), losses(first.records), 'the same after a cut')
+
+  await t.rejects(ask({ scoredTokens: '8' }), { code: 'run_mismatch', message: /scoredTokens/ })
+  await t.rejects(
+    runTask({
+      task: passkey,
+      options: taskOptions(passkey, { characters: '10', distances: '1', tries: '1', decoderTokens: '40' }),
+      client,
+      folder: run,
+    }),
+    { code: 'run_mismatch' },
+  )
+  await t.rejects(ask({ scoredTokens: '64' }, path.join(dir, 'other')), { code: 'options_invalid', message: /scored-tokens/ })
+
+  const other = path.join(dir, 'decoder-only')
+  await ask({ sinks: '0' }, other)
+  t.match(toMarkdown(compareTaskRuns(first, await readRunOf(other))), /streaming, 96 tokens .*\| perplexity \(as loss\) \| 3 \|/)
+  const report = buildTaskReport([first], await readPublishedTables())
+  t.match(toMarkdown(report.blocks), /\| cepe, 96 tokens/)
+  t.equal(report.figures.size, 3)
+})
+
+await t.test('what a window does not hold has no score and is named', async (t) => {
+  const client = await clientOf(t, 'cepe-tiny-gqa')
+  const dir = await folder(t)
+  const given = { characters: '600', distances: '2', tries: '1', decoderTokens: '60', chunkTokens: '32', maxNewTokens: '4' }
+  await runTask({ task: passkey, options: taskOptions(passkey, given), client, folder: path.join(dir, 'p') })
+  const { records } = await readRunOf(path.join(dir, 'p'))
+  t.ok(records.every(({ results }) => results.some(({ setting }) => setting === 'cepe')))
+  const full = { contexts: '20', contextTokens: '16', decoderTokens: '64', scoredTokens: '8', data: path.join(dir, 't.jsonl') }
+  await writeFile(full.data, `${JSON.stringify({ ids: Array.from({ length: 400 }, (_, i) => 3 + (i % 40)) })}\n`)
+  await runTask({
+    task: lm,
+    options: taskOptions(lm, { ...full, methods: 'cepe,full-context', windows: '1' }),
+    client,
+    folder: path.join(dir, 'l'),
+  })
+  const { manifest } = await readRunOf(path.join(dir, 'l'))
+  t.match(manifest.data.problems, [{ kind: /needs 384 positions of the window's 128/, places: [/^full-context/] }])
+  t.same(manifest.subject.settings.length, 1)
+})
+
+await t.test("the user's own labelled file; its mistakes are named", async (t) => {
+  const client = await clientOf(t, 'cepe-tiny-gqa')
+  const dir = await folder(t)
+  const csv = (name: string, rows: string[]) =>
+    writeFile(path.join(dir, name), ['text,label', ...rows].join('\n')).then(() => path.join(dir, name))
+  const train = await csv('train.csv', ['w5 w6,good_one', 'w7 w8,bad', 'w9 w10,good_one', 'w11 w12,bad'])
+  const test = await csv('test.csv', ['w13 w14,good_one', 'w15,unknown', 'w5 w6,bad', ',bad'])
+  const given = { test, train, textField: 'text', labelField: 'label', decoderShots: '1', encoderShots: '0,2', oracle: '0', seeds: '1' }
+  await runTask({ task: icl, options: taskOptions(icl, given), client, folder: path.join(dir, 'run') })
+  const { records, manifest } = await readRunOf(path.join(dir, 'run'))
+  t.equal(records.length, 2)
+  t.same(new Set(records.flatMap(({ results }) => results.map(({ expected }) => expected?.[0]))), new Set(['good one', 'bad']))
+  t.same(manifest.data.problems.map(({ kind }) => kind).sort(), [
+    'label that the training file does not have',
+    'no text',
+    'training example that is a test item',
+  ])
+  await t.rejects(icl.prepare(taskOptions(icl, { ...given, labelField: 'class' }), client), {
+    code: 'dataset_invalid',
+    message: /its fields: text, label/,
+  })
+})
+
+t.test('generated cases are named by their seed', (t) => {
+  t.equal(taskOptions(lines, {}, true).integers('lines').length, 4)
+  t.throws(() => taskOptions(lines, { lines: '5,x' }).integers('lines', 1), {
+    code: 'options_invalid',
+    message: /--lines takes whole numbers from 1/,
+  })
+  t.end()
+})

@@ -1,0 +1,74 @@
+import t from 'tap'
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { openIndex } from '../../../index/open.ts'
+import { tableFolder } from '../../../index/table/alias.ts'
+import { fragmentation } from '../../../index/table/compact.ts'
+import { connectLance } from '../../../index/table/lance.ts'
+import { maintainTable } from '../../../index/table/maintain.ts'
+import { embed, hashEmbedding, somePassages, tempDir } from '../helpers.ts'
+import { planned, run } from '../ingest/job-helpers.ts'
+
+async function fragmentsOf(dir: string, storedAs: string): Promise<number> {
+  const connection = await connectLance(dir, 0)
+  try {
+    return (await fragmentation(await connection.openTable(storedAs))).fragments
+  } finally {
+    connection.close()
+  }
+}
+
+await t.test('a job of many shards leaves few fragments and manifests', async (t) => {
+  const dir = await tempDir(t)
+  const corpus = somePassages(3000)
+  await planned(dir, 'j1', corpus, 20)
+  const { storedAs, rows } = await run(dir, 'j1')
+  t.equal(rows, 3000)
+  const fragments = await fragmentsOf(dir, storedAs)
+  t.ok(fragments < 66, `${fragments} fragments of 150 shards`)
+  const manifests = await readdir(join(tableFolder(dir, storedAs), '_versions'))
+  t.ok(manifests.length < 80, `${manifests.length} manifests`)
+  await planned(dir, 'j2', somePassages(1500, 3000), 20)
+  await run(dir, 'j2')
+  const after = await fragmentsOf(dir, storedAs)
+  t.ok(after < 130, `${after} fragments after 75 more shards`)
+})
+
+await t.test('small writes over restarts are put together, whichever process wrote them', async (t) => {
+  const dir = await tempDir(t)
+  let most = 0
+  for (let round = 0; round < 6; round++) {
+    const index = await openIndex({ dir, model: hashEmbedding, consistencyMs: 0, tidyAfter: 20 })
+    for (let i = 0; i < 10; i++) {
+      const [passage] = somePassages(1, round * 10 + i)
+      if (passage !== undefined) await index.upsert([passage], await embed([passage.text]))
+    }
+    const { storedAs } = await index.info()
+    await sleep(300)
+    most = Math.max(most, await fragmentsOf(dir, storedAs))
+    t.equal(await index.count(), (round + 1) * 10)
+    index.close()
+  }
+  t.ok(most < 45, `${most} fragments at most after 60 upserts by six processes`)
+})
+
+await t.test('compacting by hand: a dry run changes nothing, the real one keeps every passage', async (t) => {
+  const dir = await tempDir(t)
+  const index = await openIndex({ dir, model: hashEmbedding, consistencyMs: 0, tidyAfter: 1000 })
+  t.teardown(() => index.close())
+  for (const passage of somePassages(30)) await index.upsert([passage], await embed([passage.text]))
+  const { version } = await index.info()
+  const task = { dir, table: 'passages', keepMs: 0 }
+  const dry = await maintainTable({ ...task, task: 'compact', dryRun: true })
+  t.match(dry, { before: { fragments: 30, surplus: 29 }, after: undefined })
+  t.ok(dry.before.oldVersions >= 29 && dry.before.diskBytes > dry.before.bytes)
+  t.equal((await index.info()).version, version)
+  t.match(await maintainTable({ ...task, keepMs: 3_600_000, task: 'cleanup', dryRun: true }), { before: { oldVersions: 0 } })
+  const { before, after } = await maintainTable({ ...task, task: 'compact', dryRun: false })
+  t.match(after, { fragments: 1, surplus: 0, oldVersions: 0 })
+  t.ok((after?.diskBytes ?? Infinity) < before.diskBytes)
+  t.equal(await index.count(), 30)
+  t.equal((await index.get('p7'))?.title, 'Place 7')
+  await t.rejects(maintainTable({ ...task, table: 'none', task: 'cleanup', dryRun: false }), { code: 'index_missing' })
+})

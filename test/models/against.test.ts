@@ -1,0 +1,42 @@
+import { join } from 'node:path'
+import t from 'tap'
+import { writeSyntheticCheckpoint } from '../../eval/bench/synthetic-checkpoint.ts'
+import { compareBuilds, formatDistance } from '../../models/against.ts'
+import { build, CEPE, FIXTURES, randomIds, temporaryFolder } from './helpers.ts'
+
+const folder = temporaryFolder(t)
+const checkpointDir = await writeSyntheticCheckpoint(join(folder, 'cepe'), CEPE, { seed: 3, deviation: 0.2 })
+const samples = [1, 2].map((seed) => ({ contexts: [randomIds(9, seed), randomIds(4, seed + 10)], prompt: randomIds(15, seed + 20) }))
+const exact = await build(t, { checkpointDir, dtype: 'f32' })
+
+await t.test('a build is no distance from itself', async (t) => {
+  const distance = await compareBuilds(exact.dir, exact.dir, samples)
+  t.match(distance, { kind: 'reader', tokens: 30, meanKl: 0, p99Kl: 0, sameChoice: 1, states: 0 })
+  t.match(formatDistance(distance), /30 next-token distributions: KL divergence 0/)
+})
+
+await t.test('fewer bits are further away', async (t) => {
+  const of = async (dtype: 'int8' | 'int4') => {
+    const distance = await compareBuilds((await build(t, { checkpointDir, dtype })).dir, exact.dir, samples)
+    if (distance.kind !== 'reader') throw new Error('a reader is needed')
+    return distance
+  }
+  const [eight, four] = [await of('int8'), await of('int4')]
+  t.ok(eight.meanKl > 0 && eight.meanKl < four.meanKl && eight.states < four.states)
+  t.ok(eight.p99Kl >= eight.meanKl)
+})
+
+await t.test('retrievers by their embeddings, int8 among them', async (t) => {
+  const contriever = join(FIXTURES, 'contriever-tiny')
+  const [float, eight] = [
+    await build(t, { checkpointDir: contriever, dtype: 'f32' }),
+    await build(t, { checkpointDir: contriever, dtype: 'int8' }),
+  ]
+  const distance = await compareBuilds(eight.dir, float.dir, samples)
+  if (distance.kind !== 'retriever') throw new Error('a retriever is needed')
+  t.equal(distance.texts, 4)
+  t.ok(distance.leastCosine > 0.999 && distance.leastCosine < 1)
+  t.match(formatDistance(distance), /4 texts: cosine/)
+  await t.rejects(compareBuilds(eight.dir, exact.dir, samples), { code: 'unsupported', message: /different checkpoints/ })
+  await t.rejects(compareBuilds(exact.dir, exact.dir, []), { code: 'unsupported', message: /none was given/ })
+})

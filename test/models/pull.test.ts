@@ -1,0 +1,222 @@
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { pullCheckpoint, type PullOptions } from '../../models/pull/pull.ts'
+import { temporaryFolder } from './helpers.ts'
+
+const REPOSITORY = 'someone/tiny'
+const [FIRST, SECOND] = ['1'.repeat(40), '2'.repeat(40)]
+
+interface HubState {
+  commit: string
+  files: Map<string, Buffer>
+  /** Requests for a file's content that end after so many bytes, then so many, ... */
+  cuts: number[]
+  status: number | null
+  token: string | null
+  /** Path and range of every request for content. */
+  asked: string[]
+}
+
+function describe(path: string, content: Buffer): object {
+  const large = path.endsWith('.safetensors') || path.endsWith('.bin')
+  const oid = createHash('sha1').update(`blob ${content.length}\0`).update(content).digest('hex')
+  return {
+    type: 'file',
+    path,
+    size: content.length,
+    oid,
+    ...(large && { lfs: { oid: createHash('sha256').update(content).digest('hex'), size: content.length, pointerSize: 134 } }),
+  }
+}
+
+function sendContent(state: HubState, path: string, request: IncomingMessage, response: ServerResponse): void {
+  const content = state.files.get(path)
+  state.asked.push(`${path} ${request.headers.range ?? ''}`.trim())
+  if (!content) return void response.writeHead(404).end()
+  const from = Number(/bytes=(\d+)-/.exec(request.headers.range ?? '')?.[1] ?? 0)
+  const rest = content.subarray(from)
+  response.writeHead(from > 0 ? 206 : 200, { 'content-length': rest.length })
+  const cut = path.endsWith('.safetensors') ? state.cuts.shift() : undefined
+  if (cut === undefined) return void response.end(rest)
+  response.write(rest.subarray(0, cut), () => setTimeout(() => response.destroy(), 20))
+}
+
+/** A hub in small, on loopback: the routes that a pull asks. */
+async function startHub(t: Test, state: HubState): Promise<string> {
+  const server = createServer((request, response) => {
+    const url = new URL(request.url ?? '/', 'http://hub')
+    if (state.status !== null) return void response.writeHead(state.status).end('{"error":"no"}')
+    if (state.token !== null && request.headers.authorization !== `Bearer ${state.token}`)
+      return void response.writeHead(401).end('{"error":"gated"}')
+    if (url.pathname.startsWith(`/api/models/${REPOSITORY}/tree/`)) {
+      response.writeHead(200, { 'content-type': 'application/json' })
+      return void response.end(JSON.stringify([...state.files].map(([path, content]) => describe(path, content))))
+    }
+    if (url.pathname.startsWith(`/api/models/${REPOSITORY}`)) {
+      response.writeHead(200, { 'content-type': 'application/json' })
+      return void response.end(
+        JSON.stringify({
+          _id: 'x',
+          id: REPOSITORY,
+          modelId: REPOSITORY,
+          sha: state.commit,
+          private: false,
+          gated: false,
+          downloads: 0,
+          likes: 0,
+          lastModified: '2026-01-01T00:00:00.000Z',
+        }),
+      )
+    }
+    const content = /^\/someone\/tiny\/resolve\/[^/]+\/(.+)$/.exec(url.pathname)?.[1]
+    if (content !== undefined) return sendContent(state, decodeURIComponent(content), request, response)
+    response.writeHead(404).end('{"error":"not found"}')
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+const WEIGHTS = Buffer.alloc(300_000, 'weights ')
+
+function freshState(): HubState {
+  return {
+    commit: FIRST,
+    files: new Map([
+      ['README.md', Buffer.from('# not needed')],
+      ['config.json', Buffer.from('{"architectures": ["LlamaForCausalLM"]}')],
+      ['tokenizer.json', Buffer.from('{}')],
+      ['model.safetensors', WEIGHTS],
+      ['pytorch_model.bin', Buffer.from('the same in another form')],
+      ['.gitattributes', Buffer.from('')],
+    ]),
+    cuts: [],
+    status: null,
+    token: null,
+    asked: [],
+  }
+}
+
+async function setUp(t: Test, change: (state: HubState) => void = () => undefined) {
+  const state = freshState()
+  change(state)
+  const url = await startHub(t, state)
+  const outDir = join(temporaryFolder(t), 'checkpoint')
+  const pull = (options: Partial<PullOptions> = {}) =>
+    pullCheckpoint({ hub: { url, token: null }, repository: REPOSITORY, revision: 'main', outDir, pauseMs: 1, ...options })
+  return { state, url, outDir, pull }
+}
+
+await t.test('only the files that a build needs, whole and checked', async (t) => {
+  const { outDir, pull } = await setUp(t)
+  const seen: number[] = []
+  const pulled = await pull({ onProgress: ({ done, total }) => seen.push(done / total) })
+  t.same(readdirSync(outDir).sort(), ['config.json', 'model.safetensors', 'tokenizer.json'])
+  t.ok(readFileSync(join(outDir, 'model.safetensors')).equals(WEIGHTS))
+  t.match(pulled, { commit: FIRST, files: ['config.json', 'tokenizer.json', 'model.safetensors'] })
+  t.equal(seen.at(-1), 1)
+  t.notOk(existsSync(`${outDir}.partial`))
+  await t.rejects(pull(), { code: 'conflict', message: /exists already/ })
+})
+
+await t.test('shards of torch files with their index', async (t) => {
+  const { outDir, pull } = await setUp(t, ({ files }) => {
+    for (const name of ['model.safetensors', 'pytorch_model.bin']) files.delete(name)
+    files.set('pytorch_model.bin.index.json', Buffer.from('{}'))
+    for (const shard of [1, 2]) files.set(`pytorch_model-0000${shard}-of-00002.bin`, Buffer.from(`shard ${shard}`))
+  })
+  await pull()
+  t.same(readdirSync(outDir).filter((name) => name.startsWith('pytorch')).length, 3)
+})
+
+await t.test('cut connections: it goes on at the byte where it stopped', async (t) => {
+  const { state, outDir, pull } = await setUp(t, (state) => {
+    state.cuts = [100_000, 0, 50_000]
+  })
+  await pull()
+  t.ok(readFileSync(join(outDir, 'model.safetensors')).equals(WEIGHTS))
+  const ranges = state.asked.filter((asked) => asked.startsWith('model.safetensors'))
+  t.equal(ranges[0], 'model.safetensors')
+  t.equal(ranges.length, 4)
+  for (const range of ranges.slice(1)) t.match(range, /bytes=[1-9]\d*-$/)
+})
+
+await t.test('a pull that gave up keeps what it has; repeated, it goes on', async (t) => {
+  const { state, outDir, pull } = await setUp(t, (state) => {
+    state.cuts = [120_000, 0, 0, 0, 0, 0, 0, 0, 0]
+  })
+  await t.rejects(pull(), { code: 'hub_unreachable', message: /goes on where it stopped/ })
+  t.notOk(existsSync(outDir), 'nothing half-installed')
+  state.cuts = []
+  state.asked = []
+  await pull()
+  t.match(state.asked, [/^model\.safetensors bytes=\d{5,}-$/], 'the small files are there already')
+  t.ok(readFileSync(join(outDir, 'model.safetensors')).equals(WEIGHTS))
+})
+
+await t.test('a revision that changed since is named, and fetched anew', async (t) => {
+  const { state, outDir, pull } = await setUp(t, (state) => {
+    state.cuts = Array.from({ length: 9 }, () => 0)
+  })
+  await t.rejects(pull(), { code: 'hub_unreachable' })
+  state.cuts = []
+  state.commit = SECOND
+  state.files.set('model.safetensors', Buffer.from('other weights'))
+  const warnings: string[] = []
+  t.match(await pull({ onWarning: (message) => warnings.push(message) }), { commit: SECOND })
+  t.match(warnings, [/unfinished pull of another revision.*222222222222/])
+  t.equal(readFileSync(join(outDir, 'model.safetensors'), 'utf8'), 'other weights')
+})
+
+await t.test('damaged content is refused and not kept', async (t) => {
+  const { outDir, pull } = await setUp(t)
+  await t.rejects(
+    pull({
+      pauseMs: 1,
+      repository: REPOSITORY,
+      onProgress: ({ name }) => {
+        const file = join(`${outDir}.partial`, name)
+        if (name === 'tokenizer.json' && existsSync(file) && readFileSync(file, 'utf8') === '{}') writeFileSync(file, '[]')
+      },
+    }),
+    { code: 'checkpoint_invalid', message: /tokenizer\.json came damaged/ },
+  )
+  t.notOk(existsSync(join(`${outDir}.partial`, 'tokenizer.json')))
+  await pull()
+})
+
+await t.test('gated, missing, unreachable, no checkpoint, no name: each says so', async (t) => {
+  const gated = await setUp(t, (state) => {
+    state.token = 'hf_secret'
+  })
+  await t.rejects(gated.pull(), { code: 'forbidden', message: /gated, private or missing.*HF_TOKEN/ })
+  await gated.pull({ hub: { url: gated.url, token: 'hf_secret' } })
+  const { state, pull } = await setUp(t)
+  state.status = 404
+  await t.rejects(pull(), { code: 'not_found', message: /no model someone\/tiny at revision main/ })
+  state.status = null
+  state.files.delete('config.json')
+  await t.rejects(pull(), { code: 'unsupported', message: /no config\.json/ })
+  await t.rejects(pull({ repository: '../tiny' + '/x' }), { code: 'invalid_request' })
+  await t.rejects(pull({ hub: { url: 'http://127.0.0.1:9', token: null } }), { code: 'hub_unreachable' })
+})
+
+await t.test('a download that does not fit is refused before its first byte', async (t) => {
+  const { state, pull } = await setUp(t)
+  const { files } = state
+  // As large as no disk is: only the listing says so.
+  const huge = Object.assign(Buffer.from('x'), {})
+  Object.defineProperty(huge, 'length', { value: 2 ** 52 })
+  files.set('model.safetensors', huge)
+  await t.rejects(pull(), { code: 'disk_full', message: /are still to be fetched/ })
+  t.same(state.asked, [])
+})

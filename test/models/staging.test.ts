@@ -1,0 +1,59 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { processTag } from '../../base/process.ts'
+import { fillFolder, recoverFolder } from '../../models/staging.ts'
+import { temporaryFolder } from './helpers.ts'
+
+const DEAD = `${2 ** 22 + 1}-1`
+const LONG_AGO = new Date(Date.now() - 2 * 24 * 3_600_000)
+
+async function fill(outDir: string, content: string): Promise<void> {
+  await fillFolder(outDir, (staging) => {
+    writeFileSync(join(staging, 'manifest.json'), content)
+    return Promise.resolve()
+  })
+}
+
+await t.test('builds at work are left alone, whichever machine or container they run on', async (t) => {
+  const folder = temporaryFolder(t)
+  const outDir = join(folder, 'model')
+  const [place = ''] = (await processTag()).split('-')
+  const elsewhere = `model.partial-${'0'.repeat(16)}-${DEAD}.0`
+  const names = [
+    elsewhere,
+    `model.partial-${await processTag()}.7`,
+    `model.partial-${place}-${DEAD}.0`,
+    'model.partial-123-0',
+    'models.partial-1',
+  ]
+  for (const name of names) mkdirSync(join(folder, name))
+  await fill(outDir, 'new')
+  t.same(readdirSync(folder).sort(), ['model', elsewhere, names[1], names[3], names[4]].sort(), "only the dead process's is gone")
+  utimesSync(join(folder, elsewhere), LONG_AGO, LONG_AGO)
+  await fill(outDir, 'newer')
+  t.notOk(existsSync(join(folder, elsewhere)), 'nothing happened in it for two days')
+})
+
+await t.test('a kill between the two renames of a build loses nothing', async (t) => {
+  const folder = temporaryFolder(t)
+  const outDir = join(folder, 'model')
+  const [place = ''] = (await processTag()).split('-')
+  const staging = join(folder, `model.partial-${place}-${DEAD}.0`)
+  for (const [path, content] of [
+    [staging, 'new'],
+    [`${staging}-old`, 'old'],
+  ] as const) {
+    mkdirSync(path)
+    writeFileSync(join(path, 'manifest.json'), content)
+  }
+  t.equal(await recoverFolder(outDir), true)
+  t.equal(readFileSync(join(outDir, 'manifest.json'), 'utf8'), 'old')
+  t.equal(await recoverFolder(outDir), false)
+  await t.rejects(
+    fillFolder(outDir, () => Promise.reject(new Error('failed'))),
+    { message: 'failed' },
+  )
+  t.same(readdirSync(folder), ['model'], 'and the half-finished one is gone')
+  t.equal(readFileSync(join(outDir, 'manifest.json'), 'utf8'), 'old')
+})

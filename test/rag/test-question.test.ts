@@ -1,0 +1,45 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { CodedError } from '../../base/errors.ts'
+import { startTestQuestion, type TestQuestionOptions } from '../../src/rag/test-question.ts'
+import { recordingServices } from '../helpers/recording-services.ts'
+
+function open(t: Test, options: Partial<TestQuestionOptions> & { fail?: () => Error | undefined } = {}) {
+  const { services } = recordingServices()
+  const { fail, ...others } = options
+  const logged: string[] = []
+  const answer: typeof services.reader.answer = (...args) => {
+    const error = fail?.()
+    return error ? Promise.reject(error) : services.reader.answer(...args)
+  }
+  const question = startTestQuestion({
+    services: { ...services, reader: { ...services.reader, answer } },
+    finishedRuns: () => 0,
+    intervalMs: 5,
+    log: (_, message) => void logged.push(message),
+    ...others,
+  })
+  t.teardown(() => question.close())
+  return { question, logged }
+}
+
+t.test('ready once the first question is answered; not while answers fail, and again afterwards', async (t) => {
+  let broken = false
+  const { question, logged } = open(t, { fail: () => (broken ? new CodedError('inference_failed', 'in /secret/folder') : undefined) })
+  t.match(await question.check(), { name: 'question', ok: true })
+  broken = true
+  while ((await question.check()).ok) await delay(5)
+  t.match(await question.check(), { ok: false, detail: 'the test question failed (inference_failed)' })
+  t.match(logged, [/secret/])
+  await delay(30)
+  t.equal(logged.length, 1, 'one line for one failure')
+  broken = false
+  while (!(await question.check()).ok) await delay(5)
+})
+
+t.test('busy is not broken: past its deadline, while others are answered, it counts as ready', async (t) => {
+  const fail = () => new CodedError('deadline_exceeded', 'late')
+  let runs = 0
+  t.equal((await open(t, { fail, finishedRuns: () => runs++ }).question.check()).ok, true)
+  t.equal((await open(t, { fail }).question.check()).ok, false)
+})
