@@ -11,8 +11,9 @@ import { noteChange, watchingJobs } from './table/changes.ts'
 import { PASSAGE_COLUMNS } from './table/columns.ts'
 import { packVectors, passageAt } from './table/rows.ts'
 import { sqlIds } from './table/sql.ts'
+import { DEFAULT_DENSE_WEIGHT, FUSED_DEPTH, fuseScores } from './search/hybrid.ts'
 import { countSources, exportPassages, listPassages, type ListOptions } from './search/list.ts'
-import { fuseRanks, searchVector, searchWords } from './search/search.ts'
+import { searchVector, searchWords } from './search/search.ts'
 import { inTurn } from './table/turn.ts'
 import { deleteRows, deleteWhere, idsWhere, mergeRows, storedHashes } from './table/write.ts'
 import type { EmbeddingModel, IndexInfo, Passage, SearchFilter, SearchHit, SearchOptions } from './contract.ts'
@@ -30,7 +31,7 @@ export interface PassageIndex {
   search(vector: Float32Array, options: SearchOptions): Promise<SearchHit[]>
   /** The k passages of the highest BM25 score, best first. */
   searchText(query: string, options: SearchOptions): Promise<SearchHit[]>
-  /** Both searches fused by reciprocal rank; the score is the fused one. */
+  /** Both searches, their scores fused with the weight that was measured on the corpus; the score is the fused one, 0 to 1. */
   searchHybrid(query: string, vector: Float32Array, options: SearchOptions): Promise<SearchHit[]>
   get(id: string): Promise<Passage | undefined>
   /**
@@ -128,9 +129,11 @@ class LanceIndex implements PassageIndex {
   }
 
   async searchHybrid(query: string, vector: Float32Array, options: SearchOptions): Promise<SearchHit[]> {
-    const deeper = { ...options, k: Math.min(MAX_K, options.k * 4) }
-    const lists = await Promise.all([this.search(vector, deeper), this.searchText(query, deeper)])
-    return fuseRanks(lists, options.k)
+    this.#check(options, vector)
+    const { table, metadata } = await this.#live.get()
+    const deeper = { ...options, k: Math.max(FUSED_DEPTH, options.k) }
+    const [dense, text] = await Promise.all([searchVector(table, metadata.ann, vector, deeper), searchWords(table, query, deeper)])
+    return fuseScores({ dense, text }, metadata.hybrid?.denseWeight ?? DEFAULT_DENSE_WEIGHT, options.k)
   }
 
   async get(id: string): Promise<Passage | undefined> {

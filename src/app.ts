@@ -1,6 +1,5 @@
 import { TypeBoxValidatorCompiler, type TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
-import { randomUUID } from 'node:crypto'
 import type { Logger } from 'pino'
 import type { Config } from './config.ts'
 import { adminGuard } from './http/admin-guard.ts'
@@ -8,6 +7,7 @@ import { bodyTime } from './http/plugins/body-time.ts'
 import { docs } from './http/plugins/docs.ts'
 import { drain } from './http/plugins/drain.ts'
 import { errors, errorSender } from './http/plugins/errors.ts'
+import { headers, requestId } from './http/plugins/headers.ts'
 import { metrics } from './http/plugins/metrics.ts'
 import { rateLimit } from './http/plugins/rate-limit.ts'
 import { unknownRoutes } from './http/plugins/unknown-routes.ts'
@@ -18,6 +18,9 @@ import { adminPassages } from './http/routes/admin-passages.ts'
 import { adminIndex } from './http/routes/admin-index.ts'
 import { answerRoute } from './http/routes/answer.ts'
 import { healthRoutes } from './http/routes/health.ts'
+import { infoRoute } from './http/routes/info.ts'
+import { openAiRoutes } from './http/routes/openai.ts'
+import { pageRoutes } from './http/routes/page.ts'
 import { passages } from './http/routes/passages.ts'
 import { scoreRoute } from './http/routes/score.ts'
 import { searchRoute } from './http/routes/search.ts'
@@ -41,6 +44,7 @@ export async function buildApp(
 
   // What holds for every route, in the order in which it is asked.
   await app.register(errors, { publicText: said })
+  await app.register(headers)
   await app.register(bodyTime, { bodyMs: config.REQUEST_TIMEOUT_MS, uploadIdleMs: config.UPLOAD_IDLE_MS })
   await app.register(drain)
   await app.register(rateLimit, { perMinute: config.RATE_LIMIT })
@@ -52,9 +56,12 @@ export async function buildApp(
   const questions = { services: answering, deadlineMs: config.DEADLINE_MS }
   const requireAdmin = adminGuard(app, config.ADMIN_KEY)
   await app.register(healthRoutes, { readiness, publicText: said })
+  await app.register(infoRoute, { ...questions, version })
+  await app.register(pageRoutes)
   await app.register(answerRoute, questions)
   await app.register(searchRoute, questions)
   await app.register(scoreRoute, questions)
+  await app.register(openAiRoutes, { ...questions, countTokens: services.countTokens, publicText: said })
   await app.register(passages, { index, embedder, requireAdmin })
   await app.register(adminPassages, { index, requireAdmin })
   await app.register(adminIndex, { index, requireAdmin })
@@ -69,7 +76,7 @@ function createServer(config: Config, logger: Logger, sendError: ReturnType<type
     loggerInstance: log,
     bodyLimit: config.BODY_LIMIT_KB * 1024,
     trustProxy: proxies(config.TRUST_PROXY),
-    genReqId: () => randomUUID(),
+    genReqId: requestId,
     requestIdHeader: false,
     routerOptions: { maxParamLength: MAX_PATH_PARAMETER },
     frameworkErrors: (error, request, reply) => {

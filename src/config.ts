@@ -23,7 +23,7 @@ const DEFAULT_DTYPE = 'f32'
  */
 export const ConfigSchema = Type.Object({
   HOST: Type.String({ description: 'Address to listen on.', default: '127.0.0.1', pattern: '\\S' }),
-  PORT: integer('Port to listen on; 0 takes a free one.', 8080, 0, 65535),
+  PORT: integer('Port to listen on; 0 takes a free one. Where it is not set, `PORT` is honoured.', 8080, 0, 65535),
   READER_CHECKPOINT: text(
     'Checkpoint folder of the reader (Hugging Face layout), built into READER_DIR when that is missing or older. Without a default where READER_DIR is set.',
     'models/tiny/checkpoint/cepe',
@@ -91,6 +91,10 @@ export const ConfigSchema = Type.Object({
     default: 0.95,
     minimum: 0,
     maximum: 1,
+  }),
+  RETRIEVAL: Type.Enum(['dense', 'text', 'hybrid'], {
+    description: 'How passages are searched where a request does not name a `method`: Contriever, BM25, or both fused.',
+    default: 'hybrid',
   }),
   THREADS: Type.Integer({
     description: 'Threads of each inference process (default: the number of cores).',
@@ -168,7 +172,8 @@ const PATH_SETTINGS = [
  * @throws config_invalid naming the variable, its value's problem and what is allowed; unknown `CEPE_` variables are refused, since a typing error would otherwise go unnoticed
  */
 export function loadConfig(overrides: Partial<Record<keyof Config, unknown>> = {}, env: NodeJS.ProcessEnv = environment()): Config {
-  const given: Record<string, unknown> = {}
+  // What platforms set for the services that they run.
+  const given: Record<string, unknown> = env['PORT'] ? { PORT: env['PORT'] } : {}
   for (const [variable, value] of Object.entries(env)) {
     if (variable.startsWith(PREFIX) && value !== undefined && value !== '') given[variable.slice(PREFIX.length)] = value
     // An empty variable switches an optional file off where that is meaningful.

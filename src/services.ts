@@ -19,12 +19,15 @@ import { createJobs, type Jobs, type JobsOptions } from './jobs/jobs.ts'
 import type { AnswerServices } from './rag/pipeline.ts'
 import { startTestQuestion } from './rag/test-question.ts'
 import { loadDemonstrations } from './rag/demonstrations.ts'
+import { loadTokenizer } from './text/tokenizer.ts'
 import type { Embedder } from './inference/contract.ts'
 
 /** Everything that the HTTP application and the commands work with. */
 export interface Services {
   readonly answering: AnswerServices
   readonly embedder: Embedder
+  /** Tokens that the retriever reads of a text. */
+  readonly countTokens: (text: string) => number
   readonly index: PassageIndex
   readonly jobs: Jobs
   readonly readiness: () => Promise<readonly ReadinessCheck[]>
@@ -64,11 +67,12 @@ function joinServices(config: Config, log: Log | undefined): Promise<Services> {
     closing.add(() => reader.close({ drainMs: 0 }))
     const answering: AnswerServices = {
       reader,
-      retriever: { embedder, index },
+      retriever: { embedder, index, method: config.RETRIEVAL },
       admission: createAdmission({ maxWaiting: config.QUEUE, places: config.READERS }),
       demonstrations,
     }
     const jobs = createJobs(jobsOptions(config, index, embedder, log))
+    const countTokens = await tokenCounter(config.RETRIEVER_DIR, embedder.manifest)
     const testQuestion = startTestQuestion({
       services: answering,
       finishedRuns: () => reader.status().finished + embedder.status().finished,
@@ -77,6 +81,7 @@ function joinServices(config: Config, log: Log | undefined): Promise<Services> {
     return {
       answering,
       embedder,
+      countTokens,
       index,
       jobs,
       readiness: () =>
@@ -186,6 +191,12 @@ function openPassages(config: Config, manifest: ContrieverManifest, log: Log | u
     model: { id: modelId(manifest), formerId: formerModelId(manifest), dimension: manifest.dims.hidden_size },
     ...(log && { onWarning: (message: string) => log('warn', message) }),
   })
+}
+
+/** Counts what the retriever reads: a text's tokens up to its window, the two that frame them included. */
+async function tokenCounter(modelDir: string, { dims: { window } }: ContrieverManifest): Promise<(text: string) => number> {
+  const tokenizer = await loadTokenizer(modelDir, { bosId: null, eosIds: [] })
+  return (text) => tokenizer.encode(text, { maxTokens: window - 2 }).length + 2
 }
 
 function processStatus(role: string, { queued, busy, ready, restarts }: PoolStatus): ProcessStatus {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { CodedError, type ErrorCode } from '../../base/errors.ts'
-import { renderPassage, type Demonstration } from '../../src/text/prompt.ts'
+import type { Demonstration } from '../../src/text/prompt.ts'
 import type { AnswerResponse, SearchResponse } from '../../src/rag/schema.ts'
 import type { AnswerClient } from '../client/client.ts'
 import type { EvalPassage, EvalQuestion } from '../datasets/types.ts'

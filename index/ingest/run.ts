@@ -1,6 +1,7 @@
 import { at } from '../../base/at.ts'
 import { readAlias, tableFolder } from '../table/alias.ts'
 import { buildIndexes, SEARCH_POLICY, type SearchPolicy } from '../search/ann.ts'
+import { measureDenseWeight } from '../search/hybrid-weight.ts'
 import { compactTable, fragmentation, KEEP_MS } from '../table/compact.ts'
 import { TableSync } from '../table/table-sync.ts'
 import { CodedError, isDiskFull, messageOf } from '../../base/errors.ts'
@@ -33,6 +34,8 @@ export interface RunJobOptions {
   readonly table: string
   readonly model: EmbeddingModel
   readonly embed: Embed
+  /** Embeds questions, to measure how much the dense search is worth on this corpus; not measured without. */
+  readonly embedQuestions?: Embed
   readonly jobId: string
   /** The job's folder, in which the corpus was planned. */
   readonly folder: string
@@ -179,6 +182,7 @@ class Run {
       await this.#journal.add(...this.#plan.shard_rows.map((_, shard) => ({ step: 'verified' as const, shard })))
     }
     const ann = await buildIndexes(table, policy, signal)
+    if (this.#options.embedQuestions) await measureDenseWeight(table, this.#options.embedQuestions, signal)
     signal.throwIfAborted()
     await sync.flush()
     if (replace) {

@@ -80,16 +80,3 @@ export async function searchWords(table: Table, query: string, options: SearchOp
   const result = await search.toArrow()
   return ranked(scoredRows(result, (row) => numberAt(result, '_score', row)))
 }
-
-/** Constant of reciprocal rank fusion (Cormack, Clarke, Buettcher, SIGIR 2009). */
-const RRF_K = 60
-
-/** Reciprocal rank fusion: each list gives 1 / (60 + rank); the sum is the new score. */
-export function fuseRanks(lists: readonly (readonly SearchHit[])[], k: number): SearchHit[] {
-  const fused = new Map<string, Scored>()
-  for (const hit of lists.flat()) {
-    const score = (fused.get(hit.id)?.score ?? 0) + 1 / (RRF_K + hit.rank)
-    fused.set(hit.id, { ...hit, score })
-  }
-  return ranked([...fused.values()]).slice(0, k)
-}

@@ -1,6 +1,5 @@
 import { DataType } from 'apache-arrow'
 import { CodedError } from '../../base/errors.ts'
-import type { EmbeddingModel } from '../contract.ts'
 import type { Table } from './lance.ts'
 
 /** What a table says of itself, in the metadata of its columns: it travels and is restored with the table's versions. */
@@ -14,6 +13,8 @@ export interface TableMetadata {
   readonly partitions?: number
   /** Absent where every vector is compared. */
   readonly ann?: AnnSettings
+  /** Absent where the corpus was not measured. */
+  readonly hybrid?: HybridSettings
 }
 
 /** Hits that recall is measured with: recall@10, what the literature reports, and about what a question is answered from. */
@@ -32,6 +33,14 @@ export interface AnnSettings {
   readonly recall: number
 }
 
+/** How much the dense search counts in hybrid searches, found by measuring both on the corpus itself. */
+export interface HybridSettings {
+  /** 0 to 1. */
+  readonly denseWeight: number
+  /** Rows of the table when it was measured. */
+  readonly rows: number
+}
+
 /** The version that software must know: what is compared by software of every version. */
 export const SCHEMA_KEY = 'cepe:schema_version'
 /** The version of the last step taken, where that is a later one. */
@@ -39,6 +48,7 @@ export const REACHED_KEY = 'cepe:schema_reached'
 export const MODEL_KEY = 'cepe:model'
 const ANN_KEY = 'cepe:ann'
 const PARTITIONS_KEY = 'cepe:partitions'
+const HYBRID_KEY = 'cepe:hybrid'
 
 /** A table's metadata. @throws index_invalid for a table that this software did not make. */
 export async function readMetadata(table: Table): Promise<TableMetadata> {
@@ -58,6 +68,7 @@ export async function readMetadata(table: Table): Promise<TableMetadata> {
   }
   const ann = vector?.metadata.get(ANN_KEY)
   const partitions = Number(vector?.metadata.get(PARTITIONS_KEY))
+  const hybrid = parseHybrid(vector?.metadata.get(HYBRID_KEY))
   return {
     schemaVersion: Number.isSafeInteger(reached) ? Math.max(reached, requiredVersion) : requiredVersion,
     requiredVersion,
@@ -65,7 +76,14 @@ export async function readMetadata(table: Table): Promise<TableMetadata> {
     dimension: type.listSize,
     ...(Number.isSafeInteger(partitions) ? { partitions } : {}),
     ...(ann === undefined ? {} : { ann: parseAnn(ann, table.storedAs) }),
+    ...(hybrid === undefined ? {} : { hybrid }),
   }
+}
+
+/** Damaged settings are as good as none: the table is measured again by the next job. */
+function parseHybrid(text: string | undefined): HybridSettings | undefined {
+  const [denseWeight = Number.NaN, rows = Number.NaN] = text?.split(' ').map(Number) ?? []
+  return denseWeight >= 0 && denseWeight <= 1 && rows >= 0 ? { denseWeight, rows } : undefined
 }
 
 function parseAnn(text: string, table: string): AnnSettings {
@@ -90,6 +108,10 @@ export async function writeSchemaVersion(table: Table, version: number, required
 export async function writeAnn(table: Table, ann: AnnSettings | undefined): Promise<void> {
   const text = ann === undefined ? null : [ann.partitions, ann.nprobes, ann.refine, ann.rows, ann.recall].join(' ')
   await table.updateFieldMetadata([{ path: 'vector', metadata: { [ANN_KEY]: text } }])
+}
+
+export async function writeDenseWeight(table: Table, { denseWeight, rows }: HybridSettings): Promise<void> {
+  await table.updateFieldMetadata([{ path: 'vector', metadata: { [HYBRID_KEY]: `${denseWeight} ${rows}` } }])
 }
 
 export async function writePartitions(table: Table, partitions: number): Promise<void> {

@@ -1,9 +1,9 @@
-import { Command } from 'commander'
+import { Command, Option } from 'commander'
 import { loadConfig } from '../config.ts'
 import { answerQuestion } from '../rag/answer.ts'
 import { createServices } from '../services.ts'
 import { ensureArtefacts } from '../setup.ts'
-import { LIMITS, type AnswerResponse } from '../rag/schema.ts'
+import { LIMITS, METHODS, type AnswerResponse, type Method } from '../rag/schema.ts'
 import { wholeNumber } from './numbers.ts'
 import { createProgress } from './progress.ts'
 
@@ -15,13 +15,14 @@ export function askCommand(): Command {
     .description('answer one question from the shell')
     .argument('<question>')
     .option('--k <number>', 'passages to retrieve', wholeNumber({ max: LIMITS.k }))
+    .addOption(new Option('--method <method>', 'how passages are searched (default: CEPE_RETRIEVAL)').choices(METHODS))
     .option('--json', 'print the whole response')
-    .action(async (question: string, { k, json }: { k?: number; json?: boolean }) => {
+    .action(async (question: string, { k, method, json }: { k?: number; method?: Method; json?: boolean }) => {
       const config = loadConfig()
       await ensureArtefacts(config, createProgress)
       const services = await createServices(config)
       try {
-        const response = await answerQuestion({ question, ...(k !== undefined && { k }) }, services.answering, {
+        const response = await answerQuestion({ question, ...(k !== undefined && { k }), ...(method && { method }) }, services.answering, {
           deadlineMs: config.DEADLINE_MS,
         })
         process.stdout.write(json ? `${JSON.stringify(response, null, 2)}\n` : readable(response))

@@ -130,6 +130,7 @@ export class JobRun {
       table,
       model: index.model,
       embed,
+      embedQuestions: embed,
       jobId: id,
       folder,
       replace: this.#job.options.replace ?? false,

@@ -1,14 +1,20 @@
 import { at } from '../../base/at.ts'
 import type { ReadPlacement } from '../inference/contract.ts'
 import type { RankedPassage } from './gather.ts'
+import { highlights } from './highlights.ts'
 import type { Evidence } from './schema.ts'
 
 /**
  * Where each passage was read.
  * @param shares cross-attention on each context; empty where it was not measured
+ * @param answer what the passages are to support; nothing is highlighted without
  */
-export function evidence(passages: readonly RankedPassage[], placement: ReadPlacement, shares: readonly number[] = []): Evidence[] {
-  return passages.map(({ id, title, text, score }, i) => {
+export function evidence(
+  passages: readonly RankedPassage[],
+  placement: ReadPlacement,
+  { shares = [], answer = '' }: { readonly shares?: readonly number[]; readonly answer?: string } = {},
+): Evidence[] {
+  return passages.map(({ id, title, text, source, score }, i) => {
     const context = at(placement.contextOf, i)
     const encoded = context >= 0
     const inDecoder = at(placement.inDecoder, i)
@@ -16,11 +22,13 @@ export function evidence(passages: readonly RankedPassage[], placement: ReadPlac
       id,
       title,
       text,
+      ...(source !== undefined && { source }),
       score,
       rank: i + 1,
       role: encoded ? (inDecoder ? 'both' : 'encoder') : inDecoder ? 'decoder' : 'unused',
       attention: encoded && shares.length > 0 ? at(shares, context) : null,
       tokens: encoded ? at(placement.contextTokenCounts, context) : null,
+      highlights: highlights(text, answer),
     }
   })
 }

@@ -7,6 +7,8 @@ import type { AnswerRequest } from './schema.ts'
 export interface RankedPassage extends PromptPassage {
   readonly id: string
   readonly score: number | null
+  /** Where the passage came from. */
+  readonly source?: string
 }
 
 export interface Gathered {
@@ -19,18 +21,25 @@ export const NO_RETRIEVAL: RetrievalTimings = { embed: 0, retrieve: 0 }
 
 /** The passages to answer from: those of the request where it brings its own, else the index's k best. */
 export async function gatherPassages(
-  request: Pick<AnswerRequest, 'question' | 'filter' | 'passages'>,
+  request: Pick<AnswerRequest, 'question' | 'method' | 'mode' | 'filter' | 'passages'>,
   k: number,
   retriever: Retriever,
   run: RunOptions,
 ): Promise<Gathered> {
   if (request.passages !== undefined) {
-    const supplied = request.passages
-      .slice(0, k)
-      .map(({ id, title, text, score }, i) => ({ id: id ?? String(i + 1), title, text, score: score ?? null }))
+    const supplied = request.passages.slice(0, k).map(({ id, title, text, score, source }, i) => ({
+      id: id ?? String(i + 1),
+      title,
+      text,
+      score: score ?? null,
+      ...(source !== undefined && { source }),
+    }))
     return { passages: supplied, found: null }
   }
   if (k === 0) return { passages: [], found: null }
-  const found = await retrieve(request.question.trim(), { k, ...(request.filter && { filter: request.filter }) }, retriever, run)
+  // RePlug weighs passages by the retriever's own scores (Shi et al., 2023, section 3.2): fused ones have another scale.
+  const method = request.method ?? (request.mode === 'replug' ? 'dense' : undefined)
+  const options = { k, ...(method && { method }), ...(request.filter && { filter: request.filter }) }
+  const found = await retrieve(request.question.trim(), options, retriever, run)
   return { passages: found.hits, found }
 }

@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks'
 import type { SearchFilter, SearchHit } from '../../index/contract.ts'
 import { modelId } from '../../models/manifest.ts'
 import type { Embedder, RunOptions } from '../inference/contract.ts'
-import type { SearchRequest, SearchResponse } from './schema.ts'
+import type { Method, SearchRequest, SearchResponse } from './schema.ts'
 
 /** Table and version that a search saw. */
 export interface IndexVersion {
@@ -16,7 +16,7 @@ export interface PassageSource {
   search(vector: Float32Array, options: { k: number; filter?: SearchFilter }): Promise<SearchHit[]>
   /** BM25. */
   searchText(query: string, options: { k: number; filter?: SearchFilter }): Promise<SearchHit[]>
-  /** Dense and BM25 lists fused by reciprocal rank. */
+  /** Dense and BM25 lists, their scores fused. */
   searchHybrid(query: string, vector: Float32Array, options: { k: number; filter?: SearchFilter }): Promise<SearchHit[]>
   version(): Promise<IndexVersion>
 }
@@ -24,6 +24,8 @@ export interface PassageSource {
 export interface Retriever {
   readonly embedder: Embedder
   readonly index: PassageSource
+  /** How passages are searched where a request does not say; dense where the setting is absent. */
+  readonly method?: Method
 }
 
 export interface RetrievalTimings {
@@ -38,16 +40,15 @@ export interface Retrieved {
   readonly index: IndexVersion
 }
 
-type Method = NonNullable<SearchRequest['method']>
-
 /** Embeds a question and finds its k best passages. */
 export async function retrieve(
   query: string,
-  { method = 'dense', ...options }: { k: number; filter?: SearchFilter; method?: Method },
-  { embedder, index }: Retriever,
+  { method: wanted, ...options }: { k: number; filter?: SearchFilter; method?: Method },
+  { embedder, index, method: byDefault = 'dense' }: Retriever,
   run: RunOptions = {},
 ): Promise<Retrieved> {
   const started = performance.now()
+  const method = wanted ?? byDefault
   const vector = method === 'text' ? undefined : (await embedder.embed([query], { ...run, priority: 'question' }))[0]
   const embedded = performance.now()
   const search =
@@ -67,7 +68,14 @@ export async function searchPassages(request: SearchRequest, retriever: Retrieve
   const found = await retrieve(query.trim(), { k, ...(filter && { filter }), ...(method && { method }) }, retriever, run)
   const round = (ms: number) => Math.round(ms * 100) / 100
   return {
-    passages: found.hits.map(({ id, title, text, score, rank }) => ({ id, title, text, score, rank })),
+    passages: found.hits.map(({ id, title, text, source, score, rank }) => ({
+      id,
+      title,
+      text,
+      ...(source !== undefined && { source }),
+      score,
+      rank,
+    })),
     timings_ms: {
       embed: round(found.timings.embed),
       retrieve: round(found.timings.retrieve),

@@ -17,6 +17,13 @@ export const LIMITS = {
   leastTemperature: 0.001,
 } as const
 
+export const METHODS = ['dense', 'text', 'hybrid'] as const
+export const MethodSchema = Type.Enum([...METHODS], {
+  description:
+    "dense: Contriever. text: BM25. hybrid: both, their scores fused with a weight measured on the corpus. Default: the service's setting (CEPE_RETRIEVAL).",
+})
+export type Method = Static<typeof MethodSchema>
+
 export const ModeSchema = Type.Enum([...MODES], {
   description:
     "cepe: passages beyond the decoder's go through the encoder. decoder-only: as many passages as the window holds, nothing encoded. " +
@@ -35,6 +42,7 @@ const SuppliedPassageSchema = Type.Object(
     score: Type.Optional(
       Type.Number({ minimum: -LIMITS.score, maximum: LIMITS.score, description: 'Retrieval score (replug weighs passages by it).' }),
     ),
+    source: Type.Optional(Type.String({ maxLength: 1000, description: 'Where it came from; comes back with the evidence.' })),
   },
   { additionalProperties: false },
 )
@@ -92,6 +100,7 @@ export const AnswerRequestSchema = Type.Object(
         description: 'others (default): the encoder gets the passages that the decoder prompt does not hold. all: it gets all of them.',
       }),
     ),
+    method: Type.Optional(MethodSchema),
     filter: Type.Optional(FilterSchema),
     passages: Type.Optional(
       Type.Array(SuppliedPassageSchema, {
@@ -144,12 +153,19 @@ export const AnswerRequestSchema = Type.Object(
 )
 export type AnswerRequest = Static<typeof AnswerRequestSchema>
 
+const offset = Type.Integer({ minimum: 0 })
+const HighlightSchema = Type.Object(
+  { start: offset, end: offset, sentence: Type.Object({ start: offset, end: offset }) },
+  { description: 'UTF-16 code units of `text`; the end is exclusive.' },
+)
+
 export const EvidenceSchema = Type.Object({
   id: Type.String(),
   title: Type.String(),
   text: Type.String(),
+  source: Type.Optional(Type.String({ description: 'Where the passage came from, if the corpus says so: a URL, a file.' })),
   score: Type.Union([Type.Number(), Type.Null()], {
-    description: 'Dot product with the question; null for supplied passages without one.',
+    description: 'By method: dot product with the question, BM25, or both fused (0 to 1); null for supplied passages without one.',
   }),
   rank: Type.Integer({ minimum: 1 }),
   role: Type.Union([Type.Literal('encoder'), Type.Literal('decoder'), Type.Literal('both'), Type.Literal('unused')], {
@@ -161,6 +177,9 @@ export const EvidenceSchema = Type.Object({
   }),
   tokens: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
     description: 'Tokens that the encoder kept; null where it did not see it.',
+  }),
+  highlights: Type.Array(HighlightSchema, {
+    description: "Where the passage says the answer's words, each with its sentence; at most 20. Empty where it does not say them.",
   }),
 })
 export type Evidence = Static<typeof EvidenceSchema>
@@ -213,11 +232,7 @@ export const SearchRequestSchema = Type.Object(
     query: nonBlank(LIMITS.questionCharacters, 'What to look for.'),
     k: Type.Optional(Type.Integer({ minimum: 1, maximum: LIMITS.k, default: 10 })),
     filter: Type.Optional(FilterSchema),
-    method: Type.Optional(
-      Type.Union([Type.Literal('dense'), Type.Literal('text'), Type.Literal('hybrid')], {
-        description: 'dense (default): Contriever. text: BM25. hybrid: both, fused by reciprocal rank.',
-      }),
-    ),
+    method: Type.Optional(MethodSchema),
   },
   { additionalProperties: false },
 )
@@ -225,7 +240,14 @@ export type SearchRequest = Static<typeof SearchRequestSchema>
 
 export const SearchResponseSchema = Type.Object({
   passages: Type.Array(
-    Type.Object({ id: Type.String(), title: Type.String(), text: Type.String(), score: Type.Number(), rank: Type.Integer() }),
+    Type.Object({
+      id: Type.String(),
+      title: Type.String(),
+      text: Type.String(),
+      source: EvidenceSchema.properties.source,
+      score: Type.Number(),
+      rank: Type.Integer(),
+    }),
   ),
   timings_ms: Type.Object({ embed: Type.Number(), retrieve: Type.Number(), total: Type.Number() }),
   model: Type.Object({ retriever: Type.String() }),
@@ -239,6 +261,7 @@ export const ScoreRequestSchema = Type.Object(
     choices: Type.Array(nonBlank(1000, 'A possible answer.'), { minItems: 1, maxItems: 64 }),
     k: Type.Optional(kField),
     k_decoder: Type.Optional(Type.Integer({ minimum: 0, maximum: LIMITS.k })),
+    method: Type.Optional(MethodSchema),
     filter: Type.Optional(FilterSchema),
     passages: Type.Optional(Type.Array(SuppliedPassageSchema, { maxItems: LIMITS.suppliedPassages })),
     demonstrations: AnswerRequestSchema.properties.demonstrations,

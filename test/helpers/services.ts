@@ -18,6 +18,7 @@ export async function servicesAround(t: Test, answering: AnswerServices, changes
   return {
     answering,
     embedder,
+    countTokens: (text) => text.split(/\s+/).length,
     index,
     jobs,
     readiness: () => Promise.resolve([{ name: 'reader', ok: true, detail: 'ready' }]),

@@ -24,6 +24,11 @@ export async function withJobs(
   return { index, jobs }
 }
 
+/** How many of the texts are passages of `somePassages`, as they are embedded for the index, and not questions about them. */
+export function passagesAmong(texts: readonly string[]): number {
+  return texts.filter((text) => text.startsWith('Place ')).length
+}
+
 export function toTsv(passages: readonly Passage[]): string {
   return ['id\ttext\ttitle', ...passages.map((p) => `${p.id}\t${p.text}\t${p.title}`), ''].join('\n')
 }

@@ -6,7 +6,7 @@ import { CodedError } from '../../base/errors.ts'
 import { importPath } from '../../src/jobs/import-folder.ts'
 import { Rate } from '../../src/jobs/rate.ts'
 import { embed, somePassages, tempDir } from '../index/helpers.ts'
-import { streamed, toTsv, withJobs } from './helpers.ts'
+import { passagesAmong, streamed, toTsv, withJobs } from './helpers.ts'
 
 await t.test('a file goes in: states, counters, rejects, report', async (t) => {
   const dir = await tempDir(t)
@@ -136,7 +136,7 @@ await t.test('a stopped service goes on at the next start', async (t) => {
   let texts = 0
   const slow = await withJobs(t, dir, {
     embed: async (some, signal) => {
-      texts += some.length
+      texts += passagesAmong(some)
       if (texts > 256) await new Promise((resolve) => signal?.addEventListener('abort', resolve))
       signal?.throwIfAborted()
       return embed(some)
@@ -233,7 +233,7 @@ await t.test('vectors that do not pass stop a job; its work is kept', async (t) 
   const { index, jobs } = await withJobs(t, dir, {
     shardRows: 50,
     embed: async (some) => {
-      texts += some.length
+      texts += passagesAmong(some)
       const vectors = await embed(some)
       if (++calls === 3 && broken) vectors[0]?.fill(NaN)
       return vectors
@@ -251,7 +251,7 @@ await t.test('vectors that do not pass stop a job; its work is kept', async (t) 
 await t.test('an index of too little recall stops a job: the old table answers, and another limit lets it go on', async (t) => {
   const dir = await tempDir(t)
   let texts = 0
-  const counted = { embed: (some: readonly string[]) => ((texts += some.length), embed(some)) }
+  const counted = { embed: (some: readonly string[]) => ((texts += passagesAmong(some)), embed(some)) }
   const strict = await withJobs(t, dir, { ...counted, policy: { exactBelow: 500, minRecall: 1.01, sample: 8 } })
   const small = await strict.jobs.addUpload({ bytes: streamed(toTsv(somePassages(100))), options: {} })
   t.equal((await strict.jobs.wait(small.id)).state, 'done')
@@ -276,7 +276,7 @@ await t.test('an index of too little recall stops a job: the old table answers, 
 await t.test('two processes share the queue: a job is done once', async (t) => {
   const dir = await tempDir(t)
   let texts = 0
-  const counted = { embed: (some: readonly string[]) => ((texts += some.length), embed(some)) }
+  const counted = { embed: (some: readonly string[]) => ((texts += passagesAmong(some)), embed(some)) }
   const one = await withJobs(t, dir, counted)
   const two = await withJobs(t, dir, counted)
   const { id } = await one.jobs.addUpload({ bytes: streamed(toTsv(somePassages(200))), options: {} })

@@ -26,6 +26,7 @@ export const docs = fp(async (app: FastifyInstance, { version }: DocsOptions) =>
       info: { title: 'cepe-qa', version, description: 'Open-domain question answering with CEPE, Contriever and LanceDB.' },
       tags: [
         { name: 'questions', description: 'Answers, searches and scores' },
+        { name: 'openai', description: "For clients made for OpenAI's service" },
         { name: 'passages', description: 'Single passages of the index' },
         { name: 'index', description: 'Bulk indexing; needs the admin key' },
         { name: 'operations', description: 'Health and metrics' },

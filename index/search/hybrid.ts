@@ -1,0 +1,37 @@
+import type { SearchHit } from '../contract.ts'
+
+/** Share of the dense search in tables whose corpus was not measured: those filled by single upserts, or before weights were measured. */
+export const DEFAULT_DENSE_WEIGHT = 0.4
+
+/** Hits taken of each search, at least: the scores of both are put on one scale by the best and the last of them. */
+export const FUSED_DEPTH = 100
+
+/**
+ * Convex combination of two searches' scores, each put on a scale from 0 (its last hit) to 1 (its best):
+ * `denseWeight * dense + (1 - denseWeight) * text` (Bruch, Gai, Ingber, TOIS 2023). Unlike ranks, scores keep how far a
+ * search's best hits stand out, so that the side which is sure outweighs the one which is not.
+ * @param lists hits of the dense and of the text search, best first
+ * @param denseWeight 0 to 1
+ * @returns the k best; their scores are the fused ones, 0 to 1
+ */
+export function fuseScores(
+  { dense, text }: { readonly dense: readonly SearchHit[]; readonly text: readonly SearchHit[] },
+  denseWeight: number,
+  k: number,
+): SearchHit[] {
+  const fused = new Map<string, SearchHit>()
+  for (const [hits, weight] of [[dense, denseWeight] as const, [text, 1 - denseWeight] as const]) {
+    const scaled = scale(hits)
+    for (const hit of hits) fused.set(hit.id, { ...hit, score: (fused.get(hit.id)?.score ?? 0) + weight * scaled(hit.score) })
+  }
+  return [...fused.values()]
+    .sort((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1))
+    .slice(0, k)
+    .map((hit, i) => ({ ...hit, rank: i + 1 }))
+}
+
+function scale(hits: readonly SearchHit[]): (score: number) => number {
+  const best = hits[0]?.score ?? 0
+  const range = best - (hits.at(-1)?.score ?? 0)
+  return range > 0 ? (score) => (score - best + range) / range : () => 1
+}

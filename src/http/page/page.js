@@ -1,0 +1,210 @@
+const byId = (id) => document.getElementById(id)
+const form = byId('ask')
+const question = byId('question')
+const MOST_REMEMBERED = 50
+const POLL_MS = 500
+let running
+let before
+
+/** @throws Error with the service's own message */
+async function call(url, options = {}) {
+  const key = byId('key').value
+  const response = await fetch(url, { ...options, headers: { ...options.headers, ...(key && { authorization: `Bearer ${key}` }) } })
+  const body = await response.json()
+  if (!response.ok) throw new Error(body.error?.message ?? `The service answered ${response.status}.`)
+  return body
+}
+
+function element(name, properties = {}, ...children) {
+  const made = Object.assign(document.createElement(name), properties)
+  made.append(...children)
+  return made
+}
+
+function complain(error) {
+  byId('problem').hidden = error === undefined
+  byId('problem').textContent = error?.message ?? ''
+}
+
+async function describeService() {
+  const { reader, retriever, index, modes, methods } = await call('/v1/info')
+  byId('about').textContent = [
+    index ? `${index.passages.toLocaleString('en')} passages` : 'no passages yet',
+    `reader ${reader.id}`,
+    `retriever ${retriever.id}`,
+  ].join(' · ')
+  const { k, k_decoder, mode, method } = form.elements
+  if (mode.options.length > 0) return
+  k.value = reader.defaults.k
+  k_decoder.value = reader.defaults.k_decoder
+  mode.append(...modes.map((name) => element('option', {}, name)))
+  method.append(...methods.map((name) => element('option', { selected: name === retriever.method }, name)))
+}
+
+async function ask() {
+  const text = question.value.trim()
+  if (text === '') return
+  running?.abort()
+  const mine = (running = new AbortController())
+  const { k, k_decoder, mode, method } = form.elements
+  const body = {
+    question: text,
+    ...(k.value !== '' && { k: Number(k.value) }),
+    ...(k_decoder.value !== '' && { k_decoder: Number(k_decoder.value) }),
+    ...(mode.value && { mode: mode.value }),
+    ...(method.value && { method: method.value }),
+  }
+  complain()
+  byId('go').textContent = 'Asking…'
+  byId('result').setAttribute('aria-busy', 'true')
+  try {
+    const headers = { 'content-type': 'application/json' }
+    show(await call('/v1/answer', { method: 'POST', headers, body: JSON.stringify(body), signal: mine.signal }))
+    remember(text)
+  } catch (error) {
+    if (error.name !== 'AbortError') complain(error)
+  } finally {
+    if (running === mine) {
+      running = undefined
+      byId('go').textContent = 'Ask'
+      byId('result').removeAttribute('aria-busy')
+    }
+  }
+}
+
+function show({ answer, confidence, probability_correct: probability, evidence, timings_ms: times }) {
+  byId('result').hidden = false
+  byId('answer').textContent = answer === null ? 'No answer' : answer === '' ? '(nothing)' : answer
+  const sure = probability ?? confidence
+  byId('confidence').value = sure
+  byId('sure').textContent = probability === undefined ? `confidence ${sure.toFixed(2)}` : `${Math.round(100 * sure)} % likely right`
+  const parts = ['embed', 'retrieve', 'queue', 'encode', 'generate'].map((name) => [name, times[name] ?? 0])
+  byId('strip').replaceChildren(...parts.map(([name, ms]) => timePart(name, ms)))
+  const total = Math.round(times.total)
+  const change = before === undefined ? '' : ` (${total >= before ? '+' : '−'}${Math.abs(total - before)} ms against the answer before)`
+  const told = `${parts.map(([name, ms]) => `${name} ${ms.toFixed(1)}`).join(', ')} ms; ${total} ms in all${change}`
+  byId('times').textContent = told
+  byId('strip').setAttribute('aria-label', told)
+  before = total
+  byId('passages').replaceChildren(...evidence.map(showPassage))
+}
+
+function timePart(name, ms) {
+  const part = element('span', { title: `${name} ${ms} ms` })
+  part.style.flexGrow = String(ms)
+  return part
+}
+
+function showPassage({ rank, id, title, text, source, role, attention, highlights }) {
+  const heading = element('h2', {}, `${rank}. `, linked(title || id, source), element('small', { className: 'quiet' }, role))
+  if (attention !== null) {
+    const share = `${Math.round(100 * attention)} % of the attention`
+    const bar = element('progress', { max: 1, value: attention, title: share })
+    bar.setAttribute('aria-label', share)
+    heading.append(bar, element('small', {}, `${Math.round(100 * attention)} %`))
+  }
+  return element('li', { tabIndex: 0 }, heading, element('p', {}, ...marked(text, highlights ?? [])))
+}
+
+function linked(text, source) {
+  return /^https?:\/\//.test(source ?? '')
+    ? element('a', { href: source, rel: 'noreferrer', target: '_blank' }, text)
+    : element('span', {}, text)
+}
+
+/** The text with the answer marked and the sentences around it underlined. */
+function marked(text, highlights) {
+  const cuts = new Set([0, text.length, ...highlights.flatMap(({ start, end, sentence }) => [start, end, sentence.start, sentence.end])])
+  const places = [...cuts].sort((a, b) => a - b)
+  return places.slice(0, -1).map((from, i) => {
+    const piece = text.slice(from, places[i + 1])
+    if (highlights.some(({ start, end }) => start <= from && from < end)) return element('mark', {}, piece)
+    if (highlights.some(({ sentence }) => sentence.start <= from && from < sentence.end))
+      return element('span', { className: 'support' }, piece)
+    return piece
+  })
+}
+
+function remembered() {
+  try {
+    const list = JSON.parse(localStorage.getItem('questions') ?? '[]')
+    return Array.isArray(list) ? list.filter((item) => typeof item === 'string') : []
+  } catch {
+    return []
+  }
+}
+
+function remember(text) {
+  localStorage.setItem('questions', JSON.stringify([text, ...remembered().filter((known) => known !== text)].slice(0, MOST_REMEMBERED)))
+  showHistory()
+}
+
+function showHistory() {
+  const again = (text) => () => {
+    question.value = text
+    void ask()
+  }
+  byId('history').replaceChildren(
+    ...remembered().map((text) => element('li', {}, element('button', { type: 'button', onclick: again(text) }, text))),
+  )
+}
+
+async function index() {
+  const [file] = byId('corpus').files
+  if (!file) throw new Error('Choose a file first.')
+  const type = /\.gz$/.test(file.name)
+    ? 'application/gzip'
+    : /\.jsonl$/.test(file.name)
+      ? 'application/x-ndjson'
+      : 'text/tab-separated-values'
+  const address = `/v1/admin/index-jobs${byId('replace').checked ? '?replace=true' : ''}`
+  byId('job').value = 'uploading'
+  let job = await call(address, { method: 'POST', headers: { 'content-type': type }, body: file })
+  byId('progress').hidden = false
+  while (['queued', 'planning', 'indexing', 'verifying'].includes(job.state)) {
+    showJob(job)
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS))
+    job = await call(`/v1/admin/index-jobs/${job.id}`)
+  }
+  showJob(job)
+  await describeService()
+}
+
+function showJob({ state, counters: { accepted, committed, rejected }, eta_s: eta, error }) {
+  byId('progress').value = accepted === 0 ? 0 : committed / accepted
+  const left = eta === null || state === 'done' ? '' : `, ${eta} s left`
+  byId('job').value = `${state}: ${committed} of ${accepted} passages, ${rejected} rejected${left}${error ? `. ${error.message}` : ''}`
+}
+
+form.addEventListener('submit', (event) => {
+  event.preventDefault()
+  void ask()
+})
+byId('upload').addEventListener('submit', (event) => {
+  event.preventDefault()
+  complain()
+  index().catch((error) => {
+    byId('job').value = ''
+    complain(error)
+  })
+})
+byId('key').value = sessionStorage.getItem('key') ?? ''
+byId('key').addEventListener('change', () => {
+  sessionStorage.setItem('key', byId('key').value)
+  describeService().catch(complain)
+})
+byId('forget').addEventListener('click', () => {
+  localStorage.removeItem('questions')
+  showHistory()
+})
+document.addEventListener('keydown', (event) => {
+  const typing = /^(INPUT|SELECT|TEXTAREA)$/.test(document.activeElement?.tagName ?? '')
+  if (event.key === '/' && !typing) {
+    event.preventDefault()
+    question.focus()
+    question.select()
+  } else if (event.key === 'Escape') running?.abort()
+  else if (event.key === 'ArrowUp' && document.activeElement === question && question.value === '') question.value = remembered()[0] ?? ''
+})
+showHistory()
+describeService().catch(complain)

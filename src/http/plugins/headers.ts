@@ -1,0 +1,27 @@
+import { randomUUID } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import fp from 'fastify-plugin'
+import type { FastifyInstance } from 'fastify'
+
+/** Ids that may come in: what is safe in a log line and in a header. */
+const REQUEST_ID = /^[\w.:-]{1,128}$/
+
+/** The client's own `x-request-id` where it is one that can be logged, else a new id. */
+export function requestId({ headers }: Pick<IncomingMessage, 'headers'>): string {
+  const given = headers['x-request-id']
+  return typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID()
+}
+
+/** What every response carries: the request's id, and the headers that keep browsers from guessing and framing. */
+export const headers = fp((app: FastifyInstance, _options: object, done) => {
+  app.addHook('onRequest', (request, reply, next) => {
+    void reply.headers({
+      'x-request-id': request.id,
+      'x-content-type-options': 'nosniff',
+      'x-frame-options': 'DENY',
+      'referrer-policy': 'no-referrer',
+    })
+    next()
+  })
+  done()
+})

@@ -1,0 +1,92 @@
+import { randomInt } from 'node:crypto'
+import { CodedError } from '../../../base/errors.ts'
+import { LIMITS, type AnswerRequest, type AnswerResponse, type Evidence } from '../../rag/schema.ts'
+import type { ChatRequest, ChatResponse } from './openai-schema.ts'
+
+/**
+ * The answer request that a chat means: its last user message is the question.
+ * @throws invalid_request naming `messages` where there is none, or it is too long
+ */
+export function toAnswerRequest(chat: ChatRequest): AnswerRequest {
+  const { sources: _, ...options } = chat.cepe ?? {}
+  const newTokens = chat.max_completion_tokens ?? chat.max_tokens
+  const { temperature, top_p: topP, seed } = chat
+  return {
+    question: questionOf(chat),
+    ...options,
+    ...(typeof newTokens === 'number' && { max_new_tokens: Math.min(newTokens, LIMITS.newTokens) }),
+    ...(typeof temperature === 'number' &&
+      temperature > 0 && {
+        sampling: {
+          temperature: Math.max(LIMITS.leastTemperature, temperature),
+          top_p: topP === 0 ? Number.MIN_VALUE : (topP ?? 1),
+          seed: unsigned(seed ?? randomInt(2 ** 32)),
+        },
+      }),
+  }
+}
+
+function unsigned(seed: number): number {
+  return ((seed % 2 ** 32) + 2 ** 32) % 2 ** 32
+}
+
+function questionOf({ messages }: ChatRequest): string {
+  const content = messages.findLast(({ role }) => role === 'user')?.content
+  const question = (
+    typeof content === 'string' ? content : (content ?? []).flatMap(({ type, text }) => (type === 'text' && text ? [text] : [])).join('\n')
+  ).trim()
+  const refuse = (problem: string) => new CodedError('invalid_request', problem, { field: 'messages' })
+  if (question === '') throw refuse('messages has no text from the user: the last message of role "user" is the question.')
+  if (question.length > LIMITS.questionCharacters)
+    throw refuse(`The last user message has ${question.length} characters; a question has at most ${LIMITS.questionCharacters}.`)
+  return question
+}
+
+const NOTHING_FOUND = 'No passage was found to answer from.'
+
+/** The chat completion that says an answer. */
+export function toCompletion(
+  { answer, finish_reason, usage, evidence, confidence, mode, timings_ms, index }: AnswerResponse,
+  { id, created, model, sources }: { readonly id: string; readonly created: number; readonly model: string; readonly sources: boolean },
+): ChatResponse {
+  const prompt_tokens = usage.prompt_tokens + usage.context_tokens
+  const content = answer !== null && sources ? `${answer}${sourceList(evidence)}` : answer
+  const message = { role: 'assistant' as const, content, refusal: answer === null ? NOTHING_FOUND : null }
+  return {
+    id,
+    object: 'chat.completion',
+    created,
+    model,
+    choices: [{ index: 0, message, logprobs: null, finish_reason: finish_reason ?? 'stop' }],
+    usage: { prompt_tokens, completion_tokens: usage.generated_tokens, total_tokens: prompt_tokens + usage.generated_tokens },
+    cepe: { evidence, confidence, mode, timings_ms, index },
+  }
+}
+
+/** `[1] Title, https://...`: a line for each passage that was read. */
+function sourceList(evidence: readonly Evidence[]): string {
+  const lines = evidence
+    .filter(({ role }) => role !== 'unused')
+    .map(({ rank, title, source, id }) => `[${rank}] ${title === '' ? id : title}${source === undefined ? '' : `, ${source}`}`)
+  return lines.length === 0 ? '' : `\n\nSources:\n${lines.join('\n')}`
+}
+
+/** The chunks of a streamed completion, in order, as OpenAI's clients put them together again. */
+export function toChunks({ id, created, model, choices, usage, cepe }: ChatResponse, includeUsage: boolean): object[] {
+  const base = { id, object: 'chat.completion.chunk', created, model }
+  const chunk = (delta: object, finish_reason: string | null, more: object = {}) => ({
+    ...base,
+    choices: [{ index: 0, delta, logprobs: null, finish_reason }],
+    ...(includeUsage && { usage: null }),
+    ...more,
+  })
+  return [
+    chunk({ role: 'assistant', content: '', refusal: null }, null),
+    ...choices.flatMap(({ message, finish_reason }) => [
+      ...(message.content ? [chunk({ content: message.content }, null)] : []),
+      ...(message.refusal === null ? [] : [chunk({ refusal: message.refusal }, null)]),
+      chunk({}, finish_reason, { cepe }),
+    ]),
+    ...(includeUsage ? [{ ...base, choices: [], usage }] : []),
+  ]
+}

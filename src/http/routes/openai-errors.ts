@@ -1,0 +1,53 @@
+import { STATUS_CODES } from 'node:http'
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import { CodedError } from '../../../base/errors.ts'
+import { describeError } from '../describe-error.ts'
+import type { PublicText } from '../public-text.ts'
+
+/** Errors of the OpenAI-compatible routes have the shape that OpenAI's clients read. */
+export const OpenAiErrorSchema = Type.Object({
+  error: Type.Object({
+    message: Type.String(),
+    type: Type.String(),
+    param: Type.Union([Type.String(), Type.Null()]),
+    code: Type.Union([Type.String(), Type.Null()]),
+  }),
+})
+
+export function openAiErrorResponses(...statuses: number[]) {
+  return Object.fromEntries(
+    statuses.map((status) => [status, { ...OpenAiErrorSchema, description: STATUS_CODES[status] ?? String(status) }]),
+  )
+}
+
+/** A model that this service does not have: OpenAI's own 404. */
+export class UnknownModelError extends CodedError {
+  constructor(model: string) {
+    super('not_found', `The model "${model.slice(0, 100)}" does not exist: GET /v1/models lists those that do.`, { field: 'model' })
+  }
+}
+
+function typeOf(status: number): string {
+  if (status === 401) return 'authentication_error'
+  if (status === 403) return 'permission_error'
+  if (status === 429) return 'rate_limit_error'
+  return status >= 500 ? 'server_error' : 'invalid_request_error'
+}
+
+/** Error handler of the OpenAI-compatible routes. */
+export function openAiErrorSender(publicText: PublicText) {
+  return (error: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
+    const { status, code, message, field, retryAfterS } = describeError(error, request)
+    request.log[status >= 500 && code !== 'overloaded' ? 'error' : 'info']({ err: error, code }, 'request failed')
+    if (retryAfterS !== undefined) void reply.header('retry-after', String(retryAfterS))
+    return reply.code(status).send({
+      error: {
+        message: status >= 500 ? publicText(message) : message,
+        type: typeOf(status),
+        param: field ?? null,
+        code: error instanceof UnknownModelError ? 'model_not_found' : code,
+      },
+    })
+  }
+}

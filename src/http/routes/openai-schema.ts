@@ -1,0 +1,118 @@
+import { Type, type Static, type TSchema } from 'typebox'
+import { AnswerRequestSchema, AnswerResponseSchema, EvidenceSchema, LIMITS } from '../../rag/schema.ts'
+
+/** Limits of the OpenAI-compatible routes. */
+export const OPENAI_LIMITS = { messages: 1000, inputs: 2048, inputCharacters: 100_000 } as const
+
+/** OpenAI's clients write null for what is not set. */
+function nullable<T extends TSchema>(schema: T) {
+  return Type.Optional(Type.Union([schema, Type.Null()]))
+}
+
+const { k, k_decoder, mode, method, filter, context_tokens } = AnswerRequestSchema.properties
+
+/** What this service offers beyond OpenAI's fields: the `cepe` field of a request. */
+const ExtensionSchema = Type.Object(
+  {
+    k,
+    k_decoder,
+    mode,
+    method,
+    filter,
+    context_tokens,
+    sources: Type.Optional(Type.Boolean({ description: 'Append the passages to the answer as a numbered list, with their URLs.' })),
+  },
+  { additionalProperties: false, description: 'Options of this service, as in POST /v1/answer.' },
+)
+
+const MessageSchema = Type.Object({
+  role: Type.String({ maxLength: 64 }),
+  content: Type.Optional(
+    Type.Union([
+      Type.String(),
+      Type.Null(),
+      Type.Array(Type.Object({ type: Type.String(), text: Type.Optional(Type.String()) }), { maxItems: OPENAI_LIMITS.messages }),
+    ]),
+  ),
+})
+
+/** Unknown fields are ignored, as OpenAI's service does. */
+export const ChatRequestSchema = Type.Object({
+  model: Type.String({ minLength: 1, maxLength: 512 }),
+  messages: Type.Array(MessageSchema, {
+    minItems: 1,
+    maxItems: OPENAI_LIMITS.messages,
+    description: `The last user message is the question, at most ${LIMITS.questionCharacters} characters; the others are not read.`,
+  }),
+  stream: nullable(Type.Boolean()),
+  stream_options: Type.Optional(Type.Union([Type.Object({ include_usage: Type.Optional(Type.Boolean()) }), Type.Null()])),
+  n: nullable(Type.Integer({ minimum: 1, maximum: 1, description: 'One answer.' })),
+  max_tokens: nullable(Type.Integer({ minimum: 1, description: `Most tokens of the answer; above ${LIMITS.newTokens} counts as that.` })),
+  max_completion_tokens: nullable(Type.Integer({ minimum: 1 })),
+  temperature: nullable(Type.Number({ minimum: 0, maximum: 10, description: 'Absent or 0: greedy.' })),
+  top_p: nullable(Type.Number({ minimum: 0, maximum: 1 })),
+  seed: nullable(Type.Integer({ description: 'Of sampling; taken modulo 2^32.' })),
+  cepe: Type.Optional(ExtensionSchema),
+})
+export type ChatRequest = Static<typeof ChatRequestSchema>
+
+const UsageSchema = Type.Object({ prompt_tokens: Type.Integer(), completion_tokens: Type.Integer(), total_tokens: Type.Integer() })
+
+export const ChatResponseSchema = Type.Object({
+  id: Type.String(),
+  object: Type.Literal('chat.completion'),
+  created: Type.Integer(),
+  model: Type.String(),
+  choices: Type.Array(
+    Type.Object({
+      index: Type.Integer(),
+      message: Type.Object({
+        role: Type.Literal('assistant'),
+        content: Type.Union([Type.String(), Type.Null()]),
+        refusal: Type.Union([Type.String(), Type.Null()], { description: 'Why there is no answer.' }),
+      }),
+      logprobs: Type.Null(),
+      finish_reason: Type.Union([Type.Literal('stop'), Type.Literal('length')]),
+    }),
+  ),
+  usage: UsageSchema,
+  cepe: Type.Object({
+    evidence: Type.Array(EvidenceSchema),
+    confidence: Type.Number(),
+    mode: AnswerResponseSchema.properties.mode,
+    timings_ms: AnswerResponseSchema.properties.timings_ms,
+    index: AnswerResponseSchema.properties.index,
+  }),
+})
+export type ChatResponse = Static<typeof ChatResponseSchema>
+
+export const EmbeddingsRequestSchema = Type.Object({
+  model: Type.String({ minLength: 1, maxLength: 512 }),
+  input: Type.Unknown({
+    description: `A text or a list of at most ${OPENAI_LIMITS.inputs}, each of at most ${OPENAI_LIMITS.inputCharacters} characters. Token ids are refused: they belong to another model's tokenizer.`,
+  }),
+  encoding_format: Type.Optional(Type.Enum(['float', 'base64'])),
+  dimensions: nullable(Type.Integer({ minimum: 1, description: "Only the model's own." })),
+})
+export type EmbeddingsRequest = Static<typeof EmbeddingsRequestSchema>
+
+export const EmbeddingsResponseSchema = Type.Object({
+  object: Type.Literal('list'),
+  data: Type.Array(
+    Type.Object({
+      object: Type.Literal('embedding'),
+      index: Type.Integer(),
+      embedding: Type.Union([Type.Array(Type.Number()), Type.String({ description: 'Little-endian float32, in base64.' })]),
+    }),
+  ),
+  model: Type.String(),
+  usage: Type.Object({ prompt_tokens: Type.Integer(), total_tokens: Type.Integer() }),
+})
+
+export const ModelSchema = Type.Object({
+  id: Type.String(),
+  object: Type.Literal('model'),
+  created: Type.Integer(),
+  owned_by: Type.String(),
+})
+export const ModelListSchema = Type.Object({ object: Type.Literal('list'), data: Type.Array(ModelSchema) })

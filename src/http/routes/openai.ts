@@ -1,0 +1,150 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyReply } from 'fastify'
+import { randomUUID } from 'node:crypto'
+import { setImmediate } from 'node:timers/promises'
+import { Type } from 'typebox'
+import { modelId, type Manifest } from '../../../models/manifest.ts'
+import { CodedError } from '../../../base/errors.ts'
+import { answerQuestion } from '../../rag/answer.ts'
+import { clientSignal } from '../client-signal.ts'
+import type { QuestionRouteOptions } from './answer.ts'
+import { toAnswerRequest, toChunks, toCompletion } from './openai-chat.ts'
+import type { PublicText } from '../public-text.ts'
+import { encodeVector, textsOf } from './openai-embeddings.ts'
+import { openAiErrorResponses, openAiErrorSender, UnknownModelError } from './openai-errors.ts'
+import {
+  ChatRequestSchema,
+  ChatResponseSchema,
+  EmbeddingsRequestSchema,
+  EmbeddingsResponseSchema,
+  ModelListSchema,
+  ModelSchema,
+} from './openai-schema.ts'
+
+export interface OpenAiOptions extends QuestionRouteOptions {
+  /** Tokens that the retriever reads of a text. */
+  readonly countTokens: (text: string) => number
+  readonly publicText: PublicText
+}
+
+const STATUSES = [400, 401, 403, 404, 413, 415, 422, 429, 500, 503, 504]
+const tags = ['openai']
+
+/** Routes that clients made for OpenAI's service work with: chat completions from the corpus, the retriever's embeddings, models. */
+export const openAiRoutes: FastifyPluginAsyncTypebox<OpenAiOptions> = (app, { services, deadlineMs, countTokens, publicText }) => {
+  const reader = services.reader.manifest
+  const retriever = services.retriever.embedder.manifest
+  const models = [reader, retriever].map(describeModel)
+  app.setErrorHandler(openAiErrorSender(publicText))
+
+  app.get('/v1/models', { schema: { tags, summary: 'The models', response: { 200: ModelListSchema } } }, () => ({
+    object: 'list' as const,
+    data: models,
+  }))
+
+  app.get(
+    '/v1/models/:id',
+    {
+      schema: {
+        tags,
+        summary: 'One model',
+        params: Type.Object({ id: Type.String({ minLength: 1, maxLength: 512 }) }),
+        response: { 200: ModelSchema, ...openAiErrorResponses(400, 404) },
+      },
+    },
+    ({ params: { id } }) => {
+      const found = models.find((model) => names(id, model.id))
+      if (found === undefined) throw new UnknownModelError(id)
+      return found
+    },
+  )
+
+  app.post(
+    '/v1/chat/completions',
+    {
+      schema: {
+        tags,
+        summary: "Answer a chat's last question from the corpus (OpenAI-compatible)",
+        body: ChatRequestSchema,
+        response: { 200: ChatResponseSchema, ...openAiErrorResponses(...STATUSES) },
+      },
+    },
+    async ({ body, ip }, reply) => {
+      if (!names(body.model, modelId(reader))) throw new UnknownModelError(body.model)
+      const answered = await answerQuestion(toAnswerRequest(body), services, { signal: clientSignal(reply), deadlineMs, client: ip })
+      const completion = toCompletion(answered, {
+        id: `chatcmpl-${randomUUID()}`,
+        created: Math.floor(Date.now() / 1000),
+        model: modelId(reader),
+        sources: body.cepe?.sources === true,
+      })
+      return body.stream === true ? sendEvents(reply, toChunks(completion, body.stream_options?.include_usage === true)) : completion
+    },
+  )
+
+  app.post(
+    '/v1/embeddings',
+    {
+      schema: {
+        tags,
+        summary: "The retriever's embeddings (OpenAI-compatible)",
+        body: EmbeddingsRequestSchema,
+        response: { 200: EmbeddingsResponseSchema, ...openAiErrorResponses(...STATUSES) },
+      },
+    },
+    async ({ body: { model, input, encoding_format = 'float', dimensions }, ip }, reply) => {
+      if (!names(model, modelId(retriever))) throw new UnknownModelError(model)
+      const own = retriever.dims.hidden_size
+      if (typeof dimensions === 'number' && dimensions !== own)
+        throw new CodedError('invalid_request', `dimensions is ${dimensions}; this model has ${own}, and no others.`, {
+          field: 'dimensions',
+        })
+      const texts = textsOf(input)
+      const vectors = await services.retriever.embedder.embed(texts, {
+        priority: texts.length === 1 ? 'question' : 'bulk',
+        signal: clientSignal(reply),
+        deadlineMs,
+        client: ip,
+      })
+      const tokens = await total(texts, countTokens)
+      return {
+        object: 'list' as const,
+        data: vectors.map((vector, index) => ({ object: 'embedding' as const, index, embedding: encodeVector(vector, encoding_format) })),
+        model: modelId(retriever),
+        usage: { prompt_tokens: tokens, total_tokens: tokens },
+      }
+    },
+  )
+  return Promise.resolve()
+}
+
+/** Lets other requests in between: counting takes up to a millisecond a text. */
+async function total(texts: readonly string[], count: (text: string) => number): Promise<number> {
+  let sum = 0
+  for (const text of texts) {
+    sum += count(text)
+    await setImmediate()
+  }
+  return sum
+}
+
+function describeModel(manifest: Manifest) {
+  const created = Math.floor(Date.parse(manifest.built_at) / 1000)
+  return {
+    id: modelId(manifest),
+    object: 'model' as const,
+    created: Number.isFinite(created) ? created : 0,
+    owned_by: 'cepe-qa',
+  }
+}
+
+/** A model may be named with or without its revision. */
+function names(wanted: string, id: string): boolean {
+  return wanted === id || wanted === id.split('@')[0]
+}
+
+/** Server-sent events, closed by `[DONE]`. */
+function sendEvents(reply: FastifyReply, events: readonly object[]): FastifyReply {
+  const lines = [...events.map((event) => JSON.stringify(event)), '[DONE]'].map((data) => `data: ${data}\n\n`)
+  return reply.header('content-type', 'text/event-stream; charset=utf-8').header('cache-control', 'no-cache').send(lines.join(''))
+}

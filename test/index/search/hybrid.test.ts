@@ -1,0 +1,106 @@
+import t from 'tap'
+import { connectLance } from '../../../index/table/lance.ts'
+import { readMetadata } from '../../../index/table/metadata.ts'
+import { DEFAULT_DENSE_WEIGHT, fuseScores } from '../../../index/search/hybrid.ts'
+import { middleSentence } from '../../../index/search/hybrid-weight.ts'
+import type { Embed, Passage, SearchHit } from '../../../index/contract.ts'
+import { embed, embedText, hashEmbedding, tempDir } from '../helpers.ts'
+import { opened, planned, run } from '../ingest/job-helpers.ts'
+
+function hits(...scored: readonly (readonly [string, number])[]): SearchHit[] {
+  return scored.map(([id, score], i) => ({ id, title: '', text: id, score, rank: i + 1 }))
+}
+
+await t.test('scores are fused on one scale, by weight', (t) => {
+  const dense = hits(['a', 30], ['b', 29], ['c', 10])
+  const text = hits(['c', 8], ['d', 2], ['b', 1])
+  t.same(
+    fuseScores({ dense, text }, 0.5, 3).map(({ id, score, rank }) => [id, Math.round(score * 1e6) / 1e6, rank]),
+    [
+      ['a', 0.5, 1],
+      ['c', 0.5, 2],
+      ['b', 0.475, 3],
+    ],
+  )
+  t.equal(fuseScores({ dense, text }, 0, 1)[0]?.id, 'c', 'without weight the dense side has no say')
+  t.equal(fuseScores({ dense, text }, 1, 1)[0]?.id, 'a')
+  t.same(
+    fuseScores({ dense, text: [] }, 0.1, 3).map(({ id }) => id),
+    ['a', 'b', 'c'],
+    'a search without hits costs nothing',
+  )
+  t.same(fuseScores({ dense: [], text: [] }, 0.4, 3), [])
+  t.same(
+    fuseScores({ dense: hits(['a', 1], ['b', 1]), text: [] }, 0.4, 3).map(({ score }) => score),
+    [0.4, 0.4],
+    'equal scores are all the best',
+  )
+  t.end()
+})
+
+await t.test('a question for measuring is a sentence from the middle', (t) => {
+  t.equal(middleSentence('First one. Second one is here. Third.'), 'Second one is here.')
+  t.equal(middleSentence('no sentence end'), 'no sentence end')
+  t.equal(middleSentence('  '), '')
+  t.equal(middleSentence(Array.from({ length: 500 }, (_, i) => `w${i}`).join(' ')).split(' ').length, 32)
+  t.end()
+})
+
+/** Passages told apart by words of their own. */
+const CORPUS: Passage[] = Array.from({ length: 120 }, (_, i) => ({
+  id: `p${i}`,
+  title: `Entry ${i}`,
+  text: `A common opening. The town of veldor${i} lies near lake quim${i * 7}. A common ending.`,
+}))
+const questionAbout = (i: number) => `where is veldor${i} by quim${i * 7}`
+
+/** Vectors that say nothing of the text they stand for. */
+function noise(): Embed {
+  let state = 1
+  const next = () => (state = (state * 1_103_515_245 + 12_345) % 2 ** 31) / 2 ** 31 - 0.5
+  return (texts) => Promise.resolve(texts.map(() => Float32Array.from({ length: hashEmbedding.dimension }, next)))
+}
+
+await t.test('the weaker side costs nothing: the weight is measured on the corpus', async (t) => {
+  const weightOf = async (dir: string, storedAs: string) => {
+    const connection = await connectLance(dir, 0)
+    const { hybrid } = await readMetadata(await connection.openTable(storedAs))
+    connection.close()
+    return hybrid
+  }
+  const recall = async (search: (i: number) => Promise<SearchHit[]>) => {
+    let found = 0
+    for (let i = 0; i < CORPUS.length; i += 4) if ((await search(i)).some(({ id }) => id === `p${i}`)) found++
+    return found / (CORPUS.length / 4)
+  }
+  await t.test('vectors without sense', async (t) => {
+    const dir = await tempDir(t)
+    const random = noise()
+    await planned(dir, 'j1', CORPUS)
+    const { storedAs } = await run(dir, 'j1', { embed: random, embedQuestions: random })
+    const weight = await weightOf(dir, storedAs)
+    t.equal(weight?.rows, 120)
+    t.ok((weight?.denseWeight ?? 1) < 0.15, `dense weight ${weight?.denseWeight}`)
+    const index = await opened(t, dir)
+    const vector = async () => (await random(['']))[0] ?? new Float32Array()
+    const text = await recall((i) => index.searchText(questionAbout(i), { k: 5 }))
+    t.equal(text, 1)
+    t.ok((await recall(async (i) => index.searchHybrid(questionAbout(i), await vector(), { k: 5 }))) >= text - 0.01)
+    t.ok((await recall(async () => index.search(await vector(), { k: 5 }))) < 0.5)
+  })
+  await t.test('good vectors', async (t) => {
+    const dir = await tempDir(t)
+    await planned(dir, 'j1', CORPUS)
+    const { storedAs } = await run(dir, 'j1', { embedQuestions: embed })
+    const weight = await weightOf(dir, storedAs)
+    t.ok((weight?.denseWeight ?? 0) > 0.3, `dense weight ${weight?.denseWeight}`)
+    let asked = 0
+    await planned(dir, 'j2', CORPUS.slice(0, 5))
+    await run(dir, 'j2', { embedQuestions: (texts, signal) => ((asked += texts.length), embed(texts, signal)) })
+    t.equal(asked, 0, 'a table that has not grown is not measured again')
+    t.same(await weightOf(dir, storedAs), weight)
+    const index = await opened(t, dir)
+    t.equal((await index.searchHybrid(questionAbout(8), embedText(questionAbout(8)), { k: 200 }))[0]?.id, 'p8')
+  })
+  t.ok(DEFAULT_DENSE_WEIGHT > 0 && DEFAULT_DENSE_WEIGHT < 0.5)
+})

@@ -1,0 +1,27 @@
+import t from 'tap'
+import { highlights, MOST_HIGHLIGHTS } from '../../src/rag/highlights.ts'
+
+function shown(text: string, answer: string) {
+  return highlights(text, answer).map(({ start, end, sentence }) => [text.slice(start, end), text.slice(sentence.start, sentence.end)])
+}
+
+t.test('the answer is found as whole words, whatever its case, accents and punctuation', (t) => {
+  const text = 'It is large. São Paulo is a city! Saopaulo is none; sao-paulo is.'
+  t.same(shown(text, 'sao paulo'), [
+    ['São Paulo', 'São Paulo is a city!'],
+    ['sao-paulo', 'Saopaulo is none; sao-paulo is.'],
+  ])
+  t.same(shown('The Neva crosses it.', 'the neva'), [['Neva', 'The Neva crosses it.']])
+  t.same(shown('In 1871 or 18711.', '1871'), [['1871', 'In 1871 or 18711.']])
+  t.same(shown('a the', 'the'), [['the', 'a the']], 'an article alone is an answer')
+  t.same(shown('text', ''), [])
+  t.same(shown('', 'x'), [])
+  t.same(shown('text', '...'), [])
+  t.same(shown('short', 'much longer than short'), [])
+  t.end()
+})
+
+t.test('places are bounded', (t) => {
+  t.equal(highlights('x '.repeat(1000), 'x').length, MOST_HIGHLIGHTS)
+  t.end()
+})
