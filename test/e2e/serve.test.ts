@@ -86,9 +86,9 @@ t.test('commands refuse bad input with one line and exit code 1', async (t) => {
     [['build', path.join(dir, 'missing'), '--out', path.join(dir, 'out')], {}, /missing/],
     [['build', dir, '--out', path.join(dir, 'out')], {}, /GPT2LMHeadModel/],
     [['verify', path.join(dir, 'nothing'), '--golden', 'x.safetensors'], {}, /manifest\.json/],
-    [['serve'], { CEPE_PORT: 'eighty' }, /CEPE_PORT must be integer/],
+    [['serve'], { CEPE_PORT: 'eighty' }, /CEPE_PORT must be a whole number/],
     [['serve'], { CEPE_PROT: '80' }, /Unknown setting CEPE_PROT/],
-    [['ask', 'x', '--k', 'many'], {}, /--k must be a whole number/],
+    [['ask', 'x', '--k', 'many'], {}, /It must be a whole number from 0 to 200/],
   ]
   const finished = await Promise.all(cases.map(([args, env]) => runCli(args, env)))
   for (const [i, [args, , message]] of cases.entries()) {
