@@ -14,7 +14,7 @@ export function isAlive(pid: number): boolean {
 }
 
 /** When a process was started, in clock ticks since boot, where /proc tells, else empty: process ids are given out again. */
-export async function startOf(pid: number): Promise<string> {
+async function startOf(pid: number): Promise<string> {
   try {
     const fields = await readFile(`/proc/${pid}/stat`, 'utf8')
     // Field 22; the command's name before it may hold spaces, but ends at the last parenthesis.

@@ -30,7 +30,7 @@ export interface RawOptions {
   readonly dumpPrompts?: boolean
 }
 
-export const PUBLISHED_DATASETS = ['nq', 'triviaqa', 'popqa'] as const
+const PUBLISHED_DATASETS = ['nq', 'triviaqa', 'popqa'] as const
 
 /**
  * Understands the options.

@@ -75,7 +75,7 @@ export interface OpenIndexOptions {
   readonly onWarning?: (message: string) => void
 }
 
-export const DEFAULT_TABLE = 'passages'
+const DEFAULT_TABLE = 'passages'
 
 /**
  * Opens an index, and brings its table to the current schema where that is a matter of moments. The table need not

@@ -21,7 +21,7 @@ import { fitTokenizer, tokenizerFiles } from './tokenizer/files.ts'
 import type { TokenizerFiles } from './tokenizer/tokenizer-json.ts'
 
 /** External data of all graphs of a built model. */
-export const DATA_FILE = 'weights.bin'
+const DATA_FILE = 'weights.bin'
 
 export interface BuildOptions {
   /** Hugging Face folder: config.json, safetensors or torch .bin weights, tokenizer. */

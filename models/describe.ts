@@ -9,7 +9,7 @@ import { requiredTokenId } from './tokenizer/files.ts'
 import type { TokenizerFiles } from './tokenizer/tokenizer-json.ts'
 
 /** Graph files of a built model. */
-export const GRAPH_FILES = {
+const GRAPH_FILES = {
   encoder: 'cepe_encoder.onnx',
   generate: 'cepe_generate.onnx',
   step: 'cepe_step.onnx',

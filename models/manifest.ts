@@ -8,7 +8,7 @@ export const MANIFEST_FILE = 'manifest.json'
 export const BUILDER_VERSION = 1
 
 export const DTYPES = ['f32', 'int8', 'int8+int4', 'int4', 'f16', 'f16-int4'] as const
-export const DtypeSchema = Type.Enum([...DTYPES])
+const DtypeSchema = Type.Enum([...DTYPES])
 export type Dtype = Static<typeof DtypeSchema>
 
 const FileSchema = Type.Object({

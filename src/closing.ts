@@ -9,7 +9,7 @@ export interface Closing {
   close(): Promise<void>
 }
 
-export function createClosing(): Closing {
+function createClosing(): Closing {
   const steps: (() => unknown)[] = []
   const closeAll = async (): Promise<void> => {
     const errors: unknown[] = []

@@ -22,7 +22,7 @@ export async function ensureArtefacts(config: Config, startProgress: StartProgre
  * Indexes the configured corpus where the table is missing; an interrupted first start is taken up where it stopped.
  * A table that is there, whatever is in it, is left alone.
  */
-export async function ensureIndex(config: Config, startProgress: StartProgress): Promise<void> {
+async function ensureIndex(config: Config, startProgress: StartProgress): Promise<void> {
   if (config.CORPUS === '') return
   const indexing = await createIndexing(config)
   try {
@@ -48,7 +48,7 @@ function isMissing(index: PassageIndex): Promise<boolean> {
  * A built model whose checkpoint is not there is taken as it is. What is there already is checked against its manifest.
  * @throws model_invalid where there is neither; model_invalid or checkpoint_invalid for a damaged model, or a checkpoint that cannot be built
  */
-export async function ensureModels(config: Config, startProgress: StartProgress): Promise<void> {
+async function ensureModels(config: Config, startProgress: StartProgress): Promise<void> {
   await ensureRetriever(config, startProgress)
   await ensureReader(config, startProgress)
 }

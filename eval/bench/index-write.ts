@@ -10,7 +10,7 @@ import { createTable } from '../../index/table/create.ts'
 import { arrowTable, packVectors } from '../../index/table/rows.ts'
 import { clusteredVector, DIMENSION, lookupEmbed, syntheticItems, syntheticPassage } from './index-corpus.ts'
 
-export const benchModel = { id: 'synthetic-clusters', dimension: DIMENSION }
+const benchModel = { id: 'synthetic-clusters', dimension: DIMENSION }
 
 /** LanceDB alone: seconds spent in `add` of ready-made Arrow tables, without fsync, journal or checks. */
 export async function bareAppend(dir: string, name: string, rows: number): Promise<number> {

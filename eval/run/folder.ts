@@ -177,7 +177,7 @@ function flatten(value: unknown, prefix = ''): Map<string, string> {
 }
 
 /** Appends records in batches, each on disk before the next is begun. */
-export class RecordWriter<R> {
+class RecordWriter<R> {
   readonly #file: FileHandle
   #pending: string[] = []
   #lastFlush = Date.now()

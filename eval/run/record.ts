@@ -3,7 +3,7 @@ import { Type, type Static } from 'typebox'
 const Milliseconds = Type.Number({ minimum: 0 })
 
 /** One answer of one setting. */
-export const PredictionSchema = Type.Object({
+const PredictionSchema = Type.Object({
   method: Type.String(),
   k: Type.Integer(),
   answer: Type.String(),

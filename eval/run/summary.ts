@@ -9,7 +9,7 @@ import { largestK, settingsOf } from './protocol.ts'
 import type { EvalRecord, Prediction } from './record.ts'
 
 /** Depths at which recall is reported, as in the papers of the field. */
-export const RECALL_DEPTHS = [1, 5, 20, 50, 100] as const
+const RECALL_DEPTHS = [1, 5, 20, 50, 100] as const
 export const STAGES = ['queue', 'encode', 'generate'] as const
 
 export interface Latency {

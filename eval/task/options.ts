@@ -18,7 +18,7 @@ export interface TaskOptions {
 }
 
 /** `--context-tokens <number>` -> `contextTokens`, as Commander names it. */
-export function optionKey(flags: string): string {
+function optionKey(flags: string): string {
   return (/--([\w-]+)/.exec(flags)?.[1] ?? flags).replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase())
 }
 

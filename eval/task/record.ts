@@ -4,7 +4,7 @@ import type { RunFormat } from '../run/folder.ts'
 import { EnvironmentSchema, FileSchema, ProblemSchema, ResumedSchema } from '../run/manifest.ts'
 
 /** What one item gave in one setting. */
-export const SettingResultSchema = Type.Object({
+const SettingResultSchema = Type.Object({
   setting: Type.String(),
   scores: Type.Record(Type.String(), Type.Number(), { description: 'By metric; perplexities as losses (mean negative log-likelihood).' }),
   output: Type.Optional(Type.String({ description: 'What was generated or chosen.' })),
@@ -18,7 +18,7 @@ export const SettingResultSchema = Type.Object({
 export type SettingResult = Static<typeof SettingResultSchema>
 
 /** One line of a task's predictions.jsonl. */
-export const TaskRecordSchema = Type.Object({
+const TaskRecordSchema = Type.Object({
   id: Type.String(),
   groups: Type.Record(Type.String(), Type.String()),
   results: Type.Array(SettingResultSchema),
@@ -34,7 +34,7 @@ export const TaskRecordSchema = Type.Object({
 export type TaskRecord = Static<typeof TaskRecordSchema>
 
 /** manifest.json of a task's run. */
-export const TaskManifestSchema = Type.Object({
+const TaskManifestSchema = Type.Object({
   task: Type.String(),
   subject: Type.Object({
     version: Type.Integer({ description: "The task's: the same options give the same scores only under the same version." }),

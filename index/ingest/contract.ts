@@ -31,9 +31,4 @@ export interface Counters {
   committed: number
 }
 
-export function noCounters(): Counters {
-  return { read: 0, rejected: 0, accepted: 0, embedded: 0, skipped: 0, committed: 0 }
-}
-
-export const PHASES = ['planning', 'indexing', 'verifying'] as const
-export type Phase = (typeof PHASES)[number]
+export type Phase = 'planning' | 'indexing' | 'verifying'

@@ -12,7 +12,7 @@ const EXPANSION = 4
 const MARGIN = 256 * 1024
 
 /** Bytes that may still be written into a folder, which need not exist yet. */
-export async function freeBytes(folder: string): Promise<number> {
+async function freeBytes(folder: string): Promise<number> {
   try {
     const { bavail, bsize } = await statfs(folder)
     return bavail * bsize

@@ -31,7 +31,7 @@ interface Fields {
  * Splits one record at tabs. A field is quoted, with "" for a quote inside, if it begins with a quote and the next single
  * quote comes right before a tab or the end; any other field is taken as it stands: `"Weird Al" Yankovic` keeps its quotes.
  */
-export function splitFields(record: string, quotes = true): Fields {
+function splitFields(record: string, quotes = true): Fields {
   if (!quotes || !record.includes(QUOTE)) return { values: record.split('\t'), open: false }
   const values: string[] = []
   let open = false

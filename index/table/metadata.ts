@@ -44,7 +44,7 @@ export interface HybridSettings {
 /** The version that software must know: what is compared by software of every version. */
 export const SCHEMA_KEY = 'cepe:schema_version'
 /** The version of the last step taken, where that is a later one. */
-export const REACHED_KEY = 'cepe:schema_reached'
+const REACHED_KEY = 'cepe:schema_reached'
 export const MODEL_KEY = 'cepe:model'
 const ANN_KEY = 'cepe:ann'
 const PARTITIONS_KEY = 'cepe:partitions'

@@ -4,7 +4,7 @@ import { writeHalves } from '../../base/binary16.ts'
 import type { Passage } from '../contract.ts'
 
 /** Type of the vector column: `dimension` float16 numbers. Half of float32's size at a recall within 0.005. */
-export function vectorType(dimension: number): FixedSizeList<Float16> {
+function vectorType(dimension: number): FixedSizeList<Float16> {
   return new FixedSizeList(dimension, new Field('item', new Float16(), true))
 }
 

@@ -29,7 +29,7 @@ export class PickleDict {
 export type PickleValue = null | boolean | number | string | PickleTuple | PickleList | PickleDict | PickleGlobal | PickleObject
 
 /** Text as it may stand in a message. */
-export function printable(text: string): string {
+function printable(text: string): string {
   return JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}...` : text)
 }
 

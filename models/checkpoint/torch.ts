@@ -11,7 +11,7 @@ import type { TensorInfo } from './types.ts'
 import { readStoredZip, type StoredEntry } from './zip.ts'
 
 /** Tensors of one file; LLaMA-2-70B has 723 in all. */
-export const MAX_TENSORS = 100_000
+const MAX_TENSORS = 100_000
 const MAX_DIMS = 8
 
 const STORAGE_DTYPES: ReadonlyMap<string, TensorDtype> = new Map<string, TensorDtype>([

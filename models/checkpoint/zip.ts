@@ -5,7 +5,7 @@ import { invalid, unsupported } from '../errors.ts'
 import type { WeightFile } from './file.ts'
 
 /** A torch file has one entry per storage and a handful besides. */
-export const MAX_ZIP_ENTRIES = 200_000
+const MAX_ZIP_ENTRIES = 200_000
 
 /** Where an uncompressed entry's bytes lie in its file. */
 export interface StoredEntry {

@@ -5,7 +5,7 @@ import type { WrittenFile } from './files.ts'
 import type { Weight, WeightPlace } from './graph.ts'
 
 /** Offsets of weights are multiples of this, so that a mapped file serves vector loads. */
-export const ALIGNMENT = 64
+const ALIGNMENT = 64
 
 /**
  * One file of external data, shared by the graphs of a model. Weights are read, written and hashed one at a time:

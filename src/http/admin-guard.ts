@@ -3,7 +3,7 @@ import type { FastifyInstance, onRequestAsyncHookHandler } from 'fastify'
 import { CodedError } from '../../base/errors.ts'
 
 /** Wrong keys that a client may try in a minute: enough for mistakes, useless for guessing. */
-export const WRONG_KEYS_PER_MINUTE = 30
+const WRONG_KEYS_PER_MINUTE = 30
 
 /** For the schema of a route that needs the key. */
 export const ADMIN_SECURITY = [{ adminKey: [] }]

@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox'
 import { FORMATS } from '../../index/read/types.ts'
 
 export const JOB_STATES = ['queued', 'planning', 'indexing', 'verifying', 'done', 'failed', 'stopped', 'cancelled'] as const
-export const JobStateSchema = Type.Enum([...JOB_STATES], {
+const JobStateSchema = Type.Enum([...JOB_STATES], {
   description:
     'queued: waits for its turn. planning: the corpus is read and checked. indexing: passages are embedded and committed. verifying: read back, indexed, recall measured. done. failed: the corpus was refused, nothing was indexed. stopped: met an obstacle (full disk, no embedder, vectors or recall that do not pass), keeps its work and goes on when resumed. cancelled.',
 })
@@ -63,7 +63,7 @@ const RejectSchema = Type.Object({
   detail: Type.String(),
 })
 
-export const CountersSchema = Type.Object({
+const CountersSchema = Type.Object({
   read: Type.Integer({ description: 'Lines of the source that were read, rejected ones included; header and blank lines apart.' }),
   rejected: Type.Integer({ description: 'Lines not accepted; the report says why.' }),
   accepted: Type.Integer({ description: 'Passages to index; 0 until the corpus is planned.' }),

@@ -24,7 +24,7 @@ export const MethodSchema = Type.Enum([...METHODS], {
 })
 export type Method = Static<typeof MethodSchema>
 
-export const ModeSchema = Type.Enum([...MODES], {
+const ModeSchema = Type.Enum([...MODES], {
   description:
     "cepe: passages beyond the decoder's go through the encoder. decoder-only: as many passages as the window holds, nothing encoded. " +
     'replug: one prompt per passage, next-token distributions mixed by retrieval score. closed-book: no passages.',

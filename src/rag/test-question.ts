@@ -8,7 +8,7 @@ import type { AnswerRequest } from './schema.ts'
 const QUESTION: AnswerRequest = { question: 'test', k: 1, k_decoder: 0, demonstrations: 0, max_new_tokens: 1 }
 /** Own share of the reader, so that it is answered under load. */
 const CLIENT = 'readiness'
-export const DEFAULT_INTERVAL_MS = 5_000
+const DEFAULT_INTERVAL_MS = 5_000
 const DEADLINE_MS = 30_000
 /** A slow model is asked more seldom: the test is to cost a small part of its time. */
 const LEAST_PAUSE_PER_TEST = 20

@@ -91,6 +91,15 @@ export async function planRead(
   }
 }
 
+/** What the encoder reads, as text. */
+export function cutContexts({ contexts, contextIds }: ReadPlan, contextTokens: number, tokenizer: PromptTokenizer): string[] {
+  if (contextIds) return contextIds.map((ids) => tokenizer.decode(ids))
+  return contexts.map((text) => {
+    const ids = tokenizer.encode(text, { maxTokens: contextTokens + 1 })
+    return ids.length <= contextTokens ? text : tokenizer.decode(ids.slice(0, contextTokens))
+  })
+}
+
 /** The last tokens of each passage, as the published evaluation keeps them. */
 async function cutAtFront(
   passages: readonly PromptPassage[],

@@ -44,7 +44,8 @@ export function factServices({ window = 1000, offset = 0, onAnswer }: FactOption
   const oracle: Oracle = {
     generate: (request) => {
       asked.generate.push(request)
-      return read([request.promptIds], request.contexts)
+      const contexts = request.contextIds?.map((ids) => tokenizer.decode(ids)) ?? request.contexts
+      return read([request.promptIds], contexts)
     },
     replug: (request) => {
       asked.replug.push(request)

@@ -1,7 +1,7 @@
 import { at } from '../../base/at.ts'
 import type { CepeManifest } from '../../models/manifest.ts'
 import type { GenerateRequest, GenerateResult, Reader, ReplugRequest } from '../../src/inference/contract.ts'
-import { planRead, type PromptRequest } from '../../src/text/plan.ts'
+import { cutContexts, planRead, type PromptRequest } from '../../src/text/plan.ts'
 import type { wordTokenizer } from './word-tokenizer.ts'
 
 /** Tells what a model that saw these prompts and contexts says. */
@@ -18,12 +18,20 @@ export function planningReader(manifest: CepeManifest, tokenizer: ReturnType<typ
   return {
     manifest,
     answer: async (read) => {
-      const { prompts, contexts, contextOf, inDecoder } = await plan(read)
+      const planned = await plan(read)
+      const { prompts, contexts, contextIds, contextOf, inDecoder } = planned
       const { maxNewTokens, contextTokens } = read
       const result =
         read.mode === 'replug'
           ? await oracle.replug({ prompts, temperature: read.replugTemperature, stopIds, maxNewTokens })
-          : await oracle.generate({ promptIds: at(prompts, 0).ids, contexts, contextTokens, stopIds, maxNewTokens })
+          : await oracle.generate({
+              promptIds: at(prompts, 0).ids,
+              contexts,
+              ...(contextIds && { contextIds }),
+              contextTokens,
+              stopIds,
+              maxNewTokens,
+            })
       const stopped = stopIds.includes(at(result.tokenIds, result.tokenIds.length - 1))
       return {
         text: at(tokenizer.decode(result.tokenIds).split('\n'), 0).trim(),
@@ -35,7 +43,7 @@ export function planningReader(manifest: CepeManifest, tokenizer: ReturnType<typ
         inDecoder,
         promptTokens: prompts.reduce((sum, { ids }) => sum + ids.length, 0),
         prompts: read.includePrompts ? prompts.map(({ text }) => text) : [],
-        contexts: read.includePrompts ? [...contexts] : [],
+        contexts: read.includePrompts ? cutContexts(planned, contextTokens, tokenizer) : [],
         timingsMs: { plan: 0, ...result.timingsMs },
       }
     },

@@ -60,7 +60,7 @@ export function recordingServices({ window = 1000, found = 6 } = {}) {
   const oracle: Oracle = {
     generate: (request) => {
       asked.generate.push(request)
-      return Promise.resolve(answer(request.contexts.length))
+      return Promise.resolve(answer((request.contextIds ?? request.contexts).length))
     },
     replug: (request) => {
       asked.replug.push(request)

@@ -2,8 +2,8 @@ import { at } from '../../../base/at.ts'
 import type { ReaderClient } from '../../client/reader.ts'
 
 /** The paper's four ways of choosing an option from its log-probabilities. */
-export const SCORINGS = ['sum', 'mean', 'calibrated', 'calibrated_mean'] as const
-export type Scoring = (typeof SCORINGS)[number]
+
+export type Scoring = 'sum' | 'mean' | 'calibrated' | 'calibrated_mean'
 
 export interface OptionScores {
   /** Log-probability of each option after the prompt. */

@@ -9,7 +9,7 @@ export function lengthOf({ setting }: Pick<SettingSummary, 'setting'>): number {
   return Number(/, (\d+) tokens/.exec(setting)?.[1] ?? Number.NaN)
 }
 
-export function methodOf({ setting }: Pick<SettingSummary, 'setting'>): string {
+function methodOf({ setting }: Pick<SettingSummary, 'setting'>): string {
   return setting.split(',')[0] ?? setting
 }
 

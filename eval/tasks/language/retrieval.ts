@@ -3,7 +3,7 @@ import type { ReaderClient } from '../../client/reader.ts'
 import type { ScoredText } from './score.ts'
 
 /** Tokens of the decoder's text that contexts are compared with. */
-export const QUERY_TOKENS = 256
+const QUERY_TOKENS = 256
 
 /** Dot product of Contriever's embeddings of each context and of the beginning of the decoder's text. */
 export async function retrievalScores({ contextIds, ids }: ScoredText, client: ReaderClient): Promise<number[]> {

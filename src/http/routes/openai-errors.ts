@@ -6,7 +6,7 @@ import { describeError } from '../describe-error.ts'
 import type { PublicText } from '../public-text.ts'
 
 /** Errors of the OpenAI-compatible routes have the shape that OpenAI's clients read. */
-export const OpenAiErrorSchema = Type.Object({
+const OpenAiErrorSchema = Type.Object({
   error: Type.Object({
     message: Type.String(),
     type: Type.String(),

@@ -15,7 +15,7 @@ const BATCH_WORK = { cpu: 6e10, cuda: 6e12 } as const
 const LEAST_BATCH_TOKENS = 512
 const MOST_BATCH_TOKENS = 16_384
 /** A question waits for one bulk batch at most: batches are cut to take so long, by the time that those before them took. */
-export const BULK_BATCH_MS = 100
+const BULK_BATCH_MS = 100
 
 /** Padded tokens of one run where no option says: 545 for BERT-base on a CPU. */
 export function defaultBatchTokens(parameters: number, provider: keyof typeof BATCH_WORK): number {

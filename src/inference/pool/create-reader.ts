@@ -7,11 +7,11 @@ import type { Lane } from './queue.ts'
 import { checkGenerate, checkReplug, checkScore } from './requests.ts'
 
 /** Padded tokens of one encoder run: enough for full matrix-product speed, few enough to bound activations. */
-export const DEFAULT_ENCODER_BATCH_TOKENS = 1024
+const DEFAULT_ENCODER_BATCH_TOKENS = 1024
 /** Prompt tokens of one run of the step graph, whose logits take vocabulary x 4 bytes each (LLaMA-2: 31 MiB in all). */
-export const DEFAULT_PREFILL_TOKENS = 256
-export const DEFAULT_STATE_CACHE_BYTES = 256 * 2 ** 20
-export const DEFAULT_REPLUG_BYTES = 512 * 2 ** 20
+const DEFAULT_PREFILL_TOKENS = 256
+const DEFAULT_STATE_CACHE_BYTES = 256 * 2 ** 20
+const DEFAULT_REPLUG_BYTES = 512 * 2 ** 20
 
 export interface ReaderOptions extends ProcessOptions {
   /** Padded tokens of one encoder run. Default {@link DEFAULT_ENCODER_BATCH_TOKENS}. */

@@ -4,7 +4,7 @@ import type { PoolStatus } from './types.ts'
 import type { CommonChildOptions } from '../protocol.ts'
 import type { Provider } from '../protocol.ts'
 
-export const DEFAULT_THREADS = 1
+const DEFAULT_THREADS = 1
 /** Folder inside a built model's folder for graphs saved with prepacked weights. */
 const PREPACK_FOLDER = '.prepacked'
 

@@ -2,8 +2,7 @@ import { at } from '../../../base/at.ts'
 import { CodedError } from '../../../base/errors.ts'
 import type { CepeManifest } from '../../../models/manifest.ts'
 import { continuationIds } from '../../text/continuation.ts'
-import type { PromptTokenizer } from '../../text/pack.ts'
-import { planRead, type PromptLimits, type ReadPlan } from '../../text/plan.ts'
+import { cutContexts, planRead, type PromptLimits } from '../../text/plan.ts'
 import { loadTokenizer } from '../../text/tokenizer.ts'
 import { warnOfSlowDtype } from './cpu.ts'
 import { encodeContexts, type EncodedContexts } from './encode-contexts.ts'
@@ -152,15 +151,6 @@ function rotaryOf({ rotary }: CepeManifest): readonly number[] {
         'The manifest does not tell the rotary frequencies that a streaming cache needs: build the model again (cepe build).',
       )
     : new CodedError('unsupported', 'A streaming cache moves keys by whole positions, which this rotary embedding does not allow.')
-}
-
-/** What the encoder reads, as text. */
-function cutContexts({ contexts, contextIds }: ReadPlan, contextTokens: number, tokenizer: PromptTokenizer): string[] {
-  if (contextIds) return contextIds.map((ids) => tokenizer.decode(ids))
-  return contexts.map((text) => {
-    const ids = tokenizer.encode(text, { maxTokens: contextTokens + 1 })
-    return ids.length <= contextTokens ? text : tokenizer.decode(ids.slice(0, contextTokens))
-  })
 }
 
 /** @throws unprocessable naming the choice without tokens, or the lengths that do not fit the window */
