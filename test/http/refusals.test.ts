@@ -134,7 +134,7 @@ t.test('answers of 5xx and readiness carry no folder names', async (t) => {
   const folder = `${packageRoot()}/models/built/cepe`
   const reader = {
     ...services.reader,
-    generate: () =>
+    answer: () =>
       Promise.reject(new CodedError('not_ready', `No reader: ${folder}/weights.bin, /srv/secret/place and "/opt/x y/z" are gone.`)),
   }
   const readiness = () => Promise.resolve([{ name: 'reader', ok: false, detail: `${folder} is damaged` }])
