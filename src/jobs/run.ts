@@ -5,6 +5,7 @@ import { planCorpus, readPlan } from '../../index/ingest/plan.ts'
 import { abandonJob, runJob } from '../../index/ingest/run.ts'
 import { planBytes, requireSpace } from '../../index/ingest/space.ts'
 import { sweep } from '../../index/ingest/sweep.ts'
+import { unmarkReplacing } from '../../index/ingest/target.ts'
 import { unwatchChanges } from '../../index/table/changes.ts'
 import type { PassageIndex } from '../../index/open.ts'
 import { readPassageFile } from '../../index/read/read.ts'
@@ -212,7 +213,8 @@ export class JobRun {
   async #settle(state: EndState): Promise<void> {
     const { index, store } = this.#options
     const { id, table } = this.#job
-    if (state === 'stopped') return
+    // Older software refuses changes by hand while the mark stands.
+    if (state === 'stopped') return unmarkReplacing(index.dir, table, id)
     await store.dropShards(id)
     if (state === 'done') await unwatchChanges(index.dir, table, id)
     else await abandonJob({ dir: index.dir, table, jobId: id, folder: store.folder(id) })

@@ -8,6 +8,10 @@ import { ATOL, largestDifference, numbers, requestOf, rowsOf } from './golden-re
 
 const entry = childEntry()
 
+const F16_ATOL = 0.05
+/** int4 products round activations too, to 8 bits and by blocks, in other groups for one token than for a piece of a prompt. */
+const INT4_ATOL = 0.1
+
 for (const fixture of ['cepe-tiny-gqa', 'cepe-tiny', 'cepe-gqa']) {
   const dir = fixtureDir(fixture)
   await t.test(fixture, { skip: dir === undefined && 'fixture not at hand' }, async (t) => {
@@ -113,7 +117,8 @@ for (const dtype of ['int4', 'f16'] as const) {
       ['sampled', sampled, await scored(sampled)],
       ['RePlug', mixed, await scored(mixed, [])],
     ] as const) {
-      t.ok(largestDifference(scores[0] ?? [], result.logprobs) < 0.05, `${name} agrees with its score`)
+      const difference = largestDifference(scores[0] ?? [], result.logprobs)
+      t.ok(difference < (dtype === 'int4' ? INT4_ATOL : F16_ATOL), `${name} agrees with its score (${difference})`)
     }
     t.match(logged[0], /^info .*cepe_encoder\.onnx are not shared/)
   })

@@ -175,10 +175,10 @@ t.test('tied embeddings need no lm_head and ignore one', async (t) => {
   t.same(checkTensors(await openFiles(t, withWeights(config, weightsFor(LLAMA_CONFIG)))), { unexpected: [] })
 })
 
-t.test('cross-attention is expected in the last layers only, with grouped keys in self-attention', (t) => {
+t.test('cross-attention is expected in the last layers only, with grouped keys in both attentions', (t) => {
   const expected = expectedTensors(parseConfig(CEPE_CONFIG))
   t.notOk(expected.has('model.layers.0.cross_attn.q_proj.weight'))
-  t.same(expected.get('model.layers.1.cross_attn.k_proj.weight'), [8, 4])
+  t.same(expected.get('model.layers.1.cross_attn.k_proj.weight'), [4, 4])
   t.same(expected.get('model.layers.0.self_attn.k_proj.weight'), [4, 8])
   t.notOk(expected.has('encoder.lm_head.weight'))
   t.end()
