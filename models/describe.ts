@@ -1,10 +1,10 @@
 import { rotaryFrequencies } from './blocks/rope.ts'
 import type { CepeConfig, ContrieverConfig } from './checkpoint/config.ts'
 import { expectedTensors } from './checkpoint/rename.ts'
-import type { Checkpoint } from './checkpoint/types.ts'
+import type { Checkpoint } from './checkpoint/checkpoint.ts'
 import { BUILDER_VERSION, PAPER_QA_DEFAULTS, type Dtype, type Manifest } from './manifest.ts'
 import type { WrittenFile } from './onnx/files.ts'
-import { OPSET } from './onnx/types.ts'
+import { OPSET } from './onnx/shapes.ts'
 import { requiredTokenId } from './tokenizer/files.ts'
 import type { TokenizerFiles } from './tokenizer/tokenizer-json.ts'
 

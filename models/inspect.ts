@@ -4,7 +4,7 @@ import { CodedError } from '../base/errors.ts'
 import { loadManifest } from './integrity.ts'
 import { modelId, type Manifest } from './manifest.ts'
 import { decodeModel, EXTERNAL, type GraphProto, type ModelProto, type ValueInfoProto } from './onnx/proto.ts'
-import { ELEMS } from './onnx/types.ts'
+import { ELEMS } from './onnx/shapes.ts'
 
 export interface TensorDescription {
   readonly name: string

@@ -1,4 +1,4 @@
-import type { ReadItem } from '../../index/read/types.ts'
+import type { ReadItem } from '../../index/read/contract.ts'
 import type { Embed, Passage } from '../../index/contract.ts'
 import { uniform } from './synthetic-checkpoint.ts'
 

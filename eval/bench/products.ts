@@ -9,7 +9,7 @@ import { fusedMatmul, matMulNBits } from '../../models/onnx/contrib.ts'
 import { Graph, type Value } from '../../models/onnx/graph.ts'
 import { div, f32, f32s, mul, node, reduceMax, reshape } from '../../models/onnx/ops.ts'
 import { encodeModel } from '../../models/onnx/proto.ts'
-import { CONTRIB_DOMAIN } from '../../models/onnx/types.ts'
+import { CONTRIB_DOMAIN } from '../../models/onnx/shapes.ts'
 import { machine, openSession, table } from './measure.ts'
 import { normal } from './synthetic-checkpoint.ts'
 

@@ -1,4 +1,4 @@
-import type { Problem } from './types.ts'
+import type { Problem } from './question-set.ts'
 
 /** Places kept per kind of problem. */
 const SHOWN_PLACES = 5

@@ -1,7 +1,7 @@
 import { Type, type Static, type TSchema } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { answerType, popularityBucket } from './groups.ts'
-import type { EvalPassage, EvalQuestion } from './types.ts'
+import type { EvalPassage, EvalQuestion } from './question-set.ts'
 import { parseJson } from '../../base/json.ts'
 
 const AnswersSchema = Type.Union([Type.String(), Type.Array(Type.Union([Type.String(), Type.Array(Type.String())]))])

@@ -3,7 +3,7 @@ import { CodedError } from '../../base/errors.ts'
 import { describeProblem, ProblemLog } from './problems.ts'
 import { parseQuestion } from './question.ts'
 import { fileHash, readRecords } from './records.ts'
-import type { Dataset, EvalPassage, EvalQuestion } from './types.ts'
+import type { Dataset, EvalPassage, EvalQuestion } from './question-set.ts'
 
 export interface ReadOptions {
   /** False: the questions have no answer in the corpus, and need none in the file. */

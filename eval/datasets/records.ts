@@ -6,7 +6,7 @@ import { pipeline, type Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { CodedError, messageOf } from '../../base/errors.ts'
 import { jsonElements } from './json-elements.ts'
-import type { RawRecord } from './types.ts'
+import type { RawRecord } from './question-set.ts'
 
 /** TriviaQA's files hold their questions under this key. */
 const TRIVIAQA_KEY = 'Data'

@@ -1,7 +1,7 @@
 import { at } from '../../base/at.ts'
 import type { Demonstration } from '../../src/text/prompt.ts'
 import { sameQuestion } from '../datasets/read.ts'
-import type { EvalPassage, EvalQuestion } from '../datasets/types.ts'
+import type { EvalPassage, EvalQuestion } from '../datasets/question-set.ts'
 import { sampleIndices, seededRandom } from '../../base/random.ts'
 
 /**

@@ -1,5 +1,5 @@
 import type { AnswerClient } from '../client/client.ts'
-import type { EvalQuestion } from '../datasets/types.ts'
+import type { EvalQuestion } from '../datasets/question-set.ts'
 import { bestOver, exactMatch } from '../metrics/answer.ts'
 import { askQuestion, type AskContext } from './ask.ts'
 import { QA_RUNS } from './folder.ts'

@@ -1,7 +1,7 @@
 import os from 'node:os'
 import { Type, type Static } from 'typebox'
 import { packageVersion } from '../../src/config.ts'
-import type { Dataset } from '../datasets/types.ts'
+import type { Dataset } from '../datasets/question-set.ts'
 import type { AnswerClient } from '../client/client.ts'
 import { answerRequest, ProtocolSchema, type Protocol } from './protocol.ts'
 

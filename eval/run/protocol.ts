@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox'
 import type { AnswerRequest } from '../../src/rag/schema.ts'
 import { MODES } from '../../src/text/plan.ts'
 import { CodedError } from '../../base/errors.ts'
-import type { EvalPassage } from '../datasets/types.ts'
+import type { EvalPassage } from '../datasets/question-set.ts'
 import type { Demonstration } from '../../src/text/prompt.ts'
 
 function orServiceDefault(minimum: number) {

@@ -3,7 +3,7 @@ import { bestOver, exactMatch, f1, popqaMatch, substringMatch } from '../metrics
 import { auroc, riskCoverage, type CoveragePoint } from '../metrics/confidence.ts'
 import { recallAt } from '../metrics/retrieval.ts'
 import { estimate, mean, quantile, type Estimate } from '../statistics/bootstrap.ts'
-import type { Problem } from '../datasets/types.ts'
+import type { Problem } from '../datasets/question-set.ts'
 import type { Manifest } from './manifest.ts'
 import { largestK, settingsOf } from './protocol.ts'
 import type { EvalRecord, Prediction } from './record.ts'

@@ -6,7 +6,7 @@ import { describeProblem } from '../datasets/problems.ts'
 import { taskOptions } from './options.ts'
 import { reportTaskRuns } from './report.ts'
 import { runTask } from './run.ts'
-import type { Task } from './types.ts'
+import type { Task } from './contract.ts'
 
 /** `cepe eval <task>`: runs the task and writes its report into the run's folder. */
 export function taskCommand(task: Task): Command {

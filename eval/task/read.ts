@@ -2,7 +2,7 @@ import { CodedError } from '../../base/errors.ts'
 import { readStored, taskOfRun, type Stored } from '../run/folder.ts'
 import { TASKS } from '../tasks/list.ts'
 import { TASK_RUNS, type TaskManifest, type TaskRecord } from './record.ts'
-import type { Task } from './types.ts'
+import type { Task } from './contract.ts'
 
 export interface TaskRun extends Stored<TaskManifest, TaskRecord> {
   readonly task: Task

@@ -5,7 +5,7 @@ import { writeReport, type Report } from '../report/report.ts'
 import { describeProblem } from '../datasets/problems.ts'
 import { shown, summariseTask, type TaskSummary } from './summary.ts'
 import type { TaskRun } from './read.ts'
-import type { Task } from './types.ts'
+import type { Task } from './contract.ts'
 
 /** Outputs shown of each setting. */
 const EXAMPLES = 5

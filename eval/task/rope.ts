@@ -14,7 +14,7 @@ import { taskOptions } from './options.ts'
 import { readRunOf } from './read.ts'
 import { runTask } from './run.ts'
 import { summariseTask } from './summary.ts'
-import type { Task } from './types.ts'
+import type { Task } from './contract.ts'
 
 const KINDS = 'none,linear:4,yarn:4,power:0.5,truncated:512,linear:2+truncated:512,randomised:0.25'
 const LM = {

@@ -7,7 +7,7 @@ import { environment } from '../run/manifest.ts'
 import { runItems } from '../run/items.ts'
 import { TASK_RUNS, type TaskManifest, type TaskRecord } from './record.ts'
 import type { TaskOptions } from './options.ts'
-import type { PreparedTask, Task, TaskItem } from './types.ts'
+import type { PreparedTask, Task, TaskItem } from './contract.ts'
 
 /** Items asked at a time: one, so that times compare. */
 const CONCURRENCY = 1

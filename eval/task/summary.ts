@@ -1,4 +1,4 @@
-import type { Problem } from '../datasets/types.ts'
+import type { Problem } from '../datasets/question-set.ts'
 import type { Stored } from '../run/folder.ts'
 import { estimate, mean, quantile, type Estimate } from '../statistics/bootstrap.ts'
 import type { SettingResult, TaskManifest, TaskRecord } from './record.ts'

@@ -1,4 +1,4 @@
-import type { Task } from '../task/types.ts'
+import type { Task } from '../task/contract.ts'
 import { altqa } from './altqa/task.ts'
 import { icl } from './icl/task.ts'
 import { lines } from './lines/task.ts'

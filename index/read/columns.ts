@@ -1,5 +1,5 @@
 import { CodedError } from '../../base/errors.ts'
-import type { RawRow, Rejected } from './types.ts'
+import type { RawRow, Rejected } from './contract.ts'
 
 /** Where a header puts the columns that are read; -1 where it has none. */
 export interface ColumnPlaces {

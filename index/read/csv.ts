@@ -3,7 +3,7 @@ import { pipeline, Readable } from 'node:stream'
 import { parse, type CsvError } from 'csv-parse'
 import { CodedError } from '../../base/errors.ts'
 import { columnsOf, rowOf, type ColumnPlaces } from './columns.ts'
-import type { RawRow, Rejected } from './types.ts'
+import type { RawRow, Rejected } from './contract.ts'
 
 export interface CsvOptions {
   readonly delimiter: string

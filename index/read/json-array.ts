@@ -1,5 +1,5 @@
 import type { Line } from './lines.ts'
-import type { Rejected } from './types.ts'
+import type { Rejected } from './contract.ts'
 
 const [QUOTE, BACKSLASH, COMMA, OPEN_LIST, CLOSE_LIST, OPEN, CLOSE] = Buffer.from('"\\,[]{}')
 

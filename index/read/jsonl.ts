@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import type { Line } from './lines.ts'
-import type { RawRow, Rejected } from './types.ts'
+import type { RawRow, Rejected } from './contract.ts'
 
 /** FlashRAG's and Pyserini's `contents`: the title (sometimes quoted) on the first line, the text below. */
 function splitContents(contents: string): { title: string; text: string } {

@@ -1,5 +1,5 @@
 import { breather } from '../../base/breathe.ts'
-import type { Rejected } from './types.ts'
+import type { Rejected } from './contract.ts'
 
 export interface Line {
   readonly line: number

@@ -1,6 +1,6 @@
 import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects } from 'hyparquet'
 import { CodedError, messageOf } from '../../base/errors.ts'
-import type { RawRow } from './types.ts'
+import type { RawRow } from './contract.ts'
 
 const ROWS_PER_READ = 1000
 

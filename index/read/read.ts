@@ -9,7 +9,7 @@ import { readLines } from './lines.ts'
 import { readParquet } from './parquet.ts'
 import { foreignKind, guessText, isGzip, isParquet, peek } from './sniff.ts'
 import { readTsv } from './tsv.ts'
-import { READ_LIMITS, type Format, type RawRow, type ReadItem, type ReadLimits, type Rejected } from './types.ts'
+import { READ_LIMITS, type Format, type RawRow, type ReadItem, type ReadLimits, type Rejected } from './contract.ts'
 import { checkRow } from './validate.ts'
 import { CodedError, osCode } from '../../base/errors.ts'
 

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { CodedError } from '../../base/errors.ts'
 import type { Line } from './lines.ts'
-import type { RawRow, Rejected } from './types.ts'
+import type { RawRow, Rejected } from './contract.ts'
 import { columnsOf, rowOf, type ColumnPlaces } from './columns.ts'
 
 const QUOTE = '"'

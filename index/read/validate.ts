@@ -1,5 +1,5 @@
 import type { Passage } from '../contract.ts'
-import type { RawRow, ReadItem, ReadLimits, Rejected } from './types.ts'
+import type { RawRow, ReadItem, ReadLimits, Rejected } from './contract.ts'
 
 /** Control characters and lone surrogates: neither can be given back in a URL or as UTF-8. */
 const UNREPRESENTABLE = /[\u0000-\u001f\u007f]|\p{Surrogate}/u

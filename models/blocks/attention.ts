@@ -2,7 +2,7 @@ import type { LlamaConfig } from '../checkpoint/config.ts'
 import { fusedMatmul, groupQueryAttention, multiHeadAttention, rotaryEmbedding } from '../onnx/contrib.ts'
 import type { Value } from '../onnx/graph.ts'
 import { add, concat, f32s, cast, matmul, mul, reshape, reshapeLike, sizeOf, softmax, splitLast, transpose } from '../onnx/ops.ts'
-import { dimAt } from '../onnx/types.ts'
+import { dimAt } from '../onnx/shapes.ts'
 import type { Params } from './params.ts'
 import type { RotaryTables } from './rope.ts'
 

@@ -18,7 +18,7 @@ import {
   transpose,
   zerosI8,
 } from '../onnx/ops.ts'
-import { dimAt, GraphError, type Shape } from '../onnx/types.ts'
+import { dimAt, GraphError, type Shape } from '../onnx/shapes.ts'
 
 /*
  * Products in 8 bits with one scale for each row of the activations and one for each output of the weights. A scale for

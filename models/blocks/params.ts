@@ -1,4 +1,4 @@
-import type { Checkpoint, TensorInfo } from '../checkpoint/types.ts'
+import type { Checkpoint, TensorInfo } from '../checkpoint/checkpoint.ts'
 import { invalid } from '../errors.ts'
 import { fusedMatmul, matMulNBits } from '../onnx/contrib.ts'
 import type { Graph, Value } from '../onnx/graph.ts'

@@ -1,5 +1,5 @@
 import { f32ToF16 } from '../../base/binary16.ts'
-import type { Checkpoint, TensorInfo } from '../checkpoint/types.ts'
+import type { Checkpoint, TensorInfo } from '../checkpoint/checkpoint.ts'
 import { quantizeOutputs, type QuantizedOutputs } from './quantize-outputs.ts'
 import { quantize, blockCount, packedBytes, type Quantized, type QuantizeOptions } from './quantize.ts'
 import { unsupported } from '../errors.ts'

@@ -11,7 +11,7 @@ import { canonicalName } from './rename.ts'
 import { readSafetensorsIndex, type WeightIndex } from './safetensors.ts'
 import { findShards, type ShardPlan } from './shards.ts'
 import { readTorchIndex } from './torch.ts'
-import type { Checkpoint, RawTensor, TensorInfo } from './types.ts'
+import type { Checkpoint, RawTensor, TensorInfo } from './checkpoint.ts'
 import { assertFinite, toF32 } from './weights.ts'
 
 /** Bytes of each tensor's start and end that take part in the revision: fine-tuned copies differ in nothing else. */

@@ -1,7 +1,7 @@
 import { invalid } from '../errors.ts'
 import type { CepeConfig, ContrieverConfig, LlamaConfig, ModelConfig } from './config.ts'
 import { isWeightDtype, WEIGHT_DTYPES } from './dtype.ts'
-import type { TensorInfo } from './types.ts'
+import type { TensorInfo } from './checkpoint.ts'
 
 type Shapes = Map<string, readonly number[]>
 

@@ -4,7 +4,7 @@ import { basename } from 'node:path'
 import { invalid, unsupported } from '../errors.ts'
 import { TENSOR_DTYPE_BYTES, elementCount, isTensorDtype } from './dtype.ts'
 import type { WeightFile } from './file.ts'
-import type { TensorInfo } from './types.ts'
+import type { TensorInfo } from './checkpoint.ts'
 import { messageOf } from '../../base/errors.ts'
 
 /** The format's own limit on the JSON header. */

@@ -7,7 +7,7 @@ import { PICKLE_LIMITS } from './pickle-machine.ts'
 import { PickleDict, PickleGlobal, PickleObject, PickleTuple, describePickle, type PickleValue } from './pickle-values.ts'
 import { readPickle, type PickleHost } from './pickle.ts'
 import type { WeightIndex } from './safetensors.ts'
-import type { TensorInfo } from './types.ts'
+import type { TensorInfo } from './checkpoint.ts'
 import { readStoredZip, type StoredEntry } from './zip.ts'
 
 /** Tensors of one file; LLaMA-2-70B has 723 in all. */

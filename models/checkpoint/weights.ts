@@ -1,7 +1,7 @@
 import { invalid, unsupported } from '../errors.ts'
 import { isWeightDtype, type TensorDtype } from './dtype.ts'
 import { bf16ToF32, f16ToF32 } from '../../base/binary16.ts'
-import type { RawTensor } from './types.ts'
+import type { RawTensor } from './checkpoint.ts'
 
 function words16(data: Uint8Array): Uint16Array {
   return new Uint16Array(data.buffer, data.byteOffset, data.length / 2)

@@ -1,5 +1,5 @@
 import type { CepeReaderConfig } from '../checkpoint/config.ts'
-import type { Checkpoint } from '../checkpoint/types.ts'
+import type { Checkpoint } from '../checkpoint/checkpoint.ts'
 import { encoderSelfAttention } from '../blocks/attention.ts'
 import { normStream } from '../blocks/norm.ts'
 import { Params } from '../blocks/params.ts'

@@ -1,6 +1,6 @@
 import { at, present } from '../../base/at.ts'
 import type { CepeConfig } from '../checkpoint/config.ts'
-import type { Checkpoint } from '../checkpoint/types.ts'
+import type { Checkpoint } from '../checkpoint/checkpoint.ts'
 import {
   decodeSelfAttention,
   groupedKeyValues,

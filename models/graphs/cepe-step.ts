@@ -1,6 +1,6 @@
 import { at } from '../../base/at.ts'
 import type { CepeConfig } from '../checkpoint/config.ts'
-import type { Checkpoint } from '../checkpoint/types.ts'
+import type { Checkpoint } from '../checkpoint/checkpoint.ts'
 import { cachedSelfAttention, type KeyValues } from '../blocks/attention.ts'
 import { contextOf, stepCrossAttention } from '../blocks/cross-attention.ts'
 import { Params } from '../blocks/params.ts'

@@ -1,5 +1,5 @@
 import type { ContrieverConfig } from '../checkpoint/config.ts'
-import type { Checkpoint } from '../checkpoint/types.ts'
+import type { Checkpoint } from '../checkpoint/checkpoint.ts'
 import { Params } from '../blocks/params.ts'
 import type { Precision } from '../blocks/precision.ts'
 import { multiHeadAttention, skipLayerNorm } from '../onnx/contrib.ts'

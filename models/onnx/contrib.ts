@@ -1,6 +1,6 @@
 import type { Attributes, TypeOf, Value } from './graph.ts'
 import { constantU8, f32, matmulShape, node, requireElem, requireRank } from './ops.ts'
-import { CONTRIB_DOMAIN, dimAt, GraphError, sameShape, withDim } from './types.ts'
+import { CONTRIB_DOMAIN, dimAt, GraphError, sameShape, withDim } from './shapes.ts'
 
 /*
  * Fused operators of ONNX Runtime's com.microsoft domain, documented in its docs/ContribOperators.md. Attributes that

@@ -1,6 +1,6 @@
 import type { TypeOf, Value } from './graph.ts'
 import { requireElem, requireRank } from './ops.ts'
-import { formatShape, GraphError, sameShape, type Dim } from './types.ts'
+import { formatShape, GraphError, sameShape, type Dim } from './shapes.ts'
 
 /** If: one of two branches runs. Both must return values of the same types; condition is a bool scalar. */
 export function ifElse(condition: Value, thenBranch: () => readonly Value[], elseBranch: () => readonly Value[]): readonly Value[] {

@@ -11,7 +11,7 @@ import {
   type Dim,
   type Elem,
   type Shape,
-} from './types.ts'
+} from './shapes.ts'
 
 /**
  * Bytes of the model that are read when they are written out, so that a graph can be built without loading them.

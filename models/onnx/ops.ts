@@ -1,5 +1,5 @@
 import type { Attributes, Graph, TypeOf, Value } from './graph.ts'
-import { broadcast, dimAt, ELEMS, formatShape, GraphError, sameShape, withDim, type Dim, type Elem, type Shape } from './types.ts'
+import { broadcast, dimAt, ELEMS, formatShape, GraphError, sameShape, withDim, type Dim, type Elem, type Shape } from './shapes.ts'
 
 /*
  * Operators of the default domain, opset 21, as functions from values to values: result types and shapes follow

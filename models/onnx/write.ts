@@ -5,7 +5,7 @@ import { DataFile } from './data-file.ts'
 import { sha256OfFile, writeNewFile, type WrittenFile } from './files.ts'
 import type { Graph, Weight, WeightPlace } from './graph.ts'
 import { encodeModel } from './proto.ts'
-import { ELEMS, fixedSize } from './types.ts'
+import { ELEMS, fixedSize } from './shapes.ts'
 import { messageOf } from '../../base/errors.ts'
 
 /** Bytes of weights written so far, of all; `name` is the weight that was written last. */

@@ -5,7 +5,7 @@ import { CodedError } from '../../base/errors.ts'
 /**
  * The path of a file in the import folder. Only files inside it, reached without symbolic links, may be named: the
  * service must not become a way to read other files of its machine.
- * @throws forbidden without an import folder or for a name that leads out of it, not_found for a missing file.
+ * @throws forbidden without an import folder, where it is missing, or for a name that leads out of it, not_found for a missing file.
  */
 export async function importPath(importDir: string | undefined, name: string): Promise<string> {
   if (importDir === undefined)
@@ -21,9 +21,11 @@ export async function importPath(importDir: string | undefined, name: string): P
   )
   if (name.includes('\0') || path.isAbsolute(name) || name.split(/[/\\]/).includes('..')) throw outside
   const root = await realpath(importDir).catch(() => {
-    throw new CodedError('config_invalid', `The import folder ${importDir} does not exist: make it or change CEPE_IMPORT_DIR.`, {
-      field: 'CEPE_IMPORT_DIR',
-    })
+    throw new CodedError(
+      'forbidden',
+      'The import folder is missing: whoever runs the service makes it, or sets CEPE_IMPORT_DIR to another. The corpus can be sent as the body of the request.',
+      { field: 'source' },
+    )
   })
   const wanted = path.join(root, name)
   const real = await realpath(wanted).catch(() => {

@@ -1,5 +1,5 @@
 import type { ReadOptions } from '../../index/read/read.ts'
-import type { ReadItem, ReadLimits } from '../../index/read/types.ts'
+import type { ReadItem, ReadLimits } from '../../index/read/contract.ts'
 import type { Job, JobOptions } from './schema.ts'
 
 const SHOWN = 20

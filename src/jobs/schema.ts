@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox'
-import { FORMATS } from '../../index/read/types.ts'
+import { FORMATS } from '../../index/read/contract.ts'
 
 export const JOB_STATES = ['queued', 'planning', 'indexing', 'verifying', 'done', 'failed', 'stopped', 'cancelled'] as const
 const JobStateSchema = Type.Enum([...JOB_STATES], {

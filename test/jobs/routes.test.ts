@@ -1,5 +1,5 @@
 import t from 'tap'
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -76,7 +76,7 @@ await t.test('corpora arrive as TSV, JSON lines, gzip, forms and names of files'
 })
 
 await t.test('bad requests are refused with a reason', async (t) => {
-  const { url, call, jobs } = await served(t)
+  const { dir, url, call, jobs } = await served(t)
   const post = (body: string | object | Buffer, type?: string, query = '') =>
     call('POST', `/v1/admin/index-jobs${query}`, body, type === undefined ? {} : { 'content-type': type })
   const refused = async (response: Promise<{ status: number; json: Record<string, unknown> }>, status: number, code: string) => {
@@ -86,6 +86,9 @@ await t.test('bad requests are refused with a reason', async (t) => {
   await refused(call('GET', '/v1/admin/index-jobs', undefined, { authorization: 'Bearer wrong' }), 401, 'unauthorized')
   await refused(post({ source: '../secret' }), 403, 'forbidden')
   await refused(post({ source: 'none.tsv' }), 404, 'not_found')
+  await rm(join(dir, 'import'), { recursive: true })
+  await refused(post({ source: 'file.tsv' }), 403, 'forbidden')
+  await mkdir(join(dir, 'import'))
   await refused(post({ source: 'a', unknown: 1 }), 400, 'invalid_request')
   await refused(post({ nothing: 1 }), 400, 'invalid_request')
   await refused(post(toTsv(somePassages(1)), 'text/tab-separated-values', '?split_words=1'), 400, 'invalid_request')

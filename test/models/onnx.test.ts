@@ -21,7 +21,7 @@ import {
   transpose,
 } from '../../models/onnx/ops.ts'
 import { decodeModel, encodeModel } from '../../models/onnx/proto.ts'
-import { GraphError } from '../../models/onnx/types.ts'
+import { GraphError } from '../../models/onnx/shapes.ts'
 
 function noWeights(): never {
   throw new Error('no weights here')

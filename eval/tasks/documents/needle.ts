@@ -1,7 +1,7 @@
 import { CodedError } from '../../../base/errors.ts'
 import type { ReaderClient } from '../../client/reader.ts'
 import type { TaskOptions } from '../../task/options.ts'
-import type { PreparedTask, TaskItem, TaskOption } from '../../task/types.ts'
+import type { PreparedTask, TaskItem, TaskOption } from '../../task/contract.ts'
 import { present } from '../../../base/at.ts'
 import { chunkTokens, generateText, promptBudget } from './generate.ts'
 import { splitDocument } from './split.ts'

@@ -4,7 +4,7 @@ import { parse } from 'csv-parse'
 import { CodedError, messageOf } from '../../../base/errors.ts'
 import { ProblemLog } from '../../datasets/problems.ts'
 import { fileHash, readRecords } from '../../datasets/records.ts'
-import type { Problem } from '../../datasets/types.ts'
+import type { Problem } from '../../datasets/question-set.ts'
 import type { Labelled } from './demonstrations.ts'
 
 export interface LabelledFile {

@@ -1,6 +1,6 @@
 import type { TopLevelSpec } from 'vega-lite'
 import type { SettingSummary, TaskSummary } from '../../task/summary.ts'
-import type { Metric } from '../../task/types.ts'
+import type { Metric } from '../../task/contract.ts'
 
 const SIZE = { width: 560, height: 320 }
 

@@ -8,8 +8,8 @@ import type { Tokenizer } from '../../../src/text/tokenizer.ts'
 import { CodedError } from '../../../base/errors.ts'
 import { ProblemLog } from '../../datasets/problems.ts'
 import { fileHash, readRecords } from '../../datasets/records.ts'
-import type { Problem } from '../../datasets/types.ts'
-import type { NamedFile } from '../../task/types.ts'
+import type { Problem } from '../../datasets/question-set.ts'
+import type { NamedFile } from '../../task/contract.ts'
 
 /** The shipped corpus, which tasks read where no data is named. */
 export function demoCorpus(): string {

@@ -1,5 +1,5 @@
 import { CodedError } from '../../../base/errors.ts'
-import type { Metric, Task } from '../../task/types.ts'
+import type { Metric, Task } from '../../task/contract.ts'
 import { overGroup } from '../documents/figures.ts'
 import { VICUNA } from '../documents/generate.ts'
 import { firstNumber, NEEDLE_OPTIONS, prepareNeedles } from '../documents/needle.ts'

@@ -1,7 +1,7 @@
 import { seededRandom } from '../../../base/random.ts'
 import type { ReaderClient } from '../../client/reader.ts'
 import type { TaskOptions } from '../../task/options.ts'
-import type { Metric, PreparedTask, Task } from '../../task/types.ts'
+import type { Metric, PreparedTask, Task } from '../../task/contract.ts'
 import { overGroup } from '../documents/figures.ts'
 import { firstNumber, NEEDLE_OPTIONS, prepareNeedles } from '../documents/needle.ts'
 

@@ -4,8 +4,8 @@ import { CodedError } from '../../../base/errors.ts'
 import { ProblemLog } from '../../datasets/problems.ts'
 import { fileHash, readRecords } from '../../datasets/records.ts'
 import { readDataset } from '../../datasets/read.ts'
-import type { Problem } from '../../datasets/types.ts'
-import type { NamedFile } from '../../task/types.ts'
+import type { Problem } from '../../datasets/question-set.ts'
+import type { NamedFile } from '../../task/contract.ts'
 import type { ScrollsSet } from './sets.ts'
 
 export interface ScrollsExample {

@@ -3,7 +3,7 @@ import type { onRequestAsyncHookHandler } from 'fastify'
 import { Readable } from 'node:stream'
 import { Type } from 'typebox'
 import type { PassageIndex } from '../../../index/open.ts'
-import { READ_LIMITS } from '../../../index/read/types.ts'
+import { READ_LIMITS } from '../../../index/read/contract.ts'
 import { errorResponses } from '../error-body.ts'
 import { PassageSchema } from './passages.ts'
 

@@ -5,7 +5,7 @@ import { checkDeviceMemory } from './device-memory.ts'
 import { readContrieverManifest } from '../model-folder.ts'
 import { createPool, runTask } from './pool.ts'
 import { commonChildOptions, type ProcessOptions, type Supervised } from './process-options.ts'
-import { DEFAULT_MAX_QUEUE } from './types.ts'
+import { DEFAULT_MAX_QUEUE } from './contract.ts'
 
 /**
  * Largest size of one run, in weights times padded tokens: about a second of one CPU core, and less of a GPU.

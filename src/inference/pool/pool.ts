@@ -19,7 +19,7 @@ import {
   type PoolOptions,
   type PoolResult,
   type PoolRunOptions,
-} from './types.ts'
+} from './contract.ts'
 
 const LONGEST_RETRY_AFTER_S = 60
 /** setTimeout takes 32-bit milliseconds. */

@@ -1,6 +1,6 @@
 import path from 'node:path'
 import type { Log } from '../log.ts'
-import type { PoolStatus } from './types.ts'
+import type { PoolStatus } from './contract.ts'
 import type { CommonChildOptions } from '../protocol.ts'
 import type { Provider } from '../protocol.ts'
 

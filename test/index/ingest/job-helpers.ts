@@ -4,7 +4,7 @@ import type { Test } from 'tap'
 import { planCorpus } from '../../../index/ingest/plan.ts'
 import { runJob, type JobResult, type RunJobOptions } from '../../../index/ingest/run.ts'
 import { openIndex, type PassageIndex } from '../../../index/open.ts'
-import type { ReadItem } from '../../../index/read/types.ts'
+import type { ReadItem } from '../../../index/read/contract.ts'
 import type { Passage } from '../../../index/contract.ts'
 import { embed, hashEmbedding } from '../helpers.ts'
 

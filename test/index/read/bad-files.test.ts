@@ -1,7 +1,7 @@
 import t from 'tap'
 import { gzipSync } from 'node:zlib'
 import { readPassages, type ReadOptions } from '../../../index/read/read.ts'
-import type { ReadItem } from '../../../index/read/types.ts'
+import type { ReadItem } from '../../../index/read/contract.ts'
 
 /** What one file gives: its rows as "line id: text", its rejected lines as "line reason", or the error it is refused with. */
 interface Case {

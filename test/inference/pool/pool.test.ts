@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { CodedError } from '../../../base/errors.ts'
 import { createPool } from '../../../src/inference/pool/pool.ts'
-import type { Pool, PoolOptions } from '../../../src/inference/pool/types.ts'
+import type { Pool, PoolOptions } from '../../../src/inference/pool/contract.ts'
 import { job, stubOptions } from './stub.ts'
 
 async function open(

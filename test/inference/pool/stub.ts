@@ -1,4 +1,4 @@
-import type { PoolOptions } from '../../../src/inference/pool/types.ts'
+import type { PoolOptions } from '../../../src/inference/pool/contract.ts'
 import type { Job } from '../../../src/inference/protocol.ts'
 
 /** A pool of stub processes steered through `folder`. */

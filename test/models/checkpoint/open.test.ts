@@ -4,7 +4,7 @@ import t from 'tap'
 import { parseConfig } from '../../../models/checkpoint/config-parse.ts'
 import { openCheckpoint } from '../../../models/checkpoint/open.ts'
 import { checkTensors, expectedTensors } from '../../../models/checkpoint/rename.ts'
-import type { Checkpoint } from '../../../models/checkpoint/types.ts'
+import type { Checkpoint } from '../../../models/checkpoint/checkpoint.ts'
 import { CEPE_CONFIG, CONTRIEVER_CONFIG, LLAMA_CONFIG, weightsFor, writeFolder } from '../../helpers/checkpoint-folder.ts'
 import { f32Safetensors, f32Torch, safetensorsOf, type F32Tensor } from '../../helpers/weights.ts'
 

@@ -1,6 +1,6 @@
 import type { TopLevelSpec } from 'vega-lite'
 import type { ReaderClient } from '../client/reader.ts'
-import type { Problem } from '../datasets/types.ts'
+import type { Problem } from '../datasets/question-set.ts'
 import type { Block } from '../report/blocks.ts'
 import type { TaskOptions } from './options.ts'
 import type { Metric, TaskOption } from './parts.ts'
