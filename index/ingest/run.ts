@@ -240,7 +240,7 @@ class Run {
   async #writeShards(table: Table, previous: Table | undefined, sync: TableSync, additions: Additions): Promise<void> {
     const { model, embed, folder, signal } = this.#options
     const known = await this.#trusted(table)
-    const todo = [...this.#plan.shard_rows.keys()].filter(
+    const remaining = [...this.#plan.shard_rows.keys()].filter(
       (number) => known.get(number)?.state !== (this.#target.replace ? 'committed' : 'verified'),
     )
     const prepare = async (number: number): Promise<PreparedShard> => {
@@ -266,7 +266,7 @@ class Run {
       })
     }
     let commits = COMPACT_AFTER - 1
-    for await (const shard of oneAhead(todo, prepare)) {
+    for await (const shard of oneAhead(remaining, prepare)) {
       await this.#commit(table, shard, sync, additions)
       if (++commits >= COMPACT_AFTER) {
         commits = 0

@@ -2,10 +2,10 @@ import { rm } from 'node:fs/promises'
 import { aliasPath, readAlias, storedName, writeAlias, type Alias } from '../table/alias.ts'
 import { CodedError } from '../../base/errors.ts'
 import type { Connection, Table } from '../table/lance.ts'
-import { isOfModel, unfit } from '../table/fitness.ts'
+import { fitMetadata, isOfModel, unfit } from '../table/fitness.ts'
 import { readMetadata } from '../table/metadata.ts'
 import { createTable } from '../table/create.ts'
-import { migrateTable, SCHEMA_VERSION } from '../table/migrate.ts'
+import { migrateTable } from '../table/migrate.ts'
 import { openStored } from '../table/recover.ts'
 import { stringAt } from '../table/rows.ts'
 import { inTurn } from '../table/turn.ts'
@@ -104,12 +104,10 @@ export async function openLiveTarget(
   onWarning: (message: string) => void,
 ): Promise<Table> {
   const table = await openStored(connection, dir, storedAs, onWarning)
-  if ((await readMetadata(table)).schemaVersion < SCHEMA_VERSION && (await migrateTable(table, { dryRun: true })).automatic)
-    await migrateTable(table)
-  const error = unfit(storedAs.split('.')[0] ?? storedAs, await readMetadata(table), model)
-  if (error === undefined) return table
+  const found = await fitMetadata(storedAs.split('.')[0] ?? storedAs, table, model)
+  if (!(found instanceof CodedError)) return table
   table.close()
-  throw error
+  throw found
 }
 
 /** The live table if its vectors can be taken over. */

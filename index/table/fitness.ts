@@ -1,7 +1,8 @@
 import { CodedError } from '../../base/errors.ts'
 import type { EmbeddingModel } from '../contract.ts'
-import type { TableMetadata } from './metadata.ts'
-import { SCHEMA_VERSION } from './migrate.ts'
+import type { Table } from './lance.ts'
+import { readMetadata, type TableMetadata } from './metadata.ts'
+import { migrateTable, SCHEMA_VERSION } from './migrate.ts'
 
 /** True if vectors of the table and of the model can be compared. */
 export function isOfModel(metadata: TableMetadata, model: EmbeddingModel): boolean {
@@ -34,4 +35,14 @@ export function unfit(name: string, metadata: TableMetadata, model: EmbeddingMod
     )
   }
   return undefined
+}
+
+/** What a table says of itself, once the steps are taken that need nobody's word; or why it cannot be used. */
+export async function fitMetadata(name: string, table: Table, model: EmbeddingModel): Promise<TableMetadata | CodedError> {
+  let metadata = await readMetadata(table)
+  if (metadata.schemaVersion < SCHEMA_VERSION && (await migrateTable(table, { dryRun: true })).automatic) {
+    await migrateTable(table)
+    metadata = await readMetadata(table)
+  }
+  return unfit(name, metadata, model) ?? metadata
 }

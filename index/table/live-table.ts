@@ -4,10 +4,9 @@ import { syncPath } from '../../base/durable.ts'
 import { TableSync } from './table-sync.ts'
 import { CodedError, osCode, messageOf } from '../../base/errors.ts'
 import { prewarm, type Connection, type Table } from './lance.ts'
-import { readMetadata, type TableMetadata } from './metadata.ts'
+import type { TableMetadata } from './metadata.ts'
 import { createTable } from './create.ts'
-import { unfit } from './fitness.ts'
-import { migrateTable, SCHEMA_VERSION } from './migrate.ts'
+import { fitMetadata } from './fitness.ts'
 import { openStored } from './recover.ts'
 import type { EmbeddingModel } from '../contract.ts'
 
@@ -142,34 +141,23 @@ export class LiveTable {
 
   /** The table that is held, with what it says of itself now. */
   async #again(live: Live): Promise<Live | CodedError> {
-    const metadata = await this.#metadata(live.table)
+    const metadata = await fitMetadata(this.#options.name, live.table, this.#options.model)
     return metadata instanceof CodedError ? metadata : { ...live, metadata }
   }
 
   /** The table that the alias points at. */
   async #open(): Promise<Live | CodedError | undefined> {
-    const { dir, name, connection, onWarning } = this.#options
+    const { dir, name, connection, model, onWarning } = this.#options
     const storedAs = (await readAlias(dir, name))?.stored_as
     if (typeof storedAs !== 'string') return undefined
     const held = this.#held?.live
     const table = held?.storedAs === storedAs ? held.table : await openStored(connection, dir, storedAs, onWarning)
-    const metadata = await this.#metadata(table)
+    const metadata = await fitMetadata(name, table, model)
     if (metadata instanceof CodedError) return metadata
     if (held?.storedAs === storedAs) return { ...held, metadata }
     if (metadata.ann !== undefined) await prewarm(table)
     // The table before it is not closed: searches may be under way in it. It goes when they have ended.
     return { table, storedAs, metadata, sync: await TableSync.start(tableFolder(dir, storedAs)) }
-  }
-
-  /** What a table says of itself, once the steps are taken that need nobody's word; or why it cannot be used. */
-  async #metadata(table: Table): Promise<TableMetadata | CodedError> {
-    const { name, model } = this.#options
-    let metadata = await readMetadata(table)
-    if (metadata.schemaVersion < SCHEMA_VERSION && (await migrateTable(table, { dryRun: true })).automatic) {
-      await migrateTable(table)
-      metadata = await readMetadata(table)
-    }
-    return unfit(name, metadata, model) ?? metadata
   }
 
   /** A service that is asked nothing must not find, with its next question, that its table was replaced and removed. */

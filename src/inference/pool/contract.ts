@@ -17,15 +17,21 @@ export const DEFAULT_DRAIN_MS = 30_000
 export const DEFAULT_BACKOFF_MS = { first: 200, longest: 30_000 } as const
 
 export interface PoolOptions {
-  /** File that the processes run: the inference entry, compiled or not as this file is. */
-  readonly entry?: URL
   readonly options: ChildOptions
+  /** Number of processes. Default 1. */
   readonly children?: number
+  /** Requests of each lane that may wait; more are refused at once. Default 64. */
   readonly maxQueue?: number
+  /** Longest run, whatever the request's deadline; only a longer one is killed. Default 10 minutes. */
   readonly maxRunMs?: number
+  /** A process that does not answer for so long, or for many times the length of its runs, is replaced. Default 10 s. */
   readonly heartbeatMs?: number
+  /** Longest time for loading the model. Default 10 minutes. */
   readonly startTimeoutMs?: number
+  /** Wait before a crashed process is replaced, doubled from `first` to `longest`. Default 200 ms to 30 s. */
   readonly backoffMs?: { readonly first: number; readonly longest: number }
+  /** File that the processes run. Default: the entry beside this file, compiled or not as this file is. */
+  readonly entry?: URL
   readonly log?: Log
 }
 

@@ -1,6 +1,5 @@
 import path from 'node:path'
-import type { Log } from '../log.ts'
-import type { PoolStatus } from './contract.ts'
+import type { PoolOptions, PoolStatus } from './contract.ts'
 import type { CommonChildOptions } from '../protocol.ts'
 import type { Provider } from '../protocol.ts'
 
@@ -9,7 +8,7 @@ const DEFAULT_THREADS = 1
 const PREPACK_FOLDER = '.prepacked'
 
 /** Settings of the processes, shared by readers and embedders. */
-export interface ProcessOptions {
+export interface ProcessOptions extends Omit<PoolOptions, 'options'> {
   /** Folder of the built model. */
   readonly modelDir: string
   /** Threads of each process. Default {@link DEFAULT_THREADS}. */
@@ -24,21 +23,6 @@ export interface ProcessOptions {
   readonly prepack?: boolean
   /** Folder of the saved graphs. Default `.prepacked` in the model's folder. */
   readonly prepackDir?: string
-  /** Number of processes. Default 1. */
-  readonly children?: number
-  /** Requests of each lane that may wait; more are refused at once. Default 64. */
-  readonly maxQueue?: number
-  /** Longest run, whatever the request's deadline; only a longer one is killed. Default 10 minutes. */
-  readonly maxRunMs?: number
-  /** A process that does not answer for so long, or for many times the length of its runs, is replaced. Default 10 s. */
-  readonly heartbeatMs?: number
-  /** Longest time for loading the model. Default 10 minutes. */
-  readonly startTimeoutMs?: number
-  /** Wait before a crashed process is replaced, doubled from `first` to `longest`. Default 200 ms to 30 s. */
-  readonly backoffMs?: { readonly first: number; readonly longest: number }
-  /** File that the processes run. Default: the entry beside this file, compiled or not as this file is. */
-  readonly entry?: URL
-  readonly log?: Log
 }
 
 /** What supervision adds to a model in its own processes. */
