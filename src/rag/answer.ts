@@ -17,7 +17,7 @@ export function answerQuestion(request: AnswerRequest, services: AnswerServices,
     const total = performance.now() - started
     return {
       ...(read === NOTHING_READ ? NO_ANSWER : answerOf(read)),
-      evidence: evidence(asked.passages, read, { shares: read.contextShares, answer: read.text }),
+      evidence: await evidence(asked.passages, read, { shares: read.contextShares, answer: read.text }),
       mode: asked.settled.mode,
       usage: usageOf(read),
       timings_ms: rounded({ ...(asked.found?.timings ?? NO_RETRIEVAL), ...read.timingsMs, total }),

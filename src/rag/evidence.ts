@@ -1,24 +1,29 @@
 import { at } from '../../base/at.ts'
+import { breather } from '../../base/breathe.ts'
 import type { ReadPlacement } from '../inference/contract.ts'
 import type { RankedPassage } from './gather.ts'
 import { highlights } from './highlights.ts'
 import type { Evidence } from './schema.ts'
 
 /**
- * Where each passage was read.
+ * Where each passage was read. Marking the answer in a megabyte of passages takes a while, which other requests share.
  * @param shares cross-attention on each context; empty where it was not measured
  * @param answer what the passages are to support; nothing is highlighted without
  */
-export function evidence(
+export async function evidence(
   passages: readonly RankedPassage[],
   placement: ReadPlacement,
   { shares = [], answer = '' }: { readonly shares?: readonly number[]; readonly answer?: string } = {},
-): Evidence[] {
-  return passages.map(({ id, title, text, source, score }, i) => {
+): Promise<Evidence[]> {
+  const breathe = breather()
+  const found: Evidence[] = []
+  for (const [i, { id, title, text, source, score }] of passages.entries()) {
+    const pause = breathe()
+    if (pause) await pause
     const context = at(placement.contextOf, i)
     const encoded = context >= 0
     const inDecoder = at(placement.inDecoder, i)
-    return {
+    found.push({
       id,
       title,
       text,
@@ -29,8 +34,9 @@ export function evidence(
       attention: encoded && shares.length > 0 ? at(shares, context) : null,
       tokens: encoded ? at(placement.contextTokenCounts, context) : null,
       highlights: highlights(text, answer),
-    }
-  })
+    })
+  }
+  return found
 }
 
 /**
