@@ -1,15 +1,15 @@
 import { at, present } from '../../base/at.ts'
 import type { CepeConfig } from '../checkpoint/config.ts'
 import type { Checkpoint } from '../checkpoint/checkpoint.ts'
+import { decodeSelfAttention, groupedKeyValues, promptSelfAttention, type Attended, type KeyValues } from '../blocks/attention.ts'
 import {
-  decodeSelfAttention,
-  groupedKeyValues,
-  promptSelfAttention,
-  type Attended,
-  type Heads,
-  type KeyValues,
-} from '../blocks/attention.ts'
-import { contextOf, decodeCrossAttention, promptCrossAttention, type Context, type CrossAttended } from '../blocks/cross-attention.ts'
+  contextOf,
+  decodeCrossAttention,
+  promptCrossAttention,
+  type Context,
+  type CrossAttended,
+  type CrossAttention,
+} from '../blocks/cross-attention.ts'
 import type { Residual } from '../blocks/norm.ts'
 import { Params } from '../blocks/params.ts'
 import type { Precision } from '../blocks/precision.ts'
@@ -48,8 +48,8 @@ const HEAD_MULTIPLE = 16
 
 /** How cross-attention is computed, over the prompt and for each further token. */
 export interface CrossStrategy {
-  prompt(params: Params, normed: Value, context: Context, heads: Heads, layer: number): CrossAttended
-  decode(params: Params, normed: Value, context: Context, heads: Heads, layer: number): CrossAttended
+  prompt(attention: CrossAttention, layer: number): CrossAttended
+  decode(attention: CrossAttention, layer: number): CrossAttended
 }
 
 const ABSORBED: CrossStrategy = { prompt: promptCrossAttention, decode: decodeCrossAttention }
@@ -63,33 +63,37 @@ interface Pass {
   readonly attention: Value
 }
 
-function pass(
-  params: Params,
-  config: CepeConfig,
-  ids: Value,
-  { phi }: Context,
-  self: (params: Params, normed: Value, layer: number) => Attended,
-  cross: (params: Params, normed: Value, layer: number) => CrossAttended,
-): Pass {
+/** How a pass attends, in every layer. */
+interface Sublayers {
+  self(params: Params, normed: Value, layer: number): Attended
+  cross(params: Params, normed: Value, layer: number): CrossAttended
+}
+
+/** What a pass reads: token ids [1,L] beside phi. */
+interface Reading {
+  readonly params: Params
+  readonly config: CepeConfig
+  readonly ids: Value
+  readonly context: Context
+}
+
+function pass({ params, config, ids, context: { phi } }: Reading, sublayers: Sublayers): Pass {
   const keyValues: KeyValues[] = []
   const shares: Value[] = []
   const embedded = embedTokens(params, ids)
   const stream = params.in('model', (p) =>
-    llamaLayers(
-      p,
-      config.decoder,
-      embedded,
-      (q, normed, layer) => {
-        const { output, keys, values } = self(q, normed, layer)
+    llamaLayers(p, config.decoder, embedded, {
+      attend: (q, normed, layer) => {
+        const { output, keys, values } = sublayers.self(q, normed, layer)
         keyValues.push({ keys, values })
         return output
       },
-      crossLayers(config, (q, normed, layer) => {
-        const { output, share } = cross(q, normed, layer)
+      cross: crossLayers(config, (q, normed, layer) => {
+        const { output, share } = sublayers.cross(q, normed, layer)
         shares.push(share)
         return output
       }),
-    ),
+    }),
   )
   const [first, ...others] = shares
   const attention = first
@@ -98,18 +102,16 @@ function pass(
   return { stream, keyValues, attention }
 }
 
-function promptPass(params: Params, config: CepeConfig, ids: Value, context: Context, rope: RotaryTables, cross: CrossStrategy): Pass {
+function promptPass(reading: Reading, rope: RotaryTables, cross: CrossStrategy): Pass {
+  const { ids, context } = reading
+  const heads = reading.config.decoder
   const length = sizeOf(ids, 1)
   const total = reshape(cast(length, 'i32'), [])
   const lastIndex = cast(sub(length, i64(ids.graph, 1)), 'i32')
-  const { stream, ...made } = pass(
-    params,
-    config,
-    ids,
-    context,
-    (p, x) => promptSelfAttention(p, x, lastIndex, total, rope, config.decoder),
-    (p, x, layer) => cross.prompt(p, x, context, config.decoder, layer),
-  )
+  const { stream, ...made } = pass(reading, {
+    self: (params, x) => promptSelfAttention({ params, x, rope, heads }, lastIndex, total),
+    cross: (params, x, layer) => cross.prompt({ params, x, context, heads }, layer),
+  })
   return { ...made, stream: { x: last(stream.x, 1), delta: stream.delta && last(stream.delta, 1) } }
 }
 
@@ -154,7 +156,7 @@ export function cepeGenerateGraph(
   const goesOn = (token: Value): Value =>
     graph.scope('stop', () => not(less(i64(graph, 0), reduceSum(cast(equal(stopIds, reshape(token, [])), 'i64'), 0))))
 
-  const prompt = graph.scope('prompt', () => promptPass(params, config, ids, context, rope, cross))
+  const prompt = graph.scope('prompt', () => promptPass({ params, config, ids, context }, rope, cross))
   const promptCache = prompt.keyValues.map(groupedKeyValues)
   const first = choose(params, config, prompt.stream)
   const length = reshape(sizeOf(ids, 1), [])
@@ -169,16 +171,21 @@ export function cepeGenerateGraph(
       ['keys', 'values'].map((part) => ({ name: `since.${i}.${part}`, initial: empty, type: sinceType })),
     ),
   ]
-  const [tokens, logprobs, attention] = loop(rounds, goesOn(first.token), carried, 'n-1', ([token, position, ...caches]) => {
+  const start = { maxRounds: rounds, proceed: goesOn(first.token), carried, rounds: 'n-1' }
+  const [tokens, logprobs, attention] = loop(start, ([token, position, ...caches]) => {
     const since = prompt.keyValues.map((_, i) => ({ keys: at(caches, 2 * i), values: at(caches, 2 * i + 1) }))
     const here = present(position)
     const made = pass(
-      tokenParams,
-      config,
-      present(token),
-      context,
-      (p, x, i) => decodeSelfAttention(p, x, here, at(promptCache, i), at(since, i), 'made', rope, decoder),
-      (p, x, layer) => cross.decode(p, x, context, decoder, layer),
+      { params: tokenParams, config, ids: present(token), context },
+      {
+        self: (p, x, i) =>
+          decodeSelfAttention({ params: p, x, rope, heads: decoder }, here, {
+            prompt: at(promptCache, i),
+            since: at(since, i),
+            made: 'made',
+          }),
+        cross: (p, x, layer) => cross.decode({ params: p, x, context, heads: decoder }, layer),
+      },
     )
     const next = choose(params, config, made.stream)
     return {

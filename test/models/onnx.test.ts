@@ -51,7 +51,7 @@ await t.test('mistakes are found where they are made', (t) => {
     ['an ambiguous reshape', () => reshape(x, ['a', 'b']), /ambiguous/],
     ['an unnamed sum', () => concat([x, x], 0), /name the size of n \+ n/],
     ['an axis too many', () => transpose(x, [0, 2]), /no axis 2/],
-    ['rank', () => rotaryEmbedding(x, ids, x, x, 2), /RotaryEmbedding: rank 3 expected/],
+    ['rank', () => rotaryEmbedding(x, ids, { cos: x, sin: x }, 2), /RotaryEmbedding: rank 3 expected/],
     ['another graph', () => add(x, f32(new Graph('other'), 1)), /another graph/],
   ]
   for (const [name, write, message] of mistakes) t.throws(write, { name: 'GraphError', message }, name)
@@ -121,7 +121,7 @@ await t.test('Loop carries, collects and stops; no round at all is fine', async 
   const rounds = graph.input('rounds', 'i64', [])
   const stop = graph.input('stop', 'f32', [])
   const yes = graph.constant('bool', [], Uint8Array.of(1))
-  const [doubled] = loop(rounds, yes, [{ name: 'x', initial: f32(graph, 1) }], 'n', ([x]) => {
+  const [doubled] = loop({ maxRounds: rounds, proceed: yes, carried: [{ name: 'x', initial: f32(graph, 1) }], rounds: 'n' }, ([x]) => {
     if (!x) throw new Error('nothing carried')
     const next = mul(x, f32(graph, 2))
     return { proceed: less(next, stop), carried: [next], scans: [next] }
