@@ -68,7 +68,9 @@ export async function askQuestion(question: EvalQuestion, context: AskContext): 
         })
         continue
       }
-      const response = await persistent(() => client.answer(answerRequest(question.question, next, passages, examples, protocol)))
+      const response = await persistent(() =>
+        client.answer(answerRequest(question.question, next, { passages, demonstrations: examples }, protocol)),
+      )
       predictions.push(toPrediction(next, response))
       if (context.dumpPrompts) prompts.push(toPrompts(next, response))
     }

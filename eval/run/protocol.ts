@@ -92,12 +92,17 @@ export function retrievalDepth(protocol: Protocol): number {
   return Math.max(largestK(protocol), protocol.recall_depth)
 }
 
-/** The request for one question in one setting. `passages` holds at least k, best first; `demonstrations` is null where the service's own are used. */
+/** What goes with a question: at least k passages, best first; demonstrations, or null where the service's own are used. */
+export interface Material {
+  readonly passages: readonly EvalPassage[]
+  readonly demonstrations: readonly Demonstration[] | null
+}
+
+/** The request for one question in one setting. */
 export function answerRequest(
   question: string,
   setting: Setting,
-  passages: readonly EvalPassage[],
-  demonstrations: readonly Demonstration[] | null,
+  { passages, demonstrations }: Material,
   protocol: Protocol,
 ): AnswerRequest {
   return {

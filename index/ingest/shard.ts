@@ -1,3 +1,4 @@
+import { at } from '../../base/at.ts'
 import { sqlIds } from '../table/sql.ts'
 import { sameVector } from '../hash.ts'
 import type { Table } from '../table/lance.ts'
@@ -42,7 +43,7 @@ export async function prepareShard(number: number, shard: readonly PlannedRow[],
   const planned = known === undefined ? shard : shard.filter((row) => known.get(row.passage.id) !== row.hash)
   const halves = new Uint16Array(planned.length * dimension)
   const open = previous === undefined ? [...planned.keys()] : await takeOver(previous, planned, halves, dimension)
-  const byLength = open.map((at) => ({ at, text: textAt(planned, at) })).sort((a, b) => b.text.length - a.text.length)
+  const byLength = open.map((row) => ({ row, text: textAt(planned, row) })).sort((a, b) => b.text.length - a.text.length)
   for (const some of chunks(byLength, TEXTS_PER_CALL)) {
     signal.throwIfAborted()
     const vectors = await embed(
@@ -51,8 +52,8 @@ export async function prepareShard(number: number, shard: readonly PlannedRow[],
     )
     checkVectorCount(vectors.length, some.length)
     for (const [i, vector] of vectors.entries()) {
-      const at = some[i]?.at ?? 0
-      packVector(planned[at]?.passage.id ?? '', vector, halves, at, dimension)
+      const { row } = at(some, i)
+      packVector({ id: at(planned, row).passage.id, vector }, halves, row, dimension)
     }
     onEmbedded(some.length)
   }
@@ -72,23 +73,22 @@ function idsOf(rows: readonly PlannedRow[]): string[] {
   return rows.map((row) => row.passage.id)
 }
 
-function textAt(rows: readonly PlannedRow[], at: number): string {
-  const row = rows[at]
-  return row === undefined ? '' : passageText(row.passage)
+function textAt(rows: readonly PlannedRow[], row: number): string {
+  return passageText(at(rows, row).passage)
 }
 
 /** Copies the vectors of unchanged passages. @returns the rows that have none. */
 async function takeOver(previous: Table, planned: readonly PlannedRow[], halves: Uint16Array, dimension: number): Promise<number[]> {
-  const open = new Map(planned.map((row, at) => [row.passage.id, { at, hash: row.hash }]))
+  const open = new Map(planned.map(({ passage, hash }, row) => [passage.id, { row, hash }]))
   for (const ids of chunks(idsOf(planned), 1000)) {
     const found = await previous.query().where(sqlIds(ids)).select(['id', 'hash', 'vector']).toArrow()
     for (let row = 0; row < found.numRows; row++) {
       const id = stringAt(found, 'id', row)
       const wanted = open.get(id)
       if (wanted === undefined || !sameVector(wanted.hash, stringAt(found, 'hash', row))) continue
-      halves.set(halvesAt(found, row), wanted.at * dimension)
+      halves.set(halvesAt(found, row), wanted.row * dimension)
       open.delete(id)
     }
   }
-  return [...open.values()].map(({ at }) => at)
+  return [...open.values()].map(({ row }) => row)
 }

@@ -1,4 +1,5 @@
 import { Field, FixedSizeList, Float16, makeData, RecordBatch, Schema, Struct, Table, Utf8, type Data } from 'apache-arrow'
+import { at } from '../../base/at.ts'
 import { CodedError } from '../../base/errors.ts'
 import { writeHalves } from '../../base/binary16.ts'
 import type { Passage } from '../contract.ts'
@@ -58,7 +59,12 @@ export interface Rows {
  * Writes a passage's vector as float16 into row `row` of `out`, checking it: LanceDB pads, truncates and stores infinities without a word.
  * @throws index_invalid naming the passage whose vector has another length or a number that float16 cannot hold.
  */
-export function packVector(id: string, vector: Float32Array, out: Uint16Array, row: number, dimension: number): void {
+export function packVector(
+  { id, vector }: { readonly id: string; readonly vector: Float32Array },
+  out: Uint16Array,
+  row: number,
+  dimension: number,
+): void {
   if (vector.length !== dimension) {
     throw new CodedError(
       'index_invalid',
@@ -86,7 +92,7 @@ export function checkVectorCount(vectors: number, passages: number): void {
 export function packVectors(passages: readonly Passage[], vectors: readonly Float32Array[], dimension: number): Uint16Array {
   checkVectorCount(vectors.length, passages.length)
   const out = new Uint16Array(passages.length * dimension)
-  for (const [i, vector] of vectors.entries()) packVector(passages[i]?.id ?? '', vector, out, i, dimension)
+  for (const [i, vector] of vectors.entries()) packVector({ id: at(passages, i).id, vector }, out, i, dimension)
   return out
 }
 
