@@ -33,7 +33,8 @@ export interface LoopStep {
 
 /**
  * Loop: runs `body` while `proceed` holds, at most maxRounds (i64 scalar) times; 0 rounds are allowed.
- * Returns the scans stacked along a new first axis of size `rounds`. Values of enclosing graphs may be used in the body.
+ * Gives what is carried out of the last round, and the scans stacked along a new first axis of size `rounds`. Values of
+ * enclosing graphs may be used in the body.
  */
 export function loop(
   maxRounds: Value,
@@ -41,7 +42,7 @@ export function loop(
   carried: readonly Carried[],
   rounds: Dim,
   body: (carried: readonly Value[]) => LoopStep,
-): readonly Value[] {
+): { readonly carried: readonly Value[]; readonly scans: readonly Value[] } {
   requireElem('Loop', maxRounds, 'i64')
   requireRank('Loop', maxRounds, 0)
   requireElem('Loop', proceed, 'bool')
@@ -72,5 +73,5 @@ export function loop(
     [...carried.map(typeOf), ...scanTypes],
     { body: { subgraph } },
   )
-  return results.slice(carried.length)
+  return { carried: results.slice(0, carried.length), scans: results.slice(carried.length) }
 }
