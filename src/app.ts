@@ -58,7 +58,7 @@ export async function buildApp(
   await app.register(healthRoutes, { readiness, publicText: said })
   await app.register(infoRoute, { ...questions, version })
   await app.register(pageRoutes)
-  await app.register(answerRoute, questions)
+  await app.register(answerRoute, { ...questions, publicText: said })
   await app.register(searchRoute, questions)
   await app.register(scoreRoute, questions)
   await app.register(openAiRoutes, { ...questions, countTokens: services.countTokens, publicText: said })
