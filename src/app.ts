@@ -17,6 +17,7 @@ import { adminIndexJobs } from './http/routes/admin-index-jobs.ts'
 import { adminPassages } from './http/routes/admin-passages.ts'
 import { adminIndex } from './http/routes/admin-index.ts'
 import { answerRoute } from './http/routes/answer.ts'
+import { answersRoute } from './http/routes/answers.ts'
 import { healthRoutes } from './http/routes/health.ts'
 import { infoRoute } from './http/routes/info.ts'
 import { openAiRoutes } from './http/routes/openai.ts'
@@ -58,7 +59,8 @@ export async function buildApp(
   await app.register(healthRoutes, { readiness, publicText: said })
   await app.register(infoRoute, { ...questions, version })
   await app.register(pageRoutes)
-  await app.register(answerRoute, questions)
+  await app.register(answerRoute, { ...questions, publicText: said })
+  await app.register(answersRoute, { ...questions, batchDeadlineMs: config.BATCH_DEADLINE_MS, publicText: said })
   await app.register(searchRoute, questions)
   await app.register(scoreRoute, questions)
   await app.register(openAiRoutes, { ...questions, countTokens: services.countTokens, publicText: said })

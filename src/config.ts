@@ -115,6 +115,7 @@ export const ConfigSchema = Type.Object({
     100,
     3_600_000,
   ),
+  BATCH_DEADLINE_MS: integer('Time a batch of questions may take; those whose turn did not come then fail.', 3_600_000, 100, 86_400_000),
   MAX_RUN_MS: integer('Time that one run of a model may take; a process that takes longer is replaced.', 600_000, 1000, 86_400_000),
   STATE_CACHE_MB: integer('Memory for cached encoder states of passages, per reader process.', 256, 0, 1_000_000),
   REPLUG_MB: integer(

@@ -41,11 +41,17 @@ export interface LoopStep {
   readonly scans: readonly Value[]
 }
 
+export interface LoopResult {
+  readonly carried: readonly Value[]
+  readonly scans: readonly Value[]
+}
+
 /**
  * Loop: runs `body` while `proceed` holds, at most maxRounds times; 0 rounds are allowed.
- * Returns the scans stacked along a new first axis of size `rounds`. Values of enclosing graphs may be used in the body.
+ * Gives what is carried out of the last round, and the scans stacked along a new first axis of size `rounds`. Values of
+ * enclosing graphs may be used in the body.
  */
-export function loop({ maxRounds, proceed, carried, rounds }: LoopStart, body: (carried: readonly Value[]) => LoopStep): readonly Value[] {
+export function loop({ maxRounds, proceed, carried, rounds }: LoopStart, body: (carried: readonly Value[]) => LoopStep): LoopResult {
   requireElem('Loop', maxRounds, 'i64')
   requireRank('Loop', maxRounds, 0)
   requireElem('Loop', proceed, 'bool')
@@ -75,5 +81,5 @@ export function loop({ maxRounds, proceed, carried, rounds }: LoopStart, body: (
     [...carried.map(typeOf), ...scanTypes],
     { body: { subgraph } },
   )
-  return results.slice(carried.length)
+  return { carried: results.slice(0, carried.length), scans: results.slice(carried.length) }
 }

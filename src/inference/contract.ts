@@ -10,6 +10,8 @@ export interface RunOptions {
   readonly client?: string
   /** Work of a request that was let in at the door already: no further bound applies to it. */
   readonly admitted?: boolean
+  /** Of an answer: hears its text as it comes about, in pieces. What they leave out of the answer is its end. */
+  readonly onText?: (text: string) => void
 }
 
 /** A question's place in the service. */

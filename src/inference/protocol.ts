@@ -71,14 +71,27 @@ export type Output<Name extends TaskName> = Tasks[Name]['output']
  */
 export type Step = () => Promise<void>
 
-/** What a process does of the tasks. */
-export type TaskHandlers = { readonly [Name in TaskName]?: (input: Tasks[Name]['input'], step: Step) => Promise<Output<Name>> }
+/**
+ * A piece of a text as it comes about. Pieces come in order; `from`, the characters before this one, tells a piece that
+ * comes again: a run that is done anew says the same.
+ */
+export interface Piece {
+  readonly from: number
+  readonly text: string
+}
+export type Say = (piece: Piece) => void
+
+/** What a process does of the tasks; `say` is there where the caller listens. */
+export type TaskHandlers = {
+  readonly [Name in TaskName]?: (input: Tasks[Name]['input'], step: Step, say?: Say) => Promise<Output<Name>>
+}
 
 export type Job = { readonly [Name in TaskName]: { readonly task: Name; readonly input: Tasks[Name]['input'] } }[TaskName]
 
 export type ParentMessage =
   | { readonly kind: 'start'; readonly options: ChildOptions }
-  | { readonly kind: 'run'; readonly id: number; readonly job: Job }
+  /** `spoken`: the caller wants the text as it comes about. */
+  | { readonly kind: 'run'; readonly id: number; readonly job: Job; readonly spoken: boolean }
   /** The run is no longer wanted: it ends at its next step. */
   | { readonly kind: 'cancel'; readonly id: number }
   | { readonly kind: 'ping' }
@@ -86,6 +99,8 @@ export type ParentMessage =
 export type ChildMessage =
   | { readonly kind: 'ready'; readonly rssBytes: number }
   | { readonly kind: 'refused'; readonly error: WireError }
+  /** Part of the text of a `spoken` run. */
+  | { readonly kind: 'piece'; readonly id: number; readonly piece: Piece }
   | { readonly kind: 'done'; readonly id: number; readonly output: unknown; readonly rssBytes: number }
   | { readonly kind: 'failed'; readonly id: number; readonly error: WireError; readonly rssBytes: number }
   /** Answers a ping: the process's thread turns. */

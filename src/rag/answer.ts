@@ -1,19 +1,29 @@
 import type { AnswerReadResult, RunOptions } from '../inference/contract.ts'
 import { confidence, evidence } from './evidence.ts'
 import { NO_RETRIEVAL } from './gather.ts'
-import { hasNoPassages, sources, withPassages, type AnswerServices } from './pipeline.ts'
+import { hasNoPassages, sources, withPassages, type Asked, type AnswerServices } from './pipeline.ts'
 import type { AnswerRequest, AnswerResponse } from './schema.ts'
+
+/** Hears an answer as it comes about: its passages once, then its text in pieces, which joined are the answer. */
+export interface AnswerListener {
+  passages(asked: Asked): void
+  text(piece: string): void
+}
 
 /**
  * Answers a question from retrieved (or supplied) passages.
  * @throws overloaded at the door; deadline_exceeded; invalid_request and unprocessable naming the field
  */
-export function answerQuestion(request: AnswerRequest, services: AnswerServices, run: RunOptions = {}): Promise<AnswerResponse> {
+export function answerQuestion(
+  request: AnswerRequest,
+  services: AnswerServices,
+  run: RunOptions = {},
+  listener?: AnswerListener,
+): Promise<AnswerResponse> {
   const started = performance.now()
   return withPassages({ request }, services, run, async (asked) => {
-    const read = hasNoPassages(asked)
-      ? NOTHING_READ
-      : await services.reader.answer({ ...asked.settled, passages: asked.passages }, asked.run())
+    listener?.passages(asked)
+    const read = hasNoPassages(asked) ? NOTHING_READ : await readAloud(asked, services, listener)
     const total = performance.now() - started
     return {
       ...(read === NOTHING_READ ? NO_ANSWER : answerOf(read)),
@@ -25,6 +35,20 @@ export function answerQuestion(request: AnswerRequest, services: AnswerServices,
       ...(asked.settled.includePrompts && { prompts: [...read.prompts], contexts: [...read.contexts] }),
     }
   })
+}
+
+async function readAloud(asked: Asked, { reader }: AnswerServices, listener: AnswerListener | undefined): Promise<AnswerReadResult> {
+  const question = { ...asked.settled, passages: asked.passages }
+  if (!listener) return reader.answer(question, asked.run())
+  let heard = ''
+  const onText = (piece: string): void => {
+    heard += piece
+    listener.text(piece)
+  }
+  const read = await reader.answer(question, { ...asked.run(), onText })
+  // What could not be told to be the answer's end before it ended, or all of it where the reader does not speak.
+  if (read.text.length > heard.length && read.text.startsWith(heard)) listener.text(read.text.slice(heard.length))
+  return read
 }
 
 /** Nothing was asked of the model. */

@@ -13,6 +13,7 @@ import {
   type Job,
   type Output,
   type ParentMessage,
+  type Say,
   type Step,
   type TaskHandlers,
 } from '../protocol.ts'
@@ -38,10 +39,10 @@ function load(options: ChildOptions): Promise<TaskHandlers> {
   return options.role === 'reader' ? createReaderTasks(options, log) : createEmbedderTasks(options, log)
 }
 
-async function runJob(handlers: TaskHandlers, job: Job, step: Step): Promise<Output<Job['task']>> {
-  const handler = handlers[job.task] as ((input: Job['input'], step: Step) => Promise<Output<Job['task']>>) | undefined
+async function runJob(handlers: TaskHandlers, job: Job, step: Step, say?: Say): Promise<Output<Job['task']>> {
+  const handler = handlers[job.task] as ((input: Job['input'], step: Step, say?: Say) => Promise<Output<Job['task']>>) | undefined
   if (!handler) throw new Error(`This is a bug: the process was asked for "${job.task}", which its role does not do.`)
-  return handler(job.input, step)
+  return handler(job.input, step, say)
 }
 
 /** Runs in progress; false from the moment that one is no longer wanted. */
@@ -65,10 +66,10 @@ async function start(options: ChildOptions): Promise<void> {
   }
 }
 
-async function run(id: number, job: Job): Promise<void> {
+async function run(id: number, job: Job, spoken: boolean): Promise<void> {
   wanted.set(id, true)
   try {
-    const output = await runJob(handlers, job, () => step(id))
+    const output = await runJob(handlers, job, () => step(id), spoken ? (piece) => send({ kind: 'piece', id, piece }) : undefined)
     send({ kind: 'done', id, output, rssBytes: process.memoryUsage.rss() })
   } catch (error) {
     send({ kind: 'failed', id, error: toWire(error), rssBytes: process.memoryUsage.rss() })
@@ -82,7 +83,7 @@ async function receive(message: ParentMessage): Promise<void> {
     case 'start':
       return start(message.options)
     case 'run':
-      return run(message.id, message.job)
+      return run(message.id, message.job, message.spoken)
     case 'cancel':
       if (wanted.has(message.id)) wanted.set(message.id, false)
       return

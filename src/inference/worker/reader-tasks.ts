@@ -6,14 +6,14 @@ import { cutContexts, planRead, type PromptLimits } from '../../text/plan.ts'
 import { loadTokenizer } from '../../text/tokenizer.ts'
 import { warnOfSlowDtype } from './cpu.ts'
 import { encodeContexts, type EncodedContexts } from './encode-contexts.ts'
-import { checkNumber } from './finite.ts'
 import type { AnswerRead, ChoicesRead, GenerateRequest, ReplugRequest } from '../contract.ts'
 import type { Log } from '../log.ts'
 import { readCepeManifest } from '../model-folder.ts'
 import { loadModelGraph, type ModelGraphOptions } from './prepack.ts'
-import type { Output, ReaderChildOptions, Step, TaskHandlers } from '../protocol.ts'
-import { contextShares } from './shares.ts'
-import { floats, int64, integers, type Graph } from './session.ts'
+import type { Output, ReaderChildOptions, Say, Step, TaskHandlers } from '../protocol.ts'
+import { greedy, greedyInPieces } from './greedy.ts'
+import type { Graph } from './session.ts'
+import { createSpeaker, firstLine, type OnToken } from './speaker.ts'
 import { createStateCache } from './state-cache.ts'
 import type { StepModel } from './step.ts'
 import { replug, sample, score } from './step-tasks.ts'
@@ -50,6 +50,7 @@ export async function createReaderTasks(options: ReaderChildOptions, log: Log): 
   const generateGraph = await loadModelGraph(manifest.graphs.generate, graphOptions)
   const replugTokens = Math.floor(options.replugBytes / pastBytes(manifest))
   const limits: PromptLimits = { window: manifest.dims.window, hasEncoder: manifest.dims.cross_attention_layers > 0, replugTokens }
+  let continueGraph: Promise<Graph> | undefined
   let stepGraph: Promise<Graph> | undefined
   const stepModel = async (): Promise<StepModel> => {
     stepGraph ??= loadModelGraph(manifest.graphs.step, graphOptions)
@@ -57,29 +58,38 @@ export async function createReaderTasks(options: ReaderChildOptions, log: Log): 
     return { graph: await stepGraph, dims: manifest.dims, prefillTokens: options.prefillTokens, batchTokens }
   }
 
-  const generate = async (request: GenerateRequest, step: Step): Promise<Output<'generate'>> => {
+  const decodeGreedily = async (request: GenerateRequest, encoded: EncodedContexts, step: Step, onToken?: OnToken) => {
+    const { continue: file } = manifest.graphs
+    // A model that was built without it answers whole.
+    if (!onToken || file === undefined) return greedy(generateGraph, request, encoded)
+    const rest = (): Promise<Graph> => (continueGraph ??= loadModelGraph(file, graphOptions))
+    return greedyInPieces({ generate: generateGraph, rest, dims: manifest.dims }, request, encoded, step, onToken)
+  }
+
+  const generate = async (request: GenerateRequest, step: Step, onToken?: OnToken): Promise<Output<'generate'>> => {
     const { result: encoded, ms: encode } = await timed(() => encodeContexts(encoder, request, step))
     await step()
     const { result: decoded, ms: generate } = await timed(async () =>
       request.sampling || (request.minNewTokens ?? 0) > 0
-        ? { ...(await sample(await stepModel(), request, encoded.phi, step)), contextShares: [] }
-        : greedy(generateGraph, request, encoded),
+        ? { ...(await sample(await stepModel(), request, encoded.phi, step, onToken)), contextShares: [] }
+        : decodeGreedily(request, encoded, step, onToken),
     )
     return { ...decoded, contextTokenCounts: encoded.tokenCounts, timingsMs: { encode, generate } }
   }
 
-  const mixed = async (request: ReplugRequest, step: Step): Promise<Output<'replug'>> => {
-    const { result: decoded, ms } = await timed(async () => replug(await stepModel(), request, step))
+  const mixed = async (request: ReplugRequest, step: Step, onToken?: OnToken): Promise<Output<'replug'>> => {
+    const { result: decoded, ms } = await timed(async () => replug(await stepModel(), request, step, onToken))
     return { ...decoded, contextShares: [], contextTokenCounts: [], timingsMs: { encode: 0, generate: ms } }
   }
 
-  const answer = async (read: AnswerRead, step: Step): Promise<Output<'answer'>> => {
+  const answer = async (read: AnswerRead, step: Step, say?: Say): Promise<Output<'answer'>> => {
     const { result: plan, ms } = await timed(() => planRead(read, limits, promptTokenizer, step))
     const { contexts, contextIds, prompts, contextOf, inDecoder } = plan
     const { contextTokens, maxNewTokens, sampling } = read
+    const onToken = say && createSpeaker({ tokenizer, stopIds, say })
     const decoded =
       read.mode === 'replug'
-        ? await mixed({ prompts, temperature: read.replugTemperature, stopIds, maxNewTokens }, step)
+        ? await mixed({ prompts, temperature: read.replugTemperature, stopIds, maxNewTokens }, step, onToken)
         : await generate(
             {
               promptIds: at(prompts, 0).ids,
@@ -91,11 +101,12 @@ export async function createReaderTasks(options: ReaderChildOptions, log: Log): 
               ...(sampling && { sampling }),
             },
             step,
+            onToken,
           )
     const last = decoded.tokenIds.at(-1)
     const stopped = last !== undefined && stopIds.includes(last)
     return {
-      text: at(tokenizer.decode(stopped ? decoded.tokenIds.slice(0, -1) : decoded.tokenIds).split('\n'), 0).trim(),
+      text: firstLine(tokenizer.decode(stopped ? decoded.tokenIds.slice(0, -1) : decoded.tokenIds)).trim(),
       stopped,
       logprobs: decoded.logprobs,
       contextShares: decoded.contextShares,
@@ -131,12 +142,12 @@ export async function createReaderTasks(options: ReaderChildOptions, log: Log): 
   return {
     answer,
     choices,
-    generate,
-    replug: mixed,
+    generate: (request, step) => generate(request, step),
+    replug: (request, step) => mixed(request, step),
     score: async (request, step) => {
       const { phi } = await encodeContexts(encoder, request, step)
       return request.streaming
-        ? scoreStreaming(await stepModel(), request, request.streaming, rotaryOf(manifest), phi)
+        ? scoreStreaming(await stepModel(), request, request.streaming, { frequencies: rotaryOf(manifest), phi, pause: step })
         : score(await stepModel(), request, phi, step)
     },
   }
@@ -165,21 +176,6 @@ function checkChoices(choices: readonly string[], continuations: readonly (reado
     `The prompt (${prompt} tokens) and the longest choice (${longest}) exceed the model's window of ${window}: shorten the choices.`,
     { field: 'choices' },
   )
-}
-
-/** The whole greedy answer in one run of the generate graph. */
-async function greedy(graph: Graph, { promptIds, stopIds, maxNewTokens }: GenerateRequest, { phi, tokenCounts }: EncodedContexts) {
-  const outputs = await graph.run({
-    input_ids: int64(promptIds, [1, promptIds.length]),
-    phi,
-    stop_ids: int64(stopIds, [stopIds.length]),
-    max_new_tokens: int64([maxNewTokens], []),
-  })
-  return {
-    tokenIds: integers(outputs, 'tokens'),
-    logprobs: Array.from(floats(outputs, 'logprobs'), checkNumber),
-    contextShares: contextShares(floats(outputs, 'attention'), tokenCounts),
-  }
 }
 
 async function timed<Result>(work: () => Promise<Result>): Promise<{ readonly result: Result; readonly ms: number }> {

@@ -18,8 +18,8 @@ export interface GraphOptions {
 }
 
 export interface Graph {
-  /** Runs the graph, blocking the thread. */
-  run(feeds: Feeds): Promise<Feeds>
+  /** Runs the graph, blocking the thread. @param outputs the names of those that are wanted; default: all */
+  run(feeds: Feeds, outputs?: readonly string[]): Promise<Feeds>
   /** A tensor for the named input in that input's type (keys and values are f16 on f16 builds), from its little-endian bytes. */
   input(name: string, bytes: Uint8Array<ArrayBuffer>, dims: readonly number[]): Tensor
   release(): Promise<void>
@@ -62,7 +62,7 @@ export async function loadGraph(file: string, { threads, provider, config, saveT
     })
   })
   return {
-    run: (feeds) => session.run(feeds),
+    run: (feeds, outputs = session.outputNames) => session.run(feeds, outputs),
     input: (name, bytes, dims) => {
       const metadata = session.inputMetadata.find((input) => input.name === name)
       return metadata?.isTensor === true && metadata.type === 'float16'

@@ -121,6 +121,20 @@ await t.test('a run beyond its own bound is killed, and what shared its process 
   t.equal(pool.status().restarts, 1)
 })
 
+await t.test('a text is heard as it comes about, and once, also where its run is done anew', async (t) => {
+  const { pool, touch } = await open(t, { maxRunMs: 600 })
+  const overlong = t.rejects(pool.run(job('steps never'), { lane: 'long' }), { code: 'deadline_exceeded' })
+  await delay(200)
+  const pieces: string[] = []
+  const before = pool.status().children[0]?.pid ?? 0
+  const spoken = pool.run(job('say go'), { onText: (piece) => pieces.push(piece) })
+  await until(() => Promise.resolve(pieces.length === 2))
+  await overlong
+  await touch('go')
+  t.not(pidOf(await spoken), before)
+  t.same(pieces, ['one', ' two', ' three'])
+})
+
 await t.test('a question is answered between the steps of a long run', async (t) => {
   const { pool, touch, log } = await open(t)
   const long = pool.run(job('steps go'), { lane: 'long' })
