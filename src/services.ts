@@ -21,6 +21,8 @@ import { startTestQuestion } from './rag/test-question.ts'
 import { loadDemonstrations } from './rag/demonstrations.ts'
 import { loadTokenizer } from './text/tokenizer.ts'
 import type { Embedder } from './inference/contract.ts'
+import { openKeys, type Keys } from './keys/keys.ts'
+import { createQuotas } from './keys/quota.ts'
 
 /** Everything that the HTTP application and the commands work with. */
 export interface Services {
@@ -30,6 +32,7 @@ export interface Services {
   readonly countTokens: (text: string) => number
   readonly index: PassageIndex
   readonly jobs: Jobs
+  readonly keys: Keys
   readonly readiness: () => Promise<readonly ReadinessCheck[]>
   readonly processes: () => readonly ProcessStatus[]
   /** Finishes accepted work for `drainMs` (default 30 s) at most, refuses what is left, and ends every process. */
@@ -53,6 +56,10 @@ function joinServices(config: Config, log: Log | undefined): Promise<Services> {
     await makeFolders(config)
     // What is quick to find wrong comes before the processes, whose models may take minutes to load.
     const demonstrations = config.DEMONSTRATIONS === '' ? [] : await loadDemonstrations(config.DEMONSTRATIONS)
+    const keys = await openKeys({ dir: config.KEYS_DIR, ...(log && { log }) })
+    closing.add(() => keys.close())
+    const quotas = await createQuotas({ dir: config.KEYS_DIR, keys, ...(log && { log }) })
+    closing.add(() => quotas.close())
     const index = await openPassages(config, await readContrieverManifest(config.RETRIEVER_DIR), log)
     closing.add(() => index.close())
     const embedder = await createEmbedder({ ...processOptions(config, log), modelDir: config.RETRIEVER_DIR })
@@ -68,7 +75,7 @@ function joinServices(config: Config, log: Log | undefined): Promise<Services> {
     const answering: AnswerServices = {
       reader,
       retriever: { embedder, index, method: config.RETRIEVAL },
-      admission: createAdmission({ maxWaiting: config.QUEUE, places: config.READERS }),
+      admission: quotas.around(createAdmission({ maxWaiting: config.QUEUE, places: config.READERS })),
       demonstrations,
     }
     const jobs = createJobs(jobsOptions(config, index, embedder, log))
@@ -84,6 +91,7 @@ function joinServices(config: Config, log: Log | undefined): Promise<Services> {
       countTokens,
       index,
       jobs,
+      keys,
       readiness: () =>
         Promise.all([processCheck('reader', reader), processCheck('embedder', embedder), indexCheck(index), testQuestion.check()]),
       processes: () => [processStatus('reader', reader.status()), processStatus('embedder', embedder.status())],
@@ -93,7 +101,8 @@ function joinServices(config: Config, log: Log | undefined): Promise<Services> {
         const stopped = jobs.close()
         await Promise.race([stopped, delay(drainMs, undefined, { ref: false })])
         await Promise.all([reader.close({ drainMs }), embedder.close({ drainMs })])
-        await stopped
+        await Promise.all([stopped, quotas.close()])
+        keys.close()
         index.close()
       },
     }

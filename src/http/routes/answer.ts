@@ -2,8 +2,8 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { answerQuestion } from '../../rag/answer.ts'
 import type { AnswerServices } from '../../rag/pipeline.ts'
 import { AnswerRequestSchema, AnswerResponseSchema } from '../../rag/schema.ts'
-import { clientSignal } from '../client-signal.ts'
 import { bodyErrorResponses } from '../error-body.ts'
+import { runOptions } from '../run-options.ts'
 
 export interface QuestionRouteOptions {
   readonly services: AnswerServices
@@ -23,7 +23,7 @@ export const answerRoute: FastifyPluginAsyncTypebox<QuestionRouteOptions> = (app
         response: { 200: AnswerResponseSchema, ...bodyErrorResponses(422, 504) },
       },
     },
-    (request, reply) => answerQuestion(request.body, services, { signal: clientSignal(reply), deadlineMs, client: request.ip }),
+    (request, reply) => answerQuestion(request.body, services, runOptions(request, reply, deadlineMs)),
   )
   return Promise.resolve()
 }

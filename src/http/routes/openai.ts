@@ -6,10 +6,10 @@ import { Type } from 'typebox'
 import { modelId, type Manifest } from '../../../models/manifest.ts'
 import { CodedError } from '../../../base/errors.ts'
 import { answerQuestion } from '../../rag/answer.ts'
-import { clientSignal } from '../client-signal.ts'
 import type { QuestionRouteOptions } from './answer.ts'
 import { toAnswerRequest, toChunks, toCompletion } from './openai-chat.ts'
 import type { PublicText } from '../public-text.ts'
+import { runOptions } from '../run-options.ts'
 import { encodeVector, textsOf } from './openai-embeddings.ts'
 import { openAiErrorResponses, openAiErrorSender, UnknownModelError } from './openai-errors.ts'
 import {
@@ -69,9 +69,10 @@ export const openAiRoutes: FastifyPluginAsyncTypebox<OpenAiOptions> = (app, { se
         response: { 200: ChatResponseSchema, ...openAiErrorResponses(...STATUSES) },
       },
     },
-    async ({ body, ip }, reply) => {
+    async (request, reply) => {
+      const { body } = request
       if (!names(body.model, modelId(reader))) throw new UnknownModelError(body.model)
-      const answered = await answerQuestion(toAnswerRequest(body), services, { signal: clientSignal(reply), deadlineMs, client: ip })
+      const answered = await answerQuestion(toAnswerRequest(body), services, runOptions(request, reply, deadlineMs))
       const completion = toCompletion(answered, {
         id: `chatcmpl-${randomUUID()}`,
         created: Math.floor(Date.now() / 1000),
@@ -92,7 +93,8 @@ export const openAiRoutes: FastifyPluginAsyncTypebox<OpenAiOptions> = (app, { se
         response: { 200: EmbeddingsResponseSchema, ...openAiErrorResponses(...STATUSES) },
       },
     },
-    async ({ body: { model, input, encoding_format = 'float', dimensions }, ip }, reply) => {
+    async (request, reply) => {
+      const { model, input, encoding_format = 'float', dimensions } = request.body
       if (!names(model, modelId(retriever))) throw new UnknownModelError(model)
       const own = retriever.dims.hidden_size
       if (typeof dimensions === 'number' && dimensions !== own)
@@ -101,10 +103,8 @@ export const openAiRoutes: FastifyPluginAsyncTypebox<OpenAiOptions> = (app, { se
         })
       const texts = textsOf(input)
       const vectors = await services.retriever.embedder.embed(texts, {
+        ...runOptions(request, reply, deadlineMs),
         priority: texts.length === 1 ? 'question' : 'bulk',
-        signal: clientSignal(reply),
-        deadlineMs,
-        client: ip,
       })
       const tokens = await total(texts, countTokens)
       return {
