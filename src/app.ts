@@ -12,7 +12,9 @@ import { drain } from './http/plugins/drain.ts'
 import { errors, errorSender } from './http/plugins/errors.ts'
 import { headers, requestId } from './http/plugins/headers.ts'
 import { metrics } from './http/plugins/metrics.ts'
+import { observers } from './http/plugins/observers.ts'
 import { rateLimit } from './http/plugins/rate-limit.ts'
+import { traces } from './http/plugins/traces.ts'
 import { unknownRoutes } from './http/plugins/unknown-routes.ts'
 import { publicText } from './http/public-text.ts'
 import { answerClientError, refuseExpectations } from './http/raw-errors.ts'
@@ -46,6 +48,8 @@ export async function buildApp(
   const app = createServer(config, logger, errorSender(said))
 
   // What holds for every route, in the order in which it is asked.
+  await app.register(observers)
+  await app.register(traces, { url: config.TRACES_URL, version })
   await app.register(errors, { publicText: said })
   await app.register(headers)
   await app.register(compression)

@@ -21,6 +21,7 @@ import { startTestQuestion } from './rag/test-question.ts'
 import { loadDemonstrations } from './rag/demonstrations.ts'
 import { loadTokenizer } from './text/tokenizer.ts'
 import type { Embedder } from './inference/contract.ts'
+import { observedReader } from './inference/observer.ts'
 import { openKeys, type Keys } from './keys/keys.ts'
 import { createQuotas } from './keys/quota.ts'
 
@@ -73,7 +74,7 @@ function joinServices(config: Config, log: Log | undefined): Promise<Services> {
     })
     closing.add(() => reader.close({ drainMs: 0 }))
     const answering: AnswerServices = {
-      reader,
+      reader: observedReader(reader),
       retriever: { embedder, index, method: config.RETRIEVAL },
       admission: quotas.around(createAdmission({ maxWaiting: config.QUEUE, places: config.READERS })),
       demonstrations,
@@ -208,8 +209,20 @@ async function tokenCounter(modelDir: string, { dims: { window } }: ContrieverMa
   return (text) => tokenizer.encode(text, { maxTokens: window - 2 }).length + 2
 }
 
-function processStatus(role: string, { queued, busy, ready, restarts }: PoolStatus): ProcessStatus {
-  return { role, queued: queued.question + queued.long + queued.bulk, busy, ready, restarts }
+function processStatus(role: string, { queued, busy, ready, restarts, children }: PoolStatus): ProcessStatus {
+  const caches = children.flatMap(({ cache }) => cache ?? [])
+  const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0)
+  return {
+    ...{ role, queued: queued.question + queued.long + queued.bulk, busy, ready, restarts },
+    rssBytes: sum(children.map(({ rssBytes }) => rssBytes)),
+    ...(caches.length > 0 && {
+      cache: {
+        hits: sum(caches.map(({ hits }) => hits)),
+        misses: sum(caches.map(({ misses }) => misses)),
+        bytes: sum(caches.map(({ bytes }) => bytes)),
+      },
+    }),
+  }
 }
 
 function processCheck(name: string, process: Supervised): Promise<ReadinessCheck> {

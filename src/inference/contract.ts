@@ -1,4 +1,5 @@
 import type { CepeManifest, ContrieverManifest } from '../../models/manifest.ts'
+import type { Observer } from './observer.ts'
 import type { PromptRequest } from '../text/plan.ts'
 
 /** Limits and cancellation of one request. Past the deadline its run ends at its next step. */
@@ -10,6 +11,8 @@ export interface RunOptions {
   readonly client?: string
   /** Work of a request that was let in at the door already: no further bound applies to it. */
   readonly admitted?: boolean
+  /** Told of the parts of the work. */
+  readonly observe?: Observer
 }
 
 /** A question's place in the service. */

@@ -27,6 +27,7 @@ export const errors = fp((app: FastifyInstance, { publicText }: ErrorsOptions, d
 export function errorSender(publicText: PublicText) {
   return (error: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
     const { status, code, message, field, retryAfterS } = describeError(error, request)
+    request.failedWith = code
     const level = status >= 500 && !NO_ALARM.includes(code) ? 'error' : 'info'
     request.log[level]({ err: error, code }, 'request failed')
     if (retryAfterS !== undefined) void reply.header('retry-after', String(retryAfterS))

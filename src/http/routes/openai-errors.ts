@@ -39,6 +39,7 @@ function typeOf(status: number): string {
 export function openAiErrorSender(publicText: PublicText) {
   return (error: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
     const { status, code, message, field, retryAfterS } = describeError(error, request)
+    request.failedWith = code
     request.log[status >= 500 && code !== 'overloaded' ? 'error' : 'info']({ err: error, code }, 'request failed')
     if (retryAfterS !== undefined) void reply.header('retry-after', String(retryAfterS))
     return reply.code(status).send({
