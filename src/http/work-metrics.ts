@@ -1,6 +1,17 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import type { Observer } from '../inference/observer.ts'
-import type { ProcessStatus } from './plugins/metrics.ts'
+import type { CacheCounts } from '../inference/protocol.ts'
+
+/** State of the inference processes of one role. */
+export interface ProcessStatus {
+  readonly role: string
+  readonly queued: number
+  readonly busy: number
+  readonly ready: number
+  readonly restarts: number
+  readonly rssBytes?: number
+  readonly cache?: CacheCounts | undefined
+}
 
 const SECONDS = [0.001, 0.005, 0.02, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 

@@ -1,52 +1,12 @@
-import type { AnswerReadResult, Reader } from './contract.ts'
-
 /** Parts of the work for a question, in their order; `read` is a whole reading whose parts are not told apart. */
-export const STAGES = ['embed', 'search', 'queue', 'plan', 'encode', 'generate', 'read'] as const
-export type Stage = (typeof STAGES)[number]
+export type Stage = 'embed' | 'search' | 'queue' | 'plan' | 'encode' | 'generate' | 'read'
 
 /** Tokens of prompts, of the encoder's contexts, and of answers. */
-export const TOKEN_KINDS = ['prompt', 'context', 'generated'] as const
-export type TokenKind = (typeof TOKEN_KINDS)[number]
+export type TokenKind = 'prompt' | 'context' | 'generated'
 
 /** Told of a request's work as its parts end, for metrics and traces. */
 export interface Observer {
   /** @param startedAt on the clock of performance.now() */
   stage(name: Stage, startedAt: number, ms: number): void
   tokens(kind: TokenKind, count: number): void
-}
-
-/** A reader that tells the observers of its requests what it did for them. */
-export function observedReader<Own extends Reader>(reader: Own): Own {
-  return {
-    ...reader,
-    answer: async (read, run) => {
-      const result = await reader.answer(read, run)
-      if (run?.observe) tell(run.observe, result)
-      return result
-    },
-    choices: async (read, run) => {
-      const started = performance.now()
-      const result = await reader.choices(read, run)
-      run?.observe?.stage('read', started, performance.now() - started)
-      run?.observe?.tokens('context', sum(result.contextTokenCounts))
-      return result
-    },
-  }
-}
-
-/** The stages of an answer come one after the other, the last of them right now. */
-export function tell(observer: Observer, { timingsMs, promptTokens, contextTokenCounts, logprobs }: AnswerReadResult): void {
-  const { queue, plan, encode, generate } = timingsMs
-  let startedAt = performance.now() - (queue + plan + encode + generate)
-  for (const [name, ms] of Object.entries({ queue, plan, encode, generate }) as [Stage, number][]) {
-    observer.stage(name, startedAt, ms)
-    startedAt += ms
-  }
-  observer.tokens('prompt', promptTokens)
-  observer.tokens('context', sum(contextTokenCounts))
-  observer.tokens('generated', logprobs.length)
-}
-
-function sum(counts: readonly number[]): number {
-  return counts.reduce((total, count) => total + count, 0)
 }

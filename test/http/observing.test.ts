@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import t, { type Test } from 'tap'
 import { packageRoot } from '../../src/config.ts'
-import { observedReader } from '../../src/inference/observer.ts'
+import { observedReader } from '../../src/inference/observed-reader.ts'
 import { recordingServices } from '../helpers/recording-services.ts'
 import { testApp } from './helpers.ts'
 

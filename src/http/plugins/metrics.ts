@@ -1,21 +1,9 @@
 import fp from 'fastify-plugin'
 import type { FastifyInstance } from 'fastify'
-import type { CacheCounts } from '../../inference/protocol.ts'
 import type { Jobs } from '../../jobs/jobs.ts'
 import { registerJobMetrics } from '../job-metrics.ts'
-import { registerProcessMetrics, workMetrics } from '../work-metrics.ts'
+import { registerProcessMetrics, workMetrics, type ProcessStatus } from '../work-metrics.ts'
 import { collectDefaultMetrics, Counter, Histogram, Registry } from 'prom-client'
-
-/** State of the inference processes of one role. */
-export interface ProcessStatus {
-  readonly role: string
-  readonly queued: number
-  readonly busy: number
-  readonly ready: number
-  readonly restarts: number
-  readonly rssBytes?: number
-  readonly cache?: CacheCounts | undefined
-}
 
 export interface MetricsOptions {
   /** State of the inference processes at the time of a scrape. */
