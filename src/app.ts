@@ -1,15 +1,20 @@
 import { TypeBoxValidatorCompiler, type TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
-import type { Config } from './config.ts'
+import { corsOrigins, type Config } from './config.ts'
 import { adminGuard } from './http/admin-guard.ts'
+import { access } from './http/plugins/access.ts'
 import { bodyTime } from './http/plugins/body-time.ts'
+import { compression } from './http/plugins/compression.ts'
+import { cors } from './http/plugins/cors.ts'
 import { docs } from './http/plugins/docs.ts'
 import { drain } from './http/plugins/drain.ts'
 import { errors, errorSender } from './http/plugins/errors.ts'
 import { headers, requestId } from './http/plugins/headers.ts'
 import { metrics } from './http/plugins/metrics.ts'
+import { observers } from './http/plugins/observers.ts'
 import { rateLimit } from './http/plugins/rate-limit.ts'
+import { traces } from './http/plugins/traces.ts'
 import { unknownRoutes } from './http/plugins/unknown-routes.ts'
 import { publicText } from './http/public-text.ts'
 import { answerClientError, refuseExpectations } from './http/raw-errors.ts'
@@ -44,18 +49,23 @@ export async function buildApp(
   const app = createServer(config, logger, errorSender(said))
 
   // What holds for every route, in the order in which it is asked.
+  await app.register(observers)
+  await app.register(traces, { url: config.TRACES_URL, version })
   await app.register(errors, { publicText: said })
   await app.register(headers)
+  await app.register(compression)
   await app.register(bodyTime, { bodyMs: config.REQUEST_TIMEOUT_MS, uploadIdleMs: config.UPLOAD_IDLE_MS })
   await app.register(drain)
   await app.register(rateLimit, { perMinute: config.RATE_LIMIT })
+  await app.register(cors, { origins: corsOrigins(config.CORS_ORIGINS) })
+  await app.register(access, { keys: services.keys, adminKey: config.ADMIN_KEY })
   await app.register(unknownRoutes)
   await app.register(docs, { version })
   await app.register(metrics, { processes: services.processes, jobs: services.jobs })
 
   const { index, jobs, embedder, answering, readiness } = services
   const questions = { services: answering, deadlineMs: config.DEADLINE_MS }
-  const requireAdmin = adminGuard(app, config.ADMIN_KEY)
+  const requireAdmin = adminGuard(app)
   await app.register(healthRoutes, { readiness, publicText: said })
   await app.register(infoRoute, { ...questions, version })
   await app.register(pageRoutes)

@@ -4,6 +4,7 @@ import { askCommand } from './cli/ask.ts'
 import { buildCommand } from './cli/build.ts'
 import { indexCommand } from './cli/index.ts'
 import { inspectCommand } from './cli/inspect.ts'
+import { keysCommand } from './cli/keys.ts'
 import { migrateCommand } from './cli/migrate.ts'
 import { pullCommand } from './cli/pull.ts'
 import { runProgram } from './cli/run-program.ts'
@@ -18,6 +19,7 @@ const program = new Command('cepe')
   .addCommand(serveCommand())
   .addCommand(askCommand())
   .addCommand(indexCommand())
+  .addCommand(keysCommand())
   .addCommand(pullCommand())
   .addCommand(buildCommand())
   .addCommand(verifyCommand())

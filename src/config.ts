@@ -64,6 +64,16 @@ export const ConfigSchema = Type.Object({
   ADMIN_KEY: Type.Optional(
     Type.String({ description: 'Key of the admin routes (`Authorization: Bearer <key>`); the routes are off without one.', minLength: 16 }),
   ),
+  KEYS_DIR: text("Folder of the keys made by `cepe keys`; all services that share it count a key's questions together.", 'keys'),
+  ALLOW_OPEN: Type.Boolean({
+    description: 'Answer without user keys on an address that other machines reach; without this the service then refuses to start.',
+    default: false,
+  }),
+  CORS_ORIGINS: text(
+    "Origins whose pages may ask from a browser (`https://app.example.org`), separated by commas; empty for none but the service's own.",
+    '',
+  ),
+  TRACES_URL: text('Where OpenTelemetry traces go (OTLP over HTTP: `http://127.0.0.1:4318/v1/traces`); empty for none.', ''),
   IMPORT_DIR: Type.Optional(
     Type.String({ description: 'Folder whose files admin jobs may name as their source; off without one.', minLength: 1 }),
   ),
@@ -165,6 +175,7 @@ const PATH_SETTINGS = [
   'INDEX_DIR',
   'CORPUS',
   'DEMONSTRATIONS',
+  'KEYS_DIR',
 ] as const
 
 /**
@@ -192,6 +203,7 @@ export function loadConfig(overrides: Partial<Record<keyof Config, unknown>> = {
   const config: unknown = Value.Default(ConfigSchema, fromText(given))
   if (!Value.Check(ConfigSchema, config)) throw invalidSetting(given, Value.Errors(ConfigSchema, config)[0])
   checkProxies(config.TRUST_PROXY)
+  checkUrls(config)
   for (const name of PATH_SETTINGS) {
     if (config[name] !== '') config[name] = path.resolve(defaultPaths.has(name) ? packageRoot() : '.', config[name])
   }
@@ -281,6 +293,23 @@ function checkProxies(setting: string): void {
         `must be a number of proxies, or a list of addresses, networks (10.0.0.0/8) and ${PROXY_NAMES.join(', ')} (got ${JSON.stringify(setting)})`,
       )
   }
+}
+
+/** @throws config_invalid for an origin with more than scheme, host and port, or an address of traces that is none */
+function checkUrls({ CORS_ORIGINS: origins, TRACES_URL: traces }: Config): void {
+  const isHttp = (url: string): boolean => URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)
+  for (const origin of corsOrigins(origins))
+    if (!isHttp(origin) || new URL(origin).origin !== origin)
+      throw refused('CORS_ORIGINS', `must be a list of origins, each scheme://host or scheme://host:port (got ${JSON.stringify(origin)})`)
+  if (traces !== '' && !isHttp(traces)) throw refused('TRACES_URL', `must be an http or https address (got ${JSON.stringify(traces)})`)
+}
+
+/** The origins of a setting. */
+export function corsOrigins(setting: string): string[] {
+  return setting
+    .split(',')
+    .map((origin) => origin.trim())
+    .filter((origin) => origin !== '')
 }
 
 /** The Hugging Face hub that checkpoints are fetched from, by the variables of its own tools: HF_ENDPOINT and HF_TOKEN. */

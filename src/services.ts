@@ -7,7 +7,7 @@ import { startWhole } from './closing.ts'
 import type { Config } from './config.ts'
 import { CodedError, messageOf } from '../base/errors.ts'
 import type { ReadinessCheck } from './http/routes/health.ts'
-import type { ProcessStatus } from './http/plugins/metrics.ts'
+import type { ProcessStatus } from './http/work-metrics.ts'
 import { createAdmission } from './inference/pool/admission.ts'
 import { createEmbedder } from './inference/pool/create-embedder.ts'
 import { createReader } from './inference/pool/create-reader.ts'
@@ -21,6 +21,9 @@ import { startTestQuestion } from './rag/test-question.ts'
 import { loadDemonstrations } from './rag/demonstrations.ts'
 import { loadTokenizer } from './text/tokenizer.ts'
 import type { Embedder } from './inference/contract.ts'
+import { observedReader } from './inference/observed-reader.ts'
+import { openKeys, type Keys } from './keys/keys.ts'
+import { createQuotas } from './keys/quota.ts'
 
 /** Everything that the HTTP application and the commands work with. */
 export interface Services {
@@ -30,6 +33,7 @@ export interface Services {
   readonly countTokens: (text: string) => number
   readonly index: PassageIndex
   readonly jobs: Jobs
+  readonly keys: Keys
   readonly readiness: () => Promise<readonly ReadinessCheck[]>
   readonly processes: () => readonly ProcessStatus[]
   /** Finishes accepted work for `drainMs` (default 30 s) at most, refuses what is left, and ends every process. */
@@ -53,6 +57,10 @@ function joinServices(config: Config, log: Log | undefined): Promise<Services> {
     await makeFolders(config)
     // What is quick to find wrong comes before the processes, whose models may take minutes to load.
     const demonstrations = config.DEMONSTRATIONS === '' ? [] : await loadDemonstrations(config.DEMONSTRATIONS)
+    const keys = await openKeys({ dir: config.KEYS_DIR, ...(log && { log }) })
+    closing.add(() => keys.close())
+    const quotas = await createQuotas({ dir: config.KEYS_DIR, keys, ...(log && { log }) })
+    closing.add(() => quotas.close())
     const index = await openPassages(config, await readContrieverManifest(config.RETRIEVER_DIR), log)
     closing.add(() => index.close())
     const embedder = await createEmbedder({ ...processOptions(config, log), modelDir: config.RETRIEVER_DIR })
@@ -66,9 +74,9 @@ function joinServices(config: Config, log: Log | undefined): Promise<Services> {
     })
     closing.add(() => reader.close({ drainMs: 0 }))
     const answering: AnswerServices = {
-      reader,
+      reader: observedReader(reader),
       retriever: { embedder, index, method: config.RETRIEVAL },
-      admission: createAdmission({ maxWaiting: config.QUEUE, places: config.READERS }),
+      admission: quotas.around(createAdmission({ maxWaiting: config.QUEUE, places: config.READERS })),
       demonstrations,
     }
     const jobs = createJobs(jobsOptions(config, index, embedder, log))
@@ -84,6 +92,7 @@ function joinServices(config: Config, log: Log | undefined): Promise<Services> {
       countTokens,
       index,
       jobs,
+      keys,
       readiness: () =>
         Promise.all([processCheck('reader', reader), processCheck('embedder', embedder), indexCheck(index), testQuestion.check()]),
       processes: () => [processStatus('reader', reader.status()), processStatus('embedder', embedder.status())],
@@ -93,7 +102,8 @@ function joinServices(config: Config, log: Log | undefined): Promise<Services> {
         const stopped = jobs.close()
         await Promise.race([stopped, delay(drainMs, undefined, { ref: false })])
         await Promise.all([reader.close({ drainMs }), embedder.close({ drainMs })])
-        await stopped
+        await Promise.all([stopped, quotas.close()])
+        keys.close()
         index.close()
       },
     }
@@ -199,8 +209,20 @@ async function tokenCounter(modelDir: string, { dims: { window } }: ContrieverMa
   return (text) => tokenizer.encode(text, { maxTokens: window - 2 }).length + 2
 }
 
-function processStatus(role: string, { queued, busy, ready, restarts }: PoolStatus): ProcessStatus {
-  return { role, queued: queued.question + queued.long + queued.bulk, busy, ready, restarts }
+function processStatus(role: string, { queued, busy, ready, restarts, children }: PoolStatus): ProcessStatus {
+  const caches = children.flatMap(({ cache }) => cache ?? [])
+  const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0)
+  return {
+    ...{ role, queued: queued.question + queued.long + queued.bulk, busy, ready, restarts },
+    rssBytes: sum(children.map(({ rssBytes }) => rssBytes)),
+    ...(caches.length > 0 && {
+      cache: {
+        hits: sum(caches.map(({ hits }) => hits)),
+        misses: sum(caches.map(({ misses }) => misses)),
+        bytes: sum(caches.map(({ bytes }) => bytes)),
+      },
+    }),
+  }
 }
 
 function processCheck(name: string, process: Supervised): Promise<ReadinessCheck> {

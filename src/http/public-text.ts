@@ -11,6 +11,7 @@ const FOLDERS = [
   'JOBS_DIR',
   'INDEX_DIR',
   'IMPORT_DIR',
+  'KEYS_DIR',
   'CORPUS',
   'DEMONSTRATIONS',
 ] as const

@@ -11,6 +11,7 @@ const NO_ALARM: readonly ErrorCode[] = ['overloaded', 'not_ready']
 export function tellError(error: FastifyError, request: FastifyRequest, publicText: PublicText): Described {
   const described = describeError(error, request)
   const { status, code, message } = described
+  request.failedWith = code
   request.log[status >= 500 && !NO_ALARM.includes(code) ? 'error' : 'info']({ err: error, code }, 'request failed')
   return { ...described, message: status >= 500 ? publicText(message) : message }
 }

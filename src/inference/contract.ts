@@ -1,4 +1,5 @@
 import type { CepeManifest, ContrieverManifest } from '../../models/manifest.ts'
+import type { Observer } from './observer.ts'
 import type { PromptRequest } from '../text/plan.ts'
 
 /** Limits and cancellation of one request. Past the deadline its run ends at its next step. */
@@ -12,6 +13,8 @@ export interface RunOptions {
   readonly admitted?: boolean
   /** Of an answer: hears its text as it comes about, in pieces. What they leave out of the answer is its end. */
   readonly onText?: (text: string) => void
+  /** Told of the parts of the work. */
+  readonly observe?: Observer
 }
 
 /** A question's place in the service. */

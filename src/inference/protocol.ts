@@ -96,12 +96,25 @@ export type ParentMessage =
   | { readonly kind: 'cancel'; readonly id: number }
   | { readonly kind: 'ping' }
 
+/** What a cache of encoder states did since its process started. */
+export interface CacheCounts {
+  readonly hits: number
+  readonly misses: number
+  readonly bytes: number
+}
+
 export type ChildMessage =
   | { readonly kind: 'ready'; readonly rssBytes: number }
   | { readonly kind: 'refused'; readonly error: WireError }
   /** Part of the text of a `spoken` run. */
   | { readonly kind: 'piece'; readonly id: number; readonly piece: Piece }
-  | { readonly kind: 'done'; readonly id: number; readonly output: unknown; readonly rssBytes: number }
+  | {
+      readonly kind: 'done'
+      readonly id: number
+      readonly output: unknown
+      readonly rssBytes: number
+      readonly cache?: CacheCounts | undefined
+    }
   | { readonly kind: 'failed'; readonly id: number; readonly error: WireError; readonly rssBytes: number }
   /** Answers a ping: the process's thread turns. */
   | { readonly kind: 'pong' }

@@ -5,9 +5,9 @@ import { answerQuestion } from '../../rag/answer.ts'
 import { answerEvents } from '../../rag/answer-events.ts'
 import type { AnswerServices } from '../../rag/pipeline.ts'
 import { AnswerRequestSchema, AnswerResponseSchema } from '../../rag/schema.ts'
-import { clientSignal } from '../client-signal.ts'
 import { bodyErrorResponses } from '../error-body.ts'
 import type { PublicText } from '../public-text.ts'
+import { runOptions } from '../run-options.ts'
 import { sendEvents, serverEvent } from '../send-parts.ts'
 import { errorBody, tellError } from '../tell-error.ts'
 
@@ -57,7 +57,7 @@ export const answerRoute: FastifyPluginAsyncTypebox<AnswerRouteOptions> = (app, 
     },
     async (request, reply) => {
       const { stream = false, ...question } = request.body
-      const run = { signal: clientSignal(reply), deadlineMs, client: request.ip }
+      const run = runOptions(request, reply, deadlineMs)
       if (!stream) return answerQuestion(question, services, run)
       return sendEvents(reply, {
         events: answerEvents(question, services, run),

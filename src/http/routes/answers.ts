@@ -5,7 +5,7 @@ import { Type } from 'typebox'
 import { CodedError } from '../../../base/errors.ts'
 import { answerBatch, BATCH_AT_ONCE, type Outcome } from '../../rag/batch.ts'
 import { AnswerRequestSchema, AnswerResponseSchema } from '../../rag/schema.ts'
-import { clientSignal } from '../client-signal.ts'
+import { runOptions } from '../run-options.ts'
 import { bodyErrorResponses, ErrorBodySchema } from '../error-body.ts'
 import type { PublicText } from '../public-text.ts'
 import { parseLine, readQuestion } from '../read-question.ts'
@@ -78,7 +78,7 @@ export const answersRoute: FastifyPluginAsyncTypebox<AnswersOptions> = (app, opt
       },
     },
     async (request, reply) => {
-      const run = { signal: clientSignal(reply), deadlineMs, client: request.ip }
+      const run = runOptions(request, reply, deadlineMs)
       const questions: readonly unknown[] = request.body.questions
       const outcomes = answerBatch(
         questions.map((question) => () => readItem(question)),

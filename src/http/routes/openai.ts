@@ -7,11 +7,11 @@ import { modelId, type Manifest } from '../../../models/manifest.ts'
 import { CodedError } from '../../../base/errors.ts'
 import { answerQuestion } from '../../rag/answer.ts'
 import { answerEvents } from '../../rag/answer-events.ts'
-import { clientSignal } from '../client-signal.ts'
 import { sendEvents, serverEvent } from '../send-parts.ts'
 import type { QuestionRouteOptions } from './answer.ts'
 import { toAnswerRequest, toChunks, toCompletion } from './openai-chat.ts'
 import type { PublicText } from '../public-text.ts'
+import { runOptions } from '../run-options.ts'
 import { encodeVector, textsOf } from './openai-embeddings.ts'
 import { openAiError, openAiErrorResponses, openAiErrorSender, UnknownModelError } from './openai-errors.ts'
 import {
@@ -72,9 +72,9 @@ export const openAiRoutes: FastifyPluginAsyncTypebox<OpenAiOptions> = (app, { se
       },
     },
     async (request, reply) => {
-      const { body, ip } = request
+      const { body } = request
       if (!names(body.model, modelId(reader))) throw new UnknownModelError(body.model)
-      const run = { signal: clientSignal(reply), deadlineMs, client: ip }
+      const run = runOptions(request, reply, deadlineMs)
       const named = {
         id: `chatcmpl-${randomUUID()}`,
         created: Math.floor(Date.now() / 1000),
@@ -102,7 +102,8 @@ export const openAiRoutes: FastifyPluginAsyncTypebox<OpenAiOptions> = (app, { se
         response: { 200: EmbeddingsResponseSchema, ...openAiErrorResponses(...STATUSES) },
       },
     },
-    async ({ body: { model, input, encoding_format = 'float', dimensions }, ip }, reply) => {
+    async (request, reply) => {
+      const { model, input, encoding_format = 'float', dimensions } = request.body
       if (!names(model, modelId(retriever))) throw new UnknownModelError(model)
       const own = retriever.dims.hidden_size
       if (typeof dimensions === 'number' && dimensions !== own)
@@ -111,10 +112,8 @@ export const openAiRoutes: FastifyPluginAsyncTypebox<OpenAiOptions> = (app, { se
         })
       const texts = textsOf(input)
       const vectors = await services.retriever.embedder.embed(texts, {
+        ...runOptions(request, reply, deadlineMs),
         priority: texts.length === 1 ? 'question' : 'bulk',
-        signal: clientSignal(reply),
-        deadlineMs,
-        client: ip,
       })
       const tokens = await total(texts, countTokens)
       return {

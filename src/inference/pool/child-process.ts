@@ -1,7 +1,7 @@
 import { fork } from 'node:child_process'
 import { CodedError, messageOf } from '../../../base/errors.ts'
 import type { Log } from '../log.ts'
-import { fromWire, type ChildMessage, type ChildOptions, type Job, type ParentMessage, type Say } from '../protocol.ts'
+import { fromWire, type CacheCounts, type ChildMessage, type ChildOptions, type Job, type ParentMessage, type Say } from '../protocol.ts'
 
 /** How long a process that was asked to end may take before it is killed. */
 const STOP_GRACE_MS = 3_000
@@ -13,6 +13,8 @@ export interface Child {
   readonly alive: boolean
   /** Resident memory at its last message. */
   readonly rssBytes: number
+  /** Likewise; undefined where it keeps no states. */
+  readonly cache: CacheCounts | undefined
   /** Resolves when the process has gone, with how it went. */
   readonly exited: Promise<string>
   /** Milliseconds that a ping has been waiting for any message; 0 where none waits. A run may keep the process silent. */
@@ -68,6 +70,7 @@ export function startChild({ entry, options, startTimeoutMs, signal, log }: Star
   let pingedAt: number | undefined
   let alive = true
   let rssBytes = 0
+  let cache: CacheCounts | undefined
   // A message that cannot be sent means that the process is gone, and 'exit' tells that.
   const send = (message: ParentMessage): void => void child.send(message, () => undefined)
   const kill = (): void => {
@@ -104,6 +107,9 @@ export function startChild({ entry, options, startTimeoutMs, signal, log }: Star
     },
     get rssBytes() {
       return rssBytes
+    },
+    get cache() {
+      return cache
     },
     get silentMs() {
       return pingedAt === undefined ? 0 : performance.now() - pingedAt
@@ -159,6 +165,7 @@ export function startChild({ entry, options, startTimeoutMs, signal, log }: Star
           pending.get(message.id)?.say?.(message.piece)
           break
         case 'done':
+          cache = message.cache
           settle(message.id, message.rssBytes)?.resolve(message.output)
           break
         case 'failed':

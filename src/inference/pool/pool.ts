@@ -239,7 +239,7 @@ export async function createPool(options: PoolOptions): Promise<Pool> {
         state: !accepting ? 'closing' : ready > 0 ? 'serving' : 'recovering',
         children: slots.map((slot) => {
           const alive = slot.child?.alive ? slot.child : undefined
-          return { pid: alive?.pid ?? null, state: stateOf(slot), rssBytes: alive?.rssBytes ?? 0 }
+          return { pid: alive?.pid ?? null, state: stateOf(slot), rssBytes: alive?.rssBytes ?? 0, cache: alive?.cache }
         }),
         ready,
         busy: busy(),

@@ -5,6 +5,7 @@
 import { getPriority, setPriority } from 'node:os'
 import { setImmediate as turn } from 'node:timers/promises'
 import { CodedError, messageOf } from '../../../base/errors.ts'
+import { cacheCounts } from './cache-counts.ts'
 import { createEmbedderTasks } from './embedder-tasks.ts'
 import {
   toWire,
@@ -70,7 +71,7 @@ async function run(id: number, job: Job, spoken: boolean): Promise<void> {
   wanted.set(id, true)
   try {
     const output = await runJob(handlers, job, () => step(id), spoken ? (piece) => send({ kind: 'piece', id, piece }) : undefined)
-    send({ kind: 'done', id, output, rssBytes: process.memoryUsage.rss() })
+    send({ kind: 'done', id, output, rssBytes: process.memoryUsage.rss(), cache: cacheCounts() })
   } catch (error) {
     send({ kind: 'failed', id, error: toWire(error), rssBytes: process.memoryUsage.rss() })
   } finally {

@@ -4,6 +4,7 @@ import type { CepeManifest } from '../../../models/manifest.ts'
 import { continuationIds } from '../../text/continuation.ts'
 import { cutContexts, planRead, type PromptLimits } from '../../text/plan.ts'
 import { loadTokenizer } from '../../text/tokenizer.ts'
+import { counted } from './cache-counts.ts'
 import { warnOfSlowDtype } from './cpu.ts'
 import { encodeContexts, type EncodedContexts } from './encode-contexts.ts'
 import type { AnswerRead, ChoicesRead, GenerateRequest, ReplugRequest } from '../contract.ts'
@@ -44,7 +45,7 @@ export async function createReaderTasks(options: ReaderChildOptions, log: Log): 
     graph: manifest.graphs.encoder === null ? null : await loadModelGraph(manifest.graphs.encoder, graphOptions),
     tokenizer,
     manifest,
-    cache: createStateCache(options.stateCacheBytes),
+    cache: counted(createStateCache(options.stateCacheBytes)),
     batchTokens: options.batchTokens,
   }
   const generateGraph = await loadModelGraph(manifest.graphs.generate, graphOptions)
