@@ -7,7 +7,8 @@ import { checkRow } from '../../../index/read/validate.ts'
 import { passageText, type Passage } from '../../../index/contract.ts'
 import { CodedError } from '../../../base/errors.ts'
 import type { Embedder } from '../../inference/contract.ts'
-import { FilterSchema } from '../../rag/schema.ts'
+import { FilterSchema } from '../../../index/filter-schema.ts'
+import { PassageMetadataSchema } from '../../../index/passage-metadata.ts'
 import { ADMIN_SECURITY } from '../admin-guard.ts'
 import { clientSignal } from '../client-signal.ts'
 import { bodyErrorResponses, errorResponses } from '../error-body.ts'
@@ -26,6 +27,7 @@ export const PassageSchema = Type.Object(
     title: Type.String({ maxLength: READ_LIMITS.titleBytes }),
     text: Type.String({ minLength: 1, maxLength: READ_LIMITS.textBytes }),
     source: Type.Optional(Type.String({ maxLength: 1000, description: 'Where it came from; usable as a filter.' })),
+    metadata: Type.Optional(PassageMetadataSchema),
   },
   { additionalProperties: false },
 )
@@ -123,7 +125,7 @@ function noPassage(id: string): CodedError {
 }
 
 function checked(given: Passage, at: number): Passage {
-  const item = checkRow({ line: at, source: undefined, ...given }, READ_LIMITS, READ_LIMITS.textBytes)
+  const item = checkRow({ line: at, source: undefined, metadata: undefined, ...given }, READ_LIMITS, READ_LIMITS.textBytes)
   if ('reason' in item) throw new CodedError('invalid_request', `passages.${at}: ${item.detail}`, { field: `passages.${at}` })
   return item.passage
 }
