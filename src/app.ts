@@ -1,5 +1,6 @@
 import { TypeBoxValidatorCompiler, type TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
+import path from 'node:path'
 import type { Logger } from 'pino'
 import { corsOrigins, type Config } from './config.ts'
 import { adminGuard } from './http/admin-guard.ts'
@@ -16,6 +17,8 @@ import { observers } from './http/plugins/observers.ts'
 import { rateLimit } from './http/plugins/rate-limit.ts'
 import { traces } from './http/plugins/traces.ts'
 import { unknownRoutes } from './http/plugins/unknown-routes.ts'
+import { onceFor } from './http/idempotency.ts'
+import { KeptAnswers } from './http/kept-answers.ts'
 import { publicText } from './http/public-text.ts'
 import { answerClientError, refuseExpectations } from './http/raw-errors.ts'
 import { adminIndexJobs } from './http/routes/admin-index-jobs.ts'
@@ -30,6 +33,7 @@ import { pageRoutes } from './http/routes/page.ts'
 import { passages } from './http/routes/passages.ts'
 import { scoreRoute } from './http/routes/score.ts'
 import { searchRoute } from './http/routes/search.ts'
+import { upsertPassages } from './http/routes/upsert-passages.ts'
 import { createLog } from './log.ts'
 import type { Services } from './services.ts'
 
@@ -74,10 +78,12 @@ export async function buildApp(
   await app.register(searchRoute, questions)
   await app.register(scoreRoute, questions)
   await app.register(openAiRoutes, { ...questions, countTokens: services.countTokens, publicText: said })
-  await app.register(passages, { index, embedder, requireAdmin })
+  const once = onceFor(new KeptAnswers({ dir: path.join(index.dir, `${index.table}.answers`) }))
+  await app.register(upsertPassages, { index, embedder, requireAdmin, once })
+  await app.register(passages, { index, embedder, requireAdmin, once })
   await app.register(adminPassages, { index, requireAdmin })
   await app.register(adminIndex, { index, requireAdmin })
-  await app.register(adminIndexJobs, { jobs, requireAdmin })
+  await app.register(adminIndexJobs, { jobs, requireAdmin, once })
   return app
 }
 

@@ -23,6 +23,8 @@ interface AddOptions {
   readonly format?: Format
   /** False with --no-quotes. */
   readonly quotes?: boolean
+  /** False with --no-metadata. */
+  readonly metadata?: boolean
   readonly label?: string
   readonly maxRejected?: number
   readonly table?: string
@@ -100,6 +102,7 @@ function addCommand(): Command {
     .addOption(new Option('--format <format>', 'found out from the content where absent').choices(FORMATS))
     .option('--check', 'only read them, and say what indexing would meet')
     .option('--no-quotes', 'TSV and CSV: quotes are characters like any others')
+    .option('--no-metadata', 'leave the metadata of the rows unread')
     .option('--label <text>', "source of passages that name none (default: the file's name)")
     .option('--max-rejected <share>', 'share of bad lines that fails the job, 0 to 1', decimal({ max: 1 }))
     .option('--table <name>', 'table, instead of the configured one')
@@ -182,12 +185,13 @@ async function untilEnded(jobs: Indexing['jobs'], id: string): Promise<Job> {
   }
 }
 
-function jobOptions({ replace, split, format, quotes, label, maxRejected }: AddOptions): JobOptions {
+function jobOptions({ replace, split, format, quotes, metadata, label, maxRejected }: AddOptions): JobOptions {
   return {
     ...(replace === true && { replace }),
     ...(split !== undefined && { split_words: split === true ? SPLIT_WORDS : split }),
     ...(format !== undefined && { format }),
     ...(quotes === false && { no_quotes: true }),
+    ...(metadata === false && { no_metadata: true }),
     ...(label !== undefined && { label }),
     ...(maxRejected !== undefined && { max_rejected_share: maxRejected }),
   }

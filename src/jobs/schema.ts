@@ -36,6 +36,11 @@ export const JobOptionsSchema = Type.Object(
     no_quotes: Type.Optional(
       Type.Boolean({ description: 'TSV and CSV: quotes are characters like any others. Default: fields may be quoted as in CSV.' }),
     ),
+    no_metadata: Type.Optional(
+      Type.Boolean({
+        description: 'Leave the metadata of the rows unread. Default: it is stored, and a row whose metadata does not fit is rejected.',
+      }),
+    ),
     label: Type.Optional(
       Type.String({
         minLength: 1,

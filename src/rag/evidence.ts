@@ -17,7 +17,7 @@ export async function evidence(
 ): Promise<Evidence[]> {
   const breathe = breather()
   const found: Evidence[] = []
-  for (const [i, { id, title, text, source, score }] of passages.entries()) {
+  for (const [i, { id, title, text, source, metadata, score }] of passages.entries()) {
     const pause = breathe()
     if (pause) await pause
     const context = at(placement.contextOf, i)
@@ -28,6 +28,7 @@ export async function evidence(
       title,
       text,
       ...(source !== undefined && { source }),
+      ...(metadata && { metadata }),
       score,
       rank: i + 1,
       role: encoded ? (inDecoder ? 'both' : 'encoder') : inDecoder ? 'decoder' : 'unused',

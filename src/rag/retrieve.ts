@@ -70,11 +70,12 @@ export async function searchPassages(request: SearchRequest, retriever: Retrieve
   const found = await retrieve(query.trim(), { k, ...(filter && { filter }), ...(method && { method }) }, retriever, run)
   const round = (ms: number) => Math.round(ms * 100) / 100
   return {
-    passages: found.hits.map(({ id, title, text, source, score, rank }) => ({
+    passages: found.hits.map(({ id, title, text, source, metadata, score, rank }) => ({
       id,
       title,
       text,
       ...(source !== undefined && { source }),
+      ...(metadata && { metadata }),
       score,
       rank,
     })),

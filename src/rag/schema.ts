@@ -1,4 +1,6 @@
 import { Type, type Static } from 'typebox'
+import { FilterSchema } from '../../index/filter-schema.ts'
+import { PassageMetadataSchema } from '../../index/passage-metadata.ts'
 import { MODES } from '../text/plan.ts'
 
 /** Limits of one request; each is also the schema's, so that the API's documentation shows it. */
@@ -10,7 +12,6 @@ export const LIMITS = {
   demonstrations: 16,
   newTokens: 256,
   contextTokens: 512,
-  filterValues: 100,
   /** Size of a supplied retrieval score. */
   score: 1e6,
   /** Colder sampling, and sharper weights of passages, are greedy in all but name. */
@@ -43,6 +44,7 @@ const SuppliedPassageSchema = Type.Object(
       Type.Number({ minimum: -LIMITS.score, maximum: LIMITS.score, description: 'Retrieval score (replug weighs passages by it).' }),
     ),
     source: Type.Optional(Type.String({ maxLength: 1000, description: 'Where it came from; comes back with the evidence.' })),
+    metadata: Type.Optional(PassageMetadataSchema),
   },
   { additionalProperties: false },
 )
@@ -59,26 +61,6 @@ const DemonstrationSchema = Type.Object(
     ),
   },
   { additionalProperties: false },
-)
-
-function filterValue(description: string) {
-  return Type.Optional(
-    Type.Union(
-      [
-        Type.String({ minLength: 1, maxLength: 1000 }),
-        Type.Array(Type.String({ minLength: 1, maxLength: 1000 }), { minItems: 1, maxItems: LIMITS.filterValues }),
-      ],
-      { description },
-    ),
-  )
-}
-
-export const FilterSchema = Type.Object(
-  {
-    source: filterValue('Only passages from this source (or one of these).'),
-    title: filterValue('Only passages with this title (or one of these).'),
-  },
-  { additionalProperties: false, description: 'Conditions on the passages; all must hold.' },
 )
 
 const kField = Type.Integer({ minimum: 0, maximum: LIMITS.k, description: "Passages to retrieve (default: the model's own)." })
@@ -164,6 +146,7 @@ export const EvidenceSchema = Type.Object({
   title: Type.String(),
   text: Type.String(),
   source: Type.Optional(Type.String({ description: 'Where the passage came from, if the corpus says so: a URL, a file.' })),
+  metadata: Type.Optional(PassageMetadataSchema),
   score: Type.Union([Type.Number(), Type.Null()], {
     description: 'By method: dot product with the question, BM25, or both fused (0 to 1); null for supplied passages without one.',
   }),
@@ -245,6 +228,7 @@ export const SearchResponseSchema = Type.Object({
       title: Type.String(),
       text: Type.String(),
       source: EvidenceSchema.properties.source,
+      metadata: EvidenceSchema.properties.metadata,
       score: Type.Number(),
       rank: Type.Integer(),
     }),

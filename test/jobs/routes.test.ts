@@ -70,7 +70,7 @@ await t.test('corpora arrive as TSV, JSON lines, gzip, forms and names of files'
     rows: 5,
     kind: 'exact',
     nprobes: 0,
-    schema_version: 2,
+    schema_version: 3,
     full_text: true,
   })
 })
