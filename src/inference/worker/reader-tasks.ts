@@ -5,7 +5,7 @@ import { continuationIds } from '../../text/continuation.ts'
 import { cutContexts, planRead, type PromptLimits } from '../../text/plan.ts'
 import { loadTokenizer } from '../../text/tokenizer.ts'
 import { warnOfSlowDtype } from './cpu.ts'
-import { encodeContexts, type EncodedContexts } from './encode-contexts.ts'
+import { encodeAhead, encodeContexts, type EncodedContexts } from './encode-contexts.ts'
 import { checkNumber } from './finite.ts'
 import type { AnswerRead, ChoicesRead, GenerateRequest, ReplugRequest } from '../contract.ts'
 import type { Log } from '../log.ts'
@@ -15,6 +15,8 @@ import type { Output, ReaderChildOptions, Step, TaskHandlers } from '../protocol
 import { contextShares } from './shares.ts'
 import { floats, int64, integers, type Graph } from './session.ts'
 import { createStateCache } from './state-cache.ts'
+import { createStateCodec } from './state-codec.ts'
+import { createStateStore } from './state-store.ts'
 import type { StepModel } from './step.ts'
 import { replug, sample, score } from './step-tasks.ts'
 import { scoreStreaming } from './stream.ts'
@@ -45,6 +47,8 @@ export async function createReaderTasks(options: ReaderChildOptions, log: Log): 
     tokenizer,
     manifest,
     cache: createStateCache(options.stateCacheBytes),
+    codec: await createStateCodec(options.stateDtype),
+    store: options.stateDisk && (await createStateStore({ ...options.stateDisk, manifest, dtype: options.stateDtype, log })),
     batchTokens: options.batchTokens,
   }
   const generateGraph = await loadModelGraph(manifest.graphs.generate, graphOptions)
@@ -133,6 +137,7 @@ export async function createReaderTasks(options: ReaderChildOptions, log: Log): 
     choices,
     generate,
     replug: mixed,
+    encodeAhead: (input, step) => encodeAhead(encoder, input, step),
     score: async (request, step) => {
       const { phi } = await encodeContexts(encoder, request, step)
       return request.streaming
