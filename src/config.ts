@@ -208,11 +208,13 @@ export function loadConfig(overrides: Partial<Record<keyof Config, unknown>> = {
   const config: unknown = Value.Default(ConfigSchema, fromText(given))
   if (!Value.Check(ConfigSchema, config)) throw invalidSetting(given, Value.Errors(ConfigSchema, config)[0])
   checkProxies(config.TRUST_PROXY)
-  if (config.ENCODE_AHEAD && config.STATE_DISK_MB === 0) throw refused('ENCODE_AHEAD', 'needs a limit of the disk that it may take: set CEPE_STATE_DISK_MB')
+  if (config.ENCODE_AHEAD && config.STATE_DISK_MB === 0)
+    throw refused('ENCODE_AHEAD', 'needs a limit of the disk that it may take: set CEPE_STATE_DISK_MB')
   for (const name of PATH_SETTINGS) {
     if (config[name] !== '') config[name] = path.resolve(defaultPaths.has(name) ? packageRoot() : '.', config[name])
   }
-  for (const name of ['IMPORT_DIR', 'JOBS_DIR', 'STATE_DIR'] as const) if (config[name] !== undefined) config[name] = path.resolve(config[name])
+  for (const name of ['IMPORT_DIR', 'JOBS_DIR', 'STATE_DIR'] as const)
+    if (config[name] !== undefined) config[name] = path.resolve(config[name])
   return config
 }
 

@@ -98,10 +98,16 @@ function joinServices(config: Config, log: Log | undefined): Promise<Services> {
   })
 }
 
-/** The index and a reader that stores states, without the rest: for the shell. @throws config_invalid without a disk for them */
+/** @throws config_invalid where encoder states may take no disk */
+export function requireStateDisk({ STATE_DISK_MB }: Config): void {
+  if (STATE_DISK_MB > 0) return
+  throw new CodedError('config_invalid', 'Set CEPE_STATE_DISK_MB to the disk that encoder states may take.', {
+    field: 'CEPE_STATE_DISK_MB',
+  })
+}
+
+/** The index and a reader that stores states, without the rest: for the shell. */
 export async function createAheadEncoding(config: Config, log?: Log) {
-  if (config.STATE_DISK_MB === 0)
-    throw new CodedError('config_invalid', 'Set CEPE_STATE_DISK_MB to the disk that encoder states may take.', { field: 'CEPE_STATE_DISK_MB' })
   return startWhole(async (closing) => {
     const index = await openPassages(config, await readContrieverManifest(config.RETRIEVER_DIR), log)
     closing.add(() => index.close())

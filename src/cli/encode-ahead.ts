@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import { loadConfig } from '../config.ts'
 import { encodeIndexAhead, type AheadProgress } from '../jobs/encode-ahead.ts'
-import { createAheadEncoding } from '../services.ts'
+import { createAheadEncoding, requireStateDisk } from '../services.ts'
 import { ensureReader } from '../setup.ts'
 import { createProgress } from './progress.ts'
 
@@ -12,6 +12,7 @@ export function encodeAheadCommand(): Command {
     .option('--table <name>', 'table, instead of the configured one')
     .action(async ({ table }: { table?: string }) => {
       const config = loadConfig({ TABLE: table })
+      requireStateDisk(config)
       await ensureReader(config, createProgress)
       const { index, reader, close } = await createAheadEncoding(config)
       const interrupted = new AbortController()

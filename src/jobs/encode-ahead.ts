@@ -61,10 +61,10 @@ function advance(before: AheadProgress, passages: number, result: AheadResult): 
 }
 
 function tooLarge({ done, total, left = 0 }: AheadProgress, room: number): CodedError {
-  const megabytes = (bytes: number): number => Math.ceil(bytes / 2 ** 20)
+  const MB = 2 ** 20
   return new CodedError(
     'disk_full',
-    `The encoder states of the ${total - done} passages that are left take about ${megabytes(left)} MB, and there is room for ${megabytes(room)}: ` +
+    `The encoder states of the ${total - done} passages that are left take about ${Math.ceil(left / MB)} MB, and there is room for ${Math.floor(room / MB)} MB: ` +
       'raise CEPE_STATE_DISK_MB, or free space. What is stored is kept and used; passages without states are encoded when they are asked for.',
     { field: 'CEPE_STATE_DISK_MB' },
   )

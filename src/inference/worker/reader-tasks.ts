@@ -51,12 +51,14 @@ export async function createReaderTasks(options: ReaderChildOptions, log: Log): 
     store: options.stateDisk && (await createStateStore({ ...options.stateDisk, manifest, dtype: options.stateDtype, log })),
     batchTokens: options.batchTokens,
   }
-  const generateGraph = await loadModelGraph(manifest.graphs.generate, graphOptions)
+  // Their runs grow with passages and prompt; the encoder's are batches of one size.
+  const decoderOptions = { ...graphOptions, arena: false }
+  const generateGraph = await loadModelGraph(manifest.graphs.generate, decoderOptions)
   const replugTokens = Math.floor(options.replugBytes / pastBytes(manifest))
   const limits: PromptLimits = { window: manifest.dims.window, hasEncoder: manifest.dims.cross_attention_layers > 0, replugTokens }
   let stepGraph: Promise<Graph> | undefined
   const stepModel = async (): Promise<StepModel> => {
-    stepGraph ??= loadModelGraph(manifest.graphs.step, graphOptions)
+    stepGraph ??= loadModelGraph(manifest.graphs.step, decoderOptions)
     const batchTokens = Math.max(1, Math.floor(replugTokens / REPLUG_BATCHES))
     return { graph: await stepGraph, dims: manifest.dims, prefillTokens: options.prefillTokens, batchTokens }
   }

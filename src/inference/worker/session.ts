@@ -15,6 +15,11 @@ export interface GraphOptions {
   readonly saveTo?: string
   /** Default true. */
   readonly optimise?: boolean
+  /**
+   * Whether memory of runs on the CPU is kept for the next ones. It is never given back, so that a process would stay as
+   * large as its largest request made it. Default true: for graphs whose runs are all about as large.
+   */
+  readonly arena?: boolean
 }
 
 export interface Graph {
@@ -38,12 +43,16 @@ const PROVIDER_PROBLEM = /cuda|cudnn|providers_shared|execution provider/i
  * Spinning is off: with several sessions on one machine, idle threads would burn the cores that others need.
  * @throws model_invalid naming the file; provider_unavailable where CUDA is asked for and missing
  */
-export async function loadGraph(model: string | Uint8Array, { threads, provider, config, saveTo, optimise = true }: GraphOptions): Promise<Graph> {
+export async function loadGraph(
+  model: string | Uint8Array,
+  { threads, provider, config, saveTo, optimise = true, arena = true }: GraphOptions,
+): Promise<Graph> {
   const file = typeof model === 'string' ? model : 'made in memory'
   const options: InferenceSession.SessionOptions = {
     intraOpNumThreads: threads,
     interOpNumThreads: 1,
     executionMode: 'sequential',
+    enableCpuMemArena: arena,
     graphOptimizationLevel: optimise ? 'all' : 'disabled',
     executionProviders: provider.name === 'cuda' ? [{ name: 'cuda', deviceId: provider.deviceId }, 'cpu'] : ['cpu'],
     extra: { session: { 'intra_op.allow_spinning': '0', ...config } },
