@@ -128,6 +128,23 @@ export const ConfigSchema = Type.Object({
   BATCH_DEADLINE_MS: integer('Time a batch of questions may take; those whose turn did not come then fail.', 3_600_000, 100, 86_400_000),
   MAX_RUN_MS: integer('Time that one run of a model may take; a process that takes longer is replaced.', 600_000, 1000, 86_400_000),
   STATE_CACHE_MB: integer('Memory for cached encoder states of passages, per reader process.', 256, 0, 1_000_000),
+  STATE_DTYPE: Type.Enum(['f16', 'f32'], {
+    description: 'How encoder states are kept: rounded to half precision, in half the memory and disk, or as they are.',
+    default: 'f16',
+  }),
+  STATE_DISK_MB: integer(
+    'Disk for encoder states of passages, of all readers of an index; 0 for none. Past it, those that were not used for longest go.',
+    0,
+    0,
+    1_000_000_000,
+  ),
+  STATE_DIR: Type.Optional(
+    Type.String({ description: 'Folder of the encoder states on the disk (default: `states` in INDEX_DIR).', minLength: 1 }),
+  ),
+  ENCODE_AHEAD: Type.Boolean({
+    description: 'Store the encoder states of all passages on the disk, behind questions: at the start, and after every index job.',
+    default: false,
+  }),
   REPLUG_MB: integer(
     "Memory for keys and values of a RePlug question's prompts, per reader process; more is answered 422.",
     512,
@@ -204,10 +221,13 @@ export function loadConfig(overrides: Partial<Record<keyof Config, unknown>> = {
   if (!Value.Check(ConfigSchema, config)) throw invalidSetting(given, Value.Errors(ConfigSchema, config)[0])
   checkProxies(config.TRUST_PROXY)
   checkUrls(config)
+  if (config.ENCODE_AHEAD && config.STATE_DISK_MB === 0)
+    throw refused('ENCODE_AHEAD', 'needs a limit of the disk that it may take: set CEPE_STATE_DISK_MB')
   for (const name of PATH_SETTINGS) {
     if (config[name] !== '') config[name] = path.resolve(defaultPaths.has(name) ? packageRoot() : '.', config[name])
   }
-  for (const name of ['IMPORT_DIR', 'JOBS_DIR'] as const) if (config[name] !== undefined) config[name] = path.resolve(config[name])
+  for (const name of ['IMPORT_DIR', 'JOBS_DIR', 'STATE_DIR'] as const)
+    if (config[name] !== undefined) config[name] = path.resolve(config[name])
   return config
 }
 

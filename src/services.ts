@@ -10,11 +10,12 @@ import type { ReadinessCheck } from './http/routes/health.ts'
 import type { ProcessStatus } from './http/work-metrics.ts'
 import { createAdmission } from './inference/pool/admission.ts'
 import { createEmbedder } from './inference/pool/create-embedder.ts'
-import { createReader } from './inference/pool/create-reader.ts'
+import { createReader, type ReaderOptions } from './inference/pool/create-reader.ts'
 import type { Log } from './inference/log.ts'
 import { readContrieverManifest } from './inference/model-folder.ts'
 import { DEFAULT_DRAIN_MS, type PoolStatus } from './inference/pool/contract.ts'
 import type { ProcessOptions, Supervised } from './inference/pool/process-options.ts'
+import { startAheadFollower } from './jobs/ahead-follower.ts'
 import { createJobs, type Jobs, type JobsOptions } from './jobs/jobs.ts'
 import type { AnswerServices } from './rag/pipeline.ts'
 import { startTestQuestion } from './rag/test-question.ts'
@@ -65,13 +66,7 @@ function joinServices(config: Config, log: Log | undefined): Promise<Services> {
     closing.add(() => index.close())
     const embedder = await createEmbedder({ ...processOptions(config, log), modelDir: config.RETRIEVER_DIR })
     closing.add(() => embedder.close({ drainMs: 0 }))
-    const reader = await createReader({
-      ...processOptions(config, log),
-      modelDir: config.READER_DIR,
-      children: config.READERS,
-      stateCacheBytes: config.STATE_CACHE_MB * 2 ** 20,
-      replugBytes: config.REPLUG_MB * 2 ** 20,
-    })
+    const reader = await createReader({ ...readerOptions(config, log), children: config.READERS })
     closing.add(() => reader.close({ drainMs: 0 }))
     const answering: AnswerServices = {
       reader: observedReader(reader),
@@ -79,7 +74,10 @@ function joinServices(config: Config, log: Log | undefined): Promise<Services> {
       admission: quotas.around(createAdmission({ maxWaiting: config.QUEUE, places: config.READERS })),
       demonstrations,
     }
-    const jobs = createJobs(jobsOptions(config, index, embedder, log))
+    const ahead = config.ENCODE_AHEAD ? startAheadFollower({ index, reader, ...(log && { log }) }) : undefined
+    ahead?.follow()
+    closing.add(() => ahead?.close())
+    const jobs = createJobs({ ...jobsOptions(config, index, embedder, log), onIndexed: () => ahead?.follow() })
     const countTokens = await tokenCounter(config.RETRIEVER_DIR, embedder.manifest)
     const testQuestion = startTestQuestion({
       services: answering,
@@ -99,11 +97,37 @@ function joinServices(config: Config, log: Log | undefined): Promise<Services> {
       close: async ({ drainMs = DEFAULT_DRAIN_MS } = {}) => {
         testQuestion.close()
         // A job at work ends with its batch, or with its embedder.
-        const stopped = jobs.close()
+        const stopped = Promise.all([jobs.close(), ahead?.close()])
         await Promise.race([stopped, delay(drainMs, undefined, { ref: false })])
         await Promise.all([reader.close({ drainMs }), embedder.close({ drainMs })])
         await Promise.all([stopped, quotas.close()])
         keys.close()
+        index.close()
+      },
+    }
+  })
+}
+
+/** @throws config_invalid where encoder states may take no disk */
+export function requireStateDisk({ STATE_DISK_MB }: Config): void {
+  if (STATE_DISK_MB > 0) return
+  throw new CodedError('config_invalid', 'Set CEPE_STATE_DISK_MB to the disk that encoder states may take.', {
+    field: 'CEPE_STATE_DISK_MB',
+  })
+}
+
+/** The index and a reader that stores states, without the rest: for the shell. */
+export async function createAheadEncoding(config: Config, log?: Log) {
+  return startWhole(async (closing) => {
+    const index = await openPassages(config, await readContrieverManifest(config.RETRIEVER_DIR), log)
+    closing.add(() => index.close())
+    await index.info()
+    const reader = await createReader(readerOptions(config, log))
+    return {
+      index,
+      reader,
+      close: async () => {
+        await reader.close({ drainMs: 0 })
         index.close()
       },
     }
@@ -190,6 +214,18 @@ function processOptions(config: Config, log: Log | undefined): Omit<ProcessOptio
     maxQueue: config.QUEUE,
     maxRunMs: config.MAX_RUN_MS,
     ...(log && { log }),
+  }
+}
+
+function readerOptions(config: Config, log: Log | undefined): ReaderOptions {
+  const { STATE_DISK_MB: diskMb, STATE_DIR: dir = path.join(config.INDEX_DIR, 'states') } = config
+  return {
+    ...processOptions(config, log),
+    modelDir: config.READER_DIR,
+    stateCacheBytes: config.STATE_CACHE_MB * 2 ** 20,
+    stateDtype: config.STATE_DTYPE,
+    ...(diskMb > 0 && { stateDisk: { dir, maxBytes: diskMb * 2 ** 20 } }),
+    replugBytes: config.REPLUG_MB * 2 ** 20,
   }
 }
 

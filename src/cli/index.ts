@@ -11,6 +11,7 @@ import { checkFile } from '../jobs/check.ts'
 import { corpusFiles } from './corpus-files.ts'
 import { contentsCommands } from './index-contents.ts'
 import { decimal, wholeNumber } from './numbers.ts'
+import { encodeAheadCommand } from './encode-ahead.ts'
 import { createProgress } from './progress.ts'
 
 /** Words of a passage where --split is given without a number: the literature's. */
@@ -36,6 +37,7 @@ export function indexCommand(): Command {
   return command
     .description('put passages into the index and follow the jobs that do so')
     .addCommand(addCommand())
+    .addCommand(encodeAheadCommand())
     .addCommand(
       tableCommand({
         name: 'status',

@@ -151,6 +151,21 @@ export interface Generator {
   score(request: ScoreRequest, options?: RunOptions): Promise<readonly (readonly number[])[]>
 }
 
+/** What storing states ahead came to. */
+export interface AheadResult {
+  /** Contexts whose states were not there yet, and the bytes of those. */
+  readonly stored: number
+  readonly bytes: number
+  /** Bytes that may still be written: of the limit, or of the disk where that has less. */
+  readonly room: number
+}
+
+/** Stores the encoder states of contexts on the disk, ahead of the questions that will need them. */
+export interface AheadEncoder {
+  readonly manifest: CepeManifest
+  encodeAhead(input: EncoderInput, options?: RunOptions): Promise<AheadResult>
+}
+
 export interface EmbedOptions extends RunOptions {
   /** Questions go ahead of bulk work; bulk work is taken in batches so that a question waits for one batch at most. */
   readonly priority: 'question' | 'bulk'

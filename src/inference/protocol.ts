@@ -1,9 +1,11 @@
 import { CodedError, isErrorCode, messageOf, type ErrorCode, type ErrorDetails } from '../../base/errors.ts'
 import type {
+  AheadResult,
   AnswerRead,
   AnswerReadResult,
   ChoicesRead,
   ChoicesReadResult,
+  EncoderInput,
   GenerateRequest,
   GenerateResult,
   ReplugRequest,
@@ -27,6 +29,9 @@ export interface CommonChildOptions {
   readonly prepackDir: string | null
 }
 
+/** How encoder states are kept. */
+export type StateDtype = 'f16' | 'f32'
+
 export interface ReaderChildOptions extends CommonChildOptions {
   readonly role: 'reader'
   /** Padded tokens of one encoder run. */
@@ -34,6 +39,9 @@ export interface ReaderChildOptions extends CommonChildOptions {
   /** Prompt tokens of one run of the step graph. */
   readonly prefillTokens: number
   readonly stateCacheBytes: number
+  readonly stateDtype: StateDtype
+  /** Where encoder states are kept on the disk too; null for nowhere. */
+  readonly stateDisk: { readonly dir: string; readonly maxBytes: number } | null
   /** Memory for the keys and values of RePlug's prompts. */
   readonly replugBytes: number
 }
@@ -59,6 +67,8 @@ export interface Tasks {
   generate: { input: GenerateRequest; output: Decoded }
   replug: { input: ReplugRequest; output: Decoded }
   score: { input: ScoreRequest; output: readonly (readonly number[])[] }
+  /** Stores the states of contexts on the disk; behind questions. */
+  encodeAhead: { input: EncoderInput; output: AheadResult }
   /** Vectors of all texts, one after the other. */
   embed: { input: readonly string[]; output: Float32Array }
 }

@@ -6,7 +6,7 @@ import { cutContexts, planRead, type PromptLimits } from '../../text/plan.ts'
 import { loadTokenizer } from '../../text/tokenizer.ts'
 import { counted } from './cache-counts.ts'
 import { warnOfSlowDtype } from './cpu.ts'
-import { encodeContexts, type EncodedContexts } from './encode-contexts.ts'
+import { encodeAhead, encodeContexts, type EncodedContexts } from './encode-contexts.ts'
 import type { AnswerRead, ChoicesRead, GenerateRequest, ReplugRequest } from '../contract.ts'
 import type { Log } from '../log.ts'
 import { readCepeManifest } from '../model-folder.ts'
@@ -16,6 +16,8 @@ import { greedy, greedyInPieces } from './greedy.ts'
 import type { Graph } from './session.ts'
 import { createSpeaker, firstLine, type OnToken } from './speaker.ts'
 import { createStateCache } from './state-cache.ts'
+import { createStateCodec } from './state-codec.ts'
+import { createStateStore } from './state-store.ts'
 import type { StepModel } from './step.ts'
 import { replug, sample, score } from './step-tasks.ts'
 import { scoreStreaming } from './stream.ts'
@@ -46,15 +48,19 @@ export async function createReaderTasks(options: ReaderChildOptions, log: Log): 
     tokenizer,
     manifest,
     cache: counted(createStateCache(options.stateCacheBytes)),
+    codec: await createStateCodec(options.stateDtype),
+    store: options.stateDisk && (await createStateStore({ ...options.stateDisk, manifest, dtype: options.stateDtype, log })),
     batchTokens: options.batchTokens,
   }
-  const generateGraph = await loadModelGraph(manifest.graphs.generate, graphOptions)
+  // Their runs grow with passages and prompt; the encoder's are batches of one size.
+  const decoderOptions = { ...graphOptions, arena: false }
+  const generateGraph = await loadModelGraph(manifest.graphs.generate, decoderOptions)
   const replugTokens = Math.floor(options.replugBytes / pastBytes(manifest))
   const limits: PromptLimits = { window: manifest.dims.window, hasEncoder: manifest.dims.cross_attention_layers > 0, replugTokens }
   let continueGraph: Promise<Graph> | undefined
   let stepGraph: Promise<Graph> | undefined
   const stepModel = async (): Promise<StepModel> => {
-    stepGraph ??= loadModelGraph(manifest.graphs.step, graphOptions)
+    stepGraph ??= loadModelGraph(manifest.graphs.step, decoderOptions)
     const batchTokens = Math.max(1, Math.floor(replugTokens / REPLUG_BATCHES))
     return { graph: await stepGraph, dims: manifest.dims, prefillTokens: options.prefillTokens, batchTokens }
   }
@@ -145,6 +151,7 @@ export async function createReaderTasks(options: ReaderChildOptions, log: Log): 
     choices,
     generate: (request, step) => generate(request, step),
     replug: (request, step) => mixed(request, step),
+    encodeAhead: (input, step) => encodeAhead(encoder, input, step),
     score: async (request, step) => {
       const { phi } = await encodeContexts(encoder, request, step)
       return request.streaming
