@@ -18,7 +18,7 @@ export async function syncPath(path: string): Promise<void> {
 }
 
 /** Writes a file whole or not at all, and durably: aside, fsync, rename, fsync of the folder. */
-export async function writeFileDurably(path: string, content: string): Promise<void> {
+export async function writeFileDurably(path: string, content: string | Uint8Array): Promise<void> {
   const aside = `${path}.${randomUUID()}.tmp`
   await mkdir(dirname(path), { recursive: true })
   try {

@@ -2,6 +2,7 @@
 import { Command } from 'commander'
 import { askCommand } from './cli/ask.ts'
 import { buildCommand } from './cli/build.ts'
+import { embedWorkerCommand } from './cli/embed-worker.ts'
 import { indexCommand } from './cli/index.ts'
 import { inspectCommand } from './cli/inspect.ts'
 import { migrateCommand } from './cli/migrate.ts'
@@ -18,6 +19,7 @@ const program = new Command('cepe')
   .addCommand(serveCommand())
   .addCommand(askCommand())
   .addCommand(indexCommand())
+  .addCommand(embedWorkerCommand())
   .addCommand(pullCommand())
   .addCommand(buildCommand())
   .addCommand(verifyCommand())

@@ -21,7 +21,7 @@ function writeSchema(dimension: number): Schema {
 }
 
 /** A string column, nullable without a value for null. Several times faster than Arrow's own builder. */
-function utf8(values: readonly (string | undefined)[]): Data<Utf8> {
+export function utf8(values: readonly (string | undefined)[]): Data<Utf8> {
   const valueOffsets = new Int32Array(values.length + 1)
   const nullBitmap = new Uint8Array(Math.ceil(values.length / 8))
   let [bytes, nullCount] = [0, 0]
