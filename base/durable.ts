@@ -27,7 +27,7 @@ export interface DurableOptions {
 /** Writes a file whole or not at all, and durably: aside, fsync, rename, fsync of the folder. */
 export async function writeFileDurably(
   path: string,
-  content: string,
+  content: string | Uint8Array,
   { mode = 0o666, exclusive = false }: DurableOptions = {},
 ): Promise<void> {
   const aside = `${path}.${randomUUID()}.tmp`

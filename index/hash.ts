@@ -28,6 +28,15 @@ export function sameVector(a: string, b: string): boolean {
   return a !== '' && a.slice(0, TEXT_PART) === b.slice(0, TEXT_PART)
 }
 
+const MOD = 2n ** 64n
+
+/** Sum modulo 2^64 of the fingerprints of rows, in hexadecimal: tells sets of rows apart. */
+export function sumFingerprints(rows: Iterable<{ readonly id: string; readonly hash: string }>): string {
+  let sum = 0n
+  for (const { id, hash } of rows) sum = (sum + rowFingerprint(id, hash)) % MOD
+  return sum.toString(16)
+}
+
 /** 64 bits of SHA-256 of an id and its content hash: rows are compared as sets by their sum modulo 2^64. */
 export function rowFingerprint(id: string, hash: string): bigint {
   return createHash('sha256').update(`${id}\u0000${hash}`).digest().readBigUInt64LE(0)

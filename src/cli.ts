@@ -2,6 +2,7 @@
 import { Command } from 'commander'
 import { askCommand } from './cli/ask.ts'
 import { buildCommand } from './cli/build.ts'
+import { embedWorkerCommand } from './cli/embed-worker.ts'
 import { indexCommand } from './cli/index.ts'
 import { inspectCommand } from './cli/inspect.ts'
 import { keysCommand } from './cli/keys.ts'
@@ -20,6 +21,7 @@ const program = new Command('cepe')
   .addCommand(askCommand())
   .addCommand(indexCommand())
   .addCommand(keysCommand())
+  .addCommand(embedWorkerCommand())
   .addCommand(pullCommand())
   .addCommand(buildCommand())
   .addCommand(verifyCommand())

@@ -1,6 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import path from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import type { Embed, EmbeddingModel } from '../index/contract.ts'
 import { openIndex, type PassageIndex } from '../index/open.ts'
 import { formerModelId, modelId, type ContrieverManifest } from '../models/manifest.ts'
 import { startWhole } from './closing.ts'
@@ -16,6 +17,7 @@ import { readContrieverManifest } from './inference/model-folder.ts'
 import { DEFAULT_DRAIN_MS, type PoolStatus } from './inference/pool/contract.ts'
 import type { ProcessOptions, Supervised } from './inference/pool/process-options.ts'
 import { startAheadFollower } from './jobs/ahead-follower.ts'
+import { bulkEmbed } from './jobs/bulk-embed.ts'
 import { createJobs, type Jobs, type JobsOptions } from './jobs/jobs.ts'
 import type { AnswerServices } from './rag/pipeline.ts'
 import { startTestQuestion } from './rag/test-question.ts'
@@ -158,6 +160,24 @@ export async function createIndexing(config: Config, log?: Log): Promise<Indexin
   }
 }
 
+/** For embedding alone: passages as they are embedded for the index. */
+export interface Embedding {
+  readonly model: EmbeddingModel
+  readonly embed: Embed
+  close(): Promise<void>
+}
+
+/** Starts an embedder without an index. */
+export async function createEmbedding(config: Config, log?: Log): Promise<Embedding> {
+  const embedder = await createEmbedder({ ...processOptions(config, log), modelDir: config.RETRIEVER_DIR })
+  return { model: embeddingModel(embedder.manifest), embed: bulkEmbed(embedder), close: () => embedder.close({ drainMs: 0 }) }
+}
+
+/** The model of passages and questions, without starting it. */
+export async function configuredModel(config: Config): Promise<EmbeddingModel> {
+  return embeddingModel(await readContrieverManifest(config.RETRIEVER_DIR))
+}
+
 async function embedderOnDemand(config: Config, log: Log | undefined): Promise<Embedder & { close(): Promise<void> }> {
   const options = { ...processOptions(config, log), modelDir: config.RETRIEVER_DIR }
   let started: Promise<Embedder & Supervised> | undefined
@@ -234,9 +254,13 @@ function openPassages(config: Config, manifest: ContrieverManifest, log: Log | u
     dir: config.INDEX_DIR,
     table: config.TABLE,
     keepMs: config.KEEP_VERSIONS_MIN * 60_000,
-    model: { id: modelId(manifest), formerId: formerModelId(manifest), dimension: manifest.dims.hidden_size },
+    model: embeddingModel(manifest),
     ...(log && { onWarning: (message: string) => log('warn', message) }),
   })
+}
+
+function embeddingModel(manifest: ContrieverManifest): EmbeddingModel {
+  return { id: modelId(manifest), formerId: formerModelId(manifest), dimension: manifest.dims.hidden_size }
 }
 
 /** Counts what the retriever reads: a text's tokens up to its window, the two that frame them included. */
