@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { openIndex, type PassageIndex } from '../index/open.ts'
 import { formerModelId, modelId, type ContrieverManifest } from '../models/manifest.ts'
 import { startWhole } from './closing.ts'
-import type { Config } from './config.ts'
+import { calibrationFiles, type Config } from './config.ts'
 import { CodedError, messageOf } from '../base/errors.ts'
 import type { ReadinessCheck } from './http/routes/health.ts'
 import type { ProcessStatus } from './http/plugins/metrics.ts'
@@ -16,6 +16,7 @@ import { readContrieverManifest } from './inference/model-folder.ts'
 import { DEFAULT_DRAIN_MS, type PoolStatus } from './inference/pool/contract.ts'
 import type { ProcessOptions, Supervised } from './inference/pool/process-options.ts'
 import { createJobs, type Jobs, type JobsOptions } from './jobs/jobs.ts'
+import { chooseCalibration } from './rag/calibration/choose.ts'
 import type { AnswerServices } from './rag/pipeline.ts'
 import { startTestQuestion } from './rag/test-question.ts'
 import { loadDemonstrations } from './rag/demonstrations.ts'
@@ -65,11 +66,14 @@ function joinServices(config: Config, log: Log | undefined): Promise<Services> {
       replugBytes: config.REPLUG_MB * 2 ** 20,
     })
     closing.add(() => reader.close({ drainMs: 0 }))
+    const calibration = await chooseCalibration(calibrationFiles(config), modelId(reader.manifest), log)
     const answering: AnswerServices = {
       reader,
       retriever: { embedder, index, method: config.RETRIEVAL },
       admission: createAdmission({ maxWaiting: config.QUEUE, places: config.READERS }),
       demonstrations,
+      ...(calibration && { calibration }),
+      minConfidence: config.MIN_CONFIDENCE,
     }
     const jobs = createJobs(jobsOptions(config, index, embedder, log))
     const countTokens = await tokenCounter(config.RETRIEVER_DIR, embedder.manifest)

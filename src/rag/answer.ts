@@ -1,6 +1,8 @@
 import type { AnswerReadResult, RunOptions } from '../inference/contract.ts'
-import { confidence, evidence } from './evidence.ts'
+import { evidence } from './evidence.ts'
+import { explainByDropping } from './explain.ts'
 import { NO_RETRIEVAL } from './gather.ts'
+import { judge, judgedSignals, NO_ANSWER } from './judge.ts'
 import { hasNoPassages, sources, withPassages, type AnswerServices } from './pipeline.ts'
 import type { AnswerRequest, AnswerResponse } from './schema.ts'
 
@@ -14,14 +16,22 @@ export function answerQuestion(request: AnswerRequest, services: AnswerServices,
     const read = hasNoPassages(asked)
       ? NOTHING_READ
       : await services.reader.answer({ ...asked.settled, passages: asked.passages }, asked.run())
+    const found = await evidence(asked.passages, read, { shares: read.contextShares, answer: read.text, attended: read.attended })
+    const signals = judgedSignals(asked.settled, read, found)
+    const judging = { calibration: services.calibration ?? null, minConfidence: request.min_confidence ?? services.minConfidence ?? 0 }
+    const judged = read === NOTHING_READ ? NO_ANSWER : judge(read, signals, judging)
+    const explanation = request.explain && (judged.answer ? await explainByDropping(judged.answer, found, asked, services) : null)
     const total = performance.now() - started
     return {
-      ...(read === NOTHING_READ ? NO_ANSWER : answerOf(read)),
-      evidence: await evidence(asked.passages, read, { shares: read.contextShares, answer: read.text }),
+      ...judged,
+      // What is withheld is not shown in the passages either.
+      evidence: judged.abstained ? found.map((passage) => ({ ...passage, highlights: [] })) : found,
       mode: asked.settled.mode,
       usage: usageOf(read),
       timings_ms: rounded({ ...(asked.found?.timings ?? NO_RETRIEVAL), ...read.timingsMs, total }),
       ...sources(services, asked),
+      ...(explanation !== undefined && { explanation }),
+      ...(request.include_signals && { signals }),
       ...(asked.settled.includePrompts && { prompts: [...read.prompts], contexts: [...read.contexts] }),
     }
   })
@@ -40,15 +50,6 @@ const NOTHING_READ: AnswerReadResult = {
   prompts: [],
   contexts: [],
   timingsMs: { queue: 0, plan: 0, encode: 0, generate: 0 },
-}
-
-type Answered = Pick<AnswerResponse, 'answer' | 'reason' | 'confidence' | 'finish_reason'>
-
-const NO_ANSWER: Answered = { answer: null, reason: 'no_passages', confidence: 0, finish_reason: null }
-
-function answerOf({ text, stopped, logprobs }: AnswerReadResult): Answered {
-  // A reader that stops at once may be sure that it has no answer; there is none to be confident of.
-  return { answer: text, reason: null, confidence: text === '' ? 0 : confidence(logprobs), finish_reason: stopped ? 'stop' : 'length' }
 }
 
 function usageOf({ promptTokens, contextTokenCounts, logprobs }: AnswerReadResult): AnswerResponse['usage'] {

@@ -12,7 +12,8 @@ import type { Log } from '../log.ts'
 import { readCepeManifest } from '../model-folder.ts'
 import { loadModelGraph, type ModelGraphOptions } from './prepack.ts'
 import type { Output, ReaderChildOptions, Step, TaskHandlers } from '../protocol.ts'
-import { contextShares } from './shares.ts'
+import { attendedSentences } from './attended.ts'
+import { measuredAttention } from './shares.ts'
 import { floats, int64, integers, type Graph } from './session.ts'
 import { createStateCache } from './state-cache.ts'
 import type { StepModel } from './step.ts'
@@ -89,6 +90,8 @@ export async function createReaderTasks(options: ReaderChildOptions, log: Log): 
               stopIds,
               maxNewTokens,
               ...(sampling && { sampling }),
+              // Contexts that were cut at their front are not where their passages' sentences are.
+              wantsTokenShares: (read.attendedSentences ?? false) && contextIds === undefined,
             },
             step,
           )
@@ -99,6 +102,8 @@ export async function createReaderTasks(options: ReaderChildOptions, log: Log): 
       stopped,
       logprobs: decoded.logprobs,
       contextShares: decoded.contextShares,
+      ...(decoded.attentionFocus && { attentionFocus: decoded.attentionFocus }),
+      ...(read.attendedSentences && { attended: await attendedSentences(read.passages, contextOf, decoded, tokenizer, step) }),
       contextTokenCounts: decoded.contextTokenCounts,
       contextOf,
       inDecoder,
@@ -168,7 +173,11 @@ function checkChoices(choices: readonly string[], continuations: readonly (reado
 }
 
 /** The whole greedy answer in one run of the generate graph. */
-async function greedy(graph: Graph, { promptIds, stopIds, maxNewTokens }: GenerateRequest, { phi, tokenCounts }: EncodedContexts) {
+async function greedy(
+  graph: Graph,
+  { promptIds, stopIds, maxNewTokens, wantsTokenShares }: GenerateRequest,
+  { phi, tokenCounts }: EncodedContexts,
+) {
   const outputs = await graph.run({
     input_ids: int64(promptIds, [1, promptIds.length]),
     phi,
@@ -178,7 +187,7 @@ async function greedy(graph: Graph, { promptIds, stopIds, maxNewTokens }: Genera
   return {
     tokenIds: integers(outputs, 'tokens'),
     logprobs: Array.from(floats(outputs, 'logprobs'), checkNumber),
-    contextShares: contextShares(floats(outputs, 'attention'), tokenCounts),
+    ...measuredAttention(floats(outputs, 'attention'), tokenCounts, wantsTokenShares),
   }
 }
 
