@@ -32,14 +32,14 @@ export function askCommand(): Command {
     })
 }
 
-function readable({ answer, confidence, evidence, timings_ms }: AnswerResponse): string {
+function readable({ answer, abstained, confidence, probability_correct: probability, evidence, timings_ms }: AnswerResponse): string {
   const lines = evidence.slice(0, SHOWN_EVIDENCE).map(({ rank, title, text, role, attention }) => {
     const share = attention === null ? '' : `, attention ${(100 * attention).toFixed(0)} %`
     return `  ${rank}. ${title} (${role}${share}): ${text}`
   })
   return [
-    answer === null ? '(no passage was found)' : answer === '' ? '(no answer)' : answer,
-    `confidence ${confidence.toFixed(2)}, ${Math.round(timings_ms.total)} ms, ${evidence.length} passages:`,
+    abstained ? '(no confident answer)' : answer === null ? '(no passage was found)' : answer === '' ? '(no answer)' : answer,
+    `${probability === null ? '' : `${Math.round(100 * probability)} % likely right, `}confidence ${confidence.toFixed(2)}, ${Math.round(timings_ms.total)} ms, ${evidence.length} passages:`,
     ...lines,
     '',
   ].join('\n')

@@ -202,7 +202,8 @@ const ReasonSchema = Type.Union([Type.Literal('no_passages'), Type.Null()], {
 
 export const AnswerResponseSchema = Type.Object({
   answer: Type.Union([Type.String(), Type.Null()], {
-    description: 'The answer; empty where the model stopped at once, null where there was nothing to answer from or it is withheld (see reason).',
+    description:
+      'The answer; empty where the model stopped at once, null where there was nothing to answer from or it is withheld (see reason).',
   }),
   ...JudgementResponseFields,
   confidence: Type.Number({
