@@ -28,5 +28,8 @@ const program = new Command('cepe')
   .addCommand(inspectCommand())
   .addCommand(migrateCommand())
   .command('eval', 'evaluate on open-domain QA datasets and compare runs', { executableFile: '../eval/cli.js' })
+  .command('calibrate', 'fit the probability that an answer is right, on questions with answers', {
+    executableFile: '../eval/calibrate.js',
+  })
 
 await runProgram(program)

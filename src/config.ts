@@ -61,6 +61,19 @@ export const ConfigSchema = Type.Object({
     'JSONL of worked examples ({question, answer, title, text}) placed in front of questions; empty for none.',
     'index/corpus/demonstrations.jsonl',
   ),
+  CALIBRATION: Type.Optional(
+    Type.String({
+      description:
+        'What `cepe calibrate` wrote: turns what is known of an answer into its probability of being right; empty for none. Default: `calibration.<table>.json` in INDEX_DIR, else the shipped one, each only where it is of the reader in service.',
+    }),
+  ),
+  MIN_CONFIDENCE: Type.Number({
+    description:
+      'Least probability of being right (confidence, where there is no calibration) of an answer; one below it is withheld. 0 withholds none.',
+    default: 0,
+    minimum: 0,
+    maximum: 1,
+  }),
   ADMIN_KEY: Type.Optional(
     Type.String({ description: 'Key of the admin routes (`Authorization: Bearer <key>`); the routes are off without one.', minLength: 16 }),
   ),
@@ -206,7 +219,7 @@ export function loadConfig(overrides: Partial<Record<keyof Config, unknown>> = {
   for (const [variable, value] of Object.entries(env)) {
     if (variable.startsWith(PREFIX) && value !== undefined && value !== '') given[variable.slice(PREFIX.length)] = value
     // An empty variable switches an optional file off where that is meaningful.
-    else if (variable === 'CEPE_CORPUS' || variable === 'CEPE_DEMONSTRATIONS') given[variable.slice(PREFIX.length)] = ''
+    else if (['CEPE_CORPUS', 'CEPE_DEMONSTRATIONS', 'CEPE_CALIBRATION'].includes(variable)) given[variable.slice(PREFIX.length)] = ''
   }
   const unknown = Object.keys(given).find((name) => !(name in ConfigSchema.properties))
   if (unknown !== undefined) {
@@ -226,8 +239,8 @@ export function loadConfig(overrides: Partial<Record<keyof Config, unknown>> = {
   for (const name of PATH_SETTINGS) {
     if (config[name] !== '') config[name] = path.resolve(defaultPaths.has(name) ? packageRoot() : '.', config[name])
   }
-  for (const name of ['IMPORT_DIR', 'JOBS_DIR', 'STATE_DIR'] as const)
-    if (config[name] !== undefined) config[name] = path.resolve(config[name])
+  for (const name of ['IMPORT_DIR', 'JOBS_DIR', 'STATE_DIR', 'CALIBRATION'] as const)
+    if (config[name]) config[name] = path.resolve(config[name])
   return config
 }
 
@@ -341,4 +354,17 @@ export function hubSettings(): { readonly url: string; readonly token: string | 
 function environment(): NodeJS.ProcessEnv {
   if (existsSync('.env')) loadEnvFile('.env')
   return process.env
+}
+
+/** Where a calibration is looked for: the file that is named must be there, the others may be. */
+export function calibrationFiles({ CALIBRATION, INDEX_DIR, TABLE }: Pick<Config, 'CALIBRATION' | 'INDEX_DIR' | 'TABLE'>): {
+  readonly named?: string
+  readonly own: string
+  readonly shipped: string
+} {
+  return {
+    ...(CALIBRATION !== undefined && { named: CALIBRATION }),
+    own: path.join(INDEX_DIR, `calibration.${TABLE}.json`),
+    shipped: path.join(packageRoot(), 'index/corpus/calibration.json'),
+  }
 }

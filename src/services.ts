@@ -5,7 +5,7 @@ import type { Embed, EmbeddingModel } from '../index/contract.ts'
 import { openIndex, type PassageIndex } from '../index/open.ts'
 import { formerModelId, modelId, type ContrieverManifest } from '../models/manifest.ts'
 import { startWhole } from './closing.ts'
-import type { Config } from './config.ts'
+import { calibrationFiles, type Config } from './config.ts'
 import { CodedError, messageOf } from '../base/errors.ts'
 import type { ReadinessCheck } from './http/routes/health.ts'
 import type { ProcessStatus } from './http/work-metrics.ts'
@@ -19,6 +19,7 @@ import type { ProcessOptions, Supervised } from './inference/pool/process-option
 import { startAheadFollower } from './jobs/ahead-follower.ts'
 import { bulkEmbed } from './jobs/bulk-embed.ts'
 import { createJobs, type Jobs, type JobsOptions } from './jobs/jobs.ts'
+import { chooseCalibration } from './rag/calibration/choose.ts'
 import type { AnswerServices } from './rag/pipeline.ts'
 import { startTestQuestion } from './rag/test-question.ts'
 import { loadDemonstrations } from './rag/demonstrations.ts'
@@ -70,11 +71,14 @@ function joinServices(config: Config, log: Log | undefined): Promise<Services> {
     closing.add(() => embedder.close({ drainMs: 0 }))
     const reader = await createReader({ ...readerOptions(config, log), children: config.READERS })
     closing.add(() => reader.close({ drainMs: 0 }))
+    const calibration = await chooseCalibration(calibrationFiles(config), modelId(reader.manifest), log)
     const answering: AnswerServices = {
       reader: observedReader(reader),
       retriever: { embedder, index, method: config.RETRIEVAL },
       admission: quotas.around(createAdmission({ maxWaiting: config.QUEUE, places: config.READERS })),
       demonstrations,
+      ...(calibration && { calibration }),
+      minConfidence: config.MIN_CONFIDENCE,
     }
     const ahead = config.ENCODE_AHEAD ? startAheadFollower({ index, reader, ...(log && { log }) }) : undefined
     ahead?.follow()

@@ -175,6 +175,7 @@ function toPrediction({ method, k }: Setting, response: AnswerResponse): Predict
     // Without passages there is no answer, which is scored as an empty one.
     answer: response.answer ?? '',
     confidence: response.confidence,
+    probability_correct: response.probability_correct,
     finish_reason: response.finish_reason,
     prompt_sha256: createHash('sha256')
       .update((response.prompts ?? []).join('\0'))

@@ -122,6 +122,8 @@ export function answerRequest(
     ...(protocol.k_decoder !== null && { k_decoder: protocol.k_decoder }),
     ...(protocol.context_tokens !== null && { context_tokens: protocol.context_tokens }),
     ...(protocol.max_new_tokens !== null && { max_new_tokens: protocol.max_new_tokens }),
+    // Every answer is scored, however sure the service wants to be.
+    min_confidence: 0,
     include_prompts: true,
   }
 }

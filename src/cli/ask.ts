@@ -105,14 +105,17 @@ function print(text: string): Promise<void> {
 }
 
 function readable(response: AnswerResponse): string {
-  const { answer } = response
-  return `${answer === null ? '(no passage was found)' : answer === '' ? '(no answer)' : answer}\n${details(response)}`
+  const { answer, abstained } = response
+  const said = abstained ? '(no confident answer)' : answer === null ? '(no passage was found)' : answer === '' ? '(no answer)' : answer
+  return `${said}\n${details(response)}`
 }
 
-function details({ confidence, evidence, timings_ms }: AnswerResponse): string {
+function details({ confidence, probability_correct: probability, evidence, timings_ms }: AnswerResponse): string {
   const lines = evidence.slice(0, SHOWN_EVIDENCE).map(({ rank, title, text, role, attention }) => {
     const share = attention === null ? '' : `, attention ${(100 * attention).toFixed(0)} %`
     return `  ${rank}. ${title} (${role}${share}): ${text}`
   })
-  return [`confidence ${confidence.toFixed(2)}, ${Math.round(timings_ms.total)} ms, ${evidence.length} passages:`, ...lines, ''].join('\n')
+  const likely = probability === null ? '' : `${Math.round(100 * probability)} % likely right, `
+  const sure = `${likely}confidence ${confidence.toFixed(2)}, ${Math.round(timings_ms.total)} ms, ${evidence.length} passages:`
+  return [sure, ...lines, ''].join('\n')
 }

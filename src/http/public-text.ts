@@ -14,6 +14,7 @@ const FOLDERS = [
   'KEYS_DIR',
   'CORPUS',
   'DEMONSTRATIONS',
+  'CALIBRATION',
 ] as const
 
 /** A path of two names or more that does not begin within a word, an address or a route of this API. */

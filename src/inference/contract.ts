@@ -51,6 +51,8 @@ export interface GenerateRequest extends EncoderInput {
   readonly minNewTokens?: number
   /** Greedy where absent. */
   readonly sampling?: { readonly temperature: number; readonly topP: number; readonly seed: number }
+  /** Give the shares of single context tokens too. */
+  readonly wantsTokenShares?: boolean
 }
 
 /** One prompt per passage; their next-token distributions are mixed with softmax(score / temperature) (RePlug). */
@@ -79,6 +81,21 @@ export interface StreamingCache {
   readonly stride: number
 }
 
+/** How a new token's cross-attention lies on the context tokens. */
+export interface AttentionFocus {
+  /** Share of the context token that got most. */
+  readonly peak: number
+  /** 0 where one context token got all, 1 where each got the same. */
+  readonly entropy: number
+}
+
+/** The sentence of a passage that got most of the passage's cross-attention, as a span of its text, and its share of that. */
+export interface AttendedSentence {
+  readonly start: number
+  readonly end: number
+  readonly share: number
+}
+
 export interface GenerateResult {
   /** Generated ids; the stop token, if one was met, is the last. */
   readonly tokenIds: readonly number[]
@@ -86,6 +103,10 @@ export interface GenerateResult {
   readonly logprobs: readonly number[]
   /** Share of cross-attention mass on each context, over layers, heads and generated tokens; sums to 1, or empty without contexts. */
   readonly contextShares: readonly number[]
+  /** Of every generated token; absent where it was not measured (sampling), empty without contexts. */
+  readonly attentionFocus?: readonly AttentionFocus[]
+  /** Share of cross-attention on each context token, one context after the other; where it was asked for and measured. */
+  readonly tokenShares?: Float64Array
   /** Tokens of each context after truncation. */
   readonly contextTokenCounts: readonly number[]
   readonly timingsMs: { readonly queue: number; readonly encode: number; readonly generate: number }
@@ -99,6 +120,8 @@ export interface AnswerRead extends PromptRequest {
   readonly replugTemperature: number
   /** Give the prompts' texts too. */
   readonly includePrompts: boolean
+  /** Say which sentence of each passage was attended to most. */
+  readonly attendedSentences?: boolean
 }
 
 /** Where passages were read. */
@@ -119,6 +142,10 @@ export interface AnswerReadResult extends ReadPlacement {
   readonly logprobs: readonly number[]
   /** As in {@link GenerateResult}; empty where the passages' shares were not measured. */
   readonly contextShares: readonly number[]
+  /** As in {@link GenerateResult}. */
+  readonly attentionFocus?: readonly AttentionFocus[]
+  /** By passage, null for those that were not measured; where it was asked for. */
+  readonly attended?: readonly (AttendedSentence | null)[]
   /** Of all prompts. */
   readonly promptTokens: number
   readonly prompts: readonly string[]

@@ -1,19 +1,26 @@
 import { at } from '../../base/at.ts'
 import { breather } from '../../base/breathe.ts'
-import type { ReadPlacement } from '../inference/contract.ts'
+import type { AttendedSentence, ReadPlacement } from '../inference/contract.ts'
 import type { RankedPassage } from './gather.ts'
 import { highlights } from './highlights.ts'
 import type { Evidence } from './schema.ts'
 
+export interface EvidenceOptions {
+  /** Cross-attention on each context; empty where it was not measured. */
+  readonly shares?: readonly number[]
+  /** What the passages are to support; nothing is highlighted without. */
+  readonly answer?: string
+  /** Of each passage the sentence that was attended to most, where that was asked for. */
+  readonly attended?: readonly (AttendedSentence | null)[] | undefined
+}
+
 /**
  * Where each passage was read. Marking the answer in a megabyte of passages takes a while, which other requests share.
- * @param shares cross-attention on each context; empty where it was not measured
- * @param answer what the passages are to support; nothing is highlighted without
  */
 export async function evidence(
   passages: readonly RankedPassage[],
   placement: ReadPlacement,
-  { shares = [], answer = '' }: { readonly shares?: readonly number[]; readonly answer?: string } = {},
+  { shares = [], answer = '', attended }: EvidenceOptions = {},
 ): Promise<Evidence[]> {
   const breathe = breather()
   const found: Evidence[] = []
@@ -35,6 +42,7 @@ export async function evidence(
       attention: encoded && shares.length > 0 ? at(shares, context) : null,
       tokens: encoded ? at(placement.contextTokenCounts, context) : null,
       highlights: highlights(text, answer),
+      ...(attended && { attended: at(attended, i) }),
     })
   }
   return found

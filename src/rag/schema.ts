@@ -2,6 +2,13 @@ import { Type, type Static } from 'typebox'
 import { FilterSchema } from '../../index/filter-schema.ts'
 import { PassageMetadataSchema } from '../../index/passage-metadata.ts'
 import { MODES } from '../text/plan.ts'
+import {
+  AttendedSchema,
+  ExplanationResponseFields,
+  JudgementRequestFields,
+  JudgementResponseFields,
+  MOST_DROPPED,
+} from './judgement-schema.ts'
 
 /** Limits of one request; each is also the schema's, so that the API's documentation shows it. */
 export const LIMITS = {
@@ -16,6 +23,7 @@ export const LIMITS = {
   score: 1e6,
   /** Colder sampling, and sharper weights of passages, are greedy in all but name. */
   leastTemperature: 0.001,
+  droppedPassages: MOST_DROPPED,
 } as const
 
 export const METHODS = ['dense', 'text', 'hybrid'] as const
@@ -120,6 +128,7 @@ export const AnswerRequestSchema = Type.Object(
           'passages (default): each passage is cut to context_tokens, and what does not fit the window is left out whole. text: as the published evaluation: passages are cut where the window ends, with a line that says so, and encoder contexts at their front.',
       }),
     ),
+    ...JudgementRequestFields,
     include_prompts: Type.Optional(
       Type.Boolean({ description: 'Also return the rendered decoder prompts, as tokenised, and the texts of the encoder, as cut.' }),
     ),
@@ -164,6 +173,7 @@ export const EvidenceSchema = Type.Object({
   highlights: Type.Array(HighlightSchema, {
     description: "Where the passage says the answer's words, each with its sentence; at most 20. Empty where it does not say them.",
   }),
+  attended: AttendedSchema,
 })
 export type Evidence = Static<typeof EvidenceSchema>
 
@@ -175,9 +185,10 @@ const ReasonSchema = Type.Union([Type.Literal('no_passages'), Type.Null()], {
 
 export const AnswerResponseSchema = Type.Object({
   answer: Type.Union([Type.String(), Type.Null()], {
-    description: 'The answer; empty where the model stopped at once, null where there was nothing to answer from (see reason).',
+    description:
+      'The answer; empty where the model stopped at once, null where there was nothing to answer from or it is withheld (see reason).',
   }),
-  reason: ReasonSchema,
+  ...JudgementResponseFields,
   confidence: Type.Number({
     minimum: 0,
     maximum: 1,
@@ -205,6 +216,7 @@ export const AnswerResponseSchema = Type.Object({
   }),
   model: Type.Object({ reader: Type.String(), retriever: Type.Union([Type.String(), Type.Null()]) }),
   index: Type.Union([IndexVersionSchema, Type.Null()]),
+  ...ExplanationResponseFields,
   prompts: Type.Optional(Type.Array(Type.String())),
   contexts: Type.Optional(Type.Array(Type.String(), { description: "The encoder's texts, by rank (with include_prompts)." })),
 })

@@ -27,6 +27,7 @@ export function settleQuestion(
     throw new CodedError('invalid_request', 'sampling is not available in replug mode: leave it out, or choose another mode.', {
       field: 'sampling',
     })
+  if (request.explain !== undefined) checkExplainable(request)
   const contextTokens = request.context_tokens ?? defaults.context_tokens
   if (dims.encoder_window > 0 && contextTokens > dims.encoder_window) {
     throw new CodedError(
@@ -51,7 +52,17 @@ export function settleQuestion(
     ...(sampling && { sampling: { temperature: sampling.temperature, topP: sampling.top_p, seed: sampling.seed } }),
     replugTemperature: request.replug_temperature ?? 1,
     includePrompts: request.include_prompts ?? false,
+    ...(request.attention === 'sentences' && { attendedSentences: true }),
   }
+}
+
+/** @throws invalid_request where leaving passages out means nothing, or the answer is drawn by chance */
+function checkExplainable({ mode, sampling }: AnswerRequest): void {
+  const hindrance = sampling ? 'with sampling' : mode === 'replug' || mode === 'closed-book' ? `in ${mode} mode` : undefined
+  if (hindrance === undefined) return
+  throw new CodedError('invalid_request', `explain is not available ${hindrance}: leave it out, or ask in mode cepe or decoder-only.`, {
+    field: 'explain',
+  })
 }
 
 function chooseDemonstrations(

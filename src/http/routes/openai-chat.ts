@@ -54,15 +54,16 @@ export interface Named {
 }
 
 const NOTHING_FOUND = 'No passage was found to answer from.'
+const NOT_SURE = 'No answer is sure enough.'
 
 /** The chat completion that says an answer. */
 export function toCompletion(
-  { answer, finish_reason, usage, evidence, confidence, mode, timings_ms, index }: AnswerResponse,
+  { answer, abstained, finish_reason, usage, evidence, confidence, probability_correct, mode, timings_ms, index }: AnswerResponse,
   { id, created, model, sources }: Named,
 ): ChatResponse {
   const prompt_tokens = usage.prompt_tokens + usage.context_tokens
   const content = answer !== null && sources ? `${answer}${sourceList(evidence)}` : answer
-  const message = { role: 'assistant' as const, content, refusal: answer === null ? NOTHING_FOUND : null }
+  const message = { role: 'assistant' as const, content, refusal: answer === null ? (abstained ? NOT_SURE : NOTHING_FOUND) : null }
   return {
     id,
     object: 'chat.completion',
@@ -70,7 +71,7 @@ export function toCompletion(
     model,
     choices: [{ index: 0, message, logprobs: null, finish_reason: finish_reason ?? 'stop' }],
     usage: { prompt_tokens, completion_tokens: usage.generated_tokens, total_tokens: prompt_tokens + usage.generated_tokens },
-    cepe: { evidence, confidence, mode, timings_ms, index },
+    cepe: { evidence, confidence, probability_correct, abstained, mode, timings_ms, index },
   }
 }
 

@@ -6,20 +6,18 @@ import type { Step } from '../protocol.ts'
 import type { EncodedContexts } from './encode-contexts.ts'
 import { checkNumber } from './finite.ts'
 import { floats, int64, integers, type Feeds, type Graph, type Tensor } from './session.ts'
-import { contextShares } from './shares.ts'
+import { measuredAttention } from './shares.ts'
 import type { Decoded } from './step-tasks.ts'
 import type { OnToken } from './speaker.ts'
 
-export interface GreedyAnswer extends Decoded {
-  readonly contextShares: readonly number[]
-}
+export type GreedyAnswer = Decoded & ReturnType<typeof measuredAttention>
 
 /** The answer itself; the caches beside it are for who goes on. */
 const ANSWER = ['tokens', 'logprobs', 'attention']
 
 /** The whole greedy answer in one run of the generate graph. */
 export async function greedy(graph: Graph, request: GenerateRequest, encoded: EncodedContexts): Promise<GreedyAnswer> {
-  return answerOf([await graph.run(promptFeeds(request, encoded, request.maxNewTokens), ANSWER)], encoded)
+  return answerOf([await graph.run(promptFeeds(request, encoded, request.maxNewTokens), ANSWER)], request, encoded)
 }
 
 function promptFeeds({ promptIds, stopIds }: GenerateRequest, { phi }: EncodedContexts, maxNewTokens: number): Feeds {
@@ -32,12 +30,12 @@ function promptFeeds({ promptIds, stopIds }: GenerateRequest, { phi }: EncodedCo
 }
 
 /** An answer from the outputs of the runs that made it. */
-function answerOf(runs: readonly Feeds[], { tokenCounts }: EncodedContexts): GreedyAnswer {
+function answerOf(runs: readonly Feeds[], { wantsTokenShares }: GenerateRequest, { tokenCounts }: EncodedContexts): GreedyAnswer {
   const attention = runs.map((outputs) => floats(outputs, 'attention'))
   return {
     tokenIds: runs.flatMap((outputs) => integers(outputs, 'tokens')),
     logprobs: runs.flatMap((outputs) => Array.from(floats(outputs, 'logprobs'), checkNumber)),
-    contextShares: contextShares(joined(attention), tokenCounts),
+    ...measuredAttention(joined(attention), tokenCounts, wantsTokenShares),
   }
 }
 
@@ -76,7 +74,7 @@ export async function greedyInPieces(
   for (let token = lastToken(first); ;) {
     onToken(token)
     const position = promptIds.length + runs.length - 1
-    if (stopIds.includes(token) || runs.length >= maxNewTokens || position >= dims.window) return answerOf(runs, encoded)
+    if (stopIds.includes(token) || runs.length >= maxNewTokens || position >= dims.window) return answerOf(runs, request, encoded)
     await step()
     const graph = await rest()
     const outputs = await graph.run({

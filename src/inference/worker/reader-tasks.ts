@@ -12,6 +12,7 @@ import type { Log } from '../log.ts'
 import { readCepeManifest } from '../model-folder.ts'
 import { loadModelGraph, type ModelGraphOptions } from './prepack.ts'
 import type { Output, ReaderChildOptions, Say, Step, TaskHandlers } from '../protocol.ts'
+import { attendedSentences } from './attended.ts'
 import { greedy, greedyInPieces } from './greedy.ts'
 import type { Graph } from './session.ts'
 import { createSpeaker, firstLine, type OnToken } from './speaker.ts'
@@ -106,6 +107,8 @@ export async function createReaderTasks(options: ReaderChildOptions, log: Log): 
               stopIds,
               maxNewTokens,
               ...(sampling && { sampling }),
+              // Contexts that were cut at their front are not where their passages' sentences are.
+              wantsTokenShares: (read.attendedSentences ?? false) && contextIds === undefined,
             },
             step,
             onToken,
@@ -117,6 +120,8 @@ export async function createReaderTasks(options: ReaderChildOptions, log: Log): 
       stopped,
       logprobs: decoded.logprobs,
       contextShares: decoded.contextShares,
+      ...(decoded.attentionFocus && { attentionFocus: decoded.attentionFocus }),
+      ...(read.attendedSentences && { attended: await attendedSentences(read.passages, contextOf, decoded, tokenizer, step) }),
       contextTokenCounts: decoded.contextTokenCounts,
       contextOf,
       inDecoder,
