@@ -96,7 +96,7 @@ function describe({ reader, asked, l2, cross_validated: { probability, confidenc
   const line = (name: string, { log_loss, ece, auroc }: Quality) =>
     `${name}: log loss ${log_loss.toFixed(3)}, expected calibration error ${ece.toFixed(3)}, AUROC ${auroc.toFixed(3)}`
   return [
-    `${asked.answers} answers of ${reader}, ${asked.right} of them right, ${asked.unanswerable} to unanswerable questions; ${left} without signals left out; penalty ${l2}`,
+    `${asked.answers} answers of ${reader}, ${asked.right} of them right, ${asked.unanswerable} to unanswerable questions; ${left} left out (no answer, or no signals); penalty ${l2}`,
     line('probability_correct (cross-validated)', probability),
     line('confidence', confidence),
   ].join('\n')

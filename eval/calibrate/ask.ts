@@ -1,6 +1,5 @@
 import pLimit from 'p-limit'
-import { at } from '../../base/at.ts'
-import { CodedError } from '../../base/errors.ts'
+import { CodedError, type ErrorCode } from '../../base/errors.ts'
 import type { AnswerResponse } from '../../src/rag/schema.ts'
 import type { Signals } from '../../src/rag/calibration/signal-names.ts'
 import type { AnswerClient } from '../client/client.ts'
@@ -35,6 +34,9 @@ export async function readQuestions(files: readonly string[], unanswerable: read
   }
 }
 
+/** What concerns one question alone. */
+const LEFT_OUT: readonly ErrorCode[] = ['invalid_request', 'unprocessable', 'payload_too_large', 'inference_failed', 'deadline_exceeded']
+
 export interface AskOptions {
   /** Passages per question, each asked for; null: the model's own. */
   readonly ks: readonly (number | null)[]
@@ -44,14 +46,15 @@ export interface AskOptions {
 
 export interface AskedAnswers {
   readonly judged: readonly JudgedSignals[]
-  /** Answers without signals: empty, or given without the encoder's attention. */
+  /** Questions without: not answered, an empty answer, or one given without the encoder's attention. */
   readonly left: number
   readonly sources: Pick<AnswerResponse, 'model'> & { readonly index: NonNullable<AnswerResponse['index']> }
 }
 
 /**
- * Has every question answered at every k, and says whether the answers are right (exact match).
- * @throws options_invalid where what answers changes meanwhile; the service's own errors
+ * Has every question answered at every k, and says whether the answers are right (exact match). A question that the service
+ * refuses or fails at is left out and counted.
+ * @throws options_invalid where what answers changes meanwhile; nothing_scored where nothing was answered; the service's own errors
  */
 export async function askAll(
   client: AnswerClient,
@@ -61,24 +64,42 @@ export async function askAll(
   const limit = pLimit(concurrency)
   const tasks = questions.flatMap((question) => ks.map((k) => ({ question, k })))
   let done = 0
-  const answers = await Promise.all(
+  const asked = await Promise.all(
     tasks.map(({ question, k }) =>
       limit(async () => {
-        const response = await client
-          .answer({ question: question.question, ...(k !== null && { k }), min_confidence: 0, include_signals: true })
-          .finally(() => onProgress(++done, tasks.length))
-        return { question, response }
+        const response = await answerOf(client, question.question, k)
+        onProgress(++done, tasks.length)
+        return response === undefined ? [] : [{ question, response }]
       }),
     ),
+  ).finally(() => limit.clearQueue())
+  const answers = asked.flat()
+  const [first] = answers
+  if (first === undefined) throw new CodedError('nothing_scored', 'The service answered none of the questions: its log says why.')
+  const { model, index } = first.response
+  const same = answers.every(
+    ({ response }) =>
+      response.model.reader === model.reader && response.index?.table === index?.table && response.index?.passages === index?.passages,
   )
-  const { response: first } = at(answers, 0)
-  const changed = answers.find(
-    ({ response: { model, index } }) => model.reader !== first.model.reader || index?.version !== first.index?.version,
-  )
-  if (changed || first.index === null)
+  if (!same || index === null)
     throw new CodedError('options_invalid', 'The model or the index changed while questions were asked: run the command again.')
   const judged = answers.flatMap(({ question, response }) => judge(question, response))
-  return { judged, left: answers.length - judged.length, sources: { model: first.model, index: first.index } }
+  if (judged.length === 0)
+    throw new CodedError(
+      'nothing_scored',
+      'No answer has signals: attention is measured where the encoder reads passages, so ask for more passages than the decoder takes (--k).',
+    )
+  return { judged, left: tasks.length - judged.length, sources: { model, index } }
+}
+
+/** Undefined where the service refused this one question, or failed at it. */
+async function answerOf(client: AnswerClient, question: string, k: number | null): Promise<AnswerResponse | undefined> {
+  try {
+    return await client.answer({ question, ...(k !== null && { k }), min_confidence: 0, include_signals: true })
+  } catch (error) {
+    if (error instanceof CodedError && LEFT_OUT.includes(error.code)) return undefined
+    throw error
+  }
 }
 
 function judge(question: EvalQuestion, { answer, signals }: AnswerResponse): JudgedSignals[] {

@@ -7,6 +7,7 @@ import { mulberry32 } from '../../base/random.ts'
 import { fitCalibration, type JudgedSignals } from '../../eval/calibrate/fit.ts'
 import { fitLogistic, predict, type Examples } from '../../eval/calibrate/logistic.ts'
 import { calibrationError, coverageAtRisk, logLoss } from '../../eval/metrics/confidence.ts'
+import { CodedError } from '../../base/errors.ts'
 import { buildApp } from '../../src/app.ts'
 import { loadConfig } from '../../src/config.ts'
 import { loadCalibration, probabilityCorrect } from '../../src/rag/calibration/calibration.ts'
@@ -149,7 +150,11 @@ t.test('a fit tells right answers apart, says how well on held-out groups, and s
 })
 
 t.test('the command asks a service and writes what it starts with', async (t) => {
-  const { services: answering } = factServices()
+  const { services: answering } = factServices({
+    onAnswer: (question) => {
+      if (question === FACTS + 23) throw new CodedError('inference_failed', 'the process died')
+    },
+  })
   const app = await buildApp(await servicesAround(t, answering), loadConfig({ LOG_LEVEL: 'silent' }, {}), '0.0.0-test')
   t.teardown(() => app.close())
   const url = await app.listen({ port: 0, host: '127.0.0.1' })
@@ -172,12 +177,12 @@ t.test('the command asks a service and writes what it starts with', async (t) =>
 
   const done = await runCli(['calibrate', known, '--unanswerable', unknown, '--unanswerable-share', '0.1', '--url', url, '--out', out])
   t.equal(done.code, 0, done.stderr)
-  t.match(done.stdout, /44 answers of fake@.*, 20 of them right, 24 to unanswerable questions/)
+  t.match(done.stdout, /43 answers of fake@.*, 20 of them right, 23 to unanswerable questions; 1 left out/)
   const calibration = await loadCalibration(out)
   t.match(calibration, {
     reader: /^fake@/,
     index: { table: 'passages', version: 3, passages: FACTS },
-    asked: { files: [{ name: 'known.jsonl' }, { name: 'unknown.jsonl' }], k: [null], answers: 44, right: 20, unanswerable_share: 0.1 },
+    asked: { files: [{ name: 'known.jsonl' }, { name: 'unknown.jsonl' }], k: [null], answers: 43, right: 20, unanswerable_share: 0.1 },
     cross_validated: { probability: { auroc: 1 } },
   })
   t.notMatch(await readFile(out, 'utf8'), dir, 'the file names no folders')
