@@ -1,3 +1,4 @@
+import { rm } from 'node:fs/promises'
 import { Command, Option } from 'commander'
 import { CodedError } from '../../base/errors.ts'
 import { loadConfig, type Config } from '../config.ts'
@@ -47,7 +48,9 @@ export function askCommand(): Command {
           await services.close()
         }
       } finally {
+        const isEmpty = (await out?.stat())?.size === 0
         await out?.close()
+        if (isEmpty && options.out !== undefined) await rm(options.out)
       }
     })
 }

@@ -128,6 +128,8 @@ export type ChildMessage =
   | { readonly kind: 'failed'; readonly id: number; readonly error: WireError; readonly rssBytes: number }
   /** Answers a ping: the process's thread turns. */
   | { readonly kind: 'pong' }
+  /** From here, or to here, a graph is loaded, which keeps the process from answering pings. */
+  | { readonly kind: 'loading'; readonly loading: boolean }
   | { readonly kind: 'log'; readonly level: 'info' | 'warn' | 'error'; readonly message: string }
 
 /** An error as it crosses the boundary: structured clone keeps neither the class nor the code. */

@@ -3,7 +3,7 @@ import t, { type Test } from 'tap'
 import { CodedError } from '../../base/errors.ts'
 import type { AnswerServices } from '../../src/rag/pipeline.ts'
 import { factServices } from '../helpers/fact-services.ts'
-import { testApp } from './helpers.ts'
+import { rawConnection, testApp } from './helpers.ts'
 
 interface Item {
   readonly index: number
@@ -20,7 +20,7 @@ async function listening(t: Test, answering: AnswerServices, settings: Record<st
   const address = await app.listen({ host: '127.0.0.1', port: 0 })
   const send = (body: string, type = JSON_TYPE, accept = '*/*', init: RequestInit = {}) =>
     fetch(`${address}/v1/answers`, { method: 'POST', headers: { 'content-type': type, accept }, body, ...init })
-  return { send, app }
+  return { send, address }
 }
 
 async function itemsOf(response: Response): Promise<Item[]> {
@@ -164,13 +164,21 @@ t.test('so many are in work at a time, as one client, and none after the client 
   t.same([...clients], ['127.0.0.1'])
 })
 
-t.test('who does not take answers stops the batch from going on', async (t) => {
+t.test('who does not take the answers stops the batch from going on', async (t) => {
   let begun = 0
   const { services } = factServices({ onAnswer: () => void begun++ })
-  const { send } = await listening(t, services)
-  const passages = Array.from({ length: 10 }, () => ({ title: 't', text: 'word '.repeat(3000) }))
-  const questions = Array.from({ length: 6 }, (_, i) => ({ ...fact(i), passages: passages.slice(0, 10) }))
-  const response = await send(JSON.stringify({ questions }))
-  t.equal((await itemsOf(response)).length, 6)
-  t.equal(begun, 6)
+  const text = `${'word '.repeat(20_000)}.`
+  const hits = Array.from({ length: 10 }, (_, i) => ({ id: `p${i}`, title: 'Fact', text, score: 1, rank: i + 1 }))
+  const index = { ...services.retriever.index, search: () => Promise.resolve(hits) }
+  const { address } = await listening(t, { ...services, retriever: { ...services.retriever, index } })
+  const { socket } = await rawConnection(t, address)
+  socket.pause()
+  const body = JSON.stringify({ questions: Array.from({ length: 1000 }, () => ({ question: 'q', k: 10, k_decoder: 0, method: 'dense' })) })
+  socket.write(`POST /v1/answers HTTP/1.1\r\nhost: x\r\ncontent-type: ${JSON_TYPE}\r\ncontent-length: ${body.length}\r\n\r\n${body}`)
+  let seen = -1
+  while (begun === 0 || begun !== seen) {
+    seen = begun
+    await sleep(500)
+  }
+  t.ok(begun < 100, `${begun} of 1000 answers of a megabyte were begun`)
 })

@@ -17,7 +17,7 @@ export interface Child {
   readonly cache: CacheCounts | undefined
   /** Resolves when the process has gone, with how it went. */
   readonly exited: Promise<string>
-  /** Milliseconds that a ping has been waiting for any message; 0 where none waits. A run may keep the process silent. */
+  /** Milliseconds that a ping has been waiting for any message; 0 where none waits, or a graph is being loaded. A run may keep the process silent. */
   readonly silentMs: number
   /** Runs one job, beside others in turns of a step. `say` hears its text as it comes about. Rejects with the task's error, or inference_failed where the process dies. */
   run(job: Job, say?: Say): Run
@@ -68,6 +68,7 @@ export function startChild({ entry, options, startTimeoutMs, signal, log }: Star
   const pending = new Map<number, Pending>()
   let nextId = 1
   let pingedAt: number | undefined
+  let loading = false
   let alive = true
   let rssBytes = 0
   let cache: CacheCounts | undefined
@@ -112,7 +113,7 @@ export function startChild({ entry, options, startTimeoutMs, signal, log }: Star
       return cache
     },
     get silentMs() {
-      return pingedAt === undefined ? 0 : performance.now() - pingedAt
+      return pingedAt === undefined || loading ? 0 : performance.now() - pingedAt
     },
     exited,
     run: (job, say) => {
@@ -172,6 +173,9 @@ export function startChild({ entry, options, startTimeoutMs, signal, log }: Star
           settle(message.id, message.rssBytes)?.reject(fromWire(message.error))
           break
         case 'pong':
+          break
+        case 'loading':
+          loading = message.loading
           break
         case 'log':
           log(message.level, `${name}: ${message.message}`)

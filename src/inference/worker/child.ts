@@ -36,8 +36,12 @@ function log(level: 'info' | 'warn' | 'error', message: string): void {
   return send({ kind: 'log', level, message })
 }
 
+function onLoading(loading: boolean): void {
+  send({ kind: 'loading', loading })
+}
+
 function load(options: ChildOptions): Promise<TaskHandlers> {
-  return options.role === 'reader' ? createReaderTasks(options, log) : createEmbedderTasks(options, log)
+  return options.role === 'reader' ? createReaderTasks(options, log, onLoading) : createEmbedderTasks(options, log)
 }
 
 async function runJob(handlers: TaskHandlers, job: Job, step: Step, say?: Say): Promise<Output<Job['task']>> {

@@ -32,11 +32,16 @@ function pastBytes({ dims, dtype }: CepeManifest): number {
 }
 
 /**
- * Loads a reader in this process: encoder and generate graphs at once, the step graph when it is first needed.
+ * Loads a reader in this process: encoder and generate graphs at once, the others when they are first needed.
  * Encoder states never leave the process, and texts become tokens here.
+ * @param onLoading told when such a graph begins to be loaded, in the midst of a task, and when it is there
  * @throws model_invalid, provider_unavailable
  */
-export async function createReaderTasks(options: ReaderChildOptions, log: Log): Promise<TaskHandlers> {
+export async function createReaderTasks(
+  options: ReaderChildOptions,
+  log: Log,
+  onLoading: (loading: boolean) => void,
+): Promise<TaskHandlers> {
   const manifest = await readCepeManifest(options.modelDir)
   await warnOfSlowDtype(manifest.dtype, log)
   const { bos_id: bosId, eos_ids: eosIds } = manifest.tokens
@@ -58,10 +63,14 @@ export async function createReaderTasks(options: ReaderChildOptions, log: Log): 
   const generateGraph = await loadModelGraph(manifest.graphs.generate, decoderOptions)
   const replugTokens = Math.floor(options.replugBytes / pastBytes(manifest))
   const limits: PromptLimits = { window: manifest.dims.window, hasEncoder: manifest.dims.cross_attention_layers > 0, replugTokens }
+  const loadLater = (file: string): Promise<Graph> => {
+    onLoading(true)
+    return loadModelGraph(file, decoderOptions).finally(() => onLoading(false))
+  }
   let continueGraph: Promise<Graph> | undefined
   let stepGraph: Promise<Graph> | undefined
   const stepModel = async (): Promise<StepModel> => {
-    stepGraph ??= loadModelGraph(manifest.graphs.step, decoderOptions)
+    stepGraph ??= loadLater(manifest.graphs.step)
     const batchTokens = Math.max(1, Math.floor(replugTokens / REPLUG_BATCHES))
     return { graph: await stepGraph, dims: manifest.dims, prefillTokens: options.prefillTokens, batchTokens }
   }
@@ -70,7 +79,7 @@ export async function createReaderTasks(options: ReaderChildOptions, log: Log): 
     const { continue: file } = manifest.graphs
     // A model that was built without it answers whole.
     if (!onToken || file === undefined) return greedy(generateGraph, request, encoded)
-    const rest = (): Promise<Graph> => (continueGraph ??= loadModelGraph(file, graphOptions))
+    const rest = (): Promise<Graph> => (continueGraph ??= loadLater(file))
     return greedyInPieces({ generate: generateGraph, rest, dims: manifest.dims }, request, encoded, step, onToken)
   }
 

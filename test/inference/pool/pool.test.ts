@@ -188,6 +188,15 @@ await t.test('a process that is stopped is seen, and replaced', async (t) => {
   t.equal(pool.status().restarts, 2)
 })
 
+await t.test('a process that loads a graph in the midst of a run is let be', async (t) => {
+  const { pool } = await open(t, { heartbeatMs: 200 })
+  for (let i = 0; i < 3; i++) await pool.run(job('echo'))
+  const pid = pool.status().children[0]?.pid
+  t.equal(pidOf(await pool.run(job('load 3000'))), pid)
+  t.equal(await codeOf(pool.run(job('hang'))), 'inference_failed', 'and killed as ever afterwards')
+  t.equal(pool.status().restarts, 1)
+})
+
 await t.test('a deadline counts the time in the queue', async (t) => {
   const { pool, touch, log } = await open(t)
   const running = pool.run(job('until go'))

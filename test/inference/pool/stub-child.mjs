@@ -33,6 +33,12 @@ const actions = {
     await actions.steps(file, id)
     send({ kind: 'piece', id, piece: { from: 7, text: ' three' } })
   },
+  load: async (ms) => {
+    send({ kind: 'loading', loading: true })
+    await turn()
+    block(Number(ms))
+    send({ kind: 'loading', loading: false })
+  },
   sleep: (ms) => block(Number(ms)),
   echo: () => undefined,
   hang: () => block(Infinity),
