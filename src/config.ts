@@ -62,7 +62,7 @@ export const ConfigSchema = Type.Object({
     'index/corpus/demonstrations.jsonl',
   ),
   ADMIN_KEY: Type.Optional(
-    Type.String({ description: 'Key of the admin routes (`Authorization: Bearer <key>`); the routes are off without one.', minLength: 16 }),
+    Type.String({ description: 'A key of the admin routes (`Authorization: Bearer <key>`), beside those of `cepe keys`; the routes are off without any.', minLength: 16 }),
   ),
   KEYS_DIR: text("Folder of the keys made by `cepe keys`; all services that share it count a key's questions together.", 'keys'),
   ALLOW_OPEN: Type.Boolean({
