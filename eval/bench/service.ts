@@ -8,6 +8,7 @@ import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { at } from '../../base/at.ts'
 import { machine, table } from './measure.ts'
 import { fuzz } from './service/fuzz.ts'
 import { send } from './service/load.ts'
@@ -41,7 +42,7 @@ const settings: Settings = { CEPE_INDEX_DIR: join(folder, 'index'), CEPE_CORPUS:
 /** Titles lie far apart, so that few passages are found twice. */
 const questions = demo
   .slice(1, PASSAGES)
-  .flatMap((line, i) => (i % Math.floor(PASSAGES / QUESTIONS) === 0 ? [`what is ${line.split('\t')[2] ?? ''}`] : []))
+  .flatMap((line, i) => (i % Math.floor(PASSAGES / QUESTIONS) === 0 ? [`what is ${at(line.split('\t'), 2)}`] : []))
 
 async function fuzzed(): Promise<Row[]> {
   const server = await startServer({

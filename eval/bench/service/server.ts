@@ -66,5 +66,6 @@ function childrenOf(pid: number): number[] {
 }
 
 function residentBytes(pid: number): number {
-  return Number(read(`/proc/${pid}/statm`).split(' ')[1] ?? 0) * PAGE_BYTES
+  const [, pages = '0'] = read(`/proc/${pid}/statm`).split(' ')
+  return Number(pages) * PAGE_BYTES
 }
