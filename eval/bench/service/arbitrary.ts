@@ -103,5 +103,8 @@ function ofObject({ properties = {}, required = [] }: Schema): Arbitrary<unknown
       .map(([chance, value]): [string, unknown][] => (chance <= present ? [[name, value]] : []))
   })
   const unknown = fc.oneof({ weight: 15, arbitrary: fc.constant([]) }, { weight: 1, arbitrary: fc.tuple(fc.tuple(fc.string(), strange)) })
-  return fc.tuple(...fields, unknown).map((parts) => Object.fromEntries<unknown>(parts.flat() as [string, unknown][]))
+  return fc.tuple(...fields, unknown).map((parts) => {
+    const all: [string, unknown][] = parts.flatMap((part) => part as [string, unknown][])
+    return Object.fromEntries(all)
+  })
 }
