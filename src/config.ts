@@ -1,4 +1,3 @@
-import { availableParallelism } from 'node:os'
 import { isIP } from 'node:net'
 import path from 'node:path'
 import { existsSync, readFileSync } from 'node:fs'
@@ -75,7 +74,11 @@ export const ConfigSchema = Type.Object({
     maximum: 1,
   }),
   ADMIN_KEY: Type.Optional(
-    Type.String({ description: 'Key of the admin routes (`Authorization: Bearer <key>`); the routes are off without one.', minLength: 16 }),
+    Type.String({
+      description:
+        'A key of the admin routes (`Authorization: Bearer <key>`), beside those of `cepe keys`; the routes are off without any.',
+      minLength: 16,
+    }),
   ),
   KEYS_DIR: text("Folder of the keys made by `cepe keys`; all services that share it count a key's questions together.", 'keys'),
   ALLOW_OPEN: Type.Boolean({
@@ -119,13 +122,21 @@ export const ConfigSchema = Type.Object({
     description: 'How passages are searched where a request does not name a `method`: Contriever, BM25, or both fused.',
     default: 'hybrid',
   }),
-  THREADS: Type.Integer({
-    description: 'Threads of each inference process (default: the number of cores).',
-    minimum: 1,
-    maximum: 512,
-    default: availableParallelism(),
-  }),
-  READERS: integer('Reader processes; weights are shared between them.', 1, 1, 64),
+  THREADS: Type.Optional(
+    Type.Integer({
+      description: 'Threads of each inference process (default: the cores, shared out to READERS).',
+      minimum: 1,
+      maximum: 512,
+    }),
+  ),
+  READERS: Type.Optional(
+    Type.Integer({
+      description:
+        'Reader processes; weights are shared between them (default: 1; for models under 100 million weights, where THREADS is not set either, one for every two cores, at most 4).',
+      minimum: 1,
+      maximum: 64,
+    }),
+  ),
   QUEUE: integer(
     'Questions that may wait for a reader; more are answered 503. Several clients may bring in twice as many.',
     64,

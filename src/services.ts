@@ -9,11 +9,12 @@ import { calibrationFiles, type Config } from './config.ts'
 import { CodedError, messageOf } from '../base/errors.ts'
 import type { ReadinessCheck } from './http/routes/health.ts'
 import type { ProcessStatus } from './http/work-metrics.ts'
+import { allotCores, usableCores } from './inference/pool/allotment.ts'
 import { createAdmission } from './inference/pool/admission.ts'
 import { createEmbedder } from './inference/pool/create-embedder.ts'
 import { createReader, type ReaderOptions } from './inference/pool/create-reader.ts'
 import type { Log } from './inference/log.ts'
-import { readContrieverManifest } from './inference/model-folder.ts'
+import { readCepeManifest, readContrieverManifest } from './inference/model-folder.ts'
 import { DEFAULT_DRAIN_MS, type PoolStatus } from './inference/pool/contract.ts'
 import type { ProcessOptions, Supervised } from './inference/pool/process-options.ts'
 import { startAheadFollower } from './jobs/ahead-follower.ts'
@@ -69,13 +70,17 @@ function joinServices(config: Config, log: Log | undefined): Promise<Services> {
     closing.add(() => index.close())
     const embedder = await createEmbedder({ ...processOptions(config, log), modelDir: config.RETRIEVER_DIR })
     closing.add(() => embedder.close({ drainMs: 0 }))
-    const reader = await createReader({ ...readerOptions(config, log), children: config.READERS })
+    const { readers, threads } = allotCores({
+      ...{ cores: usableCores(), parameters: (await readCepeManifest(config.READER_DIR)).parameters },
+      ...{ readers: config.READERS, threads: config.THREADS },
+    })
+    const reader = await createReader({ ...readerOptions(config, log), children: readers, threads })
     closing.add(() => reader.close({ drainMs: 0 }))
     const calibration = await chooseCalibration(calibrationFiles(config), modelId(reader.manifest), log)
     const answering: AnswerServices = {
       reader: observedReader(reader),
       retriever: { embedder, index, method: config.RETRIEVAL },
-      admission: quotas.around(createAdmission({ maxWaiting: config.QUEUE, places: config.READERS })),
+      admission: quotas.around(createAdmission({ maxWaiting: config.QUEUE, places: readers })),
       demonstrations,
       ...(calibration && { calibration }),
       minConfidence: config.MIN_CONFIDENCE,
@@ -233,7 +238,7 @@ function jobsOptions(config: Config, index: PassageIndex, embedder: Embedder, lo
 
 function processOptions(config: Config, log: Log | undefined): Omit<ProcessOptions, 'modelDir'> {
   return {
-    threads: config.THREADS,
+    threads: config.THREADS ?? usableCores(),
     provider: config.PROVIDER === 'cuda' ? { name: 'cuda', deviceId: config.DEVICE_ID } : { name: 'cpu' },
     maxQueue: config.QUEUE,
     maxRunMs: config.MAX_RUN_MS,

@@ -31,7 +31,7 @@ export async function createReadingClient(): Promise<AnswerClient> {
   }
   const services: AnswerServices = {
     reader,
-    admission: createAdmission({ maxWaiting: config.QUEUE, places: config.READERS }),
+    admission: createAdmission({ maxWaiting: config.QUEUE, places: config.READERS ?? 1 }),
     retriever: {
       get embedder() {
         return none()
