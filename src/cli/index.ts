@@ -10,6 +10,7 @@ import { ensureRetriever } from '../setup.ts'
 import { checkFile } from '../jobs/check.ts'
 import { corpusFiles } from './corpus-files.ts'
 import { contentsCommands } from './index-contents.ts'
+import { snapshotCommands } from './index-snapshots.ts'
 import { decimal, wholeNumber } from './numbers.ts'
 import { createProgress } from './progress.ts'
 
@@ -32,7 +33,8 @@ interface AddOptions {
 
 export function indexCommand(): Command {
   const command = new Command('index')
-  for (const one of contentsCommands((table, run) => withIndexing(table, 'looks', run))) command.addCommand(one)
+  const looking = (table: string | undefined, run: (indexing: Indexing) => Promise<unknown>) => withIndexing(table, 'looks', run)
+  for (const one of [...contentsCommands(looking), ...snapshotCommands(looking)]) command.addCommand(one)
   return command
     .description('put passages into the index and follow the jobs that do so')
     .addCommand(addCommand())
