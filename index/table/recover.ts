@@ -14,7 +14,7 @@ function versionOf(digits: string): bigint {
 }
 
 /** Manifest files of a stored table, newest first. */
-async function manifests(folder: string): Promise<string[]> {
+export async function manifests(folder: string): Promise<string[]> {
   const names = await readdir(join(folder, '_versions'))
   const versioned = names.flatMap((name) => {
     const digits = MANIFEST.exec(name)?.[1]

@@ -12,6 +12,7 @@ import { checkFile } from '../jobs/check.ts'
 import { corpusFiles } from './corpus-files.ts'
 import { contentsCommands } from './index-contents.ts'
 import { commitCommand, pendingCommand, planCommand } from './index-place.ts'
+import { snapshotCommands } from './index-snapshots.ts'
 import { jobOptions, SPLIT_WORDS, type ReadingOptions } from './job-options.ts'
 import { decimal, wholeNumber } from './numbers.ts'
 import { encodeAheadCommand } from './encode-ahead.ts'
@@ -25,7 +26,8 @@ interface AddOptions extends ReadingOptions {
 
 export function indexCommand(): Command {
   const command = new Command('index')
-  for (const one of contentsCommands((table, run) => withIndexing(table, 'looks', run))) command.addCommand(one)
+  const looking = (table: string | undefined, run: (indexing: Indexing) => Promise<unknown>) => withIndexing(table, 'looks', run)
+  for (const one of [...contentsCommands(looking), ...snapshotCommands(looking)]) command.addCommand(one)
   return command
     .description('put passages into the index and follow the jobs that do so')
     .addCommand(addCommand())

@@ -3,6 +3,7 @@ import { readAlias, tableFolder } from '../../../index/table/alias.ts'
 import { connectLance } from '../../../index/table/lance.ts'
 import { readMetadata } from '../../../index/table/metadata.ts'
 import { foldIndexes } from '../../../index/search/fold.ts'
+import { watchChanges } from '../../../index/table/changes.ts'
 import { compactTable } from '../../../index/table/compact.ts'
 import { TableSync } from '../../../index/table/table-sync.ts'
 import { openIndex, type PassageIndex } from '../../../index/open.ts'
@@ -11,6 +12,7 @@ import type { Condition } from '../../../index/filter-schema.ts'
 import type { MetadataValue, PassageMetadata } from '../../../index/passage-metadata.ts'
 import { checkMetadata, METADATA_LIMITS } from '../../../index/passage-metadata.ts'
 import { embed, embedText, hashEmbedding, somePassages, tempDir } from '../helpers.ts'
+import { planned, run } from '../ingest/job-helpers.ts'
 
 async function filled(t: Parameters<typeof tempDir>[0], passages: readonly Passage[]): Promise<{ dir: string; index: PassageIndex }> {
   const dir = await tempDir(t)
@@ -83,7 +85,7 @@ await t.test('metadata comes back as it was given, whatever it holds', async (t)
     for (const [name, value] of Object.entries(own)) {
       for (const one of Array.isArray(value) ? value : [value]) {
         const found = (await index.list({ limit: 100, filter: { metadata: { [name]: one } } })).map((passage) => passage.id)
-        const expected = passages.filter(({ metadata: other }) => meets((other)[name], { equal: one }))
+        const expected = passages.filter(({ metadata: other }) => meets(other[name], { equal: one }))
         t.same(found.sort(), expected.map((passage) => passage.id).sort(), said(id, name, one))
       }
     }
@@ -259,6 +261,32 @@ await t.test('software that does not know metadata is told so once there is any,
   await index.upsert([{ id: 'm', title: '', text: 'x', metadata: { a: 1 } }], [embedText('x')])
   await table.checkoutLatest()
   t.match(await readMetadata(table), { requiredVersion: 3, schemaVersion: 3 })
+})
+
+await t.test('jobs take metadata along: new, changed alone without embedding, and put while a table is replaced', async (t) => {
+  const dir = await tempDir(t)
+  const index = await openIndex({ dir, model: hashEmbedding, consistencyMs: 0 })
+  t.teardown(() => index.close())
+  const withYears = (year: number): Passage[] => somePassages(120).map((passage, i) => ({ ...passage, metadata: { year: year + i } }))
+  await planned(dir, 'j1', withYears(1900))
+  await run(dir, 'j1')
+  await index.refresh()
+  t.equal(await index.count({ metadata: { year: { gte: 1910, lt: 1920 } } }), 10)
+  const never = () => Promise.reject(new Error('embedded again'))
+  await planned(dir, 'j2', withYears(2000))
+  await run(dir, 'j2', { embed: never })
+  await index.refresh()
+  t.equal(await index.count({ metadata: { year: { gte: 2000 } } }), 120)
+  await planned(dir, 'j3', somePassages(60))
+  await watchChanges(dir, 'passages', 'j3')
+  const extra = { id: 'extra', title: '', text: 'put meanwhile', metadata: { put: true } }
+  await index.upsert([extra], [embedText('put meanwhile')])
+  await run(dir, 'j3', { replace: true, embed: never })
+  await index.refresh()
+  t.equal(await index.count(), 61)
+  t.same(await index.get('extra'), extra)
+  t.notOk('metadata' in ((await index.get('p7')) ?? {}))
+  t.equal((await readMetadata(await storedTable(t, dir))).requiredVersion, 3, 'the new table says so too')
 })
 
 await t.test('what metadata may be', (t) => {
