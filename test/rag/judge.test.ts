@@ -70,9 +70,10 @@ t.test('signals of an answer', async (t) => {
   t.ok(near(signals?.attended_rank, 1 / 3))
   t.ok(near(signals?.saying_attention, 0.9) && near(signals?.saying_share, 0.5) && near(signals?.saying_rank, 0.5))
   t.equal(signals?.sentence_overlap, 1, '"waterway" and "crosses" have their stems in the sentence; the title does not count')
-  t.equal(signals.title_overlap, 1)
-  t.equal(signals.echo, 0)
-  t.ok(signals.passage_entropy > 0.5 && signals.passage_entropy < 1)
+  t.equal(signals?.title_overlap, 1)
+  t.equal(signals?.echo, 0)
+  const spread = signals?.passage_entropy ?? 0
+  t.ok(spread > 0.5 && spread < 1)
 
   const unmeasured = { ...READ, attentionFocus: undefined, contextShares: [] }
   t.equal(signalsOf(QUESTION, { ...READ, text: '' }, found), null)
