@@ -25,16 +25,24 @@ export function sureAnswers(records: readonly EvalRecord[], k: number): SureAnsw
       : predictions
           .filter((prediction) => prediction.method === 'cepe' && prediction.k === k)
           .map((prediction) => ({
-            which: groups['class'] ?? 'all',
+            which: classOf(groups),
             right: answerable ? bestOver(exactMatch, prediction.answer, answers) : 0,
             prediction,
           })),
   )
 }
 
+function classOf({ class: which = 'all' }: EvalRecord['groups']): string {
+  return which
+}
+
 /** An answer that was not judged, an empty one, is as unsure as can be. */
+function measureOf({ confidence, probability_correct: probability }: Prediction, measure: Measure): number {
+  return measure === 'confidence' ? confidence : (probability ?? 0)
+}
+
 function judged(answers: readonly SureAnswer[], measure: Measure): JudgedAnswer[] {
-  return answers.map(({ right, prediction }) => ({ confidence: prediction[measure] ?? 0, correct: right }))
+  return answers.map(({ right, prediction }) => ({ confidence: measureOf(prediction, measure), correct: right }))
 }
 
 export const SURENESS_HEADER = [

@@ -91,7 +91,7 @@ t.test('answers of the shipped model are judged, withheld and explained', { time
     }
     t.ok((await ask({})).evidence.every((passage) => !('attended' in passage)))
     const [cut] = (await ask({ attention: 'sentences', context_tokens: 16 })).evidence
-    t.ok(cut?.attended == null || cut.attended.start === 0, 'nothing beyond what was read')
+    t.ok(!cut?.attended || cut.attended.start === 0, 'nothing beyond what was read')
     t.equal(
       (await ask({ attention: 'sentences', packing: 'text' })).evidence.find(({ attended }) => attended),
       undefined,
