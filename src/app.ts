@@ -2,7 +2,7 @@ import { TypeBoxValidatorCompiler, type TypeBoxTypeProvider } from '@fastify/typ
 import fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import type { Config } from './config.ts'
-import { adminGuard } from './http/admin-guard.ts'
+import { adminGuard, refuseChanges } from './http/admin-guard.ts'
 import { bodyTime } from './http/plugins/body-time.ts'
 import { docs } from './http/plugins/docs.ts'
 import { drain } from './http/plugins/drain.ts'
@@ -54,14 +54,16 @@ export async function buildApp(
 
   const { index, jobs, embedder, answering, readiness } = services
   const questions = { services: answering, deadlineMs: config.DEADLINE_MS }
-  const requireAdmin = adminGuard(app, config.ADMIN_KEY)
+  const requireAdmin = config.ROLE === 'replica' ? refuseChanges : adminGuard(app, config.ADMIN_KEY)
   await app.register(healthRoutes, { readiness, publicText: said })
-  await app.register(infoRoute, { ...questions, version })
-  await app.register(pageRoutes)
-  await app.register(answerRoute, questions)
-  await app.register(searchRoute, questions)
-  await app.register(scoreRoute, questions)
-  await app.register(openAiRoutes, { ...questions, countTokens: services.countTokens, publicText: said })
+  if (config.ROLE !== 'indexer') {
+    await app.register(infoRoute, { ...questions, version })
+    await app.register(pageRoutes)
+    await app.register(answerRoute, questions)
+    await app.register(searchRoute, questions)
+    await app.register(scoreRoute, questions)
+    await app.register(openAiRoutes, { ...questions, countTokens: services.countTokens, publicText: said })
+  }
   await app.register(passages, { index, embedder, requireAdmin })
   await app.register(adminPassages, { index, requireAdmin })
   await app.register(adminIndex, { index, requireAdmin })

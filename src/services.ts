@@ -2,6 +2,7 @@ import { mkdir } from 'node:fs/promises'
 import path from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Embed, EmbeddingModel } from '../index/contract.ts'
+import { startMirror, type Mirror } from '../index/table/mirror.ts'
 import { openIndex, type PassageIndex } from '../index/open.ts'
 import { formerModelId, modelId, type ContrieverManifest } from '../models/manifest.ts'
 import { startWhole } from './closing.ts'
@@ -11,12 +12,14 @@ import type { ReadinessCheck } from './http/routes/health.ts'
 import type { ProcessStatus } from './http/plugins/metrics.ts'
 import { createAdmission } from './inference/pool/admission.ts'
 import { createEmbedder } from './inference/pool/create-embedder.ts'
+import { absentReader } from './inference/pool/absent-reader.ts'
 import { createReader } from './inference/pool/create-reader.ts'
 import type { Log } from './inference/log.ts'
 import { readContrieverManifest } from './inference/model-folder.ts'
 import { DEFAULT_DRAIN_MS, type PoolStatus } from './inference/pool/contract.ts'
 import type { ProcessOptions, Supervised } from './inference/pool/process-options.ts'
 import { bulkEmbed } from './jobs/bulk-embed.ts'
+import { noJobs } from './jobs/no-jobs.ts'
 import { createJobs, type Jobs, type JobsOptions } from './jobs/jobs.ts'
 import type { AnswerServices } from './rag/pipeline.ts'
 import { startTestQuestion } from './rag/test-question.ts'
@@ -52,14 +55,18 @@ export async function createServices(config: Config, log?: Log): Promise<Service
 
 function joinServices(config: Config, log: Log | undefined): Promise<Services> {
   return startWhole(async (closing) => {
-    await makeFolders(config)
+    if (config.ROLE !== 'replica') await makeFolders(config)
     // What is quick to find wrong comes before the processes, whose models may take minutes to load.
     const demonstrations = config.DEMONSTRATIONS === '' ? [] : await loadDemonstrations(config.DEMONSTRATIONS)
+    const mirror = await mirrorOf(config, log)
+    closing.add(() => mirror?.close())
     const index = await openPassages(config, await readContrieverManifest(config.RETRIEVER_DIR), log)
     closing.add(() => index.close())
     const embedder = await createEmbedder({ ...processOptions(config, log), modelDir: config.RETRIEVER_DIR })
     closing.add(() => embedder.close({ drainMs: 0 }))
-    const reader = await createReader({
+    const answers = config.ROLE !== 'indexer'
+    const openReader = answers ? createReader : absentReader
+    const reader = await openReader({
       ...processOptions(config, log),
       modelDir: config.READER_DIR,
       children: config.READERS,
@@ -73,13 +80,10 @@ function joinServices(config: Config, log: Log | undefined): Promise<Services> {
       admission: createAdmission({ maxWaiting: config.QUEUE, places: config.READERS }),
       demonstrations,
     }
-    const jobs = createJobs(jobsOptions(config, index, embedder, log))
+    const jobs = config.ROLE === 'replica' ? noJobs : createJobs(jobsOptions(config, index, embedder, log))
     const countTokens = await tokenCounter(config.RETRIEVER_DIR, embedder.manifest)
-    const testQuestion = startTestQuestion({
-      services: answering,
-      finishedRuns: () => reader.status().finished + embedder.status().finished,
-      ...(log && { log }),
-    })
+    const finishedRuns = (): number => reader.status().finished + embedder.status().finished
+    const testQuestion = answers ? startTestQuestion({ services: answering, finishedRuns, ...(log && { log }) }) : undefined
     return {
       answering,
       embedder,
@@ -87,10 +91,17 @@ function joinServices(config: Config, log: Log | undefined): Promise<Services> {
       index,
       jobs,
       readiness: () =>
-        Promise.all([processCheck('reader', reader), processCheck('embedder', embedder), indexCheck(index), testQuestion.check()]),
-      processes: () => [processStatus('reader', reader.status()), processStatus('embedder', embedder.status())],
+        Promise.all([
+          ...(answers ? [processCheck('reader', reader)] : []),
+          processCheck('embedder', embedder),
+          indexCheck(index),
+          ...(testQuestion ? [testQuestion.check()] : []),
+          ...(mirror ? [storeCheck(mirror)] : []),
+        ]),
+      processes: () => [...(answers ? [processStatus('reader', reader.status())] : []), processStatus('embedder', embedder.status())],
       close: async ({ drainMs = DEFAULT_DRAIN_MS } = {}) => {
-        testQuestion.close()
+        testQuestion?.close()
+        mirror?.close()
         // A job at work ends with its batch, or with its embedder.
         const stopped = jobs.close()
         await Promise.race([stopped, delay(drainMs, undefined, { ref: false })])
@@ -205,7 +216,8 @@ function processOptions(config: Config, log: Log | undefined): Omit<ProcessOptio
 
 function openPassages(config: Config, manifest: ContrieverManifest, log: Log | undefined): Promise<PassageIndex> {
   return openIndex({
-    dir: config.INDEX_DIR,
+    dir: config.ROLE === 'replica' ? (config.MIRROR_DIR ?? config.INDEX_DIR) : config.INDEX_DIR,
+    readOnly: config.ROLE === 'replica',
     table: config.TABLE,
     keepMs: config.KEEP_VERSIONS_MIN * 60_000,
     model: embeddingModel(manifest),
@@ -230,6 +242,24 @@ function processStatus(role: string, { queued, busy, ready, restarts }: PoolStat
 function processCheck(name: string, process: Supervised): Promise<ReadinessCheck> {
   const { ready, restarts, lastError } = process.status()
   return Promise.resolve({ name, ok: ready > 0, detail: lastError ?? `${ready} ready, ${restarts} restarts` })
+}
+
+/** A replica's copy of the table, up to date as far as the store can be reached. */
+async function mirrorOf(config: Config, log: Log | undefined): Promise<Mirror | undefined> {
+  if (config.ROLE !== 'replica' || config.MIRROR_DIR === undefined) return undefined
+  return startMirror({
+    from: config.INDEX_DIR,
+    to: config.MIRROR_DIR,
+    table: config.TABLE,
+    ...(log && { onWarning: (message: string) => log('warn', message) }),
+  })
+}
+
+/** Always ready: what the replica has, it answers from. */
+function storeCheck(mirror: Mirror): Promise<ReadinessCheck> {
+  const { trouble, checkedAt } = mirror.status()
+  const since = checkedAt === undefined ? 'never reached' : `last reached ${checkedAt.toISOString()}`
+  return Promise.resolve({ name: 'store', ok: true, detail: trouble === undefined ? 'the copy is up to date' : `${trouble} (${since})` })
 }
 
 function indexCheck(index: PassageIndex): Promise<ReadinessCheck> {

@@ -34,3 +34,7 @@ export function adminGuard(app: FastifyInstance, adminKey: string | undefined): 
     if (!right) throw new CodedError('unauthorized', 'This route needs the admin key: send it as Authorization: Bearer <key>.')
   }
 }
+
+/** In the guard's place where nothing can be changed: the admin routes do not exist for a replica's clients. Before the body is read. */
+export const refuseChanges: onRequestAsyncHookHandler = () =>
+  Promise.reject(new CodedError('not_found', 'This process is a replica, which only answers: send this to the indexer.'))
