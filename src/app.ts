@@ -3,7 +3,7 @@ import fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
 import path from 'node:path'
 import type { Logger } from 'pino'
 import { corsOrigins, type Config } from './config.ts'
-import { adminGuard } from './http/admin-guard.ts'
+import { adminGuard, refuseChanges } from './http/admin-guard.ts'
 import { access } from './http/plugins/access.ts'
 import { bodyTime } from './http/plugins/body-time.ts'
 import { compression } from './http/plugins/compression.ts'
@@ -69,15 +69,17 @@ export async function buildApp(
 
   const { index, jobs, embedder, answering, readiness } = services
   const questions = { services: answering, deadlineMs: config.DEADLINE_MS }
-  const requireAdmin = adminGuard(app)
+  const requireAdmin = config.ROLE === 'replica' ? refuseChanges : adminGuard(app)
   await app.register(healthRoutes, { readiness, publicText: said })
-  await app.register(infoRoute, { ...questions, version })
-  await app.register(pageRoutes)
-  await app.register(answerRoute, { ...questions, publicText: said })
-  await app.register(answersRoute, { ...questions, batchDeadlineMs: config.BATCH_DEADLINE_MS, publicText: said })
-  await app.register(searchRoute, questions)
-  await app.register(scoreRoute, questions)
-  await app.register(openAiRoutes, { ...questions, countTokens: services.countTokens, publicText: said })
+  if (config.ROLE !== 'indexer') {
+    await app.register(infoRoute, { ...questions, version })
+    await app.register(pageRoutes)
+    await app.register(answerRoute, { ...questions, publicText: said })
+    await app.register(answersRoute, { ...questions, batchDeadlineMs: config.BATCH_DEADLINE_MS, publicText: said })
+    await app.register(searchRoute, questions)
+    await app.register(scoreRoute, questions)
+    await app.register(openAiRoutes, { ...questions, countTokens: services.countTokens, publicText: said })
+  }
   const once = onceFor(new KeptAnswers({ dir: path.join(index.dir, `${index.table}.answers`) }))
   await app.register(upsertPassages, { index, embedder, requireAdmin, once })
   await app.register(passages, { index, embedder, requireAdmin, once })

@@ -46,7 +46,19 @@ export const ConfigSchema = Type.Object({
     description: 'With PROVIDER=cuda: run on the CPU where CUDA is not to be had, instead of refusing to start.',
     default: false,
   }),
+  ROLE: Type.Enum(['all', 'replica', 'indexer'], {
+    description:
+      'What this process does: `all`; `replica` answers questions and writes nothing into INDEX_DIR (routes that change or administer answer 404); `indexer` changes the index and runs its jobs, without a reader.',
+    default: 'all',
+  }),
   INDEX_DIR: text('Folder of the LanceDB index.', 'index/data'),
+  MIRROR_DIR: Type.Optional(
+    Type.String({
+      description:
+        'Replicas: folder on a local disk that the table is copied to and answered from, also while INDEX_DIR is away; without one INDEX_DIR is read.',
+      minLength: 1,
+    }),
+  ),
   TABLE: Type.String({
     description: 'Table that questions are answered from.',
     default: 'passages',
@@ -250,7 +262,7 @@ export function loadConfig(overrides: Partial<Record<keyof Config, unknown>> = {
   for (const name of PATH_SETTINGS) {
     if (config[name] !== '') config[name] = path.resolve(defaultPaths.has(name) ? packageRoot() : '.', config[name])
   }
-  for (const name of ['IMPORT_DIR', 'JOBS_DIR', 'STATE_DIR', 'CALIBRATION'] as const)
+  for (const name of ['IMPORT_DIR', 'JOBS_DIR', 'STATE_DIR', 'CALIBRATION', 'MIRROR_DIR'] as const)
     if (config[name]) config[name] = path.resolve(config[name])
   return config
 }

@@ -2,6 +2,7 @@ import { mkdir } from 'node:fs/promises'
 import path from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Embed, EmbeddingModel } from '../index/contract.ts'
+import { startMirror, type Mirror } from '../index/table/mirror.ts'
 import { openIndex, type PassageIndex } from '../index/open.ts'
 import { formerModelId, modelId, type ContrieverManifest } from '../models/manifest.ts'
 import { startWhole } from './closing.ts'
@@ -12,6 +13,7 @@ import type { ProcessStatus } from './http/work-metrics.ts'
 import { allotCores, usableCores } from './inference/pool/allotment.ts'
 import { createAdmission } from './inference/pool/admission.ts'
 import { createEmbedder } from './inference/pool/create-embedder.ts'
+import { absentReader } from './inference/pool/absent-reader.ts'
 import { createReader, type ReaderOptions } from './inference/pool/create-reader.ts'
 import type { Log } from './inference/log.ts'
 import { readCepeManifest, readContrieverManifest } from './inference/model-folder.ts'
@@ -19,6 +21,7 @@ import { DEFAULT_DRAIN_MS, type PoolStatus } from './inference/pool/contract.ts'
 import type { ProcessOptions, Supervised } from './inference/pool/process-options.ts'
 import { startAheadFollower } from './jobs/ahead-follower.ts'
 import { bulkEmbed } from './jobs/bulk-embed.ts'
+import { noJobs } from './jobs/no-jobs.ts'
 import { createJobs, type Jobs, type JobsOptions } from './jobs/jobs.ts'
 import { chooseCalibration } from './rag/calibration/choose.ts'
 import type { AnswerServices } from './rag/pipeline.ts'
@@ -59,42 +62,39 @@ export async function createServices(config: Config, log?: Log): Promise<Service
 
 function joinServices(config: Config, log: Log | undefined): Promise<Services> {
   return startWhole(async (closing) => {
-    await makeFolders(config)
+    if (config.ROLE !== 'replica') await makeFolders(config)
     // What is quick to find wrong comes before the processes, whose models may take minutes to load.
     const demonstrations = config.DEMONSTRATIONS === '' ? [] : await loadDemonstrations(config.DEMONSTRATIONS)
     const keys = await openKeys({ dir: config.KEYS_DIR, ...(log && { log }) })
     closing.add(() => keys.close())
     const quotas = await createQuotas({ dir: config.KEYS_DIR, keys, ...(log && { log }) })
     closing.add(() => quotas.close())
+    const mirror = await mirrorOf(config, log)
+    closing.add(() => mirror?.close())
     const index = await openPassages(config, await readContrieverManifest(config.RETRIEVER_DIR), log)
     closing.add(() => index.close())
     const embedder = await createEmbedder({ ...processOptions(config, log), modelDir: config.RETRIEVER_DIR })
     closing.add(() => embedder.close({ drainMs: 0 }))
-    const { readers, threads } = allotCores({
-      ...{ cores: usableCores(), parameters: (await readCepeManifest(config.READER_DIR)).parameters },
-      ...{ readers: config.READERS, threads: config.THREADS },
-    })
-    const reader = await createReader({ ...readerOptions(config, log), children: readers, threads })
+    const answers = config.ROLE !== 'indexer'
+    const { reader, places } = answers ? await openReader(config, log) : { reader: await absentReader(), places: 1 }
     closing.add(() => reader.close({ drainMs: 0 }))
-    const calibration = await chooseCalibration(calibrationFiles(config), modelId(reader.manifest), log)
+    const calibration = answers ? await chooseCalibration(calibrationFiles(config), modelId(reader.manifest), log) : undefined
     const answering: AnswerServices = {
       reader: observedReader(reader),
       retriever: { embedder, index, method: config.RETRIEVAL },
-      admission: quotas.around(createAdmission({ maxWaiting: config.QUEUE, places: readers })),
+      admission: quotas.around(createAdmission({ maxWaiting: config.QUEUE, places })),
       demonstrations,
       ...(calibration && { calibration }),
       minConfidence: config.MIN_CONFIDENCE,
     }
-    const ahead = config.ENCODE_AHEAD ? startAheadFollower({ index, reader, ...(log && { log }) }) : undefined
+    const ahead = config.ENCODE_AHEAD && answers ? startAheadFollower({ index, reader, ...(log && { log }) }) : undefined
     ahead?.follow()
     closing.add(() => ahead?.close())
-    const jobs = createJobs({ ...jobsOptions(config, index, embedder, log), onIndexed: () => ahead?.follow() })
+    const jobs =
+      config.ROLE === 'replica' ? noJobs : createJobs({ ...jobsOptions(config, index, embedder, log), onIndexed: () => ahead?.follow() })
     const countTokens = await tokenCounter(config.RETRIEVER_DIR, embedder.manifest)
-    const testQuestion = startTestQuestion({
-      services: answering,
-      finishedRuns: () => reader.status().finished + embedder.status().finished,
-      ...(log && { log }),
-    })
+    const finishedRuns = (): number => reader.status().finished + embedder.status().finished
+    const testQuestion = answers ? startTestQuestion({ services: answering, finishedRuns, ...(log && { log }) }) : undefined
     return {
       answering,
       embedder,
@@ -103,10 +103,17 @@ function joinServices(config: Config, log: Log | undefined): Promise<Services> {
       jobs,
       keys,
       readiness: () =>
-        Promise.all([processCheck('reader', reader), processCheck('embedder', embedder), indexCheck(index), testQuestion.check()]),
-      processes: () => [processStatus('reader', reader.status()), processStatus('embedder', embedder.status())],
+        Promise.all([
+          ...(answers ? [processCheck('reader', reader)] : []),
+          processCheck('embedder', embedder),
+          indexCheck(index),
+          ...(testQuestion ? [testQuestion.check()] : []),
+          ...(mirror ? [storeCheck(mirror)] : []),
+        ]),
+      processes: () => [...(answers ? [processStatus('reader', reader.status())] : []), processStatus('embedder', embedder.status())],
       close: async ({ drainMs = DEFAULT_DRAIN_MS } = {}) => {
-        testQuestion.close()
+        testQuestion?.close()
+        mirror?.close()
         // A job at work ends with its batch, or with its embedder.
         const stopped = Promise.all([jobs.close(), ahead?.close()])
         await Promise.race([stopped, delay(drainMs, undefined, { ref: false })])
@@ -246,6 +253,17 @@ function processOptions(config: Config, log: Log | undefined): Omit<ProcessOptio
   }
 }
 
+/** The reader, in as many processes as the machine's cores and its size allow. */
+async function openReader(config: Config, log: Log | undefined) {
+  const { readers, threads } = allotCores({
+    cores: usableCores(),
+    parameters: (await readCepeManifest(config.READER_DIR)).parameters,
+    readers: config.READERS,
+    threads: config.THREADS,
+  })
+  return { reader: await createReader({ ...readerOptions(config, log), children: readers, threads }), places: readers }
+}
+
 function readerOptions(config: Config, log: Log | undefined): ReaderOptions {
   const { STATE_DISK_MB: diskMb, STATE_DIR: dir = path.join(config.INDEX_DIR, 'states') } = config
   return {
@@ -260,7 +278,8 @@ function readerOptions(config: Config, log: Log | undefined): ReaderOptions {
 
 function openPassages(config: Config, manifest: ContrieverManifest, log: Log | undefined): Promise<PassageIndex> {
   return openIndex({
-    dir: config.INDEX_DIR,
+    dir: config.ROLE === 'replica' ? (config.MIRROR_DIR ?? config.INDEX_DIR) : config.INDEX_DIR,
+    readOnly: config.ROLE === 'replica',
     table: config.TABLE,
     keepMs: config.KEEP_VERSIONS_MIN * 60_000,
     model: embeddingModel(manifest),
@@ -297,6 +316,24 @@ function processStatus(role: string, { queued, busy, ready, restarts, children }
 function processCheck(name: string, process: Supervised): Promise<ReadinessCheck> {
   const { ready, restarts, lastError } = process.status()
   return Promise.resolve({ name, ok: ready > 0, detail: lastError ?? `${ready} ready, ${restarts} restarts` })
+}
+
+/** A replica's copy of the table, up to date as far as the store can be reached. */
+async function mirrorOf(config: Config, log: Log | undefined): Promise<Mirror | undefined> {
+  if (config.ROLE !== 'replica' || config.MIRROR_DIR === undefined) return undefined
+  return startMirror({
+    from: config.INDEX_DIR,
+    to: config.MIRROR_DIR,
+    table: config.TABLE,
+    ...(log && { onWarning: (message: string) => log('warn', message) }),
+  })
+}
+
+/** Always ready: what the replica has, it answers from. */
+function storeCheck(mirror: Mirror): Promise<ReadinessCheck> {
+  const { trouble, checkedAt } = mirror.status()
+  const since = checkedAt === undefined ? 'never reached' : `last reached ${checkedAt.toISOString()}`
+  return Promise.resolve({ name: 'store', ok: true, detail: trouble === undefined ? 'the copy is up to date' : `${trouble} (${since})` })
 }
 
 function indexCheck(index: PassageIndex): Promise<ReadinessCheck> {

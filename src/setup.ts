@@ -14,8 +14,9 @@ import { createIndexing } from './services.ts'
 
 /** Makes what a first start misses: built models and the index of the configured corpus. */
 export async function ensureArtefacts(config: Config, startProgress: StartProgress): Promise<void> {
-  await ensureModels(config, startProgress)
-  await ensureIndex(config, startProgress)
+  if (config.ROLE === 'indexer') await ensureRetriever(config, startProgress)
+  else await ensureModels(config, startProgress)
+  if (config.ROLE !== 'replica') await ensureIndex(config, startProgress)
 }
 
 /**

@@ -21,3 +21,7 @@ export function adminGuard(app: FastifyInstance): onRequestAsyncHookHandler {
     if (role !== 'admin') throw new CodedError('forbidden', `This route needs an admin key, and ${name} is a user's.`)
   }
 }
+
+/** In the guard's place where nothing can be changed: the admin routes do not exist for a replica's clients. Before the body is read. */
+export const refuseChanges: onRequestAsyncHookHandler = () =>
+  Promise.reject(new CodedError('not_found', 'This process is a replica, which only answers: send this to the indexer.'))

@@ -10,6 +10,7 @@ const FOLDERS = [
   'RETRIEVER_CHECKPOINT',
   'JOBS_DIR',
   'INDEX_DIR',
+  'MIRROR_DIR',
   'IMPORT_DIR',
   'KEYS_DIR',
   'CORPUS',
