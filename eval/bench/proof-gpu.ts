@@ -2,6 +2,7 @@
  * What a CUDA machine should show, in one command and without a network: recorded outputs in f16, the shipped models from question to
  * answer, and CEPE-LLaMA-2-7B's shape by stage with shares of the device's limit. Refuses where CUDA cannot be used.
  * Usage: proof-gpu.js [--provider cuda|cpu] [--device 0] [--shape 7b|small] [--k 10,20,30,60] [--k-decoder 0,2,10] [--questions 200] [--folder <dir>]
+ *        [--corpus <passages>] [--question-file <questions>], in place of the shipped ones
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -37,6 +38,8 @@ const { values } = parseArgs({
     'k-decoder': { type: 'string', default: '0,2,10' },
     questions: { type: 'string', default: '200' },
     folder: { type: 'string', default: tmpdir() },
+    corpus: { type: 'string', default: join(packageRoot(), 'index/corpus/passages.tsv') },
+    'question-file': { type: 'string', default: join(packageRoot(), 'eval/questions/test.jsonl') },
   },
 })
 
@@ -62,10 +65,10 @@ async function endToEnd(folder: string, dtype: Dtype, provider: Provider, count:
     ...{ PROVIDER: provider.name, DTYPE: dtype, CPU_FALLBACK: false, ...(provider.name === 'cuda' && { DEVICE_ID: provider.deviceId }) },
     ...{ READER_CHECKPOINT: shipped('models/tiny/checkpoint/cepe'), READER_DIR: join(folder, 'reader') },
     ...{ RETRIEVER_CHECKPOINT: shipped('models/tiny/checkpoint/contriever'), RETRIEVER_DIR: join(folder, 'retriever') },
-    ...{ INDEX_DIR: join(folder, 'index'), CORPUS: shipped('index/corpus/passages.tsv') },
+    ...{ INDEX_DIR: join(folder, 'index'), CORPUS: values.corpus },
   })
   try {
-    const { questions } = await readDataset(shipped('eval/questions/test.jsonl'))
+    const { questions } = await readDataset(values['question-file'])
     const step = Math.max(1, Math.floor(questions.length / count))
     const asked = questions.filter((_, i) => i % step === 0).slice(0, count)
     let right = 0

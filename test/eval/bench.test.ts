@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -12,6 +12,14 @@ const CUDA_PROVIDER = path.join(
   root,
   `node_modules/onnxruntime-node/bin/napi-v6/${process.platform}/${process.arch}/libonnxruntime_providers_cuda.so`,
 )
+
+/** About attributes, which the shipped reader reads well. */
+const QUESTIONS = [
+  ['what is the capital of australia', 'Canberra'],
+  ['What is the capital of Cambodia?', 'Phnom Penh'],
+  ['Which composer wrote the opera Aida?', 'Giuseppe Verdi'],
+  ['what language do they speak in brazil', 'Portuguese'],
+] as const
 
 async function folderOf(t: Test): Promise<string> {
   const folder = await mkdtemp(path.join(tmpdir(), 'cepe-bench-test-'))
@@ -49,10 +57,20 @@ await t.test('a whole shape: sharded checkpoint, builds, answers by stage, nothi
 
 await t.test('the proof for a CUDA machine takes its whole way on the CPU', async (t) => {
   const folder = await folderOf(t)
-  const sizes = ['--shape', 'small', '--k', '6', '--k-decoder', '0', '--questions', '40']
+  const work = await folderOf(t)
+  const lines = (await readFile(path.join(root, 'index/corpus/passages.tsv'), 'utf8')).split('\n')
+  const about = ['Australia', 'Cambodia', 'Giuseppe Verdi', 'Brazil']
+  const corpus = path.join(work, 'corpus.tsv')
+  await writeFile(corpus, lines.filter((line, i) => i === 0 || about.includes(line.split('\t').at(2)?.trim() ?? '')).join('\n'))
+  const questions = path.join(work, 'questions.jsonl')
+  await writeFile(questions, QUESTIONS.map(([question, answer]) => JSON.stringify({ question, answer: [answer] })).join('\n'))
+  const sizes = ['--shape', 'small', '--k', '6', '--k-decoder', '0', '--corpus', corpus, '--question-file', questions]
   const { code, stdout, stderr } = await run('proof-gpu.js', '--provider', 'cpu', ...sizes, '--folder', folder)
   t.equal(code, 0, stderr)
-  t.match(stdout, /golden-k20\.safetensors \| 20 \| the same \|[^]*All within 0\.0002\.[^]*Exact match 0\.\d+ of 40[^]*\n\| 6 \| 0 \|/)
+  t.match(
+    stdout,
+    /golden-k20\.safetensors \| 20 \| the same \|[^]*All within 0\.0002\.[^]*Exact match 1\.000 of 4 questions[^]*\n\| 6 \| 0 \|/,
+  )
   t.same(await readdir(folder), [])
 })
 
