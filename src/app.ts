@@ -17,6 +17,7 @@ import { adminIndexJobs } from './http/routes/admin-index-jobs.ts'
 import { adminPassages } from './http/routes/admin-passages.ts'
 import { adminIndex } from './http/routes/admin-index.ts'
 import { answerRoute } from './http/routes/answer.ts'
+import { documentsRoute } from './http/routes/documents.ts'
 import { healthRoutes } from './http/routes/health.ts'
 import { infoRoute } from './http/routes/info.ts'
 import { openAiRoutes } from './http/routes/openai.ts'
@@ -61,6 +62,11 @@ export async function buildApp(
   await app.register(answerRoute, questions)
   await app.register(searchRoute, questions)
   await app.register(scoreRoute, questions)
+  await app.register(documentsRoute, {
+    ...services.documents,
+    deadlineMs: config.DEADLINE_MS,
+    maxFileBytes: config.DOCUMENT_MB * 2 ** 20,
+  })
   await app.register(openAiRoutes, { ...questions, countTokens: services.countTokens, publicText: said })
   await app.register(passages, { index, embedder, requireAdmin })
   await app.register(adminPassages, { index, requireAdmin })

@@ -6,6 +6,7 @@ import { indexCommand } from './cli/index.ts'
 import { inspectCommand } from './cli/inspect.ts'
 import { migrateCommand } from './cli/migrate.ts'
 import { pullCommand } from './cli/pull.ts'
+import { readCommand } from './cli/read.ts'
 import { runProgram } from './cli/run-program.ts'
 import { serveCommand } from './cli/serve.ts'
 import { verifyCommand } from './cli/verify.ts'
@@ -17,6 +18,7 @@ const program = new Command('cepe')
   .showHelpAfterError('(see --help)')
   .addCommand(serveCommand())
   .addCommand(askCommand())
+  .addCommand(readCommand())
   .addCommand(indexCommand())
   .addCommand(pullCommand())
   .addCommand(buildCommand())

@@ -10,12 +10,16 @@ import type { ReadinessCheck } from './http/routes/health.ts'
 import type { ProcessStatus } from './http/plugins/metrics.ts'
 import { createAdmission } from './inference/pool/admission.ts'
 import { createEmbedder } from './inference/pool/create-embedder.ts'
-import { createReader } from './inference/pool/create-reader.ts'
+import { createReader, type ReaderOptions } from './inference/pool/create-reader.ts'
 import type { Log } from './inference/log.ts'
 import { readContrieverManifest } from './inference/model-folder.ts'
 import { DEFAULT_DRAIN_MS, type PoolStatus } from './inference/pool/contract.ts'
 import type { ProcessOptions, Supervised } from './inference/pool/process-options.ts'
+import type { DocumentParser } from './documents/contract.ts'
+import { createDocumentParser } from './documents/parser.ts'
 import { createJobs, type Jobs, type JobsOptions } from './jobs/jobs.ts'
+import type { DocumentServices } from './rag/document.ts'
+import type { DocumentDefaults } from './rag/settle-document.ts'
 import type { AnswerServices } from './rag/pipeline.ts'
 import { startTestQuestion } from './rag/test-question.ts'
 import { loadDemonstrations } from './rag/demonstrations.ts'
@@ -25,6 +29,7 @@ import type { Embedder } from './inference/contract.ts'
 /** Everything that the HTTP application and the commands work with. */
 export interface Services {
   readonly answering: AnswerServices
+  readonly documents: { readonly services: DocumentServices; readonly parser: DocumentParser }
   readonly embedder: Embedder
   /** Tokens that the retriever reads of a text. */
   readonly countTokens: (text: string) => number
@@ -57,20 +62,18 @@ function joinServices(config: Config, log: Log | undefined): Promise<Services> {
     closing.add(() => index.close())
     const embedder = await createEmbedder({ ...processOptions(config, log), modelDir: config.RETRIEVER_DIR })
     closing.add(() => embedder.close({ drainMs: 0 }))
-    const reader = await createReader({
-      ...processOptions(config, log),
-      modelDir: config.READER_DIR,
-      children: config.READERS,
-      stateCacheBytes: config.STATE_CACHE_MB * 2 ** 20,
-      replugBytes: config.REPLUG_MB * 2 ** 20,
-    })
+    await checkChatTemplate(config)
+    const reader = await createReader(readerOptions(config, log))
     closing.add(() => reader.close({ drainMs: 0 }))
     const answering: AnswerServices = {
       reader,
       retriever: { embedder, index, method: config.RETRIEVAL },
       admission: createAdmission({ maxWaiting: config.QUEUE, places: config.READERS }),
       demonstrations,
+      chatTemplate: config.CHAT_TEMPLATE,
     }
+    const parser = createDocumentParser({ parseMs: config.DOCUMENT_PARSE_MS })
+    closing.add(() => Promise.resolve(parser.close()))
     const jobs = createJobs(jobsOptions(config, index, embedder, log))
     const countTokens = await tokenCounter(config.RETRIEVER_DIR, embedder.manifest)
     const testQuestion = startTestQuestion({
@@ -80,6 +83,7 @@ function joinServices(config: Config, log: Log | undefined): Promise<Services> {
     })
     return {
       answering,
+      documents: { services: { reader, admission: answering.admission, ...documentDefaults(config) }, parser },
       embedder,
       countTokens,
       index,
@@ -89,6 +93,7 @@ function joinServices(config: Config, log: Log | undefined): Promise<Services> {
       processes: () => [processStatus('reader', reader.status()), processStatus('embedder', embedder.status())],
       close: async ({ drainMs = DEFAULT_DRAIN_MS } = {}) => {
         testQuestion.close()
+        parser.close()
         // A job at work ends with its batch, or with its embedder.
         const stopped = jobs.close()
         await Promise.race([stopped, delay(drainMs, undefined, { ref: false })])
@@ -180,6 +185,32 @@ function processOptions(config: Config, log: Log | undefined): Omit<ProcessOptio
     maxQueue: config.QUEUE,
     maxRunMs: config.MAX_RUN_MS,
     ...(log && { log }),
+  }
+}
+
+/** How the reader is started. */
+export function readerOptions(config: Config, log?: Log): ReaderOptions {
+  return {
+    ...processOptions(config, log),
+    modelDir: config.READER_DIR,
+    children: config.READERS,
+    stateCacheBytes: config.STATE_CACHE_MB * 2 ** 20,
+    replugBytes: config.REPLUG_MB * 2 ** 20,
+  }
+}
+
+export function documentDefaults(config: Config): DocumentDefaults {
+  return { documentTokens: config.DOCUMENT_TOKENS, chatTemplate: config.CHAT_TEMPLATE }
+}
+
+/** @throws config_invalid where the model has no template of its own that could be used */
+async function checkChatTemplate({ CHAT_TEMPLATE: template, READER_DIR: dir }: Config): Promise<void> {
+  if (template !== 'tokenizer') return
+  const tokenizer = await loadTokenizer(dir, { bosId: null, eosIds: [] })
+  try {
+    tokenizer.chatWrap(template)
+  } catch (error) {
+    throw new CodedError('config_invalid', `CEPE_CHAT_TEMPLATE: ${messageOf(error)}`, { field: 'CEPE_CHAT_TEMPLATE', cause: error })
   }
 }
 

@@ -1,5 +1,6 @@
 import { modelId } from '../../models/manifest.ts'
 import type { Admission, Reader, RunOptions } from '../inference/contract.ts'
+import type { ChatTemplate } from '../text/chat-template.ts'
 import type { Demonstration } from '../text/prompt.ts'
 import { questionCost } from './cost.ts'
 import { gatherPassages, type Gathered } from './gather.ts'
@@ -15,6 +16,8 @@ export interface AnswerServices {
   readonly admission: Admission
   /** The service's worked examples, in the order in which they are used. */
   readonly demonstrations: readonly Demonstration[]
+  /** Put around every prompt where a request does not choose; none where absent. */
+  readonly chatTemplate?: ChatTemplate
 }
 
 /** A question that was let in, with its passages. */
@@ -36,7 +39,7 @@ export async function withPassages<Response>(
 ): Promise<Response> {
   const started = performance.now()
   const { manifest } = services.reader
-  const settled = settleQuestion(request, manifest, services.demonstrations)
+  const settled = settleQuestion(request, manifest, services.demonstrations, services.chatTemplate)
   const cost = questionCost(settled, manifest, choices)
   const permit = services.admission.enter({ ...run, cost })
   let done = false

@@ -5,6 +5,7 @@ import { continuationIds } from '../../text/continuation.ts'
 import { cutContexts, planRead, type PromptLimits } from '../../text/plan.ts'
 import { loadTokenizer } from '../../text/tokenizer.ts'
 import { warnOfSlowDtype } from './cpu.ts'
+import { createDocumentTask } from './document-task.ts'
 import { encodeContexts, type EncodedContexts } from './encode-contexts.ts'
 import { checkNumber } from './finite.ts'
 import type { AnswerRead, ChoicesRead, GenerateRequest, ReplugRequest } from '../contract.ts'
@@ -61,7 +62,7 @@ export async function createReaderTasks(options: ReaderChildOptions, log: Log): 
     const { result: encoded, ms: encode } = await timed(() => encodeContexts(encoder, request, step))
     await step()
     const { result: decoded, ms: generate } = await timed(async () =>
-      request.sampling || (request.minNewTokens ?? 0) > 0
+      request.sampling || request.stepwise || (request.minNewTokens ?? 0) > 0
         ? { ...(await sample(await stepModel(), request, encoded.phi, step)), contextShares: [] }
         : greedy(generateGraph, request, encoded),
     )
@@ -73,8 +74,10 @@ export async function createReaderTasks(options: ReaderChildOptions, log: Log): 
     return { ...decoded, contextShares: [], contextTokenCounts: [], timingsMs: { encode: 0, generate: ms } }
   }
 
+  const wrapOf = ({ chatTemplate = 'none' }: Pick<AnswerRead, 'chatTemplate'>) => ({ wrap: tokenizer.chatWrap(chatTemplate) })
+
   const answer = async (read: AnswerRead, step: Step): Promise<Output<'answer'>> => {
-    const { result: plan, ms } = await timed(() => planRead(read, limits, promptTokenizer, step))
+    const { result: plan, ms } = await timed(() => planRead({ ...read, ...wrapOf(read) }, limits, promptTokenizer, step))
     const { contexts, contextIds, prompts, contextOf, inDecoder } = plan
     const { contextTokens, maxNewTokens, sampling } = read
     const decoded =
@@ -110,7 +113,7 @@ export async function createReaderTasks(options: ReaderChildOptions, log: Log): 
   }
 
   const choices = async (read: ChoicesRead, step: Step): Promise<Output<'choices'>> => {
-    const { prompts, contexts, contextIds, contextOf, inDecoder } = await planRead(read, limits, promptTokenizer, step)
+    const { prompts, contexts, contextIds, contextOf, inDecoder } = await planRead({ ...read, ...wrapOf(read) }, limits, promptTokenizer, step)
     const { text, ids } = at(prompts, 0)
     const bare = bosId === null ? ids : ids.slice(1)
     const continuations: number[][] = []
@@ -131,6 +134,7 @@ export async function createReaderTasks(options: ReaderChildOptions, log: Log): 
   return {
     answer,
     choices,
+    document: createDocumentTask({ manifest, tokenizer, generate }),
     generate,
     replug: mixed,
     score: async (request, step) => {
