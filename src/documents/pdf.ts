@@ -22,7 +22,7 @@ const LONGEST_HEADING = 200
  * @throws document_invalid (broken, encrypted), document_without_text (scanned), payload_too_large
  */
 export async function readPdf(bytes: Uint8Array, limits: DocumentLimits): Promise<ReadDocument> {
-  const document = await getDocumentProxy(bytes, {
+  const document = await getDocumentProxy(new Uint8Array(bytes), {
     isEvalSupported: false,
     stopAtErrors: false,
     disableFontFace: true,

@@ -1,4 +1,4 @@
-/** A PDF of text pages in Helvetica, one line of text a line; null makes a page without text, as a scan's. ASCII only. */
+/** A PDF of text pages in Helvetica, one line of text a line, `# ` in front makes a heading in larger letters; null makes a page without text, as a scan's. ASCII only. */
 export function makePdf(pages: readonly (readonly string[] | null)[]): Buffer {
   const objects: string[] = []
   const add = (body: string): number => objects.push(body)
@@ -24,5 +24,6 @@ export function makePdf(pages: readonly (readonly string[] | null)[]): Buffer {
 }
 
 function shown(line: string): string {
-  return `(${line.replace(/[\\()]/g, '\\$&')}) Tj T*`
+  const escaped = (text: string): string => text.replace(/[\\()]/g, '\\$&')
+  return line.startsWith('# ') ? `/F1 16 Tf (${escaped(line.slice(2))}) Tj T* /F1 10 Tf T*` : `(${escaped(line)}) Tj T*`
 }
