@@ -49,9 +49,6 @@ function render(source: string, bos: string, eos: string): string {
       add_generation_prompt: true,
       bos_token: bos,
       eos_token: eos,
-      raise_exception: (message: string) => {
-        throw new Error(message)
-      },
     })
   } catch (error) {
     throw unusable(`the chat_template of this model cannot be rendered (${messageOf(error)})`)

@@ -26,7 +26,6 @@ export async function passageChunks(
   const { text, to, chunkTokens, encoderTokens } = request
   const titles = titlesFor(request.title, chunkTokens, tokenizer)
   const units = await countedUnits(request, tokenizer, step)
-  const tokens = units.reduce((sum, unit) => sum + unit.tokens, 0)
   const tail = lastUnits(units, units.length, room)
   const first = lastUnits(units, tail, encoderTokens ?? Infinity)
 
@@ -62,7 +61,7 @@ export async function passageChunks(
     held += unit.tokens
   }
   if (members.length > 0) await emit(members)
-  return { contextIds, chunks, tailStart: units[tail]?.start ?? to, tokens }
+  return { contextIds, chunks, tailStart: units[tail]?.start ?? to, tailTokens: sumOf(units.slice(tail)), tokens: sumOf(units) }
 }
 
 /** Units with their tokens; one that is longer than half a chunk is cut where tokens begin. */
@@ -94,6 +93,10 @@ async function countedUnits(
     }
   }
   return units
+}
+
+function sumOf(units: readonly CountedUnit[]): number {
+  return units.reduce((sum, { tokens }) => sum + tokens, 0)
 }
 
 /** Index of the first of the units before `end` that together have no more than so many tokens. */

@@ -42,7 +42,7 @@ export async function planDocument(
     promptText: render(text.slice(split.tailStart, to)),
     contextIds: split.contextIds,
     chunks: split.chunks,
-    tail: split.tailStart < to ? { start: split.tailStart, end: to, tokens: promptIds.length - bare.length } : null,
+    tail: split.tailStart < to ? { start: split.tailStart, end: to, tokens: split.tailTokens } : null,
     tokens: split.tokens,
   }
 }

@@ -56,6 +56,8 @@ export interface DocumentSplit {
   readonly chunks: readonly DocumentChunk[]
   /** Character at which the decoder's part begins; the document's end where it has none. */
   readonly tailStart: number
+  /** Tokens of the decoder's part. */
+  readonly tailTokens: number
   readonly tokens: number
 }
 

@@ -11,7 +11,7 @@ const STUB = new URL('./stub-child.mjs', import.meta.url)
 function parserFor(t: Test, options: { parseMs?: number; entry?: URL } = {}) {
   const parser = createDocumentParser({ parseMs: 60_000, entry: documentsEntry(), ...options })
   t.teardown(() => parser.close())
-  const refused = (file: Partial<DocumentFile> & { text?: string }, error: object) =>
+  const refused = (file: Partial<DocumentFile> & { text?: string }, error: { code: string; message?: RegExp; field?: string }) =>
     t.rejects(parser.read({ bytes: Buffer.from(file.text ?? ''), ...file }), error)
   return { parser, refused }
 }
