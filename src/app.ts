@@ -26,6 +26,7 @@ import { adminPassages } from './http/routes/admin-passages.ts'
 import { adminIndex } from './http/routes/admin-index.ts'
 import { answerRoute } from './http/routes/answer.ts'
 import { answersRoute } from './http/routes/answers.ts'
+import { documentsRoute } from './http/routes/documents.ts'
 import { healthRoutes } from './http/routes/health.ts'
 import { infoRoute } from './http/routes/info.ts'
 import { openAiRoutes } from './http/routes/openai.ts'
@@ -78,6 +79,11 @@ export async function buildApp(
     await app.register(answersRoute, { ...questions, batchDeadlineMs: config.BATCH_DEADLINE_MS, publicText: said })
     await app.register(searchRoute, questions)
     await app.register(scoreRoute, questions)
+    await app.register(documentsRoute, {
+      ...services.documents,
+      deadlineMs: config.DEADLINE_MS,
+      maxFileBytes: config.DOCUMENT_MB * 2 ** 20,
+    })
     await app.register(openAiRoutes, { ...questions, countTokens: services.countTokens, publicText: said })
   }
   const once = onceFor(new KeptAnswers({ dir: path.join(index.dir, `${index.table}.answers`) }))

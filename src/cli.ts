@@ -8,6 +8,7 @@ import { inspectCommand } from './cli/inspect.ts'
 import { keysCommand } from './cli/keys.ts'
 import { migrateCommand } from './cli/migrate.ts'
 import { pullCommand } from './cli/pull.ts'
+import { readCommand } from './cli/read.ts'
 import { runProgram } from './cli/run-program.ts'
 import { serveCommand } from './cli/serve.ts'
 import { verifyCommand } from './cli/verify.ts'
@@ -19,6 +20,7 @@ const program = new Command('cepe')
   .showHelpAfterError('(see --help)')
   .addCommand(serveCommand())
   .addCommand(askCommand())
+  .addCommand(readCommand())
   .addCommand(indexCommand())
   .addCommand(keysCommand())
   .addCommand(embedWorkerCommand())

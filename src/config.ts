@@ -187,6 +187,14 @@ export const ConfigSchema = Type.Object({
     1,
     1_000_000,
   ),
+  CHAT_TEMPLATE: Type.Enum(['none', 'inst', 'tokenizer'], {
+    description:
+      "What is put around prompts where a request does not choose: nothing, LLaMA-2-Chat's [INST] marks, or the chat_template of the model's tokenizer_config.json.",
+    default: 'none',
+  }),
+  DOCUMENT_MB: integer('Largest file of a document.', 32, 1, 1024),
+  DOCUMENT_TOKENS: integer('Most tokens of a document; more is answered 413.', 32_768, 1, 10_000_000),
+  DOCUMENT_PARSE_MS: integer('Time that reading a PDF or HTML file may take; then its process is killed.', 30_000, 100, 3_600_000),
   RATE_LIMIT: integer('Requests per minute and client address; 0 for no limit.', 0, 0, 1_000_000),
   TRUST_PROXY: text(
     "Proxies whose `X-Forwarded-For` names the client: their number, or a list of addresses and networks (`loopback`, `10.0.0.0/8`). Empty: the connection's address is the client's.",

@@ -19,11 +19,15 @@ import type { Log } from './inference/log.ts'
 import { readCepeManifest, readContrieverManifest } from './inference/model-folder.ts'
 import { DEFAULT_DRAIN_MS, type PoolStatus } from './inference/pool/contract.ts'
 import type { ProcessOptions, Supervised } from './inference/pool/process-options.ts'
+import type { DocumentParser } from './documents/contract.ts'
+import { createDocumentParser } from './documents/parser.ts'
 import { startAheadFollower } from './jobs/ahead-follower.ts'
 import { bulkEmbed } from './jobs/bulk-embed.ts'
 import { noJobs } from './jobs/no-jobs.ts'
 import { createJobs, type Jobs, type JobsOptions } from './jobs/jobs.ts'
 import { chooseCalibration } from './rag/calibration/choose.ts'
+import type { DocumentServices } from './rag/document.ts'
+import type { DocumentDefaults } from './rag/settle-document.ts'
 import type { AnswerServices } from './rag/pipeline.ts'
 import { startTestQuestion } from './rag/test-question.ts'
 import { loadDemonstrations } from './rag/demonstrations.ts'
@@ -36,6 +40,7 @@ import { createQuotas } from './keys/quota.ts'
 /** Everything that the HTTP application and the commands work with. */
 export interface Services {
   readonly answering: AnswerServices
+  readonly documents: { readonly services: DocumentServices; readonly parser: DocumentParser }
   readonly embedder: Embedder
   /** Tokens that the retriever reads of a text. */
   readonly countTokens: (text: string) => number
@@ -76,6 +81,7 @@ function joinServices(config: Config, log: Log | undefined): Promise<Services> {
     const embedder = await createEmbedder({ ...processOptions(config, log), modelDir: config.RETRIEVER_DIR })
     closing.add(() => embedder.close({ drainMs: 0 }))
     const answers = config.ROLE !== 'indexer'
+    if (answers) await checkChatTemplate(config)
     const { reader, places } = answers ? await openReader(config, log) : { reader: await absentReader(), places: 1 }
     closing.add(() => reader.close({ drainMs: 0 }))
     const calibration = answers ? await chooseCalibration(calibrationFiles(config), modelId(reader.manifest), log) : undefined
@@ -86,7 +92,10 @@ function joinServices(config: Config, log: Log | undefined): Promise<Services> {
       demonstrations,
       ...(calibration && { calibration }),
       minConfidence: config.MIN_CONFIDENCE,
+      chatTemplate: config.CHAT_TEMPLATE,
     }
+    const parser = createDocumentParser({ parseMs: config.DOCUMENT_PARSE_MS })
+    closing.add(() => Promise.resolve(parser.close()))
     const ahead = config.ENCODE_AHEAD && answers ? startAheadFollower({ index, reader, ...(log && { log }) }) : undefined
     ahead?.follow()
     closing.add(() => ahead?.close())
@@ -97,6 +106,7 @@ function joinServices(config: Config, log: Log | undefined): Promise<Services> {
     const testQuestion = answers ? startTestQuestion({ services: answering, finishedRuns, ...(log && { log }) }) : undefined
     return {
       answering,
+      documents: { services: { reader, admission: answering.admission, ...documentDefaults(config) }, parser },
       embedder,
       countTokens,
       index,
@@ -114,6 +124,7 @@ function joinServices(config: Config, log: Log | undefined): Promise<Services> {
       close: async ({ drainMs = DEFAULT_DRAIN_MS } = {}) => {
         testQuestion?.close()
         mirror?.close()
+        parser.close()
         // A job at work ends with its batch, or with its embedder.
         const stopped = Promise.all([jobs.close(), ahead?.close()])
         await Promise.race([stopped, delay(drainMs, undefined, { ref: false })])
@@ -264,7 +275,8 @@ async function openReader(config: Config, log: Log | undefined) {
   return { reader: await createReader({ ...readerOptions(config, log), children: readers, threads }), places: readers }
 }
 
-function readerOptions(config: Config, log: Log | undefined): ReaderOptions {
+/** How a reader is started, whatever its number of processes. */
+export function readerOptions(config: Config, log?: Log): ReaderOptions {
   const { STATE_DISK_MB: diskMb, STATE_DIR: dir = path.join(config.INDEX_DIR, 'states') } = config
   return {
     ...processOptions(config, log),
@@ -273,6 +285,21 @@ function readerOptions(config: Config, log: Log | undefined): ReaderOptions {
     stateDtype: config.STATE_DTYPE,
     ...(diskMb > 0 && { stateDisk: { dir, maxBytes: diskMb * 2 ** 20 } }),
     replugBytes: config.REPLUG_MB * 2 ** 20,
+  }
+}
+
+export function documentDefaults(config: Config): DocumentDefaults {
+  return { documentTokens: config.DOCUMENT_TOKENS, chatTemplate: config.CHAT_TEMPLATE }
+}
+
+/** @throws config_invalid where the model has no template of its own that could be used */
+async function checkChatTemplate({ CHAT_TEMPLATE: template, READER_DIR: dir }: Config): Promise<void> {
+  if (template !== 'tokenizer') return
+  const tokenizer = await loadTokenizer(dir, { bosId: null, eosIds: [] })
+  try {
+    tokenizer.chatWrap(template)
+  } catch (error) {
+    throw new CodedError('config_invalid', `CEPE_CHAT_TEMPLATE: ${messageOf(error)}`, { field: 'CEPE_CHAT_TEMPLATE', cause: error })
   }
 }
 

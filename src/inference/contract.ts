@@ -1,4 +1,6 @@
 import type { CepeManifest, ContrieverManifest } from '../../models/manifest.ts'
+import type { ChatTemplate } from '../text/chat-template.ts'
+import type { DocumentChunk, DocumentRequest } from '../text/document-request.ts'
 import type { Observer } from './observer.ts'
 import type { PromptRequest } from '../text/plan.ts'
 
@@ -49,6 +51,8 @@ export interface GenerateRequest extends EncoderInput {
   readonly maxNewTokens: number
   /** Tokens before which no stop id is chosen; 0 where absent. */
   readonly minNewTokens?: number
+  /** Token by token, in place of one run that would hold too much at once; attention is not measured. */
+  readonly stepwise?: boolean
   /** Greedy where absent. */
   readonly sampling?: { readonly temperature: number; readonly topP: number; readonly seed: number }
   /** Give the shares of single context tokens too. */
@@ -114,6 +118,8 @@ export interface GenerateResult {
 
 /** A question with its passages, for the process that plans its prompts, reads and answers. */
 export interface AnswerRead extends PromptRequest {
+  /** Put around the prompt; nothing where absent. */
+  readonly chatTemplate?: ChatTemplate
   /** Greedy where absent. */
   readonly sampling?: { readonly temperature: number; readonly topP: number; readonly seed: number }
   /** RePlug: temperature of the passages' weights. */
@@ -154,8 +160,46 @@ export interface AnswerReadResult extends ReadPlacement {
   readonly timingsMs: { readonly queue: number; readonly plan: number; readonly encode: number; readonly generate: number }
 }
 
+/** A document with a question, for the process that divides it, reads and answers. */
+export interface DocumentRead extends DocumentRequest {
+  readonly chatTemplate: ChatTemplate
+  /** Whether a line end ends the answer; the end token always does. */
+  readonly stopAtLineEnd: boolean
+  readonly maxNewTokens: number
+  readonly minNewTokens: number
+  /** Greedy where absent. */
+  readonly sampling?: { readonly temperature: number; readonly topP: number; readonly seed: number }
+  /** Give the prompt and the encoder's texts too. */
+  readonly includePrompts: boolean
+}
+
+export interface DocumentReadResult {
+  readonly text: string
+  /** The answer ended by itself. */
+  readonly stopped: boolean
+  readonly logprobs: readonly number[]
+  /** What the encoder read, in the order of the document. */
+  readonly chunks: readonly DocumentChunk[]
+  /** As in {@link GenerateResult}, of `chunks`; empty where it was not measured. */
+  readonly contextShares: readonly number[]
+  /** What the decoder's prompt held of the document. */
+  readonly tail: DocumentChunk | null
+  readonly documentTokens: number
+  readonly promptTokens: number
+  readonly prompts: readonly string[]
+  readonly contexts: readonly string[]
+  readonly timingsMs: { readonly queue: number; readonly plan: number; readonly encode: number; readonly generate: number }
+}
+
+/** What answering from a document needs of a reader. */
+export interface DocumentReader {
+  readonly manifest: CepeManifest
+  document(read: DocumentRead, options?: RunOptions & { readonly cost?: number }): Promise<DocumentReadResult>
+}
+
 export interface ChoicesRead extends PromptRequest {
   readonly choices: readonly string[]
+  readonly chatTemplate?: ChatTemplate
 }
 
 export interface ChoicesReadResult extends ReadPlacement {

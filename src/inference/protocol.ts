@@ -5,6 +5,8 @@ import type {
   AnswerReadResult,
   ChoicesRead,
   ChoicesReadResult,
+  DocumentRead,
+  DocumentReadResult,
   EncoderInput,
   GenerateRequest,
   GenerateResult,
@@ -64,6 +66,7 @@ type Decoded = InChild<GenerateResult>
 export interface Tasks {
   answer: { input: AnswerRead; output: InChild<AnswerReadResult> }
   choices: { input: ChoicesRead; output: ChoicesReadResult }
+  document: { input: DocumentRead; output: InChild<DocumentReadResult> }
   generate: { input: GenerateRequest; output: Decoded }
   replug: { input: ReplugRequest; output: Decoded }
   score: { input: ScoreRequest; output: readonly (readonly number[])[] }

@@ -1,5 +1,6 @@
 import { modelId } from '../../models/manifest.ts'
 import type { Admission, Reader, RunOptions } from '../inference/contract.ts'
+import type { ChatTemplate } from '../text/chat-template.ts'
 import type { Demonstration } from '../text/prompt.ts'
 import type { Calibration } from './calibration/calibration.ts'
 import { explanationCost, questionCost } from './cost.ts'
@@ -20,6 +21,8 @@ export interface AnswerServices {
   readonly calibration?: Calibration
   /** Least probability (or confidence) of an answer where a request does not say; 0 where absent. */
   readonly minConfidence?: number
+  /** Put around every prompt where a request does not choose; none where absent. */
+  readonly chatTemplate?: ChatTemplate
 }
 
 /** A question that was let in, with its passages. */
@@ -41,7 +44,7 @@ export async function withPassages<Response>(
 ): Promise<Response> {
   const started = performance.now()
   const { manifest } = services.reader
-  const settled = settleQuestion(request, manifest, services.demonstrations)
+  const settled = settleQuestion(request, manifest, services.demonstrations, services.chatTemplate)
   const cost = questionCost(settled, manifest, choices)
   const explaining = request.explain ? explanationCost(settled, manifest) : 0
   const permit = services.admission.enter({ ...run, cost: cost + explaining })

@@ -1,6 +1,7 @@
 import { Type, type Static } from 'typebox'
 import { FilterSchema } from '../../index/filter-schema.ts'
 import { PassageMetadataSchema } from '../../index/passage-metadata.ts'
+import { CHAT_TEMPLATES } from '../text/chat-template.ts'
 import { MODES } from '../text/plan.ts'
 import {
   AttendedSchema,
@@ -39,7 +40,21 @@ const ModeSchema = Type.Enum([...MODES], {
     'replug: one prompt per passage, next-token distributions mixed by retrieval score. closed-book: no passages.',
 })
 
-function nonBlank(maxLength: number, description: string) {
+export const SamplingSchema = Type.Object(
+  {
+    temperature: Type.Number({ minimum: LIMITS.leastTemperature, maximum: 10 }),
+    top_p: Type.Number({ exclusiveMinimum: 0, maximum: 1 }),
+    seed: Type.Integer({ minimum: 0, maximum: 0xffffffff }),
+  },
+  { additionalProperties: false, description: 'Sample instead of greedy decoding.' },
+)
+
+export const ChatTemplateSchema = Type.Enum([...CHAT_TEMPLATES], {
+  description:
+    "What is put around the prompt. none: nothing, as in the paper. inst: LLaMA-2-Chat's [INST] ... [/INST]. tokenizer: the chat_template of the model's tokenizer_config.json. Default: the service's setting (CEPE_CHAT_TEMPLATE).",
+})
+
+export function nonBlank(maxLength: number, description: string) {
   return Type.String({ minLength: 1, maxLength, pattern: '\\S', description })
 }
 
@@ -112,16 +127,7 @@ export const AnswerRequestSchema = Type.Object(
     ),
     context_tokens: Type.Optional(Type.Integer({ minimum: 1, maximum: LIMITS.contextTokens, description: 'Tokens kept of each passage.' })),
     max_new_tokens: Type.Optional(Type.Integer({ minimum: 1, maximum: LIMITS.newTokens, description: 'Most tokens of the answer.' })),
-    sampling: Type.Optional(
-      Type.Object(
-        {
-          temperature: Type.Number({ minimum: LIMITS.leastTemperature, maximum: 10 }),
-          top_p: Type.Number({ exclusiveMinimum: 0, maximum: 1 }),
-          seed: Type.Integer({ minimum: 0, maximum: 0xffffffff }),
-        },
-        { additionalProperties: false, description: 'Sample instead of greedy decoding.' },
-      ),
-    ),
+    sampling: Type.Optional(SamplingSchema),
     packing: Type.Optional(
       Type.Enum(['passages', 'text'], {
         description:
@@ -129,6 +135,7 @@ export const AnswerRequestSchema = Type.Object(
       }),
     ),
     ...JudgementRequestFields,
+    chat_template: Type.Optional(ChatTemplateSchema),
     include_prompts: Type.Optional(
       Type.Boolean({ description: 'Also return the rendered decoder prompts, as tokenised, and the texts of the encoder, as cut.' }),
     ),
@@ -145,7 +152,7 @@ export const AnswerRequestSchema = Type.Object(
 export type AnswerRequest = Static<typeof AnswerRequestSchema>
 
 const offset = Type.Integer({ minimum: 0 })
-const HighlightSchema = Type.Object(
+export const HighlightSchema = Type.Object(
   { start: offset, end: offset, sentence: Type.Object({ start: offset, end: offset }) },
   { description: 'UTF-16 code units of `text`; the end is exclusive.' },
 )

@@ -1,6 +1,7 @@
 import { CodedError } from '../../base/errors.ts'
 import type { CepeManifest } from '../../models/manifest.ts'
 import type { AnswerRead } from '../inference/contract.ts'
+import type { ChatTemplate } from '../text/chat-template.ts'
 import type { Demonstration } from '../text/prompt.ts'
 import type { AnswerRequest } from './schema.ts'
 
@@ -15,12 +16,14 @@ export interface SettledQuestion extends Omit<AnswerRead, 'passages'> {
 /**
  * Fills a request's gaps from the model's own protocol.
  * @param own the service's worked examples
+ * @param chatTemplate the service's
  * @throws invalid_request naming the field that the model or the service cannot serve
  */
 export function settleQuestion(
   request: AnswerRequest,
   { qa_defaults: defaults, dims }: CepeManifest,
   own: readonly Demonstration[],
+  chatTemplate: ChatTemplate = 'none',
 ): SettledQuestion {
   const mode = request.mode ?? 'cepe'
   if (mode === 'replug' && request.sampling)
@@ -47,6 +50,7 @@ export function settleQuestion(
     encoderPassages: request.encoder_passages ?? 'others',
     demonstrations: chooseDemonstrations(request.demonstrations ?? defaults.demonstrations, own),
     contextTokens,
+    chatTemplate: request.chat_template ?? chatTemplate,
     packing: request.packing ?? 'passages',
     maxNewTokens: request.max_new_tokens ?? defaults.max_new_tokens,
     ...(sampling && { sampling: { temperature: sampling.temperature, topP: sampling.top_p, seed: sampling.seed } }),

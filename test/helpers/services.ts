@@ -3,6 +3,7 @@ import type { Test } from 'tap'
 import { openIndex } from '../../index/open.ts'
 import { createJobs } from '../../src/jobs/jobs.ts'
 import type { AnswerServices } from '../../src/rag/pipeline.ts'
+import { createDocumentParser } from '../../src/documents/parser.ts'
 import { openKeys } from '../../src/keys/keys.ts'
 import type { Services } from '../../src/services.ts'
 
@@ -18,8 +19,18 @@ export async function servicesAround(t: Test, answering: AnswerServices, changes
     await jobs.close()
     index.close()
   })
+  const documents = {
+    services: {
+      reader: { manifest: answering.reader.manifest, document: () => Promise.reject(new Error('This reader reads no documents.')) },
+      admission: answering.admission,
+      documentTokens: 1000,
+      chatTemplate: 'none' as const,
+    },
+    parser: createDocumentParser({ parseMs: 10_000 }),
+  }
   return {
     answering,
+    documents,
     embedder,
     countTokens: (text) => text.split(/\s+/).length,
     index,

@@ -1,6 +1,6 @@
 import { CodedError } from '../../../base/errors.ts'
 import type { CepeManifest } from '../../../models/manifest.ts'
-import type { AheadEncoder, Reader } from '../contract.ts'
+import type { AheadEncoder, DocumentReader, Reader } from '../contract.ts'
 import type { Supervised } from './process-options.ts'
 
 function absent(): CodedError {
@@ -8,13 +8,14 @@ function absent(): CodedError {
 }
 
 /** Stands where a process has no reader: no model is loaded, nothing is answered. */
-export function absentReader(): Promise<Reader & AheadEncoder & Supervised> {
+export function absentReader(): Promise<Reader & DocumentReader & AheadEncoder & Supervised> {
   return Promise.resolve({
     get manifest(): CepeManifest {
       throw absent()
     },
     answer: () => Promise.reject(absent()),
     choices: () => Promise.reject(absent()),
+    document: () => Promise.reject(absent()),
     encodeAhead: () => Promise.reject(absent()),
     status: () => ({
       state: 'serving',

@@ -1,4 +1,4 @@
-import type { AheadEncoder, AnswerRead, Generator, Reader } from '../contract.ts'
+import type { AheadEncoder, AnswerRead, DocumentReader, Generator, Reader } from '../contract.ts'
 import type { StateDtype } from '../protocol.ts'
 import { checkDeviceMemory } from './device-memory.ts'
 import { readCepeManifest } from '../model-folder.ts'
@@ -33,7 +33,7 @@ export interface ReaderOptions extends ProcessOptions {
  * Starts reader processes.
  * @throws model_invalid or provider_unavailable where the model cannot be loaded
  */
-export async function createReader(options: ReaderOptions): Promise<Reader & Generator & AheadEncoder & Supervised> {
+export async function createReader(options: ReaderOptions): Promise<Reader & DocumentReader & Generator & AheadEncoder & Supervised> {
   const manifest = await readCepeManifest(options.modelDir)
   if (options.provider?.name === 'cuda') await checkDeviceMemory(manifest, options.children ?? 1, options.provider.deviceId)
   const pool = await createPool({
@@ -54,6 +54,7 @@ export async function createReader(options: ReaderOptions): Promise<Reader & Gen
     manifest,
     answer: async (read, run) => withQueue(await runTask(pool, 'answer', read, { ...run, lane: laneOf(read) })),
     choices: async (read, run) => (await runTask(pool, 'choices', read, { ...run, lane: 'long' })).output,
+    document: async (read, run) => withQueue(await runTask(pool, 'document', read, { ...run, lane: 'long' })),
     generate: async (request, run) => {
       checkGenerate(request, manifest)
       return withQueue(await runTask(pool, 'generate', request, { ...run, lane: request.sampling ? 'long' : 'question' }))

@@ -6,6 +6,7 @@ import { cutContexts, planRead, type PromptLimits } from '../../text/plan.ts'
 import { loadTokenizer } from '../../text/tokenizer.ts'
 import { counted } from './cache-counts.ts'
 import { warnOfSlowDtype } from './cpu.ts'
+import { createDocumentTask } from './document-task.ts'
 import { encodeAhead, encodeContexts, type EncodedContexts } from './encode-contexts.ts'
 import type { AnswerRead, ChoicesRead, GenerateRequest, ReplugRequest } from '../contract.ts'
 import type { Log } from '../log.ts'
@@ -87,7 +88,7 @@ export async function createReaderTasks(
     const { result: encoded, ms: encode } = await timed(() => encodeContexts(encoder, request, step))
     await step()
     const { result: decoded, ms: generate } = await timed(async () =>
-      request.sampling || (request.minNewTokens ?? 0) > 0
+      request.sampling || request.stepwise || (request.minNewTokens ?? 0) > 0
         ? { ...(await sample(await stepModel(), request, encoded.phi, step, onToken)), contextShares: [] }
         : decodeGreedily(request, encoded, step, onToken),
     )
@@ -99,8 +100,10 @@ export async function createReaderTasks(
     return { ...decoded, contextShares: [], contextTokenCounts: [], timingsMs: { encode: 0, generate: ms } }
   }
 
+  const wrapOf = ({ chatTemplate = 'none' }: Pick<AnswerRead, 'chatTemplate'>) => ({ wrap: tokenizer.chatWrap(chatTemplate) })
+
   const answer = async (read: AnswerRead, step: Step, say?: Say): Promise<Output<'answer'>> => {
-    const { result: plan, ms } = await timed(() => planRead(read, limits, promptTokenizer, step))
+    const { result: plan, ms } = await timed(() => planRead({ ...read, ...wrapOf(read) }, limits, promptTokenizer, step))
     const { contexts, contextIds, prompts, contextOf, inDecoder } = plan
     const { contextTokens, maxNewTokens, sampling } = read
     const onToken = say && createSpeaker({ tokenizer, stopIds, say })
@@ -142,7 +145,7 @@ export async function createReaderTasks(
   }
 
   const choices = async (read: ChoicesRead, step: Step): Promise<Output<'choices'>> => {
-    const { prompts, contexts, contextIds, contextOf, inDecoder } = await planRead(read, limits, promptTokenizer, step)
+    const { prompts, contexts, contextIds, contextOf, inDecoder } = await planRead({ ...read, ...wrapOf(read) }, limits, promptTokenizer, step)
     const { text, ids } = at(prompts, 0)
     const bare = bosId === null ? ids : ids.slice(1)
     const continuations: number[][] = []
@@ -163,6 +166,7 @@ export async function createReaderTasks(
   return {
     answer,
     choices,
+    document: createDocumentTask({ manifest, tokenizer, generate }),
     generate: (request, step) => generate(request, step),
     replug: (request, step) => mixed(request, step),
     encodeAhead: (input, step) => encodeAhead(encoder, input, step),

@@ -1,4 +1,4 @@
-import { CodedError } from '../../../base/errors.ts'
+import { CodedError } from '../../base/errors.ts'
 
 export interface SplitOptions {
   readonly documentIds: readonly number[]
