@@ -54,8 +54,10 @@ export async function createQuotas({ dir, keys, now = Date.now, log }: QuotaOpti
   const check = (client: string | undefined): string | undefined => {
     beginDay()
     const name = client === undefined ? undefined : keyOfClient(client)
-    if (name === undefined) return undefined
-    const most = keys.named(name)?.questions_per_day
+    const holder = name === undefined ? undefined : keys.named(name)
+    // The key of a setting has no file, and no limits.
+    if (name === undefined || holder === undefined) return undefined
+    const most = holder.questions_per_day
     if (most !== undefined && used(name) >= most)
       throw new CodedError('rate_limited', `The key ${name} has asked the ${most} questions of today; its next day begins at 0:00 UTC.`, {
         retryAfterS: Math.ceil((DAY_MS - (now() % DAY_MS)) / 1000),
