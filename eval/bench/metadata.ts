@@ -117,4 +117,5 @@ async function inTurns(one: () => Promise<unknown>, other: () => Promise<unknown
   return [middle(ones), middle(others)]
 }
 
-await measure(Number(process.argv[2] ?? 100_000))
+const [rows = '100000'] = process.argv.slice(2)
+await measure(Number(rows))
