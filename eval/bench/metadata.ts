@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { at } from '../../base/at.ts'
 import type { Passage, SearchFilter } from '../../index/contract.ts'
 import { contentHash } from '../../index/hash.ts'
 import { foldIndexes } from '../../index/search/fold.ts'
@@ -29,7 +30,7 @@ async function measure(rows: number): Promise<void> {
   const model = { id: 'random', dimension: DIMENSION }
   const random = uniform(1)
   const question = Float32Array.from({ length: DIMENSION }, () => random() - 0.5)
-  const fill = async (table: Table, metadata: (at: number) => Passage['metadata'], columns?: string[]): Promise<void> => {
+  const fill = async (table: Table, metadata: (number: number) => Passage['metadata'], columns?: string[]): Promise<void> => {
     for (let first = 0; first < rows; first += BATCH) {
       const passages = Array.from({ length: Math.min(BATCH, rows - first) }, (_, i): Passage => {
         const own = metadata(first + i)
@@ -54,10 +55,10 @@ async function measure(rows: number): Promise<void> {
     const present = await createTable(connection, 'present', model)
     for (const { name } of await present.listIndices()) await present.dropIndex(name)
     const langs = ['en', 'de', 'fr', 'es']
-    await fill(present, (at) => ({
+    await fill(present, (number) => ({
       year: 1900 + Math.floor(random() * 125),
-      lang: langs[Math.floor(random() * 4)] ?? 'en',
-      path: `docs/${Math.floor(random() * 100)}/${at}.html`,
+      lang: at(langs, Math.floor(random() * langs.length)),
+      path: `docs/${Math.floor(random() * 100)}/${number}.html`,
       tags: [`t${Math.floor(random() * 1000)}`, 'x'],
     }))
     for (const name of ['former', 'absent', 'present'])
@@ -94,7 +95,10 @@ async function timed(work: () => Promise<unknown>): Promise<number> {
 }
 
 function middle(times: readonly number[]): number {
-  return [...times].sort((a, b) => a - b)[times.length >> 1] ?? Number.NaN
+  return at(
+    [...times].sort((a, b) => a - b),
+    times.length >> 1,
+  )
 }
 
 async function p50(work: () => Promise<unknown>): Promise<number> {
@@ -113,4 +117,5 @@ async function inTurns(one: () => Promise<unknown>, other: () => Promise<unknown
   return [middle(ones), middle(others)]
 }
 
-await measure(Number(process.argv[2] ?? 100_000))
+const [rows = '100000'] = process.argv.slice(2)
+await measure(Number(rows))

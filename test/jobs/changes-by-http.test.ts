@@ -186,7 +186,7 @@ await t.test('two requests with one key at a time: one works, the other is told 
   t.equal(next.kept, undefined, 'one that ended without an answer has left none')
   await next.keep({ request: 'r', found: true, body: { a: 1 } })
   await next.release()
-  t.match((await (await new KeptAnswers({ dir }).claim('k')).kept) ?? {}, { request: 'r', body: { a: 1 } })
+  t.match((await new KeptAnswers({ dir }).claim('k')).kept ?? {}, { request: 'r', body: { a: 1 } })
 })
 
 await t.test('kept answers are bounded in time and number', async (t) => {

@@ -144,7 +144,7 @@ await t.test('passages: upsert, read, delete', async (t) => {
   t.match((await call('POST', '/v1/passages/delete', { ids: ['p1', 'none'] })).json, { deleted: 1 })
   t.equal(await index.count(), 10)
   t.match(await call('POST', '/v1/passages/delete', { filter: {} }), { status: 400 })
-  t.match(await call('POST', '/v1/passages/delete', { filter: { id: 'x' } }), { status: 400 })
+  t.match(await call('POST', '/v1/passages/delete', { filter: { text: 'x' } }), { status: 400 })
   t.match(await put([{ id: 'a', title: '', text: ' ' }]), { status: 400, json: { error: { field: 'passages.0' } } })
   t.match(await put([{ id: 'a\u0001', title: '', text: 'x' }]), { status: 400 })
   t.match(
