@@ -5,7 +5,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { runCli, startServer } from '../helpers/cli.ts'
 
+const QUESTION = 'what is the capital of australia'
 const KEY = 'a-key-of-sixteen-letters'
+interface Answered {
+  readonly answer: string
+  readonly confidence: number
+}
 const row = (id: string, title: string, text: string): string => `${id}\t${text}\t${title}\n`
 
 await t.test('states of a table are stored by a command, found by a service, and followed by it', async (t) => {
@@ -46,12 +51,18 @@ await t.test('states of a table are stored by a command, found by a service, and
     const response = await fetch(`${url}/v1/answer`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ question: 'what is the capital of australia', k: 2, k_decoder: 0 }),
+      body: JSON.stringify({ question: QUESTION, k: 2 }),
     })
-    return (await response.json()) as { readonly answer: string }
+    return (await response.json()) as Answered
   }
-  t.equal((await ask(server.url)).answer, 'canberra')
+  const { answer, confidence } = await ask(server.url)
   t.equal(await stored(), 2, 'the states that were there are those of the question')
+  const exact = await runCli(['ask', QUESTION, '--k', '2', '--json'], { ...env, CEPE_STATE_DTYPE: 'f32' })
+  t.equal(exact.code, 0, exact.stderr)
+  const computed = JSON.parse(exact.stdout) as Answered
+  t.equal(answer, computed.answer)
+  t.ok(Math.abs(confidence - computed.confidence) < 0.01, `read in half precision ${confidence}, computed ${computed.confidence}`)
+
   const job = await fetch(`${server.url}/v1/admin/index-jobs`, {
     method: 'POST',
     headers: { authorization: `Bearer ${KEY}`, 'content-type': 'text/tab-separated-values' },
