@@ -8,8 +8,11 @@ import { testApp } from './helpers.ts'
 
 const sampling = { temperature: 0.9, top_p: 0.95, seed: 7 }
 
+// In a folder of its own: the application's test makes another.
+const modelDir = await builtFixture(t, 'cepe-tiny-gqa')
+
 await t.test('over HTTP, with a reader in its own process', async (t) => {
-  const reader = await createReader({ modelDir: await builtFixture(t, 'cepe-tiny-gqa'), entry: childEntry() })
+  const reader = await createReader({ modelDir, entry: childEntry() })
   t.teardown(() => reader.close({ drainMs: 0 }))
   const { app } = await testApp(t, { answering: { ...recordingServices().services, reader } })
   const address = await app.listen({ host: '127.0.0.1', port: 0 })
