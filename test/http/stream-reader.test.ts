@@ -46,10 +46,14 @@ await t.test('over HTTP, with a reader in its own process', async (t) => {
     for (const manner of [{}, { sampling }]) {
       const leaving = new AbortController()
       const { finished } = reader.status()
-      const body = { question: 'w5', passages, demonstrations: 0, context_tokens: 16, max_new_tokens: 200, stream: true, ...manner }
+      const body = { question: 'w5', passages, demonstrations: 0, context_tokens: 16, max_new_tokens: 100, stream: true, ...manner }
       const taken = (await ask(body, { signal: leaving.signal })).body?.pipeThrough(new TextDecoderStream()).getReader()
       let seen = ''
-      while (!seen.includes('event: token')) seen += (await taken?.read())?.value ?? ''
+      while (!seen.includes('event: token')) {
+        const next = await taken?.read()
+        if (next?.value === undefined) return t.fail(`no token came: ${seen}`)
+        seen += next.value
+      }
       leaving.abort()
       while (reader.status().busy > 0) await sleep(5)
       t.equal(reader.status().finished, finished, 'its run did not come to its end')
