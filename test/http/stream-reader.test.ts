@@ -8,8 +8,11 @@ import { testApp } from './helpers.ts'
 
 const sampling = { temperature: 0.9, top_p: 0.95, seed: 7 }
 
+// In a folder of its own: the application's test makes another.
+const modelDir = await builtFixture(t, 'cepe-tiny-gqa')
+
 await t.test('over HTTP, with a reader in its own process', async (t) => {
-  const reader = await createReader({ modelDir: await builtFixture(t, 'cepe-tiny-gqa'), entry: childEntry() })
+  const reader = await createReader({ modelDir, entry: childEntry() })
   t.teardown(() => reader.close({ drainMs: 0 }))
   const { app } = await testApp(t, { answering: { ...recordingServices().services, reader } })
   const address = await app.listen({ host: '127.0.0.1', port: 0 })
@@ -43,10 +46,14 @@ await t.test('over HTTP, with a reader in its own process', async (t) => {
     for (const manner of [{}, { sampling }]) {
       const leaving = new AbortController()
       const { finished } = reader.status()
-      const body = { question: 'w5', passages, demonstrations: 0, context_tokens: 16, max_new_tokens: 200, stream: true, ...manner }
+      const body = { question: 'w5', passages, demonstrations: 0, context_tokens: 16, max_new_tokens: 100, stream: true, ...manner }
       const taken = (await ask(body, { signal: leaving.signal })).body?.pipeThrough(new TextDecoderStream()).getReader()
       let seen = ''
-      while (!seen.includes('event: token')) seen += (await taken?.read())?.value ?? ''
+      while (!seen.includes('event: token')) {
+        const next = await taken?.read()
+        if (next?.value === undefined) return t.fail(`no token came: ${seen}`)
+        seen += next.value
+      }
       leaving.abort()
       while (reader.status().busy > 0) await sleep(5)
       t.equal(reader.status().finished, finished, 'its run did not come to its end')
