@@ -17,15 +17,18 @@ export const FORM_LIMITS = { files: 1, fields: 30, fieldSize: 32_768, headerPair
  */
 export async function readDocumentForm(request: FastifyRequest, maxBytes: number): Promise<{ file: DocumentFile; form: DocumentForm }> {
   let file: DocumentFile | undefined
+  let problem: CodedError | undefined
   const fields: Record<string, unknown> = {}
+  // To its end, whatever is wrong with it: what nobody reads of a body keeps its connection open.
   for await (const part of request.parts()) {
-    if (part.type === 'file') file = { bytes: await wholeFile(part.file, maxBytes), name: part.filename, mediaType: part.mimetype }
-    else if (part.valueTruncated === true)
-      throw new CodedError('payload_too_large', `${part.fieldname} is longer than ${FORM_LIMITS.fieldSize} bytes.`, {
-        field: part.fieldname,
-      })
+    if (part.type === 'file') {
+      const { bytes, size } = await wholeFile(part.file, maxBytes)
+      if (size > maxBytes) problem ??= tooLarge('file', `has ${size} bytes; ${maxBytes} are read at most (CEPE_DOCUMENT_MB)`)
+      file = { bytes, name: part.filename, mediaType: part.mimetype }
+    } else if (part.valueTruncated === true) problem ??= tooLarge(part.fieldname, `is longer than ${FORM_LIMITS.fieldSize} bytes`)
     else fields[part.fieldname] = valueOf(part.fieldname, String(part.value))
   }
+  if (problem) throw problem
   if (file === undefined)
     throw new CodedError('invalid_request', 'The form holds no file: send the document as its one file.', { field: 'file' })
   if (Form.Check(fields)) return { file, form: fields }
@@ -43,18 +46,18 @@ function valueOf(name: string, text: string): unknown {
   return type === 'object' ? (parseJson(text) ?? text) : text
 }
 
-async function wholeFile(file: AsyncIterable<Buffer>, maxBytes: number): Promise<Buffer> {
+function tooLarge(field: string, problem: string): CodedError {
+  return new CodedError('payload_too_large', `${field} ${problem}.`, { field })
+}
+
+/** A file's bytes, or, where it is too large, none of them; and its size. */
+async function wholeFile(file: AsyncIterable<Buffer>, maxBytes: number): Promise<{ bytes: Buffer; size: number }> {
   const chunks: Buffer[] = []
-  let bytes = 0
+  let size = 0
   for await (const chunk of file) {
-    bytes += chunk.length
-    // The rest is read and dropped: an answer while the client still sends would be lost with the connection.
-    if (bytes <= maxBytes) chunks.push(chunk)
+    size += chunk.length
+    if (size <= maxBytes) chunks.push(chunk)
     else chunks.length = 0
   }
-  if (bytes > maxBytes)
-    throw new CodedError('payload_too_large', `The file has ${bytes} bytes; ${maxBytes} are read at most (CEPE_DOCUMENT_MB).`, {
-      field: 'file',
-    })
-  return Buffer.concat(chunks)
+  return { bytes: Buffer.concat(chunks), size }
 }

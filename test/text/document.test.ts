@@ -134,8 +134,8 @@ t.test('a file that brings its own question is taken as it is', (t) => {
     head: 'You are given this research paper.\n=== BEGIN ===\n',
     document: paper,
     query: '\n=== END OF FILE ===\nPlease give me a brief summary.',
-    from: 48,
-    to: 48 + paper.length,
+    from: 49,
+    to: 49 + paper.length,
   })
   t.equal(readPromptFile('=== BEGIN ===\npaper\n=== END OF FILE ===\n'), undefined, 'without a question after it')
   t.equal(readPromptFile('a text about === BEGIN === marks'), undefined)
