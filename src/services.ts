@@ -6,19 +6,19 @@ import { startMirror, type Mirror } from '../index/table/mirror.ts'
 import { openIndex, type PassageIndex } from '../index/open.ts'
 import { formerModelId, modelId, type ContrieverManifest } from '../models/manifest.ts'
 import { startWhole } from './closing.ts'
-import { calibrationFiles, type Config } from './config.ts'
+import { calibrationFiles } from './config.ts'
+import type { Config } from './settings.ts'
 import { CodedError, messageOf } from '../base/errors.ts'
+import { createReader } from './inference/pool/create-reader.ts'
+import type { Supervised } from './inference/pool/process-options.ts'
 import type { ReadinessCheck } from './http/routes/health.ts'
 import type { ProcessStatus } from './http/work-metrics.ts'
-import { allotCores, usableCores } from './inference/pool/allotment.ts'
 import { createAdmission } from './inference/pool/admission.ts'
 import { createEmbedder } from './inference/pool/create-embedder.ts'
 import { absentReader } from './inference/pool/absent-reader.ts'
-import { createReader, type ReaderOptions } from './inference/pool/create-reader.ts'
 import type { Log } from './inference/log.ts'
-import { readCepeManifest, readContrieverManifest } from './inference/model-folder.ts'
-import { DEFAULT_DRAIN_MS, type PoolStatus } from './inference/pool/contract.ts'
-import type { ProcessOptions, Supervised } from './inference/pool/process-options.ts'
+import { readContrieverManifest } from './inference/model-folder.ts'
+import { DEFAULT_DRAIN_MS } from './inference/pool/contract.ts'
 import type { DocumentParser } from './documents/contract.ts'
 import { createDocumentParser } from './documents/parser.ts'
 import { startAheadFollower } from './jobs/ahead-follower.ts'
@@ -27,13 +27,14 @@ import { noJobs } from './jobs/no-jobs.ts'
 import { createJobs, type Jobs, type JobsOptions } from './jobs/jobs.ts'
 import { chooseCalibration } from './rag/calibration/choose.ts'
 import type { DocumentServices } from './rag/document.ts'
-import type { DocumentDefaults } from './rag/settle-document.ts'
 import type { AnswerServices } from './rag/pipeline.ts'
 import { startTestQuestion } from './rag/test-question.ts'
 import { loadDemonstrations } from './rag/demonstrations.ts'
 import { loadTokenizer } from './text/tokenizer.ts'
 import type { Embedder } from './inference/contract.ts'
 import { observedReader } from './inference/observed-reader.ts'
+import { indexCheck, processCheck, processStatus, storeCheck } from './conditions.ts'
+import { checkChatTemplate, documentDefaults, openReader, processOptions, readerOptions } from './open-reader.ts'
 import { openKeys, type Keys } from './keys/keys.ts'
 import { createQuotas } from './keys/quota.ts'
 
@@ -254,55 +255,6 @@ function jobsOptions(config: Config, index: PassageIndex, embedder: Embedder, lo
   }
 }
 
-function processOptions(config: Config, log: Log | undefined): Omit<ProcessOptions, 'modelDir'> {
-  return {
-    threads: config.THREADS ?? usableCores(),
-    provider: config.PROVIDER === 'cuda' ? { name: 'cuda', deviceId: config.DEVICE_ID } : { name: 'cpu' },
-    maxQueue: config.QUEUE,
-    maxRunMs: config.MAX_RUN_MS,
-    ...(log && { log }),
-  }
-}
-
-/** The reader, in as many processes as the machine's cores and its size allow. */
-async function openReader(config: Config, log: Log | undefined) {
-  const { readers, threads } = allotCores({
-    cores: usableCores(),
-    parameters: (await readCepeManifest(config.READER_DIR)).parameters,
-    readers: config.READERS,
-    threads: config.THREADS,
-  })
-  return { reader: await createReader({ ...readerOptions(config, log), children: readers, threads }), places: readers }
-}
-
-/** How a reader is started, whatever its number of processes. */
-export function readerOptions(config: Config, log?: Log): ReaderOptions {
-  const { STATE_DISK_MB: diskMb, STATE_DIR: dir = path.join(config.INDEX_DIR, 'states') } = config
-  return {
-    ...processOptions(config, log),
-    modelDir: config.READER_DIR,
-    stateCacheBytes: config.STATE_CACHE_MB * 2 ** 20,
-    stateDtype: config.STATE_DTYPE,
-    ...(diskMb > 0 && { stateDisk: { dir, maxBytes: diskMb * 2 ** 20 } }),
-    replugBytes: config.REPLUG_MB * 2 ** 20,
-  }
-}
-
-export function documentDefaults(config: Config): DocumentDefaults {
-  return { documentTokens: config.DOCUMENT_TOKENS, chatTemplate: config.CHAT_TEMPLATE }
-}
-
-/** @throws config_invalid where the model has no template of its own that could be used */
-async function checkChatTemplate({ CHAT_TEMPLATE: template, READER_DIR: dir }: Config): Promise<void> {
-  if (template !== 'tokenizer') return
-  const tokenizer = await loadTokenizer(dir, { bosId: null, eosIds: [] })
-  try {
-    tokenizer.chatWrap(template)
-  } catch (error) {
-    throw new CodedError('config_invalid', `CEPE_CHAT_TEMPLATE: ${messageOf(error)}`, { field: 'CEPE_CHAT_TEMPLATE', cause: error })
-  }
-}
-
 function openPassages(config: Config, manifest: ContrieverManifest, log: Log | undefined): Promise<PassageIndex> {
   return openIndex({
     dir: config.ROLE === 'replica' ? (config.MIRROR_DIR ?? config.INDEX_DIR) : config.INDEX_DIR,
@@ -324,27 +276,6 @@ async function tokenCounter(modelDir: string, { dims: { window } }: ContrieverMa
   return (text) => tokenizer.encode(text, { maxTokens: window - 2 }).length + 2
 }
 
-function processStatus(role: string, { queued, busy, ready, restarts, children }: PoolStatus): ProcessStatus {
-  const caches = children.flatMap(({ cache }) => cache ?? [])
-  const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0)
-  return {
-    ...{ role, queued: queued.question + queued.long + queued.bulk, busy, ready, restarts },
-    rssBytes: sum(children.map(({ rssBytes }) => rssBytes)),
-    ...(caches.length > 0 && {
-      cache: {
-        hits: sum(caches.map(({ hits }) => hits)),
-        misses: sum(caches.map(({ misses }) => misses)),
-        bytes: sum(caches.map(({ bytes }) => bytes)),
-      },
-    }),
-  }
-}
-
-function processCheck(name: string, process: Supervised): Promise<ReadinessCheck> {
-  const { ready, restarts, lastError } = process.status()
-  return Promise.resolve({ name, ok: ready > 0, detail: lastError ?? `${ready} ready, ${restarts} restarts` })
-}
-
 /** A replica's copy of the table, up to date as far as the store can be reached. */
 async function mirrorOf(config: Config, log: Log | undefined): Promise<Mirror | undefined> {
   if (config.ROLE !== 'replica' || config.MIRROR_DIR === undefined) return undefined
@@ -354,18 +285,4 @@ async function mirrorOf(config: Config, log: Log | undefined): Promise<Mirror | 
     table: config.TABLE,
     ...(log && { onWarning: (message: string) => log('warn', message) }),
   })
-}
-
-/** Always ready: what the replica has, it answers from. */
-function storeCheck(mirror: Mirror): Promise<ReadinessCheck> {
-  const { trouble, checkedAt } = mirror.status()
-  const since = checkedAt === undefined ? 'never reached' : `last reached ${checkedAt.toISOString()}`
-  return Promise.resolve({ name: 'store', ok: true, detail: trouble === undefined ? 'the copy is up to date' : `${trouble} (${since})` })
-}
-
-function indexCheck(index: PassageIndex): Promise<ReadinessCheck> {
-  return index.info().then(
-    ({ table, rows, version }) => ({ name: 'index', ok: true, detail: `table ${table}, version ${version}, ${rows} passages` }),
-    (error: unknown) => ({ name: 'index', ok: false, detail: messageOf(error) }),
-  )
 }

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import t from 'tap'
-import { ConfigSchema, loadConfig, packageRoot } from '../src/config.ts'
+import { loadConfig, packageRoot } from '../src/config.ts'
+import { ConfigSchema } from '../src/settings.ts'
 
 t.test('defaults stand, paths are absolute', (t) => {
   const config = loadConfig({}, {})

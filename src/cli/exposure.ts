@@ -1,6 +1,6 @@
 import { BlockList, isIP } from 'node:net'
 import { CodedError } from '../../base/errors.ts'
-import type { Config } from '../config.ts'
+import type { Config } from '../settings.ts'
 import { needsKey } from '../keys/keys.ts'
 import { readKeys } from '../keys/store.ts'
 

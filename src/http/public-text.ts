@@ -1,4 +1,4 @@
-import type { Config } from '../config.ts'
+import type { Config } from '../settings.ts'
 
 /** Makes a text fit for clients. */
 export type PublicText = (text: string) => string

@@ -8,7 +8,8 @@ import { PersistentVolumeClaim, Secret, Service } from 'kubernetes-models/v1'
 import { PodSpec } from 'kubernetes-models/v1/PodSpec'
 import t from 'tap'
 import { parse, parseAllDocuments } from 'yaml'
-import { ConfigSchema, loadConfig } from '../../src/config.ts'
+import { loadConfig } from '../../src/config.ts'
+import { ConfigSchema } from '../../src/settings.ts'
 
 const BASE = 'deploy/kubernetes/base'
 
