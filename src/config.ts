@@ -124,8 +124,7 @@ export const ConfigSchema = Type.Object({
     1_000_000,
   ),
   CHAT_TEMPLATE: Type.Enum(['none', 'inst', 'tokenizer'], {
-    description:
-      "What is put around prompts where a request does not choose: nothing, LLaMA-2-Chat's [INST] marks, or the chat_template of the model's tokenizer_config.json.",
+    description: 'Put around prompts where a request does not choose.',
     default: 'none',
   }),
   DOCUMENT_MB: integer('Largest file of a document.', 32, 1, 1024),
