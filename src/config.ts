@@ -124,7 +124,7 @@ export const ConfigSchema = Type.Object({
     1_000_000,
   ),
   CHAT_TEMPLATE: Type.Enum(['none', 'inst', 'tokenizer'], {
-    description: 'Put around prompts where a request does not choose.',
+    description: 'Put around prompts by default.',
     default: 'none',
   }),
   DOCUMENT_MB: integer('Largest file of a document.', 32, 1, 1024),
