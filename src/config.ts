@@ -123,10 +123,7 @@ export const ConfigSchema = Type.Object({
     1,
     1_000_000,
   ),
-  CHAT_TEMPLATE: Type.Enum(['none', 'inst', 'tokenizer'], {
-    description: 'Put around prompts by default.',
-    default: 'none',
-  }),
+  CHAT_TEMPLATE: Type.Enum(['none', 'inst', 'tokenizer'], { description: 'Put around prompts by default.', default: 'none' }),
   DOCUMENT_MB: integer('Largest file of a document.', 32, 1, 1024),
   DOCUMENT_TOKENS: integer('Most tokens of a document; more is answered 413.', 32_768, 1, 10_000_000),
   DOCUMENT_PARSE_MS: integer('Time that reading a PDF or HTML file may take; then its process is killed.', 30_000, 100, 3_600_000),
