@@ -13,9 +13,9 @@ import {
   type DocumentForm,
   type DocumentResponse,
 } from '../../rag/document-schema.ts'
-import { clientSignal } from '../client-signal.ts'
 import { FORM_LIMITS, readDocumentForm } from '../documents-form.ts'
 import { bodyErrorResponses } from '../error-body.ts'
+import { runOptions } from '../run-options.ts'
 
 export interface DocumentRouteOptions {
   readonly services: DocumentServices
@@ -66,7 +66,7 @@ export const documentsRoute: FastifyPluginAsyncTypebox<DocumentRouteOptions> = a
       },
     },
     async (request, reply) => {
-      const run = { signal: clientSignal(reply), deadlineMs, client: request.ip }
+      const run = runOptions(request, reply, deadlineMs)
       const ask = (
         form: DocumentForm,
         bytes: number,
