@@ -87,7 +87,7 @@ function joinServices(config: Config, log: Log | undefined): Promise<Services> {
     closing.add(() => reader.close({ drainMs: 0 }))
     const calibration = answers ? await chooseCalibration(calibrationFiles(config), modelId(reader.manifest), log) : undefined
     const answering: AnswerServices = {
-      reader: observedReader(reader),
+      reader: answers ? observedReader(reader) : reader,
       retriever: { embedder, index, method: config.RETRIEVAL },
       admission: quotas.around(createAdmission({ maxWaiting: config.QUEUE, places })),
       demonstrations,

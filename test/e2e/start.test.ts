@@ -73,9 +73,15 @@ async function failingStarts(t: Test): Promise<readonly Case[]> {
   return [
     { what: 'a port in use', args: ['serve', '--port', takenPort], env: whole, says: /Port \d+ of 127\.0\.0\.1 is in use/ },
     {
+      what: 'an address that others reach, without keys',
+      args: [...serve, '--host', '0.0.0.0'],
+      env: { ...whole, CEPE_KEYS_DIR: at('keys') },
+      says: /cepe keys add.*CEPE_ALLOW_OPEN/,
+    },
+    {
       what: 'an address of another machine',
       args: [...serve, '--host', '192.0.2.1'],
-      env: whole,
+      env: { ...whole, CEPE_ALLOW_OPEN: 'true' },
       says: /cannot listen at 192\.0\.2\.1.*CEPE_HOST/,
     },
     {

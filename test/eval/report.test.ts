@@ -49,11 +49,11 @@ function summary(cepe: readonly [number, number, number], decoderOnly: number, c
   }
 }
 
-const unanswerable = (which: string, confidence: number): EvalRecord => ({
+const answered = (which: string, confidence: number, probability: number): EvalRecord => ({
   id: which,
   question: 'q',
   answers: [],
-  answerable: false,
+  answerable: which === 'attribute',
   groups: { class: which },
   demonstrations: [],
   has_gold_passage: false,
@@ -64,6 +64,7 @@ const unanswerable = (which: string, confidence: number): EvalRecord => ({
       k: 10,
       answer: 'a',
       confidence,
+      probability_correct: probability,
       finish_reason: 'stop',
       prompt_sha256: '',
       prompt_tokens: 1,
@@ -78,15 +79,18 @@ const unanswerable = (which: string, confidence: number): EvalRecord => ({
 })
 
 t.test("the demo's targets are met, or missed, one by one", (t) => {
-  const targets = (args: Parameters<typeof summary>, free: number, confidence: number) =>
+  /** Confidence and probability of every answer, without an answer in the corpus and with one. */
+  type Sure = readonly [number, number]
+  const targets = (args: Parameters<typeof summary>, free: number, unanswerable: Sure, attribute: Sure) =>
     demoTargets(summary(...args), summary([free, 0, 0], 0, 0, args[3], 1), [
-      unanswerable('entity absent', confidence),
-      unanswerable('entity present', confidence),
+      answered('attribute', ...attribute),
+      answered('entity absent', ...unanswerable),
+      answered('entity present', ...unanswerable),
     ])
   const met = (...args: Parameters<typeof targets>) => targets(...args).map((target) => target.met)
-  t.same(new Set(met([[0.88, 0.87, 0.861], 0.6, 0.1, 0.96, 0.95], 0.55, 0.9)), new Set([true]))
-  t.same(new Set(met([[0.87, 0.84, 0.83], 0.85, 0.85, 0.94, 0.79], 0.54, 0.91)), new Set([false]))
-  const shown = targets([[0.8, 0.79, 0.78], 0.6, 0.1, 0.96, 0.85], 0.5, 0.95)
+  t.same(new Set(met([[0.88, 0.87, 0.861], 0.6, 0.1, 0.96, 0.95], 0.55, [0.9, 0.5], [0.95, 0.95])), new Set([true]))
+  t.same(new Set(met([[0.87, 0.84, 0.83], 0.85, 0.85, 0.94, 0.79], 0.54, [0.91, 0.95], [0.9, 0.6])), new Set([false]))
+  const shown = targets([[0.8, 0.79, 0.78], 0.6, 0.1, 0.96, 0.85], 0.5, [0.95, 0.5], [0.9, 0.9])
   t.ok(
     shown.some(
       ({ what, measured, target }) =>
