@@ -6,6 +6,17 @@ const INDEX_FALLBACKS = ['Literal', 'ArrayExpression'].map((kind) => ({
   message: 'Use at() of base/at.ts, or check for the missing element.',
 }))
 
+const ENVIRONMENT = {
+  selector: "MemberExpression[object.name='process'][property.name='env']",
+  message: 'Only src/config.ts reads process.env.',
+}
+
+/** Shares of the processes, and quotas, go by key: a route that names the client itself would pass them by. */
+const CLIENTS = ['MemberExpression[property.name="ip"]', 'Property[key.name="ip"]', 'Property[key.name="client"]'].map((selector) => ({
+  selector,
+  message: 'Take runOptions() of src/http/run-options.ts.',
+}))
+
 export default tseslint.config(
   { ignores: ['dist/**', 'node_modules/**', 'models/built/**', 'index/data/**', '.tap/**', '**/*.py'] },
   {
@@ -24,15 +35,12 @@ export default tseslint.config(
       '@typescript-eslint/switch-exhaustiveness-check': ['error', { considerDefaultExhaustiveForUnions: true }],
       '@typescript-eslint/consistent-type-imports': 'error',
       '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_', varsIgnorePattern: '^_' }],
-      'no-restricted-syntax': [
-        'error',
-        { selector: "MemberExpression[object.name='process'][property.name='env']", message: 'Only src/config.ts reads process.env.' },
-        ...INDEX_FALLBACKS,
-      ],
+      'no-restricted-syntax': ['error', ENVIRONMENT, ...INDEX_FALLBACKS],
       'max-lines': ['error', { max: 300, skipBlankLines: true, skipComments: true }],
       eqeqeq: 'error',
     },
   },
+  { files: ['src/http/routes/**/*.ts'], rules: { 'no-restricted-syntax': ['error', ENVIRONMENT, ...INDEX_FALLBACKS, ...CLIENTS] } },
   { files: ['src/config.ts', 'test/**/*.ts', 'eval/bench/**/*.ts'], rules: { 'no-restricted-syntax': ['error', ...INDEX_FALLBACKS] } },
   { files: ['test/**/*.ts'], rules: { 'max-lines': 'off', 'no-restricted-syntax': 'off' } },
 )

@@ -1,5 +1,3 @@
-import { at } from './at.ts'
-
 /** The f32 bits of all 65,536 half-precision values: one load per element beats decoding each. */
 const F16_TO_F32_BITS = ((): Uint32Array => {
   const table = new Uint32Array(1 << 16)
@@ -70,14 +68,14 @@ const EXPONENT = 0x7c00
  */
 export function writeHalves(vector: Float32Array, out: Uint16Array, offset: number): number {
   const halves = f32ToF16(vector)
-  for (let i = 0; i < halves.length; i++) if (isSpecial(at(halves, i))) return i
+  for (let i = 0; i < halves.length; i++) if (isSpecial(halves[i] as number)) return i
   out.set(halves, offset)
   return -1
 }
 
 /** True if no bit pattern is NaN or infinite. */
 export function halvesFinite(halves: Uint16Array): boolean {
-  for (let i = 0; i < halves.length; i++) if (isSpecial(at(halves, i))) return false
+  for (let i = 0; i < halves.length; i++) if (isSpecial(halves[i] as number)) return false
   return true
 }
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { mkdir, open, rename, rm } from 'node:fs/promises'
+import { link, mkdir, open, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { osCode } from './errors.ts'
 
@@ -17,19 +17,33 @@ export async function syncPath(path: string): Promise<void> {
   }
 }
 
+export interface DurableOptions {
+  /** Permissions of the file, less the process's mask. */
+  readonly mode?: number
+  /** A file that is there already is left alone: EEXIST, whoever else makes it at the same time. */
+  readonly exclusive?: boolean
+}
+
 /** Writes a file whole or not at all, and durably: aside, fsync, rename, fsync of the folder. */
-export async function writeFileDurably(path: string, content: string): Promise<void> {
+export async function writeFileDurably(
+  path: string,
+  content: string | Uint8Array,
+  { mode = 0o666, exclusive = false }: DurableOptions = {},
+): Promise<void> {
   const aside = `${path}.${randomUUID()}.tmp`
   await mkdir(dirname(path), { recursive: true })
   try {
-    const handle = await open(aside, 'wx')
+    const handle = await open(aside, 'wx', mode)
     try {
       await handle.writeFile(content)
       await handle.sync()
     } finally {
       await handle.close()
     }
-    await rename(aside, path)
+    if (exclusive) {
+      await link(aside, path)
+      await rm(aside)
+    } else await rename(aside, path)
   } catch (error) {
     await rm(aside, { force: true })
     throw error

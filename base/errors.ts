@@ -37,6 +37,9 @@ export const ERROR_CODES = [
   'index_missing',
   'index_invalid',
   'corpus_invalid',
+  // Documents: one that cannot be read (broken, encrypted, of another encoding, beyond a bound), and one that has no text (scanned)
+  'document_invalid',
+  'document_without_text',
   // Evaluation
   /** The question file (or passages, or training file) cannot be used. */
   'dataset_invalid',

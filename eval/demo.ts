@@ -8,6 +8,7 @@ import { CodedError, messageOf } from '../base/errors.ts'
 import type { AnswerClient } from './client/client.ts'
 import { createHttpClient } from './client/http.ts'
 import { startService } from './demo/service.ts'
+import { SURENESS_HEADER, sureAnswers, surenessRows } from './demo/sureness.ts'
 import { demoTargets, targetRows } from './demo/targets.ts'
 import { prepare, type EvaluationOptions } from './prepare.ts'
 import { heading, table, text } from './report/blocks.ts'
@@ -21,6 +22,8 @@ import { summarise } from './run/summary.ts'
 /** Questions drawn of each class, so that the demo takes less than ten minutes on two cores. */
 const QUESTIONS = 200
 const CONCURRENCY = 2
+/** The shipped default, which the calibration was fitted at. */
+const SURENESS_K = 10
 
 const HEADER = ['on the demo test questions', 'target', 'measured', '']
 
@@ -73,16 +76,21 @@ async function demo(reportFolder: string, limit: number): Promise<void> {
   const rows = targetRows(
     demoTargets(summarise(attributes.manifest, attributes.records), summarise(free.manifest, free.records), attributes.records),
   )
+  const sureness = surenessRows([...sureAnswers(attributes.records, SURENESS_K), ...sureAnswers(free.records, SURENESS_K)])
   const lead = [
     text('The shipped models on the shipped corpus and questions, measured through the HTTP API of a service started for it.'),
     heading(2, 'Targets'),
     table(HEADER, rows, 2),
+    heading(2, `How sure the answers are (cepe, k = ${SURENESS_K})`),
+    table(SURENESS_HEADER, sureness, 4),
   ]
   await writeReport(
     buildReport(runs, await readPublished(publishedFile()), { title: 'The shipped models on the demo questions', lead }),
     reportFolder,
   )
-  process.stdout.write(`${aligned([HEADER, ...rows])}\n\nReport: ${path.join(reportFolder, 'report.md')} and report.html\n`)
+  process.stdout.write(
+    `${aligned([HEADER, ...rows])}\n\n${aligned([SURENESS_HEADER, ...sureness])}\n\nReport: ${path.join(reportFolder, 'report.md')} and report.html\n`,
+  )
 }
 
 /** One class of questions, asked in its settings. */
@@ -127,7 +135,7 @@ async function measure(
 
 /** Columns padded to their widest cell. */
 function aligned(rows: readonly (readonly string[])[]): string {
-  const widths = HEADER.map((_, i) => Math.max(...rows.map((row) => row[i]?.length ?? 0)))
+  const widths = at(rows, 0).map((_, i) => Math.max(...rows.map((row) => row[i]?.length ?? 0)))
   return rows
     .map((row) =>
       row

@@ -1,3 +1,8 @@
+import type { SearchFilter } from './filter-schema.ts'
+import type { PassageMetadata } from './passage-metadata.ts'
+
+export type { SearchFilter } from './filter-schema.ts'
+
 /** One unit of retrieval: about a hundred words of a document. */
 export interface Passage {
   readonly id: string
@@ -5,6 +10,8 @@ export interface Passage {
   readonly text: string
   /** Where the passage came from (a file's name, a URL), if the source said so. Usable as a filter. */
   readonly source?: string
+  /** What else is said of it. Usable as a filter. */
+  readonly metadata?: PassageMetadata
 }
 
 /** A passage found for a query. */
@@ -29,12 +36,6 @@ export interface EmbeddingModel {
   readonly formerId?: string
   /** Numbers per vector. */
   readonly dimension: number
-}
-
-/** Allow-listed conditions on a search; all must hold. A list means any of its values. */
-export interface SearchFilter {
-  readonly source?: string | readonly string[]
-  readonly title?: string | readonly string[]
 }
 
 export interface SearchOptions {

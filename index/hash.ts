@@ -5,6 +5,8 @@ import type { Passage } from './contract.ts'
 const TEXT_PART = 16
 /** And for the source: 36 bits, since sources are few. */
 const SOURCE_PART = 6
+/** And for the metadata, where there is any: 72 bits. */
+const METADATA_PART = 12
 
 function base64Hash(text: string, length: number): string {
   return createHash('sha256').update(text).digest('base64url').slice(0, length)
@@ -14,13 +16,25 @@ function base64Hash(text: string, length: number): string {
  * Fingerprint of everything that is stored of a passage except its id: SHA-256 as base64url, shortened. Its first part
  * covers what is embedded, so that a passage which only came from another file keeps its vector.
  */
-export function contentHash({ title, text, source = '' }: Passage): string {
-  return base64Hash(JSON.stringify([title, text]), TEXT_PART) + base64Hash(source, SOURCE_PART)
+export function contentHash({ title, text, source = '', metadata }: Passage): string {
+  const known = base64Hash(JSON.stringify([title, text]), TEXT_PART) + base64Hash(source, SOURCE_PART)
+  return metadata === undefined
+    ? known
+    : known + base64Hash(JSON.stringify(Object.entries(metadata).sort(([a], [b]) => (a < b ? -1 : 1))), METADATA_PART)
 }
 
 /** True if the passages of two content hashes have the same vector. */
 export function sameVector(a: string, b: string): boolean {
   return a !== '' && a.slice(0, TEXT_PART) === b.slice(0, TEXT_PART)
+}
+
+const MOD = 2n ** 64n
+
+/** Sum modulo 2^64 of the fingerprints of rows, in hexadecimal: tells sets of rows apart. */
+export function sumFingerprints(rows: Iterable<{ readonly id: string; readonly hash: string }>): string {
+  let sum = 0n
+  for (const { id, hash } of rows) sum = (sum + rowFingerprint(id, hash)) % MOD
+  return sum.toString(16)
 }
 
 /** 64 bits of SHA-256 of an id and its content hash: rows are compared as sets by their sum modulo 2^64. */

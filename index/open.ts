@@ -73,6 +73,8 @@ export interface OpenIndexOptions {
   readonly keepMs?: number
   /** Told of damage that was worked around. */
   readonly onWarning?: (message: string) => void
+  /** Nothing in the folder is made, migrated or repaired, and changes are refused: for replicas. */
+  readonly readOnly?: boolean
 }
 
 const DEFAULT_TABLE = 'passages'
@@ -84,17 +86,28 @@ const DEFAULT_TABLE = 'passages'
  * (index_invalid), so that a running service heals when the table is replaced.
  */
 export async function openIndex(options: OpenIndexOptions): Promise<PassageIndex> {
-  const { dir, model, table = DEFAULT_TABLE, consistencyMs = 500, tidyAfter = 64, keepMs, onWarning = () => undefined } = options
+  const {
+    dir,
+    model,
+    table = DEFAULT_TABLE,
+    consistencyMs = 500,
+    tidyAfter = 64,
+    keepMs,
+    onWarning = () => undefined,
+    readOnly = false,
+  } = options
   checkTableName(table)
-  await mkdir(dir, { recursive: true })
-  await migrateAutomatically(dir, table, onWarning)
+  if (!readOnly) {
+    await mkdir(dir, { recursive: true })
+    await migrateAutomatically(dir, table, onWarning)
+  }
   const connection = await connectLance(dir, consistencyMs)
   return new LanceIndex(
     dir,
     table,
     model,
     connection,
-    new LiveTable({ dir, connection, name: table, model, consistencyMs, onWarning }),
+    new LiveTable({ dir, connection, name: table, model, consistencyMs, onWarning, readOnly }),
     new Tidying({ surplus: tidyAfter, ...(keepMs === undefined ? {} : { keepMs }), onWarning }),
   )
 }

@@ -1,4 +1,4 @@
-import type { Schema } from 'apache-arrow'
+import type { Field, Schema } from 'apache-arrow'
 
 /** First of the numbered steps: the columns of an empty table. */
 export interface BaseMigration {
@@ -12,6 +12,8 @@ export interface BaseMigration {
 export interface MigratingTable {
   schema(): Promise<{ readonly fields: readonly { readonly name: string }[] }>
   addColumns(columns: { name: string; valueSql: string }[]): Promise<unknown>
+  /** Adds columns without a value in any row. */
+  addEmptyColumns(fields: readonly Field[]): Promise<unknown>
 }
 
 /** A numbered step from the schema version before it. */

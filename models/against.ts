@@ -79,11 +79,14 @@ function squares(values: Float32Array, minus?: Float32Array): number {
   return sum
 }
 
+interface Build<Manifest> {
+  readonly model: OpenModel
+  readonly manifest: Manifest
+}
+
 async function compareReaders(
-  model: OpenModel,
-  manifest: CepeManifest,
-  other: OpenModel,
-  otherManifest: CepeManifest,
+  { model, manifest }: Build<CepeManifest>,
+  { model: other, manifest: otherManifest }: Build<CepeManifest>,
   samples: readonly Sample[],
 ): Promise<Distance> {
   const divergences: number[] = []
@@ -113,10 +116,8 @@ async function compareReaders(
 }
 
 async function compareRetrievers(
-  model: OpenModel,
-  manifest: ContrieverManifest,
-  other: OpenModel,
-  otherManifest: ContrieverManifest,
+  { model, manifest }: Build<ContrieverManifest>,
+  { model: other, manifest: otherManifest }: Build<ContrieverManifest>,
   samples: readonly Sample[],
 ): Promise<Distance> {
   const cosines: number[] = []
@@ -148,9 +149,9 @@ export async function compareBuilds(builtDir: string, otherDir: string, samples:
       throw unsupported(`${builtDir} and ${otherDir} are builds of different checkpoints (${manifest.source.name}, ${against.source.name})`)
     }
     if (manifest.architecture === 'cepe' && against.architecture === 'cepe')
-      return await compareReaders(model, manifest, other, against, samples)
+      return await compareReaders({ model, manifest }, { model: other, manifest: against }, samples)
     if (manifest.architecture === 'contriever' && against.architecture === 'contriever')
-      return await compareRetrievers(model, manifest, other, against, samples)
+      return await compareRetrievers({ model, manifest }, { model: other, manifest: against }, samples)
     throw unsupported(`${builtDir} and ${otherDir} are models of different kinds`)
   } finally {
     await Promise.all([model.release(), other.release()])

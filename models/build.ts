@@ -9,7 +9,7 @@ import type { Checkpoint } from './checkpoint/checkpoint.ts'
 import { describeModel } from './describe.ts'
 import { unsupported } from './errors.ts'
 import { cepeEncoderGraph } from './graphs/cepe-encoder.ts'
-import { cepeGenerateGraph } from './graphs/cepe-generate.ts'
+import { cepeContinueGraph, cepeGenerateGraph } from './graphs/cepe-generate.ts'
 import { cepeStepGraph } from './graphs/cepe-step.ts'
 import { contrieverGraph } from './graphs/contriever.ts'
 import { BUILDER_VERSION, MANIFEST_FILE, type Dtype, type Manifest } from './manifest.ts'
@@ -53,7 +53,7 @@ function withOptions(checkpoint: Checkpoint, rope: RopeOption): Checkpoint {
 function graphsOf(checkpoint: Checkpoint, precision: Precision): readonly Graph[] {
   const { config } = checkpoint
   if (config.architecture === 'contriever') return [contrieverGraph(checkpoint, config, precision)]
-  const decoder = [cepeGenerateGraph(checkpoint, config, precision), cepeStepGraph(checkpoint, config, precision)]
+  const decoder = [cepeGenerateGraph, cepeContinueGraph, cepeStepGraph].map((make) => make(checkpoint, config, precision))
   return config.encoder ? [cepeEncoderGraph(checkpoint, config, precision), ...decoder] : decoder
 }
 
@@ -79,13 +79,15 @@ function writeJson(dir: string, name: string, value: unknown): Promise<WrittenFi
 }
 
 /**
- * Whether a built model was made from the checkpoint as it is now: its weights and configs, and the tokenizer beside them.
+ * Whether a built model was made from the checkpoint as it is now: its weights and configs, and the tokenizer beside them,
+ * and by a builder that made all of today's graphs.
  * @throws those of openCheckpoint and tokenizerFiles
  */
 export async function isBuiltFrom(manifest: Manifest, checkpointDir: string): Promise<boolean> {
   const checkpoint = await openCheckpoint(checkpointDir)
   await checkpoint.close()
   if (manifest.source.revision !== checkpoint.revision) return false
+  if (manifest.architecture === 'cepe' && manifest.graphs.continue === undefined) return false
   const tokenizer = await findTokenizer(checkpoint)
   const built = manifest.files.find(({ name }) => name === 'tokenizer.json')?.sha256
   return built === (tokenizer ? createHash('sha256').update(jsonBytes(tokenizer.tokenizer)).digest('hex') : undefined)

@@ -12,6 +12,7 @@ import type { TokenizerFiles } from './tokenizer/tokenizer-json.ts'
 const GRAPH_FILES = {
   encoder: 'cepe_encoder.onnx',
   generate: 'cepe_generate.onnx',
+  continue: 'cepe_continue.onnx',
   step: 'cepe_step.onnx',
   embed: 'contriever.onnx',
 } as const
@@ -19,7 +20,12 @@ const GRAPH_FILES = {
 function cepeFields({ decoder, encoder, crossAttentionLayers, tokens }: CepeConfig) {
   return {
     architecture: 'cepe' as const,
-    graphs: { encoder: encoder && GRAPH_FILES.encoder, generate: GRAPH_FILES.generate, step: GRAPH_FILES.step },
+    graphs: {
+      encoder: encoder && GRAPH_FILES.encoder,
+      generate: GRAPH_FILES.generate,
+      continue: GRAPH_FILES.continue,
+      step: GRAPH_FILES.step,
+    },
     dims: {
       vocab_size: decoder.vocabSize,
       hidden_size: decoder.hiddenSize,

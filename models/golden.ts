@@ -62,7 +62,12 @@ export interface Difference {
 }
 
 /** Compares values: within atol is ok, NaN never. */
-export function compareFloats(tensor: string, graph: string, expected: Float32Array, actual: Float32Array, atol: number): Difference {
+export function compareFloats(
+  { tensor, graph }: Pick<Difference, 'tensor' | 'graph'>,
+  expected: Float32Array,
+  actual: Float32Array,
+  atol: number,
+): Difference {
   let largest = expected.length === actual.length ? 0 : Number.NaN
   for (let i = 0; i < expected.length && !Number.isNaN(largest); i++) {
     const difference = Math.abs((expected[i] as number) - (actual[i] as number))

@@ -54,6 +54,9 @@ export const CepeManifestSchema = Type.Object({
   graphs: Type.Object({
     encoder: Type.Union([Type.String(), Type.Null()], { description: 'null for a decoder alone.' }),
     generate: Type.String(),
+    continue: Type.Optional(
+      Type.String({ description: 'Goes on with an answer that `generate` began, for streaming; earlier builds have none.' }),
+    ),
     step: Type.String(),
   }),
   dims: Type.Object({

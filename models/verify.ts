@@ -92,7 +92,7 @@ async function decodeBySteps(
 function compareGreedy(golden: Golden, graph: string, { ids, logprobs }: Greedy, atol: number): Difference[] {
   return [
     compareIds('generated_ids', graph, golden.ints('generated_ids').data, ids),
-    compareFloats('generated_logprobs', graph, golden.floats('generated_logprobs').data, logprobs, atol),
+    compareFloats({ tensor: 'generated_logprobs', graph }, golden.floats('generated_logprobs').data, logprobs, atol),
   ]
 }
 
@@ -113,7 +113,7 @@ async function verifyReplug(model: OpenModel, manifest: CepeManifest, golden: Go
   const mix = mixtureOf(golden.floats('context_scores').data, golden.floats('temperature').data.at(0) ?? 1)
   const prompt = await decoder.step(ids, golden.ints('attention_mask').data)
   return [
-    compareFloats('first_logprobs', 'step', golden.floats('first_logprobs').data, mix(lastRows(prompt)), atol),
+    compareFloats({ tensor: 'first_logprobs', graph: 'step' }, golden.floats('first_logprobs').data, mix(lastRows(prompt)), atol),
     ...compareGreedy(golden, 'step', await decodeBySteps(decoder, prompt, golden, mix), atol),
   ]
 }
@@ -136,7 +136,7 @@ async function verifyEncoder(
   const states = golden.floats('encoder_hidden_states')
   const width = states.shape.at(-1) ?? 0
   const kept = states.data.filter((_, i) => mask.data[Math.floor(i / width)] === 1n)
-  return { phi, differences: [compareFloats('encoder_hidden_states', 'encoder', kept, floatsOf(phi), atol)] }
+  return { phi, differences: [compareFloats({ tensor: 'encoder_hidden_states', graph: 'encoder' }, kept, floatsOf(phi), atol)] }
 }
 
 async function verifyReader(model: OpenModel, manifest: CepeManifest, golden: Golden, atol: number): Promise<Difference[]> {
@@ -153,7 +153,7 @@ async function verifyReader(model: OpenModel, manifest: CepeManifest, golden: Go
   })
   return [
     ...differences,
-    compareFloats('logits', 'step', golden.floats('logits').data, floatsOf(prompt), atol),
+    compareFloats({ tensor: 'logits', graph: 'step' }, golden.floats('logits').data, floatsOf(prompt), atol),
     ...compareGreedy(golden, 'step', await decodeBySteps(decoder, prompt, golden, ([row]) => logSoftmax(row ?? new Float32Array())), atol),
     ...compareGreedy(
       golden,
@@ -170,7 +170,9 @@ async function verifyEmbedder(model: OpenModel, manifest: ContrieverManifest, go
     input_ids: int64(ids.data, ids.shape),
     attention_mask: int64(mask.data, mask.shape),
   })
-  return [compareFloats('embedding', 'embed', golden.floats('embedding').data, floatsOf(output(outputs, 'embedding')), atol)]
+  return [
+    compareFloats({ tensor: 'embedding', graph: 'embed' }, golden.floats('embedding').data, floatsOf(output(outputs, 'embedding')), atol),
+  ]
 }
 
 /**

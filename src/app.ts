@@ -1,22 +1,33 @@
 import { TypeBoxValidatorCompiler, type TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
+import path from 'node:path'
 import type { Logger } from 'pino'
-import type { Config } from './config.ts'
-import { adminGuard } from './http/admin-guard.ts'
+import { corsOrigins } from './config.ts'
+import type { Config } from './settings.ts'
+import { adminGuard, refuseChanges } from './http/admin-guard.ts'
+import { access } from './http/plugins/access.ts'
 import { bodyTime } from './http/plugins/body-time.ts'
+import { compression } from './http/plugins/compression.ts'
+import { cors } from './http/plugins/cors.ts'
 import { docs } from './http/plugins/docs.ts'
 import { drain } from './http/plugins/drain.ts'
 import { errors, errorSender } from './http/plugins/errors.ts'
 import { headers, requestId } from './http/plugins/headers.ts'
 import { metrics } from './http/plugins/metrics.ts'
+import { observers } from './http/plugins/observers.ts'
 import { rateLimit } from './http/plugins/rate-limit.ts'
+import { traces } from './http/plugins/traces.ts'
 import { unknownRoutes } from './http/plugins/unknown-routes.ts'
+import { onceFor } from './http/idempotency.ts'
+import { KeptAnswers } from './http/kept-answers.ts'
 import { publicText } from './http/public-text.ts'
 import { answerClientError, refuseExpectations } from './http/raw-errors.ts'
 import { adminIndexJobs } from './http/routes/admin-index-jobs.ts'
 import { adminPassages } from './http/routes/admin-passages.ts'
 import { adminIndex } from './http/routes/admin-index.ts'
 import { answerRoute } from './http/routes/answer.ts'
+import { answersRoute } from './http/routes/answers.ts'
+import { documentsRoute } from './http/routes/documents.ts'
 import { healthRoutes } from './http/routes/health.ts'
 import { infoRoute } from './http/routes/info.ts'
 import { openAiRoutes } from './http/routes/openai.ts'
@@ -24,6 +35,7 @@ import { pageRoutes } from './http/routes/page.ts'
 import { passages } from './http/routes/passages.ts'
 import { scoreRoute } from './http/routes/score.ts'
 import { searchRoute } from './http/routes/search.ts'
+import { upsertPassages } from './http/routes/upsert-passages.ts'
 import { createLog } from './log.ts'
 import type { Services } from './services.ts'
 
@@ -43,29 +55,44 @@ export async function buildApp(
   const app = createServer(config, logger, errorSender(said))
 
   // What holds for every route, in the order in which it is asked.
+  await app.register(observers)
+  await app.register(traces, { url: config.TRACES_URL, version })
   await app.register(errors, { publicText: said })
   await app.register(headers)
+  await app.register(compression)
   await app.register(bodyTime, { bodyMs: config.REQUEST_TIMEOUT_MS, uploadIdleMs: config.UPLOAD_IDLE_MS })
   await app.register(drain)
   await app.register(rateLimit, { perMinute: config.RATE_LIMIT })
+  await app.register(cors, { origins: corsOrigins(config.CORS_ORIGINS) })
+  await app.register(access, { keys: services.keys, adminKey: config.ADMIN_KEY })
   await app.register(unknownRoutes)
   await app.register(docs, { version })
   await app.register(metrics, { processes: services.processes, jobs: services.jobs })
 
   const { index, jobs, embedder, answering, readiness } = services
   const questions = { services: answering, deadlineMs: config.DEADLINE_MS }
-  const requireAdmin = adminGuard(app, config.ADMIN_KEY)
+  const requireAdmin = config.ROLE === 'replica' ? refuseChanges : adminGuard(app)
   await app.register(healthRoutes, { readiness, publicText: said })
-  await app.register(infoRoute, { ...questions, version })
-  await app.register(pageRoutes)
-  await app.register(answerRoute, questions)
-  await app.register(searchRoute, questions)
-  await app.register(scoreRoute, questions)
-  await app.register(openAiRoutes, { ...questions, countTokens: services.countTokens, publicText: said })
-  await app.register(passages, { index, embedder, requireAdmin })
+  if (config.ROLE !== 'indexer') {
+    await app.register(infoRoute, { ...questions, version })
+    await app.register(pageRoutes)
+    await app.register(answerRoute, { ...questions, publicText: said })
+    await app.register(answersRoute, { ...questions, batchDeadlineMs: config.BATCH_DEADLINE_MS, publicText: said })
+    await app.register(searchRoute, questions)
+    await app.register(scoreRoute, questions)
+    await app.register(documentsRoute, {
+      ...services.documents,
+      deadlineMs: config.DEADLINE_MS,
+      maxFileBytes: config.DOCUMENT_MB * 2 ** 20,
+    })
+    await app.register(openAiRoutes, { ...questions, countTokens: services.countTokens, publicText: said })
+  }
+  const once = onceFor(new KeptAnswers({ dir: path.join(index.dir, `${index.table}.answers`) }))
+  await app.register(upsertPassages, { index, embedder, requireAdmin, once })
+  await app.register(passages, { index, embedder, requireAdmin, once })
   await app.register(adminPassages, { index, requireAdmin })
   await app.register(adminIndex, { index, requireAdmin })
-  await app.register(adminIndexJobs, { jobs, requireAdmin })
+  await app.register(adminIndexJobs, { jobs, requireAdmin, once })
   return app
 }
 

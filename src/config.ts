@@ -1,145 +1,12 @@
-import { availableParallelism } from 'node:os'
 import { isIP } from 'node:net'
 import path from 'node:path'
 import { existsSync, readFileSync } from 'node:fs'
 import { loadEnvFile } from 'node:process'
 import { fileURLToPath } from 'node:url'
-import { Type, type Static } from 'typebox'
+import { Type } from 'typebox'
 import Value from 'typebox/value'
 import { CodedError } from '../base/errors.ts'
-
-function text(description: string, value: string) {
-  return Type.String({ description, default: value })
-}
-function integer(description: string, value: number, minimum: number, maximum: number) {
-  return Type.Integer({ description, default: value, minimum, maximum })
-}
-
-const DEFAULT_DTYPE = 'f32'
-
-/**
- * Every setting of the service: an environment variable `CEPE_<NAME>`, also read from `.env` in the working folder.
- * The README's configuration table is made from this schema.
- */
-export const ConfigSchema = Type.Object({
-  HOST: Type.String({ description: 'Address to listen on.', default: '127.0.0.1', pattern: '\\S' }),
-  PORT: integer('Port to listen on; 0 takes a free one. Where it is not set, `PORT` is honoured.', 8080, 0, 65535),
-  READER_CHECKPOINT: text(
-    'Checkpoint folder of the reader (Hugging Face layout), built into READER_DIR when that is missing or older. Without a default where READER_DIR is set.',
-    'models/tiny/checkpoint/cepe',
-  ),
-  READER_DIR: text(
-    'Built reader (graphs and manifest). Where only READER_CHECKPOINT is set: `models/built/<its name>-<dtype>`.',
-    'models/built/cepe',
-  ),
-  RETRIEVER_CHECKPOINT: text(
-    'Checkpoint folder of the retriever (Contriever). Without a default where RETRIEVER_DIR is set.',
-    'models/tiny/checkpoint/contriever',
-  ),
-  RETRIEVER_DIR: text('Built retriever. Where only RETRIEVER_CHECKPOINT is set: `models/built/<its name>-f32`.', 'models/built/contriever'),
-  DTYPE: Type.Enum(['f32', 'int8', 'int8+int4', 'int4', 'f16', 'f16-int4'], {
-    description: 'Precision in which a missing reader is built.',
-    default: DEFAULT_DTYPE,
-  }),
-  PROVIDER: Type.Enum(['cpu', 'cuda'], { description: 'Where the graphs run.', default: 'cpu' }),
-  DEVICE_ID: integer('CUDA device.', 0, 0, 63),
-  CPU_FALLBACK: Type.Boolean({
-    description: 'With PROVIDER=cuda: run on the CPU where CUDA is not to be had, instead of refusing to start.',
-    default: false,
-  }),
-  INDEX_DIR: text('Folder of the LanceDB index.', 'index/data'),
-  TABLE: Type.String({
-    description: 'Table that questions are answered from.',
-    default: 'passages',
-    pattern: '^[A-Za-z][A-Za-z0-9_-]{0,63}$',
-  }),
-  CORPUS: text(
-    'Passages (psgs_w100.tsv shape or JSONL) indexed at the first start when the table is missing; empty for none. Without a default where another index, table or retriever is set.',
-    'index/corpus/passages.tsv',
-  ),
-  DEMONSTRATIONS: text(
-    'JSONL of worked examples ({question, answer, title, text}) placed in front of questions; empty for none.',
-    'index/corpus/demonstrations.jsonl',
-  ),
-  ADMIN_KEY: Type.Optional(
-    Type.String({ description: 'Key of the admin routes (`Authorization: Bearer <key>`); the routes are off without one.', minLength: 16 }),
-  ),
-  IMPORT_DIR: Type.Optional(
-    Type.String({ description: 'Folder whose files admin jobs may name as their source; off without one.', minLength: 1 }),
-  ),
-  JOBS_DIR: Type.Optional(
-    Type.String({
-      description:
-        'Folder for uploads, journals and reports of index jobs (default: `jobs` in INDEX_DIR). All processes of one index share it.',
-      minLength: 1,
-    }),
-  ),
-  EXACT_BELOW: integer(
-    'Passages below which a question is compared with every vector; a larger table gets a vector index.',
-    50_000,
-    0,
-    1_000_000_000,
-  ),
-  KEEP_VERSIONS_MIN: integer(
-    'Minutes for which files of the index that were replaced are kept: longer than any query or copy of the folder takes.',
-    10,
-    1,
-    100_000,
-  ),
-  MIN_RECALL: Type.Number({
-    description: 'Least recall@10 of a vector index against exact search, on a sample; below it the index is not put into service.',
-    default: 0.95,
-    minimum: 0,
-    maximum: 1,
-  }),
-  RETRIEVAL: Type.Enum(['dense', 'text', 'hybrid'], {
-    description: 'How passages are searched where a request does not name a `method`: Contriever, BM25, or both fused.',
-    default: 'hybrid',
-  }),
-  THREADS: Type.Integer({
-    description: 'Threads of each inference process (default: the number of cores).',
-    minimum: 1,
-    maximum: 512,
-    default: availableParallelism(),
-  }),
-  READERS: integer('Reader processes; weights are shared between them.', 1, 1, 64),
-  QUEUE: integer(
-    'Questions that may wait for a reader; more are answered 503. Several clients may bring in twice as many.',
-    64,
-    0,
-    100_000,
-  ),
-  DEADLINE_MS: integer(
-    'Time a question may take, queueing included; then it is answered 504, and one that would wait longer 503 at once.',
-    120_000,
-    100,
-    3_600_000,
-  ),
-  MAX_RUN_MS: integer('Time that one run of a model may take; a process that takes longer is replaced.', 600_000, 1000, 86_400_000),
-  STATE_CACHE_MB: integer('Memory for cached encoder states of passages, per reader process.', 256, 0, 1_000_000),
-  REPLUG_MB: integer(
-    "Memory for keys and values of a RePlug question's prompts, per reader process; more is answered 422.",
-    512,
-    1,
-    1_000_000,
-  ),
-  RATE_LIMIT: integer('Requests per minute and client address; 0 for no limit.', 0, 0, 1_000_000),
-  TRUST_PROXY: text(
-    "Proxies whose `X-Forwarded-For` names the client: their number, or a list of addresses and networks (`loopback`, `10.0.0.0/8`). Empty: the connection's address is the client's.",
-    '',
-  ),
-  BODY_LIMIT_KB: integer('Largest JSON body.', 1024, 1, 1_048_576),
-  UPLOAD_LIMIT_MB: integer('Largest corpus upload.', 65_536, 1, 10_000_000),
-  REQUEST_TIMEOUT_MS: integer("Time for a request's headers to arrive, and again for its JSON body.", 30_000, 100, 3_600_000),
-  UPLOAD_IDLE_MS: integer('Pause in which nothing of a corpus upload arrives, after which it is given up.', 60_000, 100, 3_600_000),
-  MAX_CONNECTIONS: integer('Connections open at a time; more are closed at once.', 1000, 1, 1_000_000),
-  DRAIN_MS: integer('Time that running requests have to finish after SIGTERM; what is left then is answered 503.', 30_000, 0, 3_600_000),
-  LOG_LEVEL: Type.Enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], {
-    description: 'Log level (JSON lines on standard output).',
-    default: 'info',
-  }),
-})
-export type Config = Static<typeof ConfigSchema>
+import { ConfigSchema, DEFAULT_DTYPE, type Config } from './settings.ts'
 
 const PREFIX = 'CEPE_'
 
@@ -164,6 +31,7 @@ const PATH_SETTINGS = [
   'INDEX_DIR',
   'CORPUS',
   'DEMONSTRATIONS',
+  'KEYS_DIR',
 ] as const
 
 /**
@@ -177,7 +45,7 @@ export function loadConfig(overrides: Partial<Record<keyof Config, unknown>> = {
   for (const [variable, value] of Object.entries(env)) {
     if (variable.startsWith(PREFIX) && value !== undefined && value !== '') given[variable.slice(PREFIX.length)] = value
     // An empty variable switches an optional file off where that is meaningful.
-    else if (variable === 'CEPE_CORPUS' || variable === 'CEPE_DEMONSTRATIONS') given[variable.slice(PREFIX.length)] = ''
+    else if (['CEPE_CORPUS', 'CEPE_DEMONSTRATIONS', 'CEPE_CALIBRATION'].includes(variable)) given[variable.slice(PREFIX.length)] = ''
   }
   const unknown = Object.keys(given).find((name) => !(name in ConfigSchema.properties))
   if (unknown !== undefined) {
@@ -191,10 +59,14 @@ export function loadConfig(overrides: Partial<Record<keyof Config, unknown>> = {
   const config: unknown = Value.Default(ConfigSchema, fromText(given))
   if (!Value.Check(ConfigSchema, config)) throw invalidSetting(given, Value.Errors(ConfigSchema, config)[0])
   checkProxies(config.TRUST_PROXY)
+  checkUrls(config)
+  if (config.ENCODE_AHEAD && config.STATE_DISK_MB === 0)
+    throw refused('ENCODE_AHEAD', 'needs a limit of the disk that it may take: set CEPE_STATE_DISK_MB')
   for (const name of PATH_SETTINGS) {
     if (config[name] !== '') config[name] = path.resolve(defaultPaths.has(name) ? packageRoot() : '.', config[name])
   }
-  for (const name of ['IMPORT_DIR', 'JOBS_DIR'] as const) if (config[name] !== undefined) config[name] = path.resolve(config[name])
+  for (const name of ['IMPORT_DIR', 'JOBS_DIR', 'STATE_DIR', 'CALIBRATION', 'MIRROR_DIR'] as const)
+    if (config[name]) config[name] = path.resolve(config[name])
   return config
 }
 
@@ -282,6 +154,23 @@ function checkProxies(setting: string): void {
   }
 }
 
+/** @throws config_invalid for an origin with more than scheme, host and port, or an address of traces that is none */
+function checkUrls({ CORS_ORIGINS: origins, TRACES_URL: traces }: Config): void {
+  const isHttp = (url: string): boolean => URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)
+  for (const origin of corsOrigins(origins))
+    if (!isHttp(origin) || new URL(origin).origin !== origin)
+      throw refused('CORS_ORIGINS', `must be a list of origins, each scheme://host or scheme://host:port (got ${JSON.stringify(origin)})`)
+  if (traces !== '' && !isHttp(traces)) throw refused('TRACES_URL', `must be an http or https address (got ${JSON.stringify(traces)})`)
+}
+
+/** The origins of a setting. */
+export function corsOrigins(setting: string): string[] {
+  return setting
+    .split(',')
+    .map((origin) => origin.trim())
+    .filter((origin) => origin !== '')
+}
+
 /** The Hugging Face hub that checkpoints are fetched from, by the variables of its own tools: HF_ENDPOINT and HF_TOKEN. */
 export function hubSettings(): { readonly url: string; readonly token: string | null } {
   const { HF_ENDPOINT: endpoint, HF_TOKEN: token } = environment()
@@ -291,4 +180,17 @@ export function hubSettings(): { readonly url: string; readonly token: string | 
 function environment(): NodeJS.ProcessEnv {
   if (existsSync('.env')) loadEnvFile('.env')
   return process.env
+}
+
+/** Where a calibration is looked for: the file that is named must be there, the others may be. */
+export function calibrationFiles({ CALIBRATION, INDEX_DIR, TABLE }: Pick<Config, 'CALIBRATION' | 'INDEX_DIR' | 'TABLE'>): {
+  readonly named?: string
+  readonly own: string
+  readonly shipped: string
+} {
+  return {
+    ...(CALIBRATION !== undefined && { named: CALIBRATION }),
+    own: path.join(INDEX_DIR, `calibration.${TABLE}.json`),
+    shipped: path.join(packageRoot(), 'index/corpus/calibration.json'),
+  }
 }

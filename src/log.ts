@@ -1,6 +1,6 @@
 import { pino, type Logger } from 'pino'
 import sonicBoom from 'sonic-boom'
-import type { Config } from './config.ts'
+import type { Config } from './settings.ts'
 
 /** Log lines that wait for a disk or a reader; what comes when these are full is left out. */
 const WAITING_BYTES = 2 ** 20

@@ -1,35 +1,53 @@
 import { mkdir } from 'node:fs/promises'
 import path from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import type { Embed, EmbeddingModel } from '../index/contract.ts'
+import { startMirror, type Mirror } from '../index/table/mirror.ts'
 import { openIndex, type PassageIndex } from '../index/open.ts'
 import { formerModelId, modelId, type ContrieverManifest } from '../models/manifest.ts'
 import { startWhole } from './closing.ts'
-import type { Config } from './config.ts'
+import { calibrationFiles } from './config.ts'
+import type { Config } from './settings.ts'
 import { CodedError, messageOf } from '../base/errors.ts'
+import { createReader } from './inference/pool/create-reader.ts'
+import type { Supervised } from './inference/pool/process-options.ts'
 import type { ReadinessCheck } from './http/routes/health.ts'
-import type { ProcessStatus } from './http/plugins/metrics.ts'
+import type { ProcessStatus } from './http/work-metrics.ts'
 import { createAdmission } from './inference/pool/admission.ts'
 import { createEmbedder } from './inference/pool/create-embedder.ts'
-import { createReader } from './inference/pool/create-reader.ts'
+import { absentReader } from './inference/pool/absent-reader.ts'
 import type { Log } from './inference/log.ts'
 import { readContrieverManifest } from './inference/model-folder.ts'
-import { DEFAULT_DRAIN_MS, type PoolStatus } from './inference/pool/contract.ts'
-import type { ProcessOptions, Supervised } from './inference/pool/process-options.ts'
+import { DEFAULT_DRAIN_MS } from './inference/pool/contract.ts'
+import type { DocumentParser } from './documents/contract.ts'
+import { createDocumentParser } from './documents/parser.ts'
+import { startAheadFollower } from './jobs/ahead-follower.ts'
+import { bulkEmbed } from './jobs/bulk-embed.ts'
+import { noJobs } from './jobs/no-jobs.ts'
 import { createJobs, type Jobs, type JobsOptions } from './jobs/jobs.ts'
+import { chooseCalibration } from './rag/calibration/choose.ts'
+import type { DocumentServices } from './rag/document.ts'
 import type { AnswerServices } from './rag/pipeline.ts'
 import { startTestQuestion } from './rag/test-question.ts'
 import { loadDemonstrations } from './rag/demonstrations.ts'
 import { loadTokenizer } from './text/tokenizer.ts'
 import type { Embedder } from './inference/contract.ts'
+import { observedReader } from './inference/observed-reader.ts'
+import { indexCheck, processCheck, processStatus, storeCheck } from './conditions.ts'
+import { checkChatTemplate, documentDefaults, openReader, processOptions, readerOptions } from './open-reader.ts'
+import { openKeys, type Keys } from './keys/keys.ts'
+import { createQuotas } from './keys/quota.ts'
 
 /** Everything that the HTTP application and the commands work with. */
 export interface Services {
   readonly answering: AnswerServices
+  readonly documents: { readonly services: DocumentServices; readonly parser: DocumentParser }
   readonly embedder: Embedder
   /** Tokens that the retriever reads of a text. */
   readonly countTokens: (text: string) => number
   readonly index: PassageIndex
   readonly jobs: Jobs
+  readonly keys: Keys
   readonly readiness: () => Promise<readonly ReadinessCheck[]>
   readonly processes: () => readonly ProcessStatus[]
   /** Finishes accepted work for `drainMs` (default 30 s) at most, refuses what is left, and ends every process. */
@@ -50,50 +68,96 @@ export async function createServices(config: Config, log?: Log): Promise<Service
 
 function joinServices(config: Config, log: Log | undefined): Promise<Services> {
   return startWhole(async (closing) => {
-    await makeFolders(config)
+    if (config.ROLE !== 'replica') await makeFolders(config)
     // What is quick to find wrong comes before the processes, whose models may take minutes to load.
     const demonstrations = config.DEMONSTRATIONS === '' ? [] : await loadDemonstrations(config.DEMONSTRATIONS)
+    const keys = await openKeys({ dir: config.KEYS_DIR, ...(log && { log }) })
+    closing.add(() => keys.close())
+    const quotas = await createQuotas({ dir: config.KEYS_DIR, keys, ...(log && { log }) })
+    closing.add(() => quotas.close())
+    const mirror = await mirrorOf(config, log)
+    closing.add(() => mirror?.close())
     const index = await openPassages(config, await readContrieverManifest(config.RETRIEVER_DIR), log)
     closing.add(() => index.close())
     const embedder = await createEmbedder({ ...processOptions(config, log), modelDir: config.RETRIEVER_DIR })
     closing.add(() => embedder.close({ drainMs: 0 }))
-    const reader = await createReader({
-      ...processOptions(config, log),
-      modelDir: config.READER_DIR,
-      children: config.READERS,
-      stateCacheBytes: config.STATE_CACHE_MB * 2 ** 20,
-      replugBytes: config.REPLUG_MB * 2 ** 20,
-    })
+    const answers = config.ROLE !== 'indexer'
+    if (answers) await checkChatTemplate(config)
+    const { reader, places } = answers ? await openReader(config, log) : { reader: await absentReader(), places: 1 }
     closing.add(() => reader.close({ drainMs: 0 }))
+    const calibration = answers ? await chooseCalibration(calibrationFiles(config), modelId(reader.manifest), log) : undefined
     const answering: AnswerServices = {
-      reader,
+      reader: observedReader(reader),
       retriever: { embedder, index, method: config.RETRIEVAL },
-      admission: createAdmission({ maxWaiting: config.QUEUE, places: config.READERS }),
+      admission: quotas.around(createAdmission({ maxWaiting: config.QUEUE, places })),
       demonstrations,
+      ...(calibration && { calibration }),
+      minConfidence: config.MIN_CONFIDENCE,
+      chatTemplate: config.CHAT_TEMPLATE,
     }
-    const jobs = createJobs(jobsOptions(config, index, embedder, log))
+    const parser = createDocumentParser({ parseMs: config.DOCUMENT_PARSE_MS })
+    closing.add(() => Promise.resolve(parser.close()))
+    const ahead = config.ENCODE_AHEAD && answers ? startAheadFollower({ index, reader, ...(log && { log }) }) : undefined
+    ahead?.follow()
+    closing.add(() => ahead?.close())
+    const jobs =
+      config.ROLE === 'replica' ? noJobs : createJobs({ ...jobsOptions(config, index, embedder, log), onIndexed: () => ahead?.follow() })
     const countTokens = await tokenCounter(config.RETRIEVER_DIR, embedder.manifest)
-    const testQuestion = startTestQuestion({
-      services: answering,
-      finishedRuns: () => reader.status().finished + embedder.status().finished,
-      ...(log && { log }),
-    })
+    const finishedRuns = (): number => reader.status().finished + embedder.status().finished
+    const testQuestion = answers ? startTestQuestion({ services: answering, finishedRuns, ...(log && { log }) }) : undefined
     return {
       answering,
+      documents: { services: { reader, admission: answering.admission, ...documentDefaults(config) }, parser },
       embedder,
       countTokens,
       index,
       jobs,
+      keys,
       readiness: () =>
-        Promise.all([processCheck('reader', reader), processCheck('embedder', embedder), indexCheck(index), testQuestion.check()]),
-      processes: () => [processStatus('reader', reader.status()), processStatus('embedder', embedder.status())],
+        Promise.all([
+          ...(answers ? [processCheck('reader', reader)] : []),
+          processCheck('embedder', embedder),
+          indexCheck(index),
+          ...(testQuestion ? [testQuestion.check()] : []),
+          ...(mirror ? [storeCheck(mirror)] : []),
+        ]),
+      processes: () => [...(answers ? [processStatus('reader', reader.status())] : []), processStatus('embedder', embedder.status())],
       close: async ({ drainMs = DEFAULT_DRAIN_MS } = {}) => {
-        testQuestion.close()
+        testQuestion?.close()
+        mirror?.close()
+        parser.close()
         // A job at work ends with its batch, or with its embedder.
-        const stopped = jobs.close()
+        const stopped = Promise.all([jobs.close(), ahead?.close()])
         await Promise.race([stopped, delay(drainMs, undefined, { ref: false })])
         await Promise.all([reader.close({ drainMs }), embedder.close({ drainMs })])
-        await stopped
+        await Promise.all([stopped, quotas.close()])
+        keys.close()
+        index.close()
+      },
+    }
+  })
+}
+
+/** @throws config_invalid where encoder states may take no disk */
+export function requireStateDisk({ STATE_DISK_MB }: Config): void {
+  if (STATE_DISK_MB > 0) return
+  throw new CodedError('config_invalid', 'Set CEPE_STATE_DISK_MB to the disk that encoder states may take.', {
+    field: 'CEPE_STATE_DISK_MB',
+  })
+}
+
+/** The index and a reader that stores states, without the rest: for the shell. */
+export async function createAheadEncoding(config: Config, log?: Log) {
+  return startWhole(async (closing) => {
+    const index = await openPassages(config, await readContrieverManifest(config.RETRIEVER_DIR), log)
+    closing.add(() => index.close())
+    await index.info()
+    const reader = await createReader(readerOptions(config, log))
+    return {
+      index,
+      reader,
+      close: async () => {
+        await reader.close({ drainMs: 0 })
         index.close()
       },
     }
@@ -122,6 +186,24 @@ export async function createIndexing(config: Config, log?: Log): Promise<Indexin
       index.close()
     },
   }
+}
+
+/** For embedding alone: passages as they are embedded for the index. */
+export interface Embedding {
+  readonly model: EmbeddingModel
+  readonly embed: Embed
+  close(): Promise<void>
+}
+
+/** Starts an embedder without an index. */
+export async function createEmbedding(config: Config, log?: Log): Promise<Embedding> {
+  const embedder = await createEmbedder({ ...processOptions(config, log), modelDir: config.RETRIEVER_DIR })
+  return { model: embeddingModel(embedder.manifest), embed: bulkEmbed(embedder), close: () => embedder.close({ drainMs: 0 }) }
+}
+
+/** The model of passages and questions, without starting it. */
+export async function configuredModel(config: Config): Promise<EmbeddingModel> {
+  return embeddingModel(await readContrieverManifest(config.RETRIEVER_DIR))
 }
 
 async function embedderOnDemand(config: Config, log: Log | undefined): Promise<Embedder & { close(): Promise<void> }> {
@@ -173,24 +255,19 @@ function jobsOptions(config: Config, index: PassageIndex, embedder: Embedder, lo
   }
 }
 
-function processOptions(config: Config, log: Log | undefined): Omit<ProcessOptions, 'modelDir'> {
-  return {
-    threads: config.THREADS,
-    provider: config.PROVIDER === 'cuda' ? { name: 'cuda', deviceId: config.DEVICE_ID } : { name: 'cpu' },
-    maxQueue: config.QUEUE,
-    maxRunMs: config.MAX_RUN_MS,
-    ...(log && { log }),
-  }
-}
-
 function openPassages(config: Config, manifest: ContrieverManifest, log: Log | undefined): Promise<PassageIndex> {
   return openIndex({
-    dir: config.INDEX_DIR,
+    dir: config.ROLE === 'replica' ? (config.MIRROR_DIR ?? config.INDEX_DIR) : config.INDEX_DIR,
+    readOnly: config.ROLE === 'replica',
     table: config.TABLE,
     keepMs: config.KEEP_VERSIONS_MIN * 60_000,
-    model: { id: modelId(manifest), formerId: formerModelId(manifest), dimension: manifest.dims.hidden_size },
+    model: embeddingModel(manifest),
     ...(log && { onWarning: (message: string) => log('warn', message) }),
   })
+}
+
+function embeddingModel(manifest: ContrieverManifest): EmbeddingModel {
+  return { id: modelId(manifest), formerId: formerModelId(manifest), dimension: manifest.dims.hidden_size }
 }
 
 /** Counts what the retriever reads: a text's tokens up to its window, the two that frame them included. */
@@ -199,18 +276,13 @@ async function tokenCounter(modelDir: string, { dims: { window } }: ContrieverMa
   return (text) => tokenizer.encode(text, { maxTokens: window - 2 }).length + 2
 }
 
-function processStatus(role: string, { queued, busy, ready, restarts }: PoolStatus): ProcessStatus {
-  return { role, queued: queued.question + queued.long + queued.bulk, busy, ready, restarts }
-}
-
-function processCheck(name: string, process: Supervised): Promise<ReadinessCheck> {
-  const { ready, restarts, lastError } = process.status()
-  return Promise.resolve({ name, ok: ready > 0, detail: lastError ?? `${ready} ready, ${restarts} restarts` })
-}
-
-function indexCheck(index: PassageIndex): Promise<ReadinessCheck> {
-  return index.info().then(
-    ({ table, rows, version }) => ({ name: 'index', ok: true, detail: `table ${table}, version ${version}, ${rows} passages` }),
-    (error: unknown) => ({ name: 'index', ok: false, detail: messageOf(error) }),
-  )
+/** A replica's copy of the table, up to date as far as the store can be reached. */
+async function mirrorOf(config: Config, log: Log | undefined): Promise<Mirror | undefined> {
+  if (config.ROLE !== 'replica' || config.MIRROR_DIR === undefined) return undefined
+  return startMirror({
+    from: config.INDEX_DIR,
+    to: config.MIRROR_DIR,
+    table: config.TABLE,
+    ...(log && { onWarning: (message: string) => log('warn', message) }),
+  })
 }

@@ -6,7 +6,7 @@ import { buildModel, isBuiltFrom } from '../models/build.ts'
 import { checkFiles, loadManifest } from '../models/integrity.ts'
 import type { Dtype } from '../models/manifest.ts'
 import { recoverFolder } from '../models/staging.ts'
-import type { Config } from './config.ts'
+import type { Config } from './settings.ts'
 import { followJob } from './follow-job.ts'
 import { isSettled } from './jobs/schema.ts'
 import { megabytes, type StartProgress } from './progress.ts'
@@ -14,8 +14,9 @@ import { createIndexing } from './services.ts'
 
 /** Makes what a first start misses: built models and the index of the configured corpus. */
 export async function ensureArtefacts(config: Config, startProgress: StartProgress): Promise<void> {
-  await ensureModels(config, startProgress)
-  await ensureIndex(config, startProgress)
+  if (config.ROLE === 'indexer') await ensureRetriever(config, startProgress)
+  else await ensureModels(config, startProgress)
+  if (config.ROLE !== 'replica') await ensureIndex(config, startProgress)
 }
 
 /**
@@ -55,21 +56,23 @@ async function ensureModels(config: Config, startProgress: StartProgress): Promi
 
 /** {@link ensureModels} for the reader alone. */
 export function ensureReader(config: Config, startProgress: StartProgress): Promise<void> {
-  return ensureModel('READER', config.READER_CHECKPOINT, config.READER_DIR, config.DTYPE, startProgress)
+  return ensureModel({ setting: 'READER', from: config.READER_CHECKPOINT, to: config.READER_DIR, dtype: config.DTYPE }, startProgress)
 }
 
 /** {@link ensureModels} for the retriever alone, which is all that indexing needs. */
 export function ensureRetriever(config: Config, startProgress: StartProgress): Promise<void> {
-  return ensureModel('RETRIEVER', config.RETRIEVER_CHECKPOINT, config.RETRIEVER_DIR, 'f32', startProgress)
+  return ensureModel({ setting: 'RETRIEVER', from: config.RETRIEVER_CHECKPOINT, to: config.RETRIEVER_DIR, dtype: 'f32' }, startProgress)
 }
 
-async function ensureModel(
-  setting: string,
-  checkpointDir: string,
-  modelDir: string,
-  dtype: Dtype,
-  startProgress: StartProgress,
-): Promise<void> {
+/** A model's build: the settings that name its folders begin with `setting`. */
+interface Wanted {
+  readonly setting: 'READER' | 'RETRIEVER'
+  readonly from: string
+  readonly to: string
+  readonly dtype: Dtype
+}
+
+async function ensureModel({ setting, from: checkpointDir, to: modelDir, dtype }: Wanted, startProgress: StartProgress): Promise<void> {
   await recoverFolder(modelDir)
   const built = await loadManifest(modelDir).catch(() => undefined)
   if (checkpointDir === '' || !(await exists(path.join(checkpointDir, 'config.json')))) {

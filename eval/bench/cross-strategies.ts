@@ -1,6 +1,5 @@
-import { openAttention, scaleQueries, type Heads } from '../../models/blocks/attention.ts'
-import { projected, type Context, type CrossAttended } from '../../models/blocks/cross-attention.ts'
-import type { Params } from '../../models/blocks/params.ts'
+import { openAttention, scaleQueries } from '../../models/blocks/attention.ts'
+import { projected, type Context, type CrossAttended, type CrossAttention } from '../../models/blocks/cross-attention.ts'
 import type { CrossStrategy } from '../../models/graphs/cepe-generate.ts'
 import { fusedMatmul } from '../../models/onnx/contrib.ts'
 import type { Value } from '../../models/onnx/graph.ts'
@@ -11,8 +10,8 @@ function noShare({ phi }: Context): Value {
   return expand(f32(phi.graph, 0), sizeOf(phi, 0), ['m'])
 }
 
-function project(p: Params, x: Value, context: Context, heads: Heads): CrossAttended {
-  return p.in('cross_attn', (q) => ({
+function project({ params, x, context, heads }: CrossAttention): CrossAttended {
+  return params.in('cross_attn', (q) => ({
     output: q.linear(projected(q, q.linear(x, 'q_proj'), context.phi, heads), 'o_proj'),
     share: noShare(context),
   }))
@@ -27,16 +26,16 @@ export function reprojecting(): CrossStrategy {
 export function caching(): CrossStrategy {
   const kept = new Map<number, { keys: Value; values: Value }>()
   return {
-    prompt: (params, x, context, heads, layer) =>
+    prompt: ({ params, x, context, heads }, layer) =>
       params.in('cross_attn', (p) => {
         const [keys, values] = [p.contextLinear(context.phi, 'k_proj'), p.contextLinear(context.phi, 'v_proj')]
         const byHead = (y: Value): Value => transpose(reshape(y, ['m', heads.kvHeads, heads.headDim]), [1, 0, 2])
         kept.set(layer, { keys: byHead(keys), values: byHead(values) })
         const all = (y: Value): Value => reshape(y, [1, 'm', heads.kvHeads * heads.headDim])
-        const attended = openAttention(p.linear(x, 'q_proj'), all(keys), all(values), null, heads)
+        const attended = openAttention({ q: p.linear(x, 'q_proj'), k: all(keys), v: all(values) }, null, heads)
         return { output: p.linear(attended, 'o_proj'), share: noShare(context) }
       }),
-    decode: (params, x, context, { heads, kvHeads, headDim }, layer) =>
+    decode: ({ params, x, context, heads: { heads, kvHeads, headDim } }, layer) =>
       params.in('cross_attn', (p) => {
         const cache = kept.get(layer)
         if (!cache) throw new Error(`layer ${layer} was not prepared`)

@@ -63,12 +63,13 @@ async function encode({ encoder }: Model): Promise<void> {
 }
 
 async function generate(model: Model, prompt: number, phi: Tensor, tokens: number): Promise<void> {
-  await model.generate.run({
+  const feeds = {
     input_ids: int64(ids(prompt, 1), [1, prompt]),
     phi,
     stop_ids: int64([], [0]),
     max_new_tokens: int64([tokens], []),
-  })
+  }
+  await model.generate.run(feeds, ['tokens', 'logprobs', 'attention'])
 }
 
 /** Milliseconds of processor time. */

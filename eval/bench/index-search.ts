@@ -58,13 +58,17 @@ export async function searchFigures(dir: string, name: string, rows: number, que
   const figures: SearchFigures[] = [{ name: 'exact', ...exact, recall: 1 }]
   if (ann !== undefined) {
     await prewarm(table)
-    const others = [10, 50, 200, ann.partitions].flatMap((nprobes) => [10, 20, 40].map((refine) => ({ ...ann, nprobes, refine })))
+    const others = [10, 25, 50, 100, 200, ann.partitions].flatMap((nprobes) =>
+      [4, 10, 20, 40].map((refine) => ({ ...ann, nprobes, refine })),
+    )
     for (const settings of [ann, ...others.filter(({ nprobes }) => nprobes <= ann.partitions)]) {
       await timed(vectors.slice(0, 5), ids(settings))
       const label = `ivf_rq, nprobes ${settings.nprobes} of ${ann.partitions}, refine ${settings.refine}${settings === ann ? ' (in service)' : ''}`
       figures.push({ name: label, ...(await timed(vectors, ids(settings), exact.found)) })
     }
   }
+  for (const [name, settings] of [['exact', undefined], ...(ann === undefined ? [] : [['in service', ann] as const])] as const)
+    figures.push(...(await atOnce(vectors, ids(settings), name)))
   const words = Array.from({ length: queries }, (_, i) =>
     syntheticPassage(i * 7)
       .text.split(' ')
@@ -75,6 +79,37 @@ export async function searchFigures(dir: string, name: string, rows: number, que
   figures.push({ name: 'BM25, six words', ...text, recall: NaN })
   if (ann !== undefined) figures.push(...(await filterFigures(table, ann, vectors)))
   connection.close()
+  return figures
+}
+
+/** Searches at once, and the queries that each number of them answers in a second. */
+const AT_ONCE = [1, 2, 8]
+
+async function atOnce(
+  vectors: readonly Float32Array[],
+  search: (query: Float32Array) => Promise<string[]>,
+  name: string,
+): Promise<SearchFigures[]> {
+  const figures: SearchFigures[] = []
+  for (const searchers of AT_ONCE) {
+    const times: number[] = []
+    const queue = vectors.values()
+    const started = performance.now()
+    const work = async (): Promise<void> => {
+      for (const query of queue) {
+        const since = performance.now()
+        await search(query)
+        times.push(performance.now() - since)
+      }
+    }
+    await Promise.all(Array.from({ length: searchers }, work))
+    const perSecond = (1000 * vectors.length) / (performance.now() - started)
+    times.sort((a, b) => a - b)
+    figures.push({
+      ...{ name: `${name}, ${searchers} at once: ${perSecond.toFixed(1)} queries/s`, recall: NaN },
+      ...{ p50: percentile(times, 0.5), p95: percentile(times, 0.95) },
+    })
+  }
   return figures
 }
 

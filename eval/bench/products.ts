@@ -7,7 +7,7 @@ import { at } from '../../base/at.ts'
 import { quantize } from '../../models/blocks/quantize.ts'
 import { fusedMatmul, matMulNBits } from '../../models/onnx/contrib.ts'
 import { Graph, type Value } from '../../models/onnx/graph.ts'
-import { div, f32, f32s, mul, node, reduceMax, reshape } from '../../models/onnx/ops.ts'
+import { div, f32, f32s, mul, append, reduceMax, reshape } from '../../models/onnx/ops.ts'
 import { encodeModel } from '../../models/onnx/proto.ts'
 import { CONTRIB_DOMAIN } from '../../models/onnx/shapes.ts'
 import { machine, openSession, table } from './measure.ts'
@@ -55,29 +55,41 @@ const columns = (): { values: Uint8Array; scales: number[] } => {
 const int8 = columns()
 
 const dynamic = (graph: Graph, x: Value): Value =>
-  node('DynamicQuantizeMatMul', CONTRIB_DOMAIN, [x, graph.constant('i8', [K, N], int8.values), f32s(graph, [N], int8.scales)], {
-    elem: 'f32',
-    shape: ['M', N],
-  })
+  append(
+    { op: 'DynamicQuantizeMatMul', domain: CONTRIB_DOMAIN },
+    [x, graph.constant('i8', [K, N], int8.values), f32s(graph, [N], int8.scales)],
+    {
+      elem: 'f32',
+      shape: ['M', N],
+    },
+  )
 
 /** Inputs in 8 bits with a scale for each row, applied after; `signs` are those of the input's and the weights' type. */
 const rows =
   (input: 'i8' | 'u8', weight: 'i8' | 'u8') =>
   (graph: Graph, x: Value): Value => {
     const middle = (elem: 'i8' | 'u8'): Value => graph.constant(elem, [], Uint8Array.of(elem === 'u8' ? 128 : 0))
-    const scale = div(reduceMax(node('Abs', '', [x], x), -1, true), f32(graph, 127))
+    const scale = div(reduceMax(append({ op: 'Abs', domain: '' }, [x], x), -1, true), f32(graph, 127))
     const scales = reshape(scale, ['M'])
-    const zeroPoints = node('Expand', '', [middle(input), node('Shape', '', [scales], { elem: 'i64', shape: [1] })], {
-      elem: input,
-      shape: ['M'],
-    })
-    const q = node('QuantizeLinear', '', [x, scales, zeroPoints], { elem: input, shape: ['M', K] }, { axis: 0 })
+    const zeroPoints = append(
+      { op: 'Expand', domain: '' },
+      [middle(input), append({ op: 'Shape', domain: '' }, [scales], { elem: 'i64', shape: [1] })],
+      {
+        elem: input,
+        shape: ['M'],
+      },
+    )
+    const q = append({ op: 'QuantizeLinear', domain: '' }, [x, scales, zeroPoints], { elem: input, shape: ['M', K] }, { axis: 0 })
     const b = graph.constant(weight, [K, N], weight === 'i8' ? int8.values : int8.values.map((value) => value ^ 128))
     return mul(
-      node('MatMulIntegerToFloat', CONTRIB_DOMAIN, [q, b, f32(graph, 1), f32s(graph, [N], int8.scales), middle(input), middle(weight)], {
-        elem: 'f32',
-        shape: ['M', N],
-      }),
+      append(
+        { op: 'MatMulIntegerToFloat', domain: CONTRIB_DOMAIN },
+        [q, b, f32(graph, 1), f32s(graph, [N], int8.scales), middle(input), middle(weight)],
+        {
+          elem: 'f32',
+          shape: ['M', N],
+        },
+      ),
       scale,
     )
   }

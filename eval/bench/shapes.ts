@@ -31,6 +31,9 @@ const DECODER = {
   encoder_hidden_size: 1024,
 }
 
+/** Layers of CEPE-LLaMA-2-7B. */
+export const DEPTH_7B: Depth = { layers: 32, encoderLayers: 24 }
+
 export interface Depth {
   readonly layers: number
   readonly encoderLayers: number
@@ -49,6 +52,14 @@ function cepe(width: { hidden_size: number; intermediate_size: number }, { layer
 /** TinyLlama-1.1B's widths with a key-value head per head, and CEPE's encoder; 22 and 24 layers are the full depths. */
 export function cepe1B(depth: Depth): object {
   return cepe({ hidden_size: 2048, intermediate_size: 5632 }, depth)
+}
+
+/** CEPE's shape in small, for trying a benchmark out: the vocabulary holds the shipped tokenizer's. */
+export function cepeSmall(): object {
+  const heads = { num_attention_heads: 4 }
+  const shape = cepe({ hidden_size: 64, intermediate_size: 128 }, { layers: 2, encoderLayers: 2 })
+  const encoder = { ...ENCODER, ...heads, vocab_size: 10_240, hidden_size: 32, intermediate_size: 64, num_hidden_layers: 2 }
+  return { ...shape, ...heads, vocab_size: 10_240, encoder_hidden_size: 32, encoder_config: encoder }
 }
 
 /** CEPE-LLaMA-2-7B; 32 and 24 layers are the full depths. */

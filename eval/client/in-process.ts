@@ -1,5 +1,6 @@
 import { createProgress } from '../../src/cli/progress.ts'
-import { loadConfig, type Config } from '../../src/config.ts'
+import { loadConfig } from '../../src/config.ts'
+import type { Config } from '../../src/settings.ts'
 import { CodedError } from '../../base/errors.ts'
 import { createAdmission } from '../../src/inference/pool/admission.ts'
 import { loadDemonstrations } from '../../src/rag/demonstrations.ts'
@@ -31,7 +32,7 @@ export async function createReadingClient(): Promise<AnswerClient> {
   }
   const services: AnswerServices = {
     reader,
-    admission: createAdmission({ maxWaiting: config.QUEUE, places: config.READERS }),
+    admission: createAdmission({ maxWaiting: config.QUEUE, places: config.READERS ?? 1 }),
     retriever: {
       get embedder() {
         return none()

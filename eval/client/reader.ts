@@ -1,6 +1,8 @@
 import { modelId, type CepeManifest } from '../../models/manifest.ts'
+import { usableCores } from '../../src/inference/pool/allotment.ts'
 import { createProgress } from '../../src/cli/progress.ts'
-import { loadConfig, type Config } from '../../src/config.ts'
+import { loadConfig } from '../../src/config.ts'
+import type { Config } from '../../src/settings.ts'
 import type { Embedder, Generator, Reader } from '../../src/inference/contract.ts'
 import { createEmbedder } from '../../src/inference/pool/create-embedder.ts'
 import { createReader } from '../../src/inference/pool/create-reader.ts'
@@ -29,7 +31,7 @@ export async function createReaderClient(overrides: Partial<Record<keyof Config,
   const config = loadConfig(overrides)
   await ensureReader(config, createProgress)
   const common = {
-    threads: config.THREADS,
+    threads: config.THREADS ?? usableCores(),
     provider: config.PROVIDER === 'cuda' ? ({ name: 'cuda', deviceId: config.DEVICE_ID } as const) : ({ name: 'cpu' } as const),
     ...(entry && { entry }),
   }

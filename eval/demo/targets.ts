@@ -1,6 +1,7 @@
 import type { EvalRecord } from '../run/record.ts'
 import type { SettingSummary, Summary } from '../run/summary.ts'
 import { mean } from '../statistics/bootstrap.ts'
+import { givenAtCoverage, shareOfClassAbove, sureAnswers, type Measure, type SureAnswer } from './sureness.ts'
 
 /** One line of the table that the shipped models are held to. */
 export interface Target {
@@ -27,6 +28,7 @@ export function demoTargets(attributes: Summary, free: Summary, records: readonl
   const em = (method: string, k: number) => find(settings, method, k).exactMatch.mean
   const [at10, at20, at40] = [em('cepe', 10), em('cepe', 20), em('cepe', 40)]
   const decoderOnly = find(settings, 'decoder-only', 40)
+  const sure = sureAnswers(records, 10)
   return [
     atLeast(`recall@${RECALL_DEPTH} of the retriever, attributes`, recallOf(retrieval), 0.95),
     atLeast(`recall@${RECALL_DEPTH} of the retriever, free sentences`, recallOf(free.retrieval), 0.95),
@@ -43,12 +45,28 @@ export function demoTargets(attributes: Summary, free: Summary, records: readonl
     ...['entity absent', 'entity present'].map((which) =>
       below(`unanswerable, ${which}: answered with confidence above ${SURE}, cepe, k = 10`, sureOf(records, which), 0.1),
     ),
+    below(
+      'unanswerable, entity present: answered where 0.6 of the attributes are, by probability_correct',
+      presentAt(sure, 'probability_correct'),
+      0.1,
+    ),
+    below('the same by confidence', presentAt(sure, 'confidence'), 0.1),
+    below(
+      `unanswerable, entity present: probability_correct above ${SURE}`,
+      shareOfClassAbove(sure, 'probability_correct', 'entity present', SURE),
+      0.1,
+    ),
+    atLeast(`attributes: probability_correct above ${SURE}`, shareOfClassAbove(sure, 'probability_correct', 'attribute', SURE), 0.6),
     atLeast(
       'AUROC of the confidence, answered right against unanswerable, cepe, k = 20',
       find(settings, 'cepe', 20).aurocUnanswerable,
       0.9,
     ),
   ]
+}
+
+function presentAt(answers: readonly SureAnswer[], measure: Measure): number {
+  return givenAtCoverage(answers, measure, { covered: 'attribute', given: 'entity present', coverage: 0.6 })
 }
 
 function recallOf(retrieval: Summary['retrieval']): number {

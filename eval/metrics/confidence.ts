@@ -51,3 +51,46 @@ export function riskCoverage(answers: readonly { readonly confidence: number; re
   })
   return { points, area: sorted.length === 0 ? Number.NaN : area }
 }
+
+/** An answer with how sure its reader was, and whether it was right (1 or 0). */
+export interface JudgedAnswer {
+  readonly confidence: number
+  readonly correct: number
+  /** How much it counts; 1 where absent. */
+  readonly weight?: number
+}
+
+const BINS = 10
+
+/**
+ * Expected calibration error: answers in ten bins of equal width by confidence, the mean distance between a bin's confidence
+ * and its share of right answers, weighed by its size (Guo et al. 2017). NaN without answers.
+ */
+export function calibrationError(answers: readonly JudgedAnswer[]): number {
+  const bins = new Map<number, { total: number; gap: number }>()
+  let all = 0
+  for (const { confidence, correct, weight = 1 } of answers) {
+    const bin = Math.min(BINS - 1, Math.floor(confidence * BINS))
+    const { total, gap } = bins.get(bin) ?? { total: 0, gap: 0 }
+    bins.set(bin, { total: total + weight, gap: gap + weight * (confidence - correct) })
+    all += weight
+  }
+  return all === 0 ? Number.NaN : [...bins.values()].reduce((sum, { gap }) => sum + Math.abs(gap), 0) / all
+}
+
+/** Mean negative log-likelihood of what was right and wrong. NaN without answers. */
+export function logLoss(answers: readonly JudgedAnswer[]): number {
+  const all = answers.reduce((sum, { weight = 1 }) => sum + weight, 0)
+  const loss = answers.reduce(
+    (sum, { confidence, correct, weight = 1 }) =>
+      sum - weight * Math.log(Math.max(Number.MIN_VALUE, correct ? confidence : 1 - confidence)),
+    0,
+  )
+  return all === 0 ? Number.NaN : loss / all
+}
+
+/** Largest share of the answers that can be given with at most that share of them wrong, the most confident first. */
+export function coverageAtRisk(answers: readonly JudgedAnswer[], risk: number): number {
+  if (answers.length === 0) return Number.NaN
+  return riskCoverage(answers).points.findLast((point) => point.risk <= risk)?.coverage ?? 0
+}

@@ -68,7 +68,9 @@ export async function askQuestion(question: EvalQuestion, context: AskContext): 
         })
         continue
       }
-      const response = await persistent(() => client.answer(answerRequest(question.question, next, passages, examples, protocol)))
+      const response = await persistent(() =>
+        client.answer(answerRequest(question.question, next, { passages, demonstrations: examples }, protocol)),
+      )
       predictions.push(toPrediction(next, response))
       if (context.dumpPrompts) prompts.push(toPrompts(next, response))
     }
@@ -173,6 +175,7 @@ function toPrediction({ method, k }: Setting, response: AnswerResponse): Predict
     // Without passages there is no answer, which is scored as an empty one.
     answer: response.answer ?? '',
     confidence: response.confidence,
+    probability_correct: response.probability_correct,
     finish_reason: response.finish_reason,
     prompt_sha256: createHash('sha256')
       .update((response.prompts ?? []).join('\0'))

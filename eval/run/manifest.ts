@@ -77,7 +77,12 @@ export function environment(client: Pick<AnswerClient, 'name'>): Manifest['envir
 /** Asks the pipeline which models and index it answers with; options that its model cannot take are refused here. */
 export async function identify(client: AnswerClient, protocol: Protocol): Promise<Pick<Subject, 'reader' | 'retriever' | 'index'>> {
   const probe = await client.answer({
-    ...answerRequest('which model is this', { method: 'closed-book', k: 0, request: { mode: 'closed-book' } }, [], [], protocol),
+    ...answerRequest(
+      'which model is this',
+      { method: 'closed-book', k: 0, request: { mode: 'closed-book' } },
+      { passages: [], demonstrations: [] },
+      protocol,
+    ),
     max_new_tokens: 1,
   })
   if (protocol.retrieval === 'supplied') return { reader: probe.model.reader, retriever: null, index: null }

@@ -92,12 +92,17 @@ export function retrievalDepth(protocol: Protocol): number {
   return Math.max(largestK(protocol), protocol.recall_depth)
 }
 
-/** The request for one question in one setting. `passages` holds at least k, best first; `demonstrations` is null where the service's own are used. */
+/** What goes with a question: at least k passages, best first; demonstrations, or null where the service's own are used. */
+export interface Material {
+  readonly passages: readonly EvalPassage[]
+  readonly demonstrations: readonly Demonstration[] | null
+}
+
+/** The request for one question in one setting. */
 export function answerRequest(
   question: string,
   setting: Setting,
-  passages: readonly EvalPassage[],
-  demonstrations: readonly Demonstration[] | null,
+  { passages, demonstrations }: Material,
   protocol: Protocol,
 ): AnswerRequest {
   return {
@@ -117,6 +122,8 @@ export function answerRequest(
     ...(protocol.k_decoder !== null && { k_decoder: protocol.k_decoder }),
     ...(protocol.context_tokens !== null && { context_tokens: protocol.context_tokens }),
     ...(protocol.max_new_tokens !== null && { max_new_tokens: protocol.max_new_tokens }),
+    // Every answer is scored, however sure the service wants to be.
+    min_confidence: 0,
     include_prompts: true,
   }
 }

@@ -8,6 +8,11 @@ const PredictionSchema = Type.Object({
   k: Type.Integer(),
   answer: Type.String(),
   confidence: Type.Number(),
+  probability_correct: Type.Optional(
+    Type.Union([Type.Number(), Type.Null()], {
+      description: "By the service's calibration; null where it has none, absent in runs of before.",
+    }),
+  ),
   finish_reason: Type.Union([Type.Enum(['stop', 'length']), Type.Null()]),
   prompt_sha256: Type.String({ description: 'Of the rendered decoder prompts, joined by NUL.' }),
   prompt_tokens: Type.Integer(),

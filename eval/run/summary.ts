@@ -76,7 +76,7 @@ export function summarise({ subject, data }: Manifest, records: readonly EvalRec
     scored: scored.length,
     unanswerable: unanswerable.length,
     problems: [...data.problems, ...skippedProblems(records)],
-    settings: settingsOf(subject.protocol).map(({ method, k }) => summariseSetting(method, k, scored, unanswerable, subject)),
+    settings: settingsOf(subject.protocol).map((setting) => summariseSetting(setting, { scored, unanswerable }, subject)),
     retrieval: summariseRetrieval(scored, subject.protocol.seed, largestK(subject.protocol)),
   }
 }
@@ -106,10 +106,8 @@ function answersOf(records: readonly EvalRecord[], method: string, k: number): S
 }
 
 function summariseSetting(
-  method: string,
-  k: number,
-  scored: readonly EvalRecord[],
-  unanswerable: readonly EvalRecord[],
+  { method, k }: Pick<SettingSummary, 'method' | 'k'>,
+  { scored, unanswerable }: { readonly scored: readonly EvalRecord[]; readonly unanswerable: readonly EvalRecord[] },
   { dataset, protocol: { seed } }: Manifest['subject'],
 ): SettingSummary {
   const answers = answersOf(scored, method, k)

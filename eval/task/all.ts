@@ -55,11 +55,9 @@ async function runAll(runs: string, out: string): Promise<void> {
   const started = performance.now()
   const qa = await runSmallQa(path.join(runs, 'open-domain'))
   took.push(['Open-domain question answering', performance.now() - started])
-  await reportTaskRuns(
-    folders,
-    out,
-    'Every task in small',
-    [
+  await reportTaskRuns(folders, out, {
+    title: 'Every task in small',
+    lead: [
       text(
         'The configured model (by default the shipped one) on small data that ships or is generated. It shows that every task runs from data to table and plot; a tiny model knows little of most of them.',
       ),
@@ -68,6 +66,6 @@ async function runAll(runs: string, out: string): Promise<void> {
         took.map(([title, ms]) => [title, (ms / 1000).toFixed(0)]),
       ),
     ],
-    qa,
-  )
+    appended: qa,
+  })
 }

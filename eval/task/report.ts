@@ -138,9 +138,7 @@ function examples({ records }: TaskRun): Block[] {
 export async function reportTaskRuns(
   folders: readonly string[],
   out: string,
-  title?: string,
-  lead?: readonly Block[],
-  appended?: Report,
+  { title, lead, appended }: { readonly title?: string; readonly lead?: readonly Block[]; readonly appended?: Report } = {},
 ): Promise<void> {
   const runs = await Promise.all(folders.map(readRunOf))
   const report = buildTaskReport(runs, await readPublishedTables(), title, lead)

@@ -7,6 +7,8 @@ export const SHARD_ROWS = 4096
 export const PlanSchema = Type.Object({
   /** Passages in each shard, in order. */
   shard_rows: Type.Array(Type.Integer({ minimum: 1 })),
+  /** As `digest`, of each shard. Absent in plans of earlier versions. */
+  shard_digests: Type.Optional(Type.Array(Type.String())),
   /** Lines of the source that were looked at, rejected ones included. */
   read: Type.Integer(),
   rejected: Type.Integer(),

@@ -6,6 +6,7 @@ import { PASSAGE_COLUMNS } from '../table/columns.ts'
 import { isOfModel } from '../table/fitness.ts'
 import type { Connection, Table } from '../table/lance.ts'
 import { readMetadata } from '../table/metadata.ts'
+import { migrateTable } from '../table/migrate.ts'
 import { openStored } from '../table/recover.ts'
 import { halvesAt, packVectors, passageAt, stringAt } from '../table/rows.ts'
 import { sqlIds } from '../table/sql.ts'
@@ -83,6 +84,8 @@ async function carry(ids: readonly string[], options: HandoverOptions): Promise<
   if (ids.length === 0 || typeof storedAs !== 'string') return
   const live = await openStored(connection, dir, storedAs, onWarning)
   try {
+    // Older software may have put it into service since this process looked at it.
+    await migrateTable(live)
     const sameModel = isOfModel(await readMetadata(live), model)
     for (const some of chunks(ids, CARRIED)) {
       signal.throwIfAborted()

@@ -44,18 +44,21 @@ export async function planCorpus(items: AsyncIterable<ReadItem>, options: PlanOp
   await rm(files.shards, { recursive: true, force: true })
   await rm(files.plan, { force: true })
   await mkdir(files.shards, { recursive: true })
-  const shards: number[] = []
+  const [shards, digests]: [number[], string[]] = [[], []]
   let [read, rejected, accepted, digest, lastLine] = [0, 0, 0, 0n, 0]
   const rejects = new LineFile(files.rejects)
   let shard: LineFile | undefined
-  let rows = 0
+  let [rows, shardDigest] = [0, 0n]
   const breathe = breather()
   const closeShard = async (): Promise<void> => {
     if (shard === undefined) return
     await shard.close()
     shards.push(rows)
+    digests.push(shardDigest.toString(16))
     shard = undefined
     rows = 0
+    digest = (digest + shardDigest) % MOD
+    shardDigest = 0n
   }
   try {
     for await (const item of items) {
@@ -73,7 +76,7 @@ export async function planCorpus(items: AsyncIterable<ReadItem>, options: PlanOp
         const hash = contentHash(item.passage)
         shard ??= new LineFile(files.shard(shards.length))
         await shard.write(JSON.stringify({ ...item.passage, hash, parts: item.parts }))
-        digest = (digest + rowFingerprint(item.passage.id, hash)) % MOD
+        shardDigest = (shardDigest + rowFingerprint(item.passage.id, hash)) % MOD
         accepted++
         if (++rows === shardRows) await closeShard()
       }
@@ -104,7 +107,7 @@ export async function planCorpus(items: AsyncIterable<ReadItem>, options: PlanOp
     )
   }
   await syncPath(files.shards)
-  const plan: Plan = { shard_rows: shards, read, rejected, accepted, digest: digest.toString(16) }
+  const plan: Plan = { shard_rows: shards, shard_digests: digests, read, rejected, accepted, digest: digest.toString(16) }
   await writeFileDurably(files.plan, `${JSON.stringify(plan)}\n`)
   return plan
 }

@@ -17,7 +17,7 @@ import { oneAhead } from './ahead.ts'
 import { jobFiles } from './files.ts'
 import { handOver, tellEarlierJobs } from './handover.ts'
 import { JournalWriter, readJournal, type Progress, type Target } from './journal.ts'
-import { plannedBytes, readPlan, readShard } from './plan.ts'
+import { plannedBytes, readPlan, readShard, type PlannedRow } from './plan.ts'
 import { requireSpace, tableBytes } from './space.ts'
 import { dropTails } from './tails.ts'
 import { prepareShard, type PreparedShard } from './shard.ts'
@@ -42,6 +42,8 @@ export interface RunJobOptions {
   /** The table is to hold this corpus and nothing else. */
   readonly replace: boolean
   readonly policy?: Partial<SearchPolicy>
+  /** Vectors of a planned shard that others have embedded, float16 in the order of its rows. `embed` is then only for what was changed meanwhile. */
+  readonly readyVectors?: (shard: number, rows: readonly PlannedRow[]) => Promise<Uint16Array>
   readonly signal: AbortSignal
   readonly onProgress?: (phase: Phase, counters: Counters) => void
   readonly onWarning?: (message: string) => void
@@ -238,7 +240,7 @@ class Run {
   }
 
   async #writeShards(table: Table, previous: Table | undefined, sync: TableSync, additions: Additions): Promise<void> {
-    const { model, embed, folder, signal } = this.#options
+    const { model, embed, folder, signal, readyVectors } = this.#options
     const known = await this.#trusted(table)
     const remaining = [...this.#plan.shard_rows.keys()].filter(
       (number) => known.get(number)?.state !== (this.#target.replace ? 'committed' : 'verified'),
@@ -258,6 +260,7 @@ class Run {
         embed,
         present: mayBePresent ? table : undefined,
         previous: this.#target.replace ? previous : table,
+        ready: await readyVectors?.(number, rows),
         signal,
         onEmbedded: (count) => {
           this.#counters.embedded += count

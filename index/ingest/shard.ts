@@ -1,3 +1,4 @@
+import { at } from '../../base/at.ts'
 import { sqlIds } from '../table/sql.ts'
 import { sameVector } from '../hash.ts'
 import type { Table } from '../table/lance.ts'
@@ -31,18 +32,24 @@ export interface PrepareOptions {
   readonly present: Table | undefined
   /** Table of the same model whose vectors of passages with the same title and text can be taken over. */
   readonly previous: Table | undefined
+  /** Vectors of the shard's passages, in their order, where others have embedded them: nothing is embedded or taken over then. */
+  readonly ready?: Uint16Array | undefined
   readonly signal: AbortSignal
   readonly onEmbedded: (count: number) => void
 }
 
-/** Works out what of a shard has to be written and embeds what has no vector yet, texts of similar length together. */
+/** Works out what of a shard has to be written and embeds (unless its vectors are given) what has no vector yet, texts of similar length together. */
 export async function prepareShard(number: number, shard: readonly PlannedRow[], options: PrepareOptions): Promise<PreparedShard> {
-  const { dimension, embed, present, previous, signal, onEmbedded } = options
+  const { dimension, embed, present, previous, ready, signal, onEmbedded } = options
   const known = present === undefined ? undefined : await storedHashes(present, idsOf(shard))
   const planned = known === undefined ? shard : shard.filter((row) => known.get(row.passage.id) !== row.hash)
+  if (ready !== undefined) {
+    onEmbedded(planned.length)
+    return prepared({ number, shard, planned, halves: picked(ready, shard, planned, dimension), embedded: planned.length })
+  }
   const halves = new Uint16Array(planned.length * dimension)
   const open = previous === undefined ? [...planned.keys()] : await takeOver(previous, planned, halves, dimension)
-  const byLength = open.map((at) => ({ at, text: textAt(planned, at) })).sort((a, b) => b.text.length - a.text.length)
+  const byLength = open.map((row) => ({ row, text: textAt(planned, row) })).sort((a, b) => b.text.length - a.text.length)
   for (const some of chunks(byLength, TEXTS_PER_CALL)) {
     signal.throwIfAborted()
     const vectors = await embed(
@@ -51,44 +58,68 @@ export async function prepareShard(number: number, shard: readonly PlannedRow[],
     )
     checkVectorCount(vectors.length, some.length)
     for (const [i, vector] of vectors.entries()) {
-      const at = some[i]?.at ?? 0
-      packVector(planned[at]?.passage.id ?? '', vector, halves, at, dimension)
+      const { row } = at(some, i)
+      packVector({ id: at(planned, row).passage.id, vector }, halves, row, dimension)
     }
     onEmbedded(some.length)
   }
-  const rows = { passages: planned.map((row) => row.passage), hashes: planned.map((row) => row.hash), halves }
+  return prepared({ number, shard, planned, halves, embedded: open.length })
+}
+
+interface Parts {
+  readonly number: number
+  readonly shard: readonly PlannedRow[]
+  readonly planned: readonly PlannedRow[]
+  readonly halves: Uint16Array
+  readonly embedded: number
+}
+
+function prepared({ number, shard, planned, halves, embedded }: Parts): PreparedShard {
   return {
     number,
     size: shard.length,
     planned,
-    rows,
+    rows: { passages: planned.map((row) => row.passage), hashes: planned.map((row) => row.hash), halves },
     ends: shard.filter((row) => row.parts !== undefined),
-    embedded: open.length,
-    skipped: shard.length - open.length,
+    embedded,
+    skipped: shard.length - embedded,
   }
+}
+
+/** Vectors of those rows of a shard that are to be written. */
+function picked(ready: Uint16Array, shard: readonly PlannedRow[], planned: readonly PlannedRow[], dimension: number): Uint16Array {
+  if (planned.length === shard.length) return ready
+  const wanted = new Set(planned)
+  const halves = new Uint16Array(planned.length * dimension)
+  let to = 0
+  for (const [from, row] of shard.entries()) {
+    if (!wanted.has(row)) continue
+    halves.set(ready.subarray(from * dimension, (from + 1) * dimension), to)
+    to += dimension
+  }
+  return halves
 }
 
 function idsOf(rows: readonly PlannedRow[]): string[] {
   return rows.map((row) => row.passage.id)
 }
 
-function textAt(rows: readonly PlannedRow[], at: number): string {
-  const row = rows[at]
-  return row === undefined ? '' : passageText(row.passage)
+function textAt(rows: readonly PlannedRow[], row: number): string {
+  return passageText(at(rows, row).passage)
 }
 
 /** Copies the vectors of unchanged passages. @returns the rows that have none. */
 async function takeOver(previous: Table, planned: readonly PlannedRow[], halves: Uint16Array, dimension: number): Promise<number[]> {
-  const open = new Map(planned.map((row, at) => [row.passage.id, { at, hash: row.hash }]))
+  const open = new Map(planned.map(({ passage, hash }, row) => [passage.id, { row, hash }]))
   for (const ids of chunks(idsOf(planned), 1000)) {
     const found = await previous.query().where(sqlIds(ids)).select(['id', 'hash', 'vector']).toArrow()
     for (let row = 0; row < found.numRows; row++) {
       const id = stringAt(found, 'id', row)
       const wanted = open.get(id)
       if (wanted === undefined || !sameVector(wanted.hash, stringAt(found, 'hash', row))) continue
-      halves.set(halvesAt(found, row), wanted.at * dimension)
+      halves.set(halvesAt(found, row), wanted.row * dimension)
       open.delete(id)
     }
   }
-  return [...open.values()].map(({ at }) => at)
+  return [...open.values()].map(({ row }) => row)
 }

@@ -9,7 +9,13 @@ export interface ColumnPlaces {
   readonly text: number
   readonly title: number
   readonly source: number
+  /** JSON. */
+  readonly metadata: number
+  /** Columns `metadata.<name>`: text. */
+  readonly fields: readonly { readonly name: string; readonly at: number }[]
 }
+
+const FIELD_PREFIX = 'metadata.'
 
 /** Old Macintosh line ends make one line of a file. */
 function remedy(names: readonly string[]): string {
@@ -22,7 +28,11 @@ function remedy(names: readonly string[]): string {
 export function columnsOf(given: readonly string[], line: number): ColumnPlaces {
   const names = given.map((name) => name.trim().toLowerCase())
   const at = (name: string): number => names.indexOf(name)
-  const columns = { names, count: names.length, id: at('id'), text: at('text'), title: at('title'), source: at('source') }
+  const fields = names.flatMap((name, at) =>
+    name.startsWith(FIELD_PREFIX) ? [{ name: given[at]?.trim().slice(FIELD_PREFIX.length) ?? '', at }] : [],
+  )
+  const known = { id: at('id'), text: at('text'), title: at('title'), source: at('source'), metadata: at('metadata') }
+  const columns = { names, count: names.length, ...known, fields }
   const missing = (['id', 'text'] as const).filter((name) => columns[name] < 0)
   if (missing.length > 0) {
     throw new CodedError(
@@ -31,9 +41,17 @@ export function columnsOf(given: readonly string[], line: number): ColumnPlaces 
       { field: missing[0] },
     )
   }
-  const twice = (['id', 'text', 'title', 'source'] as const).find((name) => names.lastIndexOf(name) !== columns[name])
+  const twice =
+    (['id', 'text', 'title', 'source', 'metadata'] as const).find((name) => names.lastIndexOf(name) !== columns[name]) ??
+    fields.find(({ name }, i) => fields.findIndex((other) => other.name === name) !== i)?.name
   if (twice !== undefined)
     throw new CodedError('corpus_invalid', `Line ${line}: the header names the column ${twice} twice: keep one.`, { field: twice })
+  if (columns.metadata >= 0 && fields.length > 0)
+    throw new CodedError(
+      'corpus_invalid',
+      `Line ${line}: the header names metadata and metadata.${fields[0]?.name ?? ''}: give the metadata as JSON in one column, or each field in a column of its own.`,
+      { field: 'metadata' },
+    )
   return columns
 }
 
@@ -54,5 +72,23 @@ export function rowOf(
     }
   if (values.every((value, i) => value.trim().toLowerCase() === columns.names[i]))
     return { ...at, reason: 'malformed', detail: 'The line repeats the header: files were joined with theirs.' }
-  return { ...at, id: values[columns.id], text: values[columns.text], title: values[columns.title], source: values[columns.source] }
+  const metadata = columns.fields.length > 0 ? fieldsOf(values, columns) : values[columns.metadata]
+  return {
+    ...at,
+    id: values[columns.id],
+    text: values[columns.text],
+    title: values[columns.title],
+    source: values[columns.source],
+    metadata,
+  }
+}
+
+/** Fields from columns of their own; empty ones are absent. */
+function fieldsOf(values: readonly string[], { fields }: ColumnPlaces): Record<string, string> {
+  return Object.fromEntries(
+    fields.flatMap(({ name, at }) => {
+      const value = values[at]?.trim()
+      return value === undefined || value === '' ? [] : [[name, value]]
+    }),
+  )
 }

@@ -14,6 +14,7 @@ export type RejectReason =
   | 'text_too_long'
   | 'title_too_long'
   | 'line_too_long'
+  | 'bad_metadata'
 
 export interface Rejected {
   /** 1-based physical line of the file at which the record begins; the row of a Parquet file, the element of a JSON array. */
@@ -65,4 +66,6 @@ export interface RawRow {
   readonly title: unknown
   readonly text: unknown
   readonly source: unknown
+  /** An object, or its JSON. */
+  readonly metadata: unknown
 }

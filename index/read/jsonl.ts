@@ -15,7 +15,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
 }
 
 function rowOf(line: number, value: Record<string, unknown>): RawRow {
-  const common = { line, id: value.id ?? value._id, source: value.source ?? value.url }
+  const common = { line, id: value.id ?? value._id, source: value.source ?? value.url, metadata: value.metadata }
   if (value.text === undefined && typeof value.contents === 'string') return { ...common, ...splitContents(value.contents) }
   return { ...common, title: value.title, text: value.text }
 }

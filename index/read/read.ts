@@ -23,6 +23,8 @@ export interface ReadOptions {
   readonly source?: string
   /** False where quotes have no meaning in TSV and CSV. */
   readonly quotes?: boolean
+  /** False to leave the rows' metadata unread. */
+  readonly metadata?: boolean
 }
 
 /** Bytes looked at to tell the format. */
@@ -30,11 +32,11 @@ const HEAD = 4096
 
 async function* accept(rows: AsyncIterable<RawRow | Rejected>, options: ReadOptions): AsyncGenerator<ReadItem> {
   const limits = { ...READ_LIMITS, ...options.limits }
-  const { splitWords, source } = options
+  const { splitWords, source, metadata = true } = options
   const maxText = splitWords === undefined ? limits.textBytes : limits.lineBytes
   const seen = new IdSet()
   for await (const row of rows) {
-    const item = 'reason' in row ? row : checkRow(row, limits, maxText)
+    const item = 'reason' in row ? row : checkRow(metadata ? row : { ...row, metadata: undefined }, limits, maxText)
     if ('reason' in item) {
       yield item
       continue
@@ -94,7 +96,7 @@ export async function* readPassageFile(path: string, options: ReadOptions = {}):
   const stream = createReadStream(path, { highWaterMark: 256 * 1024 })
   try {
     const { head, all } = await peek(stream as AsyncIterable<Buffer>, 4)
-    if (isParquet(head)) yield* accept(readParquet(path), options)
+    if (isParquet(head)) yield* accept(readParquet(path, options), options)
     else yield* readPassages(all, options)
   } catch (error) {
     if (osCode(error) === 'ENOENT') throw new CodedError('not_found', `The file ${path} does not exist.`, { field: 'file', cause: error })

@@ -1,4 +1,5 @@
 import type { Passage } from '../contract.ts'
+import { checkMetadata, wellFormed } from '../passage-metadata.ts'
 import type { RawRow, ReadItem, ReadLimits, Rejected } from './contract.ts'
 
 /** Control characters and lone surrogates: neither can be given back in a URL or as UTF-8. */
@@ -24,14 +25,9 @@ function idOf(given: unknown, maxBytes: number): string | Problem {
   return value
 }
 
-/** JSON can spell half a surrogate pair, UTF-8 cannot: it becomes U+FFFD, as it would on the way to the disk. */
-function wellFormed(text: string): string {
-  return Buffer.from(text.trim()).toString('utf8')
-}
-
 function optionalText(field: string, value: unknown): string | Problem {
   if (value === undefined || value === null) return ''
-  if (typeof value === 'string') return wellFormed(value)
+  if (typeof value === 'string') return wellFormed(value.trim())
   if (typeof value === 'number' && (!Number.isInteger(value) || Number.isSafeInteger(value))) return String(value)
   const kind = Array.isArray(value) ? 'a list' : typeof value === 'number' ? 'not an exact number' : `a JSON ${typeof value}`
   return { problem: `The ${field} is ${kind}: write it as one string.` }
@@ -49,7 +45,7 @@ export function checkRow(row: RawRow, limits: ReadLimits, maxTextBytes: number):
   const id = idOf(row.id, limits.idBytes)
   if (typeof id !== 'string') return reject('bad_id', id.problem)
   if (typeof row.text !== 'string') return reject('malformed', 'The text is not a string.')
-  const text = wellFormed(row.text)
+  const text = wellFormed(row.text.trim())
   if (text === '') return reject('empty_text', 'The text is empty.')
   const bytes = Buffer.byteLength(text)
   if (bytes > maxTextBytes)
@@ -60,6 +56,8 @@ export function checkRow(row: RawRow, limits: ReadLimits, maxTextBytes: number):
     return reject('title_too_long', `The title has ${Buffer.byteLength(title)} bytes; at most ${limits.titleBytes} are allowed.`)
   const source = optionalText('source', row.source)
   if (typeof source !== 'string') return reject('malformed', source.problem)
-  const passage: Passage = { id, title, text, ...(source === '' ? {} : { source }) }
+  const { metadata, problem } = checkMetadata(row.metadata)
+  if (problem !== undefined) return reject('bad_metadata', problem)
+  const passage: Passage = { id, title, text, ...(source === '' ? {} : { source }), ...(metadata && { metadata }) }
   return { ...at, passage }
 }

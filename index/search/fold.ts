@@ -1,6 +1,9 @@
 import { cleanTable } from '../table/compact.ts'
 import { FILTER_COLUMNS } from './filter.ts'
-import { fewValuesConfig, manyValuesConfig, textIndexConfig, writing, type Table } from '../table/lance.ts'
+import { METADATA_VERSION } from '../../migrations/list.ts'
+import { LABELS_COLUMN } from '../table/metadata-columns.ts'
+import { readMetadata } from '../table/metadata.ts'
+import { fewValuesConfig, listsConfig, manyValuesConfig, textIndexConfig, writing, type Table } from '../table/lance.ts'
 import { TEXT_COLUMNS } from '../table/columns.ts'
 import { evenOffsets, stringAt } from '../table/rows.ts'
 
@@ -47,6 +50,8 @@ export async function foldIndexes(table: Table, large: boolean, keepMs: number):
       )
     }
   }
+  if (large && (await readMetadata(table)).requiredVersion >= METADATA_VERSION)
+    await made(indexName(LABELS_COLUMN), () => table.createIndex(LABELS_COLUMN, { config: listsConfig() }))
   const worthFolding = Math.min(MOST_FOLD_ROWS, Math.max(FOLD_ROWS, rows * FOLD_SHARE))
   if (Math.max(0, ...left.values()) >= worthFolding) await cleanTable(table, keepMs)
 }

@@ -19,6 +19,8 @@ export interface Probe {
 export interface Measured {
   /** Share of the wanted passages that were found. */
   readonly recall: number
+  /** Lower end of its interval of 95 %: what the recall is likely to be at least, over all vectors. */
+  readonly atLeast: number
   /** Milliseconds that a quarter of the searches stays below: other work on the machine only ever adds. */
   readonly latency: number
 }
@@ -57,18 +59,41 @@ export async function measureRecall(
   probes: readonly Probe[],
   signal?: AbortSignal,
 ): Promise<Measured> {
-  let [found, wanted] = [0, 0]
+  const found: number[] = []
   const times: number[] = []
   for (const { id, vector, wanted: some, least } of probes) {
     signal?.throwIfAborted()
     const started = performance.now()
     const hits = await searchVector(table, settings, vector, { k: RECALL_AT + 1 })
     times.push(performance.now() - started)
-    found += othersScores(hits, id).filter((score) => score >= least - 1e-5 * Math.max(1, Math.abs(least))).length
-    wanted += some
+    found.push(Math.min(some, othersScores(hits, id).filter((score) => score >= least - 1e-5 * Math.max(1, Math.abs(least))).length))
   }
   times.sort((a, b) => a - b)
-  return { recall: wanted === 0 ? 1 : found / wanted, latency: times.at(times.length >> 2) ?? 0 }
+  const { share, atLeast } = shareOf(
+    found,
+    probes.map(({ wanted }) => wanted),
+  )
+  return { recall: share, atLeast, latency: times.at(times.length >> 2) ?? 0 }
+}
+
+/** Two-sided 95 %. */
+const Z = 1.96
+
+/**
+ * A share over groups, and the lower end of its interval: Wilson's, with as many independent trials as the spread between the
+ * groups allows, since the hits of one query are found or missed together.
+ */
+export function shareOf(found: readonly number[], wanted: readonly number[]): { readonly share: number; readonly atLeast: number } {
+  const trials = wanted.reduce((sum, count) => sum + count, 0)
+  if (trials === 0) return { share: 1, atLeast: 1 }
+  const share = found.reduce((sum, count) => sum + count, 0) / trials
+  const deviations = found.map((count, group) => count - share * at(wanted, group))
+  const variance = deviations.reduce((sum, each) => sum + each * each, 0) / trials ** 2
+  const independent = variance === 0 ? trials : Math.min(trials, (share * (1 - share)) / variance)
+  const n = Math.max(1, independent)
+  const middle = share + Z ** 2 / (2 * n)
+  const half = Z * Math.sqrt((share * (1 - share)) / n + Z ** 2 / (4 * n ** 2))
+  return { share, atLeast: (middle - half) / (1 + Z ** 2 / n) }
 }
 
 /** Scores of the ten best passages other than `id`, best first. */

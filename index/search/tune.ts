@@ -6,20 +6,27 @@ import { measureRecall, type Probe } from './recall.ts'
  * Candidates per passage wanted that are compared again by their stored vectors. Codes of one bit per dimension rank
  * roughly: among near-equal passages only more candidates help, whatever number of partitions is read.
  */
-const REFINE = [10, 20, 40, 80, 160]
+const REFINE = [4, 6, 10, 14, 20, 28, 40, 80, 160]
 
-/**
- * Partitions read. Fewer than the first would save next to nothing, and questions lie farther from the centres of
- * partitions than the stored vectors that recall is measured with.
- */
+/** Share of the partitions that is read at least: questions lie farther from their centres than the stored vectors that recall is measured with. */
+const FEWEST = 1 / 32
+const MOST_FEWEST = 128
+/** From one number of partitions to the next. */
+const STEP = Math.SQRT2
+
+/** Numbers of partitions to be tried. */
 function nprobesFor(partitions: number): number[] {
   const steps: number[] = []
-  for (let nprobes = Math.min(200, Math.ceil(partitions / 7)); nprobes < partitions; nprobes *= 2) steps.push(nprobes)
+  for (let nprobes = Math.min(MOST_FEWEST, partitions * FEWEST); Math.ceil(nprobes) < partitions; nprobes *= STEP)
+    if (Math.ceil(nprobes) !== steps.at(-1)) steps.push(Math.ceil(nprobes))
   return [...steps, partitions]
 }
 
 export interface Tuned {
-  /** The fastest settings that reach the recall; undefined if none does. */
+  /**
+   * The fastest settings whose recall is above the one asked for with its whole interval; where none is, those of the highest
+   * recall if it reaches what is asked for as measured; undefined if it does not.
+   */
   readonly chosen: AnnSettings | undefined
   /** Those of the highest recall that were tried. */
   readonly best: AnnSettings
@@ -28,7 +35,7 @@ export interface Tuned {
 /**
  * Finds the search settings that reach a recall fastest, by measuring. Recall grows both with the partitions read and with
  * the candidates refined, so of their grid only the edge of what suffices is walked: from the fewest partitions and most
- * candidates, candidates are taken away while the recall is reached and partitions added where it is not.
+ * candidates, candidates are taken away while the recall is reached, its interval included, and partitions added where it is not.
  * @throws the signal's reason once aborted.
  */
 export async function tune(
@@ -44,10 +51,10 @@ export async function tune(
   let chosen: { readonly settings: AnnSettings; readonly latency: number } | undefined
   for (const nprobes of nprobesFor(partitions)) {
     for (let refine = refinements.at(-1); refine !== undefined; refine = refinements.at(-1)) {
-      const { recall, latency } = await measureRecall(table, { partitions, nprobes, refine, rows, recall: 0 }, probes, signal)
+      const { recall, atLeast, latency } = await measureRecall(table, { partitions, nprobes, refine, rows, recall: 0 }, probes, signal)
       const settings = { partitions, nprobes, refine, rows, recall: Math.round(recall * 1e4) / 1e4 }
       if (recall > best.recall) best = settings
-      if (recall < minRecall) {
+      if (atLeast < minRecall) {
         // Slower already than what suffices: more partitions would be slower still.
         if (chosen !== undefined && latency >= chosen.latency) return { chosen: chosen.settings, best }
         break
@@ -56,5 +63,5 @@ export async function tune(
       refinements.pop()
     }
   }
-  return { chosen: chosen?.settings, best }
+  return { chosen: chosen?.settings ?? (best.recall >= minRecall ? best : undefined), best }
 }

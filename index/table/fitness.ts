@@ -37,10 +37,15 @@ export function unfit(name: string, metadata: TableMetadata, model: EmbeddingMod
   return undefined
 }
 
-/** What a table says of itself, once the steps are taken that need nobody's word; or why it cannot be used. */
-export async function fitMetadata(name: string, table: Table, model: EmbeddingModel): Promise<TableMetadata | CodedError> {
+/** What a table says of itself, once the steps are taken that need nobody's word (not where it is only read); or why it cannot be used. */
+export async function fitMetadata(
+  name: string,
+  table: Table,
+  model: EmbeddingModel,
+  readOnly = false,
+): Promise<TableMetadata | CodedError> {
   let metadata = await readMetadata(table)
-  if (metadata.schemaVersion < SCHEMA_VERSION && (await migrateTable(table, { dryRun: true })).automatic) {
+  if (!readOnly && metadata.schemaVersion < SCHEMA_VERSION && (await migrateTable(table, { dryRun: true })).automatic) {
     await migrateTable(table)
     metadata = await readMetadata(table)
   }

@@ -1,5 +1,5 @@
-import { connect, Index, type Table as LanceTable } from '@lancedb/lancedb'
-import type { Schema } from 'apache-arrow'
+import { connect, Index, makeArrowTable, type Table as LanceTable } from '@lancedb/lancedb'
+import { Schema, type Field } from 'apache-arrow'
 import { CodedError, isDiskFull, messageOf } from '../../base/errors.ts'
 
 /** What LanceDB says of an error, without where in its own source it arose. */
@@ -17,6 +17,8 @@ export { MultiMatchQuery } from '@lancedb/lancedb'
  */
 export interface Table extends Omit<LanceTable, 'name'> {
   readonly storedAs: string
+  /** Adds nullable columns without a value in any row, which takes moments on a table of any size. */
+  addEmptyColumns(fields: readonly Field[]): Promise<unknown>
 }
 
 /** A folder of tables. */
@@ -34,7 +36,13 @@ export interface Connection {
  */
 export async function connectLance(dir: string, consistencyMs: number): Promise<Connection> {
   const connection = await connect(dir, { readConsistencyInterval: consistencyMs / 1000 })
-  const named = async (storedAs: string, table: Promise<LanceTable>): Promise<Table> => Object.assign(await table, { storedAs })
+  const named = async (storedAs: string, opening: Promise<LanceTable>): Promise<Table> => {
+    const table = await opening
+    // Fields are only taken from the copy of Arrow that LanceDB itself loads.
+    const addEmptyColumns = (fields: readonly Field[]): Promise<unknown> =>
+      table.addColumns(makeArrowTable([], { schema: new Schema([...fields]) }).schema)
+    return Object.assign(table, { storedAs, addEmptyColumns })
+  }
   return {
     openTable: (storedAs, version) => named(storedAs, connection.openTable(storedAs, [], version === undefined ? {} : { version })),
     createEmptyTable: (storedAs, schema) => named(storedAs, connection.createEmptyTable(storedAs, schema)),
@@ -72,6 +80,11 @@ export function manyValuesConfig(): Index {
 /** For lookups by values that many rows share: file names. */
 export function fewValuesConfig(): Index {
   return Index.bitmap()
+}
+
+/** For lookups of lists by what they hold. */
+export function listsConfig(): Index {
+  return Index.labelList()
 }
 
 /** How LanceDB says that another writer was first; two migrations that add the same column meet as `already exists`, and the one that looks again finds it done. */

@@ -28,6 +28,8 @@ export interface LiveTableOptions {
   readonly model: EmbeddingModel
   readonly consistencyMs: number
   readonly onWarning: (message: string) => void
+  /** Nothing is migrated or repaired. */
+  readonly readOnly?: boolean
 }
 
 /**
@@ -82,7 +84,8 @@ export class LiveTable {
    * @throws index_missing if there is none and none is to be made; index_invalid for one that does not fit.
    */
   async getForWriting(create: boolean): Promise<Live> {
-    const { dir, name } = this.#options
+    const { dir, name, readOnly } = this.#options
+    if (readOnly === true) throw new CodedError('forbidden', 'This process only reads the index: send changes to the one that writes it.')
     const alias = await readAlias(dir, name)
     if (create && typeof alias?.stored_as !== 'string') await this.#create()
     const held = this.#verdict === undefined ? this.#held?.live : undefined
@@ -141,18 +144,18 @@ export class LiveTable {
 
   /** The table that is held, with what it says of itself now. */
   async #again(live: Live): Promise<Live | CodedError> {
-    const metadata = await fitMetadata(this.#options.name, live.table, this.#options.model)
+    const metadata = await fitMetadata(this.#options.name, live.table, this.#options.model, this.#options.readOnly)
     return metadata instanceof CodedError ? metadata : { ...live, metadata }
   }
 
   /** The table that the alias points at. */
   async #open(): Promise<Live | CodedError | undefined> {
-    const { dir, name, connection, model, onWarning } = this.#options
+    const { dir, name, connection, model, onWarning, readOnly } = this.#options
     const storedAs = (await readAlias(dir, name))?.stored_as
     if (typeof storedAs !== 'string') return undefined
     const held = this.#held?.live
-    const table = held?.storedAs === storedAs ? held.table : await openStored(connection, dir, storedAs, onWarning)
-    const metadata = await fitMetadata(name, table, model)
+    const table = held?.storedAs === storedAs ? held.table : await openStored(connection, dir, storedAs, onWarning, readOnly)
+    const metadata = await fitMetadata(name, table, model, readOnly)
     if (metadata instanceof CodedError) return metadata
     if (held?.storedAs === storedAs) return { ...held, metadata }
     if (metadata.ann !== undefined) await prewarm(table)

@@ -14,7 +14,7 @@ function versionOf(digits: string): bigint {
 }
 
 /** Manifest files of a stored table, newest first. */
-async function manifests(folder: string): Promise<string[]> {
+export async function manifests(folder: string): Promise<string[]> {
   const names = await readdir(join(folder, '_versions'))
   const versioned = names.flatMap((name) => {
     const digits = MANIFEST.exec(name)?.[1]
@@ -26,6 +26,7 @@ async function manifests(folder: string): Promise<string[]> {
 /**
  * Opens a stored table. After a power loss the newest manifest can be an empty file, and the table would not open: it is
  * then put aside (into `_quarantine`), the version before it becomes the newest, and `onWarning` is told.
+ * Where it is only read, it is left as it is.
  * @throws index_missing if its folder is gone, index_invalid if it cannot be opened.
  */
 export async function openStored(
@@ -33,13 +34,14 @@ export async function openStored(
   dir: string,
   storedAs: string,
   onWarning: (message: string) => void,
+  readOnly = false,
 ): Promise<Table> {
   const folder = tableFolder(dir, storedAs)
   for (;;) {
     try {
       return await connection.openTable(storedAs)
     } catch (error) {
-      const damaged = await damagedNewest(folder, storedAs)
+      const damaged = readOnly ? undefined : await damagedNewest(folder, storedAs)
       if (damaged === undefined) {
         throw new CodedError(
           'index_invalid',

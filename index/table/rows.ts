@@ -1,7 +1,11 @@
-import { Field, FixedSizeList, Float16, makeData, RecordBatch, Schema, Struct, Table, Utf8, type Data } from 'apache-arrow'
+import { Field, FixedSizeList, Float16, makeData, RecordBatch, Schema, Struct, Table, Utf8 } from 'apache-arrow'
+import { at } from '../../base/at.ts'
 import { CodedError } from '../../base/errors.ts'
 import { writeHalves } from '../../base/binary16.ts'
+import { METADATA_COLUMNS } from '../../migrations/list.ts'
 import type { Passage } from '../contract.ts'
+import { metadataColumns, storedMetadata } from './metadata-columns.ts'
+import { utf8 } from './utf8.ts'
 
 /** Type of the vector column: `dimension` float16 numbers. Half of float32's size at a recall within 0.005. */
 function vectorType(dimension: number): FixedSizeList<Float16> {
@@ -17,32 +21,8 @@ function writeSchema(dimension: number): Schema {
     new Field('vector', vectorType(dimension), false),
     new Field('source', new Utf8(), true),
     new Field('hash', new Utf8(), true),
+    ...METADATA_COLUMNS,
   ])
-}
-
-/** A string column, nullable without a value for null. Several times faster than Arrow's own builder. */
-function utf8(values: readonly (string | undefined)[]): Data<Utf8> {
-  const valueOffsets = new Int32Array(values.length + 1)
-  const nullBitmap = new Uint8Array(Math.ceil(values.length / 8))
-  let [bytes, nullCount] = [0, 0]
-  for (const [i, value] of values.entries()) {
-    if (value === undefined) nullCount++
-    else {
-      bytes += Buffer.byteLength(value)
-      nullBitmap[i >> 3] = (nullBitmap[i >> 3] as number) | (1 << (i & 7))
-    }
-    valueOffsets[i + 1] = bytes
-  }
-  const data = Buffer.allocUnsafe(bytes)
-  for (const [i, value] of values.entries()) if (value !== undefined) data.write(value, valueOffsets[i] as number)
-  return makeData({
-    type: new Utf8(),
-    length: values.length,
-    nullCount,
-    nullBitmap: nullCount === 0 ? null : nullBitmap,
-    valueOffsets,
-    data: Uint8Array.from(data),
-  })
 }
 
 /** Passages with their vectors as float16 bit patterns, row after row. */
@@ -58,7 +38,12 @@ export interface Rows {
  * Writes a passage's vector as float16 into row `row` of `out`, checking it: LanceDB pads, truncates and stores infinities without a word.
  * @throws index_invalid naming the passage whose vector has another length or a number that float16 cannot hold.
  */
-export function packVector(id: string, vector: Float32Array, out: Uint16Array, row: number, dimension: number): void {
+export function packVector(
+  { id, vector }: { readonly id: string; readonly vector: Float32Array },
+  out: Uint16Array,
+  row: number,
+  dimension: number,
+): void {
   if (vector.length !== dimension) {
     throw new CodedError(
       'index_invalid',
@@ -86,7 +71,7 @@ export function checkVectorCount(vectors: number, passages: number): void {
 export function packVectors(passages: readonly Passage[], vectors: readonly Float32Array[], dimension: number): Uint16Array {
   checkVectorCount(vectors.length, passages.length)
   const out = new Uint16Array(passages.length * dimension)
-  for (const [i, vector] of vectors.entries()) packVector(passages[i]?.id ?? '', vector, out, i, dimension)
+  for (const [i, vector] of vectors.entries()) packVector({ id: at(passages, i).id, vector }, out, i, dimension)
   return out
 }
 
@@ -111,6 +96,7 @@ export function recordBatch(rows: Rows, dimension: number): RecordBatch {
     vectors,
     utf8(passages.map((passage) => passage.source)),
     utf8(hashes),
+    ...metadataColumns(passages.map((passage) => passage.metadata)),
   ]
   return new RecordBatch(schema, makeData({ type: new Struct(schema.fields), length: passages.length, nullCount: 0, children }))
 }
@@ -134,11 +120,13 @@ export function stringAt(table: Columns, column: string, row: number): string {
 /** The passage in one row of a result. */
 export function passageAt(table: Columns, row: number): Passage {
   const source = stringAt(table, 'source', row)
+  const metadata = storedMetadata(stringAt(table, 'metadata', row))
   return {
     id: stringAt(table, 'id', row),
     title: stringAt(table, 'title', row),
     text: stringAt(table, 'text', row),
     ...(source === '' ? {} : { source }),
+    ...(metadata === undefined ? {} : { metadata }),
   }
 }
 

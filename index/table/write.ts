@@ -1,6 +1,9 @@
 import { sqlIds } from './sql.ts'
 import { CodedError } from '../../base/errors.ts'
+import { METADATA_VERSION } from '../../migrations/list.ts'
 import { contentHash } from '../hash.ts'
+import { PASSAGE_COLUMNS } from './columns.ts'
+import { readMetadata, writeSchemaVersion } from './metadata.ts'
 import { writing, type Table } from './lance.ts'
 import { arrowTable, passageAt, stringAt, type Columns, type Rows } from './rows.ts'
 
@@ -13,6 +16,7 @@ export function chunks<T>(values: readonly T[], size: number): T[][] {
 
 /** Adds rows whose ids are known to be absent: one commit, all or nothing. */
 export async function appendRows(table: Table, rows: Rows, dimension: number): Promise<void> {
+  await announceMetadata(table, rows)
   await writing(table, () => table.add(arrowTable(rows, dimension)))
 }
 
@@ -28,9 +32,22 @@ export async function mergeRows(table: Table, rows: Rows, dimension: number): Pr
       throw new CodedError('invalid_request', `The id "${id}" occurs twice in one upsert: send each passage once.`, { field: 'passages' })
     ids.add(id)
   }
+  await announceMetadata(table, rows)
   const source = arrowTable(rows, dimension)
   const { version } = await writing(table, () => table.mergeInsert('id').whenMatchedUpdateAll().whenNotMatchedInsertAll().execute(source))
   return version
+}
+
+/**
+ * Before the first metadata is written, the table says that software must know of it: what does not would leave it behind
+ * when it carries passages into another table.
+ */
+async function announceMetadata(table: Table, { passages }: Rows): Promise<void> {
+  if (passages.every(({ metadata }) => metadata === undefined)) return
+  await writing(table, async () => {
+    const { schemaVersion, requiredVersion } = await readMetadata(table)
+    if (requiredVersion < METADATA_VERSION) await writeSchemaVersion(table, schemaVersion, METADATA_VERSION)
+  })
 }
 
 /** Deletes by SQL condition. @returns the number of passages deleted. */
@@ -106,7 +123,11 @@ export async function storedHashes(table: Table, ids: readonly string[]): Promis
       else found.set(id, hash)
     }
     if (bare.length === 0) continue
-    const content = await table.query().where(sqlIds(bare)).select(['id', 'title', 'text', 'source']).toArrow()
+    const content = await table
+      .query()
+      .where(sqlIds(bare))
+      .select([...PASSAGE_COLUMNS])
+      .toArrow()
     for (let row = 0; row < content.numRows; row++) {
       const passage = passageAt(content, row)
       found.set(passage.id, contentHash(passage))

@@ -1,5 +1,5 @@
 import type { LlamaConfig } from '../checkpoint/config.ts'
-import { fusedMatmul, groupQueryAttention, multiHeadAttention, rotaryEmbedding } from '../onnx/contrib.ts'
+import { fusedMatmul, groupQueryAttention, multiHeadAttention, rotaryEmbedding, type Projections } from '../onnx/contrib.ts'
 import type { Value } from '../onnx/graph.ts'
 import { add, concat, f32s, cast, matmul, mul, reshape, reshapeLike, sizeOf, softmax, splitLast, transpose } from '../onnx/ops.ts'
 import { dimAt } from '../onnx/shapes.ts'
@@ -18,51 +18,43 @@ export interface Attended extends KeyValues {
   readonly output: Value
 }
 
+/** What every self-attention is given: its layer's parameters and normed input, the positions' rotations, the shape of its heads. */
+export interface SelfAttention {
+  readonly params: Params
+  readonly x: Value
+  readonly rope: RotaryTables
+  readonly heads: Heads
+}
+
 /**
  * Attention without causality: q [B,L,heads*head_dim]; k, v [B,T,kv_heads*head_dim]; keyMask i32 [B,T] or null -> the shape
  * of q. Query head h reads key head floor(h / group). The queries of one key head go in as so many more rows: keys and
  * values are not repeated.
  */
-export function openAttention(q: Value, k: Value, v: Value, keyMask: Value | null, { heads, kvHeads, headDim }: Heads): Value {
+export function openAttention({ q, k, v }: Projections, keyMask: Value | null, { heads, kvHeads, headDim }: Heads): Value {
   const group = heads / kvHeads
-  if (group === 1) return multiHeadAttention(q, k, v, heads, keyMask)
+  if (group === 1) return multiHeadAttention({ q, k, v }, heads, keyMask)
   const [batch, length] = [dimAt(q.shape, 0), dimAt(q.shape, 1)]
   const rows = typeof length === 'number' ? group * length : `${group}*${length}`
   const byGroup = transpose(reshape(q, [batch, length, kvHeads, group, headDim]), [0, 3, 1, 2, 4])
-  const attended = multiHeadAttention(reshape(byGroup, [batch, rows, kvHeads * headDim]), k, v, kvHeads, keyMask)
+  const attended = multiHeadAttention({ q: reshape(byGroup, [batch, rows, kvHeads * headDim]), k, v }, kvHeads, keyMask)
   return reshapeLike(transpose(reshapeLike(attended, byGroup), [0, 2, 3, 1, 4]), q)
 }
 
 /** Bidirectional self-attention of the encoder: x [B,L,d], positions i64 [B,L], keyMask i32 [B,L] -> [B,L,d]. */
-export function encoderSelfAttention(params: Params, x: Value, positions: Value, keyMask: Value, rope: RotaryTables, heads: Heads): Value {
+export function encoderSelfAttention({ params, x, rope, heads }: SelfAttention, positions: Value, keyMask: Value): Value {
   return params.in('self_attn', (p) => {
-    const q = rotaryEmbedding(p.linear(x, 'q_proj'), positions, rope.cos, rope.sin, heads.heads)
-    const k = rotaryEmbedding(p.linear(x, 'k_proj'), positions, rope.cos, rope.sin, heads.kvHeads)
-    return p.linear(openAttention(q, k, p.linear(x, 'v_proj'), keyMask, heads), 'o_proj')
+    const q = rotaryEmbedding(p.linear(x, 'q_proj'), positions, rope, heads.heads)
+    const k = rotaryEmbedding(p.linear(x, 'k_proj'), positions, rope, heads.kvHeads)
+    return p.linear(openAttention({ q, k, v: p.linear(x, 'v_proj') }, keyMask, heads), 'o_proj')
   })
 }
 
 /** Causal self-attention over a whole prompt: x [1,L,d]; lastIndex i32 [1] and total i32 scalar as in groupQueryAttention. */
-export function promptSelfAttention(
-  params: Params,
-  x: Value,
-  lastIndex: Value,
-  total: Value,
-  rope: RotaryTables,
-  { heads, kvHeads }: Heads,
-): Attended {
+export function promptSelfAttention({ params, x, rope, heads }: SelfAttention, lastIndex: Value, total: Value): Attended {
   return params.in('self_attn', (p) => {
-    const [context, keys, values] = groupQueryAttention(
-      p.linear(x, 'q_proj'),
-      p.linear(x, 'k_proj'),
-      p.linear(x, 'v_proj'),
-      lastIndex,
-      total,
-      rope.cos,
-      rope.sin,
-      heads,
-      kvHeads,
-    )
+    const projections = { q: p.linear(x, 'q_proj'), k: p.linear(x, 'k_proj'), v: p.linear(x, 'v_proj') }
+    const [context, keys, values] = groupQueryAttention(projections, { lastIndex, total }, rope, heads)
     return { output: p.linear(context, 'o_proj'), keys, values }
   })
 }
@@ -113,20 +105,15 @@ function attend(q: Value, blocks: readonly [KeyValues] | readonly [KeyValues, Ke
  * bias [B,1,1,L,T] with T named `total`. Returns the joined keys and values.
  */
 export function cachedSelfAttention(
-  params: Params,
-  x: Value,
+  { params, x, rope, heads: { heads, kvHeads, headDim } }: SelfAttention,
   positions: Value,
-  past: KeyValues,
-  bias: Value,
-  total: string,
-  rope: RotaryTables,
-  { heads, kvHeads, headDim }: Heads,
+  { past, bias, total }: { readonly past: KeyValues; readonly bias: Value; readonly total: string },
 ): Attended {
   return params.in('self_attn', (p) => {
     const [batch, length] = [dimAt(x.shape, 0), dimAt(x.shape, 1)]
     const group = heads / kvHeads
-    const q = rotaryEmbedding(p.linear(x, 'q_proj'), positions, rope.cos, rope.sin, heads)
-    const k = rotaryEmbedding(p.linear(x, 'k_proj'), positions, rope.cos, rope.sin, kvHeads)
+    const q = rotaryEmbedding(p.linear(x, 'q_proj'), positions, rope, heads)
+    const k = rotaryEmbedding(p.linear(x, 'k_proj'), positions, rope, kvHeads)
     const byHead = (y: Value): Value => transpose(reshape(y, [batch, length, kvHeads, headDim]), [0, 2, 1, 3])
     const keys = concat([past.keys, byHead(k)], 2, total)
     const values = concat([past.values, byHead(p.linear(x, 'v_proj'))], 2, total)
@@ -141,18 +128,13 @@ export function cachedSelfAttention(
  * x [1,1,d], position i64 [1,1], `prompt` grouped. Returns the made tokens' keys and values, `made` long, the new one included.
  */
 export function decodeSelfAttention(
-  params: Params,
-  x: Value,
+  { params, x, rope, heads: { heads, kvHeads, headDim } }: SelfAttention,
   position: Value,
-  prompt: KeyValues,
-  since: KeyValues,
-  made: string,
-  rope: RotaryTables,
-  { heads, kvHeads, headDim }: Heads,
+  { prompt, since, made }: { readonly prompt: KeyValues; readonly since: KeyValues; readonly made: string },
 ): Attended {
   return params.in('self_attn', (p) => {
-    const q = rotaryEmbedding(p.linear(x, 'q_proj'), position, rope.cos, rope.sin, heads)
-    const k = rotaryEmbedding(p.linear(x, 'k_proj'), position, rope.cos, rope.sin, kvHeads)
+    const q = rotaryEmbedding(p.linear(x, 'q_proj'), position, rope, heads)
+    const k = rotaryEmbedding(p.linear(x, 'k_proj'), position, rope, kvHeads)
     const byHead = (y: Value): Value => reshape(y, [1, kvHeads, 1, headDim])
     const keys = concat([since.keys, byHead(k)], 2, made)
     const values = concat([since.values, byHead(p.linear(x, 'v_proj'))], 2, made)

@@ -63,8 +63,13 @@ function absorbedShares(p: Params, q: Value, { phi }: Context, { heads, kvHeads,
   return softmax(transpose(scores, [1, 0]))
 }
 
-/** [heads,N,head_dim] from the shares [heads*N, m]. */
-function absorbedContext(p: Params, shares: Value, { phi, transposed }: Context, queries: Dim, { heads, kvHeads, headDim }: Heads): Value {
+/** [heads,N,head_dim] from the shares [heads*N, m] of N queries. */
+function absorbedContext(
+  p: Params,
+  shares: Value,
+  { phi, transposed }: Context,
+  { queries, heads, kvHeads, headDim }: Heads & { readonly queries: Dim },
+): Value {
   const mean = transpose(fusedMatmul(transposed, shares, { transB: true }), [1, 0])
   const grouped = reshape(mean, [kvHeads, times(heads / kvHeads, queries), widthOf(phi)])
   return reshape(p.byHead(grouped, 'v_proj', kvHeads, { transB: true }), [heads, queries, headDim])
@@ -73,7 +78,7 @@ function absorbedContext(p: Params, shares: Value, { phi, transposed }: Context,
 /** q [1,N,heads*head_dim] -> the same over keys and values projected from all of phi. */
 export function projected(p: Params, q: Value, phi: Value, heads: Heads): Value {
   const all = (y: Value): Value => reshape(y, [1, dimAt(phi.shape, 0), widthOf(y)])
-  return openAttention(q, all(p.contextLinear(phi, 'k_proj')), all(p.contextLinear(phi, 'v_proj')), null, heads)
+  return openAttention({ q, k: all(p.contextLinear(phi, 'k_proj')), v: all(p.contextLinear(phi, 'v_proj')) }, null, heads)
 }
 
 /** q [1,1,d_dec] as [heads,1,head_dim]. */
@@ -84,6 +89,14 @@ function oneByHead(q: Value, { heads, headDim }: Heads): Value {
 /** Mean share of each row of phi over the heads: [m]. */
 function meanShare(shares: Value): Value {
   return reduceMean(shares, 0)
+}
+
+/** What every cross-attention is given: its layer's parameters and normed input, phi, the shape of its heads. */
+export interface CrossAttention {
+  readonly params: Params
+  readonly x: Value
+  readonly context: Context
+  readonly heads: Heads
 }
 
 export interface CrossAttended {
@@ -98,7 +111,7 @@ function absorbedOrProjected(p: Params, q: Value, context: Context, heads: Heads
   const few = lessOrEqual(reshape(sizeOf(q, 1), []), i64(q.graph, absorbedQueries(heads, widthOf(context.phi), p.precision)))
   const absorb = (): Value => {
     const byHead = transpose(reshape(q, [queries, heads.heads, heads.headDim]), [1, 0, 2])
-    const attended = absorbedContext(p, absorbedShares(p, byHead, context, heads), context, queries, heads)
+    const attended = absorbedContext(p, absorbedShares(p, byHead, context, heads), context, { ...heads, queries })
     return reshape(transpose(attended, [1, 0, 2]), [1, queries, widthOf(q)])
   }
   const [attended] = ifElse(
@@ -110,7 +123,7 @@ function absorbedOrProjected(p: Params, q: Value, context: Context, heads: Heads
 }
 
 /** Over a whole prompt: x [1,L,d_dec]. Keys and values of phi, where they are projected, live for this call only. */
-export function promptCrossAttention(params: Params, x: Value, context: Context, heads: Heads): CrossAttended {
+export function promptCrossAttention({ params, x, context, heads }: CrossAttention): CrossAttended {
   return params.in('cross_attn', (p) => {
     const q = p.linear(x, 'q_proj')
     const share = meanShare(absorbedShares(p, oneByHead(last(q, 1), heads), context, heads))
@@ -119,16 +132,16 @@ export function promptCrossAttention(params: Params, x: Value, context: Context,
 }
 
 /** Of one token: x [1,1,d_dec], absorbed. */
-export function decodeCrossAttention(params: Params, x: Value, context: Context, heads: Heads): CrossAttended {
+export function decodeCrossAttention({ params, x, context, heads }: CrossAttention): CrossAttended {
   return params.in('cross_attn', (p) => {
     const shares = absorbedShares(p, oneByHead(p.linear(x, 'q_proj'), heads), context, heads)
-    const attended = reshape(absorbedContext(p, shares, context, 1, heads), [1, 1, heads.heads * heads.headDim])
+    const attended = reshape(absorbedContext(p, shares, context, { ...heads, queries: 1 }), [1, 1, heads.heads * heads.headDim])
     return { output: p.linear(attended, 'o_proj'), share: meanShare(shares) }
   })
 }
 
 /** Of any number of tokens: x [B,L,d_dec], all rows over the same phi. */
-export function stepCrossAttention(params: Params, x: Value, context: Context, heads: Heads): Value {
+export function stepCrossAttention({ params, x, context, heads }: CrossAttention): Value {
   return params.in('cross_attn', (p) => {
     const q = p.linear(x, 'q_proj')
     const flat = reshape(q, [1, 'B*L', widthOf(q)])

@@ -10,6 +10,14 @@ const LARGEST = 127
 /** Rows and columns of a tile, so that the transposed side stays in the cache. */
 const TILE = 64
 
+/** How a matrix of a checkpoint is cut: heads one after the other, each [outs,ins] or, `transposed`, [ins,outs]. */
+export interface Matrix {
+  readonly heads: number
+  readonly ins: number
+  readonly outs: number
+  readonly transposed?: boolean
+}
+
 /** How one head's part lies in the checkpoint's matrix: the step between two of its inputs, and between two of its outputs. */
 interface Layout {
   readonly ins: number
@@ -39,7 +47,7 @@ function quantizePart(matrix: Float32Array, { ins, outs, inStep, outStep }: Layo
  * Quantises a matrix [heads*outs, ins] of a checkpoint, symmetrically, each output on its own: values [heads,ins,outs].
  * With `transposed`, the matrix is [heads*ins, outs]: a head's rows are its inputs.
  */
-export function quantizeOutputs(matrix: Float32Array, heads: number, ins: number, outs: number, transposed = false): QuantizedOutputs {
+export function quantizeOutputs(matrix: Float32Array, { heads, ins, outs, transposed = false }: Matrix): QuantizedOutputs {
   const values = new Int8Array(heads * ins * outs)
   const scales = new Float32Array(heads * outs)
   const layout = transposed ? { ins, outs, inStep: outs, outStep: 1 } : { ins, outs, inStep: 1, outStep: ins }

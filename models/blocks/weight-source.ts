@@ -72,7 +72,7 @@ export function int8Weights(
     elem,
     shape: partShape,
     read: async () => {
-      const now = made ?? quantizeOutputs(await checkpoint.readF32(name), heads, ins, outs, use.kind === 'heads-in')
+      const now = made ?? quantizeOutputs(await checkpoint.readF32(name), { heads, ins, outs, transposed: use.kind === 'heads-in' })
       made = made ? undefined : now
       return which === 'values' ? now.values : bytesOf(now.scales)
     },

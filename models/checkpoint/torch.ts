@@ -116,7 +116,14 @@ function isContiguous(shape: readonly number[], strides: readonly number[]): boo
   return true
 }
 
-function placeTensor(name: string, tensor: Tensor, entries: ReadonlyMap<string, StoredEntry>, root: string, file: WeightFile): TensorInfo {
+/** An archive whose stored files are known; `root` is the folder that it was saved in. */
+interface Archive {
+  readonly file: WeightFile
+  readonly entries: ReadonlyMap<string, StoredEntry>
+  readonly root: string
+}
+
+function placeTensor(name: string, tensor: Tensor, { file, entries, root }: Archive): TensorInfo {
   const where = `${basename(file.path)}: tensor ${name}`
   const { storage, offset, shape, strides } = tensor
   const size = TENSOR_DTYPE_BYTES[storage.dtype]
@@ -180,7 +187,7 @@ export async function readTorchIndex(file: WeightFile): Promise<WeightIndex> {
         file.path,
       )
     }
-    tensors.push(placeTensor(key, value, entries, root, file))
+    tensors.push(placeTensor(key, value, { file, entries, root }))
   }
   return { tensors, header }
 }

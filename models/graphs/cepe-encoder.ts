@@ -26,7 +26,9 @@ export function cepeEncoderGraph(checkpoint: Checkpoint, config: CepeReaderConfi
   const keyMask = cast(mask, 'i32')
   const states = params.in('encoder', (p) => {
     const embedded = p.embedding('embed_tokens', ids)
-    const stream = llamaLayers(p, encoder, embedded, (q, x) => encoderSelfAttention(q, x, positions, keyMask, rope, encoder), null)
+    const stream = llamaLayers(p, encoder, embedded, {
+      attend: (q, x) => encoderSelfAttention({ params: q, x, rope, heads: encoder }, positions, keyMask),
+    })
     return normStream(p, stream, 'norm', encoder.rmsNormEps)[0]
   })
   const phi = graph.scope('phi', () =>

@@ -1,15 +1,15 @@
 import { at, present } from '../../base/at.ts'
 import type { CepeConfig } from '../checkpoint/config.ts'
 import type { Checkpoint } from '../checkpoint/checkpoint.ts'
+import { decodeSelfAttention, groupedKeyValues, promptSelfAttention, type Attended, type KeyValues } from '../blocks/attention.ts'
 import {
-  decodeSelfAttention,
-  groupedKeyValues,
-  promptSelfAttention,
-  type Attended,
-  type Heads,
-  type KeyValues,
-} from '../blocks/attention.ts'
-import { contextOf, decodeCrossAttention, promptCrossAttention, type Context, type CrossAttended } from '../blocks/cross-attention.ts'
+  contextOf,
+  decodeCrossAttention,
+  promptCrossAttention,
+  type Context,
+  type CrossAttended,
+  type CrossAttention,
+} from '../blocks/cross-attention.ts'
 import type { Residual } from '../blocks/norm.ts'
 import { Params } from '../blocks/params.ts'
 import type { Precision } from '../blocks/precision.ts'
@@ -29,6 +29,7 @@ import {
   i64,
   last,
   less,
+  lessOrEqual,
   logSoftmax,
   min,
   mul,
@@ -48,8 +49,8 @@ const HEAD_MULTIPLE = 16
 
 /** How cross-attention is computed, over the prompt and for each further token. */
 export interface CrossStrategy {
-  prompt(params: Params, normed: Value, context: Context, heads: Heads, layer: number): CrossAttended
-  decode(params: Params, normed: Value, context: Context, heads: Heads, layer: number): CrossAttended
+  prompt(attention: CrossAttention, layer: number): CrossAttended
+  decode(attention: CrossAttention, layer: number): CrossAttended
 }
 
 const ABSORBED: CrossStrategy = { prompt: promptCrossAttention, decode: decodeCrossAttention }
@@ -63,33 +64,37 @@ interface Pass {
   readonly attention: Value
 }
 
-function pass(
-  params: Params,
-  config: CepeConfig,
-  ids: Value,
-  { phi }: Context,
-  self: (params: Params, normed: Value, layer: number) => Attended,
-  cross: (params: Params, normed: Value, layer: number) => CrossAttended,
-): Pass {
+/** How a pass attends, in every layer. */
+interface Sublayers {
+  self(params: Params, normed: Value, layer: number): Attended
+  cross(params: Params, normed: Value, layer: number): CrossAttended
+}
+
+/** What a pass reads: token ids [1,L] beside phi. */
+interface Reading {
+  readonly params: Params
+  readonly config: CepeConfig
+  readonly ids: Value
+  readonly context: Context
+}
+
+function pass({ params, config, ids, context: { phi } }: Reading, sublayers: Sublayers): Pass {
   const keyValues: KeyValues[] = []
   const shares: Value[] = []
   const embedded = embedTokens(params, ids)
   const stream = params.in('model', (p) =>
-    llamaLayers(
-      p,
-      config.decoder,
-      embedded,
-      (q, normed, layer) => {
-        const { output, keys, values } = self(q, normed, layer)
+    llamaLayers(p, config.decoder, embedded, {
+      attend: (q, normed, layer) => {
+        const { output, keys, values } = sublayers.self(q, normed, layer)
         keyValues.push({ keys, values })
         return output
       },
-      crossLayers(config, (q, normed, layer) => {
-        const { output, share } = cross(q, normed, layer)
+      cross: crossLayers(config, (q, normed, layer) => {
+        const { output, share } = sublayers.cross(q, normed, layer)
         shares.push(share)
         return output
       }),
-    ),
+    }),
   )
   const [first, ...others] = shares
   const attention = first
@@ -98,18 +103,16 @@ function pass(
   return { stream, keyValues, attention }
 }
 
-function promptPass(params: Params, config: CepeConfig, ids: Value, context: Context, rope: RotaryTables, cross: CrossStrategy): Pass {
+function promptPass(reading: Reading, rope: RotaryTables, cross: CrossStrategy): Pass {
+  const { ids, context } = reading
+  const heads = reading.config.decoder
   const length = sizeOf(ids, 1)
   const total = reshape(cast(length, 'i32'), [])
   const lastIndex = cast(sub(length, i64(ids.graph, 1)), 'i32')
-  const { stream, ...made } = pass(
-    params,
-    config,
-    ids,
-    context,
-    (p, x) => promptSelfAttention(p, x, lastIndex, total, rope, config.decoder),
-    (p, x, layer) => cross.prompt(p, x, context, config.decoder, layer),
-  )
+  const { stream, ...made } = pass(reading, {
+    self: (params, x) => promptSelfAttention({ params, x, rope, heads }, lastIndex, total),
+    cross: (params, x, layer) => cross.prompt({ params, x, context, heads }, layer),
+  })
   return { ...made, stream: { x: last(stream.x, 1), delta: stream.delta && last(stream.delta, 1) } }
 }
 
@@ -121,7 +124,7 @@ function choose(params: Params, config: CepeConfig, stream: Residual): { token: 
 
 /**
  * Greedy answers in one run: input_ids i64 [1,L], phi f32 [m,d_enc], stop_ids i64 [K], max_new_tokens i64 scalar (>= 1) ->
- * tokens i64 [n], logprobs f32 [n], attention f32 [n,m]. m and K may be 0. Ends after a token of stop_ids, which is the
+ * tokens i64 [n], logprobs f32 [n], attention f32 [n,m], and for who goes on prompt.{i}.key|value [1,kv_heads,L,head_dim]. m and K may be 0. Ends after a token of stop_ids, which is the
  * last of `tokens`, after max_new_tokens, or when the decoder's window is full. attention is each token's
  * cross-attention on each row of phi, averaged over layers and heads.
  *
@@ -151,49 +154,143 @@ export function cepeGenerateGraph(
   const params = new Params(graph, checkpoint, precision)
   const tokenParams = params.with(precision.tokens)
   const rope = rotaryTables(graph, decoder, 'decoder', precision.float)
-  const goesOn = (token: Value): Value =>
-    graph.scope('stop', () => not(less(i64(graph, 0), reduceSum(cast(equal(stopIds, reshape(token, [])), 'i64'), 0))))
 
-  const prompt = graph.scope('prompt', () => promptPass(params, config, ids, context, rope, cross))
-  const promptCache = prompt.keyValues.map(groupedKeyValues)
+  const prompt = graph.scope('prompt', () => promptPass({ params, config, ids, context }, rope, cross))
   const first = choose(params, config, prompt.stream)
   const length = reshape(sizeOf(ids, 1), [])
-  const rounds = min(sub(maxNewTokens, i64(graph, 1)), sub(i64(graph, decoder.window), length))
-
   const empty = graph.constant(precision.float, [1, decoder.kvHeads, 0, decoder.headDim], new Uint8Array())
-  const sinceType = { elem: precision.float, shape: [1, decoder.kvHeads, 'since', decoder.headDim] }
-  const carried: Carried[] = [
-    { name: 'token', initial: first.token },
-    { name: 'position', initial: reshape(length, [1, 1]) },
-    ...prompt.keyValues.flatMap((_, i) =>
-      ['keys', 'values'].map((part) => ({ name: `since.${i}.${part}`, initial: empty, type: sinceType })),
-    ),
-  ]
-  const [tokens, logprobs, attention] = loop(rounds, goesOn(first.token), carried, 'n-1', ([token, position, ...caches]) => {
-    const since = prompt.keyValues.map((_, i) => ({ keys: at(caches, 2 * i), values: at(caches, 2 * i + 1) }))
-    const here = present(position)
-    const made = pass(
-      tokenParams,
-      config,
-      present(token),
-      context,
-      (p, x, i) => decodeSelfAttention(p, x, here, at(promptCache, i), at(since, i), 'made', rope, decoder),
-      (p, x, layer) => cross.decode(p, x, context, decoder, layer),
-    )
-    const next = choose(params, config, made.stream)
-    return {
-      proceed: goesOn(next.token),
-      carried: [next.token, add(here, i64(graph, 1)), ...made.keyValues.flatMap(({ keys, values }) => [keys, values])],
-      scans: [next.token, next.logprob, made.attention],
-    }
+  const { tokens, logprobs, attention } = makeTokens(tokenParams, config, context, {
+    token: first.token,
+    position: reshape(length, [1, 1]),
+    prompt: prompt.keyValues,
+    since: prompt.keyValues.map(() => ({ keys: empty, values: empty })),
+    rounds: min(sub(maxNewTokens, i64(graph, 1)), sub(i64(graph, decoder.window), length)),
+    proceed: goesOn(stopIds, first.token),
+    ...{ stopIds, rope, cross },
   })
 
-  const all = (one: Value, others: Value | undefined): Value => concat([flatten(one, 1), flatten(present(others), 'n-1')], 0, 'n')
+  const all = (one: Value, others: Value): Value => concat([flatten(one, 1), flatten(others, 'n-1')], 0, 'n')
   const allTokens = all(first.token, tokens)
   graph.output('tokens', allTokens)
   graph.output('logprobs', all(first.logprob, logprobs))
   // A loop of no rounds knows no m: the sizes come from elsewhere.
   const sizes = concat([sizeOf(allTokens, 0), sizeOf(context.phi, 0)], 0)
   graph.output('attention', reshapeTo(all(prompt.attention, attention), sizes, ['n', 'm']))
+  keyValueOutputs(graph, 'prompt', prompt.keyValues)
   return graph
+}
+
+/**
+ * Goes on with an answer that {@link cepeGenerateGraph} began, in the same steps, so that a chain of runs makes what one run
+ * would: token i64 [1,1], the last one made, position i64 [1,1] its place, phi, stop_ids, max_new_tokens as there,
+ * prompt.{i}.key|value [1,kv_heads,P,head_dim] as that graph gave them, since.{i}.key|value [1,kv_heads,S,head_dim] of the
+ * tokens read since (S = 0 at first) -> tokens i64 [n], logprobs f32 [n], attention f32 [n,m], made.{i}.key|value
+ * [1,kv_heads,S+n,head_dim], the next run's `since`.
+ */
+export function cepeContinueGraph(checkpoint: Checkpoint, config: CepeConfig, precision: Precision): Graph {
+  const graph = new Graph('cepe_continue')
+  const { decoder } = config
+  const token = graph.input('token', 'i64', [1, 1])
+  const position = graph.input('position', 'i64', [1, 1])
+  const context = contextOf(cast(phiInput(graph, config), precision.float), precision)
+  const stopIds = graph.input('stop_ids', 'i64', ['K'])
+  const maxNewTokens = graph.input('max_new_tokens', 'i64', [])
+  const caches = (name: string, length: string): KeyValues[] =>
+    Array.from({ length: decoder.layers }, (_, i) => {
+      const cache = (part: string): Value =>
+        graph.input(`${name}.${i}.${part}`, precision.float, [1, decoder.kvHeads, length, decoder.headDim])
+      return { keys: cache('key'), values: cache('value') }
+    })
+  const made = makeTokens(new Params(graph, checkpoint, precision).with(precision.tokens), config, context, {
+    token,
+    position,
+    prompt: caches('prompt', 'L'),
+    since: caches('since', 'since'),
+    rounds: min(maxNewTokens, sub(i64(graph, decoder.window), reshape(position, []))),
+    proceed: lessOrEqual(i64(graph, 1), maxNewTokens),
+    stopIds,
+    rope: rotaryTables(graph, decoder, 'decoder', precision.float),
+    cross: ABSORBED,
+  })
+  const tokens = flatten(made.tokens, 'n')
+  graph.output('tokens', tokens)
+  graph.output('logprobs', flatten(made.logprobs, 'n'))
+  const sizes = concat([sizeOf(tokens, 0), sizeOf(context.phi, 0)], 0)
+  graph.output('attention', reshapeTo(flatten(made.attention, 'n*m'), sizes, ['n', 'm']))
+  keyValueOutputs(graph, 'made', made.since)
+  return graph
+}
+
+function keyValueOutputs(graph: Graph, name: string, keyValues: readonly KeyValues[]): void {
+  keyValues.forEach(({ keys, values }, i) => {
+    graph.output(`${name}.${i}.key`, keys)
+    graph.output(`${name}.${i}.value`, values)
+  })
+}
+
+function goesOn(stopIds: Value, token: Value): Value {
+  const { graph } = stopIds
+  return graph.scope('stop', () => not(less(i64(graph, 0), reduceSum(cast(equal(stopIds, reshape(token, [])), 'i64'), 0))))
+}
+
+/** An answer so far. */
+interface Begun {
+  /** i64 [1,1]: made, not read yet. */
+  readonly token: Value
+  /** i64 [1,1]: its place. */
+  readonly position: Value
+  /** Of every layer. */
+  readonly prompt: readonly KeyValues[]
+  /** Of the tokens made and read since, of every layer. */
+  readonly since: readonly KeyValues[]
+  /** i64 scalar: most tokens to make. */
+  readonly rounds: Value
+  /** bool scalar: whether any is to be made. */
+  readonly proceed: Value
+  readonly stopIds: Value
+  readonly rope: RotaryTables
+  readonly cross: CrossStrategy
+}
+
+/** Makes tokens one after the other in a Loop, which carries the keys and values of those made; the prompt's stay outside it. */
+function makeTokens(params: Params, config: CepeConfig, context: Context, begun: Begun) {
+  const { graph, precision } = params
+  const { decoder } = config
+  const { stopIds, rope, cross } = begun
+  const promptCache = begun.prompt.map(groupedKeyValues)
+  const sinceType = { elem: precision.float, shape: [1, decoder.kvHeads, 'since', decoder.headDim] }
+  const carried: Carried[] = [
+    { name: 'token', initial: begun.token },
+    { name: 'position', initial: begun.position },
+    ...begun.since.flatMap(({ keys, values }, i) => [
+      { name: `since.${i}.keys`, initial: keys, type: sinceType },
+      { name: `since.${i}.values`, initial: values, type: sinceType },
+    ]),
+  ]
+  const pairs = (caches: readonly Value[]): KeyValues[] =>
+    begun.since.map((_, i) => ({ keys: at(caches, 2 * i), values: at(caches, 2 * i + 1) }))
+  const start = { maxRounds: begun.rounds, proceed: begun.proceed, carried, rounds: 'n-1' }
+  const { carried: left, scans } = loop(start, ([token, position, ...caches]) => {
+    const since = pairs(caches)
+    const here = present(position)
+    const made = pass(
+      { params, config, ids: present(token), context },
+      {
+        self: (p, x, i) =>
+          decodeSelfAttention({ params: p, x, rope, heads: decoder }, here, {
+            prompt: at(promptCache, i),
+            since: at(since, i),
+            made: 'made',
+          }),
+        cross: (p, x, layer) => cross.decode({ params: p, x, context, heads: decoder }, layer),
+      },
+    )
+    const next = choose(params, config, made.stream)
+    return {
+      proceed: goesOn(stopIds, next.token),
+      carried: [next.token, add(here, i64(graph, 1)), ...made.keyValues.flatMap(({ keys, values }) => [keys, values])],
+      scans: [next.token, next.logprob, made.attention],
+    }
+  })
+  return { tokens: at(scans, 0), logprobs: at(scans, 1), attention: at(scans, 2), since: pairs(left.slice(2)) }
 }

@@ -25,9 +25,9 @@ function maskInputs(mask: Value, ids: Value, elem: 'f32' | 'f16'): { positions: 
   const { graph } = mask
   const total = sizeOf(mask, 1)
   const past = sub(total, sizeOf(ids, 1))
-  const positions = slice(max(sub(cumSum(mask), i64(graph, 1)), i64(graph, 0)), 1, past, total, 'L')
+  const positions = slice(max(sub(cumSum(mask), i64(graph, 1)), i64(graph, 0)), 1, { start: past, end: total }, 'L')
   const places = range(reshape(total, []), TOTAL)
-  const causal = lessOrEqual(reshape(places, [1, TOTAL]), reshape(slice(places, 0, past, total, 'L'), ['L', 1]))
+  const causal = lessOrEqual(reshape(places, [1, TOTAL]), reshape(slice(places, 0, { start: past, end: total }, 'L'), ['L', 1]))
   const visible = and(causal, reshape(cast(mask, 'bool'), ['B', 1, 1, 1, TOTAL]))
   return { positions, bias: where(visible, cast(f32(graph, 0), elem), cast(f32(graph, HIDDEN), elem)) }
 }
@@ -56,17 +56,15 @@ export function cepeStepGraph(checkpoint: Checkpoint, config: CepeConfig, precis
   const present: KeyValues[] = []
   const embedded = embedTokens(params, ids)
   const stream = params.in('model', (p) =>
-    llamaLayers(
-      p,
-      decoder,
-      embedded,
-      (q, x, i) => {
-        const { output, keys, values } = cachedSelfAttention(q, x, positions, at(past, i), bias, TOTAL, rope, decoder)
+    llamaLayers(p, decoder, embedded, {
+      attend: (q, x, i) => {
+        const attention = { params: q, x, rope, heads: decoder }
+        const { output, keys, values } = cachedSelfAttention(attention, positions, { past: at(past, i), bias, total: TOTAL })
         present.push({ keys, values })
         return output
       },
-      crossLayers(config, (q, x) => stepCrossAttention(q, x, context, decoder)),
-    ),
+      cross: crossLayers(config, (q, x) => stepCrossAttention({ params: q, x, context, heads: decoder })),
+    }),
   )
   graph.output('logits', logitsOf(params, config, stream))
   present.forEach(({ keys, values }, i) => {

@@ -24,24 +24,32 @@ import {
 } from '../onnx/ops.ts'
 
 /** BERT's residual and post-norm: LayerNorm(dense(x) + residual); x [N,in], residual [N,d]. */
-function denseNorm(params: Params, name: string, x: Value, residual: Value, epsilon: number): Value {
-  return params.in(name, (p) => {
+function denseNorm(params: Params, x: Value, residual: Value, epsilon: number): Value {
+  return params.in('output', (p) => {
     const projected = p.linearBias(x, 'dense')
-    return p.in('LayerNorm', (norm) => skipLayerNorm(projected, residual, norm.tensor('weight'), norm.tensor('bias'), epsilon))
+    return p.in('LayerNorm', (norm) =>
+      skipLayerNorm(projected, residual, { weight: norm.tensor('weight'), bias: norm.tensor('bias') }, epsilon),
+    )
   })
 }
 
 /** One BERT layer over tokens [B*L,d]; `rows` [B,L,d] has the sizes for the attention. */
-function bertLayer(params: Params, x: Value, rows: Value, keyMask: Value, { heads, layerNormEps }: ContrieverConfig): Value {
+function bertLayer(
+  params: Params,
+  x: Value,
+  { rows, keyMask }: { readonly rows: Value; readonly keyMask: Value },
+  { heads, layerNormEps }: ContrieverConfig,
+): Value {
   const attended = params.in('attention', (p) => {
     const context = p.in('self', (q) => {
       const projected = (name: string): Value => reshapeLike(q.linearBias(x, name), rows)
-      return reshapeLike(multiHeadAttention(projected('query'), projected('key'), projected('value'), heads, keyMask), x)
+      const projections = { q: projected('query'), k: projected('key'), v: projected('value') }
+      return reshapeLike(multiHeadAttention(projections, heads, keyMask), x)
     })
-    return denseNorm(p, 'output', context, x, layerNormEps)
+    return denseNorm(p, context, x, layerNormEps)
   })
   const inner = params.in('intermediate', (p) => gelu(p.linearBias(attended, 'dense')))
-  return denseNorm(params, 'output', inner, attended, layerNormEps)
+  return denseNorm(params, inner, attended, layerNormEps)
 }
 
 /**
@@ -58,14 +66,14 @@ export function contrieverGraph(checkpoint: Checkpoint, config: ContrieverConfig
 
   const rows = params.in('embeddings', (p) => {
     const table = (name: string): Value => p.in(name, (q) => q.tensor('weight'))
-    const positions = slice(table('position_embeddings'), 0, i64s(graph, [0]), sizeOf(ids, 1), 'L')
+    const positions = slice(table('position_embeddings'), 0, { start: i64s(graph, [0]), end: sizeOf(ids, 1) }, 'L')
     const type = gather(table('token_type_embeddings'), i64(graph, 0))
     const summed = add(add(p.embedding('word_embeddings', ids), positions), type)
     return p.in('LayerNorm', (norm) => layerNormalization(summed, norm.tensor('weight'), norm.tensor('bias'), config.layerNormEps))
   })
   let x = reshape(rows, ['B*L', hiddenSize])
   params.in('encoder', (p) => {
-    for (let i = 0; i < config.layers; i++) x = p.in(`layer.${i}`, (layer) => bertLayer(layer, x, rows, keyMask, config))
+    for (let i = 0; i < config.layers; i++) x = p.in(`layer.${i}`, (layer) => bertLayer(layer, x, { rows, keyMask }, config))
   })
   const embedding = graph.scope('mean_pooling', () => {
     const weights = reshape(cast(mask, 'f32'), ['B', 'L', 1])

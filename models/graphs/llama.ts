@@ -14,7 +14,12 @@ export interface CrossLayers {
 }
 
 /** The LLaMA blocks `layers.0` ... of a stack: pre-norm self-attention, cross-attention where given, SwiGLU; all residual. */
-export function llamaLayers(params: Params, config: LlamaConfig, embedded: Value, attend: Sublayer, cross: CrossLayers | null): Residual {
+export function llamaLayers(
+  params: Params,
+  config: LlamaConfig,
+  embedded: Value,
+  { attend, cross = null }: { readonly attend: Sublayer; readonly cross?: CrossLayers | null },
+): Residual {
   let stream: Residual = { x: embedded, delta: null }
   const sublayer = (p: Params, norm: string, write: (normed: Value) => Value): void => {
     const [normed, x] = normStream(p, stream, norm, config.rmsNormEps)

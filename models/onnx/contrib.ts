@@ -1,5 +1,5 @@
 import type { Attributes, TypeOf, Value } from './graph.ts'
-import { constantU8, f32, matmulShape, node, requireElem, requireRank } from './ops.ts'
+import { append, constantU8, f32, matmulShape, requireElem, requireRank, type Transposed } from './ops.ts'
 import { CONTRIB_DOMAIN, dimAt, GraphError, sameShape, withDim } from './shapes.ts'
 
 /*
@@ -8,15 +8,15 @@ import { CONTRIB_DOMAIN, dimAt, GraphError, sameShape, withDim } from './shapes.
  */
 
 function contrib(op: string, inputs: readonly (Value | null)[], type: TypeOf, attributes?: Attributes): Value {
-  return node(op, CONTRIB_DOMAIN, inputs, type, attributes)
+  return append({ op, domain: CONTRIB_DOMAIN }, inputs, type, attributes)
 }
 
 /** a @ b with either transposed in its last two axes: weights are used as checkpoints store them, [out,in]. */
-export function fusedMatmul(a: Value, b: Value, { transA = false, transB = false }: { transA?: boolean; transB?: boolean } = {}): Value {
+export function fusedMatmul(a: Value, b: Value, { transA = false, transB = false }: Transposed = {}): Value {
   return contrib(
     'FusedMatMul',
     [a, b],
-    { elem: a.elem, shape: matmulShape('FusedMatMul', a, b, transA, transB) },
+    { elem: a.elem, shape: matmulShape('FusedMatMul', a, b, { transA, transB }) },
     { transA: transA ? 1 : 0, transB: transB ? 1 : 0 },
   )
 }
@@ -32,28 +32,43 @@ export function skipRmsNorm(x: Value, residual: Value, weight: Value, epsilon: n
   requireRank(op, x, 2, 3)
   if (!sameShape(x.shape, residual.shape)) throw new GraphError(`${op}: unequal shapes`)
   // The absent outputs are statistics for training.
-  const [normed, sum] = x.graph.add(op, CONTRIB_DOMAIN, [x, residual, weight], [x, null, null, x], { epsilon: { float: epsilon } })
+  const [normed, sum] = x.graph.add({ op, domain: CONTRIB_DOMAIN }, [x, residual, weight], [x, null, null, x], {
+    epsilon: { float: epsilon },
+  })
   if (!normed || !sum) throw new GraphError(`${op} has two outputs`)
   return [normed, sum]
 }
 
 /** LayerNormalization of x + residual. */
-export function skipLayerNorm(x: Value, residual: Value, weight: Value, bias: Value, epsilon: number): Value {
-  return contrib('SkipLayerNormalization', [x, residual, weight, bias], x, { epsilon: { float: epsilon } })
+export function skipLayerNorm(x: Value, residual: Value, norm: { readonly weight: Value; readonly bias: Value }, epsilon: number): Value {
+  return contrib('SkipLayerNormalization', [x, residual, norm.weight, norm.bias], x, { epsilon: { float: epsilon } })
 }
 
-/** Rotary embedding in its rotate-half form. x [B,L,heads*head_dim]; positions i64 [B,L]; cos and sin [positions, head_dim/2]. */
-export function rotaryEmbedding(x: Value, positions: Value, cos: Value, sin: Value, heads: number): Value {
+/** Of rotary embedding: cosines and sines [positions, head_dim/2]. */
+interface Rotations {
+  readonly cos: Value
+  readonly sin: Value
+}
+
+/** Rotary embedding in its rotate-half form. x [B,L,heads*head_dim]; positions i64 [B,L]. */
+export function rotaryEmbedding(x: Value, positions: Value, { cos, sin }: Rotations, heads: number): Value {
   requireRank('RotaryEmbedding', x, 3)
   requireElem('RotaryEmbedding', positions, 'i64')
   return contrib('RotaryEmbedding', [x, positions, cos, sin], x, { num_heads: heads, interleaved: 0 })
+}
+
+/** Projected queries, keys and values of one attention. */
+export interface Projections {
+  readonly q: Value
+  readonly k: Value
+  readonly v: Value
 }
 
 /**
  * Attention without causality: q [B,L,d]; k, v [B,T,d] -> [B,L,d], scores scaled by 1/sqrt(head_dim).
  * keyMask i32 [B,T] hides keys that are 0; a row that hides all of its keys is undefined. T = 0 gives zeros.
  */
-export function multiHeadAttention(q: Value, k: Value, v: Value, heads: number, keyMask: Value | null): Value {
+export function multiHeadAttention({ q, k, v }: Projections, heads: number, keyMask: Value | null): Value {
   requireRank('MultiHeadAttention', q, 3)
   if (keyMask) requireElem('MultiHeadAttention', keyMask, 'i32')
   return contrib('MultiHeadAttention', [q, k, v, null, keyMask], q, { num_heads: heads })
@@ -65,15 +80,10 @@ export function multiHeadAttention(q: Value, k: Value, v: Value, heads: number, 
  * lastIndex i32 [B] is each row's length - 1 (padding on the right), total i32 scalar is L.
  */
 export function groupQueryAttention(
-  q: Value,
-  k: Value,
-  v: Value,
-  lastIndex: Value,
-  total: Value,
-  cos: Value,
-  sin: Value,
-  heads: number,
-  kvHeads: number,
+  { q, k, v }: Projections,
+  { lastIndex, total }: { readonly lastIndex: Value; readonly total: Value },
+  { cos, sin }: Rotations,
+  { heads, kvHeads }: { readonly heads: number; readonly kvHeads: number },
 ): readonly [Value, Value, Value] {
   const op = 'GroupQueryAttention'
   requireElem(op, lastIndex, 'i32')
@@ -81,11 +91,16 @@ export function groupQueryAttention(
   const headDim = dimAt(k.shape, -1)
   if (typeof headDim !== 'number') throw new GraphError(`${op}: the head size must be fixed`)
   const cache = { elem: k.elem, shape: [dimAt(k.shape, 0), kvHeads, dimAt(k.shape, 1), headDim / kvHeads] }
-  const [out, keys, values] = q.graph.add(op, CONTRIB_DOMAIN, [q, k, v, null, null, lastIndex, total, cos, sin], [q, cache, cache], {
-    num_heads: heads,
-    kv_num_heads: kvHeads,
-    do_rotary: 1,
-  })
+  const [out, keys, values] = q.graph.add(
+    { op, domain: CONTRIB_DOMAIN },
+    [q, k, v, null, null, lastIndex, total, cos, sin],
+    [q, cache, cache],
+    {
+      num_heads: heads,
+      kv_num_heads: kvHeads,
+      do_rotary: 1,
+    },
+  )
   if (!out || !keys || !values) throw new GraphError(`${op} has three outputs`)
   return [out, keys, values]
 }

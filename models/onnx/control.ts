@@ -13,7 +13,7 @@ export function ifElse(condition: Value, thenBranch: () => readonly Value[], els
     if (!other || other.elem !== value.elem || !sameShape(value.shape, other.shape))
       throw new GraphError(`If: result ${i} differs between the branches`)
   })
-  return graph.add('If', '', [condition], yes.outputs, { then_branch: { subgraph: yes }, else_branch: { subgraph: no } })
+  return graph.add({ op: 'If', domain: '' }, [condition], yes.outputs, { then_branch: { subgraph: yes }, else_branch: { subgraph: no } })
 }
 
 /** A value that a Loop carries: its start, and its type in the body where sizes change from round to round. */
@@ -21,6 +21,16 @@ export interface Carried {
   readonly name: string
   readonly initial: Value
   readonly type?: TypeOf
+}
+
+export interface LoopStart {
+  /** i64 scalar. */
+  readonly maxRounds: Value
+  /** bool scalar: whether the first round follows. */
+  readonly proceed: Value
+  readonly carried: readonly Carried[]
+  /** Name of the number of rounds in the shapes of what is collected. */
+  readonly rounds: Dim
 }
 
 export interface LoopStep {
@@ -31,17 +41,17 @@ export interface LoopStep {
   readonly scans: readonly Value[]
 }
 
+export interface LoopResult {
+  readonly carried: readonly Value[]
+  readonly scans: readonly Value[]
+}
+
 /**
- * Loop: runs `body` while `proceed` holds, at most maxRounds (i64 scalar) times; 0 rounds are allowed.
- * Returns the scans stacked along a new first axis of size `rounds`. Values of enclosing graphs may be used in the body.
+ * Loop: runs `body` while `proceed` holds, at most maxRounds times; 0 rounds are allowed.
+ * Gives what is carried out of the last round, and the scans stacked along a new first axis of size `rounds`. Values of
+ * enclosing graphs may be used in the body.
  */
-export function loop(
-  maxRounds: Value,
-  proceed: Value,
-  carried: readonly Carried[],
-  rounds: Dim,
-  body: (carried: readonly Value[]) => LoopStep,
-): readonly Value[] {
+export function loop({ maxRounds, proceed, carried, rounds }: LoopStart, body: (carried: readonly Value[]) => LoopStep): LoopResult {
   requireElem('Loop', maxRounds, 'i64')
   requireRank('Loop', maxRounds, 0)
   requireElem('Loop', proceed, 'bool')
@@ -66,11 +76,10 @@ export function loop(
     return [step.proceed, ...step.carried, ...step.scans]
   })
   const results = graph.add(
-    'Loop',
-    '',
+    { op: 'Loop', domain: '' },
     [maxRounds, proceed, ...carried.map(({ initial }) => initial)],
     [...carried.map(typeOf), ...scanTypes],
     { body: { subgraph } },
   )
-  return results.slice(carried.length)
+  return { carried: results.slice(0, carried.length), scans: results.slice(carried.length) }
 }

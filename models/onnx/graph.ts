@@ -49,10 +49,14 @@ export interface TypeOf {
   readonly shape: Shape
 }
 
-interface Node {
-  readonly name: string
+/** An operator's name, and the domain that defines it; '' is ONNX's own. */
+export interface Operator {
   readonly op: string
   readonly domain: string
+}
+
+interface Node extends Operator {
+  readonly name: string
   readonly inputs: readonly (Value | null)[]
   readonly outputs: readonly (Value | null)[]
   readonly attributes: Attributes
@@ -136,8 +140,7 @@ export class Graph {
 
   /** Appends one operator to the body being written. Nulls are absent optional inputs and outputs; returns the outputs that are there. */
   add(
-    op: string,
-    domain: string,
+    { op, domain }: Operator,
     inputs: readonly (Value | null)[],
     outputs: readonly (TypeOf | null)[],
     attributes: Attributes = {},
@@ -193,7 +196,7 @@ export class Graph {
   /** A body's outputs must be made in it: anything else passes through an Identity. */
   #own(body: Body, value: Value): Value {
     if (body.nodes.some((node) => node.outputs.includes(value)) && !body.outputs.includes(value)) return value
-    const [copy] = this.add('Identity', '', [value], [value])
+    const [copy] = this.add({ op: 'Identity', domain: '' }, [value], [value])
     if (!copy) throw new GraphError('Identity has no output')
     return copy
   }

@@ -1,4 +1,4 @@
-import type { Attributes, Graph, TypeOf, Value } from './graph.ts'
+import type { Attributes, Graph, Operator, TypeOf, Value } from './graph.ts'
 import { broadcast, dimAt, ELEMS, formatShape, GraphError, sameShape, withDim, type Dim, type Elem, type Shape } from './shapes.ts'
 
 /*
@@ -7,11 +7,15 @@ import { broadcast, dimAt, ELEMS, formatShape, GraphError, sameShape, withDim, t
  */
 
 /** Appends an operator with one output. */
-export function node(op: string, domain: string, inputs: readonly (Value | null)[], type: TypeOf, attributes?: Attributes): Value {
+export function append(operator: Operator, inputs: readonly (Value | null)[], type: TypeOf, attributes?: Attributes): Value {
   const graph = inputs.find((input) => input !== null)?.graph
-  const [value] = graph?.add(op, domain, inputs, [type], attributes) ?? []
-  if (!value) throw new GraphError(`${op} has no input`)
+  const [value] = graph?.add(operator, inputs, [type], attributes) ?? []
+  if (!value) throw new GraphError(`${operator.op} has no input`)
   return value
+}
+
+function node(op: string, inputs: readonly (Value | null)[], type: TypeOf, attributes?: Attributes): Value {
+  return append({ op, domain: '' }, inputs, type, attributes)
 }
 
 export function requireElem(op: string, value: Value, ...allowed: Elem[]): void {
@@ -54,7 +58,7 @@ export function zerosI8(graph: Graph, shape: readonly number[]): Value {
 function binary(op: string) {
   return (a: Value, b: Value): Value => {
     requireElem(op, b, a.elem)
-    return node(op, '', [a, b], { elem: a.elem, shape: broadcast(a.shape, b.shape, op) })
+    return node(op, [a, b], { elem: a.elem, shape: broadcast(a.shape, b.shape, op) })
   }
 }
 export const add = binary('Add')
@@ -67,7 +71,7 @@ export const max = binary('Max')
 function compare(op: string) {
   return (a: Value, b: Value): Value => {
     requireElem(op, b, a.elem)
-    return node(op, '', [a, b], { elem: 'bool', shape: broadcast(a.shape, b.shape, op) })
+    return node(op, [a, b], { elem: 'bool', shape: broadcast(a.shape, b.shape, op) })
   }
 }
 export const equal = compare('Equal')
@@ -77,39 +81,39 @@ export const lessOrEqual = compare('LessOrEqual')
 export function and(a: Value, b: Value): Value {
   requireElem('And', a, 'bool')
   requireElem('And', b, 'bool')
-  return node('And', '', [a, b], { elem: 'bool', shape: broadcast(a.shape, b.shape, 'And') })
+  return node('And', [a, b], { elem: 'bool', shape: broadcast(a.shape, b.shape, 'And') })
 }
 
 export function not(a: Value): Value {
   requireElem('Not', a, 'bool')
-  return node('Not', '', [a], { elem: 'bool', shape: a.shape })
+  return node('Not', [a], { elem: 'bool', shape: a.shape })
 }
 
 export function where(condition: Value, a: Value, b: Value): Value {
   requireElem('Where', condition, 'bool')
   requireElem('Where', b, a.elem)
-  return node('Where', '', [condition, a, b], {
+  return node('Where', [condition, a, b], {
     elem: a.elem,
     shape: broadcast(condition.shape, broadcast(a.shape, b.shape, 'Where'), 'Where'),
   })
 }
 
 export function abs(x: Value): Value {
-  return node('Abs', '', [x], x)
+  return node('Abs', [x], x)
 }
 
 export function sqrt(x: Value): Value {
-  return node('Sqrt', '', [x], x)
+  return node('Sqrt', [x], x)
 }
 
 /** Gelu in its exact, erf form. */
 export function gelu(x: Value): Value {
-  return node('Gelu', '', [x], x, { approximate: 'none' })
+  return node('Gelu', [x], x, { approximate: 'none' })
 }
 
 /** No node when the type is right already. */
 export function cast(x: Value, elem: Elem): Value {
-  return x.elem === elem ? x : node('Cast', '', [x], { elem, shape: x.shape }, { to: ELEMS[elem].code })
+  return x.elem === elem ? x : node('Cast', [x], { elem, shape: x.shape }, { to: ELEMS[elem].code })
 }
 
 /** round(x / scale) + zero point, clipped to the zero point's 8 bits; a scale f32 and a zero point for each place along `axis`. */
@@ -120,30 +124,30 @@ export function quantizeLinear(x: Value, scales: Value, zeroPoints: Value, axis:
   if (!sameShape(scales.shape, [dimAt(x.shape, axis)])) {
     throw new GraphError(`QuantizeLinear: ${formatShape(scales.shape)} scales for ${formatShape(x.shape)}`)
   }
-  return node('QuantizeLinear', '', [x, scales, zeroPoints], { elem: zeroPoints.elem, shape: x.shape }, { axis })
+  return node('QuantizeLinear', [x, scales, zeroPoints], { elem: zeroPoints.elem, shape: x.shape }, { axis })
 }
 
 // Along an axis
 
 export function softmax(x: Value): Value {
   requireElem('Softmax', x, ...FLOATS)
-  return node('Softmax', '', [x], x, { axis: -1 })
+  return node('Softmax', [x], x, { axis: -1 })
 }
 
 export function logSoftmax(x: Value): Value {
   requireElem('LogSoftmax', x, ...FLOATS)
-  return node('LogSoftmax', '', [x], x, { axis: -1 })
+  return node('LogSoftmax', [x], x, { axis: -1 })
 }
 
 /** Index of the largest element of the last axis, the first among equals; that axis is dropped. */
 export function argMax(x: Value): Value {
-  return node('ArgMax', '', [x], { elem: 'i64', shape: x.shape.slice(0, -1) }, { axis: -1, keepdims: 0 })
+  return node('ArgMax', [x], { elem: 'i64', shape: x.shape.slice(0, -1) }, { axis: -1, keepdims: 0 })
 }
 
 function reduce(op: string) {
   return (x: Value, axis: number, keep = false): Value => {
     const shape = keep ? withDim(x.shape, axis, 1) : x.shape.toSpliced(axis < 0 ? axis + x.shape.length : axis, 1)
-    return node(op, '', [x, i64s(x.graph, [axis])], { elem: x.elem, shape }, { keepdims: keep ? 1 : 0 })
+    return node(op, [x, i64s(x.graph, [axis])], { elem: x.elem, shape }, { keepdims: keep ? 1 : 0 })
   }
 }
 export const reduceMax = reduce('ReduceMax')
@@ -152,12 +156,12 @@ export const reduceMean = reduce('ReduceMean')
 
 /** Running sum along axis 1 of [B,T]. */
 export function cumSum(x: Value): Value {
-  return node('CumSum', '', [x, i64(x.graph, 1)], x)
+  return node('CumSum', [x, i64(x.graph, 1)], x)
 }
 
 /** LayerNormalization over the last axis. */
 export function layerNormalization(x: Value, scale: Value, bias: Value, epsilon: number): Value {
-  return node('LayerNormalization', '', [x, scale, bias], x, { axis: -1, epsilon: { float: epsilon } })
+  return node('LayerNormalization', [x, scale, bias], x, { axis: -1, epsilon: { float: epsilon } })
 }
 
 // Shapes
@@ -170,31 +174,31 @@ export function reshape(x: Value, shape: Shape): Value {
   const target = shape.map((dim, i) => (typeof dim === 'number' ? dim : x.shape[i] === dim ? 0 : -1))
   if (target.filter((dim) => dim === -1).length > 1)
     throw new GraphError(`Reshape ${formatShape(x.shape)} to ${formatShape(shape)} is ambiguous`)
-  return sameShape(x.shape, shape) ? x : node('Reshape', '', [x, i64s(x.graph, target)], { elem: x.elem, shape })
+  return sameShape(x.shape, shape) ? x : node('Reshape', [x, i64s(x.graph, target)], { elem: x.elem, shape })
 }
 
 /** Reshape to the shape that another value has when the graph runs. */
 export function reshapeLike(x: Value, like: Value): Value {
-  return reshapeTo(x, node('Shape', '', [like], { elem: 'i64', shape: [like.shape.length] }), like.shape)
+  return reshapeTo(x, node('Shape', [like], { elem: 'i64', shape: [like.shape.length] }), like.shape)
 }
 
 /** Reshape to sizes i64 [rank] that are known when the graph runs; 0 is a size like any other. */
 export function reshapeTo(x: Value, sizes: Value, shape: Shape): Value {
-  return node('Reshape', '', [x, sizes], { elem: x.elem, shape }, { allowzero: 1 })
+  return node('Reshape', [x, sizes], { elem: x.elem, shape }, { allowzero: 1 })
 }
 
 /** All elements in one axis of the given size. */
 export function flatten(x: Value, dim: Dim): Value {
-  return node('Reshape', '', [x, i64s(x.graph, [-1])], { elem: x.elem, shape: [dim] })
+  return node('Reshape', [x, i64s(x.graph, [-1])], { elem: x.elem, shape: [dim] })
 }
 
 /** Repeats x to the sizes i64 [rank]. */
 export function expand(x: Value, sizes: Value, shape: Shape): Value {
-  return node('Expand', '', [x, sizes], { elem: x.elem, shape })
+  return node('Expand', [x, sizes], { elem: x.elem, shape })
 }
 
 export function transpose(x: Value, axes: readonly number[]): Value {
-  return node('Transpose', '', [x], { elem: x.elem, shape: axes.map((axis) => dimAt(x.shape, axis)) }, { perm: axes })
+  return node('Transpose', [x], { elem: x.elem, shape: axes.map((axis) => dimAt(x.shape, axis)) }, { perm: axes })
 }
 
 /** `dim` names the joined dimension where it is not a sum of numbers. */
@@ -209,14 +213,13 @@ export function concat(values: readonly Value[], axis: number, dim?: Dim): Value
       return sum + size
     }, 0)
   for (const value of values) requireElem('Concat', value, first.elem)
-  return node('Concat', '', values, { elem: first.elem, shape: withDim(first.shape, axis, joined) }, { axis })
+  return node('Concat', values, { elem: first.elem, shape: withDim(first.shape, axis, joined) }, { axis })
 }
 
 /** Splits the last axis into two; `sizes` i64 [2] are the runtime's sizes of the dimensions `left` and `right`. */
 export function splitLast(x: Value, sizes: Value, left: Dim, right: Dim): readonly [Value, Value] {
   const [a, b] = x.graph.add(
-    'Split',
-    '',
+    { op: 'Split', domain: '' },
     [x, sizes],
     [left, right].map((dim) => ({ elem: x.elem, shape: withDim(x.shape, -1, dim) })),
     { axis: -1 },
@@ -226,47 +229,53 @@ export function splitLast(x: Value, sizes: Value, left: Dim, right: Dim): readon
 }
 
 /** x[..., start:end, ...] along an axis; bounds are i64 [1]; `dim` is the size that is left. */
-export function slice(x: Value, axis: number, start: Value, end: Value, dim: Dim): Value {
-  return node('Slice', '', [x, start, end, i64s(x.graph, [axis])], { elem: x.elem, shape: withDim(x.shape, axis, dim) })
+export function slice(x: Value, axis: number, { start, end }: { readonly start: Value; readonly end: Value }, dim: Dim): Value {
+  return node('Slice', [x, start, end, i64s(x.graph, [axis])], { elem: x.elem, shape: withDim(x.shape, axis, dim) })
 }
 
 /** The last element along an axis, which stays with size 1. */
 export function last(x: Value, axis: number): Value {
-  return slice(x, axis, i64s(x.graph, [-1]), i64s(x.graph, [Number.MAX_SAFE_INTEGER]), 1)
+  return slice(x, axis, { start: i64s(x.graph, [-1]), end: i64s(x.graph, [Number.MAX_SAFE_INTEGER]) }, 1)
 }
 
 /** Rows of a table: table [N,...], indices of any shape. */
 export function gather(table: Value, indices: Value): Value {
   requireElem('Gather', indices, 'i64')
-  return node('Gather', '', [table, indices], { elem: table.elem, shape: [...indices.shape, ...table.shape.slice(1)] }, { axis: 0 })
+  return node('Gather', [table, indices], { elem: table.elem, shape: [...indices.shape, ...table.shape.slice(1)] }, { axis: 0 })
 }
 
 /** Rows of x [N,...] where mask [N] is true: [dim,...]. */
 export function compress(x: Value, mask: Value, dim: Dim): Value {
   requireElem('Compress', mask, 'bool')
-  return node('Compress', '', [x, mask], { elem: x.elem, shape: withDim(x.shape, 0, dim) }, { axis: 0 })
+  return node('Compress', [x, mask], { elem: x.elem, shape: withDim(x.shape, 0, dim) }, { axis: 0 })
 }
 
 /** Size along an axis, as i64 [1]. */
 export function sizeOf(x: Value, axis: number): Value {
-  return node('Shape', '', [x], { elem: 'i64', shape: [1] }, { start: axis, end: axis + 1 })
+  return node('Shape', [x], { elem: 'i64', shape: [1] }, { start: axis, end: axis + 1 })
 }
 
 /** Sizes of all axes but the last, as i64 [rank - 1]. */
 export function leadingSizes(x: Value): Value {
-  return node('Shape', '', [x], { elem: 'i64', shape: [x.shape.length - 1] }, { start: 0, end: -1 })
+  return node('Shape', [x], { elem: 'i64', shape: [x.shape.length - 1] }, { start: 0, end: -1 })
 }
 
 /** 0 .. n-1 as i64; n an i64 scalar. */
 export function range(n: Value, dim: Dim): Value {
   requireRank('Range', n, 0)
-  return node('Range', '', [i64(n.graph, 0), n, i64(n.graph, 1)], { elem: 'i64', shape: [dim] })
+  return node('Range', [i64(n.graph, 0), n, i64(n.graph, 1)], { elem: 'i64', shape: [dim] })
 }
 
 // Matrix products
 
+/** Which of a product's sides are taken with their last two axes exchanged. */
+export interface Transposed {
+  readonly transA?: boolean
+  readonly transB?: boolean
+}
+
 /** Shape of a @ b, with a or b transposed in its last two axes; leading axes broadcast. */
-export function matmulShape(op: string, a: Value, b: Value, transA = false, transB = false): Shape {
+export function matmulShape(op: string, a: Value, b: Value, { transA = false, transB = false }: Transposed = {}): Shape {
   if (a.shape.length < 2 || b.shape.length < 2) throw new GraphError(`${op}: ${formatShape(a.shape)} x ${formatShape(b.shape)}`)
   requireElem(op, b, a.elem)
   const inner = [dimAt(a.shape, transA ? -2 : -1), dimAt(b.shape, transB ? -1 : -2)]
@@ -276,11 +285,11 @@ export function matmulShape(op: string, a: Value, b: Value, transA = false, tran
 }
 
 export function matmul(a: Value, b: Value): Value {
-  return node('MatMul', '', [a, b], { elem: a.elem, shape: matmulShape('MatMul', a, b) })
+  return node('MatMul', [a, b], { elem: a.elem, shape: matmulShape('MatMul', a, b) })
 }
 
 /** x [N,in], weight [out,in], bias [out] -> x weight^T + bias [N,out]. */
 export function gemm(x: Value, weight: Value, bias: Value): Value {
   requireRank('Gemm', x, 2)
-  return node('Gemm', '', [x, weight, bias], { elem: x.elem, shape: matmulShape('Gemm', x, weight, false, true) }, { transB: 1 })
+  return node('Gemm', [x, weight, bias], { elem: x.elem, shape: matmulShape('Gemm', x, weight, { transB: true }) }, { transB: 1 })
 }

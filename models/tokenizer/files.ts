@@ -21,7 +21,12 @@ async function findTokenizer(dir: string): Promise<TokenizerFiles> {
   const json = await readJson(join(dir, 'tokenizer.json'))
   if (json !== undefined) return { tokenizer: parseAs(TokenizerJsonSchema, json, 'tokenizer.json'), config }
   const sentencePiece = await readSmallFile(join(dir, 'tokenizer.model'))
-  if (sentencePiece !== undefined) return convertSentencePiece(sentencePiece)
+  if (sentencePiece !== undefined) {
+    const converted = convertSentencePiece(sentencePiece)
+    // What SentencePiece's file cannot hold: how chat models want their prompts.
+    const { chat_template: template } = config
+    return template === undefined ? converted : { ...converted, config: { ...converted.config, chat_template: template } }
+  }
   const vocabulary = await readSmallFile(join(dir, 'vocab.txt'))
   if (vocabulary !== undefined) return convertWordPiece(new TextDecoder().decode(vocabulary), config['do_lower_case'] !== false)
   throw invalid(`${dir} has no tokenizer; expected tokenizer.json, tokenizer.model or vocab.txt`, dir)

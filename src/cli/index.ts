@@ -2,38 +2,39 @@ import { Command, Option } from 'commander'
 import { CodedError } from '../../base/errors.ts'
 import { loadConfig } from '../config.ts'
 import { followJob } from '../follow-job.ts'
-import { FORMATS, type Format } from '../../index/read/contract.ts'
+import { FORMATS } from '../../index/read/contract.ts'
 import { maintainTable, type State } from '../../index/table/maintain.ts'
+import type { Jobs } from '../jobs/jobs.ts'
 import type { Job, JobOptions } from '../jobs/schema.ts'
 import { createIndexing, type Indexing } from '../services.ts'
 import { ensureRetriever } from '../setup.ts'
 import { checkFile } from '../jobs/check.ts'
 import { corpusFiles } from './corpus-files.ts'
 import { contentsCommands } from './index-contents.ts'
+import { commitCommand, pendingCommand, planCommand } from './index-place.ts'
+import { snapshotCommands } from './index-snapshots.ts'
+import { jobOptions, SPLIT_WORDS, type ReadingOptions } from './job-options.ts'
 import { decimal, wholeNumber } from './numbers.ts'
+import { encodeAheadCommand } from './encode-ahead.ts'
 import { createProgress } from './progress.ts'
 
-/** Words of a passage where --split is given without a number: the literature's. */
-const SPLIT_WORDS = 100
-
-interface AddOptions {
+interface AddOptions extends ReadingOptions {
   readonly replace?: boolean
-  readonly split?: number | true
   readonly check?: boolean
-  readonly format?: Format
-  /** False with --no-quotes. */
-  readonly quotes?: boolean
-  readonly label?: string
-  readonly maxRejected?: number
   readonly table?: string
 }
 
 export function indexCommand(): Command {
   const command = new Command('index')
-  for (const one of contentsCommands((table, run) => withIndexing(table, 'looks', run))) command.addCommand(one)
+  const looking = (table: string | undefined, run: (indexing: Indexing) => Promise<unknown>) => withIndexing(table, 'looks', run)
+  for (const one of [...contentsCommands(looking), ...snapshotCommands(looking)]) command.addCommand(one)
   return command
     .description('put passages into the index and follow the jobs that do so')
     .addCommand(addCommand())
+    .addCommand(encodeAheadCommand())
+    .addCommand(planCommand())
+    .addCommand(pendingCommand())
+    .addCommand(commitCommand((table, order) => withIndexing(table, 'embeds', ({ jobs }) => follow(jobs, order(jobs)))))
     .addCommand(
       tableCommand({
         name: 'status',
@@ -65,10 +66,7 @@ export function indexCommand(): Command {
         description: 'go on with a stopped job',
         argument: '<job>',
         need: 'embeds',
-        run: async ({ jobs }, id = '') => {
-          await jobs.resume(id)
-          process.stdout.write(`${line(await untilEnded(jobs, id))}\n`)
-        },
+        run: ({ jobs }, id = '') => follow(jobs, jobs.resume(id)),
       }),
     )
 }
@@ -100,6 +98,7 @@ function addCommand(): Command {
     .addOption(new Option('--format <format>', 'found out from the content where absent').choices(FORMATS))
     .option('--check', 'only read them, and say what indexing would meet')
     .option('--no-quotes', 'TSV and CSV: quotes are characters like any others')
+    .option('--no-metadata', 'leave the metadata of the rows unread')
     .option('--label <text>', "source of passages that name none (default: the file's name)")
     .option('--max-rejected <share>', 'share of bad lines that fails the job, 0 to 1', decimal({ max: 1 }))
     .option('--table <name>', 'table, instead of the configured one')
@@ -114,11 +113,10 @@ function addCommand(): Command {
       await withIndexing(options.table, 'embeds', async ({ index, jobs }) => {
         for (const file of files) {
           if (options.check === true) {
-            await check(file, jobOptions(options), index.model.dimension)
+            await check(file, addOptions(options), index.model.dimension)
             continue
           }
-          const { id } = await jobs.addFile(file, jobOptions(options))
-          process.stdout.write(`${line(await untilEnded(jobs, id))}\n`)
+          await follow(jobs, jobs.addFile(file, addOptions(options)))
         }
       })
     })
@@ -167,8 +165,13 @@ async function withIndexing(table: string | undefined, need: Need, run: (indexin
   }
 }
 
+/** Follows an ordered job to its end and says how it went. */
+async function follow(jobs: Jobs, ordered: Promise<Job>): Promise<void> {
+  process.stdout.write(`${line(await untilEnded(jobs, (await ordered).id))}\n`)
+}
+
 /** Follows a job; Ctrl-C leaves it where it stands, to be resumed. */
-async function untilEnded(jobs: Indexing['jobs'], id: string): Promise<Job> {
+async function untilEnded(jobs: Jobs, id: string): Promise<Job> {
   const interrupted = new AbortController()
   const interrupt = (): void => {
     process.stderr.write(`\nThe job goes on where it stopped at the next start of the service, or with: cepe index resume ${id}\n`)
@@ -182,15 +185,8 @@ async function untilEnded(jobs: Indexing['jobs'], id: string): Promise<Job> {
   }
 }
 
-function jobOptions({ replace, split, format, quotes, label, maxRejected }: AddOptions): JobOptions {
-  return {
-    ...(replace === true && { replace }),
-    ...(split !== undefined && { split_words: split === true ? SPLIT_WORDS : split }),
-    ...(format !== undefined && { format }),
-    ...(quotes === false && { no_quotes: true }),
-    ...(label !== undefined && { label }),
-    ...(maxRejected !== undefined && { max_rejected_share: maxRejected }),
-  }
+function addOptions(options: AddOptions): JobOptions {
+  return { ...(options.replace === true && { replace: true }), ...jobOptions(options) }
 }
 
 function line({ id, state, source, counters, result, error }: Job): string {

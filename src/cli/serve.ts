@@ -2,12 +2,14 @@ import closeWithGrace from 'close-with-grace'
 import { Command } from 'commander'
 import { buildApp } from '../app.ts'
 import { startWhole } from '../closing.ts'
-import { loadConfig, packageVersion, type Config } from '../config.ts'
+import { loadConfig, packageVersion } from '../config.ts'
+import type { Config } from '../settings.ts'
 import { createLog } from '../log.ts'
 import { createServices } from '../services.ts'
 import { ensureArtefacts } from '../setup.ts'
 import { shutDown } from '../shut-down.ts'
 import { cannotListen, checkAddress } from './address.ts'
+import { checkExposure } from './exposure.ts'
 import { createProgress } from './progress.ts'
 
 /** Time for closing everything once running requests had theirs; then the process ends, whatever hangs. */
@@ -20,6 +22,7 @@ export function serveCommand(): Command {
     .option('--port <number>', 'port to listen on; 0 takes a free one')
     .action(async (options: { host?: string; port?: string }) => {
       const config = loadConfig({ HOST: options.host, PORT: options.port })
+      await checkExposure(config)
       await checkAddress(config.HOST, config.PORT)
       await ensureArtefacts(config, createProgress)
       const address = await serve(config)

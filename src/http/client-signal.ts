@@ -7,8 +7,11 @@ import type { FastifyReply } from 'fastify'
 export function clientSignal(reply: FastifyReply): AbortSignal {
   const controller = new AbortController()
   const { raw } = reply
-  raw.once('close', () => {
+  const gone = (): void => {
     if (!raw.writableFinished) controller.abort()
-  })
+  }
+  // It may have left while its request was being looked at.
+  if (raw.closed) gone()
+  else raw.once('close', gone)
   return controller.signal
 }

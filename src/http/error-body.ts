@@ -3,7 +3,7 @@ import { Type, type Static } from 'typebox'
 import { ERROR_CODES } from '../../base/errors.ts'
 
 /** The body of every answer that is not 2xx. */
-const ErrorBodySchema = Type.Object({
+export const ErrorBodySchema = Type.Object({
   error: Type.Object({
     code: Type.String({ description: 'Stable: programs may depend on it.', examples: [ERROR_CODES[0]] }),
     message: Type.String({ description: 'For people: what is wrong, where, and what to do.' }),

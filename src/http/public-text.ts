@@ -1,4 +1,4 @@
-import type { Config } from '../config.ts'
+import type { Config } from '../settings.ts'
 
 /** Makes a text fit for clients. */
 export type PublicText = (text: string) => string
@@ -10,9 +10,12 @@ const FOLDERS = [
   'RETRIEVER_CHECKPOINT',
   'JOBS_DIR',
   'INDEX_DIR',
+  'MIRROR_DIR',
   'IMPORT_DIR',
+  'KEYS_DIR',
   'CORPUS',
   'DEMONSTRATIONS',
+  'CALIBRATION',
 ] as const
 
 /** A path of two names or more that does not begin within a word, an address or a route of this API. */

@@ -16,6 +16,8 @@ export const ERROR_STATUS: Readonly<Record<ErrorCode, number>> = {
   unsupported: 422,
   checkpoint_invalid: 422,
   corpus_invalid: 422,
+  document_invalid: 422,
+  document_without_text: 422,
   rate_limited: 429,
   headers_too_large: 431,
   client_closed: 499,

@@ -1,4 +1,7 @@
 import type { CepeManifest, ContrieverManifest } from '../../models/manifest.ts'
+import type { ChatTemplate } from '../text/chat-template.ts'
+import type { DocumentChunk, DocumentRequest } from '../text/document-request.ts'
+import type { Observer } from './observer.ts'
 import type { PromptRequest } from '../text/plan.ts'
 
 /** Limits and cancellation of one request. Past the deadline its run ends at its next step. */
@@ -10,6 +13,10 @@ export interface RunOptions {
   readonly client?: string
   /** Work of a request that was let in at the door already: no further bound applies to it. */
   readonly admitted?: boolean
+  /** Of an answer: hears its text as it comes about, in pieces. What they leave out of the answer is its end. */
+  readonly onText?: (text: string) => void
+  /** Told of the parts of the work. */
+  readonly observe?: Observer
 }
 
 /** A question's place in the service. */
@@ -44,8 +51,12 @@ export interface GenerateRequest extends EncoderInput {
   readonly maxNewTokens: number
   /** Tokens before which no stop id is chosen; 0 where absent. */
   readonly minNewTokens?: number
+  /** Token by token, in place of one run that would hold too much at once; attention is not measured. */
+  readonly stepwise?: boolean
   /** Greedy where absent. */
   readonly sampling?: { readonly temperature: number; readonly topP: number; readonly seed: number }
+  /** Give the shares of single context tokens too. */
+  readonly wantsTokenShares?: boolean
 }
 
 /** One prompt per passage; their next-token distributions are mixed with softmax(score / temperature) (RePlug). */
@@ -74,6 +85,21 @@ export interface StreamingCache {
   readonly stride: number
 }
 
+/** How a new token's cross-attention lies on the context tokens. */
+export interface AttentionFocus {
+  /** Share of the context token that got most. */
+  readonly peak: number
+  /** 0 where one context token got all, 1 where each got the same. */
+  readonly entropy: number
+}
+
+/** The sentence of a passage that got most of the passage's cross-attention, as a span of its text, and its share of that. */
+export interface AttendedSentence {
+  readonly start: number
+  readonly end: number
+  readonly share: number
+}
+
 export interface GenerateResult {
   /** Generated ids; the stop token, if one was met, is the last. */
   readonly tokenIds: readonly number[]
@@ -81,6 +107,10 @@ export interface GenerateResult {
   readonly logprobs: readonly number[]
   /** Share of cross-attention mass on each context, over layers, heads and generated tokens; sums to 1, or empty without contexts. */
   readonly contextShares: readonly number[]
+  /** Of every generated token; absent where it was not measured (sampling), empty without contexts. */
+  readonly attentionFocus?: readonly AttentionFocus[]
+  /** Share of cross-attention on each context token, one context after the other; where it was asked for and measured. */
+  readonly tokenShares?: Float64Array
   /** Tokens of each context after truncation. */
   readonly contextTokenCounts: readonly number[]
   readonly timingsMs: { readonly queue: number; readonly encode: number; readonly generate: number }
@@ -88,12 +118,16 @@ export interface GenerateResult {
 
 /** A question with its passages, for the process that plans its prompts, reads and answers. */
 export interface AnswerRead extends PromptRequest {
+  /** Put around the prompt; nothing where absent. */
+  readonly chatTemplate?: ChatTemplate
   /** Greedy where absent. */
   readonly sampling?: { readonly temperature: number; readonly topP: number; readonly seed: number }
   /** RePlug: temperature of the passages' weights. */
   readonly replugTemperature: number
   /** Give the prompts' texts too. */
   readonly includePrompts: boolean
+  /** Say which sentence of each passage was attended to most. */
+  readonly attendedSentences?: boolean
 }
 
 /** Where passages were read. */
@@ -114,6 +148,10 @@ export interface AnswerReadResult extends ReadPlacement {
   readonly logprobs: readonly number[]
   /** As in {@link GenerateResult}; empty where the passages' shares were not measured. */
   readonly contextShares: readonly number[]
+  /** As in {@link GenerateResult}. */
+  readonly attentionFocus?: readonly AttentionFocus[]
+  /** By passage, null for those that were not measured; where it was asked for. */
+  readonly attended?: readonly (AttendedSentence | null)[]
   /** Of all prompts. */
   readonly promptTokens: number
   readonly prompts: readonly string[]
@@ -122,8 +160,46 @@ export interface AnswerReadResult extends ReadPlacement {
   readonly timingsMs: { readonly queue: number; readonly plan: number; readonly encode: number; readonly generate: number }
 }
 
+/** A document with a question, for the process that divides it, reads and answers. */
+export interface DocumentRead extends DocumentRequest {
+  readonly chatTemplate: ChatTemplate
+  /** Whether a line end ends the answer; the end token always does. */
+  readonly stopAtLineEnd: boolean
+  readonly maxNewTokens: number
+  readonly minNewTokens: number
+  /** Greedy where absent. */
+  readonly sampling?: { readonly temperature: number; readonly topP: number; readonly seed: number }
+  /** Give the prompt and the encoder's texts too. */
+  readonly includePrompts: boolean
+}
+
+export interface DocumentReadResult {
+  readonly text: string
+  /** The answer ended by itself. */
+  readonly stopped: boolean
+  readonly logprobs: readonly number[]
+  /** What the encoder read, in the order of the document. */
+  readonly chunks: readonly DocumentChunk[]
+  /** As in {@link GenerateResult}, of `chunks`; empty where it was not measured. */
+  readonly contextShares: readonly number[]
+  /** What the decoder's prompt held of the document. */
+  readonly tail: DocumentChunk | null
+  readonly documentTokens: number
+  readonly promptTokens: number
+  readonly prompts: readonly string[]
+  readonly contexts: readonly string[]
+  readonly timingsMs: { readonly queue: number; readonly plan: number; readonly encode: number; readonly generate: number }
+}
+
+/** What answering from a document needs of a reader. */
+export interface DocumentReader {
+  readonly manifest: CepeManifest
+  document(read: DocumentRead, options?: RunOptions & { readonly cost?: number }): Promise<DocumentReadResult>
+}
+
 export interface ChoicesRead extends PromptRequest {
   readonly choices: readonly string[]
+  readonly chatTemplate?: ChatTemplate
 }
 
 export interface ChoicesReadResult extends ReadPlacement {
@@ -144,6 +220,21 @@ export interface Generator {
   replug(request: ReplugRequest, options?: RunOptions): Promise<GenerateResult>
   /** Sum is the caller's: log-probability of every token of every continuation. */
   score(request: ScoreRequest, options?: RunOptions): Promise<readonly (readonly number[])[]>
+}
+
+/** What storing states ahead came to. */
+export interface AheadResult {
+  /** Contexts whose states were not there yet, and the bytes of those. */
+  readonly stored: number
+  readonly bytes: number
+  /** Bytes that may still be written: of the limit, or of the disk where that has less. */
+  readonly room: number
+}
+
+/** Stores the encoder states of contexts on the disk, ahead of the questions that will need them. */
+export interface AheadEncoder {
+  readonly manifest: CepeManifest
+  encodeAhead(input: EncoderInput, options?: RunOptions): Promise<AheadResult>
 }
 
 export interface EmbedOptions extends RunOptions {

@@ -1,9 +1,13 @@
 import { CodedError, isErrorCode, messageOf, type ErrorCode, type ErrorDetails } from '../../base/errors.ts'
 import type {
+  AheadResult,
   AnswerRead,
   AnswerReadResult,
   ChoicesRead,
   ChoicesReadResult,
+  DocumentRead,
+  DocumentReadResult,
+  EncoderInput,
   GenerateRequest,
   GenerateResult,
   ReplugRequest,
@@ -27,6 +31,9 @@ export interface CommonChildOptions {
   readonly prepackDir: string | null
 }
 
+/** How encoder states are kept. */
+export type StateDtype = 'f16' | 'f32'
+
 export interface ReaderChildOptions extends CommonChildOptions {
   readonly role: 'reader'
   /** Padded tokens of one encoder run. */
@@ -34,6 +41,9 @@ export interface ReaderChildOptions extends CommonChildOptions {
   /** Prompt tokens of one run of the step graph. */
   readonly prefillTokens: number
   readonly stateCacheBytes: number
+  readonly stateDtype: StateDtype
+  /** Where encoder states are kept on the disk too; null for nowhere. */
+  readonly stateDisk: { readonly dir: string; readonly maxBytes: number } | null
   /** Memory for the keys and values of RePlug's prompts. */
   readonly replugBytes: number
 }
@@ -56,9 +66,12 @@ type Decoded = InChild<GenerateResult>
 export interface Tasks {
   answer: { input: AnswerRead; output: InChild<AnswerReadResult> }
   choices: { input: ChoicesRead; output: ChoicesReadResult }
+  document: { input: DocumentRead; output: InChild<DocumentReadResult> }
   generate: { input: GenerateRequest; output: Decoded }
   replug: { input: ReplugRequest; output: Decoded }
   score: { input: ScoreRequest; output: readonly (readonly number[])[] }
+  /** Stores the states of contexts on the disk; behind questions. */
+  encodeAhead: { input: EncoderInput; output: AheadResult }
   /** Vectors of all texts, one after the other. */
   embed: { input: readonly string[]; output: Float32Array }
 }
@@ -71,25 +84,55 @@ export type Output<Name extends TaskName> = Tasks[Name]['output']
  */
 export type Step = () => Promise<void>
 
-/** What a process does of the tasks. */
-export type TaskHandlers = { readonly [Name in TaskName]?: (input: Tasks[Name]['input'], step: Step) => Promise<Output<Name>> }
+/**
+ * A piece of a text as it comes about. Pieces come in order; `from`, the characters before this one, tells a piece that
+ * comes again: a run that is done anew says the same.
+ */
+export interface Piece {
+  readonly from: number
+  readonly text: string
+}
+export type Say = (piece: Piece) => void
+
+/** What a process does of the tasks; `say` is there where the caller listens. */
+export type TaskHandlers = {
+  readonly [Name in TaskName]?: (input: Tasks[Name]['input'], step: Step, say?: Say) => Promise<Output<Name>>
+}
 
 export type Job = { readonly [Name in TaskName]: { readonly task: Name; readonly input: Tasks[Name]['input'] } }[TaskName]
 
 export type ParentMessage =
   | { readonly kind: 'start'; readonly options: ChildOptions }
-  | { readonly kind: 'run'; readonly id: number; readonly job: Job }
+  /** `spoken`: the caller wants the text as it comes about. */
+  | { readonly kind: 'run'; readonly id: number; readonly job: Job; readonly spoken: boolean }
   /** The run is no longer wanted: it ends at its next step. */
   | { readonly kind: 'cancel'; readonly id: number }
   | { readonly kind: 'ping' }
 
+/** What a cache of encoder states did since its process started. */
+export interface CacheCounts {
+  readonly hits: number
+  readonly misses: number
+  readonly bytes: number
+}
+
 export type ChildMessage =
   | { readonly kind: 'ready'; readonly rssBytes: number }
   | { readonly kind: 'refused'; readonly error: WireError }
-  | { readonly kind: 'done'; readonly id: number; readonly output: unknown; readonly rssBytes: number }
+  /** Part of the text of a `spoken` run. */
+  | { readonly kind: 'piece'; readonly id: number; readonly piece: Piece }
+  | {
+      readonly kind: 'done'
+      readonly id: number
+      readonly output: unknown
+      readonly rssBytes: number
+      readonly cache?: CacheCounts | undefined
+    }
   | { readonly kind: 'failed'; readonly id: number; readonly error: WireError; readonly rssBytes: number }
   /** Answers a ping: the process's thread turns. */
   | { readonly kind: 'pong' }
+  /** From here, or to here, a graph is loaded, which keeps the process from answering pings. */
+  | { readonly kind: 'loading'; readonly loading: boolean }
   | { readonly kind: 'log'; readonly level: 'info' | 'warn' | 'error'; readonly message: string }
 
 /** An error as it crosses the boundary: structured clone keeps neither the class nor the code. */

@@ -5,13 +5,15 @@ import { jobFiles } from '../../index/ingest/files.ts'
 import { watchChanges } from '../../index/table/changes.ts'
 import type { Lock } from '../../index/table/lock.ts'
 import { planCorpus } from '../../index/ingest/plan.ts'
+import { checkPlace } from '../../index/ingest/place-check.ts'
+import { checkPlaceModel, openPlace } from '../../index/ingest/place.ts'
 import { readPassages } from '../../index/read/read.ts'
 import { importPath } from './import-folder.ts'
 import { limitBytes } from './limit-bytes.ts'
 import { noteRejects, readOptions } from './reading.ts'
 import { JobQueue, type QueueOptions } from './queue.ts'
 import { cancelStopped, toJobError } from './run.ts'
-import { DEFAULT_REJECTED_SHARE, isSettled, JOB_VERSION, type Job, type JobOptions } from './schema.ts'
+import { DEFAULT_REJECTED_SHARE, FILE_JOB_VERSION, isSettled, JOB_VERSION, type Job, type JobOptions } from './schema.ts'
 import { JobStore } from './store.ts'
 
 export interface JobsOptions extends QueueOptions {
@@ -35,6 +37,12 @@ export interface Jobs {
   addFile(path: string, options: JobOptions): Promise<Job>
   /** Queues a file of the import folder. @throws as `importPath`. */
   addImport(name: string, options: JobOptions): Promise<Job>
+  /**
+   * Queues the commit of a place: a corpus that was planned, with vectors that others have made. One of it that is not at its
+   * end goes on. For the command line.
+   * @throws index_invalid naming shards that are missing or foreign, or the model that differs; conflict where one that is not at its end was ordered otherwise.
+   */
+  addPlace(folder: string, options: Pick<JobOptions, 'replace'>): Promise<Job>
   /**
    * Reads an upload to its end, checks and plans it, and queues it. A cut-off or refused upload leaves nothing behind,
    * except that one with too many bad lines stays as a failed job, for its report.
@@ -76,7 +84,7 @@ class IndexJobs implements Jobs {
   }
 
   async addFile(path: string, options: JobOptions): Promise<Job> {
-    const job = this.#newJob(this.#store.newId(), basename(path), path, options)
+    const job = this.#newJob(this.#store.newId(), { name: basename(path), path }, options)
     await this.#order(job)
     return job
   }
@@ -85,12 +93,37 @@ class IndexJobs implements Jobs {
     return this.addFile(await importPath(this.#options.importDir, name), options)
   }
 
+  async addPlace(folder: string, options: Pick<JobOptions, 'replace'>): Promise<Job> {
+    const place = await openPlace(folder)
+    checkPlaceModel(place, this.#options.index.model)
+    const open = (await this.#store.list()).find(
+      ({ source, table, state }) =>
+        source.place === true &&
+        source.path === folder &&
+        table === this.#options.index.table &&
+        (state === 'stopped' || !isSettled(state)),
+    )
+    if (open !== undefined && (open.options.replace ?? false) !== (options.replace ?? false))
+      throw new CodedError(
+        'conflict',
+        `The job ${open.id} commits ${folder} already, ordered ${open.options.replace === true ? 'with' : 'without'} --replace: resume or cancel it.`,
+        {
+          field: '--replace',
+        },
+      )
+    if (open !== undefined) return this.resume(open.id)
+    await checkPlace(place)
+    const job = this.#newJob(this.#store.newId(), { name: place.name, path: folder, place: true }, options)
+    await this.#order(job)
+    return job
+  }
+
   async addUpload({ bytes, name, options }: Upload): Promise<Job> {
     const { limits, maxUploadBytes = DEFAULT_UPLOAD_BYTES, shardRows } = this.#options
     const id = this.#store.newId()
     const folder = this.#store.folder(id)
     const lease = await this.#store.lease(id)
-    let job = this.#newJob(id, name ?? 'upload', null, options)
+    let job = this.#newJob(id, { name: name ?? 'upload', path: null }, options)
     const rejects: Job['recent_rejects'] = []
     try {
       const items = readPassages(limitBytes(bytes, maxUploadBytes), readOptions(options, name, limits))
@@ -195,14 +228,14 @@ class IndexJobs implements Jobs {
     await this.#queue.close()
   }
 
-  #newJob(id: string, name: string, path: string | null, options: JobOptions): Job {
+  #newJob(id: string, source: Job['source'], options: JobOptions): Job {
     return {
-      version: JOB_VERSION,
+      version: source.place === true ? JOB_VERSION : FILE_JOB_VERSION,
       id,
       table: this.#options.index.table,
       model: this.#options.index.model.id,
       state: 'queued',
-      source: { name, path },
+      source,
       options,
       created_at: new Date().toISOString(),
       finished_at: null,

@@ -20,6 +20,8 @@ export interface QueueOptions {
   readonly policy?: Partial<SearchPolicy>
   /** Passages per commit. */
   readonly shardRows?: number
+  /** Told after every job that was run here. */
+  readonly onIndexed?: () => void
   readonly log?: (level: 'info' | 'warn' | 'error', message: string) => void
 }
 
@@ -152,6 +154,7 @@ export class JobQueue {
       })
       await this.#current.run()
       this.#sweeping ||= job.options.replace === true
+      this.#options.onIndexed?.()
       return true
     } finally {
       this.#current = undefined

@@ -17,7 +17,7 @@ export async function* noteRejects(items: AsyncIterable<ReadItem>, latest: Job['
 
 /** How a job's corpus is read. @param name of its file, which passages without a source of their own are given. */
 export function readOptions(
-  { format, split_words, no_quotes, label }: JobOptions,
+  { format, split_words, no_quotes, no_metadata, label }: JobOptions,
   name: string | undefined,
   limits: Partial<ReadLimits> | undefined,
 ): ReadOptions {
@@ -26,6 +26,7 @@ export function readOptions(
     ...(format === undefined ? {} : { format }),
     ...(split_words === undefined ? {} : { splitWords: split_words }),
     ...(no_quotes === true ? { quotes: false } : {}),
+    ...(no_metadata === true ? { metadata: false } : {}),
     ...(source === undefined ? {} : { source }),
     ...(limits === undefined ? {} : { limits }),
   }

@@ -2,6 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { SearchPolicy } from '../../index/search/ann.ts'
 import { CodedError, isDiskFull, messageOf, type ErrorCode } from '../../base/errors.ts'
 import { planCorpus, readPlan } from '../../index/ingest/plan.ts'
+import { adoptPlan, vectorReader } from '../../index/ingest/place-adopt.ts'
+import { checkPlace } from '../../index/ingest/place-check.ts'
+import { checkPlaceModel, openPlace, type Place } from '../../index/ingest/place.ts'
 import { abandonJob, runJob } from '../../index/ingest/run.ts'
 import { planBytes, requireSpace } from '../../index/ingest/space.ts'
 import { sweep } from '../../index/ingest/sweep.ts'
@@ -125,7 +128,8 @@ export class JobRun {
     const folder = store.folder(id)
     await sweep(index.dir, table, () => store.unfinished(table))
     await store.takeReserve(id)
-    if ((await readPlan(folder)) === undefined) await this.#plan(folder)
+    const place = await this.#place()
+    if ((await readPlan(folder)) === undefined) await (place === undefined ? this.#plan(folder) : this.#adopt(place, folder))
     const { rows, ann, supersededBy } = await runJob({
       dir: index.dir,
       table,
@@ -136,6 +140,7 @@ export class JobRun {
       folder,
       replace: this.#job.options.replace ?? false,
       ...(policy && { policy }),
+      ...(place && { readyVectors: vectorReader(place) }),
       signal: this.#abort.signal,
       onProgress: (state, counters) => {
         const done = counters.embedded + counters.skipped
@@ -156,6 +161,19 @@ export class JobRun {
     // Questions meet the new table before the job is called done.
     await index.refresh()
     await this.#end('done', null, { rows, recall: ann?.recall ?? null })
+  }
+
+  async #place(): Promise<Place | undefined> {
+    const { path, place } = this.#job.source
+    return place === true && path !== null ? openPlace(path) : undefined
+  }
+
+  /** The plan of a place, whose vectors are there. Once it is the job's own, it is not looked at again. */
+  async #adopt(place: Place, folder: string): Promise<void> {
+    checkPlaceModel(place, this.#options.index.model)
+    await checkPlace(place)
+    const { read, rejected, accepted } = await adoptPlan(place, folder)
+    this.#job = { ...this.#job, counters: { ...this.#job.counters, read, rejected, accepted } }
   }
 
   async #plan(folder: string): Promise<void> {

@@ -36,6 +36,11 @@ export const JobOptionsSchema = Type.Object(
     no_quotes: Type.Optional(
       Type.Boolean({ description: 'TSV and CSV: quotes are characters like any others. Default: fields may be quoted as in CSV.' }),
     ),
+    no_metadata: Type.Optional(
+      Type.Boolean({
+        description: 'Leave the metadata of the rows unread. Default: it is stored, and a row whose metadata does not fit is rejected.',
+      }),
+    ),
     label: Type.Optional(
       Type.String({
         minLength: 1,
@@ -67,13 +72,15 @@ const CountersSchema = Type.Object({
   read: Type.Integer({ description: 'Lines of the source that were read, rejected ones included; header and blank lines apart.' }),
   rejected: Type.Integer({ description: 'Lines not accepted; the report says why.' }),
   accepted: Type.Integer({ description: 'Passages to index; 0 until the corpus is planned.' }),
-  embedded: Type.Integer({ description: 'Passages embedded by this job.' }),
+  embedded: Type.Integer({ description: 'Passages embedded by this job, or for it.' }),
   skipped: Type.Integer({ description: 'Passages known already, unchanged: not embedded again.' }),
   committed: Type.Integer({ description: 'Passages durably in the table, skipped ones included.' }),
 })
 
 /** Version of the records that this software writes; it reads those up to it. */
-export const JOB_VERSION = 1
+export const JOB_VERSION = 2
+/** Version of the records of jobs that earlier software can go on with. */
+export const FILE_JOB_VERSION = 1
 
 /** A job as it is stored in its folder and shown by the API. */
 export const JobSchema = Type.Object({
@@ -85,6 +92,11 @@ export const JobSchema = Type.Object({
   source: Type.Object({
     name: Type.String({ description: 'Name of the file or upload.' }),
     path: Type.Union([Type.String(), Type.Null()], { description: 'Null for an upload: it was planned as it came in.' }),
+    place: Type.Optional(
+      Type.Literal(true, {
+        description: 'The path is a place: a corpus planned by `cepe index plan`, with vectors of embed-workers. Since version 2.',
+      }),
+    ),
   }),
   options: JobOptionsSchema,
   created_at: Type.String(),

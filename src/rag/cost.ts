@@ -1,5 +1,9 @@
 import type { CepeManifest } from '../../models/manifest.ts'
+import { LIMITS } from './schema.ts'
 import type { SettledQuestion } from './settle.ts'
+
+/** Of a prompt once more: the answer's likelihood is read beside the answer itself. */
+const READINGS_PER_DROP = 2
 
 /** Characters of a token of running text, about. */
 const CHARACTERS_PER_TOKEN = 4
@@ -30,4 +34,15 @@ export function questionCost(question: SettledQuestion, { dims }: CepeManifest, 
     case 'cepe':
       return prompt(Math.min(k, kDecoder)) + k * contextTokens + scored
   }
+}
+
+/**
+ * Work of answering again, and of scoring the answer, without each of the best passages: prompts only, since the states of
+ * passages are cached.
+ */
+export function explanationCost(question: SettledQuestion, manifest: CepeManifest): number {
+  const { mode, k, kDecoder } = question
+  const read = mode === 'decoder-only' ? k : Math.min(k, kDecoder)
+  const prompt = questionCost({ ...question, mode: 'decoder-only', k: read }, manifest)
+  return prompt * (1 + READINGS_PER_DROP * Math.min(k, LIMITS.droppedPassages))
 }

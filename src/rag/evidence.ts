@@ -1,36 +1,51 @@
 import { at } from '../../base/at.ts'
-import type { ReadPlacement } from '../inference/contract.ts'
+import { breather } from '../../base/breathe.ts'
+import type { AttendedSentence, ReadPlacement } from '../inference/contract.ts'
 import type { RankedPassage } from './gather.ts'
 import { highlights } from './highlights.ts'
 import type { Evidence } from './schema.ts'
 
+export interface EvidenceOptions {
+  /** Cross-attention on each context; empty where it was not measured. */
+  readonly shares?: readonly number[]
+  /** What the passages are to support; nothing is highlighted without. */
+  readonly answer?: string
+  /** Of each passage the sentence that was attended to most, where that was asked for. */
+  readonly attended?: readonly (AttendedSentence | null)[] | undefined
+}
+
 /**
- * Where each passage was read.
- * @param shares cross-attention on each context; empty where it was not measured
- * @param answer what the passages are to support; nothing is highlighted without
+ * Where each passage was read. Marking the answer in a megabyte of passages takes a while, which other requests share.
  */
-export function evidence(
+export async function evidence(
   passages: readonly RankedPassage[],
   placement: ReadPlacement,
-  { shares = [], answer = '' }: { readonly shares?: readonly number[]; readonly answer?: string } = {},
-): Evidence[] {
-  return passages.map(({ id, title, text, source, score }, i) => {
+  { shares = [], answer = '', attended }: EvidenceOptions = {},
+): Promise<Evidence[]> {
+  const breathe = breather()
+  const found: Evidence[] = []
+  for (const [i, { id, title, text, source, metadata, score }] of passages.entries()) {
+    const pause = breathe()
+    if (pause) await pause
     const context = at(placement.contextOf, i)
     const encoded = context >= 0
     const inDecoder = at(placement.inDecoder, i)
-    return {
+    found.push({
       id,
       title,
       text,
       ...(source !== undefined && { source }),
+      ...(metadata && { metadata }),
       score,
       rank: i + 1,
       role: encoded ? (inDecoder ? 'both' : 'encoder') : inDecoder ? 'decoder' : 'unused',
       attention: encoded && shares.length > 0 ? at(shares, context) : null,
       tokens: encoded ? at(placement.contextTokenCounts, context) : null,
       highlights: highlights(text, answer),
-    }
-  })
+      ...(attended && { attended: at(attended, i) }),
+    })
+  }
+  return found
 }
 
 /**

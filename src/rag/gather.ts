@@ -1,3 +1,4 @@
+import type { PassageMetadata } from '../../index/passage-metadata.ts'
 import type { RunOptions } from '../inference/contract.ts'
 import type { PromptPassage } from '../text/prompt.ts'
 import { retrieve, type RetrievalTimings, type Retrieved, type Retriever } from './retrieve.ts'
@@ -9,6 +10,7 @@ export interface RankedPassage extends PromptPassage {
   readonly score: number | null
   /** Where the passage came from. */
   readonly source?: string
+  readonly metadata?: PassageMetadata
 }
 
 export interface Gathered {
@@ -27,12 +29,13 @@ export async function gatherPassages(
   run: RunOptions,
 ): Promise<Gathered> {
   if (request.passages !== undefined) {
-    const supplied = request.passages.slice(0, k).map(({ id, title, text, score, source }, i) => ({
+    const supplied = request.passages.slice(0, k).map(({ id, title, text, score, source, metadata }, i) => ({
       id: id ?? String(i + 1),
       title,
       text,
       score: score ?? null,
       ...(source !== undefined && { source }),
+      ...(metadata && { metadata }),
     }))
     return { passages: supplied, found: null }
   }

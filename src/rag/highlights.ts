@@ -1,30 +1,13 @@
-/** Where a passage says the answer, in UTF-16 code units of its text; `start` inclusive, `end` exclusive. */
-export interface Highlight {
-  readonly start: number
-  readonly end: number
-  readonly sentence: { readonly start: number; readonly end: number }
+import { sentencesOf, type Span } from '../text/sentences.ts'
+import { wordsOf } from '../text/words.ts'
+
+/** Where a passage says the answer. */
+export interface Highlight extends Span {
+  readonly sentence: Span
 }
 
 /** Most places that are named in one passage. */
 export const MOST_HIGHLIGHTS = 20
-
-const words = /[\p{L}\p{N}\p{M}]+/gu
-const sentences = new Intl.Segmenter(undefined, { granularity: 'sentence' })
-
-interface Word {
-  readonly plain: string
-  readonly start: number
-  readonly end: number
-}
-
-/** Words without case and accents, with their places. */
-function wordsOf(text: string): Word[] {
-  return Array.from(text.matchAll(words), ({ 0: word, index }) => ({
-    plain: word.normalize('NFD').replace(/\p{M}/gu, '').toLowerCase(),
-    start: index,
-    end: index + word.length,
-  }))
-}
 
 /**
  * The places where the answer's words occur in a passage, one after the other, whatever their case, accents and punctuation,
@@ -45,7 +28,7 @@ export function highlights(text: string, answer: string): Highlight[] {
 }
 
 function sentenceAround(text: string, start: number, end: number): Highlight['sentence'] {
-  const all = Array.from(sentences.segment(text), ({ segment, index }) => ({ start: index, end: index + segment.trimEnd().length }))
+  const all = sentencesOf(text)
   const first = all.findLast((sentence) => sentence.start <= start)
   const last = all.find((sentence) => sentence.end >= end)
   return { start: first?.start ?? 0, end: last?.end ?? text.length }

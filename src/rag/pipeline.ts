@@ -1,7 +1,9 @@
 import { modelId } from '../../models/manifest.ts'
 import type { Admission, Reader, RunOptions } from '../inference/contract.ts'
+import type { ChatTemplate } from '../text/chat-template.ts'
 import type { Demonstration } from '../text/prompt.ts'
-import { questionCost } from './cost.ts'
+import type { Calibration } from './calibration/calibration.ts'
+import { explanationCost, questionCost } from './cost.ts'
 import { gatherPassages, type Gathered } from './gather.ts'
 import type { Retriever } from './retrieve.ts'
 import type { AnswerRequest, AnswerResponse } from './schema.ts'
@@ -15,12 +17,18 @@ export interface AnswerServices {
   readonly admission: Admission
   /** The service's worked examples, in the order in which they are used. */
   readonly demonstrations: readonly Demonstration[]
+  /** Of this reader; where absent, probabilities are not told. */
+  readonly calibration?: Calibration
+  /** Least probability (or confidence) of an answer where a request does not say; 0 where absent. */
+  readonly minConfidence?: number
+  /** Put around every prompt where a request does not choose; none where absent. */
+  readonly chatTemplate?: ChatTemplate
 }
 
 /** A question that was let in, with its passages. */
 export interface Asked extends Gathered {
   readonly settled: SettledQuestion
-  /** The request's own, less the time that has passed; let in already, with its cost. */
+  /** The request's own, less the time that has passed; let in already, with the cost of one reading. */
   readonly run: () => RunOptions & { readonly cost: number }
 }
 
@@ -36,9 +44,10 @@ export async function withPassages<Response>(
 ): Promise<Response> {
   const started = performance.now()
   const { manifest } = services.reader
-  const settled = settleQuestion(request, manifest, services.demonstrations)
+  const settled = settleQuestion(request, manifest, services.demonstrations, services.chatTemplate)
   const cost = questionCost(settled, manifest, choices)
-  const permit = services.admission.enter({ ...run, cost })
+  const explaining = request.explain ? explanationCost(settled, manifest) : 0
+  const permit = services.admission.enter({ ...run, cost: cost + explaining })
   let done = false
   try {
     const left = (): RunOptions & { readonly cost: number } => {

@@ -51,6 +51,7 @@ export async function retrieve(
   const method = wanted ?? byDefault
   const vector = method === 'text' ? undefined : (await embedder.embed([query], { ...run, priority: 'question' }))[0]
   const embedded = performance.now()
+  if (vector !== undefined) run.observe?.stage('embed', started, embedded - started)
   const search =
     vector === undefined
       ? index.searchText(query, options)
@@ -59,6 +60,7 @@ export async function retrieve(
         : index.search(vector, options)
   const [hits, version] = await Promise.all([search, index.version()])
   const timings = { embed: embedded - started, retrieve: performance.now() - embedded }
+  run.observe?.stage('search', embedded, timings.retrieve)
   return { hits, timings, model: modelId(embedder.manifest), index: version }
 }
 
@@ -68,11 +70,12 @@ export async function searchPassages(request: SearchRequest, retriever: Retrieve
   const found = await retrieve(query.trim(), { k, ...(filter && { filter }), ...(method && { method }) }, retriever, run)
   const round = (ms: number) => Math.round(ms * 100) / 100
   return {
-    passages: found.hits.map(({ id, title, text, source, score, rank }) => ({
+    passages: found.hits.map(({ id, title, text, source, metadata, score, rank }) => ({
       id,
       title,
       text,
       ...(source !== undefined && { source }),
+      ...(metadata && { metadata }),
       score,
       rank,
     })),

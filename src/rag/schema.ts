@@ -1,5 +1,15 @@
 import { Type, type Static } from 'typebox'
+import { FilterSchema } from '../../index/filter-schema.ts'
+import { PassageMetadataSchema } from '../../index/passage-metadata.ts'
+import { CHAT_TEMPLATES } from '../text/chat-template.ts'
 import { MODES } from '../text/plan.ts'
+import {
+  AttendedSchema,
+  ExplanationResponseFields,
+  JudgementRequestFields,
+  JudgementResponseFields,
+  MOST_DROPPED,
+} from './judgement-schema.ts'
 
 /** Limits of one request; each is also the schema's, so that the API's documentation shows it. */
 export const LIMITS = {
@@ -10,11 +20,11 @@ export const LIMITS = {
   demonstrations: 16,
   newTokens: 256,
   contextTokens: 512,
-  filterValues: 100,
   /** Size of a supplied retrieval score. */
   score: 1e6,
   /** Colder sampling, and sharper weights of passages, are greedy in all but name. */
   leastTemperature: 0.001,
+  droppedPassages: MOST_DROPPED,
 } as const
 
 export const METHODS = ['dense', 'text', 'hybrid'] as const
@@ -30,7 +40,21 @@ const ModeSchema = Type.Enum([...MODES], {
     'replug: one prompt per passage, next-token distributions mixed by retrieval score. closed-book: no passages.',
 })
 
-function nonBlank(maxLength: number, description: string) {
+export const SamplingSchema = Type.Object(
+  {
+    temperature: Type.Number({ minimum: LIMITS.leastTemperature, maximum: 10 }),
+    top_p: Type.Number({ exclusiveMinimum: 0, maximum: 1 }),
+    seed: Type.Integer({ minimum: 0, maximum: 0xffffffff }),
+  },
+  { additionalProperties: false, description: 'Sample instead of greedy decoding.' },
+)
+
+export const ChatTemplateSchema = Type.Enum([...CHAT_TEMPLATES], {
+  description:
+    "What is put around the prompt. none: nothing, as in the paper. inst: LLaMA-2-Chat's [INST] ... [/INST]. tokenizer: the chat_template of the model's tokenizer_config.json. Default: the service's setting (CEPE_CHAT_TEMPLATE).",
+})
+
+export function nonBlank(maxLength: number, description: string) {
   return Type.String({ minLength: 1, maxLength, pattern: '\\S', description })
 }
 
@@ -43,6 +67,7 @@ const SuppliedPassageSchema = Type.Object(
       Type.Number({ minimum: -LIMITS.score, maximum: LIMITS.score, description: 'Retrieval score (replug weighs passages by it).' }),
     ),
     source: Type.Optional(Type.String({ maxLength: 1000, description: 'Where it came from; comes back with the evidence.' })),
+    metadata: Type.Optional(PassageMetadataSchema),
   },
   { additionalProperties: false },
 )
@@ -59,26 +84,6 @@ const DemonstrationSchema = Type.Object(
     ),
   },
   { additionalProperties: false },
-)
-
-function filterValue(description: string) {
-  return Type.Optional(
-    Type.Union(
-      [
-        Type.String({ minLength: 1, maxLength: 1000 }),
-        Type.Array(Type.String({ minLength: 1, maxLength: 1000 }), { minItems: 1, maxItems: LIMITS.filterValues }),
-      ],
-      { description },
-    ),
-  )
-}
-
-export const FilterSchema = Type.Object(
-  {
-    source: filterValue('Only passages from this source (or one of these).'),
-    title: filterValue('Only passages with this title (or one of these).'),
-  },
-  { additionalProperties: false, description: 'Conditions on the passages; all must hold.' },
 )
 
 const kField = Type.Integer({ minimum: 0, maximum: LIMITS.k, description: "Passages to retrieve (default: the model's own)." })
@@ -122,22 +127,15 @@ export const AnswerRequestSchema = Type.Object(
     ),
     context_tokens: Type.Optional(Type.Integer({ minimum: 1, maximum: LIMITS.contextTokens, description: 'Tokens kept of each passage.' })),
     max_new_tokens: Type.Optional(Type.Integer({ minimum: 1, maximum: LIMITS.newTokens, description: 'Most tokens of the answer.' })),
-    sampling: Type.Optional(
-      Type.Object(
-        {
-          temperature: Type.Number({ minimum: LIMITS.leastTemperature, maximum: 10 }),
-          top_p: Type.Number({ exclusiveMinimum: 0, maximum: 1 }),
-          seed: Type.Integer({ minimum: 0, maximum: 0xffffffff }),
-        },
-        { additionalProperties: false, description: 'Sample instead of greedy decoding.' },
-      ),
-    ),
+    sampling: Type.Optional(SamplingSchema),
     packing: Type.Optional(
       Type.Enum(['passages', 'text'], {
         description:
           'passages (default): each passage is cut to context_tokens, and what does not fit the window is left out whole. text: as the published evaluation: passages are cut where the window ends, with a line that says so, and encoder contexts at their front.',
       }),
     ),
+    ...JudgementRequestFields,
+    chat_template: Type.Optional(ChatTemplateSchema),
     include_prompts: Type.Optional(
       Type.Boolean({ description: 'Also return the rendered decoder prompts, as tokenised, and the texts of the encoder, as cut.' }),
     ),
@@ -154,7 +152,7 @@ export const AnswerRequestSchema = Type.Object(
 export type AnswerRequest = Static<typeof AnswerRequestSchema>
 
 const offset = Type.Integer({ minimum: 0 })
-const HighlightSchema = Type.Object(
+export const HighlightSchema = Type.Object(
   { start: offset, end: offset, sentence: Type.Object({ start: offset, end: offset }) },
   { description: 'UTF-16 code units of `text`; the end is exclusive.' },
 )
@@ -164,6 +162,7 @@ export const EvidenceSchema = Type.Object({
   title: Type.String(),
   text: Type.String(),
   source: Type.Optional(Type.String({ description: 'Where the passage came from, if the corpus says so: a URL, a file.' })),
+  metadata: Type.Optional(PassageMetadataSchema),
   score: Type.Union([Type.Number(), Type.Null()], {
     description: 'By method: dot product with the question, BM25, or both fused (0 to 1); null for supplied passages without one.',
   }),
@@ -181,6 +180,7 @@ export const EvidenceSchema = Type.Object({
   highlights: Type.Array(HighlightSchema, {
     description: "Where the passage says the answer's words, each with its sentence; at most 20. Empty where it does not say them.",
   }),
+  attended: AttendedSchema,
 })
 export type Evidence = Static<typeof EvidenceSchema>
 
@@ -192,9 +192,10 @@ const ReasonSchema = Type.Union([Type.Literal('no_passages'), Type.Null()], {
 
 export const AnswerResponseSchema = Type.Object({
   answer: Type.Union([Type.String(), Type.Null()], {
-    description: 'The answer; empty where the model stopped at once, null where there was nothing to answer from (see reason).',
+    description:
+      'The answer; empty where the model stopped at once, null where there was nothing to answer from or it is withheld (see reason).',
   }),
-  reason: ReasonSchema,
+  ...JudgementResponseFields,
   confidence: Type.Number({
     minimum: 0,
     maximum: 1,
@@ -222,6 +223,7 @@ export const AnswerResponseSchema = Type.Object({
   }),
   model: Type.Object({ reader: Type.String(), retriever: Type.Union([Type.String(), Type.Null()]) }),
   index: Type.Union([IndexVersionSchema, Type.Null()]),
+  ...ExplanationResponseFields,
   prompts: Type.Optional(Type.Array(Type.String())),
   contexts: Type.Optional(Type.Array(Type.String(), { description: "The encoder's texts, by rank (with include_prompts)." })),
 })
@@ -245,6 +247,7 @@ export const SearchResponseSchema = Type.Object({
       title: Type.String(),
       text: Type.String(),
       source: EvidenceSchema.properties.source,
+      metadata: EvidenceSchema.properties.metadata,
       score: Type.Number(),
       rank: Type.Integer(),
     }),

@@ -17,7 +17,7 @@ export function scoreChoices(
     const { settled, passages } = asked
     if (hasNoPassages(asked)) return { choices: [], best: null, reason: 'no_passages', evidence: [], ...sources(services, asked) }
     const read = await services.reader.choices({ ...settled, passages, choices }, asked.run())
-    return { ...ranked(choices, read.logprobs), reason: null, evidence: evidence(passages, read), ...sources(services, asked) }
+    return { ...ranked(choices, read.logprobs), reason: null, evidence: await evidence(passages, read), ...sources(services, asked) }
   })
 }
 

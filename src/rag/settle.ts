@@ -1,6 +1,7 @@
 import { CodedError } from '../../base/errors.ts'
 import type { CepeManifest } from '../../models/manifest.ts'
 import type { AnswerRead } from '../inference/contract.ts'
+import type { ChatTemplate } from '../text/chat-template.ts'
 import type { Demonstration } from '../text/prompt.ts'
 import type { AnswerRequest } from './schema.ts'
 
@@ -15,18 +16,21 @@ export interface SettledQuestion extends Omit<AnswerRead, 'passages'> {
 /**
  * Fills a request's gaps from the model's own protocol.
  * @param own the service's worked examples
+ * @param chatTemplate the service's
  * @throws invalid_request naming the field that the model or the service cannot serve
  */
 export function settleQuestion(
   request: AnswerRequest,
   { qa_defaults: defaults, dims }: CepeManifest,
   own: readonly Demonstration[],
+  chatTemplate: ChatTemplate = 'none',
 ): SettledQuestion {
   const mode = request.mode ?? 'cepe'
   if (mode === 'replug' && request.sampling)
     throw new CodedError('invalid_request', 'sampling is not available in replug mode: leave it out, or choose another mode.', {
       field: 'sampling',
     })
+  if (request.explain !== undefined) checkExplainable(request)
   const contextTokens = request.context_tokens ?? defaults.context_tokens
   if (dims.encoder_window > 0 && contextTokens > dims.encoder_window) {
     throw new CodedError(
@@ -46,12 +50,23 @@ export function settleQuestion(
     encoderPassages: request.encoder_passages ?? 'others',
     demonstrations: chooseDemonstrations(request.demonstrations ?? defaults.demonstrations, own),
     contextTokens,
+    chatTemplate: request.chat_template ?? chatTemplate,
     packing: request.packing ?? 'passages',
     maxNewTokens: request.max_new_tokens ?? defaults.max_new_tokens,
     ...(sampling && { sampling: { temperature: sampling.temperature, topP: sampling.top_p, seed: sampling.seed } }),
     replugTemperature: request.replug_temperature ?? 1,
     includePrompts: request.include_prompts ?? false,
+    ...(request.attention === 'sentences' && { attendedSentences: true }),
   }
+}
+
+/** @throws invalid_request where leaving passages out means nothing, or the answer is drawn by chance */
+function checkExplainable({ mode, sampling }: AnswerRequest): void {
+  const hindrance = sampling ? 'with sampling' : mode === 'replug' || mode === 'closed-book' ? `in ${mode} mode` : undefined
+  if (hindrance === undefined) return
+  throw new CodedError('invalid_request', `explain is not available ${hindrance}: leave it out, or ask in mode cepe or decoder-only.`, {
+    field: 'explain',
+  })
 }
 
 function chooseDemonstrations(

@@ -1,4 +1,5 @@
 import { CodedError } from '../../base/errors.ts'
+import { NO_WRAP } from './chat-template.ts'
 import type { PackedPrompt, PackOptions, PromptTokenizer } from './pack.ts'
 import { BLOCK_SEPARATOR, renderDemonstration, renderPassage, renderQuestion } from './prompt.ts'
 
@@ -12,17 +13,18 @@ const OMITTED = '... [The rest of the documents is omitted]\n\n'
  * @throws unprocessable where the question alone does not fit
  */
 export function packText(
-  { question, demonstrations, passages, window, maxNewTokens }: PackOptions,
+  { question, demonstrations, passages, window, maxNewTokens, wrap = NO_WRAP }: PackOptions,
   tokenizer: PromptTokenizer,
 ): PackedPrompt {
   const bos = tokenizer.bosId === null ? [] : [tokenizer.bosId]
   const budget = window - maxNewTokens
   const blocks = [...demonstrations.map(renderDemonstration), ...passages.map(renderPassage)].map((block) => block + BLOCK_SEPARATOR)
-  const before = blocks.join('')
-  const whole = [...bos, ...tokenizer.encode(before + renderQuestion(question), { maxTokens: budget + 1 })]
-  if (whole.length <= budget) return { text: before + renderQuestion(question), ids: whole, passagesUsed: passages.length }
+  const before = wrap.before + blocks.join('')
+  const asked = renderQuestion(question) + wrap.after
+  const whole = [...bos, ...tokenizer.encode(before + asked, { maxTokens: budget + 1 })]
+  if (whole.length <= budget) return { text: before + asked, ids: whole, passagesUsed: passages.length }
 
-  const query = tokenizer.encode(OMITTED + renderQuestion(question))
+  const query = tokenizer.encode(OMITTED + asked)
   const room = budget - query.length
   if (room < 1)
     throw new CodedError(
@@ -34,7 +36,8 @@ export function packText(
     )
   const kept = [...bos, ...tokenizer.encode(before, { maxTokens: room })].slice(0, room)
   const keptText = tokenizer.decode(kept)
-  const begins = (passage: number) => blocks.slice(0, demonstrations.length + passage).join('').length < keptText.length
+  const begins = (passage: number) =>
+    wrap.before.length + blocks.slice(0, demonstrations.length + passage).join('').length < keptText.length
   const passagesUsed = passages.filter((_, i) => begins(i)).length
-  return { text: keptText + OMITTED + renderQuestion(question), ids: [...kept, ...query], passagesUsed }
+  return { text: keptText + OMITTED + asked, ids: [...kept, ...query], passagesUsed }
 }

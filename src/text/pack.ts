@@ -1,4 +1,5 @@
 import { CodedError } from '../../base/errors.ts'
+import { NO_WRAP, wrapped, type Wrap } from './chat-template.ts'
 import {
   BLOCK_SEPARATOR,
   renderDemonstration,
@@ -27,6 +28,8 @@ export interface PackOptions {
   /** Decoder positions. */
   readonly window: number
   readonly maxNewTokens: number
+  /** What a chat template puts around the prompt; nothing where absent. */
+  readonly wrap?: Wrap
 }
 
 export interface PackedPrompt {
@@ -56,12 +59,14 @@ export interface PromptFrame {
 
 /** @throws unprocessable where question and demonstrations alone do not fit */
 export function frameOf(options: Omit<PackOptions, 'passages'>, tokenizer: PromptTokenizer): PromptFrame {
-  const { question, window, maxNewTokens, contextTokens } = options
+  const { question, window, maxNewTokens, contextTokens, wrap = NO_WRAP } = options
   const budget = window - maxNewTokens - (tokenizer.bosId === null ? 0 : 1)
   const demonstrations = options.demonstrations.map((demonstration) =>
     renderDemonstration(cutDemonstration(demonstration, contextTokens, tokenizer)),
   )
-  const fixedTokens = tokenizer.encode(renderPrompt(demonstrations, [], question), { maxTokens: Math.max(0, budget) + 1 }).length
+  const fixedTokens = tokenizer.encode(wrapped(wrap, renderPrompt(demonstrations, [], question)), {
+    maxTokens: Math.max(0, budget) + 1,
+  }).length
   if (fixedTokens > budget) throw tooLong(question, options.demonstrations.length, budget, tokenizer)
   return { demonstrations, fixedTokens, budget }
 }
@@ -71,7 +76,7 @@ export function frameOf(options: Omit<PackOptions, 'passages'>, tokenizer: Promp
  * The prompt is tokenised as one text, as the model was trained; lengths of blocks are only used to find a first guess.
  */
 export function packPrompt(options: PackOptions, tokenizer: PromptTokenizer, frame = frameOf(options, tokenizer)): PackedPrompt {
-  const { question, contextTokens } = options
+  const { question, contextTokens, wrap = NO_WRAP } = options
   const { demonstrations, fixedTokens, budget } = frame
   const bos = tokenizer.bosId === null ? [] : [tokenizer.bosId]
   const separatorTokens = tokenizer.encode(BLOCK_SEPARATOR).length
@@ -84,7 +89,7 @@ export function packPrompt(options: PackOptions, tokenizer: PromptTokenizer, fra
     estimate += tokens + separatorTokens
   }
   for (let used = rendered.length; ; used--) {
-    const text = renderPrompt(demonstrations, rendered.slice(0, used), question)
+    const text = wrapped(wrap, renderPrompt(demonstrations, rendered.slice(0, used), question))
     const ids = tokenizer.encode(text, { maxTokens: budget + 1 })
     if (ids.length <= budget || used === 0) return { text, ids: [...bos, ...ids], passagesUsed: used }
   }

@@ -1,5 +1,6 @@
 import { at } from '../../base/at.ts'
 import { CodedError } from '../../base/errors.ts'
+import type { Wrap } from './chat-template.ts'
 import { frameOf, packPrompt, type PromptTokenizer } from './pack.ts'
 import { packText } from './pack-text.ts'
 import { renderPassage, type Demonstration, type PromptPassage } from './prompt.ts'
@@ -22,6 +23,8 @@ export interface PromptRequest {
   readonly maxNewTokens: number
   /** How what is too long is cut: passage by passage, or the prompt's text as a whole, as the published evaluation does. */
   readonly packing: 'passages' | 'text'
+  /** What a chat template puts around the prompt; nothing where absent. */
+  readonly wrap?: Wrap
 }
 
 /** What the model can read. */

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { Tokenizer as UntypedTokenizer } from '@huggingface/tokenizers'
 import { CodedError, messageOf } from '../../base/errors.ts'
+import { chatWrap, type ChatTemplate, type Wrap } from './chat-template.ts'
 
 /** What is used of the package, whose declarations Node's module resolution does not find (imports without extensions). */
 interface JsonTokenizer {
@@ -35,6 +36,8 @@ export interface Tokenizer {
   decode(ids: readonly number[]): string
   /** Every id whose own text contains `text`, and the end-of-sequence ids, ascending: generation stops at any of them. */
   stopIds(text: string): number[]
+  /** What a chat template puts around a prompt. @throws unsupported where this model has none that can be used */
+  chatWrap(template: ChatTemplate): Wrap
 }
 
 /**
@@ -67,6 +70,7 @@ export async function loadTokenizer(modelDir: string, special: SpecialTokens): P
       return bos && special.bosId !== null ? [special.bosId, ...ids] : ids
     },
     decode,
+    chatWrap: (template) => chatWrap(template, config),
     stopIds: (text) => {
       const known = stops.get(text)
       if (known) return [...known]
@@ -89,13 +93,13 @@ function construct(definition: object, config: object, file: string): JsonTokeni
   }
 }
 
-async function readObject(file: string, fallback?: object): Promise<object> {
+async function readObject(file: string, fallback?: object): Promise<Readonly<Record<string, unknown>>> {
   try {
     const value: unknown = JSON.parse(await readFile(file, 'utf8'))
     if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new TypeError('it holds no JSON object')
-    return value
+    return value as Readonly<Record<string, unknown>>
   } catch (error) {
-    if (fallback && error instanceof Error && 'code' in error && error.code === 'ENOENT') return fallback
+    if (fallback && error instanceof Error && 'code' in error && error.code === 'ENOENT') return { ...fallback }
     throw new CodedError('model_invalid', `Cannot read ${file}: ${messageOf(error)}. Build the model again.`, { field: file, cause: error })
   }
 }

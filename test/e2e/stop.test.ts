@@ -107,6 +107,28 @@ t.test('the service ends in order, whatever becomes of its log', { timeout: 600_
     await noneLeft(t, marker)
   })
 
+  await t.test('a second SIGTERM ends it at once, whatever still runs', async (t) => {
+    const { child, marker, closed, url } = await start(t)
+    child.stdout?.resume()
+    const inference = (await processesWith(marker)).filter((pid) => pid !== child.pid)
+    for (const pid of inference) process.kill(pid, 'SIGSTOP')
+    const ask = (): Promise<number> =>
+      fetch(`${url}/v1/answer`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{"question": "q"}' }).then(
+        ({ status }) => status,
+        () => 0,
+      )
+    const running = ask()
+    for (let i = 0; i < 600 && !/busy\{role="embedder"\} 1/.test(await (await fetch(`${url}/metrics`)).text()); i++) await setTimeout(20)
+    child.kill('SIGTERM')
+    for (let i = 0; i < 600 && (await ask()) !== 503; i++) await setTimeout(20)
+    t.equal(child.exitCode, null, 'it waits for the answer that is under way')
+    child.kill('SIGTERM')
+    t.equal((await closed)[0], 1)
+    t.equal(await running, 0)
+    for (const pid of inference) process.kill(pid, 'SIGCONT')
+    await noneLeft(t, marker)
+  })
+
   await t.test('a service that is killed leaves no process behind', async (t) => {
     const { child, marker, closed } = await start(t)
     child.stdout?.resume()

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import t, { type Test } from 'tap'
-import { splitDocument } from '../../eval/tasks/documents/split.ts'
+import { splitDocument } from '../../src/text/split-document.ts'
 import { otherNumber, placeParagraph, PLACES, replaceNumber } from '../../eval/tasks/altqa/generate.ts'
 import { linesCase } from '../../eval/tasks/lines/generate.ts'
 import { passkeyCase } from '../../eval/tasks/passkey/task.ts'
@@ -94,7 +94,7 @@ t.test('altered numbers: near years, as many digits, whole tokens; paragraphs at
   t.equal(replaceNumber('In 1815, not 18150 or 1,815; 1815.', '1815', '1820'), 'In 1820, not 18150 or 1,815; 1820.')
   const others = Array.from({ length: 40 }, (_, i) => `other ${i} ${'x'.repeat(50)}`)
   for (const place of PLACES) {
-    const document = placeParagraph('THE GOLD', others, 1500, place, 0, 'q')
+    const document = placeParagraph('THE GOLD', others, { characters: 1500, place }, { seed: 0, item: 'q' })
     const share = document.indexOf('THE GOLD') / document.length
     t.ok(document.length <= 1600)
     if (place === 'start') t.ok(share < 0.15, `start: ${share}`)

@@ -37,6 +37,7 @@ export function factServices({ window = 1000, offset = 0, onAnswer }: FactOption
       tokenIds: [...tokenizer.encode(known ? ` a${question}` : ' unknown'), 1],
       logprobs: known ? [Math.log(0.9), Math.log(0.9)] : [Math.log(0.2), Math.log(0.2)],
       contextShares: contexts.map(() => 1 / contexts.length),
+      attentionFocus: contexts.length === 0 ? [] : [0, 1].map(() => ({ peak: known ? 0.5 : 0.1, entropy: known ? 0.4 : 0.9 })),
       contextTokenCounts: contexts.map(() => 6),
       timingsMs: { queue: 0, encode: 1, generate: 2 },
     }

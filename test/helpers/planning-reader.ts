@@ -38,6 +38,7 @@ export function planningReader(manifest: CepeManifest, tokenizer: ReturnType<typ
         stopped,
         logprobs: result.logprobs,
         contextShares: result.contextShares,
+        ...(result.attentionFocus && { attentionFocus: result.attentionFocus }),
         contextTokenCounts: result.contextTokenCounts,
         contextOf,
         inDecoder,

@@ -13,7 +13,7 @@ const common = {
   source: { name: 'fake', revision: 'r'.repeat(64) },
   parameters: 0,
 } as const
-function readerManifest(window: number): CepeManifest {
+export function readerManifest(window: number): CepeManifest {
   return {
     ...common,
     files: [],

@@ -3,6 +3,8 @@ import type { Test } from 'tap'
 import { openIndex } from '../../index/open.ts'
 import { createJobs } from '../../src/jobs/jobs.ts'
 import type { AnswerServices } from '../../src/rag/pipeline.ts'
+import { createDocumentParser } from '../../src/documents/parser.ts'
+import { openKeys } from '../../src/keys/keys.ts'
 import type { Services } from '../../src/services.ts'
 
 /** Whole services around a pipeline under test, over an empty index of their own. */
@@ -11,16 +13,29 @@ export async function servicesAround(t: Test, answering: AnswerServices, changes
   const dir = t.testdir()
   const index = await openIndex({ dir, model: { id: 'fake', dimension: 2 } })
   const jobs = createJobs({ index, embedder, jobsDir: path.join(dir, 'jobs') })
+  const keys = await openKeys({ dir: path.join(dir, 'keys'), pollMs: 20 })
   t.teardown(async () => {
+    keys.close()
     await jobs.close()
     index.close()
   })
+  const documents = {
+    services: {
+      reader: { manifest: answering.reader.manifest, document: () => Promise.reject(new Error('This reader reads no documents.')) },
+      admission: answering.admission,
+      documentTokens: 1000,
+      chatTemplate: 'none' as const,
+    },
+    parser: createDocumentParser({ parseMs: 10_000 }),
+  }
   return {
     answering,
+    documents,
     embedder,
     countTokens: (text) => text.split(/\s+/).length,
     index,
     jobs,
+    keys,
     readiness: () => Promise.resolve([{ name: 'reader', ok: true, detail: 'ready' }]),
     processes: () => [{ role: 'reader', queued: 0, busy: 0, ready: 1, restarts: 0 }],
     close: () => Promise.resolve(),

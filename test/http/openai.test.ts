@@ -91,6 +91,41 @@ t.test('a streamed completion is put together to the same text', async (t) => {
   t.match(chunks.at(-1), { choices: [], usage: { completion_tokens: 2 } })
 })
 
+t.test('a streamed completion comes in deltas as the reader says it; sources come last', async (t) => {
+  const { client } = await withClient(t, {
+    answer: async (read, run) => {
+      for (const piece of ['ye', 's']) run?.onText?.(piece)
+      await sleep(20)
+      for (const piece of [' and', ' no']) run?.onText?.(piece)
+      return { ...(await recordingServices().services.reader.answer(read)), text: 'yes and no' }
+    },
+  })
+  const deltas: (string | null | undefined)[] = []
+  for (const sources of [false, true]) {
+    const stream = await client.chat.completions.create({ ...ask('q'), stream: true, ...({ cepe: { sources, k_decoder: 0 } } as object) })
+    for await (const { choices } of stream) deltas.push(choices[0]?.delta.content)
+  }
+  const list = '\n\nSources:\n[1] T0, https://example.org/t0\n[2] p1, notes.txt'
+  t.same(deltas, ['', 'yes', ' and no', undefined, '', 'yes', ' and no', list, undefined])
+})
+
+t.test('a streamed completion that fails midway ends with an error that the client raises', async (t) => {
+  const { client } = await withClient(t, {
+    answer: async (_, run) => {
+      run?.onText?.('ye')
+      await sleep(20)
+      throw new CodedError('deadline_exceeded', 'Too late.')
+    },
+  })
+  const stream = await client.chat.completions.create({ ...ask('q'), stream: true })
+  let heard = ''
+  const reading = (async () => {
+    for await (const { choices } of stream) heard += choices[0]?.delta.content ?? ''
+  })()
+  await t.rejects(reading, { type: 'server_error', code: 'deadline_exceeded', message: /Too late/ })
+  t.equal(heard, 'ye')
+})
+
 t.test('embeddings of one text and of many, in either encoding', async (t) => {
   const { client } = await withClient(t)
   const one = await client.embeddings.create({ model: 'fake', input: 'four' })

@@ -71,7 +71,10 @@ await t.test('filters keep to their fields and quote their values', async (t) =>
   )
   t.same(await index.search(embedText('music'), { k: 5, filter: { source: "x' OR 'a' = 'a" } }), [])
   t.equal(await index.count({ source: 'even.tsv' }), 10)
-  await t.rejects(index.search(embedText('x'), { k: 1, filter: { id: 'x' } as object }), { code: 'invalid_request', field: 'filter.id' })
+  await t.rejects(index.search(embedText('x'), { k: 1, filter: { text: 'x' } as object }), {
+    code: 'invalid_request',
+    field: 'filter.text',
+  })
 })
 
 await t.test('upserts replace by id, reads and deletes find what they should', async (t) => {

@@ -70,7 +70,7 @@ await t.test('corpora arrive as TSV, JSON lines, gzip, forms and names of files'
     rows: 5,
     kind: 'exact',
     nprobes: 0,
-    schema_version: 2,
+    schema_version: 3,
     full_text: true,
   })
 })
@@ -144,7 +144,7 @@ await t.test('passages: upsert, read, delete', async (t) => {
   t.match((await call('POST', '/v1/passages/delete', { ids: ['p1', 'none'] })).json, { deleted: 1 })
   t.equal(await index.count(), 10)
   t.match(await call('POST', '/v1/passages/delete', { filter: {} }), { status: 400 })
-  t.match(await call('POST', '/v1/passages/delete', { filter: { id: 'x' } }), { status: 400 })
+  t.match(await call('POST', '/v1/passages/delete', { filter: { text: 'x' } }), { status: 400 })
   t.match(await put([{ id: 'a', title: '', text: ' ' }]), { status: 400, json: { error: { field: 'passages.0' } } })
   t.match(await put([{ id: 'a\u0001', title: '', text: 'x' }]), { status: 400 })
   t.match(

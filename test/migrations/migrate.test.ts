@@ -46,10 +46,10 @@ await t.test('numbers follow each other', (t) => {
 await t.test('an old table is migrated once; a dry run and a second run change nothing; it ends as a new one', async (t) => {
   const { dir, table } = await firstVersion(t, 40)
   const before = await table.version()
-  t.match(await migrateIndex({ dir, table: 'passages', dryRun: true }), { from: 1, to: SCHEMA_VERSION, steps: [/^0002 /] })
+  t.match(await migrateIndex({ dir, table: 'passages', dryRun: true }), { from: 1, to: SCHEMA_VERSION, steps: [/^0002 /, /^0003 /] })
   await table.checkoutLatest()
   t.equal(await table.version(), before)
-  t.match(await migrateIndex({ dir, table: 'passages' }), { from: 1, to: SCHEMA_VERSION, restoreTo: before, steps: [/^0002 /] })
+  t.match(await migrateIndex({ dir, table: 'passages' }), { from: 1, to: SCHEMA_VERSION, restoreTo: before, steps: [/^0002 /, /^0003 /] })
   await table.checkoutLatest()
   const after = await table.version()
   t.match(await migrateIndex({ dir, table: 'passages' }), { from: SCHEMA_VERSION, steps: [] })
@@ -90,7 +90,7 @@ await t.test('forward while others write, and while another process migrates too
   await table.checkoutLatest()
   t.equal(await table.countRows(), 120)
   t.equal((await readMetadata(table)).schemaVersion, SCHEMA_VERSION)
-  t.same(await columnsOf(table), ['hash', 'id', 'source', 'text', 'title', 'vector'])
+  t.same(await columnsOf(table), ['hash', 'id', 'metadata', 'metadata_labels', 'source', 'text', 'title', 'vector'])
 })
 
 await t.test('opening an index migrates by itself; rows from before are known as unchanged by their content', async (t) => {
@@ -118,7 +118,7 @@ await t.test('the way back: schema and rows of the version before', async (t) =>
   t.equal((await readMetadata(table)).schemaVersion, 1)
   t.equal(await table.countRows(), 10)
   await migrateIndex({ dir, table: 'passages' })
-  t.same(await columnsOf(table), ['hash', 'id', 'source', 'text', 'title', 'vector'])
+  t.same(await columnsOf(table), ['hash', 'id', 'metadata', 'metadata_labels', 'source', 'text', 'title', 'vector'])
   await t.rejects(restoreIndex({ dir, table: 'passages', version: 9999 }), { code: 'not_found' })
   await t.rejects(restoreIndex({ dir, table: 'other', version: 1 }), { code: 'index_missing' })
   await t.rejects(migrateIndex({ dir, table: 'other' }), { code: 'index_missing' })

@@ -38,7 +38,13 @@ await t.test('a built folder is complete, described and sound', async (t) => {
   )
   t.equal(seen.at(-1), 1)
   t.same(await loadManifest(outDir), manifest)
-  t.same(manifest.files.map(({ name }) => name).sort(), ['cepe_encoder.onnx', 'cepe_generate.onnx', 'cepe_step.onnx', 'weights.bin'])
+  t.same(manifest.files.map(({ name }) => name).sort(), [
+    'cepe_continue.onnx',
+    'cepe_encoder.onnx',
+    'cepe_generate.onnx',
+    'cepe_step.onnx',
+    'weights.bin',
+  ])
   const bytes = statSync(join(outDir, 'weights.bin')).size
   t.ok(bytes < 1.2 * statSync(join(CHECKPOINT, 'model.safetensors')).size, 'shared weights are stored once')
   await checkFiles(outDir, manifest)

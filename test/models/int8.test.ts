@@ -35,9 +35,14 @@ await t.test('each output is rounded to 8 bits on its own, in all layouts', (t) 
     }
     return true
   }
-  t.ok(check((head, i, out) => matrix[(head * outs + out) * ins + i] as number, quantizeOutputs(matrix, heads, ins, outs)))
-  t.ok(check((head, i, out) => matrix[(head * ins + i) * outs + out] as number, quantizeOutputs(matrix, heads, ins, outs, true)))
-  const { values, scales } = quantizeOutputs(new Float32Array(6), 1, 3, 2)
+  t.ok(check((head, i, out) => matrix[(head * outs + out) * ins + i] as number, quantizeOutputs(matrix, { heads, ins, outs })))
+  t.ok(
+    check(
+      (head, i, out) => matrix[(head * ins + i) * outs + out] as number,
+      quantizeOutputs(matrix, { heads, ins, outs, transposed: true }),
+    ),
+  )
+  const { values, scales } = quantizeOutputs(new Float32Array(6), { heads: 1, ins: 3, outs: 2 })
   t.same([...values, ...scales], [0, 0, 0, 0, 0, 0, 0, 0], 'zeros stay zeros')
   t.end()
 })

@@ -1,5 +1,6 @@
 import { InferenceSession, Tensor } from 'onnxruntime-node'
 import t, { type Test } from 'tap'
+import { present } from '../../base/at.ts'
 import { fusedMatmul, rotaryEmbedding } from '../../models/onnx/contrib.ts'
 import { ifElse, loop } from '../../models/onnx/control.ts'
 import { Graph, type Value } from '../../models/onnx/graph.ts'
@@ -51,7 +52,7 @@ await t.test('mistakes are found where they are made', (t) => {
     ['an ambiguous reshape', () => reshape(x, ['a', 'b']), /ambiguous/],
     ['an unnamed sum', () => concat([x, x], 0), /name the size of n \+ n/],
     ['an axis too many', () => transpose(x, [0, 2]), /no axis 2/],
-    ['rank', () => rotaryEmbedding(x, ids, x, x, 2), /RotaryEmbedding: rank 3 expected/],
+    ['rank', () => rotaryEmbedding(x, ids, { cos: x, sin: x }, 2), /RotaryEmbedding: rank 3 expected/],
     ['another graph', () => add(x, f32(new Graph('other'), 1)), /another graph/],
   ]
   for (const [name, write, message] of mistakes) t.throws(write, { name: 'GraphError', message }, name)
@@ -121,13 +122,14 @@ await t.test('Loop carries, collects and stops; no round at all is fine', async 
   const rounds = graph.input('rounds', 'i64', [])
   const stop = graph.input('stop', 'f32', [])
   const yes = graph.constant('bool', [], Uint8Array.of(1))
-  const [doubled] = loop(rounds, yes, [{ name: 'x', initial: f32(graph, 1) }], 'n', ([x]) => {
+  const start = { maxRounds: rounds, proceed: yes, carried: [{ name: 'x', initial: f32(graph, 1) }], rounds: 'n' }
+  const { carried, scans } = loop(start, ([x]) => {
     if (!x) throw new Error('nothing carried')
     const next = mul(x, f32(graph, 2))
     return { proceed: less(next, stop), carried: [next], scans: [next] }
   })
-  if (!doubled) throw new Error('no result')
-  graph.output('doubled', doubled)
+  graph.output('doubled', present(scans[0]))
+  graph.output('last', present(carried[0]))
   for (const [most, limit, expected] of [
     [10, 7, [2, 4, 8]],
     [2, 100, [2, 4]],
@@ -138,6 +140,7 @@ await t.test('Loop carries, collects and stops; no round at all is fine', async 
       stop: new Tensor('float32', Float32Array.of(limit), []),
     })
     t.same([...((out['doubled'] as Tensor).data as Float32Array)], expected)
+    t.same([...((out['last'] as Tensor).data as Float32Array)], [expected.at(-1) ?? 1])
   }
 })
 

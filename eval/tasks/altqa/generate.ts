@@ -30,10 +30,8 @@ export function replaceNumber(text: string, number: string, other: string): stri
 export function placeParagraph(
   gold: string,
   others: readonly string[],
-  characters: number,
-  place: Place,
-  seed: number,
-  item: string,
+  { characters, place }: { readonly characters: number; readonly place: Place },
+  { seed, item }: { readonly seed: number; readonly item: string },
 ): string {
   const chosen: string[] = []
   let size = gold.length

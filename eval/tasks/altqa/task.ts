@@ -74,7 +74,7 @@ async function prepare(options: TaskOptions, client: ReaderClient): Promise<Prep
     found
       .filter(({ question }) => kind === 'free-form' || /^\d+$/.test(at(question.answers, 0)))
       .slice(0, most)
-      .flatMap(({ question, gold }) => lengths.flatMap((length) => rows(kind, question, gold, paragraphs, length, seed))),
+      .flatMap(({ question, gold }) => lengths.flatMap((characters) => rows({ question, gold }, paragraphs, { kind, characters, seed }))),
   )
   if (items.length === 0)
     throw new CodedError(
@@ -116,12 +116,9 @@ function goldParagraph({ goldPassage, goldTitle, answers }: EvalQuestion, paragr
 }
 
 function rows(
-  kind: (typeof KINDS)[number],
-  question: EvalQuestion,
-  gold: Paragraph,
+  { question, gold }: { readonly question: EvalQuestion; readonly gold: Paragraph },
   paragraphs: readonly Paragraph[],
-  characters: number,
-  seed: number,
+  { kind, characters, seed }: { readonly kind: (typeof KINDS)[number]; readonly characters: number; readonly seed: number },
 ): NeedleItem[] {
   const answer = at(question.answers, 0)
   const other = kind === 'altered' ? otherNumber(answer, seededRandom('altered', seed, question.id)) : answer
@@ -136,7 +133,7 @@ function rows(
   const texts = [...new Set(others.filter((p) => p !== gold))].map(({ text }) => change(text)).filter((text) => !text.includes(other))
   return PLACES.flatMap((place: Place) =>
     QUESTION_PLACES.map((where): NeedleItem => {
-      const document = placeParagraph(change(gold.text), texts, characters, place, seed, question.id)
+      const document = placeParagraph(change(gold.text), texts, { characters, place }, { seed, item: question.id })
       const atEnd = where === QUESTION_PLACES[0]
       return {
         id: `${kind}, ${question.id}, ${characters} characters, answer ${place}, ${where}`,

@@ -2,7 +2,11 @@ import type { TopLevelSpec } from 'vega-lite'
 import type { TaskSummary } from '../../task/summary.ts'
 
 /** A metric of every setting over the numeric values of a group, one line per setting. */
-export function overGroup({ settings }: TaskSummary, group: string, metric: string, xTitle: string, yTitle: string): TopLevelSpec {
+export function overGroup(
+  { settings }: TaskSummary,
+  { group, metric }: { readonly group: string; readonly metric: string },
+  { xTitle, yTitle }: { readonly xTitle: string; readonly yTitle: string },
+): TopLevelSpec {
   const values = settings.flatMap(({ setting, groups }) =>
     groups
       .filter((score) => score.group === group && (score.scores[metric]?.n ?? 0) > 0)

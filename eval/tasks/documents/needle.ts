@@ -4,7 +4,7 @@ import type { TaskOptions } from '../../task/options.ts'
 import type { PreparedTask, TaskItem, TaskOption } from '../../task/contract.ts'
 import { present } from '../../../base/at.ts'
 import { chunkTokens, generateText, promptBudget } from './generate.ts'
-import { splitDocument } from './split.ts'
+import { splitDocument } from '../../../src/text/split-document.ts'
 
 /** Something to find in a long text: the text up to the question, the question, and how an output is judged. */
 export interface NeedleItem extends TaskItem {

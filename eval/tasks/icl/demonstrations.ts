@@ -15,8 +15,7 @@ export function balancedDemonstrations(
   pool: readonly Labelled[],
   labels: readonly string[],
   count: number,
-  seed: number,
-  item: string,
+  { seed, item }: { readonly seed: number; readonly item: string },
 ): Labelled[] {
   const random = seededRandom('icl', seed, item)
   const sets = Math.ceil(count / labels.length)

@@ -109,7 +109,7 @@ async function prepare(options: TaskOptions, client: ReaderClient): Promise<Prep
       const { test: example, seed } = present(items.find(({ id }) => id === item.id))
       const results = []
       for (const { name, decoder, encoder } of settings) {
-        const drawn = balancedDemonstrations(pool, labels, decoder + encoder, seed, example.id)
+        const drawn = balancedDemonstrations(pool, labels, decoder + encoder, { seed, item: example.id })
         const prompt = [...drawn.slice(0, decoder).map(render), `${textName}: ${example.text}\n${labelName}:`].join('\n\n')
         const promptIds = client.tokenizer.encode(prompt, { bos: true })
         const contextIds = drawn.slice(decoder).map((demonstration) => client.tokenizer.encode(render(demonstration)).slice(-contextTokens))

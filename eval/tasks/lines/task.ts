@@ -63,7 +63,7 @@ export const lines: Task = {
     {
       name: 'accuracy',
       caption: 'Accuracy over the number of lines, one line per setting.',
-      spec: overGroup(summary, 'lines', 'accuracy', 'lines', 'accuracy (%)'),
+      spec: overGroup(summary, { group: 'lines', metric: 'accuracy' }, { xTitle: 'lines', yTitle: 'accuracy (%)' }),
     },
   ],
   notes: [

@@ -96,7 +96,7 @@ async function prepare(options: TaskOptions, client: ReaderClient): Promise<Prep
   const data = await readTexts(file, client.tokenizer)
   const least = Math.max(total, options.integer('minTokens'))
   const texts = file.endsWith('.tsv') ? joinTexts(data.texts, least) : data.texts
-  const windows = windowsOf(texts, total, least, options.integer('step', 1), problems).slice(0, options.integer('windows', 1))
+  const windows = windowsOf(texts, { total, least, step: options.integer('step', 1) }, problems).slice(0, options.integer('windows', 1))
   const byScores = options.words('replugWeights', ['uniform', 'scores'])[0] === 'scores'
   return {
     settings: settings.map(({ name }) => name),
@@ -107,7 +107,7 @@ async function prepare(options: TaskOptions, client: ReaderClient): Promise<Prep
       const { text, start } = present(windows.find(({ id }) => id === item.id))
       const results = []
       for (const { name, method, contexts } of settings) {
-        const scored = cut(text, start, total, contexts, contextTokens, decoderTokens, scoredTokens)
+        const scored = cut(text, start, { total, contexts, contextTokens, decoderTokens, scoredTokens })
         const contextScores = method === 'replug' && byScores ? await retrievalScores(scored, client) : scored.contextScores
         const { logprobs, ...cost } = await scoreText(method, { ...scored, contextScores }, client, cache)
         results.push({ setting: name, scores: { loss: lossOf(logprobs) }, ...cost })
@@ -131,8 +131,12 @@ function settingsOf(options: TaskOptions, contextTokens: number, decoderTokens: 
   })
 }
 
-/** Windows of `total` tokens, from the start of every text in steps. */
-function windowsOf(texts: readonly LanguageText[], total: number, least: number, step: number, problems: ProblemLog): Window[] {
+/** Windows of `total` tokens, from the start of every text in steps; texts of fewer than `least` tokens are left out. */
+function windowsOf(
+  texts: readonly LanguageText[],
+  { total, least, step }: { readonly total: number; readonly least: number; readonly step: number },
+  problems: ProblemLog,
+): Window[] {
   return texts.flatMap((text) => {
     if (text.before) return [{ id: text.id, groups: {}, text, start: 0 }]
     if (text.ids.length < least) {
@@ -144,15 +148,20 @@ function windowsOf(texts: readonly LanguageText[], total: number, least: number,
   })
 }
 
+/** In tokens, but for `contexts`. */
+interface CutSizes {
+  readonly total: number
+  readonly contexts: number
+  readonly contextTokens: number
+  readonly decoderTokens: number
+  readonly scoredTokens: number
+}
+
 /** The window's last tokens to the decoder, those before them as contexts. Files that keep the tokens before apart are cut where they are joined. */
 function cut(
   { ids, before }: LanguageText,
   start: number,
-  total: number,
-  contexts: number,
-  contextTokens: number,
-  decoderTokens: number,
-  scoredTokens: number,
+  { total, contexts, contextTokens, decoderTokens, scoredTokens }: CutSizes,
 ): ScoredText {
   const earlier = before ?? ids.slice(start, start + total - decoderTokens)
   const decoder = before ? ids.slice(0, decoderTokens) : ids.slice(start + total - decoderTokens, start + total)

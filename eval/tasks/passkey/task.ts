@@ -51,7 +51,11 @@ export const passkey: Task = {
     {
       name: 'accuracy',
       caption: 'Accuracy over the distance between key and question, one line per setting.',
-      spec: overGroup(summary, 'distance', 'accuracy', 'characters between key and question', 'accuracy (%)'),
+      spec: overGroup(
+        summary,
+        { group: 'distance', metric: 'accuracy' },
+        { xTitle: 'characters between key and question', yTitle: 'accuracy (%)' },
+      ),
     },
   ],
   notes: [

@@ -108,7 +108,9 @@ def render_demo(kinds: dict[str, Kind]) -> Demo:
         for candidate in choose(kinds[entity.kind], entity, "test", 3, corpus_entities, rng):
             if not mentioned_together(candidate, texts):
                 asked["unanswerable"].append(candidate.row("entity absent"))
-    asked["unanswerable"] += unstated_rows(parts["test"])
+    asked["unanswerable"] += unstated_rows(parts["test"], WORLD / UNSTATED)
+    # In wordings of their own: what is fitted on them is tested on the others.
+    asked["dev_unanswerable"] = unstated_rows(parts["dev"], WORLD / "wordings" / UNSTATED)
     return Demo(passages, asked)
 
 
@@ -133,11 +135,11 @@ def free_row(fact: FreeFact, question: FreeQuestion) -> dict:
     }
 
 
-def unstated_rows(entities: list[Entity]) -> list[dict]:
+def unstated_rows(entities: list[Entity], wordings_file: Path) -> list[dict]:
     """Questions about entities of the corpus that it does not answer: things that it tells of no entity of the kind."""
     rng = random.Random(f"{SEED} unstated")
     rows = []
-    for kind, wordings in read_json(WORLD / UNSTATED).items():
+    for kind, wordings in read_json(wordings_file).items():
         for wording in wordings:
             known = [e for e in entities if e.kind == kind]
             for entity in rng.sample(known, min(len(known), UNSTATED_PER_WORDING)):

@@ -72,12 +72,12 @@ async function ask() {
   }
 }
 
-function show({ answer, confidence, probability_correct: probability, evidence, timings_ms: times }) {
+function show({ answer, abstained, confidence, probability_correct: probability, evidence, timings_ms: times }) {
   byId('result').hidden = false
-  byId('answer').textContent = answer === null ? 'No answer' : answer === '' ? '(nothing)' : answer
+  byId('answer').textContent = abstained ? 'No confident answer' : answer === null ? 'No answer' : answer === '' ? '(nothing)' : answer
   const sure = probability ?? confidence
   byId('confidence').value = sure
-  byId('sure').textContent = probability === undefined ? `confidence ${sure.toFixed(2)}` : `${Math.round(100 * sure)} % likely right`
+  byId('sure').textContent = typeof probability !== 'number' ? `confidence ${sure.toFixed(2)}` : `${Math.round(100 * sure)} % likely right`
   const parts = ['embed', 'retrieve', 'queue', 'encode', 'generate'].map((name) => [name, times[name] ?? 0])
   byId('strip').replaceChildren(...parts.map(([name, ms]) => timePart(name, ms)))
   const total = Math.round(times.total)

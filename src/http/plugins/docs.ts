@@ -2,6 +2,7 @@ import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
 import fp from 'fastify-plugin'
 import type { FastifyInstance, FastifySchema } from 'fastify'
+import { errorResponses } from '../error-body.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -19,7 +20,8 @@ export const docs = fp(async (app: FastifyInstance, { version }: DocsOptions) =>
   await app.register(swagger, {
     transform: ({ schema, url, route }) => {
       const documented = route.config?.documentedBody
-      return { url, schema: documented ? { ...schema, body: { content: { ...contentOf(schema), ...documented.content } } } : schema }
+      const withBody = documented ? { ...schema, body: { content: { ...contentOf(schema), ...documented.content } } } : schema
+      return { url, schema: url.startsWith('/v1/') ? withKeys(withBody) : withBody }
     },
     openapi: {
       openapi: '3.1.0',
@@ -31,11 +33,22 @@ export const docs = fp(async (app: FastifyInstance, { version }: DocsOptions) =>
         { name: 'index', description: 'Bulk indexing; needs the admin key' },
         { name: 'operations', description: 'Health and metrics' },
       ],
-      components: { securitySchemes: { adminKey: { type: 'http', scheme: 'bearer' } } },
+      components: {
+        securitySchemes: {
+          adminKey: { type: 'http', scheme: 'bearer', description: 'An admin key.' },
+          userKey: { type: 'http', scheme: 'bearer', description: 'Needed where the service has user keys; an admin key will do.' },
+        },
+      },
     },
   })
   await app.register(swaggerUi, { routePrefix: '/docs' })
 })
+
+/** Where the service has user keys, any route under /v1 may need one, and may have been asked too often with it. */
+function withKeys(schema: FastifySchema): FastifySchema {
+  const responses = typeof schema.response === 'object' && schema.response !== null ? schema.response : {}
+  return { ...schema, security: schema.security ?? [{}, { userKey: [] }], response: { ...errorResponses(401), ...responses } }
+}
 
 /** The content of a body whose media types have schemas of their own. */
 function contentOf({ body }: FastifySchema): Readonly<Record<string, unknown>> {

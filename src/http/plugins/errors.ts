@@ -1,16 +1,12 @@
 import fp from 'fastify-plugin'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { CodedError, type ErrorCode } from '../../../base/errors.ts'
-import { describeError } from '../describe-error.ts'
-import type { ErrorBody } from '../error-body.ts'
+import { CodedError } from '../../../base/errors.ts'
 import type { PublicText } from '../public-text.ts'
+import { errorBody, tellError } from '../tell-error.ts'
 
 export interface ErrorsOptions {
   readonly publicText: PublicText
 }
-
-/** Codes that say that the service is at its bounds, or its end, and not that something is wrong with it. */
-const NO_ALARM: readonly ErrorCode[] = ['overloaded', 'not_ready']
 
 /** One error handler for all routes. */
 export const errors = fp((app: FastifyInstance, { publicText }: ErrorsOptions, done) => {
@@ -26,18 +22,8 @@ export const errors = fp((app: FastifyInstance, { publicText }: ErrorsOptions, d
 /** Answers with an error's code, status and message, and logs it whole. */
 export function errorSender(publicText: PublicText) {
   return (error: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
-    const { status, code, message, field, retryAfterS } = describeError(error, request)
-    const level = status >= 500 && !NO_ALARM.includes(code) ? 'error' : 'info'
-    request.log[level]({ err: error, code }, 'request failed')
-    if (retryAfterS !== undefined) void reply.header('retry-after', String(retryAfterS))
-    const body: ErrorBody = {
-      error: {
-        code,
-        message: status >= 500 ? publicText(message) : message,
-        ...(field !== undefined && { field }),
-        request_id: request.id,
-      },
-    }
-    return reply.code(status).type('application/json; charset=utf-8').send(body)
+    const described = tellError(error, request, publicText)
+    if (described.retryAfterS !== undefined) void reply.header('retry-after', String(described.retryAfterS))
+    return reply.code(described.status).type('application/json; charset=utf-8').send(errorBody(described, request))
   }
 }

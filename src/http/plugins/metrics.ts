@@ -2,16 +2,8 @@ import fp from 'fastify-plugin'
 import type { FastifyInstance } from 'fastify'
 import type { Jobs } from '../../jobs/jobs.ts'
 import { registerJobMetrics } from '../job-metrics.ts'
-import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-
-/** State of the inference processes of one role. */
-export interface ProcessStatus {
-  readonly role: string
-  readonly queued: number
-  readonly busy: number
-  readonly ready: number
-  readonly restarts: number
-}
+import { registerProcessMetrics, workMetrics, type ProcessStatus } from '../work-metrics.ts'
+import { collectDefaultMetrics, Counter, Histogram, Registry } from 'prom-client'
 
 export interface MetricsOptions {
   /** State of the inference processes at the time of a scrape. */
@@ -19,7 +11,7 @@ export interface MetricsOptions {
   readonly jobs: Pick<Jobs, 'list'>
 }
 
-/** GET /metrics in Prometheus' text format: process metrics, request durations by route, inference processes. */
+/** GET /metrics in Prometheus' text format: this process, requests, errors, stages, tokens, inference processes, jobs. */
 export const metrics = fp((app: FastifyInstance, { processes, jobs }: MetricsOptions, done) => {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
@@ -30,24 +22,22 @@ export const metrics = fp((app: FastifyInstance, { processes, jobs }: MetricsOpt
     buckets: [0.005, 0.02, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
     registers: [registry],
   })
-  const gauge = (name: string, help: string, value: (status: ProcessStatus) => number) =>
-    new Gauge({
-      name,
-      help,
-      labelNames: ['role'],
-      registers: [registry],
-      collect() {
-        for (const status of processes()) this.set({ role: status.role }, value(status))
-      },
-    })
-  gauge('cepe_inference_queue_length', 'Requests that wait for an inference process.', (status) => status.queued)
-  gauge('cepe_inference_busy', 'Inference processes at work.', (status) => status.busy)
-  gauge('cepe_inference_ready', 'Inference processes ready for work.', (status) => status.ready)
-  gauge('cepe_inference_restarts', 'Inference processes replaced since the start.', (status) => status.restarts)
-
+  const errors = new Counter({
+    name: 'cepe_errors_total',
+    help: 'Requests that were refused or failed, by the code of the error.',
+    labelNames: ['code'],
+    registers: [registry],
+  })
+  const work = workMetrics(registry)
+  registerProcessMetrics(registry, processes)
   registerJobMetrics(registry, jobs)
 
+  app.addHook('onRequest', (request, _reply, next) => {
+    request.observers.push(work)
+    next()
+  })
   app.addHook('onResponse', (request, reply, next) => {
+    if (request.failedWith !== null) errors.inc({ code: request.failedWith })
     durations.observe(
       { method: request.method, route: request.routeOptions.url ?? 'unknown', status: reply.statusCode },
       reply.elapsedTime / 1000,

@@ -1,6 +1,6 @@
 import multipart from '@fastify/multipart'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyReply, onRequestAsyncHookHandler } from 'fastify'
+import type { FastifyReply, FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
 import { createReadStream } from 'node:fs'
 import { access } from 'node:fs/promises'
 import { basename } from 'node:path'
@@ -11,11 +11,14 @@ import type { Jobs } from '../../jobs/jobs.ts'
 import { JOB_ID, JobOptionsSchema, JobSchema, type Job, type JobOptions } from '../../jobs/schema.ts'
 import { ADMIN_SECURITY } from '../admin-guard.ts'
 import { bodyErrorResponses, errorResponses } from '../error-body.ts'
+import { hashedBody, IdempotencyHeaders, requestFingerprint, type Once, type Work } from '../idempotency.ts'
 
 export interface AdminIndexJobsOptions {
   readonly jobs: Jobs
   /** Refuses requests without the admin key, before their body is read. */
   readonly requireAdmin: onRequestAsyncHookHandler
+  /** Does what has an idempotency key once. */
+  readonly once: Once
 }
 
 const STREAMED = [
@@ -59,14 +62,21 @@ const ImportSchema = Type.Object(
 )
 
 /** Bulk indexing: POST a corpus, follow, cancel and resume jobs. */
-export const adminIndexJobs: FastifyPluginAsyncTypebox<AdminIndexJobsOptions> = async (app, { jobs, requireAdmin }) => {
+export const adminIndexJobs: FastifyPluginAsyncTypebox<AdminIndexJobsOptions> = async (app, { jobs, requireAdmin, once }) => {
   app.addHook('onRequest', requireAdmin)
   // The jobs limit the size of every kind of upload.
   await app.register(multipart, { limits: { files: 1, fields: 0, fileSize: Infinity } })
   for (const type of STREAMED) app.addContentTypeParser(type, (_request, payload, done) => done(null, payload))
 
-  const accepted = (reply: FastifyReply, job: Job): FastifyReply =>
-    reply.code(202).header('location', `/v1/admin/index-jobs/${job.id}`).send(job)
+  const answer = async (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    fingerprint: Work<Job>['fingerprint'],
+    order: () => Promise<Job>,
+  ): Promise<FastifyReply> => {
+    const job = await once(request, reply, { fingerprint, work: order })
+    return reply.code(202).header('location', `/v1/admin/index-jobs/${job.id}`).send(job)
+  }
 
   app.post(
     '/v1/admin/index-jobs',
@@ -78,6 +88,7 @@ export const adminIndexJobs: FastifyPluginAsyncTypebox<AdminIndexJobsOptions> = 
         summary: 'Index a corpus',
         description:
           'The body is the corpus: tab-separated values as in psgs_w100.tsv, CSV, JSON lines ({id, title, text}, {_id, ...} or {id, contents}) or a JSON array of them (as application/octet-stream), gzip of either, or one of them as a multipart file, with the options in the query; or JSON that names a file of the import folder.',
+        headers: IdempotencyHeaders,
         querystring: JobOptionsSchema,
         body: { content: { 'application/json': { schema: ImportSchema } } },
         response: { 202: JobSchema, ...bodyErrorResponses(401, 403, 404, 422, 507) },
@@ -91,21 +102,27 @@ export const adminIndexJobs: FastifyPluginAsyncTypebox<AdminIndexJobsOptions> = 
           throw new CodedError('invalid_request', 'The form holds no file: send the corpus as its one file.', { field: 'body' })
         try {
           // Not destroyed where reading stops early: the parser would wait for it for ever.
-          return accepted(
-            reply,
-            await upload(reply, jobs, file.file.iterator({ destroyOnReturn: false }), options, basename(file.filename)),
-          )
+          const { bytes, fingerprint } = hashedBody(request, file.file.iterator({ destroyOnReturn: false }))
+          return await answer(request, reply, fingerprint, () => upload(reply, jobs, bytes, options, basename(file.filename)))
         } finally {
           file.file.resume()
         }
       }
-      if (request.body instanceof Readable) return accepted(reply, await upload(reply, jobs, request.body, options))
+      if (request.body instanceof Readable) {
+        const { bytes, fingerprint } = hashedBody(request, request.body)
+        return answer(request, reply, fingerprint, () => upload(reply, jobs, bytes, options))
+      }
       if (request.body === undefined || request.body === null)
         throw new CodedError('invalid_request', 'The body is empty: send the corpus, or JSON that names a file of the import folder.', {
           field: 'body',
         })
       const { source, ...named } = request.body as Static<typeof ImportSchema>
-      return accepted(reply, await jobs.addImport(source, named))
+      return answer(
+        request,
+        reply,
+        () => requestFingerprint(request),
+        () => jobs.addImport(source, named),
+      )
     },
   )
 

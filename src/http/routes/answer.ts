@@ -1,9 +1,15 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyError } from 'fastify'
+import { Type } from 'typebox'
 import { answerQuestion } from '../../rag/answer.ts'
+import { answerEvents } from '../../rag/answer-events.ts'
 import type { AnswerServices } from '../../rag/pipeline.ts'
 import { AnswerRequestSchema, AnswerResponseSchema } from '../../rag/schema.ts'
-import { clientSignal } from '../client-signal.ts'
 import { bodyErrorResponses } from '../error-body.ts'
+import type { PublicText } from '../public-text.ts'
+import { runOptions } from '../run-options.ts'
+import { sendEvents, serverEvent } from '../send-parts.ts'
+import { errorBody, tellError } from '../tell-error.ts'
 
 export interface QuestionRouteOptions {
   readonly services: AnswerServices
@@ -11,19 +17,57 @@ export interface QuestionRouteOptions {
   readonly deadlineMs: number
 }
 
-/** POST /v1/answer: a question in, an answer with its evidence out. */
-export const answerRoute: FastifyPluginAsyncTypebox<QuestionRouteOptions> = (app, { services, deadlineMs }) => {
+export interface AnswerRouteOptions extends QuestionRouteOptions {
+  readonly publicText: PublicText
+}
+
+const BodySchema = Type.Object(
+  {
+    ...AnswerRequestSchema.properties,
+    stream: Type.Optional(Type.Boolean({ description: 'Answer in server-sent events, as the answer comes about. Default: false.' })),
+  },
+  { additionalProperties: false },
+)
+
+const EVENTS =
+  'Server-sent events, in this order: `evidence` ({evidence: [{id, title, text, source?, score, rank}], model, index}), ' +
+  '`token` ({text}, as often as needed; the texts joined are the answer), `answer` (the whole body of the unstreamed answer). ' +
+  'Where something goes wrong on the way, `error` (the body of an error) is the last event. Lines that begin with a colon say nothing.'
+
+/** POST /v1/answer: a question in, an answer with its evidence out, at once or as it comes about. */
+export const answerRoute: FastifyPluginAsyncTypebox<AnswerRouteOptions> = (app, { services, deadlineMs, publicText }) => {
   app.post(
     '/v1/answer',
     {
       schema: {
         tags: ['questions'],
         summary: 'Answer a question from the corpus',
-        body: AnswerRequestSchema,
-        response: { 200: AnswerResponseSchema, ...bodyErrorResponses(422, 504) },
+        body: BodySchema,
+        response: {
+          200: {
+            description: 'The answer; with `stream`, events.',
+            content: {
+              'application/json': { schema: AnswerResponseSchema },
+              'text/event-stream': { schema: Type.String({ description: EVENTS }) },
+            },
+          },
+          ...bodyErrorResponses(422, 504),
+        },
       },
     },
-    (request, reply) => answerQuestion(request.body, services, { signal: clientSignal(reply), deadlineMs, client: request.ip }),
+    async (request, reply) => {
+      const { stream = false, ...question } = request.body
+      const run = runOptions(request, reply, deadlineMs)
+      if (!stream) return answerQuestion(question, services, run)
+      return sendEvents(reply, {
+        events: answerEvents(question, services, run),
+        format: ({ event, data }) => serverEvent(JSON.stringify(data), event),
+        failed: (error) => {
+          const described = tellError(error as FastifyError, request, publicText)
+          return serverEvent(JSON.stringify(errorBody(described, request)), 'error')
+        },
+      })
+    },
   )
   return Promise.resolve()
 }

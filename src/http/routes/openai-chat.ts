@@ -1,5 +1,6 @@
 import { randomInt } from 'node:crypto'
 import { CodedError } from '../../../base/errors.ts'
+import type { AnswerEvent } from '../../rag/answer-events.ts'
 import { LIMITS, type AnswerRequest, type AnswerResponse, type Evidence } from '../../rag/schema.ts'
 import type { ChatRequest, ChatResponse } from './openai-schema.ts'
 
@@ -42,16 +43,27 @@ function questionOf({ messages }: ChatRequest): string {
   return question
 }
 
+/** A completion's own. */
+export interface Named {
+  readonly id: string
+  /** Seconds. */
+  readonly created: number
+  readonly model: string
+  /** Append the passages to the answer. */
+  readonly sources: boolean
+}
+
 const NOTHING_FOUND = 'No passage was found to answer from.'
+const NOT_SURE = 'No answer is sure enough.'
 
 /** The chat completion that says an answer. */
 export function toCompletion(
-  { answer, finish_reason, usage, evidence, confidence, mode, timings_ms, index }: AnswerResponse,
-  { id, created, model, sources }: { readonly id: string; readonly created: number; readonly model: string; readonly sources: boolean },
+  { answer, abstained, finish_reason, usage, evidence, confidence, probability_correct, mode, timings_ms, index }: AnswerResponse,
+  { id, created, model, sources }: Named,
 ): ChatResponse {
   const prompt_tokens = usage.prompt_tokens + usage.context_tokens
   const content = answer !== null && sources ? `${answer}${sourceList(evidence)}` : answer
-  const message = { role: 'assistant' as const, content, refusal: answer === null ? NOTHING_FOUND : null }
+  const message = { role: 'assistant' as const, content, refusal: answer === null ? (abstained ? NOT_SURE : NOTHING_FOUND) : null }
   return {
     id,
     object: 'chat.completion',
@@ -59,7 +71,7 @@ export function toCompletion(
     model,
     choices: [{ index: 0, message, logprobs: null, finish_reason: finish_reason ?? 'stop' }],
     usage: { prompt_tokens, completion_tokens: usage.generated_tokens, total_tokens: prompt_tokens + usage.generated_tokens },
-    cepe: { evidence, confidence, mode, timings_ms, index },
+    cepe: { evidence, confidence, probability_correct, abstained, mode, timings_ms, index },
   }
 }
 
@@ -71,8 +83,15 @@ function sourceList(evidence: readonly Evidence[]): string {
   return lines.length === 0 ? '' : `\n\nSources:\n${lines.join('\n')}`
 }
 
-/** The chunks of a streamed completion, in order, as OpenAI's clients put them together again. */
-export function toChunks({ id, created, model, choices, usage, cepe }: ChatResponse, includeUsage: boolean): object[] {
+/**
+ * The chunks of a streamed completion, as OpenAI's clients put them together again: the text as it comes about, then what
+ * follows the answer, and how it ended.
+ */
+export async function* toChunks(
+  events: AsyncGenerator<AnswerEvent, void, undefined>,
+  { includeUsage, ...named }: Named & { readonly includeUsage: boolean },
+): AsyncGenerator<object, void, undefined> {
+  const { id, created, model } = named
   const base = { id, object: 'chat.completion.chunk', created, model }
   const chunk = (delta: object, finish_reason: string | null, more: object = {}) => ({
     ...base,
@@ -80,13 +99,25 @@ export function toChunks({ id, created, model, choices, usage, cepe }: ChatRespo
     ...(includeUsage && { usage: null }),
     ...more,
   })
-  return [
-    chunk({ role: 'assistant', content: '', refusal: null }, null),
-    ...choices.flatMap(({ message, finish_reason }) => [
-      ...(message.content ? [chunk({ content: message.content }, null)] : []),
-      ...(message.refusal === null ? [] : [chunk({ refusal: message.refusal }, null)]),
-      chunk({}, finish_reason, { cepe }),
-    ]),
-    ...(includeUsage ? [{ ...base, choices: [], usage }] : []),
-  ]
+  let said = 0
+  let isBegun = false
+  for await (const happened of events) {
+    // Nothing is sent before there is something to say: what fails until then has its own status, which clients act on.
+    if (happened.event === 'evidence') continue
+    if (!isBegun) yield chunk({ role: 'assistant', content: '', refusal: null }, null)
+    isBegun = true
+    if (happened.event === 'token') {
+      said += happened.data.text.length
+      yield chunk({ content: happened.data.text }, null)
+    } else {
+      const { choices, usage, cepe } = toCompletion(happened.data, named)
+      for (const { message, finish_reason } of choices) {
+        const rest = message.content?.slice(said)
+        if (rest) yield chunk({ content: rest }, null)
+        if (message.refusal !== null) yield chunk({ refusal: message.refusal }, null)
+        yield chunk({}, finish_reason, { cepe })
+      }
+      if (includeUsage) yield { ...base, choices: [], usage }
+    }
+  }
 }

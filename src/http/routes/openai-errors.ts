@@ -2,8 +2,8 @@ import { STATUS_CODES } from 'node:http'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { CodedError } from '../../../base/errors.ts'
-import { describeError } from '../describe-error.ts'
 import type { PublicText } from '../public-text.ts'
+import { tellError } from '../tell-error.ts'
 
 /** Errors of the OpenAI-compatible routes have the shape that OpenAI's clients read. */
 const OpenAiErrorSchema = Type.Object({
@@ -35,19 +35,18 @@ function typeOf(status: number): string {
   return status >= 500 ? 'server_error' : 'invalid_request_error'
 }
 
+/** An error as OpenAI's clients read it, logged whole. */
+export function openAiError(error: FastifyError, request: FastifyRequest, publicText: PublicText) {
+  const { status, code, message, field, retryAfterS } = tellError(error, request, publicText)
+  const own = error instanceof UnknownModelError ? 'model_not_found' : code
+  return { status, retryAfterS, body: { error: { message, type: typeOf(status), param: field ?? null, code: own } } }
+}
+
 /** Error handler of the OpenAI-compatible routes. */
 export function openAiErrorSender(publicText: PublicText) {
   return (error: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
-    const { status, code, message, field, retryAfterS } = describeError(error, request)
-    request.log[status >= 500 && code !== 'overloaded' ? 'error' : 'info']({ err: error, code }, 'request failed')
+    const { status, retryAfterS, body } = openAiError(error, request, publicText)
     if (retryAfterS !== undefined) void reply.header('retry-after', String(retryAfterS))
-    return reply.code(status).send({
-      error: {
-        message: status >= 500 ? publicText(message) : message,
-        type: typeOf(status),
-        param: field ?? null,
-        code: error instanceof UnknownModelError ? 'model_not_found' : code,
-      },
-    })
+    return reply.code(status).send(body)
   }
 }

@@ -9,7 +9,7 @@ function nullable<T extends TSchema>(schema: T) {
   return Type.Optional(Type.Union([schema, Type.Null()]))
 }
 
-const { k, k_decoder, mode, method, filter, context_tokens } = AnswerRequestSchema.properties
+const { k, k_decoder, mode, method, filter, context_tokens, min_confidence } = AnswerRequestSchema.properties
 
 /** What this service offers beyond OpenAI's fields: the `cepe` field of a request. */
 const ExtensionSchema = Type.Object(
@@ -20,6 +20,7 @@ const ExtensionSchema = Type.Object(
     method,
     filter,
     context_tokens,
+    min_confidence,
     sources: Type.Optional(Type.Boolean({ description: 'Append the passages to the answer as a numbered list, with their URLs.' })),
   },
   { additionalProperties: false, description: 'Options of this service, as in POST /v1/answer.' },
@@ -79,6 +80,8 @@ export const ChatResponseSchema = Type.Object({
   cepe: Type.Object({
     evidence: Type.Array(EvidenceSchema),
     confidence: Type.Number(),
+    probability_correct: AnswerResponseSchema.properties.probability_correct,
+    abstained: AnswerResponseSchema.properties.abstained,
     mode: AnswerResponseSchema.properties.mode,
     timings_ms: AnswerResponseSchema.properties.timings_ms,
     index: AnswerResponseSchema.properties.index,

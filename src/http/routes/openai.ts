@@ -1,17 +1,19 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyReply } from 'fastify'
+import type { FastifyError } from 'fastify'
 import { randomUUID } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import { Type } from 'typebox'
 import { modelId, type Manifest } from '../../../models/manifest.ts'
 import { CodedError } from '../../../base/errors.ts'
 import { answerQuestion } from '../../rag/answer.ts'
-import { clientSignal } from '../client-signal.ts'
+import { answerEvents } from '../../rag/answer-events.ts'
+import { sendEvents, serverEvent } from '../send-parts.ts'
 import type { QuestionRouteOptions } from './answer.ts'
 import { toAnswerRequest, toChunks, toCompletion } from './openai-chat.ts'
 import type { PublicText } from '../public-text.ts'
+import { runOptions } from '../run-options.ts'
 import { encodeVector, textsOf } from './openai-embeddings.ts'
-import { openAiErrorResponses, openAiErrorSender, UnknownModelError } from './openai-errors.ts'
+import { openAiError, openAiErrorResponses, openAiErrorSender, UnknownModelError } from './openai-errors.ts'
 import {
   ChatRequestSchema,
   ChatResponseSchema,
@@ -69,16 +71,24 @@ export const openAiRoutes: FastifyPluginAsyncTypebox<OpenAiOptions> = (app, { se
         response: { 200: ChatResponseSchema, ...openAiErrorResponses(...STATUSES) },
       },
     },
-    async ({ body, ip }, reply) => {
+    async (request, reply) => {
+      const { body } = request
       if (!names(body.model, modelId(reader))) throw new UnknownModelError(body.model)
-      const answered = await answerQuestion(toAnswerRequest(body), services, { signal: clientSignal(reply), deadlineMs, client: ip })
-      const completion = toCompletion(answered, {
+      const run = runOptions(request, reply, deadlineMs)
+      const named = {
         id: `chatcmpl-${randomUUID()}`,
         created: Math.floor(Date.now() / 1000),
         model: modelId(reader),
         sources: body.cepe?.sources === true,
+      }
+      const question = toAnswerRequest(body)
+      if (body.stream !== true) return toCompletion(await answerQuestion(question, services, run), named)
+      const includeUsage = body.stream_options?.include_usage === true
+      return sendEvents(reply, {
+        events: closed(toChunks(answerEvents(question, services, run), { ...named, includeUsage })),
+        format: serverEvent,
+        failed: (error) => serverEvent(JSON.stringify(openAiError(error as FastifyError, request, publicText).body)),
       })
-      return body.stream === true ? sendEvents(reply, toChunks(completion, body.stream_options?.include_usage === true)) : completion
     },
   )
 
@@ -92,7 +102,8 @@ export const openAiRoutes: FastifyPluginAsyncTypebox<OpenAiOptions> = (app, { se
         response: { 200: EmbeddingsResponseSchema, ...openAiErrorResponses(...STATUSES) },
       },
     },
-    async ({ body: { model, input, encoding_format = 'float', dimensions }, ip }, reply) => {
+    async (request, reply) => {
+      const { model, input, encoding_format = 'float', dimensions } = request.body
       if (!names(model, modelId(retriever))) throw new UnknownModelError(model)
       const own = retriever.dims.hidden_size
       if (typeof dimensions === 'number' && dimensions !== own)
@@ -101,10 +112,8 @@ export const openAiRoutes: FastifyPluginAsyncTypebox<OpenAiOptions> = (app, { se
         })
       const texts = textsOf(input)
       const vectors = await services.retriever.embedder.embed(texts, {
+        ...runOptions(request, reply, deadlineMs),
         priority: texts.length === 1 ? 'question' : 'bulk',
-        signal: clientSignal(reply),
-        deadlineMs,
-        client: ip,
       })
       const tokens = await total(texts, countTokens)
       return {
@@ -143,8 +152,8 @@ function names(wanted: string, id: string): boolean {
   return wanted === id || wanted === id.split('@')[0]
 }
 
-/** Server-sent events, closed by `[DONE]`. */
-function sendEvents(reply: FastifyReply, events: readonly object[]): FastifyReply {
-  const lines = [...events.map((event) => JSON.stringify(event)), '[DONE]'].map((data) => `data: ${data}\n\n`)
-  return reply.header('content-type', 'text/event-stream; charset=utf-8').header('cache-control', 'no-cache').send(lines.join(''))
+/** Closes a stream as OpenAI's does. */
+async function* closed(chunks: AsyncGenerator<object, void, undefined>): AsyncGenerator<string, void, undefined> {
+  for await (const chunk of chunks) yield JSON.stringify(chunk)
+  yield '[DONE]'
 }

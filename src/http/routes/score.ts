@@ -1,8 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { ScoreRequestSchema, ScoreResponseSchema } from '../../rag/schema.ts'
 import { scoreChoices } from '../../rag/score.ts'
-import { clientSignal } from '../client-signal.ts'
 import { bodyErrorResponses } from '../error-body.ts'
+import { runOptions } from '../run-options.ts'
 import type { QuestionRouteOptions } from './answer.ts'
 
 /** POST /v1/score: log-likelihood of given answers (multiple choice, classification). */
@@ -17,7 +17,7 @@ export const scoreRoute: FastifyPluginAsyncTypebox<QuestionRouteOptions> = (app,
         response: { 200: ScoreResponseSchema, ...bodyErrorResponses(422, 504) },
       },
     },
-    (request, reply) => scoreChoices(request.body, services, { signal: clientSignal(reply), deadlineMs, client: request.ip }),
+    (request, reply) => scoreChoices(request.body, services, runOptions(request, reply, deadlineMs)),
   )
   return Promise.resolve()
 }

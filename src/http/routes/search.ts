@@ -1,8 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { searchPassages } from '../../rag/retrieve.ts'
 import { SearchRequestSchema, SearchResponseSchema } from '../../rag/schema.ts'
-import { clientSignal } from '../client-signal.ts'
 import { bodyErrorResponses } from '../error-body.ts'
+import { runOptions } from '../run-options.ts'
 import type { QuestionRouteOptions } from './answer.ts'
 
 /** POST /v1/search: the retriever alone. */
@@ -17,7 +17,7 @@ export const searchRoute: FastifyPluginAsyncTypebox<QuestionRouteOptions> = (app
         response: { 200: SearchResponseSchema, ...bodyErrorResponses(504) },
       },
     },
-    (request, reply) => searchPassages(request.body, services.retriever, { signal: clientSignal(reply), deadlineMs, client: request.ip }),
+    (request, reply) => searchPassages(request.body, services.retriever, runOptions(request, reply, deadlineMs)),
   )
   return Promise.resolve()
 }

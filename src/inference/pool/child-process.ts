@@ -1,7 +1,7 @@
 import { fork } from 'node:child_process'
 import { CodedError, messageOf } from '../../../base/errors.ts'
 import type { Log } from '../log.ts'
-import { fromWire, type ChildMessage, type ChildOptions, type Job, type ParentMessage } from '../protocol.ts'
+import { fromWire, type CacheCounts, type ChildMessage, type ChildOptions, type Job, type ParentMessage, type Say } from '../protocol.ts'
 
 /** How long a process that was asked to end may take before it is killed. */
 const STOP_GRACE_MS = 3_000
@@ -13,12 +13,14 @@ export interface Child {
   readonly alive: boolean
   /** Resident memory at its last message. */
   readonly rssBytes: number
+  /** Likewise; undefined where it keeps no states. */
+  readonly cache: CacheCounts | undefined
   /** Resolves when the process has gone, with how it went. */
   readonly exited: Promise<string>
-  /** Milliseconds that a ping has been waiting for any message; 0 where none waits. A run may keep the process silent. */
+  /** Milliseconds that a ping has been waiting for any message; 0 where none waits, or a graph is being loaded. A run may keep the process silent. */
   readonly silentMs: number
-  /** Runs one job, beside others in turns of a step. Rejects with the task's error, or inference_failed where the process dies. */
-  run(job: Job): Run
+  /** Runs one job, beside others in turns of a step. `say` hears its text as it comes about. Rejects with the task's error, or inference_failed where the process dies. */
+  run(job: Job, say?: Say): Run
   /** Asks for a sign of life. */
   ping(): void
   /** SIGKILL: a step cannot be interrupted in any other way. */
@@ -31,6 +33,13 @@ export interface Run {
   readonly done: Promise<unknown>
   /** Ends the run at its next step. */
   cancel(): void
+}
+
+/** A run's caller. */
+interface Pending {
+  readonly resolve: (output: unknown) => void
+  readonly reject: (error: Error) => void
+  readonly say: Say | undefined
 }
 
 export interface StartOptions {
@@ -56,11 +65,13 @@ export function startChild({ entry, options, startTimeoutMs, signal, log }: Star
     execArgv: entry.pathname.endsWith('.ts') ? process.execArgv : [],
   })
   const name = `${options.role} process ${child.pid ?? '(not started)'}`
-  const pending = new Map<number, { readonly resolve: (output: unknown) => void; readonly reject: (error: Error) => void }>()
+  const pending = new Map<number, Pending>()
   let nextId = 1
   let pingedAt: number | undefined
+  let loading = false
   let alive = true
   let rssBytes = 0
+  let cache: CacheCounts | undefined
   // A message that cannot be sent means that the process is gone, and 'exit' tells that.
   const send = (message: ParentMessage): void => void child.send(message, () => undefined)
   const kill = (): void => {
@@ -98,15 +109,18 @@ export function startChild({ entry, options, startTimeoutMs, signal, log }: Star
     get rssBytes() {
       return rssBytes
     },
+    get cache() {
+      return cache
+    },
     get silentMs() {
-      return pingedAt === undefined ? 0 : performance.now() - pingedAt
+      return pingedAt === undefined || loading ? 0 : performance.now() - pingedAt
     },
     exited,
-    run: (job) => {
+    run: (job, say) => {
       const id = nextId++
       const done = new Promise((resolve, reject) => {
-        pending.set(id, { resolve, reject })
-        send({ kind: 'run', id, job })
+        pending.set(id, { resolve, reject, say })
+        send({ kind: 'run', id, job, spoken: say !== undefined })
       })
       return { done, cancel: () => send({ kind: 'cancel', id }) }
     },
@@ -148,13 +162,20 @@ export function startChild({ entry, options, startTimeoutMs, signal, log }: Star
         case 'refused':
           refuse(fromWire(message.error))
           break
+        case 'piece':
+          pending.get(message.id)?.say?.(message.piece)
+          break
         case 'done':
+          cache = message.cache
           settle(message.id, message.rssBytes)?.resolve(message.output)
           break
         case 'failed':
           settle(message.id, message.rssBytes)?.reject(fromWire(message.error))
           break
         case 'pong':
+          break
+        case 'loading':
+          loading = message.loading
           break
         case 'log':
           log(message.level, `${name}: ${message.message}`)

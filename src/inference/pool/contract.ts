@@ -1,6 +1,6 @@
 import type { RunOptions } from '../contract.ts'
 import type { Log } from '../log.ts'
-import type { ChildOptions, Job } from '../protocol.ts'
+import type { CacheCounts, ChildOptions, Job } from '../protocol.ts'
 import type { Lane } from './queue.ts'
 
 export const DEFAULT_CHILDREN = 1
@@ -49,7 +49,12 @@ export interface PoolResult {
 
 export interface PoolStatus {
   readonly state: 'serving' | 'recovering' | 'closing'
-  readonly children: readonly { readonly pid: number | null; readonly state: ChildState; readonly rssBytes: number }[]
+  readonly children: readonly {
+    readonly pid: number | null
+    readonly state: ChildState
+    readonly rssBytes: number
+    readonly cache?: CacheCounts | undefined
+  }[]
   readonly ready: number
   readonly busy: number
   readonly queued: Readonly<Record<Lane, number>>

@@ -1,4 +1,5 @@
-import type { AnswerRead, Generator, Reader } from '../contract.ts'
+import type { AheadEncoder, AnswerRead, DocumentReader, Generator, Reader } from '../contract.ts'
+import type { StateDtype } from '../protocol.ts'
 import { checkDeviceMemory } from './device-memory.ts'
 import { readCepeManifest } from '../model-folder.ts'
 import { createPool, runTask } from './pool.ts'
@@ -20,6 +21,10 @@ export interface ReaderOptions extends ProcessOptions {
   readonly prefillTokens?: number
   /** Memory of each process for encoder states of passages; 0 for none. Default {@link DEFAULT_STATE_CACHE_BYTES}. */
   readonly stateCacheBytes?: number
+  /** How encoder states are kept; 'f16' also rounds those that are used at once. Default 'f32'. */
+  readonly stateDtype?: StateDtype
+  /** Keeps encoder states on the disk too, for all processes. Default: not. */
+  readonly stateDisk?: { readonly dir: string; readonly maxBytes: number }
   /** Memory of each process for the keys and values of RePlug's prompts. Default {@link DEFAULT_REPLUG_BYTES}. */
   readonly replugBytes?: number
 }
@@ -28,7 +33,7 @@ export interface ReaderOptions extends ProcessOptions {
  * Starts reader processes.
  * @throws model_invalid or provider_unavailable where the model cannot be loaded
  */
-export async function createReader(options: ReaderOptions): Promise<Reader & Generator & Supervised> {
+export async function createReader(options: ReaderOptions): Promise<Reader & DocumentReader & Generator & AheadEncoder & Supervised> {
   const manifest = await readCepeManifest(options.modelDir)
   if (options.provider?.name === 'cuda') await checkDeviceMemory(manifest, options.children ?? 1, options.provider.deviceId)
   const pool = await createPool({
@@ -39,6 +44,8 @@ export async function createReader(options: ReaderOptions): Promise<Reader & Gen
       batchTokens: options.batchTokens ?? DEFAULT_ENCODER_BATCH_TOKENS,
       prefillTokens: options.prefillTokens ?? DEFAULT_PREFILL_TOKENS,
       stateCacheBytes: options.stateCacheBytes ?? DEFAULT_STATE_CACHE_BYTES,
+      stateDtype: options.stateDtype ?? 'f32',
+      stateDisk: options.stateDisk ?? null,
       replugBytes: options.replugBytes ?? DEFAULT_REPLUG_BYTES,
     },
   })
@@ -47,6 +54,7 @@ export async function createReader(options: ReaderOptions): Promise<Reader & Gen
     manifest,
     answer: async (read, run) => withQueue(await runTask(pool, 'answer', read, { ...run, lane: laneOf(read) })),
     choices: async (read, run) => (await runTask(pool, 'choices', read, { ...run, lane: 'long' })).output,
+    document: async (read, run) => withQueue(await runTask(pool, 'document', read, { ...run, lane: 'long' })),
     generate: async (request, run) => {
       checkGenerate(request, manifest)
       return withQueue(await runTask(pool, 'generate', request, { ...run, lane: request.sampling ? 'long' : 'question' }))
@@ -59,6 +67,7 @@ export async function createReader(options: ReaderOptions): Promise<Reader & Gen
       checkScore(request, manifest)
       return (await runTask(pool, 'score', request, { ...run, lane: 'long' })).output
     },
+    encodeAhead: async (input, run) => (await runTask(pool, 'encodeAhead', input, { ...run, lane: 'bulk' })).output,
     status: () => pool.status(),
     close: (closing) => pool.close(closing),
   }

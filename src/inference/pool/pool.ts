@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { CodedError, messageOf } from '../../../base/errors.ts'
 import { silent } from '../log.ts'
-import type { Job, Output, TaskName, Tasks } from '../protocol.ts'
+import type { Job, Output, Say, TaskName, Tasks } from '../protocol.ts'
 import { startChild, type Child } from './child-process.ts'
 import { createFairQueue, LANES, type Lane } from './queue.ts'
 import { createRunTimes } from './run-times.ts'
@@ -102,7 +102,7 @@ export async function createPool(options: PoolOptions): Promise<Pool> {
     const { child } = slot
     if (!child) return
     const started = performance.now()
-    const run = child.run(entry.job)
+    const run = child.run(entry.job, entry.say)
     const running = { entry, run, expectedMs: runTimes.expect(entry) }
     slot.running.set(entry.lane, running)
     let overran = false
@@ -166,7 +166,10 @@ export async function createPool(options: PoolOptions): Promise<Pool> {
   }
   const supervised = slots.map((slot, index) => supervise(slot, supervision, index === 0 ? first : undefined))
 
-  const run: Pool['run'] = (job, { signal, deadlineMs = Infinity, client = '', lane = 'question', cost = 1, admitted = false } = {}) =>
+  const run: Pool['run'] = (
+    job,
+    { signal, deadlineMs = Infinity, client = '', lane = 'question', cost = 1, admitted = false, onText } = {},
+  ) =>
     new Promise((resolve, reject) => {
       if (!accepting) throw new CodedError('not_ready', 'The service is shutting down.')
       if (signal?.aborted) throw abandoned()
@@ -188,6 +191,7 @@ export async function createPool(options: PoolOptions): Promise<Pool> {
       }
       const entry: Entry = {
         ...{ job, client, lane, cost, since, deadlineAt },
+        say: onText && hear(onText, () => isSettled),
         isSettled: () => isSettled,
         resolve: (result) => {
           settled()
@@ -235,7 +239,7 @@ export async function createPool(options: PoolOptions): Promise<Pool> {
         state: !accepting ? 'closing' : ready > 0 ? 'serving' : 'recovering',
         children: slots.map((slot) => {
           const alive = slot.child?.alive ? slot.child : undefined
-          return { pid: alive?.pid ?? null, state: stateOf(slot), rssBytes: alive?.rssBytes ?? 0 }
+          return { pid: alive?.pid ?? null, state: stateOf(slot), rssBytes: alive?.rssBytes ?? 0, cache: alive?.cache }
         }),
         ready,
         busy: busy(),
@@ -259,6 +263,17 @@ export async function runTask<Name extends TaskName>(
   const { output, ...times } = await pool.run({ task, input } as Job, options)
   // The process is this program: a task's output has the task's type.
   return { output: output as Output<Name>, ...times }
+}
+
+/** Passes pieces on until the caller has its answer; what a run that is done anew says again is left out. */
+function hear(onText: (text: string) => void, isSettled: () => boolean): Say {
+  let heard = 0
+  return ({ from, text }) => {
+    const fresh = text.slice(Math.max(0, heard - from))
+    if (fresh === '' || isSettled()) return
+    heard += fresh.length
+    onText(fresh)
+  }
 }
 
 function abandoned(): CodedError {

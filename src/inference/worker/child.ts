@@ -5,6 +5,7 @@
 import { getPriority, setPriority } from 'node:os'
 import { setImmediate as turn } from 'node:timers/promises'
 import { CodedError, messageOf } from '../../../base/errors.ts'
+import { cacheCounts } from './cache-counts.ts'
 import { createEmbedderTasks } from './embedder-tasks.ts'
 import {
   toWire,
@@ -13,6 +14,7 @@ import {
   type Job,
   type Output,
   type ParentMessage,
+  type Say,
   type Step,
   type TaskHandlers,
 } from '../protocol.ts'
@@ -34,14 +36,18 @@ function log(level: 'info' | 'warn' | 'error', message: string): void {
   return send({ kind: 'log', level, message })
 }
 
-function load(options: ChildOptions): Promise<TaskHandlers> {
-  return options.role === 'reader' ? createReaderTasks(options, log) : createEmbedderTasks(options, log)
+function onLoading(loading: boolean): void {
+  send({ kind: 'loading', loading })
 }
 
-async function runJob(handlers: TaskHandlers, job: Job, step: Step): Promise<Output<Job['task']>> {
-  const handler = handlers[job.task] as ((input: Job['input'], step: Step) => Promise<Output<Job['task']>>) | undefined
+function load(options: ChildOptions): Promise<TaskHandlers> {
+  return options.role === 'reader' ? createReaderTasks(options, log, onLoading) : createEmbedderTasks(options, log)
+}
+
+async function runJob(handlers: TaskHandlers, job: Job, step: Step, say?: Say): Promise<Output<Job['task']>> {
+  const handler = handlers[job.task] as ((input: Job['input'], step: Step, say?: Say) => Promise<Output<Job['task']>>) | undefined
   if (!handler) throw new Error(`This is a bug: the process was asked for "${job.task}", which its role does not do.`)
-  return handler(job.input, step)
+  return handler(job.input, step, say)
 }
 
 /** Runs in progress; false from the moment that one is no longer wanted. */
@@ -65,11 +71,11 @@ async function start(options: ChildOptions): Promise<void> {
   }
 }
 
-async function run(id: number, job: Job): Promise<void> {
+async function run(id: number, job: Job, spoken: boolean): Promise<void> {
   wanted.set(id, true)
   try {
-    const output = await runJob(handlers, job, () => step(id))
-    send({ kind: 'done', id, output, rssBytes: process.memoryUsage.rss() })
+    const output = await runJob(handlers, job, () => step(id), spoken ? (piece) => send({ kind: 'piece', id, piece }) : undefined)
+    send({ kind: 'done', id, output, rssBytes: process.memoryUsage.rss(), cache: cacheCounts() })
   } catch (error) {
     send({ kind: 'failed', id, error: toWire(error), rssBytes: process.memoryUsage.rss() })
   } finally {
@@ -82,7 +88,7 @@ async function receive(message: ParentMessage): Promise<void> {
     case 'start':
       return start(message.options)
     case 'run':
-      return run(message.id, message.job)
+      return run(message.id, message.job, message.spoken)
     case 'cancel':
       if (wanted.has(message.id)) wanted.set(message.id, false)
       return

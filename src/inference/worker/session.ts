@@ -15,11 +15,16 @@ export interface GraphOptions {
   readonly saveTo?: string
   /** Default true. */
   readonly optimise?: boolean
+  /**
+   * Whether memory of runs on the CPU is kept for the next ones. It is never given back, so that a process would stay as
+   * large as its largest request made it. Default true: for graphs whose runs are all about as large.
+   */
+  readonly arena?: boolean
 }
 
 export interface Graph {
-  /** Runs the graph, blocking the thread. */
-  run(feeds: Feeds): Promise<Feeds>
+  /** Runs the graph, blocking the thread. @param outputs the names of those that are wanted; default: all */
+  run(feeds: Feeds, outputs?: readonly string[]): Promise<Feeds>
   /** A tensor for the named input in that input's type (keys and values are f16 on f16 builds), from its little-endian bytes. */
   input(name: string, bytes: Uint8Array<ArrayBuffer>, dims: readonly number[]): Tensor
   release(): Promise<void>
@@ -34,21 +39,29 @@ export function runtimeVersion(): string {
 const PROVIDER_PROBLEM = /cuda|cudnn|providers_shared|execution provider/i
 
 /**
- * Loads a graph by path, so that external data beside it is memory-mapped.
+ * Loads a graph by path, so that external data beside it is memory-mapped; a graph without weights may be given as its bytes.
  * Spinning is off: with several sessions on one machine, idle threads would burn the cores that others need.
  * @throws model_invalid naming the file; provider_unavailable where CUDA is asked for and missing
  */
-export async function loadGraph(file: string, { threads, provider, config, saveTo, optimise = true }: GraphOptions): Promise<Graph> {
-  const session = await InferenceSession.create(file, {
+export async function loadGraph(
+  model: string | Uint8Array,
+  { threads, provider, config, saveTo, optimise = true, arena = true }: GraphOptions,
+): Promise<Graph> {
+  const file = typeof model === 'string' ? model : 'made in memory'
+  const options: InferenceSession.SessionOptions = {
     intraOpNumThreads: threads,
     interOpNumThreads: 1,
     executionMode: 'sequential',
+    enableCpuMemArena: arena,
     graphOptimizationLevel: optimise ? 'all' : 'disabled',
     executionProviders: provider.name === 'cuda' ? [{ name: 'cuda', deviceId: provider.deviceId }, 'cpu'] : ['cpu'],
     extra: { session: { 'intra_op.allow_spinning': '0', ...config } },
     logSeverityLevel: 3,
     ...(saveTo === undefined ? {} : { optimizedModelFilePath: saveTo }),
-  }).catch((error: unknown) => {
+  }
+  // One call for each: the runtime declares them apart.
+  const loading = typeof model === 'string' ? InferenceSession.create(model, options) : InferenceSession.create(model, options)
+  const session = await loading.catch((error: unknown) => {
     if (provider.name === 'cuda' && PROVIDER_PROBLEM.test(messageOf(error))) {
       throw new CodedError(
         'provider_unavailable',
@@ -62,7 +75,7 @@ export async function loadGraph(file: string, { threads, provider, config, saveT
     })
   })
   return {
-    run: (feeds) => session.run(feeds),
+    run: (feeds, outputs = session.outputNames) => session.run(feeds, outputs),
     input: (name, bytes, dims) => {
       const metadata = session.inputMetadata.find((input) => input.name === name)
       return metadata?.isTensor === true && metadata.type === 'float16'
@@ -82,6 +95,11 @@ export function float32(values: Float32Array, dims: readonly number[]): Tensor {
   return new Tensor('float32', values, dims)
 }
 
+/** A vector of f16 bit patterns. */
+export function float16(values: Uint16Array): Tensor {
+  return new Tensor('float16', values, [values.length])
+}
+
 /** A float tensor's bytes, as a view. */
 export function bytesOf({ data }: Tensor): Uint8Array {
   if (!ArrayBuffer.isView(data)) throw new TypeError('This is a bug: only numeric tensors have bytes.')
@@ -93,6 +111,14 @@ export function floats(outputs: Feeds, name: string): Float32Array {
   const data = outputs[name]?.data
   if (!(data instanceof Float32Array))
     throw new CodedError('model_invalid', `The graph gives no f32 output "${name}"; build the model again.`, { field: name })
+  return data
+}
+
+/** The named f16 output as bit patterns. @throws model_invalid where the graph has no such output */
+export function halves(outputs: Feeds, name: string): Uint16Array {
+  const data = outputs[name]?.data
+  if (!(data instanceof Uint16Array))
+    throw new CodedError('model_invalid', `The graph gives no f16 output "${name}"; build the model again.`, { field: name })
   return data
 }
 

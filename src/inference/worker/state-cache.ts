@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 
-/** Encoder states of one passage, [tokens, d_enc] row by row. */
-export type ContextStates = Float32Array
+/** Encoder states of one passage, [tokens, d_enc] row by row; bit patterns where they are kept in f16. */
+export type ContextStates = Float32Array | Uint16Array
 
 /** Least recently used encoder states, bounded by bytes. The encoder sees no question, so a passage's states never change. */
 export interface StateCache {

@@ -7,6 +7,7 @@ import { checkNumber } from './finite.ts'
 import { argmax, logSoftmax, mixLogprobs, sampleToken } from './sampling.ts'
 import { extend, logitsRow, mergePasts, prefill, type Past, type StepModel } from './step.ts'
 import { float32, type Tensor } from './session.ts'
+import type { OnToken } from './speaker.ts'
 
 /** Tokens with their natural-log probabilities. */
 export interface Decoded {
@@ -22,6 +23,8 @@ interface Decoding {
   readonly choose: (logprobs: Float64Array) => number
   /** Tokens before which no stop id is chosen. */
   readonly minNewTokens?: number
+  /** Told of every token as it is chosen. */
+  readonly onToken?: OnToken | undefined
 }
 
 /** Rows that are run together: their past, and the logits after it of each. */
@@ -35,7 +38,7 @@ async function decode(
   model: StepModel,
   batches: readonly Batch[],
   phi: Tensor,
-  { maxNewTokens, stopIds, mix, choose, minNewTokens = 0 }: Decoding,
+  { maxNewTokens, stopIds, mix, choose, minNewTokens = 0, onToken }: Decoding,
   pause: Pause,
 ): Promise<Decoded> {
   const tokenIds: number[] = []
@@ -44,6 +47,7 @@ async function decode(
     const next = mix(batches.flatMap(({ logits }) => logits.map(logSoftmax)))
     const id = choose(tokenIds.length < minNewTokens ? without(next, stopIds) : next)
     tokenIds.push(id)
+    onToken?.(id)
     logprobs.push(checkNumber(next[id]))
     if (tokenIds.length >= maxNewTokens || stopIds.includes(id)) return { tokenIds, logprobs }
     for (const batch of batches) {
@@ -69,12 +73,14 @@ export async function sample(
   { promptIds, stopIds, maxNewTokens, minNewTokens, sampling }: GenerateRequest,
   phi: Tensor,
   pause: Pause,
+  onToken?: OnToken,
 ): Promise<Decoded> {
   const random = mulberry32(sampling?.seed ?? 0)
   const { past, logits } = await prefill(model, promptIds, phi, pause)
   const decoding: Decoding = {
     maxNewTokens,
     stopIds,
+    onToken,
     ...(minNewTokens !== undefined && { minNewTokens }),
     mix: ([row]) => row ?? new Float64Array(0),
     choose: (logprobs) => (sampling ? sampleToken(logprobs, sampling.temperature, sampling.topP, random) : argmax(logprobs)),
@@ -87,6 +93,7 @@ export async function replug(
   model: StepModel,
   { prompts, temperature, stopIds, maxNewTokens }: ReplugRequest,
   pause: Pause,
+  onToken?: OnToken,
 ): Promise<Decoded> {
   const phi = float32(new Float32Array(0), [0, model.dims.encoder_hidden_size])
   const members = tokenBudgetBatches(
@@ -106,7 +113,8 @@ export async function replug(
     })
   }
   const scores = members.flat().map((index) => at(prompts, index).score)
-  const decoding: Decoding = { maxNewTokens, stopIds, mix: (rows) => mixLogprobs(rows, scores, temperature), choose: argmax }
+  const mix: Decoding['mix'] = (rows) => mixLogprobs(rows, scores, temperature)
+  const decoding: Decoding = { maxNewTokens, stopIds, mix, choose: argmax, onToken }
   return decode(model, batches, phi, decoding, pause)
 }
 

@@ -1,6 +1,7 @@
 import { at } from '../../../base/at.ts'
 import { CodedError } from '../../../base/errors.ts'
 import type { ScoreRequest, StreamingCache } from '../contract.ts'
+import type { Step as Pause } from '../protocol.ts'
 import { logSoftmax } from './sampling.ts'
 import { emptyPast, extend, logitsRow, mapPast, type Past, type StepModel } from './step.ts'
 import type { Tensor } from './session.ts'
@@ -9,14 +10,13 @@ import type { Tensor } from './session.ts'
  * Log-probabilities of the continuation's tokens, the whole text read through a cache of sinks and recent tokens
  * (StreamingLLM with positional shift). Cached keys are already rotated, and rotations compose: a key that moves back by
  * n places is rotated by -n, which equals rotating it anew at its place in the cache.
- * @param frequencies angle per position of each rotated pair
+ * `frequencies` holds the angle per position of each rotated pair.
  */
 export async function scoreStreaming(
   model: StepModel,
   { promptIds, continuations }: ScoreRequest,
   { sinks, recent, stride }: StreamingCache,
-  frequencies: readonly number[],
-  phi: Tensor,
+  { frequencies, phi, pause }: { readonly frequencies: readonly number[]; readonly phi: Tensor; readonly pause: Pause },
 ): Promise<number[][]> {
   const ids = [...promptIds, ...at(continuations, 0)]
   const logprobs: number[] = []
@@ -25,6 +25,7 @@ export async function scoreStreaming(
     const end = Math.min(start + stride, ids.length)
     for (let from = start; from < end; from += model.prefillTokens) {
       const to = Math.min(from + model.prefillTokens, end)
+      await pause()
       const step = await extend(model, past, [ids.slice(from, to)], phi)
       past = step.past
       // Row i of the piece predicts token from + i + 1.

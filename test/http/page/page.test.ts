@@ -74,6 +74,18 @@ t.test('the page in a browser', { skip, timeout: 300_000 }, async (t) => {
     t.same(await page.locator('#history button').allTextContents(), ['what is the capital of australia'], 'asked twice, remembered once')
   })
 
+  await t.test('an answer that is withheld is none', async (t) => {
+    await page.route('**/v1/answer', (route) =>
+      route.continue({ postData: JSON.stringify({ ...(route.request().postDataJSON() as object), min_confidence: 1 }) }),
+    )
+    await page.locator('#go').click()
+    await page.getByText('No confident answer').waitFor()
+    t.match(await page.locator('#sure').textContent(), /^\d+ % likely right$/)
+    t.equal(await page.locator('#passages li').count(), 1)
+    t.equal(await page.locator('mark').count(), 0)
+    await page.unroute('**/v1/answer')
+  })
+
   await t.test('what the service refuses is told', async (t) => {
     await page.evaluate("document.querySelector('[name=k]').removeAttribute('max')")
     await page.locator('[name=k]').fill('5000')

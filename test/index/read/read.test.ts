@@ -175,6 +175,64 @@ await t.test('parquet: rows of a file, checked as any others', async (t) => {
   await t.rejects(first('test/fixtures/index/no-text.parquet'), { code: 'corpus_invalid', message: /no column text/ })
 })
 
+await t.test('parquet: every compression in use, and metadata as JSON', async (t) => {
+  for (const codec of ['none', 'snappy', 'gzip', 'zstd', 'brotli', 'lz4']) {
+    const items: ReadItem[] = []
+    for await (const item of readPassageFile(`test/fixtures/index/harbours-${codec}.parquet`)) items.push(item)
+    t.equal(passages(items).length, 40, codec)
+    t.same(passages(items)[5], {
+      id: 'p5',
+      title: 'Harbour 0',
+      text: "The ferry number 5 leaves the old harbour at 5 o'clock and returns by night.",
+      metadata: { tags: ['ferry', 'line 2'], year: 1985 },
+    })
+    t.notOk('metadata' in (passages(items)[4] ?? {}))
+  }
+})
+
+await t.test('parquet: metadata in columns of their own keeps its types; nested columns are refused, or left unread', async (t) => {
+  const all = async (name: string, options?: ReadOptions) => {
+    const items: ReadItem[] = []
+    for await (const item of readPassageFile(`test/fixtures/index/${name}.parquet`, options)) items.push(item)
+    return passages(items)
+  }
+  t.same(
+    (await all('typed-metadata')).map(({ metadata }) => metadata),
+    [
+      { day: '1970-01-01T00:00:00.000Z', open: true, year: 1980 },
+      { day: '1970-01-02T00:00:00.000Z', open: false },
+      { year: 1982 },
+      { day: '1970-01-03T00:00:00.000Z', open: true, year: 1983 },
+    ],
+  )
+  await t.rejects(all('nested-metadata'), { code: 'corpus_invalid', message: /column metadata is nested.*metadata\.<name>/ })
+  t.same(
+    (await all('nested-metadata', { metadata: false })).map(({ id, metadata }) => [id, metadata]),
+    [
+      ['p0', undefined],
+      ['p1', undefined],
+    ],
+  )
+})
+
+await t.test('metadata in JSON lines, as JSON in a column, and in columns of its own', async (t) => {
+  const wanted = [{ lang: 'en', year: 1999 }, undefined]
+  const of = async (content: string, options?: ReadOptions) => passages(await read(content, options)).map(({ metadata }) => metadata)
+  t.same(await of('{"id":"1","text":"x","metadata":{"year":1999,"lang":"en"}}\n{"id":"2","text":"y","metadata":{}}\n'), wanted)
+  t.same(await of('id\ttext\tmetadata\n1\tx\t"{""year"":1999,""lang"":""en""}"\n2\ty\t\n'), wanted)
+  t.same(await of('id,text,metadata\n1,x,"{""year"":1999,""lang"":""en""}"\n2,y,\n'), wanted)
+  t.same(await of('id,text,metadata.Year,metadata.lang\n1,x,1999,en\n2,y,,\n'), [{ Year: '1999', lang: 'en' }, undefined])
+  t.same(await of('{"id":"1","text":"x","metadata":{"a":{"b":1}}}\n', { metadata: false }), [undefined])
+  t.same(rejects(await read('{"id":"1","text":"x","metadata":{"a":{"b":1}}}\n{"id":"2","text":"y","metadata":"word"}\n')), [
+    [1, 'bad_metadata'],
+    [2, 'bad_metadata'],
+  ])
+  await t.rejects(read('id,text,metadata,metadata.a\n1,x,,\n'), { code: 'corpus_invalid', field: 'metadata' })
+  await t.rejects(read('id,text,metadata.a,metadata.a\n1,x,,\n'), { code: 'corpus_invalid', message: /twice/ })
+  const parts = [...splitDocument({ id: 'd', title: '', text: 'One. Two. Three.', metadata: { a: 1 } }, 1)]
+  t.ok(parts.length > 1 && parts.every(({ passage }) => passage.metadata?.a === 1), 'every part of a document has its metadata')
+})
+
 await t.test('documents are split near a hundred words, at sentence ends', async (t) => {
   const sentence = 'This sentence has exactly eight words in it.'
   const parts = split({ id: 'd', title: 'T', text: Array.from({ length: 40 }, () => sentence).join(' '), source: 's' })

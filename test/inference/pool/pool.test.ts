@@ -121,6 +121,20 @@ await t.test('a run beyond its own bound is killed, and what shared its process 
   t.equal(pool.status().restarts, 1)
 })
 
+await t.test('a text is heard as it comes about, and once, also where its run is done anew', async (t) => {
+  const { pool, touch } = await open(t, { maxRunMs: 600 })
+  const overlong = t.rejects(pool.run(job('steps never'), { lane: 'long' }), { code: 'deadline_exceeded' })
+  await delay(200)
+  const pieces: string[] = []
+  const before = pool.status().children[0]?.pid ?? 0
+  const spoken = pool.run(job('say go'), { onText: (piece) => pieces.push(piece) })
+  await until(() => Promise.resolve(pieces.length === 2))
+  await overlong
+  await touch('go')
+  t.not(pidOf(await spoken), before)
+  t.same(pieces, ['one', ' two', ' three'])
+})
+
 await t.test('a question is answered between the steps of a long run', async (t) => {
   const { pool, touch, log } = await open(t)
   const long = pool.run(job('steps go'), { lane: 'long' })
@@ -172,6 +186,15 @@ await t.test('a process that is stopped is seen, and replaced', async (t) => {
   t.equal(await codeOf(pool.run(job('hang'))), 'inference_failed', 'so is one that hangs in a run much longer than runs take')
   await pool.run(job('echo'))
   t.equal(pool.status().restarts, 2)
+})
+
+await t.test('a process that loads a graph in the midst of a run is let be', async (t) => {
+  const { pool } = await open(t, { heartbeatMs: 200 })
+  for (let i = 0; i < 3; i++) await pool.run(job('echo'))
+  const pid = pool.status().children[0]?.pid
+  t.equal(pidOf(await pool.run(job('load 3000'))), pid)
+  t.equal(await codeOf(pool.run(job('hang'))), 'inference_failed', 'and killed as ever afterwards')
+  t.equal(pool.status().restarts, 1)
 })
 
 await t.test('a deadline counts the time in the queue', async (t) => {

@@ -48,6 +48,24 @@ await t.test('one reader', async (t) => {
     t.ok(largestDifference([...reversed.contextShares].reverse(), straight.contextShares) < 1e-5)
   })
 
+  await t.test('states in half precision: the same tokens, log-probabilities within its rounding, again from the disk', async (t) => {
+    const exact = await reader.generate(request)
+    const stateDisk = { dir: path.join(t.testdirName, 'states'), maxBytes: 2 ** 20 }
+    const options = { modelDir, entry, stateCacheBytes: 0, stateDtype: 'f16', stateDisk } as const
+    const rounded: (typeof exact)[] = []
+    for (let start = 0; start < 2; start++) {
+      const halved = await createReader(options)
+      rounded.push(await halved.generate(request))
+      await halved.encodeAhead(request)
+      await halved.close({ drainMs: 0 })
+    }
+    const [fresh, stored] = rounded
+    t.same(fresh?.tokenIds, exact.tokenIds)
+    const difference = largestDifference(fresh?.logprobs ?? [], exact.logprobs)
+    t.ok(difference > 0 && difference < 2 ** -10, `rounded, and by ${difference}`)
+    t.same({ ...stored, timingsMs: 0 }, { ...fresh, timingsMs: 0 }, 'another process reads what the first stored, and answers the same')
+  })
+
   await t.test('empty contexts have no states and no share', async (t) => {
     const with0 = await reader.generate({ ...request, contexts: ['', ...request.contexts, '   '] })
     const without = await reader.generate(request)

@@ -28,6 +28,17 @@ const actions = {
       await step(id)
     }
   },
+  say: async (file, id) => {
+    for (const [from, text] of ['one', ' two'].entries()) send({ kind: 'piece', id, piece: { from: 3 * from, text } })
+    await actions.steps(file, id)
+    send({ kind: 'piece', id, piece: { from: 7, text: ' three' } })
+  },
+  load: async (ms) => {
+    send({ kind: 'loading', loading: true })
+    await turn()
+    block(Number(ms))
+    send({ kind: 'loading', loading: false })
+  },
   sleep: (ms) => block(Number(ms)),
   echo: () => undefined,
   hang: () => block(Infinity),

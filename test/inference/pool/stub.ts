@@ -11,7 +11,7 @@ export function stubOptions(folder: string, options: Partial<PoolOptions> = {}):
   }
 }
 
-/** A job that the stub carries out: `echo x`, `hang`, `sleep <ms>`, `until <file>`, `steps <file>`, `exit <code>`, `fail <message>`. */
+/** A job that the stub carries out: `echo x`, `hang`, `sleep <ms>`, `until <file>`, `steps <file>`, `say <file>`, `load <ms>`, `exit <code>`, `fail <message>`. */
 export function job(command: string): Job {
   return { task: 'embed', input: [command] }
 }

@@ -3,7 +3,9 @@ import { tokenBudgetBatches } from '../../../src/inference/batches.ts'
 import { mulberry32 } from '../../../base/random.ts'
 import { argmax, logSoftmax, logSumExp, mixLogprobs, sampleToken } from '../../../src/inference/worker/sampling.ts'
 import { checkNumber } from '../../../src/inference/worker/finite.ts'
-import { contextShares } from '../../../src/inference/worker/shares.ts'
+import { attendedSentences, MOST_ATTENDED_PASSAGES } from '../../../src/inference/worker/attended.ts'
+import { contextShares, measuredAttention } from '../../../src/inference/worker/shares.ts'
+import { wordTokenizer } from '../../helpers/word-tokenizer.ts'
 import { createStateCache, stateKey } from '../../../src/inference/worker/state-cache.ts'
 
 await t.test('batches hold every item once, within the budget, like lengths together', (t) => {
@@ -147,4 +149,60 @@ await t.test('a state key is of the text, its length limit and the model', (t) =
   t.equal(new Set(keys).size, keys.length)
   t.equal(stateKey('text', 256, 'm1'), keys[0])
   t.end()
+})
+
+await t.test('how attention lies on single context tokens', (t) => {
+  // Two tokens over contexts of one and three rows: the first looks at one row alone, the second at all alike.
+  const attention = Float32Array.of(0, 0.5, 0, 0, 0.25, 0.25, 0.25, 0.25)
+  const { contextShares: shares, attentionFocus: focus, tokenShares } = measuredAttention(attention, [1, 3], true)
+  t.same(shares, contextShares(attention, [1, 3]))
+  t.same(focus, [
+    { peak: 1, entropy: 0 },
+    { peak: 0.25, entropy: 1 },
+  ])
+  t.same(
+    [...(tokenShares ?? [])],
+    [0.25, 0.75, 0.25, 0.25].map((mass) => mass / 1.5),
+  )
+  t.same(measuredAttention(new Float32Array(0), [], true).attentionFocus, [])
+  t.equal(measuredAttention(attention, [1, 3]).tokenShares, undefined)
+  t.same(measuredAttention(new Float32Array(2), [2], true).attentionFocus, [{ peak: 0, entropy: 1 }], 'no attention at all')
+  t.end()
+})
+
+await t.test('the sentence with most attention, in passages that were cut too', async (t) => {
+  const tokenizer = wordTokenizer()
+  const text = 'One two. Three four five.  Six seven.'
+  const passages = [
+    { title: 'T', text },
+    { title: 'T', text },
+    { title: 'T', text },
+  ]
+  // "Document (Title: T):" is three words; the first context was read whole (10 words), the second cut within the second sentence.
+  const first = [0.9, 0, 0, 0.1, 0.1, 0, 0.3, 0, 0, 0.2]
+  const second = [0, 0, 0, 0.1, 0.2, 0.1, 0.1]
+  const tokenShares = Float64Array.from([...first, ...second])
+  const read = { contextShares: [0.8, 0.2], contextTokenCounts: [10, 7], tokenShares }
+  const paused: number[] = []
+  const pause = () => Promise.resolve(void paused.push(1))
+  const [a, b, c] = await attendedSentences(passages, [0, 1, -1], read, tokenizer, pause)
+  t.match(a, { start: 9, end: 25 })
+  t.ok(Math.abs((a?.share ?? 0) - 0.3 / 1.6) < 1e-12)
+  t.match(b, { start: 0, end: 8 })
+  t.equal(c, null)
+  t.equal(paused.length, 2, 'others come in between passages')
+  t.same(await attendedSentences(passages, [0, 1, -1], { contextShares: [], contextTokenCounts: [10, 7] }, tokenizer, pause), [
+    null,
+    null,
+    null,
+  ])
+  const many = Array.from({ length: 30 }, () => ({ title: 'T', text: 'One.' }))
+  const found = await attendedSentences(
+    many,
+    many.map((_, i) => i),
+    { contextShares: many.map((_, i) => (i + 1) / 465), contextTokenCounts: many.map(() => 4), tokenShares: new Float64Array(120).fill(1) },
+    tokenizer,
+    pause,
+  )
+  t.equal(found.filter((sentence) => sentence !== null).length, MOST_ATTENDED_PASSAGES)
 })

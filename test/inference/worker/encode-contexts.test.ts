@@ -3,6 +3,7 @@ import { encodeContexts, type ContextEncoder } from '../../../src/inference/work
 import { readCepeManifest } from '../../../src/inference/model-folder.ts'
 import { floats, loadGraph, type Feeds } from '../../../src/inference/worker/session.ts'
 import { createStateCache } from '../../../src/inference/worker/state-cache.ts'
+import { createStateCodec } from '../../../src/inference/worker/state-codec.ts'
 import { loadTokenizer } from '../../../src/text/tokenizer.ts'
 import { builtFixture, wordsOf } from '../../helpers/built-fixture.ts'
 
@@ -13,12 +14,15 @@ await t.test('contexts are encoded once, in batches of like length, and come bac
   t.teardown(() => graph.release())
   const runs: (readonly number[])[] = []
   const recording = { ...graph, run: (feeds: Feeds) => (runs.push(feeds['input_ids']?.dims ?? []), graph.run(feeds)) }
+  const codec = await createStateCodec('f32')
   const tokenizer = await loadTokenizer(modelDir, { bosId: 1, eosIds: [2] })
   const encoder = (stateCacheBytes: number, batchTokens = 16): ContextEncoder => ({
     graph: recording,
     tokenizer,
     manifest,
     cache: createStateCache(stateCacheBytes),
+    codec,
+    store: null,
     batchTokens,
   })
   const text = (start: number, length: number): string => wordsOf(Array.from({ length }, (_, i) => 3 + ((start + i * 5) % 40)))

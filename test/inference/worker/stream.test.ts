@@ -1,4 +1,8 @@
+import { Tensor } from 'onnxruntime-node'
 import t from 'tap'
+import { CodedError } from '../../../base/errors.ts'
+import { scoreStreaming } from '../../../src/inference/worker/stream.ts'
+import type { StepModel } from '../../../src/inference/worker/step.ts'
 import { createReader } from '../../../src/inference/pool/create-reader.ts'
 import { builtFixture } from '../../helpers/built-fixture.ts'
 import { childEntry } from '../../helpers/child-entry.ts'
@@ -77,4 +81,34 @@ await t.test('no stop id is chosen before the least number of new tokens', async
   t.ok(least.tokenIds.length >= 4)
   t.notOk(least.tokenIds.slice(0, 4).some((id) => stopIds.includes(id)))
   await t.rejects(reader.generate({ ...request, minNewTokens: 7 }), { code: 'invalid_request', field: 'minNewTokens' })
+})
+
+await t.test('a streaming score that nobody waits for ends between two runs', async (t) => {
+  const floats = (dims: number[]): Tensor => new Tensor('float32', new Float32Array(dims.reduce((size, dim) => size * dim, 1)), dims)
+  let runs = 0
+  const model: StepModel = {
+    graph: {
+      run: ({ input_ids: ids, attention_mask: mask }) => {
+        runs++
+        const [length, width] = [ids?.dims[1] ?? 0, mask?.dims[1] ?? 0]
+        const cache = floats([1, 1, width, 2])
+        return Promise.resolve({ logits: floats([1, length, 4]), 'present.0.key': cache, 'present.0.value': cache })
+      },
+      input: (_name, _bytes, dims) => floats([...dims]),
+      release: () => Promise.resolve(),
+    },
+    dims: { layers: 1, heads: 1, kv_heads: 1, head_dim: 2, vocab_size: 4, encoder_hidden_size: 1 } as StepModel['dims'],
+    prefillTokens: 2,
+    batchTokens: 1,
+  }
+  const request = { ...none, promptIds: [1], continuations: [[1, 2, 3, 1, 2, 3, 1, 2, 3]] }
+  const cache = { sinks: 1, recent: 2, stride: 2 }
+  const score = (pause: () => Promise<void>) => scoreStreaming(model, request, cache, { frequencies: [1], phi: floats([0, 1]), pause })
+  const [whole] = await score(() => Promise.resolve())
+  t.equal(whole?.length, 9)
+  t.equal(runs, 5)
+  runs = 0
+  const left = score(() => (runs < 2 ? Promise.resolve() : Promise.reject(new CodedError('client_closed', 'left'))))
+  await t.rejects(left, { code: 'client_closed' })
+  t.equal(runs, 2)
 })

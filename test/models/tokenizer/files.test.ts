@@ -34,6 +34,15 @@ function load(t: { testdir(): string }, files: Parameters<typeof writeFolder>[1]
   return tokenizerFiles(writeFolder(join(t.testdir(), 'model'), files))
 }
 
+t.test("SentencePiece's tokenizer keeps the chat template that lies beside it", async (t) => {
+  const sentencePiece = sentencePieceOf(bpePieces('a', 'b'))
+  const beside = { chat_template: '[INST] {{ messages[0].content }} [/INST]', model_max_length: 7 }
+  const { config } = await load(t, { 'tokenizer.model': sentencePiece, 'tokenizer_config.json': beside })
+  t.equal(config['chat_template'], beside.chat_template)
+  t.not(config['model_max_length'], 7, 'the rest is made from the tokenizer itself')
+  t.notOk('chat_template' in (await load(t, { 'tokenizer.model': sentencePiece })).config)
+})
+
 t.test('tokenizer.json goes first and is handed on whole', async (t) => {
   const files = await load(t, { 'tokenizer.json': json(5), 'tokenizer_config.json': { model_max_length: 512 }, 'vocab.txt': wordPiece })
   t.same(files.tokenizer, json(5))

@@ -1,0 +1,41 @@
+# Builds the command line, then keeps what serving needs: no compiler, no tests, no evaluation data.
+FROM node:22-bookworm-slim AS build
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+RUN npm ci
+COPY tsconfig.json tsconfig.build.json ./
+COPY base base
+COPY models models
+COPY index index
+COPY migrations migrations
+COPY eval eval
+COPY src src
+RUN npm run build && npm ci --omit=dev
+
+FROM node:22-bookworm-slim
+ENV NODE_ENV=production \
+    CEPE_HOST=0.0.0.0 \
+    CEPE_PORT=8080 \
+    CEPE_READER_DIR=/data/models/cepe \
+    CEPE_READER_CHECKPOINT=models/tiny/checkpoint/cepe \
+    CEPE_RETRIEVER_DIR=/data/models/contriever \
+    CEPE_RETRIEVER_CHECKPOINT=models/tiny/checkpoint/contriever \
+    CEPE_INDEX_DIR=/data/index \
+    CEPE_CORPUS=index/corpus/passages.tsv \
+    CEPE_KEYS_DIR=/data/keys
+WORKDIR /app
+COPY --from=build /app/package.json ./
+COPY --from=build /app/node_modules node_modules
+COPY --from=build /app/dist dist
+COPY --from=build /app/src/http/page src/http/page
+COPY --from=build /app/models/tiny/checkpoint models/tiny/checkpoint
+COPY --from=build /app/index/corpus index/corpus
+RUN ln -s /app/dist/src/cli.js /usr/local/bin/cepe && mkdir /data && chown node:node /data
+USER 1000:1000
+VOLUME /data
+EXPOSE 8080
+# The first start builds the models' graphs and the demo index.
+HEALTHCHECK --interval=15s --timeout=10s --start-period=10m \
+    CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.CEPE_PORT}/readyz`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+STOPSIGNAL SIGTERM
+CMD ["cepe", "serve"]

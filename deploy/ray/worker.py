@@ -1,0 +1,46 @@
+"""One `cepe embed-worker` process, spoken to in lines of JSON."""
+
+import json
+import os
+import subprocess
+from typing import Any, Mapping, Sequence
+
+
+class WorkerDied(RuntimeError):
+    """The process ended although there was work; another one may do it."""
+
+
+class Worker:
+    """Starts the process and waits until its model is loaded. It ends by itself when this side of its input is closed or dies."""
+
+    def __init__(self, command: Sequence[str], place: str, settings: Mapping[str, str]):
+        self._process = subprocess.Popen(
+            [*command, "embed-worker", place],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, **settings},
+            text=True,
+        )
+        self._read()
+
+    def embed(self, shard: int) -> dict[str, Any]:
+        """The worker's answer for a shard. Raises WorkerDied where there is none."""
+        try:
+            self._process.stdin.write(json.dumps({"shard": shard}) + "\n")
+            self._process.stdin.flush()
+        except OSError as error:
+            raise WorkerDied(f"embed-worker takes no work: {error}") from error
+        answer = self._read()
+        if answer.get("shard") != shard:
+            raise WorkerDied(f"embed-worker answered {answer} to shard {shard}")
+        return answer
+
+    def close(self) -> None:
+        self._process.stdin.close()
+        self._process.wait()
+
+    def _read(self) -> dict[str, Any]:
+        line = self._process.stdout.readline()
+        if not line.endswith("\n"):
+            raise WorkerDied(f"embed-worker ended with {self._process.wait()}; what it said is in the log of its Ray worker")
+        return json.loads(line)

@@ -1,0 +1,112 @@
+/**
+ * The commit of ready vectors against LanceDB alone, and what a table's parts take on the disk, in one run.
+ * Usage: scale.js [--rows 50000]
+ */
+import { mkdir, mkdtemp, readdir, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { performance } from 'node:perf_hooks'
+import { parseArgs } from 'node:util'
+import { at } from '../../base/at.ts'
+import { adoptPlan, vectorReader } from '../../index/ingest/place-adopt.ts'
+import { planPlace, shardOf, vectorPath } from '../../index/ingest/place.ts'
+import { readShard } from '../../index/ingest/plan.ts'
+import { runJob } from '../../index/ingest/run.ts'
+import { writeVectorFile } from '../../index/ingest/vector-file.ts'
+import { readAlias, tableFolder } from '../../index/table/alias.ts'
+import { packVectors } from '../../index/table/rows.ts'
+import { clusteredVector, DIMENSION, syntheticItems } from './index-corpus.ts'
+import { bareAppend } from './index-write.ts'
+import { machine, table } from './measure.ts'
+
+const { values } = parseArgs({ options: { rows: { type: 'string', default: '50000' } } })
+const rows = Number(values.rows)
+const model = { id: 'synthetic-clusters', dimension: DIMENSION }
+
+async function bytesUnder(folder: string): Promise<number> {
+  const files = (await readdir(folder, { withFileTypes: true, recursive: true })).filter((entry) => entry.isFile())
+  const sizes = await Promise.all(files.map(async (file) => (await stat(join(file.parentPath, file.name))).size))
+  return sizes.reduce((sum, size) => sum + size, 0)
+}
+
+const dir = await mkdtemp(join(tmpdir(), 'cepe-bench-scale-'))
+try {
+  const place = await planPlace(() => syntheticItems(rows), {
+    folder: join(dir, 'place'),
+    model,
+    name: 'synthetic',
+    corpus: 'synthetic',
+    maxRejectedShare: 0,
+  })
+  for (const shard of place.plan.shard_rows.keys()) {
+    const of = shardOf(place, shard)
+    const planned = await readShard(place.folder, shard, of.rows)
+    const vectors = planned.map(({ passage }) => clusteredVector(Number(passage.id), rows))
+    const passages = planned.map(({ passage }) => passage)
+    await writeVectorFile(vectorPath(place.folder, shard), of, planned, packVectors(passages, vectors, DIMENSION))
+  }
+  const before = await bareAppend(dir, 'bare', rows)
+  const folder = join(dir, 'jobs', 'commit')
+  await mkdir(folder, { recursive: true })
+  const started = performance.now()
+  await adoptPlan(place, folder)
+  const adopted = performance.now()
+  let written = adopted
+  await runJob({
+    dir,
+    table: 'bench',
+    model,
+    jobId: 'bench',
+    folder,
+    replace: true,
+    policy: { exactBelow: 1 },
+    signal: new AbortController().signal,
+    embed: () => Promise.reject(new Error('nothing is to be embedded')),
+    readyVectors: vectorReader(place),
+    onProgress: (phase) => {
+      if (phase === 'verifying') written = performance.now()
+    },
+  })
+  const done = performance.now()
+  const bare = (before + (await bareAppend(dir, 'bare', rows))) / 2
+  const stored = tableFolder(dir, (await readAlias(dir, 'bench'))?.stored_as ?? '')
+  const indexes = join(stored, '_indices')
+  const sizes = await Promise.all(
+    (await readdir(indexes)).map(async (name) => {
+      const files = await readdir(join(indexes, name))
+      return { vectors: files.some((file) => file.startsWith('auxiliary')), bytes: await bytesUnder(join(indexes, name)) }
+    }),
+  )
+  const sum = (vectors: boolean): number => sizes.filter((one) => one.vectors === vectors).reduce((total, { bytes }) => total + bytes, 0)
+  const rate = (milliseconds: number): string => Math.round((rows * 1000) / milliseconds).toLocaleString('en')
+  console.log(`# Commit of ready vectors, ${rows.toLocaleString('en')} passages of ${DIMENSION} numbers\n\n${machine(1)}\n`)
+  console.log(
+    table(
+      ['phase', 'passages/s'],
+      [
+        ['LanceDB add alone', rate(bare * 1000)],
+        ['commit: plan adopted', rate(adopted - started)],
+        ['commit: vectors read, checked, written, fsynced', rate(written - adopted)],
+        ['commit: read back, indexed, recall measured', rate(done - written)],
+      ],
+    ),
+  )
+  console.log(`\nWriting against LanceDB alone: ${((bare * 1000) / (written - adopted)).toFixed(2)}.\n`)
+  console.log(
+    table(
+      ['bytes of a passage', ''],
+      [
+        ['vector file', String(Math.round((await bytesUnder(join(place.folder, 'vectors'))) / rows))],
+        ['planned text', String(Math.round((await bytesUnder(join(place.folder, 'shards'))) / rows))],
+        ['rows of the table', String(Math.round((await bytesUnder(join(stored, 'data'))) / rows))],
+        ['vector index', String(Math.round(sum(true) / rows))],
+        ['other indexes', String(Math.round(sum(false) / rows))],
+      ],
+    ),
+  )
+  console.log(
+    `\nTexts are of about ${at(await readShard(place.folder, 0, at(place.plan.shard_rows, 0)), 0).passage.text.length} characters.`,
+  )
+} finally {
+  await rm(dir, { recursive: true, force: true })
+}

@@ -1,0 +1,92 @@
+/**
+ * The service under load and faults, with real processes: event loop and answers a second, cached states, killed readers,
+ * memory over time, generated and broken requests. Ratios within one run; short by default.
+ * Usage: service.ts [--seconds 5] [--kill 30] [--kill-every 5] [--soak 2] [--cases 500] [--only load,cache,kill,soak,fuzz,readers]
+ */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { availableParallelism, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { at } from '../../base/at.ts'
+import { machine, table } from './measure.ts'
+import { fuzz } from './service/fuzz.ts'
+import { send } from './service/load.ts'
+import { cached, concurrency, killed, readersAgainstThreads, soak, type Row, type Settings } from './service/parts.ts'
+import { misuse } from './service/raw-sockets.ts'
+import { startServer } from './service/server.ts'
+
+const PARTS = ['load', 'cache', 'kill', 'soak', 'fuzz', 'readers'] as const
+const { values } = parseArgs({
+  options: {
+    seconds: { type: 'string', default: '5' },
+    kill: { type: 'string', default: '30' },
+    'kill-every': { type: 'string', default: '5' },
+    soak: { type: 'string', default: '2' },
+    cases: { type: 'string', default: '500' },
+    seed: { type: 'string', default: '1' },
+    only: { type: 'string', default: PARTS.join(',') },
+  },
+})
+const wanted = new Set(values.only.split(','))
+const seconds = Number(values.seconds)
+
+const folder = mkdtempSync(join(tmpdir(), 'cepe-service-'))
+/** The head of the demo corpus: indexed in seconds. */
+const PASSAGES = 400
+const QUESTIONS = 8
+const demo = readFileSync(fileURLToPath(new URL('../../../index/corpus/passages.tsv', import.meta.url)), 'utf8').split('\n')
+const corpus = join(folder, 'passages.tsv')
+writeFileSync(corpus, demo.slice(0, 1 + PASSAGES).join('\n'))
+const settings: Settings = { CEPE_INDEX_DIR: join(folder, 'index'), CEPE_CORPUS: corpus, CEPE_KEYS_DIR: join(folder, 'keys') }
+/** Titles lie far apart, so that few passages are found twice. */
+const questions = demo
+  .slice(1, PASSAGES)
+  .flatMap((line, i) => (i % Math.floor(PASSAGES / QUESTIONS) === 0 ? [`what is ${at(line.split('\t'), 2)}`] : []))
+
+async function fuzzed(): Promise<Row[]> {
+  const server = await startServer({
+    ...settings,
+    CEPE_INDEX_DIR: join(folder, 'fuzzed'),
+    CEPE_REQUEST_TIMEOUT_MS: '2000',
+    CEPE_DEADLINE_MS: '20000',
+  })
+  try {
+    const { cases, undocumented, faults, hung, broken } = await fuzz(server.url, Number(values.cases), Number(values.seed))
+    for (const [name, example] of [...undocumented, ...faults]) console.error(`${name}\n  ${example}`)
+    const { connections, held } = await misuse(server.url, 3)
+    const alive = (await send(server.url, { method: 'GET', path: '/readyz' })).status === 200
+    return [
+      [
+        `fuzz of the OpenAPI document, ${cases} cases`,
+        'no undocumented status, no crash, no hang',
+        `undocumented: ${[...undocumented.keys()].join('; ') || 'none'}; 500: ${[...faults.keys()].join('; ') || 'none'}; hung ${hung}, broken off ${broken}; ready afterwards: ${alive ? 'yes' : 'no'}`,
+      ],
+      [`raw sockets, ${connections} connections`, 'likewise', `held for more than 15 s: ${held.join(', ') || 'none'}`],
+    ]
+  } finally {
+    await server.stop()
+  }
+}
+
+const parts: Record<(typeof PARTS)[number], () => Promise<Row[]>> = {
+  load: () => concurrency(settings, seconds),
+  cache: () => cached(settings, questions),
+  kill: () => killed(settings, Number(values.kill), Number(values['kill-every'])),
+  soak: () => soak(settings, Number(values.soak)),
+  fuzz: fuzzed,
+  readers: () => readersAgainstThreads(settings, seconds, availableParallelism()),
+}
+
+const rows: Row[] = []
+try {
+  for (const part of PARTS) {
+    if (!wanted.has(part)) continue
+    const measured = await parts[part]()
+    rows.push(...measured)
+    console.error(measured.map((row) => row.join(' | ')).join('\n'))
+  }
+} finally {
+  rmSync(folder, { recursive: true, force: true })
+}
+console.log(`# Service\n\n${machine(availableParallelism())}\n\n${table(['measure', 'target', 'measured'], rows)}`)

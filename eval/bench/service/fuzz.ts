@@ -1,0 +1,125 @@
+import fc from 'fast-check'
+import { valueOf, type Schema } from './arbitrary.ts'
+import { send, type Call, type Sent } from './load.ts'
+import { ADMIN_KEY } from './server.ts'
+
+const CLIENTS = 4
+const METHODS = ['get', 'post', 'put', 'delete'] as const
+/** Faults of the service itself; what it cannot do, and says so, has other statuses. */
+const FAULT = 500
+
+interface Operation {
+  readonly method: string
+  readonly path: string
+  readonly parameters: readonly { readonly name: string; readonly in: string; readonly schema: Schema }[]
+  readonly body: Schema | undefined
+  readonly types: readonly string[]
+  readonly statuses: ReadonlySet<number>
+}
+
+interface Document {
+  readonly paths: Readonly<
+    Record<
+      string,
+      Readonly<
+        Record<
+          string,
+          {
+            readonly parameters?: Operation['parameters']
+            readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema?: Schema }>> }
+            readonly responses: Readonly<Record<string, unknown>>
+          }
+        >
+      >
+    >
+  >
+}
+
+export interface Findings {
+  readonly cases: number
+  /** Operation and status, with the first request that met it. */
+  readonly undocumented: ReadonlyMap<string, string>
+  readonly faults: ReadonlyMap<string, string>
+  readonly hung: number
+  readonly broken: number
+}
+
+function operationsOf({ paths }: Document): Operation[] {
+  return Object.entries(paths).flatMap(([path, methods]) =>
+    METHODS.flatMap((method) => {
+      const operation = methods[method]
+      if (operation === undefined) return []
+      const content = operation.requestBody?.content ?? {}
+      return {
+        method: method.toUpperCase(),
+        path,
+        parameters: operation.parameters ?? [],
+        body: content['application/json']?.schema ?? Object.values(content).find(({ schema }) => schema)?.schema,
+        types: Object.keys(content),
+        statuses: new Set(Object.keys(operation.responses).map(Number)),
+      }
+    }),
+  )
+}
+
+/** Requests for an operation: path, query and body from its schemas, with and without a key. */
+function callsOf({ method, path, parameters, body, types }: Operation): fc.Arbitrary<Call> {
+  const place = (where: string) =>
+    fc.tuple(
+      ...parameters
+        .filter((parameter) => parameter.in === where)
+        .map(({ name, schema }) =>
+          valueOf(schema).map((value): [string, string] => [name, typeof value === 'string' ? value : (JSON.stringify(value) ?? '')]),
+        ),
+    )
+  const headers = fc.record({
+    authorization: fc.constantFrom(`Bearer ${ADMIN_KEY}`, `Bearer ${ADMIN_KEY}`, `Bearer ${ADMIN_KEY}`, 'Basic x'),
+    ...(body !== undefined && {
+      'content-type': fc.constantFrom(...types, 'application/json', 'application/json', 'application/json', 'text/xml'),
+    }),
+  })
+  return fc
+    .record({ inPath: place('path'), query: place('query'), headers, body: body === undefined ? fc.constant(undefined) : valueOf(body) })
+    .map(({ inPath, query, headers, body: value }) => {
+      const filled = inPath.reduce((text, [name, own]) => text.replace(`{${name}}`, escaped(own) || 'x'), path)
+      const search = query.filter(([, own]) => own !== 'null').map(([name, own]) => `${name}=${escaped(own)}`)
+      return {
+        method,
+        path: filled + (search.length > 0 ? `?${search.join('&')}` : ''),
+        headers,
+        ...(value !== undefined && { body: JSON.stringify(value) ?? '' }),
+      }
+    })
+}
+
+/** Unpaired surrogates have no encoding. */
+function escaped(text: string): string {
+  return encodeURIComponent(Buffer.from(text).toString())
+}
+
+/** Sends so many generated requests and compares the answers with the service's own OpenAPI document. */
+export async function fuzz(url: string, cases: number, seed: number): Promise<Findings> {
+  const document = JSON.parse(String((await send(url, { method: 'GET', path: '/docs/json' })).body)) as Document
+  const operations = operationsOf(document)
+  const each = Math.ceil(cases / operations.length)
+  const queue = operations.flatMap((operation) =>
+    fc.sample(callsOf(operation), { numRuns: each, seed }).map((call) => ({ operation, call })),
+  )
+  // In an order of their own, so that slow and fast operations mix.
+  const shuffled = fc.sample(fc.shuffledSubarray(queue, { minLength: queue.length }), { numRuns: 1, seed })[0] ?? queue
+  const found = { undocumented: new Map<string, string>(), faults: new Map<string, string>(), hung: 0, broken: 0 }
+  const judge = ({ operation, call }: (typeof queue)[number], { status, body }: Sent): void => {
+    const name = `${operation.method} ${operation.path} ${status}`
+    const example = `${call.method} ${call.path} ${String(call.body).slice(0, 300)} -> ${String(body).slice(0, 200)}`
+    if (status === -1) found.hung++
+    else if (status === 0) found.broken++
+    else if (!operation.statuses.has(status)) found.undocumented.set(name, example)
+    if (status === FAULT) found.faults.set(name, example)
+  }
+  const client = async (): Promise<void> => {
+    for (let next = shuffled.pop(); next !== undefined; next = shuffled.pop()) judge(next, await send(url, next.call))
+  }
+  const total = shuffled.length
+  await Promise.all(Array.from({ length: CLIENTS }, client))
+  return { cases: total, ...found }
+}

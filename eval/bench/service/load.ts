@@ -1,0 +1,87 @@
+import { performance } from 'node:perf_hooks'
+import { setTimeout as delay } from 'node:timers/promises'
+import { at } from '../../../base/at.ts'
+
+/** What is neither answered nor refused after so long is taken for hung. */
+const HUNG_MS = 60_000
+const LONGEST_PAUSE_MS = 1_000
+
+export interface Sent {
+  /** 0 where the connection broke, -1 where nothing came at all. */
+  readonly status: number
+  readonly ms: number
+  readonly body: unknown
+  readonly retryAfterS: number | null
+}
+
+export interface Call {
+  readonly path: string
+  readonly method?: string
+  readonly body?: unknown
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** One request to its end; never rejects. */
+export async function send(url: string, { path, method = 'POST', body, headers = {} }: Call): Promise<Sent> {
+  const started = performance.now()
+  const text = body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body)
+  try {
+    const response = await fetch(url + path, {
+      method,
+      headers: { ...(text !== undefined && { 'content-type': 'application/json' }), ...headers },
+      ...(text !== undefined && { body: text }),
+      signal: AbortSignal.timeout(HUNG_MS),
+    })
+    const retryAfter = response.headers.get('retry-after')
+    const answered = await response.text()
+    return {
+      status: response.status,
+      ms: performance.now() - started,
+      body: answered,
+      retryAfterS: retryAfter === null ? null : Number(retryAfter),
+    }
+  } catch (error) {
+    const hung = error instanceof Error && error.name === 'TimeoutError'
+    return { status: hung ? -1 : 0, ms: performance.now() - started, body: null, retryAfterS: null }
+  }
+}
+
+/** Clients that each send one request after the other for a time, and wait as they are told to. */
+export async function load(url: string, clients: number, seconds: number, next: () => Call): Promise<Sent[]> {
+  const sent: Sent[] = []
+  const end = performance.now() + seconds * 1000
+  const client = async (): Promise<void> => {
+    while (performance.now() < end) {
+      const answer = await send(url, next())
+      sent.push({ ...answer, body: null })
+      const pause = answer.status === 200 || answer.retryAfterS === null ? 0 : answer.retryAfterS * 1000
+      await delay(Math.max(0, Math.min(pause, LONGEST_PAUSE_MS, end - performance.now())))
+    }
+  }
+  await Promise.all(Array.from({ length: clients }, client))
+  return sent
+}
+
+let asked = 0
+/** Questions that find other passages each time, though in all only so many. */
+export function nextQuestion(more: object = {}): Call {
+  return { path: '/v1/answer', body: { question: `who founded city number ${asked++ % 500} and what is it known for`, ...more } }
+}
+
+export function countBy(sent: readonly Sent[]): string {
+  const counts = new Map<number, number>()
+  for (const { status } of sent) counts.set(status, (counts.get(status) ?? 0) + 1)
+  const name = (status: number): string => (status === -1 ? 'hung' : status === 0 ? 'broken off' : String(status))
+  return [...counts].map(([status, count]) => `${count} x ${name(status)}`).join(', ')
+}
+
+export function quantile(values: readonly number[], share: number): number {
+  const sorted = [...values].sort((a, b) => a - b)
+  return sorted.length === 0 ? NaN : at(sorted, Math.min(sorted.length - 1, Math.floor(share * sorted.length)))
+}
+
+/** A metric of the service, summed over its labels. */
+export async function metric(url: string, name: string): Promise<number> {
+  const text = String((await send(url, { method: 'GET', path: '/metrics' })).body)
+  return [...text.matchAll(new RegExp(`^${name}(?:\\{.*\\})? (\\S+)$`, 'gm'))].reduce((sum, [, value]) => sum + Number(value), 0)
+}

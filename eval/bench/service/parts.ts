@@ -1,0 +1,187 @@
+import { performance } from 'node:perf_hooks'
+import { setTimeout as delay } from 'node:timers/promises'
+import { at } from '../../../base/at.ts'
+import { countBy, load, metric, nextQuestion, quantile, send, type Call } from './load.ts'
+import { ADMIN_KEY, startServer, type Server } from './server.ts'
+
+/** measure, target, measured. */
+export type Row = readonly [string, string, string]
+export type Settings = Readonly<Record<string, string>>
+
+const MANY = 16
+const ROUNDS = 3
+const MB = 1e6
+
+async function withServer<Result>(settings: Settings, work: (server: Server) => Promise<Result>): Promise<Result> {
+  const server = await startServer(settings)
+  try {
+    return await work(server)
+  } finally {
+    await server.stop()
+  }
+}
+
+/** Event loop and answers a second, with 16 clients and with one, in turns, since other work on the machine comes and goes. */
+export function concurrency(settings: Settings, seconds: number): Promise<Row[]> {
+  return withServer(settings, async ({ url }) => {
+    await load(url, 4, seconds, nextQuestion)
+    const rates: { one: number; many: number }[] = []
+    const lags: number[] = []
+    const sent = []
+    for (let i = 0; i < ROUNDS; i++) {
+      const one = await load(url, 1, seconds, nextQuestion)
+      // Reading the metric begins a new measure of the delay.
+      await metric(url, 'nodejs_eventloop_lag_p99_seconds')
+      const many = await load(url, MANY, seconds, nextQuestion)
+      lags.push(1000 * (await metric(url, 'nodejs_eventloop_lag_p99_seconds')))
+      rates.push({ one: good(one) / seconds, many: good(many) / seconds })
+      sent.push(...one, ...many)
+    }
+    const [one, many] = [sum(rates.map((rate) => rate.one)), sum(rates.map((rate) => rate.many))]
+    return [
+      ['event-loop delay p99 at concurrency 16', '<= 20 ms', `${lags.map((ms) => ms.toFixed(0)).join(', ')} ms in ${ROUNDS} rounds`],
+      [
+        'answers/s at concurrency 16 against one at a time',
+        '>= 1.6x on 2 cores, no errors',
+        `${(many / one).toFixed(2)}x (${(many / ROUNDS).toFixed(1)} against ${(one / ROUNDS).toFixed(1)}); ${countBy(sent)}`,
+      ],
+    ]
+  })
+}
+
+/** The encode stage of questions whose passages' states are cached, against the first time. */
+export function cached(settings: Settings, questions: readonly string[]): Promise<Row[]> {
+  return withServer(settings, async ({ url }) => {
+    const encode = async (): Promise<number> => {
+      let ms = 0
+      for (const question of questions) {
+        const { status, body } = await send(url, { path: '/v1/answer', body: { question, k: 40 } })
+        if (status !== 200) throw new Error(`a question was answered ${status}: ${String(body)}`)
+        ms += (JSON.parse(String(body)) as { timings_ms: { encode: number } }).timings_ms.encode
+      }
+      return ms
+    }
+    const first = await encode()
+    const again = await encode()
+    const each = (ms: number): string => (ms / questions.length).toFixed(1)
+    return [
+      [
+        `the same ${questions.length} questions again, k = 40, encode stage`,
+        '>= 10x faster',
+        `${(first / again).toFixed(1)}x (${each(first)} ms, then ${each(again)} ms a question)`,
+      ],
+    ]
+  })
+}
+
+/** kill -9 of a reader again and again under load. */
+export function killed(settings: Settings, seconds: number, everyS: number): Promise<Row[]> {
+  return withServer({ ...settings, CEPE_DEADLINE_MS: '20000' }, async (server) => {
+    const { url } = server
+    await load(url, 8, 3, nextQuestion)
+    const before = { processes: server.children().length, bytes: server.residentBytes() }
+    const embedder = at(server.children(), 0)
+    let kills = 0
+    const killer = setInterval(() => {
+      const readers = server.children().filter((pid) => pid !== embedder)
+      const victim = readers[kills % Math.max(1, readers.length)]
+      if (victim !== undefined) process.kill(victim, 'SIGKILL')
+      kills += victim === undefined ? 0 : 1
+    }, everyS * 1000)
+    const sent = await load(url, 8, seconds, nextQuestion)
+    clearInterval(killer)
+    const ended = performance.now()
+    while ((await send(url, { method: 'GET', path: '/readyz' })).status !== 200 && performance.now() - ended < 60_000) await delay(200)
+    await load(url, 8, 3, nextQuestion)
+    const after = { processes: server.children().length, bytes: server.residentBytes() }
+    return [
+      [
+        `kill -9 of a reader every ${everyS} s for ${seconds} s under load`,
+        'every request answered or refused, none lost or hung; nothing left behind',
+        `${kills} kills; ${countBy(sent)}; processes ${before.processes} -> ${after.processes}, memory ${megabytes(before.bytes)} -> ${megabytes(after.bytes)}`,
+      ],
+    ]
+  })
+}
+
+/** Mixed requests for a long time: memory of all processes after the first fifth, and at the end. */
+export function soak(settings: Settings, minutes: number): Promise<Row[]> {
+  return withServer(settings, async (server) => {
+    const seconds = minutes * 60
+    const warm = await load(server.url, 4, seconds / 5, nextMixed)
+    const before = server.residentBytes()
+    const sent = await load(server.url, 4, (4 * seconds) / 5, nextMixed)
+    const growth = server.residentBytes() - before
+    return [
+      [
+        `${minutes}-minute soak of mixed requests`,
+        'memory of all processes grows by <= 100 MB after warm-up',
+        `${growth >= 0 ? '+' : ''}${megabytes(growth)} on ${megabytes(before)}; ${countBy([...warm, ...sent])}`,
+      ],
+    ]
+  })
+}
+
+/** One reader with all threads against as many readers with one thread each. */
+export async function readersAgainstThreads(settings: Settings, seconds: number, cores: number): Promise<Row[]> {
+  const kinds = [
+    { name: `1 x ${cores}`, CEPE_READERS: '1', CEPE_THREADS: String(cores) },
+    { name: `${cores} x 1`, CEPE_READERS: String(cores), CEPE_THREADS: '1' },
+  ]
+  const servers: { name: string; server: Server; single: number[]; many: number }[] = []
+  try {
+    for (const { name, ...own } of kinds) servers.push({ name, server: await startServer({ ...settings, ...own }), single: [], many: 0 })
+    for (let i = 0; i <= ROUNDS; i++) {
+      for (const one of servers) {
+        const single = await load(one.server.url, 1, seconds / 2, nextQuestion)
+        const many = await load(one.server.url, 8, seconds, nextQuestion)
+        // The first round fills caches.
+        if (i === 0) continue
+        one.single.push(...single.map(({ ms }) => ms))
+        one.many += good(many) / seconds / ROUNDS
+      }
+    }
+    return servers.map(({ name, single, many }) => [
+      `readers x threads: ${name}`,
+      '-',
+      `${many.toFixed(1)} answers/s from 8 clients; alone p50 ${quantile(single, 0.5).toFixed(0)} ms`,
+    ])
+  } finally {
+    for (const { server } of servers) await server.stop()
+  }
+}
+
+const admin = { authorization: `Bearer ${ADMIN_KEY}` }
+const MIX: readonly (() => Call)[] = [
+  () => nextQuestion(),
+  () => nextQuestion({ k: 20 }),
+  () => nextQuestion({ mode: 'closed-book' }),
+  () => nextQuestion({ sampling: { temperature: 1, top_p: 0.9, seed: 1 } }),
+  () => ({ path: '/v1/search', body: { query: 'a river of australia', k: 20 } }),
+  () => ({ path: '/v1/score', body: { question: 'what is the capital of australia', choices: ['canberra', 'sydney'], k: 5 } }),
+  () => ({
+    path: '/v1/chat/completions',
+    body: { model: 'cepe', stream: true, messages: [{ role: 'user', content: 'who composed aida' }] },
+  }),
+  () => ({ path: '/v1/embeddings', body: { model: 'contriever', input: ['one text', 'and another'] } }),
+  () => ({ path: '/v1/answer', body: { question: 'x', k: 100_000 } }),
+  () => ({ method: 'GET', path: '/v1/info' }),
+  () => ({ method: 'GET', path: '/metrics' }),
+  () => ({ method: 'GET', path: '/v1/admin/passages?limit=50', headers: admin }),
+]
+let mixed = 0
+function nextMixed(): Call {
+  return at(MIX, mixed++ % MIX.length)()
+}
+
+function good(sent: readonly { readonly status: number }[]): number {
+  return sent.filter(({ status }) => status === 200).length
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0)
+}
+
+function megabytes(bytes: number): string {
+  return `${(bytes / MB).toFixed(0)} MB`
+}

@@ -1,0 +1,111 @@
+import { at } from '../../base/at.ts'
+import { CodedError } from '../../base/errors.ts'
+import { seededRandom } from '../../base/random.ts'
+import type { Calibration, Quality } from '../../src/rag/calibration/calibration.ts'
+import { SIGNALS, type Signals } from '../../src/rag/calibration/signal-names.ts'
+import { auroc, calibrationError, logLoss, type JudgedAnswer } from '../metrics/confidence.ts'
+import { fitLogistic, predict, type Examples } from './logistic.ts'
+
+/** One answer with what is known of it. */
+export interface JudgedSignals {
+  readonly signals: Signals
+  readonly right: boolean
+  /** False where the corpus does not answer the question. */
+  readonly answerable: boolean
+  /** Answers of a group are held out together: those about the same thing say too much of each other. */
+  readonly group: string
+}
+
+export type Fitted = Pick<Calibration, 'l2' | 'bias' | 'signals' | 'cross_validated'>
+
+/** Fewer answers of either kind fit anything. */
+export const LEAST_OF_EACH = 20
+const FOLDS = 5
+const PENALTIES = [0.3, 1, 3, 10, 30]
+
+/**
+ * Fits the map from signals to the probability of being right. The penalty is the one with the least loss on held-out groups.
+ * @param unanswerableShare share of unanswerable questions that the probabilities are meant for; null: as they come
+ * @throws nothing_scored where there are too few right or wrong answers
+ */
+export function fitCalibration(answers: readonly JudgedSignals[], unanswerableShare: number | null): Fitted {
+  const right = answers.filter((answer) => answer.right).length
+  if (Math.min(right, answers.length - right) < LEAST_OF_EACH)
+    throw new CodedError(
+      'nothing_scored',
+      `${right} answers are right and ${answers.length - right} wrong; a calibration needs ${LEAST_OF_EACH} of each. Give more questions, of both kinds.`,
+    )
+  const weights = weightsFor(answers, unanswerableShare)
+  const folds = foldsOf(answers)
+  const tried = PENALTIES.map((l2) => ({ l2, judged: heldOut(answers, weights, folds, l2) })).map(({ l2, judged }) => ({
+    l2,
+    judged,
+    loss: logLoss(judged),
+  }))
+  const { l2, judged } = tried.reduce((best, next) => (next.loss < best.loss ? next : best))
+  const { bias, means, scales, weights: found } = fitLogistic(examples(answers, weights), l2)
+  const confidences = answers.map(({ signals, right }, i) => ({
+    confidence: signals.confidence,
+    correct: Number(right),
+    weight: at(weights, i),
+  }))
+  return {
+    l2,
+    bias,
+    signals: SIGNALS.map((name, i) => ({ name, mean: at(means, i), scale: at(scales, i), weight: at(found, i) })),
+    cross_validated: { probability: quality(judged), confidence: quality(confidences) },
+  }
+}
+
+function quality(answers: readonly JudgedAnswer[]): Quality {
+  const where = (correct: number) => answers.filter((answer) => answer.correct === correct).map(({ confidence }) => confidence)
+  return { log_loss: logLoss(answers), ece: calibrationError(answers), auroc: auroc(where(1), where(0)) }
+}
+
+/** Unanswerable questions weigh what their share asks for; all weights sum to the number of answers. */
+function weightsFor(answers: readonly JudgedSignals[], share: number | null): number[] {
+  const without = answers.filter(({ answerable }) => !answerable).length
+  if (share === null || without === 0 || without === answers.length) return answers.map(() => 1)
+  return answers.map(({ answerable }) =>
+    answerable ? ((1 - share) * answers.length) / (answers.length - without) : (share * answers.length) / without,
+  )
+}
+
+/** The fold of each answer: groups in an order that is always the same, dealt out. */
+function foldsOf(answers: readonly JudgedSignals[]): number[] {
+  const random = seededRandom('folds', 0)
+  const groups = [...new Set(answers.map(({ group }) => group))]
+    .map((group) => ({ group, place: random() }))
+    .sort((a, b) => a.place - b.place)
+  const folds = new Map(groups.map(({ group }, i) => [group, i % FOLDS]))
+  return answers.map(({ group }) => folds.get(group) ?? 0)
+}
+
+/** Every answer, judged by a fit that did not see its fold. */
+function heldOut(answers: readonly JudgedSignals[], weights: readonly number[], folds: readonly number[], l2: number): JudgedAnswer[] {
+  return Array.from({ length: FOLDS }, (_, fold) => fold).flatMap((fold) => {
+    const kept = answers.flatMap((_, i) => (at(folds, i) === fold ? [] : [i]))
+    const left = answers.flatMap((_, i) => (at(folds, i) === fold ? [i] : []))
+    if (kept.length === 0 || left.length === 0) return []
+    const model = fitLogistic(
+      examples(
+        kept.map((i) => at(answers, i)),
+        kept.map((i) => at(weights, i)),
+      ),
+      l2,
+    )
+    return left.map((i) => ({
+      confidence: predict(model, row(at(answers, i))),
+      correct: Number(at(answers, i).right),
+      weight: at(weights, i),
+    }))
+  })
+}
+
+function examples(answers: readonly JudgedSignals[], weights: readonly number[]): Examples {
+  return { rows: answers.map(row), labels: answers.map(({ right }) => Number(right)), weights }
+}
+
+function row({ signals }: JudgedSignals): number[] {
+  return SIGNALS.map((name) => signals[name])
+}

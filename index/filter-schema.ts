@@ -1,0 +1,62 @@
+import { Type, type Static } from 'typebox'
+
+/** Bounds of the filters of one request. */
+export const FILTER_LIMITS = { values: 100, textCharacters: 1000, fields: 16 } as const
+
+const text = Type.String({ minLength: 1, maxLength: FILTER_LIMITS.textCharacters })
+const values = { minItems: 1, maxItems: FILTER_LIMITS.values } as const
+
+const TextConditionSchema = Type.Object(
+  {
+    equal: Type.Optional(text),
+    in: Type.Optional(Type.Array(text, values)),
+    prefix: Type.Optional(text),
+    gt: Type.Optional(text),
+    gte: Type.Optional(text),
+    lt: Type.Optional(text),
+    lte: Type.Optional(text),
+  },
+  { additionalProperties: false, minProperties: 1 },
+)
+
+function textFilter(description: string) {
+  return Type.Optional(Type.Union([text, Type.Array(text, values), TextConditionSchema], { description }))
+}
+
+const scalar = Type.Union([Type.String({ maxLength: FILTER_LIMITS.textCharacters }), Type.Number(), Type.Boolean(), Type.Null()])
+const bound = Type.Optional(Type.Union([Type.Number(), Type.String({ maxLength: FILTER_LIMITS.textCharacters })]))
+const ConditionSchema = Type.Object(
+  {
+    equal: Type.Optional(scalar),
+    in: Type.Optional(Type.Array(scalar, values)),
+    prefix: Type.Optional(text),
+    gt: bound,
+    gte: bound,
+    lt: bound,
+    lte: bound,
+  },
+  { additionalProperties: false, minProperties: 1 },
+)
+
+/**
+ * Conditions on passages, of an allow-list of columns and operators. A value alone means `equal`, a list alone means `in`.
+ */
+export const FilterSchema = Type.Object(
+  {
+    source: textFilter('Only passages from this source (or one of these).'),
+    title: textFilter('Only passages with this title (or one of these).'),
+    id: textFilter('Only passages with this id (or one of these).'),
+    metadata: Type.Optional(
+      Type.Record(Type.String(), Type.Union([scalar, Type.Array(scalar, values), ConditionSchema]), {
+        minProperties: 1,
+        maxProperties: FILTER_LIMITS.fields,
+        description:
+          'By field of the metadata. equal and in: the value, or one value of a list, is one of these, of the same type. gt, gte, lt, lte: numbers by size, strings by code points; a field of another type does not match. prefix: strings.',
+      }),
+    ),
+  },
+  { additionalProperties: false, description: 'Conditions on the passages; all must hold. A value means equal, a list means in.' },
+)
+export type SearchFilter = Static<typeof FilterSchema>
+export type TextCondition = Static<typeof TextConditionSchema>
+export type Condition = Static<typeof ConditionSchema>

@@ -1,0 +1,126 @@
+import { createHash } from 'node:crypto'
+import { open, readFile } from 'node:fs/promises'
+import {
+  Field,
+  FixedSizeList,
+  Float16,
+  makeData,
+  RecordBatch,
+  RecordBatchReader,
+  Schema,
+  Struct,
+  Table,
+  tableFromIPC,
+  tableToIPC,
+  Utf8,
+} from 'apache-arrow'
+import { halvesFinite } from '../../base/binary16.ts'
+import { writeFileDurably } from '../../base/durable.ts'
+import { CodedError, messageOf } from '../../base/errors.ts'
+import { stringAt } from '../table/rows.ts'
+import { utf8 } from '../table/utf8.ts'
+import type { PlannedRow } from './plan.ts'
+
+/** Numbers of vectors are float16, as in the table. */
+export const VECTOR_PRECISION = 'f16'
+
+/** What a vector file must be of, to be a planned shard's. */
+export interface VectorFileOf {
+  /** Id of the embedding model. */
+  readonly model: string
+  readonly dimension: number
+  /** Number of the shard in its plan. */
+  readonly shard: number
+  readonly rows: number
+  /** Digest of the shard's ids and contents. */
+  readonly digest: string
+}
+
+const PREFIX = 'cepe:'
+function said({ model, dimension, shard, rows, digest }: VectorFileOf): Map<string, string> {
+  const values = { model, precision: VECTOR_PRECISION, dimension, shard, rows, digest }
+  return new Map(Object.entries(values).map(([key, value]) => [PREFIX + key, String(value)]))
+}
+
+/**
+ * Writes the vectors of a shard as an Arrow IPC file with the columns `id`, `hash` and `vector`, whole or not at all, and durably.
+ * What it is of, and the SHA-256 of all vectors, is in the schema's metadata.
+ * @param halves [rows, dimension]
+ */
+export async function writeVectorFile(path: string, of: VectorFileOf, rows: readonly PlannedRow[], halves: Uint16Array): Promise<void> {
+  const vector = new FixedSizeList(of.dimension, new Field('item', new Float16(), true))
+  const metadata = said(of).set(`${PREFIX}sha256`, sha256(halves))
+  const fields = [new Field('id', new Utf8(), false), new Field('hash', new Utf8(), false), new Field('vector', vector, false)]
+  const schema = new Schema(fields, metadata)
+  const items = makeData({ type: new Float16(), length: halves.length, nullCount: 0, data: halves })
+  const children = [
+    utf8(rows.map(({ passage }) => passage.id)),
+    utf8(rows.map(({ hash }) => hash)),
+    makeData({ type: vector, length: rows.length, nullCount: 0, child: items }),
+  ]
+  const batch = new RecordBatch(schema, makeData({ type: new Struct(fields), length: rows.length, nullCount: 0, children }))
+  await writeFileDurably(path, tableToIPC(new Table([batch]), 'file'))
+}
+
+/** Why the file is not the shard's vectors, from what it says of itself at its end; undefined if it is. @throws ENOENT */
+export async function foreignVectors(path: string, of: VectorFileOf): Promise<string | undefined> {
+  const file = await open(path, 'r')
+  try {
+    // Of a file handle both are promises, whatever the types say; only the file's end is read.
+    const reader = await Promise.resolve(RecordBatchReader.from(file))
+    const { schema } = await Promise.resolve(reader.open())
+    return differs(schema.metadata, of)
+  } catch {
+    return 'is no whole Arrow file'
+  } finally {
+    await file.close()
+  }
+}
+
+/**
+ * The vectors of a planned shard, float16 [rows, dimension]; every id, content hash and number is checked.
+ * @throws index_invalid naming the shard and what is wrong with its file.
+ */
+export async function readVectorFile(path: string, of: VectorFileOf, rows: readonly PlannedRow[]): Promise<Uint16Array> {
+  const refuse = (what: string): CodedError =>
+    new CodedError(
+      'index_invalid',
+      `The vectors of shard ${of.shard} cannot be used: ${path} ${what}. Remove it and embed the shard again.`,
+      {
+        field: path,
+      },
+    )
+  let table: Table
+  try {
+    table = tableFromIPC(await readFile(path))
+  } catch (error) {
+    throw refuse(`cannot be read (${messageOf(error)})`)
+  }
+  const difference = differs(table.schema.metadata, of)
+  if (difference !== undefined) throw refuse(difference)
+  const halves: unknown = table.getChild('vector')?.data[0]?.children[0]?.values
+  if (!(halves instanceof Uint16Array) || table.numRows !== rows.length || halves.length !== rows.length * of.dimension)
+    throw refuse('does not hold one vector for each passage of the shard')
+  for (const [at, { passage, hash }] of rows.entries()) {
+    if (stringAt(table, 'id', at) !== passage.id || stringAt(table, 'hash', at) !== hash)
+      throw refuse(`has another passage than "${passage.id}" in row ${at}`)
+  }
+  if (sha256(halves) !== table.schema.metadata.get(`${PREFIX}sha256`))
+    throw refuse('is damaged: its vectors are not those that were written')
+  if (!halvesFinite(halves)) throw refuse('holds numbers that are not finite')
+  return halves
+}
+
+function differs(metadata: ReadonlyMap<string, string>, of: VectorFileOf): string | undefined {
+  for (const [key, wanted] of said(of)) {
+    const found = metadata.get(key)
+    if (found !== wanted) return `has ${key.slice(PREFIX.length)} ${found?.slice(0, 80) ?? 'unknown'} in place of ${wanted}`
+  }
+  return undefined
+}
+
+function sha256(halves: Uint16Array): string {
+  return createHash('sha256')
+    .update(new Uint8Array(halves.buffer, halves.byteOffset, halves.byteLength))
+    .digest('hex')
+}

@@ -1,0 +1,91 @@
+import { Type, type Static } from 'typebox'
+import { parseJson } from '../base/json.ts'
+
+/** Bounds of the metadata of one passage. */
+export const METADATA_LIMITS = {
+  fields: 32,
+  nameCharacters: 64,
+  textCharacters: 1000,
+  listValues: 64,
+  /** Of its JSON, in UTF-8. */
+  bytes: 4096,
+} as const
+
+const ValueSchema = Type.Union([
+  Type.String({ maxLength: METADATA_LIMITS.textCharacters }),
+  Type.Number(),
+  Type.Boolean(),
+  Type.Null(),
+  Type.Array(Type.String({ maxLength: METADATA_LIMITS.textCharacters }), { maxItems: METADATA_LIMITS.listValues }),
+])
+export type MetadataValue = Static<typeof ValueSchema>
+
+/** What a corpus says of a passage beside its text: named values, nothing nested. */
+export const PassageMetadataSchema = Type.Record(Type.String(), ValueSchema, {
+  maxProperties: METADATA_LIMITS.fields,
+  description: `Named values: strings, numbers, true, false, null or lists of strings; usable as a filter. At most ${METADATA_LIMITS.fields} of them, ${METADATA_LIMITS.bytes} bytes of JSON together.`,
+})
+export type PassageMetadata = Readonly<Static<typeof PassageMetadataSchema>>
+
+/** Metadata as checked, or what is wrong with it; neither where there is none. */
+export interface CheckedMetadata {
+  readonly metadata?: PassageMetadata
+  readonly problem?: string
+}
+
+/** Control characters, halves of surrogate pairs, nothing but spaces, and the one name that JavaScript's objects treat apart. */
+const BAD_NAME = /[\u0000-\u001f\u007f]|\p{Surrogate}|^\s*$|^__proto__$/u
+
+/**
+ * Checks metadata as a corpus or a request gives it, and puts it into one form: names in order, text well-formed.
+ * @param given an object, its JSON, or nothing.
+ */
+export function checkMetadata(given: unknown): CheckedMetadata {
+  if (given === undefined || given === null || given === '') return {}
+  const value = typeof given === 'string' ? parseJson(given) : given
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return { problem: 'The metadata is not a JSON object.' }
+  const entries = Object.entries(value as Record<string, unknown>).sort(([a], [b]) => (a < b ? -1 : 1))
+  const { fields, bytes } = METADATA_LIMITS
+  if (entries.length > fields) return { problem: `The metadata has ${entries.length} fields; at most ${fields} are allowed.` }
+  for (const [name, one] of entries) {
+    const problem = nameProblem(name) ?? valueProblem(one)
+    if (problem !== undefined) return { problem: `The metadata field ${JSON.stringify(name.slice(0, 80))} ${problem}.` }
+  }
+  if (entries.length === 0) return {}
+  const metadata = Object.fromEntries(entries.map(([name, one]) => [name, inForm(one)]))
+  const size = Buffer.byteLength(JSON.stringify(metadata))
+  return size > bytes ? { problem: `The metadata has ${size} bytes of JSON; at most ${bytes} are allowed.` } : { metadata }
+}
+
+function nameProblem(name: string): string | undefined {
+  if (name.length > METADATA_LIMITS.nameCharacters) return `has a name of more than ${METADATA_LIMITS.nameCharacters} characters`
+  return BAD_NAME.test(name) ? 'has no usable name: it is blank, reserved or holds control characters' : undefined
+}
+
+function valueProblem(value: unknown): string | undefined {
+  const { textCharacters, listValues } = METADATA_LIMITS
+  const tooLong = (text: string): boolean => text.length > textCharacters
+  if (typeof value === 'number') return Number.isFinite(value) ? undefined : 'is not a finite number'
+  if (typeof value === 'bigint') return Number.isSafeInteger(Number(value)) ? undefined : 'is not an exact integer: write it as a string'
+  if (value === null || typeof value === 'boolean' || value instanceof Date) return undefined
+  if (typeof value === 'string') return tooLong(value) ? `is longer than ${textCharacters} characters` : undefined
+  if (!Array.isArray(value)) return 'is neither a string, a number, true, false, null nor a list of strings'
+  if (value.length > listValues) return `has ${value.length} values; at most ${listValues} are allowed`
+  if (!value.every((one) => typeof one === 'string')) return 'is a list, but not one of strings'
+  return value.some(tooLong) ? `holds a string longer than ${textCharacters} characters` : undefined
+}
+
+/** JSON can spell half a surrogate pair, UTF-8 cannot: it becomes U+FFFD, as it would on the way to the disk. */
+export function wellFormed(text: string): string {
+  return Buffer.from(text).toString('utf8')
+}
+
+/** @param value one without a problem. Parquet gives 64-bit integers and times as JavaScript's own. */
+function inForm(value: unknown): MetadataValue {
+  if (typeof value === 'bigint') return Number(value)
+  // There is one zero in JSON.
+  if (typeof value === 'number') return value + 0
+  if (typeof value === 'string') return wellFormed(value)
+  if (value instanceof Date) return value.toISOString()
+  return Array.isArray(value) ? value.map((one) => wellFormed(String(one))) : value === null ? null : value === true
+}

@@ -1,0 +1,66 @@
+import { constants, copyFile, link, mkdir, readdir, stat } from 'node:fs/promises'
+import { dirname, join, relative, sep } from 'node:path'
+import { CodedError, isDiskFull, messageOf, osCode } from '../../base/errors.ts'
+import { at } from '../../base/at.ts'
+import { manifests } from '../table/recover.ts'
+import { TableSync } from '../table/table-sync.ts'
+
+/** Folders whose files LanceDB writes once and never again: a second name for them costs nothing. */
+const WRITTEN_ONCE = ['data', '_deletions', '_indices', '_transactions']
+const LEFT_OUT = ['_versions', '_quarantine']
+/** How a file system says that it has no hard links, or not to there. */
+const NO_LINKS = ['EXDEV', 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK', 'EACCES']
+
+/**
+ * Makes another stored table of the newest version of a stored table, of the same files: hard links where the file system
+ * has them, copies elsewhere. From then on neither knows of the other; what one replaces, the other keeps. To be called in
+ * the table's turn; on the disk when it returns. Compaction may go on meanwhile: the files of a version outlive it by far.
+ * @param from,to folders of stored tables; `to` must not exist.
+ * @throws disk_full, conflict where the version was cleaned up meanwhile.
+ */
+export async function cloneTable(from: string, to: string): Promise<void> {
+  const newest = at(await manifests(from), 0)
+  try {
+    for (const entry of await readdir(from, { withFileTypes: true, recursive: true })) {
+      const path = join(entry.parentPath, entry.name)
+      const place = relative(from, path)
+      const [top = ''] = place.split(sep)
+      if (!entry.isFile() || LEFT_OUT.includes(top) || entry.name.startsWith('.tmp')) continue
+      await second(path, join(to, place), WRITTEN_ONCE.includes(top))
+    }
+    await second(join(from, '_versions', newest), join(to, '_versions', newest), false)
+    await stat(join(to, '_versions', newest))
+  } catch (error) {
+    if (isDiskFull(error))
+      throw new CodedError('disk_full', `The disk of the index is full: free space and try again. (${messageOf(error)})`, { cause: error })
+    if (osCode(error) === 'ENOENT')
+      throw new CodedError('conflict', 'The version was cleaned up while it was being taken: try again.', { cause: error })
+    throw error
+  }
+  await TableSync.distrusting(to).flush()
+}
+
+/** A second name for a file, or a copy. A file of an earlier version that is removed meanwhile is nothing to miss. */
+async function second(from: string, to: string, mayLink: boolean): Promise<void> {
+  await mkdir(dirname(to), { recursive: true })
+  try {
+    if (mayLink) return await link(from, to)
+  } catch (error) {
+    if (osCode(error) === 'ENOENT') return
+    if (!NO_LINKS.includes(osCode(error) ?? '')) throw error
+  }
+  await copyFile(from, to, constants.COPYFILE_FICLONE | constants.COPYFILE_EXCL).catch((error: unknown) => {
+    if (osCode(error) !== 'ENOENT') throw error
+  })
+}
+
+/** Bytes of the files in a folder that have no other name: what removing it would free. */
+export async function ownBytes(folder: string): Promise<number> {
+  let bytes = 0
+  for (const entry of await readdir(folder, { withFileTypes: true, recursive: true })) {
+    if (!entry.isFile()) continue
+    const { nlink, size } = await stat(join(entry.parentPath, entry.name))
+    if (nlink === 1) bytes += size
+  }
+  return bytes
+}

@@ -1,0 +1,95 @@
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { CodedError } from '../../base/errors.ts'
+import { tryLock } from '../ingest/lock.ts'
+import { readAlias, storedName, tableFolder, writeAlias } from '../table/alias.ts'
+import { watchingJobs } from '../table/changes.ts'
+import { fitMetadata } from '../table/fitness.ts'
+import { connectLance } from '../table/lance.ts'
+import { TableSync } from '../table/table-sync.ts'
+import { inTurn } from '../table/turn.ts'
+import type { EmbeddingModel } from '../contract.ts'
+import { cloneTable } from './clone.ts'
+import { countedRows } from './verify.ts'
+
+export interface TableOptions {
+  /** Folder of the tables. */
+  readonly dir: string
+  readonly table: string
+}
+
+export interface ReplaceOptions extends TableOptions {
+  /** The model that questions are embedded with. */
+  readonly model: EmbeddingModel
+}
+
+/**
+ * Puts a copy of another stored table behind a name, as a replacing job does: it is made and looked through beside the
+ * present table, which answers until one rename puts the new one in its place.
+ * @param take makes the copy, a stored table in the folder that it is given.
+ * @returns the passages that are now in service.
+ * @throws conflict while a job of the table is not at its end; index_invalid for a table of another model, or newer software's.
+ */
+export async function replaceWith(take: (folder: string) => Promise<void>, { dir, table: name, model }: ReplaceOptions): Promise<number> {
+  const lock = await tryLock(join(dir, 'writer'))
+  if (lock === undefined) throw busy(name, [])
+  const storedAs = storedName(name)
+  const folder = tableFolder(dir, storedAs)
+  try {
+    const jobs = await watchingJobs(dir, name)
+    if (jobs.length > 0) throw busy(name, jobs)
+    await take(folder)
+    const rows = await fitted(dir, storedAs, name, model)
+    await inTurn(dir, name, async () => {
+      const meanwhile = await watchingJobs(dir, name)
+      if (meanwhile.length > 0) throw busy(name, meanwhile)
+      await writeAlias(dir, name, { stored_as: storedAs, replaced_by_job: null })
+    })
+    return rows
+  } catch (error) {
+    if ((await readAlias(dir, name))?.stored_as !== storedAs) await rm(folder, { recursive: true, force: true })
+    throw error
+  } finally {
+    await lock.release()
+  }
+}
+
+/** Brings a copy to the current schema and reads it through. @returns its rows. */
+async function fitted(dir: string, storedAs: string, name: string, model: EmbeddingModel): Promise<number> {
+  const connection = await connectLance(dir, 0)
+  try {
+    const table = await connection.openTable(storedAs)
+    const metadata = await fitMetadata(name, table, model)
+    if (metadata instanceof CodedError) throw metadata
+    const rows = await countedRows(table)
+    await TableSync.distrusting(tableFolder(dir, storedAs)).flush()
+    return rows
+  } finally {
+    connection.close()
+  }
+}
+
+/**
+ * Puts what another table holds now behind a name. Both tables go their own ways from then on.
+ * @param other name of a table in the same folder.
+ * @returns the passages that are now in service.
+ * @throws index_missing where the other table does not exist; as `replaceWith`.
+ */
+export async function switchTable(other: string, options: ReplaceOptions): Promise<number> {
+  const { dir, table } = options
+  if (other === table) throw new CodedError('invalid_request', `"${other}" is the table itself: name another one.`, { field: 'table' })
+  const storedAs = (await readAlias(dir, other))?.stored_as
+  if (typeof storedAs !== 'string')
+    throw new CodedError('index_missing', `There is no table "${other}" in ${dir}: index a corpus with --table ${other} first.`, {
+      field: 'table',
+    })
+  return replaceWith((folder) => inTurn(dir, other, () => cloneTable(tableFolder(dir, storedAs), folder)), options)
+}
+
+function busy(table: string, jobs: readonly string[]): CodedError {
+  const which =
+    jobs.length === 0
+      ? 'A job is at work in this index'
+      : `Jobs of the table "${table}" are not at their end (${jobs.slice(0, 5).join(', ')})`
+  return new CodedError('conflict', `${which}: let it end, or cancel it (cepe index cancel <job>), and try again.`, { field: 'table' })
+}

@@ -1,0 +1,64 @@
+import { Field, List, makeData, Utf8, type Data } from 'apache-arrow'
+import { parseJson } from '../../base/json.ts'
+import type { MetadataValue, PassageMetadata } from '../passage-metadata.ts'
+import { utf8 } from './utf8.ts'
+
+/**
+ * Metadata is stored twice. `metadata` is JSON, which LanceDB keeps in binary and reads single fields of; its functions fail
+ * for a value of another type than theirs, so each name begins with its value's type: what is looked up by a typed name
+ * has that type or is absent. `metadata_labels` lists a string for each name and value, for the index that finds equal ones.
+ */
+const listType = new List(new Field('item', new Utf8(), true))
+
+export const LABELS_COLUMN = 'metadata_labels'
+
+type Tag = 's' | 'n' | 'b' | '0' | 'l'
+
+function tagOf(value: MetadataValue): Tag {
+  if (value === null) return '0'
+  if (Array.isArray(value)) return 'l'
+  return typeof value === 'string' ? 's' : typeof value === 'number' ? 'n' : 'b'
+}
+
+/** The name under which a value of this type is stored. */
+export function typedName(name: string, value: MetadataValue): string {
+  return `${tagOf(value)}:${name}`
+}
+
+/** What stands in the list of labels for a name and one value. */
+export function label(name: string, value: string | number | boolean | null): string {
+  return JSON.stringify([name, value])
+}
+
+function labelsOf(metadata: PassageMetadata): string[] {
+  const all = Object.entries(metadata).flatMap(([name, value]) =>
+    Array.isArray(value) ? value.map((one) => label(name, one)) : [label(name, value)],
+  )
+  return [...new Set(all)]
+}
+
+/** The columns of some passages' metadata. */
+export function metadataColumns(metadata: readonly (PassageMetadata | undefined)[]): [Data<Utf8>, Data<List<Utf8>>] {
+  const typed = (one: PassageMetadata): string =>
+    JSON.stringify(Object.fromEntries(Object.entries(one).map(([name, value]) => [typedName(name, value), value])))
+  const json = utf8(metadata.map((one) => (one === undefined ? undefined : typed(one))))
+  const valueOffsets = new Int32Array(metadata.length + 1)
+  const labels: string[] = []
+  for (const [i, one] of metadata.entries()) {
+    if (one !== undefined) labels.push(...labelsOf(one))
+    valueOffsets[i + 1] = labels.length
+  }
+  const { length, nullCount, nullBitmap } = json
+  return [
+    json,
+    makeData({ type: listType, length, nullCount, nullBitmap: nullCount === 0 ? null : nullBitmap, valueOffsets, child: utf8(labels) }),
+  ]
+}
+
+/** Metadata as it was given, from the value of the column; undefined where there is none. */
+export function storedMetadata(text: string): PassageMetadata | undefined {
+  const stored = text === '' ? undefined : parseJson(text)
+  if (typeof stored !== 'object' || stored === null) return undefined
+  const entries = Object.entries(stored as PassageMetadata).map(([name, value]) => [name.slice(2), value] as const)
+  return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)))
+}

@@ -1,0 +1,99 @@
+import { createReadStream } from 'node:fs'
+import { open, stat, type FileHandle } from 'node:fs/promises'
+import { createInterface } from 'node:readline'
+import { CodedError, messageOf, osCode } from '../../base/errors.ts'
+import { parseLine, readQuestion } from '../http/read-question.ts'
+import { answerBatch, type BatchOptions } from '../rag/batch.ts'
+import type { AnswerRequest } from '../rag/schema.ts'
+import type { StartProgress } from '../progress.ts'
+
+export interface AskFileOptions extends BatchOptions {
+  readonly file: string
+  /** Where answers go, a line each. */
+  readonly write: (line: string) => Promise<void>
+  /** What questions that do not say otherwise are asked with. */
+  readonly defaults: Partial<AnswerRequest>
+  /** Says which line went wrong, and how. */
+  readonly onFailed: (message: string) => void
+  readonly startProgress: StartProgress
+}
+
+export interface FileAnswered {
+  readonly answered: number
+  readonly failed: number
+}
+
+/** @throws not_found where there is no such file */
+export async function checkFile(file: string): Promise<void> {
+  if ((await stat(file).catch(() => undefined))?.isFile() !== true)
+    throw new CodedError('not_found', `There is no file ${file}: name one with a question a line.`, { field: '--file' })
+}
+
+/** A new file for answers. @throws conflict where it exists: what is in it is kept */
+export async function newFile(file: string): Promise<FileHandle> {
+  return open(file, 'wx').catch((error: unknown) => {
+    throw osCode(error) === 'EEXIST'
+      ? new CodedError('conflict', `${file} exists already: name another file, or move it away.`, { field: '--out' })
+      : error
+  })
+}
+
+/**
+ * Answers a file's questions, a line each: JSON as in `POST /v1/answer`, or the bare question. Gives
+ * `{line, question, result}` or `{line, error}` for every line that is not blank, in their order.
+ */
+export async function askFile({ file, write, defaults, onFailed, startProgress, ...batch }: AskFileOptions): Promise<FileAnswered> {
+  let total = 0
+  for await (const _ of numberedLines(file)) total++
+  const asked: { readonly number: number; question?: string }[] = []
+  async function* questions(): AsyncGenerator<() => AnswerRequest> {
+    for await (const { number, text } of numberedLines(file)) {
+      const entry: { number: number; question?: string } = { number }
+      asked.push(entry)
+      yield () => {
+        const request = { ...defaults, ...requestOf(text) }
+        entry.question = request.question
+        return request
+      }
+    }
+  }
+  const progress = startProgress('Answering', 'questions')
+  let failed = 0
+  let done = 0
+  try {
+    for await (const outcome of answerBatch(questions(), batch)) {
+      const entry = asked.shift()
+      if (!entry) throw new Error('This is a bug: an outcome without a question.')
+      const { number: line, question } = entry
+      if ('result' in outcome) await write(JSON.stringify({ line, question, result: outcome.result }))
+      else {
+        failed++
+        onFailed(`${file}, line ${line}: ${messageOf(outcome.error)}`)
+        await write(JSON.stringify({ line, ...(question !== undefined && { question }), error: told(outcome.error) }))
+      }
+      progress.update(++done, total)
+    }
+  } finally {
+    progress.stop()
+  }
+  return { answered: done - failed, failed }
+}
+
+async function* numberedLines(file: string): AsyncGenerator<{ readonly number: number; readonly text: string }> {
+  let number = 0
+  for await (const line of createInterface({ input: createReadStream(file), crlfDelay: Infinity })) {
+    number++
+    const text = line.replace(/^\uFEFF/, '').trim()
+    if (text !== '') yield { number, text }
+  }
+}
+
+function requestOf(text: string): AnswerRequest {
+  return readQuestion(text.startsWith('{') ? parseLine(text) : { question: text })
+}
+
+function told(error: unknown): { readonly code: string; readonly message: string; readonly field?: string } {
+  if (!(error instanceof CodedError)) return { code: 'internal', message: messageOf(error) }
+  const { code, message, field } = error
+  return { code, message, ...(field !== undefined && { field }) }
+}

@@ -1,0 +1,38 @@
+import path from 'node:path'
+import { once } from 'node:events'
+import { Command } from 'commander'
+import { checkPlaceModel, openPlace } from '../../index/ingest/place.ts'
+import { loadConfig } from '../config.ts'
+import { answerWork } from '../jobs/embed-work.ts'
+import { createEmbedding } from '../services.ts'
+import { ensureRetriever } from '../setup.ts'
+import { createProgress } from './progress.ts'
+
+/** `cepe embed-worker`: an engine's hands. It reads work on standard input and answers on standard output, a JSON object a line. */
+export function embedWorkerCommand(): Command {
+  return new Command('embed-worker')
+    .description('embed shards of a planned corpus: {"shard": <number>} a line on standard input, an answer a line on standard output')
+    .argument('<place>', 'folder that `cepe index plan` made')
+    .action(async (folder: string) => {
+      const config = loadConfig()
+      const place = await openPlace(path.resolve(folder))
+      await ensureRetriever(config, createProgress)
+      const embedding = await createEmbedding(config)
+      try {
+        checkPlaceModel(place, embedding.model)
+        await answer({ state: 'ready', model: place.model, shards: place.plan.shard_rows.length, passages: place.plan.accepted })
+        const input = process.stdin as AsyncIterable<Buffer>
+        for await (const done of answerWork(input, place, embedding.embed, new AbortController().signal)) {
+          if (done.state === 'failed') process.exitCode = 1
+          await answer(done)
+        }
+      } finally {
+        await embedding.close()
+      }
+    })
+}
+
+/** Waits where nobody takes the answers. */
+async function answer(line: object): Promise<void> {
+  if (!process.stdout.write(`${JSON.stringify(line)}\n`)) await once(process.stdout, 'drain')
+}

@@ -1,0 +1,41 @@
+import { Command } from 'commander'
+import { loadConfig } from '../config.ts'
+import { encodeIndexAhead, type AheadProgress } from '../jobs/encode-ahead.ts'
+import { createAheadEncoding, requireStateDisk } from '../services.ts'
+import { ensureReader } from '../setup.ts'
+import { createProgress } from './progress.ts'
+
+/** `cepe index encode-ahead`: Ctrl-C leaves what is stored, and another run goes on from there. */
+export function encodeAheadCommand(): Command {
+  return new Command('encode-ahead')
+    .description('store the encoder states of all passages on the disk (CEPE_STATE_DISK_MB), where questions will find them')
+    .option('--table <name>', 'table, instead of the configured one')
+    .action(async ({ table }: { table?: string }) => {
+      const config = loadConfig({ TABLE: table })
+      requireStateDisk(config)
+      await ensureReader(config, createProgress)
+      const { index, reader, close } = await createAheadEncoding(config)
+      const interrupted = new AbortController()
+      const interrupt = (): void => interrupted.abort(new Error('Interrupted: what is stored is kept; run the command again to go on.'))
+      process.once('SIGINT', interrupt)
+      const progress = createProgress('Encoding passages ahead', 'passages')
+      try {
+        const onProgress = (now: AheadProgress): void => progress.update(now.done, now.total, detail(now))
+        const { done, stored, bytes } = await encodeIndexAhead({ index, reader, onProgress, signal: interrupted.signal })
+        progress.stop()
+        process.stdout.write(`${done} passages have states on the disk: ${stored} new ones of ${megabytes(bytes)} MB\n`)
+      } finally {
+        progress.stop()
+        process.removeListener('SIGINT', interrupt)
+        await close()
+      }
+    })
+}
+
+function megabytes(bytes: number): string {
+  return (bytes / 2 ** 20).toFixed(bytes < 10 * 2 ** 20 ? 1 : 0)
+}
+
+function detail({ bytes, left }: AheadProgress): string {
+  return left === undefined ? '' : `${megabytes(bytes)} MB written, about ${megabytes(left)} MB to come`
+}

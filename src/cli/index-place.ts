@@ -1,0 +1,80 @@
+import { stat } from 'node:fs/promises'
+import path from 'node:path'
+import { Command, Option } from 'commander'
+import { CodedError } from '../../base/errors.ts'
+import { inspectPlace } from '../../index/ingest/place-check.ts'
+import { openPlace, planPlace } from '../../index/ingest/place.ts'
+import { readPassageFile } from '../../index/read/read.ts'
+import { FORMATS } from '../../index/read/contract.ts'
+import { loadConfig } from '../config.ts'
+import type { Jobs } from '../jobs/jobs.ts'
+import { readOptions } from '../jobs/reading.ts'
+import { DEFAULT_REJECTED_SHARE, type Job } from '../jobs/schema.ts'
+import { configuredModel } from '../services.ts'
+import { ensureRetriever } from '../setup.ts'
+import { jobOptions, SPLIT_WORDS, type ReadingOptions } from './job-options.ts'
+import { decimal, wholeNumber } from './numbers.ts'
+import { createProgress } from './progress.ts'
+
+/** `cepe index plan`: lays a corpus out in shards that others embed. */
+export function planCommand(): Command {
+  return new Command('plan')
+    .description('lay a corpus out in shards that `cepe embed-worker` embeds, on as many machines as share the folder')
+    .argument('<corpus>', 'file, as for `cepe index add`')
+    .requiredOption('--out <place>', 'new folder; one that holds this plan already is left as it is')
+    .option('--split [words]', `cut documents into passages of about so many words (${SPLIT_WORDS})`, wholeNumber({ min: 1 }))
+    .addOption(new Option('--format <format>', 'found out from the content where absent').choices(FORMATS))
+    .option('--no-quotes', 'TSV and CSV: quotes are characters like any others')
+    .option('--no-metadata', 'leave the metadata of the rows unread')
+    .option('--label <text>', "source of passages that name none (default: the file's name)")
+    .option('--max-rejected <share>', 'share of bad lines that is too much, 0 to 1', decimal({ max: 1 }))
+    .option('--shard-rows <number>', 'passages of a shard: one commit, and what a lost worker loses', wholeNumber({ min: 1, max: 65_536 }))
+    .action(async (given: string, { out, shardRows, ...reading }: ReadingOptions & { out: string; shardRows?: number }) => {
+      const config = loadConfig()
+      const file = path.resolve(given)
+      const found = await stat(file).catch(() => undefined)
+      if (found?.isFile() !== true) throw new CodedError('not_found', `The file ${file} does not exist.`, { field: 'corpus' })
+      await ensureRetriever(config, createProgress)
+      const options = jobOptions(reading)
+      const progress = createProgress(`Planning ${path.basename(file)}`, 'lines')
+      const place = await planPlace(() => readPassageFile(file, readOptions(options, path.basename(file), undefined)), {
+        folder: path.resolve(out),
+        model: await configuredModel(config),
+        name: path.basename(file),
+        corpus: JSON.stringify([path.basename(file), found.size, Math.trunc(found.mtimeMs), options, shardRows]),
+        maxRejectedShare: options.max_rejected_share ?? DEFAULT_REJECTED_SHARE,
+        onProgress: ({ read }) => progress.update(read, 0),
+        ...(shardRows === undefined ? {} : { shardRows }),
+      }).finally(() => progress.stop())
+      const { accepted, rejected, shard_rows } = place.plan
+      process.stdout.write(`${place.folder}: ${accepted} passages in ${shard_rows.length} shards, ${rejected} lines rejected\n`)
+    })
+}
+
+/** `cepe index pending`: the work that is left, as `cepe embed-worker` reads it. */
+export function pendingCommand(): Command {
+  return new Command('pending')
+    .description('the shards of a planned corpus that have no vectors yet, as lines of work for `cepe embed-worker`')
+    .argument('<place>', 'folder that `cepe index plan` made')
+    .action(async (folder: string) => {
+      const place = await openPlace(path.resolve(folder))
+      const { missing, foreign } = await inspectPlace(place)
+      for (const { file, why } of foreign) process.stderr.write(`${file} ${why}\n`)
+      for (const shard of missing) process.stdout.write(`${JSON.stringify({ shard })}\n`)
+    })
+}
+
+/** Orders a job in the configured index, or the given table, and follows it to its end. */
+type Follow = (table: string | undefined, order: (jobs: Jobs) => Promise<Job>) => Promise<void>
+
+/** `cepe index commit`: takes the vectors of a planned corpus into the table, as a job. */
+export function commitCommand(follow: Follow): Command {
+  return new Command('commit')
+    .description('take the vectors of a planned corpus into the table; again after an interruption it goes on')
+    .argument('<place>', 'folder that `cepe index plan` made')
+    .option('--replace', 'the table is to hold this corpus and nothing else')
+    .option('--table <name>', 'table, instead of the configured one')
+    .action((folder: string, { table, replace }: { table?: string; replace?: boolean }) =>
+      follow(table, (jobs) => jobs.addPlace(path.resolve(folder), replace === true ? { replace } : {})),
+    )
+}

@@ -1,0 +1,48 @@
+import { Command } from 'commander'
+import { switchTable } from '../../index/snapshots/replace.ts'
+import { createSnapshot, deleteSnapshot, listSnapshots, restoreSnapshot } from '../../index/snapshots/snapshots.ts'
+import type { PassageIndex } from '../../index/open.ts'
+import type { Indexing } from '../services.ts'
+
+type WithIndexing = (table: string | undefined, run: (indexing: Indexing) => Promise<unknown>) => Promise<void>
+
+const KB = 1000
+
+/** `cepe index snapshot` and `cepe index alias`. */
+export function snapshotCommands(withIndexing: WithIndexing): Command[] {
+  const command = (name: string, description: string, run: (index: PassageIndex, name: string) => Promise<string>): Command =>
+    new Command(name)
+      .description(description)
+      .option('--table <name>', 'table, instead of the configured one')
+      .action(async (...given: unknown[]) => {
+        const [options, name] = typeof given[0] === 'string' ? [given[1], given[0]] : [given[0], '']
+        await withIndexing((options as { table?: string }).table, async ({ index }) => {
+          process.stdout.write(await run(index, name))
+        })
+      })
+  const create = command('create', 'keep the table as it is now under a name', async (index, name) => {
+    const { rows } = await createSnapshot(name, index)
+    return `${name}: ${rows} passages kept\n`
+  })
+  const list = command('list', 'the snapshots of the table', async (index) =>
+    (await listSnapshots(index))
+      .map(
+        ({ name, created_at, rows, bytes, model }) =>
+          `${name}\t${created_at}\t${rows} passages\t${Math.round(bytes / KB)} kB of its own\t${model}\n`,
+      )
+      .join(''),
+  )
+  const restore = command('restore', 'put a snapshot in the place of the present table', async (index, name) => {
+    return `${index.table}: ${await restoreSnapshot(name, index)} passages, as kept in ${name}\n`
+  })
+  const remove = command('delete', 'remove a snapshot', async (index, name) => {
+    await deleteSnapshot(name, index)
+    return `${name}: deleted\n`
+  })
+  const alias = command('alias', 'answer with what another table of the index holds now, which stays as it is', async (index, name) => {
+    return `${index.table}: ${await switchTable(name, index)} passages, as in ${name}\n`
+  })
+  const snapshot = new Command('snapshot').description('keep states of the table, and go back to them').addCommand(list)
+  for (const one of [create, restore, remove]) snapshot.addCommand(one.argument('<name>'))
+  return [snapshot, alias.argument('<other table>')]
+}

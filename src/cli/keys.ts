@@ -1,0 +1,62 @@
+import { Command } from 'commander'
+import { loadConfig } from '../config.ts'
+import { readUsage } from '../keys/quota.ts'
+import type { KeyRecord } from '../keys/record.ts'
+import { addKey, readKeys, revokeKey } from '../keys/store.ts'
+import { wholeNumber } from './numbers.ts'
+
+interface AddOptions {
+  readonly admin?: boolean
+  readonly requestsPerMinute?: number
+  readonly questionsPerDay?: number
+}
+
+export function keysCommand(): Command {
+  return new Command('keys')
+    .description('make, list and revoke the keys that requests are sent with; a running service follows within a second')
+    .addCommand(
+      new Command('add')
+        .description('make a key and print it: it is shown this once and kept nowhere')
+        .argument('<name>', 'whose key it is: letters, digits, dots, dashes, underscores')
+        .option('--admin', 'may change the index too')
+        .option('--requests-per-minute <number>', 'requests of any kind', wholeNumber({ min: 1, max: 1_000_000_000 }))
+        .option('--questions-per-day <number>', 'questions on a day (UTC)', wholeNumber({ min: 1, max: 1_000_000_000 }))
+        .action(async (name: string, { admin, requestsPerMinute, questionsPerDay }: AddOptions) => {
+          const key = await addKey(loadConfig().KEYS_DIR, {
+            name,
+            role: admin === true ? 'admin' : 'user',
+            ...(requestsPerMinute !== undefined && { requests_per_minute: requestsPerMinute }),
+            ...(questionsPerDay !== undefined && { questions_per_day: questionsPerDay }),
+          })
+          process.stdout.write(`${key}\n`)
+        }),
+    )
+    .addCommand(
+      new Command('list').description('the keys, and the questions asked with them today').action(async () => {
+        const { KEYS_DIR: dir } = loadConfig()
+        const usage = await readUsage(dir)
+        const lines = (await readKeys(dir)).map((record) => line(record, usage.get(record.name) ?? 0))
+        process.stdout.write(lines.length === 0 ? `no keys in ${dir}\n` : `${lines.join('\n')}\n`)
+      }),
+    )
+    .addCommand(
+      new Command('revoke')
+        .description('make a key worthless')
+        .argument('<name>')
+        .action(async (name: string) => {
+          await revokeKey(loadConfig().KEYS_DIR, name)
+          process.stdout.write(`${name} is revoked\n`)
+        }),
+    )
+}
+
+function line(record: KeyRecord, questions: number): string {
+  const { name, role, created_at: created, revoked_at: revoked, requests_per_minute: perMinute, questions_per_day: perDay } = record
+  return [
+    `${name}  ${role}`,
+    `made ${created.slice(0, 10)}`,
+    `${questions}${perDay === undefined ? '' : ` of ${perDay}`} questions today`,
+    ...(perMinute === undefined ? [] : [`${perMinute} requests a minute`]),
+    ...(revoked === undefined ? [] : [`revoked ${revoked.slice(0, 10)}`]),
+  ].join(', ')
+}

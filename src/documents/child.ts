@@ -1,0 +1,33 @@
+/**
+ * Entry of the process that reads one HTML or PDF file. What is in such a file is nobody's to trust: the process has no
+ * environment, reads the file from a message, and is killed by its parent where it takes too long or too much memory.
+ */
+import { getPriority, setPriority } from 'node:os'
+import { CodedError, messageOf } from '../../base/errors.ts'
+import type { ChildJob, ChildResult } from './protocol.ts'
+
+const NICER_BY = 5
+const LEAST_PRIORITY = 19
+
+async function read({ type, bytes, mediaType, limits }: ChildJob): Promise<ChildResult> {
+  try {
+    // One library or the other is loaded, not both.
+    const document =
+      type === 'pdf'
+        ? await (await import('./pdf.ts')).readPdf(bytes, limits)
+        : (await import('./html.ts')).readHtml(bytes, mediaType, limits)
+    return { document }
+  } catch (error) {
+    if (error instanceof CodedError) return { error: { code: error.code, message: error.message } }
+    return { error: { code: 'document_invalid', message: `The file cannot be read (${messageOf(error)}).` } }
+  }
+}
+
+setPriority(Math.min(LEAST_PRIORITY, getPriority() + NICER_BY))
+process.on('disconnect', () => process.exit(0))
+process.on('SIGINT', () => undefined)
+process.on('SIGTERM', () => undefined)
+process.once('message', (job: ChildJob) => {
+  // The parent ends this process when it has the result: it might miss one that is sent on the way out.
+  void read(job).then((result) => process.send?.(result))
+})

@@ -1,0 +1,43 @@
+/** What a file can be. */
+export const DOCUMENT_TYPES = ['text', 'markdown', 'html', 'pdf'] as const
+export type DocumentType = (typeof DOCUMENT_TYPES)[number]
+
+/** A file as it came. */
+export interface DocumentFile {
+  readonly bytes: Uint8Array
+  /** Its name, of which the ending counts. */
+  readonly name?: string
+  /** Media type that came with it, parameters included. */
+  readonly mediaType?: string
+}
+
+/** The text of a file. Headings of HTML and PDF are marked as in Markdown. */
+export interface ReadDocument {
+  readonly type: DocumentType
+  readonly text: string
+  /** What the file itself says it is called; empty where it does not. */
+  readonly title: string
+  /** Of each page the character at which it begins; empty for what has no pages. */
+  readonly pages: readonly number[]
+}
+
+/** Bounds of reading a file, each named in an error. */
+export interface DocumentLimits {
+  readonly pages: number
+  /** Characters (UTF-16 code units) of the text. */
+  readonly characters: number
+}
+
+/** Pages and characters of a file. */
+export const DOCUMENT_LIMITS: DocumentLimits = { pages: 2000, characters: 10_000_000 }
+
+export interface DocumentParser {
+  /**
+   * Reads a file. HTML and PDF are read in a process of their own, which is killed where it takes too long or too much memory.
+   * @throws unsupported_media_type, document_invalid (broken, encrypted, wrong encoding, beyond a bound), document_without_text,
+   * payload_too_large, overloaded where too many files wait, deadline_exceeded, client_closed
+   */
+  read(file: DocumentFile, options?: { readonly signal?: AbortSignal; readonly deadlineMs?: number }): Promise<ReadDocument>
+  /** Ends what is being read. */
+  close(): void
+}

@@ -1,0 +1,148 @@
+import { fork } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
+import pLimit from 'p-limit'
+import { CodedError, messageOf } from '../../base/errors.ts'
+import { DOCUMENT_LIMITS, type DocumentParser, type ReadDocument } from './contract.ts'
+import type { ChildJob, ChildResult } from './protocol.ts'
+import { decodeText, plainDocument, withText } from './text.ts'
+import { documentType } from './type.ts'
+
+/** Files that are read at a time; each takes a process. */
+const AT_ONCE = 2
+/** Files that may wait for one. */
+const MOST_WAITING = 32
+/** Memory of a reading process. */
+const HEAP_MB = 512
+const RESIDENT_BYTES = 1024 * 2 ** 20
+const MEMORY_CHECK_MS = 200
+/** Pages of /proc/<pid>/statm are of this size on Linux's x86-64 and most of its arm64. */
+const PAGE_BYTES = 4096
+const RETRY_AFTER_S = 5
+
+export interface ParserOptions {
+  /** Milliseconds that reading a file may take. */
+  readonly parseMs: number
+  /** File that the processes run. Default: the entry beside this file, compiled or not as this file is. */
+  readonly entry?: URL
+}
+
+/** Reads text and Markdown here, and HTML and PDF in processes of their own, one a file. */
+export function createDocumentParser({ parseMs, entry = defaultEntry() }: ParserOptions): DocumentParser {
+  const limit = pLimit(AT_ONCE)
+  const closing = new AbortController()
+
+  const inChild = async (
+    job: ChildJob,
+    { signal, deadlineMs = Infinity }: { signal?: AbortSignal | undefined; deadlineMs?: number | undefined },
+  ) => {
+    if (limit.pendingCount >= MOST_WAITING)
+      throw new CodedError('overloaded', `${limit.pendingCount} files wait to be read already. Try again later.`, {
+        retryAfterS: RETRY_AFTER_S,
+      })
+    const until = performance.now() + deadlineMs
+    return limit(() => {
+      const left = until - performance.now()
+      if (left <= 0) throw late(deadlineMs)
+      const signals = signal ? [signal, closing.signal] : [closing.signal]
+      return readInChild(job, {
+        entry,
+        ms: Math.min(parseMs, left),
+        late: left < parseMs ? late(deadlineMs) : tooSlow(parseMs),
+        signal: AbortSignal.any(signals),
+      })
+    })
+  }
+
+  return {
+    read: async (file, options = {}) => {
+      const type = documentType(file)
+      const document =
+        type === 'html' || type === 'pdf'
+          ? await inChild({ type, bytes: file.bytes, mediaType: file.mediaType, limits: DOCUMENT_LIMITS }, options)
+          : plainDocument(decodeText(file.bytes, file.mediaType === undefined ? {} : { mediaType: file.mediaType }), type)
+      return withText(document)
+    },
+    close: () => closing.abort(),
+  }
+}
+
+function defaultEntry(): URL {
+  return new URL(`./child.${import.meta.url.endsWith('.ts') ? 'ts' : 'js'}`, import.meta.url)
+}
+
+interface ChildRun {
+  readonly entry: URL
+  readonly ms: number
+  /** What to say where the time is over. */
+  readonly late: CodedError
+  readonly signal: AbortSignal
+}
+
+/** One process for one file: whatever the file does to it, it does to no other. */
+function readInChild(job: ChildJob, { entry, ms, late, signal }: ChildRun): Promise<ReadDocument> {
+  return new Promise((resolve, reject) => {
+    const child = fork(entry, {
+      serialization: 'advanced',
+      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+      env: {},
+      // Only TypeScript needs the loader that this process was started with.
+      execArgv: [...(entry.pathname.endsWith('.ts') ? process.execArgv : []), `--max-old-space-size=${HEAP_MB}`],
+    })
+    const end = (): void => {
+      clearTimeout(timer)
+      clearInterval(memory)
+      signal.removeEventListener('abort', abandon)
+      child.removeAllListeners('exit')
+      child.kill('SIGKILL')
+    }
+    const fail = (error: CodedError): void => {
+      end()
+      reject(error)
+    }
+    const abandon = (): void => fail(new CodedError('client_closed', 'The file is no longer wanted.'))
+    const timer = setTimeout(() => fail(late), ms)
+    const memory = setInterval(() => {
+      void residentBytes(child.pid).then((bytes) => {
+        if (bytes > RESIDENT_BYTES) fail(tooLarge())
+      })
+    }, MEMORY_CHECK_MS)
+    child.once('error', (error) =>
+      fail(new CodedError('internal', `The process that reads files cannot be started (${messageOf(error)}).`)),
+    )
+    child.once('exit', (_code, killedBy) => fail(killedBy === 'SIGKILL' ? tooLarge() : crashed()))
+    child.once('message', (result: ChildResult) => {
+      if ('error' in result) return fail(new CodedError(result.error.code, result.error.message, { field: 'file' }))
+      end()
+      resolve(result.document)
+    })
+    signal.addEventListener('abort', abandon, { once: true })
+    if (signal.aborted) abandon()
+    else child.send(job, () => undefined)
+  })
+}
+
+/** Resident memory of a process where /proc tells it, else 0: then the bound on its heap holds alone. */
+async function residentBytes(pid: number | undefined): Promise<number> {
+  const fields = await readFile(`/proc/${pid ?? 0}/statm`, 'utf8').catch(() => '')
+  return PAGE_BYTES * Number(fields.split(' ').at(1) ?? 0)
+}
+
+function tooSlow(ms: number): CodedError {
+  return new CodedError('document_invalid', `Reading the file took longer than ${ms} ms (CEPE_DOCUMENT_PARSE_MS) and was given up.`, {
+    field: 'file',
+  })
+}
+
+function late(deadlineMs: number): CodedError {
+  return new CodedError('deadline_exceeded', `The file was not read within ${deadlineMs} ms.`, { retryAfterS: RETRY_AFTER_S })
+}
+
+function tooLarge(): CodedError {
+  return new CodedError('document_invalid', 'Reading the file took more memory than it may, and was given up.', { field: 'file' })
+}
+
+function crashed(): CodedError {
+  return new CodedError('document_invalid', 'The process that read the file ended: the file is broken, or takes too much memory.', {
+    field: 'file',
+  })
+}

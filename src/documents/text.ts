@@ -1,0 +1,67 @@
+import { CodedError } from '../../base/errors.ts'
+import { DOCUMENT_LIMITS, type ReadDocument } from './contract.ts'
+
+/** Marks of an encoding at a file's beginning. */
+const MARKS: readonly (readonly [label: string, mark: readonly number[]])[] = [
+  ['utf-8', [0xef, 0xbb, 0xbf]],
+  ['utf-16le', [0xff, 0xfe]],
+  ['utf-16be', [0xfe, 0xff]],
+]
+
+/** The encoding that a media type or an HTML page names. */
+const CHARSET = /charset\s*=\s*["']?\s*([\w.:-]{1,40})/i
+/** Where HTML must name it (WHATWG, "prescan a byte stream"). */
+const META_BYTES = 1024
+
+/**
+ * The characters of a file: by its byte order mark, else as its media type (or, in HTML, its meta element) says, else UTF-8.
+ * @throws document_invalid where the bytes are not of that encoding, or the encoding is not known
+ */
+export function decodeText(
+  bytes: Uint8Array,
+  { mediaType = '', isHtml = false }: { readonly mediaType?: string; readonly isHtml?: boolean } = {},
+): string {
+  const marked = MARKS.find(([, mark]) => mark.every((byte, i) => bytes[i] === byte))?.[0]
+  const meta = isHtml ? CHARSET.exec(new TextDecoder('latin1').decode(bytes.subarray(0, META_BYTES)))?.[1] : undefined
+  const label = marked ?? CHARSET.exec(mediaType)?.[1] ?? meta ?? 'utf-8'
+  const text = decoded(bytes, label)
+  if (text.includes('\0'))
+    throw new CodedError('document_invalid', 'The file holds zero bytes: it is no text, or is UTF-16 without a byte order mark.', {
+      field: 'file',
+    })
+  return text
+}
+
+function decoded(bytes: Uint8Array, label: string): string {
+  try {
+    return new TextDecoder(label, { fatal: true }).decode(bytes)
+  } catch (error) {
+    const known = !(error instanceof RangeError)
+    throw new CodedError(
+      'document_invalid',
+      known
+        ? `The file is not ${label}: save it as UTF-8, or name its encoding in its media type (text/plain; charset=...).`
+        : `The encoding ${label} is not known: save the file as UTF-8.`,
+      { field: 'file', cause: error },
+    )
+  }
+}
+
+/** A text or Markdown file as it is. @throws payload_too_large, document_without_text */
+export function plainDocument(text: string, type: 'text' | 'markdown'): ReadDocument {
+  if (text.length > DOCUMENT_LIMITS.characters)
+    throw new CodedError(
+      'payload_too_large',
+      `The document has ${text.length} characters; ${DOCUMENT_LIMITS.characters} are read at most.`,
+      {
+        field: 'file',
+      },
+    )
+  return withText({ type, text, title: '', pages: [] })
+}
+
+/** @throws document_without_text where there is nothing to read */
+export function withText(document: ReadDocument): ReadDocument {
+  if (document.text.trim() === '') throw new CodedError('document_without_text', 'The document has no text.', { field: 'file' })
+  return document
+}

@@ -1,0 +1,149 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyError, FastifyRequest } from 'fastify'
+import { Compile } from 'typebox/compile'
+import { Type } from 'typebox'
+import { CodedError } from '../../../base/errors.ts'
+import { answerBatch, BATCH_AT_ONCE, type Outcome } from '../../rag/batch.ts'
+import { AnswerRequestSchema, AnswerResponseSchema } from '../../rag/schema.ts'
+import { runOptions } from '../run-options.ts'
+import { bodyErrorResponses, ErrorBodySchema } from '../error-body.ts'
+import type { PublicText } from '../public-text.ts'
+import { parseLine, readQuestion } from '../read-question.ts'
+import { sendParts } from '../send-parts.ts'
+import { errorBody, tellError } from '../tell-error.ts'
+import type { AnswerRouteOptions } from './answer.ts'
+
+/** Questions of one batch. */
+export const BATCH_QUESTIONS = 1000
+const JSON_TYPE = 'application/json'
+const NDJSON_TYPE = 'application/x-ndjson'
+
+export interface AnswersOptions extends AnswerRouteOptions {
+  /** Milliseconds for a whole batch. */
+  readonly batchDeadlineMs: number
+}
+
+const bounds = { minItems: 1, maxItems: BATCH_QUESTIONS }
+const BodySchema = Type.Object(
+  { questions: Type.Array(AnswerRequestSchema, { ...bounds, description: 'Each as in POST /v1/answer.' }) },
+  { additionalProperties: false },
+)
+/** What the body as a whole has to be: each question is checked in its turn, and fails alone. */
+const envelope = Compile(Type.Object({ questions: Type.Array(Type.Unknown(), bounds) }, { additionalProperties: false }))
+
+const ItemSchema = Type.Object({
+  index: Type.Integer({ minimum: 0, description: "The question's place in the request." }),
+  status: Type.Integer({ description: 'What POST /v1/answer would have answered.' }),
+  result: Type.Optional(AnswerResponseSchema),
+  error: Type.Optional(ErrorBodySchema.properties.error),
+})
+
+/** A line that could not be read, in the place of its question. */
+class BadLine {
+  readonly error: unknown
+  constructor(error: unknown) {
+    this.error = error
+  }
+}
+
+/** POST /v1/answers: many questions in, what became of each out, in their order, as it comes about. */
+export const answersRoute: FastifyPluginAsyncTypebox<AnswersOptions> = (app, options) => {
+  const { services, deadlineMs, batchDeadlineMs, publicText } = options
+  app.addContentTypeParser(NDJSON_TYPE, { parseAs: 'string' }, (_request, body, done) => done(null, { questions: linesOf(String(body)) }))
+  app.post(
+    '/v1/answers',
+    {
+      config: { accepts: [JSON_TYPE, NDJSON_TYPE] },
+      validatorCompiler: () => (value: unknown) =>
+        envelope.Check(value) ? { value } : { error: envelope.Errors(value) as unknown as Error },
+      schema: {
+        tags: ['questions'],
+        summary: 'Answer many questions',
+        description:
+          `Up to ${BATCH_QUESTIONS} questions, ${BATCH_AT_ONCE} of them in work at a time. A question that fails fails alone: its item has a status ` +
+          'and an error. One that finds the service full waits and tries again within the time of the batch (CEPE_BATCH_DEADLINE_MS). ' +
+          `Questions may come as lines (${NDJSON_TYPE}); answers go as lines then, and where the request accepts them. A client that leaves ends the batch.`,
+        consumes: [JSON_TYPE, NDJSON_TYPE],
+        body: BodySchema,
+        response: {
+          200: {
+            description: 'An item for every question, in their order.',
+            content: {
+              [JSON_TYPE]: { schema: Type.Object({ results: Type.Array(ItemSchema) }) },
+              [NDJSON_TYPE]: { schema: Type.String({ description: 'An item a line.' }) },
+            },
+          },
+          ...bodyErrorResponses(),
+        },
+      },
+    },
+    async (request, reply) => {
+      const run = runOptions(request, reply, deadlineMs)
+      const questions: readonly unknown[] = request.body.questions
+      const outcomes = answerBatch(
+        questions.map((question) => () => readItem(question)),
+        { services, run, batchMs: batchDeadlineMs },
+      )
+      const items = itemsOf(outcomes, request, publicText)
+      const [type, parts] = wantsLines(request) ? [NDJSON_TYPE, lines(items)] : [JSON_TYPE, oneObject(items)]
+      await sendParts(reply, type, parts)
+      return reply
+    },
+  )
+  return Promise.resolve()
+}
+
+/** Blank lines are none. */
+function linesOf(body: string): unknown[] {
+  return body
+    .split('\n')
+    .map((line, i) => ({ line: line.trim(), number: i + 1 }))
+    .filter(({ line }) => line !== '')
+    .map(({ line, number }) => {
+      try {
+        return parseLine(line)
+      } catch (error) {
+        return new BadLine(error instanceof CodedError ? new CodedError(error.code, `Line ${number}: ${error.message}`) : error)
+      }
+    })
+}
+
+function readItem(question: unknown) {
+  if (question instanceof BadLine) throw question.error
+  return readQuestion(question)
+}
+
+/** Lines where the request accepts them by name, or was made of them and does not ask for JSON. */
+function wantsLines({ headers: { accept = '', 'content-type': type = '' } }: FastifyRequest): boolean {
+  if (accept.includes(NDJSON_TYPE)) return true
+  return type.startsWith(NDJSON_TYPE) && !accept.includes(JSON_TYPE)
+}
+
+async function* itemsOf(
+  outcomes: AsyncGenerator<Outcome, void, undefined>,
+  request: FastifyRequest,
+  publicText: PublicText,
+): AsyncGenerator<string, void, undefined> {
+  let index = 0
+  for await (const outcome of outcomes) {
+    if ('result' in outcome) yield JSON.stringify({ index, status: 200, result: outcome.result })
+    else {
+      const described = tellError(outcome.error as FastifyError, request, publicText)
+      yield JSON.stringify({ index, status: described.status, ...errorBody(described, request) })
+    }
+    index++
+  }
+}
+
+async function* lines(items: AsyncGenerator<string, void, undefined>): AsyncGenerator<string, void, undefined> {
+  for await (const item of items) yield `${item}\n`
+}
+
+async function* oneObject(items: AsyncGenerator<string, void, undefined>): AsyncGenerator<string, void, undefined> {
+  let between = '{"results":['
+  for await (const item of items) {
+    yield `${between}${item}`
+    between = ','
+  }
+  yield ']}\n'
+}

@@ -1,0 +1,113 @@
+import multipart from '@fastify/multipart'
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { Static } from 'typebox'
+import { CodedError } from '../../../base/errors.ts'
+import type { DocumentParser, ReadDocument } from '../../documents/contract.ts'
+import { plainDocument } from '../../documents/text.ts'
+import type { RunOptions } from '../../inference/contract.ts'
+import { answerDocument, type DocumentServices } from '../../rag/document.ts'
+import {
+  DocumentFormSchema,
+  DocumentRequestSchema,
+  DocumentResponseSchema,
+  type DocumentForm,
+  type DocumentResponse,
+} from '../../rag/document-schema.ts'
+import { FORM_LIMITS, readDocumentForm } from '../documents-form.ts'
+import { bodyErrorResponses } from '../error-body.ts'
+import { runOptions } from '../run-options.ts'
+
+export interface DocumentRouteOptions {
+  readonly services: DocumentServices
+  readonly parser: DocumentParser
+  /** Milliseconds that a question may take, reading the file and queueing included. */
+  readonly deadlineMs: number
+  readonly maxFileBytes: number
+}
+
+/** Files that are received or worked on at a time: each is held in memory. */
+const MOST_FILES = 16
+const RETRY_AFTER_S = 5
+const ENDING = /\.[^./\\]+$/
+
+const DOCUMENTED_BODY = {
+  content: {
+    'multipart/form-data': {
+      schema: {
+        type: 'object',
+        properties: {
+          file: { type: 'string', format: 'binary', description: 'The document: text, Markdown, HTML or PDF.' },
+          ...DocumentFormSchema.properties,
+        },
+        required: ['file'],
+      },
+    },
+  },
+}
+
+/** POST /v1/documents/answer: a document and a question in, an answer with the parts that it rests on out. */
+export const documentsRoute: FastifyPluginAsyncTypebox<DocumentRouteOptions> = async (
+  app,
+  { services, parser, deadlineMs, maxFileBytes },
+) => {
+  await app.register(multipart, { limits: { ...FORM_LIMITS, fileSize: Infinity } })
+  let files = 0
+  app.post(
+    '/v1/documents/answer',
+    {
+      config: { upload: true, accepts: ['application/json', 'multipart/form-data'], documentedBody: DOCUMENTED_BODY },
+      schema: {
+        tags: ['questions'],
+        summary: 'Answer a question from a document, or summarise it',
+        description:
+          "The document comes as the one file of a form, with the other fields beside it, or as `text` in JSON. Its end stands in the decoder's prompt as far as the protocol wants; what comes before is cut into chunks, which the encoder reads in parallel.",
+        body: { content: { 'application/json': { schema: DocumentRequestSchema } } },
+        response: { 200: DocumentResponseSchema, ...bodyErrorResponses(422, 504) },
+      },
+    },
+    async (request, reply) => {
+      const run = runOptions(request, reply, deadlineMs)
+      const ask = (
+        form: DocumentForm,
+        bytes: number,
+        load: (run: RunOptions) => Promise<ReadDocument>,
+        name = '',
+      ): Promise<DocumentResponse> =>
+        answerDocument(
+          {
+            form,
+            bytes,
+            load: async (left) => {
+              const document = await load(left)
+              return { ...document, title: form.title ?? (document.title || name.replace(ENDING, '')) }
+            },
+          },
+          services,
+          run,
+        )
+      if (files >= MOST_FILES)
+        throw new CodedError('overloaded', `${files} documents are being received or read already. Try again later.`, {
+          retryAfterS: RETRY_AFTER_S,
+        })
+      files++
+      try {
+        if (request.isMultipart()) {
+          const { form, file } = await readDocumentForm(request, maxFileBytes)
+          return await ask(form, file.bytes.length, (left) => parser.read(file, left), file.name)
+        }
+        if (request.body === undefined || request.body === null)
+          throw new CodedError('invalid_request', 'The body is empty: send a form with the document as its file, or JSON with text.', {
+            field: 'body',
+          })
+        const { text, type = 'text', ...form } = request.body as Static<typeof DocumentRequestSchema>
+        return await ask(form, text.length, (left) =>
+          type === 'html'
+            ? parser.read({ bytes: Buffer.from(text), mediaType: 'text/html; charset=utf-8' }, left)
+            : Promise.resolve(plainDocument(text, type)),
+        )
+      } finally {
+        files--
+      }
+    },
+  )
+}

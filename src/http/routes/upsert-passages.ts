@@ -1,0 +1,138 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
+import { Type, type Static } from 'typebox'
+import { Value } from 'typebox/value'
+import { CodedError, type ErrorCode } from '../../../base/errors.ts'
+import { passageText, type Passage } from '../../../index/contract.ts'
+import { READ_LIMITS } from '../../../index/read/contract.ts'
+import { checkRow } from '../../../index/read/validate.ts'
+import { ADMIN_SECURITY } from '../admin-guard.ts'
+import { clientSignal } from '../client-signal.ts'
+import { describeValidation } from '../describe-validation.ts'
+import { bodyErrorResponses } from '../error-body.ts'
+import { IdempotencyHeaders, requestFingerprint } from '../idempotency.ts'
+import { MOST_PASSAGES, PassageSchema, type PassagesOptions } from './passages.ts'
+
+const QuerySchema = Type.Object(
+  {
+    partial: Type.Optional(
+      Type.Boolean({
+        default: false,
+        description: 'Write the passages that can be, and say of each what became of it. Default: one that cannot be written refuses all.',
+      }),
+    ),
+  },
+  { additionalProperties: false },
+)
+const UpsertSchema = Type.Object(
+  { passages: Type.Array(PassageSchema, { minItems: 1, maxItems: MOST_PASSAGES }) },
+  { additionalProperties: false },
+)
+/** The same, where passages are looked at one by one. */
+const LooseSchema = Type.Object(
+  { passages: Type.Array(Type.Unknown(), { minItems: 1, maxItems: MOST_PASSAGES }) },
+  { additionalProperties: false },
+)
+const ResultSchema = Type.Object({
+  id: Type.Union([Type.String(), Type.Null()], { description: 'Null where the passage has no id that could be read.' }),
+  status: Type.Enum(['upserted', 'unchanged', 'rejected']),
+  error: Type.Optional(Type.Object({ code: Type.String(), message: Type.String(), field: Type.Optional(Type.String()) })),
+})
+const UpsertedSchema = Type.Object({
+  upserted: Type.Integer({ description: 'Passages written.' }),
+  unchanged: Type.Integer({ description: 'Passages known already: neither embedded nor written.' }),
+  rejected: Type.Optional(Type.Integer({ description: 'With partial: passages that were not written.' })),
+  results: Type.Optional(Type.Array(ResultSchema, { description: 'With partial: what became of each passage, in their order.' })),
+})
+
+interface Rejection {
+  readonly code: ErrorCode
+  readonly message: string
+  readonly field?: string
+}
+
+type Checked = { readonly passage: Passage } | { readonly id: string | null; readonly error: Rejection }
+
+/** PUT /v1/passages: inserts or replaces passages, on the disk when answered, and seen by the next question. */
+export const upsertPassages: FastifyPluginAsyncTypebox<PassagesOptions> = (app, { index, embedder, requireAdmin, once }) => {
+  const upsert = async (given: readonly Passage[], signal: AbortSignal): Promise<ReadonlySet<string>> => {
+    if (given.length === 0) return new Set()
+    const changed = await index.changed(given)
+    const vectors = await embedder.embed(changed.map(passageText), { priority: 'bulk', signal })
+    await index.upsert(changed, vectors)
+    return new Set(changed.map(({ id }) => id))
+  }
+
+  app.route({
+    method: ['PUT', 'POST'],
+    url: '/v1/passages',
+    onRequest: requireAdmin,
+    attachValidation: true,
+    schema: {
+      tags: ['passages'],
+      security: ADMIN_SECURITY,
+      summary: 'Insert or replace passages by id',
+      headers: IdempotencyHeaders,
+      querystring: QuerySchema,
+      body: UpsertSchema,
+      response: { 200: UpsertedSchema, ...bodyErrorResponses(401, 403, 409, 422, 507) },
+    },
+    handler: (request, reply) => {
+      // Where the body does not pass, the query has not been looked at yet.
+      const partial = String(request.query.partial) === 'true'
+      const items = checkAll(request, partial)
+      return once(request, reply, {
+        fingerprint: () => requestFingerprint(request),
+        work: async (): Promise<Static<typeof UpsertedSchema>> => {
+          const passages = items.flatMap((item) => ('passage' in item ? [item.passage] : []))
+          const changed = await upsert(passages, clientSignal(reply))
+          const counts = { upserted: changed.size, unchanged: passages.length - changed.size }
+          if (!partial) return counts
+          const results = items.map((item) => resultOf(item, changed))
+          return { ...counts, rejected: items.length - passages.length, results }
+        },
+      })
+    },
+  })
+  return Promise.resolve()
+}
+
+function resultOf(item: Checked, changed: ReadonlySet<string>): Static<typeof ResultSchema> {
+  if ('error' in item) return { id: item.id, status: 'rejected', error: item.error }
+  const { id } = item.passage
+  return { id, status: changed.has(id) ? 'upserted' : 'unchanged' }
+}
+
+/**
+ * The passages of a request, each checked.
+ * @throws what is wrong with the request; what is wrong with the first bad passage, unless `partial`.
+ */
+function checkAll(request: FastifyRequest, partial: boolean): Checked[] {
+  const { validationError, body } = request
+  if (validationError !== undefined && (!partial || validationError.validationContext !== 'body' || !Value.Check(LooseSchema, body)))
+    throw validationError
+  const given = (body as Static<typeof LooseSchema>).passages
+  const seen = new Set<string>()
+  return given.map((one, at) => {
+    const item = check(one, at, seen)
+    if ('error' in item && !partial) throw new CodedError(item.error.code, item.error.message, { field: item.error.field })
+    return item
+  })
+}
+
+function check(given: unknown, at: number, seen: Set<string>): Checked {
+  const place = `passages.${at}`
+  const id = typeof given === 'object' && given !== null && 'id' in given && typeof given.id === 'string' ? given.id.slice(0, 512) : null
+  const reject = (message: string, field = place): Checked => ({ id, error: { code: 'invalid_request', message, field } })
+  if (!Value.Check(PassageSchema, given)) {
+    const { field, message } = describeValidation([...Value.Errors(PassageSchema, given)], 'passage')
+    return reject(field === undefined ? `${place}: ${message}` : `${place}.${message}`, field === undefined ? place : `${place}.${field}`)
+  }
+  const item = checkRow({ line: at, source: undefined, metadata: undefined, ...given }, READ_LIMITS, READ_LIMITS.textBytes)
+  if ('reason' in item) return reject(`${place}: ${item.detail}`)
+  const { passage } = item
+  if (seen.has(passage.id))
+    return reject(`${place}: the id "${passage.id.slice(0, 100)}" occurs twice; send each passage once.`, `${place}.id`)
+  seen.add(passage.id)
+  return { passage }
+}

@@ -1,0 +1,38 @@
+import type { AnswerReadResult, Reader } from './contract.ts'
+import type { Observer, Stage } from './observer.ts'
+
+/** A reader that tells the observers of its requests what it did for them. */
+export function observedReader<Own extends Reader>(reader: Own): Own {
+  return {
+    ...reader,
+    answer: async (read, run) => {
+      const result = await reader.answer(read, run)
+      if (run?.observe) tell(run.observe, result)
+      return result
+    },
+    choices: async (read, run) => {
+      const started = performance.now()
+      const result = await reader.choices(read, run)
+      run?.observe?.stage('read', started, performance.now() - started)
+      run?.observe?.tokens('context', sum(result.contextTokenCounts))
+      return result
+    },
+  }
+}
+
+/** The stages of an answer come one after the other, the last of them right now. */
+function tell(observer: Observer, { timingsMs, promptTokens, contextTokenCounts, logprobs }: AnswerReadResult): void {
+  const { queue, plan, encode, generate } = timingsMs
+  let startedAt = performance.now() - (queue + plan + encode + generate)
+  for (const [name, ms] of Object.entries({ queue, plan, encode, generate }) as [Stage, number][]) {
+    observer.stage(name, startedAt, ms)
+    startedAt += ms
+  }
+  observer.tokens('prompt', promptTokens)
+  observer.tokens('context', sum(contextTokenCounts))
+  observer.tokens('generated', logprobs.length)
+}
+
+function sum(counts: readonly number[]): number {
+  return counts.reduce((total, count) => total + count, 0)
+}

@@ -1,0 +1,12 @@
+/** Parts of the work for a question, in their order; `read` is a whole reading whose parts are not told apart. */
+export type Stage = 'embed' | 'search' | 'queue' | 'plan' | 'encode' | 'generate' | 'read'
+
+/** Tokens of prompts, of the encoder's contexts, and of answers. */
+export type TokenKind = 'prompt' | 'context' | 'generated'
+
+/** Told of a request's work as its parts end, for metrics and traces. */
+export interface Observer {
+  /** @param startedAt on the clock of performance.now() */
+  stage(name: Stage, startedAt: number, ms: number): void
+  tokens(kind: TokenKind, count: number): void
+}

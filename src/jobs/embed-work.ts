@@ -1,0 +1,64 @@
+import { Type, type Static } from 'typebox'
+import { Value } from 'typebox/value'
+import { messageOf } from '../../base/errors.ts'
+import { parseJson } from '../../base/json.ts'
+import type { Embed } from '../../index/contract.ts'
+import { embedShard } from '../../index/ingest/place-embed.ts'
+import type { Place } from '../../index/ingest/place.ts'
+import { readLines } from '../../index/read/lines.ts'
+import { toJobError } from './run.ts'
+
+/** Longest line of work that is read. */
+const LINE_BYTES = 1000
+
+/** A line of work: a shard of the plan, by its number. */
+const WorkSchema = Type.Object({ shard: Type.Integer({ minimum: 0 }) }, { additionalProperties: false })
+
+/** One line for each line of work, in the same order. */
+export const WorkAnswerSchema = Type.Union([
+  Type.Object({
+    shard: Type.Integer(),
+    state: Type.Enum(['done', 'present'], { description: 'done: its vectors were made. present: they were there.' }),
+    passages: Type.Integer(),
+    ms: Type.Integer({ description: 'Time taken, in milliseconds.' }),
+  }),
+  Type.Object({
+    shard: Type.Union([Type.Integer(), Type.Null()], { description: 'null for a line that is no work.' }),
+    state: Type.Literal('failed', { description: 'The shard was left out; the next one goes on.' }),
+    line: Type.Integer({ description: 'Of the input, from 1.' }),
+    code: Type.String(),
+    message: Type.String(),
+  }),
+])
+export type WorkAnswer = Static<typeof WorkAnswerSchema>
+
+/**
+ * Embeds the shards that lines of work name, one after the other, and answers each: one that fails is named and left out.
+ * A shard at a time is in memory; the next line is read when the answer has been taken.
+ */
+export async function* answerWork(
+  input: AsyncIterable<Buffer>,
+  place: Place,
+  embed: Embed,
+  signal: AbortSignal,
+): AsyncGenerator<WorkAnswer> {
+  for await (const item of readLines(input, LINE_BYTES)) {
+    const { line } = item
+    if ('bytes' in item && item.bytes.toString().trim() === '') continue
+    const work = 'bytes' in item ? parseJson(item.bytes.toString()) : undefined
+    if (!Value.Check(WorkSchema, work)) {
+      const message = `Line ${line} is no work: send one JSON object a line, {"shard": <number>}.`
+      yield { shard: null, state: 'failed', line, code: 'invalid_request', message }
+      continue
+    }
+    const { shard } = work
+    const started = performance.now()
+    try {
+      const { rows, present } = await embedShard(place, shard, embed, signal)
+      yield { shard, state: present ? 'present' : 'done', passages: rows, ms: Math.round(performance.now() - started) }
+    } catch (error) {
+      if (signal.aborted) throw error
+      yield { shard, state: 'failed', line, ...toJobError(error), message: messageOf(error) }
+    }
+  }
+}

@@ -1,0 +1,22 @@
+import { CodedError } from '../../base/errors.ts'
+import type { Jobs } from './jobs.ts'
+
+function refuse(): Promise<never> {
+  return Promise.reject(new CodedError('not_found', 'This process is a replica, which runs no jobs: order them from the indexer.'))
+}
+
+/** The jobs of a process that has none: nothing is read or made in the jobs folder. */
+export const noJobs: Jobs = {
+  addFile: refuse,
+  addImport: refuse,
+  addPlace: refuse,
+  addUpload: refuse,
+  list: () => Promise.resolve([]),
+  get: refuse,
+  cancel: refuse,
+  resume: refuse,
+  reportPath: refuse,
+  wait: refuse,
+  start: () => Promise.resolve(),
+  close: () => Promise.resolve(),
+}

@@ -1,0 +1,134 @@
+import { readFile } from 'node:fs/promises'
+import path from 'node:path'
+import { Type } from 'typebox'
+import Value from 'typebox/value'
+import { writeFileDurably } from '../../base/durable.ts'
+import { CodedError, messageOf, osCode } from '../../base/errors.ts'
+import { parseJson } from '../../base/json.ts'
+import { takeLock } from '../../index/table/lock.ts'
+import type { Admission } from '../inference/contract.ts'
+import type { Log } from '../inference/log.ts'
+import type { Keys } from './keys.ts'
+import { keyOfClient } from './record.ts'
+
+const DAY_MS = 86_400_000
+/** How much of the count a killed service may lose. */
+const SAVE_EVERY_MS = 5_000
+const LOCK_WAIT_MS = 5_000
+const UsageSchema = Type.Object({ day: Type.String(), questions: Type.Record(Type.String(), Type.Integer({ minimum: 0 })) })
+
+/** Questions of a day (UTC) by the names of keys. */
+export type Usage = ReadonlyMap<string, number>
+
+export interface Quotas {
+  /** An admission that lets in what a key's quota allows; each question that is let in counts, whatever becomes of it. */
+  around(admission: Admission): Admission
+  /** Adds what has not been saved yet to the day's count, which services on one folder share. */
+  save(): Promise<void>
+  close(): Promise<void>
+}
+
+export interface QuotaOptions {
+  readonly dir: string
+  readonly keys: Pick<Keys, 'named'>
+  readonly now?: () => number
+  readonly log?: Log
+}
+
+/** Counts the questions of every key by day, over restarts. */
+export async function createQuotas({ dir, keys, now = Date.now, log }: QuotaOptions): Promise<Quotas> {
+  let day = dayOf(now())
+  let saved = await readUsage(dir, day)
+  let unsaved = new Map<string, number>()
+  let complained = false
+  const used = (name: string): number => (saved.get(name) ?? 0) + (unsaved.get(name) ?? 0)
+
+  const beginDay = (): void => {
+    const today = dayOf(now())
+    if (today === day) return
+    day = today
+    saved = new Map()
+    unsaved = new Map()
+  }
+
+  const check = (client: string | undefined): string | undefined => {
+    beginDay()
+    const name = client === undefined ? undefined : keyOfClient(client)
+    const holder = name === undefined ? undefined : keys.named(name)
+    // The key of a setting has no file, and no limits.
+    if (name === undefined || holder === undefined) return undefined
+    const most = holder.questions_per_day
+    if (most !== undefined && used(name) >= most)
+      throw new CodedError('rate_limited', `The key ${name} has asked the ${most} questions of today; its next day begins at 0:00 UTC.`, {
+        retryAfterS: Math.ceil((DAY_MS - (now() % DAY_MS)) / 1000),
+      })
+    return name
+  }
+
+  const write = async (): Promise<void> => {
+    const lock = await takeLock(path.join(dir, 'usage.turns'), LOCK_WAIT_MS)
+    if (lock === undefined) return
+    try {
+      const [of, added] = [day, new Map(unsaved)]
+      const counts = new Map(await readUsage(dir, of))
+      for (const [name, count] of added) counts.set(name, (counts.get(name) ?? 0) + count)
+      await writeFileDurably(usageFile(dir), `${JSON.stringify({ day: of, questions: Object.fromEntries(counts) })}\n`, { mode: 0o600 })
+      if (of !== day) return
+      saved = counts
+      // Questions that came in meanwhile.
+      for (const [name, count] of added) unsaved.set(name, (unsaved.get(name) ?? 0) - count)
+    } finally {
+      await lock.release()
+    }
+  }
+
+  const save = async (): Promise<void> => {
+    beginDay()
+    if (![...unsaved.values()].some((count) => count > 0)) return
+    try {
+      await write()
+      complained = false
+    } catch (error) {
+      if (!complained) log?.('warn', `Questions of keys are counted in memory alone: ${messageOf(error)}`)
+      complained = true
+    }
+  }
+  let saving = Promise.resolve()
+  const saveInTurn = (): Promise<void> => (saving = saving.then(save))
+  const timer = setInterval(() => void saveInTurn(), SAVE_EVERY_MS).unref()
+
+  return {
+    around: (admission) => ({
+      enter: (question) => {
+        const name = check(question.client)
+        const permit = admission.enter(question)
+        if (name !== undefined) unsaved.set(name, (unsaved.get(name) ?? 0) + 1)
+        return permit
+      },
+    }),
+    save: saveInTurn,
+    close: () => {
+      clearInterval(timer)
+      return saveInTurn()
+    },
+  }
+}
+
+/** Questions that keys asked today, as far as saved. A file that is no count, or another day's, is none. */
+export async function readUsage(dir: string, day = dayOf(Date.now())): Promise<Usage> {
+  const text = await readFile(usageFile(dir), 'utf8').catch((error: unknown) => {
+    if (osCode(error) === 'ENOENT') return ''
+    throw error
+  })
+  const usage = parseJson(text)
+  return new Map(Value.Check(UsageSchema, usage) && usage.day === day ? Object.entries(usage.questions) : [])
+}
+
+function usageFile(dir: string): string {
+  return path.join(dir, 'usage.json')
+}
+
+/** The day of a time, `YYYY-MM-DD` in UTC. */
+function dayOf(time: number): string {
+  return new Date(time).toISOString().slice(0, 10)
+}

@@ -1,0 +1,77 @@
+import { readdir, readFile } from 'node:fs/promises'
+import path from 'node:path'
+import Value from 'typebox/value'
+import { writeFileDurably } from '../../base/durable.ts'
+import { CodedError, osCode } from '../../base/errors.ts'
+import { parseJson } from '../../base/json.ts'
+import { hashKey, KeyRecordSchema, newKey, type KeyRecord } from './record.ts'
+
+/** One file a key: writers of different keys never meet, and a name is taken by making its file. */
+export const KEY_FILE = '.key.json'
+/** Of owner alone; hashes of random keys are no secret, names and limits may be. */
+const MODE = 0o600
+
+export type NewKey = Pick<KeyRecord, 'name' | 'role' | 'requests_per_minute' | 'questions_per_day'>
+
+/**
+ * Makes a key and keeps its hash.
+ * @returns the key itself, which is kept nowhere
+ * @throws options_invalid for a name that is none; conflict where a key, revoked or not, has it
+ */
+export async function addKey(dir: string, asked: NewKey): Promise<string> {
+  const key = newKey()
+  const record: KeyRecord = { ...asked, sha256: hashKey(key).toString('hex'), created_at: new Date().toISOString() }
+  if (!Value.Check(KeyRecordSchema, record))
+    throw new CodedError('options_invalid', 'A name has 1 to 64 letters, digits, dots, dashes and underscores.', { field: 'name' })
+  try {
+    await writeFileDurably(fileOf(dir, record.name), toText(record), { mode: MODE, exclusive: true })
+  } catch (error) {
+    if (osCode(error) !== 'EEXIST') throw error
+    throw new CodedError('conflict', `There is, or was, a key named ${record.name}: choose another name.`, { field: 'name' })
+  }
+  return key
+}
+
+/** Makes a key worthless; its name stays taken. @throws not_found */
+export async function revokeKey(dir: string, name: string): Promise<KeyRecord> {
+  const record = (await readKeys(dir)).find((known) => known.name === name)
+  if (record === undefined) throw new CodedError('not_found', `There is no key named ${name} in ${dir}.`, { field: 'name' })
+  if (record.revoked_at !== undefined) return record
+  const revoked = { ...record, revoked_at: new Date().toISOString() }
+  await writeFileDurably(fileOf(dir, name), toText(revoked), { mode: MODE })
+  return revoked
+}
+
+/**
+ * All keys by name; none where there is no folder.
+ * @throws config_invalid naming a file that holds no key: left out, it could open what it is to close
+ */
+export async function readKeys(dir: string): Promise<KeyRecord[]> {
+  const records: KeyRecord[] = []
+  for (const file of await keyFiles(dir)) {
+    const record = parseJson(await readFile(path.join(dir, file), 'utf8'))
+    if (!Value.Check(KeyRecordSchema, record) || record.name + KEY_FILE !== file)
+      throw new CodedError('config_invalid', `${path.join(dir, file)} is no key's file: remove it, or put its copy back.`, {
+        field: 'CEPE_KEYS_DIR',
+      })
+    records.push(record)
+  }
+  return records
+}
+
+/** Names of the keys' files, sorted. */
+export async function keyFiles(dir: string): Promise<string[]> {
+  const names = await readdir(dir).catch((error: unknown): string[] => {
+    if (osCode(error) === 'ENOENT') return []
+    throw error
+  })
+  return names.filter((name) => name.endsWith(KEY_FILE)).sort()
+}
+
+function fileOf(dir: string, name: string): string {
+  return path.join(dir, name + KEY_FILE)
+}
+
+function toText(record: KeyRecord): string {
+  return `${JSON.stringify(record, null, 2)}\n`
+}

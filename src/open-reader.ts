@@ -1,0 +1,61 @@
+import path from 'node:path'
+import { CodedError, messageOf } from '../base/errors.ts'
+import type { Log } from './inference/log.ts'
+import { readCepeManifest } from './inference/model-folder.ts'
+import { allotCores, usableCores } from './inference/pool/allotment.ts'
+import { createReader, type ReaderOptions } from './inference/pool/create-reader.ts'
+import type { ProcessOptions } from './inference/pool/process-options.ts'
+import type { DocumentDefaults } from './rag/settle-document.ts'
+import type { Config } from './settings.ts'
+import { loadTokenizer } from './text/tokenizer.ts'
+
+/** What every inference process is started with. */
+export function processOptions(config: Config, log?: Log): Omit<ProcessOptions, 'modelDir'> {
+  return {
+    threads: config.THREADS ?? usableCores(),
+    provider: config.PROVIDER === 'cuda' ? { name: 'cuda', deviceId: config.DEVICE_ID } : { name: 'cpu' },
+    maxQueue: config.QUEUE,
+    maxRunMs: config.MAX_RUN_MS,
+    ...(log && { log }),
+  }
+}
+
+/** The reader, in as many processes as the machine's cores and its size allow. */
+export async function openReader(config: Config, log?: Log) {
+  const { readers, threads } = allotCores({
+    cores: usableCores(),
+    parameters: (await readCepeManifest(config.READER_DIR)).parameters,
+    readers: config.READERS,
+    threads: config.THREADS,
+  })
+  return { reader: await createReader({ ...readerOptions(config, log), children: readers, threads }), places: readers }
+}
+
+/** How a reader is started, whatever its number of processes. */
+export function readerOptions(config: Config, log?: Log): ReaderOptions {
+  const { STATE_DISK_MB: diskMb, STATE_DIR: dir = path.join(config.INDEX_DIR, 'states') } = config
+  return {
+    ...processOptions(config, log),
+    modelDir: config.READER_DIR,
+    stateCacheBytes: config.STATE_CACHE_MB * 2 ** 20,
+    stateDtype: config.STATE_DTYPE,
+    ...(diskMb > 0 && { stateDisk: { dir, maxBytes: diskMb * 2 ** 20 } }),
+    replugBytes: config.REPLUG_MB * 2 ** 20,
+  }
+}
+
+/** Options of questions about documents where a request does not say. */
+export function documentDefaults(config: Config): DocumentDefaults {
+  return { documentTokens: config.DOCUMENT_TOKENS, chatTemplate: config.CHAT_TEMPLATE }
+}
+
+/** @throws config_invalid where the model has no template of its own that could be used */
+export async function checkChatTemplate({ CHAT_TEMPLATE: template, READER_DIR: dir }: Config): Promise<void> {
+  if (template !== 'tokenizer') return
+  const tokenizer = await loadTokenizer(dir, { bosId: null, eosIds: [] })
+  try {
+    tokenizer.chatWrap(template)
+  } catch (error) {
+    throw new CodedError('config_invalid', `CEPE_CHAT_TEMPLATE: ${messageOf(error)}`, { field: 'CEPE_CHAT_TEMPLATE', cause: error })
+  }
+}

@@ -1,0 +1,77 @@
+import { readFile } from 'node:fs/promises'
+import { Type, type Static } from 'typebox'
+import { Compile } from 'typebox/compile'
+import { CodedError, messageOf, osCode } from '../../../base/errors.ts'
+import { parseJson } from '../../../base/json.ts'
+import { SIGNALS, type Signals } from './signal-names.ts'
+
+/** Increased when calibrations of an earlier version can no longer be used. */
+export const CALIBRATION_VERSION = 1
+
+const number = Type.Number()
+const QualitySchema = Type.Object({
+  log_loss: number,
+  ece: Type.Number({ description: 'Expected calibration error, ten bins of equal width.' }),
+  auroc: Type.Number({ description: 'Chance that a right answer ranks above a wrong one.' }),
+})
+export type Quality = Static<typeof QualitySchema>
+
+export const CalibrationSchema = Type.Object({
+  version: Type.Literal(CALIBRATION_VERSION),
+  fitted_at: Type.String(),
+  reader: Type.String({ description: 'Id of the model whose answers were judged: another one is not judged by it.' }),
+  retriever: Type.Union([Type.String(), Type.Null()]),
+  index: Type.Object({ table: Type.String(), version: Type.Integer(), passages: Type.Integer() }),
+  asked: Type.Object({
+    files: Type.Array(Type.Object({ name: Type.String(), sha256: Type.String() })),
+    k: Type.Array(Type.Union([Type.Integer(), Type.Null()]), { description: "null: the model's own." }),
+    answers: Type.Integer({ description: 'Answers that were judged.' }),
+    right: Type.Integer(),
+    unanswerable: Type.Integer({ description: 'Answers to questions that the corpus does not answer.' }),
+    unanswerable_share: Type.Union([Type.Number(), Type.Null()], {
+      description: 'Share of such questions that probabilities are meant for; null: as in the files.',
+    }),
+  }),
+  l2: Type.Number({ description: 'Penalty on squared weights, chosen by cross-validation.' }),
+  bias: number,
+  signals: Type.Array(Type.Object({ name: Type.String(), mean: number, scale: Type.Number({ exclusiveMinimum: 0 }), weight: number })),
+  cross_validated: Type.Object({ probability: QualitySchema, confidence: QualitySchema }),
+})
+/** A logistic regression from signals to the probability that the answer is right, and what it was fitted on. */
+export type Calibration = Static<typeof CalibrationSchema>
+
+const validator = Compile(CalibrationSchema)
+
+/**
+ * Reads what `cepe calibrate` wrote.
+ * @returns undefined where there is no such file
+ * @throws config_invalid naming the file and its problem
+ */
+export async function loadCalibration(file: string): Promise<Calibration | undefined> {
+  const invalid = (problem: string, cause?: unknown) =>
+    new CodedError('config_invalid', `Calibration ${file} ${problem}: make it anew (cepe calibrate).`, {
+      field: 'CEPE_CALIBRATION',
+      cause,
+    })
+  const content = await readFile(file, 'utf8').catch((error: unknown) => {
+    if (osCode(error) === 'ENOENT') return undefined
+    throw invalid(`cannot be read (${messageOf(error)})`, error)
+  })
+  if (content === undefined) return undefined
+  const value = parseJson(content)
+  if (!validator.Check(value)) {
+    const [problem] = validator.Errors(value)
+    throw invalid(value === undefined ? 'is no JSON' : `is not what this version reads (${problem?.instancePath} ${problem?.message})`)
+  }
+  if (value.signals.map(({ name }) => name).join() !== SIGNALS.join()) throw invalid('weighs other signals than this version measures')
+  return value
+}
+
+/** The probability that an answer with these signals is right. */
+export function probabilityCorrect({ bias, signals }: Calibration, values: Signals): number {
+  const score = signals.reduce(
+    (sum, { name, mean, scale, weight }) => sum + (weight * (values[name as keyof Signals] - mean)) / scale,
+    bias,
+  )
+  return 1 / (1 + Math.exp(-score))
+}

@@ -1,0 +1,54 @@
+import { CodedError, messageOf } from '../../../base/errors.ts'
+import type { Log } from '../../inference/log.ts'
+import { loadCalibration, type Calibration } from './calibration.ts'
+
+/** Where a calibration may lie. */
+export interface CalibrationFiles {
+  /** By the setting; '' for none at all. */
+  readonly named?: string
+  /** Of the table in service. */
+  readonly own: string
+  /** Of the shipped model and corpus. */
+  readonly shipped: string
+}
+
+/**
+ * The calibration to judge a reader's answers by: the named one, else the table's own, else the shipped one. One of another
+ * reader is left alone, with a warning unless it is the shipped one; so is a file of the table's own that cannot be used.
+ * @param reader id of the model in service
+ * @throws config_invalid where the named file is missing or cannot be used
+ */
+export async function chooseCalibration(
+  { named, own, shipped }: CalibrationFiles,
+  reader: string,
+  log?: Log,
+): Promise<Calibration | undefined> {
+  if (named === '') return undefined
+  if (named !== undefined) {
+    const calibration = await loadCalibration(named)
+    if (calibration === undefined)
+      throw new CodedError(
+        'config_invalid',
+        `There is no calibration at ${named}: make it (cepe calibrate), or leave CEPE_CALIBRATION empty.`,
+        {
+          field: 'CEPE_CALIBRATION',
+        },
+      )
+    return ofReader(calibration, named, reader, log)
+  }
+  const found = await usable(own, log)
+  return (found && ofReader(found, own, reader, log)) ?? ofReader(await usable(shipped, log), shipped, reader)
+}
+
+function usable(file: string, log?: Log): Promise<Calibration | undefined> {
+  return loadCalibration(file).catch((error: unknown) => {
+    log?.('warn', `Answers get no probability: ${messageOf(error)}`)
+    return undefined
+  })
+}
+
+function ofReader(calibration: Calibration | undefined, file: string, reader: string, log?: Log): Calibration | undefined {
+  if (calibration === undefined || calibration.reader === reader) return calibration
+  log?.('warn', `The calibration ${file} is of ${calibration.reader}, not of ${reader}, and is not used: make it anew (cepe calibrate).`)
+  return undefined
+}

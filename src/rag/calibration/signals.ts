@@ -1,0 +1,106 @@
+import { at } from '../../../base/at.ts'
+import { wordsOf } from '../../text/words.ts'
+import type { AnswerReadResult } from '../../inference/contract.ts'
+import { confidence } from '../evidence.ts'
+import type { Evidence } from '../schema.ts'
+import type { Signals } from './signal-names.ts'
+
+/** A probability of 1 has no doubt at all: its logarithm has to end somewhere. */
+const LEAST_DOUBT = 1e-4
+/** Sentences that are compared with the question, from the best passage on, and how much of each. */
+const MOST_SENTENCES = 20
+const SENTENCE_CHARACTERS = 1000
+/** Letters of a word that count: endings differ between a question and the sentence that answers it. */
+const STEM = 5
+/** Words that questions share with any sentence. */
+const COMMON = new Set(
+  'the a an of in is was what who which how did do does when where for to by on at and it its with from as many much that be are were s'.split(
+    ' ',
+  ),
+)
+
+/**
+ * Signals of a greedy answer with measured attention.
+ * @returns null where there is nothing to weigh: an empty answer, or attention that was not measured (other modes, sampling)
+ */
+export function signalsOf(question: string, read: AnswerReadResult, evidence: readonly Evidence[]): Signals | null {
+  const { text, stopped, logprobs, attentionFocus: focus } = read
+  if (text === '' || logprobs.length === 0 || focus === undefined || focus.length === 0) return null
+  const encoded = evidence.filter(({ attention }) => attention !== null)
+  const shares = encoded.map(({ attention }) => attention ?? 0)
+  if (shares.length === 0) return null
+  const saying = evidence.filter(({ highlights }) => highlights.length > 0)
+  const least = Math.min(...logprobs)
+  const first = at(focus, 0)
+  return {
+    confidence: confidence(logprobs),
+    mean_doubt: doubt(mean(logprobs)),
+    most_doubt: doubt(least),
+    first_doubt: doubt(at(logprobs, 0)),
+    stop_doubt: doubt(stopped ? at(logprobs, logprobs.length - 1) : least),
+    passage_entropy: relativeEntropy(shares),
+    attended_rank: shares.indexOf(Math.max(...shares)) / shares.length,
+    token_peak: mean(focus.map(({ peak }) => peak)),
+    token_entropy: mean(focus.map(({ entropy }) => entropy)),
+    first_token_entropy: first.entropy,
+    saying_attention: saying.reduce((sum, { attention }) => sum + (attention ?? 0), 0),
+    saying_share: saying.length / evidence.length,
+    saying_rank: saying.length === 0 ? 1 : (at(saying, 0).rank - 1) / evidence.length,
+    ...overlaps(question, text, saying),
+  }
+}
+
+function doubt(logprob: number): number {
+  return Math.log(LEAST_DOUBT - Math.min(0, logprob))
+}
+
+function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length
+}
+
+/** 0 where all is in one place, 1 where it is spread evenly. */
+function relativeEntropy(shares: readonly number[]): number {
+  const some = shares.filter((share) => share > 0)
+  return some.length < 2 ? 0 : -some.reduce((sum, share) => sum + share * Math.log(share), 0) / Math.log(some.length)
+}
+
+function overlaps(
+  question: string,
+  answer: string,
+  saying: readonly Evidence[],
+): Pick<Signals, 'sentence_overlap' | 'title_overlap' | 'echo'> {
+  const asked = plainWords(question)
+  const told = plainWords(answer)
+  let [sentenceOverlap, titleOverlap, sentences] = [0, 0, 0]
+  for (const { title, text, highlights } of saying) {
+    const named = plainWords(title)
+    titleOverlap = Math.max(
+      titleOverlap,
+      share([...named], (word) => asked.has(word)),
+    )
+    const wanted = [...asked].filter((word) => !COMMON.has(word) && !named.has(word) && !told.has(word)).map(stem)
+    const starts = new Map(highlights.map(({ sentence }) => [sentence.start, sentence.end]))
+    for (const [start, end] of starts) {
+      if (++sentences > MOST_SENTENCES) break
+      const words = new Set([...plainWords(text.slice(start, Math.min(end, start + SENTENCE_CHARACTERS)))].map(stem))
+      sentenceOverlap = Math.max(
+        sentenceOverlap,
+        share(wanted, (word) => words.has(word)),
+      )
+    }
+    if (sentences > MOST_SENTENCES) break
+  }
+  return { sentence_overlap: sentenceOverlap, title_overlap: titleOverlap, echo: share([...told], (word) => asked.has(word)) }
+}
+
+function plainWords(text: string): Set<string> {
+  return new Set(wordsOf(text).map(({ plain }) => plain))
+}
+
+function stem(word: string): string {
+  return word.slice(0, STEM)
+}
+
+function share(words: readonly string[], holds: (word: string) => boolean): number {
+  return words.length === 0 ? 0 : words.filter(holds).length / words.length
+}

@@ -1,0 +1,130 @@
+import { at } from '../../base/at.ts'
+import { modelId } from '../../models/manifest.ts'
+import type { Admission, DocumentReader, DocumentReadResult, RunOptions } from '../inference/contract.ts'
+import type { DocumentChunk } from '../text/document-request.ts'
+import type { DocumentEvidence, DocumentForm, DocumentResponse } from './document-schema.ts'
+import { confidence } from './evidence.ts'
+import { highlights } from './highlights.ts'
+import { settleDocument, type DocumentDefaults, type DocumentSource } from './settle-document.ts'
+
+/** What answering from documents works with. */
+export interface DocumentServices extends DocumentDefaults {
+  readonly reader: DocumentReader
+  readonly admission: Admission
+}
+
+/** A document as it was read. */
+export interface LoadedDocument extends DocumentSource {
+  readonly type: DocumentResponse['document']['type']
+  /** Of each page the character at which it begins; empty for what has no pages. */
+  readonly pages: readonly number[]
+}
+
+export interface DocumentAsked {
+  readonly form: DocumentForm
+  /** Bytes of the file: a first idea of the work. */
+  readonly bytes: number
+  /** Gets the text out of the file, once the question was let in. */
+  readonly load: (run: RunOptions) => Promise<LoadedDocument>
+}
+
+const DEFAULT_EVIDENCE = 5
+/** Bytes of a token of running text, about. */
+const BYTES_PER_TOKEN = 4
+
+/**
+ * Answers a question about a document, or summarises it: its end stands in the decoder's prompt, what comes before is read
+ * by the encoder chunk by chunk.
+ * @throws overloaded at the door; deadline_exceeded; what `load` throws; invalid_request and unprocessable naming the field;
+ * payload_too_large for a document of too many tokens
+ */
+export async function answerDocument(
+  { form, bytes, load }: DocumentAsked,
+  services: DocumentServices,
+  run: RunOptions = {},
+): Promise<DocumentResponse> {
+  const started = performance.now()
+  const { reader, admission, documentTokens } = services
+  const cost =
+    Math.min(documentTokens, Math.ceil(bytes / BYTES_PER_TOKEN)) + (form.max_new_tokens ?? reader.manifest.qa_defaults.max_new_tokens)
+  const permit = admission.enter({ ...run, cost })
+  let done = false
+  try {
+    const left = (): RunOptions & { readonly cost: number } => {
+      const { deadlineMs } = run
+      return { ...run, cost, admitted: true, ...(deadlineMs !== undefined && { deadlineMs: deadlineMs - (performance.now() - started) }) }
+    }
+    const document = await load(left())
+    const loaded = performance.now() - started
+    const settled = settleDocument(form, document, reader.manifest, services)
+    const read = await reader.document(settled, left())
+    done = true
+    const total = performance.now() - started
+    const first = Math.min(...[...read.chunks, ...(read.tail ? [read.tail] : [])].map(({ start }) => start), settled.to)
+    return {
+      answer: read.text,
+      confidence: read.text === '' ? 0 : confidence(read.logprobs),
+      finish_reason: read.stopped ? 'stop' : 'length',
+      document: {
+        title: document.title,
+        type: document.type,
+        characters: document.text.length,
+        tokens: read.documentTokens,
+        pages: document.pages.length === 0 ? null : document.pages.length,
+        chunks: read.chunks.length,
+        unread: first - settled.from,
+        ...(form.include_text === true && { text: document.text }),
+      },
+      evidence: evidenceOf(document, read, { count: form.evidence ?? DEFAULT_EVIDENCE, answer: settled.stopAtLineEnd ? read.text : '' }),
+      usage: {
+        prompt_tokens: read.promptTokens,
+        context_tokens: read.chunks.reduce((sum, { tokens }) => sum + tokens, 0),
+        generated_tokens: read.logprobs.length,
+      },
+      timings_ms: rounded({ read: loaded, ...read.timingsMs, total }),
+      model: { reader: modelId(reader.manifest) },
+      ...(form.include_prompts === true && { prompts: [...read.prompts], contexts: [...read.contexts] }),
+    }
+  } finally {
+    permit.release(done)
+  }
+}
+
+/** The chunks that were looked at most, then the decoder's part. */
+function evidenceOf(
+  { text, pages }: LoadedDocument,
+  { chunks, contextShares, tail }: DocumentReadResult,
+  { count, answer }: { readonly count: number; readonly answer: string },
+): DocumentEvidence[] {
+  const measured = contextShares.length > 0
+  const order = chunks.map((_, i) => i)
+  if (measured) order.sort((a, b) => at(contextShares, b) - at(contextShares, a) || a - b)
+  const described = (chunk: DocumentChunk, role: 'encoder' | 'decoder', attention: number | null): Omit<DocumentEvidence, 'rank'> => {
+    const { start, end, tokens } = chunk
+    const own = text.slice(start, end)
+    const moved = (place: { readonly start: number; readonly end: number }) => ({ start: place.start + start, end: place.end + start })
+    return {
+      start,
+      end,
+      text: own,
+      pages: pagesOf(pages, chunk),
+      role,
+      attention,
+      tokens,
+      highlights: highlights(own, answer).map((found) => ({ ...moved(found), sentence: moved(found.sentence) })),
+    }
+  }
+  const encoded = order.slice(0, count).map((i) => described(at(chunks, i), 'encoder', measured ? at(contextShares, i) : null))
+  const all = [...encoded, ...(tail ? [described(tail, 'decoder', null)] : [])]
+  return all.map((entry, i) => ({ ...entry, rank: i + 1 }))
+}
+
+function pagesOf(pages: readonly number[], { start, end }: DocumentChunk): DocumentEvidence['pages'] {
+  if (pages.length === 0) return null
+  const page = (character: number): number => Math.max(1, pages.filter((begin) => begin <= character).length)
+  return { first: page(start), last: page(Math.max(start, end - 1)) }
+}
+
+function rounded<T extends Record<string, number>>(timings: T): T {
+  return Object.fromEntries(Object.entries(timings).map(([name, ms]) => [name, Math.round(ms * 100) / 100])) as T
+}

@@ -1,0 +1,207 @@
+import { Type, type Static } from 'typebox'
+
+function text(description: string, value: string) {
+  return Type.String({ description, default: value })
+}
+function integer(description: string, value: number, minimum: number, maximum: number) {
+  return Type.Integer({ description, default: value, minimum, maximum })
+}
+
+export const DEFAULT_DTYPE = 'f32'
+
+/**
+ * Every setting of the service: an environment variable `CEPE_<NAME>`, also read from `.env` in the working folder.
+ * The README's configuration table is made from this schema; config.ts reads it.
+ */
+export const ConfigSchema = Type.Object({
+  HOST: Type.String({ description: 'Address to listen on.', default: '127.0.0.1', pattern: '\\S' }),
+  PORT: integer('Port to listen on; 0 takes a free one. Where it is not set, `PORT` is honoured.', 8080, 0, 65535),
+  READER_CHECKPOINT: text(
+    'Checkpoint folder of the reader (Hugging Face layout), built into READER_DIR when that is missing or older. Without a default where READER_DIR is set.',
+    'models/tiny/checkpoint/cepe',
+  ),
+  READER_DIR: text(
+    'Built reader (graphs and manifest). Where only READER_CHECKPOINT is set: `models/built/<its name>-<dtype>`.',
+    'models/built/cepe',
+  ),
+  RETRIEVER_CHECKPOINT: text(
+    'Checkpoint folder of the retriever (Contriever). Without a default where RETRIEVER_DIR is set.',
+    'models/tiny/checkpoint/contriever',
+  ),
+  RETRIEVER_DIR: text('Built retriever. Where only RETRIEVER_CHECKPOINT is set: `models/built/<its name>-f32`.', 'models/built/contriever'),
+  DTYPE: Type.Enum(['f32', 'int8', 'int8+int4', 'int4', 'f16', 'f16-int4'], {
+    description: 'Precision in which a missing reader is built.',
+    default: DEFAULT_DTYPE,
+  }),
+  PROVIDER: Type.Enum(['cpu', 'cuda'], { description: 'Where the graphs run.', default: 'cpu' }),
+  DEVICE_ID: integer('CUDA device.', 0, 0, 63),
+  CPU_FALLBACK: Type.Boolean({
+    description: 'With PROVIDER=cuda: run on the CPU where CUDA is not to be had, instead of refusing to start.',
+    default: false,
+  }),
+  ROLE: Type.Enum(['all', 'replica', 'indexer'], {
+    description:
+      'What this process does: `all`; `replica` answers questions and writes nothing into INDEX_DIR (routes that change or administer answer 404); `indexer` changes the index and runs its jobs, without a reader.',
+    default: 'all',
+  }),
+  INDEX_DIR: text('Folder of the LanceDB index.', 'index/data'),
+  MIRROR_DIR: Type.Optional(
+    Type.String({
+      description:
+        'Replicas: folder on a local disk that the table is copied to and answered from, also while INDEX_DIR is away; without one INDEX_DIR is read.',
+      minLength: 1,
+    }),
+  ),
+  TABLE: Type.String({
+    description: 'Table that questions are answered from.',
+    default: 'passages',
+    pattern: '^[A-Za-z][A-Za-z0-9_-]{0,63}$',
+  }),
+  CORPUS: text(
+    'Passages (psgs_w100.tsv shape or JSONL) indexed at the first start when the table is missing; empty for none. Without a default where another index, table or retriever is set.',
+    'index/corpus/passages.tsv',
+  ),
+  DEMONSTRATIONS: text(
+    'JSONL of worked examples ({question, answer, title, text}) placed in front of questions; empty for none.',
+    'index/corpus/demonstrations.jsonl',
+  ),
+  CALIBRATION: Type.Optional(
+    Type.String({
+      description:
+        'What `cepe calibrate` wrote: turns what is known of an answer into its probability of being right; empty for none. Default: `calibration.<table>.json` in INDEX_DIR, else the shipped one, each only where it is of the reader in service.',
+    }),
+  ),
+  MIN_CONFIDENCE: Type.Number({
+    description:
+      'Least probability of being right (confidence, where there is no calibration) of an answer; one below it is withheld. 0 withholds none.',
+    default: 0,
+    minimum: 0,
+    maximum: 1,
+  }),
+  ADMIN_KEY: Type.Optional(
+    Type.String({
+      description:
+        'A key of the admin routes (`Authorization: Bearer <key>`), beside those of `cepe keys`; the routes are off without any.',
+      minLength: 16,
+    }),
+  ),
+  KEYS_DIR: text("Folder of the keys made by `cepe keys`; all services that share it count a key's questions together.", 'keys'),
+  ALLOW_OPEN: Type.Boolean({
+    description: 'Answer without user keys on an address that other machines reach; without this the service then refuses to start.',
+    default: false,
+  }),
+  CORS_ORIGINS: text(
+    "Origins whose pages may ask from a browser (`https://app.example.org`), separated by commas; empty for none but the service's own.",
+    '',
+  ),
+  TRACES_URL: text('Where OpenTelemetry traces go (OTLP over HTTP: `http://127.0.0.1:4318/v1/traces`); empty for none.', ''),
+  IMPORT_DIR: Type.Optional(
+    Type.String({ description: 'Folder whose files admin jobs may name as their source; off without one.', minLength: 1 }),
+  ),
+  JOBS_DIR: Type.Optional(
+    Type.String({
+      description:
+        'Folder for uploads, journals and reports of index jobs (default: `jobs` in INDEX_DIR). All processes of one index share it.',
+      minLength: 1,
+    }),
+  ),
+  EXACT_BELOW: integer(
+    'Passages below which a question is compared with every vector; a larger table gets a vector index.',
+    50_000,
+    0,
+    1_000_000_000,
+  ),
+  KEEP_VERSIONS_MIN: integer(
+    'Minutes for which files of the index that were replaced are kept: longer than any query or copy of the folder takes.',
+    10,
+    1,
+    100_000,
+  ),
+  MIN_RECALL: Type.Number({
+    description: 'Least recall@10 of a vector index against exact search, on a sample; below it the index is not put into service.',
+    default: 0.95,
+    minimum: 0,
+    maximum: 1,
+  }),
+  RETRIEVAL: Type.Enum(['dense', 'text', 'hybrid'], {
+    description: 'How passages are searched where a request does not name a `method`: Contriever, BM25, or both fused.',
+    default: 'hybrid',
+  }),
+  THREADS: Type.Optional(
+    Type.Integer({
+      description: 'Threads of each inference process (default: the cores, shared out to READERS).',
+      minimum: 1,
+      maximum: 512,
+    }),
+  ),
+  READERS: Type.Optional(
+    Type.Integer({
+      description:
+        'Reader processes; weights are shared between them (default: 1; for models under 100 million weights, where THREADS is not set either, one for every two cores, at most 4).',
+      minimum: 1,
+      maximum: 64,
+    }),
+  ),
+  QUEUE: integer(
+    'Questions that may wait for a reader; more are answered 503. Several clients may bring in twice as many.',
+    64,
+    0,
+    100_000,
+  ),
+  DEADLINE_MS: integer(
+    'Time a question may take, queueing included; then it is answered 504, and one that would wait longer 503 at once.',
+    120_000,
+    100,
+    3_600_000,
+  ),
+  BATCH_DEADLINE_MS: integer('Time a batch of questions may take; those whose turn did not come then fail.', 3_600_000, 100, 86_400_000),
+  MAX_RUN_MS: integer('Time that one run of a model may take; a process that takes longer is replaced.', 600_000, 1000, 86_400_000),
+  STATE_CACHE_MB: integer('Memory for cached encoder states of passages, per reader process.', 256, 0, 1_000_000),
+  STATE_DTYPE: Type.Enum(['f16', 'f32'], {
+    description: 'How encoder states are kept: rounded to half precision, in half the memory and disk, or as they are.',
+    default: 'f16',
+  }),
+  STATE_DISK_MB: integer(
+    'Disk for encoder states of passages, of all readers of an index; 0 for none. Past it, those that were not used for longest go.',
+    0,
+    0,
+    1_000_000_000,
+  ),
+  STATE_DIR: Type.Optional(
+    Type.String({ description: 'Folder of the encoder states on the disk (default: `states` in INDEX_DIR).', minLength: 1 }),
+  ),
+  ENCODE_AHEAD: Type.Boolean({
+    description: 'Store the encoder states of all passages on the disk, behind questions: at the start, and after every index job.',
+    default: false,
+  }),
+  REPLUG_MB: integer(
+    "Memory for keys and values of a RePlug question's prompts, per reader process; more is answered 422.",
+    512,
+    1,
+    1_000_000,
+  ),
+  CHAT_TEMPLATE: Type.Enum(['none', 'inst', 'tokenizer'], {
+    description:
+      "What is put around prompts where a request does not choose: nothing, LLaMA-2-Chat's [INST] marks, or the chat_template of the model's tokenizer_config.json.",
+    default: 'none',
+  }),
+  DOCUMENT_MB: integer('Largest file of a document.', 32, 1, 1024),
+  DOCUMENT_TOKENS: integer('Most tokens of a document; more is answered 413.', 32_768, 1, 10_000_000),
+  DOCUMENT_PARSE_MS: integer('Time that reading a PDF or HTML file may take; then its process is killed.', 30_000, 100, 3_600_000),
+  RATE_LIMIT: integer('Requests per minute and client address; 0 for no limit.', 0, 0, 1_000_000),
+  TRUST_PROXY: text(
+    "Proxies whose `X-Forwarded-For` names the client: their number, or a list of addresses and networks (`loopback`, `10.0.0.0/8`). Empty: the connection's address is the client's.",
+    '',
+  ),
+  BODY_LIMIT_KB: integer('Largest JSON body.', 1024, 1, 1_048_576),
+  UPLOAD_LIMIT_MB: integer('Largest corpus upload.', 65_536, 1, 10_000_000),
+  REQUEST_TIMEOUT_MS: integer("Time for a request's headers to arrive, and again for its JSON body.", 30_000, 100, 3_600_000),
+  UPLOAD_IDLE_MS: integer('Pause in which nothing of a corpus upload arrives, after which it is given up.', 60_000, 100, 3_600_000),
+  MAX_CONNECTIONS: integer('Connections open at a time; more are closed at once.', 1000, 1, 1_000_000),
+  DRAIN_MS: integer('Time that running requests have to finish after SIGTERM; what is left then is answered 503.', 30_000, 0, 3_600_000),
+  LOG_LEVEL: Type.Enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], {
+    description: 'Log level (JSON lines on standard output).',
+    default: 'info',
+  }),
+})
+export type Config = Static<typeof ConfigSchema>

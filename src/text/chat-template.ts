@@ -1,0 +1,77 @@
+import { Template } from '@huggingface/jinja'
+import { CodedError, messageOf } from '../../base/errors.ts'
+
+/** none: plain text. inst: LLaMA-2-Chat's [INST] ... [/INST]. tokenizer: the `chat_template` of the model's tokenizer_config.json. */
+export const CHAT_TEMPLATES = ['none', 'inst', 'tokenizer'] as const
+export type ChatTemplate = (typeof CHAT_TEMPLATES)[number]
+
+/** What a chat template puts around a prompt; BOS, which every prompt gets, is in neither. */
+export interface Wrap {
+  readonly before: string
+  readonly after: string
+}
+
+export const NO_WRAP: Wrap = { before: '', after: '' }
+/** One turn without a system prompt, as LLaMA-2-Chat was trained (Touvron et al., 2023). */
+const INST: Wrap = { before: '[INST] ', after: ' [/INST]' }
+
+/** A prompt with what a template puts around it. */
+export function wrapped({ before, after }: Wrap, prompt: string): string {
+  return before + prompt + after
+}
+
+/** Stands for the prompt while a template is rendered: one that no template changes. */
+const MARK = '\uE000prompt\uE000'
+
+/**
+ * What a template puts around a user's only message, with the opening of the assistant's.
+ * @param config of tokenizer_config.json
+ * @throws unsupported where the model brings no template, or one that cannot be used for this
+ */
+export function chatWrap(template: ChatTemplate, config: Readonly<Record<string, unknown>>): Wrap {
+  if (template === 'none') return NO_WRAP
+  if (template === 'inst') return INST
+  const source = templateOf(config['chat_template'])
+  if (source === undefined) throw unusable('the tokenizer_config.json of this model has no chat_template: choose inst or none')
+  const bos = tokenText(config['bos_token'])
+  const rendered = render(source, bos, tokenText(config['eos_token']))
+  const parts = rendered.split(MARK)
+  const [before, after] = parts
+  if (before === undefined || after === undefined || parts.length > 2)
+    throw unusable('the chat_template of this model does not show the message once')
+  return { before: bos !== '' && before.startsWith(bos) ? before.slice(bos.length) : before, after }
+}
+
+function render(source: string, bos: string, eos: string): string {
+  try {
+    return new Template(source).render({
+      messages: [{ role: 'user', content: MARK }],
+      add_generation_prompt: true,
+      bos_token: bos,
+      eos_token: eos,
+    })
+  } catch (error) {
+    throw unusable(`the chat_template of this model cannot be rendered (${messageOf(error)})`)
+  }
+}
+
+/** A template, or the one called "default" of several. */
+function templateOf(value: unknown): string | undefined {
+  if (typeof value === 'string') return value
+  if (!Array.isArray(value)) return undefined
+  const named = value.filter(
+    (entry): entry is { name: string; template: string } =>
+      typeof entry === 'object' && entry !== null && 'name' in entry && 'template' in entry,
+  )
+  return templateOf(named.find(({ name }) => name === 'default')?.template)
+}
+
+/** Tokens are given as texts, or as objects with their content. */
+function tokenText(value: unknown): string {
+  if (typeof value === 'string') return value
+  return typeof value === 'object' && value !== null && 'content' in value && typeof value.content === 'string' ? value.content : ''
+}
+
+function unusable(problem: string): CodedError {
+  return new CodedError('unsupported', `chat_template is tokenizer, but ${problem}.`, { field: 'chat_template' })
+}

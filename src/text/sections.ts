@@ -1,0 +1,54 @@
+/** A piece of text that is not cut where it can be helped: a sentence, a heading, a line of a table. */
+export interface TextUnit {
+  /** Characters (UTF-16 code units) of the whole text; the units follow each other without gap. */
+  readonly start: number
+  readonly end: number
+  /** The nearest heading above it, or its own; empty before the first. */
+  readonly heading: string
+}
+
+const HEADING = /^#{1,6}\s+(\S.*)$/
+/** A longer line is none. */
+const LONGEST_HEADING = 300
+const sentences = new Intl.Segmenter(undefined, { granularity: 'sentence' })
+
+/** Cuts a text with Markdown's headings into units, in its order: every character is in one. */
+export function* unitsOf(text: string, from = 0, to = text.length): Generator<TextUnit> {
+  let heading = ''
+  for (const { start, end } of paragraphs(text, from, to)) {
+    const paragraph = text.slice(start, end)
+    const title = headingOf(paragraph)
+    if (title !== undefined) {
+      heading = title
+      yield { start, end, heading }
+    } else
+      for (const { segment, index } of sentences.segment(paragraph))
+        yield { start: start + index, end: start + index + segment.length, heading }
+  }
+}
+
+/** Runs of lines up to and with the blank ones after them; a heading is one by itself. */
+function* paragraphs(text: string, from: number, to: number): Generator<{ start: number; end: number }> {
+  let start = from
+  let end = from
+  let blank = false
+  while (end < to) {
+    const next = text.indexOf('\n', end)
+    const lineEnd = next < 0 || next >= to ? to : next + 1
+    const line = text.slice(end, lineEnd)
+    const isHeading = headingOf(line) !== undefined
+    if (end > start && ((blank && line.trim() !== '') || isHeading)) {
+      yield { start, end }
+      start = end
+    }
+    blank = line.trim() === '' || isHeading
+    end = lineEnd
+  }
+  if (end > start) yield { start, end }
+}
+
+function headingOf(line: string): string | undefined {
+  const trimmed = line.trim()
+  if (trimmed.length > LONGEST_HEADING || trimmed.includes('\n')) return undefined
+  return HEADING.exec(trimmed)?.[1]?.replace(/ #+$/, '')
+}

@@ -1,0 +1,56 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import t from 'tap'
+import { askFile, checkFile, newFile } from '../../src/cli/ask-file.ts'
+import { CodedError } from '../../base/errors.ts'
+import { factServices } from '../helpers/fact-services.ts'
+
+t.test('a file of questions, a line each: every line has its answer or what is wrong with it', async (t) => {
+  const { services, asked } = factServices({
+    onAnswer: (question) => {
+      if (question === 5) throw new CodedError('unprocessable', 'It does not fit.')
+    },
+  })
+  const file = path.join(t.testdir({}), 'questions.jsonl')
+  writeFileSync(
+    file,
+    '\uFEFFwhat is fact 1\r\n\r\n{"question": "what is fact 2", "k": 3}\n{"question": \n{"q": 1}\nwhat is fact 5\nwhat is fact 6',
+  )
+  const written: unknown[] = []
+  const failures: string[] = []
+  const seen: [number, number][] = []
+  const counts = await askFile({
+    file,
+    services,
+    run: {},
+    defaults: { k: 4 },
+    write: (line) => Promise.resolve(void written.push(JSON.parse(line))),
+    onFailed: (message) => failures.push(message),
+    startProgress: () => ({ update: (done, total) => seen.push([done, total]), stop: () => undefined }),
+  })
+  t.same(counts, { answered: 3, failed: 3 })
+  t.match(written, [
+    { line: 1, question: 'what is fact 1', result: { answer: 'a1' } },
+    { line: 3, question: 'what is fact 2', result: { answer: 'a2' } },
+    { line: 4, error: { code: 'invalid_request', message: /no JSON/ } },
+    { line: 5, error: { code: 'invalid_request', field: 'q' } },
+    { line: 6, question: 'what is fact 5', error: { code: 'unprocessable' } },
+    { line: 7, question: 'what is fact 6', result: { answer: 'a6' } },
+  ])
+  t.same(
+    failures.map((message) => /, line (\d+): /.exec(message)?.[1]),
+    ['4', '5', '6'],
+  )
+  t.same(seen.at(-1), [6, 6])
+  t.equal(asked.generate.length, 4, 'what could be read was asked')
+})
+
+t.test('a file that is not there, and one that would be written over', async (t) => {
+  const dir = t.testdir({ 'old.jsonl': 'kept' })
+  await t.rejects(checkFile(path.join(dir, 'none')), { code: 'not_found', message: /none/ })
+  await t.rejects(checkFile(dir), { code: 'not_found' })
+  await t.rejects(newFile(path.join(dir, 'old.jsonl')), { code: 'conflict', field: '--out' })
+  t.equal(readFileSync(path.join(dir, 'old.jsonl'), 'utf8'), 'kept')
+  const made = await newFile(path.join(dir, 'new.jsonl'))
+  await made.close()
+})

@@ -1,0 +1,47 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import t from 'tap'
+import { parse } from 'yaml'
+import { packageRoot } from '../../src/config.ts'
+import { ConfigSchema } from '../../src/settings.ts'
+
+const read = (file: string): string => readFileSync(path.join(packageRoot(), file), 'utf8')
+
+/** Settings that a text names. */
+function settings(text: string): string[] {
+  return [...text.matchAll(/\bCEPE_([A-Z_]+)\b/g)].map(([, name = '']) => name)
+}
+
+interface Compose {
+  readonly services: Record<string, { readonly ports?: string[]; readonly volumes?: string[]; readonly image?: string }>
+  readonly volumes: Record<string, unknown>
+}
+
+t.test('what is deployed names settings and files that there are', (t) => {
+  for (const file of ['Dockerfile', 'compose.yaml', 'deploy/cepe-qa.service'])
+    for (const name of settings(read(file))) t.ok(name in ConfigSchema.properties, `${file}: CEPE_${name}`)
+  for (const [, sources = ''] of read('Dockerfile').matchAll(/^COPY (?!--from)(.+) \S+$/gm))
+    for (const source of sources.split(' ')) t.ok(existsSync(path.join(packageRoot(), source)), source)
+  for (const [, source = ''] of read('Dockerfile').matchAll(/^COPY --from=build \/app\/(\S+)/gm))
+    t.ok(['node_modules', 'dist'].includes(source) || existsSync(path.join(packageRoot(), source)), source)
+  t.match(read('Dockerfile'), /^USER 1000:1000$/m)
+  t.end()
+})
+
+t.test('compose: every file and volume that is mounted is there, nothing is published beyond this machine', (t) => {
+  const { services, volumes } = parse(read('compose.yaml')) as Compose
+  t.same(Object.keys(services), ['cepe', 'prometheus', 'grafana'])
+  for (const [name, service] of Object.entries(services)) {
+    for (const port of service.ports ?? []) t.match(port, /^127\.0\.0\.1:\d+:\d+$/, name)
+    for (const volume of service.volumes ?? []) {
+      const [source = ''] = volume.split(':')
+      t.ok(source.startsWith('.') ? existsSync(path.join(packageRoot(), source)) : source in volumes, volume)
+    }
+  }
+  const scraped = parse(read('deploy/prometheus.yaml')) as { scrape_configs: { static_configs: { targets: string[] }[] }[] }
+  t.same(scraped.scrape_configs[0]?.static_configs[0]?.targets, ['cepe:8080'], 'the name and port of the service')
+  for (const folder of ['datasources', 'dashboards'])
+    for (const file of readdirSync(path.join(packageRoot(), 'deploy/grafana/provisioning', folder)))
+      t.match(parse(read(`deploy/grafana/provisioning/${folder}/${file}`)), { apiVersion: 1 }, file)
+  t.end()
+})

@@ -1,0 +1,97 @@
+import { readdir, readFile } from 'node:fs/promises'
+import t, { type Test } from 'tap'
+import { isAlive } from '../../base/process.ts'
+import type { DocumentFile } from '../../src/documents/contract.ts'
+import { createDocumentParser } from '../../src/documents/parser.ts'
+import { documentsEntry } from '../helpers/child-entry.ts'
+import { makePdf } from '../helpers/pdf.ts'
+
+const STUB = new URL('./stub-child.mjs', import.meta.url)
+
+function parserFor(t: Test, options: { parseMs?: number; entry?: URL } = {}) {
+  const parser = createDocumentParser({ parseMs: 60_000, entry: documentsEntry(), ...options })
+  t.teardown(() => parser.close())
+  const refused = (file: Partial<DocumentFile> & { text?: string }, error: { code: string; message?: RegExp; field?: string }) =>
+    t.rejects(parser.read({ bytes: Buffer.from(file.text ?? ''), ...file }), error)
+  return { parser, refused }
+}
+
+t.test('PDF: paragraphs, words divided at a line end, headings, pages', async (t) => {
+  const { parser } = parserFor(t)
+  const pdf = makePdf([
+    ['# Ganges', 'The Ganges flows into the Bay of', 'Bengal (and others). It is a holy ri-', 'ver of India.', '', 'A new paragraph.'],
+    null,
+    ['On page three.'],
+  ])
+  const { text, type, pages } = await parser.read({ bytes: pdf, name: 'any.bin' })
+  t.equal(type, 'pdf', 'by its first bytes')
+  t.equal(
+    text,
+    '# Ganges\n\nThe Ganges flows into the Bay of Bengal (and others). It is a holy river of India.\n\nA new paragraph.\n\nOn page three.\n\n',
+  )
+  t.same(
+    pages.map((start) => text.slice(start, start + 8)),
+    ['# Ganges', 'On page ', 'On page '],
+    'a page without text begins where the next one does',
+  )
+})
+
+t.test('HTML: sentences and headings without scripts and menus, in the encoding that it names', async (t) => {
+  const { parser } = parserFor(t)
+  const page =
+    '<!doctype html><html><head><meta charset="iso-8859-1"><title>The Danube &amp; others</title><script>var x = 1</script></head>' +
+    '<body><nav>Menu</nav><h2>Danube</h2><p>It rises in the Black Forest, <a href="/x">at Donaueschingen</a>. K\u00f6ln is elsewhere.</p></body></html>'
+  const { text, title } = await parser.read({ bytes: Buffer.from(page, 'latin1'), name: 'danube.html' })
+  t.equal(title, 'The Danube & others')
+  t.equal(text.trim(), '## Danube\n\nIt rises in the Black Forest, at Donaueschingen. K\u00f6ln is elsewhere.')
+})
+
+t.test('what cannot be read is named', async (t) => {
+  const { parser, refused } = parserFor(t)
+  await refused({ bytes: makePdf([null, null]) }, { code: 'document_without_text', message: /2 pages.*scanned/, field: 'file' })
+  await refused({ text: '%PDF-1.4 and then nothing' }, { code: 'document_invalid', message: /cannot be read/ })
+  await refused({ text: 'no pdf', name: 'x.pdf' }, { code: 'document_invalid', message: /does not begin as one/ })
+  await refused({ text: 'PK\u0003\u0004', name: 'x.docx' }, { code: 'unsupported_media_type', message: /\.docx/ })
+  await refused({ text: 'x', mediaType: 'image/png' }, { code: 'unsupported_media_type', message: /image\/png/ })
+  await refused({ bytes: Buffer.from('K\u00f6ln', 'latin1'), name: 'x.txt' }, { code: 'document_invalid', message: /not utf-8/ })
+  await refused({ bytes: Buffer.from('Koeln', 'utf16le') }, { code: 'document_invalid', message: /zero bytes/ })
+  await refused({ text: 'x', mediaType: 'text/plain; charset=klingon' }, { code: 'document_invalid', message: /klingon is not known/ })
+  await refused({ text: ' \n ' }, { code: 'document_without_text' })
+  await refused({ text: '<html><body><script>1</script></body></html>', name: 'a.html' }, { code: 'document_without_text' })
+  const marked = Buffer.concat([Buffer.from([0xff, 0xfe]), Buffer.from('K\u00f6ln', 'utf16le')])
+  t.equal((await parser.read({ bytes: marked })).text, 'K\u00f6ln', 'a byte order mark tells')
+  const latin = { bytes: Buffer.from('K\u00f6ln', 'latin1'), mediaType: 'text/plain; charset=iso-8859-1', name: 'notes.md' }
+  t.match(await parser.read(latin), { text: 'K\u00f6ln', type: 'markdown' })
+})
+
+t.test('a file that takes its process over takes nothing else', async (t) => {
+  const { parser, refused } = parserFor(t, { parseMs: 3000, entry: STUB })
+  const before = await children()
+  await Promise.all([
+    refused({ text: 'loop', name: 'a.html' }, { code: 'document_invalid', message: /longer than 3000 ms/ }),
+    refused({ text: 'crash', name: 'a.html' }, { code: 'document_invalid' }),
+  ])
+  await t.rejects(parser.read({ bytes: Buffer.from('loop'), name: 'a.html' }, { deadlineMs: 300 }), { code: 'deadline_exceeded' })
+  await t.rejects(parser.read({ bytes: Buffer.from('loop'), name: 'a.html' }, { signal: AbortSignal.timeout(300) }), {
+    code: 'client_closed',
+  })
+  const { text } = await parser.read({ bytes: Buffer.from('environment'), name: 'a.html' })
+  t.notMatch(text, /PATH|HOME/, 'it has nothing of the environment')
+  for (let i = 0; i < 50 && (await children()).length > before.length; i++) await new Promise((resolve) => setTimeout(resolve, 100))
+  t.same(await children(), before, 'no process is left')
+})
+
+t.test('a file that fills the memory ends its process', { skip: process.platform !== 'linux' && 'needs /proc' }, async (t) => {
+  const { refused } = parserFor(t, { parseMs: 60_000, entry: STUB })
+  await refused({ text: 'fill', name: 'a.html' }, { code: 'document_invalid', message: /memory/ })
+})
+
+/** Processes that this one has started, as far as /proc tells. */
+async function children(): Promise<number[]> {
+  const ids = (await readdir('/proc').catch(() => [])).filter((name) => /^\d+$/.test(name)).map(Number)
+  const stats = await Promise.all(ids.map(async (id) => [id, await readFile(`/proc/${id}/stat`, 'utf8').catch(() => '')] as const))
+  return stats.flatMap(([id, stat]) => {
+    const [state, parent] = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    return Number(parent) === process.pid && state !== 'Z' && isAlive(id) ? [id] : []
+  })
+}

@@ -1,0 +1,19 @@
+import { readAlias } from '../../index/table/alias.ts'
+import { connectLance } from '../../index/table/lance.ts'
+import { halvesAt, stringAt } from '../../index/table/rows.ts'
+
+/** "id hash" of every row of the live table with its vector's bits, in the order of ids: doubles show. */
+export async function storedRows(dir: string, name = 'passages'): Promise<readonly (readonly [string, readonly number[]])[]> {
+  const alias = await readAlias(dir, name)
+  const connection = await connectLance(dir, 0)
+  try {
+    const table = await connection.openTable(alias?.stored_as ?? '')
+    const rows = await table.query().select(['id', 'hash', 'vector']).toArrow()
+    return Array.from(
+      { length: rows.numRows },
+      (_, row) => [`${stringAt(rows, 'id', row)} ${stringAt(rows, 'hash', row)}`, [...halvesAt(rows, row)]] as const,
+    ).sort(([a], [b]) => (a < b ? -1 : 1))
+  } finally {
+    connection.close()
+  }
+}

@@ -1,0 +1,72 @@
+import fastify from 'fastify'
+import { once } from 'node:events'
+import { setTimeout } from 'node:timers/promises'
+import t from 'tap'
+import { clientSignal } from '../../src/http/client-signal.ts'
+import { recordingServices } from '../helpers/recording-services.ts'
+import { rawConnection, testApp } from './helpers.ts'
+
+const QUESTION = '{"question":"q"}'
+const REQUEST = `POST /v1/answer HTTP/1.1\r\nHost: x\r\ncontent-type: application/json\r\ncontent-length: ${QUESTION.length}\r\n\r\n${QUESTION}`
+
+t.test('a client that leaves takes its question along, before the reader is asked', async (t) => {
+  const { services } = recordingServices()
+  const read: unknown[] = []
+  let embedding: (() => void) | undefined
+  const signals: AbortSignal[] = []
+  const embed: typeof services.retriever.embedder.embed = async (texts, { signal }) => {
+    if (signal) signals.push(signal)
+    // What the pool does with a request that waits.
+    await new Promise<void>((resolve, reject) => {
+      embedding = resolve
+      signal?.addEventListener('abort', () => reject(new Error('left')))
+    })
+    return texts.map(() => new Float32Array(2))
+  }
+  const answering = {
+    ...services,
+    retriever: { ...services.retriever, embedder: { ...services.retriever.embedder, embed } },
+    reader: {
+      ...services.reader,
+      answer: (...args: Parameters<typeof services.reader.answer>) => {
+        read.push(args)
+        return services.reader.answer(...args)
+      },
+    },
+  }
+  const { app } = await testApp(t, { answering })
+  const url = await app.listen({ host: '127.0.0.1', port: 0 })
+  const leaving = await rawConnection(t, url)
+  leaving.socket.write(REQUEST)
+  while (signals.length === 0) await setTimeout(5)
+  leaving.socket.destroy()
+  const [signal] = signals
+  if (signal && !signal.aborted) await once(signal, 'abort')
+  const staying = await rawConnection(t, url)
+  staying.socket.write(REQUEST)
+  while (signals.length === 1) await setTimeout(5)
+  embedding?.()
+  while (!staying.received().includes('}')) await setTimeout(5)
+  t.match(staying.received(), /^HTTP\/1\.1 200/)
+  t.equal(read.length, 1, 'only the question of the client that stayed was read')
+})
+
+t.test('a client that left while its request was being looked at has left', async (t) => {
+  const app = fastify()
+  t.teardown(() => app.close())
+  let seen: AbortSignal | undefined
+  app.addHook('preHandler', async (_request, reply) => {
+    if (!reply.raw.closed) await once(reply.raw, 'close')
+  })
+  app.post('/v1/answer', (_request, reply) => {
+    seen = clientSignal(reply)
+    return {}
+  })
+  const url = await app.listen({ host: '127.0.0.1', port: 0 })
+  const leaving = await rawConnection(t, url)
+  leaving.socket.write(REQUEST)
+  await setTimeout(50)
+  leaving.socket.destroy()
+  for (let i = 0; i < 500 && seen === undefined; i++) await setTimeout(10)
+  t.equal(seen?.aborted, true)
+})

@@ -1,0 +1,122 @@
+import { chmod, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import t from 'tap'
+import { createAdmission } from '../../src/inference/pool/admission.ts'
+import { openKeys } from '../../src/keys/keys.ts'
+import { createQuotas, readUsage } from '../../src/keys/quota.ts'
+import { addKey, readKeys, revokeKey } from '../../src/keys/store.ts'
+import { runCli } from '../helpers/cli.ts'
+
+async function until(check: () => boolean): Promise<void> {
+  for (let i = 0; i < 500 && !check(); i++) await setTimeout(10)
+}
+
+t.test('a key is shown once and kept as a hash that only its owner may read', async (t) => {
+  const dir = path.join(t.testdir(), 'keys')
+  const key = await addKey(dir, { name: 'ann', role: 'user', questions_per_day: 5 })
+  t.match(key, /^cepe_[\w-]{43}$/)
+  const [file] = await readdir(dir)
+  t.equal((await stat(path.join(dir, file ?? ''))).mode & 0o777, 0o600)
+  t.notMatch(await readFile(path.join(dir, file ?? ''), 'utf8'), key.slice(5))
+  t.match(await readKeys(dir), [{ name: 'ann', role: 'user', sha256: /^[0-9a-f]{64}$/, questions_per_day: 5 }])
+  t.not(await addKey(dir, { name: 'bob', role: 'user' }), key)
+  await t.rejects(addKey(dir, { name: 'ann', role: 'admin' }), { code: 'conflict' })
+  for (const name of ['', '../x', 'a b', '.hidden', 'x'.repeat(65)])
+    await t.rejects(addKey(dir, { name, role: 'user' }), { code: 'options_invalid' }, JSON.stringify(name))
+  await revokeKey(dir, 'ann')
+  await t.rejects(addKey(dir, { name: 'ann', role: 'user' }), { code: 'conflict' }, 'what a name meant in a log stays so')
+  await t.rejects(revokeKey(dir, 'carl'), { code: 'not_found' })
+  t.same((await readdir(dir)).sort(), ['ann.key.json', 'bob.key.json'], 'nothing half-written is left')
+})
+
+t.test('two processes that make keys at once: none is lost, and of one name there is one', async (t) => {
+  const dir = path.join(t.testdir(), 'keys')
+  const env = { CEPE_KEYS_DIR: dir }
+  const made = await Promise.all(['a', 'b', 'same', 'same'].map((name) => runCli(['keys', 'add', name], env)))
+  t.same(made.map(({ code }) => code).sort(), [0, 0, 0, 1])
+  t.match(made.find(({ code }) => code === 1)?.stderr, /There is, or was, a key named same/)
+  t.same(
+    (await readKeys(dir)).map(({ name }) => name),
+    ['a', 'b', 'same'],
+  )
+  const keys = await openKeys({ dir })
+  for (const { code, stdout } of made) t.equal(keys.find(stdout.trim()) !== undefined, code === 0)
+  keys.close()
+  t.equal((await runCli(['keys', 'revoke', 'a'], env)).code, 0)
+  const { stdout } = await runCli(['keys', 'list'], env)
+  t.match(stdout, /^a {2}user, made \d{4}-\d\d-\d\d, 0 questions today, revoked/m)
+  t.notMatch(stdout, /cepe_/)
+})
+
+t.test('a running service follows the folder, and never opens again', async (t) => {
+  const dir = path.join(t.testdir(), 'keys')
+  const said: string[] = []
+  const keys = await openKeys({ dir, pollMs: 5, log: (_level, message) => said.push(message) })
+  t.teardown(() => keys.close())
+  t.equal(keys.required, false)
+  const user = await addKey(dir, { name: 'ann', role: 'user' })
+  const admin = await addKey(dir, { name: 'root', role: 'admin' })
+  await until(() => keys.hasAdmin)
+  t.equal(keys.required, true)
+  t.match(keys.find(user), { name: 'ann', role: 'user' })
+  t.match(keys.find(admin), { name: 'root', role: 'admin' })
+  t.equal(keys.find(`${user}x`), undefined)
+
+  await writeFile(path.join(dir, 'broken.key.json'), '{"name": "bro')
+  await until(() => said.length > 0)
+  t.match(said, [/broken\.key\.json is no key's file/])
+  t.match(keys.find(user), { name: 'ann' }, 'keys stay as they were')
+  await t.rejects(openKeys({ dir }), { code: 'config_invalid', message: /broken/ }, 'but nothing starts with them')
+  await rm(path.join(dir, 'broken.key.json'))
+
+  await revokeKey(dir, 'ann')
+  await until(() => keys.find(user) === undefined)
+  t.equal(keys.find(user), undefined)
+  t.equal(keys.required, true, 'the last user key is revoked')
+  await rm(dir, { recursive: true })
+  await until(() => !keys.hasAdmin)
+  t.equal(keys.required, true, 'or the folder is gone')
+})
+
+t.test('questions count by key and day, over restarts and for services that share a folder', async (t) => {
+  const dir = path.join(t.testdir(), 'keys')
+  await addKey(dir, { name: 'ann', role: 'user', questions_per_day: 5 })
+  const keys = await openKeys({ dir })
+  t.teardown(() => keys.close())
+  let now = Date.parse('2026-11-22T23:59:00Z')
+  const service = () => createQuotas({ dir, keys, now: () => now })
+  const [one, two] = [await service(), await service()]
+  const full = createAdmission({ maxWaiting: 0, places: 100 })
+  const ask = (quotas: typeof one, client = 'key:ann') => quotas.around(full).enter({ client, cost: 1 }).release(true)
+  for (const quotas of [one, one, two]) ask(quotas)
+  await Promise.all([one.save(), two.save()])
+  t.same([...(await readUsage(dir, '2026-11-22'))], [['ann', 3]])
+  t.equal((await stat(path.join(dir, 'usage.json'))).mode & 0o777, 0o600)
+  const restarted = await service()
+  for (const quotas of [restarted, restarted]) ask(quotas)
+  t.throws(() => ask(restarted), { code: 'rate_limited', retryAfterS: 60, message: /ann has asked the 5 questions/ })
+  ask(restarted, '127.0.0.1')
+  ask(restarted, 'key:CEPE_ADMIN_KEY')
+  now += 60_000
+  ask(restarted)
+  await Promise.all([one, two, restarted].map((quotas) => quotas.close()))
+  t.same([...(await readUsage(dir, '2026-11-23'))], [['ann', 1]])
+})
+
+t.test('a question that the service itself refuses does not count, and a folder that cannot be written stops nobody', async (t) => {
+  const dir = path.join(t.testdir(), 'keys')
+  await addKey(dir, { name: 'ann', role: 'user', questions_per_day: 2 })
+  const keys = await openKeys({ dir })
+  t.teardown(() => keys.close())
+  const quotas = await createQuotas({ dir, keys })
+  const door = quotas.around(createAdmission({ maxWaiting: 0, places: 1 }))
+  const first = door.enter({ client: 'key:ann', cost: 1 })
+  t.throws(() => door.enter({ client: 'key:ann', cost: 1 }), { code: 'overloaded' })
+  first.release(true)
+  door.enter({ client: 'key:ann', cost: 1 }).release(true)
+  t.throws(() => door.enter({ client: 'key:ann', cost: 1 }), { code: 'rate_limited' })
+  await chmod(dir, 0o500)
+  await quotas.close()
+  await chmod(dir, 0o700)
+})

@@ -1,0 +1,57 @@
+import t from 'tap'
+import { chatWrap } from '../../src/text/chat-template.ts'
+import { packPrompt } from '../../src/text/pack.ts'
+import { wordTokenizer } from '../helpers/word-tokenizer.ts'
+
+/** meta-llama/Llama-2-7b-chat-hf, tokenizer_config.json. */
+const LLAMA2 =
+  "{% if messages[0]['role'] == 'system' %}{% set loop_messages = messages[1:] %}{% set system_message = messages[0]['content'] %}{% else %}{% set loop_messages = messages %}{% set system_message = false %}{% endif %}{% for message in loop_messages %}{% if (message['role'] == 'user') != (loop.index0 % 2 == 0) %}{{ raise_exception('Conversation roles must alternate user/assistant/user/assistant/...') }}{% endif %}{% if loop.index0 == 0 and system_message != false %}{% set content = '<<SYS>>\\n' + system_message + '\\n<</SYS>>\\n\\n' + message['content'] %}{% else %}{% set content = message['content'] %}{% endif %}{% if message['role'] == 'user' %}{{ bos_token + '[INST] ' + content.strip() + ' [/INST]' }}{% elif message['role'] == 'assistant' %}{{ ' '  + content.strip() + ' ' + eos_token }}{% endif %}{% endfor %}"
+/** TinyLlama/TinyLlama-1.1B-Chat-v1.0. */
+const ZEPHYR =
+  "{% for message in messages %}\n{% if message['role'] == 'user' %}\n{{ '<|user|>\n' + message['content'] + eos_token }}\n{% elif message['role'] == 'system' %}\n{{ '<|system|>\n' + message['content'] + eos_token }}\n{% elif message['role'] == 'assistant' %}\n{{ '<|assistant|>\n'  + message['content'] + eos_token }}\n{% endif %}\n{% if loop.last and add_generation_prompt %}\n{{ '<|assistant|>' }}\n{% endif %}\n{% endfor %}"
+const tokens = { bos_token: '<s>', eos_token: { content: '</s>' } }
+
+t.test('templates as published, without BOS, which every prompt gets', (t) => {
+  t.same(chatWrap('none', {}), { before: '', after: '' })
+  t.same(chatWrap('tokenizer', { chat_template: LLAMA2, ...tokens }), chatWrap('inst', {}))
+  t.same(chatWrap('tokenizer', { chat_template: ZEPHYR, ...tokens }), { before: '<|user|>\n', after: '</s>\n<|assistant|>\n' })
+  const several = [
+    { name: 'tool_use', template: 'no' },
+    { name: 'default', template: '<u>{{ messages[0].content }}</u>' },
+  ]
+  t.same(chatWrap('tokenizer', { chat_template: several }), { before: '<u>', after: '</u>' })
+  t.end()
+})
+
+t.test('what cannot be used is named', (t) => {
+  const refused = (config: object, message: RegExp): unknown =>
+    t.throws(() => chatWrap('tokenizer', { ...config }), { code: 'unsupported', field: 'chat_template', message })
+  refused({}, /has no chat_template: choose inst or none/)
+  refused({ chat_template: '{% for' }, /cannot be rendered/)
+  refused({ chat_template: "{{ raise_exception('System prompt wanted') }}" }, /System prompt wanted/)
+  refused({ chat_template: 'hello' }, /does not show the message once/)
+  refused({ chat_template: '{{ messages[0].content }}{{ messages[0].content }}' }, /does not show the message once/)
+  t.end()
+})
+
+t.test('the whole prompt stands inside, and its marks count against the window', (t) => {
+  const tokenizer = wordTokenizer()
+  const options = {
+    question: 'who',
+    demonstrations: [],
+    passages: [{ title: 'T', text: 'one two' }],
+    contextTokens: 64,
+    window: 30,
+    maxNewTokens: 5,
+  }
+  const wrap = chatWrap('inst', {})
+  const { text, ids } = packPrompt({ ...options, wrap }, tokenizer)
+  t.equal(text, '[INST] Document (Title: T): one two\n\nQuestion: who\nAnswer: [/INST]')
+  t.equal(tokenizer.decode(ids), `<bos>${text}`)
+  const plain = packPrompt(options, tokenizer).ids.length
+  t.equal(ids.length, plain + 2)
+  const tight = { ...options, window: plain + 5 }
+  t.equal(packPrompt(tight, tokenizer).passagesUsed, 1)
+  t.equal(packPrompt({ ...tight, wrap }, tokenizer).passagesUsed, 0, 'the passage has no room beside the marks')
+  t.end()
+})
