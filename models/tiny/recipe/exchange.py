@@ -29,4 +29,5 @@ def exchange(texts: list[str], inventor: Inventor, rng: random.Random, share: fl
     if not others:
         return texts
     known = re.compile(rf"\b(?:{'|'.join(map(re.escape, others))})\b", re.IGNORECASE)
-    return [known.sub(lambda match: others[match.group().lower()], text) for text in texts]
+    # Letters that match without case need not be equal in lower case (the Turkish capital with a dot).
+    return [known.sub(lambda match: others.get(match.group().lower(), match.group()), text) for text in texts]

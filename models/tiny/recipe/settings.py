@@ -84,7 +84,7 @@ CPU = Settings(
     real_share=0.02,
     cepe_copy=Stage(steps=300, lr=1.5e-3, warmup=20, minutes=2),
     cepe_read=Stage(steps=20000, lr=1.5e-3, decay=0.4, minutes=47),
-    cepe_more=Stage(steps=20000, lr=6e-4, warmup=40, decay=0.5, minutes=74),
+    cepe_more=Stage(steps=20000, lr=6e-4, warmup=40, decay=0.5, minutes=172),
     contriever=Stage(steps=700, lr=2e-4, warmup=40, decay=0.6),
     contriever_batch=32,
     contriever_worlds=2,
