@@ -12,7 +12,7 @@ import { somePassages, tempDir } from '../index/helpers.ts'
 import { toTsv } from '../jobs/helpers.ts'
 
 const PASSAGES = 200
-const KILLS = 5
+const KILLS = 3
 
 /** Numbers from 0 to 1, the same ones every time (Lehmer). */
 function random(seed: number) {
