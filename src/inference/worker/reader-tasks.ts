@@ -145,7 +145,12 @@ export async function createReaderTasks(
   }
 
   const choices = async (read: ChoicesRead, step: Step): Promise<Output<'choices'>> => {
-    const { prompts, contexts, contextIds, contextOf, inDecoder } = await planRead({ ...read, ...wrapOf(read) }, limits, promptTokenizer, step)
+    const { prompts, contexts, contextIds, contextOf, inDecoder } = await planRead(
+      { ...read, ...wrapOf(read) },
+      limits,
+      promptTokenizer,
+      step,
+    )
     const { text, ids } = at(prompts, 0)
     const bare = bosId === null ? ids : ids.slice(1)
     const continuations: number[][] = []
