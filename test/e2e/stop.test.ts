@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import { isAlive } from '../../base/process.ts'
 import { processesWith } from '../helpers/cli.ts'
 
 const CLI = ['dist/src/cli.js', 'serve', '--port', '0']
@@ -120,12 +121,13 @@ t.test('the service ends in order, whatever becomes of its log', { timeout: 600_
     const running = ask()
     for (let i = 0; i < 600 && !/busy\{role="embedder"\} 1/.test(await (await fetch(`${url}/metrics`)).text()); i++) await setTimeout(20)
     child.kill('SIGTERM')
-    for (let i = 0; i < 600 && (await ask()) !== 503; i++) await setTimeout(20)
+    // Time for the first to be taken in; long before stopped processes are found hung.
+    await setTimeout(1000)
     t.equal(child.exitCode, null, 'it waits for the answer that is under way')
     child.kill('SIGTERM')
     t.equal((await closed)[0], 1)
-    t.equal(await running, 0)
-    for (const pid of inference) process.kill(pid, 'SIGCONT')
+    t.not(await running, 200)
+    for (const pid of inference) if (isAlive(pid)) process.kill(pid, 'SIGCONT')
     await noneLeft(t, marker)
   })
 
