@@ -33,13 +33,13 @@ export const bodyTime = fp((app: FastifyInstance, { bodyMs, uploadIdleMs }: Body
       // Once it is answered, the rest of an upload is of no use: it gets no more time than any body.
       if (upload && !reply.sent && bytesRead > seen) {
         seen = bytesRead
-        timer = setTimeout(check, uploadIdleMs)
+        timer = setTimeout(check, uploadIdleMs).unref()
         return
       }
       if (reply.sent) raw.destroy()
       else void reply.header('connection', 'close').send(late(upload, upload ? uploadIdleMs : bodyMs))
     }
-    let timer = setTimeout(check, upload ? uploadIdleMs : bodyMs)
+    let timer = setTimeout(check, upload ? uploadIdleMs : bodyMs).unref()
     raw.once('close', () => clearTimeout(timer))
   }
   done()
