@@ -5,7 +5,7 @@ import { Value } from 'typebox/value'
 import { writeFileDurably } from '../../base/durable.ts'
 import { osCode, CodedError } from '../../base/errors.ts'
 import { jobFiles } from '../../index/ingest/files.ts'
-import { takeLock, type Lock } from '../../index/table/lock.ts'
+import { takeLock, type Lock } from '../../base/lock.ts'
 import { parseJson } from '../../base/json.ts'
 import { isSettled, JOB_ID, JOB_VERSION, JobSchema, type Job } from './schema.ts'
 
