@@ -111,10 +111,10 @@ export const openAiRoutes: FastifyPluginAsyncTypebox<OpenAiOptions> = (app, { se
           field: 'dimensions',
         })
       const texts = textsOf(input)
-      const vectors = await services.retriever.embedder.embed(texts, {
-        ...runOptions(request, reply, deadlineMs),
-        priority: texts.length === 1 ? 'question' : 'bulk',
-      })
+      const run = runOptions(request, reply, deadlineMs)
+      const started = performance.now()
+      const vectors = await services.retriever.embedder.embed(texts, { ...run, priority: texts.length === 1 ? 'question' : 'bulk' })
+      run.observe?.stage('embed', started, performance.now() - started)
       const tokens = await total(texts, countTokens)
       return {
         object: 'list' as const,
