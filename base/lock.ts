@@ -73,6 +73,14 @@ function fileOf(number: number, tag: string, unique: string, kind: 'ticket' | 'c
   return `${String(number).padStart(12, '0')}_${tag}_${unique}.${kind}`
 }
 
+/** An applicant's place in the line. */
+interface Ticket {
+  readonly unique: string
+  readonly number: number
+  readonly path: string
+  readonly file: FileHandle
+}
+
 class Applicant {
   readonly #folder: string
   readonly #unique: string
@@ -82,7 +90,7 @@ class Applicant {
   readonly #lost = new AbortController()
   readonly #beat: NodeJS.Timeout
 
-  private constructor(folder: string, unique: string, number: number, path: string, file: FileHandle) {
+  private constructor(folder: string, { unique, number, path, file }: Ticket) {
     this.#folder = folder
     this.#unique = unique
     this.#number = number
@@ -107,7 +115,7 @@ class Applicant {
       const path = join(folder, fileOf(highest + 1, tag, unique, 'ticket'))
       // A link, not a rename: who lists the folder meanwhile must meet at least one of the two.
       await link(choosing, path)
-      return new Applicant(folder, unique, highest + 1, path, await open(path, 'r+'))
+      return new Applicant(folder, { unique, number: highest + 1, path, file: await open(path, 'r+') })
     } finally {
       await rm(choosing, { force: true })
     }

@@ -52,31 +52,24 @@ export async function chooseRetrieval(options: EvaluationOptions): Promise<Evalu
   return { ...rest, protocol: { ...rest.protocol, retrieval: 'supplied' } }
 }
 
+/** What a run is made of, as read. */
+interface Data {
+  readonly answerable: Dataset
+  readonly unanswerable: Dataset | undefined
+  /** Where demonstrations are drawn from: a file of its own, or the questions themselves. */
+  readonly source: Dataset | undefined
+  /** That without what is tested. */
+  readonly train: Dataset | undefined
+}
+
 /**
  * Reads the data and asks the pipeline what it is.
  * @throws dataset_invalid, options_invalid
  */
 export async function prepare(options: EvaluationOptions, client: AnswerClient): Promise<Prepared> {
   const { protocol, limit } = options
-  const supplied = protocol.retrieval === 'supplied'
-  const keepPassages = supplied ? retrievalDepth(protocol) : 0
-  const complete = async (dataset: Dataset): Promise<Dataset> =>
-    supplied
-      ? withPassages(
-          dataset,
-          options.passages === undefined ? undefined : await readPassages(options.passages, keepPassages),
-          largestK(protocol),
-        )
-      : dataset
-
-  const answerable = await complete(await readDataset(options.questions, { keepPassages }))
-  const unanswerable =
-    options.unanswerable === undefined
-      ? undefined
-      : await complete(await readDataset(options.unanswerable, { answerable: false, keepPassages }))
-  const source = await trainingQuestions(options, answerable)
-  const train = source && withoutTestQuestions(source, answerable)
-  checkDemonstrationSource(protocol, train?.questions.length ?? 0)
+  const data = await readData(options)
+  checkDemonstrationSource(protocol, data.train?.questions.length ?? 0)
   const identity = await identify(client, protocol)
   if (identity.index && identity.index.passages < largestK(protocol)) {
     throw new CodedError(
@@ -84,43 +77,62 @@ export async function prepare(options: EvaluationOptions, client: AnswerClient):
       `The index ${identity.index.table} has ${identity.index.passages} passages, fewer than k = ${largestK(protocol)}: lower --k.`,
     )
   }
-
-  const asked = sample(answerable.questions, limit, protocol.seed)
-  const without = sample(unanswerable?.questions ?? [], limit, protocol.seed).map((question) => ({
+  const asked = sample(data.answerable.questions, limit, protocol.seed)
+  const without = sample(data.unanswerable?.questions ?? [], limit, protocol.seed).map((question) => ({
     ...question,
     id: `unanswerable ${question.id}`,
   }))
   return {
     questions: [...asked, ...without],
-    pool: train?.questions ?? [],
+    pool: data.train?.questions ?? [],
     manifest: {
-      subject: {
-        version: RUN_VERSION,
-        dataset: options.dataset,
-        questions: namedFile(answerable),
-        passages:
-          options.passages === undefined ? null : { file: path.basename(options.passages), sha256: await fileHash(options.passages) },
-        train: train ? namedFile(train) : null,
-        unanswerable: unanswerable ? namedFile(unanswerable) : null,
-        limit: limit ?? null,
-        protocol,
-        ...identity,
-        dump_prompts: options.dumpPrompts,
-      },
-      data: {
-        answerable: asked.length,
-        unanswerable: without.length,
-        problems: [
-          ...problemsOf(answerable),
-          ...problemsOf(unanswerable, ' (unanswerable)'),
-          ...(source === answerable ? [] : problemsOf(train, ' (training file)')),
-        ],
-      },
+      subject: { ...(await subjectOf(options, data)), ...identity, dump_prompts: options.dumpPrompts },
+      data: { answerable: asked.length, unanswerable: without.length, problems: allProblems(data) },
       environment: environment(client),
       started_at: new Date().toISOString(),
       resumed: [],
     },
   }
+}
+
+/** @throws dataset_invalid */
+async function readData(options: EvaluationOptions): Promise<Data> {
+  const { protocol, passages } = options
+  const supplied = protocol.retrieval === 'supplied'
+  const keepPassages = supplied ? retrievalDepth(protocol) : 0
+  const complete = async (dataset: Dataset): Promise<Dataset> => {
+    if (!supplied) return dataset
+    return withPassages(dataset, passages === undefined ? undefined : await readPassages(passages, keepPassages), largestK(protocol))
+  }
+  const answerable = await complete(await readDataset(options.questions, { keepPassages }))
+  const unanswerable =
+    options.unanswerable === undefined
+      ? undefined
+      : await complete(await readDataset(options.unanswerable, { answerable: false, keepPassages }))
+  const source = await trainingQuestions(options, answerable)
+  return { answerable, unanswerable, source, train: source && withoutTestQuestions(source, answerable) }
+}
+
+/** What decides, beside the pipeline, whether two runs are of the same thing. */
+async function subjectOf({ dataset, passages, limit, protocol }: EvaluationOptions, { answerable, unanswerable, train }: Data) {
+  return {
+    version: RUN_VERSION,
+    dataset,
+    questions: namedFile(answerable),
+    passages: passages === undefined ? null : { file: path.basename(passages), sha256: await fileHash(passages) },
+    train: train ? namedFile(train) : null,
+    unanswerable: unanswerable ? namedFile(unanswerable) : null,
+    limit: limit ?? null,
+    protocol,
+  }
+}
+
+function allProblems({ answerable, unanswerable, source, train }: Data) {
+  return [
+    ...problemsOf(answerable),
+    ...problemsOf(unanswerable, ' (unanswerable)'),
+    ...(source === answerable ? [] : problemsOf(train, ' (training file)')),
+  ]
 }
 
 function problemsOf(dataset: Dataset | undefined, which = '') {

@@ -42,8 +42,6 @@ export interface SearchOptions {
   /** Hits wanted; fewer come back only where fewer match. */
   readonly k: number
   readonly filter?: SearchFilter
-  /** Scan every vector even where an approximate index exists. */
-  readonly exact?: boolean
 }
 
 /** What is being searched: reported with every answer. */

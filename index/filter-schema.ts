@@ -1,7 +1,7 @@
 import { Type, type Static } from 'typebox'
 
 /** Bounds of the filters of one request. */
-export const FILTER_LIMITS = { values: 100, textCharacters: 1000, fields: 16 } as const
+const FILTER_LIMITS = { values: 100, textCharacters: 1000, fields: 16 } as const
 
 const text = Type.String({ minLength: 1, maxLength: FILTER_LIMITS.textCharacters })
 const values = { minItems: 1, maxItems: FILTER_LIMITS.values } as const
@@ -58,5 +58,4 @@ export const FilterSchema = Type.Object(
   { additionalProperties: false, description: 'Conditions on the passages; all must hold. A value means equal, a list means in.' },
 )
 export type SearchFilter = Static<typeof FilterSchema>
-export type TextCondition = Static<typeof TextConditionSchema>
 export type Condition = Static<typeof ConditionSchema>

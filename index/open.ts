@@ -103,9 +103,7 @@ export async function openIndex(options: OpenIndexOptions): Promise<PassageIndex
   }
   const connection = await connectLance(dir, consistencyMs)
   return new LanceIndex(
-    dir,
-    table,
-    model,
+    { dir, table, model },
     connection,
     new LiveTable({ dir, connection, name: table, model, consistencyMs, onWarning, readOnly }),
     new Tidying({ surplus: tidyAfter, ...(keepMs === undefined ? {} : { keepMs }), onWarning }),
@@ -120,7 +118,12 @@ class LanceIndex implements PassageIndex {
   readonly #live: LiveTable
   readonly #tidying: Tidying
 
-  constructor(dir: string, table: string, model: EmbeddingModel, connection: Connection, live: LiveTable, tidying: Tidying) {
+  constructor(
+    { dir, table, model }: Pick<PassageIndex, 'dir' | 'table' | 'model'>,
+    connection: Connection,
+    live: LiveTable,
+    tidying: Tidying,
+  ) {
     this.dir = dir
     this.table = table
     this.model = model

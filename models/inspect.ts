@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { CodedError } from '../base/errors.ts'
-import { loadManifest } from './integrity.ts'
+import { loadManifest } from './folder.ts'
 import { modelId, type Manifest } from './manifest.ts'
 import { decodeModel, EXTERNAL, type GraphProto, type ModelProto, type ValueInfoProto } from './onnx/proto.ts'
 import { ELEMS } from './onnx/shapes.ts'

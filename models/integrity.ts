@@ -1,9 +1,10 @@
-import { readFile, rename, stat, writeFile } from 'node:fs/promises'
+import { readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Type, type Static } from 'typebox'
 import { Value } from 'typebox/value'
-import { CodedError } from '../base/errors.ts'
-import { BUILDER_VERSION, MANIFEST_FILE, ManifestSchema, type Manifest } from './manifest.ts'
+import { parseJson } from '../base/json.ts'
+import { damaged, findFile } from './folder.ts'
+import type { Manifest } from './manifest.ts'
 import { sha256OfFile } from './onnx/files.ts'
 
 /** Beside the manifest: which files were found sound, in which size and of which time. */
@@ -12,29 +13,8 @@ const CACHE_FILE = '.verified.json'
 const CacheSchema = Type.Record(Type.String(), Type.Object({ bytes: Type.Integer(), mtime_ms: Type.Number(), sha256: Type.String() }))
 type Cache = Static<typeof CacheSchema>
 
-function damaged(file: string, problem: string, cause?: unknown): CodedError {
-  return new CodedError('model_invalid', `${file} ${problem}; build the model again (cepe build)`, { field: file, cause })
-}
-
-/**
- * The manifest of a built model. @throws model_invalid when the folder has none, or one that this version does not serve.
- */
-export async function loadManifest(dir: string): Promise<Manifest> {
-  const file = join(dir, MANIFEST_FILE)
-  let value: unknown
-  try {
-    value = JSON.parse(await readFile(file, 'utf8'))
-  } catch (cause) {
-    throw damaged(file, 'is missing or no JSON', cause)
-  }
-  if (!Value.Check(ManifestSchema, value)) throw damaged(file, 'is no manifest of a built model')
-  if (value.builder_version !== BUILDER_VERSION)
-    throw damaged(file, `is of builder version ${value.builder_version}, this one serves ${BUILDER_VERSION}`)
-  return value
-}
-
 async function readCache(dir: string): Promise<Cache> {
-  const value: unknown = await readFile(join(dir, CACHE_FILE), 'utf8').then(JSON.parse, () => ({}))
+  const value = await readFile(join(dir, CACHE_FILE), 'utf8').then(parseJson, () => undefined)
   return Value.Check(CacheSchema, value) ? value : {}
 }
 
@@ -55,12 +35,10 @@ export async function checkFiles(dir: string, manifest: Manifest): Promise<void>
   const known = await readCache(dir)
   const sound: Cache = {}
   let read = 0
-  for (const { name, bytes, sha256 } of manifest.files) {
-    const path = join(dir, name)
-    const found = await stat(path).catch(() => undefined)
-    if (!found?.isFile()) throw damaged(path, 'is missing')
-    if (found.size !== bytes) throw damaged(path, `has ${found.size} bytes, the manifest says ${bytes}`)
-    const entry = { bytes, mtime_ms: found.mtimeMs, sha256 }
+  for (const file of manifest.files) {
+    const { name, bytes, sha256 } = file
+    const { path, mtimeMs } = await findFile(dir, file)
+    const entry = { bytes, mtime_ms: mtimeMs, sha256 }
     if (!Value.Equal(known[name], entry)) {
       read++
       if ((await sha256OfFile(path)) !== sha256) throw damaged(path, 'is damaged: its SHA-256 is not the one in the manifest')

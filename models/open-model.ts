@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { InferenceSession, Tensor } from 'onnxruntime-node'
-import { loadManifest } from './integrity.ts'
+import { loadManifest } from './folder.ts'
 import type { CepeManifest, Manifest } from './manifest.ts'
 
 export type Feeds = Record<string, Tensor>

@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { CodedError, messageOf } from '../base/errors.ts'
 import type { Log } from './inference/log.ts'
-import { readCepeManifest } from './inference/model-folder.ts'
+import { loadCepeManifest } from '../models/folder.ts'
 import { allotCores, usableCores } from './inference/pool/allotment.ts'
 import { createReader, type ReaderOptions } from './inference/pool/create-reader.ts'
 import type { ProcessOptions } from './inference/pool/process-options.ts'
@@ -24,7 +24,7 @@ export function processOptions(config: Config, log?: Log): Omit<ProcessOptions, 
 export async function openReader(config: Config, log?: Log) {
   const { readers, threads } = allotCores({
     cores: usableCores(),
-    parameters: (await readCepeManifest(config.READER_DIR)).parameters,
+    parameters: (await loadCepeManifest(config.READER_DIR)).parameters,
     readers: config.READERS,
     threads: config.THREADS,
   })

@@ -15,18 +15,18 @@ import { createAdmission } from './inference/pool/admission.ts'
 import { createEmbedder } from './inference/pool/create-embedder.ts'
 import { absentReader } from './inference/pool/absent-reader.ts'
 import type { Log } from './inference/log.ts'
-import { readCepeManifest, readContrieverManifest } from './inference/model-folder.ts'
+import { loadCepeManifest, loadContrieverManifest } from '../models/folder.ts'
 import { DEFAULT_DRAIN_MS } from './inference/pool/contract.ts'
 import type { DocumentParser } from './documents/contract.ts'
 import { createDocumentParser } from './documents/parser.ts'
-import { startAheadFollower } from './jobs/ahead-follower.ts'
+import { startAheadFollower, type AheadFollower } from './jobs/ahead-follower.ts'
 import { bulkEmbed } from './jobs/bulk-embed.ts'
 import { noJobs } from './jobs/no-jobs.ts'
 import { createJobs, type Jobs, type JobsOptions } from './jobs/jobs.ts'
 import { chooseCalibration } from './rag/calibration/choose.ts'
 import type { DocumentServices } from './rag/document.ts'
 import type { AnswerServices } from './rag/pipeline.ts'
-import { startTestQuestion } from './rag/test-question.ts'
+import { startTestQuestion, type TestQuestion } from './rag/test-question.ts'
 import { loadDemonstrations } from './rag/demonstrations.ts'
 import { loadTokenizer } from './text/tokenizer.ts'
 import type { Embedder } from './inference/contract.ts'
@@ -35,7 +35,7 @@ import { indexCheck, processCheck, processStatus, storeCheck } from './condition
 import { checkChatTemplate, documentDefaults, openReader, processOptions, readerOptions } from './open-reader.ts'
 import { jobsDir, makeFolders } from './places.ts'
 import { openKeys, type Keys } from './keys/keys.ts'
-import { createQuotas } from './keys/quota.ts'
+import { createQuotas, type Quotas } from './keys/quota.ts'
 
 /** Everything that the HTTP application and the commands work with. */
 export interface Services {
@@ -76,11 +76,11 @@ function joinServices(config: Config, log: Log | undefined): Promise<Services> {
     closing.add(() => quotas.close())
     const mirror = await mirrorOf(config, log)
     closing.add(() => mirror?.close())
-    const index = await openPassages(config, await readContrieverManifest(config.RETRIEVER_DIR), log)
+    const index = await openPassages(config, await loadContrieverManifest(config.RETRIEVER_DIR), log)
     closing.add(() => index.close())
     const answers = config.ROLE !== 'indexer'
     const calibration = answers
-      ? await chooseCalibration(calibrationFiles(config), modelId(await readCepeManifest(config.READER_DIR)), log)
+      ? await chooseCalibration(calibrationFiles(config), modelId(await loadCepeManifest(config.READER_DIR)), log)
       : undefined
     if (answers) await checkChatTemplate(config)
     const embedder = await createEmbedder({ ...processOptions(config, log), modelDir: config.RETRIEVER_DIR })
@@ -106,6 +106,7 @@ function joinServices(config: Config, log: Log | undefined): Promise<Services> {
     const countTokens = await tokenCounter(config.RETRIEVER_DIR, embedder.manifest)
     const finishedRuns = (): number => reader.status().finished + embedder.status().finished
     const testQuestion = answers ? startTestQuestion({ services: answering, finishedRuns, ...(log && { log }) }) : undefined
+    const parts = { answers, reader, embedder, index, jobs, keys, quotas, parser, mirror, ahead, testQuestion }
     return {
       answering,
       documents: { services: { reader, admission: answering.admission, ...documentDefaults(config) }, parser },
@@ -114,29 +115,51 @@ function joinServices(config: Config, log: Log | undefined): Promise<Services> {
       index,
       jobs,
       keys,
-      readiness: () =>
-        Promise.all([
-          ...(answers ? [processCheck('reader', reader)] : []),
-          processCheck('embedder', embedder),
-          indexCheck(index),
-          ...(testQuestion ? [testQuestion.check()] : []),
-          ...(mirror ? [storeCheck(mirror)] : []),
-        ]),
+      readiness: () => readinessOf(parts),
       processes: () => [...(answers ? [processStatus('reader', reader.status())] : []), processStatus('embedder', embedder.status())],
-      close: async ({ drainMs = DEFAULT_DRAIN_MS } = {}) => {
-        testQuestion?.close()
-        mirror?.close()
-        parser.close()
-        // A job at work ends with its batch, or with its embedder.
-        const stopped = Promise.all([jobs.close(), ahead?.close()])
-        await Promise.race([stopped, delay(drainMs, undefined, { ref: false })])
-        await Promise.all([reader.close({ drainMs }), embedder.close({ drainMs })])
-        await Promise.all([stopped, quotas.close()])
-        keys.close()
-        index.close()
-      },
+      close: ({ drainMs = DEFAULT_DRAIN_MS } = {}) => closeParts(parts, drainMs),
     }
   })
+}
+
+/** What a service watches and ends. */
+interface Parts {
+  /** False where the reader stands for none. */
+  readonly answers: boolean
+  readonly reader: Supervised
+  readonly embedder: Supervised
+  readonly index: PassageIndex
+  readonly jobs: Jobs
+  readonly keys: Keys
+  readonly quotas: Quotas
+  readonly parser: DocumentParser
+  readonly mirror: Mirror | undefined
+  readonly ahead: AheadFollower | undefined
+  readonly testQuestion: TestQuestion | undefined
+}
+
+function readinessOf({ answers, reader, embedder, index, testQuestion, mirror }: Parts): Promise<readonly ReadinessCheck[]> {
+  return Promise.all([
+    ...(answers ? [processCheck('reader', reader)] : []),
+    processCheck('embedder', embedder),
+    indexCheck(index),
+    ...(testQuestion ? [testQuestion.check()] : []),
+    ...(mirror ? [storeCheck(mirror)] : []),
+  ])
+}
+
+async function closeParts(parts: Parts, drainMs: number): Promise<void> {
+  const { reader, embedder, index, jobs, keys, quotas, ahead } = parts
+  parts.testQuestion?.close()
+  parts.mirror?.close()
+  parts.parser.close()
+  // A job at work ends with its batch, or with its embedder.
+  const stopped = Promise.all([jobs.close(), ahead?.close()])
+  await Promise.race([stopped, delay(drainMs, undefined, { ref: false })])
+  await Promise.all([reader.close({ drainMs }), embedder.close({ drainMs })])
+  await Promise.all([stopped, quotas.close()])
+  keys.close()
+  index.close()
 }
 
 /** @throws config_invalid where encoder states may take no disk */
@@ -150,7 +173,7 @@ export function requireStateDisk({ STATE_DISK_MB }: Config): void {
 /** The index and a reader that stores states, without the rest: for the shell. */
 export async function createAheadEncoding(config: Config, log?: Log) {
   return startWhole(async (closing) => {
-    const index = await openPassages(config, await readContrieverManifest(config.RETRIEVER_DIR), log)
+    const index = await openPassages(config, await loadContrieverManifest(config.RETRIEVER_DIR), log)
     closing.add(() => index.close())
     await index.info()
     const reader = await createReader(readerOptions(config, log))
@@ -204,7 +227,7 @@ export async function createEmbedding(config: Config, log?: Log): Promise<Embedd
 
 /** The model of passages and questions, without starting it. */
 export async function configuredModel(config: Config): Promise<EmbeddingModel> {
-  return embeddingModel(await readContrieverManifest(config.RETRIEVER_DIR))
+  return embeddingModel(await loadContrieverManifest(config.RETRIEVER_DIR))
 }
 
 async function embedderOnDemand(config: Config, log: Log | undefined): Promise<Embedder & { close(): Promise<void> }> {
@@ -217,7 +240,7 @@ async function embedderOnDemand(config: Config, log: Log | undefined): Promise<E
       throw error
     }))
   return {
-    manifest: await readContrieverManifest(options.modelDir),
+    manifest: await loadContrieverManifest(options.modelDir),
     embed: async (texts, run) => (await start()).embed(texts, run),
     close: async () => {
       const embedder = await started?.catch(() => undefined)

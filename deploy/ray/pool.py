@@ -3,12 +3,14 @@
 import time
 from collections import Counter, deque
 from dataclasses import dataclass, field
-from typing import Any, Callable, Mapping, Sequence
+from typing import Callable, Mapping, Sequence
 
 import ray
+from ray import ObjectRef
+from ray.actor import ActorHandle
 from ray.exceptions import RayActorError, RayError, RayTaskError
 
-from worker import Worker
+from worker import Answer, Worker
 
 # Obstacles that pass: the same shard may succeed elsewhere, or later.
 PASSING = {"overloaded", "inference_failed", "deadline_exceeded", "not_ready", "disk_full", "internal"}
@@ -25,7 +27,7 @@ class Embedder:
     def ready(self) -> bool:
         return True
 
-    def embed(self, shard: int) -> dict[str, Any]:
+    def embed(self, shard: int) -> Answer:
         return self._worker.embed(shard)
 
 
@@ -82,9 +84,9 @@ class Pool:
     def __init__(self, options: PoolOptions, on_progress: Callable[[Progress], None] = lambda _: None):
         self._options = options
         self._on_progress = on_progress
-        self._starting: dict[Any, Any] = {}
-        self._busy: dict[Any, tuple[Any, int, float]] = {}
-        self._idle: list[Any] = []
+        self._starting: dict[ObjectRef, ActorHandle] = {}
+        self._busy: dict[ObjectRef, tuple[ActorHandle, int, float]] = {}
+        self._idle: list[ActorHandle] = []
         self._attempts: Counter[int] = Counter()
         self._failed: dict[int, str] = {}
         self._failed_starts = 0
@@ -114,7 +116,7 @@ class Pool:
         )
         self._starting[actor.ready.remote()] = actor
 
-    def _started(self, reference: Any) -> None:
+    def _started(self, reference: ObjectRef) -> None:
         actor = self._starting.pop(reference)
         try:
             ray.get(reference)
@@ -127,10 +129,10 @@ class Pool:
         self._failed_starts = 0
         self._idle.append(actor)
 
-    def _give(self, actor: Any, shard: int) -> None:
+    def _give(self, actor: ActorHandle, shard: int) -> None:
         self._busy[actor.embed.remote(shard)] = (actor, shard, time.monotonic())
 
-    def _answered(self, reference: Any) -> None:
+    def _answered(self, reference: ObjectRef) -> None:
         actor, shard, _ = self._busy.pop(reference)
         try:
             answer = ray.get(reference)
@@ -155,7 +157,7 @@ class Pool:
             self._replace(actor)
             self._again(shard, f"no answer for {limit:.0f} s")
 
-    def _replace(self, actor: Any) -> None:
+    def _replace(self, actor: ActorHandle) -> None:
         ray.kill(actor)
         self._start()
 

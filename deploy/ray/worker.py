@@ -3,7 +3,27 @@
 import json
 import os
 import subprocess
-from typing import Any, Mapping, Sequence
+from typing import Literal, Mapping, Sequence, TypedDict, Union
+
+
+class Done(TypedDict):
+    """A shard has its vectors."""
+
+    shard: int
+    state: Literal["done"]
+    passages: int
+
+
+class Failed(TypedDict):
+    """It has not, and why."""
+
+    shard: int
+    state: Literal["failed"]
+    code: str
+    message: str
+
+
+Answer = Union[Done, Failed]
 
 
 class WorkerDied(RuntimeError):
@@ -23,7 +43,7 @@ class Worker:
         )
         self._read()
 
-    def embed(self, shard: int) -> dict[str, Any]:
+    def embed(self, shard: int) -> Answer:
         """The worker's answer for a shard. Raises WorkerDied where there is none."""
         try:
             self._process.stdin.write(json.dumps({"shard": shard}) + "\n")
@@ -39,7 +59,7 @@ class Worker:
         self._process.stdin.close()
         self._process.wait()
 
-    def _read(self) -> dict[str, Any]:
+    def _read(self) -> Answer:
         line = self._process.stdout.readline()
         if not line.endswith("\n"):
             raise WorkerDied(f"embed-worker ended with {self._process.wait()}; what it said is in the log of its Ray worker")

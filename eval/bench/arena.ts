@@ -6,7 +6,7 @@ import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { readCepeManifest } from '../../src/inference/model-folder.ts'
+import { loadCepeManifest } from '../../models/folder.ts'
 import { int64, float32, loadGraph, type Feeds } from '../../src/inference/worker/session.ts'
 import { uniform } from './synthetic-checkpoint.ts'
 import { table } from './measure.ts'
@@ -23,7 +23,7 @@ function memory(name: 'VmRSS' | 'VmHWM'): number {
 }
 
 async function measure(arena: boolean): Promise<void> {
-  const { graphs, dims } = await readCepeManifest(modelDir)
+  const { graphs, dims } = await loadCepeManifest(modelDir)
   const graph = await loadGraph(path.join(modelDir, graphs.generate), { threads: 1, provider: { name: 'cpu' }, arena })
   const loaded = memory('VmRSS')
   const next = uniform(1)

@@ -43,7 +43,7 @@ export function int64(values: readonly number[], shape: readonly number[]): Tens
 }
 
 /** Milliseconds of one f32 product [rows,inner] x [inner,columns] with the right side a constant, as weights are. */
-async function productTime(rows: number, inner: number, columns: number, times: number, threads: number): Promise<number> {
+async function productTime([rows, inner, columns]: readonly [number, number, number], times: number, threads: number): Promise<number> {
   const graph = new Graph('product')
   const x = graph.input('x', 'f32', [rows, inner])
   const weight = randomTensor([inner, columns], 2).data as Float32Array
@@ -66,8 +66,8 @@ export interface Limits {
 /** What this machine can do, measured through the same runtime and threads. */
 export async function measureLimits(threads: number): Promise<Limits> {
   const [rows, inner, columns] = [1024, 2048, 4096]
-  const compute = await productTime(rows, inner, columns, 8, threads)
-  const stream = await productTime(1, 8192, 8192, 12, threads)
+  const compute = await productTime([rows, inner, columns], 8, threads)
+  const stream = await productTime([1, 8192, 8192], 12, threads)
   return { gflops: (2 * rows * inner * columns) / compute / 1e6, gigabytesPerSecond: (8192 * 8192 * 4) / stream / 1e6 }
 }
 

@@ -4,7 +4,6 @@
  * /healthz is asked. Ratios within one run.
  * Usage: overload.ts [seconds per round] [overload | largest | all] [path of another build's cli.js]
  */
-import { spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { cpus, tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -13,10 +12,11 @@ import { fileURLToPath } from 'node:url'
 import { at, present } from '../../base/at.ts'
 import { LARGEST } from './largest-requests.ts'
 import { machine, table } from './measure.ts'
+import { CLI as OWN_CLI, serving, startNode, type RunningServer, type Settings } from './processes.ts'
 
 const SECONDS = Number(process.argv.at(2) ?? 8)
 const PART = process.argv.at(3) ?? 'all'
-const CLI = process.argv.at(4) ?? fileURLToPath(new URL('../../src/cli.js', import.meta.url))
+const CLI = process.argv.at(4) ?? OWN_CLI
 const FEW = 8
 const MANY = 64
 const ROUNDS = 3
@@ -37,32 +37,11 @@ writeFileSync(
     .join('\n'),
 )
 
-interface Server {
-  readonly url: string
-  stop(): Promise<void>
+function startServer(settings: Settings): Promise<RunningServer> {
+  const env = { ...process.env, CEPE_LOG_LEVEL: 'silent', CEPE_INDEX_DIR: join(folder, 'index'), CEPE_CORPUS: CORPUS, ...settings }
+  return serving(startNode(CLI, ['serve', '--port', '0'], { env, stdio: ['ignore', 'ignore', 'pipe'] }))
 }
 
-async function startServer(settings: Readonly<Record<string, string>>): Promise<Server> {
-  const env = { ...process.env, CEPE_LOG_LEVEL: 'silent', CEPE_INDEX_DIR: join(folder, 'index'), CEPE_CORPUS: CORPUS, ...settings }
-  const child = spawn(process.execPath, [CLI, 'serve', '--port', '0'], { env, stdio: ['ignore', 'ignore', 'pipe'] })
-  const closed = new Promise<void>((resolve) => child.once('close', () => resolve()))
-  const url = await new Promise<string>((resolve, reject) => {
-    let printed = ''
-    child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
-      printed += chunk
-      const found = /Answering questions at (http:\/\/\S+)/.exec(printed)?.[1]
-      if (found !== undefined) resolve(found)
-    })
-    child.once('close', () => reject(new Error(`the service ended: ${printed}`)))
-  })
-  return {
-    url,
-    stop: async () => {
-      child.kill()
-      await closed
-    },
-  }
-}
 function mean(values: readonly number[]): number {
   return values.reduce((sum, value) => sum + value, 0) / values.length
 }

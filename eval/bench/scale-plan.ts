@@ -99,77 +99,86 @@ function section(title: string, head: readonly string[], rows: readonly (readonl
   return `## ${title}\n\n${table(head, rows)}\n`
 }
 
+const COLUMNS = CORPORA.map(({ name }) => name)
+
+/** A row: what it tells, and its cell for each corpus. */
+function each(what: string, cell: (passages: number) => string): string[] {
+  return [what, ...CORPORA.map(({ passages }) => cell(passages))]
+}
+
 /** The tables of docs/scale.md. @param price US dollars of a core for an hour */
 export function planTables(price: number): string {
+  const searches = [50, GIVEN.nprobes, 800].map((nprobes) => each(String(nprobes), (passages) => number(searchMs(passages, nprobes))))
+  const units = Object.values(UNIT_COSTS).map(({ what, value, unit, command }) => [
+    what,
+    `${value.toLocaleString('en')} ${unit}`,
+    `\`${command}\``,
+  ])
+  return [
+    section('Hours to a table', ['step', ...COLUMNS], hoursRows()),
+    section('Storage', ['what', ...COLUMNS], storageRows()),
+    section('Memory of a replica', ['what', ...COLUMNS], memoryRows()),
+    section('p50 of a search, ms', ['partitions read of 4,096', ...COLUMNS], searches),
+    section(
+      `Questions, at $${price} a core hour`,
+      ['reader', 'dtype', 'core seconds a question', 'questions/s of 64 cores', 'core hours a million', 'cost of a million'],
+      answerRows(price),
+    ),
+    section('Unit costs', ['what', 'measured', 'command'], units),
+  ].join('\n')
+}
+
+function hoursRows(): string[][] {
   const { planRate, writeRate, verifyRate } = UNIT_COSTS
-  const columns = CORPORA.map(({ name }) => name)
-  const each = (what: string, cell: (passages: number) => string): string[] => [what, ...CORPORA.map(({ passages }) => cell(passages))]
   const hours = (rate: number) => (passages: number) => number(passages / rate / HOUR_S)
   const embedding = (['f32', 'int8'] as const).flatMap((dtype) =>
     [2, 64, 1024].map((cores) =>
       each(`embedding, ${dtype}, ${cores} cores (${number(embedRate(dtype) * cores)} passages/s)`, hours(embedRate(dtype) * cores)),
     ),
   )
-  const parts = (cell: keyof ReturnType<typeof storage>) => (passages: number) => gigabytes(storage(passages)[cell])
-  const shapes = ['CEPE 1.1B', 'CEPE 7B'] as const
-  const answers = shapes.flatMap((shape) =>
+  return [
+    each('shards of 4,096 passages', (passages) => Math.ceil(passages / SHARD_ROWS).toLocaleString('en')),
+    each('planning, one process', hours(planRate.value)),
+    ...embedding,
+    each('commit: writing, one process', hours(writeRate.value)),
+    each('commit: read back, indexed, recall measured, one core', hours(verifyRate.value)),
+  ]
+}
+
+/** A part of the storage, as a cell. */
+function part(name: keyof ReturnType<typeof storage>) {
+  return (passages: number): string => gigabytes(storage(passages)[name])
+}
+
+function storageRows(): string[][] {
+  return [
+    each('vectors, f16', part('vectors')),
+    each('text', part('text')),
+    each('vector index (IVF_RQ, 1 bit)', part('vectorIndex')),
+    each('other indexes (words, ids, filters)', part('otherIndexes')),
+    each('the whole table, as a job forecasts it, and its vector index', part('table')),
+    each('the place: planned text and vector files, until committed', part('place')),
+    each('encoder states stored ahead (d_enc 1024, f16), if one did', part('states')),
+  ]
+}
+
+function memoryRows(): string[][] {
+  return [
+    each('vector index, read into memory at the start', part('vectorIndex')),
+    each('retriever, f32', () => gigabytes(RETRIEVER.parameters * 4)),
+    each('reader CEPE 7B, f32 weights that a token reads', () => gigabytes(tokenBytes(readerConfig('CEPE 7B')))),
+    each('cached states (CEPE_STATE_CACHE_MB, default)', () => gigabytes(256 * 2 ** 20)),
+  ]
+}
+
+function answerRows(price: number): string[][] {
+  return (['CEPE 1.1B', 'CEPE 7B'] as const).flatMap((shape) =>
     (['f32', 'int8'] as const).map((dtype) => {
       const seconds = answerSeconds(shape) / (dtype === 'int8' ? UNIT_COSTS.int8Answer.value : 1)
       const coreHours = (1e6 * seconds) / HOUR_S
       return [shape, dtype, number(seconds), number(64 / seconds), number(coreHours), `$${number(coreHours * price)}`]
     }),
   )
-  return [
-    section(
-      'Hours to a table',
-      ['step', ...columns],
-      [
-        each('shards of 4,096 passages', (passages) => Math.ceil(passages / SHARD_ROWS).toLocaleString('en')),
-        each('planning, one process', hours(planRate.value)),
-        ...embedding,
-        each('commit: writing, one process', hours(writeRate.value)),
-        each('commit: read back, indexed, recall measured, one core', hours(verifyRate.value)),
-      ],
-    ),
-    section(
-      'Storage',
-      ['what', ...columns],
-      [
-        each('vectors, f16', parts('vectors')),
-        each('text', parts('text')),
-        each('vector index (IVF_RQ, 1 bit)', parts('vectorIndex')),
-        each('other indexes (words, ids, filters)', parts('otherIndexes')),
-        each('the whole table, as a job forecasts it, and its vector index', parts('table')),
-        each('the place: planned text and vector files, until committed', parts('place')),
-        each('encoder states stored ahead (d_enc 1024, f16), if one did', parts('states')),
-      ],
-    ),
-    section(
-      'Memory of a replica',
-      ['what', ...columns],
-      [
-        each('vector index, read into memory at the start', parts('vectorIndex')),
-        each('retriever, f32', () => gigabytes(RETRIEVER.parameters * 4)),
-        each('reader CEPE 7B, f32 weights that a token reads', () => gigabytes(tokenBytes(readerConfig('CEPE 7B')))),
-        each('cached states (CEPE_STATE_CACHE_MB, default)', () => gigabytes(256 * 2 ** 20)),
-      ],
-    ),
-    section(
-      'p50 of a search, ms',
-      ['partitions read of 4,096', ...columns],
-      [50, GIVEN.nprobes, 800].map((nprobes) => each(String(nprobes), (passages) => number(searchMs(passages, nprobes)))),
-    ),
-    section(
-      `Questions, at $${price} a core hour`,
-      ['reader', 'dtype', 'core seconds a question', 'questions/s of 64 cores', 'core hours a million', 'cost of a million'],
-      answers,
-    ),
-    section(
-      'Unit costs',
-      ['what', 'measured', 'command'],
-      Object.values(UNIT_COSTS).map(({ what, value, unit, command }) => [what, `${value.toLocaleString('en')} ${unit}`, `\`${command}\``]),
-    ),
-  ].join('\n')
 }
 
 /** The document with the tables in their place. */

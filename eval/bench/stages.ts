@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { CepeReaderConfig } from '../../models/checkpoint/config.ts'
 import { packageRoot } from '../../src/config.ts'
-import type { AnswerRead } from '../../src/inference/contract.ts'
+import type { AnswerRead, AnswerReadResult } from '../../src/inference/contract.ts'
 import { createReader } from '../../src/inference/pool/create-reader.ts'
 import type { Provider } from '../../src/inference/protocol.ts'
 import { table, type Limits } from './measure.ts'
@@ -36,6 +36,26 @@ async function corpusPassages(count: number): Promise<AnswerRead['passages']> {
   })
 }
 
+const HEAD = [
+  'k',
+  'k_decoder',
+  'prompt',
+  'context rows',
+  'new tokens',
+  'encode, s',
+  'from disk, s',
+  'generate, s',
+  'answer, states stored, s',
+]
+
+/** A question over passages of its own, which no earlier one has encoded. */
+function readOf(passages: AnswerRead['passages'], kDecoder: number): AnswerRead {
+  return {
+    ...{ question: QUESTION, mode: 'cepe', passages, kDecoder, encoderPassages: 'others', demonstrations: [] },
+    ...{ contextTokens: 256, maxNewTokens: NEW_TOKENS, packing: 'passages', replugTemperature: 1, includePrompts: false },
+  }
+}
+
 /**
  * Asks a reader process, as the service runs it, a question over k passages: once with nothing encoded, once with all states on
  * the disk. Seconds of each stage, and what the machine's f32 product (or the device's) would take for the same operations.
@@ -51,68 +71,45 @@ export async function stageLines(options: StagesOptions): Promise<string[]> {
   const ready = (performance.now() - since) / 1000
   try {
     const most = Math.max(...ks)
-    // Every combination has passages of its own, which no earlier one has encoded.
     const passages = await corpusPassages(most * ks.length * kDecoders.length)
-    const ask = (place: number, k: number, kDecoder: number) =>
-      reader.answer({
-        ...{
-          question: QUESTION,
-          mode: 'cepe',
-          passages: passages.slice(place * most, place * most + k),
-          kDecoder,
-          encoderPassages: 'others',
-          demonstrations: [],
-        },
-        ...{ contextTokens: 256, maxNewTokens: NEW_TOKENS, packing: 'passages', replugTemperature: 1, includePrompts: false },
-      })
     const resident = (): string => `${(Math.max(...reader.status().children.map(({ rssBytes }) => rssBytes)) / 2 ** 30).toFixed(2)} GiB`
     const loaded = resident()
     const rows: string[][] = []
     for (const k of ks) {
       for (const kDecoder of kDecoders) {
-        const fresh = await ask(rows.length, k, kDecoder)
-        const { encode } = fresh.timingsMs
-        const again = await ask(rows.length, k, kDecoder)
-        const { generate } = again.timingsMs
-        const limit = limitsOf(options, fresh)
-        rows.push([
-          ...[k, kDecoder, fresh.promptTokens, sum(fresh.contextTokenCounts), fresh.logprobs.length].map(String),
-          ...[seconds(encode), seconds(again.timingsMs.encode), seconds(generate), seconds(again.timingsMs.encode + generate)],
-          share(limit.encode, encode),
-          share(limit.generate, generate),
-          resident(),
-        ])
+        const place = rows.length * most
+        const read = readOf(passages.slice(place, place + k), kDecoder)
+        const fresh = await reader.answer(read)
+        const again = await reader.answer(read)
+        rows.push([String(k), String(kDecoder), ...stageCells(options, fresh, again), resident()])
       }
     }
-    const head = [
-      'k',
-      'k_decoder',
-      'prompt',
-      'context rows',
-      'new tokens',
-      'encode, s',
-      'from disk, s',
-      'generate, s',
-      'answer, states stored, s',
-    ]
     return [
       `Ready in ${ready.toFixed(1)} s, ${loaded} resident then.`,
       '',
-      table([...head, 'encode, of the limit', 'generate, of the limit', 'resident'], rows),
+      table([...HEAD, 'encode, of the limit', 'generate, of the limit', 'resident'], rows),
     ]
   } finally {
     await reader.close({ drainMs: 0 })
   }
 }
 
+/** @param again the same question once more, with all states stored */
+function stageCells(options: StagesOptions, fresh: AnswerReadResult, again: AnswerReadResult): string[] {
+  const { encode } = fresh.timingsMs
+  const { encode: fromDisk, generate } = again.timingsMs
+  const limit = limitsOf(options, fresh)
+  return [
+    ...[fresh.promptTokens, sum(fresh.contextTokenCounts), fresh.logprobs.length].map(String),
+    ...[encode, fromDisk, generate, fromDisk + generate].map(seconds),
+    ...[share(limit.encode, encode), share(limit.generate, generate)],
+  ]
+}
+
 /** Milliseconds that the operations of prompt and further tokens take at the machine's limits. */
 function limitsOf(
   { config, limits, weightBytes = 4 }: StagesOptions,
-  {
-    promptTokens,
-    contextTokenCounts,
-    logprobs,
-  }: { promptTokens: number; contextTokenCounts: readonly number[]; logprobs: readonly number[] },
+  { promptTokens, contextTokenCounts, logprobs }: AnswerReadResult,
 ): { readonly encode: number; readonly generate: number } {
   const rows = sum(contextTokenCounts)
   const prefill = prefillFlops(config, promptTokens, rows) / limits.gflops

@@ -8,7 +8,7 @@ import path from 'node:path'
 import { buildModel } from '../../models/build.ts'
 import { packageRoot } from '../../src/config.ts'
 import type { EncoderInput } from '../../src/inference/contract.ts'
-import { readCepeManifest } from '../../src/inference/model-folder.ts'
+import { loadCepeManifest } from '../../models/folder.ts'
 import { encodeContexts, type ContextEncoder } from '../../src/inference/worker/encode-contexts.ts'
 import { loadGraph } from '../../src/inference/worker/session.ts'
 import { createStateCache } from '../../src/inference/worker/state-cache.ts'
@@ -28,7 +28,7 @@ const k = Number(process.argv.at(2) ?? 40)
 const layers = Number(process.argv.at(3) ?? 24)
 
 async function measured(folder: string, modelDir: string, input: EncoderInput, dtype: 'f16' | 'f32'): Promise<string[]> {
-  const manifest = await readCepeManifest(modelDir)
+  const manifest = await loadCepeManifest(modelDir)
   const graph = await loadGraph(path.join(modelDir, manifest.graphs.encoder ?? ''), { threads: 1, provider: { name: 'cpu' } })
   // The synthetic model has no tokenizer, and is asked by ids.
   const tokenizer = await loadTokenizer(path.join(packageRoot(), 'models/built/cepe'), { bosId: null, eosIds: [] })

@@ -19,7 +19,7 @@ export interface JudgedSignals {
 export type Fitted = Pick<Calibration, 'l2' | 'bias' | 'signals' | 'cross_validated'>
 
 /** Fewer answers of either kind fit anything. */
-export const LEAST_OF_EACH = 20
+const LEAST_OF_EACH = 20
 const FOLDS = 5
 const PENALTIES = [0.3, 1, 3, 10, 30]
 

@@ -43,7 +43,7 @@ export function fitLogistic({ rows, labels, weights }: Examples, l2: number): Lo
   let theta: number[] = columns(width + 1, () => 0)
   let current = loss(theta)
   for (let step = 0; step < MOST_STEPS; step++) {
-    const { gradient, hessian } = derivatives(design, labels, weights, theta, penalty)
+    const { gradient, hessian } = derivatives({ rows: design, labels, weights }, theta, penalty)
     const direction = solve(hessian, gradient)
     let rate = 1
     let next = theta
@@ -68,9 +68,7 @@ export function predict({ bias, means, scales, weights }: Logistic, row: readonl
 }
 
 function derivatives(
-  design: readonly (readonly number[])[],
-  labels: readonly number[],
-  weights: readonly number[],
+  { rows, labels, weights }: Examples,
   theta: readonly number[],
   penalty: (i: number) => number,
 ): { gradient: number[]; hessian: number[][] } {
@@ -78,7 +76,7 @@ function derivatives(
   const gradient = theta.map((value, i) => penalty(i) * value)
   // The bias carries no penalty; a trace of one keeps the matrix regular where all labels are equal.
   const hessian = columns(size, (i) => columns(size, (j) => (i === j ? penalty(i) + CONVERGED : 0)))
-  design.forEach((x, n) => {
+  rows.forEach((x, n) => {
     const p = sigmoid(dot(x, theta))
     const error = at(weights, n) * (p - at(labels, n))
     const curvature = at(weights, n) * p * (1 - p)

@@ -24,8 +24,6 @@ export interface CoveragePoint {
   readonly coverage: number
   /** Share of those that is wrong. */
   readonly risk: number
-  /** Confidence from which answers are given. */
-  readonly threshold: number
 }
 
 /**
@@ -45,7 +43,7 @@ export function riskCoverage(answers: readonly { readonly confidence: number; re
     if (sorted[i + 1]?.confidence === confidence) return
     const given = i + 1
     const before = points.at(-1)?.coverage ?? 0
-    const point = { coverage: given / sorted.length, risk: wrong / given, threshold: confidence }
+    const point = { coverage: given / sorted.length, risk: wrong / given }
     area += point.risk * (point.coverage - before)
     points.push(point)
   })

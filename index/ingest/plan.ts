@@ -4,13 +4,13 @@ import { Value } from 'typebox/value'
 import { breather } from '../../base/breathe.ts'
 import { syncPath, writeFileDurably } from '../../base/durable.ts'
 import { CodedError, isDiskFull, osCode, messageOf } from '../../base/errors.ts'
-import { contentHash, rowFingerprint } from '../hash.ts'
 import { readLines } from '../read/lines.ts'
 import type { ReadItem } from '../read/contract.ts'
 import type { Passage } from '../contract.ts'
 import { jobFiles } from './files.ts'
 import { PlanSchema, SHARD_ROWS, type Plan } from './contract.ts'
 import { LineFile } from './line-file.ts'
+import { ShardFiles } from './shard-files.ts'
 
 /** A passage as planned. */
 export interface PlannedRow {
@@ -30,8 +30,6 @@ export interface PlanOptions {
   readonly onProgress?: (counts: { readonly read: number; readonly rejected: number }) => void
 }
 
-const MOD = 2n ** 64n
-
 /**
  * Reads the whole corpus once and lays it out as shard files: checked, distinct, in a format of our own, on the disk.
  * Nothing has been embedded or written to the index when this refuses a corpus; and afterwards the source may change or go away.
@@ -39,64 +37,67 @@ const MOD = 2n ** 64n
  * @throws corpus_invalid if too many lines are rejected or none is left, or as the reader throws; disk_full.
  */
 export async function planCorpus(items: AsyncIterable<ReadItem>, options: PlanOptions): Promise<Plan> {
-  const { folder, shardRows = SHARD_ROWS, maxRejectedShare, signal, onProgress } = options
+  const { folder, shardRows = SHARD_ROWS } = options
   const files = jobFiles(folder)
   await rm(files.shards, { recursive: true, force: true })
   await rm(files.plan, { force: true })
   await mkdir(files.shards, { recursive: true })
-  const [shards, digests]: [number[], string[]] = [[], []]
-  let [read, rejected, accepted, digest, lastLine] = [0, 0, 0, 0n, 0]
+  const shards = new ShardFiles(files, shardRows)
+  const counts = await layOut(items, shards, options)
+  checkCounts(counts, options.maxRejectedShare)
+  await syncPath(files.shards)
+  const plan: Plan = { shard_rows: shards.rows, shard_digests: shards.digests, ...counts, digest: shards.digest }
+  await writeFileDurably(files.plan, `${JSON.stringify(plan)}\n`)
+  return plan
+}
+
+type Counts = Pick<Plan, 'read' | 'rejected' | 'accepted'>
+
+/** Writes every item to a shard or to the report. What was written goes away where not all of it can be. */
+async function layOut(items: AsyncIterable<ReadItem>, shards: ShardFiles, { folder, signal, onProgress }: PlanOptions): Promise<Counts> {
+  const files = jobFiles(folder)
   const rejects = new LineFile(files.rejects)
-  let shard: LineFile | undefined
-  let [rows, shardDigest] = [0, 0n]
+  const counts = { read: 0, rejected: 0, accepted: 0 }
   const breathe = breather()
-  const closeShard = async (): Promise<void> => {
-    if (shard === undefined) return
-    await shard.close()
-    shards.push(rows)
-    digests.push(shardDigest.toString(16))
-    shard = undefined
-    rows = 0
-    digest = (digest + shardDigest) % MOD
-    shardDigest = 0n
+  let lastLine = 0
+  const take = async (item: ReadItem): Promise<void> => {
+    const { lines = 1 } = item
+    // Parts of one document share its line.
+    if (item.line !== lastLine) counts.read += lines
+    lastLine = item.line
+    if ('reason' in item) {
+      counts.rejected += lines
+      await rejects.write(JSON.stringify(item))
+    } else {
+      await shards.write(item.passage, item.parts)
+      counts.accepted++
+    }
+    if ((counts.read & 1023) === 0) onProgress?.({ ...counts })
   }
   try {
     for await (const item of items) {
       signal?.throwIfAborted()
       const pause = breathe()
       if (pause !== undefined) await pause
-      const { lines = 1 } = item
-      // Parts of one document share its line.
-      if (item.line !== lastLine) read += lines
-      lastLine = item.line
-      if ('reason' in item) {
-        rejected += lines
-        await rejects.write(JSON.stringify(item))
-      } else {
-        const hash = contentHash(item.passage)
-        shard ??= new LineFile(files.shard(shards.length))
-        await shard.write(JSON.stringify({ ...item.passage, hash, parts: item.parts }))
-        shardDigest = (shardDigest + rowFingerprint(item.passage.id, hash)) % MOD
-        accepted++
-        if (++rows === shardRows) await closeShard()
-      }
-      if ((read & 1023) === 0) onProgress?.({ read, rejected })
+      await take(item)
     }
-    await closeShard()
+    await shards.close()
     await rejects.close()
-    onProgress?.({ read, rejected })
+    onProgress?.({ ...counts })
+    return counts
   } catch (error) {
-    await shard?.close().catch(() => undefined)
+    await shards.abandon()
     await rejects.close().catch(() => undefined)
     // Planning begins anew in any case; meanwhile the space may be what is missing.
     await rm(files.shards, { recursive: true, force: true })
-    if (isDiskFull(error))
-      throw new CodedError('disk_full', `The disk of the jobs folder is full: free space, then resume. (${messageOf(error)})`, {
-        field: folder,
-        cause: error,
-      })
-    throw error
+    if (!isDiskFull(error)) throw error
+    const message = `The disk of the jobs folder is full: free space, then resume. (${messageOf(error)})`
+    throw new CodedError('disk_full', message, { field: folder, cause: error })
   }
+}
+
+/** @throws corpus_invalid */
+function checkCounts({ read, rejected, accepted }: Counts, maxRejectedShare: number): void {
   if (accepted === 0)
     throw new CodedError('corpus_invalid', `All ${read} lines were rejected; the report names the reasons.`, { field: 'rejected' })
   if (rejected > read * maxRejectedShare) {
@@ -106,10 +107,6 @@ export async function planCorpus(items: AsyncIterable<ReadItem>, options: PlanOp
       { field: 'max_rejected_share' },
     )
   }
-  await syncPath(files.shards)
-  const plan: Plan = { shard_rows: shards, shard_digests: digests, read, rejected, accepted, digest: digest.toString(16) }
-  await writeFileDurably(files.plan, `${JSON.stringify(plan)}\n`)
-  return plan
 }
 
 /** The plan, or undefined if planning was never finished. */

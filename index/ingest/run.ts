@@ -111,7 +111,7 @@ async function finished(
   { storedAs }: Target,
 ): Promise<JobResult> {
   const connection = await connectLance(dir, 0)
-  const table = await openLiveTarget(connection, dir, storedAs, model, onWarning)
+  const table = await openLiveTarget({ connection, dir, model, onWarning }, storedAs)
   await inTurn(dir, name, () => tellEarlierJobs({ dir, table: name, jobId, replace, own: table }))
   const rows = await table.countRows()
   connection.close()
@@ -168,10 +168,11 @@ class Run {
     if (replace) await markReplacing(dir, name, jobId)
     const folder = tableFolder(dir, storedAs)
     const sync = replace || this.#before.shards.size > 0 ? TableSync.distrusting(folder) : await TableSync.start(folder)
-    const table = await (replace ? openOwnTable : openLiveTarget)(this.#connection, dir, storedAs, model, onWarning)
+    const opening = { connection: this.#connection, dir, model, onWarning }
+    const table = await (replace ? openOwnTable : openLiveTarget)(opening, storedAs)
     // Compaction would bring them up to date again and again; they are made at the end.
     if (replace && this.#before.shards.size === 0) await dropIndexes(table)
-    const previous = await openPrevious(this.#connection, dir, alias, this.#target, model, onWarning)
+    const previous = await openPrevious(opening, alias, this.#target)
     const additions = new Additions({ dir, table: name, jobId, dimension: model.dimension, later: this.#later, sync })
     this.#report('indexing')
     if (!this.#before.carrying) {

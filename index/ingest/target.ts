@@ -67,14 +67,16 @@ export function unmarkReplacing(dir: string, table: string, jobId: string): Prom
   })
 }
 
+/** Where a job opens tables, and for which model. */
+export interface Opening {
+  readonly connection: Connection
+  readonly dir: string
+  readonly model: EmbeddingModel
+  readonly onWarning: (message: string) => void
+}
+
 /** The table a job builds: the one it began with, or a new one where there is none, its making was cut off, or the model has changed since. */
-export async function openOwnTable(
-  connection: Connection,
-  dir: string,
-  storedAs: string,
-  model: EmbeddingModel,
-  onWarning: (message: string) => void,
-): Promise<Table> {
+export async function openOwnTable({ connection, dir, model, onWarning }: Opening, storedAs: string): Promise<Table> {
   if ((await connection.tableNames()).includes(storedAs)) {
     const table = await openStored(connection, dir, storedAs, onWarning)
     if (await isUsable(table, model)) return table
@@ -96,13 +98,7 @@ async function isUsable(table: Table, model: EmbeddingModel): Promise<boolean> {
 }
 
 /** Opens a table whose vectors are of this model. @throws index_invalid for another model or schema. */
-export async function openLiveTarget(
-  connection: Connection,
-  dir: string,
-  storedAs: string,
-  model: EmbeddingModel,
-  onWarning: (message: string) => void,
-): Promise<Table> {
+export async function openLiveTarget({ connection, dir, model, onWarning }: Opening, storedAs: string): Promise<Table> {
   const table = await openStored(connection, dir, storedAs, onWarning)
   const found = await fitMetadata(storedAs.split('.')[0] ?? storedAs, table, model)
   if (!(found instanceof CodedError)) return table
@@ -112,12 +108,9 @@ export async function openLiveTarget(
 
 /** The live table if its vectors can be taken over. */
 export async function openPrevious(
-  connection: Connection,
-  dir: string,
+  { connection, dir, model, onWarning }: Opening,
   alias: Alias | undefined,
   target: Target,
-  model: EmbeddingModel,
-  onWarning: (message: string) => void,
 ): Promise<Table | undefined> {
   if (!target.replace || alias === undefined || alias.stored_as === null) return undefined
   const table = await openStored(connection, dir, alias.stored_as, onWarning)

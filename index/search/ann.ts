@@ -43,7 +43,7 @@ export async function buildIndexes(
 ): Promise<AnnSettings | undefined> {
   const rows = await table.countRows()
   const { ann: known, partitions: built } = await readMetadata(table)
-  await foldIndexes(table, rows >= policy.exactBelow, policy.keepMs ?? KEEP_MS)
+  await foldIndexes(table, { rows, large: rows >= policy.exactBelow, keepMs: policy.keepMs ?? KEEP_MS })
   if (rows < policy.exactBelow) {
     if (known !== undefined) await writing(table, () => writeAnn(table, undefined))
     return undefined
@@ -51,7 +51,12 @@ export async function buildIndexes(
   const partitions = await buildVectorIndex(table, rows, built)
   if (known?.partitions === partitions && rows < known.rows * REMEASURE && known.recall >= policy.minRecall) return known
   signal?.throwIfAborted()
-  const { chosen, best } = await tune(table, partitions, await takeProbes(table, policy.sample), policy.minRecall, signal)
+  const { chosen, best } = await tune(
+    table,
+    { partitions, rows, minRecall: policy.minRecall },
+    await takeProbes(table, policy.sample),
+    signal,
+  )
   if (chosen !== undefined) {
     await writing(table, () => writeAnn(table, chosen))
     return chosen

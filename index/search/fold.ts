@@ -5,7 +5,8 @@ import { LABELS_COLUMN } from '../table/metadata-columns.ts'
 import { readMetadata } from '../table/metadata.ts'
 import { fewValuesConfig, listsConfig, manyValuesConfig, textIndexConfig, writing, type Table } from '../table/lance.ts'
 import { TEXT_COLUMNS } from '../table/columns.ts'
-import { evenOffsets, stringAt } from '../table/rows.ts'
+import { stringAt } from '../table/rows.ts'
+import { sampleRows } from '../table/sample.ts'
 
 /**
  * Rows added since the last folding that are worth folding into the indexes: folding copies the indexes and the table's
@@ -27,12 +28,20 @@ export function filterIndexName(column: string): string {
   return `${column}_filter`
 }
 
+export interface FoldOptions {
+  /** Of the table. */
+  readonly rows: number
+  /** The table is large enough for indexes of the columns that filters name. */
+  readonly large: boolean
+  /** How long files that were replaced are kept. */
+  readonly keepMs: number
+}
+
 /**
  * Text and id indexes, and for a large table those of the columns that filters name. One that covers less than half of
  * the rows is made anew, which reads one column; smaller additions are folded into all indexes, which also compacts the table.
  */
-export async function foldIndexes(table: Table, large: boolean, keepMs: number): Promise<void> {
-  const rows = await table.countRows()
+export async function foldIndexes(table: Table, { rows, large, keepMs }: FoldOptions): Promise<void> {
   const left = new Map((await table.listIndices()).map(({ name, numUnindexedRows }) => [name, numUnindexedRows ?? rows]))
   const outdated = (name: string): boolean => (left.get(name) ?? rows) * 2 > rows
   const made = async (name: string, make: () => Promise<void>): Promise<void> => {
@@ -46,7 +55,7 @@ export async function foldIndexes(table: Table, large: boolean, keepMs: number):
     for (const column of FILTER_COLUMNS) {
       const name = filterIndexName(column)
       await made(name, async () =>
-        table.createIndex(column, { config: (await hasFewValues(table, column, rows)) ? fewValuesConfig() : manyValuesConfig(), name }),
+        table.createIndex(column, { config: (await hasFewValues(table, column)) ? fewValuesConfig() : manyValuesConfig(), name }),
       )
     }
   }
@@ -57,7 +66,7 @@ export async function foldIndexes(table: Table, large: boolean, keepMs: number):
 }
 
 /** Looks at rows spread evenly over the table. */
-async function hasFewValues(table: Table, column: string, rows: number): Promise<boolean> {
-  const taken = await table.takeOffsets(evenOffsets(rows, SAMPLE)).select([column]).toArrow()
+async function hasFewValues(table: Table, column: string): Promise<boolean> {
+  const taken = await sampleRows(table, SAMPLE, [column])
   return new Set(Array.from({ length: taken.numRows }, (_, row) => stringAt(taken, column, row))).size <= FEW
 }

@@ -2,7 +2,8 @@ import { at } from '../../base/at.ts'
 import { writing, type Table } from '../table/lance.ts'
 import { readMetadata, writeDenseWeight, type TableMetadata } from '../table/metadata.ts'
 import { PASSAGE_COLUMNS } from '../table/columns.ts'
-import { evenOffsets, passageAt } from '../table/rows.ts'
+import { passageAt } from '../table/rows.ts'
+import { sampleRows } from '../table/sample.ts'
 import type { Embed, SearchHit } from '../contract.ts'
 import { DEFAULT_DENSE_WEIGHT, FUSED_DEPTH } from './hybrid.ts'
 import { searchVector, searchWords } from './search.ts'
@@ -43,10 +44,7 @@ export async function measureDenseWeight(table: Table, embed: Embed, signal?: Ab
 }
 
 async function measured(table: Table, ann: TableMetadata['ann'], embed: Embed, signal?: AbortSignal): Promise<number> {
-  const taken = await table
-    .takeOffsets(evenOffsets(await table.countRows(), SAMPLE))
-    .select([...PASSAGE_COLUMNS])
-    .toArrow()
+  const taken = await sampleRows(table, SAMPLE, PASSAGE_COLUMNS)
   const probes = Array.from({ length: taken.numRows }, (_, row) => passageAt(taken, row))
   const questions = probes.map(({ text }) => middleSentence(text))
   const vectors = await embed(questions, signal)

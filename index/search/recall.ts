@@ -3,7 +3,8 @@ import { at } from '../../base/at.ts'
 import { f16ToF32 } from '../../base/binary16.ts'
 import type { Table } from '../table/lance.ts'
 import { RECALL_AT, type AnnSettings } from '../table/metadata.ts'
-import { evenOffsets, halvesAt, stringAt } from '../table/rows.ts'
+import { halvesAt, stringAt } from '../table/rows.ts'
+import { sampleRows } from '../table/sample.ts'
 import { searchExactly, searchVector } from './search.ts'
 
 /** A stored vector as a query, with what exact search finds for it. */
@@ -30,10 +31,7 @@ export interface Measured {
  * part of measuring recall. A passage's own vector is found by any search and says nothing, so it does not count.
  */
 export async function takeProbes(table: Table, count: number): Promise<Probe[]> {
-  const stored = await table
-    .takeOffsets(evenOffsets(await table.countRows(), count))
-    .select(['id', 'vector'])
-    .toArrow()
+  const stored = await sampleRows(table, count, ['id', 'vector'])
   const queries = Array.from({ length: stored.numRows }, (_, row) => ({
     id: stringAt(stored, 'id', row),
     vector: f16ToF32(halvesAt(stored, row)),

@@ -38,7 +38,7 @@ export async function searchVector(
     .select([...PASSAGE_COLUMNS, '_distance'])
   const where = sqlFilter(options.filter)
   if (where !== undefined) query = query.where(where)
-  if (ann === undefined || options.exact === true) query = query.bypassVectorIndex()
+  if (ann === undefined) query = query.bypassVectorIndex()
   else {
     // For few hits, as many candidates as recall was measured with: those of ten and the query's own passage.
     query = query.nprobes(ann.nprobes).refineFactor(Math.ceil((ann.refine * Math.max(RECALL_AT + 1, options.k)) / options.k))

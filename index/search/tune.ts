@@ -32,6 +32,14 @@ export interface Tuned {
   readonly best: AnnSettings
 }
 
+export interface TuneOptions {
+  /** Of the vector index. */
+  readonly partitions: number
+  /** Of the table. */
+  readonly rows: number
+  readonly minRecall: number
+}
+
 /**
  * Finds the search settings that reach a recall fastest, by measuring. Recall grows both with the partitions read and with
  * the candidates refined, so of their grid only the edge of what suffices is walked: from the fewest partitions and most
@@ -40,12 +48,10 @@ export interface Tuned {
  */
 export async function tune(
   table: Table,
-  partitions: number,
+  { partitions, rows, minRecall }: TuneOptions,
   probes: readonly Probe[],
-  minRecall: number,
   signal?: AbortSignal,
 ): Promise<Tuned> {
-  const rows = await table.countRows()
   const refinements = [...REFINE]
   let best: AnnSettings = { partitions, nprobes: partitions, refine: Math.max(...REFINE), rows, recall: 0 }
   let chosen: { readonly settings: AnnSettings; readonly latency: number } | undefined

@@ -154,7 +154,7 @@ export class LiveTable {
     const storedAs = (await readAlias(dir, name))?.stored_as
     if (typeof storedAs !== 'string') return undefined
     const held = this.#held?.live
-    const table = held?.storedAs === storedAs ? held.table : await openStored(connection, dir, storedAs, onWarning, readOnly)
+    const table = held?.storedAs === storedAs ? held.table : await openStored(connection, dir, storedAs, readOnly ? undefined : onWarning)
     const metadata = await fitMetadata(name, table, model, readOnly)
     if (metadata instanceof CodedError) return metadata
     if (held?.storedAs === storedAs) return { ...held, metadata }

@@ -26,22 +26,21 @@ export async function manifests(folder: string): Promise<string[]> {
 /**
  * Opens a stored table. After a power loss the newest manifest can be an empty file, and the table would not open: it is
  * then put aside (into `_quarantine`), the version before it becomes the newest, and `onWarning` is told.
- * Where it is only read, it is left as it is.
+ * @param onWarning told of it; without, the table is only read and left as it is
  * @throws index_missing if its folder is gone, index_invalid if it cannot be opened.
  */
 export async function openStored(
   connection: Connection,
   dir: string,
   storedAs: string,
-  onWarning: (message: string) => void,
-  readOnly = false,
+  onWarning: ((message: string) => void) | undefined,
 ): Promise<Table> {
   const folder = tableFolder(dir, storedAs)
   for (;;) {
     try {
       return await connection.openTable(storedAs)
     } catch (error) {
-      const damaged = readOnly ? undefined : await damagedNewest(folder, storedAs)
+      const damaged = onWarning === undefined ? undefined : await damagedNewest(folder, storedAs)
       if (damaged === undefined) {
         throw new CodedError(
           'index_invalid',
@@ -52,7 +51,7 @@ export async function openStored(
       const quarantine = join(folder, '_quarantine')
       await mkdir(quarantine, { recursive: true })
       await rename(join(folder, '_versions', damaged), join(quarantine, damaged))
-      onWarning(
+      onWarning?.(
         `The newest manifest of ${storedAs} was empty, as after a power loss. It was moved to ${join(quarantine, damaged)}; the version before it is live. Jobs that were not finished are checked against it and resume.`,
       )
     }

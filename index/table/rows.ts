@@ -129,9 +129,3 @@ export function passageAt(table: Columns, row: number): Passage {
     ...(metadata === undefined ? {} : { metadata }),
   }
 }
-
-/** Offsets of `count` rows spread evenly over a table of `rows` rows; of all of them if there are fewer. */
-export function evenOffsets(rows: number, count: number): number[] {
-  const taken = Math.min(count, rows)
-  return Array.from({ length: taken }, (_, i) => Math.floor(((i + 0.5) * rows) / taken))
-}

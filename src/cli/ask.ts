@@ -9,7 +9,7 @@ import type { AnswerServices } from '../rag/pipeline.ts'
 import { createServices } from '../services.ts'
 import { ensureArtefacts } from '../setup.ts'
 import { LIMITS, METHODS, type AnswerRequest, type AnswerResponse, type Method } from '../rag/schema.ts'
-import { askFile, checkFile, newFile } from './ask-file.ts'
+import { askFile, checkFile, newFile, type AskFileOptions } from './ask-file.ts'
 import { wholeNumber } from './numbers.ts'
 import { createProgress } from './progress.ts'
 
@@ -44,7 +44,11 @@ export function askCommand(): Command {
         try {
           if (options.file === undefined)
             await askOne({ question: question ?? '', ...chosen(options) }, services.answering, config, options)
-          else await askAll(options.file, options, services.answering, config, async (line) => (out ? out.appendFile(line) : print(line)))
+          else {
+            const write = (line: string): Promise<void> => (out ? out.appendFile(`${line}\n`) : print(`${line}\n`))
+            const run = { deadlineMs: config.DEADLINE_MS }
+            await askAll({ file: options.file, services: services.answering, run, defaults: chosen(options), write })
+          }
         } finally {
           await services.close()
         }
@@ -83,19 +87,9 @@ async function askOne(request: AnswerRequest, services: AnswerServices, config: 
   }
 }
 
-async function askAll(
-  file: string,
-  options: AskOptions,
-  services: AnswerServices,
-  { DEADLINE_MS: deadlineMs }: Config,
-  write: (line: string) => Promise<void>,
-): Promise<void> {
+async function askAll(parts: Pick<AskFileOptions, 'file' | 'services' | 'run' | 'defaults' | 'write'>): Promise<void> {
   const { answered, failed } = await askFile({
-    file,
-    services,
-    run: { deadlineMs },
-    write: (line) => write(`${line}\n`),
-    defaults: chosen(options),
+    ...parts,
     onFailed: (message) => process.stderr.write(`${message}\n`),
     startProgress: createProgress,
   })

@@ -9,8 +9,8 @@ import { parseJson } from '../../base/json.ts'
 import { takeLock, type Lock } from '../../base/lock.ts'
 
 /** Time for which the answer to a key is kept, and how many answers there may be; the oldest go first. */
-export const KEEP_ANSWERS_MS = 24 * 3_600_000
-export const MOST_ANSWERS = 10_000
+const KEEP_ANSWERS_MS = 24 * 3_600_000
+const MOST_ANSWERS = 10_000
 /** Answers that are kept between two looks at what is past its time. */
 const SWEEP_EVERY = 100
 

@@ -58,28 +58,16 @@ export async function createQuotas({ dir, keys, now = Date.now, log }: QuotaOpti
     // The key of a setting has no file, and no limits.
     if (name === undefined || holder === undefined) return undefined
     const most = holder.questions_per_day
-    if (most !== undefined && used(name) >= most)
-      throw new CodedError('rate_limited', `The key ${name} has asked the ${most} questions of today; its next day begins at 0:00 UTC.`, {
-        retryAfterS: Math.ceil((DAY_MS - (now() % DAY_MS)) / 1000),
-      })
+    if (most !== undefined && used(name) >= most) throw usedUp(name, most, now())
     return name
   }
 
   const write = async (): Promise<void> => {
-    const lock = await takeLock(path.join(dir, 'usage.turns'), LOCK_WAIT_MS)
-    if (lock === undefined) return
-    try {
-      const [of, added] = [day, new Map(unsaved)]
-      const counts = new Map(await readUsage(dir, of))
-      for (const [name, count] of added) counts.set(name, (counts.get(name) ?? 0) + count)
-      await writeFileDurably(usageFile(dir), `${JSON.stringify({ day: of, questions: Object.fromEntries(counts) })}\n`, { mode: 0o600 })
-      if (of !== day) return
-      saved = counts
-      // Questions that came in meanwhile.
-      for (const [name, count] of added) unsaved.set(name, (unsaved.get(name) ?? 0) - count)
-    } finally {
-      await lock.release()
-    }
+    const written = await addUsage(dir, () => ({ day, added: new Map(unsaved) }))
+    if (written?.day !== day) return
+    saved = written.counts
+    // Questions that came in meanwhile.
+    for (const [name, count] of written.added) unsaved.set(name, (unsaved.get(name) ?? 0) - count)
   }
 
   const save = async (): Promise<void> => {
@@ -111,6 +99,36 @@ export async function createQuotas({ dir, keys, now = Date.now, log }: QuotaOpti
       clearInterval(timer)
       return saveInTurn()
     },
+  }
+}
+
+function usedUp(name: string, most: number, time: number): CodedError {
+  return new CodedError('rate_limited', `The key ${name} has asked the ${most} questions of today; its next day begins at 0:00 UTC.`, {
+    retryAfterS: Math.ceil((DAY_MS - (time % DAY_MS)) / 1000),
+  })
+}
+
+interface DayUsage {
+  readonly day: string
+  readonly added: Usage
+}
+
+/**
+ * Adds questions to those that are saved, in turns with other processes.
+ * @param take the questions as they are when the turn has come
+ * @returns these, and the whole day's; undefined where no turn came
+ */
+async function addUsage(dir: string, take: () => DayUsage): Promise<(DayUsage & { readonly counts: Usage }) | undefined> {
+  const lock = await takeLock(path.join(dir, 'usage.turns'), LOCK_WAIT_MS)
+  if (lock === undefined) return undefined
+  try {
+    const { day, added } = take()
+    const counts = new Map(await readUsage(dir, day))
+    for (const [name, count] of added) counts.set(name, (counts.get(name) ?? 0) + count)
+    await writeFileDurably(usageFile(dir), `${JSON.stringify({ day, questions: Object.fromEntries(counts) })}\n`, { mode: 0o600 })
+    return { day, added, counts }
+  } finally {
+    await lock.release()
   }
 }
 

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { Type, type Static } from 'typebox'
 
 /** user: asks questions. admin: also changes the index. */
-export const ROLES = ['user', 'admin'] as const
+const ROLES = ['user', 'admin'] as const
 
 const positive = (description: string) => Type.Optional(Type.Integer({ description, minimum: 1, maximum: 1_000_000_000 }))
 

@@ -7,7 +7,7 @@ import { parseJson } from '../../base/json.ts'
 import { hashKey, KeyRecordSchema, newKey, type KeyRecord } from './record.ts'
 
 /** One file a key: writers of different keys never meet, and a name is taken by making its file. */
-export const KEY_FILE = '.key.json'
+const KEY_FILE = '.key.json'
 /** Of owner alone; hashes of random keys are no secret, names and limits may be. */
 const MODE = 0o600
 

@@ -6,7 +6,7 @@ import { tokenChunks } from './document-tokens.ts'
 import type { PromptTokenizer } from './pack.ts'
 
 /** Lengths of tails differ by so much: questions of another length then find the same chunks, whose states are cached. */
-export const TAIL_STEP = 32
+const TAIL_STEP = 32
 
 /**
  * Divides a document between decoder and encoder: its end stands in the prompt in front of the question, what comes before

@@ -2,18 +2,12 @@ import t from 'tap'
 import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { runCli } from '../helpers/cli.ts'
+import { tinyService } from '../helpers/service-settings.ts'
 import { tempDir } from '../index/helpers.ts'
 
 await t.test('a corpus in several files: checked, indexed, listed by source, exported, deleted, tidied', async (t) => {
   const dir = await tempDir(t)
-  const env = {
-    CEPE_READER_CHECKPOINT: 'models/tiny/checkpoint/cepe',
-    CEPE_RETRIEVER_CHECKPOINT: 'models/tiny/checkpoint/contriever',
-    CEPE_READER_DIR: path.join(dir, 'reader'),
-    CEPE_RETRIEVER_DIR: path.join(dir, 'retriever'),
-    CEPE_INDEX_DIR: path.join(dir, 'index'),
-    CEPE_CORPUS: '',
-  }
+  const env = tinyService(dir)
   const corpus = path.join(dir, 'corpus')
   await mkdir(path.join(corpus, 'more'), { recursive: true })
   await writeFile(path.join(corpus, 'a.csv'), 'id,text\n1,"Canberra, the capital"\n2,The Orinoco\nbad\n')

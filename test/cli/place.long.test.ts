@@ -7,6 +7,7 @@ import t from 'tap'
 import { contentHash } from '../../index/hash.ts'
 import { parseJson } from '../../base/json.ts'
 import { processesWith, runCli } from '../helpers/cli.ts'
+import { tinyService } from '../helpers/service-settings.ts'
 import { storedRows } from '../helpers/stored-rows.ts'
 import { somePassages, tempDir } from '../index/helpers.ts'
 import { toTsv } from '../jobs/helpers.ts'
@@ -32,14 +33,7 @@ await t.test('workers and commits killed again and again end with the planned ta
   const place = path.join(dir, 'place')
   const corpus = path.join(dir, 'corpus.tsv')
   await writeFile(corpus, toTsv(somePassages(PASSAGES)))
-  const env = {
-    PATH: process.env['PATH'] ?? '',
-    CEPE_RETRIEVER_CHECKPOINT: 'models/tiny/checkpoint/contriever',
-    CEPE_RETRIEVER_DIR: path.join(dir, 'retriever'),
-    CEPE_INDEX_DIR: path.join(dir, 'index'),
-    CEPE_CORPUS: '',
-    CEPE_THREADS: '1',
-  }
+  const env = tinyService(dir)
   const next = random(7)
   const run = (...args: string[]) => runCli(args, env)
   const planned = await run('index', 'plan', corpus, '--out', place, '--shard-rows', '25')

@@ -4,6 +4,7 @@ import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { runCli, startServer } from '../helpers/cli.ts'
+import { tinyService } from '../helpers/service-settings.ts'
 
 const QUESTION = 'what is the capital of australia'
 const KEY = 'a-key-of-sixteen-letters'
@@ -16,16 +17,7 @@ const row = (id: string, title: string, text: string): string => `${id}\t${text}
 await t.test('states of a table are stored by a command, found by a service, and followed by it', async (t) => {
   const dir = await mkdtemp(path.join(tmpdir(), 'cepe-ahead-'))
   t.teardown(() => rm(dir, { recursive: true, force: true }))
-  const env = {
-    CEPE_READER_CHECKPOINT: 'models/tiny/checkpoint/cepe',
-    CEPE_RETRIEVER_CHECKPOINT: 'models/tiny/checkpoint/contriever',
-    CEPE_READER_DIR: path.join(dir, 'reader'),
-    CEPE_RETRIEVER_DIR: path.join(dir, 'retriever'),
-    CEPE_INDEX_DIR: path.join(dir, 'index'),
-    CEPE_CORPUS: '',
-    CEPE_THREADS: '1',
-    CEPE_LOG_LEVEL: 'warn',
-  }
+  const env = tinyService(dir)
   const disk = { ...env, CEPE_STATE_DISK_MB: '10' }
   const stored = async (): Promise<number> => {
     const names = await readdir(path.join(dir, 'index', 'states'), { recursive: true }).catch(() => [])

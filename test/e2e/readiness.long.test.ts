@@ -5,6 +5,7 @@ import path from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { startServer } from '../helpers/cli.ts'
+import { tinyService } from '../helpers/service-settings.ts'
 
 /** Processes that this one has started (Linux). */
 async function childrenOf(pid: number): Promise<number[]> {
@@ -16,15 +17,7 @@ t.test('readiness follows what answers do', { skip: !existsSync('/proc/self/task
   t.teardown(() => rm(dir, { recursive: true, force: true }))
   const corpus = path.join(dir, 'corpus.tsv')
   await writeFile(corpus, 'id\ttext\ttitle\n1\tCanberra is the capital of Australia.\tCanberra')
-  const server = await startServer({
-    CEPE_READER_CHECKPOINT: 'models/tiny/checkpoint/cepe',
-    CEPE_RETRIEVER_CHECKPOINT: 'models/tiny/checkpoint/contriever',
-    CEPE_READER_DIR: path.join(dir, 'reader'),
-    CEPE_RETRIEVER_DIR: path.join(dir, 'retriever'),
-    CEPE_INDEX_DIR: path.join(dir, 'index'),
-    CEPE_CORPUS: corpus,
-    CEPE_LOG_LEVEL: 'silent',
-  })
+  const server = await startServer(tinyService(dir, { CEPE_CORPUS: corpus, CEPE_LOG_LEVEL: 'silent' }))
   t.teardown(() => server.stop('SIGKILL'))
   const status = async () => (await fetch(`${server.url}/readyz`)).status
   const until = async (wanted: number) => {

@@ -4,6 +4,7 @@ import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { startServer } from '../helpers/cli.ts'
+import { tinyService } from '../helpers/service-settings.ts'
 
 const KEY = 'an-admin-key-of-this-test'
 const ADMIN = { authorization: `Bearer ${KEY}` }
@@ -39,16 +40,7 @@ await t.test('an indexer and two replicas on a shared folder', { timeout: 380_00
   t.teardown(() => rm(dir, { recursive: true, force: true, maxRetries: 5 }))
   const corpus = path.join(dir, 'corpus.tsv')
   await writeFile(corpus, corpusOf(0))
-  const env = {
-    CEPE_READER_CHECKPOINT: 'models/tiny/checkpoint/cepe',
-    CEPE_RETRIEVER_CHECKPOINT: 'models/tiny/checkpoint/contriever',
-    CEPE_READER_DIR: path.join(dir, 'reader'),
-    CEPE_RETRIEVER_DIR: path.join(dir, 'retriever'),
-    CEPE_INDEX_DIR: path.join(dir, 'index'),
-    CEPE_ADMIN_KEY: KEY,
-    CEPE_LOG_LEVEL: 'silent',
-    CEPE_THREADS: '1',
-  }
+  const env = tinyService(dir, { CEPE_ADMIN_KEY: KEY, CEPE_LOG_LEVEL: 'silent' })
   const start = async (own: Record<string, string>) => {
     const server = await startServer({ ...env, ...own })
     t.teardown(() => server.stop('SIGKILL'))

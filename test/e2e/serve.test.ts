@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import t from 'tap'
 import { runCli, startServer } from '../helpers/cli.ts'
+import { tinyService } from '../helpers/service-settings.ts'
 
 const CORPUS = [
   ['1', 'Canberra is the capital of Australia. It was founded in 1913 and lies between Sydney and Melbourne.', 'Canberra'],
@@ -18,16 +19,7 @@ t.test('the service from a corpus file to an answer, a restart and a stop', asyn
   t.teardown(() => rm(dir, { recursive: true, force: true }))
   const corpus = path.join(dir, 'corpus.tsv')
   await writeFile(corpus, ['id\ttext\ttitle', ...CORPUS.map((row) => row.join('\t'))].join('\n'))
-  const env = {
-    CEPE_READER_CHECKPOINT: 'models/tiny/checkpoint/cepe',
-    CEPE_RETRIEVER_CHECKPOINT: 'models/tiny/checkpoint/contriever',
-    CEPE_READER_DIR: path.join(dir, 'reader'),
-    CEPE_RETRIEVER_DIR: path.join(dir, 'retriever'),
-    CEPE_INDEX_DIR: path.join(dir, 'index'),
-    CEPE_JOBS_DIR: path.join(dir, 'jobs'),
-    CEPE_CORPUS: corpus,
-    CEPE_LOG_LEVEL: 'warn',
-  }
+  const env = tinyService(dir, { CEPE_JOBS_DIR: path.join(dir, 'jobs'), CEPE_CORPUS: corpus })
   const server = await startServer(env)
   t.match(server.stderr(), /Building.*reader/s)
   t.match(server.stderr(), new RegExp(`curl -s ${server.url}/v1/answer`))

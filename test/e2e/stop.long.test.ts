@@ -1,4 +1,4 @@
-import { spawn, type ChildProcess } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, open, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -6,7 +6,9 @@ import path from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { isAlive } from '../../base/process.ts'
+import { addressOf, bareEnvironment } from '../../eval/bench/processes.ts'
 import { processesWith } from '../helpers/cli.ts'
+import { tinyService } from '../helpers/service-settings.ts'
 
 const CLI = ['dist/src/cli.js', 'serve', '--port', '0']
 
@@ -22,20 +24,11 @@ async function prepare(t: Test) {
   const dir = await mkdtemp(path.join(tmpdir(), 'cepe-stop-'))
   t.teardown(() => rm(dir, { recursive: true, force: true }))
   await writeFile(path.join(dir, 'corpus.tsv'), 'id\ttext\ttitle\n1\tCanberra is the capital of Australia.\tCanberra\n')
-  const env = {
-    CEPE_READER_CHECKPOINT: 'models/tiny/checkpoint/cepe',
-    CEPE_RETRIEVER_CHECKPOINT: 'models/tiny/checkpoint/contriever',
-    CEPE_READER_DIR: path.join(dir, 'reader'),
-    CEPE_RETRIEVER_DIR: path.join(dir, 'retriever'),
-    CEPE_INDEX_DIR: path.join(dir, 'index'),
-    CEPE_CORPUS: path.join(dir, 'corpus.tsv'),
-    CEPE_THREADS: '1',
-    CEPE_LOG_LEVEL: 'trace',
-  }
+  const env = tinyService(dir, { CEPE_CORPUS: path.join(dir, 'corpus.tsv'), CEPE_LOG_LEVEL: 'trace' })
   return async (t: Test, { command = process.execPath, args = CLI, stdout }: Start = {}) => {
     const marker = `CEPE-STOP-${process.pid}-${Math.random()}`
     const child = spawn(command, args, {
-      env: { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '', ...env, MARKER: marker },
+      env: { ...bareEnvironment(), ...env, MARKER: marker },
       stdio: ['ignore', stdout ?? 'pipe', 'pipe'],
     })
     t.teardown(async () => {
@@ -43,18 +36,6 @@ async function prepare(t: Test) {
     })
     return { child, marker, closed: once(child, 'exit') as Promise<[number | null]>, url: await addressOf(child) }
   }
-}
-
-function addressOf(child: ChildProcess): Promise<string> {
-  let stderr = ''
-  return new Promise((resolve, reject) => {
-    child.stderr?.setEncoding('utf8').on('data', (chunk: string) => {
-      stderr += chunk
-      const found = /Answering questions at (http:\/\/\S+)/.exec(stderr)?.[1]
-      if (found !== undefined) resolve(found)
-    })
-    child.once('exit', () => reject(new Error(stderr)))
-  })
 }
 
 /** Asks until far more has been logged than a pipe and the log's own memory hold. */

@@ -1,11 +1,10 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
+import { built, finished, startNode } from '../../eval/bench/processes.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const CUDA_PROVIDER = path.join(
@@ -28,16 +27,8 @@ async function folderOf(t: Test): Promise<string> {
 }
 
 /** Runs a compiled benchmark to its end. */
-async function run(name: string, ...args: string[]) {
-  const child = spawn(process.execPath, [path.join(root, 'dist/eval/bench', name), ...args], {
-    env: { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '', CEPE_THREADS: '1' },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  let [stdout, stderr] = ['', '']
-  child.stdout.setEncoding('utf8').on('data', (chunk: string) => (stdout += chunk))
-  child.stderr.setEncoding('utf8').on('data', (chunk: string) => (stderr += chunk))
-  const [code] = (await once(child, 'close')) as [number | null]
-  return { code, stdout, stderr }
+function run(name: string, ...args: string[]) {
+  return finished(startNode(built(`eval/bench/${name}`), args, { env: { CEPE_THREADS: '1' } }))
 }
 
 await t.test('a whole shape: sharded checkpoint, builds, answers by stage, nothing left', async (t) => {

@@ -1,11 +1,10 @@
-import { spawn, type ChildProcess } from 'node:child_process'
-import { once } from 'node:events'
+import type { ChildProcess } from 'node:child_process'
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
+import { built, finished, startNode } from '../../eval/bench/processes.ts'
 import { createHttpClient } from '../../eval/client/http.ts'
 import { servicesClient } from '../../eval/client/in-process.ts'
 import { prepare } from '../../eval/prepare.ts'
@@ -21,7 +20,7 @@ import { loadConfig } from '../../src/config.ts'
 import { factServices, type FactOptions } from '../helpers/fact-services.ts'
 import { servicesAround } from '../helpers/services.ts'
 
-const CLI = fileURLToPath(new URL('../../dist/eval/cli.js', import.meta.url))
+const CLI = built('eval/cli.js')
 
 /** A real HTTP service over the fact pipeline. */
 async function service(t: Test, facts: FactOptions = {}) {
@@ -60,16 +59,7 @@ async function workspace(t: Test, count: number) {
 
 /** The compiled command, as `cepe eval` starts it. */
 function start(args: readonly string[]): ChildProcess {
-  return spawn(process.execPath, [CLI, ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
-}
-
-async function finish(child: ChildProcess): Promise<{ code: number | null; out: string; err: string }> {
-  let out = ''
-  let err = ''
-  child.stdout?.on('data', (chunk: Buffer) => (out += chunk.toString()))
-  child.stderr?.on('data', (chunk: Buffer) => (err += chunk.toString()))
-  const [code] = (await once(child, 'close')) as [number | null]
-  return { code, out, err }
+  return startNode(CLI, args)
 }
 
 function untimed({ retrieval, predictions, ...record }: EvalRecord) {
@@ -117,16 +107,16 @@ t.test('killed with SIGKILL and repeated, the command finishes the same run and 
     folder,
   ]
   victim = start(command)
-  t.equal((await finish(victim)).code, null, 'killed')
+  t.equal((await finished(victim)).code, null, 'killed')
   victim = undefined
   const kept = (await readRun(folder)).records.length
   t.ok(kept > 0 && kept < 12, `${kept} of 12 questions were kept`)
 
   asked.generate.length = 0
-  const resumed = await finish(start(command))
-  t.equal(resumed.code, 0, resumed.err)
+  const resumed = await finished(start(command))
+  t.equal(resumed.code, 0, resumed.stderr)
   t.equal(asked.generate.length, (12 - kept) * 3 + 1)
-  t.match(resumed.err, /12\/12 questions \(EM 100\.0 cepe, k = 6, 0\.0 closed-book\)/)
+  t.match(resumed.stderr, /12\/12 questions \(EM 100\.0 cepe, k = 6, 0\.0 closed-book\)/)
 
   const whole = path.join(dir, 'whole')
   const client = servicesClient(services, 10_000)
@@ -309,7 +299,7 @@ t.test('bad options are refused with what is allowed', async (t) => {
     protocol: { shots: null, k_decoder: null, retrieval: 'supplied' },
   })
 
-  const refused = await finish(start(['--dataset', 'missing.jsonl', '--url', 'http://127.0.0.1:9']))
+  const refused = await finished(start(['--dataset', 'missing.jsonl', '--url', 'http://127.0.0.1:9']))
   t.equal(refused.code, 1)
-  t.match(refused.err, /^cepe eval: missing\.jsonl cannot be read: .*\n$/)
+  t.match(refused.stderr, /^cepe eval: missing\.jsonl cannot be read: .*\n$/)
 })

@@ -77,9 +77,9 @@ t.test('risk over coverage by hand', (t) => {
     { confidence: 0.1, correct: 0 },
   ])
   t.same(points, [
-    { coverage: 0.25, risk: 0, threshold: 0.9 },
-    { coverage: 0.75, risk: 1 / 3, threshold: 0.5 },
-    { coverage: 1, risk: 0.5, threshold: 0.1 },
+    { coverage: 0.25, risk: 0 },
+    { coverage: 0.75, risk: 1 / 3 },
+    { coverage: 1, risk: 0.5 },
   ])
   t.ok(Math.abs(area - (0.5 / 3 + 0.25 * 0.5)) < 1e-12)
   t.end()

@@ -1,18 +1,17 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import { built, finished, startNode } from '../../eval/bench/processes.ts'
 import { createHttpClient } from '../../eval/client/http.ts'
 import { prepare } from '../../eval/prepare.ts'
 import { evaluate } from '../../eval/run/evaluate.ts'
 import { readRun } from '../../eval/run/folder.ts'
 import { builtFixture } from '../helpers/built-fixture.ts'
 import { startServer } from '../helpers/cli.ts'
+import { builtService } from '../helpers/service-settings.ts'
 
-const CLI = fileURLToPath(new URL('../../dist/eval/cli.js', import.meta.url))
+const CLI = built('eval/cli.js')
 function words(from: number, count: number): string {
   return Array.from({ length: count }, (_, i) => `w${3 + ((from + i * 7) % 60)}`).join(' ')
 }
@@ -21,13 +20,13 @@ t.test('over real graphs, processes and index: the command gives the same in pro
   const dir = await mkdtemp(path.join(tmpdir(), 'cepe-eval-real-'))
   t.teardown(() => rm(dir, { recursive: true, force: true }))
   // Each in a test of its own, whose folder it is built in.
-  const built = async (name: string): Promise<string> => {
+  const ready = async (name: string): Promise<string> => {
     const target = path.join(dir, name)
     await t.test(`build ${name}`, async (t) => cp(await builtFixture(t, name), target, { recursive: true }))
     return target
   }
-  const reader = await built('cepe-tiny-gqa')
-  const retriever = await built('contriever-tiny')
+  const reader = await ready('cepe-tiny-gqa')
+  const retriever = await ready('contriever-tiny')
   const corpus = path.join(dir, 'corpus.tsv')
   await writeFile(corpus, ['id\ttext\ttitle', ...Array.from({ length: 12 }, (_, i) => `${i + 1}\t${words(i, 12)}\tw${i + 3}`)].join('\n'))
   const questions = path.join(dir, 'questions.jsonl')
@@ -38,18 +37,7 @@ t.test('over real graphs, processes and index: the command gives the same in pro
       (_, i) => `${JSON.stringify({ question: words(i, 4), answer: [`w${i + 3}`], passage_id: String(i + 1) })}\n`,
     ).join(''),
   )
-  const env = {
-    CEPE_READER_DIR: reader,
-    CEPE_READER_CHECKPOINT: path.join(dir, 'none'),
-    CEPE_RETRIEVER_DIR: retriever,
-    CEPE_RETRIEVER_CHECKPOINT: path.join(dir, 'none'),
-    CEPE_INDEX_DIR: path.join(dir, 'index'),
-    CEPE_JOBS_DIR: path.join(dir, 'jobs'),
-    CEPE_CORPUS: corpus,
-    CEPE_DEMONSTRATIONS: '',
-    CEPE_THREADS: '1',
-    CEPE_LOG_LEVEL: 'warn',
-  }
+  const env = builtService(dir, { reader, retriever }, { CEPE_JOBS_DIR: path.join(dir, 'jobs'), CEPE_CORPUS: corpus })
   const args = [
     '--dataset',
     questions,
@@ -72,14 +60,8 @@ t.test('over real graphs, processes and index: the command gives the same in pro
     '--out',
     path.join(dir, 'here'),
   ]
-  const child = spawn(process.execPath, [CLI, ...args], {
-    env: { PATH: process.env['PATH'] ?? '', ...env },
-    stdio: ['ignore', 'ignore', 'pipe'],
-  })
-  let err = ''
-  child.stderr.on('data', (chunk: Buffer) => (err += chunk.toString()))
-  const [code] = (await once(child, 'close')) as [number | null]
-  t.equal(code, 0, err)
+  const { code, stderr } = await finished(startNode(CLI, args, { env }))
+  t.equal(code, 0, stderr)
 
   const { protocol } = (await readRun(path.join(dir, 'here'))).manifest.subject
   const server = await startServer(env)

@@ -32,7 +32,9 @@ function setting(method: string, k: number, em: number, aurocUnanswerable = Numb
     passagesInEncoder: 1,
   }
 }
-function summary(cepe: readonly [number, number, number], decoderOnly: number, closedBook: number, recall: number, auroc: number): Summary {
+type Figures = readonly [cepe: readonly [number, number, number], decoderOnly: number, closedBook: number, recall: number, auroc: number]
+
+function summary(...[cepe, decoderOnly, closedBook, recall, auroc]: Figures): Summary {
   return {
     asked: 1,
     scored: 1,

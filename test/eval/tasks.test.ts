@@ -42,8 +42,7 @@ async function clientOf(t: Test, fixture: string): Promise<ReaderClient> {
 
 async function lossesOf(
   t: Test,
-  task: Task,
-  client: ReaderClient,
+  { task, client }: { readonly task: Task; readonly client: ReaderClient },
   data: object,
   given: Record<string, string>,
 ): Promise<Map<string, number>> {
@@ -72,14 +71,13 @@ await t.test('losses of the reference come out of the tasks', { skip: withoutTas
     const sizes = { contexts: '6', contextTokens: '16', decoderTokens: '64', scoredTokens: '16' }
     const losses = await lossesOf(
       t,
-      lm,
-      client,
+      { task: lm, client },
       { ids: [...contexts.flat(), ...numbers(golden, 'input_ids')] },
       { ...sizes, methods: 'cepe' },
     )
     near(t, losses.get('cepe'), golden, 'cepe')
     const full = await taskGolden('lm-full-context')
-    const whole = await lossesOf(t, lm, client, { ids: numbers(full, 'input_ids') }, { ...sizes, methods: 'full-context' })
+    const whole = await lossesOf(t, { task: lm, client }, { ids: numbers(full, 'input_ids') }, { ...sizes, methods: 'full-context' })
     near(t, whole.get('full-context'), full, 'full context')
   })
 
@@ -88,8 +86,7 @@ await t.test('losses of the reference come out of the tasks', { skip: withoutTas
     const ids = numbers(golden, 'input_ids')
     const losses = await lossesOf(
       t,
-      lm,
-      client,
+      { task: lm, client },
       { ids },
       {
         contexts: '9',
@@ -116,8 +113,7 @@ await t.test('losses of the reference come out of the tasks', { skip: withoutTas
       const ctxs = rowsOf(golden, 'encoder_input_ids', 'encoder_attention_mask').map((ids, i) => ({ ids, score: scores[i] }))
       const losses = await lossesOf(
         t,
-        ralm,
-        client,
+        { task: ralm, client },
         { ids: numbers(golden, 'input_ids'), ctxs },
         {
           contexts: '4',

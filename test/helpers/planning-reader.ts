@@ -1,7 +1,7 @@
-import { at } from '../../base/at.ts'
 import type { CepeManifest } from '../../models/manifest.ts'
 import type { GenerateRequest, GenerateResult, Reader, ReplugRequest } from '../../src/inference/contract.ts'
-import { cutContexts, planRead, type PromptRequest } from '../../src/text/plan.ts'
+import { answerResult, generateRequest, replugRequest } from '../../src/inference/worker/answer-parts.ts'
+import { planRead, type PromptRequest } from '../../src/text/plan.ts'
 import type { wordTokenizer } from './word-tokenizer.ts'
 
 /** Tells what a model that saw these prompts and contexts says. */
@@ -19,33 +19,13 @@ export function planningReader(manifest: CepeManifest, tokenizer: ReturnType<typ
     manifest,
     answer: async (read) => {
       const planned = await plan(read)
-      const { prompts, contexts, contextIds, contextOf, inDecoder } = planned
-      const { maxNewTokens, contextTokens } = read
-      const result =
+      const decoded =
         read.mode === 'replug'
-          ? await oracle.replug({ prompts, temperature: read.replugTemperature, stopIds, maxNewTokens })
-          : await oracle.generate({
-              promptIds: at(prompts, 0).ids,
-              contexts,
-              ...(contextIds && { contextIds }),
-              contextTokens,
-              stopIds,
-              maxNewTokens,
-            })
-      const stopped = stopIds.includes(at(result.tokenIds, result.tokenIds.length - 1))
+          ? await oracle.replug(replugRequest(read, planned, stopIds))
+          : await oracle.generate(generateRequest(read, planned, stopIds))
       return {
-        text: at(tokenizer.decode(result.tokenIds).split('\n'), 0).trim(),
-        stopped,
-        logprobs: result.logprobs,
-        contextShares: result.contextShares,
-        ...(result.attentionFocus && { attentionFocus: result.attentionFocus }),
-        contextTokenCounts: result.contextTokenCounts,
-        contextOf,
-        inDecoder,
-        promptTokens: prompts.reduce((sum, { ids }) => sum + ids.length, 0),
-        prompts: read.includePrompts ? prompts.map(({ text }) => text) : [],
-        contexts: read.includePrompts ? cutContexts(planned, contextTokens, tokenizer) : [],
-        timingsMs: { plan: 0, ...result.timingsMs },
+        ...answerResult({ read, plan: planned, decoded, stopIds, tokenizer }),
+        timingsMs: { plan: 0, ...decoded.timingsMs },
       }
     },
     choices: async (read) => {

@@ -1,9 +1,9 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
+import { built, finished, startNode } from '../../eval/bench/processes.ts'
 import { readAlias } from '../../index/table/alias.ts'
 import { contentHash } from '../../index/hash.ts'
 import { connectLance } from '../../index/table/lance.ts'
@@ -13,27 +13,22 @@ import type { Passage } from '../../index/contract.ts'
 import { somePassages, tempDir } from '../index/helpers.ts'
 import { toTsv } from './helpers.ts'
 
-function start(dir: string, corpus: string, delay = 30, options = {}, cancelAfter?: number): ChildProcess {
-  return spawn(
-    process.execPath,
-    [
-      'dist/eval/bench/indexing-process.js',
-      dir,
-      corpus,
-      String(delay),
-      JSON.stringify(options),
-      ...(cancelAfter === undefined ? [] : [String(cancelAfter)]),
-    ],
-    { stdio: ['ignore', 'pipe', 'pipe'], env: { PATH: process.env.PATH } },
-  )
+interface Indexing {
+  /** Milliseconds per embedding call. */
+  readonly delay?: number
+  readonly options?: object
+  /** Milliseconds after which the job is cancelled. */
+  readonly cancelAfter?: number
+}
+
+function start(dir: string, corpus: string, { delay = 30, options = {}, cancelAfter }: Indexing = {}): ChildProcess {
+  const cancelled = cancelAfter === undefined ? [] : [String(cancelAfter)]
+  return startNode(built('eval/bench/indexing-process.js'), [dir, corpus, String(delay), JSON.stringify(options), ...cancelled])
 }
 
 async function ended(child: ChildProcess): Promise<{ code: number | null; output: string }> {
-  let output = ''
-  child.stdout?.on('data', (chunk: Buffer) => (output += chunk.toString()))
-  child.stderr?.on('data', (chunk: Buffer) => (output += chunk.toString()))
-  const [code] = (await once(child, 'exit')) as [number | null]
-  return { code, output }
+  const { code, stdout, stderr } = await finished(child)
+  return { code, output: stdout + stderr }
 }
 
 /** "id hash" of every row of the live table, sorted: duplicates show. */
@@ -86,10 +81,18 @@ async function committed(dir: string, jobs: number): Promise<void> {
   }
 }
 
+interface Killing {
+  readonly dir: string
+  readonly corpus: string
+  readonly kills: number
+  readonly next: () => number
+  readonly options?: object
+}
+
 /** Kills the process at random points `kills` times, then lets it finish. */
-async function killing(dir: string, corpus: string, kills: number, next: () => number, options = {}): Promise<string> {
-  for (let i = 0; i < kills; i++) await killed(start(dir, corpus, 30, options), next)
-  const { code, output } = await ended(start(dir, corpus, 0, options))
+async function killing({ dir, corpus, kills, next, options = {} }: Killing): Promise<string> {
+  for (let i = 0; i < kills; i++) await killed(start(dir, corpus, { options }), next)
+  const { code, output } = await ended(start(dir, corpus, { delay: 0, options }))
   if (code !== 0) throw new Error(output)
   return output
 }
@@ -98,11 +101,11 @@ await t.test('killed at random points, a job ends with exactly the planned rows'
   const dir = await tempDir(t)
   const first = join(dir, 'first.tsv')
   await writeFile(first, toTsv(somePassages(2500)))
-  t.match(await killing(dir, first, 3, random(1)), / done/)
+  t.match(await killing({ dir, corpus: first, kills: 3, next: random(1) }), / done/)
   t.same(await stored(dir), expected(somePassages(2500), 'first.tsv'))
   const more = join(dir, 'more.tsv')
   await writeFile(more, toTsv(somePassages(2500, 1500)))
-  t.match(await killing(dir, more, 3, random(2)), / done/)
+  t.match(await killing({ dir, corpus: more, kills: 3, next: random(2) }), / done/)
   t.same(await stored(dir), [...expected(somePassages(1500), 'first.tsv'), ...expected(somePassages(2500, 1500), 'more.tsv')].sort())
 })
 
@@ -110,7 +113,7 @@ await t.test('cancelled and killed at random points, a job leaves nothing half-d
   const dir = await tempDir(t)
   const first = join(dir, 'first.tsv')
   await writeFile(first, toTsv(somePassages(300)))
-  t.match(await killing(dir, first, 0, random(3)), / done/)
+  t.match(await killing({ dir, corpus: first, kills: 0, next: random(3) }), / done/)
   const before = await stored(dir)
   const corpus = somePassages(2500, 200)
   for (const replace of [true, false]) {
@@ -118,9 +121,9 @@ await t.test('cancelled and killed at random points, a job leaves nothing half-d
     const cancelled = join(dir, `cancelled-${String(replace)}.tsv`)
     await writeFile(cancelled, toTsv(corpus))
     // A hundred milliseconds for each of 25 shards: it cannot be done before it is cancelled.
-    await killed(start(dir, cancelled, 100, { replace }), next, committed(dir, replace ? 2 : 3))
-    await killed(start(dir, cancelled, 100, { replace }, next() * 700), next)
-    const { code, output } = await ended(start(dir, cancelled, 100, { replace }, 0))
+    await killed(start(dir, cancelled, { delay: 100, options: { replace } }), next, committed(dir, replace ? 2 : 3))
+    await killed(start(dir, cancelled, { delay: 100, options: { replace }, cancelAfter: next() * 700 }), next)
+    const { code, output } = await ended(start(dir, cancelled, { delay: 100, options: { replace }, cancelAfter: 0 }))
     t.equal(code, 0, output)
     t.match(output, / cancelled/)
     t.match(await readAlias(join(dir, 'index'), 'passages'), { replaced_by_job: null })
@@ -145,7 +148,7 @@ await t.test('cancelled and killed at random points, a job leaves nothing half-d
   }
   const whole = join(dir, 'whole.tsv')
   await writeFile(whole, toTsv(corpus))
-  t.match(await killing(dir, whole, 0, random(6), { replace: true }), / done/)
+  t.match(await killing({ dir, corpus: whole, kills: 0, next: random(6), options: { replace: true } }), / done/)
   t.same(await stored(dir), expected(corpus, 'whole.tsv'), 'the next job finds nothing in its way')
 })
 
@@ -191,7 +194,7 @@ await t.test('two services on one index: both take part, every passage is in it 
       return corpus
     }),
   )
-  const results = await Promise.all(corpora.map((corpus) => ended(start(dir, corpus, 5))))
+  const results = await Promise.all(corpora.map((corpus) => ended(start(dir, corpus, { delay: 5 }))))
   t.same(
     results.map(({ code }) => code),
     [0, 0],

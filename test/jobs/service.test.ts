@@ -11,6 +11,7 @@ import { contentHash } from '../../index/hash.ts'
 import type { Job } from '../../src/jobs/schema.ts'
 import { builtFixture } from '../helpers/built-fixture.ts'
 import { startServer, type RunningServer } from '../helpers/cli.ts'
+import { builtService } from '../helpers/service-settings.ts'
 import { somePassages, tempDir } from '../index/helpers.ts'
 import { toTsv } from './helpers.ts'
 
@@ -51,18 +52,8 @@ await t.test(
     const dir = await tempDir(t)
     // Each fixture is built into the same folder.
     for (const name of ['cepe-tiny-gqa', 'contriever-tiny']) await cp(await builtFixture(t, name), join(dir, name), { recursive: true })
-    const env = {
-      CEPE_READER_DIR: join(dir, 'cepe-tiny-gqa'),
-      CEPE_RETRIEVER_DIR: join(dir, 'contriever-tiny'),
-      CEPE_READER_CHECKPOINT: join(dir, 'none'),
-      CEPE_RETRIEVER_CHECKPOINT: join(dir, 'none'),
-      CEPE_INDEX_DIR: join(dir, 'index'),
-      CEPE_CORPUS: '',
-      CEPE_DEMONSTRATIONS: '',
-      CEPE_ADMIN_KEY: KEY,
-      CEPE_THREADS: '1',
-      CEPE_LOG_LEVEL: 'warn',
-    }
+    const models = { reader: join(dir, 'cepe-tiny-gqa'), retriever: join(dir, 'contriever-tiny') }
+    const env = builtService(dir, models, { CEPE_ADMIN_KEY: KEY })
     let server = await startServer(env)
     t.teardown(() => server.stop('SIGKILL'))
     const first = await post(server, toTsv(somePassages(30)))

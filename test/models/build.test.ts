@@ -17,7 +17,8 @@ import t from 'tap'
 import { processTag } from '../../base/process.ts'
 import { writeSyntheticCheckpoint } from '../../eval/bench/synthetic-checkpoint.ts'
 import { buildModel } from '../../models/build.ts'
-import { checkFiles, loadManifest } from '../../models/integrity.ts'
+import { loadCepeManifest, loadContrieverManifest, loadManifest } from '../../models/folder.ts'
+import { checkFiles } from '../../models/integrity.ts'
 import { verifyGolden } from '../../models/verify.ts'
 import { CEPE, FIXTURES, goldenFiles, temporaryFolder } from './helpers.ts'
 
@@ -54,6 +55,13 @@ await t.test('damage is found and named, also after a sound check', async (t) =>
   const outDir = join(temporaryFolder(t), 'model')
   const manifest = await buildModel({ checkpointDir: CHECKPOINT, outDir, dtype: 'f32' })
   await checkFiles(outDir, manifest)
+  writeFileSync(join(outDir, '.verified.json'), '{"weights.bin": ')
+  await checkFiles(outDir, manifest)
+  t.equal((await loadCepeManifest(outDir)).architecture, 'cepe')
+  await t.rejects(loadContrieverManifest(outDir), {
+    code: 'model_invalid',
+    message: /is the manifest of a cepe model where a retriever is wanted/,
+  })
   const data = join(outDir, 'weights.bin')
   const bytes = readFileSync(data)
   bytes[1000] = (bytes[1000] ?? 0) ^ 1
@@ -65,6 +73,12 @@ await t.test('damage is found and named, also after a sound check', async (t) =>
   rmSync(join(outDir, 'cepe_step.onnx'))
   await t.rejects(checkFiles(outDir, { ...manifest, files: manifest.files.filter(({ name }) => name !== 'weights.bin') }), {
     message: /cepe_step\.onnx is missing/,
+  })
+  await t.rejects(loadCepeManifest(outDir), { code: 'model_invalid', message: /is missing|has \d+ bytes/ })
+  writeFileSync(join(outDir, 'manifest.json'), JSON.stringify({ ...manifest, dims: { ...manifest.dims, layers: 'two' } }))
+  await t.rejects(loadManifest(outDir), {
+    code: 'model_invalid',
+    message: /manifest\.json is no manifest of a built model \(\/dims\/layers /,
   })
   writeFileSync(join(outDir, 'manifest.json'), '{}')
   await t.rejects(loadManifest(outDir), { code: 'model_invalid', message: /manifest\.json is no manifest/ })

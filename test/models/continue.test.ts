@@ -29,7 +29,11 @@ interface Asked {
 }
 
 /** The first token by the generate graph, the others in pieces. */
-async function inPieces(generate: Run, goOn: Run, { prompt, phi, stops, most }: Asked, piece: number, window: number): Promise<Made> {
+async function inPieces(
+  { generate, goOn }: { readonly generate: Run; readonly goOn: Run },
+  { prompt, phi, stops, most }: Asked,
+  { piece, window }: { readonly piece: number; readonly window: number },
+): Promise<Made> {
   const stop_ids = int64(stops)
   const out = await generate({ input_ids: int64(prompt, [1, prompt.length]), phi, stop_ids, max_new_tokens: int64([1], []) })
   const made = madeBy(out)
@@ -86,9 +90,17 @@ for (const [dtype, config, phiWidth] of [
         const phi = randomPhi(rows, phiWidth, 9)
         const whole = { prompt, phi, stops: [], most }
         const made = madeBy(await generate({ ...feeds(whole), max_new_tokens: int64([most], []) }))
-        t.same(await inPieces(generate, goOn, whole, piece, 256), made, `${length} tokens, ${rows} rows, pieces of ${piece}`)
+        t.same(
+          await inPieces({ generate, goOn }, whole, { piece, window: 256 }),
+          made,
+          `${length} tokens, ${rows} rows, pieces of ${piece}`,
+        )
         const stopped = { ...whole, stops: [made.tokens[3] ?? 0] }
-        t.same(await inPieces(generate, goOn, stopped, piece, 256), madeBy(await generate(feeds(stopped))), 'with a stop id')
+        t.same(
+          await inPieces({ generate, goOn }, stopped, { piece, window: 256 }),
+          madeBy(await generate(feeds(stopped))),
+          'with a stop id',
+        )
       }
     }
   })

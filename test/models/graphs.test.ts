@@ -25,7 +25,12 @@ const checkpointDir = await writeSyntheticCheckpoint(join(temporaryFolder(t), 'c
 const { manifest, graph } = await build(t, { checkpointDir, dtype: 'f32' })
 const [encoder, generate, step] = [await graph('cepe_encoder'), await graph('cepe_generate'), await graph('cepe_step')]
 
-async function generated(run: Run, prompt: readonly number[], phi: ReturnType<typeof randomPhi>, stops: readonly number[], most: number) {
+async function generated(
+  run: Run,
+  { prompt, phi }: { readonly prompt: readonly number[]; readonly phi: ReturnType<typeof randomPhi> },
+  stops: readonly number[],
+  most: number,
+) {
   const out = await run({ input_ids: int64(prompt, [1, prompt.length]), phi, stop_ids: int64(stops), max_new_tokens: int64([most], []) })
   return {
     tokens: numbers(out['tokens']),
@@ -45,7 +50,7 @@ for (const [name, prompt, rows, stops, most] of [
 ] as const) {
   await t.test(`generate and step agree: ${name}`, async (t) => {
     const phi = randomPhi(rows, 32, 9)
-    const made = await generated(generate, prompt, phi, stops, most)
+    const made = await generated(generate, { prompt, phi }, stops, most)
     const expected = Math.min(most, 256 - prompt.length + 1)
     t.equal(made.tokens.length, expected, 'ends at max_new_tokens or where the window is full')
     t.same(made.tokens, await greedyBySteps(stepper(step, manifest, phi), prompt, stops, expected))
@@ -60,13 +65,13 @@ for (const [name, prompt, rows, stops, most] of [
 await t.test('ends after any of the stop ids, which is kept', async (t) => {
   const phi = randomPhi(4, 32, 2)
   const prompt = randomIds(8, 8)
-  const free = await generated(generate, prompt, phi, [], 12)
+  const free = await generated(generate, { prompt, phi }, [], 12)
   const third = free.tokens[2] ?? -1
   const firstAt = free.tokens.indexOf(third)
-  const stopped = await generated(generate, prompt, phi, [1_000, third], 12)
+  const stopped = await generated(generate, { prompt, phi }, [1_000, third], 12)
   t.same(stopped.tokens, free.tokens.slice(0, firstAt + 1))
   t.same(
-    (await generated(generate, prompt, phi, free.tokens.slice(0, 1), 12)).tokens,
+    (await generated(generate, { prompt, phi }, free.tokens.slice(0, 1), 12)).tokens,
     free.tokens.slice(0, 1),
     'the first token may be the stop',
   )
@@ -147,7 +152,7 @@ await t.test('a decoder alone has no encoder and ignores phi', async (t) => {
   const [run, steps] = [await model.graph('cepe_generate'), await model.graph('cepe_step')]
   const prompt = randomIds(10, 51)
   const phi = randomPhi(2, 1, 1)
-  const made = await generated(run, prompt, phi, [], 6)
+  const made = await generated(run, { prompt, phi }, [], 6)
   t.same(made.tokens, await greedyBySteps(stepper(steps, model.manifest, phi), prompt, [], 6))
   t.same(
     [...made.attention],

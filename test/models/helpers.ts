@@ -97,7 +97,7 @@ export function largestDifference(a: Float32Array, b: Float32Array): number {
 
 export type Run = (feeds: Record<string, Tensor>) => Promise<Record<string, Tensor>>
 
-export async function openGraph(t: Test, file: string): Promise<Run> {
+async function openGraph(t: Test, file: string): Promise<Run> {
   const session = await InferenceSession.create(file, { intraOpNumThreads: 1 })
   t.teardown(() => session.release())
   return async (feeds) => {

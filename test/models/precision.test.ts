@@ -23,7 +23,11 @@ import {
 } from './helpers.ts'
 
 /** Reads MatMulNBits' layout back. */
-function dequantize(matrix: Float32Array, out: number, input: number, bits: 4 | 8, blockSize: number): Float32Array {
+function dequantize(
+  matrix: Float32Array,
+  [out, input]: readonly [number, number],
+  { bits, blockSize }: { readonly bits: 4 | 8; readonly blockSize: number },
+): Float32Array {
   const { values, scales, zeroPoints } = quantize(matrix, out, input, { bits, blockSize, scaleElem: 'f32' })
   const blocks = Math.ceil(input / blockSize)
   const scale = new Float32Array(scales.buffer)
@@ -47,14 +51,17 @@ await t.test('quantised values stay within a step of the original', (t) => {
       [1, 7, 32],
     ] as const) {
       const matrix = Float32Array.from({ length: out * input }, draw)
-      const back = dequantize(matrix, out, input, bits, blockSize)
+      const back = dequantize(matrix, [out, input], { bits, blockSize })
       const range = Math.max(...matrix) - Math.min(...matrix, 0)
       t.ok(largestDifference(matrix, back) <= range / (2 ** bits - 1), `${bits} bits, [${out},${input}], block ${blockSize}`)
     }
   }
   for (const constant of [0, 0.7, -2]) {
     t.ok(
-      largestDifference(new Float32Array(64).fill(constant), dequantize(new Float32Array(64).fill(constant), 2, 32, 4, 32)) < 1e-6,
+      largestDifference(
+        new Float32Array(64).fill(constant),
+        dequantize(new Float32Array(64).fill(constant), [2, 32], { bits: 4, blockSize: 32 }),
+      ) < 1e-6,
       `all ${constant}`,
     )
   }
@@ -96,7 +103,7 @@ async function roundedCheckpoint(dir: string, blockSize: number): Promise<string
       const [out = 0, input = 1] = shape
       const values = await source.readF32(name)
       const bits = name === 'lm_head.weight' ? 8 : /norm|embed|cross_attn\.[kv]_proj/.test(name) ? null : 4
-      return [name, { shape, values: [...(bits ? dequantize(values, out, input, bits, blockSize) : values)] }] as const
+      return [name, { shape, values: [...(bits ? dequantize(values, [out, input], { bits, blockSize }) : values)] }] as const
     }),
   )
   await source.close()

@@ -1,46 +1,25 @@
-import { spawn } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
+import { startServer as startService, type RunningServer } from '../processes.ts'
 
-const CLI = fileURLToPath(new URL('../../../src/cli.js', import.meta.url))
 const PAGE_BYTES = 4096
 export const ADMIN_KEY = 'a key of the benchmark alone'
 
-export interface Server {
-  readonly url: string
-  readonly pid: number
+export interface Server extends RunningServer {
   /** Ids of its own processes: the embedder was started first. */
   children(): number[]
   /** Resident bytes of all its processes. */
   residentBytes(): number
-  /** @returns exit code */
-  stop(): Promise<number | null>
 }
 
 /** Starts the built service on a free port of this machine. */
 export async function startServer(settings: Readonly<Record<string, string>>): Promise<Server> {
   const env = { ...process.env, CEPE_LOG_LEVEL: 'silent', CEPE_ADMIN_KEY: ADMIN_KEY, ...settings }
-  const child = spawn(process.execPath, [CLI, 'serve', '--port', '0'], { env, stdio: ['ignore', 'ignore', 'pipe'] })
-  const pid = child.pid ?? 0
-  const closed = new Promise<number | null>((resolve) => child.once('close', resolve))
-  const url = await new Promise<string>((resolve, reject) => {
-    let printed = ''
-    child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
-      printed += chunk
-      const found = /Answering questions at (http:\/\/\S+)/.exec(printed)?.[1]
-      if (found !== undefined) resolve(found)
-    })
-    child.once('close', () => reject(new Error(`the service ended: ${printed}`)))
-  })
+  const server = await startService(env, ['ignore', 'ignore', 'pipe'])
+  const { pid } = server
   return {
-    url,
-    pid,
+    ...server,
     children: () => childrenOf(pid),
     residentBytes: () => [pid, ...childrenOf(pid)].reduce((sum, id) => sum + residentBytes(id), 0),
-    stop: () => {
-      child.kill()
-      return closed
-    },
   }
 }
 

@@ -1,7 +1,7 @@
 import { CodedError } from '../../../base/errors.ts'
 import type { ReaderClient } from '../../client/reader.ts'
 import type { TaskOptions } from '../../task/options.ts'
-import type { PreparedTask, TaskItem, TaskOption } from '../../task/contract.ts'
+import type { Metric, PreparedTask, TaskItem, TaskOption } from '../../task/contract.ts'
 import { present } from '../../../base/at.ts'
 import { chunkTokens, generateText, promptBudget } from './generate.ts'
 import { splitDocument } from '../../../src/text/split-document.ts'
@@ -22,6 +22,20 @@ export interface NeedleTask {
   readonly maxNewTokens: number
   readonly minNewTokens: number
   readonly stopAtLineEnd: boolean
+}
+
+/** Scores of a task whose needles are {@link NUMBERS}. */
+export const NUMBER_METRICS: readonly Metric[] = [
+  { name: 'accuracy', label: 'accuracy (%)', aggregate: 'percent', digits: 1 },
+  { name: 'tokens', label: 'prompt tokens', aggregate: 'mean', digits: 0 },
+]
+
+/** Needles that are made up and are numbers: the first number of the output is the answer. */
+export const NUMBERS: Pick<NeedleTask, 'files' | 'metric' | 'judge' | 'stopAtLineEnd'> = {
+  files: [],
+  metric: 'accuracy',
+  judge: (output, expected) => firstNumber(output) === Number(expected),
+  stopAtLineEnd: false,
 }
 
 /** Options of every task that looks for something in a long text. */
@@ -80,7 +94,7 @@ export function prepareNeedles(task: NeedleTask, options: TaskOptions, client: R
 }
 
 /** The first run of digits, as a number. */
-export function firstNumber(text: string): number | undefined {
+function firstNumber(text: string): number | undefined {
   const digits = /\d+/.exec(text)?.[0]
   return digits === undefined ? undefined : Number(digits)
 }

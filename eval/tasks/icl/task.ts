@@ -6,6 +6,7 @@ import type { ReaderClient } from '../../client/reader.ts'
 import { ProblemLog } from '../../datasets/problems.ts'
 import type { TaskOptions } from '../../task/options.ts'
 import type { Metric, PreparedTask, Task, TaskItem } from '../../task/contract.ts'
+import type { SettingResult } from '../../task/record.ts'
 import { balancedDemonstrations, type Labelled } from './demonstrations.ts'
 import { readLabelled } from './read.ts'
 import { optionSums, predictions } from './score.ts'
@@ -67,6 +68,26 @@ export const icl: Task = {
   publishedTable: '3',
 }
 
+/** Demonstrations of a setting, by where they are read. */
+interface Setting {
+  readonly name: string
+  readonly decoder: number
+  readonly encoder: number
+}
+
+/** What the labels are chosen from, and how a prompt is put together. */
+interface Classification {
+  readonly labels: readonly string[]
+  /** Token ids of each label. */
+  readonly optionIds: readonly (readonly number[])[]
+  /** Log-probability of each label without a question. */
+  readonly calibration: readonly number[]
+  readonly pool: readonly Labelled[]
+  readonly textName: string
+  readonly labelName: string
+  readonly contextTokens: number
+}
+
 async function prepare(options: TaskOptions, client: ReaderClient): Promise<PreparedTask> {
   const fields = [present(options.text('textField')), present(options.text('labelField'))] as const
   const test = await readLabelled(options.text('test') ?? questions('test.jsonl'), ...fields)
@@ -87,46 +108,68 @@ async function prepare(options: TaskOptions, client: ReaderClient): Promise<Prep
   const items = options
     .integers('seeds')
     .flatMap((seed): Asked[] => asked.map((example) => ({ id: `${seed}: ${example.id}`, groups: {}, test: example, seed })))
-  const shots = { decoder: options.integer('decoderShots'), oracle: options.integer('oracle') }
-  const settings = [
-    ...options
-      .integers('encoderShots')
-      .map((encoder) => ({ name: `${shots.decoder} + ${encoder} in the encoder`, decoder: shots.decoder, encoder })),
-    ...(shots.oracle > 0 ? [{ name: `${shots.oracle} in the decoder`, decoder: shots.oracle, encoder: 0 }] : []),
-  ]
-  const { bos_id: bosId } = client.manifest.tokens
-  const optionIds = labels.map((label) => client.tokenizer.encode(` ${label}`))
-  const calibration = bosId === null ? labels.map(() => 0) : await optionSums([bosId], [], optionIds, client)
-  const contextTokens = Math.min(options.integer('contextTokens', 1), client.manifest.dims.encoder_window)
-  const [textName, labelName] = [present(options.text('textName')), present(options.text('labelName'))]
-  const render = ({ text, label }: Labelled): string => `${textName}: ${text}\n${labelName}: ${label}`
+  const settings = settingsOf(options)
+  const classification = await classificationOf(options, { labels, pool }, client)
   return {
     settings: settings.map(({ name }) => name),
     items,
     files: [test, train].map(({ file, sha256 }) => ({ file, sha256 })),
     problems: [...test.problems, ...train.problems, ...problems.list()],
     ask: async (item) => {
-      const { test: example, seed } = present(items.find(({ id }) => id === item.id))
+      const wanted = present(items.find(({ id }) => id === item.id))
       const results = []
-      for (const { name, decoder, encoder } of settings) {
-        const drawn = balancedDemonstrations(pool, labels, decoder + encoder, { seed, item: example.id })
-        const prompt = [...drawn.slice(0, decoder).map(render), `${textName}: ${example.text}\n${labelName}:`].join('\n\n')
-        const promptIds = client.tokenizer.encode(prompt, { bos: true })
-        const contextIds = drawn.slice(decoder).map((demonstration) => client.tokenizer.encode(render(demonstration)).slice(-contextTokens))
-        const started = performance.now()
-        const sums = await optionSums(promptIds, contextIds, optionIds, client)
-        const chosen = predictions({ sums, calibration, lengths: optionIds.map((ids) => ids.length) })
-        const right = (index: number): number => (at(labels, index) === example.label ? 1 : 0)
-        results.push({
-          setting: name,
-          scores: Object.fromEntries(Object.entries(chosen).map(([scoring, index]) => [scoring, right(index)])),
-          output: at(labels, chosen.sum),
-          expected: [example.label],
-          tokens: { decoder: promptIds.length, encoder: contextIds.flat().length, generated: 0 },
-          ms: performance.now() - started,
-        })
-      }
+      for (const setting of settings) results.push(await classify(wanted, setting, classification, client))
       return results
     },
+  }
+}
+
+function settingsOf(options: TaskOptions): Setting[] {
+  const [decoder, oracle] = [options.integer('decoderShots'), options.integer('oracle')]
+  return [
+    ...options.integers('encoderShots').map((encoder) => ({ name: `${decoder} + ${encoder} in the encoder`, decoder, encoder })),
+    ...(oracle > 0 ? [{ name: `${oracle} in the decoder`, decoder: oracle, encoder: 0 }] : []),
+  ]
+}
+
+async function classificationOf(
+  options: TaskOptions,
+  { labels, pool }: Pick<Classification, 'labels' | 'pool'>,
+  client: ReaderClient,
+): Promise<Classification> {
+  const { bos_id: bosId } = client.manifest.tokens
+  const optionIds = labels.map((label) => client.tokenizer.encode(` ${label}`))
+  return {
+    ...{ labels, pool, optionIds },
+    calibration: bosId === null ? labels.map(() => 0) : await optionSums([bosId], [], optionIds, client),
+    textName: present(options.text('textName')),
+    labelName: present(options.text('labelName')),
+    contextTokens: Math.min(options.integer('contextTokens', 1), client.manifest.dims.encoder_window),
+  }
+}
+
+/** Asks one example with demonstrations drawn for it. */
+async function classify(
+  { test, seed }: Asked,
+  { name, decoder, encoder }: Setting,
+  { labels, optionIds, calibration, pool, textName, labelName, contextTokens }: Classification,
+  client: ReaderClient,
+): Promise<SettingResult> {
+  const render = ({ text, label }: Labelled): string => `${textName}: ${text}\n${labelName}: ${label}`
+  const drawn = balancedDemonstrations(pool, labels, decoder + encoder, { seed, item: test.id })
+  const prompt = [...drawn.slice(0, decoder).map(render), `${textName}: ${test.text}\n${labelName}:`].join('\n\n')
+  const promptIds = client.tokenizer.encode(prompt, { bos: true })
+  const contextIds = drawn.slice(decoder).map((demonstration) => client.tokenizer.encode(render(demonstration)).slice(-contextTokens))
+  const started = performance.now()
+  const sums = await optionSums(promptIds, contextIds, optionIds, client)
+  const chosen = predictions({ sums, calibration, lengths: optionIds.map((ids) => ids.length) })
+  const right = (index: number): number => (at(labels, index) === test.label ? 1 : 0)
+  return {
+    setting: name,
+    scores: Object.fromEntries(Object.entries(chosen).map(([scoring, index]) => [scoring, right(index)])),
+    output: at(labels, chosen.sum),
+    expected: [test.label],
+    tokens: { decoder: promptIds.length, encoder: contextIds.flat().length, generated: 0 },
+    ms: performance.now() - started,
   }
 }

@@ -83,7 +83,7 @@ async function ask(method: Method, text: ScoredText, { reader, manifest }: Reade
  * log sum_i softmax(scores)_i p_i(token) of every token (RePlug, Shi et al. 2023): only the probabilities of the text's
  * own tokens are needed, never whole distributions.
  */
-export function mixture(rows: readonly (readonly number[])[], scores: readonly number[]): number[] {
+function mixture(rows: readonly (readonly number[])[], scores: readonly number[]): number[] {
   const total = logSumExp(scores)
   return at(rows, 0).map((_, token) => logSumExp(rows.map((row, i) => at(row, token) + at(scores, i) - total)))
 }

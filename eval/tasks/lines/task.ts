@@ -1,14 +1,9 @@
 import { CodedError } from '../../../base/errors.ts'
-import type { Metric, Task } from '../../task/contract.ts'
+import type { Task } from '../../task/contract.ts'
 import { overGroup } from '../documents/figures.ts'
 import { VICUNA } from '../documents/generate.ts'
-import { firstNumber, NEEDLE_OPTIONS, prepareNeedles } from '../documents/needle.ts'
+import { NEEDLE_OPTIONS, NUMBER_METRICS, NUMBERS, prepareNeedles } from '../documents/needle.ts'
 import { linesCase, MOST_LINES } from './generate.ts'
-
-const METRICS: readonly Metric[] = [
-  { name: 'accuracy', label: 'accuracy (%)', aggregate: 'percent', digits: 1 },
-  { name: 'tokens', label: 'prompt tokens', aggregate: 'mean', digits: 0 },
-]
 
 /** LongChat-Lines, as in Giraffe. */
 export const lines: Task = {
@@ -24,7 +19,7 @@ export const lines: Task = {
     { flags: '--max-new-tokens <number>', description: 'longest output', byDefault: '35', small: '8' },
     { flags: '--min-new-tokens <number>', description: 'least new tokens', byDefault: '5', small: '2' },
   ],
-  metrics: METRICS,
+  metrics: NUMBER_METRICS,
   prepare: (options, client) => {
     const counts = options.integers('lines', 1)
     const most = Math.max(...counts)
@@ -43,21 +38,8 @@ export const lines: Task = {
         }
       }),
     )
-    return Promise.resolve(
-      prepareNeedles(
-        {
-          items,
-          files: [],
-          metric: 'accuracy',
-          judge: (output, expected) => firstNumber(output) === Number(expected),
-          maxNewTokens: options.integer('maxNewTokens', 1),
-          minNewTokens: options.integer('minNewTokens'),
-          stopAtLineEnd: false,
-        },
-        options,
-        client,
-      ),
-    )
+    const newTokens = { maxNewTokens: options.integer('maxNewTokens', 1), minNewTokens: options.integer('minNewTokens') }
+    return Promise.resolve(prepareNeedles({ ...NUMBERS, ...newTokens, items }, options, client))
   },
   figures: (summary) => [
     {

@@ -1,14 +1,10 @@
 import { seededRandom } from '../../../base/random.ts'
 import type { ReaderClient } from '../../client/reader.ts'
 import type { TaskOptions } from '../../task/options.ts'
-import type { Metric, PreparedTask, Task } from '../../task/contract.ts'
+import type { PreparedTask, Task } from '../../task/contract.ts'
 import { overGroup } from '../documents/figures.ts'
-import { firstNumber, NEEDLE_OPTIONS, prepareNeedles } from '../documents/needle.ts'
+import { NEEDLE_OPTIONS, NUMBER_METRICS, NUMBERS, prepareNeedles } from '../documents/needle.ts'
 
-const METRICS: readonly Metric[] = [
-  { name: 'accuracy', label: 'accuracy (%)', aggregate: 'percent', digits: 1 },
-  { name: 'tokens', label: 'prompt tokens', aggregate: 'mean', digits: 0 },
-]
 const TASK =
   'There is an important info hidden inside a lot of irrelevant text. Find it and memorize them. I will quiz you about the important information there.'
 const FILLER = 'The grass is green. The sky is blue. The sun is yellow. Here we go. There and back again.'
@@ -45,7 +41,7 @@ export const passkey: Task = {
     ...NEEDLE_OPTIONS,
     { flags: '--max-new-tokens <number>', description: 'longest output', byDefault: '10', small: '6' },
   ],
-  metrics: METRICS,
+  metrics: NUMBER_METRICS,
   prepare,
   figures: (summary) => [
     {
@@ -76,19 +72,6 @@ function prepare(options: TaskOptions, client: ReaderClient): Promise<PreparedTa
       ...passkeyCase(characters, distance, seed, i),
     })),
   )
-  return Promise.resolve(
-    prepareNeedles(
-      {
-        items,
-        files: [],
-        metric: 'accuracy',
-        judge: (output, expected) => firstNumber(output) === Number(expected),
-        maxNewTokens: options.integer('maxNewTokens', 1),
-        minNewTokens: 0,
-        stopAtLineEnd: false,
-      },
-      options,
-      client,
-    ),
-  )
+  const newTokens = { maxNewTokens: options.integer('maxNewTokens', 1), minNewTokens: 0 }
+  return Promise.resolve(prepareNeedles({ ...NUMBERS, ...newTokens, items }, options, client))
 }

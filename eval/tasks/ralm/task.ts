@@ -5,6 +5,7 @@ import { ProblemLog } from '../../datasets/problems.ts'
 import { table, text, type Block } from '../../report/blocks.ts'
 import { mean } from '../../statistics/bootstrap.ts'
 import type { TaskOptions } from '../../task/options.ts'
+import type { SettingResult } from '../../task/record.ts'
 import type { TaskSummary } from '../../task/summary.ts'
 import type { Metric, PreparedTask, Task, TaskItem } from '../../task/contract.ts'
 import { overLength, valueOf } from '../language/figures.ts'
@@ -77,68 +78,98 @@ function averages({ settings }: TaskSummary): Block[] {
   ]
 }
 
+/** Lengths in tokens. */
+interface Sizes {
+  readonly contextTokens: number
+  readonly decoderTokens: number
+  /** First tokens of a sequence, which are retrieved for. */
+  readonly queryTokens: number
+}
+
+interface Setting {
+  readonly name: string
+  readonly method: Method
+  /** Contexts. */
+  readonly k: number
+}
+
 async function prepare(options: TaskOptions, client: ReaderClient): Promise<PreparedTask> {
-  const contextTokens = options.integer('contextTokens', 1)
-  const decoderTokens = options.integer('decoderTokens', 2)
-  const queryTokens = options.integer('queryTokens', 1)
-  if (queryTokens >= decoderTokens)
-    throw new CodedError('options_invalid', `--query-tokens ${queryTokens} leaves nothing to score of --decoder-tokens ${decoderTokens}.`)
+  const sizes = sizesOf(options)
+  const problems = new ProblemLog()
   const ks = options.integers('contexts')
   const { window } = client.manifest.dims
-  const problems = new ProblemLog()
-  const settings = ks
-    .flatMap((k): { name: string; method: Method; k: number }[] =>
-      k === 0
-        ? [{ name: `decoder-only, ${decoderTokens} tokens`, method: 'decoder-only', k }]
-        : options
-            .words('methods', METHODS)
-            .map((method) => ({ name: `${method}, ${k * contextTokens + decoderTokens} tokens (k = ${k})`, method, k })),
-    )
-    .filter(({ name, method, k }) => {
-      const needed = windowNeeded(method, k, contextTokens, decoderTokens)
-      if (needed > window) problems.add(`setting needs ${needed} positions of the window's ${window}`, name)
-      return needed <= window
-    })
+  const settings = settingsOf(options, ks, sizes).filter(({ name, method, k }) => {
+    const needed = windowNeeded(method, k, sizes.contextTokens, sizes.decoderTokens)
+    if (needed > window) problems.add(`setting needs ${needed} positions of the window's ${window}`, name)
+    return needed <= window
+  })
   if (settings.length === 0)
     throw new CodedError('options_invalid', `No setting fits the model's window of ${window}: lower --decoder-tokens.`)
   const file = options.text('data') ?? demoCorpus()
   const data = await readTexts(file, client.tokenizer)
   const most = Math.max(...ks)
   const all = file.endsWith('.tsv')
-    ? await retrieved(data.texts, { contextTokens, decoderTokens, queryTokens, most, domains: options.integer('domains', 1) }, client)
+    ? await retrieved(data.texts, { ...sizes, most, domains: options.integer('domains', 1) }, client)
     : data.texts.map((sequence) => ({
         id: sequence.id,
         groups: { domain: sequence.domain },
-        ids: sequence.ids.slice(0, decoderTokens),
+        ids: sequence.ids.slice(0, sizes.decoderTokens),
         contexts: sequence.contexts ?? [],
       }))
   const items = perDomain(all, options.integer('sequences', 1)).filter(({ id, ids, contexts }) => {
-    if (ids.length < decoderTokens) problems.add(`sequence of fewer than ${decoderTokens} tokens`, id)
+    if (ids.length < sizes.decoderTokens) problems.add(`sequence of fewer than ${sizes.decoderTokens} tokens`, id)
     else if (contexts.length < most) problems.add(`fewer than ${most} contexts`, id)
-    return ids.length >= decoderTokens && contexts.length >= most
+    return ids.length >= sizes.decoderTokens && contexts.length >= most
   })
   return {
     settings: settings.map(({ name }) => name),
     items,
     files: [{ file: data.file, sha256: data.sha256 }],
     problems: [...data.problems, ...problems.list()],
-    ask: async (item) => {
-      const { ids, contexts } = present(items.find(({ id }) => id === item.id))
-      const results = []
-      for (const { name, method, k } of settings) {
-        const used = contexts.slice(0, k)
-        const scored = {
-          contextIds: used.map((context) => context.ids.slice(0, contextTokens)),
-          ids,
-          scoredTokens: ids.length - queryTokens,
-          contextScores: used.map(({ score }) => score),
-        }
-        const { logprobs, tokens, ms } = await scoreText(method, scored, client, { sinks: 0, recent: 1, stride: 1 })
-        results.push({ setting: name, scores: { loss: lossOf(logprobs) }, tokens, ms })
-      }
-      return results
-    },
+    ask: (item) => askSequence(present(items.find(({ id }) => id === item.id)), settings, sizes, client),
   }
+}
+
+/** @throws options_invalid where nothing is left to score */
+function sizesOf(options: TaskOptions): Sizes {
+  const contextTokens = options.integer('contextTokens', 1)
+  const decoderTokens = options.integer('decoderTokens', 2)
+  const queryTokens = options.integer('queryTokens', 1)
+  if (queryTokens >= decoderTokens)
+    throw new CodedError('options_invalid', `--query-tokens ${queryTokens} leaves nothing to score of --decoder-tokens ${decoderTokens}.`)
+  return { contextTokens, decoderTokens, queryTokens }
+}
+
+/** One setting per method and number of contexts; without contexts all methods are the decoder alone, asked once. */
+function settingsOf(options: TaskOptions, ks: readonly number[], { contextTokens, decoderTokens }: Sizes): Setting[] {
+  return ks.flatMap((k): Setting[] =>
+    k === 0
+      ? [{ name: `decoder-only, ${decoderTokens} tokens`, method: 'decoder-only', k }]
+      : options
+          .words('methods', METHODS)
+          .map((method) => ({ name: `${method}, ${k * contextTokens + decoderTokens} tokens (k = ${k})`, method, k })),
+  )
+}
+
+async function askSequence(
+  { ids, contexts }: Sequence,
+  settings: readonly Setting[],
+  { contextTokens, queryTokens }: Sizes,
+  client: ReaderClient,
+): Promise<SettingResult[]> {
+  const results = []
+  for (const { name, method, k } of settings) {
+    const used = contexts.slice(0, k)
+    const scored = {
+      contextIds: used.map((context) => context.ids.slice(0, contextTokens)),
+      ids,
+      scoredTokens: ids.length - queryTokens,
+      contextScores: used.map(({ score }) => score),
+    }
+    const { logprobs, tokens, ms } = await scoreText(method, scored, client, { sinks: 0, recent: 1, stride: 1 })
+    results.push({ setting: name, scores: { loss: lossOf(logprobs) }, tokens, ms })
+  }
+  return results
 }
 
 function perDomain(items: readonly Sequence[], most: number): Sequence[] {
@@ -151,10 +182,8 @@ function perDomain(items: readonly Sequence[], most: number): Sequence[] {
   })
 }
 
-interface Retrieval {
-  readonly contextTokens: number
-  readonly decoderTokens: number
-  readonly queryTokens: number
+interface Retrieval extends Sizes {
+  /** Contexts per sequence. */
   readonly most: number
   readonly domains: number
 }

@@ -6,7 +6,8 @@ import type { ReaderClient } from '../../client/reader.ts'
 import { bestOver, f1 } from '../../metrics/answer.ts'
 import { loadRougeL, type Rouge } from '../../metrics/rouge.ts'
 import type { TaskOptions } from '../../task/options.ts'
-import type { Metric, PreparedTask, Task } from '../../task/contract.ts'
+import type { Metric, PreparedTask, Task, TaskItem } from '../../task/contract.ts'
+import type { SettingResult } from '../../task/record.ts'
 import { chunkTokens, generateText, promptBudget } from '../documents/generate.ts'
 import { splitDocument } from '../../../src/text/split-document.ts'
 import { demoCorpus } from '../language/texts.ts'
@@ -63,10 +64,31 @@ export const zeroscrolls: Task = {
   publishedTable: '4',
 }
 
+/** A set as it is asked. */
+interface Asking {
+  readonly set: ScrollsSet
+  /** With [INST] ... [/INST] around the prompt. */
+  readonly template: boolean
+  readonly maxNewTokens: number
+  /** Tokens of the prompt, and of a chunk in the encoder. */
+  readonly promptTokens: number
+  readonly chunkTokens: number
+  readonly rouge: Rouge | undefined
+}
+
+interface Setting {
+  readonly name: string
+  readonly encoderTokens: number
+}
+
+interface Asked extends TaskItem {
+  readonly example: ScrollsExample
+  readonly seed: number | undefined
+}
+
 async function prepare(options: TaskOptions, client: ReaderClient): Promise<PreparedTask> {
   const [name = 'qasper'] = options.words('set', SET_NAMES)
   const set: ScrollsSet = SETS[name satisfies SetName]
-  const [template = 'none'] = options.words('chatTemplate', ['none', 'inst'])
   const data = options.text('data')
   if (data === undefined && name !== 'qasper') throw new CodedError('options_invalid', `--data is missing: SCROLLS's file of ${name}.`)
   const read =
@@ -74,76 +96,75 @@ async function prepare(options: TaskOptions, client: ReaderClient): Promise<Prep
       ? await articlesWithQuestions(demoCorpus(), path.join(packageRoot(), 'eval', 'questions', 'test.jsonl'))
       : await readScrolls(data, set)
   const maxNewTokens = options.integerOr('maxNewTokens', set.maxNewTokens, 1)
-  const budget = promptBudget(options.integer('decoderTokens', 1), maxNewTokens, client.manifest.dims.window)
-  const chunk = chunkTokens(options.integer('chunkTokens', 1), client)
-  const settings = options.integers('encoderTokens').map((tokens) => ({
-    name: `${tokens === 0 ? 'decoder-only' : 'cepe'}, ${tokens} tokens in the encoder${template === 'inst' ? ' (chat template)' : ''}`,
-    tokens,
-  }))
-  if (settings.some(({ tokens }) => tokens > 0) && client.manifest.graphs.encoder === null)
+  const asking: Asking = {
+    ...{ set, maxNewTokens },
+    template: options.words('chatTemplate', ['none', 'inst'])[0] === 'inst',
+    promptTokens: promptBudget(options.integer('decoderTokens', 1), maxNewTokens, client.manifest.dims.window),
+    chunkTokens: chunkTokens(options.integer('chunkTokens', 1), client),
+    rouge: set.metric === 'rouge_l' ? await loadRougeL() : undefined,
+  }
+  const settings = settingsOf(options.integers('encoderTokens'), asking.template)
+  if (settings.some(({ encoderTokens }) => encoderTokens > 0) && client.manifest.graphs.encoder === null)
     throw new CodedError('options_invalid', 'This model has no encoder: ask for --encoder-tokens 0.')
   const seeds = set.sampling ? options.integers('seeds') : [undefined]
   const items = read.examples
     .slice(0, options.integer('items', 1))
     .flatMap((example) =>
-      seeds.map((seed) => ({ id: seed === undefined ? example.id : `${seed}: ${example.id}`, groups: {}, example, seed })),
+      seeds.map((seed): Asked => ({ id: seed === undefined ? example.id : `${seed}: ${example.id}`, groups: {}, example, seed })),
     )
-  const rouge = set.metric === 'rouge_l' ? await loadRougeL() : undefined
   return {
     settings: settings.map((setting) => setting.name),
     items,
     files: read.files,
     problems: read.problems,
     ask: async (item) => {
-      const { example, seed } = present(items.find(({ id }) => id === item.id))
+      const wanted = present(items.find(({ id }) => id === item.id))
       const results = []
-      for (const setting of settings) {
-        const split = splitFor(example, set, template === 'inst', setting.tokens, budget, chunk, client)
-        const { output, tokens, ms } = await generateText(
-          split,
-          {
-            maxNewTokens,
-            minNewTokens: Math.min(set.minNewTokens, maxNewTokens),
-            stopAtLineEnd: set.stopAtLineEnd,
-            ...(seed !== undefined && { sampling: { temperature: 1, topP: 0.95, seed } }),
-          },
-          client,
-        )
-        results.push({
-          setting: setting.name,
-          scores: scored(set, output, example.answers, rouge),
-          output,
-          expected: [...example.answers],
-          tokens,
-          ms,
-        })
-      }
+      for (const setting of settings) results.push(await askExample(wanted, setting, asking, client))
       return results
     },
   }
 }
 
+function settingsOf(encoderTokens: readonly number[], template: boolean): Setting[] {
+  return encoderTokens.map((tokens) => ({
+    name: `${tokens === 0 ? 'decoder-only' : 'cepe'}, ${tokens} tokens in the encoder${template ? ' (chat template)' : ''}`,
+    encoderTokens: tokens,
+  }))
+}
+
+async function askExample({ example, seed }: Asked, setting: Setting, asking: Asking, client: ReaderClient): Promise<SettingResult> {
+  const { set, maxNewTokens, rouge } = asking
+  const generation = {
+    maxNewTokens,
+    minNewTokens: Math.min(set.minNewTokens, maxNewTokens),
+    stopAtLineEnd: set.stopAtLineEnd,
+    ...(seed !== undefined && { sampling: { temperature: 1, topP: 0.95, seed } }),
+  }
+  const split = splitFor(example, asking, setting.encoderTokens, client)
+  const { output, tokens, ms } = await generateText(split, generation, client)
+  const scores = scored(set, output, example.answers, rouge)
+  return { setting: setting.name, scores, output, expected: [...example.answers], tokens, ms }
+}
+
 function splitFor(
   { document, query }: ScrollsExample,
-  set: ScrollsSet,
-  template: boolean,
+  { set, template, promptTokens, chunkTokens }: Asking,
   encoderTokens: number,
-  decoderTokens: number,
-  chunk: number,
   { tokenizer, manifest }: ReaderClient,
 ) {
   const { bos_id: bosId } = manifest.tokens
   const documentIds = [...(bosId === null ? [] : [bosId]), ...tokenizer.encode(documentHead(set) + document)]
   const question = (omitted: boolean) => tokenizer.encode(questionText(set, query, omitted) + (template ? ' [/INST]' : ''))
   const whole = question(false)
-  const cut = encoderTokens === 0 && documentIds.length + whole.length > decoderTokens
+  const cut = encoderTokens === 0 && documentIds.length + whole.length > promptTokens
   return splitDocument({
     documentIds,
     ...(template && { headIds: tokenizer.encode('[INST] ') }),
     questionIds: cut ? question(true) : whole,
-    decoderTokens,
+    decoderTokens: promptTokens,
     encoderTokens,
-    chunkTokens: chunk,
+    chunkTokens,
   })
 }
 

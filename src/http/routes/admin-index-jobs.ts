@@ -11,7 +11,7 @@ import type { Jobs } from '../../jobs/jobs.ts'
 import { JOB_ID, JobOptionsSchema, JobSchema, type Job, type JobOptions } from '../../jobs/schema.ts'
 import { ADMIN_SECURITY } from '../admin-guard.ts'
 import { bodyErrorResponses, errorResponses } from '../error-body.ts'
-import { hashedBody, IdempotencyHeaders, requestFingerprint, type Once, type Work } from '../idempotency.ts'
+import { hashedBody, IdempotencyHeaders, requestFingerprint, type Once } from '../idempotency.ts'
 
 export interface AdminIndexJobsOptions {
   readonly jobs: Jobs
@@ -61,22 +61,14 @@ const ImportSchema = Type.Object(
   { additionalProperties: false },
 )
 
+const REPORT = Type.Unsafe<Readable | string>({ type: 'string' })
+
 /** Bulk indexing: POST a corpus, follow, cancel and resume jobs. */
 export const adminIndexJobs: FastifyPluginAsyncTypebox<AdminIndexJobsOptions> = async (app, { jobs, requireAdmin, once }) => {
   app.addHook('onRequest', requireAdmin)
   // The jobs limit the size of every kind of upload.
   await app.register(multipart, { limits: { files: 1, fields: 0, fileSize: Infinity } })
   for (const type of STREAMED) app.addContentTypeParser(type, (_request, payload, done) => done(null, payload))
-
-  const answer = async (
-    request: FastifyRequest,
-    reply: FastifyReply,
-    fingerprint: Work<Job>['fingerprint'],
-    order: () => Promise<Job>,
-  ): Promise<FastifyReply> => {
-    const job = await once(request, reply, { fingerprint, work: order })
-    return reply.code(202).header('location', `/v1/admin/index-jobs/${job.id}`).send(job)
-  }
 
   app.post(
     '/v1/admin/index-jobs',
@@ -95,56 +87,20 @@ export const adminIndexJobs: FastifyPluginAsyncTypebox<AdminIndexJobsOptions> = 
       },
     },
     async (request, reply) => {
-      const options = request.query
-      if (request.isMultipart()) {
-        const file = await request.file()
-        if (file === undefined)
-          throw new CodedError('invalid_request', 'The form holds no file: send the corpus as its one file.', { field: 'body' })
-        try {
-          // Not destroyed where reading stops early: the parser would wait for it for ever.
-          const { bytes, fingerprint } = hashedBody(request, file.file.iterator({ destroyOnReturn: false }))
-          return await answer(request, reply, fingerprint, () => upload(reply, jobs, bytes, options, basename(file.filename)))
-        } finally {
-          file.file.resume()
-        }
-      }
-      if (request.body instanceof Readable) {
-        const { bytes, fingerprint } = hashedBody(request, request.body)
-        return answer(request, reply, fingerprint, () => upload(reply, jobs, bytes, options))
-      }
-      if (request.body === undefined || request.body === null)
-        throw new CodedError('invalid_request', 'The body is empty: send the corpus, or JSON that names a file of the import folder.', {
-          field: 'body',
-        })
-      const { source, ...named } = request.body as Static<typeof ImportSchema>
-      return answer(
-        request,
-        reply,
-        () => requestFingerprint(request),
-        () => jobs.addImport(source, named),
-      )
+      const job = await orderJob({ request, reply, jobs, once, options: request.query })
+      return reply.code(202).header('location', `/v1/admin/index-jobs/${job.id}`).send(job)
     },
   )
+  followingRoutes(app, jobs)
+}
 
-  app.get(
-    '/v1/admin/index-jobs',
-    {
-      schema: {
-        tags: ['index'],
-        security: ADMIN_SECURITY,
-        summary: 'List index jobs',
-        response: { 200: ListSchema, ...errorResponses(401, 403) },
-      },
-    },
-    async () => ({ jobs: await jobs.list() }),
-  )
+/** What there is of jobs that were ordered. */
+function followingRoutes(app: Parameters<FastifyPluginAsyncTypebox>[0], jobs: Jobs): void {
+  const tagged = { tags: ['index'], security: ADMIN_SECURITY }
+  const listed = { summary: 'List index jobs', response: { 200: ListSchema, ...errorResponses(401, 403) } }
+  app.get('/v1/admin/index-jobs', { schema: { ...tagged, ...listed } }, async () => ({ jobs: await jobs.list() }))
 
-  const one = {
-    tags: ['index'],
-    security: ADMIN_SECURITY,
-    params: IdSchema,
-    response: { 200: JobSchema, ...errorResponses(401, 403, 404, 409) },
-  }
+  const one = { ...tagged, params: IdSchema, response: { 200: JobSchema, ...errorResponses(401, 403, 404, 409) } }
   app.get('/v1/admin/index-jobs/:id', { schema: { ...one, summary: 'Progress of an index job' } }, (request) => jobs.get(request.params.id))
   app.delete('/v1/admin/index-jobs/:id', { schema: { ...one, summary: 'Cancel an index job' } }, (request) =>
     jobs.cancel(request.params.id),
@@ -153,28 +109,53 @@ export const adminIndexJobs: FastifyPluginAsyncTypebox<AdminIndexJobsOptions> = 
     jobs.resume(request.params.id),
   )
 
-  app.get(
-    '/v1/admin/index-jobs/:id/report',
-    {
-      schema: {
-        tags: ['index'],
-        security: ADMIN_SECURITY,
-        summary: 'All rejected lines of an index job, as JSON lines',
-        params: IdSchema,
-        response: { 200: Type.Unsafe<Readable | string>({ type: 'string' }), ...errorResponses(401, 403, 404) },
-      },
-    },
-    async (request, reply) => {
-      const path = await jobs.reportPath(request.params.id)
-      return reply.type('application/x-ndjson').send((await exists(path)) ? createReadStream(path) : '')
-    },
-  )
+  const summary = 'All rejected lines of an index job, as JSON lines'
+  const response = { 200: REPORT, ...errorResponses(401, 403, 404) }
+  app.get('/v1/admin/index-jobs/:id/report', { schema: { ...tagged, summary, params: IdSchema, response } }, async (request, reply) => {
+    const path = await jobs.reportPath(request.params.id)
+    return reply.type('application/x-ndjson').send((await exists(path)) ? createReadStream(path) : '')
+  })
+}
+
+interface JobOrder {
+  readonly request: FastifyRequest
+  readonly reply: FastifyReply
+  readonly jobs: Jobs
+  readonly once: Once
+  /** The query's; a body of JSON brings its own. */
+  readonly options: JobOptions
+}
+
+/** Makes a job of what the body is: a form, the corpus itself, or JSON. @throws invalid_request for a body without a corpus */
+async function orderJob({ request, reply, jobs, once, options }: JobOrder): Promise<Job> {
+  const uploaded = (body: AsyncIterable<unknown>, name?: string): Promise<Job> => {
+    const { bytes, fingerprint } = hashedBody(request, body)
+    return once(request, reply, { fingerprint, work: () => upload(reply, jobs, { bytes, name, options }) })
+  }
+  if (request.isMultipart()) {
+    const file = await request.file()
+    if (file === undefined)
+      throw new CodedError('invalid_request', 'The form holds no file: send the corpus as its one file.', { field: 'body' })
+    try {
+      // Not destroyed where reading stops early: the parser would wait for it for ever.
+      return await uploaded(file.file.iterator({ destroyOnReturn: false }), basename(file.filename))
+    } finally {
+      file.file.resume()
+    }
+  }
+  if (request.body instanceof Readable) return uploaded(request.body)
+  if (request.body === undefined || request.body === null)
+    throw new CodedError('invalid_request', 'The body is empty: send the corpus, or JSON that names a file of the import folder.', {
+      field: 'body',
+    })
+  const { source, ...named } = request.body as Static<typeof ImportSchema>
+  return once(request, reply, { fingerprint: () => requestFingerprint(request), work: () => jobs.addImport(source, named) })
 }
 
 /** @throws client_closed if the upload was cut off. */
-async function upload(reply: FastifyReply, jobs: Jobs, body: AsyncIterable<unknown>, options: JobOptions, name?: string): Promise<Job> {
+async function upload(reply: FastifyReply, jobs: Jobs, corpus: Parameters<Jobs['addUpload']>[0]): Promise<Job> {
   try {
-    return await jobs.addUpload({ bytes: body as AsyncIterable<Buffer>, name, options })
+    return await jobs.addUpload(corpus)
   } catch (error) {
     // The rest of the body is not read; another request must not wait behind it.
     void reply.header('connection', 'close')

@@ -14,7 +14,7 @@ import { errorBody, tellError } from '../tell-error.ts'
 import type { AnswerRouteOptions } from './answer.ts'
 
 /** Questions of one batch. */
-export const BATCH_QUESTIONS = 1000
+const BATCH_QUESTIONS = 1000
 const JSON_TYPE = 'application/json'
 const NDJSON_TYPE = 'application/x-ndjson'
 

@@ -45,6 +45,16 @@ const DOCUMENTED_BODY = {
   },
 }
 
+type Load = (run: RunOptions) => Promise<ReadDocument>
+
+/** The document with a title: the form's, else its own, else the file's name. */
+function titled({ title }: DocumentForm, load: Load, name = ''): Load {
+  return async (run) => {
+    const document = await load(run)
+    return { ...document, title: title ?? (document.title || name.replace(ENDING, '')) }
+  }
+}
+
 /** POST /v1/documents/answer: a document and a question in, an answer with the parts that it rests on out. */
 export const documentsRoute: FastifyPluginAsyncTypebox<DocumentRouteOptions> = async (
   app,
@@ -67,24 +77,8 @@ export const documentsRoute: FastifyPluginAsyncTypebox<DocumentRouteOptions> = a
     },
     async (request, reply) => {
       const run = runOptions(request, reply, deadlineMs)
-      const ask = (
-        form: DocumentForm,
-        bytes: number,
-        load: (run: RunOptions) => Promise<ReadDocument>,
-        name = '',
-      ): Promise<DocumentResponse> =>
-        answerDocument(
-          {
-            form,
-            bytes,
-            load: async (left) => {
-              const document = await load(left)
-              return { ...document, title: form.title ?? (document.title || name.replace(ENDING, '')) }
-            },
-          },
-          services,
-          run,
-        )
+      const ask = (form: DocumentForm, bytes: number, load: Load, name?: string): Promise<DocumentResponse> =>
+        answerDocument({ form, bytes, load: titled(form, load, name) }, services, run)
       if (files >= MOST_FILES)
         throw new CodedError('overloaded', `${files} documents are being received or read already. Try again later.`, {
           retryAfterS: RETRY_AFTER_S,

@@ -32,99 +32,88 @@ export interface OpenAiOptions extends QuestionRouteOptions {
 const STATUSES = [400, 401, 403, 404, 413, 415, 422, 429, 500, 503, 504]
 const tags = ['openai']
 
+type App = Parameters<FastifyPluginAsyncTypebox>[0]
+
 /** Routes that clients made for OpenAI's service work with: chat completions from the corpus, the retriever's embeddings, models. */
-export const openAiRoutes: FastifyPluginAsyncTypebox<OpenAiOptions> = (app, { services, deadlineMs, countTokens, publicText }) => {
-  const reader = services.reader.manifest
-  const retriever = services.retriever.embedder.manifest
-  const models = [reader, retriever].map(describeModel)
-  app.setErrorHandler(openAiErrorSender(publicText))
-
-  app.get('/v1/models', { schema: { tags, summary: 'The models', response: { 200: ModelListSchema } } }, () => ({
-    object: 'list' as const,
-    data: models,
-  }))
-
-  app.get(
-    '/v1/models/:id',
-    {
-      schema: {
-        tags,
-        summary: 'One model',
-        params: Type.Object({ id: Type.String({ minLength: 1, maxLength: 512 }) }),
-        response: { 200: ModelSchema, ...openAiErrorResponses(400, 404) },
-      },
-    },
-    ({ params: { id } }) => {
-      const found = models.find((model) => names(id, model.id))
-      if (found === undefined) throw new UnknownModelError(id)
-      return found
-    },
-  )
-
-  app.post(
-    '/v1/chat/completions',
-    {
-      schema: {
-        tags,
-        summary: "Answer a chat's last question from the corpus (OpenAI-compatible)",
-        body: ChatRequestSchema,
-        response: { 200: ChatResponseSchema, ...openAiErrorResponses(...STATUSES) },
-      },
-    },
-    async (request, reply) => {
-      const { body } = request
-      if (!names(body.model, modelId(reader))) throw new UnknownModelError(body.model)
-      const run = runOptions(request, reply, deadlineMs)
-      const named = {
-        id: `chatcmpl-${randomUUID()}`,
-        created: Math.floor(Date.now() / 1000),
-        model: modelId(reader),
-        sources: body.cepe?.sources === true,
-      }
-      const question = toAnswerRequest(body)
-      if (body.stream !== true) return toCompletion(await answerQuestion(question, services, run), named)
-      const includeUsage = body.stream_options?.include_usage === true
-      return sendEvents(reply, {
-        events: closed(toChunks(answerEvents(question, services, run), { ...named, includeUsage })),
-        format: serverEvent,
-        failed: (error) => serverEvent(JSON.stringify(openAiError(error as FastifyError, request, publicText).body)),
-      })
-    },
-  )
-
-  app.post(
-    '/v1/embeddings',
-    {
-      schema: {
-        tags,
-        summary: "The retriever's embeddings (OpenAI-compatible)",
-        body: EmbeddingsRequestSchema,
-        response: { 200: EmbeddingsResponseSchema, ...openAiErrorResponses(...STATUSES) },
-      },
-    },
-    async (request, reply) => {
-      const { model, input, encoding_format = 'float', dimensions } = request.body
-      if (!names(model, modelId(retriever))) throw new UnknownModelError(model)
-      const own = retriever.dims.hidden_size
-      if (typeof dimensions === 'number' && dimensions !== own)
-        throw new CodedError('invalid_request', `dimensions is ${dimensions}; this model has ${own}, and no others.`, {
-          field: 'dimensions',
-        })
-      const texts = textsOf(input)
-      const run = runOptions(request, reply, deadlineMs)
-      const started = performance.now()
-      const vectors = await services.retriever.embedder.embed(texts, { ...run, priority: texts.length === 1 ? 'question' : 'bulk' })
-      run.observe?.stage('embed', started, performance.now() - started)
-      const tokens = await total(texts, countTokens)
-      return {
-        object: 'list' as const,
-        data: vectors.map((vector, index) => ({ object: 'embedding' as const, index, embedding: encodeVector(vector, encoding_format) })),
-        model: modelId(retriever),
-        usage: { prompt_tokens: tokens, total_tokens: tokens },
-      }
-    },
-  )
+export const openAiRoutes: FastifyPluginAsyncTypebox<OpenAiOptions> = (app, options) => {
+  const { reader, retriever } = options.services
+  app.setErrorHandler(openAiErrorSender(options.publicText))
+  modelRoutes(app, [reader.manifest, retriever.embedder.manifest].map(describeModel))
+  chatRoute(app, options)
+  embeddingsRoute(app, options)
   return Promise.resolve()
+}
+
+function modelRoutes(app: App, models: readonly ReturnType<typeof describeModel>[]): void {
+  const list = { tags, summary: 'The models', response: { 200: ModelListSchema } }
+  app.get('/v1/models', { schema: list }, () => ({ object: 'list' as const, data: [...models] }))
+
+  const one = {
+    tags,
+    summary: 'One model',
+    params: Type.Object({ id: Type.String({ minLength: 1, maxLength: 512 }) }),
+    response: { 200: ModelSchema, ...openAiErrorResponses(400, 404) },
+  }
+  app.get('/v1/models/:id', { schema: one }, ({ params: { id } }) => {
+    const found = models.find((model) => names(id, model.id))
+    if (found === undefined) throw new UnknownModelError(id)
+    return found
+  })
+}
+
+function chatRoute(app: App, { services, deadlineMs, publicText }: OpenAiOptions): void {
+  const model = modelId(services.reader.manifest)
+  const schema = {
+    tags,
+    summary: "Answer a chat's last question from the corpus (OpenAI-compatible)",
+    body: ChatRequestSchema,
+    response: { 200: ChatResponseSchema, ...openAiErrorResponses(...STATUSES) },
+  }
+  app.post('/v1/chat/completions', { schema }, async (request, reply) => {
+    const { body } = request
+    if (!names(body.model, model)) throw new UnknownModelError(body.model)
+    const run = runOptions(request, reply, deadlineMs)
+    const created = Math.floor(Date.now() / 1000)
+    const named = { id: `chatcmpl-${randomUUID()}`, created, model, sources: body.cepe?.sources === true }
+    const question = toAnswerRequest(body)
+    if (body.stream !== true) return toCompletion(await answerQuestion(question, services, run), named)
+    const includeUsage = body.stream_options?.include_usage === true
+    return sendEvents(reply, {
+      events: closed(toChunks(answerEvents(question, services, run), { ...named, includeUsage })),
+      format: serverEvent,
+      failed: (error) => serverEvent(JSON.stringify(openAiError(error as FastifyError, request, publicText).body)),
+    })
+  })
+}
+
+function embeddingsRoute(app: App, { services: { retriever }, deadlineMs, countTokens }: OpenAiOptions): void {
+  const { manifest } = retriever.embedder
+  const schema = {
+    tags,
+    summary: "The retriever's embeddings (OpenAI-compatible)",
+    body: EmbeddingsRequestSchema,
+    response: { 200: EmbeddingsResponseSchema, ...openAiErrorResponses(...STATUSES) },
+  }
+  app.post('/v1/embeddings', { schema }, async (request, reply) => {
+    const { model, input, encoding_format = 'float', dimensions } = request.body
+    if (!names(model, modelId(manifest))) throw new UnknownModelError(model)
+    const own = manifest.dims.hidden_size
+    if (typeof dimensions === 'number' && dimensions !== own)
+      throw new CodedError('invalid_request', `dimensions is ${dimensions}; this model has ${own}, and no others.`, { field: 'dimensions' })
+    const texts = textsOf(input)
+    const priority = texts.length === 1 ? 'question' : 'bulk'
+    const run = runOptions(request, reply, deadlineMs)
+    const started = performance.now()
+    const vectors = await retriever.embedder.embed(texts, { ...run, priority })
+    run.observe?.stage('embed', started, performance.now() - started)
+    const tokens = await total(texts, countTokens)
+    return {
+      object: 'list' as const,
+      data: vectors.map((vector, index) => ({ object: 'embedding' as const, index, embedding: encodeVector(vector, encoding_format) })),
+      model: modelId(manifest),
+      usage: { prompt_tokens: tokens, total_tokens: tokens },
+    }
+  })
 }
 
 /** Lets other requests in between: counting takes up to a millisecond a text. */

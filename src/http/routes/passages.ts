@@ -39,32 +39,25 @@ const DeleteSchema = Type.Union([
 const DeletedSchema = Type.Object({ deleted: Type.Integer() })
 const ParamsSchema = Type.Object({ id: IdSchema })
 
+const tags = ['passages']
+
 /** Single passages: read, delete. Changes are on the disk when they are answered, and seen by the next question. */
 export const passages: FastifyPluginAsyncTypebox<PassagesOptions> = (app, { index, requireAdmin, once }) => {
-  const tags = ['passages']
+  const find = { tags, summary: 'Read a passage', params: ParamsSchema, response: { 200: PassageSchema, ...errorResponses(404) } }
+  app.get('/v1/passages/:id', { schema: find }, async ({ params: { id } }) => {
+    const passage = await index.get(id)
+    if (passage === undefined) throw noPassage(id)
+    return passage
+  })
 
-  app.get(
-    '/v1/passages/:id',
-    {
-      schema: { tags, summary: 'Read a passage', params: ParamsSchema, response: { 200: PassageSchema, ...errorResponses(404) } },
-    },
-    async (request) => {
-      const { id } = request.params
-      const passage = await index.get(id)
-      if (passage === undefined) throw noPassage(id)
-      return passage
-    },
-  )
-
+  const deletion = { tags, security: ADMIN_SECURITY, headers: IdempotencyHeaders }
   app.delete(
     '/v1/passages/:id',
     {
       onRequest: requireAdmin,
       schema: {
-        tags,
-        security: ADMIN_SECURITY,
+        ...deletion,
         summary: 'Delete a passage',
-        headers: IdempotencyHeaders,
         params: ParamsSchema,
         response: { 200: DeletedSchema, ...errorResponses(401, 403, 404, 409, 422) },
       },
@@ -86,10 +79,8 @@ export const passages: FastifyPluginAsyncTypebox<PassagesOptions> = (app, { inde
     {
       onRequest: requireAdmin,
       schema: {
-        tags,
-        security: ADMIN_SECURITY,
+        ...deletion,
         summary: 'Delete passages by ids or by filter',
-        headers: IdempotencyHeaders,
         body: DeleteSchema,
         response: { 200: DeletedSchema, ...bodyErrorResponses(401, 403, 409, 422) },
       },

@@ -24,81 +24,129 @@ export interface AdmissionOptions {
  * to its end. What would wait past its deadline is refused at once, by the rate at which questions were finished lately.
  */
 export function createAdmission({ maxWaiting, places, now = () => performance.now() }: AdmissionOptions): Admission {
-  const most = maxWaiting + places
-  const clients = new Map<string, { questions: number; cost: number }>()
-  let questions = 0
-  /** Decaying sums over finished questions, as long as there was work: their ratio is the time per unit of cost. */
-  const finished = { ms: 0, cost: 0, count: 0 }
-  let workedSince = 0
-  let safeShare: number = SAFE_SHARE.most
-  /** Work refused of late. */
-  const turnedAway = { cost: 0, at: 0 }
+  return new Door(maxWaiting + places, places, now)
+}
 
-  const msPerCost = (): number => (finished.count < LEAST_FINISHED ? 0 : finished.ms / finished.cost)
+type Question = Parameters<Admission['enter']>[0]
+
+class Door implements Admission {
+  readonly #most: number
+  readonly #places: number
+  readonly #now: () => number
+  readonly #rate: WorkRate
+  readonly #clients = new Map<string, { questions: number; cost: number }>()
+  #questions = 0
+  #safeShare: number = SAFE_SHARE.most
+  /** Work refused of late. */
+  readonly #turnedAway = { cost: 0, at: 0 }
+
+  constructor(most: number, places: number, now: () => number) {
+    this.#most = most
+    this.#places = places
+    this.#now = now
+    this.#rate = new WorkRate(now)
+  }
+
+  enter({ client = '', cost, deadlineMs = Infinity }: Question): Permit {
+    this.#check({ client, cost, deadlineMs })
+    if (this.#questions === 0) this.#rate.begin()
+    this.#questions++
+    const account = this.#clients.get(client) ?? { questions: 0, cost: 0 }
+    account.questions++
+    account.cost += cost
+    this.#clients.set(client, account)
+    let isHeld = true
+    const entered = this.#now()
+    return {
+      release: (done) => {
+        if (!isHeld) return
+        isHeld = false
+        this.#leave(client, cost)
+        if (done) this.#finish(cost)
+        else if (this.#now() - entered >= deadlineMs) this.#beMoreCareful()
+      },
+    }
+  }
+
+  /** @throws overloaded */
+  #check({ client, cost, deadlineMs }: Required<Question>): void {
+    const held = this.#clients.get(client)?.questions ?? 0
+    const present = this.#clients.size + (this.#clients.has(client) ? 0 : 1)
+    const expectedMs = this.#workBefore(client, cost) * this.#rate.msPerCost()
+    const isFull = this.#questions >= 2 * this.#most || held >= this.#most / present
+    if (this.#questions >= this.#most && isFull)
+      throw this.#refusal(`${this.#questions} questions are being answered or wait already.`, cost, expectedMs / 2)
+    const safeMs = this.#safeShare * deadlineMs
+    if (this.#questions < this.#places || expectedMs <= safeMs) return
+    const seconds = (expectedMs / 1000).toFixed(1)
+    throw this.#refusal(`An answer would take about ${seconds} s, and ${deadlineMs / 1000} s are allowed.`, cost, expectedMs - safeMs)
+  }
 
   /** Work done before this question is: that of others counts up to the client's own, since clients are served in equal parts. */
-  const workBefore = (client: string, cost: number): number => {
-    const own = (clients.get(client)?.cost ?? 0) + cost
-    const others = [...clients].filter(([other]) => other !== client)
+  #workBefore(client: string, cost: number): number {
+    const own = (this.#clients.get(client)?.cost ?? 0) + cost
+    const others = [...this.#clients].filter(([other]) => other !== client)
     return others.reduce((sum, [, { cost: theirs }]) => sum + Math.min(theirs, own), own)
   }
 
-  const refuse = (message: string, cost: number, waitMs: number): CodedError => {
-    const time = now()
-    turnedAway.cost = turnedAway.cost * Math.exp((turnedAway.at - time) / MEMORY_OF_REFUSALS_MS) + cost
-    turnedAway.at = time
+  #refusal(message: string, cost: number, waitMs: number): CodedError {
+    const time = this.#now()
+    const away = this.#turnedAway
+    away.cost = away.cost * Math.exp((away.at - time) / MEMORY_OF_REFUSALS_MS) + cost
+    away.at = time
     // Those who were turned away come back too: were all told the same, refusing them would be all that is done.
-    const crowdMs = turnedAway.cost * msPerCost()
+    const crowdMs = away.cost * this.#rate.msPerCost()
     return new CodedError('overloaded', `${message} Try again later.`, {
       retryAfterS: Math.min(LONGEST_RETRY_AFTER_S, Math.max(1, Math.ceil(Math.max(waitMs, crowdMs) / 1000))),
     })
   }
 
-  const leave = (client: string, cost: number, done: boolean, late: boolean): void => {
-    const account = clients.get(client)
-    if (account) {
-      account.questions--
-      account.cost -= cost
-      if (account.questions === 0) clients.delete(client)
-    }
-    questions--
-    if (late) safeShare = Math.max(SAFE_SHARE.least, safeShare * SAFE_SHARE.afterLate)
-    if (!done) return
-    safeShare = Math.min(SAFE_SHARE.most, safeShare + SAFE_SHARE.afterDone)
-    const time = now()
-    finished.ms = REMEMBERED * finished.ms + time - workedSince
+  #leave(client: string, cost: number): void {
+    this.#questions--
+    const account = this.#clients.get(client)
+    if (!account) return
+    account.questions--
+    account.cost -= cost
+    if (account.questions === 0) this.#clients.delete(client)
+  }
+
+  #finish(cost: number): void {
+    this.#safeShare = Math.min(SAFE_SHARE.most, this.#safeShare + SAFE_SHARE.afterDone)
+    this.#rate.finish(cost)
+  }
+
+  #beMoreCareful(): void {
+    this.#safeShare = Math.max(SAFE_SHARE.least, this.#safeShare * SAFE_SHARE.afterLate)
+  }
+}
+
+/** How long work takes, by the questions that were finished lately. */
+class WorkRate {
+  readonly #now: () => number
+  /** Decaying sums over finished questions, as long as there was work: their ratio is the time per unit of cost. */
+  readonly #finished = { ms: 0, cost: 0, count: 0 }
+  #workedSince = 0
+
+  constructor(now: () => number) {
+    this.#now = now
+  }
+
+  /** There is work again. */
+  begin(): void {
+    this.#workedSince = this.#now()
+  }
+
+  finish(cost: number): void {
+    const time = this.#now()
+    const finished = this.#finished
+    finished.ms = REMEMBERED * finished.ms + time - this.#workedSince
     finished.cost = REMEMBERED * finished.cost + cost
     finished.count++
-    workedSince = time
+    this.#workedSince = time
   }
 
-  const enter = ({ client = '', cost, deadlineMs = Infinity }: Parameters<Admission['enter']>[0]): Permit => {
-    const held = clients.get(client)?.questions ?? 0
-    const present = clients.size + (clients.has(client) ? 0 : 1)
-    const expectedMs = workBefore(client, cost) * msPerCost()
-    if (questions >= most && (questions >= 2 * most || held >= most / present))
-      throw refuse(`${questions} questions are being answered or wait already.`, cost, expectedMs / 2)
-    if (questions >= places && expectedMs > safeShare * deadlineMs)
-      throw refuse(
-        `An answer would take about ${(expectedMs / 1000).toFixed(1)} s, and ${deadlineMs / 1000} s are allowed.`,
-        cost,
-        expectedMs - safeShare * deadlineMs,
-      )
-    if (questions === 0) workedSince = now()
-    questions++
-    const account = clients.get(client) ?? { questions: 0, cost: 0 }
-    account.questions++
-    account.cost += cost
-    clients.set(client, account)
-    let isHeld = true
-    const entered = now()
-    return {
-      release: (done) => {
-        if (isHeld) leave(client, cost, done, !done && now() - entered >= deadlineMs)
-        isHeld = false
-      },
-    }
+  /** 0 where too little is known. */
+  msPerCost(): number {
+    return this.#finished.count < LEAST_FINISHED ? 0 : this.#finished.ms / this.#finished.cost
   }
-
-  return { enter }
 }

@@ -1,4 +1,4 @@
-import { fork } from 'node:child_process'
+import { fork, type ChildProcess } from 'node:child_process'
 import { CodedError, messageOf } from '../../../base/errors.ts'
 import type { Log } from '../log.ts'
 import { fromWire, type CacheCounts, type ChildMessage, type ChildOptions, type Job, type ParentMessage, type Say } from '../protocol.ts'
@@ -52,141 +52,185 @@ export interface StartOptions {
   readonly log: Log
 }
 
+/** What becomes of a start. */
+interface Start {
+  readonly onReady: () => void
+  readonly onRefused: (error: CodedError) => void
+}
+
 /**
  * Forks a process and waits until it has loaded its model.
  * @throws with the process's own reason (model_invalid, provider_unavailable), or not_ready where it dies, is too slow or is no longer wanted
  */
 export function startChild({ entry, options, startTimeoutMs, signal, log }: StartOptions): Promise<Child> {
-  // What libraries print belongs to diagnostics, never to the output of a command.
-  const child = fork(entry, {
-    serialization: 'advanced',
-    stdio: ['ignore', 2, 2, 'ipc'],
-    // Only TypeScript needs the loader that this process was started with; its other flags (--inspect) are not meant for children.
-    execArgv: entry.pathname.endsWith('.ts') ? process.execArgv : [],
-  })
-  const name = `${options.role} process ${child.pid ?? '(not started)'}`
-  const pending = new Map<number, Pending>()
-  let nextId = 1
-  let pingedAt: number | undefined
-  let loading = false
-  let alive = true
-  let rssBytes = 0
-  let cache: CacheCounts | undefined
-  // A message that cannot be sent means that the process is gone, and 'exit' tells that.
-  const send = (message: ParentMessage): void => void child.send(message, () => undefined)
-  const kill = (): void => {
-    alive = false
-    child.kill('SIGKILL')
-  }
-
-  const exited = new Promise<string>((resolve) => {
-    const gone = (how: string): void => {
-      alive = false
-      const message = `The ${name} ended (${how}) while running the request; it is being replaced. Send the request again.`
-      for (const { reject } of pending.values()) reject(new CodedError('inference_failed', message))
-      pending.clear()
-      resolve(how)
-    }
-    child.once('exit', (code, killedBy) => gone(killedBy ?? `exit code ${String(code)}`))
-    child.on('error', (error) => {
-      if (child.pid === undefined) gone(messageOf(error))
-      else log('warn', `${name}: ${messageOf(error)}`)
-    })
-  })
-
-  const settle = (id: number, rss: number) => {
-    rssBytes = rss
-    const settled = pending.get(id)
-    pending.delete(id)
-    return settled
-  }
-
-  const running: Child = {
-    pid: child.pid ?? -1,
-    get alive() {
-      return alive
-    },
-    get rssBytes() {
-      return rssBytes
-    },
-    get cache() {
-      return cache
-    },
-    get silentMs() {
-      return pingedAt === undefined || loading ? 0 : performance.now() - pingedAt
-    },
-    exited,
-    run: (job, say) => {
-      const id = nextId++
-      const done = new Promise((resolve, reject) => {
-        pending.set(id, { resolve, reject, say })
-        send({ kind: 'run', id, job, spoken: say !== undefined })
-      })
-      return { done, cancel: () => send({ kind: 'cancel', id }) }
-    },
-    ping: () => {
-      if (pingedAt !== undefined) return
-      pingedAt = performance.now()
-      send({ kind: 'ping' })
-    },
-    kill,
-    stop: async () => {
-      if (child.connected) child.disconnect()
-      const killer = setTimeout(kill, STOP_GRACE_MS)
-      await exited
-      clearTimeout(killer)
-    },
-  }
-
+  const child = new ForkedChild(entry, options.role, log)
   return new Promise((resolve, reject) => {
-    const refuse = (error: CodedError): void => {
+    const settled = (): void => {
       clearTimeout(timer)
-      kill()
+      signal.removeEventListener('abort', abandon)
+    }
+    const refuse = (error: CodedError): void => {
+      settled()
+      child.kill()
       reject(error)
     }
-    const timer = setTimeout(
-      () => refuse(new CodedError('not_ready', `The ${name} has not loaded its model within ${startTimeoutMs} ms.`)),
-      startTimeoutMs,
-    )
-    const abandon = (): void => refuse(new CodedError('not_ready', `The ${name} is no longer wanted.`))
+    const tooSlow = (): void => refuse(notReady(`The ${child.name} has not loaded its model within ${startTimeoutMs} ms.`))
+    const abandon = (): void => refuse(notReady(`The ${child.name} is no longer wanted.`))
+    const timer = setTimeout(tooSlow, startTimeoutMs)
     signal.addEventListener('abort', abandon, { once: true })
-    child.on('message', (message: ChildMessage) => {
-      pingedAt = undefined
-      switch (message.kind) {
-        case 'ready':
-          rssBytes = message.rssBytes
-          clearTimeout(timer)
-          signal.removeEventListener('abort', abandon)
-          resolve(running)
-          break
-        case 'refused':
-          refuse(fromWire(message.error))
-          break
-        case 'piece':
-          pending.get(message.id)?.say?.(message.piece)
-          break
-        case 'done':
-          cache = message.cache
-          settle(message.id, message.rssBytes)?.resolve(message.output)
-          break
-        case 'failed':
-          settle(message.id, message.rssBytes)?.reject(fromWire(message.error))
-          break
-        case 'pong':
-          break
-        case 'loading':
-          loading = message.loading
-          break
-        case 'log':
-          log(message.level, `${name}: ${message.message}`)
-          break
-      }
-    })
-    exited.then((how) => {
-      signal.removeEventListener('abort', abandon)
-      refuse(new CodedError('not_ready', `The ${name} ended (${how}) while loading its model.`))
-    }, reject)
+    const onReady = (): void => {
+      settled()
+      resolve(child)
+    }
+    child.exited.then((how) => refuse(notReady(`The ${child.name} ended (${how}) while loading its model.`)), reject)
     if (signal.aborted) abandon()
-    else send({ kind: 'start', options })
+    else child.load(options, { onReady, onRefused: refuse })
   })
+}
+
+class ForkedChild implements Child {
+  /** As messages call it. */
+  readonly name: string
+  readonly exited: Promise<string>
+  readonly #process: ChildProcess
+  readonly #log: Log
+  readonly #pending = new Map<number, Pending>()
+  #start: Start | undefined
+  #nextId = 1
+  #pingedAt: number | undefined
+  #loading = false
+  #alive = true
+  #rssBytes = 0
+  #cache: CacheCounts | undefined
+
+  constructor(entry: URL, role: ChildOptions['role'], log: Log) {
+    // What libraries print belongs to diagnostics, never to the output of a command.
+    this.#process = fork(entry, {
+      serialization: 'advanced',
+      stdio: ['ignore', 2, 2, 'ipc'],
+      // Only TypeScript needs the loader that this process was started with; its other flags (--inspect) are not meant for children.
+      execArgv: entry.pathname.endsWith('.ts') ? process.execArgv : [],
+    })
+    this.#log = log
+    this.name = `${role} process ${this.#process.pid ?? '(not started)'}`
+    this.exited = new Promise((resolve) => {
+      const gone = (how: string): void => {
+        this.#gone(how)
+        resolve(how)
+      }
+      this.#process.once('exit', (code, killedBy) => gone(killedBy ?? `exit code ${String(code)}`))
+      this.#process.on('error', (error) => {
+        if (this.#process.pid === undefined) gone(messageOf(error))
+        else log('warn', `${this.name}: ${messageOf(error)}`)
+      })
+    })
+    this.#process.on('message', (message: ChildMessage) => this.#receive(message))
+  }
+
+  get pid(): number {
+    return this.#process.pid ?? -1
+  }
+
+  get alive(): boolean {
+    return this.#alive
+  }
+
+  get rssBytes(): number {
+    return this.#rssBytes
+  }
+
+  get cache(): CacheCounts | undefined {
+    return this.#cache
+  }
+
+  get silentMs(): number {
+    return this.#pingedAt === undefined || this.#loading ? 0 : performance.now() - this.#pingedAt
+  }
+
+  /** Has it load its model. */
+  load(options: ChildOptions, start: Start): void {
+    this.#start = start
+    this.#send({ kind: 'start', options })
+  }
+
+  run(job: Job, say?: Say): Run {
+    const id = this.#nextId++
+    const done = new Promise((resolve, reject) => {
+      this.#pending.set(id, { resolve, reject, say })
+      this.#send({ kind: 'run', id, job, spoken: say !== undefined })
+    })
+    return { done, cancel: () => this.#send({ kind: 'cancel', id }) }
+  }
+
+  ping(): void {
+    if (this.#pingedAt !== undefined) return
+    this.#pingedAt = performance.now()
+    this.#send({ kind: 'ping' })
+  }
+
+  kill(): void {
+    this.#alive = false
+    this.#process.kill('SIGKILL')
+  }
+
+  async stop(): Promise<void> {
+    if (this.#process.connected) this.#process.disconnect()
+    const killer = setTimeout(() => this.kill(), STOP_GRACE_MS)
+    await this.exited
+    clearTimeout(killer)
+  }
+
+  #send(message: ParentMessage): void {
+    // A message that cannot be sent means that the process is gone, and 'exit' tells that.
+    this.#process.send(message, () => undefined)
+  }
+
+  #gone(how: string): void {
+    this.#alive = false
+    const message = `The ${this.name} ended (${how}) while running the request; it is being replaced. Send the request again.`
+    for (const { reject } of this.#pending.values()) reject(new CodedError('inference_failed', message))
+    this.#pending.clear()
+  }
+
+  #receive(message: ChildMessage): void {
+    this.#pingedAt = undefined
+    switch (message.kind) {
+      case 'ready':
+        this.#rssBytes = message.rssBytes
+        this.#start?.onReady()
+        break
+      case 'refused':
+        this.#start?.onRefused(fromWire(message.error))
+        break
+      case 'piece':
+        this.#pending.get(message.id)?.say?.(message.piece)
+        break
+      case 'done':
+        this.#cache = message.cache
+        this.#settle(message.id, message.rssBytes)?.resolve(message.output)
+        break
+      case 'failed':
+        this.#settle(message.id, message.rssBytes)?.reject(fromWire(message.error))
+        break
+      case 'pong':
+        break
+      case 'loading':
+        this.#loading = message.loading
+        break
+      case 'log':
+        this.#log(message.level, `${this.name}: ${message.message}`)
+        break
+    }
+  }
+
+  #settle(id: number, rssBytes: number): Pending | undefined {
+    this.#rssBytes = rssBytes
+    const settled = this.#pending.get(id)
+    this.#pending.delete(id)
+    return settled
+  }
+}
+
+function notReady(message: string): CodedError {
+  return new CodedError('not_ready', message)
 }

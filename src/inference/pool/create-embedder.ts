@@ -2,7 +2,7 @@ import { at, present } from '../../../base/at.ts'
 import { CodedError } from '../../../base/errors.ts'
 import type { Embedder, EmbedOptions } from '../contract.ts'
 import { checkDeviceMemory } from './device-memory.ts'
-import { readContrieverManifest } from '../model-folder.ts'
+import { loadContrieverManifest } from '../../../models/folder.ts'
 import { createPool, runTask } from './pool.ts'
 import { commonChildOptions, type ProcessOptions, type Supervised } from './process-options.ts'
 import { DEFAULT_MAX_QUEUE } from './contract.ts'
@@ -36,7 +36,7 @@ export interface EmbedderOptions extends ProcessOptions {
  * @throws model_invalid or provider_unavailable where the model cannot be loaded
  */
 export async function createEmbedder(options: EmbedderOptions): Promise<Embedder & Supervised> {
-  const manifest = await readContrieverManifest(options.modelDir)
+  const manifest = await loadContrieverManifest(options.modelDir)
   if (options.provider?.name === 'cuda') await checkDeviceMemory(manifest, options.children ?? 1, options.provider.deviceId)
   const { hidden_size, window } = manifest.dims
   const batchTokens = options.batchTokens ?? defaultBatchTokens(manifest.parameters, options.provider?.name ?? 'cpu')

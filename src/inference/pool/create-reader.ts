@@ -1,7 +1,7 @@
 import type { AheadEncoder, AnswerRead, DocumentReader, Generator, Reader } from '../contract.ts'
 import type { StateDtype } from '../protocol.ts'
 import { checkDeviceMemory } from './device-memory.ts'
-import { readCepeManifest } from '../model-folder.ts'
+import { loadCepeManifest } from '../../../models/folder.ts'
 import { createPool, runTask } from './pool.ts'
 import { commonChildOptions, type ProcessOptions, type Supervised } from './process-options.ts'
 import type { Lane } from './queue.ts'
@@ -34,7 +34,7 @@ export interface ReaderOptions extends ProcessOptions {
  * @throws model_invalid or provider_unavailable where the model cannot be loaded
  */
 export async function createReader(options: ReaderOptions): Promise<Reader & DocumentReader & Generator & AheadEncoder & Supervised> {
-  const manifest = await readCepeManifest(options.modelDir)
+  const manifest = await loadCepeManifest(options.modelDir)
   if (options.provider?.name === 'cuda') await checkDeviceMemory(manifest, options.children ?? 1, options.provider.deviceId)
   const pool = await createPool({
     ...options,

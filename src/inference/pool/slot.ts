@@ -1,22 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { CodedError, messageOf } from '../../../base/errors.ts'
 import type { Log } from '../log.ts'
-import type { Job, Say } from '../protocol.ts'
 import type { Child, Run } from './child-process.ts'
-import type { Lane, Share } from './queue.ts'
-
-/** A job with its caller. */
-export interface Entry extends Share {
-  readonly job: Job
-  readonly since: number
-  readonly deadlineAt: number
-  readonly resolve: (result: { readonly output: unknown; readonly queueMs: number; readonly runMs: number }) => void
-  readonly reject: (error: unknown) => void
-  /** Hears the text as it comes about, where the caller listens. */
-  readonly say: Say | undefined
-  /** The caller has its answer. */
-  readonly isSettled: () => boolean
-}
+import type { Entry } from './entry.ts'
+import type { Lane } from './queue.ts'
 
 export interface Running {
   readonly entry: Entry

@@ -1,4 +1,5 @@
 import { at } from '../../../base/at.ts'
+import type { ReadPlan } from '../../text/plan.ts'
 import { renderPassage, type PromptPassage } from '../../text/prompt.ts'
 import { sentencesOf } from '../../text/sentences.ts'
 import type { Tokenizer } from '../../text/tokenizer.ts'
@@ -8,21 +9,24 @@ import type { Step } from '../protocol.ts'
 /** Passages of which the sentence is looked for, those with most attention: their texts are tokenised again for it. */
 export const MOST_ATTENDED_PASSAGES = 20
 
-type Measured = Pick<GenerateResult, 'contextShares' | 'contextTokenCounts' | 'tokenShares'>
+export interface AttendedParts {
+  readonly read: { readonly passages: readonly PromptPassage[] }
+  /** Its contexts are passages as rendered, cut at their end. */
+  readonly plan: Pick<ReadPlan, 'contextOf'>
+  readonly decoded: Pick<GenerateResult, 'contextShares' | 'contextTokenCounts' | 'tokenShares'>
+  readonly tokenizer: Pick<Tokenizer, 'encode'>
+}
 
 /**
  * The sentence of each passage that got most of the passage's cross-attention. Where a sentence's tokens end is found by
  * tokenising the passage up to there, so that neither the encoder nor its cache has to keep offsets.
- * @param contextOf index of the context that holds passage i, or -1; contexts are passages as rendered, cut at their end
  * @returns by passage; null where it was not encoded, got no attention, or is not among the most attended
  */
 export async function attendedSentences(
-  passages: readonly PromptPassage[],
-  contextOf: readonly number[],
-  { contextShares, contextTokenCounts, tokenShares }: Measured,
-  tokenizer: Pick<Tokenizer, 'encode'>,
+  { read: { passages }, plan: { contextOf }, decoded, tokenizer }: AttendedParts,
   step: Step,
 ): Promise<(AttendedSentence | null)[]> {
+  const { contextShares, contextTokenCounts, tokenShares } = decoded
   if (tokenShares === undefined) return passages.map(() => null)
   const least = Math.min(...[...contextShares].sort((a, b) => b - a).slice(0, MOST_ATTENDED_PASSAGES))
   const found: (AttendedSentence | null)[] = []

@@ -5,6 +5,8 @@ import type { DocumentPlan } from '../../text/document-request.ts'
 import type { Tokenizer } from '../../text/tokenizer.ts'
 import type { DocumentRead, GenerateRequest } from '../contract.ts'
 import type { Output, Step } from '../protocol.ts'
+import { decodedText } from './answer-parts.ts'
+import { firstLine } from './speaker.ts'
 
 /** Attention that one run may hold at once, in bytes: a longer answer from more chunks goes token by token. */
 const MOST_ATTENTION_BYTES = 2 ** 31
@@ -40,10 +42,9 @@ export function createDocumentTask({ manifest, tokenizer, generate }: DocumentTa
       },
       step,
     )
-    const last = decoded.tokenIds.at(-1)
-    const stopped = last !== undefined && stopIds.includes(last)
+    const { text, stopped } = decodedText(decoded, stopIds, tokenizer)
     return {
-      text: answerText(tokenizer.decode(stopped ? decoded.tokenIds.slice(0, -1) : decoded.tokenIds), read.stopAtLineEnd),
+      text: (read.stopAtLineEnd ? firstLine(text) : text).trim(),
       stopped,
       logprobs: decoded.logprobs,
       chunks: plan.chunks,
@@ -56,12 +57,6 @@ export function createDocumentTask({ manifest, tokenizer, generate }: DocumentTa
       timingsMs: { plan: planned, ...decoded.timingsMs },
     }
   }
-}
-
-/** A stop token may hold more than the line end, and text after it. */
-function answerText(text: string, isLine: boolean): string {
-  const end = isLine ? text.indexOf('\n') : -1
-  return (end < 0 ? text : text.slice(0, end)).trim()
 }
 
 function noEncoder({ tokens, tail }: DocumentPlan): CodedError {

@@ -4,7 +4,7 @@ import { loadTokenizer } from '../../text/tokenizer.ts'
 import { tokenBudgetBatches } from '../batches.ts'
 import { checkNumber } from './finite.ts'
 import type { Log } from '../log.ts'
-import { readContrieverManifest } from '../model-folder.ts'
+import { loadContrieverManifest } from '../../../models/folder.ts'
 import { padRight } from './pad.ts'
 import { loadModelGraph } from './prepack.ts'
 import type { EmbedderChildOptions, TaskHandlers } from '../protocol.ts'
@@ -15,7 +15,7 @@ import { floats } from './session.ts'
  * @throws model_invalid, provider_unavailable
  */
 export async function createEmbedderTasks(options: EmbedderChildOptions, log: Log): Promise<TaskHandlers> {
-  const manifest = await readContrieverManifest(options.modelDir)
+  const manifest = await loadContrieverManifest(options.modelDir)
   const { cls_id, sep_id, pad_id } = manifest.tokens
   const { window, hidden_size } = manifest.dims
   if (cls_id === null || sep_id === null) {

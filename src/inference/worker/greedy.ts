@@ -2,7 +2,7 @@ import { at } from '../../../base/at.ts'
 import { CodedError } from '../../../base/errors.ts'
 import type { CepeManifest } from '../../../models/manifest.ts'
 import type { GenerateRequest } from '../contract.ts'
-import type { Step } from '../protocol.ts'
+import type { Course } from './course.ts'
 import type { EncodedContexts } from './encode-contexts.ts'
 import { checkNumber } from './finite.ts'
 import { floats, int64, integers, type Feeds, type Graph, type Tensor } from './session.ts'
@@ -63,8 +63,7 @@ export async function greedyInPieces(
   { generate, rest, dims }: PiecesModel,
   request: GenerateRequest,
   encoded: EncodedContexts,
-  step: Step,
-  onToken: OnToken,
+  { step, onToken }: Course & { readonly onToken: OnToken },
 ): Promise<GreedyAnswer> {
   const { promptIds, stopIds, maxNewTokens } = request
   const first = await generate.run(promptFeeds(request, encoded, 1))

@@ -56,33 +56,64 @@ export function stateFolder(manifest: CepeManifest, dtype: StateDtype): string {
 }
 
 /** Opens the states of one reader, and removes what killed processes left half written. */
-export async function createStateStore({ dir, manifest, dtype, maxBytes, log }: StateStoreOptions): Promise<StateStore> {
-  const folder = path.join(dir, stateFolder(manifest, dtype))
+export async function createStateStore(options: StateStoreOptions): Promise<StateStore> {
+  const { dir, maxBytes } = options
   const aside = path.join(dir, ASIDE)
-  const width = manifest.dims.encoder_hidden_size
-  const tag = await processTag()
   await mkdir(aside, { recursive: true })
   await sweep(aside, (name) => name.split('.', 1)[0])
-  const writers = pLimit(WRITERS)
-  const readers = pLimit(READERS)
-  const waiting = new Set<Promise<void>>()
-  let backlog = 0
-  let pausedUntil = 0
-  /** Bytes in the folder when it was looked through, and written since. */
-  let [seen, unseen] = [await trimStates(dir, maxBytes), 0]
+  return new DiskStore(options, { aside, tag: await processTag(), seen: await trimStates(dir, maxBytes) })
+}
 
-  const isPaused = (): boolean => Date.now() < pausedUntil
+/** What a store finds when it is opened. */
+interface Found {
+  /** Folder of files that are being written. */
+  readonly aside: string
+  /** This process's, for their names. */
+  readonly tag: string
+  /** Bytes of all states. */
+  readonly seen: number
+}
 
-  const fileOf = (key: string): string => {
-    const name = Buffer.from(key, 'base64').toString('hex')
-    return path.join(folder, name.slice(0, 2), name + STATE_FILE)
+class DiskStore implements StateStore {
+  readonly #options: StateStoreOptions
+  readonly #found: Found
+  readonly #folder: string
+  readonly #width: number
+  readonly #writers = pLimit(WRITERS)
+  readonly #readers = pLimit(READERS)
+  readonly #waiting = new Set<Promise<void>>()
+  #backlog = 0
+  #pausedUntil = 0
+  /** Bytes in the folder when it was looked through. */
+  #seen: number
+  /** Bytes written since. */
+  #unseen = 0
+
+  constructor(options: StateStoreOptions, found: Found) {
+    this.#options = options
+    this.#found = found
+    this.#seen = found.seen
+    this.#folder = path.join(options.dir, stateFolder(options.manifest, options.dtype))
+    this.#width = options.manifest.dims.encoder_hidden_size
   }
 
-  const write = async (key: string, states: ContextStates): Promise<number> => {
-    if (states.length === 0 || (dtype === 'f16') !== states instanceof Uint16Array) return 0
-    const bytes = encodeStateFile(states, width)
-    const written = path.join(aside, `${tag}.${randomUUID()}`)
-    const file = fileOf(key)
+  read(key: string): Promise<ContextStates | undefined> {
+    const { dtype, log } = this.#options
+    return this.#readers(() => readStates(this.#fileOf(key), this.#width, dtype)).catch((error: unknown) => {
+      log('warn', `Encoder states cannot be read, and are computed again: ${messageOf(error)}`)
+      return undefined
+    })
+  }
+
+  has(key: string): Promise<boolean> {
+    return this.#readers(() => exists(this.#fileOf(key)))
+  }
+
+  async write(key: string, states: ContextStates): Promise<number> {
+    if (states.length === 0 || (this.#options.dtype === 'f16') !== states instanceof Uint16Array) return 0
+    const bytes = encodeStateFile(states, this.#width)
+    const written = path.join(this.#found.aside, `${this.#found.tag}.${randomUUID()}`)
+    const file = this.#fileOf(key)
     try {
       // Not forced onto the disk, file by file: what a lost power leaves of one does not match its checksum, and is computed again.
       await writeFile(written, bytes, { flag: 'wx' })
@@ -91,51 +122,59 @@ export async function createStateStore({ dir, manifest, dtype, maxBytes, log }: 
     } catch (error) {
       await rm(written, { force: true }).catch(() => undefined)
       if (!isDiskFull(error)) throw error
-      throw new CodedError('disk_full', `The disk is full: no encoder states can be written to ${folder}.`, { field: folder, cause: error })
+      const message = `The disk is full: no encoder states can be written to ${this.#folder}.`
+      throw new CodedError('disk_full', message, { field: this.#folder, cause: error })
     }
-    unseen += bytes.byteLength
-    if (unseen > maxBytes * LOOK_SHARE || seen + unseen > maxBytes) {
-      unseen = 0
-      seen = await trimStates(dir, maxBytes)
-    }
+    await this.#wrote(bytes.byteLength)
     return bytes.byteLength
   }
 
-  const give = async (key: string, states: ContextStates): Promise<void> => {
-    if (isPaused()) return
-    try {
-      await write(key, states)
-    } catch (error) {
-      if (isPaused()) return
-      pausedUntil = Date.now() + PAUSE_MS
-      log('warn', `Encoder states are not kept on the disk for a minute: ${messageOf(error)}`)
-    }
+  async room(): Promise<number> {
+    const { dir, maxBytes } = this.#options
+    const { bavail, bsize } = await statfs(dir)
+    return Math.max(0, Math.min(maxBytes - this.#seen - this.#unseen, bavail * bsize))
   }
 
-  return {
-    read: (key) =>
-      readers(() => readStates(fileOf(key), width, dtype)).catch((error: unknown) => {
-        log('warn', `Encoder states cannot be read, and are computed again: ${messageOf(error)}`)
-        return undefined
-      }),
-    has: (key) => readers(() => exists(fileOf(key))),
-    write,
-    room: async () => {
-      const { bavail, bsize } = await statfs(dir)
-      return Math.max(0, Math.min(maxBytes - seen - unseen, bavail * bsize))
-    },
-    keep: (key, states) => {
-      if (isPaused() || backlog + states.byteLength > BACKLOG_BYTES) return
-      backlog += states.byteLength
-      const done = writers(() => give(key, states)).finally(() => {
-        backlog -= states.byteLength
-        waiting.delete(done)
-      })
-      waiting.add(done)
-    },
-    settled: async () => {
-      while (waiting.size > 0) await Promise.all(waiting)
-    },
+  keep(key: string, states: ContextStates): void {
+    if (this.#isPaused() || this.#backlog + states.byteLength > BACKLOG_BYTES) return
+    this.#backlog += states.byteLength
+    const done = this.#writers(() => this.#writeOrPause(key, states)).finally(() => {
+      this.#backlog -= states.byteLength
+      this.#waiting.delete(done)
+    })
+    this.#waiting.add(done)
+  }
+
+  async settled(): Promise<void> {
+    while (this.#waiting.size > 0) await Promise.all(this.#waiting)
+  }
+
+  #isPaused(): boolean {
+    return Date.now() < this.#pausedUntil
+  }
+
+  #fileOf(key: string): string {
+    const name = Buffer.from(key, 'base64').toString('hex')
+    return path.join(this.#folder, name.slice(0, 2), name + STATE_FILE)
+  }
+
+  async #wrote(bytes: number): Promise<void> {
+    const { dir, maxBytes } = this.#options
+    this.#unseen += bytes
+    if (this.#unseen <= maxBytes * LOOK_SHARE && this.#seen + this.#unseen <= maxBytes) return
+    this.#unseen = 0
+    this.#seen = await trimStates(dir, maxBytes)
+  }
+
+  async #writeOrPause(key: string, states: ContextStates): Promise<void> {
+    if (this.#isPaused()) return
+    try {
+      await this.write(key, states)
+    } catch (error) {
+      if (this.#isPaused()) return
+      this.#pausedUntil = Date.now() + PAUSE_MS
+      this.#options.log('warn', `Encoder states are not kept on the disk for a minute: ${messageOf(error)}`)
+    }
   }
 }
 

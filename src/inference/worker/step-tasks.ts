@@ -3,11 +3,11 @@ import { mulberry32 } from '../../../base/random.ts'
 import { tokenBudgetBatches } from '../batches.ts'
 import type { GenerateRequest, ReplugRequest, ScoreRequest } from '../contract.ts'
 import type { Step as Pause } from '../protocol.ts'
+import type { Course } from './course.ts'
 import { checkNumber } from './finite.ts'
 import { argmax, logSoftmax, mixLogprobs, sampleToken } from './sampling.ts'
 import { extend, logitsRow, mergePasts, prefill, type Past, type StepModel } from './step.ts'
 import { float32, type Tensor } from './session.ts'
-import type { OnToken } from './speaker.ts'
 
 /** Tokens with their natural-log probabilities. */
 export interface Decoded {
@@ -15,7 +15,9 @@ export interface Decoded {
   readonly logprobs: readonly number[]
 }
 
-interface Decoding {
+interface Decoding extends Course {
+  /** Encoder states, [m, d_enc]. */
+  readonly phi: Tensor
   readonly maxNewTokens: number
   readonly stopIds: readonly number[]
   /** Log-probabilities of the next token, from those of every row. */
@@ -23,8 +25,6 @@ interface Decoding {
   readonly choose: (logprobs: Float64Array) => number
   /** Tokens before which no stop id is chosen. */
   readonly minNewTokens?: number
-  /** Told of every token as it is chosen. */
-  readonly onToken?: OnToken | undefined
 }
 
 /** Rows that are run together: their past, and the logits after it of each. */
@@ -37,9 +37,7 @@ interface Batch {
 async function decode(
   model: StepModel,
   batches: readonly Batch[],
-  phi: Tensor,
-  { maxNewTokens, stopIds, mix, choose, minNewTokens = 0, onToken }: Decoding,
-  pause: Pause,
+  { phi, maxNewTokens, stopIds, mix, choose, minNewTokens = 0, step: pause, onToken }: Decoding,
 ): Promise<Decoded> {
   const tokenIds: number[] = []
   const logprobs: number[] = []
@@ -72,28 +70,27 @@ export async function sample(
   model: StepModel,
   { promptIds, stopIds, maxNewTokens, minNewTokens, sampling }: GenerateRequest,
   phi: Tensor,
-  pause: Pause,
-  onToken?: OnToken,
+  course: Course,
 ): Promise<Decoded> {
   const random = mulberry32(sampling?.seed ?? 0)
-  const { past, logits } = await prefill(model, promptIds, phi, pause)
+  const { past, logits } = await prefill(model, promptIds, phi, course.step)
   const decoding: Decoding = {
+    ...course,
+    phi,
     maxNewTokens,
     stopIds,
-    onToken,
     ...(minNewTokens !== undefined && { minNewTokens }),
     mix: ([row]) => row ?? new Float64Array(0),
     choose: (logprobs) => (sampling ? sampleToken(logprobs, sampling.temperature, sampling.topP, random) : argmax(logprobs)),
   }
-  return decode(model, [{ past, logits: [logits] }], phi, decoding, pause)
+  return decode(model, [{ past, logits: [logits] }], decoding)
 }
 
 /** RePlug, greedy: prompts are read one by one, then decoded in batches of like length. No encoder contexts. */
 export async function replug(
   model: StepModel,
   { prompts, temperature, stopIds, maxNewTokens }: ReplugRequest,
-  pause: Pause,
-  onToken?: OnToken,
+  course: Course,
 ): Promise<Decoded> {
   const phi = float32(new Float32Array(0), [0, model.dims.encoder_hidden_size])
   const members = tokenBudgetBatches(
@@ -103,7 +100,7 @@ export async function replug(
   const batches: Batch[] = []
   for (const indices of members) {
     const read = []
-    for (const index of indices) read.push(await prefill(model, at(prompts, index).ids, phi, pause))
+    for (const index of indices) read.push(await prefill(model, at(prompts, index).ids, phi, course.step))
     batches.push({
       past: mergePasts(
         model,
@@ -114,8 +111,7 @@ export async function replug(
   }
   const scores = members.flat().map((index) => at(prompts, index).score)
   const mix: Decoding['mix'] = (rows) => mixLogprobs(rows, scores, temperature)
-  const decoding: Decoding = { maxNewTokens, stopIds, mix, choose: argmax, onToken }
-  return decode(model, batches, phi, decoding, pause)
+  return decode(model, batches, { ...course, phi, maxNewTokens, stopIds, mix, choose: argmax })
 }
 
 /** Log-probability of every token of every continuation; the prompt is read once. */

@@ -15,9 +15,10 @@ import type { Tensor } from './session.ts'
 export async function scoreStreaming(
   model: StepModel,
   { promptIds, continuations }: ScoreRequest,
-  { sinks, recent, stride }: StreamingCache,
+  cache: StreamingCache,
   { frequencies, phi, pause }: { readonly frequencies: readonly number[]; readonly phi: Tensor; readonly pause: Pause },
 ): Promise<number[][]> {
+  const { stride } = cache
   const ids = [...promptIds, ...at(continuations, 0)]
   const logprobs: number[] = []
   let past = emptyPast(model)
@@ -32,13 +33,13 @@ export async function scoreStreaming(
       for (let next = Math.max(from + 1, promptIds.length); next <= to && next < ids.length; next++)
         logprobs.push(at(logSoftmax(logitsRow(model, step.logits, next - 1 - from)), at(ids, next)))
     }
-    past = evict(model, past, sinks, recent, frequencies)
+    past = evict(model, past, cache, frequencies)
   }
   return [logprobs]
 }
 
 /** Keeps the first `sinks` rows and the last `recent`, the latter moved back to where the former end. */
-function evict(model: StepModel, past: Past, sinks: number, recent: number, frequencies: readonly number[]): Past {
+function evict(model: StepModel, past: Past, { sinks, recent }: StreamingCache, frequencies: readonly number[]): Past {
   const width = at(past.mask, 0).length
   const evicted = width - sinks - recent
   if (evicted <= 0) return past

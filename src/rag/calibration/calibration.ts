@@ -16,7 +16,7 @@ const QualitySchema = Type.Object({
 })
 export type Quality = Static<typeof QualitySchema>
 
-export const CalibrationSchema = Type.Object({
+const CalibrationSchema = Type.Object({
   version: Type.Literal(CALIBRATION_VERSION),
   fitted_at: Type.String(),
   reader: Type.String({ description: 'Id of the model whose answers were judged: another one is not judged by it.' }),

@@ -8,7 +8,7 @@ import type { ReadItem } from '../../../index/read/contract.ts'
 import type { Passage } from '../../../index/contract.ts'
 import { embed, hashEmbedding } from '../helpers.ts'
 
-export async function* asItems(passages: readonly Passage[]): AsyncGenerator<ReadItem> {
+async function* asItems(passages: readonly Passage[]): AsyncGenerator<ReadItem> {
   for (const [i, passage] of passages.entries()) {
     await Promise.resolve()
     yield { line: i + 1, passage }

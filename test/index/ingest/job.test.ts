@@ -231,8 +231,16 @@ await t.test('a damaged newest manifest is put aside and the job repairs what it
   t.same(await idsIn(dir, result.storedAs), idsOf(somePassages(200)))
 })
 
+interface Stopped {
+  readonly dir: string
+  readonly jobId: string
+  /** Texts that are embedded before the stop. */
+  readonly texts: number
+  readonly replace?: boolean
+}
+
 /** Runs a job until it has embedded some texts. */
-async function stopped(t: Test, dir: string, jobId: string, texts: number, replace = false): Promise<void> {
+async function stopped(t: Test, { dir, jobId, texts, replace = false }: Stopped): Promise<void> {
   const abort = new AbortController()
   const { embed: stopping } = counting(texts, () => abort.abort(new Error('stopped')))
   await t.rejects(run(dir, jobId, { embed: stopping, signal: abort.signal, replace }), { message: 'stopped' })
@@ -244,7 +252,7 @@ await t.test('a job that is resumed yields to what came after it, and says what 
   await planned(dir, 'j0', somePassages(50, 1000))
   await run(dir, 'j0')
   await planned(dir, 'j1', somePassages(200))
-  await stopped(t, dir, 'j1', 60)
+  await stopped(t, { dir, jobId: 'j1', texts: 60 })
   const again = somePassages(30, 150).map((p) => ({ ...p, text: `${p.text} second version` }))
   await planned(dir, 'j2', again)
   await run(dir, 'j2')
@@ -265,7 +273,7 @@ await t.test('a resumed replace keeps what later jobs added; one that a later re
   await planned(dir, 'j0', somePassages(50, 1000))
   await run(dir, 'j0')
   await planned(dir, 'j1', somePassages(200))
-  await stopped(t, dir, 'j1', 60, true)
+  await stopped(t, { dir, jobId: 'j1', texts: 60, replace: true })
   await planned(dir, 'j2', somePassages(20, 2000))
   await run(dir, 'j2')
   t.equal((await run(dir, 'j1', { replace: true })).rows, 220)
@@ -274,7 +282,7 @@ await t.test('a resumed replace keeps what later jobs added; one that a later re
   t.ok(await index.get('p2005'))
 
   await planned(dir, 'j3', somePassages(100, 3000))
-  await stopped(t, dir, 'j3', 30)
+  await stopped(t, { dir, jobId: 'j3', texts: 30 })
   await planned(dir, 'j4', somePassages(10, 4000))
   await run(dir, 'j4', { replace: true })
   t.match(await run(dir, 'j3'), { supersededBy: 'j4' })
@@ -286,7 +294,7 @@ await t.test('an upsert that makes the table while a first job builds its own is
   const dir = await tempDir(t)
   const index = await opened(t, dir)
   await planned(dir, 'j1', somePassages(200))
-  await stopped(t, dir, 'j1', 60)
+  await stopped(t, { dir, jobId: 'j1', texts: 60 })
   await index.upsert([{ id: 'own', title: '', text: 'kept' }], [embedText('kept')])
   await index.upsert([{ id: 'p7', title: '', text: 'newer' }], [embedText('newer')])
   const { seen, embed: counted } = counting()

@@ -116,7 +116,7 @@ await t.test('where reading every partition is not enough, more candidates are r
   const questions = vectors.filter((_, i) => i % 100 === 7).map((vector) => vector.map((value) => value + 0.1))
   let same = 0
   for (const question of questions) {
-    const exact = await index.search(question, { k: 1, exact: true })
+    const exact = await searchVector(table, undefined, question, { k: 1 })
     const approximate = await index.search(question, { k: 1 })
     if (exact[0]?.id === approximate[0]?.id) same++
   }

@@ -220,7 +220,7 @@ await t.test(
     }
     await agree('without an index')
     const table = await storedTable(t, dir)
-    await foldIndexes(table, true, 0)
+    await foldIndexes(table, { rows: await table.countRows(), large: true, keepMs: 0 })
     t.ok((await table.listIndices()).some(({ columns }) => columns.includes('metadata_labels')))
     await index.refresh()
     await agree('with an index')

@@ -182,26 +182,23 @@ await t.test('the sentence with most attention, in passages that were cut too', 
   const first = [0.9, 0, 0, 0.1, 0.1, 0, 0.3, 0, 0, 0.2]
   const second = [0, 0, 0, 0.1, 0.2, 0.1, 0.1]
   const tokenShares = Float64Array.from([...first, ...second])
-  const read = { contextShares: [0.8, 0.2], contextTokenCounts: [10, 7], tokenShares }
+  const decoded = { contextShares: [0.8, 0.2], contextTokenCounts: [10, 7], tokenShares }
+  const parts = { read: { passages }, plan: { contextOf: [0, 1, -1] }, tokenizer }
   const paused: number[] = []
   const pause = () => Promise.resolve(void paused.push(1))
-  const [a, b, c] = await attendedSentences(passages, [0, 1, -1], read, tokenizer, pause)
+  const [a, b, c] = await attendedSentences({ ...parts, decoded }, pause)
   t.match(a, { start: 9, end: 25 })
   t.ok(Math.abs((a?.share ?? 0) - 0.3 / 1.6) < 1e-12)
   t.match(b, { start: 0, end: 8 })
   t.equal(c, null)
   t.equal(paused.length, 2, 'others come in between passages')
-  t.same(await attendedSentences(passages, [0, 1, -1], { contextShares: [], contextTokenCounts: [10, 7] }, tokenizer, pause), [
-    null,
-    null,
-    null,
-  ])
+  const unmeasured = { contextShares: [], contextTokenCounts: [10, 7] }
+  t.same(await attendedSentences({ ...parts, decoded: unmeasured }, pause), [null, null, null])
   const many = Array.from({ length: 30 }, () => ({ title: 'T', text: 'One.' }))
+  const shares = many.map((_, i) => (i + 1) / 465)
+  const all = { contextShares: shares, contextTokenCounts: many.map(() => 4), tokenShares: new Float64Array(120).fill(1) }
   const found = await attendedSentences(
-    many,
-    many.map((_, i) => i),
-    { contextShares: many.map((_, i) => (i + 1) / 465), contextTokenCounts: many.map(() => 4), tokenShares: new Float64Array(120).fill(1) },
-    tokenizer,
+    { read: { passages: many }, plan: { contextOf: many.map((_, i) => i) }, decoded: all, tokenizer },
     pause,
   )
   t.equal(found.filter((sentence) => sentence !== null).length, MOST_ATTENDED_PASSAGES)

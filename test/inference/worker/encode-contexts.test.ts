@@ -1,6 +1,6 @@
 import t from 'tap'
 import { encodeContexts, type ContextEncoder } from '../../../src/inference/worker/encode-contexts.ts'
-import { readCepeManifest } from '../../../src/inference/model-folder.ts'
+import { loadCepeManifest } from '../../../models/folder.ts'
 import { floats, loadGraph, type Feeds } from '../../../src/inference/worker/session.ts'
 import { createStateCache } from '../../../src/inference/worker/state-cache.ts'
 import { createStateCodec } from '../../../src/inference/worker/state-codec.ts'
@@ -9,7 +9,7 @@ import { builtFixture, wordsOf } from '../../helpers/built-fixture.ts'
 
 await t.test('contexts are encoded once, in batches of like length, and come back in their order', async (t) => {
   const modelDir = await builtFixture(t, 'cepe-tiny-gqa')
-  const manifest = await readCepeManifest(modelDir)
+  const manifest = await loadCepeManifest(modelDir)
   const graph = await loadGraph(`${modelDir}/cepe_encoder.onnx`, { threads: 1, provider: { name: 'cpu' } })
   t.teardown(() => graph.release())
   const runs: (readonly number[])[] = []

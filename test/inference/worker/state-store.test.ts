@@ -5,7 +5,7 @@ import path from 'node:path'
 import t, { type Test } from 'tap'
 import { f16ToF32, f32ToF16 } from '../../../base/binary16.ts'
 import { encodeAhead, encodeContexts, type ContextEncoder } from '../../../src/inference/worker/encode-contexts.ts'
-import { readCepeManifest } from '../../../src/inference/model-folder.ts'
+import { loadCepeManifest } from '../../../models/folder.ts'
 import type { StateDtype } from '../../../src/inference/protocol.ts'
 import { floats, loadGraph, type Feeds } from '../../../src/inference/worker/session.ts'
 import { createStateCache } from '../../../src/inference/worker/state-cache.ts'
@@ -21,7 +21,7 @@ const input = { contexts, contextTokens: 8 }
 /** A reader's encoder over states in a folder, and how often it ran. */
 async function encoderOver(t: Test) {
   const modelDir = await builtFixture(t, 'cepe-tiny-gqa')
-  const manifest = await readCepeManifest(modelDir)
+  const manifest = await loadCepeManifest(modelDir)
   const graph = await loadGraph(`${modelDir}/cepe_encoder.onnx`, { threads: 1, provider: { name: 'cpu' } })
   t.teardown(() => graph.release())
   const tokenizer = await loadTokenizer(modelDir, { bosId: 1, eosIds: [2] })

@@ -1,10 +1,10 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, truncateSync, utimesSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import t from 'tap'
-import { createReader } from '../../src/inference/pool/create-reader.ts'
-import { builtFixture, goldenOf } from '../helpers/built-fixture.ts'
-import { childEntry } from '../helpers/child-entry.ts'
-import { requestOf } from './pool/golden-requests.ts'
+import { createReader } from '../../../src/inference/pool/create-reader.ts'
+import { builtFixture, goldenOf } from '../../helpers/built-fixture.ts'
+import { childEntry } from '../../helpers/child-entry.ts'
+import { requestOf } from './golden-requests.ts'
 
 const entry = childEntry()
 

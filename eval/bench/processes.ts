@@ -1,0 +1,104 @@
+import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process'
+import { once } from 'node:events'
+import path from 'node:path'
+import { packageRoot } from '../../src/config.ts'
+
+/** Processes that tests and benchmarks start of what is built. */
+
+export const CLI = built('src/cli.js')
+
+/** A compiled file of the project. */
+export function built(file: string): string {
+  return path.join(packageRoot(), 'dist', file)
+}
+
+export type Settings = Readonly<Record<string, string | undefined>>
+
+export interface StartOptions {
+  /** The process's environment beside PATH and HOME. Default: nothing, so that nobody's own settings are tested. */
+  readonly env?: Settings
+  /** Default: no input, both outputs as pipes. */
+  readonly stdio?: StdioOptions
+}
+
+/** Starts Node on a file. */
+export function startNode(file: string, args: readonly string[], { env = {}, stdio = ['ignore', 'pipe', 'pipe'] }: StartOptions = {}) {
+  return spawn(process.execPath, [file, ...args], { env: { ...bareEnvironment(), ...env }, stdio })
+}
+
+/** What any program needs of this process's environment. */
+export function bareEnvironment(): Settings {
+  const { PATH, HOME } = process.env
+  return { PATH, HOME }
+}
+
+export interface Printed {
+  readonly stdout: () => string
+  readonly stderr: () => string
+}
+
+/** Keeps what a process prints. */
+export function collect(child: ChildProcess): Printed {
+  let stdout = ''
+  let stderr = ''
+  child.stdout?.setEncoding('utf8').on('data', (chunk: string) => (stdout += chunk))
+  child.stderr?.setEncoding('utf8').on('data', (chunk: string) => (stderr += chunk))
+  return { stdout: () => stdout, stderr: () => stderr }
+}
+
+export interface Finished {
+  /** null where a signal ended it. */
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** Waits for the end of a process. */
+export async function finished(child: ChildProcess): Promise<Finished> {
+  const printed = collect(child)
+  const [code] = (await once(child, 'close')) as [number | null]
+  return { code, stdout: printed.stdout(), stderr: printed.stderr() }
+}
+
+export interface RunningServer extends Printed {
+  readonly url: string
+  readonly pid: number
+  /** Ends it with a signal (SIGTERM) and gives its exit code (null after SIGKILL). */
+  stop(signal?: NodeJS.Signals): Promise<number | null>
+}
+
+/**
+ * The address of a service that was started, once it answers, which it says on standard error. Its output is left unread.
+ * @throws Error with what it said where it ends
+ */
+export function addressOf(child: ChildProcess): Promise<string> {
+  let said = ''
+  return new Promise((resolve, reject) => {
+    child.stderr?.setEncoding('utf8').on('data', (chunk: string) => {
+      said += chunk
+      const found = /Answering questions at (http:\/\/\S+)/.exec(said)?.[1]
+      if (found !== undefined) resolve(found)
+    })
+    child.stderr?.once('close', () => reject(new Error(`the service ended: ${said}`)))
+  })
+}
+
+/** Waits until a service that was started answers. @throws as addressOf */
+export async function serving(child: ChildProcess): Promise<RunningServer> {
+  const printed = collect(child)
+  const closed = once(child, 'close') as Promise<[number | null]>
+  return {
+    ...printed,
+    url: await addressOf(child),
+    pid: child.pid ?? 0,
+    stop: async (signal = 'SIGTERM') => {
+      child.kill(signal)
+      return (await closed)[0]
+    },
+  }
+}
+
+/** Starts the compiled service on a free port and waits until it answers. */
+export function startServer(env: Settings, stdio?: StdioOptions): Promise<RunningServer> {
+  return serving(startNode(CLI, ['serve', '--port', '0'], { env, ...(stdio && { stdio }) }))
+}

@@ -1,0 +1,78 @@
+import { readFile, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Type } from 'typebox'
+import { Value } from 'typebox/value'
+import { CodedError } from '../base/errors.ts'
+import {
+  BUILDER_VERSION,
+  CepeManifestSchema,
+  ContrieverManifestSchema,
+  MANIFEST_FILE,
+  ManifestSchema,
+  type CepeManifest,
+  type ContrieverManifest,
+  type Manifest,
+} from './manifest.ts'
+
+/** A built model that cannot be used: `problem` goes on from the file's name. */
+export function damaged(file: string, problem: string, cause?: unknown): CodedError {
+  return new CodedError('model_invalid', `${file} ${problem}; build the model again (cepe build)`, { field: file, cause })
+}
+
+/** The manifest of a built model. @throws model_invalid where the folder has none, or one that this version does not serve */
+export async function loadManifest(dir: string): Promise<Manifest> {
+  const file = join(dir, MANIFEST_FILE)
+  let value: unknown
+  try {
+    value = JSON.parse(await readFile(file, 'utf8'))
+  } catch (cause) {
+    throw damaged(file, 'is missing or no JSON', cause)
+  }
+  if (!Value.Check(ManifestSchema, value)) throw damaged(file, `is no manifest of a built model${mismatch(value)}`)
+  if (value.builder_version !== BUILDER_VERSION)
+    throw damaged(file, `is of builder version ${value.builder_version}, this one serves ${BUILDER_VERSION}`)
+  return value
+}
+
+/** The manifest of a reader whose files are all there, in their sizes. @throws model_invalid naming the file */
+export async function loadCepeManifest(dir: string): Promise<CepeManifest> {
+  const manifest = await loadManifest(dir)
+  if (manifest.architecture !== 'cepe') throw wrongKind(dir, manifest, 'reader')
+  await checkSizes(dir, manifest)
+  return manifest
+}
+
+/** The manifest of a retriever whose files are all there, in their sizes. @throws model_invalid naming the file */
+export async function loadContrieverManifest(dir: string): Promise<ContrieverManifest> {
+  const manifest = await loadManifest(dir)
+  if (manifest.architecture !== 'contriever') throw wrongKind(dir, manifest, 'retriever')
+  await checkSizes(dir, manifest)
+  return manifest
+}
+
+/** Finds one of the manifest's files. @throws model_invalid where it is missing or of another size */
+export async function findFile(dir: string, { name, bytes }: Manifest['files'][number]) {
+  const path = join(dir, name)
+  const found = await stat(path).catch(() => undefined)
+  if (!found?.isFile()) throw damaged(path, 'is missing')
+  if (found.size !== bytes) throw damaged(path, `has ${found.size} bytes, the manifest says ${bytes}`)
+  return { path, mtimeMs: found.mtimeMs }
+}
+
+/** Every process does this; contents are checked once a start, by `checkFiles`. */
+async function checkSizes(dir: string, { files }: Manifest): Promise<void> {
+  for (const file of files) await findFile(dir, file)
+}
+
+function wrongKind(dir: string, { architecture }: Manifest, wanted: string): CodedError {
+  return damaged(join(dir, MANIFEST_FILE), `is the manifest of a ${architecture} model where a ${wanted} is wanted`)
+}
+
+/** The first thing that keeps a value from being a manifest of the kind that it says it is. */
+function mismatch(value: unknown): string {
+  const schema = Value.Check(Type.Object({ architecture: Type.Literal('contriever') }), value)
+    ? ContrieverManifestSchema
+    : CepeManifestSchema
+  const [problem] = Value.Errors(schema, value)
+  return problem ? ` (${problem.instancePath} ${problem.message})` : ''
+}
