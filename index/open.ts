@@ -13,7 +13,7 @@ import { packVectors, passageAt } from './table/rows.ts'
 import { sqlIds } from './table/sql.ts'
 import { DEFAULT_DENSE_WEIGHT, FUSED_DEPTH, fuseScores } from './search/hybrid.ts'
 import { countSources, exportPassages, listPassages, type ListOptions } from './search/list.ts'
-import { searchVector, searchWords } from './search/search.ts'
+import { findByVector, findByWords, searchVector, searchWords, wholeHits } from './search/search.ts'
 import { inTurn } from './table/turn.ts'
 import { deleteRows, deleteWhere, idsWhere, mergeRows, storedHashes } from './table/write.ts'
 import type { EmbeddingModel, IndexInfo, Passage, SearchFilter, SearchHit, SearchOptions } from './contract.ts'
@@ -148,8 +148,8 @@ class LanceIndex implements PassageIndex {
     this.#check(options, vector)
     const { table, metadata } = await this.#live.get()
     const deeper = { ...options, k: Math.max(FUSED_DEPTH, options.k) }
-    const [dense, text] = await Promise.all([searchVector(table, metadata.ann, vector, deeper), searchWords(table, query, deeper)])
-    return fuseScores({ dense, text }, metadata.hybrid?.denseWeight ?? DEFAULT_DENSE_WEIGHT, options.k)
+    const [dense, text] = await Promise.all([findByVector(table, metadata.ann, vector, deeper), findByWords(table, query, deeper)])
+    return wholeHits(fuseScores({ dense, text }, metadata.hybrid?.denseWeight ?? DEFAULT_DENSE_WEIGHT, options.k))
   }
 
   async get(id: string): Promise<Passage | undefined> {

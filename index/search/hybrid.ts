@@ -1,4 +1,8 @@
-import type { SearchHit } from '../contract.ts'
+/** What a search says of a passage. */
+interface Scored {
+  readonly id: string
+  readonly score: number
+}
 
 /** Share of the dense search in tables whose corpus was not measured: those filled by single upserts, or before weights were measured. */
 export const DEFAULT_DENSE_WEIGHT = 0.4
@@ -14,12 +18,12 @@ export const FUSED_DEPTH = 100
  * @param denseWeight 0 to 1
  * @returns the k best; their scores are the fused ones, 0 to 1
  */
-export function fuseScores(
-  { dense, text }: { readonly dense: readonly SearchHit[]; readonly text: readonly SearchHit[] },
+export function fuseScores<Hit extends Scored>(
+  { dense, text }: { readonly dense: readonly Hit[]; readonly text: readonly Hit[] },
   denseWeight: number,
   k: number,
-): SearchHit[] {
-  const fused = new Map<string, SearchHit>()
+): (Hit & { readonly rank: number })[] {
+  const fused = new Map<string, Hit>()
   for (const [hits, weight] of [[dense, denseWeight] as const, [text, 1 - denseWeight] as const]) {
     const scaled = scale(hits)
     for (const hit of hits) fused.set(hit.id, { ...hit, score: (fused.get(hit.id)?.score ?? 0) + weight * scaled(hit.score) })
@@ -30,7 +34,7 @@ export function fuseScores(
     .map((hit, i) => ({ ...hit, rank: i + 1 }))
 }
 
-function scale(hits: readonly SearchHit[]): (score: number) => number {
+function scale(hits: readonly Scored[]): (score: number) => number {
   const best = hits[0]?.score ?? 0
   const range = best - (hits.at(-1)?.score ?? 0)
   return range > 0 ? (score) => (score - best + range) / range : () => 1

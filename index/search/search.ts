@@ -2,33 +2,44 @@ import { sqlFilter } from './filter.ts'
 import { MultiMatchQuery, type Table } from '../table/lance.ts'
 import { RECALL_AT, type AnnSettings } from '../table/metadata.ts'
 import { PASSAGE_COLUMNS, TEXT_COLUMNS } from '../table/columns.ts'
-import { passageAt, stringAt, type Columns } from '../table/rows.ts'
+import { passagesOf, stringsOf, type Columns } from '../table/rows.ts'
 import type { Passage, SearchHit, SearchOptions } from '../contract.ts'
 
-type Scored = Passage & { readonly score: number }
-
-function ranked(hits: readonly Scored[]): SearchHit[] {
-  return [...hits].sort((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1)).map((hit, i) => ({ ...hit, rank: i + 1 }))
+/** A row that a search found. Its passage is read where it is wanted: fusing looks at many more hits than it gives. */
+export interface FoundRow {
+  readonly id: string
+  readonly score: number
+  readonly passage: () => Passage
 }
 
-function scoredRows(result: Columns, score: (row: number) => number): Scored[] {
-  return Array.from({ length: result.numRows }, (_, row) => ({ ...passageAt(result, row), score: score(row) }))
+/** Rows with their passages, in their order. */
+export function wholeHits(rows: readonly FoundRow[]): SearchHit[] {
+  return rows.map(({ passage, score }, i) => ({ ...passage(), score, rank: i + 1 }))
 }
 
-function numberAt(result: Columns, column: string, row: number): number {
-  return Number(result.getChild(column)?.get(row))
+/** The rows of a result, best first. */
+function ranked(result: Columns, score: (row: number) => number): FoundRow[] {
+  const id = stringsOf(result, 'id')
+  const passage = passagesOf(result)
+  const rows = Array.from({ length: result.numRows }, (_, row) => ({ id: id(row), score: score(row), passage: () => passage(row) }))
+  return rows.sort((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1))
+}
+
+function numbersOf(result: Columns, column: string): (row: number) => number {
+  const values = result.getChild(column)
+  return (row) => Number(values?.get(row))
 }
 
 /**
  * The k passages of the largest dot product. LanceDB's `_distance` is 1 - dot, exact after refinement with the stored
  * float16 vectors. Always names the distance: another one than the index's would scan everything.
  */
-export async function searchVector(
+export async function findByVector(
   table: Table,
   ann: AnnSettings | undefined,
   vector: Float32Array,
   options: SearchOptions,
-): Promise<SearchHit[]> {
+): Promise<FoundRow[]> {
   let query = table
     .query()
     .nearestTo(vector)
@@ -46,7 +57,13 @@ export async function searchVector(
     if (where !== undefined) query = query.maximumNprobes(ann.partitions)
   }
   const result = await query.toArrow()
-  return ranked(scoredRows(result, (row) => 1 - numberAt(result, '_distance', row)))
+  const distance = numbersOf(result, '_distance')
+  return ranked(result, (row) => 1 - distance(row))
+}
+
+/** {@link findByVector} with whole passages. */
+export async function searchVector(...search: Parameters<typeof findByVector>): Promise<SearchHit[]> {
+  return wholeHits(await findByVector(...search))
 }
 
 /** Ids and dot products of the k nearest passages of each vector, best first, by one scan of the table. At least one vector. */
@@ -59,17 +76,15 @@ export async function searchExactly(
   const start = table.query().nearestTo(first).column('vector').distanceType('dot').limit(k).bypassVectorIndex().select(['id', '_distance'])
   const result = await others.reduce((query, vector) => query.addQueryVector(vector), start).toArrow()
   const lists = vectors.map((): { id: string; score: number }[] => [])
+  const [id, distance, query] = [stringsOf(result, 'id'), numbersOf(result, '_distance'), numbersOf(result, 'query_index')]
   for (let row = 0; row < result.numRows; row++) {
-    lists[others.length === 0 ? 0 : numberAt(result, 'query_index', row)]?.push({
-      id: stringAt(result, 'id', row),
-      score: 1 - numberAt(result, '_distance', row),
-    })
+    lists[others.length === 0 ? 0 : query(row)]?.push({ id: id(row), score: 1 - distance(row) })
   }
   return lists.map((hits) => hits.sort((a, b) => b.score - a.score))
 }
 
 /** The k passages of the highest BM25 score of the query's words in text and title: the field's lexical baseline. */
-export async function searchWords(table: Table, query: string, options: SearchOptions): Promise<SearchHit[]> {
+export async function findByWords(table: Table, query: string, options: SearchOptions): Promise<FoundRow[]> {
   let search = table
     .query()
     .fullTextSearch(new MultiMatchQuery(query, [...TEXT_COLUMNS]))
@@ -78,5 +93,10 @@ export async function searchWords(table: Table, query: string, options: SearchOp
   const where = sqlFilter(options.filter)
   if (where !== undefined) search = search.where(where)
   const result = await search.toArrow()
-  return ranked(scoredRows(result, (row) => numberAt(result, '_score', row)))
+  return ranked(result, numbersOf(result, '_score'))
+}
+
+/** {@link findByWords} with whole passages. */
+export async function searchWords(...search: Parameters<typeof findByWords>): Promise<SearchHit[]> {
+  return wholeHits(await findByWords(...search))
 }

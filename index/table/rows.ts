@@ -113,19 +113,39 @@ export interface Columns {
 
 /** A string column's value, '' where the column or value is missing. */
 export function stringAt(table: Columns, column: string, row: number): string {
-  const value: unknown = table.getChild(column)?.get(row)
-  return typeof value === 'string' ? value : ''
+  return stringsOf(table, column)(row)
+}
+
+/** A string column, looked up once: in a result of many rows that takes longer than reading a value. */
+export function stringsOf(table: Columns, column: string): (row: number) => string {
+  const values = table.getChild(column)
+  return (row) => {
+    const value: unknown = values?.get(row)
+    return typeof value === 'string' ? value : ''
+  }
+}
+
+/** The passages in the rows of a result. */
+export function passagesOf(table: Columns): (row: number) => Passage {
+  const id = stringsOf(table, 'id')
+  const title = stringsOf(table, 'title')
+  const text = stringsOf(table, 'text')
+  const sources = stringsOf(table, 'source')
+  const metadatas = stringsOf(table, 'metadata')
+  return (row) => {
+    const source = sources(row)
+    const metadata = storedMetadata(metadatas(row))
+    return {
+      id: id(row),
+      title: title(row),
+      text: text(row),
+      ...(source === '' ? {} : { source }),
+      ...(metadata === undefined ? {} : { metadata }),
+    }
+  }
 }
 
 /** The passage in one row of a result. */
 export function passageAt(table: Columns, row: number): Passage {
-  const source = stringAt(table, 'source', row)
-  const metadata = storedMetadata(stringAt(table, 'metadata', row))
-  return {
-    id: stringAt(table, 'id', row),
-    title: stringAt(table, 'title', row),
-    text: stringAt(table, 'text', row),
-    ...(source === '' ? {} : { source }),
-    ...(metadata === undefined ? {} : { metadata }),
-  }
+  return passagesOf(table)(row)
 }

@@ -11,6 +11,8 @@ export const BATCH_AT_ONCE = 8
 /** Answers that wait for one before them, or for their taker, and questions in work: no more than so many are begun ahead. */
 const AHEAD = 2 * BATCH_AT_ONCE
 const DEFAULT_RETRY_S = 1
+/** Asking at the door costs nothing here: a question does not stay away for as long as a client is told to. */
+const LONGEST_WAIT_MS = 2_000
 
 /** What became of a question. */
 export type Outcome = { readonly result: AnswerResponse } | { readonly error: unknown }
@@ -80,7 +82,7 @@ async function answerPatiently(request: AnswerRequest, { services, run, batchMs,
       return await answerQuestion(request, services, { ...run, deadlineMs: Math.min(run.deadlineMs ?? Infinity, leftMs) })
     } catch (error) {
       if (!(error instanceof CodedError && error.code === 'overloaded')) throw error
-      const waitMs = Math.min(1000 * (error.retryAfterS ?? DEFAULT_RETRY_S), leftMs)
+      const waitMs = Math.min(1000 * (error.retryAfterS ?? DEFAULT_RETRY_S), LONGEST_WAIT_MS, leftMs)
       await delay(waitMs, undefined, { signal: run.signal }).catch(() => {
         throw left()
       })

@@ -5,6 +5,12 @@ import type { SettledQuestion } from './settle.ts'
 /** Of a prompt once more: the answer's likelihood is read beside the answer itself. */
 const READINGS_PER_DROP = 2
 
+/**
+ * Of a question besides its tokens: embedding, searching, the way to a process and back. Without it the time of small
+ * questions, which is mostly that, would be taken for the time of their few tokens, and large ones would seem endless.
+ */
+export const BASE_COST = 256
+
 /** Characters of a token of running text, about. */
 const CHARACTERS_PER_TOKEN = 4
 
@@ -13,7 +19,11 @@ const CHARACTERS_PER_TOKEN = 4
  * passages: prompts x (tokens + new tokens), and the encoder's contexts. Only ratios count: the time of a token is measured.
  * @param answers texts whose likelihood is asked for
  */
-export function questionCost(question: SettledQuestion, { dims }: CepeManifest, answers: readonly string[] = []): number {
+export function questionCost(question: SettledQuestion, manifest: CepeManifest, answers: readonly string[] = []): number {
+  return BASE_COST + tokenCost(question, manifest, answers)
+}
+
+function tokenCost(question: SettledQuestion, { dims }: CepeManifest, answers: readonly string[]): number {
   const { mode, k, kDecoder, contextTokens, maxNewTokens } = question
   const tokens = (text: string): number => Math.ceil(text.length / CHARACTERS_PER_TOKEN)
   const examples = question.demonstrations.reduce(
@@ -43,6 +53,6 @@ export function questionCost(question: SettledQuestion, { dims }: CepeManifest, 
 export function explanationCost(question: SettledQuestion, manifest: CepeManifest): number {
   const { mode, k, kDecoder } = question
   const read = mode === 'decoder-only' ? k : Math.min(k, kDecoder)
-  const prompt = questionCost({ ...question, mode: 'decoder-only', k: read }, manifest)
+  const prompt = tokenCost({ ...question, mode: 'decoder-only', k: read }, manifest, [])
   return prompt * (1 + READINGS_PER_DROP * Math.min(k, LIMITS.droppedPassages))
 }

@@ -3,6 +3,7 @@ import { modelId } from '../../models/manifest.ts'
 import type { Admission, DocumentReader, DocumentReadResult, RunOptions } from '../inference/contract.ts'
 import { tellRead } from '../inference/observed-reader.ts'
 import type { DocumentChunk } from '../text/document-request.ts'
+import { BASE_COST } from './cost.ts'
 import type { DocumentEvidence, DocumentForm, DocumentResponse } from './document-schema.ts'
 import { confidence } from './evidence.ts'
 import { highlights } from './highlights.ts'
@@ -49,7 +50,9 @@ export async function answerDocument(
   const started = performance.now()
   const { reader, admission, documentTokens } = services
   const cost =
-    Math.min(documentTokens, Math.ceil(bytes / BYTES_PER_TOKEN)) + (form.max_new_tokens ?? reader.manifest.qa_defaults.max_new_tokens)
+    BASE_COST +
+    Math.min(documentTokens, Math.ceil(bytes / BYTES_PER_TOKEN)) +
+    (form.max_new_tokens ?? reader.manifest.qa_defaults.max_new_tokens)
   return letIn(admission, { cost }, run, async (left) => {
     const document = await load(left())
     const loaded = performance.now() - started

@@ -18,18 +18,18 @@ export function highlights(text: string, answer: string): Highlight[] {
   const [first] = wanted
   if (first === undefined) return []
   const own = wordsOf(text)
+  let sentences: Span[] | undefined
   const found: Highlight[] = []
   for (let at = 0; at + wanted.length <= own.length && found.length < MOST_HIGHLIGHTS; at++) {
     const [from, to] = [own[at], own[at + wanted.length - 1]]
     if (from === undefined || to === undefined || !wanted.every((word, i) => own[at + i]?.plain === word)) continue
-    found.push({ start: from.start, end: to.end, sentence: sentenceAround(text, from.start, to.end) })
+    found.push({ start: from.start, end: to.end, sentence: sentenceAround((sentences ??= sentencesOf(text)), from.start, to.end) })
   }
   return found
 }
 
-function sentenceAround(text: string, start: number, end: number): Highlight['sentence'] {
-  const all = sentencesOf(text)
-  const first = all.findLast((sentence) => sentence.start <= start)
-  const last = all.find((sentence) => sentence.end >= end)
-  return { start: first?.start ?? 0, end: last?.end ?? text.length }
+function sentenceAround(sentences: readonly Span[], start: number, end: number): Span {
+  const first = sentences.findLast((sentence) => sentence.start <= start)
+  const last = sentences.find((sentence) => sentence.end >= end)
+  return { start: first?.start ?? 0, end: last?.end ?? end }
 }

@@ -120,6 +120,19 @@ t.test('a question that finds no place waits and tries again', async (t) => {
   const { send } = await listening(t, { ...services, admission })
   const items = await itemsOf(await send(JSON.stringify({ questions: facts(6) })))
   t.ok(items.every(({ status }) => status === 200))
+  let told = 0
+  const busy: AnswerServices['admission'] = {
+    enter: (question) => {
+      if (told++ === 0) throw new CodedError('overloaded', 'An answer would take long.', { retryAfterS: 3600 })
+      return services.admission.enter(question)
+    },
+  }
+  const patient = await listening(t, { ...services, admission: busy })
+  t.match(
+    await itemsOf(await patient.send(JSON.stringify({ questions: facts(1) }))),
+    [{ status: 200 }],
+    'it looks again before the hour is over',
+  )
   const full = {
     enter: () => {
       throw new CodedError('overloaded', 'full', { retryAfterS: 1 })

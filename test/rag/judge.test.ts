@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import t from 'tap'
 import type { AnswerReadResult } from '../../src/inference/contract.ts'
+import { createAdmission } from '../../src/inference/pool/admission.ts'
 import { answerQuestion } from '../../src/rag/answer.ts'
 import { loadCalibration, probabilityCorrect, type Calibration } from '../../src/rag/calibration/calibration.ts'
 import { chooseCalibration } from '../../src/rag/calibration/choose.ts'
@@ -236,4 +237,21 @@ t.test('an explanation takes the place of the work that it is', async (t) => {
   await answerQuestion({ question: 'what', explain: 'drop' }, { ...services, admission })
   t.equal(entered[0], questionCost(settled({}), manifest))
   t.equal(entered[1], questionCost(settled({}), manifest) + explanationCost(settled({}), manifest))
+})
+
+t.test('small questions, which take their time for other things than tokens, do not make a large one look endless', (t) => {
+  const { manifest } = recordingServices().services.reader
+  const costOf = (request: Partial<AnswerRequest>) => questionCost(settleQuestion({ question: 'what', ...request }, manifest, []), manifest)
+  let time = 0
+  const admission = createAdmission({ maxWaiting: 4, places: 1, now: () => time })
+  const small = { cost: costOf({ mode: 'closed-book', max_new_tokens: 1 }), deadlineMs: 20_000 }
+  for (let i = 0; i < 50; i++) {
+    const permit = admission.enter(small)
+    time += 50
+    permit.release(true)
+  }
+  const before = admission.enter(small)
+  t.doesNotThrow(() => admission.enter({ cost: costOf({ k: 60, k_decoder: 0 }), deadlineMs: 20_000 }).release(true))
+  before.release(true)
+  t.end()
 })

@@ -144,7 +144,7 @@ async function problemOf(folder: string): Promise<string | undefined> {
   return undefined
 }
 
-/** About a second for 2 GB that the system has in memory, where they are wanted anyway. */
+/** A third of a second for a GiB that the system has in memory, where it is wanted anyway. */
 async function sumOf(file: string): Promise<{ readonly bytes: number; readonly crc32: number }> {
   let [bytes, sum] = [0, 0]
   for await (const chunk of createReadStream(file, { highWaterMark: READ_BYTES }) as AsyncIterable<Buffer>) {
