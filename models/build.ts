@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import { access } from 'node:fs/promises'
 import { join } from 'node:path'
+import { exists } from '../base/exists.ts'
 import { ropeName, withRope, type RopeOption } from './blocks/rope-option.ts'
 import { precisionOf, type Int4Options, type Precision } from './blocks/precision.ts'
 import { openCheckpoint } from './checkpoint/open.ts'
@@ -59,14 +59,7 @@ function graphsOf(checkpoint: Checkpoint, precision: Precision): readonly Graph[
 
 /** null for a folder without a tokenizer: weights alone can be built and verified, not served. */
 async function findTokenizer({ dir, config }: Checkpoint): Promise<TokenizerFiles | null> {
-  const present = await Promise.all(
-    ['tokenizer.json', 'tokenizer.model', 'vocab.txt'].map((name) =>
-      access(join(dir, name)).then(
-        () => true,
-        () => false,
-      ),
-    ),
-  )
+  const present = await Promise.all(['tokenizer.json', 'tokenizer.model', 'vocab.txt'].map((name) => exists(join(dir, name))))
   return present.includes(true) ? fitTokenizer(await tokenizerFiles(dir), config) : null
 }
 

@@ -1,6 +1,7 @@
-import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises'
+import { mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { osCode } from '../base/errors.ts'
+import { exists } from '../base/exists.ts'
 import { leftOvers, sweep } from '../base/left-overs.ts'
 import { processTag } from '../base/process.ts'
 import { unsupported } from './errors.ts'
@@ -13,16 +14,6 @@ const OLD = '-old'
 function tagIn(outDir: string, name: string): string | undefined {
   const prefix = `${basename(outDir)}${MARK}`
   return name.startsWith(prefix) ? name.slice(prefix.length).replace(/\.\d+(-old)?$/, '') : undefined
-}
-
-async function exists(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    (error: unknown) => {
-      if (osCode(error) === 'ENOENT') return false
-      throw error
-    },
-  )
 }
 
 /**

@@ -1,6 +1,6 @@
-import { access } from 'node:fs/promises'
 import path from 'node:path'
 import { CodedError, messageOf, osCode } from '../base/errors.ts'
+import { exists } from '../base/exists.ts'
 import type { PassageIndex } from '../index/open.ts'
 import { buildModel, isBuiltFrom } from '../models/build.ts'
 import { loadManifest } from '../models/folder.ts'
@@ -106,11 +106,4 @@ async function ensureModel({ setting, from: checkpointDir, to: modelDir, dtype }
   } finally {
     progress.stop()
   }
-}
-
-function exists(file: string): Promise<boolean> {
-  return access(file).then(
-    () => true,
-    () => false,
-  )
 }

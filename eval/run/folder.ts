@@ -1,7 +1,8 @@
-import { mkdir, open, readFile, rename, stat, writeFile, type FileHandle } from 'node:fs/promises'
+import { mkdir, open, readFile, rename, writeFile, type FileHandle } from 'node:fs/promises'
 import path from 'node:path'
 import { Compile } from 'typebox/compile'
 import { CodedError } from '../../base/errors.ts'
+import { exists } from '../../base/exists.ts'
 import { parseJson } from '../../base/json.ts'
 import { ManifestSchema, type Manifest } from './manifest.ts'
 import { RecordSchema, type EvalRecord } from './record.ts'
@@ -111,12 +112,7 @@ export async function openRun<M extends RunManifest, R extends { readonly id: st
   const predictions = path.join(folder, PREDICTIONS_FILE)
   const file = await open(predictions, 'a')
   try {
-    if (
-      !(await stat(manifestFile).then(
-        () => true,
-        () => false,
-      ))
-    ) {
+    if (!(await exists(manifestFile))) {
       if ((await file.stat()).size > 0)
         throw new CodedError(
           'run_invalid',

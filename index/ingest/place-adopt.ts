@@ -1,6 +1,7 @@
-import { copyFile, link, mkdir, rm, stat } from 'node:fs/promises'
+import { copyFile, link, mkdir, rm } from 'node:fs/promises'
 import { syncPath, writeFileDurably } from '../../base/durable.ts'
 import { osCode } from '../../base/errors.ts'
+import { exists } from '../../base/exists.ts'
 import type { Plan } from './contract.ts'
 import { jobFiles } from './files.ts'
 import { shardOf, vectorPath, type Place } from './place.ts'
@@ -30,13 +31,6 @@ async function linkOrCopy(from: string, to: string): Promise<void> {
     await copyFile(from, to)
     await syncPath(to)
   }
-}
-
-function exists(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    () => false,
-  )
 }
 
 /** Reads the vectors that others have left for a job. @throws index_invalid naming a shard whose vectors are missing or wrong. */

@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto'
-import { access, mkdir, readdir, readFile, rename, rm } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Type, type Static } from 'typebox'
 import { Value } from 'typebox/value'
 import { syncPath, writeFileDurably } from '../../base/durable.ts'
 import { CodedError, osCode } from '../../base/errors.ts'
+import { exists } from '../../base/exists.ts'
 import { parseJson } from '../../base/json.ts'
 import { checkTableName, readAlias, tableFolder } from '../table/alias.ts'
 import { connectLance } from '../table/lance.ts'
@@ -149,11 +150,4 @@ async function lookedThrough(folder: string): Promise<Pick<Snapshot, 'rows' | 'm
   } finally {
     connection.close()
   }
-}
-
-function exists(path: string): Promise<boolean> {
-  return access(path).then(
-    () => true,
-    () => false,
-  )
 }

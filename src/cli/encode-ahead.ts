@@ -4,12 +4,13 @@ import { encodeIndexAhead, type AheadProgress } from '../jobs/encode-ahead.ts'
 import { createAheadEncoding, requireStateDisk } from '../services.ts'
 import { ensureReader } from '../setup.ts'
 import { createProgress } from './progress.ts'
+import { tableOption } from './table-option.ts'
 
 /** `cepe index encode-ahead`: Ctrl-C leaves what is stored, and another run goes on from there. */
 export function encodeAheadCommand(): Command {
   return new Command('encode-ahead')
     .description('store the encoder states of all passages on the disk (CEPE_STATE_DISK_MB), where questions will find them')
-    .option('--table <name>', 'table, instead of the configured one')
+    .addOption(tableOption())
     .action(async ({ table }: { table?: string }) => {
       const config = loadConfig({ TABLE: table })
       requireStateDisk(config)

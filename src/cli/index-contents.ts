@@ -1,9 +1,10 @@
 import { Command } from 'commander'
 import { createReadStream } from 'node:fs'
-import { access } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import { exists } from '../../base/exists.ts'
 import type { Indexing } from '../services.ts'
+import { tableOption } from './table-option.ts'
 
 type WithIndexing = (table: string | undefined, run: (indexing: Indexing) => Promise<unknown>) => Promise<void>
 
@@ -14,19 +15,14 @@ interface Options {
 
 /** `cepe index report`, `export`, `sources` and `delete`: what a job left out, and what the index holds. */
 export function contentsCommands(withIndexing: WithIndexing): Command[] {
-  const command = (name: string, description: string): Command =>
-    new Command(name).description(description).option('--table <name>', 'table, instead of the configured one')
+  const command = (name: string, description: string): Command => new Command(name).description(description).addOption(tableOption())
   return [
     command('report', 'the rejected lines of a job and why, as JSON lines')
       .argument('<job>')
       .action((job: string, { table }: Options) =>
         withIndexing(table, async ({ jobs }) => {
           const path = await jobs.reportPath(job)
-          const present = await access(path).then(
-            () => true,
-            () => false,
-          )
-          if (present) await print(createReadStream(path))
+          if (await exists(path)) await print(createReadStream(path))
         }),
       ),
     command('export', 'all passages as JSON lines, as they can be indexed again')

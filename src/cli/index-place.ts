@@ -1,33 +1,27 @@
 import { stat } from 'node:fs/promises'
 import path from 'node:path'
-import { Command, Option } from 'commander'
+import { Command } from 'commander'
 import { CodedError } from '../../base/errors.ts'
 import { inspectPlace } from '../../index/ingest/place-check.ts'
 import { openPlace, planPlace } from '../../index/ingest/place.ts'
 import { readPassageFile } from '../../index/read/read.ts'
-import { FORMATS } from '../../index/read/contract.ts'
 import { loadConfig } from '../config.ts'
 import type { Jobs } from '../jobs/jobs.ts'
 import { readOptions } from '../jobs/reading.ts'
 import { DEFAULT_REJECTED_SHARE, type Job } from '../jobs/schema.ts'
 import { configuredModel } from '../services.ts'
 import { ensureRetriever } from '../setup.ts'
-import { jobOptions, SPLIT_WORDS, type ReadingOptions } from './job-options.ts'
-import { decimal, wholeNumber } from './numbers.ts'
+import { wholeNumber } from './numbers.ts'
 import { createProgress } from './progress.ts'
+import { jobOptions, withReadingOptions, type ReadingOptions } from './reading-options.ts'
+import { tableOption } from './table-option.ts'
 
 /** `cepe index plan`: lays a corpus out in shards that others embed. */
 export function planCommand(): Command {
-  return new Command('plan')
+  return withReadingOptions(new Command('plan'))
     .description('lay a corpus out in shards that `cepe embed-worker` embeds, on as many machines as share the folder')
     .argument('<corpus>', 'file, as for `cepe index add`')
     .requiredOption('--out <place>', 'new folder; one that holds this plan already is left as it is')
-    .option('--split [words]', `cut documents into passages of about so many words (${SPLIT_WORDS})`, wholeNumber({ min: 1 }))
-    .addOption(new Option('--format <format>', 'found out from the content where absent').choices(FORMATS))
-    .option('--no-quotes', 'TSV and CSV: quotes are characters like any others')
-    .option('--no-metadata', 'leave the metadata of the rows unread')
-    .option('--label <text>', "source of passages that name none (default: the file's name)")
-    .option('--max-rejected <share>', 'share of bad lines that is too much, 0 to 1', decimal({ max: 1 }))
     .option('--shard-rows <number>', 'passages of a shard: one commit, and what a lost worker loses', wholeNumber({ min: 1, max: 65_536 }))
     .action(async (given: string, { out, shardRows, ...reading }: ReadingOptions & { out: string; shardRows?: number }) => {
       const config = loadConfig()
@@ -73,7 +67,7 @@ export function commitCommand(follow: Follow): Command {
     .description('take the vectors of a planned corpus into the table; again after an interruption it goes on')
     .argument('<place>', 'folder that `cepe index plan` made')
     .option('--replace', 'the table is to hold this corpus and nothing else')
-    .option('--table <name>', 'table, instead of the configured one')
+    .addOption(tableOption())
     .action((folder: string, { table, replace }: { table?: string; replace?: boolean }) =>
       follow(table, (jobs) => jobs.addPlace(path.resolve(folder), replace === true ? { replace } : {})),
     )

@@ -3,6 +3,7 @@ import { switchTable } from '../../index/snapshots/replace.ts'
 import { createSnapshot, deleteSnapshot, listSnapshots, restoreSnapshot } from '../../index/snapshots/snapshots.ts'
 import type { PassageIndex } from '../../index/open.ts'
 import type { Indexing } from '../services.ts'
+import { tableOption } from './table-option.ts'
 
 type WithIndexing = (table: string | undefined, run: (indexing: Indexing) => Promise<unknown>) => Promise<void>
 
@@ -13,7 +14,7 @@ export function snapshotCommands(withIndexing: WithIndexing): Command[] {
   const command = (name: string, description: string, run: (index: PassageIndex, name: string) => Promise<string>): Command =>
     new Command(name)
       .description(description)
-      .option('--table <name>', 'table, instead of the configured one')
+      .addOption(tableOption())
       .action(async (...given: unknown[]) => {
         const [options, name] = typeof given[0] === 'string' ? [given[1], given[0]] : [given[0], '']
         await withIndexing((options as { table?: string }).table, async ({ index }) => {

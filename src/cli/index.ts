@@ -1,8 +1,7 @@
-import { Command, Option } from 'commander'
+import { Command } from 'commander'
 import { CodedError } from '../../base/errors.ts'
 import { loadConfig } from '../config.ts'
 import { followJob } from '../follow-job.ts'
-import { FORMATS } from '../../index/read/contract.ts'
 import { maintainTable, type State } from '../../index/table/maintain.ts'
 import type { Jobs } from '../jobs/jobs.ts'
 import type { Job, JobOptions } from '../jobs/schema.ts'
@@ -13,10 +12,10 @@ import { corpusFiles } from './corpus-files.ts'
 import { contentsCommands } from './index-contents.ts'
 import { commitCommand, pendingCommand, planCommand } from './index-place.ts'
 import { snapshotCommands } from './index-snapshots.ts'
-import { jobOptions, SPLIT_WORDS, type ReadingOptions } from './job-options.ts'
-import { decimal, wholeNumber } from './numbers.ts'
 import { encodeAheadCommand } from './encode-ahead.ts'
 import { createProgress } from './progress.ts'
+import { jobOptions, withReadingOptions, type ReadingOptions } from './reading-options.ts'
+import { tableOption } from './table-option.ts'
 
 interface AddOptions extends ReadingOptions {
   readonly replace?: boolean
@@ -79,7 +78,7 @@ function maintenanceCommand(task: 'compact' | 'cleanup', description: string): C
   return new Command(task)
     .description(description)
     .option('--dry-run', 'only say what there is to do')
-    .option('--table <name>', 'table, instead of the configured one')
+    .addOption(tableOption())
     .action(async ({ dryRun = false, table: name }: { dryRun?: boolean; table?: string }) => {
       const { INDEX_DIR: dir, TABLE: table, KEEP_VERSIONS_MIN: minutes } = loadConfig({ TABLE: name })
       const { before, after } = await maintainTable({ dir, table, task, keepMs: minutes * 60_000, dryRun })
@@ -90,18 +89,12 @@ function maintenanceCommand(task: 'compact' | 'cleanup', description: string): C
 }
 
 function addCommand(): Command {
-  return new Command('add')
+  return withReadingOptions(new Command('add'))
     .description('index a corpus file: psgs_w100.tsv shape, CSV, JSON lines, a JSON array or Parquet; .gz too')
     .argument('<files...>', 'or folders of such files; each becomes a job')
     .option('--replace', 'the table is to hold this corpus and nothing else')
-    .option('--split [words]', `cut documents into passages of about so many words (${SPLIT_WORDS})`, wholeNumber({ min: 1 }))
-    .addOption(new Option('--format <format>', 'found out from the content where absent').choices(FORMATS))
     .option('--check', 'only read them, and say what indexing would meet')
-    .option('--no-quotes', 'TSV and CSV: quotes are characters like any others')
-    .option('--no-metadata', 'leave the metadata of the rows unread')
-    .option('--label <text>', "source of passages that name none (default: the file's name)")
-    .option('--max-rejected <share>', 'share of bad lines that fails the job, 0 to 1', decimal({ max: 1 }))
-    .option('--table <name>', 'table, instead of the configured one')
+    .addOption(tableOption())
     .action(async (given: string[], options: AddOptions) => {
       const files = await corpusFiles(given)
       if (options.replace === true && files.length > 1)
@@ -145,7 +138,7 @@ function tableCommand({ name, description, argument, need = 'looks', run }: Tabl
   return new Command(name)
     .description(description)
     .argument(argument)
-    .option('--table <name>', 'table, instead of the configured one')
+    .addOption(tableOption())
     .action(async (id: string | undefined, { table }: { table?: string }) => {
       await withIndexing(table, need, (indexing) => run(indexing, id))
     })

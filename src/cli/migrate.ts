@@ -2,6 +2,7 @@ import { Command } from 'commander'
 import { migrateIndex, restoreIndex } from '../../index/table/migrate-index.ts'
 import { loadConfig } from '../config.ts'
 import { wholeNumber } from './numbers.ts'
+import { tableOption } from './table-option.ts'
 
 interface MigrateArguments {
   readonly dryRun?: boolean
@@ -18,7 +19,7 @@ export function migrateCommand(): Command {
       'go back to a version that a migration named; rows written since leave the table',
       wholeNumber({ min: 1 }),
     )
-    .option('--table <name>', 'table, instead of the configured one')
+    .addOption(tableOption())
     .action(async ({ dryRun = false, restore, table: name }: MigrateArguments) => {
       const { INDEX_DIR: dir, TABLE: table } = loadConfig({ TABLE: name })
       if (restore !== undefined) {

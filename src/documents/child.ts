@@ -2,12 +2,9 @@
  * Entry of the process that reads one HTML or PDF file. What is in such a file is nobody's to trust: the process has no
  * environment, reads the file from a message, and is killed by its parent where it takes too long or too much memory.
  */
-import { getPriority, setPriority } from 'node:os'
 import { CodedError, messageOf } from '../../base/errors.ts'
+import { giveWay } from '../../base/priority.ts'
 import type { ChildJob, ChildResult } from './protocol.ts'
-
-const NICER_BY = 5
-const LEAST_PRIORITY = 19
 
 async function read({ type, bytes, mediaType, limits }: ChildJob): Promise<ChildResult> {
   try {
@@ -23,7 +20,7 @@ async function read({ type, bytes, mediaType, limits }: ChildJob): Promise<Child
   }
 }
 
-setPriority(Math.min(LEAST_PRIORITY, getPriority() + NICER_BY))
+giveWay()
 process.on('disconnect', () => process.exit(0))
 process.on('SIGINT', () => undefined)
 process.on('SIGTERM', () => undefined)

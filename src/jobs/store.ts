@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto'
-import { access, mkdir, readdir, readFile, rm, stat } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Value } from 'typebox/value'
 import { writeFileDurably } from '../../base/durable.ts'
 import { osCode, CodedError } from '../../base/errors.ts'
+import { exists } from '../../base/exists.ts'
 import { jobFiles } from '../../index/ingest/files.ts'
 import { takeLock, type Lock } from '../../index/table/lock.ts'
 import { parseJson } from '../../base/json.ts'
@@ -84,10 +85,7 @@ export class JobStore {
   }
 
   async cancelRequested(id: string): Promise<boolean> {
-    return access(join(this.folder(id), 'cancel')).then(
-      () => true,
-      () => false,
-    )
+    return exists(join(this.folder(id), 'cancel'))
   }
 
   /** Sets room aside for the writes at a job's end. */

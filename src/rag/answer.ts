@@ -5,6 +5,7 @@ import { NO_RETRIEVAL } from './gather.ts'
 import { judge, judgedSignals, NO_ANSWER } from './judge.ts'
 import { hasNoPassages, sources, withPassages, type Asked, type AnswerServices } from './pipeline.ts'
 import type { AnswerRequest, AnswerResponse } from './schema.ts'
+import { roundedMs } from './timings.ts'
 
 /** Hears an answer as it comes about: its passages once, then its text in pieces, which joined are the answer. */
 export interface AnswerListener {
@@ -41,7 +42,7 @@ export function answerQuestion(
       evidence: judged.abstained ? found.map((passage) => ({ ...passage, highlights: [] })) : found,
       mode: asked.settled.mode,
       usage: usageOf(read),
-      timings_ms: rounded({ ...(asked.found?.timings ?? NO_RETRIEVAL), ...read.timingsMs, total }),
+      timings_ms: roundedMs({ ...(asked.found?.timings ?? NO_RETRIEVAL), ...read.timingsMs, total }),
       ...sources(services, asked),
       ...(explanation !== undefined && { explanation }),
       ...(request.include_signals && { signals }),
@@ -85,8 +86,4 @@ function usageOf({ promptTokens, contextTokenCounts, logprobs }: AnswerReadResul
     context_tokens: contextTokenCounts.reduce((sum, count) => sum + count, 0),
     generated_tokens: logprobs.length,
   }
-}
-
-function rounded<T extends Record<string, number>>(timings: T): T {
-  return Object.fromEntries(Object.entries(timings).map(([name, ms]) => [name, Math.round(ms * 100) / 100])) as T
 }

@@ -5,7 +5,9 @@ import type { DocumentChunk } from '../text/document-request.ts'
 import type { DocumentEvidence, DocumentForm, DocumentResponse } from './document-schema.ts'
 import { confidence } from './evidence.ts'
 import { highlights } from './highlights.ts'
+import { letIn } from './let-in.ts'
 import { settleDocument, type DocumentDefaults, type DocumentSource } from './settle-document.ts'
+import { roundedMs } from './timings.ts'
 
 /** What answering from documents works with. */
 export interface DocumentServices extends DocumentDefaults {
@@ -47,18 +49,11 @@ export async function answerDocument(
   const { reader, admission, documentTokens } = services
   const cost =
     Math.min(documentTokens, Math.ceil(bytes / BYTES_PER_TOKEN)) + (form.max_new_tokens ?? reader.manifest.qa_defaults.max_new_tokens)
-  const permit = admission.enter({ ...run, cost })
-  let done = false
-  try {
-    const left = (): RunOptions & { readonly cost: number } => {
-      const { deadlineMs } = run
-      return { ...run, cost, admitted: true, ...(deadlineMs !== undefined && { deadlineMs: deadlineMs - (performance.now() - started) }) }
-    }
+  return letIn(admission, { cost }, run, async (left) => {
     const document = await load(left())
     const loaded = performance.now() - started
     const settled = settleDocument(form, document, reader.manifest, services)
     const read = await reader.document(settled, left())
-    done = true
     const total = performance.now() - started
     const first = Math.min(...[...read.chunks, ...(read.tail ? [read.tail] : [])].map(({ start }) => start), settled.to)
     return {
@@ -81,13 +76,11 @@ export async function answerDocument(
         context_tokens: read.chunks.reduce((sum, { tokens }) => sum + tokens, 0),
         generated_tokens: read.logprobs.length,
       },
-      timings_ms: rounded({ read: loaded, ...read.timingsMs, total }),
+      timings_ms: roundedMs({ read: loaded, ...read.timingsMs, total }),
       model: { reader: modelId(reader.manifest) },
       ...(form.include_prompts === true && { prompts: [...read.prompts], contexts: [...read.contexts] }),
     }
-  } finally {
-    permit.release(done)
-  }
+  })
 }
 
 /** The chunks that were looked at most, then the decoder's part. */
@@ -123,8 +116,4 @@ function pagesOf(pages: readonly number[], { start, end }: DocumentChunk): Docum
   if (pages.length === 0) return null
   const page = (character: number): number => Math.max(1, pages.filter((begin) => begin <= character).length)
   return { first: page(start), last: page(Math.max(start, end - 1)) }
-}
-
-function rounded<T extends Record<string, number>>(timings: T): T {
-  return Object.fromEntries(Object.entries(timings).map(([name, ms]) => [name, Math.round(ms * 100) / 100])) as T
 }

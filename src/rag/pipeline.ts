@@ -5,6 +5,7 @@ import type { Demonstration } from '../text/prompt.ts'
 import type { Calibration } from './calibration/calibration.ts'
 import { explanationCost, questionCost } from './cost.ts'
 import { gatherPassages, type Gathered } from './gather.ts'
+import { letIn, type AdmittedRun } from './let-in.ts'
 import type { Retriever } from './retrieve.ts'
 import type { AnswerRequest, AnswerResponse } from './schema.ts'
 import { settleQuestion, type SettledQuestion } from './settle.ts'
@@ -29,11 +30,11 @@ export interface AnswerServices {
 export interface Asked extends Gathered {
   readonly settled: SettledQuestion
   /** The request's own, less the time that has passed; let in already, with the cost of one reading. */
-  readonly run: () => RunOptions & { readonly cost: number }
+  readonly run: () => AdmittedRun
 }
 
 /**
- * Lets a question in, finds its passages, and has it read. The deadline runs from here, and the place is held to the end.
+ * Lets a question in, finds its passages, and has it read.
  * @param choices of a question whose answers are scored
  */
 export async function withPassages<Response>(
@@ -42,25 +43,14 @@ export async function withPassages<Response>(
   run: RunOptions,
   read: (asked: Asked) => Promise<Response>,
 ): Promise<Response> {
-  const started = performance.now()
   const { manifest } = services.reader
   const settled = settleQuestion(request, manifest, services.demonstrations, services.chatTemplate)
   const cost = questionCost(settled, manifest, choices)
-  const explaining = request.explain ? explanationCost(settled, manifest) : 0
-  const permit = services.admission.enter({ ...run, cost: cost + explaining })
-  let done = false
-  try {
-    const left = (): RunOptions & { readonly cost: number } => {
-      const { deadlineMs } = run
-      return { ...run, cost, admitted: true, ...(deadlineMs !== undefined && { deadlineMs: deadlineMs - (performance.now() - started) }) }
-    }
+  const beyond = request.explain ? explanationCost(settled, manifest) : 0
+  return letIn(services.admission, { cost, beyond }, run, async (left) => {
     const gathered = await gatherPassages(request, settled.k, services.retriever, left())
-    const response = await read({ ...gathered, settled, run: left })
-    done = true
-    return response
-  } finally {
-    permit.release(done)
-  }
+    return read({ ...gathered, settled, run: left })
+  })
 }
 
 /** True where passages were asked for and there are none: whatever the model said would be invented. */

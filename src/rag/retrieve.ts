@@ -3,6 +3,7 @@ import type { SearchFilter, SearchHit } from '../../index/contract.ts'
 import { modelId } from '../../models/manifest.ts'
 import type { Embedder, RunOptions } from '../inference/contract.ts'
 import type { Method, SearchRequest, SearchResponse } from './schema.ts'
+import { roundedMs } from './timings.ts'
 
 /** Table and version that a search saw. */
 export interface IndexVersion {
@@ -68,7 +69,7 @@ export async function retrieve(
 export async function searchPassages(request: SearchRequest, retriever: Retriever, run: RunOptions = {}): Promise<SearchResponse> {
   const { query, k = 10, filter, method } = request
   const found = await retrieve(query.trim(), { k, ...(filter && { filter }), ...(method && { method }) }, retriever, run)
-  const round = (ms: number) => Math.round(ms * 100) / 100
+  const { embed, retrieve: searched } = found.timings
   return {
     passages: found.hits.map(({ id, title, text, source, metadata, score, rank }) => ({
       id,
@@ -79,11 +80,7 @@ export async function searchPassages(request: SearchRequest, retriever: Retrieve
       score,
       rank,
     })),
-    timings_ms: {
-      embed: round(found.timings.embed),
-      retrieve: round(found.timings.retrieve),
-      total: round(found.timings.embed + found.timings.retrieve),
-    },
+    timings_ms: roundedMs({ embed, retrieve: searched, total: embed + searched }),
     model: { retriever: found.model },
     index: found.index,
   }

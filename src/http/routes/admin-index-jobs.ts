@@ -2,11 +2,11 @@ import multipart from '@fastify/multipart'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
 import { createReadStream } from 'node:fs'
-import { access } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { Readable } from 'node:stream'
 import { Type, type Static } from 'typebox'
 import { CodedError } from '../../../base/errors.ts'
+import { exists } from '../../../base/exists.ts'
 import type { Jobs } from '../../jobs/jobs.ts'
 import { JOB_ID, JobOptionsSchema, JobSchema, type Job, type JobOptions } from '../../jobs/schema.ts'
 import { ADMIN_SECURITY } from '../admin-guard.ts'
@@ -113,11 +113,7 @@ function followingRoutes(app: Parameters<FastifyPluginAsyncTypebox>[0], jobs: Jo
   const response = { 200: REPORT, ...errorResponses(401, 403, 404) }
   app.get('/v1/admin/index-jobs/:id/report', { schema: { ...tagged, summary, params: IdSchema, response } }, async (request, reply) => {
     const path = await jobs.reportPath(request.params.id)
-    const present = await access(path).then(
-      () => true,
-      () => false,
-    )
-    return reply.type('application/x-ndjson').send(present ? createReadStream(path) : '')
+    return reply.type('application/x-ndjson').send((await exists(path)) ? createReadStream(path) : '')
   })
 }
 

@@ -2,9 +2,9 @@
  * Entry of a forked inference process. It is told its role once, loads its model, and runs tasks, in turns of a step
  * where it has several. `session.run` blocks this process's thread, which is why it is not the service's.
  */
-import { getPriority, setPriority } from 'node:os'
 import { setImmediate as turn } from 'node:timers/promises'
 import { CodedError, messageOf } from '../../../base/errors.ts'
+import { giveWay } from '../../../base/priority.ts'
 import { cacheCounts } from './cache-counts.ts'
 import { createEmbedderTasks } from './embedder-tasks.ts'
 import {
@@ -19,13 +19,6 @@ import {
   type TaskHandlers,
 } from '../protocol.ts'
 import { createReaderTasks } from './reader-tasks.ts'
-
-/**
- * How much further down the operating system's list than the service itself ("nice" values). Threads that multiply
- * matrices want every core at once; the service's thread needs little, but soon: probes and refusals wait for it.
- */
-const NICER_BY = 5
-const LEAST_PRIORITY = 19
 
 function send(message: ChildMessage): void {
   // Without a parent there is nobody to tell; 'disconnect' ends the process.
@@ -98,7 +91,7 @@ async function receive(message: ParentMessage): Promise<void> {
 }
 
 // Before a model is loaded: the threads that compute inherit it.
-setPriority(Math.min(LEAST_PRIORITY, getPriority() + NICER_BY))
+giveWay()
 process.on('message', (message: ParentMessage) => {
   receive(message).catch((error: unknown) => log('error', `This is a bug: ${messageOf(error)}`))
 })

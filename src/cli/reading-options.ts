@@ -1,8 +1,10 @@
-import type { Format } from '../../index/read/contract.ts'
+import { Option, type Command } from 'commander'
+import { FORMATS, type Format } from '../../index/read/contract.ts'
 import type { JobOptions } from '../jobs/schema.ts'
+import { decimal, wholeNumber } from './numbers.ts'
 
 /** Words of a passage where --split is given without a number: the literature's. */
-export const SPLIT_WORDS = 100
+const SPLIT_WORDS = 100
 
 /** Options of the commands that read a corpus. */
 export interface ReadingOptions {
@@ -14,6 +16,17 @@ export interface ReadingOptions {
   readonly metadata?: boolean
   readonly label?: string
   readonly maxRejected?: number
+}
+
+/** Gives a command the options of reading a corpus. */
+export function withReadingOptions(command: Command): Command {
+  return command
+    .option('--split [words]', `cut documents into passages of about so many words (${SPLIT_WORDS})`, wholeNumber({ min: 1 }))
+    .addOption(new Option('--format <format>', 'found out from the content where absent').choices(FORMATS))
+    .option('--no-quotes', 'TSV and CSV: quotes are characters like any others')
+    .option('--no-metadata', 'leave the metadata of the rows unread')
+    .option('--label <text>', "source of passages that name none (default: the file's name)")
+    .option('--max-rejected <share>', 'share of bad lines that is too much, 0 to 1', decimal({ max: 1 }))
 }
 
 export function jobOptions({ split, format, quotes, metadata, label, maxRejected }: ReadingOptions): JobOptions {
