@@ -10,7 +10,7 @@ import { CALIBRATION_VERSION, type Calibration, type Quality } from '../src/rag/
 import { LIMITS } from '../src/rag/schema.ts'
 import { askAll, readQuestions } from './calibrate/ask.ts'
 import { fitCalibration } from './calibrate/fit.ts'
-import { createHttpClient } from './client/http.ts'
+import { connectTo } from './client/connect.ts'
 import { createInProcessClient } from './client/in-process.ts'
 
 interface Options {
@@ -19,6 +19,7 @@ interface Options {
   readonly unanswerableShare?: number
   readonly model?: string
   readonly url?: string
+  readonly key?: string
   readonly out?: string
   readonly concurrency: number
 }
@@ -37,6 +38,7 @@ const program = new Command('cepe calibrate')
   )
   .option('--model <built>', 'folder of a built reader, instead of the configured one')
   .option('--url <address>', 'ask a running service instead of starting the pipeline here; needs --out')
+  .option('--key <key>', "a key of that service; better in CEPE_KEY, since a machine's users see each other's command lines")
   .option('--out <file>', 'where to (default: calibration.<table>.json in the index folder, where the service looks for it)')
   .option('--concurrency <number>', 'questions asked at a time', wholeNumber({ min: 1 }), 2)
   .showHelpAfterError('(see --help)')
@@ -50,7 +52,7 @@ async function calibrate(files: string[], options: Options): Promise<void> {
   const out = options.out ?? calibrationFiles(loadConfig(overrides)).own
   const ks = readKs(options.k)
   const { questions, files: read } = await readQuestions(files, options.unanswerable)
-  const client = url === undefined ? await createInProcessClient(overrides) : createHttpClient(url)
+  const client = url === undefined ? await createInProcessClient(overrides) : connectTo(url, options.key)
   const progress = createProgress('Asking', 'questions')
   const asked = await askAll(client, questions, {
     ks,

@@ -5,7 +5,7 @@ import { wholeNumber } from '../src/cli/numbers.ts'
 import { createProgress } from '../src/cli/progress.ts'
 import { runProgram } from '../src/cli/run-program.ts'
 import type { AnswerClient } from './client/client.ts'
-import { createHttpClient } from './client/http.ts'
+import { connectTo } from './client/connect.ts'
 import { compareRuns, comparisonBlocks } from './compare.ts'
 import { describeProblem } from './datasets/problems.ts'
 import { defaultFolder, readOptions, type RawOptions } from './options.ts'
@@ -25,6 +25,7 @@ import { TASKS } from './tasks/list.ts'
 
 interface RunOptions extends RawOptions {
   readonly url?: string
+  readonly key?: string
   readonly out?: string
   readonly concurrency: number
   readonly published: string
@@ -68,6 +69,7 @@ const program = new Command('cepe eval')
   .option('--seed <number>', 'of demonstrations, question sample and bootstrap', '0')
   .option('--concurrency <number>', 'questions asked at a time', wholeNumber({ min: 1 }), 2)
   .option('--url <address>', 'evaluate a running service instead of starting the pipeline here')
+  .option('--key <key>', "a key of that service; better in CEPE_KEY, since a machine's users see each other's command lines")
   .option('--dump-prompts', 'keep the rendered prompts in predictions.jsonl')
   .option('--published <file>', "published scores to set beside the run's own", publishedFile())
   .option('--out <folder>', 'run folder (default: eval/runs/<dataset>-<hash of the options>)')
@@ -103,8 +105,8 @@ program.addCommand(allCommand())
 program.addCommand(ropeCommand())
 
 /** The whole pipeline is loaded only where it runs in this process. */
-async function connect(url: string | undefined, retrieval: string): Promise<AnswerClient> {
-  if (url !== undefined) return createHttpClient(url)
+async function connect({ url, key }: Pick<RunOptions, 'url' | 'key'>, retrieval: string): Promise<AnswerClient> {
+  if (url !== undefined) return connectTo(url, key)
   const { createInProcessClient, createReadingClient } = await import('./client/in-process.ts')
   return retrieval === 'supplied' ? createReadingClient() : createInProcessClient()
 }
@@ -113,7 +115,7 @@ async function runEvaluation(raw: RunOptions): Promise<void> {
   const options = await chooseRetrieval(readOptions(raw))
   const published = await readPublished(raw.published)
   const folder = raw.out ?? defaultFolder(options, raw.url)
-  const client = await connect(raw.url, options.protocol.retrieval)
+  const client = await connect(raw, options.protocol.retrieval)
   try {
     const { manifest, questions, pool } = await prepare(options, client)
     for (const problem of manifest.data.problems) process.stderr.write(`${describeProblem(problem)}\n`)

@@ -9,6 +9,8 @@ import { CodedError } from '../base/errors.ts'
 import { ConfigSchema, DEFAULT_DTYPE, type Config } from './settings.ts'
 
 const PREFIX = 'CEPE_'
+/** Of commands that ask a service, see {@link clientKey}: no setting of one. */
+const CLIENT_KEY = `${PREFIX}KEY`
 
 /** Folder of the package: relative defaults are looked up here, so that `cepe` works from any working folder. */
 export function packageRoot(): string {
@@ -43,6 +45,7 @@ export function loadConfig(overrides: Partial<Record<keyof Config, unknown>> = {
   // What platforms set for the services that they run.
   const given: Record<string, unknown> = env['PORT'] ? { PORT: env['PORT'] } : {}
   for (const [variable, value] of Object.entries(env)) {
+    if (variable === CLIENT_KEY) continue
     if (variable.startsWith(PREFIX) && value !== undefined && value !== '') given[variable.slice(PREFIX.length)] = value
     // An empty variable switches an optional file off where that is meaningful.
     else if (['CEPE_CORPUS', 'CEPE_DEMONSTRATIONS', 'CEPE_CALIBRATION'].includes(variable)) given[variable.slice(PREFIX.length)] = ''
@@ -175,6 +178,11 @@ export function corsOrigins(setting: string): string[] {
 export function hubSettings(): { readonly url: string; readonly token: string | null } {
   const { HF_ENDPOINT: endpoint, HF_TOKEN: token } = environment()
   return { url: (endpoint || 'https://huggingface.co').replace(/\/+$/, ''), token: token || null }
+}
+
+/** The key with which commands ask a running service (CEPE_KEY). */
+export function clientKey(): string | undefined {
+  return environment()[CLIENT_KEY] || undefined
 }
 
 function environment(): NodeJS.ProcessEnv {

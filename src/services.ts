@@ -1,5 +1,3 @@
-import { mkdir } from 'node:fs/promises'
-import path from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Embed, EmbeddingModel } from '../index/contract.ts'
 import { startMirror, type Mirror } from '../index/table/mirror.ts'
@@ -8,7 +6,7 @@ import { formerModelId, modelId, type ContrieverManifest } from '../models/manif
 import { startWhole } from './closing.ts'
 import { calibrationFiles } from './config.ts'
 import type { Config } from './settings.ts'
-import { CodedError, messageOf } from '../base/errors.ts'
+import { CodedError } from '../base/errors.ts'
 import { createReader } from './inference/pool/create-reader.ts'
 import type { Supervised } from './inference/pool/process-options.ts'
 import type { ReadinessCheck } from './http/routes/health.ts'
@@ -17,7 +15,7 @@ import { createAdmission } from './inference/pool/admission.ts'
 import { createEmbedder } from './inference/pool/create-embedder.ts'
 import { absentReader } from './inference/pool/absent-reader.ts'
 import type { Log } from './inference/log.ts'
-import { loadContrieverManifest } from '../models/folder.ts'
+import { loadCepeManifest, loadContrieverManifest } from '../models/folder.ts'
 import { DEFAULT_DRAIN_MS } from './inference/pool/contract.ts'
 import type { DocumentParser } from './documents/contract.ts'
 import { createDocumentParser } from './documents/parser.ts'
@@ -35,6 +33,7 @@ import type { Embedder } from './inference/contract.ts'
 import { observedReader } from './inference/observed-reader.ts'
 import { indexCheck, processCheck, processStatus, storeCheck } from './conditions.ts'
 import { checkChatTemplate, documentDefaults, openReader, processOptions, readerOptions } from './open-reader.ts'
+import { jobsDir, makeFolders } from './places.ts'
 import { openKeys, type Keys } from './keys/keys.ts'
 import { createQuotas, type Quotas } from './keys/quota.ts'
 
@@ -79,13 +78,15 @@ function joinServices(config: Config, log: Log | undefined): Promise<Services> {
     closing.add(() => mirror?.close())
     const index = await openPassages(config, await loadContrieverManifest(config.RETRIEVER_DIR), log)
     closing.add(() => index.close())
+    const answers = config.ROLE !== 'indexer'
+    const calibration = answers
+      ? await chooseCalibration(calibrationFiles(config), modelId(await loadCepeManifest(config.READER_DIR)), log)
+      : undefined
+    if (answers) await checkChatTemplate(config)
     const embedder = await createEmbedder({ ...processOptions(config, log), modelDir: config.RETRIEVER_DIR })
     closing.add(() => embedder.close({ drainMs: 0 }))
-    const answers = config.ROLE !== 'indexer'
-    if (answers) await checkChatTemplate(config)
     const { reader, places } = answers ? await openReader(config, log) : { reader: await absentReader(), places: 1 }
     closing.add(() => reader.close({ drainMs: 0 }))
-    const calibration = answers ? await chooseCalibration(calibrationFiles(config), modelId(reader.manifest), log) : undefined
     const answering: AnswerServices = {
       reader: answers ? observedReader(reader) : reader,
       retriever: { embedder, index, method: config.RETRIEVAL },
@@ -246,24 +247,6 @@ async function embedderOnDemand(config: Config, log: Log | undefined): Promise<E
       await embedder?.close()
     },
   }
-}
-
-/** Makes the folders that the index and its jobs write to. @throws config_invalid naming the setting of one that cannot be made */
-async function makeFolders(config: Config): Promise<void> {
-  for (const [setting, folder] of [
-    ['CEPE_INDEX_DIR', config.INDEX_DIR],
-    ['CEPE_JOBS_DIR', jobsDir(config)],
-  ] as const)
-    await mkdir(folder, { recursive: true }).catch((cause: unknown) => {
-      throw new CodedError('config_invalid', `The folder ${folder} cannot be made (${messageOf(cause)}): set ${setting} to another.`, {
-        field: setting,
-        cause,
-      })
-    })
-}
-
-function jobsDir(config: Config): string {
-  return config.JOBS_DIR ?? path.join(config.INDEX_DIR, 'jobs')
 }
 
 function jobsOptions(config: Config, index: PassageIndex, embedder: Embedder, log: Log | undefined): JobsOptions {

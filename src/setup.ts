@@ -10,11 +10,13 @@ import { recoverFolder } from '../models/staging.ts'
 import type { Config } from './settings.ts'
 import { followJob } from './follow-job.ts'
 import { isSettled } from './jobs/schema.ts'
+import { checkPlaces } from './places.ts'
 import { megabytes, type StartProgress } from './progress.ts'
 import { createIndexing } from './services.ts'
 
 /** Makes what a first start misses: built models and the index of the configured corpus. */
 export async function ensureArtefacts(config: Config, startProgress: StartProgress): Promise<void> {
+  await checkPlaces(config)
   if (config.ROLE === 'indexer') await ensureRetriever(config, startProgress)
   else await ensureModels(config, startProgress)
   if (config.ROLE !== 'replica') await ensureIndex(config, startProgress)

@@ -11,6 +11,8 @@ const ErrorBody = Compile(
 )
 
 export interface HttpClientOptions {
+  /** A key of the service, where it wants one. It is sent, and goes nowhere else: into no message, no file. */
+  readonly key?: string
   /** Tries per request where the service is busy or out of reach. */
   readonly attempts?: number
   /** Milliseconds before the second try; doubled for each further one. The service's Retry-After goes first. */
@@ -18,11 +20,12 @@ export interface HttpClientOptions {
 }
 
 /** The pipeline of a running service. Busy answers (429, 503) and broken connections are tried again. */
-export function createHttpClient(url: string, { attempts = 6, pauseMs = 250 }: HttpClientOptions = {}): AnswerClient {
+export function createHttpClient(url: string, { key, attempts = 6, pauseMs = 250 }: HttpClientOptions = {}): AnswerClient {
   const base = baseAddress(url)
+  const headers = { 'content-type': 'application/json', ...(key !== undefined && { authorization: `Bearer ${checkedKey(key)}` }) }
 
   async function post<T extends TSchema>(route: string, body: unknown, schema: T): Promise<Static<T>> {
-    const request = { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }
+    const request = { method: 'POST', headers, body: JSON.stringify(body) }
     for (let attempt = 1; ; attempt++) {
       const last = attempt >= attempts
       let response: Response
@@ -60,7 +63,22 @@ function baseAddress(url: string): string {
       `--url must be an http or https address such as http://127.0.0.1:8080, not ${JSON.stringify(url)}.`,
     )
   }
+  // It is kept with the run, and shown.
+  if (new URL(url).username !== '' || new URL(url).password !== '')
+    throw new CodedError(
+      'options_invalid',
+      '--url must not hold a name or a password: give a key of the service with --key, or in CEPE_KEY.',
+    )
   return url.replace(/\/+$/, '')
+}
+
+/** @throws options_invalid for what no header can hold; the runtime's own error would show it */
+function checkedKey(key: string): string {
+  if (/^[\x21-\x7e]+$/.test(key)) return key
+  throw new CodedError(
+    'options_invalid',
+    'The key (--key, CEPE_KEY) is empty, or holds spaces or letters that no key has; it is not shown.',
+  )
 }
 
 function unreachable(base: string, error: unknown): CodedError {
@@ -84,5 +102,6 @@ function serviceError(status: number, text: string, route: string): Error {
   if (!ErrorBody.Check(body))
     return new CodedError('service_unreachable', `${route} answered ${status} without an error body: is it a cepe service?`)
   const { code, message, field } = body.error
-  return new CodedError(isErrorCode(code) ? code : 'internal', message, { ...(field === undefined ? {} : { field }) })
+  const remedy = code === 'unauthorized' ? ' (here: --key, or CEPE_KEY)' : ''
+  return new CodedError(isErrorCode(code) ? code : 'internal', message + remedy, { ...(field === undefined ? {} : { field }) })
 }

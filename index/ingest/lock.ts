@@ -1,7 +1,7 @@
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { osCode } from '../../base/errors.ts'
-import { takeLock, type Lock } from '../table/lock.ts'
+import { takeLock, type Lock } from '../../base/lock.ts'
 
 /** Software before the present lock marked its holder by a file of this ending, touched every ten seconds. */
 const OLDER_SUFFIX = '.holder'

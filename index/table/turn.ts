@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { checkTableName } from './alias.ts'
-import { withLock } from './lock.ts'
+import { withLock } from '../../base/lock.ts'
 
 /** Longest wait of a change for those before it. */
 const WAIT_MS = 60_000

@@ -1,19 +1,7 @@
-import closeWithGrace from 'close-with-grace'
 import { Command } from 'commander'
-import { buildApp } from '../app.ts'
-import { startWhole } from '../closing.ts'
-import { loadConfig, packageVersion } from '../config.ts'
-import type { Config } from '../settings.ts'
-import { createLog } from '../log.ts'
-import { createServices } from '../services.ts'
-import { ensureArtefacts } from '../setup.ts'
-import { shutDown } from '../shut-down.ts'
-import { cannotListen, checkAddress } from './address.ts'
+import { loadConfig } from '../config.ts'
+import { checkAddress } from './address.ts'
 import { checkExposure } from './exposure.ts'
-import { createProgress } from './progress.ts'
-
-/** Time for closing everything once running requests had theirs; then the process ends, whatever hangs. */
-const HARD_END_MS = 10_000
 
 export function serveCommand(): Command {
   return new Command('serve')
@@ -24,8 +12,9 @@ export function serveCommand(): Command {
       const config = loadConfig({ HOST: options.host, PORT: options.port })
       await checkExposure(config)
       await checkAddress(config.HOST, config.PORT)
-      await ensureArtefacts(config, createProgress)
-      const address = await serve(config)
+      // Loading the rest of the program takes a second: what is quick to find wrong comes before.
+      const { startService } = await import('./service.ts')
+      const address = await startService(config)
       process.stderr.write(`
 Answering questions at ${address} (documentation: ${address}/docs). Try:
 
@@ -33,27 +22,4 @@ Answering questions at ${address} (documentation: ${address}/docs). Try:
 
 `)
     })
-}
-
-/** Starts the service, and sees to its end at a signal. @returns its address */
-function serve(config: Config): Promise<string> {
-  const { HOST: host, PORT: port, DRAIN_MS: drainMs } = config
-  const log = createLog(config)
-  const { logger } = log
-  return startWhole(async (closing) => {
-    const services = await createServices(config, (level, message) => logger[level](message))
-    closing.add(() => services.close({ drainMs: 0 }))
-    const app = await buildApp(services, config, packageVersion(), logger)
-    closing.add(() => app.close())
-    await services.jobs.start()
-    const address = await app.listen({ host, port }).catch((error: unknown) => {
-      throw cannotListen(error, host, port)
-    })
-    closeWithGrace({ delay: drainMs + HARD_END_MS, logger }, async ({ err }) => {
-      if (err) logger.error(err)
-      await shutDown(app, services, drainMs)
-      await log.close()
-    })
-    return address
-  })
 }

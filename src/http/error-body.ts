@@ -1,6 +1,7 @@
 import { STATUS_CODES } from 'node:http'
 import { Type, type Static } from 'typebox'
 import { ERROR_CODES } from '../../base/errors.ts'
+import { documentedHeaders } from './error-headers.ts'
 
 /** The body of every answer that is not 2xx. */
 export const ErrorBodySchema = Type.Object({
@@ -29,5 +30,5 @@ export function bodyErrorResponses(...statuses: number[]) {
 }
 
 function described(status: number) {
-  return { ...ErrorBodySchema, description: STATUS_CODES[status] ?? String(status) }
+  return { ...ErrorBodySchema, description: STATUS_CODES[status] ?? String(status), ...documentedHeaders(status) }
 }

@@ -6,7 +6,7 @@ import { Value } from 'typebox/value'
 import { writeFileDurably } from '../../base/durable.ts'
 import { CodedError, osCode } from '../../base/errors.ts'
 import { parseJson } from '../../base/json.ts'
-import { takeLock, type Lock } from '../../index/table/lock.ts'
+import { takeLock, type Lock } from '../../base/lock.ts'
 
 /** Time for which the answer to a key is kept, and how many answers there may be; the oldest go first. */
 const KEEP_ANSWERS_MS = 24 * 3_600_000

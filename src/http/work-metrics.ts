@@ -19,7 +19,7 @@ const SECONDS = [0.001, 0.005, 0.02, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 export function workMetrics(registry: Registry): Observer {
   const stages = new Histogram({
     name: 'cepe_stage_duration_seconds',
-    help: 'Time of the stages of questions: embed, search, queue (waiting for a reader), plan, encode, generate; read for scores.',
+    help: 'Time of the stages of questions: embed, search, parse (of documents), queue (waiting for a reader), plan, encode, generate; read for scores.',
     labelNames: ['stage'],
     buckets: SECONDS,
     registers: [registry],

@@ -7,7 +7,7 @@ export function observedReader<Own extends Reader>(reader: Own): Own {
     ...reader,
     answer: async (read, run) => {
       const result = await reader.answer(read, run)
-      if (run?.observe) tell(run.observe, result)
+      if (run?.observe) tellRead(run.observe, { ...result, contextTokens: sum(result.contextTokenCounts) })
       return result
     },
     choices: async (read, run) => {
@@ -20,8 +20,12 @@ export function observedReader<Own extends Reader>(reader: Own): Own {
   }
 }
 
-/** The stages of an answer come one after the other, the last of them right now. */
-function tell(observer: Observer, { timingsMs, promptTokens, contextTokenCounts, logprobs }: AnswerReadResult): void {
+interface Told extends Pick<AnswerReadResult, 'timingsMs' | 'promptTokens' | 'logprobs'> {
+  readonly contextTokens: number
+}
+
+/** Tells what reading and answering took. Its stages come one after the other, the last of them ends right now. */
+export function tellRead(observer: Observer, { timingsMs, promptTokens, contextTokens, logprobs }: Told): void {
   const { queue, plan, encode, generate } = timingsMs
   let startedAt = performance.now() - (queue + plan + encode + generate)
   for (const [name, ms] of Object.entries({ queue, plan, encode, generate }) as [Stage, number][]) {
@@ -29,7 +33,7 @@ function tell(observer: Observer, { timingsMs, promptTokens, contextTokenCounts,
     startedAt += ms
   }
   observer.tokens('prompt', promptTokens)
-  observer.tokens('context', sum(contextTokenCounts))
+  observer.tokens('context', contextTokens)
   observer.tokens('generated', logprobs.length)
 }
 

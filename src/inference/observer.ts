@@ -1,5 +1,8 @@
-/** Parts of the work for a question, in their order; `read` is a whole reading whose parts are not told apart. */
-export type Stage = 'embed' | 'search' | 'queue' | 'plan' | 'encode' | 'generate' | 'read'
+/**
+ * Parts of the work for a question, in their order; `parse` is getting the text out of a document, `read` a whole reading whose
+ * parts are not told apart.
+ */
+export type Stage = 'embed' | 'search' | 'parse' | 'queue' | 'plan' | 'encode' | 'generate' | 'read'
 
 /** Tokens of prompts, of the encoder's contexts, and of answers. */
 export type TokenKind = 'prompt' | 'context' | 'generated'

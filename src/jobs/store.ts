@@ -6,7 +6,7 @@ import { writeFileDurably } from '../../base/durable.ts'
 import { osCode, CodedError } from '../../base/errors.ts'
 import { exists } from '../../base/exists.ts'
 import { jobFiles } from '../../index/ingest/files.ts'
-import { takeLock, type Lock } from '../../index/table/lock.ts'
+import { takeLock, type Lock } from '../../base/lock.ts'
 import { parseJson } from '../../base/json.ts'
 import { isSettled, JOB_ID, JOB_VERSION, JobSchema, type Job } from './schema.ts'
 

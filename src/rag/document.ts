@@ -1,6 +1,7 @@
 import { at } from '../../base/at.ts'
 import { modelId } from '../../models/manifest.ts'
 import type { Admission, DocumentReader, DocumentReadResult, RunOptions } from '../inference/contract.ts'
+import { tellRead } from '../inference/observed-reader.ts'
 import type { DocumentChunk } from '../text/document-request.ts'
 import type { DocumentEvidence, DocumentForm, DocumentResponse } from './document-schema.ts'
 import { confidence } from './evidence.ts'
@@ -52,8 +53,11 @@ export async function answerDocument(
   return letIn(admission, { cost }, run, async (left) => {
     const document = await load(left())
     const loaded = performance.now() - started
+    run.observe?.stage('parse', started, loaded)
     const settled = settleDocument(form, document, reader.manifest, services)
     const read = await reader.document(settled, left())
+    const contextTokens = read.chunks.reduce((sum, { tokens }) => sum + tokens, 0)
+    if (run.observe) tellRead(run.observe, { ...read, contextTokens })
     const total = performance.now() - started
     const first = Math.min(...[...read.chunks, ...(read.tail ? [read.tail] : [])].map(({ start }) => start), settled.to)
     return {
@@ -73,7 +77,7 @@ export async function answerDocument(
       evidence: evidenceOf(document, read, { count: form.evidence ?? DEFAULT_EVIDENCE, answer: settled.stopAtLineEnd ? read.text : '' }),
       usage: {
         prompt_tokens: read.promptTokens,
-        context_tokens: read.chunks.reduce((sum, { tokens }) => sum + tokens, 0),
+        context_tokens: contextTokens,
         generated_tokens: read.logprobs.length,
       },
       timings_ms: roundedMs({ read: loaded, ...read.timingsMs, total }),

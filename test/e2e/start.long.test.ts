@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
 import { cp, mkdtemp, readFile, rm, truncate, writeFile } from 'node:fs/promises'
 import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -37,6 +38,8 @@ interface Case {
   readonly args: readonly string[]
   readonly env: Readonly<Record<string, string>>
   readonly says: RegExp
+  /** What is not there afterwards. */
+  readonly absent?: string
   /** Reason for leaving it out here. */
   readonly skip?: string | false
 }
@@ -122,6 +125,16 @@ async function failingStarts(t: Test): Promise<readonly Case[]> {
       env: { ...whole, CEPE_INDEX_DIR: at('other'), CEPE_CORPUS: at('none.tsv') },
       says: /none\.tsv/,
     },
+    // Building it would take long, and is not begun.
+    ...Object.entries({ CEPE_CORPUS: at('none.tsv'), CEPE_DEMONSTRATIONS: at('none.jsonl'), CEPE_CALIBRATION: at('none.json') }).map(
+      ([setting, file]): Case => ({
+        what: `${setting} missing, before a model is built`,
+        args: serve,
+        env: { ...whole, CEPE_INDEX_DIR: at('other'), CEPE_READER_DIR: at('unbuilt'), [setting]: file },
+        says: new RegExp(`${path.basename(file)}`),
+        absent: at('unbuilt'),
+      }),
+    ),
     { what: 'missing demonstrations', args: ask, env: { ...whole, CEPE_DEMONSTRATIONS: at('none.jsonl') }, says: /none\.jsonl/ },
     {
       what: 'a port that is no whole number',
@@ -134,7 +147,7 @@ async function failingStarts(t: Test): Promise<readonly Case[]> {
 }
 
 t.test('a start that fails says why in one line, with exit code 1 and no process left', { timeout: 1_200_000 }, async (t) => {
-  for (const { what, args, env, says, skip = false } of await failingStarts(t)) {
+  for (const { what, args, env, says, absent, skip = false } of await failingStarts(t)) {
     await t.test(`${args.slice(0, 2).join(' ')}: ${what}`, { skip }, async (t) => {
       const marker = `CEPE-START-${process.pid}-${Math.random()}`
       const { code, stderr } = await runCli(args, { ...env, MARKER: marker }, AbortSignal.timeout(LIMIT_MS))
@@ -144,6 +157,7 @@ t.test('a start that fails says why in one line, with exit code 1 and no process
       t.match(lines.at(-1), /^cepe: /)
       t.equal(lines.filter((line) => /^cepe: |^\s+at /.test(line)).length, 1, stderr)
       t.same(await processesWith(marker), [], 'no process is left')
+      if (absent !== undefined) t.notOk(existsSync(absent), absent)
     })
   }
 })

@@ -76,6 +76,30 @@ t.test('with user keys the routes under /v1 need one; probes, the page and the m
   t.equal((await ask(made['ann'])).statusCode, 401, 'a revoked key is none, without a restart')
 })
 
+t.test('who has no good key is told which kind is wanted (RFC 9110, section 11.6.1)', async (t) => {
+  const { app, ask, send } = await withKeys(t, [{ name: 'ann', role: 'user' }], { ADMIN_KEY: SETTING })
+  const challenge = async (answered: ReturnType<typeof ask>) => {
+    const { statusCode, headers } = await answered
+    return [statusCode, headers['www-authenticate']]
+  }
+  const chat = { model: 'fake', messages: [{ role: 'user', content: 'q' }] }
+  for (const [url, body] of [['/v1/info'], ['/v1/answer', {}], ['/v1/chat/completions', chat], ['/v1/admin/index-jobs']] as const) {
+    t.same(await challenge(send(url, undefined, body)), [401, 'Bearer realm="cepe-qa"'], url)
+    t.same(await challenge(send(url, 'wrong', body)), [401, 'Bearer realm="cepe-qa", error="invalid_token"'], url)
+  }
+  t.same(await challenge(ask(SETTING)), [200, undefined])
+  const { paths } = (await app.inject('/docs/json')).json<{
+    paths: Record<string, Record<string, { responses: Record<string, { headers?: object }> }>>
+  }>()
+  for (const [path, methods] of Object.entries(paths))
+    for (const [method, { responses }] of Object.entries(methods))
+      for (const [status, header] of [
+        ['401', 'www-authenticate'],
+        ['429', 'retry-after'],
+      ] as const)
+        if (path.startsWith('/v1/')) t.hasProp(responses[status]?.headers ?? {}, header, `${method} ${path} ${status}`)
+})
+
 t.test('keys cannot be guessed', async (t) => {
   const { ask, made } = await withKeys(t, [{ name: 'ann', role: 'user' }])
   const statuses: number[] = []
@@ -172,5 +196,5 @@ t.test('gzip: whole texts for whoever accepts it; no event streams, nothing of a
     headers: { 'content-type': 'application/json', 'content-encoding': 'gzip' },
     payload: Buffer.from([0x1f, 0x8b, 8, 0]),
   })
-  t.equal(packed.statusCode, 400, 'taken as it is, and no JSON')
+  t.equal(packed.statusCode, 415, 'nothing is unpacked')
 })

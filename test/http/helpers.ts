@@ -1,8 +1,10 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import type { Test } from 'tap'
+import { CodedError } from '../../base/errors.ts'
 import { buildApp } from '../../src/app.ts'
 import { loadConfig } from '../../src/config.ts'
+import type { Reader } from '../../src/inference/contract.ts'
 import type { Services } from '../../src/services.ts'
 import { recordingServices } from '../helpers/recording-services.ts'
 import { servicesAround } from '../helpers/services.ts'
@@ -42,6 +44,29 @@ export function heldReader() {
     },
   }
   return { answering, held }
+}
+
+/** A reader that says the words of its answer one by one, each when it is let go; `left` counts those whose askers left. */
+export function speakingReader(words: readonly string[]) {
+  const { reader } = recordingServices().services
+  const held: { go: () => void; fail: (error: Error) => void }[] = []
+  let left = 0
+  const answer: Reader['answer'] = async (read, run) => {
+    let leave = (): void => undefined
+    run?.signal?.addEventListener('abort', () => {
+      left++
+      leave()
+    })
+    for (const word of words) {
+      await new Promise<void>((resolve, reject) => {
+        held.push({ go: resolve, fail: reject })
+        leave = () => reject(new CodedError('client_closed', 'left'))
+      })
+      run?.onText?.(word)
+    }
+    return { ...(await reader.answer(read)), text: words.join('') }
+  }
+  return { answer, held, left: () => left }
 }
 
 export interface RawConnection {

@@ -5,6 +5,8 @@ import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import t, { type Test } from 'tap'
 import { packageRoot } from '../../src/config.ts'
+import { createDocumentParser } from '../../src/documents/parser.ts'
+import type { DocumentReader } from '../../src/inference/contract.ts'
 import { observedReader } from '../../src/inference/observed-reader.ts'
 import { recordingServices } from '../helpers/recording-services.ts'
 import { testApp } from './helpers.ts'
@@ -43,6 +45,53 @@ t.test('metrics tell stages, tokens, refusals by code, processes and their cache
   t.equal(told.get('cepe_state_cache_lookups_total{outcome="hit"}'), 5, 'as told, however often it is scraped')
   t.equal(told.get('cepe_state_cache_bytes{role="reader"}'), 77)
   t.equal(told.get('cepe_inference_resident_memory_bytes{role="embedder"}'), 500)
+})
+
+/** Answers from a document, read by a reader that takes known times. */
+async function askedOfDocument(t: Test, settings: Record<string, unknown> = {}) {
+  const { services: answering } = recordingServices()
+  const document: DocumentReader['document'] = () =>
+    Promise.resolve({
+      text: 'yes',
+      stopped: true,
+      logprobs: [-0.1, -0.2],
+      chunks: [20, 30].map((tokens, i) => ({ start: i, end: i + 1, tokens })),
+      contextShares: [0.5, 0.5],
+      tail: null,
+      documentTokens: 50,
+      promptTokens: 9,
+      prompts: [],
+      contexts: [],
+      timingsMs: { queue: 3, plan: 1, encode: 4, generate: 2 },
+    })
+  const { manifest } = answering.reader
+  const reader = { manifest, document }
+  const parser = createDocumentParser({ parseMs: 10_000 })
+  t.teardown(() => parser.close())
+  const services = { reader, admission: answering.admission, documentTokens: 1000, chatTemplate: 'none' as const }
+  const { app, post } = await testApp(t, { documents: { services, parser } }, settings)
+  t.equal((await post('/v1/documents/answer', { text: 'a secret document', question: 'q' })).statusCode, 200)
+  return { app, post }
+}
+
+t.test('questions of documents are told like any other', async (t) => {
+  const { app, post } = await askedOfDocument(t)
+  t.equal((await post('/v1/documents/answer', { question: 'q' })).statusCode, 400)
+  const told = samples((await app.inject('/metrics')).body)
+  for (const stage of ['parse', 'queue', 'plan', 'encode', 'generate'])
+    t.equal(told.get(`cepe_stage_duration_seconds_count{stage="${stage}"}`), 1, stage)
+  t.equal(told.get('cepe_stage_duration_seconds_sum{stage="queue"}'), 0.003)
+  t.equal(told.get('cepe_tokens_total{kind="context"}'), 50)
+  t.equal(told.get('cepe_tokens_total{kind="prompt"}'), 9)
+  t.equal(told.get('cepe_tokens_total{kind="generated"}'), 2)
+  t.equal(told.get('cepe_errors_total{code="invalid_request"}'), 1)
+  t.equal((await post('/v1/embeddings', { model: 'fake', input: 'x' })).statusCode, 200)
+  t.equal(samples((await app.inject('/metrics')).body).get('cepe_stage_duration_seconds_count{stage="embed"}'), 1)
+
+  const { url, spans, text } = await receiver(t)
+  await (await askedOfDocument(t, { TRACES_URL: url })).app.close()
+  t.same(spans.map(({ name }) => name).sort(), ['POST /v1/documents/answer', 'encode', 'generate', 'parse', 'plan', 'queue'])
+  t.notMatch(text(), /secret/)
 })
 
 t.test('every metric that the dashboard shows is one of the service', async (t) => {

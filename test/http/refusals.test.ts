@@ -1,6 +1,8 @@
 import { setTimeout } from 'node:timers/promises'
+import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { CodedError } from '../../base/errors.ts'
+import type { PassageIndex } from '../../index/open.ts'
 import { packageRoot } from '../../src/config.ts'
 import { recordingServices } from '../helpers/recording-services.ts'
 import { parseRaw, rawConnection, testApp, type ErrorBody } from './helpers.ts'
@@ -102,6 +104,58 @@ t.test("bodies of another type, broken forms and other methods are the client's 
   t.match(await send('PUT', '/v1/answer', 'text/xml', '<q/>'), { status: 405, allow: 'POST', error: { code: 'method_not_allowed' } })
   t.match(await send('POST', '/v1/passages/1', undefined), { status: 405, allow: 'DELETE, GET, HEAD' })
   t.match(await send('GET', '/v2/answer', undefined), { status: 404, allow: undefined, error: { code: 'not_found' } })
+})
+
+t.test('what may be done instead is said in headers', async (t) => {
+  const { app, services } = await testApp(t, {}, { ADMIN_KEY: KEY })
+  const headers = { authorization: `Bearer ${KEY}` }
+  const packed = await app.inject({
+    method: 'POST',
+    url: '/v1/answer',
+    headers: { 'content-type': 'application/json', 'content-encoding': 'gzip' },
+    payload: gzipSync('{"question": "q"}'),
+  })
+  t.match(packed.json(), { error: { code: 'unsupported_media_type', field: 'content-encoding', message: /gzip is not unpacked/ } })
+  t.match([packed.statusCode, packed.headers['accept-encoding']], [415, 'identity'])
+  t.equal((await app.inject({ url: '/healthz', headers: { 'content-encoding': 'gzip' } })).statusCode, 200, 'no body, nothing packed')
+  const [id, deletion] = await Promise.all(['/v1/passages/1', '/v1/passages/delete'].map((url) => app.inject({ method: 'PATCH', url })))
+  t.same([id?.statusCode, id?.headers.allow], [405, 'DELETE, GET, HEAD'])
+  t.same([deletion?.statusCode, deletion?.headers.allow], [405, 'DELETE, GET, HEAD, POST'], 'of all routes that it may be')
+
+  let read = 0
+  const index: PassageIndex = {
+    ...services.index,
+    version: () => Promise.resolve({ table: 'passages', version: 1, passages: 1 }),
+    // eslint-disable-next-line @typescript-eslint/require-await
+    export: async function* () {
+      read++
+      yield { id: '1', title: '', text: 'x' }
+    },
+  }
+  const other = await testApp(t, { index }, { ADMIN_KEY: KEY })
+  const url = '/v1/admin/passages/export'
+  const head = await other.app.inject({ method: 'HEAD', url, headers })
+  t.match([head.statusCode, head.headers['content-type'], head.body], [200, 'application/x-ndjson; charset=utf-8', ''])
+  t.equal(read, 0, 'nothing is read for HEAD')
+  t.equal((await other.app.inject({ url, headers })).body, '{"id":"1","title":"","text":"x"}\n')
+})
+
+t.test('refusals that waiting helps against say how long, whoever made them', async (t) => {
+  const { services } = recordingServices()
+  for (const code of ['overloaded', 'not_ready', 'rate_limited'] as const) {
+    const reader = { ...services.reader, answer: () => Promise.reject(new CodedError(code, 'not now')) }
+    const { post } = await testApp(t, { answering: { ...services, reader } })
+    for (const [url, body] of [
+      ['/v1/answer', { question: 'q' }],
+      ['/v1/chat/completions', { model: 'fake', messages: [{ role: 'user', content: 'q' }] }],
+    ] as const)
+      t.match((await post(url, body)).headers['retry-after'], /^\d+$/, `${code} ${url}`)
+  }
+  const { app } = await testApp(t, { readiness: () => Promise.resolve([{ name: 'reader', ok: false, detail: 'loading' }]) })
+  t.match((await app.inject('/readyz')).headers['retry-after'], /^\d+$/)
+  const limited = await testApp(t, {}, { RATE_LIMIT: 1 })
+  await limited.app.inject('/v1/info')
+  t.match((await limited.app.inject('/v1/info')).headers['retry-after'], /^\d+$/)
 })
 
 t.test('the problem of an alternative is named by the one that was meant', async (t) => {

@@ -4,7 +4,7 @@ import t, { type Test } from 'tap'
 import { CodedError } from '../../base/errors.ts'
 import type { Reader } from '../../src/inference/contract.ts'
 import { recordingServices } from '../helpers/recording-services.ts'
-import { testApp, type ErrorBody } from './helpers.ts'
+import { speakingReader, testApp, type ErrorBody } from './helpers.ts'
 
 interface ServerEvent {
   readonly event: string
@@ -38,27 +38,6 @@ async function listening(t: Test, reader: Partial<Reader> = {}, settings: Record
   return { ask, services, address }
 }
 
-/** Says the words of its answer one by one, each when it is let go. */
-function speaking(words: readonly string[]) {
-  const { reader } = recordingServices().services
-  const held: { go: () => void; fail: (error: Error) => void }[] = []
-  let left = 0
-  const answer: Reader['answer'] = async (read, run) => {
-    for (const word of words) {
-      await new Promise<void>((resolve, reject) => {
-        held.push({ go: resolve, fail: reject })
-        run?.signal?.addEventListener('abort', () => {
-          left++
-          reject(new CodedError('client_closed', 'left'))
-        })
-      })
-      run?.onText?.(word)
-    }
-    return { ...(await reader.answer(read)), text: words.join('') }
-  }
-  return { answer, held, left: () => left }
-}
-
 async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await sleep(5)
 }
@@ -84,7 +63,7 @@ t.test('evidence, tokens, the answer: in this order, and the answer is the whole
 })
 
 t.test('a token is there before the next is made', async (t) => {
-  const { answer, held } = speaking(['the', ' black', ' sea'])
+  const { answer, held } = speakingReader(['the', ' black', ' sea'])
   const { ask } = await listening(t, { answer })
   const body = (await ask({ question: 'q', stream: true })).body?.pipeThrough(new TextDecoderStream()).getReader()
   let seen = ''
@@ -125,7 +104,7 @@ t.test('what is wrong before anything is sent has its own status', async (t) => 
 })
 
 t.test('a stream that fails midway ends with the error, in the documented shape', async (t) => {
-  const { answer, held } = speaking(['one', ' two'])
+  const { answer, held } = speakingReader(['one', ' two'])
   const { ask } = await listening(t, { answer })
   const response = await ask({ question: 'q', stream: true }, { headers: { 'content-type': 'application/json', 'x-request-id': 'mine' } })
   await until(() => held.length === 1)
@@ -142,7 +121,7 @@ t.test('a stream that fails midway ends with the error, in the documented shape'
 })
 
 t.test('who leaves is not answered any further', async (t) => {
-  const { answer, left } = speaking(['one', ' two'])
+  const { answer, left } = speakingReader(['one', ' two'])
   const { ask } = await listening(t, { answer })
   const leaving = new AbortController()
   const response = await ask({ question: 'q', stream: true }, { signal: leaving.signal })
@@ -166,7 +145,7 @@ t.test('text that is not taken is put together', async (t) => {
 })
 
 t.test('a shutdown ends a stream with the answer, or the error', async (t) => {
-  const { answer, held } = speaking(['one'])
+  const { answer, held } = speakingReader(['one'])
   const { services } = recordingServices()
   const { app } = await testApp(t, { answering: { ...services, reader: { ...services.reader, answer } } })
   const address = await app.listen({ host: '127.0.0.1', port: 0 })

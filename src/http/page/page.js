@@ -1,3 +1,5 @@
+import { eventsOf } from './events.js'
+
 const byId = (id) => document.getElementById(id)
 const form = byId('ask')
 const question = byId('question')
@@ -6,13 +8,20 @@ const POLL_MS = 500
 let running
 let before
 
-/** @throws Error with the service's own message */
-async function call(url, options = {}) {
+function withKey(options) {
   const key = byId('key').value
-  const response = await fetch(url, { ...options, headers: { ...options.headers, ...(key && { authorization: `Bearer ${key}` }) } })
+  return { ...options, headers: { ...options.headers, ...(key && { authorization: `Bearer ${key}` }) } }
+}
+
+/** The body of an answer that is one. @throws Error with the service's own message */
+async function bodyOf(response) {
   const body = await response.json()
   if (!response.ok) throw new Error(body.error?.message ?? `The service answered ${response.status}.`)
   return body
+}
+
+async function call(url, options = {}) {
+  return bodyOf(await fetch(url, withKey(options)))
 }
 
 function element(name, properties = {}, ...children) {
@@ -58,11 +67,11 @@ async function ask() {
   byId('go').textContent = 'Asking…'
   byId('result').setAttribute('aria-busy', 'true')
   try {
-    const headers = { 'content-type': 'application/json' }
-    show(await call('/v1/answer', { method: 'POST', headers, body: JSON.stringify(body), signal: mine.signal }))
+    show(await answerTo(body, mine.signal))
     remember(text)
   } catch (error) {
     if (error.name !== 'AbortError') complain(error)
+    else if (running === mine) complain(new Error('Cancelled.'))
   } finally {
     if (running === mine) {
       running = undefined
@@ -72,10 +81,61 @@ async function ask() {
   }
 }
 
+/** Asks, and shows passages and words as they come. Where they break off (something on the way cuts streams), asks for the whole. */
+async function answerTo(body, signal) {
+  const post = (question) =>
+    fetch(
+      '/v1/answer',
+      withKey({ method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(question), signal }),
+    )
+  const response = await post({ ...body, stream: true })
+  if (!/^text\/event-stream/.test(response.headers.get('content-type') ?? '')) return bodyOf(response)
+  return (await streamed(response)) ?? bodyOf(await post(body))
+}
+
+/** What the service itself said of a request. */
+class ServiceError extends Error {}
+
+/** The answer at the end of a stream; undefined where the stream breaks off before. @throws ServiceError */
+async function streamed(response) {
+  let said = ''
+  try {
+    for await (const { event, data } of eventsOf(response.body)) {
+      if (event === 'evidence') showEvidence(data.evidence)
+      else if (event === 'token') byId('answer').textContent = `${(said += data.text)} …`
+      else if (event === 'answer') return data
+      else if (event === 'error') throw new ServiceError(data.error.message)
+    }
+  } catch (error) {
+    if (error instanceof ServiceError || error.name === 'AbortError') throw error
+  }
+  return undefined
+}
+
+/** The passages, before they are read. */
+function showEvidence(evidence) {
+  byId('result').hidden = false
+  byId('answer').textContent = '…'
+  byId('sure').textContent = ''
+  byId('confidence').hidden = true
+  byId('strip').replaceChildren()
+  byId('times').textContent = ''
+  showPassages(evidence)
+}
+
+/** Whoever reads in the list stays there. */
+function showPassages(evidence) {
+  const list = byId('passages')
+  const at = [...list.children].indexOf(document.activeElement)
+  list.replaceChildren(...evidence.map(showPassage))
+  list.children[at]?.focus({ preventScroll: true })
+}
+
 function show({ answer, abstained, confidence, probability_correct: probability, evidence, timings_ms: times }) {
   byId('result').hidden = false
   byId('answer').textContent = abstained ? 'No confident answer' : answer === null ? 'No answer' : answer === '' ? '(nothing)' : answer
   const sure = probability ?? confidence
+  byId('confidence').hidden = false
   byId('confidence').value = sure
   byId('sure').textContent = typeof probability !== 'number' ? `confidence ${sure.toFixed(2)}` : `${Math.round(100 * sure)} % likely right`
   const parts = ['embed', 'retrieve', 'queue', 'encode', 'generate'].map((name) => [name, times[name] ?? 0])
@@ -86,7 +146,7 @@ function show({ answer, abstained, confidence, probability_correct: probability,
   byId('times').textContent = told
   byId('strip').setAttribute('aria-label', told)
   before = total
-  byId('passages').replaceChildren(...evidence.map(showPassage))
+  showPassages(evidence)
 }
 
 function timePart(name, ms) {
@@ -96,8 +156,8 @@ function timePart(name, ms) {
 }
 
 function showPassage({ rank, id, title, text, source, role, attention, highlights }) {
-  const heading = element('h2', {}, `${rank}. `, linked(title || id, source), element('small', { className: 'quiet' }, role))
-  if (attention !== null) {
+  const heading = element('h2', {}, `${rank}. `, linked(title || id, source), element('small', { className: 'quiet' }, role ?? ''))
+  if (typeof attention === 'number') {
     const share = `${Math.round(100 * attention)} % of the attention`
     const bar = element('progress', { max: 1, value: attention, title: share })
     bar.setAttribute('aria-label', share)
@@ -206,5 +266,6 @@ document.addEventListener('keydown', (event) => {
   } else if (event.key === 'Escape') running?.abort()
   else if (event.key === 'ArrowUp' && document.activeElement === question && question.value === '') question.value = remembered()[0] ?? ''
 })
+addEventListener('pagehide', () => running?.abort())
 showHistory()
 describeService().catch(complain)

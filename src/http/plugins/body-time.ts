@@ -45,7 +45,8 @@ export const bodyTime = fp((app: FastifyInstance, { bodyMs, uploadIdleMs }: Body
   done()
 })
 
-function hasBody({ headers }: FastifyRequest): boolean {
+/** True where a body is announced. */
+export function hasBody({ headers }: Pick<FastifyRequest, 'headers'>): boolean {
   const { 'transfer-encoding': encoding, 'content-length': length } = headers
   return encoding !== undefined || (length !== undefined && Number(length) > 0)
 }

@@ -15,8 +15,8 @@ export const cors = fp(async (app: FastifyInstance, { origins }: CorsOptions) =>
   await app.register(allow, {
     origin: [...origins],
     methods: ['GET', 'HEAD', 'POST', 'PUT', 'DELETE'],
-    allowedHeaders: ['authorization', 'content-type', 'x-request-id'],
-    exposedHeaders: ['x-request-id', 'retry-after'],
+    allowedHeaders: ['authorization', 'content-type', 'idempotency-key', 'x-request-id'],
+    exposedHeaders: ['x-request-id', 'retry-after', 'www-authenticate', 'idempotency-replayed'],
     maxAge: A_DAY_S,
     strictPreflight: false,
   })

@@ -1,6 +1,7 @@
 import fp from 'fastify-plugin'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { CodedError } from '../../../base/errors.ts'
+import { setErrorHeaders } from '../error-headers.ts'
 import type { PublicText } from '../public-text.ts'
 import { errorBody, tellError } from '../tell-error.ts'
 
@@ -23,7 +24,7 @@ export const errors = fp((app: FastifyInstance, { publicText }: ErrorsOptions, d
 export function errorSender(publicText: PublicText) {
   return (error: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
     const described = tellError(error, request, publicText)
-    if (described.retryAfterS !== undefined) void reply.header('retry-after', String(described.retryAfterS))
+    setErrorHeaders(reply, request, described)
     return reply.code(described.status).type('application/json; charset=utf-8').send(errorBody(described, request))
   }
 }

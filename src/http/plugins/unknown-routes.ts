@@ -19,9 +19,9 @@ export const unknownRoutes = fp((app: FastifyInstance, _options: object, done) =
 
   const refuse = (request: FastifyRequest, reply: FastifyReply): CodedError => {
     const path = at(request.url.split('?'), 0)
-    const methods = [...routes.values()].find((route) => route.path.test(path))?.methods
-    if (methods === undefined) return new CodedError('not_found', `There is no ${request.method} ${path}: see /docs for the routes.`)
-    const allow = [...methods].sort().join(', ')
+    const methods = [...routes.values()].flatMap((route) => (route.path.test(path) ? [...route.methods] : []))
+    if (methods.length === 0) return new CodedError('not_found', `There is no ${request.method} ${path}: see /docs for the routes.`)
+    const allow = [...new Set(methods)].sort().join(', ')
     void reply.header('allow', allow)
     return new CodedError('method_not_allowed', `${request.method} is not possible at ${path}: use ${allow}.`)
   }

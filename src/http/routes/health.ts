@@ -15,6 +15,7 @@ export interface HealthRouteOptions {
   readonly publicText: PublicText
 }
 
+const RETRY_AFTER_S = 5
 const CheckSchema = Type.Object({ name: Type.String(), ok: Type.Boolean(), detail: Type.String() })
 const ReadySchema = Type.Object({ ready: Type.Boolean(), checks: Type.Array(CheckSchema) })
 
@@ -44,6 +45,7 @@ export const healthRoutes: FastifyPluginAsyncTypebox<HealthRouteOptions> = (app,
     async (_request, reply) => {
       const checks = (await readiness()).map(({ name, ok, detail }) => ({ name, ok, detail: publicText(detail) }))
       const ready = checks.every((check) => check.ok)
+      if (!ready) void reply.header('retry-after', String(RETRY_AFTER_S))
       return reply.code(ready ? 200 : 503).send({ ready, checks })
     },
   )

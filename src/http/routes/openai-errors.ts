@@ -2,6 +2,7 @@ import { STATUS_CODES } from 'node:http'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { CodedError } from '../../../base/errors.ts'
+import { documentedHeaders, setErrorHeaders } from '../error-headers.ts'
 import type { PublicText } from '../public-text.ts'
 import { tellError } from '../tell-error.ts'
 
@@ -17,7 +18,10 @@ const OpenAiErrorSchema = Type.Object({
 
 export function openAiErrorResponses(...statuses: number[]) {
   return Object.fromEntries(
-    statuses.map((status) => [status, { ...OpenAiErrorSchema, description: STATUS_CODES[status] ?? String(status) }]),
+    statuses.map((status) => [
+      status,
+      { ...OpenAiErrorSchema, description: STATUS_CODES[status] ?? String(status), ...documentedHeaders(status) },
+    ]),
   )
 }
 
@@ -37,16 +41,17 @@ function typeOf(status: number): string {
 
 /** An error as OpenAI's clients read it, logged whole. */
 export function openAiError(error: FastifyError, request: FastifyRequest, publicText: PublicText) {
-  const { status, code, message, field, retryAfterS } = tellError(error, request, publicText)
+  const described = tellError(error, request, publicText)
+  const { status, code, message, field } = described
   const own = error instanceof UnknownModelError ? 'model_not_found' : code
-  return { status, retryAfterS, body: { error: { message, type: typeOf(status), param: field ?? null, code: own } } }
+  return { described, body: { error: { message, type: typeOf(status), param: field ?? null, code: own } } }
 }
 
 /** Error handler of the OpenAI-compatible routes. */
 export function openAiErrorSender(publicText: PublicText) {
   return (error: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
-    const { status, retryAfterS, body } = openAiError(error, request, publicText)
-    if (retryAfterS !== undefined) void reply.header('retry-after', String(retryAfterS))
-    return reply.code(status).send(body)
+    const { described, body } = openAiError(error, request, publicText)
+    setErrorHeaders(reply, request, described)
+    return reply.code(described.status).type('application/json; charset=utf-8').send(body)
   }
 }

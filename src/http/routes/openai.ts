@@ -102,7 +102,10 @@ function embeddingsRoute(app: App, { services: { retriever }, deadlineMs, countT
       throw new CodedError('invalid_request', `dimensions is ${dimensions}; this model has ${own}, and no others.`, { field: 'dimensions' })
     const texts = textsOf(input)
     const priority = texts.length === 1 ? 'question' : 'bulk'
-    const vectors = await retriever.embedder.embed(texts, { ...runOptions(request, reply, deadlineMs), priority })
+    const run = runOptions(request, reply, deadlineMs)
+    const started = performance.now()
+    const vectors = await retriever.embedder.embed(texts, { ...run, priority })
+    run.observe?.stage('embed', started, performance.now() - started)
     const tokens = await total(texts, countTokens)
     return {
       object: 'list' as const,

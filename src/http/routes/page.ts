@@ -6,6 +6,7 @@ import { packageRoot } from '../../config.ts'
 /** Only what the page is made of: no path of a request is ever looked up on the disk. */
 const FILES = [
   { url: '/', name: 'index.html', type: 'text/html; charset=utf-8' },
+  { url: '/events.js', name: 'events.js', type: 'text/javascript; charset=utf-8' },
   { url: '/page.js', name: 'page.js', type: 'text/javascript; charset=utf-8' },
   { url: '/page.css', name: 'page.css', type: 'text/css; charset=utf-8' },
 ] as const
@@ -16,7 +17,7 @@ const HEADERS = {
   'cache-control': 'no-cache',
 }
 
-/** GET /: a page to ask questions on, made of three files of the package. */
+/** GET /: a page to ask questions on, made of four files of the package. */
 export const pageRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const folder = path.join(packageRoot(), 'src/http/page')
   for (const { url, name, type } of FILES) {

@@ -1,9 +1,18 @@
 import { createHash } from 'node:crypto'
-import { mkdir, mkdtemp, open, readdir, rename, rm, stat } from 'node:fs/promises'
+import { createReadStream } from 'node:fs'
+import { mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
-import { modelId, type Manifest } from '../../../models/manifest.ts'
+import { crc32 } from 'node:zlib'
+import { Type, type Static } from 'typebox'
+import Value from 'typebox/value'
+import { syncPath, writeFileDurably } from '../../../base/durable.ts'
 import { messageOf } from '../../../base/errors.ts'
+import { parseJson } from '../../../base/json.ts'
+import { sweep } from '../../../base/left-overs.ts'
+import { takeLock } from '../../../base/lock.ts'
+import { processTag } from '../../../base/process.ts'
+import { modelId, type Manifest } from '../../../models/manifest.ts'
 import type { Log } from '../log.ts'
 import { loadGraph, runtimeVersion, type Graph, type GraphOptions } from './session.ts'
 
@@ -11,9 +20,15 @@ const GRAPH_FILE = 'graph.onnx'
 const WEIGHTS_FILE = 'weights.bin'
 /** Smaller initializers stay in the graph file, where the runtime wants shapes and axes to be. */
 const EXTERNAL_FROM_BYTES = 1024
-const PARTIAL = '.partial-'
-/** A folder that is being written is younger; an older one is what a killed process left. */
-const STALE_PARTIAL_MS = 3_600_000
+/** Sizes and CRC-32 of the files beside it. */
+const SUMS_FILE = 'sums.json'
+const SumsSchema = Type.Record(Type.String(), Type.Object({ bytes: Type.Integer(), crc32: Type.Integer() }))
+const MISSING = 'missing'
+/** What is being written: the process's tag is the end of its name. */
+const PARTIAL = /\.partial-(.+)$/
+const LOCK = '.turns'
+const LOCK_WAIT_MS = 600_000
+const READ_BYTES = 2 ** 20
 
 export interface ModelGraphOptions extends GraphOptions {
   readonly modelDir: string
@@ -27,7 +42,8 @@ export interface ModelGraphOptions extends GraphOptions {
  * Loads one graph of a built model. With a `prepackDir`, on the CPU, the graph is saved there once with its weights in
  * the layout that the kernels want (`session.save_external_prepacked_constant_initializers`), and loaded from there:
  * the weights are then memory-mapped, and further processes share them instead of holding a copy each.
- * The layout depends on the CPU, so the folder's name does too. Where saving fails, the graph is loaded as built.
+ * The layout depends on the CPU, so the folder's name does too. What is damaged is made again; where saving fails, the graph
+ * is loaded as built.
  * f32 builds only: with ONNX Runtime 1.30, a saved int4 generate graph loads and then crashes as it runs.
  * @throws model_invalid, provider_unavailable
  */
@@ -44,7 +60,7 @@ export async function loadModelGraph(graphFile: string, options: ModelGraphOptio
   }
   const folder = path.join(prepackDir, prepackKey(graphFile, options.manifest))
   try {
-    await savePrepacked(built, folder, options)
+    await ensurePrepacked(built, folder, options)
     return await loadGraph(path.join(folder, GRAPH_FILE), options)
   } catch (error) {
     log('warn', `Weights of ${graphFile} are not shared between processes: ${messageOf(error)}`)
@@ -61,55 +77,81 @@ function prepackKey(graphFile: string, manifest: Manifest): string {
 }
 
 /**
- * Saves a graph aside and renames it, so that a folder of that name is always whole. It is saved unoptimised, since the
- * optimiser (1.30) may write a Loop whose body names a constant as the graph around it does, which does not load again;
- * optimised on loading, it shares as much.
+ * Sees to it that a saved graph is there and sound: saves it where it is missing, and again where it is damaged. It is saved
+ * aside and renamed, so that a folder of that name is whole, and processes that start together wait for the first of them.
+ * @throws where it cannot be saved
  */
-async function savePrepacked(built: string, folder: string, options: GraphOptions): Promise<void> {
-  if (await exists(folder)) return
-  await mkdir(path.dirname(folder), { recursive: true })
-  await sweepPartials(path.dirname(folder))
-  const aside = await mkdtemp(folder + PARTIAL)
+async function ensurePrepacked(built: string, folder: string, options: ModelGraphOptions): Promise<void> {
+  if ((await problemOf(folder)) === undefined) return
+  const shelf = path.dirname(folder)
+  const lock = await takeLock(path.join(shelf, LOCK), LOCK_WAIT_MS)
+  if (lock === undefined) throw new Error(`other processes have been saving graphs in ${shelf} for ${LOCK_WAIT_MS / 1000} s`)
   try {
-    const saving = await loadGraph(built, {
-      ...options,
-      saveTo: path.join(aside, GRAPH_FILE),
-      optimise: false,
-      config: {
-        optimized_model_external_initializers_file_name: WEIGHTS_FILE,
-        optimized_model_external_initializers_min_size_in_bytes: String(EXTERNAL_FROM_BYTES),
-        save_external_prepacked_constant_initializers: '1',
-      },
-    })
-    await saving.release()
-    for (const name of [GRAPH_FILE, WEIGHTS_FILE]) await flush(path.join(aside, name))
-    // Another process may have been faster; its folder is as good.
-    await rename(aside, folder).catch(async (error: unknown) => {
-      if (!(await exists(folder))) throw error
-    })
+    const problem = await problemOf(folder)
+    if (problem === undefined) return
+    if (problem !== MISSING) options.log('warn', `The saved graph ${folder} is damaged (${problem}): it is made again.`)
+    await rm(folder, { recursive: true, force: true })
+    await sweep(shelf, (name) => PARTIAL.exec(name)?.[1])
+    const aside = `${folder}.partial-${await processTag()}`
+    try {
+      await mkdir(aside)
+      await save(built, aside, options)
+      await rename(aside, folder)
+    } finally {
+      await rm(aside, { recursive: true, force: true })
+    }
   } finally {
-    await rm(aside, { recursive: true, force: true })
+    await lock.release()
   }
 }
 
-async function sweepPartials(prepackDir: string): Promise<void> {
-  for (const name of await readdir(prepackDir)) {
-    if (!name.includes(PARTIAL)) continue
-    const partial = path.join(prepackDir, name)
-    const found = await stat(partial).catch(() => undefined)
-    if (found && Date.now() - found.mtimeMs > STALE_PARTIAL_MS) await rm(partial, { recursive: true, force: true })
+/**
+ * It is saved unoptimised, since the optimiser (1.30) may write a Loop whose body names a constant as the graph around it
+ * does, which does not load again; optimised on loading, it shares as much.
+ */
+async function save(built: string, folder: string, options: GraphOptions): Promise<void> {
+  const saving = await loadGraph(built, {
+    ...options,
+    saveTo: path.join(folder, GRAPH_FILE),
+    optimise: false,
+    config: {
+      optimized_model_external_initializers_file_name: WEIGHTS_FILE,
+      optimized_model_external_initializers_min_size_in_bytes: String(EXTERNAL_FROM_BYTES),
+      save_external_prepacked_constant_initializers: '1',
+    },
+  })
+  await saving.release()
+  const sums: Static<typeof SumsSchema> = {}
+  // A graph of few weights has no file of them.
+  for (const name of await readdir(folder)) {
+    await syncPath(path.join(folder, name))
+    sums[name] = await sumOf(path.join(folder, name))
   }
+  await writeFileDurably(path.join(folder, SUMS_FILE), JSON.stringify(sums))
 }
 
-/** On disk before the rename says so: half a file of weights would be mapped as zeros. A graph of few weights has no file of them. */
-async function flush(file: string): Promise<void> {
-  if (!(await exists(file))) return
-  const handle = await open(file, 'r+')
-  try {
-    await handle.sync()
-  } finally {
-    await handle.close()
+/** What is wrong with a saved graph: its files are read whole, since a damaged number is as good as any other to the runtime. */
+async function problemOf(folder: string): Promise<string | undefined> {
+  if (!(await exists(folder))) return MISSING
+  const sums = parseJson(await readFile(path.join(folder, SUMS_FILE), 'utf8').catch(() => ''))
+  if (!Value.Check(SumsSchema, sums)) return `no ${SUMS_FILE}`
+  for (const [name, { bytes, crc32: sum }] of Object.entries(sums)) {
+    const found = await sumOf(path.join(folder, name)).catch(messageOf)
+    if (typeof found === 'string') return found
+    if (found.bytes !== bytes) return `${name} has ${found.bytes} bytes in place of ${bytes}`
+    if (found.crc32 !== sum) return `${name} is not as it was written`
   }
+  return undefined
+}
+
+/** About a second for 2 GB that the system has in memory, where they are wanted anyway. */
+async function sumOf(file: string): Promise<{ readonly bytes: number; readonly crc32: number }> {
+  let [bytes, sum] = [0, 0]
+  for await (const chunk of createReadStream(file, { highWaterMark: READ_BYTES }) as AsyncIterable<Buffer>) {
+    bytes += chunk.length
+    sum = crc32(chunk, sum)
+  }
+  return { bytes, crc32: sum }
 }
 
 async function exists(file: string): Promise<boolean> {

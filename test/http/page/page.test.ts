@@ -1,12 +1,10 @@
-import { existsSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { chromium } from 'playwright-core'
 import t from 'tap'
 import { startServer } from '../../helpers/cli.ts'
+import { noBrowser, openBrowser } from './browser.ts'
 
-const CHROMIUM = '/usr/bin/chromium'
 const KEY = 'key-for-the-page-test'
 const CORPUS = [
   ['1', 'Canberra is the capital of Australia. It was founded in 1913 and lies between Sydney and Melbourne.', 'Canberra'],
@@ -15,9 +13,7 @@ const CORPUS = [
 ]
 const tsv = (rows: readonly string[][]) => ['id\ttext\ttitle', ...rows.map((row) => row.join('\t')), ''].join('\n')
 
-const skip = existsSync(CHROMIUM) ? false : `no ${CHROMIUM}: install Debian's chromium to test the page`
-
-t.test('the page in a browser', { skip, timeout: 300_000 }, async (t) => {
+t.test('the page in a browser', { skip: noBrowser, timeout: 300_000 }, async (t) => {
   const dir = await mkdtemp(path.join(tmpdir(), 'cepe-page-'))
   t.teardown(async () => {
     await rm(dir, { recursive: true, force: true, maxRetries: 5 })
@@ -35,8 +31,7 @@ t.test('the page in a browser', { skip, timeout: 300_000 }, async (t) => {
     CEPE_LOG_LEVEL: 'warn',
   })
   t.teardown(() => server.stop())
-  const browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] })
-  t.teardown(() => browser.close())
+  const browser = await openBrowser(t)
   const page = await browser.newPage({ colorScheme: 'dark', viewport: { width: 375, height: 700 } })
   const asked: string[] = []
   const complaints: string[] = []

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { processTag, stateOf } from '../../../base/process.ts'
 import { tryLock } from '../../../index/ingest/lock.ts'
-import { takeLock, withLock } from '../../../index/table/lock.ts'
+import { takeLock, withLock } from '../../../base/lock.ts'
 import { tempDir } from '../helpers.ts'
 
 const HOUR_AGO = new Date(Date.now() - 3_600_000)

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { link, mkdir, open, readdir, rm, stat, writeFile, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { CodedError, osCode } from '../../base/errors.ts'
-import { processTag, stateOf } from '../../base/process.ts'
+import { CodedError, osCode } from './errors.ts'
+import { processTag, stateOf } from './process.ts'
 
 /** A holder of another machine or container is taken for dead after so long without a sign of life. */
 const SILENT_MS = 60_000

@@ -1,0 +1,42 @@
+import closeWithGrace from 'close-with-grace'
+import { buildApp } from '../app.ts'
+import { startWhole } from '../closing.ts'
+import { packageVersion } from '../config.ts'
+import { createLog } from '../log.ts'
+import { createServices } from '../services.ts'
+import type { Config } from '../settings.ts'
+import { ensureArtefacts } from '../setup.ts'
+import { shutDown } from '../shut-down.ts'
+import { cannotListen } from './address.ts'
+import { createProgress } from './progress.ts'
+
+/** Time for closing everything once running requests had theirs; then the process ends, whatever hangs. */
+const HARD_END_MS = 10_000
+
+/** Makes what is missing, starts the service, and sees to its end at a signal. @returns its address */
+export async function startService(config: Config): Promise<string> {
+  await ensureArtefacts(config, createProgress)
+  return serve(config)
+}
+
+function serve(config: Config): Promise<string> {
+  const { HOST: host, PORT: port, DRAIN_MS: drainMs } = config
+  const log = createLog(config)
+  const { logger } = log
+  return startWhole(async (closing) => {
+    const services = await createServices(config, (level, message) => logger[level](message))
+    closing.add(() => services.close({ drainMs: 0 }))
+    const app = await buildApp(services, config, packageVersion(), logger)
+    closing.add(() => app.close())
+    await services.jobs.start()
+    const address = await app.listen({ host, port }).catch((error: unknown) => {
+      throw cannotListen(error, host, port)
+    })
+    closeWithGrace({ delay: drainMs + HARD_END_MS, logger }, async ({ err }) => {
+      if (err) logger.error(err)
+      await shutDown(app, services, drainMs)
+      await log.close()
+    })
+    return address
+  })
+}

@@ -1,0 +1,50 @@
+import { access, constants, mkdir, readdir } from 'node:fs/promises'
+import path from 'node:path'
+import { CodedError, messageOf } from '../base/errors.ts'
+import { calibrationFiles } from './config.ts'
+import { chooseCalibration } from './rag/calibration/choose.ts'
+import { loadDemonstrations } from './rag/demonstrations.ts'
+import type { Config } from './settings.ts'
+
+export function jobsDir(config: Config): string {
+  return config.JOBS_DIR ?? path.join(config.INDEX_DIR, 'jobs')
+}
+
+/** Makes the folders that the index and its jobs write to. @throws config_invalid naming the setting of one that cannot be made, or written to */
+export async function makeFolders(config: Config): Promise<void> {
+  for (const [setting, folder] of [
+    ['CEPE_INDEX_DIR', config.INDEX_DIR],
+    ['CEPE_JOBS_DIR', jobsDir(config)],
+  ] as const) {
+    await mkdir(folder, { recursive: true }).catch(refuse(setting, `The folder ${folder} cannot be made`))
+    await access(folder, constants.W_OK).catch(refuse(setting, `The folder ${folder} cannot be written to`))
+  }
+}
+
+/**
+ * What is wrong with the settings' folders and files is found before a model is built or loaded, which may take minutes.
+ * @throws config_invalid naming the setting
+ */
+export async function checkPlaces(config: Config): Promise<void> {
+  if (config.ROLE !== 'replica') {
+    await makeFolders(config)
+    if (config.CORPUS !== '' && !(await hasTables(config.INDEX_DIR)))
+      await access(config.CORPUS, constants.R_OK).catch(refuse('CEPE_CORPUS', `The corpus ${config.CORPUS} cannot be read`))
+  }
+  if (config.ROLE === 'indexer') return
+  if (config.DEMONSTRATIONS !== '') await loadDemonstrations(config.DEMONSTRATIONS)
+  const { named } = calibrationFiles(config)
+  // Whether it is of the reader turns out when that is there.
+  if (named !== undefined) await chooseCalibration(calibrationFiles(config), '')
+}
+
+/** Where there is a table, the corpus may not be needed any more. */
+async function hasTables(indexDir: string): Promise<boolean> {
+  return (await readdir(indexDir)).some((name) => name.endsWith('.lance'))
+}
+
+function refuse(setting: string, problem: string): (cause: unknown) => never {
+  return (cause) => {
+    throw new CodedError('config_invalid', `${problem} (${messageOf(cause)}): set ${setting} to another.`, { field: setting, cause })
+  }
+}
