@@ -19,10 +19,7 @@ export interface EmbeddedShard {
 export async function embedShard(place: Place, shard: number, embed: Embed, signal: AbortSignal): Promise<EmbeddedShard> {
   const of = shardOf(place, shard)
   if (await hasVectors(place, shard)) return { rows: of.rows, present: true }
-  const rows = await readShard(place.folder, shard, of.rows).catch((cause: unknown) => {
-    throw damaged(place, shard, 'its file is missing or damaged', cause)
-  })
-  if (digestOf(rows) !== of.digest) throw damaged(place, shard, 'its passages are not those that were planned')
+  const rows = await readPlanned(place, shard)
   const { rows: embedded } = await prepareShard(shard, rows, {
     dimension: place.dimension,
     embed,
@@ -33,6 +30,16 @@ export async function embedShard(place: Place, shard: number, embed: Embed, sign
   })
   await writeVectorFile(vectorPath(place.folder, shard), of, rows, embedded.halves)
   return { rows: of.rows, present: false }
+}
+
+/** The rows of a planned shard, as planned. @throws index_invalid for a shard that is missing or not as planned. */
+export async function readPlanned(place: Place, shard: number): Promise<PlannedRow[]> {
+  const of = shardOf(place, shard)
+  const rows = await readShard(place.folder, shard, of.rows).catch((cause: unknown) => {
+    throw damaged(place, shard, 'its file is missing or damaged', cause)
+  })
+  if (digestOf(rows) !== of.digest) throw damaged(place, shard, 'its passages are not those that were planned')
+  return rows
 }
 
 /** Of contents as they are, not of the hashes that are noted beside them. */

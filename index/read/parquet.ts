@@ -10,7 +10,7 @@ const MAX_PAGE_BYTES = 256 * 2 ** 20
 const FIELD_PREFIX = 'metadata.'
 
 /** Snappy, gzip, Zstandard, Brotli and LZ4, with a bound on what a page may expand to. */
-const compressors: Compressors = Object.fromEntries(
+export const boundedCompressors: Compressors = Object.fromEntries(
   Object.entries(decoders).map(([codec, decode]) => [
     codec,
     (input: Uint8Array, outputLength: number) => {
@@ -86,7 +86,14 @@ export async function* readParquet(
     const total = Number(metadata.num_rows)
     for (let rowStart = 0; rowStart < total; rowStart += ROWS_PER_READ) {
       const rowEnd = Math.min(total, rowStart + ROWS_PER_READ)
-      const rows: Record<string, unknown>[] = await parquetReadObjects({ file, metadata, columns: read, rowStart, rowEnd, compressors })
+      const rows: Record<string, unknown>[] = await parquetReadObjects({
+        file,
+        metadata,
+        columns: read,
+        rowStart,
+        rowEnd,
+        compressors: boundedCompressors,
+      })
       for (const [i, row] of rows.entries()) {
         const found = fields.length === 0 ? row.metadata : fieldsOf(row, fields)
         yield { line: rowStart + i + 1, id: textColumn(row[id]), text: row.text, title: row.title, source: row.source, metadata: found }

@@ -8,11 +8,12 @@ const UNREPRESENTABLE = /[\u0000-\u001f\u007f]|\p{Surrogate}/u
 /** Byte order marks of files that were joined. Arrow drops one when it reads a value back, so an id with one would never be found again. */
 const MARKS = /^\ufeff+|\ufeff+$/g
 
-interface Problem {
+export interface Problem {
   readonly problem: string
 }
 
-function idOf(given: unknown, maxBytes: number): string | Problem {
+/** A passage's id as it is stored, or what is wrong with it. */
+export function passageId(given: unknown, maxBytes: number): string | Problem {
   if (typeof given === 'number') {
     return Number.isSafeInteger(given) ? String(given) : { problem: `The id ${given} is not an exact integer: write it as a string.` }
   }
@@ -42,7 +43,7 @@ export function checkRow(row: RawRow, limits: ReadLimits, maxTextBytes: number):
   const reject = (reason: Rejected['reason'], detail: string): Rejected => ({ ...at, reason, detail })
   if (row.id === undefined || row.id === null) return reject('missing_column', 'The line has no id.')
   if (row.text === undefined || row.text === null) return reject('missing_column', 'The line has no text.')
-  const id = idOf(row.id, limits.idBytes)
+  const id = passageId(row.id, limits.idBytes)
   if (typeof id !== 'string') return reject('bad_id', id.problem)
   if (typeof row.text !== 'string') return reject('malformed', 'The text is not a string.')
   const text = wellFormed(row.text.trim())

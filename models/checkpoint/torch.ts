@@ -1,11 +1,11 @@
 import { basename } from 'node:path'
 import { at } from '../../base/at.ts'
+import { PICKLE_LIMITS } from '../../base/pickle/machine.ts'
+import { pickleBytes, readPickle, type PickleHost } from '../../base/pickle/read.ts'
+import { PickleDict, PickleGlobal, PickleObject, PickleTuple, describePickle, type PickleValue } from '../../base/pickle/values.ts'
 import { invalid, unsupported } from '../errors.ts'
 import { TENSOR_DTYPE_BYTES, elementCount, type TensorDtype } from './dtype.ts'
 import type { WeightFile } from './file.ts'
-import { PICKLE_LIMITS } from './pickle-machine.ts'
-import { PickleDict, PickleGlobal, PickleObject, PickleTuple, describePickle, type PickleValue } from './pickle-values.ts'
-import { readPickle, type PickleHost } from './pickle.ts'
 import type { WeightIndex } from './safetensors.ts'
 import type { TensorInfo } from './checkpoint.ts'
 import { readStoredZip, type StoredEntry } from './zip.ts'
@@ -83,6 +83,9 @@ function torchHost(file: string): PickleHost {
     return new Tensor(storage, offset, shape, strides)
   }
   return {
+    fail: (problem) => {
+      throw invalid(`${file}: the pickle ${problem}`, file)
+    },
     admit: (path) => {
       if (STORAGE_DTYPES.has(path) || path === ORDERED_DICT || path === REBUILD_TENSOR || path === REBUILD_PARAMETER) return
       refuse(`the pickle names ${JSON.stringify(path.slice(0, 200))}, which is no part of a state dict of plain tensors`)
@@ -176,7 +179,7 @@ export async function readTorchIndex(file: WeightFile): Promise<WeightIndex> {
   if (pickle.bytes > PICKLE_LIMITS.bytes)
     throw invalid(`${name}: ${PICKLE_NAME} has ${pickle.bytes} bytes, more than ${PICKLE_LIMITS.bytes}`, file.path)
   const header = await file.read(pickle.offset, pickle.bytes)
-  const state = readPickle(header, torchHost(name), name)
+  const state = readPickle(pickleBytes(header), torchHost(name))
   if (!(state instanceof PickleDict)) throw invalid(`${name} holds ${describePickle(state)} instead of a state dict`, file.path)
   if (state.entries.size > MAX_TENSORS) throw invalid(`${name} holds ${state.entries.size} tensors, more than ${MAX_TENSORS}`, file.path)
   const tensors: TensorInfo[] = []

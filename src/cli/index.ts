@@ -11,6 +11,7 @@ import { checkFile } from '../jobs/check.ts'
 import { corpusFiles } from './corpus-files.ts'
 import { contentsCommands } from './index-contents.ts'
 import { commitCommand, pendingCommand, planCommand } from './index-place.ts'
+import { vectorsCommand } from './index-vectors.ts'
 import { snapshotCommands } from './index-snapshots.ts'
 import { encodeAheadCommand } from './encode-ahead.ts'
 import { createProgress } from './progress.ts'
@@ -32,6 +33,7 @@ export function indexCommand(): Command {
     .addCommand(addCommand())
     .addCommand(encodeAheadCommand())
     .addCommand(planCommand())
+    .addCommand(vectorsCommand())
     .addCommand(pendingCommand())
     .addCommand(commitCommand((table, order) => withIndexing(table, 'embeds', ({ jobs }) => follow(jobs, order(jobs)))))
     .addCommand(

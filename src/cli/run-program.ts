@@ -14,6 +14,7 @@ export async function runProgram(program: Command): Promise<void> {
   try {
     await program.parseAsync()
   } catch (thrown) {
+    if (osCode(thrown) === 'EPIPE') return
     if (!(thrown instanceof CommanderError)) fail(program, thrown)
     process.exitCode = 1
   }

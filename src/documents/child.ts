@@ -26,5 +26,5 @@ process.on('SIGINT', () => undefined)
 process.on('SIGTERM', () => undefined)
 process.once('message', (job: ChildJob) => {
   // The parent ends this process when it has the result: it might miss one that is sent on the way out.
-  void read(job).then((result) => process.send?.(result))
+  void read(job).then((result) => process.send?.(result, undefined, undefined, () => undefined))
 })

@@ -22,7 +22,7 @@ import { createReaderTasks } from './reader-tasks.ts'
 
 function send(message: ChildMessage): void {
   // Without a parent there is nobody to tell; 'disconnect' ends the process.
-  if (process.connected) process.send?.(message)
+  if (process.connected) process.send?.(message, undefined, undefined, () => undefined)
 }
 
 function log(level: 'info' | 'warn' | 'error', message: string): void {

@@ -26,7 +26,18 @@ export class PickleDict {
   readonly entries = new Map<PickleValue, PickleValue>()
 }
 
-export type PickleValue = null | boolean | number | string | PickleTuple | PickleList | PickleDict | PickleGlobal | PickleObject
+/** Bytes that the pickle holds, left where they are: from `offset` of the source, `length` of them. */
+export class PickleBytes {
+  readonly offset: number
+  readonly length: number
+  constructor(offset: number, length: number) {
+    this.offset = offset
+    this.length = length
+  }
+}
+
+export type PickleValue =
+  null | boolean | number | string | PickleTuple | PickleList | PickleDict | PickleGlobal | PickleBytes | PickleObject
 
 /** Text as it may stand in a message. */
 function printable(text: string): string {
@@ -39,6 +50,7 @@ export function describePickle(value: PickleValue | undefined): string {
   if (value instanceof PickleObject) return value.kind
   if (value instanceof PickleTuple) return `a tuple of ${value.items.length}`
   if (value instanceof PickleList) return 'a list'
+  if (value instanceof PickleBytes) return `${value.length} bytes`
   if (value instanceof PickleDict) return 'a dictionary'
   return typeof value === 'string' ? printable(value) : String(value)
 }

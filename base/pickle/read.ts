@@ -1,14 +1,18 @@
-import { Machine, PICKLE_LIMITS } from './pickle-machine.ts'
-import { PickleDict, PickleGlobal, PickleList, PickleTuple, type PickleValue } from './pickle-values.ts'
+import { Machine, PICKLE_LIMITS, type PickleLimits, type PickleSource } from './machine.ts'
+import { PickleDict, PickleGlobal, PickleList, PickleObject, PickleTuple, type PickleValue } from './values.ts'
 
 /** The only things that a pickle can cause to happen. Each refuses by throwing. */
 export interface PickleHost {
+  /** Throws, given what is wrong with the pickle: "ends in the middle of ...". */
+  fail(problem: string): never
   /** Admits or refuses a global, when it is named. */
   admit(path: string): void
   /** Result of calling an admitted global. */
   call(path: string, args: readonly PickleValue[]): PickleValue
   /** The object behind a persistent id. */
   persistent(id: PickleValue): PickleValue
+  /** Sets the state of an object that `call` returned. Without it such states are refused. */
+  build?(target: PickleObject, state: PickleValue): void
 }
 
 type Step = (machine: Machine, host: PickleHost) => void
@@ -27,10 +31,12 @@ const reduce: Step = (machine, host) => {
   machine.push(host.call(callee.path, args.items))
 }
 
-/** Python attributes (a state dict's _metadata) carry no tensors: dropped. */
-const build: Step = (machine) => {
-  machine.pop()
-  if (!(machine.top() instanceof PickleDict)) machine.fail('sets attributes of something that is no dictionary')
+/** Python attributes of a dictionary (a state dict's _metadata) carry no data: dropped. */
+const build: Step = (machine, host) => {
+  const state = machine.pop()
+  const target = machine.top()
+  if (target instanceof PickleObject && host.build !== undefined) host.build(target, state)
+  else if (!(target instanceof PickleDict)) machine.fail('sets attributes of something that is no dictionary')
 }
 
 const stackGlobal: Step = (machine, host) => {
@@ -40,7 +46,7 @@ const stackGlobal: Step = (machine, host) => {
   pushGlobal(`${module}.${name}`)(machine, host)
 }
 
-/** The instructions that torch.save emits with protocols 2 to 4 (names and codes: Python's pickletools). STOP is the loop's. */
+/** The instructions that torch.save and pickles of numpy's arrays have with protocols 2 to 5 (names and codes: Python's pickletools). STOP is the loop's. */
 const STEPS: ReadonlyMap<number, Step> = new Map<number, Step>([
   [0x95, (m) => m.u64()], // FRAME: a read-ahead hint
   [0x63, (m, host) => pushGlobal(`${m.line()}.${m.line()}`)(m, host)], // GLOBAL
@@ -63,6 +69,10 @@ const STEPS: ReadonlyMap<number, Step> = new Map<number, Step>([
   [0x47, (m) => m.push(m.f64())], // BINFLOAT
   [0x8c, (m) => m.push(m.text(m.u8()))], // SHORT_BINUNICODE
   [0x58, (m) => m.push(m.text(m.u32()))], // BINUNICODE
+  [0x43, (m) => m.push(m.bytes(m.u8()))], // SHORT_BINBYTES
+  [0x42, (m) => m.push(m.bytes(m.u32()))], // BINBYTES
+  [0x8e, (m) => m.push(m.bytes(m.u64()))], // BINBYTES8
+  [0x96, (m) => m.push(m.bytes(m.u64()))], // BYTEARRAY8
   [0x28, (m) => m.mark()], // MARK
   [0x29, (m) => m.push(new PickleTuple([]))], // EMPTY_TUPLE
   [0x85, (m) => m.push(new PickleTuple(m.popMany(1)))], // TUPLE1
@@ -80,23 +90,27 @@ const STEPS: ReadonlyMap<number, Step> = new Map<number, Step>([
 const PROTO = 0x80
 const STOP = 0x2e
 
+/** A pickle that is in memory as a whole. */
+export function pickleBytes(bytes: Uint8Array): PickleSource {
+  return { size: bytes.length, read: (offset) => bytes.subarray(offset) }
+}
+
 /**
  * Reads a pickle without executing anything: data are built, names are refused unless the host admits them, and calls
  * are answered by the host. Values are never walked, so a cyclic pickle cannot trap it.
- * @param file names the source in messages
- * @throws checkpoint_invalid for an unknown instruction, a damaged program or a limit passed.
+ * @throws what the host does, for an unknown instruction, a damaged program or a limit passed.
  */
-export function readPickle(bytes: Uint8Array, host: PickleHost, file: string): PickleValue {
-  const machine = new Machine(bytes, file)
-  if (bytes.length > PICKLE_LIMITS.bytes) machine.fail(`has ${bytes.length} bytes, more than ${PICKLE_LIMITS.bytes}`)
+export function readPickle(source: PickleSource, host: PickleHost, limits: PickleLimits = PICKLE_LIMITS): PickleValue {
+  const machine = new Machine(source, limits, (problem) => host.fail(problem))
+  if (source.size > limits.bytes) machine.fail(`has ${source.size} bytes, more than ${limits.bytes}`)
   if (machine.u8() !== PROTO) machine.fail('does not begin with a protocol number')
   const protocol = machine.u8()
-  if (protocol < 2 || protocol > 4) machine.fail(`has protocol ${protocol}; 2 to 4 are read`)
+  if (protocol < 2 || protocol > limits.protocol) machine.fail(`has protocol ${protocol}; 2 to ${limits.protocol} are read`)
   for (;;) {
     const code = machine.u8()
     if (code === STOP) break
     const step = STEPS.get(code)
-    if (step === undefined) machine.fail(`has the instruction 0x${code.toString(16)}, which torch.save never writes`)
+    if (step === undefined) machine.fail(`has the instruction 0x${code.toString(16)}, which nothing that is read here needs`)
     else step(machine, host)
   }
   if (!machine.done()) machine.fail('goes on behind its end')

@@ -1,0 +1,142 @@
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { CodedError, isDiskFull, messageOf } from '../../base/errors.ts'
+import { sweep } from '../../base/left-overs.ts'
+import { processTag } from '../../base/process.ts'
+import type { EmbeddingModel, Embed } from '../contract.ts'
+import { oneAhead } from '../ingest/ahead.ts'
+import { readPlanned } from '../ingest/place-embed.ts'
+import { checkPlaceModel, hasVectors, shardOf, vectorPath, type Place } from '../ingest/place.ts'
+import type { PlannedRow } from '../ingest/plan.ts'
+import { writeVectorFile } from '../ingest/vector-file.ts'
+import { compareSome } from './compare.ts'
+import { GivenVectors, type Named } from './given.ts'
+import { openVectors } from './open.ts'
+import type { VectorSource } from './contract.ts'
+
+export interface GiveOptions {
+  /** Vector files, in the order of which they are searched. */
+  readonly files: readonly string[]
+  /** Model that made the vectors, as their maker calls it. */
+  readonly madeBy: string
+  /** True where it is said to be the retriever, whatever it is called there. */
+  readonly sameModel: boolean
+  /** The retriever, which embeds the sample. */
+  readonly model: EmbeddingModel
+  readonly embed: Embed
+  /** Passages compared in all; at least one in each shard. */
+  readonly sample: number
+  readonly minCosine: number
+  /** Folder for what is laid out anew while the command runs. */
+  readonly work: string
+  readonly signal: AbortSignal
+  readonly onProgress: (phase: 'reading' | 'writing', done: number, total: number) => void
+}
+
+export interface GivenReport {
+  /** Shards whose vectors were written, and those that had some. */
+  readonly written: number
+  readonly present: number
+  /** Passages without a vector, and the shards that were left out for them. */
+  readonly missing: Named & { readonly shards: number }
+  /** Vectors whose passages are not in the plan. */
+  readonly foreign: Named
+  readonly compared: number
+  /** Least cosine of those compared; 1 if there were none. */
+  readonly leastCosine: number
+}
+
+const EXAMPLES = 3
+
+/**
+ * Writes the vectors of a planned corpus from vectors that were made elsewhere, matched by id. A shard is written when all
+ * of its passages have a vector and a sample of them is what the retriever makes of their text. Run again, it goes on.
+ * @throws index_invalid for vectors of another model, or that are not what was said; corpus_invalid; disk_full.
+ */
+export async function giveVectors(place: Place, options: GiveOptions): Promise<GivenReport> {
+  const { madeBy, sameModel, model } = options
+  checkPlaceModel(place, model)
+  if (madeBy !== place.model && !sameModel)
+    throw new CodedError(
+      'index_invalid',
+      `The vectors are said to be of ${madeBy}, the plan is for ${place.model}: vectors of different models cannot be compared. If it is the same model (in another precision or another software), say so with --same-model; a sample is compared in any case.`,
+      { field: '--made-by' },
+    )
+  await mkdir(options.work, { recursive: true })
+  const tag = /^cepe-vectors-(.+)-[^-]+$/
+  await sweep(options.work, (name) => tag.exec(name)?.[1])
+  const work = await mkdtemp(join(options.work, `cepe-vectors-${await processTag()}-`))
+  try {
+    return await give(place, await openAll(place, options, work), options)
+  } catch (error) {
+    if (isDiskFull(error))
+      throw new CodedError('disk_full', `The disk is full: free space, then run the command again. (${messageOf(error)})`, { cause: error })
+    throw error
+  } finally {
+    await rm(work, { recursive: true, force: true })
+  }
+}
+
+async function openAll({ dimension }: Place, { files, signal }: GiveOptions, work: string): Promise<VectorSource[]> {
+  const sources: VectorSource[] = []
+  for (const [number, path] of files.entries()) {
+    signal.throwIfAborted()
+    sources.push(await openVectors({ path, dimension, work, number }))
+  }
+  return sources
+}
+
+/** A shard, and its vectors where they are to be written. */
+interface Ready {
+  readonly shard: number
+  readonly rows: readonly PlannedRow[]
+  readonly without: readonly string[]
+  readonly least: number
+  readonly halves?: Uint16Array
+}
+
+async function give(place: Place, sources: readonly VectorSource[], options: GiveOptions): Promise<GivenReport> {
+  const { signal, sample, onProgress } = options
+  const { shard_rows: shards } = place.plan
+  const total = sources.reduce((sum, { rows }) => sum + rows, 0)
+  const given = await GivenVectors.read(sources, signal, (ids) => onProgress('reading', ids, total))
+  const perShard = Math.max(1, Math.ceil(sample / shards.length))
+  const prepare = async (shard: number): Promise<Ready> => {
+    signal.throwIfAborted()
+    const rows = await readPlanned(place, shard)
+    const wanted: { id: string; row: number }[] = []
+    const without: string[] = []
+    for (const { passage } of rows) {
+      const row = given.use(passage.id)
+      if (row === undefined) without.push(passage.id)
+      else wanted.push({ id: passage.id, row })
+    }
+    if (await hasVectors(place, shard)) return { shard, rows, without: [], least: 1 }
+    if (without.length > 0) return { shard, rows, without, least: 1 }
+    const halves = await given.read(wanted, place.dimension)
+    return { shard, rows, without, halves, least: await compareSome(rows, halves, { ...options, count: perShard, model: place.model }) }
+  }
+  let [written, present, missing, shardsLeft, compared, leastCosine] = [0, 0, 0, 0, 0, 1]
+  const examples: string[] = []
+  for await (const { shard, rows, without, least, halves } of oneAhead(shards.keys(), prepare)) {
+    if (halves !== undefined) {
+      await writeVectorFile(vectorPath(place.folder, shard), shardOf(place, shard), rows, halves)
+      written++
+      compared += Math.min(perShard, rows.length)
+      leastCosine = Math.min(leastCosine, least)
+    } else if (without.length > 0) {
+      missing += without.length
+      shardsLeft++
+      examples.push(...without.slice(0, EXAMPLES - examples.length))
+    } else present++
+    onProgress('writing', shard + 1, shards.length)
+  }
+  return {
+    written,
+    present,
+    missing: { count: missing, examples, shards: shardsLeft },
+    foreign: await given.unused(),
+    compared,
+    leastCosine,
+  }
+}

@@ -1,0 +1,182 @@
+import { open } from 'node:fs/promises'
+import { at, present } from '../../base/at.ts'
+import { halvesFinite } from '../../base/binary16.ts'
+import { breather } from '../../base/breathe.ts'
+import { CodedError } from '../../base/errors.ts'
+import { IdMap } from '../id-set.ts'
+import { packVector } from '../table/rows.ts'
+import { NUMBER_BYTES, type NumberType, type VectorSource } from './contract.ts'
+
+/** Ids of what is wrong, the first of them. */
+export interface Named {
+  readonly count: number
+  readonly examples: readonly string[]
+}
+
+const EXAMPLES = 3
+/** Rows are numbered through all files, in 32 bits. */
+const MOST_ROWS = 2 ** 32 - 1
+
+/** Vectors of all files, found by the ids of their passages. */
+export class GivenVectors {
+  readonly #sources: readonly VectorSource[]
+  /** Number of each file's first row. */
+  readonly #starts: readonly number[]
+  readonly #rows: number
+  readonly #byId: IdMap
+  /** A bit for each row: its passage is in the plan. */
+  readonly #used: Uint8Array
+  #usedCount = 0
+
+  private constructor(sources: readonly VectorSource[], starts: readonly number[], rows: number, byId: IdMap) {
+    this.#sources = sources
+    this.#starts = starts
+    this.#rows = rows
+    this.#byId = byId
+    this.#used = new Uint8Array(Math.ceil(rows / 8))
+  }
+
+  /**
+   * Reads the ids of all files; 16 to 24 bytes of memory an id.
+   * @throws corpus_invalid for ids that occur twice, or are fewer or more than the vectors.
+   */
+  static async read(sources: readonly VectorSource[], signal: AbortSignal, onProgress: (ids: number) => void): Promise<GivenVectors> {
+    const byId = new IdMap()
+    const starts: number[] = []
+    const doubled: string[] = []
+    let [rows, doubles] = [0, 0]
+    const fileOf = (row: number): string =>
+      at(
+        sources,
+        starts.findLastIndex((start) => start <= row),
+      ).name
+    const breathe = breather()
+    for (const source of sources) {
+      starts.push(rows)
+      const end = rows + source.rows
+      if (end > MOST_ROWS) throw tooMany(end)
+      for await (const id of source.ids()) {
+        if (rows === end) throw miscounted(source, 'more')
+        const pause = breathe()
+        if (pause !== undefined) {
+          await pause
+          signal.throwIfAborted()
+          onProgress(rows)
+        }
+        if (!byId.add(id, rows)) {
+          doubles++
+          if (doubled.length < EXAMPLES) doubled.push(`"${id}" in ${fileOf(present(byId.get(id)))} and ${source.name}`)
+        }
+        rows++
+      }
+      if (rows < end) throw miscounted(source, 'fewer')
+    }
+    if (doubles > 0)
+      throw new CodedError(
+        'corpus_invalid',
+        `${doubles} ids occur more than once in the vector files (${doubled.join(', ')}): a passage has one vector. Nothing was written.`,
+        { field: 'id' },
+      )
+    return new GivenVectors(sources, starts, rows, byId)
+  }
+
+  /** The number of an id's vector; undefined where none was given. Noted as used. */
+  use(id: string): number | undefined {
+    const row = this.#byId.get(id)
+    if (row === undefined) return undefined
+    const [byte, bit] = [row >> 3, 1 << (row & 7)]
+    if ((at(this.#used, byte) & bit) === 0) this.#usedCount++
+    this.#used[byte] = at(this.#used, byte) | bit
+    return row
+  }
+
+  /** Vectors of passages as float16 [ids, dimension]. @throws index_invalid for numbers that are not finite, or that float16 does not hold. */
+  async read(wanted: readonly { readonly id: string; readonly row: number }[], dimension: number): Promise<Uint16Array> {
+    const out = new Uint16Array(wanted.length * dimension)
+    const order = wanted.map(({ id, row }, to) => ({ id, row, to })).sort((a, b) => a.row - b.row)
+    for (let from = 0; from < order.length;) {
+      const file = this.#starts.findLastIndex((start) => start <= at(order, from).row)
+      const end = this.#starts[file + 1] ?? this.#rows
+      const inFile = order.slice(from).filter(({ row }) => row < end)
+      await readRows(
+        at(this.#sources, file),
+        inFile.map((one) => ({ ...one, row: one.row - at(this.#starts, file) })),
+        out,
+      )
+      from += inFile.length
+    }
+    return out
+  }
+
+  /** Vectors whose passages were never used. */
+  async unused(): Promise<Named> {
+    const examples: string[] = []
+    const count = this.#rows - this.#usedCount
+    let row = 0
+    if (count > 0)
+      for (const source of this.#sources) {
+        for await (const id of source.ids()) {
+          if ((at(this.#used, row >> 3) & (1 << (row & 7))) === 0) examples.push(id)
+          if (examples.length === Math.min(EXAMPLES, count)) return { count, examples }
+          row++
+        }
+      }
+    return { count, examples }
+  }
+}
+
+function tooMany(rows: number): CodedError {
+  return new CodedError('corpus_invalid', `There are ${rows} vectors or more; at most ${MOST_ROWS} are read at once.`, { field: 'files' })
+}
+
+function miscounted({ name, rows }: VectorSource, what: string): CodedError {
+  return new CodedError('corpus_invalid', `${name} has ${what} ids than its ${rows} vectors: each needs one.`, { field: name })
+}
+
+interface WantedRow {
+  readonly id: string
+  /** In the file. */
+  readonly row: number
+  /** In the result. */
+  readonly to: number
+}
+
+/** Rows of a file, in the order in which they lie there; those side by side are read at once. */
+async function readRows(source: VectorSource, wanted: readonly WantedRow[], out: Uint16Array): Promise<void> {
+  const { path, dimension, offset, type } = source
+  const bytes = dimension * NUMBER_BYTES[type]
+  const file = await open(path, 'r')
+  try {
+    for (let from = 0; from < wanted.length;) {
+      const { row: first } = at(wanted, from)
+      let to = from + 1
+      while (wanted[to]?.row === first + to - from) to++
+      const run = wanted.slice(from, to)
+      const read = new Uint8Array(run.length * bytes)
+      const { bytesRead } = await file.read(read, 0, read.length, offset + first * bytes)
+      if (bytesRead !== read.length)
+        throw new CodedError('corpus_invalid', `${source.name} became shorter while it was read.`, { field: source.name })
+      for (const [i, one] of run.entries()) take(source, { ...one, bytes: read.subarray(i * bytes, (i + 1) * bytes) }, out)
+      from = to
+    }
+  } finally {
+    await file.close()
+  }
+}
+
+function take(
+  { name, type, dimension }: VectorSource,
+  { id, to, bytes }: WantedRow & { readonly bytes: Uint8Array },
+  out: Uint16Array,
+): void {
+  if (type !== 'f16') return packVector({ id, vector: numbersOf(type, bytes) }, out, to, dimension)
+  const halves = new Uint16Array(bytes.slice().buffer)
+  if (!halvesFinite(halves))
+    throw new CodedError('index_invalid', `${name}: the vector of passage "${id}" holds numbers that are not finite.`, { field: 'vector' })
+  out.set(halves, to * dimension)
+}
+
+function numbersOf(type: Exclude<NumberType, 'f16'>, bytes: Uint8Array): Float32Array {
+  const { buffer } = bytes.slice()
+  return type === 'f32' ? new Float32Array(buffer) : Float32Array.from(new Float64Array(buffer))
+}

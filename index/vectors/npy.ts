@@ -1,0 +1,65 @@
+import { createReadStream } from 'node:fs'
+import { open, stat } from 'node:fs/promises'
+import { basename } from 'node:path'
+import { READ_LIMITS } from '../read/contract.ts'
+import { readLines } from '../read/lines.ts'
+import { checkedId } from './ids.ts'
+import { NUMBER_BYTES, numberType, READ_ARRAYS, refuse, type Matrix, type VectorSource } from './contract.ts'
+
+export const NPY_MAGIC = Buffer.from('\x93NUMPY', 'latin1')
+/** Magic, version, and the length of the header in the longer of its two forms. */
+const HEAD_BYTES = 12
+const MAX_HEADER_BYTES = 65_536
+
+/** Where the ids of `vectors.npy` are: `vectors.ids.txt`, one a line. */
+export function idsPath(npy: string): string {
+  return `${npy.replace(/\.npy$/i, '')}.ids.txt`
+}
+
+/** The vectors of a .npy file (numpy/lib/format.py), whose ids are in a file beside it. @throws corpus_invalid */
+export async function openNpy(path: string): Promise<VectorSource> {
+  const name = basename(path)
+  const matrix = await readNpyHeader(path)
+  const beside = idsPath(path)
+  if ((await stat(beside).catch(() => undefined))?.isFile() !== true)
+    refuse(name, `has no ids: put them into ${beside}, the id of one row a line`)
+  return { ...matrix, name, path, ids: () => idLines(beside) }
+}
+
+async function readNpyHeader(path: string): Promise<Matrix> {
+  const name = basename(path)
+  const file = await open(path, 'r')
+  try {
+    const head = Buffer.alloc(HEAD_BYTES)
+    await file.read(head, 0, HEAD_BYTES, 0)
+    const long = head[NPY_MAGIC.length] !== 1
+    const start = long ? HEAD_BYTES : HEAD_BYTES - 2
+    const length = long ? head.readUInt32LE(8) : head.readUInt16LE(8)
+    if (length > MAX_HEADER_BYTES) refuse(name, `has a header of ${length} bytes`)
+    const header = Buffer.alloc(length)
+    await file.read(header, 0, length, start)
+    const text = header.toString('latin1')
+    const type = numberType(/'descr':\s*'([^']*)'/.exec(text)?.[1] ?? '')
+    const [rows, dimension, ...more] = (/'shape':\s*\(([^)]*)\)/.exec(text)?.[1] ?? '')
+      .split(',')
+      .filter((part) => part.trim() !== '')
+      .map(Number)
+    if (type === undefined || rows === undefined || dimension === undefined || more.length > 0 || !/'fortran_order':\s*False/.test(text))
+      return refuse(name, `holds ${text.trim().slice(0, 200)}: ${READ_ARRAYS}`)
+    const offset = start + length
+    const [expected, { size }] = [offset + rows * dimension * NUMBER_BYTES[type], await file.stat()]
+    if (size !== expected) refuse(name, `has ${size} bytes in place of ${expected}: it is cut off, or goes on behind its end`)
+    return { type, rows, dimension, offset }
+  } finally {
+    await file.close()
+  }
+}
+
+/** Ids, one a line. */
+export async function* idLines(path: string): AsyncGenerator<string> {
+  for await (const line of readLines(createReadStream(path) as AsyncIterable<Buffer>, READ_LIMITS.lineBytes)) {
+    const at = `line ${line.line}`
+    if ('reason' in line) refuse(basename(path), `is no list of ids: ${at}: ${line.detail}`)
+    else yield checkedId(line.bytes.toString('utf8'), basename(path), at)
+  }
+}

@@ -1,0 +1,67 @@
+import { open, readdir, stat } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import { CodedError } from '../../base/errors.ts'
+import { isGzip, isParquet } from '../read/sniff.ts'
+import { NPY_MAGIC, openNpy } from './npy.ts'
+import { openNumpyPickle, PICKLE_PROTO } from './numpy-pickle.ts'
+import { readJsonVectors, readParquetVectors } from './rows.ts'
+import { spoolVectors, type SpoolOptions } from './spool.ts'
+import { refuse, type VectorSource } from './contract.ts'
+
+const HEAD_BYTES = 8
+const IDS = /\.ids\.txt$/
+
+/** The files that arguments name; a folder stands for the files in it, in the order of their names. @throws not_found */
+export async function vectorFiles(given: readonly string[]): Promise<string[]> {
+  const files: string[] = []
+  for (const path of given) {
+    const found = await stat(path).catch(() => undefined)
+    if (found === undefined) throw new CodedError('not_found', `The file ${path} does not exist.`, { field: 'files' })
+    if (found.isDirectory())
+      files.push(
+        ...(await readdir(path))
+          .filter((name) => !name.startsWith('.'))
+          .sort()
+          .map((name) => join(path, name)),
+      )
+    else files.push(path)
+  }
+  const vectors = files.filter((path) => !IDS.test(path))
+  if (vectors.length === 0) throw new CodedError('not_found', 'These folders hold no vector files.', { field: 'files' })
+  return vectors
+}
+
+/**
+ * Vectors in a file of any form that is read, told apart by its first bytes: a pickle or .npy of numpy, JSON lines or Parquet.
+ * @throws corpus_invalid for what is none of them, damaged, or of another dimension.
+ */
+export async function openVectors(options: SpoolOptions): Promise<VectorSource> {
+  const { path, dimension } = options
+  const head = await headOf(path)
+  const source = await openByHead(head, options)
+  if (source.dimension !== dimension)
+    refuse(source.name, `has vectors of ${source.dimension} numbers, the model of the plan makes ${dimension}`)
+  return source
+}
+
+async function openByHead(head: Buffer, options: SpoolOptions): Promise<VectorSource> {
+  const { path, dimension } = options
+  if (head[0] === PICKLE_PROTO) return openNumpyPickle(path)
+  if (head.subarray(0, NPY_MAGIC.length).equals(NPY_MAGIC)) return openNpy(path)
+  if (isParquet(head)) return spoolVectors(readParquetVectors(path, dimension), options)
+  if (isGzip(head) || head.toString('latin1').trimStart().startsWith('{')) return spoolVectors(readJsonVectors(path), options)
+  return refuse(
+    basename(path),
+    'holds no vectors: pickles of ids and a numpy array, .npy with ids beside it, JSON lines and Parquet are read',
+  )
+}
+
+async function headOf(path: string): Promise<Buffer> {
+  const file = await open(path, 'r')
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(HEAD_BYTES), 0, HEAD_BYTES, 0)
+    return buffer.subarray(0, bytesRead)
+  } finally {
+    await file.close()
+  }
+}

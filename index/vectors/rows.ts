@@ -1,0 +1,85 @@
+import { createReadStream } from 'node:fs'
+import { basename } from 'node:path'
+import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects, parquetSchema } from 'hyparquet'
+import { messageOf, CodedError } from '../../base/errors.ts'
+import { parseJson } from '../../base/json.ts'
+import { READ_LIMITS } from '../read/contract.ts'
+import { gunzip } from '../read/gzip.ts'
+import { readLines } from '../read/lines.ts'
+import { boundedCompressors } from '../read/parquet.ts'
+import { isGzip, peek } from '../read/sniff.ts'
+import { checkedId } from './ids.ts'
+import { refuse } from './contract.ts'
+
+export interface VectorRow {
+  readonly id: string
+  readonly vector: Float32Array
+}
+
+const ID_NAMES = ['id', '_id']
+
+/** Numbers of one row group: nested columns can only be decoded a whole group at a time, at some 16 bytes a number. */
+const GROUP_NUMBERS = 1 << 26
+
+/** Rows of JSON lines, gzip or not, with the fields id (or _id) and vector. @throws corpus_invalid naming the line. */
+export async function* readJsonVectors(path: string): AsyncGenerator<VectorRow> {
+  const name = basename(path)
+  const { head, all } = await peek(createReadStream(path) as AsyncIterable<Buffer>, 4)
+  for await (const line of readLines(isGzip(head) ? gunzip(all, READ_LIMITS) : all, READ_LIMITS.lineBytes)) {
+    const at = `line ${line.line}`
+    if ('reason' in line) refuse(name, `cannot be used: ${at}: ${line.detail}`)
+    const text = line.bytes.toString('utf8')
+    if (text.trim() === '') continue
+    const value = parseJson(text)
+    if (typeof value !== 'object' || value === null) refuse(name, `has no JSON object in ${at}`)
+    yield rowOf({ ...value }, name, at)
+  }
+}
+
+function rowOf(row: Readonly<Record<string, unknown>>, name: string, where: string): VectorRow {
+  const { vector } = row
+  const id = checkedId(row['id'] ?? row['_id'], name, where)
+  const numbers =
+    Array.isArray(vector) || vector instanceof Float32Array || vector instanceof Float64Array ? [...(vector as number[])] : undefined
+  if (numbers?.every((number) => typeof number === 'number') !== true)
+    return refuse(name, `has no list of numbers as the vector of "${id}" (${where})`)
+  return { id, vector: Float32Array.from(numbers) }
+}
+
+/** Rows of a Parquet file with the columns id (or _id) and vector, a list of numbers. @throws corpus_invalid */
+export async function* readParquetVectors(path: string, dimension: number): AsyncGenerator<VectorRow> {
+  const name = basename(path)
+  try {
+    const file = await asyncBufferFromFile(path)
+    const metadata = await parquetMetadataAsync(file)
+    const names = parquetSchema(metadata).children.map(({ element }) => element.name)
+    const id = ID_NAMES.find((one) => names.includes(one))
+    if (id === undefined || !names.includes('vector'))
+      return refuse(name, `has no columns id and vector (found: ${names.slice(0, 8).join(', ')})`)
+    let rowStart = 0
+    for (const { num_rows: count } of metadata.row_groups) {
+      const rowEnd = rowStart + Number(count)
+      if (Number(count) * dimension > GROUP_NUMBERS)
+        refuse(
+          name,
+          `has a row group of ${count} vectors: write it with at most ${Math.floor(GROUP_NUMBERS / dimension)} rows in each (row_group_size)`,
+        )
+      const rows: Record<string, unknown>[] = await parquetReadObjects({
+        file,
+        metadata,
+        columns: [id, 'vector'],
+        rowStart,
+        rowEnd,
+        compressors: boundedCompressors,
+      })
+      for (const [i, row] of rows.entries()) {
+        const given = row[id]
+        yield rowOf({ id: typeof given === 'bigint' ? given.toString() : given, vector: row['vector'] }, name, `row ${rowStart + i + 1}`)
+      }
+      rowStart = rowEnd
+    }
+  } catch (error) {
+    if (error instanceof CodedError) throw error
+    refuse(name, `cannot be read: ${messageOf(error)}`, error)
+  }
+}
