@@ -10,8 +10,9 @@ class Done(TypedDict):
     """A shard has its vectors."""
 
     shard: int
-    state: Literal["done"]
+    state: Literal["done", "present"]
     passages: int
+    ms: int
 
 
 class Failed(TypedDict):

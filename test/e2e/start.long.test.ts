@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import t, { type Test } from 'tap'
 import { processesWith, runCli } from '../helpers/cli.ts'
+import { SKIPS } from '../helpers/skips.ts'
 
 /** An idle machine needs three seconds, a busy one many more; what hangs needs for ever. */
 const LIMIT_MS = 120_000
@@ -92,7 +93,7 @@ async function failingStarts(t: Test): Promise<readonly Case[]> {
       args: ['serve', '--port', '1'],
       env: whole,
       says: /Port 1 of 127\.0\.0\.1 may not be opened/,
-      skip: process.getuid?.() === 0 && 'root may open every port',
+      skip: process.getuid?.() === 0 && SKIPS.ports,
     },
     ...[serve, ask, ['index', 'status']].map((args): Case => ({
       what: 'an index folder that is a file',

@@ -5,6 +5,7 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { built, finished, startNode } from '../../eval/bench/processes.ts'
+import { SKIPS } from '../helpers/skips.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const CUDA_PROVIDER = path.join(
@@ -65,7 +66,7 @@ await t.test('the proof for a CUDA machine takes its whole way on the CPU', asyn
   t.same(await readdir(folder), [])
 })
 
-await t.test('and refuses without CUDA, before it writes anything', { skip: existsSync(CUDA_PROVIDER) && 'CUDA is here' }, async (t) => {
+await t.test('and refuses without CUDA, before it writes anything', { skip: existsSync(CUDA_PROVIDER) && SKIPS.withoutCuda }, async (t) => {
   const folder = await folderOf(t)
   t.match(await run('proof-gpu.js', '--folder', folder), {
     code: 1,

@@ -5,6 +5,7 @@ import { gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import { jsonElements } from '../../eval/datasets/json-elements.ts'
 import { readDataset, readPassages, withPassages } from '../../eval/datasets/read.ts'
+import { SKIPS } from '../helpers/skips.ts'
 
 async function file(t: Test, name: string, content: string | Buffer): Promise<string> {
   const target = path.join(t.testdir(), name)
@@ -211,7 +212,7 @@ t.test('array elements come out whole wherever the text is cut', async (t) => {
 
 const shared = path.resolve('../shared/data')
 
-t.test("NQ-open's real file", { skip: existsSync(shared) ? false : 'shared data is not here' }, async (t) => {
+t.test("NQ-open's real file", { skip: existsSync(shared) ? false : SKIPS.shared }, async (t) => {
   const { questions, problems, sha256 } = await readDataset(path.join(shared, 'nq-open/NQ-open.dev.jsonl'))
   t.equal(questions.length + problems.reduce((sum, { count }) => sum + count, 0), 3610)
   t.equal(questions.length, 3610)
@@ -219,7 +220,7 @@ t.test("NQ-open's real file", { skip: existsSync(shared) ? false : 'shared data 
   t.equal(sha256.length, 64)
 })
 
-t.test('real questions with their own passages', { skip: existsSync(shared) ? false : 'shared data is not here' }, async (t) => {
+t.test('real questions with their own passages', { skip: existsSync(shared) ? false : SKIPS.shared }, async (t) => {
   const { questions } = await readDataset(path.join(shared, 'squad-open-a/questions.jsonl'))
   t.ok(questions.length > 4000)
   t.match(questions[0], { id: '5725b33f6a3fe71400b8952d', goldPassage: '1', answers: ['October 1973', 'October', '1973'] })

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -23,7 +24,8 @@ import { ralm } from '../../eval/tasks/ralm/task.ts'
 import type { Golden } from '../../models/golden.ts'
 import { builtFixture } from '../helpers/built-fixture.ts'
 import { childEntry } from '../helpers/child-entry.ts'
-import { taskGolden, taskGoldenFile, withoutTaskGoldens } from '../helpers/task-goldens.ts'
+import { SKIPS } from '../helpers/skips.ts'
+import { REFERENCE_TASKS, TASK_GOLDENS } from '../helpers/task-goldens.ts'
 import { ATOL, largestDifference, numbers, rowsOf } from '../inference/pool/golden-requests.ts'
 
 async function folder(t: Test): Promise<string> {
@@ -60,84 +62,67 @@ function lossIn(golden: Golden): number {
   return golden.floats('loss').data[0] ?? Number.NaN
 }
 
-await t.test('losses of the reference come out of the tasks', { skip: withoutTaskGoldens() }, async (t) => {
-  const client = await clientOf(t, 'cepe-tiny')
-  const near = (t: Test, value: number | undefined, golden: Golden, what: string) =>
-    t.ok(Math.abs((value ?? Number.NaN) - lossIn(golden)) < ATOL, `${what}: ${value} beside ${lossIn(golden)}`)
+for (const { whose, fixture, skip, golden: goldenOf } of TASK_GOLDENS) {
+  await t.test(`losses of ${whose} come out of the tasks`, { skip }, async (t) => {
+    const client = await clientOf(t, fixture)
+    const near = (t: Test, value: number | undefined, golden: Golden, what: string) =>
+      t.ok(Math.abs((value ?? Number.NaN) - lossIn(golden)) < ATOL, `${what}: ${value} beside ${lossIn(golden)}`)
 
-  await t.test('lm: contexts in the encoder, and the full context', async (t) => {
-    const golden = await taskGolden('lm-cepe')
-    const contexts = rowsOfAll(golden)
-    const sizes = { contexts: '6', contextTokens: '16', decoderTokens: '64', scoredTokens: '16' }
-    const losses = await lossesOf(
-      t,
-      { task: lm, client },
-      { ids: [...contexts.flat(), ...numbers(golden, 'input_ids')] },
-      { ...sizes, methods: 'cepe' },
-    )
-    near(t, losses.get('cepe'), golden, 'cepe')
-    const full = await taskGolden('lm-full-context')
-    const whole = await lossesOf(t, { task: lm, client }, { ids: numbers(full, 'input_ids') }, { ...sizes, methods: 'full-context' })
-    near(t, whole.get('full-context'), full, 'full context')
-  })
-
-  await t.test('lm: streaming', async (t) => {
-    const golden = await taskGolden('lm-streaming')
-    const ids = numbers(golden, 'input_ids')
-    const losses = await lossesOf(
-      t,
-      { task: lm, client },
-      { ids },
-      {
-        contexts: '9',
-        contextTokens: '16',
-        decoderTokens: '56',
+    await t.test('lm: contexts in the encoder, and the full context', async (t) => {
+      const golden = await goldenOf('lm-cepe')
+      const contexts = rowsOfAll(golden)
+      const ids = numbers(golden, 'input_ids')
+      const sizes = {
+        contexts: String(contexts.length),
+        contextTokens: String(contexts[0]?.length),
+        decoderTokens: String(ids.length),
         scoredTokens: '16',
-        methods: 'streaming',
-        sinks: '4',
-        recent: '28',
-        stride: '32',
-      },
-    )
-    near(t, losses.get('streaming'), golden, 'streaming')
-  })
+      }
+      const whole = { ids: [...contexts.flat(), ...ids] }
+      const losses = await lossesOf(t, { task: lm, client }, whole, { ...sizes, methods: 'cepe' })
+      near(t, losses.get('cepe'), golden, 'cepe')
+      const full = await goldenOf('lm-full-context')
+      const joined = await lossesOf(t, { task: lm, client }, { ids: numbers(full, 'input_ids') }, { ...sizes, methods: 'full-context' })
+      near(t, joined.get('full-context'), full, 'full context')
+    })
 
-  await t.test('ralm: ragged contexts, RePlug by scores and uniform', async (t) => {
-    for (const [name, method] of [
-      ['lm-retrieval-cepe', 'cepe'],
-      ['lm-retrieval-replug-scores', 'replug'],
-      ['lm-retrieval-replug-uniform', 'replug'],
-    ] as const) {
-      const golden = await taskGolden(name)
-      const scores = golden.has('context_scores') ? [...golden.floats('context_scores').data] : [0, 0, 0, 0]
-      const ctxs = rowsOf(golden, 'encoder_input_ids', 'encoder_attention_mask').map((ids, i) => ({ ids, score: scores[i] }))
-      const losses = await lossesOf(
-        t,
-        { task: ralm, client },
-        { ids: numbers(golden, 'input_ids'), ctxs },
-        {
-          contexts: '4',
-          contextTokens: '16',
-          decoderTokens: '56',
-          queryTokens: '8',
-          methods: method,
-        },
-      )
-      near(t, losses.get(method), golden, name)
-    }
-  })
+    await t.test('lm: streaming', async (t) => {
+      const golden = await goldenOf('lm-streaming')
+      const ids = numbers(golden, 'input_ids')
+      const sizes = { contexts: '9', contextTokens: '16', decoderTokens: '56', scoredTokens: '16' }
+      const cache = { sinks: '4', recent: '28', stride: '32' }
+      const losses = await lossesOf(t, { task: lm, client }, { ids }, { ...sizes, ...cache, methods: 'streaming' })
+      near(t, losses.get('streaming'), golden, 'streaming')
+    })
 
-  await t.test('icl: options after a prompt, calibrated, and the four predictions', async (t) => {
-    const golden = await taskGolden('icl-options')
-    const lengths = numbers(golden, 'lengths')
-    const rows = rowsOfAll(golden, 'options').map((row, i) => row.slice(0, lengths[i]))
-    const sums = await optionSums(numbers(golden, 'input_ids'), rowsOfAll(golden), rows, client)
-    const calibration = await optionSums([1], [], rows, client)
-    t.ok(largestDifference(sums, golden.floats('sum').data) < ATOL)
-    t.ok(largestDifference(calibration, golden.floats('calibration').data) < ATOL)
-    t.same(Object.values(predictions({ sums, calibration, lengths })), numbers(golden, 'predictions'))
+    await t.test('ralm: ragged contexts, RePlug by scores and uniform', async (t) => {
+      for (const [name, method] of [
+        ['lm-retrieval-cepe', 'cepe'],
+        ['lm-retrieval-replug-scores', 'replug'],
+        ['lm-retrieval-replug-uniform', 'replug'],
+      ] as const) {
+        const golden = await goldenOf(name)
+        const scores = golden.has('context_scores') ? [...golden.floats('context_scores').data] : [0, 0, 0, 0]
+        const ctxs = rowsOf(golden, 'encoder_input_ids', 'encoder_attention_mask').map((ids, i) => ({ ids, score: scores[i] }))
+        const sizes = { contexts: '4', contextTokens: '16', decoderTokens: '56', queryTokens: '8' }
+        const data = { ids: numbers(golden, 'input_ids'), ctxs }
+        const losses = await lossesOf(t, { task: ralm, client }, data, { ...sizes, methods: method })
+        near(t, losses.get(method), golden, name)
+      }
+    })
+
+    await t.test('icl: options after a prompt, calibrated, and the four predictions', async (t) => {
+      const golden = await goldenOf('icl-options')
+      const lengths = numbers(golden, 'lengths')
+      const rows = rowsOfAll(golden, 'options').map((row, i) => row.slice(0, lengths[i]))
+      const sums = await optionSums(numbers(golden, 'input_ids'), rowsOfAll(golden), rows, client)
+      const calibration = await optionSums([1], [], rows, client)
+      t.ok(largestDifference(sums, golden.floats('sum').data) < ATOL)
+      t.ok(largestDifference(calibration, golden.floats('calibration').data) < ATOL)
+      t.same(Object.values(predictions({ sums, calibration, lengths })), numbers(golden, 'predictions'))
+    })
   })
-})
+}
 
 /** Rows of ids without a mask. */
 function rowsOfAll(golden: Golden, name = 'encoder_input_ids'): number[][] {
@@ -148,8 +133,20 @@ function rowsOfAll(golden: Golden, name = 'encoder_input_ids'): number[][] {
   return Array.from({ length: rows }, (_, row) => Array.from(data.subarray(row * length, (row + 1) * length), Number))
 }
 
-await t.test('ROUGE-L and F1 of the reference', { skip: withoutTaskGoldens() }, async (t) => {
-  const cases = JSON.parse(await readFile(taskGoldenFile('rouge-and-f1.json'), 'utf8')) as {
+await t.test("ROUGE-L as the reference's package has it", async (t) => {
+  const rougeL = await loadRougeL()
+  const cases = JSON.parse(await readFile('test/fixtures/rouge/rouge-l.json', 'utf8')) as {
+    prediction: string
+    reference: string
+    rougeL_f: number
+  }[]
+  for (const { prediction, reference, rougeL_f } of cases)
+    t.ok(Math.abs(rougeL(prediction, reference) - rougeL_f) < 1e-9, `ROUGE-L of ${prediction}`)
+})
+
+const recorded = path.join(REFERENCE_TASKS, 'rouge-and-f1.json')
+await t.test('ROUGE-L and F1 of the reference', { skip: existsSync(recorded) ? false : SKIPS.shared }, async (t) => {
+  const cases = JSON.parse(await readFile(recorded, 'utf8')) as {
     prediction: string
     reference: string
     rougeL_f: number

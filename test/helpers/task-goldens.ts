@@ -3,19 +3,33 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { readGolden, type Golden } from '../../models/golden.ts'
 import { fixtureDir } from './built-fixture.ts'
+import { SKIPS } from './skips.ts'
 
-const TASKS = fileURLToPath(new URL('../../../shared/fixtures/tasks/', import.meta.url))
+const root = fileURLToPath(new URL('../../', import.meta.url))
+const OWN = path.join(root, 'test/fixtures/tasks')
+/** Of the reference implementation, on its checkpoint cepe-tiny. */
+export const REFERENCE_TASKS = path.join(root, '../shared/fixtures/tasks')
 
-/** Why goldens of the evaluation tasks cannot be compared here, or false. They were made with the checkpoint cepe-tiny. */
-export function withoutTaskGoldens(): string | false {
-  return existsSync(TASKS) && fixtureDir('cepe-tiny') !== undefined ? false : 'goldens of the evaluation tasks are not at hand'
+/** Outputs for the evaluation's tasks. */
+export interface TaskGoldens {
+  readonly whose: string
+  /** The checkpoint that they are of. */
+  readonly fixture: string
+  /** Why they cannot be compared here, or false. */
+  readonly skip: string | false
+  readonly golden: (name: string) => Promise<Golden>
 }
 
-/** Outputs of the reference implementation on cepe-tiny. */
-export function taskGolden(name: string): Promise<Golden> {
-  return readGolden(taskGoldenFile(`${name}.safetensors`))
+function goldensIn(folder: string, whose: string, fixture: string): TaskGoldens {
+  return {
+    whose,
+    fixture,
+    skip: existsSync(folder) && fixtureDir(fixture) !== undefined ? false : SKIPS.shared,
+    golden: (name) => readGolden(path.join(folder, `${name}.safetensors`)),
+  }
 }
 
-export function taskGoldenFile(name: string): string {
-  return path.join(TASKS, name)
-}
+export const TASK_GOLDENS = [
+  goldensIn(OWN, "the recipe's model", 'cepe-tiny-gqa'),
+  goldensIn(REFERENCE_TASKS, 'the reference', 'cepe-tiny'),
+]

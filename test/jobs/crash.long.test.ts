@@ -12,6 +12,7 @@ import { chunks } from '../../index/table/write.ts'
 import type { Passage } from '../../index/contract.ts'
 import { somePassages, tempDir } from '../index/helpers.ts'
 import { toTsv } from './helpers.ts'
+import { SKIPS } from '../helpers/skips.ts'
 
 interface Indexing {
   /** Milliseconds per embedding call. */
@@ -156,7 +157,7 @@ const mayMount = spawnSync('unshare', ['-Urm', 'mount', '-t', 'tmpfs', 'tmpfs', 
 
 await t.test(
   'a full disk stops the job, reads stay up, and it goes on when there is space',
-  { timeout: 60_000, skip: !mayMount && 'small disks cannot be mounted here' },
+  { timeout: 60_000, skip: !mayMount && SKIPS.mount },
   async (t) => {
     const dir = await tempDir(t)
     const mounted = join(dir, 'small')

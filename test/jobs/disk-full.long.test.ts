@@ -7,6 +7,7 @@ import { readAlias } from '../../index/table/alias.ts'
 import type { Job } from '../../src/jobs/schema.ts'
 import { embed, embedText, somePassages, tempDir } from '../index/helpers.ts'
 import { streamed, toTsv, withJobs } from './helpers.ts'
+import { SKIPS } from '../helpers/skips.ts'
 
 /** A small disk of its own; undefined where this process may not mount one. */
 async function smallDisk(t: Test, megabytes: number): Promise<string | undefined> {
@@ -47,7 +48,7 @@ function onDisk(dir: string, id: string): Job {
   return JSON.parse(readFileSync(join(dir, 'index', 'jobs', id, 'job.json'), 'utf8')) as Job
 }
 
-const skip = (await smallDisk(t, 1)) === undefined ? 'needs the right to mount a file system' : false
+const skip = (await smallDisk(t, 1)) === undefined ? SKIPS.mount : false
 
 await t.test('while planning: uploads are answered, files say what is missing, nothing stays behind', { skip }, async (t) => {
   const dir = (await smallDisk(t, 16)) ?? ''

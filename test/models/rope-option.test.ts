@@ -7,7 +7,7 @@ import { createReader } from '../../src/inference/pool/create-reader.ts'
 import { logSoftmax } from '../../src/inference/worker/sampling.ts'
 import { builtFixture, fixtureDir } from '../helpers/built-fixture.ts'
 import { childEntry } from '../helpers/child-entry.ts'
-import { taskGolden, withoutTaskGoldens } from '../helpers/task-goldens.ts'
+import { TASK_GOLDENS } from '../helpers/task-goldens.ts'
 import { ATOL, largestDifference, numbers } from '../inference/pool/golden-requests.ts'
 
 const GOLDENS = {
@@ -18,29 +18,30 @@ const GOLDENS = {
   'rope-truncated-64-linear-2': 'linear:2+truncated:64',
 }
 
-await t.test('bases as the reference has them: frequencies and logits', { skip: withoutTaskGoldens() }, async (t) => {
+for (const { whose, fixture, skip, golden: goldenOf } of TASK_GOLDENS) {
   for (const [name, rope] of Object.entries(GOLDENS)) {
-    const golden = await taskGolden(name)
-    const ropeScaling = parseRopeOption(rope, 256)
-    const expected = golden.floats('frequencies').data
-    t.ok(
-      largestDifference(rotaryFrequencies({ headDim: 16, window: 256, ropeTheta: 10_000, ropeScaling }), expected) < 1e-6,
-      `${rope}: frequencies`,
-    )
-    const built = await builtFixture(t, 'cepe-tiny')
-    const outDir = path.join(built, '..', 'changed')
-    const manifest = await buildModel({ checkpointDir: path.join(built, '..', 'checkpoint'), outDir, dtype: 'f32', rope: { rope } })
-    t.equal(manifest.source.name, `checkpoint+${rope}`)
-    const reader = await createReader({ modelDir: outDir, entry: childEntry() })
-    const ids = numbers(golden, 'input_ids')
-    const [first = 0, ...others] = ids
-    const [scores = []] = await reader.score({ contexts: [], contextTokens: 1, promptIds: [first], continuations: [others] })
-    const logits = golden.floats('logits').data
-    const wanted = others.map((id, i) => logSoftmax(logits.subarray(i * 96, (i + 1) * 96))[id] ?? Number.NaN)
-    t.ok(largestDifference(scores, wanted) < ATOL, `${rope}: logits`)
-    await reader.close({ drainMs: 0 })
+    await t.test(`${rope} as ${whose} has it: frequencies and logits`, { skip }, async (t) => {
+      const golden = await goldenOf(name)
+      const ropeScaling = parseRopeOption(rope, 256)
+      const expected = golden.floats('frequencies').data
+      const config = { headDim: 2 * expected.length, window: 256, ropeTheta: 10_000, ropeScaling }
+      t.ok(largestDifference(rotaryFrequencies(config), expected) < 1e-6, 'frequencies')
+      const built = await builtFixture(t, fixture)
+      const outDir = path.join(built, '..', 'changed')
+      const manifest = await buildModel({ checkpointDir: path.join(built, '..', 'checkpoint'), outDir, dtype: 'f32', rope: { rope } })
+      t.equal(manifest.source.name, `checkpoint+${rope}`)
+      const reader = await createReader({ modelDir: outDir, entry: childEntry() })
+      const ids = numbers(golden, 'input_ids')
+      const [first = 0, ...others] = ids
+      const [scores = []] = await reader.score({ contexts: [], contextTokens: 1, promptIds: [first], continuations: [others] })
+      const { data: logits, shape } = golden.floats('logits')
+      const vocabulary = shape.at(-1) ?? 0
+      const wanted = others.map((id, i) => logSoftmax(logits.subarray(i * vocabulary, (i + 1) * vocabulary))[id] ?? Number.NaN)
+      t.ok(largestDifference(scores, wanted) < ATOL, 'logits')
+      await reader.close({ drainMs: 0 })
+    })
   }
-})
+}
 
 await t.test('a window of its own, random steps, and what there is not', async (t) => {
   const source = fixtureDir('cepe-tiny-gqa') ?? ''

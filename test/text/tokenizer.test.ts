@@ -1,9 +1,9 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { tokenizerFiles } from '../../models/tokenizer/files.ts'
 import { loadTokenizer } from '../../src/text/tokenizer.ts'
+import { SENTENCEPIECE } from '../helpers/sentencepiece-goldens.ts'
 
 /** Byte-level pieces and words of a LLaMA-like vocabulary: newline is a byte token, and part of no word. */
 const VOCABULARY = ['<unk>', '<s>', '</s>', '<0x0A>', '▁', 'a', 'b', '▁a', 'ab', '▁ab']
@@ -99,29 +99,29 @@ await t.test('a missing or broken tokenizer is an invalid model, by file', async
   }
 })
 
-const LLAMA = fileURLToPath(new URL('../../../shared/fixtures/llama2-tokenizer', import.meta.url))
-await t.test('LLaMA-2', { skip: !existsSync(LLAMA) && 'the LLaMA-2 tokenizer is not at hand' }, async (t) => {
-  const { tokenizer: json, config } = await tokenizerFiles(LLAMA)
-  const dir = t.testdir({})
-  writeFileSync(path.join(dir, 'tokenizer.json'), JSON.stringify(json))
-  writeFileSync(path.join(dir, 'tokenizer_config.json'), JSON.stringify(config))
-  const tokenizer = await loadTokenizer(dir, { bosId: 1, eosIds: [2] })
-  const lines = readFileSync(path.join(LLAMA, 'golden.jsonl'), 'utf8')
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line) as { text: string; ids: number[]; decoded: string })
-  t.same(
-    lines.map(({ text }) => tokenizer.encode(text)),
-    lines.map(({ ids }) => ids),
-  )
-  t.same(
-    lines.map(({ ids }) => tokenizer.decode(ids)),
-    lines.map(({ decoded }) => decoded),
-  )
-  t.same(tokenizer.stopIds('\n'), [2, 13])
-  const all = lines.map(({ text }) => text).join('')
-  for (const text of [all, [...all].reverse().join(''), 'a'.repeat(5000), ' '.repeat(5000)]) {
-    const ids = tokenizer.encode(text)
-    for (const maxTokens of [5, 37, 200]) t.same(tokenizer.encode(text, { maxTokens }), ids.slice(0, maxTokens))
-  }
-})
+for (const { what, folder, skip } of SENTENCEPIECE)
+  await t.test(what, { skip }, async (t) => {
+    const { tokenizer: json, config } = await tokenizerFiles(folder)
+    const dir = t.testdir({})
+    writeFileSync(path.join(dir, 'tokenizer.json'), JSON.stringify(json))
+    writeFileSync(path.join(dir, 'tokenizer_config.json'), JSON.stringify(config))
+    const tokenizer = await loadTokenizer(dir, { bosId: 1, eosIds: [2] })
+    const lines = readFileSync(path.join(folder, 'golden.jsonl'), 'utf8')
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { text: string; ids: number[]; decoded: string })
+    t.same(
+      lines.map(({ text }) => tokenizer.encode(text)),
+      lines.map(({ ids }) => ids),
+    )
+    t.same(
+      lines.map(({ ids }) => tokenizer.decode(ids)),
+      lines.map(({ decoded }) => decoded),
+    )
+    t.same(tokenizer.stopIds('\n'), [2, 13])
+    const all = lines.map(({ text }) => text).join('')
+    for (const text of [all, [...all].reverse().join(''), 'a'.repeat(5000), ' '.repeat(5000)]) {
+      const ids = tokenizer.encode(text)
+      for (const maxTokens of [5, 37, 200]) t.same(tokenizer.encode(text, { maxTokens }), ids.slice(0, maxTokens))
+    }
+  })

@@ -131,6 +131,18 @@ def main(target: Path) -> None:
     golden = {"input_ids": ids, "attention_mask": mask.long(), "embedding": contriever(ids, mask)}
     write(target / "contriever-tiny", contriever, contriever_json(CONTRIEVER, "float32"), {"embedding": golden})
 
+    # The same in PyTorch's own format.
+    pickled = target / "contriever-tiny-bin"
+    write(pickled, contriever, contriever_json(CONTRIEVER, "float32"), {"embedding": golden})
+    (pickled / "model.safetensors").unlink()
+    torch.save(contriever.state_dict(), pickled / "pytorch_model.bin")
+
+    sums = {
+        folder.name: float(sum(value.double().sum() for value in model.state_dict().values()))
+        for folder, model in ((target / "cepe-tiny-gqa", cepe), (target / "contriever-tiny", contriever), (pickled, contriever))
+    }
+    write_json(target.parent / "weight-sums.json", sums)
+
 
 if __name__ == "__main__":
     main(Path(sys.argv[1]))

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { uniform } from '../../../eval/bench/synthetic-checkpoint.ts'
 import { buildIndexes } from '../../../index/search/ann.ts'
 import { connectLance, type Table } from '../../../index/table/lance.ts'
 import { readMetadata } from '../../../index/table/metadata.ts'
 import { createTable } from '../../../index/table/create.ts'
-import { openIndex } from '../../../index/open.ts'
+import { openIndex, type OpenIndexOptions } from '../../../index/open.ts'
 import { writeAlias } from '../../../index/table/alias.ts'
 import { contentHash } from '../../../index/hash.ts'
 import { measureRecall, shareOf, takeProbes } from '../../../index/search/recall.ts'
@@ -20,13 +20,25 @@ async function append(table: Table, passages: readonly Passage[], vectors?: read
   await appendRows(table, { passages, hashes: passages.map(contentHash), halves }, hashEmbedding.dimension)
 }
 
-const policy = { exactBelow: 1000, minRecall: 0.95, sample: 16 }
-
-await t.test('small tables stay exact; large ones get an index whose settings reach the recall', async (t) => {
+/** A table without rows, and what puts it behind the index's name. */
+async function stored(t: Test) {
   const dir = await tempDir(t)
   const connection = await connectLance(dir, 0)
   t.teardown(() => connection.close())
   const table = await createTable(connection, 'passages.a', hashEmbedding)
+  const goLive = async (options: Partial<OpenIndexOptions> = {}) => {
+    await writeAlias(dir, 'passages', { stored_as: 'passages.a', replaced_by_job: null })
+    const index = await openIndex({ dir, model: hashEmbedding, ...options })
+    t.teardown(() => index.close())
+    return index
+  }
+  return { table, goLive }
+}
+
+const policy = { exactBelow: 1000, minRecall: 0.95, sample: 16 }
+
+await t.test('small tables stay exact; large ones get an index whose settings reach the recall', async (t) => {
+  const { table, goLive } = await stored(t)
   await append(table, somePassages(900))
   t.equal(await buildIndexes(table, policy), undefined)
   t.equal((await readMetadata(table)).ann, undefined)
@@ -55,9 +67,7 @@ await t.test('small tables stay exact; large ones get an index whose settings re
   const approximate = await searchVector(table, { ...ann, nprobes: ann.partitions }, embedText('lagoon'), { k: 5 })
   for (const [i, hit] of exact.entries()) t.ok(Math.abs(hit.score - (approximate[i]?.score ?? 0)) < 1e-3, 'refined scores are dot products')
 
-  await writeAlias(dir, 'passages', { stored_as: 'passages.a', replaced_by_job: null })
-  const index = await openIndex({ dir, model: hashEmbedding })
-  t.teardown(() => index.close())
+  const index = await goLive()
   t.match(await index.info(), { kind: 'ivf_rq', nprobes: ann.nprobes, refine: ann.refine, rows: 3001, unindexedRows: 1 })
   const filtered = await index.search(embedText('lagoon'), {
     k: 20,
@@ -96,10 +106,7 @@ function shapeless(n: number): Float32Array[] {
 }
 
 await t.test('where reading every partition is not enough, more candidates are refined; searches use both settings', async (t) => {
-  const dir = await tempDir(t)
-  const connection = await connectLance(dir, 0)
-  t.teardown(() => connection.close())
-  const table = await createTable(connection, 'passages.a', hashEmbedding)
+  const { table, goLive } = await stored(t)
   const vectors = shapeless(4000)
   await append(table, somePassages(4000), vectors)
   const ann = await buildIndexes(table, { exactBelow: 1000, minRecall: 0.99, sample: 32 })
@@ -109,9 +116,7 @@ await t.test('where reading every partition is not enough, more candidates are r
   const { recall } = await measureRecall(table, { ...ann, nprobes: ann.partitions, refine: 10 }, probes)
   t.ok(recall < 0.99, `recall ${recall} with all partitions and ten candidates per hit`)
   t.ok(ann.refine > 10 && ann.recall >= 0.99, `recall ${ann.recall} at nprobes ${ann.nprobes}, refine ${ann.refine}`)
-  await writeAlias(dir, 'passages', { stored_as: 'passages.a', replaced_by_job: null })
-  const index = await openIndex({ dir, model: hashEmbedding })
-  t.teardown(() => index.close())
+  const index = await goLive()
   t.match(await index.info(), { nprobes: ann.nprobes, refine: ann.refine })
   const questions = vectors.filter((_, i) => i % 100 === 7).map((vector) => vector.map((value) => value + 0.1))
   let same = 0
@@ -124,10 +129,7 @@ await t.test('where reading every partition is not enough, more candidates are r
 })
 
 await t.test('an index that cannot reach the recall is refused', async (t) => {
-  const dir = await tempDir(t)
-  const connection = await connectLance(dir, 0)
-  t.teardown(() => connection.close())
-  const table = await createTable(connection, 'passages.a', hashEmbedding)
+  const { table } = await stored(t)
   await append(table, somePassages(1200))
   const made = async () => (await table.listIndices()).find(({ name }) => name === 'vector_idx')?.indexUuid
   await t.rejects(buildIndexes(table, { ...policy, minRecall: 1.01 }), {
@@ -146,10 +148,7 @@ await t.test('an index that cannot reach the recall is refused', async (t) => {
 })
 
 await t.test('large tables filter through indexes, which cover what was added later', async (t) => {
-  const dir = await tempDir(t)
-  const connection = await connectLance(dir, 0)
-  t.teardown(() => connection.close())
-  const table = await createTable(connection, 'passages.a', hashEmbedding)
+  const { table, goLive } = await stored(t)
   await append(table, somePassages(1500))
   await buildIndexes(table, { ...policy, exactBelow: 10_000 })
   const filters = async () =>
@@ -160,9 +159,7 @@ await t.test('large tables filter through indexes, which cover what was added la
   await buildIndexes(table, policy)
   t.same(await filters(), ['source_filter Bitmap 0', 'title_filter BTree 0'], 'few sources, many titles')
 
-  await writeAlias(dir, 'passages', { stored_as: 'passages.a', replaced_by_job: null })
-  const index = await openIndex({ dir, model: hashEmbedding, consistencyMs: 0, tidyAfter: 2 })
-  t.teardown(() => index.close())
+  const index = await goLive({ consistencyMs: 0, tidyAfter: 2 })
   const late = somePassages(40, 1500).map((passage) => ({ ...passage, source: 'late.tsv' }))
   await index.upsert(late, await embed(late.map((p) => p.text)))
   t.equal(await index.count({ source: 'late.tsv' }), 40, 'rows that no index covers yet are found')

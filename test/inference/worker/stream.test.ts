@@ -6,32 +6,34 @@ import type { StepModel } from '../../../src/inference/worker/step.ts'
 import { createReader } from '../../../src/inference/pool/create-reader.ts'
 import { builtFixture } from '../../helpers/built-fixture.ts'
 import { childEntry } from '../../helpers/child-entry.ts'
-import { taskGolden, withoutTaskGoldens } from '../../helpers/task-goldens.ts'
+import { TASK_GOLDENS } from '../../helpers/task-goldens.ts'
 import { ATOL, largestDifference, numbers } from '../pool/golden-requests.ts'
 
 const entry = childEntry()
 const none = { contexts: [], contextTokens: 1 }
 
-await t.test('a streaming cache scores as the reference does', { skip: withoutTaskGoldens() }, async (t) => {
-  const golden = await taskGolden('lm-streaming')
-  const modelDir = await builtFixture(t, 'cepe-tiny')
-  const ids = numbers(golden, 'input_ids')
-  const [sinks = 0] = numbers(golden, 'sinks')
-  const [recent = 0] = numbers(golden, 'recent')
-  const [stride = 0] = numbers(golden, 'stride')
-  const [window = 0] = numbers(golden, 'eval_window')
-  for (const prefillTokens of [256, 7]) {
-    const reader = await createReader({ modelDir, entry, prefillTokens })
-    const [logprobs = []] = await reader.score({
-      ...none,
-      promptIds: ids.slice(0, -window),
-      continuations: [ids.slice(-window)],
-      streaming: { sinks, recent, stride },
-    })
-    t.ok(largestDifference(logprobs, golden.floats('logprobs').data) < ATOL, `read ${prefillTokens} tokens at a time`)
-    await reader.close({ drainMs: 0 })
-  }
-})
+for (const { whose, fixture, skip, golden: goldenOf } of TASK_GOLDENS) {
+  await t.test(`a streaming cache scores as ${whose} does`, { skip }, async (t) => {
+    const golden = await goldenOf('lm-streaming')
+    const modelDir = await builtFixture(t, fixture)
+    const ids = numbers(golden, 'input_ids')
+    const [sinks = 0] = numbers(golden, 'sinks')
+    const [recent = 0] = numbers(golden, 'recent')
+    const [stride = 0] = numbers(golden, 'stride')
+    const [window = 0] = numbers(golden, 'eval_window')
+    for (const prefillTokens of [256, 7]) {
+      const reader = await createReader({ modelDir, entry, prefillTokens })
+      const [logprobs = []] = await reader.score({
+        ...none,
+        promptIds: ids.slice(0, -window),
+        continuations: [ids.slice(-window)],
+        streaming: { sinks, recent, stride },
+      })
+      t.ok(largestDifference(logprobs, golden.floats('logprobs').data) < ATOL, `read ${prefillTokens} tokens at a time`)
+      await reader.close({ drainMs: 0 })
+    }
+  })
+}
 
 await t.test('a streaming cache', async (t) => {
   const modelDir = await builtFixture(t, 'cepe-tiny-gqa')

@@ -1,4 +1,4 @@
-import { existsSync, truncateSync } from 'node:fs'
+import { existsSync, readFileSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { parseConfig } from '../../../models/checkpoint/config-parse.ts'
@@ -6,6 +6,7 @@ import { openCheckpoint } from '../../../models/checkpoint/open.ts'
 import { checkTensors, expectedTensors } from '../../../models/checkpoint/rename.ts'
 import type { Checkpoint } from '../../../models/checkpoint/checkpoint.ts'
 import { CEPE_CONFIG, CONTRIEVER_CONFIG, LLAMA_CONFIG, weightsFor, writeFolder } from '../../helpers/checkpoint-folder.ts'
+import { SKIPS } from '../../helpers/skips.ts'
 import { f32Safetensors, f32Torch, safetensorsOf, type F32Tensor } from '../../helpers/weights.ts'
 
 type Weights = Record<string, F32Tensor>
@@ -261,23 +262,28 @@ t.test('a folder that is none is refused', (t) =>
 )
 
 /** Sums over all float weights as PyTorch reads these files. */
+const OWN_SUMS = JSON.parse(readFileSync('test/fixtures/weight-sums.json', 'utf8')) as Record<string, number>
 const REFERENCE_SUMS = {
   'cepe-tiny': 884.3900954487877,
   'cepe-tiny-bin': 854.2517774906307,
   'contriever-tiny': 293.95073798081467,
   'contriever-tiny-bin': 228.3385229124146,
 }
-const reference = join(import.meta.dirname, '../../../../shared/fixtures/reference')
 
-for (const [name, expected] of Object.entries(REFERENCE_SUMS)) {
-  const folder = join(reference, name)
-  t.test(`${name} holds what PyTorch reads`, { skip: existsSync(folder) ? false : `${folder} is absent` }, async (t) => {
-    const checkpoint = await opened(t, folder)
-    t.same(checkTensors(checkpoint), { unexpected: [] })
-    let sum = 0
-    for (const [tensor, { dtype }] of checkpoint.tensors) {
-      if (dtype === 'F32') for (const value of await checkpoint.readF32(tensor)) sum += value
-    }
-    t.ok(Math.abs(sum - expected) < 1e-6, `${sum} is ${expected}`)
-  })
+for (const [root, sums] of [
+  ['test/fixtures/recipe', OWN_SUMS],
+  ['../shared/fixtures/reference', REFERENCE_SUMS],
+] as const) {
+  for (const [name, expected] of Object.entries(sums)) {
+    const folder = join(root, name)
+    t.test(`${folder} holds what PyTorch reads`, { skip: existsSync(folder) ? false : SKIPS.shared }, async (t) => {
+      const checkpoint = await opened(t, folder)
+      t.same(checkTensors(checkpoint), { unexpected: [] })
+      let sum = 0
+      for (const [tensor, { dtype }] of checkpoint.tensors) {
+        if (dtype === 'F32') for (const value of await checkpoint.readF32(tensor)) sum += value
+      }
+      t.ok(Math.abs(sum - expected) < 1e-6, `${sum} is ${expected}`)
+    })
+  }
 }

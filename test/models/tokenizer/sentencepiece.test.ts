@@ -1,10 +1,11 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { openTokenizer, type Codec } from '../../../models/tokenizer/codec.ts'
 import { convertSentencePiece } from '../../../models/tokenizer/sentencepiece.ts'
 import { tokenId, vocabularySize } from '../../../models/tokenizer/tokenizer-json.ts'
 import { FIRST_PIECE, bpePieces, sentencePieceOf } from '../../helpers/sentencepiece.ts'
+import { SENTENCEPIECE } from '../../helpers/sentencepiece-goldens.ts'
 
 function load(bytes: Uint8Array): Codec {
   return openTokenizer(convertSentencePiece(bytes))
@@ -99,15 +100,14 @@ for (const [what, bytes, code, message] of REFUSED) {
   })
 }
 
-const llama = join(import.meta.dirname, '../../../../shared/fixtures/llama2-tokenizer')
-
-t.test("LLaMA-2's golden file agrees line by line", { skip: existsSync(llama) ? false : `${llama} is absent` }, (t) => {
-  const codec = load(readFileSync(join(llama, 'tokenizer.model')))
-  const lines = readFileSync(join(llama, 'golden.jsonl'), 'utf8').trim().split('\n')
-  for (const [number, line] of lines.entries()) {
-    const { text, ids, decoded } = JSON.parse(line) as { text: string; ids: number[]; decoded: string }
-    t.same(codec.encode(text, plain).ids, ids, `ids of line ${number + 1}`)
-    if (ids.length > 0) t.equal(codec.decode(ids, { skip_special_tokens: true }), decoded, `text of line ${number + 1}`)
-  }
-  t.end()
-})
+for (const { what, folder, skip } of SENTENCEPIECE)
+  t.test(`${what}: what SentencePiece makes of texts, line by line`, { skip }, (t) => {
+    const codec = load(readFileSync(join(folder, 'tokenizer.model')))
+    const lines = readFileSync(join(folder, 'golden.jsonl'), 'utf8').trim().split('\n')
+    for (const [number, line] of lines.entries()) {
+      const { text, ids, decoded } = JSON.parse(line) as { text: string; ids: number[]; decoded: string }
+      t.same(codec.encode(text, plain).ids, ids, `ids of line ${number + 1}`)
+      if (ids.length > 0) t.equal(codec.decode(ids, { skip_special_tokens: true }), decoded, `text of line ${number + 1}`)
+    }
+    t.end()
+  })

@@ -1,0 +1,8 @@
+/** What a test may need that is not everywhere. Under CI a test that is left out for any other reason fails the run (test/run.ts). */
+export const SKIPS = {
+  shared: 'needs ../shared',
+  browser: 'needs a browser',
+  mount: 'needs the right to mount a file system',
+  ports: 'needs a user who may not open every port',
+  withoutCuda: 'needs a machine without CUDA',
+} as const
