@@ -1,4 +1,5 @@
 import { mkdir } from 'node:fs/promises'
+import { isRemote } from './store/place.ts'
 import { checkTableName } from './table/alias.ts'
 import { sqlFilter } from './search/filter.ts'
 import { CodedError } from '../base/errors.ts'
@@ -22,7 +23,7 @@ const MAX_K = 1000
 
 /** Passages in LanceDB under one name. Every method may be called at any time and any number of times at once. */
 export interface PassageIndex {
-  /** Folder of the tables. */
+  /** Folder of the tables, or its address in an object store. */
   readonly dir: string
   /** Name of the table. */
   readonly table: string
@@ -60,7 +61,7 @@ export interface PassageIndex {
 }
 
 export interface OpenIndexOptions {
-  /** Folder of the tables; made if missing. */
+  /** Folder of the tables, made if missing; or its address in an object store. */
   readonly dir: string
   readonly table?: string
   /** The model that passages and questions are embedded with. */
@@ -98,7 +99,7 @@ export async function openIndex(options: OpenIndexOptions): Promise<PassageIndex
   } = options
   checkTableName(table)
   if (!readOnly) {
-    await mkdir(dir, { recursive: true })
+    if (!isRemote(dir)) await mkdir(dir, { recursive: true })
     await migrateAutomatically(dir, table, onWarning)
   }
   const connection = await connectLance(dir, consistencyMs)
@@ -188,7 +189,7 @@ class LanceIndex implements PassageIndex {
       await noteChange(this.dir, this.table, { ids: passages.map((passage) => passage.id) })
       return live
     })
-    this.#tidying.wrote(written.table, written.sync)
+    this.#tidying.wrote(written.idle, written.sync)
   }
 
   async delete(which: readonly string[] | SearchFilter): Promise<number> {
@@ -203,7 +204,7 @@ class LanceIndex implements PassageIndex {
       if (watched) await noteChange(this.dir, this.table, { ids: isIdList(which) ? [...which] : ids })
       return { live, deleted: gone }
     })
-    this.#tidying.wrote(live.table, live.sync)
+    this.#tidying.wrote(live.idle, live.sync)
     return deleted
   }
 

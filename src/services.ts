@@ -2,6 +2,9 @@ import { mkdir } from 'node:fs/promises'
 import path from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Embed, EmbeddingModel } from '../index/contract.ts'
+import { checkStore } from '../index/store/check.ts'
+import { isRemote } from '../index/store/place.ts'
+import { readAlias } from '../index/table/alias.ts'
 import { startMirror, type Mirror } from '../index/table/mirror.ts'
 import { openIndex, type PassageIndex } from '../index/open.ts'
 import { formerModelId, modelId, type ContrieverManifest } from '../models/manifest.ts'
@@ -68,7 +71,7 @@ export async function createServices(config: Config, log?: Log): Promise<Service
 
 function joinServices(config: Config, log: Log | undefined): Promise<Services> {
   return startWhole(async (closing) => {
-    if (config.ROLE !== 'replica') await makeFolders(config)
+    await (config.ROLE === 'replica' ? reachStore(config, log) : makeFolders(config))
     // What is quick to find wrong comes before the processes, whose models may take minutes to load.
     const demonstrations = config.DEMONSTRATIONS === '' ? [] : await loadDemonstrations(config.DEMONSTRATIONS)
     const keys = await openKeys({ dir: config.KEYS_DIR, ...(log && { log }) })
@@ -225,18 +228,39 @@ async function embedderOnDemand(config: Config, log: Log | undefined): Promise<E
   }
 }
 
-/** Makes the folders that the index and its jobs write to. @throws config_invalid naming the setting of one that cannot be made */
+/**
+ * Makes the folders that the index and its jobs write to, and looks whether an object store can be written to.
+ * @throws config_invalid naming the setting of one that cannot be made or used; store_unavailable
+ */
 async function makeFolders(config: Config): Promise<void> {
+  if (isRemote(config.INDEX_DIR)) await checkStore(config.INDEX_DIR, { writes: true })
   for (const [setting, folder] of [
     ['CEPE_INDEX_DIR', config.INDEX_DIR],
     ['CEPE_JOBS_DIR', jobsDir(config)],
   ] as const)
-    await mkdir(folder, { recursive: true }).catch((cause: unknown) => {
-      throw new CodedError('config_invalid', `The folder ${folder} cannot be made (${messageOf(cause)}): set ${setting} to another.`, {
-        field: setting,
-        cause,
-      })
+    if (!isRemote(folder)) await makeFolder(setting, folder)
+}
+
+/**
+ * Looks whether a replica can read the object store of its index. One that has a copy starts also where the store does not answer.
+ * @throws config_invalid, store_unavailable
+ */
+async function reachStore(config: Config, log: Log | undefined): Promise<void> {
+  if (!isRemote(config.INDEX_DIR)) return
+  await checkStore(config.INDEX_DIR, { writes: false }).catch(async (error: unknown) => {
+    const copied = config.MIRROR_DIR !== undefined && (await readAlias(config.MIRROR_DIR, config.TABLE)) !== undefined
+    if (!copied || !(error instanceof CodedError) || error.code !== 'store_unavailable') throw error
+    log?.('warn', `${error.message} Answering from the copy.`)
+  })
+}
+
+async function makeFolder(setting: string, folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true }).catch((cause: unknown) => {
+    throw new CodedError('config_invalid', `The folder ${folder} cannot be made (${messageOf(cause)}): set ${setting} to another.`, {
+      field: setting,
+      cause,
     })
+  })
 }
 
 function jobsDir(config: Config): string {

@@ -2,7 +2,7 @@ import { Field, Schema } from 'apache-arrow'
 import { base } from '../../migrations/list.ts'
 import type { EmbeddingModel } from '../contract.ts'
 import { TEXT_COLUMNS } from './columns.ts'
-import { textIndexConfig, type Connection, type Table } from './lance.ts'
+import { textIndexConfig, writing, type Connection, type Table } from './lance.ts'
 import { MODEL_KEY, SCHEMA_KEY } from './metadata.ts'
 import { migrateTable } from './migrate.ts'
 
@@ -15,7 +15,7 @@ export async function createBaseTable(connection: Connection, storedAs: string, 
   const fields = base.schema(model.dimension).fields.map(({ name, type, nullable }) => new Field(name, type, nullable, said.get(name)))
   const table = await connection.createEmptyTable(storedAs, new Schema(fields))
   // Upserts merge by this key: without it two writers that pass each other by duplicate rows.
-  await table.setUnenforcedPrimaryKey('id')
+  await writing(table, () => table.setUnenforcedPrimaryKey('id'))
   return table
 }
 
@@ -23,6 +23,6 @@ export async function createBaseTable(connection: Connection, storedAs: string, 
 export async function createTable(connection: Connection, storedAs: string, model: EmbeddingModel): Promise<Table> {
   const table = await createBaseTable(connection, storedAs, model)
   await migrateTable(table)
-  for (const column of TEXT_COLUMNS) await table.createIndex(column, { config: textIndexConfig() })
+  for (const column of TEXT_COLUMNS) await writing(table, () => table.createIndex(column, { config: textIndexConfig() }))
   return table
 }

@@ -4,6 +4,8 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { CodedError, osCode } from '../../base/errors.ts'
 import { processTag, stateOf } from '../../base/process.ts'
+import { takeLease } from '../store/lease.ts'
+import { isRemote } from '../store/place.ts'
 
 /** A holder of another machine or container is taken for dead after so long without a sign of life. */
 const SILENT_MS = 60_000
@@ -18,15 +20,28 @@ export interface Lock {
   release(): Promise<void>
 }
 
+export interface LockOptions {
+  readonly signal?: AbortSignal | undefined
+  /** In an object store: ends what a holder that did not give the lock back may still have on its way. */
+  readonly onTakeover?: () => Promise<void>
+}
+
+const NOTHING = (): Promise<void> => Promise.resolve()
+
 /**
  * A lock between processes, by files in a folder (Lamport's bakery): an applicant puts up that it is choosing, takes a number
  * above all others, and has its turn when nobody is choosing and nobody has a lower number. Every file has a name of
  * its own that says whose it is, so that removing a dead process's file can never hit a living one's, and a killed holder
  * stops nobody. Processes of other machines and containers show that they live by touching their files.
- * @param waitMs 0 to try once.
+ * @param waitMs 0 to try once. In an object store, where a folder has no order, it is a lease (see `takeLease`).
  * @returns undefined if others hold it for longer than that.
  */
-export async function takeLock(folder: string, waitMs: number, signal?: AbortSignal): Promise<Lock | undefined> {
+export async function takeLock(
+  folder: string,
+  waitMs: number,
+  { signal, onTakeover = NOTHING }: LockOptions = {},
+): Promise<Lock | undefined> {
+  if (isRemote(folder)) return takeLease(folder, { waitMs, signal, onTakeover })
   const applicant = await Applicant.enter(folder)
   try {
     if (await applicant.hasTurn(waitMs, signal)) return applicant.hold()
@@ -39,8 +54,8 @@ export async function takeLock(folder: string, waitMs: number, signal?: AbortSig
 }
 
 /** Takes a lock for a moment's work, after those who came first. @throws overloaded if they take longer than `waitMs`. */
-export async function withLock<T>(folder: string, waitMs: number, work: () => Promise<T>): Promise<T> {
-  const lock = await takeLock(folder, waitMs)
+export async function withLock<T>(folder: string, waitMs: number, work: () => Promise<T>, options: LockOptions = {}): Promise<T> {
+  const lock = await takeLock(folder, waitMs, options)
   if (lock === undefined) {
     const seconds = Math.round(waitMs / 1000)
     throw new CodedError('overloaded', `Other writers have held the table for ${seconds} s: try again later.`, { retryAfterS: 5 })
