@@ -1,17 +1,11 @@
-import { mkdir } from 'node:fs/promises'
-import path from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Embed, EmbeddingModel } from '../index/contract.ts'
-import { checkStore } from '../index/store/check.ts'
-import { isRemote } from '../index/store/place.ts'
-import { readAlias } from '../index/table/alias.ts'
-import { startMirror, type Mirror } from '../index/table/mirror.ts'
 import { openIndex, type PassageIndex } from '../index/open.ts'
 import { formerModelId, modelId, type ContrieverManifest } from '../models/manifest.ts'
 import { startWhole } from './closing.ts'
 import { calibrationFiles } from './config.ts'
 import type { Config } from './settings.ts'
-import { CodedError, messageOf } from '../base/errors.ts'
+import { CodedError } from '../base/errors.ts'
 import { createReader } from './inference/pool/create-reader.ts'
 import type { Supervised } from './inference/pool/process-options.ts'
 import type { ReadinessCheck } from './http/routes/health.ts'
@@ -38,6 +32,7 @@ import type { Embedder } from './inference/contract.ts'
 import { observedReader } from './inference/observed-reader.ts'
 import { indexCheck, processCheck, processStatus, storeCheck } from './conditions.ts'
 import { checkChatTemplate, documentDefaults, openReader, processOptions, readerOptions } from './open-reader.ts'
+import { jobsDir, makeFolders, mirrorOf, reachStore } from './stores.ts'
 import { openKeys, type Keys } from './keys/keys.ts'
 import { createQuotas } from './keys/quota.ts'
 
@@ -228,45 +223,6 @@ async function embedderOnDemand(config: Config, log: Log | undefined): Promise<E
   }
 }
 
-/**
- * Makes the folders that the index and its jobs write to, and looks whether an object store can be written to.
- * @throws config_invalid naming the setting of one that cannot be made or used; store_unavailable
- */
-async function makeFolders(config: Config): Promise<void> {
-  if (isRemote(config.INDEX_DIR)) await checkStore(config.INDEX_DIR, { writes: true })
-  for (const [setting, folder] of [
-    ['CEPE_INDEX_DIR', config.INDEX_DIR],
-    ['CEPE_JOBS_DIR', jobsDir(config)],
-  ] as const)
-    if (!isRemote(folder)) await makeFolder(setting, folder)
-}
-
-/**
- * Looks whether a replica can read the object store of its index. One that has a copy starts also where the store does not answer.
- * @throws config_invalid, store_unavailable
- */
-async function reachStore(config: Config, log: Log | undefined): Promise<void> {
-  if (!isRemote(config.INDEX_DIR)) return
-  await checkStore(config.INDEX_DIR, { writes: false }).catch(async (error: unknown) => {
-    const copied = config.MIRROR_DIR !== undefined && (await readAlias(config.MIRROR_DIR, config.TABLE)) !== undefined
-    if (!copied || !(error instanceof CodedError) || error.code !== 'store_unavailable') throw error
-    log?.('warn', `${error.message} Answering from the copy.`)
-  })
-}
-
-async function makeFolder(setting: string, folder: string): Promise<void> {
-  await mkdir(folder, { recursive: true }).catch((cause: unknown) => {
-    throw new CodedError('config_invalid', `The folder ${folder} cannot be made (${messageOf(cause)}): set ${setting} to another.`, {
-      field: setting,
-      cause,
-    })
-  })
-}
-
-function jobsDir(config: Config): string {
-  return config.JOBS_DIR ?? path.join(config.INDEX_DIR, 'jobs')
-}
-
 function jobsOptions(config: Config, index: PassageIndex, embedder: Embedder, log: Log | undefined): JobsOptions {
   return {
     index,
@@ -298,15 +254,4 @@ function embeddingModel(manifest: ContrieverManifest): EmbeddingModel {
 async function tokenCounter(modelDir: string, { dims: { window } }: ContrieverManifest): Promise<(text: string) => number> {
   const tokenizer = await loadTokenizer(modelDir, { bosId: null, eosIds: [] })
   return (text) => tokenizer.encode(text, { maxTokens: window - 2 }).length + 2
-}
-
-/** A replica's copy of the table, up to date as far as the store can be reached. */
-async function mirrorOf(config: Config, log: Log | undefined): Promise<Mirror | undefined> {
-  if (config.ROLE !== 'replica' || config.MIRROR_DIR === undefined) return undefined
-  return startMirror({
-    from: config.INDEX_DIR,
-    to: config.MIRROR_DIR,
-    table: config.TABLE,
-    ...(log && { onWarning: (message: string) => log('warn', message) }),
-  })
 }

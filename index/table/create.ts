@@ -6,6 +6,9 @@ import { textIndexConfig, writing, type Connection, type Table } from './lance.t
 import { MODEL_KEY, SCHEMA_KEY } from './metadata.ts'
 import { migrateTable } from './migrate.ts'
 
+/** How LanceDB marks the column in the schema. */
+const PRIMARY_KEY = 'lance-schema:unenforced-primary-key'
+
 /** Makes an empty table of the first schema version. */
 export async function createBaseTable(connection: Connection, storedAs: string, model: EmbeddingModel): Promise<Table> {
   const said = new Map([
@@ -15,7 +18,11 @@ export async function createBaseTable(connection: Connection, storedAs: string, 
   const fields = base.schema(model.dimension).fields.map(({ name, type, nullable }) => new Field(name, type, nullable, said.get(name)))
   const table = await connection.createEmptyTable(storedAs, new Schema(fields))
   // Upserts merge by this key: without it two writers that pass each other by duplicate rows.
-  await writing(table, () => table.setUnenforcedPrimaryKey('id'))
+  await writing(table, async () => {
+    // Set twice it would be an error, and the answer to the first time may have been lost.
+    const { fields: made } = await table.schema()
+    if (!made.some(({ metadata }) => metadata.has(PRIMARY_KEY))) await table.setUnenforcedPrimaryKey('id')
+  })
   return table
 }
 

@@ -1,0 +1,60 @@
+/** Where the index, its jobs and a replica's copy lie: made, or looked at, before anything is opened. */
+import { mkdir } from 'node:fs/promises'
+import path from 'node:path'
+import { CodedError, messageOf } from '../base/errors.ts'
+import { checkStore } from '../index/store/check.ts'
+import { isRemote } from '../index/store/place.ts'
+import { readAlias } from '../index/table/alias.ts'
+import { startMirror, type Mirror } from '../index/table/mirror.ts'
+import type { Log } from './inference/log.ts'
+import type { Config } from './settings.ts'
+
+/**
+ * Makes the folders that the index and its jobs write to, and looks whether an object store can be written to.
+ * @throws config_invalid naming the setting of one that cannot be made or used; store_unavailable
+ */
+export async function makeFolders(config: Config): Promise<void> {
+  if (isRemote(config.INDEX_DIR)) await checkStore(config.INDEX_DIR, { writes: true })
+  for (const [setting, folder] of [
+    ['CEPE_INDEX_DIR', config.INDEX_DIR],
+    ['CEPE_JOBS_DIR', jobsDir(config)],
+  ] as const)
+    if (!isRemote(folder)) await makeFolder(setting, folder)
+}
+
+async function makeFolder(setting: string, folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true }).catch((cause: unknown) => {
+    throw new CodedError('config_invalid', `The folder ${folder} cannot be made (${messageOf(cause)}): set ${setting} to another.`, {
+      field: setting,
+      cause,
+    })
+  })
+}
+
+export function jobsDir(config: Config): string {
+  return config.JOBS_DIR ?? path.join(config.INDEX_DIR, 'jobs')
+}
+
+/**
+ * Looks whether a replica can read the object store of its index. One that has a copy starts also where the store does not answer.
+ * @throws config_invalid, store_unavailable
+ */
+export async function reachStore(config: Config, log: Log | undefined): Promise<void> {
+  if (!isRemote(config.INDEX_DIR)) return
+  await checkStore(config.INDEX_DIR, { writes: false }).catch(async (error: unknown) => {
+    const copied = config.MIRROR_DIR !== undefined && (await readAlias(config.MIRROR_DIR, config.TABLE)) !== undefined
+    if (!copied || !(error instanceof CodedError) || error.code !== 'store_unavailable') throw error
+    log?.('warn', `${error.message} Answering from the copy.`)
+  })
+}
+
+/** A replica's copy of the table, up to date as far as the store can be reached. */
+export async function mirrorOf(config: Config, log: Log | undefined): Promise<Mirror | undefined> {
+  if (config.ROLE !== 'replica' || config.MIRROR_DIR === undefined) return undefined
+  return startMirror({
+    from: config.INDEX_DIR,
+    to: config.MIRROR_DIR,
+    table: config.TABLE,
+    ...(log && { onWarning: (message: string) => log('warn', message) }),
+  })
+}
