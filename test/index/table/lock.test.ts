@@ -64,13 +64,14 @@ await t.test('a dead process holds nothing; one of another machine or container 
 })
 
 await t.test('the writer lock heeds the holders of older software', async (t) => {
-  const folder = join(await tempDir(t), 'writer')
-  await (await tryLock(folder))?.release()
+  const dir = await tempDir(t)
+  const folder = join(dir, 'writer')
+  await (await tryLock(dir))?.release()
   const holder = join(folder, 'x.holder')
   await writeFile(holder, '{}')
-  t.equal(await tryLock(folder), undefined)
+  t.equal(await tryLock(dir), undefined)
   await utimes(holder, HOUR_AGO, HOUR_AGO)
-  const lock = await tryLock(folder)
+  const lock = await tryLock(dir)
   t.ok(lock)
   await lock?.release()
 })
