@@ -35,6 +35,11 @@ export function jobsDir(config: Config): string {
   return config.JOBS_DIR ?? path.join(config.INDEX_DIR, 'jobs')
 }
 
+/** Folder for the answers that are kept for clients that try again: with the index, or, where that is in an object store, with its jobs. */
+export function answersDir(config: Config, indexDir: string): string {
+  return isRemote(indexDir) ? (config.JOBS_DIR ?? config.KEYS_DIR) : indexDir
+}
+
 /**
  * Looks whether a replica can read the object store of its index. One that has a copy starts also where the store does not answer.
  * @throws config_invalid, store_unavailable

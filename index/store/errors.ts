@@ -15,11 +15,10 @@ function nameOf(error: unknown): string {
   return error instanceof Error ? error.name : ''
 }
 
-/** What keeps the store from being used, with its remedy. Nothing of a key is in it. */
+/** What keeps the store from being used, with its remedy. Nothing of a key is in it, and no address but the index's, which clients do not see (`publicText`). */
 export function storeError(error: unknown, address: string): CodedError {
   if (error instanceof CodedError) return error
   const { Bucket: bucket } = bucketAndKey(address)
-  const { endpoint = 'the endpoint of AWS' } = storeSettings()
   const [name, status] = [nameOf(error), statusOf(error)]
   const invalid = (what: string): CodedError => new CodedError('config_invalid', what, { field: 'CEPE_INDEX_DIR', cause: error })
   if (name === 'CredentialsProviderError' || /could not load credentials/i.test(messageOf(error)))
@@ -27,9 +26,9 @@ export function storeError(error: unknown, address: string): CodedError {
       `There are no credentials for s3://${bucket}: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or run where a role is given.`,
     )
   if (/region is missing/i.test(messageOf(error))) return invalid(`There is no region for s3://${bucket}: set AWS_REGION.`)
-  if (name === 'NoSuchBucket') return invalid(`There is no bucket "${bucket}" at ${endpoint}: make it, or correct CEPE_INDEX_DIR.`)
+  if (name === 'NoSuchBucket') return invalid(`There is no bucket s3://${bucket}: make it, or correct CEPE_INDEX_DIR or AWS_ENDPOINT_URL.`)
   if (status === 301 || status === 307 || name === 'AuthorizationHeaderMalformed' || name === 'PermanentRedirect')
-    return invalid(`The bucket "${bucket}" is in another region than ${storeSettings().region ?? 'the one that is set'}: set AWS_REGION.`)
+    return invalid(`The bucket s3://${bucket} is in another region than ${storeSettings().region ?? 'the one that is set'}: set AWS_REGION.`)
   if (['InvalidAccessKeyId', 'SignatureDoesNotMatch', 'ExpiredToken', 'InvalidToken'].includes(name))
     return invalid(
       `The store refuses the credentials (${name}): look at AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, and at the clock.`,
@@ -40,7 +39,7 @@ export function storeError(error: unknown, address: string): CodedError {
     )
   return new CodedError(
     'store_unavailable',
-    `The object store at ${endpoint} does not answer (${causeOf(error)}): look at AWS_ENDPOINT_URL, the network, and the store itself.`,
+    `The object store of the index does not answer (${causeOf(error)}): look at AWS_ENDPOINT_URL, the network, and the store itself.`,
     { field: 'CEPE_INDEX_DIR', retryAfterS: 5, cause: error },
   )
 }

@@ -97,7 +97,7 @@ export async function takeLease(address: string, { waitMs, signal, onTakeover }:
       const taken = await swap(address, found?.etag, { value: found?.value ?? null, lease })
       if (taken !== undefined) {
         const holder = new Holder(address, lease.token, taken)
-        if (held !== null) await onTakeover().catch(async (error: unknown) => holder.failed(error))
+        if (held !== null) await onTakeover().catch((error: unknown) => holder.abandon(error))
         return holder
       }
     }
@@ -158,8 +158,9 @@ class Holder implements Lease {
     await this.#change((state) => ({ ...state, lease: null })).catch(() => undefined)
   }
 
-  async failed(error: unknown): Promise<never> {
-    await this.release()
+  /** Leaves the lease to expire: given back, it would be taken without ending what the holder before this one has on its way. */
+  abandon(error: unknown): never {
+    this.#stop()
     throw error
   }
 

@@ -40,7 +40,7 @@ async function open(): Promise<Opened> {
     ...(region === undefined ? {} : { region }),
     ...(credentials && { credentials }),
     maxAttempts: ATTEMPTS,
-    requestHandler: { connectionTimeout: CONNECT_MS, requestTimeout: answerMs(), throwOnRequestTimeout: true },
+    requestHandler: { connectionTimeout: CONNECT_MS, requestTimeout: answerMs(), throwOnRequestTimeout: true, socketTimeout: answerMs() },
     // Further checksums are an invention of AWS that other stores do not all know.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
@@ -111,8 +111,10 @@ export async function* listObjects(address: string, most = Infinity): AsyncGener
       client.send(new s3.ListObjectsV2Command({ Bucket, Prefix: prefix, ContinuationToken: token, ...(most < 1000 && { MaxKeys: most }) })),
     )
     for (const { Key: key = '', Size: bytes, LastModified: modified } of page.Contents ?? []) {
-      if (bytes === undefined || modified === undefined) continue
-      yield { name: key.slice(prefix.length), bytes, modified }
+      const name = key.slice(prefix.length)
+      // What ends in a slash stands for a folder: consoles make such objects.
+      if (bytes === undefined || modified === undefined || name === '' || name.endsWith('/')) continue
+      yield { name, bytes, modified }
       if (++given >= most) return
     }
     token = page.NextContinuationToken
@@ -133,7 +135,7 @@ export async function listNames(address: string): Promise<string[]> {
     for (const { Prefix: deeper } of page.CommonPrefixes ?? []) if (deeper !== undefined) names.push(deeper.slice(prefix.length, -1))
     token = page.NextContinuationToken
   } while (token !== undefined)
-  return names.sort()
+  return [...new Set(names)].filter((name) => name !== '').sort()
 }
 
 /** Largest object that one request copies. */
@@ -149,7 +151,7 @@ export function copyObject(from: string, to: string, bytes: number): Promise<voi
   return ask(from, async ({ s3, client }) => {
     const source = bucketAndKey(from)
     try {
-      await client.send(new s3.CopyObjectCommand({ ...bucketAndKey(to), CopySource: `${source.Bucket}/${encodeURI(source.Key)}` }))
+      await client.send(new s3.CopyObjectCommand({ ...bucketAndKey(to), CopySource: `${source.Bucket}/${source.Key.split('/').map(encodeURIComponent).join('/')}` }))
     } catch (error) {
       if (isAbsent(error)) throw new CodedError('not_found', `${from} has gone.`, { cause: error })
       throw error

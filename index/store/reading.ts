@@ -1,6 +1,5 @@
 import { CodedError, messageOf } from '../../base/errors.ts'
 import { isRemote } from './place.ts'
-import { storeSettings } from './settings.ts'
 
 /** How LanceDB says that a read did not come about for the store's sake. */
 const STORE =
@@ -10,10 +9,9 @@ const STORE =
 export function readError(dir: string, error: unknown): Error {
   const came = error instanceof Error ? error : new Error(messageOf(error))
   if (!isRemote(dir) || came instanceof CodedError || !STORE.test(came.message)) return came
-  const { endpoint = 'the endpoint of AWS' } = storeSettings()
   return new CodedError(
     'store_unavailable',
-    `The index could not be read from the object store at ${endpoint}: look at the store and the network. Replicas with CEPE_MIRROR_DIR answer from a copy meanwhile.`,
+    `The index could not be read from its object store: look at the store and the network. Replicas with CEPE_MIRROR_DIR answer from a copy meanwhile.`,
     { field: 'CEPE_INDEX_DIR', retryAfterS: 5, cause: came },
   )
 }

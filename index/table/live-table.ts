@@ -51,6 +51,8 @@ export class LiveTable {
   #checking: Promise<Live | undefined> | undefined
   #next: Promise<Live | undefined> | undefined
   #watch: NodeJS.Timeout | undefined
+  /** What kept the last look from coming to an end. */
+  #trouble: string | undefined
   #writing: Connection | undefined
   #written: Table | undefined
 
@@ -132,7 +134,14 @@ export class LiveTable {
     if (this.#checking !== undefined) return
     // Not again at once where it fails.
     this.#checkedAt = performance.now()
-    this.#begin().catch((error: unknown) => this.#options.onWarning(messageOf(error)))
+    this.#begin().then(
+      () => (this.#trouble = undefined),
+      (error: unknown) => {
+        // Once for each obstacle: a store that is away is looked for twice a second.
+        if (this.#trouble !== messageOf(error)) this.#options.onWarning(messageOf(error))
+        this.#trouble = messageOf(error)
+      },
+    )
   }
 
   async #create(): Promise<void> {

@@ -140,8 +140,13 @@ class FolderMirror implements Mirror {
     const aside = join(this.#options.to, ASIDE, randomUUID())
     await mkdir(dirname(aside), { recursive: true })
     await mkdir(dirname(target), { recursive: true })
-    await (isRemote(source) ? downloadObject(source, aside) : copyFile(source, aside))
-    await rename(aside, target)
+    try {
+      await (isRemote(source) ? downloadObject(source, aside) : copyFile(source, aside))
+      await rename(aside, target)
+    } catch (error) {
+      await rm(aside, { force: true })
+      throw error
+    }
   }
 
   /** Removes copies of files that the store no longer has, a while later. */

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -54,6 +55,15 @@ await t.test('an indexer and two replicas on an object store', WITH_STORE, async
     return server
   }
   const indexer = await start({ CEPE_ROLE: 'indexer', CEPE_CORPUS: corpus })
+  const put = () =>
+    fetch(`${indexer.url}/v1/passages`, {
+      method: 'PUT',
+      headers: { ...ADMIN, 'content-type': 'application/json', 'idempotency-key': 'one' },
+      body: JSON.stringify({ passages: [{ id: 'by-hand', title: 'generation 0', text: 'A passage by hand.' }] }),
+    })
+  const answers = [await (await put()).text(), await (await put()).text()]
+  t.equal(answers[0], answers[1], 'the kept answer')
+  t.notOk(existsSync('s3:'), 'no folder is taken for the address')
   const before = await listNames(address)
   const mirrored = await start({ CEPE_ROLE: 'replica', CEPE_MIRROR_DIR: path.join(dir, 'mirror') })
   const direct = await start({ CEPE_ROLE: 'replica' })
@@ -117,16 +127,11 @@ await t.test('what is wrong with the settings is said, and nothing hangs', WITH_
     t.notMatch(stderr, /a-secret-of|a-key-of/)
     return `${code} ${stderr}`
   }
-  t.match(await said({ CEPE_INDEX_DIR: 'gs://bucket/index' }), /^1 .*gs:\/\/.*not supported/s)
-  t.match(await said({ CEPE_INDEX_DIR: 's3://Bad_Bucket' }), /^1 .*should read s3:\/\/bucket\/prefix/s)
-  t.match(await said({ CEPE_JOBS_DIR: '' }), /^1 .*CEPE_JOBS_DIR must be set/s)
-  t.match(await said({ AWS_ALLOW_HTTP: '' }), /^1 .*AWS_ALLOW_HTTP/s)
   t.match(await said({ AWS_ENDPOINT_URL: '', AWS_REGION: '' }), /^1 .*AWS_REGION/s)
-  t.match(await said({ AWS_SECRET_ACCESS_KEY: '' }), /^1 .*belong together/s)
   t.match(
     await said({ AWS_ACCESS_KEY_ID: '', AWS_SECRET_ACCESS_KEY: '', AWS_EC2_METADATA_DISABLED: 'true', HOME: dir }),
     /^1 .*no credentials.*AWS_ACCESS_KEY_ID/s,
   )
-  t.match(await said({ CEPE_INDEX_DIR: 's3://no-such-bucket/index' }), /^1 .*no bucket "no-such-bucket"/s)
+  t.match(await said({ CEPE_INDEX_DIR: 's3://no-such-bucket/index' }), /^1 .*no bucket s3:\/\/no-such-bucket/s)
   t.match(await said({ AWS_ENDPOINT_URL: 'http://127.0.0.1:9' }), /^1 .*does not answer/s)
 })

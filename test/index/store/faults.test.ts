@@ -7,6 +7,9 @@ import { checkStore } from '../../../index/store/check.ts'
 import { openIndex } from '../../../index/open.ts'
 import { aliasPath, readAlias, writeAlias } from '../../../index/table/alias.ts'
 import { fenceLive } from '../../../index/table/fence.ts'
+import { connectLance } from '../../../index/table/lance.ts'
+import { packVectors } from '../../../index/table/rows.ts'
+import { mergeRows } from '../../../index/table/write.ts'
 import { inTurn } from '../../../index/table/turn.ts'
 import { passageText, type Passage } from '../../../index/contract.ts'
 import { noObjectStore, startObjectStore, type Fault } from '../../helpers/object-store.ts'
@@ -106,9 +109,17 @@ await t.test('who lost the turn changes nothing any more', HERE, async (t) => {
   })
   t.equal(await codeOf(flip), 'conflict')
   t.same(await readAlias(address, 'passages'), before, 'the alias stays')
-  const held = takeLease(path, { waitMs: 60_000, onTakeover: () => Promise.resolve() })
-  await (await held)?.release()
-  t.pass('and after a while the other is taken for dead in its turn')
+  const takeovers: string[] = []
+  const take = (how: string, onTakeover: () => Promise<void>) =>
+    takeLease(path, { waitMs: 60_000, onTakeover: () => (takeovers.push(how), onTakeover()) })
+  t.equal(await codeOf(take('failed', () => Promise.reject(new CodedError('store_unavailable', 'away')))), 'store_unavailable')
+  await (await take('done', () => Promise.resolve()))?.release()
+  await (await take('not needed', () => Promise.resolve()))?.release()
+  t.same(
+    takeovers,
+    ['failed', 'done'],
+    'after a while the other is taken for dead in its turn; who could not end its writes leaves that to the next',
+  )
 
   store.faults.push({ when: isManifest, times: 1, what: { after: () => takenOver().then(() => fenceLive(address, 'passages')) } })
   t.equal(await codeOf(put(somePassages(5, 50))), 'conflict', 'its commit was on its way when it lost the turn')
@@ -116,6 +127,25 @@ await t.test('who lost the turn changes nothing any more', HERE, async (t) => {
   t.same(await rowsAt(address), expected(somePassages(10)), 'and is not in the table')
   t.equal(await codeOf(put(somePassages(5, 70))), 'none', 'the next one waits for its turn')
   t.same(await rowsAt(address), expected([...somePassages(10), ...somePassages(5, 70)]))
+})
+
+await t.test('a commit that comes in between a fence is kept', HERE, async (t) => {
+  const store = await startObjectStore(t)
+  const address = store.address()
+  const index = await openIndex({ dir: address, model: hashEmbedding, consistencyMs: 0 })
+  t.teardown(() => index.close())
+  const some = somePassages(10)
+  await index.upsert(some, await embed(some.map(passageText)))
+  const storedAs = (await readAlias(address, 'passages'))?.stored_as ?? ''
+  const connection = await connectLance(address, 0)
+  t.teardown(() => connection.close())
+  const late = somePassages(5, 50)
+  const halves = packVectors(late, await embed(late.map(passageText)), hashEmbedding.dimension)
+  const rows = { passages: late, hashes: late.map(contentHash), halves }
+  const commit = async () => mergeRows(await connection.openTable(storedAs), rows, hashEmbedding.dimension)
+  store.faults.push({ when: isManifest, times: 1, what: { after: commit } })
+  await fenceLive(address, 'passages')
+  t.same(await rowsAt(address), expected([...some, ...late]))
 })
 
 await t.test('what is wrong with a store is said at once', HERE, async (t) => {
@@ -126,7 +156,7 @@ await t.test('what is wrong with a store is said at once', HERE, async (t) => {
       () => ({ code: 'none', message: '' }),
       ({ code, message }: CodedError) => ({ code, message }),
     )
-  t.match(await said('s3://no-such-bucket/index'), { code: 'config_invalid', message: /no bucket "no-such-bucket"/ })
+  t.match(await said('s3://no-such-bucket/index'), { code: 'config_invalid', message: /no bucket s3:\/\/no-such-bucket/ })
   store.faults.push({ when: () => true, what: 403 })
   t.match(await said(), { code: 'config_invalid', message: /may not do that.*s3:ListBucket/ })
   store.faults.splice(0, 1, { when: (method) => method === 'PUT', what: 403 })
