@@ -37,6 +37,8 @@ export const ERROR_CODES = [
   'index_missing',
   'index_invalid',
   'corpus_invalid',
+  /** The object store of the index does not answer. */
+  'store_unavailable',
   // Documents: one that cannot be read (broken, encrypted, of another encoding, beyond a bound), and one that has no text (scanned)
   'document_invalid',
   'document_without_text',

@@ -38,20 +38,6 @@ export async function takeLock(folder: string, waitMs: number, signal?: AbortSig
   return undefined
 }
 
-/** Takes a lock for a moment's work, after those who came first. @throws overloaded if they take longer than `waitMs`. */
-export async function withLock<T>(folder: string, waitMs: number, work: () => Promise<T>): Promise<T> {
-  const lock = await takeLock(folder, waitMs)
-  if (lock === undefined) {
-    const seconds = Math.round(waitMs / 1000)
-    throw new CodedError('overloaded', `Other writers have held the table for ${seconds} s: try again later.`, { retryAfterS: 5 })
-  }
-  try {
-    return await work()
-  } finally {
-    await lock.release()
-  }
-}
-
 /** `<number>_<process tag>_<unique>.ticket`, and the same with number 0 and `.choosing` before it. */
 const ENTRY = /^(\d{12})_([0-9a-f-]+)_([0-9a-f]{8})\.(ticket|choosing)$/
 

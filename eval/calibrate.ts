@@ -50,6 +50,11 @@ async function calibrate(files: string[], options: Options): Promise<void> {
   if (url !== undefined && (options.out === undefined || model !== undefined))
     throw new CodedError('options_invalid', '--url needs --out, and takes the model that the service has (no --model).')
   const out = options.out ?? calibrationFiles(loadConfig(overrides)).own
+  if (out === undefined)
+    throw new CodedError(
+      'options_invalid',
+      'The index is in an object store: name the file with --out, and give it to the service by CEPE_CALIBRATION.',
+    )
   const ks = readKs(options.k)
   const { questions, files: read } = await readQuestions(files, options.unanswerable)
   const client = url === undefined ? await createInProcessClient(overrides) : connectTo(url, options.key)

@@ -1,9 +1,12 @@
 import { mkdir } from 'node:fs/promises'
+import { isRemote } from './store/place.ts'
+import { readError } from './store/reading.ts'
 import { checkTableName } from './table/alias.ts'
 import { sqlFilter } from './search/filter.ts'
 import { CodedError } from '../base/errors.ts'
 import { contentHash } from './hash.ts'
 import { connectLance, type Connection } from './table/lance.ts'
+import { infoOf } from './table/info.ts'
 import { LiveTable, type Live } from './table/live-table.ts'
 import { Tidying } from './table/tidying.ts'
 import { migrateAutomatically } from './table/migrate-index.ts'
@@ -22,7 +25,7 @@ const MAX_K = 1000
 
 /** Passages in LanceDB under one name. Every method may be called at any time and any number of times at once. */
 export interface PassageIndex {
-  /** Folder of the tables. */
+  /** Folder of the tables, or its address in an object store. */
   readonly dir: string
   /** Name of the table. */
   readonly table: string
@@ -60,7 +63,7 @@ export interface PassageIndex {
 }
 
 export interface OpenIndexOptions {
-  /** Folder of the tables; made if missing. */
+  /** Folder of the tables, made if missing; or its address in an object store. */
   readonly dir: string
   readonly table?: string
   /** The model that passages and questions are embedded with. */
@@ -98,7 +101,7 @@ export async function openIndex(options: OpenIndexOptions): Promise<PassageIndex
   } = options
   checkTableName(table)
   if (!readOnly) {
-    await mkdir(dir, { recursive: true })
+    if (!isRemote(dir)) await mkdir(dir, { recursive: true })
     await migrateAutomatically(dir, table, onWarning)
   }
   const connection = await connectLance(dir, consistencyMs)
@@ -134,32 +137,32 @@ class LanceIndex implements PassageIndex {
 
   async search(vector: Float32Array, options: SearchOptions): Promise<SearchHit[]> {
     this.#check(options, vector)
-    const { table, metadata } = await this.#live.get()
-    return searchVector(table, metadata.ann, vector, options)
+    return this.#read(({ table, metadata }) => searchVector(table, metadata.ann, vector, options))
   }
 
   async searchText(query: string, options: SearchOptions): Promise<SearchHit[]> {
     this.#check(options)
-    const { table } = await this.#live.get()
-    return searchWords(table, query, options)
+    return this.#read(({ table }) => searchWords(table, query, options))
   }
 
   async searchHybrid(query: string, vector: Float32Array, options: SearchOptions): Promise<SearchHit[]> {
     this.#check(options, vector)
-    const { table, metadata } = await this.#live.get()
     const deeper = { ...options, k: Math.max(FUSED_DEPTH, options.k) }
-    const [dense, text] = await Promise.all([findByVector(table, metadata.ann, vector, deeper), findByWords(table, query, deeper)])
-    return wholeHits(fuseScores({ dense, text }, metadata.hybrid?.denseWeight ?? DEFAULT_DENSE_WEIGHT, options.k))
+    return this.#read(async ({ table, metadata }) => {
+      const [dense, text] = await Promise.all([findByVector(table, metadata.ann, vector, deeper), findByWords(table, query, deeper)])
+      return wholeHits(fuseScores({ dense, text }, metadata.hybrid?.denseWeight ?? DEFAULT_DENSE_WEIGHT, options.k))
+    })
   }
 
   async get(id: string): Promise<Passage | undefined> {
-    const { table } = await this.#live.get()
-    const found = await table
-      .query()
-      .where(sqlIds([id]))
-      .select([...PASSAGE_COLUMNS])
-      .limit(1)
-      .toArrow()
+    const found = await this.#read(({ table }) =>
+      table
+        .query()
+        .where(sqlIds([id]))
+        .select([...PASSAGE_COLUMNS])
+        .limit(1)
+        .toArrow(),
+    )
     return found.numRows === 0 ? undefined : passageAt(found, 0)
   }
 
@@ -191,7 +194,7 @@ class LanceIndex implements PassageIndex {
       await noteChange(this.dir, this.table, { ids: passages.map((passage) => passage.id) })
       return live
     })
-    this.#tidying.wrote(written.table, written.sync)
+    this.#tidying.wrote(written.idle, written.sync)
   }
 
   async delete(which: readonly string[] | SearchFilter): Promise<number> {
@@ -206,38 +209,38 @@ class LanceIndex implements PassageIndex {
       if (watched) await noteChange(this.dir, this.table, { ids: isIdList(which) ? [...which] : ids })
       return { live, deleted: gone }
     })
-    this.#tidying.wrote(live.table, live.sync)
+    this.#tidying.wrote(live.idle, live.sync)
     return deleted
   }
 
   async count(filter?: SearchFilter): Promise<number> {
-    const { table } = await this.#live.get()
-    return table.countRows(sqlFilter(filter))
+    return this.#read(({ table }) => table.countRows(sqlFilter(filter)))
   }
 
   async list(options: ListOptions): Promise<Passage[]> {
-    const { table } = await this.#live.get()
-    return listPassages(table, options)
+    return this.#read(({ table }) => listPassages(table, options))
   }
 
   async *export(filter?: SearchFilter): AsyncGenerator<Passage> {
     const { table } = await this.#live.get()
-    yield* exportPassages(table, filter)
+    try {
+      yield* exportPassages(table, filter)
+    } catch (error) {
+      throw readError(this.dir, error)
+    }
   }
 
   async sources(): Promise<{ readonly source: string; readonly passages: number }[]> {
-    const { table } = await this.#live.get()
-    return countSources(table)
+    return this.#read(({ table }) => countSources(table))
   }
 
   async version(): Promise<{ readonly table: string; readonly version: number; readonly passages: number }> {
-    const { table } = await this.#live.get()
-    const [version, passages] = await Promise.all([table.version(), table.countRows()])
+    const [version, passages] = await this.#read(({ table }) => Promise.all([table.version(), table.countRows()]))
     return { table: this.table, version, passages }
   }
 
   async info(): Promise<IndexInfo> {
-    return infoOf(this.table, await this.#live.get())
+    return this.#read((live) => infoOf(this.table, live))
   }
 
   async refresh(): Promise<void> {
@@ -247,6 +250,15 @@ class LanceIndex implements PassageIndex {
   close(): void {
     this.#live.close()
     this.#connection.close()
+  }
+
+  /** @throws store_unavailable where an object store keeps the table from being read */
+  async #read<T>(work: (live: Live) => Promise<T>): Promise<T> {
+    try {
+      return await work(await this.#live.get())
+    } catch (error) {
+      throw readError(this.dir, error)
+    }
   }
 
   #check({ k }: SearchOptions, vector?: Float32Array): void {
@@ -282,26 +294,4 @@ function wholeFilter(filter: SearchFilter): string {
       field: 'filter',
     })
   return condition
-}
-
-async function infoOf(name: string, { table, storedAs, metadata }: Live): Promise<IndexInfo> {
-  const [version, rows, indices] = await Promise.all([table.version(), table.countRows(), table.listIndices()])
-  const indexed = (column: string): string | undefined => indices.find(({ columns }) => columns.includes(column))?.name
-  const vectorIndex = indexed('vector')
-  const unindexed = vectorIndex === undefined ? undefined : (await table.indexStats(vectorIndex))?.numUnindexedRows
-  const { ann } = metadata
-  return {
-    table: name,
-    storedAs,
-    version,
-    rows,
-    dimension: metadata.dimension,
-    model: metadata.model,
-    schemaVersion: metadata.schemaVersion,
-    kind: ann === undefined ? 'exact' : 'ivf_rq',
-    nprobes: ann?.nprobes ?? 0,
-    refine: ann?.refine ?? 0,
-    unindexedRows: unindexed ?? rows,
-    fullText: indexed('text') !== undefined,
-  }
 }

@@ -24,6 +24,7 @@ import { publicText } from './http/public-text.ts'
 import { answerClientError, refuseExpectations } from './http/raw-errors.ts'
 import { adminIndexJobs } from './http/routes/admin-index-jobs.ts'
 import { adminPassages } from './http/routes/admin-passages.ts'
+import { answersDir } from './stores.ts'
 import { adminIndex } from './http/routes/admin-index.ts'
 import { answerRoute } from './http/routes/answer.ts'
 import { answersRoute } from './http/routes/answers.ts'
@@ -87,7 +88,7 @@ export async function buildApp(
     })
     await app.register(openAiRoutes, { ...questions, countTokens: services.countTokens, publicText: said })
   }
-  const once = onceFor(new KeptAnswers({ dir: path.join(index.dir, `${index.table}.answers`) }))
+  const once = onceFor(new KeptAnswers({ dir: path.join(answersDir(config, index.dir), `${index.table}.answers`) }))
   await app.register(upsertPassages, { index, embedder, requireAdmin, once })
   await app.register(passages, { index, embedder, requireAdmin, once })
   await app.register(adminPassages, { index, requireAdmin })

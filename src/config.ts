@@ -6,6 +6,9 @@ import { fileURLToPath } from 'node:url'
 import { Type } from 'typebox'
 import Value from 'typebox/value'
 import { CodedError } from '../base/errors.ts'
+import { checkAddress, isRemote } from '../index/store/place.ts'
+import { storeSettingsOf } from '../index/store/environment.ts'
+import { configureStores } from '../index/store/settings.ts'
 import { ConfigSchema, DEFAULT_DTYPE, type Config } from './settings.ts'
 
 const PREFIX = 'CEPE_'
@@ -65,12 +68,31 @@ export function loadConfig(overrides: Partial<Record<keyof Config, unknown>> = {
   checkUrls(config)
   if (config.ENCODE_AHEAD && config.STATE_DISK_MB === 0)
     throw refused('ENCODE_AHEAD', 'needs a limit of the disk that it may take: set CEPE_STATE_DISK_MB')
+  if (isRemote(config.INDEX_DIR)) useObjectStore(config, env)
   for (const name of PATH_SETTINGS) {
-    if (config[name] !== '') config[name] = path.resolve(defaultPaths.has(name) ? packageRoot() : '.', config[name])
+    const folder = config[name]
+    if (folder !== '' && !isRemote(folder)) config[name] = path.resolve(defaultPaths.has(name) ? packageRoot() : '.', folder)
   }
-  for (const name of ['IMPORT_DIR', 'JOBS_DIR', 'STATE_DIR', 'CALIBRATION', 'MIRROR_DIR'] as const)
-    if (config[name]) config[name] = path.resolve(config[name])
+  for (const name of ['IMPORT_DIR', 'JOBS_DIR', 'STATE_DIR', 'CALIBRATION', 'MIRROR_DIR'] as const) {
+    const folder = config[name]
+    if (folder && isRemote(folder)) throw refused(name, `must be a folder (got ${JSON.stringify(folder)})`)
+    if (folder) config[name] = path.resolve(folder)
+  }
   return config
+}
+
+/**
+ * An index in an object store: how the store is reached is told by the variables that its own tools use. What else lies in the
+ * index's folder by default needs a folder of its own.
+ * @throws config_invalid
+ */
+function useObjectStore(config: Config, env: NodeJS.ProcessEnv): void {
+  config.INDEX_DIR = checkAddress(config.INDEX_DIR, 'CEPE_INDEX_DIR')
+  if (config.ROLE !== 'replica' && config.JOBS_DIR === undefined)
+    throw refused('JOBS_DIR', `must be set to a folder on a disk that lasts, since INDEX_DIR is in an object store`)
+  if (config.STATE_DISK_MB > 0 && config.STATE_DIR === undefined)
+    throw refused('STATE_DIR', `must be set to a folder, since INDEX_DIR is in an object store`)
+  configureStores(storeSettingsOf(env))
 }
 
 /**
@@ -193,12 +215,13 @@ function environment(): NodeJS.ProcessEnv {
 /** Where a calibration is looked for: the file that is named must be there, the others may be. */
 export function calibrationFiles({ CALIBRATION, INDEX_DIR, TABLE }: Pick<Config, 'CALIBRATION' | 'INDEX_DIR' | 'TABLE'>): {
   readonly named?: string
-  readonly own: string
+  readonly own?: string
   readonly shipped: string
 } {
   return {
     ...(CALIBRATION !== undefined && { named: CALIBRATION }),
-    own: path.join(INDEX_DIR, `calibration.${TABLE}.json`),
+    // A calibration is of a reader and read once, at the start: one of an index in an object store is named (CALIBRATION).
+    ...(isRemote(INDEX_DIR) ? {} : { own: path.join(INDEX_DIR, `calibration.${TABLE}.json`) }),
     shipped: path.join(packageRoot(), 'index/corpus/calibration.json'),
   }
 }

@@ -1,6 +1,9 @@
-import { access, constants, mkdir, readdir } from 'node:fs/promises'
+import { access, constants, mkdir } from 'node:fs/promises'
 import path from 'node:path'
 import { CodedError, messageOf } from '../base/errors.ts'
+import { checkStore } from '../index/store/check.ts'
+import { isRemote } from '../index/store/place.ts'
+import { namesIn } from '../index/store/tree.ts'
 import { calibrationFiles } from './config.ts'
 import { chooseCalibration } from './rag/calibration/choose.ts'
 import { loadDemonstrations } from './rag/demonstrations.ts'
@@ -10,12 +13,17 @@ export function jobsDir(config: Config): string {
   return config.JOBS_DIR ?? path.join(config.INDEX_DIR, 'jobs')
 }
 
-/** Makes the folders that the index and its jobs write to. @throws config_invalid naming the setting of one that cannot be made, or written to */
+/**
+ * Makes the folders that the index and its jobs write to, and looks whether an object store can be written to.
+ * @throws config_invalid naming the setting of one that cannot be made, or written to; store_unavailable
+ */
 export async function makeFolders(config: Config): Promise<void> {
+  if (isRemote(config.INDEX_DIR)) await checkStore(config.INDEX_DIR, { writes: true })
   for (const [setting, folder] of [
     ['CEPE_INDEX_DIR', config.INDEX_DIR],
     ['CEPE_JOBS_DIR', jobsDir(config)],
   ] as const) {
+    if (isRemote(folder)) continue
     await mkdir(folder, { recursive: true }).catch(refuse(setting, `The folder ${folder} cannot be made`))
     await access(folder, constants.W_OK).catch(refuse(setting, `The folder ${folder} cannot be written to`))
   }
@@ -40,7 +48,7 @@ export async function checkPlaces(config: Config): Promise<void> {
 
 /** Where there is a table, the corpus may not be needed any more. */
 async function hasTables(indexDir: string): Promise<boolean> {
-  return (await readdir(indexDir)).some((name) => name.endsWith('.lance'))
+  return (await namesIn(indexDir)).some((name) => name.endsWith('.lance'))
 }
 
 function refuse(setting: string, problem: string): (cause: unknown) => never {

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Embed, EmbeddingModel } from '../index/contract.ts'
-import { startMirror, type Mirror } from '../index/table/mirror.ts'
 import { openIndex, type PassageIndex } from '../index/open.ts'
+import type { Mirror } from '../index/table/mirror.ts'
 import { formerModelId, modelId, type ContrieverManifest } from '../models/manifest.ts'
 import { startWhole } from './closing.ts'
 import { calibrationFiles } from './config.ts'
@@ -34,6 +34,7 @@ import { observedReader } from './inference/observed-reader.ts'
 import { indexCheck, processCheck, processStatus, storeCheck } from './conditions.ts'
 import { checkChatTemplate, documentDefaults, openReader, processOptions, readerOptions } from './open-reader.ts'
 import { jobsDir, makeFolders } from './places.ts'
+import { mirrorOf, reachStore } from './stores.ts'
 import { openKeys, type Keys } from './keys/keys.ts'
 import { createQuotas, type Quotas } from './keys/quota.ts'
 
@@ -67,7 +68,7 @@ export async function createServices(config: Config, log?: Log): Promise<Service
 
 function joinServices(config: Config, log: Log | undefined): Promise<Services> {
   return startWhole(async (closing) => {
-    if (config.ROLE !== 'replica') await makeFolders(config)
+    await (config.ROLE === 'replica' ? reachStore(config, log) : makeFolders(config))
     // What is quick to find wrong comes before the processes, whose models may take minutes to load.
     const demonstrations = config.DEMONSTRATIONS === '' ? [] : await loadDemonstrations(config.DEMONSTRATIONS)
     const keys = await openKeys({ dir: config.KEYS_DIR, ...(log && { log }) })
@@ -280,15 +281,4 @@ function embeddingModel(manifest: ContrieverManifest): EmbeddingModel {
 async function tokenCounter(modelDir: string, { dims: { window } }: ContrieverManifest): Promise<(text: string) => number> {
   const tokenizer = await loadTokenizer(modelDir, { bosId: null, eosIds: [] })
   return (text) => tokenizer.encode(text, { maxTokens: window - 2 }).length + 2
-}
-
-/** A replica's copy of the table, up to date as far as the store can be reached. */
-async function mirrorOf(config: Config, log: Log | undefined): Promise<Mirror | undefined> {
-  if (config.ROLE !== 'replica' || config.MIRROR_DIR === undefined) return undefined
-  return startMirror({
-    from: config.INDEX_DIR,
-    to: config.MIRROR_DIR,
-    table: config.TABLE,
-    ...(log && { onWarning: (message: string) => log('warn', message) }),
-  })
 }

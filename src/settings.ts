@@ -44,7 +44,7 @@ export const ConfigSchema = Type.Object({
       'What this process does: `all`; `replica` answers questions and writes nothing into INDEX_DIR (routes that change or administer answer 404); `indexer` changes the index and runs its jobs, without a reader.',
     default: 'all',
   }),
-  INDEX_DIR: text('Folder of the LanceDB index.', 'index/data'),
+  INDEX_DIR: text('Folder of the LanceDB index, or its address in an object store (`s3://bucket/prefix`).', 'index/data'),
   MIRROR_DIR: Type.Optional(
     Type.String({
       description:
@@ -101,7 +101,7 @@ export const ConfigSchema = Type.Object({
   JOBS_DIR: Type.Optional(
     Type.String({
       description:
-        'Folder for uploads, journals and reports of index jobs (default: `jobs` in INDEX_DIR). All processes of one index share it.',
+        'Folder for uploads, journals and reports of index jobs (default: `jobs` in INDEX_DIR; to be set where that is in an object store). All processes of one index share it, those of one machine at least.',
       minLength: 1,
     }),
   ),
@@ -168,7 +168,10 @@ export const ConfigSchema = Type.Object({
     1_000_000_000,
   ),
   STATE_DIR: Type.Optional(
-    Type.String({ description: 'Folder of the encoder states on the disk (default: `states` in INDEX_DIR).', minLength: 1 }),
+    Type.String({
+      description: 'Folder of the encoder states on the disk (default: `states` in INDEX_DIR; to be set where that is in an object store).',
+      minLength: 1,
+    }),
   ),
   ENCODE_AHEAD: Type.Boolean({
     description: 'Store the encoder states of all passages on the disk, behind questions: at the start, and after every index job.',

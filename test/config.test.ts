@@ -1,7 +1,9 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import t from 'tap'
-import { loadConfig, packageRoot } from '../src/config.ts'
+import { lanceStorageOptions } from '../index/store/settings.ts'
+import { calibrationFiles, loadConfig, packageRoot } from '../src/config.ts'
+import { publicText } from '../src/http/public-text.ts'
 import { ConfigSchema } from '../src/settings.ts'
 
 t.test('defaults stand, paths are absolute', (t) => {
@@ -55,6 +57,47 @@ t.test('what is wrong is named, and refused rather than bent into something else
   t.throws(() => loadConfig({ HOST: '' }, {}), /CEPE_HOST must not be blank/)
   for (const proxies of ['', '1', 'loopback', '10.0.0.0/8, ::1'])
     t.equal(loadConfig({}, { CEPE_TRUST_PROXY: proxies }).TRUST_PROXY, proxies)
+  t.end()
+})
+
+t.test('an index in an object store: what it needs is asked for, and no key is shown', (t) => {
+  const whole = {
+    CEPE_INDEX_DIR: 's3://bucket/some/index/',
+    CEPE_JOBS_DIR: '/srv/jobs',
+    AWS_REGION: 'eu-central-1',
+    AWS_ACCESS_KEY_ID: 'an-access-key',
+    AWS_SECRET_ACCESS_KEY: 'hunter2',
+  }
+  const config = loadConfig({}, whole)
+  t.equal(config.INDEX_DIR, 's3://bucket/some/index')
+  t.match(lanceStorageOptions(), { aws_region: 'eu-central-1', aws_secret_access_key: 'hunter2' })
+  t.equal(calibrationFiles(config).own, undefined)
+  const shown = publicText(config)
+  t.equal(shown('s3://bucket/some/index/x of s3://bucket'), '(CEPE_INDEX_DIR)/x of (CEPE_INDEX_DIR)')
+  t.equal(loadConfig({}, { ...whole, CEPE_ROLE: 'replica', CEPE_JOBS_DIR: '' }).JOBS_DIR, undefined)
+  const cases: [Record<string, string>, RegExp][] = [
+    [{ CEPE_INDEX_DIR: 's3://' }, /should read s3:\/\/bucket\/prefix/],
+    [{ CEPE_INDEX_DIR: 's3://Bucket' }, /should read s3:\/\/bucket\/prefix/],
+    [{ CEPE_INDEX_DIR: 's3://bucket/../x' }, /should read s3:\/\/bucket\/prefix/],
+    [{ CEPE_INDEX_DIR: 's3://bucket/a b' }, /should read s3:\/\/bucket\/prefix/],
+    [{ CEPE_INDEX_DIR: 'gs://bucket/index' }, /gs:\/\/, which is not supported/],
+    [{ CEPE_INDEX_DIR: 'az://bucket/index' }, /az:\/\/, which is not supported/],
+    [{ CEPE_JOBS_DIR: '' }, /CEPE_JOBS_DIR must be set to a folder/],
+    [{ CEPE_MIRROR_DIR: 's3://bucket/copy' }, /CEPE_MIRROR_DIR must be a folder/],
+    [{ CEPE_STATE_DISK_MB: '10' }, /CEPE_STATE_DIR must be set to a folder/],
+    [{ AWS_REGION: '' }, /set AWS_REGION/],
+    [{ AWS_SECRET_ACCESS_KEY: '' }, /belong together/],
+    [{ AWS_ENDPOINT_URL: 'minio:9000' }, /AWS_ENDPOINT_URL must be an http or https address/],
+    [{ AWS_ENDPOINT_URL: 'http://minio:9000' }, /AWS_ALLOW_HTTP=true/],
+  ]
+  for (const [env, message] of cases) {
+    t.throws(() => loadConfig({}, { ...whole, ...env }), { code: 'config_invalid', message }, JSON.stringify(env))
+    try {
+      loadConfig({}, { ...whole, ...env })
+    } catch (error) {
+      t.notMatch(String(error), /hunter2|an-access-key/)
+    }
+  }
   t.end()
 })
 

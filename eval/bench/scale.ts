@@ -9,19 +9,16 @@ import { performance } from 'node:perf_hooks'
 import { parseArgs } from 'node:util'
 import { at } from '../../base/at.ts'
 import { adoptPlan, vectorReader } from '../../index/ingest/place-adopt.ts'
-import { planPlace, shardOf, vectorPath } from '../../index/ingest/place.ts'
 import { readShard } from '../../index/ingest/plan.ts'
 import { runJob } from '../../index/ingest/run.ts'
-import { writeVectorFile } from '../../index/ingest/vector-file.ts'
 import { readAlias, tableFolder } from '../../index/table/alias.ts'
-import { packVectors } from '../../index/table/rows.ts'
-import { clusteredVector, DIMENSION, syntheticItems } from './index-corpus.ts'
+import { DIMENSION } from './index-corpus.ts'
 import { bareAppend } from './index-write.ts'
 import { machine, table } from './measure.ts'
+import { readyPlace, SYNTHETIC } from './ready-place.ts'
 
 const { values } = parseArgs({ options: { rows: { type: 'string', default: '50000' } } })
 const rows = Number(values.rows)
-const model = { id: 'synthetic-clusters', dimension: DIMENSION }
 
 async function bytesUnder(folder: string): Promise<number> {
   const files = (await readdir(folder, { withFileTypes: true, recursive: true })).filter((entry) => entry.isFile())
@@ -31,20 +28,7 @@ async function bytesUnder(folder: string): Promise<number> {
 
 const dir = await mkdtemp(join(tmpdir(), 'cepe-bench-scale-'))
 try {
-  const place = await planPlace(() => syntheticItems(rows), {
-    folder: join(dir, 'place'),
-    model,
-    name: 'synthetic',
-    corpus: 'synthetic',
-    maxRejectedShare: 0,
-  })
-  for (const shard of place.plan.shard_rows.keys()) {
-    const of = shardOf(place, shard)
-    const planned = await readShard(place.folder, shard, of.rows)
-    const vectors = planned.map(({ passage }) => clusteredVector(Number(passage.id), rows))
-    const passages = planned.map(({ passage }) => passage)
-    await writeVectorFile(vectorPath(place.folder, shard), of, planned, packVectors(passages, vectors, DIMENSION))
-  }
+  const place = await readyPlace(join(dir, 'place'), rows)
   const before = await bareAppend(dir, 'bare', rows)
   const folder = join(dir, 'jobs', 'commit')
   await mkdir(folder, { recursive: true })
@@ -55,7 +39,7 @@ try {
   await runJob({
     dir,
     table: 'bench',
-    model,
+    model: SYNTHETIC,
     jobId: 'bench',
     folder,
     replace: true,

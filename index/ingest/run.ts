@@ -5,8 +5,7 @@ import { measureDenseWeight } from '../search/hybrid-weight.ts'
 import { compactTable, fragmentation, KEEP_MS } from '../table/compact.ts'
 import { TableSync } from '../table/table-sync.ts'
 import { CodedError, isDiskFull, messageOf } from '../../base/errors.ts'
-import { lanceText } from '../table/lance.ts'
-import { connectLance, type Connection, type Table } from '../table/lance.ts'
+import { connectForWriting, connectLance, lanceText, writing, type Connection, type Table } from '../table/lance.ts'
 import type { AnnSettings } from '../table/metadata.ts'
 import type { Embed, EmbeddingModel } from '../contract.ts'
 import { LaterChanges, noteChange, unwatchChanges, watchChanges } from '../table/changes.ts'
@@ -76,7 +75,7 @@ export async function runJob(options: RunJobOptions): Promise<JobResult> {
   await later.read()
   if (later.replacedBy !== undefined) return { storedAs: '', rows: 0, supersededBy: later.replacedBy }
   const journal = await JournalWriter.open(jobFiles(folder).journal)
-  const connection = await connectLance(dir, 0)
+  const connection = await connectForWriting(dir)
   try {
     const keep = before.target !== undefined && !(await targetIsStale(connection, dir, { target: before.target, alias, replace, later }))
     const target = keep && before.target !== undefined ? before.target : chooseTarget(alias, name, jobId, replace)
@@ -119,7 +118,7 @@ async function finished(
 }
 
 async function dropIndexes(table: Table): Promise<void> {
-  for (const { name } of await table.listIndices()) await table.dropIndex(name)
+  for (const { name } of await table.listIndices()) await writing(table, () => table.dropIndex(name))
 }
 
 interface RunParts {

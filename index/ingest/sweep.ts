@@ -1,24 +1,26 @@
-import { readdir, rm, stat } from 'node:fs/promises'
-import { join } from 'node:path'
-import { aliasPath, readAlias, storedName, tableFolder } from '../table/alias.ts'
+import { stat } from 'node:fs/promises'
+import { aliasAge, readAlias, storedName, tableFolder } from '../table/alias.ts'
 import { unwatchChanges, watchingJobs } from '../table/changes.ts'
 import { osCode } from '../../base/errors.ts'
+import { listObjects } from '../store/objects.ts'
+import { isRemote, within } from '../store/place.ts'
+import { namesIn, removeTree } from '../store/tree.ts'
 
 /** What is younger may belong to someone who is just making it. */
 const YOUNG_MS = 60_000
 /** By then every process has looked at the alias many times, opened what it points at now, and ended what it began before. */
 const RETIRE_MS = 60_000
+/** What the clocks of a store and of this machine may be apart. */
+const CLOCK_MS = 60_000
 
-async function list(folder: string): Promise<string[]> {
-  try {
-    return await readdir(folder)
-  } catch (error) {
-    if (osCode(error) === 'ENOENT') return []
-    throw error
-  }
-}
-
+/** Milliseconds since a file or folder was changed; since the newest of the objects beneath an address was written, or the object itself. */
 async function ageOf(path: string): Promise<number> {
+  if (isRemote(path)) {
+    let newest = -Infinity
+    for await (const { modified } of listObjects(path)) newest = Math.max(newest, modified.getTime())
+    // The store's clock may be a little off this one's.
+    return newest === -Infinity ? Infinity : Date.now() - newest - CLOCK_MS
+  }
   try {
     return Date.now() - (await stat(path)).mtimeMs
   } catch (error) {
@@ -27,20 +29,27 @@ async function ageOf(path: string): Promise<number> {
   }
 }
 
+export interface KnownJobs {
+  readonly unfinished: ReadonlySet<string>
+  readonly ended: ReadonlySet<string>
+}
+
 /**
  * Removes what killed writers left behind and what was replaced: LanceDB's and our own temporary files, and stored tables
  * and notes of `table` that neither the alias nor an unfinished job refers to. Only for the holder of the writer lock.
- * @param unfinishedJobs ids of the jobs that may go on, those whose record cannot be read among them.
+ * An index in an object store may have jobs of other machines, whose records are not here: what they refer to is kept.
+ * @param knownJobs ids of the jobs here: of those that may go on, those whose record cannot be read among them, and of those that ended.
  * @returns the paths removed, and whether something is left that is to go a minute later.
  */
 export async function sweep(
   dir: string,
   table: string,
-  unfinishedJobs: () => Promise<ReadonlySet<string>>,
+  knownJobs: () => Promise<KnownJobs>,
 ): Promise<{ removed: string[]; left: boolean }> {
   // In this order: a job has its record before changes are noted for it.
   const watched = await watchingJobs(dir, table)
-  const unfinished = await unfinishedJobs()
+  const { unfinished, ended } = await knownJobs()
+  const going = isRemote(dir) ? new Set([...unfinished, ...watched.filter((job) => !ended.has(job))]) : unfinished
   const removed: string[] = []
   let left = false
   const drop = async (path: string): Promise<void> => {
@@ -48,14 +57,14 @@ export async function sweep(
       left = true
       return
     }
-    await rm(path, { recursive: true, force: true })
+    await removeTree(path)
     removed.push(path)
   }
   const alias = await readAlias(dir, table)
-  const retiring = (await ageOf(aliasPath(dir, table))) < RETIRE_MS
-  const keep = new Set([...unfinished].map((id) => storedName(table, id)))
-  for (const name of await list(dir)) {
-    const path = join(dir, name)
+  const retiring = (await aliasAge(dir, table)) < RETIRE_MS
+  const keep = new Set([...going].map((id) => storedName(table, id)))
+  for (const name of await namesIn(dir)) {
+    const path = within(dir, name)
     if (name.startsWith(`${table}.alias.json.`)) await drop(path)
     if (!name.startsWith(`${table}.`) || !name.endsWith('.lance')) continue
     const storedAs = name.slice(0, -'.lance'.length)
@@ -64,9 +73,11 @@ export async function sweep(
     else await drop(path)
   }
   for (const storedAs of [...keep, ...(typeof alias?.stored_as === 'string' ? [alias.stored_as] : [])]) {
-    const data = join(tableFolder(dir, storedAs), 'data')
-    for (const name of (await list(data)).filter((file) => file.startsWith('.tmp'))) await drop(join(data, name))
+    const data = within(tableFolder(dir, storedAs), 'data')
+    // An object store has none: what is written there is whole or absent.
+    const names = isRemote(dir) ? [] : await namesIn(data)
+    for (const name of names.filter((file) => file.startsWith('.tmp'))) await drop(within(data, name))
   }
-  for (const job of watched) if (!unfinished.has(job)) await unwatchChanges(dir, table, job)
+  for (const job of watched) if (!going.has(job)) await unwatchChanges(dir, table, job)
   return { removed, left }
 }

@@ -1,5 +1,4 @@
-import { rm } from 'node:fs/promises'
-import { aliasPath, readAlias, storedName, writeAlias, type Alias } from '../table/alias.ts'
+import { readAlias, removeAlias, storedName, writeAlias, type Alias } from '../table/alias.ts'
 import { CodedError } from '../../base/errors.ts'
 import type { Connection, Table } from '../table/lance.ts'
 import { fitMetadata, isOfModel, unfit } from '../table/fitness.ts'
@@ -62,7 +61,7 @@ export function unmarkReplacing(dir: string, table: string, jobId: string): Prom
   return inTurn(dir, table, async () => {
     const alias = await readAlias(dir, table)
     if (alias?.replaced_by_job !== jobId) return
-    if (alias.stored_as === null) await rm(aliasPath(dir, table), { force: true })
+    if (alias.stored_as === null) await removeAlias(dir, table)
     else await writeAlias(dir, table, { ...alias, replaced_by_job: null })
   })
 }

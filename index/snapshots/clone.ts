@@ -4,6 +4,9 @@ import { CodedError, isDiskFull, messageOf, osCode } from '../../base/errors.ts'
 import { at } from '../../base/at.ts'
 import { manifests } from '../table/recover.ts'
 import { TableSync } from '../table/table-sync.ts'
+import { copyObject, forEachOf, listObjects, type ObjectInfo } from '../store/objects.ts'
+import { isRemote } from '../store/place.ts'
+import { treeBytes } from '../store/tree.ts'
 
 /** Folders whose files LanceDB writes once and never again: a second name for them costs nothing. */
 const WRITTEN_ONCE = ['data', '_deletions', '_indices', '_transactions']
@@ -13,13 +16,14 @@ const NO_LINKS = ['EXDEV', 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK',
 
 /**
  * Makes another stored table of the newest version of a stored table, of the same files: hard links where the file system
- * has them, copies elsewhere. From then on neither knows of the other; what one replaces, the other keeps. To be called in
+ * has them, copies elsewhere; an object store copies within itself. From then on neither knows of the other; what one replaces, the other keeps. To be called in
  * the table's turn; on the disk when it returns. Compaction may go on meanwhile: the files of a version outlive it by far.
  * @param from,to folders of stored tables; `to` must not exist.
  * @throws disk_full, conflict where the version was cleaned up meanwhile.
  */
 export async function cloneTable(from: string, to: string): Promise<void> {
   const newest = at(await manifests(from), 0)
+  if (isRemote(from)) return copyTable(from, to, newest)
   try {
     for (const entry of await readdir(from, { withFileTypes: true, recursive: true })) {
       const path = join(entry.parentPath, entry.name)
@@ -54,8 +58,31 @@ async function second(from: string, to: string, mayLink: boolean): Promise<void>
   })
 }
 
-/** Bytes of the files in a folder that have no other name: what removing it would free. */
+async function copyTable(from: string, to: string, newest: string): Promise<void> {
+  const manifest: ObjectInfo[] = []
+  const files: ObjectInfo[] = []
+  for await (const object of listObjects(from)) {
+    const [top = ''] = object.name.split('/')
+    if (object.name === `_versions/${newest}`) manifest.push(object)
+    else if (!LEFT_OUT.includes(top)) files.push(object)
+  }
+  const copy = async ({ name, bytes }: ObjectInfo): Promise<void> => {
+    try {
+      await copyObject(`${from}/${name}`, `${to}/${name}`, bytes)
+    } catch (error) {
+      // An object of an earlier version that was removed meanwhile is nothing to miss.
+      if (!(error instanceof CodedError && error.code === 'not_found')) throw error
+    }
+  }
+  await forEachOf(files, copy)
+  await forEachOf(manifest, copy)
+  if ((await manifests(to)).length === 0)
+    throw new CodedError('conflict', 'The version was cleaned up while it was being taken: try again.')
+}
+
+/** Bytes of the files in a folder that have no other name: what removing it would free. In an object store each has one name. */
 export async function ownBytes(folder: string): Promise<number> {
+  if (isRemote(folder)) return treeBytes(folder)
   let bytes = 0
   for (const entry of await readdir(folder, { withFileTypes: true, recursive: true })) {
     if (!entry.isFile()) continue

@@ -1,11 +1,10 @@
-import { rm } from 'node:fs/promises'
-import { join } from 'node:path'
 import { CodedError } from '../../base/errors.ts'
 import { tryLock } from '../ingest/lock.ts'
+import { removeTree } from '../store/tree.ts'
 import { readAlias, storedName, tableFolder, writeAlias } from '../table/alias.ts'
 import { watchingJobs } from '../table/changes.ts'
 import { fitMetadata } from '../table/fitness.ts'
-import { connectLance } from '../table/lance.ts'
+import { connectForWriting } from '../table/lance.ts'
 import { TableSync } from '../table/table-sync.ts'
 import { inTurn } from '../table/turn.ts'
 import type { EmbeddingModel } from '../contract.ts'
@@ -31,7 +30,7 @@ export interface ReplaceOptions extends TableOptions {
  * @throws conflict while a job of the table is not at its end; index_invalid for a table of another model, or newer software's.
  */
 export async function replaceWith(take: (folder: string) => Promise<void>, { dir, table: name, model }: ReplaceOptions): Promise<number> {
-  const lock = await tryLock(join(dir, 'writer'))
+  const lock = await tryLock(dir)
   if (lock === undefined) throw busy(name, [])
   const storedAs = storedName(name)
   const folder = tableFolder(dir, storedAs)
@@ -47,7 +46,7 @@ export async function replaceWith(take: (folder: string) => Promise<void>, { dir
     })
     return rows
   } catch (error) {
-    if ((await readAlias(dir, name))?.stored_as !== storedAs) await rm(folder, { recursive: true, force: true })
+    if ((await readAlias(dir, name))?.stored_as !== storedAs) await removeTree(folder)
     throw error
   } finally {
     await lock.release()
@@ -56,7 +55,7 @@ export async function replaceWith(take: (folder: string) => Promise<void>, { dir
 
 /** Brings a copy to the current schema and reads it through. @returns its rows. */
 async function fitted(dir: string, storedAs: string, name: string, model: EmbeddingModel): Promise<number> {
-  const connection = await connectLance(dir, 0)
+  const connection = await connectForWriting(dir)
   try {
     const table = await connection.openTable(storedAs)
     const metadata = await fitMetadata(name, table, model)

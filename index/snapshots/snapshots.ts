@@ -1,17 +1,18 @@
 import { randomUUID } from 'node:crypto'
-import { mkdir, readdir, readFile, rename, rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { mkdir, rename } from 'node:fs/promises'
 import { Type, type Static } from 'typebox'
 import { Value } from 'typebox/value'
-import { syncPath, writeFileDurably } from '../../base/durable.ts'
-import { CodedError, osCode } from '../../base/errors.ts'
-import { exists } from '../../base/exists.ts'
+import { syncPath } from '../../base/durable.ts'
+import { CodedError } from '../../base/errors.ts'
 import { parseJson } from '../../base/json.ts'
+import { isRemote, within } from '../store/place.ts'
+import { namesIn, readText, removeTree, writeText } from '../store/tree.ts'
 import { checkTableName, readAlias, tableFolder } from '../table/alias.ts'
 import { connectLance } from '../table/lance.ts'
-import { withLock } from '../../base/lock.ts'
+import { withLock } from '../table/lock.ts'
 import { readMetadata } from '../table/metadata.ts'
 import { inTurn } from '../table/turn.ts'
+import { deleteObject } from '../store/objects.ts'
 import { cloneTable, ownBytes } from './clone.ts'
 import { replaceWith, type ReplaceOptions, type TableOptions } from './replace.ts'
 import { countedRows } from './verify.ts'
@@ -30,7 +31,7 @@ const SnapshotSchema = Type.Object({
 export type Snapshot = Static<typeof SnapshotSchema>
 
 function snapshotsFolder({ dir, table }: TableOptions): string {
-  return join(dir, `${checkTableName(table)}.snapshots`)
+  return within(dir, `${checkTableName(table)}.snapshots`)
 }
 
 function snapshotFolder(options: TableOptions, name: string): string {
@@ -38,46 +39,54 @@ function snapshotFolder(options: TableOptions, name: string): string {
     throw new CodedError('invalid_request', `"${name.slice(0, 80)}" is no name of a snapshot: use 1 to 64 letters, digits, "-" and "_".`, {
       field: 'name',
     })
-  return join(snapshotsFolder(options), name)
+  return within(snapshotsFolder(options), name)
+}
+
+function recordOf(folder: string): string {
+  return within(folder, 'snapshot.json')
 }
 
 /**
  * Keeps the table as it is now under a name of its own. Its files are shared with the live table, so that it takes no space
- * at first, and later what the live table has replaced since.
+ * at first, and later what the live table has replaced since; in an object store they are copied, within the store.
  * @throws conflict where there is one of that name; index_missing, disk_full
  */
 export async function createSnapshot(name: string, options: TableOptions): Promise<Snapshot> {
   const folder = snapshotFolder(options, name)
   const { dir, table } = options
   return alone(options, async (aside) => {
-    if (await exists(folder))
+    if ((await namesIn(snapshotsFolder(options))).includes(name))
       throw new CodedError('conflict', `There is a snapshot "${name}" already: choose another name, or delete it first.`, { field: 'name' })
-    const making = aside(name)
-    await inTurn(dir, table, async () => {
+    // An object store moves nothing: there the record, which is written last, says that a snapshot is whole.
+    const making = isRemote(dir) ? folder : aside(name)
+    const take = async (): Promise<void> => {
       const storedAs = (await readAlias(dir, table))?.stored_as
       if (typeof storedAs !== 'string')
         throw new CodedError('index_missing', `There is no table "${table}" in ${dir}: nothing to keep.`, { field: 'table' })
       await cloneTable(tableFolder(dir, storedAs), tableFolder(making, STORED_AS))
-    })
+    }
+    // Copies may take longer than others would wait; the version that is copied outlives them (CEPE_KEEP_VERSIONS_MIN).
+    await (isRemote(dir) ? take() : inTurn(dir, table, take))
     const snapshot = { name, table, created_at: new Date().toISOString(), ...(await lookedThrough(making)) }
-    await writeFileDurably(join(making, 'snapshot.json'), `${JSON.stringify(snapshot)}\n`)
-    await rename(making, folder)
-    await syncPath(snapshotsFolder(options))
+    await writeText(recordOf(making), `${JSON.stringify(snapshot)}\n`)
+    if (making !== folder) {
+      await rename(making, folder)
+      await syncPath(snapshotsFolder(options))
+    }
     return snapshot
   })
 }
 
 /** All snapshots of a table, oldest first, each with the bytes that deleting it would free. */
 export async function listSnapshots(options: TableOptions): Promise<(Snapshot & { readonly bytes: number })[]> {
-  const names = await readdir(snapshotsFolder(options)).catch((error: unknown) => {
-    if (osCode(error) === 'ENOENT') return []
-    throw error
-  })
-  const found = await Promise.all(
-    names
-      .filter((name) => !name.startsWith('.'))
-      .map(async (name) => ({ ...(await readSnapshot(name, options)), bytes: await ownBytes(snapshotFolder(options, name)) })),
-  )
+  const names = (await namesIn(snapshotsFolder(options))).filter((name) => !name.startsWith('.'))
+  const found: (Snapshot & { readonly bytes: number })[] = []
+  for (const name of names) {
+    const folder = snapshotFolder(options, name)
+    // One that is only being made, or that was cut off.
+    if (isRemote(options.dir) && (await readText(recordOf(folder))) === undefined) continue
+    found.push({ ...(await readSnapshot(name, options)), bytes: await ownBytes(folder) })
+  }
   return found.sort((a, b) => (a.created_at < b.created_at ? -1 : 1))
 }
 
@@ -95,27 +104,29 @@ export async function restoreSnapshot(name: string, options: ReplaceOptions): Pr
 export async function deleteSnapshot(name: string, options: TableOptions): Promise<void> {
   await readSnapshot(name, options)
   await alone(options, async (aside) => {
+    const folder = snapshotFolder(options, name)
+    if (isRemote(options.dir)) {
+      await deleteObject(recordOf(folder))
+      return removeTree(folder)
+    }
     const going = aside(name)
-    await rename(snapshotFolder(options, name), going)
-    await rm(going, { recursive: true, force: true })
+    await rename(folder, going)
+    await removeTree(going)
   })
 }
 
 async function readSnapshot(name: string, options: TableOptions): Promise<Snapshot> {
-  try {
-    const value = parseJson(await readFile(join(snapshotFolder(options, name), 'snapshot.json'), 'utf8'))
-    if (Value.Check(SnapshotSchema, value)) return value
-  } catch (error) {
-    if (osCode(error) === 'ENOENT')
-      throw new CodedError(
-        'not_found',
-        `There is no snapshot "${name}" of the table "${options.table}"; cepe index snapshot list shows them.`,
-        {
-          field: 'name',
-        },
-      )
-    throw error
-  }
+  const text = await readText(recordOf(snapshotFolder(options, name)))
+  if (text === undefined)
+    throw new CodedError(
+      'not_found',
+      `There is no snapshot "${name}" of the table "${options.table}"; cepe index snapshot list shows them.`,
+      {
+        field: 'name',
+      },
+    )
+  const value = parseJson(text)
+  if (Value.Check(SnapshotSchema, value)) return value
   throw new CodedError(
     'index_invalid',
     `The record of the snapshot "${name}" is damaged: its files are in ${snapshotFolder(options, name)}.`,
@@ -128,14 +139,18 @@ async function readSnapshot(name: string, options: TableOptions): Promise<Snapsh
 /** Makes and removes snapshots one at a time. What killed processes left aside goes first. */
 async function alone<T>(options: TableOptions, work: (aside: (name: string) => string) => Promise<T>): Promise<T> {
   const folder = snapshotsFolder(options)
-  await mkdir(folder, { recursive: true })
-  return withLock(join(folder, '.lock'), WAIT_MS, async () => {
+  if (!isRemote(folder)) await mkdir(folder, { recursive: true })
+  return withLock(within(folder, '.lock'), WAIT_MS, async () => {
     const sweep = async (): Promise<void> => {
-      for (const name of await readdir(folder)) if (name.endsWith('.aside')) await rm(join(folder, name), { recursive: true, force: true })
+      for (const name of await namesIn(folder)) {
+        const path = within(folder, name)
+        const cutOff = isRemote(folder) && !name.startsWith('.') && (await readText(recordOf(path))) === undefined
+        if (cutOff || name.endsWith('.aside')) await removeTree(path)
+      }
     }
     await sweep()
     try {
-      return await work((name) => join(folder, `.${name}.${randomUUID().slice(0, 8)}.aside`))
+      return await work((name) => within(folder, `.${name}.${randomUUID().slice(0, 8)}.aside`))
     } finally {
       await sweep()
     }

@@ -1,10 +1,11 @@
 import { mkdir, open, readdir, rm } from 'node:fs/promises'
-import { join } from 'node:path'
 import { Type, type Static } from 'typebox'
 import { Value } from 'typebox/value'
 import { syncPath } from '../../base/durable.ts'
 import { osCode } from '../../base/errors.ts'
 import { parseJson } from '../../base/json.ts'
+import { addEntry, beginList, endList, listsOf, newEntries } from '../store/notes.ts'
+import { isRemote, within } from '../store/place.ts'
 import { checkTableName } from './alias.ts'
 
 /**
@@ -22,15 +23,16 @@ export type Change = Static<typeof ChangeSchema>
 const SUFFIX = '.jsonl'
 
 function changesFolder(dir: string, table: string): string {
-  return join(dir, `${checkTableName(table)}.changes`)
+  return within(dir, `${checkTableName(table)}.changes`)
 }
 
 function changesPath(dir: string, table: string, jobId: string): string {
-  return join(changesFolder(dir, table), `${jobId}${SUFFIX}`)
+  return within(changesFolder(dir, table), `${jobId}${SUFFIX}`)
 }
 
 /** Jobs whose changes are being noted, in their order. */
 export async function watchingJobs(dir: string, table: string): Promise<string[]> {
+  if (isRemote(dir)) return listsOf(changesFolder(dir, table))
   try {
     const names = await readdir(changesFolder(dir, table))
     return names
@@ -46,6 +48,7 @@ export async function watchingJobs(dir: string, table: string): Promise<string[]
 /** From now on changes are noted for a job; for one that has its file nothing happens. */
 export async function watchChanges(dir: string, table: string, jobId: string): Promise<void> {
   const folder = changesFolder(dir, table)
+  if (isRemote(dir)) return beginList(folder, jobId)
   await mkdir(folder, { recursive: true })
   await (await open(changesPath(dir, table, jobId), 'a')).close()
   await syncPath(folder)
@@ -54,6 +57,7 @@ export async function watchChanges(dir: string, table: string, jobId: string): P
 
 /** For a job that has ended. */
 export async function unwatchChanges(dir: string, table: string, jobId: string): Promise<void> {
+  if (isRemote(dir)) return endList(changesFolder(dir, table), jobId)
   await rm(changesPath(dir, table, jobId), { force: true })
 }
 
@@ -64,6 +68,10 @@ export async function unwatchChanges(dir: string, table: string, jobId: string):
 export async function noteChange(dir: string, table: string, change: Change, by?: string): Promise<void> {
   for (const job of await watchingJobs(dir, table)) {
     if (by !== undefined && job >= by) continue
+    if (isRemote(dir)) {
+      await addEntry(changesFolder(dir, table), job, JSON.stringify(change))
+      continue
+    }
     const file = await open(changesPath(dir, table, job), 'a')
     try {
       // Begins with a newline, so that an entry after a torn one stands on its own.
@@ -77,21 +85,29 @@ export async function noteChange(dir: string, table: string, change: Change, by?
 
 /** Reads what came after a job, from where it stopped reading before. */
 export class LaterChanges {
-  readonly #path: string
+  readonly #dir: string
+  readonly #table: string
+  readonly #jobId: string
   #offset = 0
+  /** Entries of an object store that were read. */
+  readonly #known = new Set<string>()
   /** Every id that was changed so far. */
   readonly ids = new Set<string>()
   /** The job that replaced the whole table, if one did. */
   replacedBy: string | undefined
 
   constructor(dir: string, table: string, jobId: string) {
-    this.#path = changesPath(dir, table, jobId)
+    this.#dir = dir
+    this.#table = table
+    this.#jobId = jobId
   }
 
   /** @returns the ids that were changed since the last call. In the table's turn nothing can be missed. */
   async read(): Promise<Set<string>> {
     const fresh = new Set<string>()
-    for (const line of (await this.#rest()).split('\n')) {
+    const [dir, table, jobId] = [this.#dir, this.#table, this.#jobId]
+    const lines = isRemote(dir) ? await newEntries(changesFolder(dir, table), jobId, this.#known) : (await this.#rest()).split('\n')
+    for (const line of lines) {
       const value = parseJson(line)
       if (!Value.Check(ChangeSchema, value)) continue
       if ('replaced_by' in value) this.replacedBy = value.replaced_by
@@ -104,7 +120,7 @@ export class LaterChanges {
   /** What was appended; up to the last newline, after which an entry may be on its way. */
   async #rest(): Promise<string> {
     try {
-      const file = await open(this.#path, 'r')
+      const file = await open(changesPath(this.#dir, this.#table, this.#jobId), 'r')
       try {
         const { size } = await file.stat()
         const bytes = Buffer.alloc(size - this.#offset)

@@ -1,6 +1,3 @@
-import { readdir, stat } from 'node:fs/promises'
-import { join } from 'node:path'
-import { osCode } from '../../base/errors.ts'
 import { writing, type Table } from './lance.ts'
 import type { TableSync } from './table-sync.ts'
 
@@ -46,21 +43,4 @@ export async function oldVersions(table: Table, keepMs: number): Promise<number>
   const versions = await table.listVersions()
   const newest = Math.max(...versions.map(({ version }) => version))
   return versions.filter(({ version, timestamp }) => version !== newest && timestamp.getTime() < Date.now() - keepMs).length
-}
-
-/** Bytes that the files in a folder take. */
-export async function folderBytes(folder: string): Promise<number> {
-  let bytes = 0
-  for (const entry of await readdir(folder, { withFileTypes: true, recursive: true })) {
-    if (!entry.isFile()) continue
-    // Files that another process removed meanwhile take nothing.
-    bytes += await stat(join(entry.parentPath, entry.name)).then(
-      ({ size }) => size,
-      (error: unknown) => {
-        if (osCode(error) === 'ENOENT') return 0
-        throw error
-      },
-    )
-  }
-  return bytes
 }

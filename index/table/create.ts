@@ -2,9 +2,12 @@ import { Field, Schema } from 'apache-arrow'
 import { base } from '../../migrations/list.ts'
 import type { EmbeddingModel } from '../contract.ts'
 import { TEXT_COLUMNS } from './columns.ts'
-import { textIndexConfig, type Connection, type Table } from './lance.ts'
+import { textIndexConfig, writing, type Connection, type Table } from './lance.ts'
 import { MODEL_KEY, SCHEMA_KEY } from './metadata.ts'
 import { migrateTable } from './migrate.ts'
+
+/** How LanceDB marks the column in the schema. */
+const PRIMARY_KEY = 'lance-schema:unenforced-primary-key'
 
 /** Makes an empty table of the first schema version. */
 export async function createBaseTable(connection: Connection, storedAs: string, model: EmbeddingModel): Promise<Table> {
@@ -15,7 +18,11 @@ export async function createBaseTable(connection: Connection, storedAs: string, 
   const fields = base.schema(model.dimension).fields.map(({ name, type, nullable }) => new Field(name, type, nullable, said.get(name)))
   const table = await connection.createEmptyTable(storedAs, new Schema(fields))
   // Upserts merge by this key: without it two writers that pass each other by duplicate rows.
-  await table.setUnenforcedPrimaryKey('id')
+  await writing(table, async () => {
+    // Set twice it would be an error, and the answer to the first time may have been lost.
+    const { fields: made } = await table.schema()
+    if (!made.some(({ metadata }) => metadata.has(PRIMARY_KEY))) await table.setUnenforcedPrimaryKey('id')
+  })
   return table
 }
 
@@ -23,6 +30,6 @@ export async function createBaseTable(connection: Connection, storedAs: string, 
 export async function createTable(connection: Connection, storedAs: string, model: EmbeddingModel): Promise<Table> {
   const table = await createBaseTable(connection, storedAs, model)
   await migrateTable(table)
-  for (const column of TEXT_COLUMNS) await table.createIndex(column, { config: textIndexConfig() })
+  for (const column of TEXT_COLUMNS) await writing(table, () => table.createIndex(column, { config: textIndexConfig() }))
   return table
 }

@@ -1,6 +1,9 @@
 import { connect, Index, makeArrowTable, type Table as LanceTable } from '@lancedb/lancedb'
 import { Schema, type Field } from 'apache-arrow'
 import { CodedError, isDiskFull, messageOf } from '../../base/errors.ts'
+import { checkLeases } from '../store/lease.ts'
+import { isRemote } from '../store/place.ts'
+import { lanceStorageOptions } from '../store/settings.ts'
 
 /** What LanceDB says of an error, without where in its own source it arose. */
 export function lanceText(thrown: unknown): string {
@@ -17,6 +20,8 @@ export { MultiMatchQuery } from '@lancedb/lancedb'
  */
 export interface Table extends Omit<LanceTable, 'name'> {
   readonly storedAs: string
+  /** The index that it is in: a folder, or an address in an object store. */
+  readonly dir: string
   /** Adds nullable columns without a value in any row, which takes moments on a table of any size. */
   addEmptyColumns(fields: readonly Field[]): Promise<unknown>
 }
@@ -34,14 +39,17 @@ export interface Connection {
 /**
  * Opens a database folder. Commits of other processes become visible within `consistencyMs`; without an interval they never would.
  */
-export async function connectLance(dir: string, consistencyMs: number): Promise<Connection> {
-  const connection = await connect(dir, { readConsistencyInterval: consistencyMs / 1000 })
+export async function connectLance(dir: string, consistencyMs: number | undefined): Promise<Connection> {
+  const connection = await connect(dir, {
+    ...(consistencyMs === undefined ? {} : { readConsistencyInterval: consistencyMs / 1000 }),
+    ...(isRemote(dir) && { storageOptions: lanceStorageOptions() }),
+  })
   const named = async (storedAs: string, opening: Promise<LanceTable>): Promise<Table> => {
     const table = await opening
     // Fields are only taken from the copy of Arrow that LanceDB itself loads.
     const addEmptyColumns = (fields: readonly Field[]): Promise<unknown> =>
       table.addColumns(makeArrowTable([], { schema: new Schema([...fields]) }).schema)
-    return Object.assign(table, { storedAs, addEmptyColumns })
+    return Object.assign(table, { storedAs, dir, addEmptyColumns })
   }
   return {
     openTable: (storedAs, version) => named(storedAs, connection.openTable(storedAs, [], version === undefined ? {} : { version })),
@@ -57,6 +65,14 @@ async function allNames(page: (startAfter: string | undefined) => Promise<string
   const names: string[] = []
   for (let some = await page(undefined); some.length > 0; some = await page(names.at(-1))) names.push(...some)
   return names
+}
+
+/**
+ * Opens an index for changes. In an object store a table stays at the version that it was opened at or brought to, so that
+ * nothing that was begun in one turn is put on top of what came after it.
+ */
+export function connectForWriting(dir: string): Promise<Connection> {
+  return connectLance(dir, isRemote(dir) ? undefined : 0)
 }
 
 /**
@@ -92,11 +108,16 @@ const CONFLICT = /commit conflict|retryable|concurrent|conflicting|please retry|
 const ATTEMPTS = 8
 
 /**
- * Runs a write again where another writer committed first.
+ * Runs a write again where another writer committed first. In an object store, each attempt begins at the newest version and
+ * only if this process still holds the leases that it took: a takeover after that look refuses the write (see `fenceTables`).
  * @throws disk_full or conflict for what they mean; anything else as it came.
  */
 export async function writing<T>(table: Table, write: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
+    if (isRemote(table.dir)) {
+      await table.checkoutLatest()
+      await checkLeases(table.dir)
+    }
     try {
       return await write()
     } catch (error) {

@@ -1,9 +1,9 @@
-import { stat } from 'node:fs/promises'
-import { aliasPath, createAlias, readAlias, storedName, tableFolder, writeAlias } from './alias.ts'
+import { isRemote } from '../store/place.ts'
+import { aliasStamp, createAlias, readAlias, storedName, tableFolder, writeAlias } from './alias.ts'
 import { syncPath } from '../../base/durable.ts'
 import { TableSync } from './table-sync.ts'
-import { CodedError, osCode, messageOf } from '../../base/errors.ts'
-import { prewarm, type Connection, type Table } from './lance.ts'
+import { CodedError, messageOf } from '../../base/errors.ts'
+import { connectForWriting, prewarm, type Connection, type Table } from './lance.ts'
 import type { TableMetadata } from './metadata.ts'
 import { createTable } from './create.ts'
 import { fitMetadata } from './fitness.ts'
@@ -19,6 +19,11 @@ export interface Live {
   readonly storedAs: string
   readonly metadata: TableMetadata
   readonly sync: TableSync
+}
+
+export interface LiveForWriting extends Live {
+  /** The same table, for what goes on beside changes. */
+  readonly idle: Table
 }
 
 export interface LiveTableOptions {
@@ -46,6 +51,10 @@ export class LiveTable {
   #checking: Promise<Live | undefined> | undefined
   #next: Promise<Live | undefined> | undefined
   #watch: NodeJS.Timeout | undefined
+  /** What kept the last look from coming to an end. */
+  #trouble: string | undefined
+  #writing: Connection | undefined
+  #written: Table | undefined
 
   constructor(options: LiveTableOptions) {
     this.#options = options
@@ -83,7 +92,7 @@ export class LiveTable {
    * @param create make it if there is none.
    * @throws index_missing if there is none and none is to be made; index_invalid for one that does not fit.
    */
-  async getForWriting(create: boolean): Promise<Live> {
+  async getForWriting(create: boolean): Promise<LiveForWriting> {
     const { dir, name, readOnly } = this.#options
     if (readOnly === true) throw new CodedError('forbidden', 'This process only reads the index: send changes to the one that writes it.')
     const alias = await readAlias(dir, name)
@@ -91,13 +100,26 @@ export class LiveTable {
     const held = this.#verdict === undefined ? this.#held?.live : undefined
     const live = held !== undefined && alias?.stored_as === held.storedAs ? held : await this.refresh()
     if (live === undefined) throw this.#missing()
+    const writable = isRemote(dir) ? { ...live, table: await this.#writable(live.storedAs) } : live
     // A merge sees the rows of the version that its handle is at: it must be the newest.
-    await live.table.checkoutLatest()
-    return live
+    await writable.table.checkoutLatest()
+    return { ...writable, idle: live.table }
+  }
+
+  /** In an object store, a handle that nothing but changes moves on. */
+  async #writable(storedAs: string): Promise<Table> {
+    if (this.#written?.storedAs === storedAs) return this.#written
+    const { dir, onWarning } = this.#options
+    this.#writing ??= await connectForWriting(dir)
+    this.#written?.close()
+    this.#written = await openStored(this.#writing, dir, storedAs, onWarning)
+    return this.#written
   }
 
   close(): void {
     clearInterval(this.#watch)
+    this.#written?.close()
+    this.#writing?.close()
   }
 
   #begin(): Promise<Live | undefined> {
@@ -112,7 +134,14 @@ export class LiveTable {
     if (this.#checking !== undefined) return
     // Not again at once where it fails.
     this.#checkedAt = performance.now()
-    this.#begin().catch((error: unknown) => this.#options.onWarning(messageOf(error)))
+    this.#begin().then(
+      () => (this.#trouble = undefined),
+      (error: unknown) => {
+        // Once for each obstacle: a store that is away is looked for twice a second.
+        if (this.#trouble !== messageOf(error)) this.#options.onWarning(messageOf(error))
+        this.#trouble = messageOf(error)
+      },
+    )
   }
 
   async #create(): Promise<void> {
@@ -129,7 +158,7 @@ export class LiveTable {
 
   async #check(): Promise<Live | undefined> {
     const began = performance.now()
-    const stamp = await stamped(aliasPath(this.#options.dir, this.#options.name))
+    const stamp = await aliasStamp(this.#options.dir, this.#options.name)
     const found = this.#held?.stamp === stamp ? await this.#again(this.#held.live) : await this.#open()
     if (found instanceof CodedError) {
       this.#verdict = found
@@ -177,16 +206,5 @@ export class LiveTable {
       `There is no table "${name}" in ${dir} yet: index a corpus, for instance with \`cepe index add <file>\`.`,
       { field: 'table' },
     )
-  }
-}
-
-/** Changes whenever the file is replaced. */
-async function stamped(path: string): Promise<string> {
-  try {
-    const { ino, mtimeMs, size } = await stat(path)
-    return `${ino} ${mtimeMs} ${size}`
-  } catch (error) {
-    if (osCode(error) === 'ENOENT') return 'none'
-    throw error
   }
 }

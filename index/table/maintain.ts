@@ -1,6 +1,7 @@
+import { treeBytes } from '../store/tree.ts'
 import { readAlias, tableFolder } from './alias.ts'
-import { cleanTable, compactTable, folderBytes, fragmentation, oldVersions } from './compact.ts'
-import { connectLance } from './lance.ts'
+import { cleanTable, compactTable, fragmentation, oldVersions } from './compact.ts'
+import { connectForWriting } from './lance.ts'
 import { openStored } from './recover.ts'
 import { TableSync } from './table-sync.ts'
 import { CodedError } from '../../base/errors.ts'
@@ -44,13 +45,13 @@ export async function maintainTable({ dir, table: name, task, keepMs, dryRun }: 
     throw new CodedError('index_missing', `There is no table "${name}" in ${dir}: nothing to tidy.`, { field: 'table' })
   const folder = tableFolder(dir, storedAs)
   const sync = await TableSync.start(folder)
-  const connection = await connectLance(dir, 0)
+  const connection = await connectForWriting(dir)
   try {
     const table = await openStored(connection, dir, storedAs, () => undefined)
     const state = async (): Promise<State> => ({
       ...(await fragmentation(table)),
       oldVersions: await oldVersions(table, keepMs),
-      diskBytes: await folderBytes(folder),
+      diskBytes: await treeBytes(folder),
     })
     const before = await state()
     if (dryRun) return { before }

@@ -2,7 +2,7 @@ import { readAlias, tableFolder } from './alias.ts'
 import { TableSync } from './table-sync.ts'
 import { CodedError } from '../../base/errors.ts'
 import { lanceText } from './lance.ts'
-import { connectLance, type Table } from './lance.ts'
+import { connectForWriting, type Table } from './lance.ts'
 import { migrateTable, restoreVersion, type MigrationReport } from './migrate.ts'
 import { openStored } from './recover.ts'
 
@@ -73,7 +73,7 @@ async function withLive<T>(
   const alias = await readAlias(dir, table)
   if (alias === undefined || alias.stored_as === null) return undefined
   const sync = await TableSync.start(tableFolder(dir, alias.stored_as))
-  const connection = await connectLance(dir, 0)
+  const connection = await connectForWriting(dir)
   try {
     const result = await use(await openStored(connection, dir, alias.stored_as, onWarning))
     await sync.flush()

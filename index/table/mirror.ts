@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { copyFile, mkdir, readdir, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
+import { downloadObject, forEachOf, listObjects } from '../store/objects.ts'
+import { isRemote, within } from '../store/place.ts'
 import { messageOf, osCode } from '../../base/errors.ts'
 import { aliasPath, readAlias, tableFolder, writeAlias } from './alias.ts'
 
@@ -10,9 +12,11 @@ const DEFAULT_EVERY_MS = 500
 const RETIRE_MS = 60_000
 const VERSIONS = '_versions'
 const ASIDE = '.mirror'
+/** Files that are copied at a time. */
+const AT_ONCE = 8
 
 export interface MirrorOptions {
-  /** Folder of the tables, which others write. */
+  /** Folder of the tables, or its address in an object store, which others write. */
   readonly from: string
   /** Folder on a local disk, of this process alone. */
   readonly to: string
@@ -109,15 +113,19 @@ class FolderMirror implements Mirror {
   async #copyTable(storedAs: string): Promise<void> {
     const { from, to } = this.#options
     const [source, target] = [tableFolder(from, storedAs), tableFolder(to, storedAs)]
-    const manifests = (await readdir(join(source, VERSIONS)))
-      .filter((name) => name.endsWith('.manifest'))
-      .map((name) => join(VERSIONS, name))
     const copied = await filesUnder(target)
+    if (isRemote(source) && (await hasNewest(source, copied))) return this.#drop(target)
+    const manifests = [...(await filesUnder(within(source, VERSIONS)))]
+      .filter(([name]) => name.endsWith('.manifest'))
+      .map(([name]) => join(VERSIONS, name))
+    if (manifests.length === 0) throw new Error(`${source} has no version`)
     const fresh = manifests.filter((file) => !copied.has(file))
     if (fresh.length === 0) return this.#drop(target)
     const others = await filesUnder(source, (file) => !file.startsWith(VERSIONS) && !file.includes('.tmp'))
     const changed = [...others].filter(([file, size]) => copied.get(file) !== size).map(([file]) => file)
-    for (const file of [...changed, ...fresh]) await this.#copy(join(source, file), join(target, file))
+    const copy = (file: string): Promise<void> => this.#copy(within(source, file), join(target, file))
+    await forEachOf(changed, copy, AT_ONCE)
+    await forEachOf(fresh, copy, AT_ONCE)
     const present = new Set([...others.keys(), ...manifests])
     for (const file of copied.keys()) {
       const path = join(target, file)
@@ -132,8 +140,13 @@ class FolderMirror implements Mirror {
     const aside = join(this.#options.to, ASIDE, randomUUID())
     await mkdir(dirname(aside), { recursive: true })
     await mkdir(dirname(target), { recursive: true })
-    await copyFile(source, aside)
-    await rename(aside, target)
+    try {
+      await (isRemote(source) ? downloadObject(source, aside) : copyFile(source, aside))
+      await rename(aside, target)
+    } catch (error) {
+      await rm(aside, { force: true })
+      throw error
+    }
   }
 
   /** Removes copies of files that the store no longer has, a while later. */
@@ -157,9 +170,19 @@ class FolderMirror implements Mirror {
   }
 }
 
+/** True if the newest version is copied. Its name is the first, so that one look at the store tells. */
+async function hasNewest(source: string, copied: ReadonlyMap<string, number>): Promise<boolean> {
+  for await (const { name } of listObjects(within(source, VERSIONS), 1)) return copied.has(join(VERSIONS, name))
+  return false
+}
+
 /** Files in a folder and below: their paths in it, and sizes. One that goes meanwhile is left out. */
 async function filesUnder(folder: string, wanted: (file: string) => boolean = () => true): Promise<Map<string, number>> {
   const found = new Map<string, number>()
+  if (isRemote(folder)) {
+    for await (const { name, bytes } of listObjects(folder)) if (wanted(name)) found.set(name, bytes)
+    return found
+  }
   const entries = await readdir(folder, { withFileTypes: true, recursive: true }).catch((error: unknown) => {
     if (osCode(error) === 'ENOENT') return []
     throw error

@@ -1,5 +1,7 @@
-import { mkdir, readdir, rename, stat } from 'node:fs/promises'
+import { mkdir, rename, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { isRemote, within } from '../store/place.ts'
+import { namesIn } from '../store/tree.ts'
 import { tableFolder } from './alias.ts'
 import { CodedError, osCode } from '../../base/errors.ts'
 import { lanceText } from './lance.ts'
@@ -15,7 +17,7 @@ function versionOf(digits: string): bigint {
 
 /** Manifest files of a stored table, newest first. */
 export async function manifests(folder: string): Promise<string[]> {
-  const names = await readdir(join(folder, '_versions'))
+  const names = await namesIn(within(folder, '_versions'))
   const versioned = names.flatMap((name) => {
     const digits = MANIFEST.exec(name)?.[1]
     return digits === undefined ? [] : [{ name, version: versionOf(digits) }]
@@ -26,8 +28,9 @@ export async function manifests(folder: string): Promise<string[]> {
 /**
  * Opens a stored table. After a power loss the newest manifest can be an empty file, and the table would not open: it is
  * then put aside (into `_quarantine`), the version before it becomes the newest, and `onWarning` is told.
+ * In an object store, whose objects are whole or absent, it is left as it is.
  * @param onWarning told of it; without, the table is only read and left as it is
- * @throws index_missing if its folder is gone, index_invalid if it cannot be opened.
+ * @throws index_missing if it is gone, index_invalid if it cannot be opened, store_unavailable
  */
 export async function openStored(
   connection: Connection,
@@ -40,7 +43,9 @@ export async function openStored(
     try {
       return await connection.openTable(storedAs)
     } catch (error) {
-      const damaged = onWarning === undefined ? undefined : await damagedNewest(folder, storedAs)
+      // As well where a store does not answer: then this says so.
+      if (isRemote(dir) && (await manifests(folder)).length === 0) throw gone(storedAs, folder, error)
+      const damaged = onWarning === undefined || isRemote(dir) ? undefined : await damagedNewest(folder, storedAs)
       if (damaged === undefined) {
         throw new CodedError(
           'index_invalid',
@@ -61,14 +66,19 @@ export async function openStored(
 /** The newest manifest if it is empty and there is an older one. */
 async function damagedNewest(folder: string, storedAs: string): Promise<string | undefined> {
   try {
+    await stat(folder)
     const [newest, older] = await manifests(folder)
     if (newest === undefined || older === undefined) return undefined
     return (await stat(join(folder, '_versions', newest))).size === 0 ? newest : undefined
   } catch (error) {
     if (osCode(error) !== 'ENOENT') throw error
-    throw new CodedError('index_missing', `The table ${storedAs} has no folder ${folder} any more: restore it from a backup.`, {
-      field: folder,
-      cause: error,
-    })
+    throw gone(storedAs, folder, error)
   }
+}
+
+function gone(storedAs: string, folder: string, cause: unknown): CodedError {
+  return new CodedError('index_missing', `The table ${storedAs} has no folder ${folder} any more: restore it from a backup.`, {
+    field: folder,
+    cause,
+  })
 }

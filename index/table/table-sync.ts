@@ -2,6 +2,7 @@ import { readdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { syncPath } from '../../base/durable.ts'
 import { osCode } from '../../base/errors.ts'
+import { isRemote } from '../store/place.ts'
 
 async function filesUnder(folder: string): Promise<string[]> {
   const entries = await readdir(folder, { withFileTypes: true, recursive: true }).catch((error: unknown) => {
@@ -13,6 +14,7 @@ async function filesUnder(folder: string): Promise<string[]> {
 
 /**
  * LanceDB acknowledges a write before it is on the disk. This forces the files that appeared since it last looked.
+ * In an object store there is nothing to force: what it has acknowledged is durable.
  */
 export class TableSync {
   readonly #folder: string
@@ -25,7 +27,7 @@ export class TableSync {
 
   /** Files that exist now are taken as durable: make this before the first write. */
   static async start(folder: string): Promise<TableSync> {
-    return new TableSync(folder, new Set(await filesUnder(folder)))
+    return new TableSync(folder, new Set(isRemote(folder) ? [] : await filesUnder(folder)))
   }
 
   /** Takes no file as durable: for a table that a killed process was writing. */
@@ -35,6 +37,7 @@ export class TableSync {
 
   /** Returns when everything written so far is on the disk. */
   async flush(): Promise<void> {
+    if (isRemote(this.#folder)) return
     const fresh = (await filesUnder(this.#folder)).filter((file) => !this.#known.has(file))
     const folders = new Set(fresh.map((file) => dirname(file)))
     await Promise.all(fresh.map(syncPath))

@@ -1,6 +1,7 @@
-import { join } from 'node:path'
-import { checkTableName } from './alias.ts'
-import { withLock } from '../../base/lock.ts'
+import { aliasPath, checkTableName } from './alias.ts'
+import { fenceLive } from './fence.ts'
+import { withLock } from './lock.ts'
+import { isRemote, within } from '../store/place.ts'
 
 /** Longest wait of a change for those before it. */
 const WAIT_MS = 60_000
@@ -16,17 +17,18 @@ const tails = new Map<string, Promise<void>>()
  * @throws overloaded if the changes of other processes take longer than a minute.
  */
 export function inTurn<T>(dir: string, table: string, work: () => Promise<T>): Promise<T> {
-  const folder = join(dir, `${checkTableName(table)}.turns`)
-  const before = tails.get(folder) ?? Promise.resolve()
-  const mine = before.then(() => withLock(folder, WAIT_MS, work))
+  // In an object store the alias says itself whose turn it is: one write tells both.
+  const place = isRemote(dir) ? aliasPath(dir, table) : within(dir, `${checkTableName(table)}.turns`)
+  const before = tails.get(place) ?? Promise.resolve()
+  const mine = before.then(() => withLock(place, WAIT_MS, work, { onTakeover: () => fenceLive(dir, table) }))
   const tail = mine.then(
     () => undefined,
     () => undefined,
   )
-  tails.set(folder, tail)
+  tails.set(place, tail)
   tail
     .then(() => {
-      if (tails.get(folder) === tail) tails.delete(folder)
+      if (tails.get(place) === tail) tails.delete(place)
     })
     .catch(() => undefined)
   return mine

@@ -28,7 +28,9 @@ const PATH = /(?<![\w/:.])(?!\/(?:v1|docs|healthz|readyz|metrics)\b)(?:[A-Za-z]:
 export function publicText(config: Config): PublicText {
   const known = FOLDERS.flatMap((name) => {
     const folder = config[name]
-    return folder === undefined || folder === '' ? [] : [{ name, folder }]
+    if (folder === undefined || folder === '') return []
+    const bucket = /^s3:\/\/[^/]+/.exec(folder)?.[0]
+    return [{ name, folder }, ...(bucket === undefined ? [] : [{ name, folder: bucket }])]
     // The longest first: one may lie in another.
   }).sort((a, b) => b.folder.length - a.folder.length)
   return (text) => known.reduce((rest, { name, folder }) => rest.replaceAll(folder, `(CEPE_${name})`), text).replace(PATH, '(path)')

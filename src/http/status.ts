@@ -30,6 +30,7 @@ export const ERROR_STATUS: Readonly<Record<ErrorCode, number>> = {
   provider_unavailable: 503,
   index_missing: 503,
   index_invalid: 503,
+  store_unavailable: 503,
   deadline_exceeded: 504,
   disk_full: 507,
   dataset_invalid: 500,

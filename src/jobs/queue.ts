@@ -1,4 +1,3 @@
-import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { messageOf } from '../../base/errors.ts'
 import { tryLock } from '../../index/ingest/lock.ts'
@@ -7,6 +6,7 @@ import type { PassageIndex } from '../../index/open.ts'
 import type { ReadLimits } from '../../index/read/contract.ts'
 import type { SearchPolicy } from '../../index/search/ann.ts'
 import type { Lock } from '../../base/lock.ts'
+import { isRemote } from '../../index/store/place.ts'
 import type { Embedder } from '../inference/contract.ts'
 import { bulkEmbed } from './bulk-embed.ts'
 import { JobRun, toJobError } from './run.ts'
@@ -136,7 +136,7 @@ export class JobQueue {
   /** Runs a job if it is its turn. @returns false if it has to wait for other jobs. */
   async #attempt(id: string): Promise<boolean> {
     const { index, embedder, limits, policy, shardRows, log = () => undefined } = this.#options
-    const lock = await tryLock(join(index.dir, 'writer'))
+    const lock = await tryLock(index.dir)
     if (lock === undefined) return isSettled((await this.#store.load(id)).state)
     try {
       const job = await this.#store.load(id)
@@ -153,6 +153,8 @@ export class JobQueue {
         closing: AbortSignal.any(signals.filter((signal) => signal !== undefined)),
       })
       await this.#current.run()
+      // In an object store nobody else goes on with a job of this machine: it says why it stopped.
+      if (lock.lost.aborted && isRemote(index.dir)) await this.#stop(id, lock.lost.reason)
       this.#sweeping ||= job.options.replace === true
       this.#options.onIndexed?.()
       return true
@@ -191,10 +193,10 @@ export class JobQueue {
     }
     if (!this.#sweeping || this.#pumping !== undefined) return
     const { index } = this.#options
-    const lock = await tryLock(join(index.dir, 'writer'))
+    const lock = await tryLock(index.dir)
     if (lock === undefined) return
     try {
-      this.#sweeping = (await sweep(index.dir, index.table, () => this.#store.unfinished(index.table))).left
+      this.#sweeping = (await sweep(index.dir, index.table, () => this.#store.known(index.table))).left
     } finally {
       await lock.release()
     }

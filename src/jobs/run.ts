@@ -126,7 +126,7 @@ export class JobRun {
     const { index, embed, store, policy } = this.#options
     const { id, table } = this.#job
     const folder = store.folder(id)
-    await sweep(index.dir, table, () => store.unfinished(table))
+    await sweep(index.dir, table, () => store.known(table))
     await store.takeReserve(id)
     const place = await this.#place()
     if ((await readPlan(folder)) === undefined) await (place === undefined ? this.#plan(folder) : this.#adopt(place, folder))

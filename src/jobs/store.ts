@@ -7,6 +7,7 @@ import { osCode, CodedError } from '../../base/errors.ts'
 import { exists } from '../../base/exists.ts'
 import { jobFiles } from '../../index/ingest/files.ts'
 import { takeLock, type Lock } from '../../base/lock.ts'
+import type { KnownJobs } from '../../index/ingest/sweep.ts'
 import { parseJson } from '../../base/json.ts'
 import { isSettled, JOB_ID, JOB_VERSION, JobSchema, type Job } from './schema.ts'
 
@@ -63,15 +64,15 @@ export class JobStore {
     return jobs
   }
 
-  /** Ids of a table's jobs that may go on: what they have made is to be kept. Those whose record cannot be read are among them. */
-  async unfinished(table: string): Promise<Set<string>> {
-    const ids = new Set<string>()
+  /** Ids of a table's jobs: of those that may go on, whose work is to be kept, those with a record that cannot be read among them; and of those that ended. */
+  async known(table: string): Promise<KnownJobs> {
+    const [unfinished, ended] = [new Set<string>(), new Set<string>()]
     for (const id of await this.#ids()) {
       const job = await this.#read(id)
-      if (job === 'unreadable') ids.add(id)
-      else if (job?.table === table && (job.state === 'stopped' || !isSettled(job.state))) ids.add(id)
+      if (job === 'unreadable') unfinished.add(id)
+      else if (job?.table === table) (job.state === 'stopped' || !isSettled(job.state) ? unfinished : ended).add(id)
     }
-    return ids
+    return { unfinished, ended }
   }
 
   /** The right to run a job, or to take its upload in: for one process at a time. @returns undefined if another has it. */

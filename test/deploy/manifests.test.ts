@@ -59,8 +59,8 @@ async function manifests(): Promise<{ file: string; value: Manifest }[]> {
   return all.flat()
 }
 
-async function settings(): Promise<Record<string, string>> {
-  const lines = (await readFile(path.join(BASE, 'settings.env'), 'utf8')).trim().split('\n')
+async function settings(folder = BASE): Promise<Record<string, string>> {
+  const lines = (await readFile(path.join(folder, 'settings.env'), 'utf8')).trim().split('\n')
   return Object.fromEntries(lines.map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]))
 }
 
@@ -129,6 +129,45 @@ await t.test('their settings are settings, and roles are what they say', async (
     t.equal(config.PORT, spec.containers[0]?.ports?.[0]?.containerPort)
     t.equal(config.HOST, '0.0.0.0')
   }
+})
+
+await t.test('the overlay for an object store fits the base', async (t) => {
+  const folder = 'deploy/kubernetes/object-store'
+  interface Overlay {
+    readonly resources: readonly string[]
+    readonly configMapGenerator: readonly { readonly name: string; readonly behavior: string }[]
+    readonly patches: readonly { readonly target: { readonly kind: string; readonly name: string }; readonly patch: string }[]
+  }
+  const { resources, configMapGenerator, patches } = await yamlFile<Overlay>(path.join(folder, 'kustomization.yaml'))
+  for (const resource of resources) t.ok(existsSync(path.join(folder, resource)), resource)
+  t.match(configMapGenerator, [{ name: 'cepe-settings', behavior: 'merge' }])
+  const secret = await yamlFile<{ metadata: { name: string }; stringData: Record<string, string> }>(path.join(folder, 'secret.yaml'))
+  t.doesNotThrow(() => new Secret(secret as never).validate())
+  const own = await settings(folder)
+  for (const { name, spec } of await pods()) {
+    const patch = patches.find(({ target }) => target.name === name)
+    t.match(parse(patch?.patch ?? ''), [{ op: 'add', value: { secretRef: { name: secret.metadata.name } } }])
+    t.ok(spec.containers[0]?.envFrom, 'there is a list to add to')
+    const role = Object.fromEntries(spec.containers[0]?.env.map((one) => [one.name, one.value]) ?? [])
+    const config = loadConfig({}, { ...(await settings()), ...own, ...secret.stringData, ...role })
+    t.equal(config.INDEX_DIR, own['CEPE_INDEX_DIR'])
+  }
+})
+
+await t.test('the cluster of compose on an object store', async (t) => {
+  interface Compose {
+    readonly services: Record<string, { readonly environment?: Record<string, string>; readonly volumes?: readonly string[] }>
+    readonly volumes: object
+  }
+  const base = await yamlFile<Compose>('deploy/compose.cluster.yaml')
+  const { services, volumes } = await yamlFile<Compose>('deploy/compose.object-store.yaml')
+  t.same(Object.keys(volumes), ['store'])
+  for (const role of ['indexer', 'replica']) {
+    const environment = { ...base.services[role]?.environment, ...services[role]?.environment }
+    const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => !value.startsWith('${')))
+    t.equal(loadConfig({}, { ...given, AWS_SECRET_ACCESS_KEY: 'a-key' }).INDEX_DIR, 's3://cepe/index')
+  }
+  t.equal(services['store']?.environment?.['MINIO_ROOT_USER'], services['replica']?.environment?.['AWS_ACCESS_KEY_ID'])
 })
 
 await t.test('the cluster of compose', async (t) => {

@@ -6,8 +6,8 @@ import { loadCalibration, type Calibration } from './calibration.ts'
 export interface CalibrationFiles {
   /** By the setting; '' for none at all. */
   readonly named?: string
-  /** Of the table in service. */
-  readonly own: string
+  /** Of the table in service; absent where its index has no folder. */
+  readonly own?: string
   /** Of the shipped model and corpus. */
   readonly shipped: string
 }
@@ -36,8 +36,8 @@ export async function chooseCalibration(
       )
     return ofReader(calibration, named, reader, log)
   }
-  const found = await usable(own, log)
-  return (found && ofReader(found, own, reader, log)) ?? ofReader(await usable(shipped, log), shipped, reader)
+  const found = own === undefined ? undefined : ofReader(await usable(own, log), own, reader, log)
+  return found ?? ofReader(await usable(shipped, log), shipped, reader)
 }
 
 function usable(file: string, log?: Log): Promise<Calibration | undefined> {

@@ -4,7 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { processTag, stateOf } from '../../../base/process.ts'
 import { tryLock } from '../../../index/ingest/lock.ts'
-import { takeLock, withLock } from '../../../base/lock.ts'
+import { takeLock } from '../../../base/lock.ts'
+import { withLock } from '../../../index/table/lock.ts'
 import { tempDir } from '../helpers.ts'
 
 const HOUR_AGO = new Date(Date.now() - 3_600_000)
@@ -64,13 +65,14 @@ await t.test('a dead process holds nothing; one of another machine or container 
 })
 
 await t.test('the writer lock heeds the holders of older software', async (t) => {
-  const folder = join(await tempDir(t), 'writer')
-  await (await tryLock(folder))?.release()
+  const dir = await tempDir(t)
+  const folder = join(dir, 'writer')
+  await (await tryLock(dir))?.release()
   const holder = join(folder, 'x.holder')
   await writeFile(holder, '{}')
-  t.equal(await tryLock(folder), undefined)
+  t.equal(await tryLock(dir), undefined)
   await utimes(holder, HOUR_AGO, HOUR_AGO)
-  const lock = await tryLock(folder)
+  const lock = await tryLock(dir)
   t.ok(lock)
   await lock?.release()
 })

@@ -1,0 +1,31 @@
+import { CodedError } from '../../base/errors.ts'
+import type { StoreSettings } from './settings.ts'
+
+/**
+ * How an object store is reached, by the variables that tools of S3 use.
+ * @throws config_invalid where there is no region, or an endpoint that is none
+ */
+export function storeSettingsOf(env: Readonly<Record<string, string | undefined>>): StoreSettings {
+  const endpoint = env['AWS_ENDPOINT_URL_S3'] || env['AWS_ENDPOINT_URL'] || env['AWS_ENDPOINT'] || undefined
+  const region = env['AWS_REGION'] || env['AWS_DEFAULT_REGION'] || (endpoint === undefined ? undefined : 'us-east-1')
+  const allowHttp = /^(true|1)$/i.test(env['AWS_ALLOW_HTTP'] ?? '')
+  const bad = (field: string, message: string): CodedError => new CodedError('config_invalid', message, { field })
+  if (endpoint !== undefined && !/^https?:$/.test(URL.canParse(endpoint) ? new URL(endpoint).protocol : ''))
+    throw bad('AWS_ENDPOINT_URL', 'AWS_ENDPOINT_URL must be an http or https address, for instance https://minio.internal:9000.')
+  if (endpoint?.startsWith('http:') === true && !allowHttp)
+    throw bad(
+      'AWS_ALLOW_HTTP',
+      'AWS_ENDPOINT_URL is an http address: passages would travel unencrypted. Set AWS_ALLOW_HTTP=true where that is meant.',
+    )
+  if (region === undefined)
+    throw bad('AWS_REGION', 'CEPE_INDEX_DIR is in an object store of AWS: set AWS_REGION to the region of its bucket.')
+  const [accessKeyId, secretAccessKey, sessionToken] = [env['AWS_ACCESS_KEY_ID'], env['AWS_SECRET_ACCESS_KEY'], env['AWS_SESSION_TOKEN']]
+  if (Boolean(accessKeyId) !== Boolean(secretAccessKey))
+    throw bad('AWS_ACCESS_KEY_ID', 'AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY belong together: one of them is not set.')
+  return {
+    ...(endpoint !== undefined && { endpoint: endpoint.replace(/\/+$/, '') }),
+    region,
+    allowHttp,
+    ...(accessKeyId && secretAccessKey && { credentials: { accessKeyId, secretAccessKey, ...(sessionToken && { sessionToken }) } }),
+  }
+}

@@ -1,0 +1,52 @@
+import { CodedError, messageOf, osCode } from '../../base/errors.ts'
+import { bucketAndKey } from './place.ts'
+import { storeSettings } from './settings.ts'
+
+/** HTTP status of an answer of the store, where there was one. */
+export function statusOf(error: unknown): number | undefined {
+  if (!(error instanceof Error) || !('$metadata' in error)) return undefined
+  const { $metadata: metadata } = error
+  return typeof metadata === 'object' && metadata !== null && 'httpStatusCode' in metadata && typeof metadata.httpStatusCode === 'number'
+    ? metadata.httpStatusCode
+    : undefined
+}
+
+function nameOf(error: unknown): string {
+  return error instanceof Error ? error.name : ''
+}
+
+/** What keeps the store from being used, with its remedy. Nothing of a key is in it, and no address but the index's, which clients do not see (`publicText`). */
+export function storeError(error: unknown, address: string): CodedError {
+  if (error instanceof CodedError) return error
+  const { Bucket: bucket } = bucketAndKey(address)
+  const [name, status] = [nameOf(error), statusOf(error)]
+  const invalid = (what: string): CodedError => new CodedError('config_invalid', what, { field: 'CEPE_INDEX_DIR', cause: error })
+  if (name === 'CredentialsProviderError' || /could not load credentials/i.test(messageOf(error)))
+    return invalid(
+      `There are no credentials for s3://${bucket}: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or run where a role is given.`,
+    )
+  if (/region is missing/i.test(messageOf(error))) return invalid(`There is no region for s3://${bucket}: set AWS_REGION.`)
+  if (name === 'NoSuchBucket') return invalid(`There is no bucket s3://${bucket}: make it, or correct CEPE_INDEX_DIR or AWS_ENDPOINT_URL.`)
+  if (status === 301 || status === 307 || name === 'AuthorizationHeaderMalformed' || name === 'PermanentRedirect')
+    return invalid(`The bucket s3://${bucket} is in another region than ${storeSettings().region ?? 'the one that is set'}: set AWS_REGION.`)
+  if (['InvalidAccessKeyId', 'SignatureDoesNotMatch', 'ExpiredToken', 'InvalidToken'].includes(name))
+    return invalid(
+      `The store refuses the credentials (${name}): look at AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, and at the clock.`,
+    )
+  if (status === 403 || status === 401)
+    return invalid(
+      `These credentials may not do that in s3://${bucket} (${name}): allow s3:ListBucket, s3:GetObject and, except for replicas, s3:PutObject and s3:DeleteObject.`,
+    )
+  return new CodedError(
+    'store_unavailable',
+    `The object store of the index does not answer (${causeOf(error)}): look at AWS_ENDPOINT_URL, the network, and the store itself.`,
+    { field: 'CEPE_INDEX_DIR', retryAfterS: 5, cause: error },
+  )
+}
+
+/** In a word or two: the texts of clients quote addresses and headers. */
+function causeOf(error: unknown): string {
+  const status = statusOf(error)
+  const name = nameOf(error)
+  return osCode(error) ?? (status === undefined ? name : `${name}, HTTP ${status}`)
+}

@@ -1,0 +1,207 @@
+import { createWriteStream } from 'node:fs'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import type * as Sdk from '@aws-sdk/client-s3'
+import { CodedError } from '../../base/errors.ts'
+import { statusOf, storeError } from './errors.ts'
+import { bucketAndKey } from './place.ts'
+import { answerMs, ATTEMPTS, CONNECT_MS, settingsVersion, storeSettings } from './settings.ts'
+
+/** An object, small enough for the memory. */
+export interface StoredObject {
+  readonly text: string
+  /** Changes with every write. */
+  readonly etag: string
+}
+
+export interface ObjectInfo {
+  /** Path beneath the address that was listed. */
+  readonly name: string
+  readonly bytes: number
+  readonly modified: Date
+}
+
+/** That an object must not be there, or must be as it was read. */
+export type Condition = { readonly absent: true } | { readonly etag: string }
+
+interface Opened {
+  readonly s3: typeof Sdk
+  readonly client: Sdk.S3Client
+}
+
+let opened: { readonly of: number; readonly by: Promise<Opened> } | undefined
+
+/** Loaded when it is needed: an index in a folder does without. */
+async function open(): Promise<Opened> {
+  const s3 = await import('@aws-sdk/client-s3')
+  const { endpoint, region, credentials } = storeSettings()
+  const client = new s3.S3Client({
+    ...(endpoint === undefined ? {} : { endpoint, forcePathStyle: true }),
+    ...(region === undefined ? {} : { region }),
+    ...(credentials && { credentials }),
+    maxAttempts: ATTEMPTS,
+    requestHandler: { connectionTimeout: CONNECT_MS, requestTimeout: answerMs(), throwOnRequestTimeout: true, socketTimeout: answerMs() },
+    // Further checksums are an invention of AWS that other stores do not all know.
+    requestChecksumCalculation: 'WHEN_REQUIRED',
+    responseChecksumValidation: 'WHEN_REQUIRED',
+  })
+  return { s3, client }
+}
+
+/** @throws config_invalid for what the settings cause, store_unavailable for the rest; nothing hangs. */
+async function ask<T>(address: string, work: (opened: Opened) => Promise<T>): Promise<T> {
+  try {
+    const of = settingsVersion()
+    if (opened?.of !== of) opened = { of, by: open() }
+    return await work(await opened.by)
+  } catch (error) {
+    throw storeError(error, address)
+  }
+}
+
+function isAbsent(error: unknown): boolean {
+  return error instanceof Error && (error.name === 'NoSuchKey' || (statusOf(error) === 404 && error.name !== 'NoSuchBucket'))
+}
+
+/** @returns undefined where there is none. */
+export function readObject(address: string): Promise<StoredObject | undefined> {
+  return ask(address, async ({ s3, client }) => {
+    try {
+      const { Body, ETag } = await client.send(new s3.GetObjectCommand(bucketAndKey(address)))
+      if (Body === undefined || ETag === undefined) throw new Error('an answer without content')
+      return { text: await Body.transformToString(), etag: ETag }
+    } catch (error) {
+      if (isAbsent(error)) return undefined
+      throw error
+    }
+  })
+}
+
+/**
+ * Writes an object, whole or not at all, where a condition holds. An answer that is lost is no answer: the object may be
+ * there although this throws, or, after the client tried again, although it says that the condition does not hold.
+ * @returns its etag; undefined where the condition does not hold.
+ */
+export function putObject(address: string, text: string, condition?: Condition): Promise<string | undefined> {
+  return ask(address, async ({ s3, client }) => {
+    const when = condition === undefined ? {} : 'absent' in condition ? { IfNoneMatch: '*' } : { IfMatch: condition.etag }
+    try {
+      const { ETag } = await client.send(
+        new s3.PutObjectCommand({ ...bucketAndKey(address), Body: text, ContentType: 'application/json', ...when }),
+      )
+      if (ETag === undefined) throw new Error('an answer without an ETag')
+      return ETag
+    } catch (error) {
+      const status = statusOf(error)
+      // 404: the object that was to be replaced has gone. 409: another write came in between.
+      if (condition !== undefined && (status === 412 || status === 409 || isAbsent(error))) return undefined
+      throw error
+    }
+  })
+}
+
+/** Objects beneath an address, by name. @param most stops after so many. */
+export async function* listObjects(address: string, most = Infinity): AsyncGenerator<ObjectInfo> {
+  const { Bucket, Key } = bucketAndKey(address)
+  const prefix = Key === '' ? '' : `${Key}/`
+  let token: string | undefined
+  let given = 0
+  do {
+    const page = await ask(address, ({ s3, client }) =>
+      client.send(new s3.ListObjectsV2Command({ Bucket, Prefix: prefix, ContinuationToken: token, ...(most < 1000 && { MaxKeys: most }) })),
+    )
+    for (const { Key: key = '', Size: bytes, LastModified: modified } of page.Contents ?? []) {
+      const name = key.slice(prefix.length)
+      // What ends in a slash stands for a folder: consoles make such objects.
+      if (bytes === undefined || modified === undefined || name === '' || name.endsWith('/')) continue
+      yield { name, bytes, modified }
+      if (++given >= most) return
+    }
+    token = page.NextContinuationToken
+  } while (token !== undefined)
+}
+
+/** Names of what is directly beneath an address, as folders would be: those of objects, and first parts of deeper ones. */
+export async function listNames(address: string): Promise<string[]> {
+  const { Bucket, Key } = bucketAndKey(address)
+  const prefix = Key === '' ? '' : `${Key}/`
+  const names: string[] = []
+  let token: string | undefined
+  do {
+    const page = await ask(address, ({ s3, client }) =>
+      client.send(new s3.ListObjectsV2Command({ Bucket, Prefix: prefix, Delimiter: '/', ContinuationToken: token })),
+    )
+    for (const { Key: key } of page.Contents ?? []) if (key !== undefined) names.push(key.slice(prefix.length))
+    for (const { Prefix: deeper } of page.CommonPrefixes ?? []) if (deeper !== undefined) names.push(deeper.slice(prefix.length, -1))
+    token = page.NextContinuationToken
+  } while (token !== undefined)
+  return [...new Set(names)].filter((name) => name !== '').sort()
+}
+
+/** Largest object that one request copies. */
+const MOST_COPIED = 5 * 2 ** 30
+
+/** Makes a second object of the same content, within the store. @throws not_found where it has gone, unsupported for one above 5 GiB. */
+export function copyObject(from: string, to: string, bytes: number): Promise<void> {
+  if (bytes > MOST_COPIED)
+    throw new CodedError(
+      'unsupported',
+      `${from} has more than 5 GiB, and is not copied within the store: restore or snapshot by its own means.`,
+    )
+  return ask(from, async ({ s3, client }) => {
+    const source = bucketAndKey(from)
+    try {
+      await client.send(new s3.CopyObjectCommand({ ...bucketAndKey(to), CopySource: `${source.Bucket}/${source.Key.split('/').map(encodeURIComponent).join('/')}` }))
+    } catch (error) {
+      if (isAbsent(error)) throw new CodedError('not_found', `${from} has gone.`, { cause: error })
+      throw error
+    }
+  })
+}
+
+/** Writes an object's content into a new file. @throws not_found where it has gone. */
+export function downloadObject(address: string, path: string): Promise<void> {
+  return ask(address, async ({ s3, client }) => {
+    try {
+      const { Body, ContentLength } = await client.send(new s3.GetObjectCommand(bucketAndKey(address)))
+      if (!(Body instanceof Readable)) throw new Error('an answer without content')
+      const file = createWriteStream(path, { flags: 'wx' })
+      await pipeline(Body, file)
+      if (ContentLength !== undefined && file.bytesWritten !== ContentLength) throw new Error('an answer that was cut off')
+    } catch (error) {
+      if (isAbsent(error)) throw new CodedError('not_found', `${address} has gone.`, { cause: error })
+      throw error
+    }
+  })
+}
+
+export function deleteObject(address: string): Promise<void> {
+  return ask(address, async ({ s3, client }) => {
+    await client.send(new s3.DeleteObjectCommand(bucketAndKey(address)))
+  })
+}
+
+/** Requests under way at a time, where many objects are copied or removed. */
+export const AT_ONCE = 16
+
+/** Does something for each of many, a few at a time; the first failure ends it. */
+export async function forEachOf<T>(items: readonly T[], work: (item: T) => Promise<void>, atOnce = AT_ONCE): Promise<void> {
+  const rest = [...items].reverse()
+  await Promise.all(
+    Array.from({ length: atOnce }, async () => {
+      try {
+        for (let item = rest.pop(); item !== undefined; item = rest.pop()) await work(item)
+      } catch (error) {
+        rest.length = 0
+        throw error
+      }
+    }),
+  )
+}
+
+/** Removes every object beneath an address. */
+export async function deleteBeneath(address: string): Promise<void> {
+  const names: string[] = []
+  for await (const { name } of listObjects(address)) names.push(name)
+  await forEachOf(names, (name) => deleteObject(`${address}/${name}`))
+}

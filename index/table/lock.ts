@@ -1,0 +1,39 @@
+import { CodedError } from '../../base/errors.ts'
+import { takeLock as takeFileLock, type Lock } from '../../base/lock.ts'
+import { takeLease } from '../store/lease.ts'
+import { isRemote } from '../store/place.ts'
+
+export interface LockOptions {
+  readonly signal?: AbortSignal | undefined
+  /** In an object store: ends what a holder that did not give the lock back may still have on its way. */
+  readonly onTakeover?: () => Promise<void>
+}
+
+const NOTHING = (): Promise<void> => Promise.resolve()
+
+/**
+ * A lock between the processes of an index: by files in a folder, and in an object store, where a folder has no order, by a lease.
+ * @param waitMs 0 to try once.
+ * @returns undefined if others hold it for longer than that.
+ */
+export async function takeLock(
+  place: string,
+  waitMs: number,
+  { signal, onTakeover = NOTHING }: LockOptions = {},
+): Promise<Lock | undefined> {
+  return isRemote(place) ? takeLease(place, { waitMs, signal, onTakeover }) : takeFileLock(place, waitMs, signal)
+}
+
+/** Takes a lock for a moment's work, after those who came first. @throws overloaded if they take longer than `waitMs`. */
+export async function withLock<T>(place: string, waitMs: number, work: () => Promise<T>, options: LockOptions = {}): Promise<T> {
+  const lock = await takeLock(place, waitMs, options)
+  if (lock === undefined) {
+    const seconds = Math.round(waitMs / 1000)
+    throw new CodedError('overloaded', `Other writers have held the table for ${seconds} s: try again later.`, { retryAfterS: 5 })
+  }
+  try {
+    return await work()
+  } finally {
+    await lock.release()
+  }
+}

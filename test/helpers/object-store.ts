@@ -1,0 +1,144 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { createServer, request, type IncomingMessage, type ServerResponse } from 'node:http'
+import { connect, type AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Test } from 'tap'
+import { configureStores } from '../../index/store/settings.ts'
+
+/**
+ * An S3 server of moto (PyPI, `moto[server]`; a Python that has it is named by CEPE_TEST_S3_PYTHON), behind a proxy that injects
+ * faults. The proxy passes on one write at a time: moto answers in threads and looks at a condition and writes in two steps.
+ */
+const PYTHON = process.env['CEPE_TEST_S3_PYTHON'] ?? 'python3'
+const BUCKET = 'cepe-test'
+const CREDENTIALS = { accessKeyId: 'a-key-of-this-test', secretAccessKey: 'a-secret-of-this-test' }
+
+/** Says why a test of object storage is left out here, or false. */
+export const noObjectStore: string | false =
+  spawnSync(PYTHON, ['-c', 'import moto.server'], { timeout: 60_000 }).status === 0
+    ? false
+    : `${PYTHON} has no moto: pip install 'moto[server]', or name one that has by CEPE_TEST_S3_PYTHON`
+
+export interface Fault {
+  /** Told of a request before it is passed on. */
+  readonly when: (method: string, path: string, headers: IncomingMessage['headers']) => boolean
+  /** Requests that it strikes; all of them without. */
+  times?: number
+  /**
+   * lose: passed on, and the connection closed instead of an answer; hang: passed on, and never answered; a number: answered
+   * with that status, and not passed on; `ms`: passed on after a while; `strip`: passed on without a header; `after`: passed on
+   * once something has come about.
+   */
+  readonly what:
+    'lose' | 'hang' | number | { readonly ms: number } | { readonly strip: string } | { readonly after: () => Promise<unknown> }
+}
+
+export interface ObjectStore {
+  /** A fresh address in the bucket. */
+  address(): string
+  readonly endpoint: string
+  /** What a process needs to reach it. */
+  readonly env: Readonly<Record<string, string>>
+  readonly faults: Fault[]
+  /** Every request from now on finds nobody, until it is true again. */
+  reachable: boolean
+  /** Requests so far, by method. */
+  readonly requests: Map<string, number>
+}
+
+/** Starts a server for a test, and lets this process use it. */
+export async function startObjectStore(t: Test, { answerMs = 3000 } = {}): Promise<ObjectStore> {
+  const port = await freePort()
+  const moto = spawn(PYTHON, ['-m', 'moto.server', '-H', '127.0.0.1', '-p', String(port)], { stdio: 'ignore' })
+  t.teardown(() => moto.kill('SIGKILL'))
+  await listening(port)
+  const faults: Fault[] = []
+  const requests = new Map<string, number>()
+  let turn: Promise<unknown> = Promise.resolve()
+  const proxy = createServer((req, res) => {
+    const method = req.method ?? 'GET'
+    requests.set(method, (requests.get(method) ?? 0) + 1)
+    const body = req.toArray() as Promise<Buffer[]>
+    if (!store.reachable) return void req.socket.destroy()
+    const fault = faults.find(({ when, times = Infinity }) => times > 0 && when(method, req.url ?? '', req.headers))
+    if (fault?.times !== undefined) fault.times--
+    const pass = async (): Promise<void> => answer(req, res, fault, await body, port)
+    const inOrder = async (): Promise<void> => {
+      await (typeof fault?.what === 'object' && 'after' in fault.what ? fault.what.after() : undefined)
+      if (method === 'GET' || method === 'HEAD') return pass()
+      const mine = turn.then(pass)
+      turn = mine.catch(() => undefined)
+      return mine
+    }
+    inOrder().catch(() => req.socket.destroy())
+  })
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => {
+    proxy.closeAllConnections()
+    proxy.close()
+  })
+  const endpoint = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`
+  const store: ObjectStore = {
+    address: () => `s3://${BUCKET}/${randomUUID().slice(0, 8)}/index`,
+    endpoint,
+    env: {
+      AWS_ENDPOINT_URL: endpoint,
+      AWS_ALLOW_HTTP: 'true',
+      AWS_REGION: 'us-east-1',
+      AWS_ACCESS_KEY_ID: CREDENTIALS.accessKeyId,
+      AWS_SECRET_ACCESS_KEY: CREDENTIALS.secretAccessKey,
+    },
+    faults,
+    reachable: true,
+    requests,
+  }
+  await makeBucket(port)
+  configureStores({ endpoint, region: 'us-east-1', allowHttp: true, credentials: CREDENTIALS, answerMs })
+  return store
+}
+
+async function answer(req: IncomingMessage, res: ServerResponse, fault: Fault | undefined, body: Buffer[], port: number): Promise<void> {
+  const { what } = fault ?? {}
+  if (typeof what === 'number') {
+    res.writeHead(what, { 'content-type': 'application/xml' })
+    res.end('<Error><Code>Injected</Code></Error>')
+    return
+  }
+  if (typeof what === 'object' && 'ms' in what) await sleep(what.ms)
+  const { ...headers } = req.headers
+  if (typeof what === 'object' && 'strip' in what) delete headers[what.strip]
+  const from = await new Promise<IncomingMessage>((resolve, reject) => {
+    request({ host: '127.0.0.1', port, path: req.url, method: req.method, headers }, resolve).on('error', reject).end(Buffer.concat(body))
+  })
+  const content = Buffer.concat((await from.toArray()) as Buffer[])
+  if (what === 'hang') return
+  if (what === 'lose') return void req.socket.destroy()
+  res.writeHead(from.statusCode ?? 502, from.headers)
+  res.end(content)
+}
+
+async function makeBucket(port: number): Promise<void> {
+  const { CreateBucketCommand, S3Client } = await import('@aws-sdk/client-s3')
+  const client = new S3Client({ endpoint: `http://127.0.0.1:${port}`, region: 'us-east-1', forcePathStyle: true, credentials: CREDENTIALS })
+  await client.send(new CreateBucketCommand({ Bucket: BUCKET }))
+  client.destroy()
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  await new Promise((resolve) => server.close(resolve))
+  return port
+}
+
+async function listening(port: number): Promise<void> {
+  for (const end = Date.now() + 60_000; Date.now() < end; await sleep(100)) {
+    const socket = connect(port, '127.0.0.1')
+    const open = await new Promise<boolean>((resolve) => socket.once('connect', () => resolve(true)).once('error', () => resolve(false)))
+    socket.destroy()
+    if (open) return
+  }
+  throw new Error('moto did not start')
+}
