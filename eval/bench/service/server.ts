@@ -11,6 +11,8 @@ export interface Server {
   readonly pid: number
   /** Ids of its own processes: the embedder was started first. */
   children(): number[]
+  /** Milliseconds that the service's own thread was ready to run and had no core, so far. */
+  readonly waitedMs: () => number
   /** Resident bytes of all its processes. */
   residentBytes(): number
   /** @returns exit code */
@@ -36,6 +38,7 @@ export async function startServer(settings: Readonly<Record<string, string>>): P
     url,
     pid,
     children: () => childrenOf(pid),
+    waitedMs: () => waitedMs(pid),
     residentBytes: () => [pid, ...childrenOf(pid)].reduce((sum, id) => sum + residentBytes(id), 0),
     stop: () => {
       child.kill()
@@ -63,6 +66,12 @@ function childrenOf(pid: number): number[] {
     })
     .map(Number)
     .sort((a, b) => a - b)
+}
+
+/** Of the main thread: schedstat has nanoseconds run, and nanoseconds waited. */
+function waitedMs(pid: number): number {
+  const [, waited = '0'] = read(`/proc/${pid}/task/${pid}/schedstat`).split(' ')
+  return Number(waited) / 1e6
 }
 
 function residentBytes(pid: number): number {
