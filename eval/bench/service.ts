@@ -52,15 +52,16 @@ async function fuzzed(): Promise<Row[]> {
     CEPE_DEADLINE_MS: '20000',
   })
   try {
-    const { cases, undocumented, faults, hung, broken } = await fuzz(server.url, Number(values.cases), Number(values.seed))
+    const { cases, statuses, undocumented, faults, hung, broken } = await fuzz(server.url, Number(values.cases), Number(values.seed))
     for (const [name, example] of [...undocumented, ...faults]) console.error(`${name}\n  ${example}`)
+    for (const example of [...hung, ...broken]) console.error(`hung, or broken off\n  ${example}`)
     const { connections, held } = await misuse(server.url, 3)
     const alive = (await send(server.url, { method: 'GET', path: '/readyz' })).status === 200
     return [
       [
         `fuzz of the OpenAPI document, ${cases} cases`,
         'no undocumented status, no crash, no hang',
-        `undocumented: ${[...undocumented.keys()].join('; ') || 'none'}; 500: ${[...faults.keys()].join('; ') || 'none'}; hung ${hung}, broken off ${broken}; ready afterwards: ${alive ? 'yes' : 'no'}`,
+        `${[...statuses].map(([status, count]) => `${count} x ${status}`).join(', ')}; undocumented: ${[...undocumented.keys()].join('; ') || 'none'}; 500: ${[...faults.keys()].join('; ') || 'none'}; hung ${hung.length}, broken off ${broken.length}; ready afterwards: ${alive ? 'yes' : 'no'}`,
       ],
       [`raw sockets, ${connections} connections`, 'likewise', `held for more than 15 s: ${held.join(', ') || 'none'}`],
     ]

@@ -4,6 +4,7 @@ import { send, type Call, type Sent } from './load.ts'
 import { ADMIN_KEY } from './server.ts'
 
 const CLIENTS = 4
+const TELL_EVERY = 1000
 const METHODS = ['get', 'post', 'put', 'delete'] as const
 /** Faults of the service itself; what it cannot do, and says so, has other statuses. */
 const FAULT = 500
@@ -37,11 +38,13 @@ interface Document {
 
 export interface Findings {
   readonly cases: number
+  readonly statuses: ReadonlyMap<number, number>
   /** Operation and status, with the first request that met it. */
   readonly undocumented: ReadonlyMap<string, string>
   readonly faults: ReadonlyMap<string, string>
-  readonly hung: number
-  readonly broken: number
+  /** Requests that were never answered, and those whose connections broke. */
+  readonly hung: readonly string[]
+  readonly broken: readonly string[]
 }
 
 function operationsOf({ paths }: Document): Operation[] {
@@ -63,23 +66,32 @@ function operationsOf({ paths }: Document): Operation[] {
 }
 
 /** Requests for an operation: path, query and body from its schemas, with and without a key. */
-function callsOf({ method, path, parameters, body, types }: Operation): fc.Arbitrary<Call> {
+function callsOf({ method, path, parameters, body, types }: Operation, tidy: boolean): fc.Arbitrary<Call> {
   const place = (where: string) =>
     fc.tuple(
       ...parameters
         .filter((parameter) => parameter.in === where)
         .map(({ name, schema }) =>
-          valueOf(schema).map((value): [string, string] => [name, typeof value === 'string' ? value : (JSON.stringify(value) ?? '')]),
+          valueOf(schema, tidy).map((value): [string, string] => [name, typeof value === 'string' ? value : (JSON.stringify(value) ?? '')]),
         ),
     )
   const headers = fc.record({
-    authorization: fc.constantFrom(`Bearer ${ADMIN_KEY}`, `Bearer ${ADMIN_KEY}`, `Bearer ${ADMIN_KEY}`, 'Basic x'),
+    authorization: fc.oneof(
+      { weight: 200, arbitrary: fc.constant(`Bearer ${ADMIN_KEY}`) },
+      // Thirty wrong keys a minute, and the rest of the minute is refused.
+      { weight: tidy ? 0 : 1, arbitrary: fc.constantFrom('Bearer wrong', 'Basic x') },
+    ),
     ...(body !== undefined && {
       'content-type': fc.constantFrom(...types, 'application/json', 'application/json', 'application/json', 'text/xml'),
     }),
   })
   return fc
-    .record({ inPath: place('path'), query: place('query'), headers, body: body === undefined ? fc.constant(undefined) : valueOf(body) })
+    .record({
+      inPath: place('path'),
+      query: place('query'),
+      headers,
+      body: body === undefined ? fc.constant(undefined) : valueOf(body, tidy),
+    })
     .map(({ inPath, query, headers, body: value }) => {
       const filled = inPath.reduce((text, [name, own]) => text.replace(`{${name}}`, escaped(own) || 'x'), path)
       const search = query.filter(([, own]) => own !== 'null').map(([name, own]) => `${name}=${escaped(own)}`)
@@ -92,32 +104,46 @@ function callsOf({ method, path, parameters, body, types }: Operation): fc.Arbit
     })
 }
 
-/** Unpaired surrogates have no encoding. */
+/** Unpaired surrogates have no encoding, and a step in a path, escaped or not, is taken before it is sent. */
 function escaped(text: string): string {
-  return encodeURIComponent(Buffer.from(text).toString())
+  return /^\.{1,2}$/.test(text) ? 'x' : encodeURIComponent(Buffer.from(text).toString())
 }
 
 /** Sends so many generated requests and compares the answers with the service's own OpenAPI document. */
 export async function fuzz(url: string, cases: number, seed: number): Promise<Findings> {
   const document = JSON.parse(String((await send(url, { method: 'GET', path: '/docs/json' })).body)) as Document
   const operations = operationsOf(document)
-  const each = Math.ceil(cases / operations.length)
+  const each = Math.ceil(cases / operations.length / 2)
   const queue = operations.flatMap((operation) =>
-    fc.sample(callsOf(operation), { numRuns: each, seed }).map((call) => ({ operation, call })),
+    [true, false].flatMap((tidy) => fc.sample(callsOf(operation, tidy), { numRuns: each, seed }).map((call) => ({ operation, call }))),
   )
   // In an order of their own, so that slow and fast operations mix.
   const shuffled = fc.sample(fc.shuffledSubarray(queue, { minLength: queue.length }), { numRuns: 1, seed })[0] ?? queue
-  const found = { undocumented: new Map<string, string>(), faults: new Map<string, string>(), hung: 0, broken: 0 }
+  const found = {
+    statuses: new Map<number, number>(),
+    undocumented: new Map<string, string>(),
+    faults: new Map<string, string>(),
+    hung: [] as string[],
+    broken: [] as string[],
+  }
   const judge = ({ operation, call }: (typeof queue)[number], { status, body }: Sent): void => {
     const name = `${operation.method} ${operation.path} ${status}`
     const example = `${call.method} ${call.path} ${String(call.body).slice(0, 300)} -> ${String(body).slice(0, 200)}`
-    if (status === -1) found.hung++
-    else if (status === 0) found.broken++
+    found.statuses.set(status, (found.statuses.get(status) ?? 0) + 1)
+    if (status === -1) found.hung.push(example)
+    else if (status === 0) found.broken.push(example)
     else if (!operation.statuses.has(status)) found.undocumented.set(name, example)
     if (status === FAULT) found.faults.set(name, example)
   }
   const client = async (): Promise<void> => {
-    for (let next = shuffled.pop(); next !== undefined; next = shuffled.pop()) judge(next, await send(url, next.call))
+    for (let next = shuffled.pop(); next !== undefined; next = shuffled.pop()) {
+      judge(next, await send(url, next.call))
+      const { undocumented, faults, hung, broken } = found
+      if (shuffled.length % TELL_EVERY === 0)
+        console.error(
+          `fuzz, ${shuffled.length} left: undocumented ${undocumented.size}, faults ${faults.size}, hung ${hung.length}, broken off ${broken.length}`,
+        )
+    }
   }
   const total = shuffled.length
   await Promise.all(Array.from({ length: CLIENTS }, client))

@@ -7,6 +7,8 @@ export const ADMIN_KEY = 'a key of the benchmark alone'
 export interface Server extends RunningServer {
   /** Ids of its own processes: the embedder was started first. */
   children(): number[]
+  /** Milliseconds that the service's own thread was ready to run and had no core, so far. */
+  readonly waitedMs: () => number
   /** Resident bytes of all its processes. */
   residentBytes(): number
 }
@@ -19,6 +21,7 @@ export async function startServer(settings: Readonly<Record<string, string>>): P
   return {
     ...server,
     children: () => childrenOf(pid),
+    waitedMs: () => waitedMs(pid),
     residentBytes: () => [pid, ...childrenOf(pid)].reduce((sum, id) => sum + residentBytes(id), 0),
   }
 }
@@ -42,6 +45,12 @@ function childrenOf(pid: number): number[] {
     })
     .map(Number)
     .sort((a, b) => a - b)
+}
+
+/** Of the main thread: schedstat has nanoseconds run, and nanoseconds waited. */
+function waitedMs(pid: number): number {
+  const [, waited = '0'] = read(`/proc/${pid}/task/${pid}/schedstat`).split(' ')
+  return Number(waited) / 1e6
 }
 
 function residentBytes(pid: number): number {

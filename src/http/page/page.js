@@ -137,7 +137,7 @@ function show({ answer, abstained, confidence, probability_correct: probability,
   const sure = probability ?? confidence
   byId('confidence').hidden = false
   byId('confidence').value = sure
-  byId('sure').textContent = typeof probability !== 'number' ? `confidence ${sure.toFixed(2)}` : `${Math.round(100 * sure)} % likely right`
+  byId('sure').textContent = typeof probability !== 'number' ? `confidence ${sure.toFixed(2)}` : `${percent(sure)} % likely right`
   const parts = ['embed', 'retrieve', 'queue', 'encode', 'generate'].map((name) => [name, times[name] ?? 0])
   byId('strip').replaceChildren(...parts.map(([name, ms]) => timePart(name, ms)))
   const total = Math.round(times.total)
@@ -147,6 +147,11 @@ function show({ answer, abstained, confidence, probability_correct: probability,
   byId('strip').setAttribute('aria-label', told)
   before = total
   showPassages(evidence)
+}
+
+/** Nothing is certain, or impossible, that was only estimated. */
+function percent(probability) {
+  return Math.min(99, Math.max(1, Math.round(100 * probability)))
 }
 
 function timePart(name, ms) {

@@ -48,7 +48,7 @@ t.test('the page in a browser', { skip: noBrowser, timeout: 300_000 }, async (t)
     await page.keyboard.press('/')
     await page.keyboard.type('what is the capital of australia')
     await page.keyboard.press('Enter')
-    await page.locator('#times', { hasText: 'ms in all' }).waitFor()
+    await page.getByText('ms in all').waitFor()
     const answer = (await page.locator('#answer').textContent()) ?? ''
     t.ok(answer.length > 0)
     t.match(await page.locator('#sure').textContent(), /confidence|likely/)
