@@ -91,7 +91,7 @@ export async function openIndex(options: OpenIndexOptions): Promise<PassageIndex
     model,
     table = DEFAULT_TABLE,
     consistencyMs = 500,
-    tidyAfter = 64,
+    tidyAfter = 32,
     keepMs,
     onWarning = () => undefined,
     readOnly = false,

@@ -6,7 +6,6 @@ import { mkdir, mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
-import { parseArgs } from 'node:util'
 import { at } from '../../base/at.ts'
 import { adoptPlan, vectorReader } from '../../index/ingest/place-adopt.ts'
 import { planPlace, shardOf, vectorPath } from '../../index/ingest/place.ts'
@@ -15,12 +14,12 @@ import { runJob } from '../../index/ingest/run.ts'
 import { writeVectorFile } from '../../index/ingest/vector-file.ts'
 import { readAlias, tableFolder } from '../../index/table/alias.ts'
 import { packVectors } from '../../index/table/rows.ts'
+import { benchOptions } from './arguments.ts'
 import { clusteredVector, DIMENSION, syntheticItems } from './index-corpus.ts'
 import { bareAppend } from './index-write.ts'
 import { machine, table } from './measure.ts'
 
-const { values } = parseArgs({ options: { rows: { type: 'string', default: '50000' } } })
-const rows = Number(values.rows)
+const rows = benchOptions({ rows: '50000' }).count('rows')
 const model = { id: 'synthetic-clusters', dimension: DIMENSION }
 
 async function bytesUnder(folder: string): Promise<number> {
