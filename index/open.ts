@@ -1,14 +1,14 @@
 import { mkdir } from 'node:fs/promises'
 import { isRemote } from './store/place.ts'
 import { readError } from './store/reading.ts'
-import { checkTableName } from './table/alias.ts'
+import { checkTableName, tableFolder } from './table/alias.ts'
 import { sqlFilter } from './search/filter.ts'
 import { CodedError } from '../base/errors.ts'
 import { contentHash } from './hash.ts'
 import { connectLance, type Connection } from './table/lance.ts'
 import { infoOf } from './table/info.ts'
 import { LiveTable, type Live } from './table/live-table.ts'
-import { Tidying } from './table/tidying.ts'
+import { Tidying, type Tidied } from './table/tidying.ts'
 import { migrateAutomatically } from './table/migrate-index.ts'
 import { noteChange, watchingJobs } from './table/changes.ts'
 import { PASSAGE_COLUMNS } from './table/columns.ts'
@@ -94,7 +94,7 @@ export async function openIndex(options: OpenIndexOptions): Promise<PassageIndex
     model,
     table = DEFAULT_TABLE,
     consistencyMs = 500,
-    tidyAfter = 64,
+    tidyAfter = 32,
     keepMs,
     onWarning = () => undefined,
     readOnly = false,
@@ -105,12 +105,14 @@ export async function openIndex(options: OpenIndexOptions): Promise<PassageIndex
     await migrateAutomatically(dir, table, onWarning)
   }
   const connection = await connectLance(dir, consistencyMs)
-  return new LanceIndex(
-    { dir, table, model },
-    connection,
-    new LiveTable({ dir, connection, name: table, model, consistencyMs, onWarning, readOnly }),
-    new Tidying({ surplus: tidyAfter, ...(keepMs === undefined ? {} : { keepMs }), onWarning }),
-  )
+  const live = new LiveTable({ dir, connection, name: table, model, consistencyMs, onWarning, readOnly })
+  const tidying = new Tidying({ surplus: tidyAfter, ...(keepMs === undefined ? {} : { keepMs }), onWarning })
+  if (!readOnly) tidying.watch(async () => folderOf(dir, await live.find().catch(() => undefined)))
+  return new LanceIndex({ dir, table, model }, connection, live, tidying)
+}
+
+function folderOf(dir: string, live: Live | undefined): Tidied | undefined {
+  return live && { table: live.table, sync: live.sync, folder: tableFolder(dir, live.storedAs) }
 }
 
 class LanceIndex implements PassageIndex {
@@ -248,6 +250,7 @@ class LanceIndex implements PassageIndex {
   }
 
   close(): void {
+    this.#tidying.close()
     this.#live.close()
     this.#connection.close()
   }

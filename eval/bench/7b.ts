@@ -6,47 +6,25 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
-import { CodedError, messageOf } from '../../base/errors.ts'
-import { DTYPES, type Dtype } from '../../models/manifest.ts'
+import { messageOf } from '../../base/errors.ts'
+import { DTYPES } from '../../models/manifest.ts'
+import { benchOptions } from './arguments.ts'
 import { machine, measureLimits } from './measure.ts'
 import { stageLines } from './stages.ts'
-import { buildShape, isShape, makeShape } from './whole-shape.ts'
+import { buildShape, makeShape, SHAPE_NAMES } from './whole-shape.ts'
 
-const { values } = parseArgs({
-  options: {
-    shape: { type: 'string', default: '7b' },
-    dtypes: { type: 'string', default: 'int4,int8,int8+int4' },
-    k: { type: 'string', default: '10,20' },
-    'k-decoder': { type: 'string', default: '0,2,10' },
-    threads: { type: 'string', default: String(availableParallelism()) },
-    folder: { type: 'string', default: tmpdir() },
-  },
+const options = benchOptions({
+  shape: '7b',
+  dtypes: 'int4,int8,int8+int4',
+  k: '10,20',
+  'k-decoder': '0,2,10',
+  threads: String(availableParallelism()),
+  folder: tmpdir(),
 })
 
-function numbers(option: string, text: string): number[] {
-  const list = text.split(',').map(Number)
-  if (list.some((value) => !Number.isInteger(value) || value < 0))
-    throw new CodedError('options_invalid', `--${option} takes whole numbers with commas between them (got "${text}").`, {
-      field: `--${option}`,
-    })
-  return list
-}
-
-function dtypesOf(text: string): Dtype[] {
-  return text.split(',').map((name) => {
-    const dtype = DTYPES.find((known) => known === name)
-    if (dtype === undefined)
-      throw new CodedError('options_invalid', `--dtypes takes ${DTYPES.join(', ')} (got "${name}").`, { field: '--dtypes' })
-    return dtype
-  })
-}
-
 async function run(folder: string): Promise<void> {
-  const { shape, threads: threadsText } = values
-  if (!isShape(shape)) throw new CodedError('options_invalid', `--shape takes 7b or small (got "${shape}").`, { field: '--shape' })
-  const [threads = 1] = numbers('threads', threadsText)
-  const [ks, kDecoders, dtypes] = [numbers('k', values.k), numbers('k-decoder', values['k-decoder']), dtypesOf(values.dtypes)]
+  const [shape, threads] = [options.word('shape', SHAPE_NAMES), options.count('threads')]
+  const [ks, kDecoders, dtypes] = [options.counts('k'), options.counts('k-decoder'), options.words('dtypes', DTYPES)]
   const made = await makeShape(folder, shape, dtypes)
   const limits = await measureLimits(threads)
   console.log(
@@ -59,16 +37,16 @@ async function run(folder: string): Promise<void> {
   for (const dtype of dtypes) {
     const modelDir = join(folder, dtype)
     console.log(`\n## ${dtype}\n\n${await buildShape(made, modelDir, dtype)}`)
-    const options = { modelDir, config: made.config, provider: { name: 'cpu' }, threads, ks, kDecoders, limits } as const
-    console.log((await stageLines({ ...options, stateDir: join(folder, 'states') })).join('\n'))
+    const stages = { modelDir, config: made.config, provider: { name: 'cpu' }, threads, ks, kDecoders, limits } as const
+    console.log((await stageLines({ ...stages, stateDir: join(folder, 'states') })).join('\n'))
     await rm(modelDir, { recursive: true })
   }
 }
 
 let folder: string | undefined
 try {
-  await mkdir(values.folder, { recursive: true })
-  folder = await mkdtemp(join(values.folder, 'cepe-bench-7b-'))
+  await mkdir(options.text('folder'), { recursive: true })
+  folder = await mkdtemp(join(options.text('folder'), 'cepe-bench-7b-'))
   await run(folder)
 } catch (error) {
   process.stderr.write(`${messageOf(error)}\n`)

@@ -1,74 +1,77 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
 import { fileURLToPath } from 'node:url'
-import { passageText, type Passage } from '../../index/contract.ts'
-import { contentHash } from '../../index/hash.ts'
-import { openIndex } from '../../index/open.ts'
-import { buildIndexes } from '../../index/search/ann.ts'
-import { readAlias, writeAlias } from '../../index/table/alias.ts'
-import { createTable } from '../../index/table/create.ts'
+import { passageText } from '../../index/contract.ts'
+import { readAlias } from '../../index/table/alias.ts'
 import { connectLance } from '../../index/table/lance.ts'
-import { packVectors, stringAt } from '../../index/table/rows.ts'
-import { appendRows, chunks } from '../../index/table/write.ts'
+import { stringAt } from '../../index/table/rows.ts'
+import { createProgress } from '../../src/cli/progress.ts'
+import { loadConfig } from '../../src/config.ts'
+import { configuredModel } from '../../src/services.ts'
+import { ensureRetriever } from '../../src/setup.ts'
 import { embedWords, hashedWords } from './hashed-words.ts'
-import { syntheticPassage } from './index-corpus.ts'
+import { noiseVector, syntheticPassage } from './index-corpus.ts'
+import { indexedTable } from './index-table.ts'
+import { outputOf } from './scripts.ts'
+import { send, type Call } from './service/load.ts'
+import { ADMIN_KEY, startServer } from './service/server.ts'
 
-const BATCH = 4096
+/** Passages of one PUT. */
 const PER_REQUEST = 5
-const TIDY_AFTER = 30
-
-function vectorsOf(passages: readonly Passage[]): Float32Array[] {
-  return passages.map((passage) => embedWords(passageText(passage)))
-}
-
-/** A table of so many rows with a vector index and an index of the ids. */
-async function indexed(dir: string, rows: number): Promise<void> {
-  const connection = await connectLance(dir, 0)
-  const table = await createTable(connection, 'passages.bench', hashedWords)
-  for (const some of chunks([...Array(rows).keys()], BATCH)) {
-    const passages = some.map(syntheticPassage)
-    const halves = packVectors(passages, vectorsOf(passages), hashedWords.dimension)
-    await appendRows(table, { passages, hashes: passages.map(contentHash), halves }, hashedWords.dimension)
-  }
-  await buildIndexes(table, { exactBelow: 1000, minRecall: 0.5, sample: 16 })
-  await writeAlias(dir, 'passages', { stored_as: 'passages.bench', replaced_by_job: null })
-  connection.close()
-}
 
 export interface Contention {
   readonly writes: number
   readonly failedWrites: number
   readonly reads: number
   readonly failedReads: number
-  readonly warnings: readonly string[]
+  /** Statuses of failed requests, and how often. */
+  readonly failures: ReadonlyMap<number, number>
+  readonly versions: number
 }
 
-/** Three writers and eight readers at once on a table with a vector index, tidying included. */
+/** Three writers and eight readers at once over HTTP on a table with a vector index, tidying included. */
 export async function contention(dir: string, rows: number, seconds: number): Promise<Contention> {
-  await indexed(dir, rows)
-  const warnings: string[] = []
-  const index = await openIndex({ dir, model: hashedWords, tidyAfter: TIDY_AFTER, onWarning: (message) => warnings.push(message) })
+  const config = loadConfig()
+  await ensureRetriever(config, createProgress)
+  const model = await configuredModel(config)
+  await indexedTable(dir, model, rows, (number) => noiseVector(number, model.dimension))
+  const server = await startServer({ CEPE_INDEX_DIR: dir, CEPE_CORPUS: '' })
   const counts = { writes: 0, failedWrites: 0, reads: 0, failedReads: 0 }
-  const end = performance.now() + seconds * 1000
-  const writer = async (number: number): Promise<void> => {
-    for (let i = 0; performance.now() < end; i++) {
-      const passages = Array.from({ length: PER_REQUEST }, (_, j) => syntheticPassage(rows + number * 1e6 + i * PER_REQUEST + j))
-      counts.writes++
-      await index.upsert(passages, vectorsOf(passages)).catch(() => counts.failedWrites++)
-    }
+  const failures = new Map<number, number>()
+  const headers = { authorization: `Bearer ${ADMIN_KEY}` }
+  const failed = async (call: Call): Promise<boolean> => {
+    const { status } = await send(server.url, { ...call, headers })
+    if (status === 200) return false
+    failures.set(status, 1 + (failures.get(status) ?? 0))
+    return true
   }
-  const reader = async (number: number): Promise<void> => {
-    for (let i = 0; performance.now() < end; i++) {
-      counts.reads++
-      const read = i % 10 === 9 ? index.info() : index.search(embedWords(`question ${number} ${i}`), { k: 10 })
-      await read.catch(() => counts.failedReads++)
-    }
+  const version = async (): Promise<number> => {
+    const { body } = await send(server.url, { method: 'GET', path: '/v1/admin/index', headers })
+    return Number(/"version":(\d+)/.exec(String(body))?.[1])
   }
-  await Promise.all([...[0, 1, 2].map(writer), ...Array.from({ length: 8 }, (_, number) => reader(number))])
-  index.close()
-  return { ...counts, warnings }
+  try {
+    const before = await version()
+    const end = performance.now() + seconds * 1000
+    const writer = async (number: number): Promise<void> => {
+      for (let i = 0; performance.now() < end; i++) {
+        const passages = Array.from({ length: PER_REQUEST }, (_, j) => syntheticPassage(rows + number * 1e6 + i * PER_REQUEST + j))
+        counts.writes++
+        if (await failed({ method: 'PUT', path: '/v1/passages', body: { passages } })) counts.failedWrites++
+      }
+    }
+    const reader = async (number: number): Promise<void> => {
+      for (let i = 0; performance.now() < end; i++) {
+        counts.reads++
+        const look = { method: 'GET', path: i % 20 === 9 ? '/readyz' : '/v1/admin/index' }
+        const search = { path: '/v1/search', body: { query: `question ${number} ${i}`, k: 10 } }
+        if (await failed(i % 10 === 9 ? look : search)) counts.failedReads++
+      }
+    }
+    await Promise.all([...[0, 1, 2].map(writer), ...Array.from({ length: 8 }, (_, number) => reader(number))])
+    return { ...counts, failures, versions: (await version()) - before }
+  } finally {
+    await server.stop()
+  }
 }
 
 export interface Doubles {
@@ -81,7 +84,7 @@ export interface Doubles {
 
 /** The same new passages inserted by three processes, each request three times at once. @param inserts of all three together. */
 export async function doubles(dir: string, rows: number, inserts: number): Promise<Doubles> {
-  await indexed(dir, rows)
+  await indexedTable(dir, hashedWords, rows, (number) => embedWords(passageText(syntheticPassage(number))))
   const fresh = Math.ceil(inserts / 9)
   const process = fileURLToPath(new URL('./inserting-process.js', import.meta.url))
   const outputs = await Promise.all(['a', 'b', 'c'].map((source) => outputOf(process, [dir, String(fresh), '50000000', source])))
@@ -94,23 +97,31 @@ export async function doubles(dir: string, rows: number, inserts: number): Promi
   return { inserts: fresh * 9, failed, rows: found.numRows, expected: rows + fresh, doubles: found.numRows - ids.size }
 }
 
-async function outputOf(script: string, args: readonly string[]): Promise<string> {
-  const child = spawn(process.execPath, [script, ...args], { stdio: ['ignore', 'pipe', 'inherit'] })
-  let output = ''
-  child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()))
-  await once(child, 'close')
-  return output
+function said(failures: ReadonlyMap<number, number>): string {
+  return failures.size === 0 ? 'no status but 200' : [...failures].map(([status, times]) => `${times} times ${status}`).join(', ')
 }
 
-/** Both, as lines for people. */
-export async function contentionLines(folder: string, options: { rows: number; seconds: number; inserts: number }): Promise<string[]> {
-  const busy = await contention(join(folder, 'contention'), options.rows, options.seconds)
-  const many = await doubles(join(folder, 'doubles'), options.rows, options.inserts)
-  return [
-    `Three writers and eight readers for ${options.seconds} s on ${options.rows.toLocaleString('en')} passages with a vector index, tidying included: ` +
-      `${busy.failedWrites} of ${busy.writes} writes and ${busy.failedReads} of ${busy.reads} reads failed; ${busy.warnings.length} warnings.`,
-    ...busy.warnings.slice(0, 3),
-    `Three processes, ${many.inserts.toLocaleString('en')} contended inserts of ${(many.expected - options.rows).toLocaleString('en')} new ids: ` +
-      `${many.failed} requests failed, ${many.rows} of ${many.expected} rows, ${many.doubles} doubles.`,
-  ]
+/** Both, as rows of a table: what was done, what came of it. */
+export async function contentionRows(folder: string, options: { rows: number; seconds: number; inserts: number }): Promise<string[][]> {
+  const rows: string[][] = []
+  const table = `${options.rows.toLocaleString('en')} passages with a vector index`
+  if (options.seconds > 0) {
+    const { writes, failedWrites, reads, failedReads, failures, versions } = await contention(
+      join(folder, 'contention'),
+      options.rows,
+      options.seconds,
+    )
+    rows.push([
+      `requests that fail while 3 writers and 8 readers work over HTTP for ${options.seconds} s on ${table}, tidying included`,
+      `${failedWrites} of ${writes} PUTs, ${failedReads} of ${reads} reads (${said(failures)}); ${versions} versions of the table`,
+    ])
+  }
+  if (options.inserts > 0) {
+    const many = await doubles(join(folder, 'doubles'), options.rows, options.inserts)
+    rows.push([
+      `doubles after ${many.inserts.toLocaleString('en')} contended inserts of ${(many.expected - options.rows).toLocaleString('en')} new ids by 3 processes, each sent three times at once, ${table}`,
+      `${many.doubles}; ${many.rows} of ${many.expected} rows, ${many.failed} requests failed`,
+    ])
+  }
+  return rows
 }

@@ -41,6 +41,12 @@ export function clusteredVector(number: number, rows: number): Float32Array {
   return vector.map((value) => value * scale)
 }
 
+/** A vector of no cost: a window of the noise. Different for most numbers. */
+export function noiseVector(number: number, dimension: number): Float32Array {
+  const from = scatter(number) % (NOISE - dimension)
+  return noise.subarray(from, from + dimension)
+}
+
 const VOCABULARY = 20_000
 
 /** A passage of a hundred words of Zipf-like frequency, the same for the same number. */
@@ -55,11 +61,12 @@ export function syntheticPassage(number: number): Passage {
   }
 }
 
-export async function* syntheticItems(rows: number): AsyncGenerator<ReadItem> {
+/** @param first number of the first passage. */
+export async function* syntheticItems(rows: number, first = 0): AsyncGenerator<ReadItem> {
   for (let number = 0; number < rows; number++) {
     // The event loop gets its turns, as when a file is read.
     if (number % 256 === 0) await new Promise((resolve) => setImmediate(resolve))
-    yield { line: number + 1, passage: syntheticPassage(number) }
+    yield { line: number + 1, passage: syntheticPassage(first + number) }
   }
 }
 

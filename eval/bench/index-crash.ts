@@ -10,7 +10,6 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { parseArgs } from 'node:util'
 import { readAlias } from '../../index/table/alias.ts'
 import { contentHash } from '../../index/hash.ts'
 import { connectLance } from '../../index/table/lance.ts'
@@ -19,17 +18,16 @@ import { stringAt } from '../../index/table/rows.ts'
 import type { Passage } from '../../index/contract.ts'
 import { chunks } from '../../index/table/write.ts'
 import { isSettled, type Job } from '../../src/jobs/schema.ts'
+import { benchOptions } from './arguments.ts'
 import { syntheticPassage } from './index-corpus.ts'
 import { uniform } from './synthetic-checkpoint.ts'
 
-const { values } = parseArgs({
-  options: {
-    kills: { type: 'string', default: '50' },
-    seed: { type: 'string', default: '1' },
-    rows: { type: 'string', default: '20000' },
-    reader: { type: 'string', default: 'models/built/cepe' },
-    retriever: { type: 'string', default: 'models/built/contriever' },
-  },
+const options = benchOptions({
+  kills: '50',
+  seed: '1',
+  rows: '20000',
+  reader: 'models/built/cepe',
+  retriever: 'models/built/contriever',
 })
 const KEY = 'a-key-for-the-crash-test'
 const headers = { authorization: `Bearer ${KEY}` }
@@ -53,8 +51,8 @@ async function start(dir: string): Promise<Service> {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {
       PATH: process.env.PATH,
-      CEPE_READER_DIR: resolve(values.reader),
-      CEPE_RETRIEVER_DIR: resolve(values.retriever),
+      CEPE_READER_DIR: resolve(options.text('reader')),
+      CEPE_RETRIEVER_DIR: resolve(options.text('retriever')),
       CEPE_READER_CHECKPOINT: join(dir, 'none'),
       CEPE_RETRIEVER_CHECKPOINT: join(dir, 'none'),
       CEPE_INDEX_DIR: join(dir, 'index'),
@@ -145,20 +143,20 @@ function afterCancelled(before: Rows, passages: readonly Passage[], found: Rows)
   return expected
 }
 
-const next = uniform(Number(values.seed))
-const rows = Number(values.rows)
+const next = uniform(options.count('seed'))
+const rows = options.count('rows')
 const dir = await mkdtemp(join(tmpdir(), 'cepe-crash-'))
 let expected: Rows = new Map()
 let kills = 0
 let service = await start(dir)
 try {
-  for (let job = 1; kills < Number(values.kills); job++) {
+  for (let job = 1; kills < options.count('kills'); job++) {
     const replace = job % REPLACE_EVERY === 0
     const cancelling = job % CANCEL_EVERY === 0
     // Half of an added corpus is known already.
     const passages = Array.from({ length: rows }, (_, i) => ({ ...syntheticPassage((job - 1) * (rows / 2) + i), source: 'crash' }))
     const id = await post(service, passages, replace)
-    for (let i = 0; i < KILLS_PER_JOB && kills < Number(values.kills); i++) {
+    for (let i = 0; i < KILLS_PER_JOB && kills < options.count('kills'); i++) {
       await sleep(next() * LONGEST_LIFE_MS)
       if (isSettled((await jobOf(service, id)).state)) break
       // The last lives only: before them the job is to get somewhere. The kill may come before the answer.

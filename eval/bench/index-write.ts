@@ -1,21 +1,17 @@
-import { mkdir } from 'node:fs/promises'
-import { join } from 'node:path'
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks'
-import { planCorpus } from '../../index/ingest/plan.ts'
-import { runJob } from '../../index/ingest/run.ts'
-import { SHARD_ROWS } from '../../index/ingest/contract.ts'
+import type { Embed } from '../../index/contract.ts'
 import { contentHash } from '../../index/hash.ts'
-import { connectLance } from '../../index/table/lance.ts'
+import { SHARD_ROWS, type Phase } from '../../index/ingest/contract.ts'
 import { createTable } from '../../index/table/create.ts'
+import { connectLance } from '../../index/table/lance.ts'
 import { arrowTable, packVectors } from '../../index/table/rows.ts'
-import { clusteredVector, DIMENSION, lookupEmbed, syntheticItems, syntheticPassage } from './index-corpus.ts'
-
-const benchModel = { id: 'synthetic-clusters', dimension: DIMENSION }
+import { clusteredVector, DIMENSION, lookupEmbed, syntheticPassage } from './index-corpus.ts'
+import { clusters, syntheticJob } from './index-table.ts'
 
 /** LanceDB alone: seconds spent in `add` of ready-made Arrow tables, without fsync, journal or checks. */
 export async function bareAppend(dir: string, name: string, rows: number): Promise<number> {
   const connection = await connectLance(dir, 0)
-  const table = await createTable(connection, name, benchModel)
+  const table = await createTable(connection, name, clusters)
   let milliseconds = 0
   for (let from = 0; from < rows; from += SHARD_ROWS) {
     const passages = Array.from({ length: Math.min(SHARD_ROWS, rows - from) }, (_, i) => syntheticPassage(from + i))
@@ -43,42 +39,27 @@ export interface JobTimes {
 
 /** The same rows as a job. */
 export async function jobWrite(dir: string, table: string, rows: number): Promise<JobTimes> {
-  const folder = join(dir, 'jobs', table)
-  await mkdir(folder, { recursive: true })
   const started = performance.now()
-  await planCorpus(syntheticItems(rows), { folder, maxRejectedShare: 0 })
-  const planned = performance.now()
-  let written = planned
-  let lookup = 0
-  const embed = lookupEmbed(rows)
+  let [written, lookup] = [0, 0]
+  const lookUp = lookupEmbed(rows)
   const gaps = monitorEventLoopDelay({ resolution: 1 })
-  gaps.enable()
-  await runJob({
-    dir,
-    table,
-    model: benchModel,
-    jobId: 'bench',
-    folder,
-    replace: true,
-    signal: new AbortController().signal,
-    embed: async (texts) => {
-      const from = performance.now()
-      const vectors = await embed(texts)
-      lookup += performance.now() - from
-      return vectors
-    },
-    onProgress: (phase) => {
-      if (phase === 'verifying') {
-        written = performance.now()
-        gaps.disable()
-      }
-    },
-  })
-  const done = performance.now()
+  const embed: Embed = async (texts) => {
+    if (lookup === 0) gaps.enable()
+    const from = performance.now()
+    const vectors = await lookUp(texts)
+    lookup += performance.now() - from
+    return vectors
+  }
+  const onProgress = (phase: Phase): void => {
+    if (phase !== 'verifying') return
+    written = performance.now()
+    gaps.disable()
+  }
+  const plan = await syntheticJob({ dir, table, jobId: 'bench', rows, embed, replace: true, onProgress })
   return {
-    plan: (planned - started) / 1000,
-    index: (written - planned) / 1000,
-    verify: (done - written) / 1000,
+    plan: plan / 1000,
+    index: (written - started - plan) / 1000,
+    verify: (performance.now() - written) / 1000,
     lookup: lookup / 1000,
     gapP99: gaps.percentile(99) / 1e6,
     gapMax: gaps.max / 1e6,

@@ -1,29 +1,35 @@
 /**
- * Bulk indexing and search on synthetic corpora, ratios and rates within one run.
- * Usage: index.js [--rows 100000,1000000] [--embed 600] [--queries 50] [--threads 1] [--contention 5000] [--seconds 10] [--inserts 900]
- * --embed 0 leaves the model out, --rows 0 bulk indexing and search, --contention 0 writers and readers at once: each section can be run alone.
- * The contention that is aimed at: --contention 100000 --seconds 60 --inserts 10000.
+ * Bulk indexing and search on synthetic corpora, and what an index in use is held to; ratios and rates within one run.
+ * Usage: index.js [--rows 100000,1000000] [--embed 600] [--queries 50] [--threads 1]
+ *   [--table 5000] [--seconds 10] [--inserts 900] [--puts 100] [--additions 10000] [--pause 20000]
+ * 0 leaves a section out: --embed the model, --rows bulk indexing and search, --seconds writers and readers over HTTP, --inserts contended
+ * inserts, --puts small PUTs (all three on a table of --table passages), --additions jobs that add to so many passages, --pause a job of so many.
+ * What is aimed at: --table 100000 --seconds 60 --inserts 10000 --puts 1000 --additions 100000 --pause 1000000.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
-import { contentionLines } from './index-contention.ts'
+import { benchOptions } from './arguments.ts'
+import { contentionRows } from './index-contention.ts'
+import { diskRow } from './index-disk.ts'
 import { embedFigures } from './index-embed.ts'
+import { pauseRow } from './index-pause.ts'
+import { putsRow } from './index-puts.ts'
 import { diskOf, searchFigures } from './index-search.ts'
 import { bareAppend, jobWrite } from './index-write.ts'
 import { machine, table } from './measure.ts'
 
-const { values } = parseArgs({
-  options: {
-    rows: { type: 'string', default: '100000' },
-    embed: { type: 'string', default: '600' },
-    queries: { type: 'string', default: '50' },
-    threads: { type: 'string', default: '1' },
-    contention: { type: 'string', default: '5000' },
-    seconds: { type: 'string', default: '10' },
-    inserts: { type: 'string', default: '900' },
-  },
+const options = benchOptions({
+  rows: '100000',
+  embed: '600',
+  queries: '50',
+  threads: '1',
+  table: '5000',
+  seconds: '10',
+  inserts: '900',
+  puts: '100',
+  additions: '10000',
+  pause: '20000',
 })
 function say(text: string): void {
   return console.log(text)
@@ -38,13 +44,14 @@ function rate(rows: number, seconds: number): string {
 /** LanceDB alone appends at a steady rate. */
 const BARE_ROWS = 100_000
 
-const threads = Number(values.threads)
+const threads = options.count('threads')
 const folder = await mkdtemp(join(tmpdir(), 'cepe-bench-index-'))
 try {
   say(`# Index benchmark, ${new Date().toISOString().slice(0, 10)}\n\n${machine(threads)}\n`)
-  if (Number(values.embed) > 0) {
-    const { bareRate, jobRate, gapP99, gapMax } = await embedFigures(folder, Number(values.embed), threads)
-    say(`## Embedding (${values.embed} passages, BERT-base widths, 4 layers)\n`)
+  const embed = options.count('embed')
+  if (embed > 0) {
+    const { bareRate, jobRate, gapP99, gapMax } = await embedFigures(folder, embed, threads)
+    say(`## Embedding (${embed} passages, BERT-base widths, 4 layers)\n`)
     say(
       table(
         ['', 'passages/s'],
@@ -57,14 +64,20 @@ try {
     )
     say(`\nEvent loop of the service meanwhile: p99 ${number(gapP99)} ms, longest ${number(gapMax)} ms.\n`)
   }
-  if (Number(values.contention) > 0) {
-    const options = { rows: Number(values.contention), seconds: Number(values.seconds), inserts: Number(values.inserts) }
-    say(`## Writers and readers at once\n\n${(await contentionLines(folder, options)).join('\n')}\n`)
-  }
-  for (const rows of values.rows
-    .split(',')
-    .map(Number)
-    .filter((count) => count > 0)) {
+  const [tableRows, puts, additions, pause] = [
+    options.count('table'),
+    options.count('puts'),
+    options.count('additions'),
+    options.count('pause'),
+  ]
+  const held = [
+    ...(await contentionRows(folder, { rows: tableRows, seconds: options.count('seconds'), inserts: options.count('inserts') })),
+    ...(puts > 0 ? [await putsRow(join(folder, 'puts'), tableRows, puts)] : []),
+    ...(additions > 0 ? [await diskRow(join(folder, 'additions'), additions)] : []),
+    ...(pause > 0 ? [await pauseRow(join(folder, 'pause'), pause)] : []),
+  ]
+  if (held.length > 0) say(`## In use\n\n${table(['what', 'measured'], held)}\n`)
+  for (const rows of options.counts('rows').filter((count) => count > 0)) {
     const dir = join(folder, String(rows))
     const bareRows = Math.min(rows, BARE_ROWS)
     const before = await bareAppend(dir, 'bare', bareRows)
@@ -92,7 +105,7 @@ try {
     say(
       `\nWrite rate against LanceDB alone: ${number(bare / (job.index - job.lookup), 2)} (${number(bare / job.index, 2)} with making the vectors up). Event loop while writing: p99 ${number(job.gapP99)} ms, longest ${number(job.gapMax)} ms.\n`,
     )
-    const figures = await searchFigures(dir, 'bench', rows, Number(values.queries))
+    const figures = await searchFigures(dir, 'bench', rows, options.count('queries'))
     say(
       table(
         ['search', 'recall@10', 'p50 ms', 'p95 ms'],

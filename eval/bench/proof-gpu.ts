@@ -7,8 +7,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
-import { CodedError, messageOf } from '../../base/errors.ts'
+import { messageOf } from '../../base/errors.ts'
 import { castModel } from '../../models/graphs/cast.ts'
 import type { Dtype } from '../../models/manifest.ts'
 import { packageRoot } from '../../src/config.ts'
@@ -17,11 +16,12 @@ import { loadGraph } from '../../src/inference/worker/session.ts'
 import { createInProcessClient } from '../client/in-process.ts'
 import { readDataset } from '../datasets/read.ts'
 import { exactMatch } from '../metrics/answer.ts'
+import { benchOptions } from './arguments.ts'
 import { measureDevice } from './device-limits.ts'
 import { machine, measureLimits } from './measure.ts'
 import { goldenLines } from './proof-goldens.ts'
 import { stageLines } from './stages.ts'
-import { buildShape, isShape, makeShape, type ShapeName } from './whole-shape.ts'
+import { buildShape, makeShape, SHAPE_NAMES, type ShapeName } from './whole-shape.ts'
 
 /** Largest difference of a log-probability to the recorded one. */
 const ATOL = { f16: 0.05, f32: 2e-4 } as const
@@ -29,33 +29,20 @@ const K = 10
 /** Exact match of the shipped reader on these questions in f32, less four standard errors of 200 of them. */
 const LEAST_EXACT_MATCH = 0.78
 
-const { values } = parseArgs({
-  options: {
-    provider: { type: 'string', default: 'cuda' },
-    device: { type: 'string', default: '0' },
-    shape: { type: 'string', default: '7b' },
-    k: { type: 'string', default: '10,20,30,60' },
-    'k-decoder': { type: 'string', default: '0,2,10' },
-    questions: { type: 'string', default: '200' },
-    folder: { type: 'string', default: tmpdir() },
-    corpus: { type: 'string', default: join(packageRoot(), 'index/corpus/passages.tsv') },
-    'question-file': { type: 'string', default: join(packageRoot(), 'eval/questions/test.jsonl') },
-  },
+const options = benchOptions({
+  provider: 'cuda',
+  device: '0',
+  shape: '7b',
+  k: '10,20,30,60',
+  'k-decoder': '0,2,10',
+  questions: '200',
+  folder: tmpdir(),
+  corpus: join(packageRoot(), 'index/corpus/passages.tsv'),
+  'question-file': join(packageRoot(), 'eval/questions/test.jsonl'),
 })
 
-function refuse(option: string, allowed: string): never {
-  throw new CodedError('options_invalid', `--${option} takes ${allowed}.`, { field: `--${option}` })
-}
-
-function numbers(option: 'k' | 'k-decoder' | 'questions' | 'device'): number[] {
-  const list = values[option].split(',').map(Number)
-  return list.every((value) => Number.isInteger(value) && value >= 0) ? list : refuse(option, 'whole numbers with commas between them')
-}
-
 function providerOf(): Provider {
-  if (values.provider === 'cpu') return { name: 'cpu' }
-  const [deviceId = 0] = numbers('device')
-  return values.provider === 'cuda' ? { name: 'cuda', deviceId } : refuse('provider', 'cuda or cpu')
+  return options.word('provider', ['cuda', 'cpu']) === 'cpu' ? { name: 'cpu' } : { name: 'cuda', deviceId: options.count('device') }
 }
 
 /** The shipped retriever, corpus and reader over the shipped questions. */
@@ -65,10 +52,10 @@ async function endToEnd(folder: string, dtype: Dtype, provider: Provider, count:
     ...{ PROVIDER: provider.name, DTYPE: dtype, CPU_FALLBACK: false, ...(provider.name === 'cuda' && { DEVICE_ID: provider.deviceId }) },
     ...{ READER_CHECKPOINT: shipped('models/tiny/checkpoint/cepe'), READER_DIR: join(folder, 'reader') },
     ...{ RETRIEVER_CHECKPOINT: shipped('models/tiny/checkpoint/contriever'), RETRIEVER_DIR: join(folder, 'retriever') },
-    ...{ INDEX_DIR: join(folder, 'index'), CORPUS: values.corpus },
+    ...{ INDEX_DIR: join(folder, 'index'), CORPUS: options.text('corpus') },
   })
   try {
-    const { questions } = await readDataset(values['question-file'])
+    const { questions } = await readDataset(options.text('question-file'))
     const step = Math.max(1, Math.floor(questions.length / count))
     const asked = questions.filter((_, i) => i % step === 0).slice(0, count)
     let right = 0
@@ -101,8 +88,7 @@ async function run(folder: string, shape: ShapeName): Promise<boolean> {
   console.log(goldens.lines.join('\n'))
 
   console.log('\n## The shipped models, from question to answer\n')
-  const [count = 1] = numbers('questions')
-  const whole = await endToEnd(folder, dtype, provider, count)
+  const whole = await endToEnd(folder, dtype, provider, options.count('questions'))
   console.log(whole.line)
 
   console.log(`\n## CEPE-LLaMA-2-7B's shape${shape === '7b' ? '' : ' in small'}, by stage\n`)
@@ -113,17 +99,16 @@ async function run(folder: string, shape: ShapeName): Promise<boolean> {
   console.log(
     `Limit: a large ${dtype} product at ${limits.gflops.toFixed(0)} GFLOP/s; weights read at ${limits.gigabytesPerSecond.toFixed(0)} GB/s.`,
   )
-  const options = { modelDir, config: made.config, provider, threads: 1, limits, weightBytes: onDevice ? 2 : 4 }
-  const [ks, kDecoders] = [numbers('k'), numbers('k-decoder')]
-  console.log((await stageLines({ ...options, ks, kDecoders, stateDir: join(folder, 'states') })).join('\n'))
+  const stages = { modelDir, config: made.config, provider, threads: 1, limits, weightBytes: onDevice ? 2 : 4 }
+  const [ks, kDecoders] = [options.counts('k'), options.counts('k-decoder')]
+  console.log((await stageLines({ ...stages, ks, kDecoders, stateDir: join(folder, 'states') })).join('\n'))
   return goldens.ok && whole.ok
 }
 
 let folder: string | undefined
 try {
-  const { shape } = values
-  if (!isShape(shape)) refuse('shape', '7b or small')
-  folder = await mkdtemp(join(values.folder, 'cepe-proof-'))
+  const shape = options.word('shape', SHAPE_NAMES)
+  folder = await mkdtemp(join(options.text('folder'), 'cepe-proof-'))
   if (!(await run(folder, shape))) {
     process.stderr.write('Something is not as it should be: see above.\n')
     process.exitCode = 1

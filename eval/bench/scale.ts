@@ -6,19 +6,18 @@ import { mkdir, mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
-import { parseArgs } from 'node:util'
 import { at } from '../../base/at.ts'
 import { adoptPlan, vectorReader } from '../../index/ingest/place-adopt.ts'
 import { readShard } from '../../index/ingest/plan.ts'
 import { runJob } from '../../index/ingest/run.ts'
 import { readAlias, tableFolder } from '../../index/table/alias.ts'
+import { benchOptions } from './arguments.ts'
 import { DIMENSION } from './index-corpus.ts'
 import { bareAppend } from './index-write.ts'
 import { machine, table } from './measure.ts'
 import { readyPlace, SYNTHETIC } from './ready-place.ts'
 
-const { values } = parseArgs({ options: { rows: { type: 'string', default: '50000' } } })
-const rows = Number(values.rows)
+const rows = benchOptions({ rows: '50000' }).count('rows')
 
 async function bytesUnder(folder: string): Promise<number> {
   const files = (await readdir(folder, { withFileTypes: true, recursive: true })).filter((entry) => entry.isFile())

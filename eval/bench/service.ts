@@ -7,8 +7,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { parseArgs } from 'node:util'
 import { at } from '../../base/at.ts'
+import { benchOptions } from './arguments.ts'
 import { machine, table } from './measure.ts'
 import { fuzz } from './service/fuzz.ts'
 import { send } from './service/load.ts'
@@ -17,19 +17,9 @@ import { misuse } from './service/raw-sockets.ts'
 import { startServer } from './service/server.ts'
 
 const PARTS = ['load', 'cache', 'kill', 'soak', 'fuzz', 'readers'] as const
-const { values } = parseArgs({
-  options: {
-    seconds: { type: 'string', default: '5' },
-    kill: { type: 'string', default: '30' },
-    'kill-every': { type: 'string', default: '5' },
-    soak: { type: 'string', default: '2' },
-    cases: { type: 'string', default: '500' },
-    seed: { type: 'string', default: '1' },
-    only: { type: 'string', default: PARTS.join(',') },
-  },
-})
-const wanted = new Set(values.only.split(','))
-const seconds = Number(values.seconds)
+const options = benchOptions({ seconds: '5', kill: '30', 'kill-every': '5', soak: '2', cases: '500', seed: '1', only: PARTS.join(',') })
+const wanted = new Set<string>(options.words('only', PARTS))
+const seconds = options.count('seconds')
 
 const folder = mkdtempSync(join(tmpdir(), 'cepe-service-'))
 /** The head of the demo corpus: indexed in seconds. */
@@ -52,7 +42,7 @@ async function fuzzed(): Promise<Row[]> {
     CEPE_DEADLINE_MS: '20000',
   })
   try {
-    const { cases, statuses, undocumented, faults, hung, broken } = await fuzz(server.url, Number(values.cases), Number(values.seed))
+    const { cases, statuses, undocumented, faults, hung, broken } = await fuzz(server.url, options.count('cases'), options.count('seed'))
     for (const [name, example] of [...undocumented, ...faults]) console.error(`${name}\n  ${example}`)
     for (const example of [...hung, ...broken]) console.error(`hung, or broken off\n  ${example}`)
     const { connections, held } = await misuse(server.url, 3)
@@ -73,8 +63,8 @@ async function fuzzed(): Promise<Row[]> {
 const parts: Record<(typeof PARTS)[number], () => Promise<Row[]>> = {
   load: () => concurrency(settings, seconds),
   cache: () => cached(settings, questions),
-  kill: () => killed(settings, Number(values.kill), Number(values['kill-every'])),
-  soak: () => soak(settings, Number(values.soak)),
+  kill: () => killed(settings, options.count('kill'), options.count('kill-every')),
+  soak: () => soak(settings, options.count('soak')),
   fuzz: fuzzed,
   readers: () => readersAgainstThreads(settings, seconds, availableParallelism()),
 }

@@ -10,12 +10,9 @@ import { megabytes } from '../../src/progress.ts'
 import { cepe7B, cepeSmall, DEPTH_7B } from './shapes.ts'
 import { parametersOf, requireFree, writeTorchShards } from './torch-shards.ts'
 
-export const SHAPES = { '7b': () => cepe7B(DEPTH_7B), small: cepeSmall } as const
+const SHAPES = { '7b': () => cepe7B(DEPTH_7B), small: cepeSmall } as const
 export type ShapeName = keyof typeof SHAPES
-
-export function isShape(name: string): name is ShapeName {
-  return Object.hasOwn(SHAPES, name)
-}
+export const SHAPE_NAMES: readonly ShapeName[] = ['7b', 'small']
 
 /** Bytes on the disk of one weight, at most. */
 const WEIGHT_BYTES: Readonly<Record<Dtype, number>> = { f32: 4, f16: 2, int8: 1.15, 'int8+int4': 1.7, int4: 0.85, 'f16-int4': 0.85 }

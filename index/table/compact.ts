@@ -1,3 +1,4 @@
+import { treeBytes } from '../store/tree.ts'
 import { writing, type Table } from './lance.ts'
 import type { TableSync } from './table-sync.ts'
 
@@ -32,15 +33,36 @@ export async function compactTable(table: Table, sync: TableSync, keepMs: number
   await cleanTable(table, keepMs)
 }
 
-/** Removes the files of versions replaced more than `keepMs` ago. */
+/** Removes the files of versions replaced more than `keepMs` ago; files that compaction would put together are put together before. */
 export async function cleanTable(table: Table, keepMs: number): Promise<{ readonly bytes: number; readonly versions: number }> {
-  const { prune } = await writing(table, () => table.optimize({ cleanupOlderThan: new Date(Date.now() - keepMs) }))
+  const cleanupOlderThan = keptFrom(await table.listVersions(), keepMs)
+  const { prune } = await writing(table, () => table.optimize({ cleanupOlderThan }))
   return { bytes: prune.bytesRemoved, versions: prune.oldVersionsRemoved }
 }
 
-/** Versions of a table that are older than `keepMs`, the newest not among them. */
+/** Versions of a table that were replaced more than `keepMs` ago. */
 export async function oldVersions(table: Table, keepMs: number): Promise<number> {
   const versions = await table.listVersions()
-  const newest = Math.max(...versions.map(({ version }) => version))
-  return versions.filter(({ version, timestamp }) => version !== newest && timestamp.getTime() < Date.now() - keepMs).length
+  const from = keptFrom(versions, keepMs)
+  return versions.filter(({ timestamp }) => timestamp < from).length
+}
+
+/**
+ * When the version was written that was the newest one `keepMs` ago: older ones were replaced before. LanceDB goes by the
+ * time at which a version was written, but readers may be at one that was written long ago and replaced just now.
+ */
+function keptFrom(versions: readonly { readonly timestamp: Date }[], keepMs: number): Date {
+  const until = Date.now() - keepMs
+  const times = versions.map(({ timestamp }) => timestamp.getTime()).filter((time) => time <= until)
+  return new Date(times.reduce((latest, time) => Math.max(latest, time), 0))
+}
+
+/** Files of a table beside those of its newest version, in its sizes, that are worth a clean-up. */
+const WASTE = 0.5
+
+/** True where files of versions that were replaced more than `keepMs` ago take a good part of what the table takes. */
+export async function isWasteful(table: Table, folder: string, keepMs: number): Promise<boolean> {
+  if ((await oldVersions(table, keepMs)) === 0) return false
+  const { bytes } = await fragmentation(table)
+  return (await treeBytes(folder)) > bytes * (1 + WASTE)
 }

@@ -1,4 +1,4 @@
-import { compactTable, fragmentation, KEEP_MS } from './compact.ts'
+import { cleanTable, compactTable, fragmentation, isWasteful, KEEP_MS } from './compact.ts'
 import { lanceText, type Table } from './lance.ts'
 import type { TableSync } from './table-sync.ts'
 
@@ -15,6 +15,16 @@ export interface TidyingOptions {
   readonly onWarning: (message: string) => void
 }
 
+/** The table and its folder. */
+export interface Tidied {
+  readonly table: Table
+  readonly sync: TableSync
+  readonly folder: string
+}
+
+/** Looks for files past their time come no closer than this. */
+const LEAST_LOOK_MS = 1000
+
 /**
  * Every upsert leaves a small file, a version and rows that no index covers. Where the table has too many of them,
  * whichever process wrote them, the files are put together, the indexes brought up to date and old files removed.
@@ -25,6 +35,7 @@ export class Tidying {
   #writes = Infinity
   #running: Promise<void> | undefined
   #notBefore = 0
+  #watch: NodeJS.Timeout | undefined
 
   constructor(options: TidyingOptions) {
     this.#options = options
@@ -39,6 +50,37 @@ export class Tidying {
       .finally(() => {
         this.#running = undefined
       })
+  }
+
+  /**
+   * Removes files past their time also when nobody writes any more: who replaced them, an upsert or a job of any process, could
+   * not yet. Holds no process.
+   */
+  watch(live: () => Promise<Tidied | undefined>): void {
+    const { keepMs = KEEP_MS, onWarning } = this.#options
+    const look = async (): Promise<void> => {
+      const found = await live()
+      if (found === undefined || this.#running !== undefined || !(await isWasteful(found.table, found.folder, keepMs))) return
+      await cleanTable(found.table, keepMs)
+      await found.sync.flush()
+    }
+    let looking = false
+    this.#watch = setInterval(
+      () => {
+        if (looking) return
+        looking = true
+        look()
+          .catch((error: unknown) => onWarning(`Files past their time could not be removed: ${lanceText(error)}`))
+          .finally(() => {
+            looking = false
+          })
+      },
+      Math.max(LEAST_LOOK_MS, keepMs),
+    ).unref()
+  }
+
+  close(): void {
+    clearInterval(this.#watch)
   }
 
   async #tidy(table: Table, sync: TableSync): Promise<void> {

@@ -13,14 +13,15 @@ export function utf8(values: readonly (string | undefined)[]): Data<Utf8> {
     }
     valueOffsets[i + 1] = bytes
   }
-  const data = Buffer.allocUnsafe(bytes)
-  for (const [i, value] of values.entries()) if (value !== undefined) data.write(value, valueOffsets[i] as number)
+  const data = new Uint8Array(bytes)
+  const buffer = Buffer.from(data.buffer)
+  for (const [i, value] of values.entries()) if (value !== undefined) buffer.write(value, valueOffsets[i] as number)
   return makeData({
     type: new Utf8(),
     length: values.length,
     nullCount,
     nullBitmap: nullCount === 0 ? null : nullBitmap,
     valueOffsets,
-    data: Uint8Array.from(data),
+    data,
   })
 }

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openIndex } from '../../../index/open.ts'
 import { tableFolder } from '../../../index/table/alias.ts'
+import { treeBytes } from '../../../index/store/tree.ts'
 import { fragmentation } from '../../../index/table/compact.ts'
 import { connectLance } from '../../../index/table/lance.ts'
 import { maintainTable } from '../../../index/table/maintain.ts'
@@ -71,4 +72,44 @@ await t.test('compacting by hand: a dry run changes nothing, the real one keeps 
   t.equal(await index.count(), 30)
   t.equal((await index.get('p7'))?.title, 'Place 7')
   await t.rejects(maintainTable({ ...task, table: 'none', task: 'cleanup', dryRun: false }), { code: 'index_missing' })
+})
+
+await t.test('a version that was written long ago and replaced just now can still be read', async (t) => {
+  const dir = await tempDir(t)
+  await planned(dir, 'j1', somePassages(1500), 300)
+  const { storedAs } = await run(dir, 'j1', { policy: { exactBelow: 1000, minRecall: 0.5, sample: 8 } })
+  const reader = await openIndex({ dir, model: hashEmbedding, consistencyMs: 600_000 })
+  t.teardown(() => reader.close())
+  const search = async (text: string) => {
+    const [vector] = await embed([text])
+    return vector === undefined ? [] : await reader.search(vector, { k: 5 })
+  }
+  t.equal((await search('the amber basin')).length, 5)
+  await sleep(1200)
+  const { before, after } = await maintainTable({ dir, table: 'passages', task: 'compact', keepMs: 1000, dryRun: false })
+  t.ok(before.fragments > 1 && after?.fragments === 1, `${before.fragments} fragments were put together`)
+  for (const text of ['the cedar delta', 'the ember fjord', 'a grove']) t.equal((await search(text)).length, 5, text)
+  t.equal((await reader.list({ limit: 1000 })).length, 1000)
+
+  await sleep(1200)
+  const cleaned = await maintainTable({ dir, table: 'passages', task: 'cleanup', keepMs: 1000, dryRun: false })
+  t.ok((cleaned.after?.diskBytes ?? Infinity) < cleaned.before.diskBytes, 'and goes when its time is over')
+  t.equal(cleaned.after?.oldVersions, 0)
+  const connection = await connectLance(dir, 0)
+  t.equal(await (await connection.openTable(storedAs)).countRows(), 1500)
+  connection.close()
+})
+
+await t.test('files past their time go though nobody writes any more, whoever replaced them', async (t) => {
+  const dir = await tempDir(t)
+  await planned(dir, 'j1', somePassages(1500), 300)
+  const { storedAs } = await run(dir, 'j1')
+  const folder = tableFolder(dir, storedAs)
+  await maintainTable({ dir, table: 'passages', task: 'compact', keepMs: 600_000, dryRun: false })
+  const twice = await treeBytes(folder)
+  const index = await openIndex({ dir, model: hashEmbedding, keepMs: 1000 })
+  t.teardown(() => index.close())
+  for (let i = 0; i < 60 && (await treeBytes(folder)) > 0.75 * twice; i++) await sleep(250)
+  t.ok((await treeBytes(folder)) <= 0.75 * twice, `${await treeBytes(folder)} of ${twice} bytes are left`)
+  t.equal(await index.count(), 1500)
 })

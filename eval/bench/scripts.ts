@@ -1,0 +1,34 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+
+/** Runs a compiled script to its end; what it wrote on standard output. */
+export async function outputOf(script: string, args: readonly string[]): Promise<string> {
+  const child = spawn(process.execPath, [script, ...args], { stdio: ['ignore', 'pipe', 'inherit'] })
+  let output = ''
+  child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()))
+  await once(child, 'close')
+  return output
+}
+
+export interface Killed {
+  /** What it wrote on standard output before its end. */
+  readonly output: string
+  /** False where it had ended by itself. */
+  readonly killed: boolean
+  readonly code: number | null
+}
+
+/** Runs a compiled script and kills it so many milliseconds after its first line. */
+export async function killedAfter(script: string, args: readonly string[], ms: number): Promise<Killed> {
+  const child = spawn(process.execPath, [script, ...args], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const closed = once(child, 'close')
+  let output = ''
+  let timer: NodeJS.Timeout | undefined
+  child.stdout.on('data', (chunk: Buffer) => {
+    output += chunk.toString()
+    timer ??= setTimeout(() => child.kill('SIGKILL'), ms)
+  })
+  const [code, signal] = (await closed) as [number | null, NodeJS.Signals | null]
+  clearTimeout(timer)
+  return { output, killed: signal === 'SIGKILL', code }
+}
