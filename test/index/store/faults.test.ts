@@ -32,17 +32,18 @@ function codeOf(work: Promise<unknown>): Promise<string> {
   )
 }
 
-/** Strikes each nth request of those that it is for. */
-function every(nth: number, when: Fault['when'], what: Fault['what']): Fault {
-  let count = 0
-  return { when: (...request) => when(...request) && ++count % nth === 0, what }
+/** Strikes a share of the requests that it is for, not in step with anything, the same ones every time (Lehmer). */
+function sometimes(share: number, when: Fault['when'], what: Fault['what']): Fault {
+  let seed = Math.round(1 / share) + 16
+  const next = (): number => (seed = (seed * 48_271) % 2_147_483_647) / 2_147_483_647
+  return { when: (...request) => when(...request) && next() < share, what }
 }
 
 const isManifest: Fault['when'] = (method, path) => method === 'PUT' && path.includes('.manifest')
 const isOwn: Fault['when'] = (method, path) => method === 'PUT' && /\.json|writer|\/entries\//.test(path)
 const isList: Fault['when'] = (method, path) => method === 'GET' && path.includes('list-type=2')
 
-const HERE = { skip: noObjectStore, timeout: 200_000 }
+const HERE = { skip: noObjectStore, timeout: 380_000 }
 
 await t.test('answers that are lost, late or wrong: no row is lost, none is there twice', HERE, async (t) => {
   const store = await startObjectStore(t, { answerMs: 1500 })
@@ -53,11 +54,11 @@ await t.test('answers that are lost, late or wrong: no row is lost, none is ther
   store.faults.push(
     { when: isManifest, times: 1, what: 'hang' },
     { when: isOwn, times: 1, what: 'hang' },
-    every(3, isManifest, 'lose'),
-    every(4, isOwn, 'lose'),
-    every(7, (method) => method === 'PUT', 503),
-    every(5, isList, { ms: 400 }),
-    every(9, (method) => method === 'GET', 500),
+    sometimes(1 / 3, isManifest, 'lose'),
+    sometimes(1 / 4, isOwn, 'lose'),
+    sometimes(1 / 7, (method) => method === 'PUT', 503),
+    sometimes(1 / 5, isList, { ms: 400 }),
+    sometimes(1 / 9, (method) => method === 'GET', 500),
   )
   /** Goes on with a job whatever stopped it, as its user would. */
   const finish = async (jobId: 'j1' | 'j2', replace: boolean) => {
