@@ -1,7 +1,8 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { CodedError } from '../../../base/errors.ts'
 import { contentHash } from '../../../index/hash.ts'
-import { takeLease } from '../../../index/store/lease.ts'
+import { LEASE_MS, takeLease } from '../../../index/store/lease.ts'
 import { listNames, putObject, readObject } from '../../../index/store/objects.ts'
 import { checkStore } from '../../../index/store/check.ts'
 import { openIndex } from '../../../index/open.ts'
@@ -122,7 +123,13 @@ await t.test('who lost the turn changes nothing any more', HERE, async (t) => {
     'after a while the other is taken for dead in its turn; who could not end its writes leaves that to the next',
   )
 
-  store.faults.push({ when: isManifest, times: 1, what: { after: () => takenOver().then(() => fenceLive(address, 'passages')) } })
+  // Long enough that the holder finds out by itself, before its commit is refused.
+  const taken = async () => {
+    await takenOver()
+    await fenceLive(address, 'passages')
+    await sleep(LEASE_MS / 2)
+  }
+  store.faults.push({ when: isManifest, times: 1, what: { after: taken } })
   t.equal(await codeOf(put(somePassages(5, 50))), 'conflict', 'its commit was on its way when it lost the turn')
   t.equal(store.faults[0]?.times, 0)
   t.same(await rowsAt(address), expected(somePassages(10)), 'and is not in the table')
