@@ -6,7 +6,8 @@ import { LEASE_MS, takeLease } from '../../../index/store/lease.ts'
 import { listNames, putObject, readObject } from '../../../index/store/objects.ts'
 import { checkStore } from '../../../index/store/check.ts'
 import { openIndex } from '../../../index/open.ts'
-import { aliasPath, readAlias, writeAlias } from '../../../index/table/alias.ts'
+import { tryLock } from '../../../index/ingest/lock.ts'
+import { aliasPath, readAlias, tableFolder, writeAlias } from '../../../index/table/alias.ts'
 import { fenceLive } from '../../../index/table/fence.ts'
 import { connectLance } from '../../../index/table/lance.ts'
 import { packVectors } from '../../../index/table/rows.ts'
@@ -154,6 +155,22 @@ await t.test('a commit that comes in between a fence is kept', HERE, async (t) =
   store.faults.push({ when: isManifest, times: 1, what: { after: commit } })
   await fenceLive(address, 'passages')
   t.same(await rowsAt(address), expected([...some, ...late]))
+})
+
+await t.test('what a removal that was cut off left behind stands in the way of nobody', HERE, async (t) => {
+  const store = await startObjectStore(t)
+  const address = store.address()
+  const dir = await tempDir(t)
+  for (const storedAs of ['passages.gone', 'passages.j1']) await putObject(`${tableFolder(address, storedAs)}/data/left.lance`, 'left')
+  const lease = { token: 'of another', process: 'elsewhere', beat: 3 }
+  await putObject(`${address}/writer`, JSON.stringify({ value: null, lease, nonce: 'x' }))
+  t.equal(await tryLock(address), undefined, 'somebody seems to write')
+  let lock: Awaited<ReturnType<typeof tryLock>>
+  for (const end = Date.now() + 60_000; lock === undefined && Date.now() < end; await sleep(200)) lock = await tryLock(address)
+  t.ok(lock, 'taken over, past a table that cannot be opened')
+  await run(address, 'j1', { folder: await planned(dir, 'j1', somePassages(60)), replace: true })
+  t.same(await rowsAt(address), expected(somePassages(60)), 'a job makes its table where another one was removed')
+  await lock?.release()
 })
 
 await t.test('what is wrong with a store is said at once', HERE, async (t) => {
