@@ -114,7 +114,13 @@ await t.test('who lost the turn changes nothing any more', HERE, async (t) => {
   t.same(await readAlias(address, 'passages'), before, 'the alias stays')
   const takeovers: string[] = []
   const take = (how: string, onTakeover: () => Promise<void>) =>
-    takeLease(path, { waitMs: 60_000, onTakeover: () => (takeovers.push(how), onTakeover()) })
+    takeLease(path, {
+      waitMs: 60_000,
+      onTakeover: async () => {
+        takeovers.push(how)
+        await onTakeover()
+      },
+    })
   t.equal(await codeOf(take('failed', () => Promise.reject(new CodedError('store_unavailable', 'away')))), 'store_unavailable')
   await (await take('done', () => Promise.resolve()))?.release()
   await (await take('not needed', () => Promise.resolve()))?.release()
