@@ -20,7 +20,7 @@ import { planned, run } from '../ingest/job-helpers.ts'
 import { codeOf, expected, HERE, isManifest, rowsAt } from './helpers.ts'
 
 await t.test('who lost the turn changes nothing any more', HERE, async (t) => {
-  const store = await startObjectStore(t)
+  const store = await startObjectStore(t, { answerMs: 30_000 })
   const address = store.address()
   const index = await openIndex({ dir: address, model: hashEmbedding, consistencyMs: 0 })
   t.teardown(() => index.close())
