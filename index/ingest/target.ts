@@ -1,4 +1,5 @@
-import { readAlias, removeAlias, storedName, writeAlias, type Alias } from '../table/alias.ts'
+import { readAlias, removeAlias, storedName, tableFolder, writeAlias, type Alias } from '../table/alias.ts'
+import { removeTree } from '../store/tree.ts'
 import { CodedError } from '../../base/errors.ts'
 import type { Connection, Table } from '../table/lance.ts'
 import { fitMetadata, isOfModel, unfit } from '../table/fitness.ts'
@@ -77,10 +78,14 @@ export interface Opening {
 /** The table a job builds: the one it began with, or a new one where there is none, its making was cut off, or the model has changed since. */
 export async function openOwnTable({ connection, dir, model, onWarning }: Opening, storedAs: string): Promise<Table> {
   if ((await connection.tableNames()).includes(storedAs)) {
-    const table = await openStored(connection, dir, storedAs, onWarning)
-    if (await isUsable(table, model)) return table
-    table.close()
-    await connection.dropTable(storedAs)
+    const table = await openStored(connection, dir, storedAs, onWarning).catch((error: unknown) => {
+      // What is left of one whose removal was cut off.
+      if (error instanceof CodedError && error.code === 'index_missing') return undefined
+      throw error
+    })
+    if (table !== undefined && (await isUsable(table, model))) return table
+    table?.close()
+    await removeTree(tableFolder(dir, storedAs))
   }
   return createTable(connection, storedAs, model)
 }

@@ -28,7 +28,9 @@ export function storeError(error: unknown, address: string): CodedError {
   if (/region is missing/i.test(messageOf(error))) return invalid(`There is no region for s3://${bucket}: set AWS_REGION.`)
   if (name === 'NoSuchBucket') return invalid(`There is no bucket s3://${bucket}: make it, or correct CEPE_INDEX_DIR or AWS_ENDPOINT_URL.`)
   if (status === 301 || status === 307 || name === 'AuthorizationHeaderMalformed' || name === 'PermanentRedirect')
-    return invalid(`The bucket s3://${bucket} is in another region than ${storeSettings().region ?? 'the one that is set'}: set AWS_REGION.`)
+    return invalid(
+      `The bucket s3://${bucket} is in another region than ${storeSettings().region ?? 'the one that is set'}: set AWS_REGION.`,
+    )
   if (['InvalidAccessKeyId', 'SignatureDoesNotMatch', 'ExpiredToken', 'InvalidToken'].includes(name))
     return invalid(
       `The store refuses the credentials (${name}): look at AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, and at the clock.`,

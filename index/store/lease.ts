@@ -80,7 +80,7 @@ async function swap(address: string, before: string | undefined, state: State): 
   return undefined
 }
 
-/** What this process holds, by address. */
+/** What this process has taken and not given back, by address: also what it lost meanwhile, so that nothing more is written under it. */
 const holding = new Map<string, Holder>()
 
 /** When an unchanged object was first seen, by its address. */
@@ -148,6 +148,7 @@ class Holder implements Lease {
 
   /** Looks at the object itself. @throws conflict where another process has it by now */
   async check(): Promise<void> {
+    this.#lost.signal.throwIfAborted()
     const found = await read(this.#address)
     if (found?.lease?.token !== this.#token) throw this.#gone()
   }
@@ -172,6 +173,7 @@ class Holder implements Lease {
   #change(make: (state: State) => State): Promise<void> {
     const mine = this.#last.then(async () => {
       for (;;) {
+        this.#lost.signal.throwIfAborted()
         const { value, lease } = this.#now
         if (lease === null) return
         const changed = await swap(this.#address, this.#now.etag, make({ value, lease: { ...lease, beat: lease.beat + 1 } }))
@@ -188,8 +190,9 @@ class Holder implements Lease {
     return mine
   }
 
+  /** It stays among what is held until it is given back: who works under it must find that it is lost. */
   #gone(): CodedError {
-    this.#stop()
+    clearInterval(this.#timer)
     const gone = new CodedError(
       'conflict',
       'This process was silent for so long that another took over the writing of the index: nothing more of it is written. Try again.',

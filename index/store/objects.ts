@@ -151,7 +151,12 @@ export function copyObject(from: string, to: string, bytes: number): Promise<voi
   return ask(from, async ({ s3, client }) => {
     const source = bucketAndKey(from)
     try {
-      await client.send(new s3.CopyObjectCommand({ ...bucketAndKey(to), CopySource: `${source.Bucket}/${source.Key.split('/').map(encodeURIComponent).join('/')}` }))
+      await client.send(
+        new s3.CopyObjectCommand({
+          ...bucketAndKey(to),
+          CopySource: `${source.Bucket}/${source.Key.split('/').map(encodeURIComponent).join('/')}`,
+        }),
+      )
     } catch (error) {
       if (isAbsent(error)) throw new CodedError('not_found', `${from} has gone.`, { cause: error })
       throw error

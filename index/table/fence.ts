@@ -1,6 +1,7 @@
 import { at } from '../../base/at.ts'
-import { readAlias } from './alias.ts'
+import { readAlias, tableFolder } from './alias.ts'
 import { connectLance, type Connection } from './lance.ts'
+import { manifests } from './recover.ts'
 
 /**
  * Ends what a process that lost a lease may still have on its way into stored tables: the newest version is made the newest
@@ -10,7 +11,10 @@ import { connectLance, type Connection } from './lance.ts'
 export async function fenceTables(dir: string, which: (storedAs: string) => boolean): Promise<void> {
   const connection = await connectLance(dir, 0)
   try {
-    for (const storedAs of (await connection.tableNames()).filter(which)) await fence(connection, storedAs)
+    for (const storedAs of (await connection.tableNames()).filter(which)) {
+      // What is left of a table whose removal was cut off has no version that anything could be put on top of.
+      if ((await manifests(tableFolder(dir, storedAs))).length > 0) await fence(connection, storedAs)
+    }
   } finally {
     connection.close()
   }

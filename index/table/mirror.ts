@@ -170,9 +170,12 @@ class FolderMirror implements Mirror {
   }
 }
 
-/** True if the newest version is copied. Its name is the first, so that one look at the store tells. */
+/** Manifests of tables that LanceDB made lately sort by their name, the newest first; older tables' do not. */
+const NEWEST_FIRST = /^\d{20}\.manifest$/
+
+/** True if the newest version is copied, as far as one look at the store tells. */
 async function hasNewest(source: string, copied: ReadonlyMap<string, number>): Promise<boolean> {
-  for await (const { name } of listObjects(within(source, VERSIONS), 1)) return copied.has(join(VERSIONS, name))
+  for await (const { name } of listObjects(within(source, VERSIONS), 1)) return NEWEST_FIRST.test(name) && copied.has(join(VERSIONS, name))
   return false
 }
 

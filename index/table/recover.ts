@@ -66,7 +66,7 @@ export async function openStored(
 /** The newest manifest if it is empty and there is an older one. */
 async function damagedNewest(folder: string, storedAs: string): Promise<string | undefined> {
   try {
-    await stat(folder)
+    await stat(join(folder, '_versions'))
     const [newest, older] = await manifests(folder)
     if (newest === undefined || older === undefined) return undefined
     return (await stat(join(folder, '_versions', newest))).size === 0 ? newest : undefined

@@ -61,7 +61,7 @@ async function lifeOf(t: Test, dir: string): Promise<unknown[]> {
   return seen
 }
 
-await t.test('an object store holds an index as a folder does', { skip: noObjectStore, timeout: 120_000 }, async (t) => {
+await t.test('an object store holds an index as a folder does', { skip: noObjectStore, timeout: 380_000 }, async (t) => {
   const store = await startObjectStore(t)
   const address = store.address()
   await checkStore(address, { writes: true })

@@ -1,96 +1,26 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { CodedError } from '../../../base/errors.ts'
 import { contentHash } from '../../../index/hash.ts'
-import { takeLease } from '../../../index/store/lease.ts'
+import { LEASE_MS, takeLease } from '../../../index/store/lease.ts'
 import { listNames, putObject, readObject } from '../../../index/store/objects.ts'
 import { checkStore } from '../../../index/store/check.ts'
 import { openIndex } from '../../../index/open.ts'
-import { aliasPath, readAlias, writeAlias } from '../../../index/table/alias.ts'
+import { tryLock } from '../../../index/ingest/lock.ts'
+import { aliasPath, readAlias, tableFolder, writeAlias } from '../../../index/table/alias.ts'
 import { fenceLive } from '../../../index/table/fence.ts'
 import { connectLance } from '../../../index/table/lance.ts'
 import { packVectors } from '../../../index/table/rows.ts'
 import { mergeRows } from '../../../index/table/write.ts'
 import { inTurn } from '../../../index/table/turn.ts'
 import { passageText, type Passage } from '../../../index/contract.ts'
-import { noObjectStore, startObjectStore, type Fault } from '../../helpers/object-store.ts'
-import { storedRows } from '../../helpers/stored-rows.ts'
+import { startObjectStore } from '../../helpers/object-store.ts'
 import { embed, hashEmbedding, somePassages, tempDir } from '../helpers.ts'
 import { planned, run } from '../ingest/job-helpers.ts'
-
-function expected(passages: readonly Passage[]): string[] {
-  return passages.map((passage) => `${passage.id} ${contentHash(passage)}`).sort()
-}
-
-async function rowsAt(address: string): Promise<string[]> {
-  return (await storedRows(address)).map(([row]) => row)
-}
-
-function codeOf(work: Promise<unknown>): Promise<string> {
-  return work.then(
-    () => 'none',
-    (error: unknown) => (error instanceof CodedError ? error.code : String(error)),
-  )
-}
-
-/** Strikes each nth request of those that it is for. */
-function every(nth: number, when: Fault['when'], what: Fault['what']): Fault {
-  let count = 0
-  return { when: (...request) => when(...request) && ++count % nth === 0, what }
-}
-
-const isManifest: Fault['when'] = (method, path) => method === 'PUT' && path.includes('.manifest')
-const isOwn: Fault['when'] = (method, path) => method === 'PUT' && /\.json|writer|\/entries\//.test(path)
-const isList: Fault['when'] = (method, path) => method === 'GET' && path.includes('list-type=2')
-
-const HERE = { skip: noObjectStore, timeout: 200_000 }
-
-await t.test('answers that are lost, late or wrong: no row is lost, none is there twice', HERE, async (t) => {
-  const store = await startObjectStore(t, { answerMs: 1500 })
-  const address = store.address()
-  const dir = await tempDir(t)
-  const [first, second] = [somePassages(230), somePassages(260, 100).map((passage) => ({ ...passage, title: `New ${passage.id}` }))]
-  const folders = { j1: await planned(dir, 'j1', first), j2: await planned(dir, 'j2', second) }
-  store.faults.push(
-    { when: isManifest, times: 1, what: 'hang' },
-    { when: isOwn, times: 1, what: 'hang' },
-    every(3, isManifest, 'lose'),
-    every(4, isOwn, 'lose'),
-    every(7, (method) => method === 'PUT', 503),
-    every(5, isList, { ms: 400 }),
-    every(9, (method) => method === 'GET', 500),
-  )
-  /** Goes on with a job whatever stopped it, as its user would. */
-  const finish = async (jobId: 'j1' | 'j2', replace: boolean) => {
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await run(address, jobId, { folder: folders[jobId], replace })
-      } catch (error) {
-        t.comment(`${jobId} was stopped: ${String(error).slice(0, 120)}`)
-        if (attempt === 10) throw error
-      }
-    }
-  }
-  await finish('j1', true)
-  t.same(await rowsAt(address), expected(first))
-  await finish('j2', false)
-  const changed = new Map([...first, ...second].map((passage) => [passage.id, passage]))
-  t.same(await rowsAt(address), expected([...changed.values()]))
-
-  const index = await openIndex({ dir: address, model: hashEmbedding, consistencyMs: 0 })
-  t.teardown(() => index.close())
-  const put = async (passages: readonly Passage[]) => index.upsert(passages, await embed(passages.map(passageText)))
-  for (let at = 0; at < 6; at++) {
-    const some = somePassages(3, 480 + 2 * at)
-    await put(some).catch(() => put(some))
-    for (const passage of some) changed.set(passage.id, passage)
-  }
-  t.same(await rowsAt(address), expected([...changed.values()]))
-  store.faults.length = 0
-  t.match(await listNames(`${address}/passages.changes/lists`), ['j1', 'j2'], 'notes are kept until a job is said to be at its end')
-})
+import { codeOf, expected, HERE, isManifest, rowsAt } from './helpers.ts'
 
 await t.test('who lost the turn changes nothing any more', HERE, async (t) => {
-  const store = await startObjectStore(t)
+  const store = await startObjectStore(t, { answerMs: 30_000 })
   const address = store.address()
   const index = await openIndex({ dir: address, model: hashEmbedding, consistencyMs: 0 })
   t.teardown(() => index.close())
@@ -111,7 +41,13 @@ await t.test('who lost the turn changes nothing any more', HERE, async (t) => {
   t.same(await readAlias(address, 'passages'), before, 'the alias stays')
   const takeovers: string[] = []
   const take = (how: string, onTakeover: () => Promise<void>) =>
-    takeLease(path, { waitMs: 60_000, onTakeover: () => (takeovers.push(how), onTakeover()) })
+    takeLease(path, {
+      waitMs: 60_000,
+      onTakeover: async () => {
+        takeovers.push(how)
+        await onTakeover()
+      },
+    })
   t.equal(await codeOf(take('failed', () => Promise.reject(new CodedError('store_unavailable', 'away')))), 'store_unavailable')
   await (await take('done', () => Promise.resolve()))?.release()
   await (await take('not needed', () => Promise.resolve()))?.release()
@@ -121,7 +57,13 @@ await t.test('who lost the turn changes nothing any more', HERE, async (t) => {
     'after a while the other is taken for dead in its turn; who could not end its writes leaves that to the next',
   )
 
-  store.faults.push({ when: isManifest, times: 1, what: { after: () => takenOver().then(() => fenceLive(address, 'passages')) } })
+  // Long enough that the holder finds out by itself, before its commit is refused.
+  const taken = async () => {
+    await takenOver()
+    await fenceLive(address, 'passages')
+    await sleep(LEASE_MS / 2)
+  }
+  store.faults.push({ when: isManifest, times: 1, what: { after: taken } })
   t.equal(await codeOf(put(somePassages(5, 50))), 'conflict', 'its commit was on its way when it lost the turn')
   t.equal(store.faults[0]?.times, 0)
   t.same(await rowsAt(address), expected(somePassages(10)), 'and is not in the table')
@@ -146,6 +88,22 @@ await t.test('a commit that comes in between a fence is kept', HERE, async (t) =
   store.faults.push({ when: isManifest, times: 1, what: { after: commit } })
   await fenceLive(address, 'passages')
   t.same(await rowsAt(address), expected([...some, ...late]))
+})
+
+await t.test('what a removal that was cut off left behind stands in the way of nobody', HERE, async (t) => {
+  const store = await startObjectStore(t)
+  const address = store.address()
+  const dir = await tempDir(t)
+  for (const storedAs of ['passages.gone', 'passages.j1']) await putObject(`${tableFolder(address, storedAs)}/data/left.lance`, 'left')
+  const lease = { token: 'of another', process: 'elsewhere', beat: 3 }
+  await putObject(`${address}/writer`, JSON.stringify({ value: null, lease, nonce: 'x' }))
+  t.equal(await tryLock(address), undefined, 'somebody seems to write')
+  let lock: Awaited<ReturnType<typeof tryLock>>
+  for (const end = Date.now() + 60_000; lock === undefined && Date.now() < end; await sleep(200)) lock = await tryLock(address)
+  t.ok(lock, 'taken over, past a table that cannot be opened')
+  await run(address, 'j1', { folder: await planned(dir, 'j1', somePassages(60)), replace: true })
+  t.same(await rowsAt(address), expected(somePassages(60)), 'a job makes its table where another one was removed')
+  await lock?.release()
 })
 
 await t.test('what is wrong with a store is said at once', HERE, async (t) => {
