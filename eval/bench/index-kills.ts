@@ -38,6 +38,28 @@ const JOB_ROWS = 1500
 
 type Next = () => number
 
+/** Says every so often how far it is: a run may take hours. */
+const SAID_EVERY = 50
+
+class Kills {
+  readonly #name: string
+  readonly #wanted: number
+  #done = 0
+  constructor(name: string, wanted: number) {
+    this.#name = name
+    this.#wanted = wanted
+  }
+
+  get open(): boolean {
+    return this.#done < this.#wanted
+  }
+
+  add(): void {
+    if (++this.#done % SAID_EVERY === 0 || !this.open)
+      console.log(`${this.#name}: ${this.#done} kills, nothing lost, doubled or wrong before the last`)
+  }
+}
+
 function script(name: string): string {
   return fileURLToPath(new URL(`./${name}.js`, import.meta.url))
 }
@@ -92,26 +114,24 @@ function compare(state: StormState, texts: ReadonlyMap<string, string>): void {
   state.open.clear()
 }
 
-async function storms(folder: string, wanted: number, next: Next): Promise<number> {
-  let kills = 0
-  for (let table = 0; kills < wanted; table++) {
+async function storms(folder: string, kills: Kills, next: Next): Promise<void> {
+  for (let table = 0; kills.open; table++) {
     const dir = join(folder, `storm${table}`)
     await indexedTable(dir, hashedWords, STORM_ROWS, (number) => embedWords(String(number)))
     const state: StormState = { known: new Map(), open: new Map(), last: 0 }
-    for (let i = 0; i < KILLS_PER_TABLE && kills < wanted; i++) {
+    for (let i = 0; i < KILLS_PER_TABLE && kills.open; i++) {
       const { output, killed, code } = await killedAfter(
         script('storming-process'),
         [dir, String(state.last + 1)],
         next() * LONGEST_LIFE_MS,
       )
       if (!killed) throw new Error(`a storm ended by itself (code ${code})`)
-      kills++
+      kills.add()
       follow(state, output)
       compare(state, await textsIn(dir))
     }
     await rm(dir, { recursive: true })
   }
-  return kills
 }
 
 /** A table as software of schema version 1 made it. */
@@ -131,15 +151,14 @@ async function oldTable(dir: string): Promise<void> {
   connection.close()
 }
 
-async function migrations(folder: string, wanted: number, next: Next): Promise<number> {
+async function migrations(folder: string, kills: Kills, next: Next): Promise<void> {
   const old = join(folder, 'old')
   await mkdir(old)
   await oldTable(old)
-  let kills = 0
-  while (kills < wanted) {
+  while (kills.open) {
     const dir = join(folder, 'migrated')
     await cp(old, dir, { recursive: true })
-    for (let i = 0; i < 3 && kills < wanted; i++) if ((await killedAfter(script('migrating-process'), [dir], next() * 250)).killed) kills++
+    for (let i = 0; i < 3 && kills.open; i++) if ((await killedAfter(script('migrating-process'), [dir], next() * 250)).killed) kills.add()
     const texts = await textsIn(dir)
     const index = await openIndex({ dir, model: hashedWords })
     const { schemaVersion, rows } = await index.info()
@@ -149,22 +168,20 @@ async function migrations(folder: string, wanted: number, next: Next): Promise<n
       throw new Error(`${dir}: schema ${schemaVersion}, ${rows} rows, ${wrong.length} of them wrong`)
     await rm(dir, { recursive: true })
   }
-  return kills
 }
 
-async function jobs(folder: string, wanted: number, next: Next): Promise<number> {
+async function jobs(folder: string, kills: Kills, next: Next): Promise<void> {
   const dir = join(folder, 'jobs')
   await mkdir(dir)
   let expected = new Map<string, string>()
-  let kills = 0
-  for (let job = 1; kills < wanted; job++) {
+  for (let job = 1; kills.open; job++) {
     const replace = job % 3 === 0
     const passages = Array.from({ length: JOB_ROWS }, (_, i) => stormPassage(Math.floor((job * JOB_ROWS) / 2) + i, job))
     const corpus = join(dir, `${job}.jsonl`)
     await writeFile(corpus, passages.map((passage) => `${JSON.stringify(passage)}\n`).join(''))
     const args = (delay: number): string[] => [dir, corpus, String(delay), JSON.stringify({ replace })]
-    for (let i = 0; i < KILLS_PER_JOB && kills < wanted; i++)
-      if ((await killedAfter(script('indexing-process'), args(20), next() * LONGEST_LIFE_MS)).killed) kills++
+    for (let i = 0; i < KILLS_PER_JOB && kills.open; i++)
+      if ((await killedAfter(script('indexing-process'), args(20), next() * LONGEST_LIFE_MS)).killed) kills.add()
     const output = await outputOf(script('indexing-process'), args(0))
     if (/ (failed|stopped|cancelled) /.test(output)) throw new Error(output)
     expected = new Map([...(replace ? [] : expected), ...passages.map(({ id, text }) => [id, text] as const)])
@@ -173,7 +190,6 @@ async function jobs(folder: string, wanted: number, next: Next): Promise<number>
     if (texts.size !== expected.size || wrong.length > 0)
       throw new Error(`job ${job}: ${texts.size} rows of ${expected.size}, ${wrong.length} wrong`)
   }
-  return kills
 }
 
 if (import.meta.filename === process.argv[1]) {
@@ -181,8 +197,10 @@ if (import.meta.filename === process.argv[1]) {
   const next = uniform(options.count('seed'))
   const folder = await mkdtemp(join(tmpdir(), 'cepe-kills-'))
   for (const [name, run] of Object.entries({ storms, migrations, jobs })) {
-    const wanted = options.count(name as 'storms' | 'migrations' | 'jobs')
-    if (wanted > 0) console.log(`${name}: ${await run(folder, wanted, next)} kills, nothing lost, doubled or wrong`)
+    const kills = new Kills(name, options.count(name as 'storms' | 'migrations' | 'jobs'))
+    if (!kills.open) continue
+    await run(folder, kills, next)
+    console.log(`${name}: nothing lost, doubled or wrong`)
   }
   await rm(folder, { recursive: true })
 }
