@@ -8,7 +8,8 @@ import type { StoreSettings } from './settings.ts'
 export function storeSettingsOf(env: Readonly<Record<string, string | undefined>>): StoreSettings {
   const endpoint = env['AWS_ENDPOINT_URL_S3'] || env['AWS_ENDPOINT_URL'] || env['AWS_ENDPOINT'] || undefined
   const region = env['AWS_REGION'] || env['AWS_DEFAULT_REGION'] || (endpoint === undefined ? undefined : 'us-east-1')
-  const allowHttp = /^(true|1)$/i.test(env['AWS_ALLOW_HTTP'] ?? '')
+  const { AWS_ALLOW_HTTP: http = '' } = env
+  const allowHttp = /^(true|1)$/i.test(http)
   const bad = (field: string, message: string): CodedError => new CodedError('config_invalid', message, { field })
   if (endpoint !== undefined && !/^https?:$/.test(URL.canParse(endpoint) ? new URL(endpoint).protocol : ''))
     throw bad('AWS_ENDPOINT_URL', 'AWS_ENDPOINT_URL must be an http or https address, for instance https://minio.internal:9000.')

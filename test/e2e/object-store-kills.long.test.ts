@@ -10,7 +10,10 @@ await t.test('a commit killed again and again ends with the planned table', WITH
   const address = store.address()
   const env = settingsOf(store, dir, address)
   const [first, second] = [somePassages(200), somePassages(150, 120)]
-  const places = [await prepared(t, dir, env, 'first', first), await prepared(t, dir, env, 'second', second)]
+  const places = [
+    await prepared(t, { dir, env, name: 'first', passages: first }),
+    await prepared(t, { dir, env, name: 'second', passages: second }),
+  ]
   let seed = 11
   const next = (): number => (seed = (seed * 48_271) % 2_147_483_647) / 2_147_483_647
   for (const [at, place] of places.entries()) {

@@ -32,8 +32,11 @@ await t.test('a writer that stalls past its lease writes nothing over who took o
   const other = { ...env, CEPE_JOBS_DIR: path.join(dir, 'other-jobs') }
   const base = somePassages(60)
   const [stalls, takes] = [somePassages(60, 50), somePassages(60, 100)]
-  const baseAt = await prepared(t, dir, env, 'base', base)
-  const [stalledAt, takingAt] = [await prepared(t, dir, env, 'stalled', stalls), await prepared(t, dir, other, 'taking', takes)]
+  const baseAt = await prepared(t, { dir, env, name: 'base', passages: base })
+  const [stalledAt, takingAt] = [
+    await prepared(t, { dir, env, name: 'stalled', passages: stalls }),
+    await prepared(t, { dir, env: other, name: 'taking', passages: takes }),
+  ]
   t.match(await runCli(['index', 'commit', baseAt, '--replace'], env), { code: 0 })
 
   let reached: () => void = () => undefined

@@ -48,14 +48,15 @@ export async function rowsAt(address: string): Promise<string[]> {
   return (await storedRows(address)).map(([row]) => row)
 }
 
-/** Plans a corpus and has it embedded. */
-export async function prepared(
-  t: Test,
-  dir: string,
-  env: Record<string, string>,
-  name: string,
-  passages: readonly Passage[],
-): Promise<string> {
+export interface Corpus {
+  readonly dir: string
+  readonly env: Record<string, string>
+  readonly name: string
+  readonly passages: readonly Passage[]
+}
+
+/** Plans a corpus and has it embedded. @returns the place */
+export async function prepared(t: Test, { dir, env, name, passages }: Corpus): Promise<string> {
   const [corpus, place] = [path.join(dir, `${name}.tsv`), path.join(dir, name)]
   await writeFile(corpus, toTsv(passages))
   t.match(await runCli(['index', 'plan', corpus, '--out', place, '--shard-rows', '25'], env), { code: 0 })

@@ -63,7 +63,7 @@ export async function startObjectStore(t: Test, { answerMs = 3000 } = {}): Promi
     if (!store.reachable) return void req.socket.destroy()
     const fault = faults.find(({ when, times = Infinity }) => times > 0 && when(method, req.url ?? '', req.headers))
     if (fault?.times !== undefined) fault.times--
-    const pass = async (): Promise<void> => answer(req, res, fault, await body, port)
+    const pass = async (): Promise<void> => answer({ req, res, body: await body, port }, fault)
     const inOrder = async (): Promise<void> => {
       await (typeof fault?.what === 'object' && 'after' in fault.what ? fault.what.after() : undefined)
       if (method === 'GET' || method === 'HEAD') return pass()
@@ -98,7 +98,15 @@ export async function startObjectStore(t: Test, { answerMs = 3000 } = {}): Promi
   return store
 }
 
-async function answer(req: IncomingMessage, res: ServerResponse, fault: Fault | undefined, body: Buffer[], port: number): Promise<void> {
+interface Received {
+  readonly req: IncomingMessage
+  readonly res: ServerResponse
+  readonly body: readonly Buffer[]
+  /** Of the store itself. */
+  readonly port: number
+}
+
+async function answer({ req, res, body, port }: Received, fault: Fault | undefined): Promise<void> {
   const { what } = fault ?? {}
   if (typeof what === 'number') {
     res.writeHead(what, { 'content-type': 'application/xml' })
