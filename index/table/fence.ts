@@ -23,14 +23,16 @@ export async function fenceTables(dir: string, which: (storedAs: string) => bool
 async function fence(connection: Connection, storedAs: string): Promise<void> {
   const table = await connection.openTable(storedAs)
   try {
-    let newest = await table.version()
+    let base = await table.version()
+    let last = base
     for (;;) {
-      await table.checkout(newest)
+      await table.checkout(base)
       await table.restore()
       const made = await table.version()
-      if (made === newest + 1) return
-      // A commit came in between, and is whole: the version that it made is the one to go on with.
-      newest = made - 1
+      if (made === last + 1) return
+      // A commit came in between, and is whole: the version that it made is the one to keep. On top of ours none of content can come.
+      if (last === base) base = made - 1
+      last = made
     }
   } finally {
     table.close()
