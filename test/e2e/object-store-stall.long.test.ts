@@ -42,20 +42,19 @@ await t.test('a writer that stalls past its lease writes nothing over who took o
   let reached: () => void = () => undefined
   let passOn: () => void = () => undefined
   const [atCommit, released] = [new Promise<void>((resolve) => (reached = resolve)), new Promise<void>((resolve) => (passOn = resolve))]
-  let stalled: Commit | undefined
   store.faults.push({
     when: (method, url) => method === 'PUT' && url.includes('.manifest'),
     times: 1,
     what: {
       after: () => {
-        stalled?.child.kill('SIGSTOP')
+        stalled.child.kill('SIGSTOP')
         reached()
         return released
       },
     },
   })
-  stalled = commit(stalledAt, env)
-  t.teardown(() => stalled?.child.kill('SIGKILL'))
+  const stalled: Commit = commit(stalledAt, env)
+  t.teardown(() => stalled.child.kill('SIGKILL'))
   await atCommit
   const taking = commit(takingAt, other)
   t.teardown(() => taking.child.kill('SIGKILL'))
