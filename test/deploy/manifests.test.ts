@@ -142,7 +142,7 @@ await t.test('the overlay for an object store fits the base', async (t) => {
   for (const resource of resources) t.ok(existsSync(path.join(folder, resource)), resource)
   t.match(configMapGenerator, [{ name: 'cepe-settings', behavior: 'merge' }])
   const secret = await yamlFile<{ metadata: { name: string }; stringData: Record<string, string> }>(path.join(folder, 'secret.yaml'))
-  t.doesNotThrow(() => new Secret(secret as never).validate())
+  t.doesNotThrow(() => new Secret(secret).validate())
   const own = await settings(folder)
   for (const { name, spec } of await pods()) {
     const patch = patches.find(({ target }) => target.name === name)
