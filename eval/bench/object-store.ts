@@ -3,57 +3,34 @@
  * Usage: object-store.js --address s3://bucket/prefix [--rows 50000]; the store is reached by AWS_ENDPOINT_URL and its like. What
  * it makes beneath the address is removed at the end.
  */
-import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
-import { parseArgs } from 'node:util'
-import { adoptPlan, vectorReader } from '../../index/ingest/place-adopt.ts'
-import { runJob } from '../../index/ingest/run.ts'
 import { openIndex } from '../../index/open.ts'
 import { storeSettingsOf } from '../../index/store/environment.ts'
 import { checkAddress } from '../../index/store/place.ts'
 import { configureStores } from '../../index/store/settings.ts'
 import { removeTree, treeBytes } from '../../index/store/tree.ts'
 import { startMirror } from '../../index/table/mirror.ts'
+import { benchOptions } from './arguments.ts'
 import { clusteredVector } from './index-corpus.ts'
 import { machine, table } from './measure.ts'
-import { readyPlace, SYNTHETIC } from './ready-place.ts'
+import { commitReady, readyPlace, SYNTHETIC } from './ready-place.ts'
 
-const { values } = parseArgs({ options: { rows: { type: 'string', default: '50000' }, address: { type: 'string', default: '' } } })
-const rows = Number(values.rows)
+const options = benchOptions({ rows: '50000', address: '' })
+const rows = options.count('rows')
 configureStores(storeSettingsOf(process.env))
-const address = `${checkAddress(values.address, '--address')}/bench.${process.pid}`
+const address = `${checkAddress(options.text('address'), '--address')}/bench.${process.pid}`
 const SEARCHES = 20
 
-const seconds = (from: number): string => ((performance.now() - from) / 1000).toFixed(1)
+const seconds = (from: number, to = performance.now()): string => ((to - from) / 1000).toFixed(1)
 
 /** Takes the vectors into a table. @returns seconds for the writing, and for the rest */
 async function commit(dir: string, local: string): Promise<[string, string]> {
   const place = await readyPlace(join(local, 'place'), rows)
-  const folder = join(local, 'jobs', dir === local ? 'folder' : 'store')
-  await mkdir(folder, { recursive: true })
-  await adoptPlan(place, folder)
-  const started = performance.now()
-  let [written, verifying] = ['', started]
-  await runJob({
-    dir,
-    table: 'bench',
-    model: SYNTHETIC,
-    jobId: 'bench',
-    folder,
-    replace: true,
-    policy: { exactBelow: 1 },
-    signal: new AbortController().signal,
-    embed: () => Promise.reject(new Error('nothing is to be embedded')),
-    readyVectors: vectorReader(place),
-    onProgress: (phase) => {
-      if (phase !== 'verifying' || written !== '') return
-      written = seconds(started)
-      verifying = performance.now()
-    },
-  })
-  return [written, seconds(verifying)]
+  const { started, written, done } = await commitReady(place, dir, join(local, 'jobs', dir === local ? 'folder' : 'store'))
+  return [seconds(started, written), seconds(written, done)]
 }
 
 /** @returns seconds until the first search is answered, and milliseconds of the median of those after it */

@@ -1,5 +1,8 @@
+import { mkdir } from 'node:fs/promises'
+import { adoptPlan, vectorReader } from '../../index/ingest/place-adopt.ts'
 import { planPlace, shardOf, vectorPath, type Place } from '../../index/ingest/place.ts'
 import { readShard } from '../../index/ingest/plan.ts'
+import { runJob } from '../../index/ingest/run.ts'
 import { writeVectorFile } from '../../index/ingest/vector-file.ts'
 import { packVectors } from '../../index/table/rows.ts'
 import { clusteredVector, DIMENSION, syntheticItems } from './index-corpus.ts'
@@ -23,4 +26,37 @@ export async function readyPlace(folder: string, rows: number): Promise<Place> {
     await writeVectorFile(vectorPath(place.folder, shard), of, planned, packVectors(passages, vectors, DIMENSION))
   }
   return place
+}
+
+/** Moments of a commit, by `performance.now()`: its plan is the job's, its rows are written, the table is verified, indexed and live. */
+export interface Committed {
+  readonly started: number
+  readonly adopted: number
+  readonly written: number
+  readonly done: number
+}
+
+/** Takes such a place into the table `bench` of an index. @param folder of the job */
+export async function commitReady(place: Place, dir: string, folder: string): Promise<Committed> {
+  await mkdir(folder, { recursive: true })
+  const started = performance.now()
+  await adoptPlan(place, folder)
+  const adopted = performance.now()
+  let written: number | undefined
+  await runJob({
+    dir,
+    table: 'bench',
+    model: SYNTHETIC,
+    jobId: 'bench',
+    folder,
+    replace: true,
+    policy: { exactBelow: 1 },
+    signal: new AbortController().signal,
+    embed: () => Promise.reject(new Error('nothing is to be embedded')),
+    readyVectors: vectorReader(place),
+    onProgress: (phase) => {
+      if (phase === 'verifying') written ??= performance.now()
+    },
+  })
+  return { started, adopted, written: written ?? adopted, done: performance.now() }
 }

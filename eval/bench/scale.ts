@@ -2,20 +2,17 @@
  * The commit of ready vectors against LanceDB alone, and what a table's parts take on the disk, in one run.
  * Usage: scale.js [--rows 50000]
  */
-import { mkdir, mkdtemp, readdir, rm, stat } from 'node:fs/promises'
+import { mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { performance } from 'node:perf_hooks'
 import { at } from '../../base/at.ts'
-import { adoptPlan, vectorReader } from '../../index/ingest/place-adopt.ts'
 import { readShard } from '../../index/ingest/plan.ts'
-import { runJob } from '../../index/ingest/run.ts'
 import { readAlias, tableFolder } from '../../index/table/alias.ts'
 import { benchOptions } from './arguments.ts'
 import { DIMENSION } from './index-corpus.ts'
 import { bareAppend } from './index-write.ts'
 import { machine, table } from './measure.ts'
-import { readyPlace, SYNTHETIC } from './ready-place.ts'
+import { commitReady, readyPlace } from './ready-place.ts'
 
 const rows = benchOptions({ rows: '50000' }).count('rows')
 
@@ -29,28 +26,7 @@ const dir = await mkdtemp(join(tmpdir(), 'cepe-bench-scale-'))
 try {
   const place = await readyPlace(join(dir, 'place'), rows)
   const before = await bareAppend(dir, 'bare', rows)
-  const folder = join(dir, 'jobs', 'commit')
-  await mkdir(folder, { recursive: true })
-  const started = performance.now()
-  await adoptPlan(place, folder)
-  const adopted = performance.now()
-  let written = adopted
-  await runJob({
-    dir,
-    table: 'bench',
-    model: SYNTHETIC,
-    jobId: 'bench',
-    folder,
-    replace: true,
-    policy: { exactBelow: 1 },
-    signal: new AbortController().signal,
-    embed: () => Promise.reject(new Error('nothing is to be embedded')),
-    readyVectors: vectorReader(place),
-    onProgress: (phase) => {
-      if (phase === 'verifying') written = performance.now()
-    },
-  })
-  const done = performance.now()
+  const { started, adopted, written, done } = await commitReady(place, dir, join(dir, 'jobs', 'commit'))
   const bare = (before + (await bareAppend(dir, 'bare', rows))) / 2
   const stored = tableFolder(dir, (await readAlias(dir, 'bench'))?.stored_as ?? '')
   const indexes = join(stored, '_indices')

@@ -5,6 +5,7 @@ import { CodedError } from '../../base/errors.ts'
 import { parseConfig } from '../../models/checkpoint/config-parse.ts'
 import { expectedTensors } from '../../models/checkpoint/rename.ts'
 import { normal, uniform } from './synthetic-checkpoint.ts'
+import { u64, zip64Field, zipFields } from './zip64.ts'
 
 /** Numbers that are drawn; tensors repeat them from a random start. */
 const DRAWN = 1 << 22
@@ -104,27 +105,6 @@ async function writeShard(path: string, weights: readonly Weight[], noise: Noise
   } finally {
     await file.close()
   }
-}
-
-function u64(...values: readonly number[]): Buffer {
-  const bytes = Buffer.alloc(8 * values.length)
-  values.forEach((value, i) => bytes.writeBigUInt64LE(BigInt(value), 8 * i))
-  return bytes
-}
-
-/** From "version needed" to the extra field's length: stored, sizes in the zip64 field; checksums are left out, as nobody reads them. */
-function zipFields(name: string, extra: Buffer): Buffer {
-  const fields = Buffer.alloc(26)
-  fields.writeUInt16LE(45, 0)
-  fields.fill(0xff, 14, 22)
-  fields.writeUInt16LE(Buffer.byteLength(name), 22)
-  fields.writeUInt16LE(extra.length, 24)
-  return fields
-}
-
-function zip64Field(...values: readonly number[]): Buffer {
-  const payload = u64(...values)
-  return Buffer.concat([Buffer.from([1, 0, payload.length, 0]), payload])
 }
 
 async function writeZip64(file: FileHandle, entries: readonly Entry[]): Promise<number> {

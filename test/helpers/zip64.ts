@@ -1,4 +1,5 @@
 import { open } from 'node:fs/promises'
+import { u64, zip64Field, zipFields } from '../../eval/bench/zip64.ts'
 
 /** One stored entry of a large archive: either bytes, or a length of zeros that takes no space on disk. */
 export interface LargeEntry {
@@ -10,26 +11,6 @@ function sizeOf({ content }: LargeEntry): number {
   return typeof content === 'number' ? content : content.length
 }
 
-function u64(...values: readonly number[]): Buffer {
-  const bytes = Buffer.alloc(8 * values.length)
-  values.forEach((value, i) => bytes.writeBigUInt64LE(BigInt(value), 8 * i))
-  return bytes
-}
-
-/** Header fields from "version needed" to the extra field's length; sizes live in the zip64 extra field. */
-function commonFields(name: string, extra: Buffer): Buffer {
-  const fields = Buffer.alloc(26)
-  fields.writeUInt16LE(45, 0)
-  fields.fill(0xff, 14, 22)
-  fields.writeUInt16LE(Buffer.byteLength(name), 22)
-  fields.writeUInt16LE(extra.length, 24)
-  return fields
-}
-
-function extraField(payload: Buffer): Buffer {
-  return Buffer.concat([Buffer.from([1, 0, payload.length, 0]), payload])
-}
-
 /** Writes a zip64 archive, as torch does beyond 4 GiB, leaving holes for the zeros. */
 export async function writeZip64(path: string, entries: readonly LargeEntry[]): Promise<void> {
   const file = await open(path, 'w')
@@ -38,15 +19,15 @@ export async function writeZip64(path: string, entries: readonly LargeEntry[]): 
     let at = 0
     for (const entry of entries) {
       const bytes = sizeOf(entry)
-      const local = extraField(u64(bytes, bytes))
-      const header = Buffer.concat([Buffer.from('PK\x03\x04', 'latin1'), commonFields(entry.name, local), Buffer.from(entry.name), local])
+      const local = zip64Field(bytes, bytes)
+      const header = Buffer.concat([Buffer.from('PK\x03\x04', 'latin1'), zipFields(entry.name, local), Buffer.from(entry.name), local])
       await file.write(header, 0, header.length, at)
       if (typeof entry.content !== 'number') await file.write(entry.content, 0, bytes, at + header.length)
-      const extra = extraField(u64(bytes, bytes, at))
+      const extra = zip64Field(bytes, bytes, at)
       const tail = Buffer.alloc(14)
       tail.fill(0xff, 10)
       central.push(
-        Buffer.concat([Buffer.from('PK\x01\x02\x2d\x00', 'latin1'), commonFields(entry.name, extra), tail, Buffer.from(entry.name), extra]),
+        Buffer.concat([Buffer.from('PK\x01\x02\x2d\x00', 'latin1'), zipFields(entry.name, extra), tail, Buffer.from(entry.name), extra]),
       )
       at += header.length + bytes
     }
