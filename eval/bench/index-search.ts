@@ -9,6 +9,7 @@ import { connectLance, prewarm, type Table } from '../../index/table/lance.ts'
 import { readMetadata, type AnnSettings } from '../../index/table/metadata.ts'
 import { searchVector, searchWords } from '../../index/search/search.ts'
 import { clusteredVector, syntheticPassage } from './index-corpus.ts'
+import { quantile } from './measure.ts'
 
 const K = 10
 
@@ -17,10 +18,6 @@ export interface SearchFigures {
   readonly recall: number
   readonly p50: number
   readonly p95: number
-}
-
-function percentile(sorted: readonly number[], share: number): number {
-  return sorted.at(Math.min(sorted.length - 1, Math.floor(sorted.length * share))) ?? 0
 }
 
 async function timed(
@@ -40,8 +37,8 @@ async function timed(
   return {
     found,
     recall: truth === undefined ? 1 : right.reduce((a, b) => a + b, 0) / (K * queries.length),
-    p50: percentile(times, 0.5),
-    p95: percentile(times, 0.95),
+    p50: quantile(times, 0.5),
+    p95: quantile(times, 0.95),
   }
 }
 
@@ -107,7 +104,7 @@ async function atOnce(
     times.sort((a, b) => a - b)
     figures.push({
       ...{ name: `${name}, ${searchers} at once: ${perSecond.toFixed(1)} queries/s`, recall: NaN },
-      ...{ p50: percentile(times, 0.5), p95: percentile(times, 0.95) },
+      ...{ p50: quantile(times, 0.5), p95: quantile(times, 0.95) },
     })
   }
   return figures

@@ -1,3 +1,4 @@
+import { at } from '../../base/at.ts'
 import { cpus, totalmem } from 'node:os'
 import { InferenceSession, Tensor, env } from 'onnxruntime-node'
 import { encodeModel } from '../../models/onnx/proto.ts'
@@ -73,4 +74,10 @@ export async function measureLimits(threads: number): Promise<Limits> {
 
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   return [head, head.map(() => '---'), ...rows].map((row) => `| ${row.join(' | ')} |`).join('\n')
+}
+
+/** The value below which a share of the values lie, in whatever order they are; NaN of none. */
+export function quantile(values: readonly number[], share: number): number {
+  const sorted = [...values].sort((a, b) => a - b)
+  return sorted.length === 0 ? NaN : at(sorted, Math.min(sorted.length - 1, Math.floor(share * sorted.length)))
 }

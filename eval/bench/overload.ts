@@ -9,9 +9,10 @@ import { cpus, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { at, present } from '../../base/at.ts'
+import { present } from '../../base/at.ts'
+import { mean } from '../statistics/bootstrap.ts'
 import { LARGEST } from './largest-requests.ts'
-import { machine, table } from './measure.ts'
+import { machine, quantile, table } from './measure.ts'
 import { CLI as OWN_CLI, serving, startNode, type RunningServer, type Settings } from './processes.ts'
 
 const SECONDS = Number(process.argv.at(2) ?? 8)
@@ -40,15 +41,6 @@ writeFileSync(
 function startServer(settings: Settings): Promise<RunningServer> {
   const env = { ...process.env, CEPE_LOG_LEVEL: 'silent', CEPE_INDEX_DIR: join(folder, 'index'), CEPE_CORPUS: CORPUS, ...settings }
   return serving(startNode(CLI, ['serve', '--port', '0'], { env, stdio: ['ignore', 'ignore', 'pipe'] }))
-}
-
-function mean(values: readonly number[]): number {
-  return values.reduce((sum, value) => sum + value, 0) / values.length
-}
-
-function quantile(values: readonly number[], share: number): number {
-  const sorted = [...values].sort((a, b) => a - b)
-  return sorted.length === 0 ? NaN : at(sorted, Math.min(sorted.length - 1, Math.floor(share * sorted.length)))
 }
 
 interface Sent {

@@ -1,11 +1,11 @@
-import { mkdir, open, statfs, writeFile, type FileHandle } from 'node:fs/promises'
+import { mkdir, statfs, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { f32ToF16 } from '../../base/binary16.ts'
 import { CodedError } from '../../base/errors.ts'
 import { parseConfig } from '../../models/checkpoint/config-parse.ts'
 import { expectedTensors } from '../../models/checkpoint/rename.ts'
 import { normal, uniform } from './synthetic-checkpoint.ts'
-import { u64, zip64Field, zipFields } from './zip64.ts'
+import { u64, writeZip64, type ZipEntry } from './zip64.ts'
 
 /** Numbers that are drawn; tensors repeat them from a random start. */
 const DRAWN = 1 << 22
@@ -84,56 +84,15 @@ function noiseOf(drawn: number): Noise {
   }
 }
 
-/** An entry of a zip archive: its bytes, or a tensor's, which are written as they are drawn. */
-interface Entry {
-  readonly name: string
-  readonly size: number
-  readonly content: () => Iterable<Uint8Array>
-}
-
 async function writeShard(path: string, weights: readonly Weight[], noise: Noise): Promise<number> {
-  const bytes = (name: string, data: Buffer): Entry => ({ name: `archive/${name}`, size: data.length, content: () => [data] })
+  const bytes = (name: string, data: Buffer): ZipEntry => ({ name: `archive/${name}`, size: data.length, content: () => [data] })
   const entries = [
     bytes('data.pkl', stateDict(weights)),
     bytes('byteorder', Buffer.from('little')),
-    ...weights.map((weight, i): Entry => ({ name: `archive/data/${i}`, size: weight.count * F16_BYTES, content: () => noise(weight) })),
+    ...weights.map((weight, i): ZipEntry => ({ name: `archive/data/${i}`, size: weight.count * F16_BYTES, content: () => noise(weight) })),
     bytes('version', Buffer.from('3\n')),
   ]
-  const file = await open(path, 'wx')
-  try {
-    return await writeZip64(file, entries)
-  } finally {
-    await file.close()
-  }
-}
-
-async function writeZip64(file: FileHandle, entries: readonly Entry[]): Promise<number> {
-  const central: Buffer[] = []
-  let at = 0
-  for (const { name, size, content } of entries) {
-    const local = zip64Field(size, size)
-    const header = Buffer.concat([Buffer.from('PK\x03\x04', 'latin1'), zipFields(name, local), Buffer.from(name), local])
-    await file.writeFile(header)
-    for (const part of content()) await file.writeFile(part)
-    const extra = zip64Field(size, size, at)
-    const tail = Buffer.alloc(14)
-    tail.fill(0xff, 10)
-    central.push(Buffer.concat([Buffer.from('PK\x01\x02\x2d\x00', 'latin1'), zipFields(name, extra), tail, Buffer.from(name), extra]))
-    at += header.length + size
-  }
-  const directory = Buffer.concat(central)
-  const counts = u64(entries.length, entries.length, directory.length, at)
-  const record = Buffer.concat([Buffer.from('PK\x06\x06', 'latin1'), u64(44), Buffer.from([45, 0, 45, 0]), Buffer.alloc(8), counts])
-  const locator = Buffer.concat([
-    Buffer.from('PK\x06\x07', 'latin1'),
-    Buffer.alloc(4),
-    u64(at + directory.length),
-    Buffer.from([1, 0, 0, 0]),
-  ])
-  const end = Buffer.concat([Buffer.from('PK\x05\x06', 'latin1'), Buffer.alloc(4), Buffer.alloc(12, 0xff), Buffer.alloc(2)])
-  const tail = Buffer.concat([directory, record, locator, end])
-  await file.writeFile(tail)
-  return at + tail.length
+  return writeZip64(path, entries)
 }
 
 /** A pickle (protocol 2) of an OrderedDict of f16 tensors, tensor i in storage i, as torch.save writes it. */

@@ -2,9 +2,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import OpenAI from 'openai'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import type { AnswerResponse } from '../../src/rag/schema.ts'
-import { startServer } from '../helpers/cli.ts'
+import { startServer, type RunningServer } from '../helpers/cli.ts'
 import type { ErrorBody } from './helpers.ts'
 
 const CORPUS = [
@@ -14,7 +14,8 @@ const CORPUS = [
 ]
 const QUESTION = 'what is the capital of australia'
 
-t.test('answers of the shipped model are judged, withheld and explained', { timeout: 380_000 }, async (t) => {
+/** The service over that corpus, with the shipped models. */
+async function serverOf(t: Test, settings: Readonly<Record<string, string>> = {}): Promise<RunningServer> {
   const dir = await mkdtemp(path.join(tmpdir(), 'cepe-judged-'))
   t.teardown(() => rm(dir, { recursive: true, force: true, maxRetries: 5 }))
   const corpus = path.join(dir, 'corpus.tsv')
@@ -24,8 +25,14 @@ t.test('answers of the shipped model are judged, withheld and explained', { time
     CEPE_CORPUS: corpus,
     CEPE_THREADS: '1',
     CEPE_LOG_LEVEL: 'warn',
+    ...settings,
   })
   t.teardown(() => server.stop())
+  return server
+}
+
+t.test('answers of the shipped model are judged, withheld and explained', { timeout: 380_000 }, async (t) => {
+  const server = await serverOf(t)
   const post = async <Body>(route: string, payload: object) => {
     const response = await fetch(server.url + route, {
       method: 'POST',
@@ -148,19 +155,7 @@ t.test(
   'the setting withholds where a request does not say; a calibration of another reader is not used',
   { timeout: 380_000 },
   async (t) => {
-    const dir = await mkdtemp(path.join(tmpdir(), 'cepe-judged-'))
-    t.teardown(() => rm(dir, { recursive: true, force: true, maxRetries: 5 }))
-    const corpus = path.join(dir, 'corpus.tsv')
-    await writeFile(corpus, ['id\ttext\ttitle', ...CORPUS.map((row) => row.join('\t')), ''].join('\n'))
-    const server = await startServer({
-      CEPE_INDEX_DIR: path.join(dir, 'index'),
-      CEPE_CORPUS: corpus,
-      CEPE_THREADS: '1',
-      CEPE_CALIBRATION: '',
-      CEPE_MIN_CONFIDENCE: '1',
-      CEPE_LOG_LEVEL: 'warn',
-    })
-    t.teardown(() => server.stop())
+    const server = await serverOf(t, { CEPE_CALIBRATION: '', CEPE_MIN_CONFIDENCE: '1' })
     const ask = async (payload: object) => {
       const headers = { 'content-type': 'application/json' }
       const response = await fetch(`${server.url}/v1/answer`, {

@@ -1,6 +1,5 @@
 import { performance } from 'node:perf_hooks'
 import { setTimeout as delay } from 'node:timers/promises'
-import { at } from '../../../base/at.ts'
 
 /** What is neither answered nor refused after so long is taken for hung. */
 const HUNG_MS = 60_000
@@ -73,11 +72,6 @@ export function countBy(sent: readonly Sent[]): string {
   for (const { status } of sent) counts.set(status, (counts.get(status) ?? 0) + 1)
   const name = (status: number): string => (status === -1 ? 'hung' : status === 0 ? 'broken off' : String(status))
   return [...counts].map(([status, count]) => `${count} x ${name(status)}`).join(', ')
-}
-
-export function quantile(values: readonly number[], share: number): number {
-  const sorted = [...values].sort((a, b) => a - b)
-  return sorted.length === 0 ? NaN : at(sorted, Math.min(sorted.length - 1, Math.floor(share * sorted.length)))
 }
 
 /** A metric of the service, summed over its labels. */

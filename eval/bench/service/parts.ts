@@ -1,7 +1,8 @@
 import { performance } from 'node:perf_hooks'
 import { setTimeout as delay } from 'node:timers/promises'
 import { at } from '../../../base/at.ts'
-import { countBy, load, metric, nextQuestion, quantile, send, type Call, type Sent } from './load.ts'
+import { quantile } from '../measure.ts'
+import { countBy, load, metric, nextQuestion, send, type Call, type Sent } from './load.ts'
 import { ADMIN_KEY, startServer, type Server } from './server.ts'
 
 /** measure, target, measured. */

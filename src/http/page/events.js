@@ -2,7 +2,7 @@
  * The server-sent events of a response's body, as they arrive (HTML standard, section 9.2, as this service writes them: a
  * line `event`, a line `data` of JSON, a blank line). Comments, which only keep the connection open, are left out.
  * @param {ReadableStream<Uint8Array>} body
- * @returns {AsyncGenerator<{event: string, data: any}>}
+ * @returns {AsyncGenerator<{event: string, data: object}>}
  */
 export async function* eventsOf(body) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader()

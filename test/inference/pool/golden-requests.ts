@@ -1,5 +1,5 @@
 import type { Golden } from '../../../models/golden.ts'
-import type { GenerateRequest } from '../../../src/inference/contract.ts'
+import type { AnswerRead, GenerateRequest } from '../../../src/inference/contract.ts'
 import { wordsOf } from '../../helpers/built-fixture.ts'
 
 /** Largest difference to the recorded outputs, in f32. */
@@ -34,4 +34,22 @@ export function requestOf(golden: Golden): GenerateRequest {
 
 export function largestDifference(a: ArrayLike<number>, b: ArrayLike<number>): number {
   return a.length === b.length ? Math.max(...Array.from(a, (value, i) => Math.abs(value - (b[i] ?? NaN)))) : NaN
+}
+
+/** A question in a fixture's words, with eight passages. */
+export function question(text: string, more: Partial<AnswerRead> = {}): AnswerRead {
+  return {
+    question: text,
+    mode: 'cepe',
+    passages: Array.from({ length: 8 }, (_, i) => ({ title: `w${i + 3}`, text: `w${i + 4} w${i + 9} w7`, score: 10 - i })),
+    kDecoder: 2,
+    encoderPassages: 'others',
+    demonstrations: [],
+    contextTokens: 16,
+    packing: 'passages',
+    maxNewTokens: 9,
+    replugTemperature: 1,
+    includePrompts: false,
+    ...more,
+  }
 }

@@ -1,27 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
-import type { AnswerRead } from '../../../src/inference/contract.ts'
 import { createReader } from '../../../src/inference/pool/create-reader.ts'
 import { builtFixture, goldenOf } from '../../helpers/built-fixture.ts'
 import { childEntry } from '../../helpers/child-entry.ts'
-import { largestDifference, requestOf } from './golden-requests.ts'
+import { largestDifference, question, requestOf } from './golden-requests.ts'
 
 const entry = childEntry()
 
-/** A question in the fixture's words, with eight passages. */
-const QUESTION: AnswerRead = {
-  question: 'w5 w9 w11',
-  mode: 'cepe',
-  passages: Array.from({ length: 8 }, (_, i) => ({ title: `w${i + 3}`, text: `w${i + 4} w${i + 9} w7`, score: 10 - i })),
-  kDecoder: 2,
-  encoderPassages: 'others',
-  demonstrations: [],
-  contextTokens: 16,
-  packing: 'passages',
-  maxNewTokens: 4,
-  replugTemperature: 1,
-  includePrompts: true,
-}
+const QUESTION = question('w5 w9 w11', { maxNewTokens: 4, includePrompts: true })
 
 await t.test('a reader that plans, reads and answers', async (t) => {
   const modelDir = await builtFixture(t, 'cepe-tiny-gqa')

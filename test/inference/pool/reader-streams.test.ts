@@ -5,25 +5,9 @@ import type { AnswerRead, AnswerReadResult } from '../../../src/inference/contra
 import { createReader } from '../../../src/inference/pool/create-reader.ts'
 import { builtFixture } from '../../helpers/built-fixture.ts'
 import { childEntry } from '../../helpers/child-entry.ts'
+import { question } from './golden-requests.ts'
 
 const entry = childEntry()
-
-function question(text: string, more: Partial<AnswerRead> = {}): AnswerRead {
-  return {
-    question: text,
-    mode: 'cepe',
-    passages: Array.from({ length: 8 }, (_, i) => ({ title: `w${i + 3}`, text: `w${i + 4} w${i + 9} w7`, score: 10 - i })),
-    kDecoder: 2,
-    encoderPassages: 'others',
-    demonstrations: [],
-    contextTokens: 16,
-    packing: 'passages',
-    maxNewTokens: 9,
-    replugTemperature: 1,
-    includePrompts: false,
-    ...more,
-  }
-}
 
 const sampling = { temperature: 0.9, topP: 0.95, seed: 7 }
 const MANNERS: readonly (readonly [string, Partial<AnswerRead>])[] = [
