@@ -18,7 +18,7 @@ const CLIENTS = ['MemberExpression[property.name="ip"]', 'Property[key.name="ip"
 }))
 
 export default tseslint.config(
-  { ignores: ['dist/**', 'node_modules/**', 'models/built/**', 'index/data/**', '.tap/**', '**/*.py'] },
+  { ignores: ['dist/**', 'dist-test/**', 'node_modules/**', 'models/built/**', 'index/data/**', '.tap/**', '**/*.py'] },
   {
     files: ['{base,src,models,index,migrations,eval,test}/**/*.ts'],
     extends: [...tseslint.configs.recommendedTypeChecked],

@@ -27,13 +27,12 @@ export interface ReaderClient {
  * cached between requests, so that every setting pays for what it reads.
  * @throws config_invalid, model_invalid
  */
-export async function createReaderClient(overrides: Partial<Record<keyof Config, unknown>> = {}, entry?: URL): Promise<ReaderClient> {
+export async function createReaderClient(overrides: Partial<Record<keyof Config, unknown>> = {}): Promise<ReaderClient> {
   const config = loadConfig(overrides)
   await ensureReader(config, createProgress)
   const common = {
     threads: config.THREADS ?? usableCores(),
     provider: config.PROVIDER === 'cuda' ? ({ name: 'cuda', deviceId: config.DEVICE_ID } as const) : ({ name: 'cpu' } as const),
-    ...(entry && { entry }),
   }
   const reader = await createReader({ ...common, modelDir: config.READER_DIR, stateCacheBytes: 0 })
   const { bos_id: bosId, eos_ids: eosIds } = reader.manifest.tokens

@@ -7,6 +7,7 @@ import type { ChildJob, ChildResult } from './protocol.ts'
 import { decodeText, plainDocument, withText } from './text.ts'
 import { documentType } from './type.ts'
 
+const CHILD_FILE = new URL('./child.js', import.meta.url)
 /** Files that are read at a time; each takes a process. */
 const AT_ONCE = 2
 /** Files that may wait for one. */
@@ -22,12 +23,12 @@ const RETRY_AFTER_S = 5
 export interface ParserOptions {
   /** Milliseconds that reading a file may take. */
   readonly parseMs: number
-  /** File that the processes run. Default: the entry beside this file, compiled or not as this file is. */
+  /** File that the processes run. Default: the entry beside this file. */
   readonly entry?: URL
 }
 
 /** Reads text and Markdown here, and HTML and PDF in processes of their own, one a file. */
-export function createDocumentParser({ parseMs, entry = defaultEntry() }: ParserOptions): DocumentParser {
+export function createDocumentParser({ parseMs, entry = CHILD_FILE }: ParserOptions): DocumentParser {
   const limit = pLimit(AT_ONCE)
   const closing = new AbortController()
 
@@ -66,10 +67,6 @@ export function createDocumentParser({ parseMs, entry = defaultEntry() }: Parser
   }
 }
 
-function defaultEntry(): URL {
-  return new URL(`./child.${import.meta.url.endsWith('.ts') ? 'ts' : 'js'}`, import.meta.url)
-}
-
 interface ChildRun {
   readonly entry: URL
   readonly ms: number
@@ -85,8 +82,7 @@ function readInChild(job: ChildJob, { entry, ms, late, signal }: ChildRun): Prom
       serialization: 'advanced',
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
       env: {},
-      // Only TypeScript needs the loader that this process was started with.
-      execArgv: [...(entry.pathname.endsWith('.ts') ? process.execArgv : []), `--max-old-space-size=${HEAP_MB}`],
+      execArgv: [`--max-old-space-size=${HEAP_MB}`],
     })
     const end = (): void => {
       clearTimeout(timer)

@@ -3,13 +3,13 @@ import t, { type Test } from 'tap'
 import { isAlive } from '../../base/process.ts'
 import type { DocumentFile } from '../../src/documents/contract.ts'
 import { createDocumentParser } from '../../src/documents/parser.ts'
-import { documentsEntry } from '../helpers/child-entry.ts'
 import { makePdf } from '../helpers/pdf.ts'
+import { fileUrl } from '../helpers/root.ts'
 
-const STUB = new URL('./stub-child.mjs', import.meta.url)
+const STUB = fileUrl('test/documents/stub-child.mjs')
 
 function parserFor(t: Test, options: { parseMs?: number; entry?: URL } = {}) {
-  const parser = createDocumentParser({ parseMs: 60_000, entry: documentsEntry(), ...options })
+  const parser = createDocumentParser({ parseMs: 60_000, ...options })
   t.teardown(() => parser.close())
   const refused = (file: Partial<DocumentFile> & { text?: string }, error: { code: string; message?: RegExp; field?: string }) =>
     t.rejects(parser.read({ bytes: Buffer.from(file.text ?? ''), ...file }), error)

@@ -2,12 +2,11 @@ import { existsSync } from 'node:fs'
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { built, finished, startNode } from '../../eval/bench/processes.ts'
 import { SKIPS } from '../helpers/skips.ts'
+import { root } from '../helpers/root.ts'
 
-const root = fileURLToPath(new URL('../../', import.meta.url))
 const CUDA_PROVIDER = path.join(
   root,
   `node_modules/onnxruntime-node/bin/napi-v6/${process.platform}/${process.arch}/libonnxruntime_providers_cuda.so`,

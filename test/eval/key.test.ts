@@ -3,7 +3,6 @@ import { once } from 'node:events'
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { createHttpClient } from '../../eval/client/http.ts'
 import { buildApp } from '../../src/app.ts'
@@ -11,9 +10,10 @@ import { loadConfig } from '../../src/config.ts'
 import { openKeys } from '../../src/keys/keys.ts'
 import { addKey } from '../../src/keys/store.ts'
 import { factServices } from '../helpers/fact-services.ts'
+import { root } from '../helpers/root.ts'
 import { servicesAround } from '../helpers/services.ts'
 
-const CLI = fileURLToPath(new URL('../../dist/eval/cli.js', import.meta.url))
+const CLI = path.join(root, 'dist/eval/cli.js')
 
 /** A service that wants a key, and a question file for it. */
 async function closedService(t: Test) {

@@ -3,12 +3,13 @@ import t from 'tap'
 import { bestOver, exactMatch, f1, normalizeAnswer, popqaMatch, substringMatch } from '../../eval/metrics/answer.ts'
 import { auroc, riskCoverage } from '../../eval/metrics/confidence.ts'
 import { answerFinder, recallAt } from '../../eval/metrics/retrieval.ts'
+import { fileUrl } from '../helpers/root.ts'
 
 interface Official {
   answers: { prediction: string; gold: string; normalized: string; exact: number; f1: number }[]
   passages: { answers: string[]; text: string; has_answer: boolean }[]
 }
-const official = JSON.parse(readFileSync(new URL('./fixtures/official-scorers.json', import.meta.url), 'utf8')) as Official
+const official = JSON.parse(readFileSync(fileUrl('test/eval/fixtures/official-scorers.json'), 'utf8')) as Official
 
 t.test("normalisation, exact match and F1 agree with SQuAD's script", (t) => {
   t.ok(official.answers.length > 20)

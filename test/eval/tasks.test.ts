@@ -23,7 +23,6 @@ import { passkey } from '../../eval/tasks/passkey/task.ts'
 import { ralm } from '../../eval/tasks/ralm/task.ts'
 import type { Golden } from '../../models/golden.ts'
 import { builtFixture } from '../helpers/built-fixture.ts'
-import { childEntry } from '../helpers/child-entry.ts'
 import { SKIPS } from '../helpers/skips.ts'
 import { REFERENCE_TASKS, TASK_GOLDENS } from '../helpers/task-goldens.ts'
 import { ATOL, largestDifference, numbers, rowsOf } from '../inference/pool/golden-requests.ts'
@@ -37,7 +36,7 @@ async function folder(t: Test): Promise<string> {
 /** The real reader over a built fixture, with its tokenizer of words. */
 async function clientOf(t: Test, fixture: string): Promise<ReaderClient> {
   const modelDir = await builtFixture(t, fixture)
-  const client = await createReaderClient({ READER_DIR: modelDir, READER_CHECKPOINT: '' }, childEntry())
+  const client = await createReaderClient({ READER_DIR: modelDir, READER_CHECKPOINT: '' })
   t.teardown(() => client.close())
   return client
 }

@@ -1,15 +1,14 @@
 import { cp, writeFile } from 'node:fs/promises'
 import { existsSync } from 'node:fs'
 import path from 'node:path'
-import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
 import { buildModel } from '../../models/build.ts'
 import { parseConfig } from '../../models/checkpoint/config-parse.ts'
 import { readJson } from '../../models/checkpoint/json.ts'
 import { readGolden, type Golden } from '../../models/golden.ts'
 import type { Dtype } from '../../models/manifest.ts'
+import { root } from './root.ts'
 
-const root = fileURLToPath(new URL('../../', import.meta.url))
 const OWN = path.join(root, 'test/fixtures/recipe')
 const SHARED = path.join(root, '../shared/fixtures/reference')
 

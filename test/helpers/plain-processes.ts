@@ -7,5 +7,5 @@ import processOnSpawn from 'process-on-spawn'
 processOnSpawn.addListener(({ env }) => {
   if (env['NODE_OPTIONS']?.includes('@tapjs/processinfo')) delete env['NODE_OPTIONS']
 })
-// What forks inherit: TypeScript needs its loader, nothing else is needed.
-process.execArgv = ['--import=tsx']
+// What forks inherit: nothing.
+process.execArgv = []

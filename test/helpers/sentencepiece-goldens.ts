@@ -1,9 +1,8 @@
 import { existsSync } from 'node:fs'
 import path from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { SKIPS } from './skips.ts'
+import { root } from './root.ts'
 
-const root = fileURLToPath(new URL('../../', import.meta.url))
 const LLAMA = path.join(root, '../shared/fixtures/llama2-tokenizer')
 
 /** SentencePiece models, each with what SentencePiece itself makes of some texts. */

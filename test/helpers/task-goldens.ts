@@ -1,11 +1,10 @@
 import { existsSync } from 'node:fs'
 import path from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { readGolden, type Golden } from '../../models/golden.ts'
 import { fixtureDir } from './built-fixture.ts'
 import { SKIPS } from './skips.ts'
+import { root } from './root.ts'
 
-const root = fileURLToPath(new URL('../../', import.meta.url))
 const OWN = path.join(root, 'test/fixtures/tasks')
 /** Of the reference implementation, on its checkpoint cepe-tiny. */
 export const REFERENCE_TASKS = path.join(root, '../shared/fixtures/tasks')

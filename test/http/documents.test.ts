@@ -7,7 +7,6 @@ import { createDocumentParser } from '../../src/documents/parser.ts'
 import { createReader } from '../../src/inference/pool/create-reader.ts'
 import type { DocumentResponse } from '../../src/rag/document-schema.ts'
 import { buildModel } from '../../models/build.ts'
-import { childEntry, documentsEntry } from '../helpers/child-entry.ts'
 import { makePdf } from '../helpers/pdf.ts'
 import { recordingServices } from '../helpers/recording-services.ts'
 import { testApp, type ErrorBody } from './helpers.ts'
@@ -39,7 +38,7 @@ async function shippedReader(t: Test) {
     outDir: path.join(modelDir, 'cepe'),
     dtype: 'f32',
   })
-  const reader = await createReader({ modelDir: path.join(modelDir, 'cepe'), threads: 1, entry: childEntry() })
+  const reader = await createReader({ modelDir: path.join(modelDir, 'cepe'), threads: 1 })
   t.teardown(() => reader.close({ drainMs: 0 }))
   return reader
 }
@@ -47,7 +46,7 @@ async function shippedReader(t: Test) {
 t.test('one question of a thirty-page file, as PDF, Markdown and HTML', async (t) => {
   const reader = await shippedReader(t)
   const { admission } = recordingServices().services
-  const parser = createDocumentParser({ parseMs: 60_000, entry: documentsEntry() })
+  const parser = createDocumentParser({ parseMs: 60_000 })
   t.teardown(() => parser.close())
   const services = { reader, admission, documentTokens: 32_768, chatTemplate: 'none' as const }
   const { app, post } = await testApp(t, { documents: { services, parser } })

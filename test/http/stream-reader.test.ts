@@ -2,7 +2,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { createReader } from '../../src/inference/pool/create-reader.ts'
 import { builtFixture } from '../helpers/built-fixture.ts'
-import { childEntry } from '../helpers/child-entry.ts'
 import { recordingServices } from '../helpers/recording-services.ts'
 import { testApp } from './helpers.ts'
 
@@ -12,7 +11,7 @@ const sampling = { temperature: 0.9, top_p: 0.95, seed: 7 }
 const modelDir = await builtFixture(t, 'cepe-tiny-gqa')
 
 await t.test('over HTTP, with a reader in its own process', async (t) => {
-  const reader = await createReader({ modelDir, entry: childEntry() })
+  const reader = await createReader({ modelDir })
   t.teardown(() => reader.close({ drainMs: 0 }))
   const { app } = await testApp(t, { answering: { ...recordingServices().services, reader } })
   const address = await app.listen({ host: '127.0.0.1', port: 0 })

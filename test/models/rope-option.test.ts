@@ -6,7 +6,6 @@ import { buildModel } from '../../models/build.ts'
 import { createReader } from '../../src/inference/pool/create-reader.ts'
 import { logSoftmax } from '../../src/inference/worker/sampling.ts'
 import { builtFixture, fixtureDir } from '../helpers/built-fixture.ts'
-import { childEntry } from '../helpers/child-entry.ts'
 import { TASK_GOLDENS } from '../helpers/task-goldens.ts'
 import { ATOL, largestDifference, numbers } from '../inference/pool/golden-requests.ts'
 
@@ -30,7 +29,7 @@ for (const { whose, fixture, skip, golden: goldenOf } of TASK_GOLDENS) {
       const outDir = path.join(built, '..', 'changed')
       const manifest = await buildModel({ checkpointDir: path.join(built, '..', 'checkpoint'), outDir, dtype: 'f32', rope: { rope } })
       t.equal(manifest.source.name, `checkpoint+${rope}`)
-      const reader = await createReader({ modelDir: outDir, entry: childEntry() })
+      const reader = await createReader({ modelDir: outDir })
       const ids = numbers(golden, 'input_ids')
       const [first = 0, ...others] = ids
       const [scores = []] = await reader.score({ contexts: [], contextTokens: 1, promptIds: [first], continuations: [others] })

@@ -108,8 +108,8 @@ class ForkedChild implements Child {
     this.#process = fork(entry, {
       serialization: 'advanced',
       stdio: ['ignore', 2, 2, 'ipc'],
-      // Only TypeScript needs the loader that this process was started with; its other flags (--inspect) are not meant for children.
-      execArgv: entry.pathname.endsWith('.ts') ? process.execArgv : [],
+      // This process's flags (--inspect) are not meant for its children.
+      execArgv: [],
     })
     this.#log = log
     this.name = `${role} process ${this.#process.pid ?? '(not started)'}`

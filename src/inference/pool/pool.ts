@@ -25,7 +25,7 @@ import {
 } from './contract.ts'
 
 const LONGEST_RETRY_AFTER_S = 60
-const CHILD_FILE = new URL(`../worker/child${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url)
+const CHILD_FILE = new URL('../worker/child.js', import.meta.url)
 
 /**
  * Starts processes of one role and keeps them running.

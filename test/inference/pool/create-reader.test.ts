@@ -3,17 +3,14 @@ import path from 'node:path'
 import t from 'tap'
 import { createReader } from '../../../src/inference/pool/create-reader.ts'
 import { builtFixture, goldenOf } from '../../helpers/built-fixture.ts'
-import { childEntry } from '../../helpers/child-entry.ts'
 import { requestOf } from './golden-requests.ts'
-
-const entry = childEntry()
 
 await t.test('weights shared through saved graphs give the same numbers', async (t) => {
   const modelDir = await builtFixture(t, 'cepe-tiny-gqa')
   const request = requestOf(await goldenOf('cepe-tiny-gqa', 'golden-k5-right.safetensors'))
   const logged: string[] = []
   const answer = async (options: { prepack?: boolean; prepackDir?: string }) => {
-    const reader = await createReader({ modelDir, entry, ...options, log: (level, message) => void logged.push(`${level} ${message}`) })
+    const reader = await createReader({ modelDir, ...options, log: (level, message) => void logged.push(`${level} ${message}`) })
     const result = await reader.generate(request)
     const scores = await reader.score({ ...request, continuations: [result.tokenIds] })
     await reader.close()
@@ -46,7 +43,7 @@ await t.test('saved graphs that were damaged since are made again', async (t) =>
   const answer = async () => {
     logged.length = 0
     const log = (level: string, message: string) => void logged.push(`${level} ${message}`)
-    const reader = await createReader({ modelDir, entry, prepack: true, children: 2, log })
+    const reader = await createReader({ modelDir, prepack: true, children: 2, log })
     const result = await reader.generate(request)
     await reader.close()
     return { ...result, timingsMs: 0 }
@@ -85,17 +82,17 @@ await t.test('a damaged model is refused, naming the file', async (t) => {
   const graph = path.join(modelDir, 'cepe_generate.onnx')
   const bytes = readFileSync(graph)
   writeFileSync(graph, Buffer.alloc(bytes.length, 0xff))
-  await t.rejects(createReader({ modelDir, entry, prepack: false }), { code: 'model_invalid', message: /cepe_generate\.onnx/ })
+  await t.rejects(createReader({ modelDir, prepack: false }), { code: 'model_invalid', message: /cepe_generate\.onnx/ })
   writeFileSync(graph, bytes.subarray(1))
-  await t.rejects(createReader({ modelDir, entry }), { code: 'model_invalid', message: /cepe_generate\.onnx has \d+ bytes/ })
+  await t.rejects(createReader({ modelDir }), { code: 'model_invalid', message: /cepe_generate\.onnx has \d+ bytes/ })
   writeFileSync(path.join(modelDir, 'manifest.json'), '{}')
-  await t.rejects(createReader({ modelDir, entry }), { code: 'model_invalid', message: /manifest\.json/ })
+  await t.rejects(createReader({ modelDir }), { code: 'model_invalid', message: /manifest\.json/ })
   await t.rejects(createReader({ modelDir: path.join(modelDir, 'nowhere') }), { code: 'model_invalid', message: /manifest\.json/ })
 })
 
 await t.test('a device that is not there is no reason to blame the model', async (t) => {
   const modelDir = await builtFixture(t, 'cepe-tiny-gqa')
-  await t.rejects(createReader({ modelDir, entry, provider: { name: 'cuda', deviceId: 63 } }), {
+  await t.rejects(createReader({ modelDir, provider: { name: 'cuda', deviceId: 63 } }), {
     code: 'provider_unavailable',
     message: /CUDA device 63/,
   })

@@ -3,9 +3,6 @@ import t from 'tap'
 import { InferenceSession, Tensor } from 'onnxruntime-node'
 import { createEmbedder, defaultBatchTokens } from '../../../src/inference/pool/create-embedder.ts'
 import { builtFixture, fixtureDir, goldenOf, wordsOf } from '../../helpers/built-fixture.ts'
-import { childEntry } from '../../helpers/child-entry.ts'
-
-const entry = childEntry()
 
 /** Vectors of single rows of ids by the built graph itself, without padding. */
 async function embedRows(modelDir: string, rows: readonly (readonly number[])[]): Promise<number[][]> {
@@ -32,7 +29,7 @@ function largestDifference(a: readonly Float32Array[], b: readonly (readonly num
 await t.test('vectors of texts, in order, whatever the batches', async (t) => {
   const fixture = 'contriever-tiny'
   const modelDir = await builtFixture(t, fixture)
-  const embedder = await createEmbedder({ modelDir, entry, batchTokens: 40 })
+  const embedder = await createEmbedder({ modelDir, batchTokens: 40 })
   t.teardown(() => embedder.close({ drainMs: 0 }))
   const { vocab_size, window, hidden_size } = embedder.manifest.dims
   t.ok(fixtureDir(fixture))

@@ -310,7 +310,7 @@ await t.test('closing cuts off what does not finish in time', async (t) => {
 
 await t.test('processes end when the service is killed', async (t) => {
   const folder = t.testdir({ log: '' })
-  const parent = spawn(process.execPath, [...process.execArgv, fileURLToPath(new URL('./stub-parent.ts', import.meta.url)), folder], {
+  const parent = spawn(process.execPath, [fileURLToPath(new URL('./stub-parent.js', import.meta.url)), folder], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const [line] = (await once(parent.stdout, 'data')) as [Buffer]

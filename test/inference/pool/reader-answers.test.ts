@@ -2,16 +2,13 @@ import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { createReader } from '../../../src/inference/pool/create-reader.ts'
 import { builtFixture, goldenOf } from '../../helpers/built-fixture.ts'
-import { childEntry } from '../../helpers/child-entry.ts'
 import { largestDifference, question, requestOf } from './golden-requests.ts'
-
-const entry = childEntry()
 
 const QUESTION = question('w5 w9 w11', { maxNewTokens: 4, includePrompts: true })
 
 await t.test('a reader that plans, reads and answers', async (t) => {
   const modelDir = await builtFixture(t, 'cepe-tiny-gqa')
-  const reader = await createReader({ modelDir, entry, replugBytes: 2 ** 20 })
+  const reader = await createReader({ modelDir, replugBytes: 2 ** 20 })
   t.teardown(() => reader.close({ drainMs: 0 }))
 
   await t.test('every mode says where each passage was read', async (t) => {
@@ -42,7 +39,7 @@ await t.test('a reader that plans, reads and answers', async (t) => {
     const { promptIds, stopIds } = requestOf(await goldenOf('cepe-tiny-gqa', 'golden-k5-right.safetensors'))
     const prompts = Array.from({ length: 7 }, (_, i) => ({ ids: promptIds.slice(0, promptIds.length - (i % 3)), score: (i * 5) % 7 }))
     const request = { prompts, temperature: 0.5, stopIds, maxNewTokens: 6 }
-    const batched = await createReader({ modelDir, entry, replugBytes: 1 })
+    const batched = await createReader({ modelDir, replugBytes: 1 })
     t.teardown(() => batched.close({ drainMs: 0 }))
     const [one, other] = [await reader.replug(request), await batched.replug(request)]
     t.same(other.tokenIds, one.tokenIds)

@@ -3,11 +3,8 @@ import t from 'tap'
 import { createReader } from '../../../src/inference/pool/create-reader.ts'
 import { logSoftmax, mixLogprobs } from '../../../src/inference/worker/sampling.ts'
 import { builtFixture, fixtureDir, goldenOf } from '../../helpers/built-fixture.ts'
-import { childEntry } from '../../helpers/child-entry.ts'
 import { SKIPS } from '../../helpers/skips.ts'
 import { ATOL, largestDifference, numbers, requestOf, rowsOf } from './golden-requests.ts'
-
-const entry = childEntry()
 
 const F16_ATOL = 0.05
 /** int4 products round activations too, to 8 bits and by blocks, in other groups for one token than for a piece of a prompt. */
@@ -18,7 +15,7 @@ for (const fixture of ['cepe-tiny-gqa', 'cepe-tiny', 'cepe-gqa']) {
   await t.test(fixture, { skip: dir === undefined && SKIPS.shared }, async (t) => {
     const modelDir = await builtFixture(t, fixture)
     // Small pieces, so that prompts are read in several and contexts encoded in several runs.
-    const reader = await createReader({ modelDir, entry, prefillTokens: 5, batchTokens: 40 })
+    const reader = await createReader({ modelDir, prefillTokens: 5, batchTokens: 40 })
     t.teardown(() => reader.close({ drainMs: 0 }))
     const files = readdirSync(dir ?? '').filter((file) => file.startsWith('golden'))
 
@@ -95,7 +92,6 @@ for (const dtype of ['int4', 'f16'] as const) {
     const logged: string[] = []
     const reader = await createReader({
       modelDir,
-      entry,
       prepack: true,
       prefillTokens: 3,
       log: (level, message) => void logged.push(`${level} ${message}`),

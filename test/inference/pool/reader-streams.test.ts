@@ -4,10 +4,7 @@ import type { Dtype } from '../../../models/manifest.ts'
 import type { AnswerRead, AnswerReadResult } from '../../../src/inference/contract.ts'
 import { createReader } from '../../../src/inference/pool/create-reader.ts'
 import { builtFixture } from '../../helpers/built-fixture.ts'
-import { childEntry } from '../../helpers/child-entry.ts'
 import { question } from './golden-requests.ts'
-
-const entry = childEntry()
 
 const sampling = { temperature: 0.9, topP: 0.95, seed: 7 }
 const MANNERS: readonly (readonly [string, Partial<AnswerRead>])[] = [
@@ -28,7 +25,7 @@ function untimed({ timingsMs, ...answer }: AnswerReadResult) {
 for (const dtype of ['f32', 'int8+int4'] satisfies Dtype[]) {
   await t.test(`what is heard as it comes about is the answer, and the answer is the unheard one: ${dtype}`, async (t) => {
     const modelDir = await builtFixture(t, 'cepe-tiny-gqa', dtype)
-    const reader = await createReader({ modelDir, entry })
+    const reader = await createReader({ modelDir })
     t.teardown(() => reader.close({ drainMs: 0 }))
     for (const [manner, more] of MANNERS) {
       for (const text of ['w5 w9 w11', 'w3', 'w20 w21 w22 w23']) {
@@ -45,7 +42,7 @@ for (const dtype of ['f32', 'int8+int4'] satisfies Dtype[]) {
 
 await t.test('who leaves ends the answer between two tokens, and the reader is free for others', async (t) => {
   const modelDir = await builtFixture(t, 'cepe-tiny-gqa')
-  const reader = await createReader({ modelDir, entry })
+  const reader = await createReader({ modelDir })
   t.teardown(() => reader.close({ drainMs: 0 }))
   for (const more of [{}, { sampling }]) {
     const leaving = new AbortController()

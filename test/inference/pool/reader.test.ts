@@ -4,15 +4,12 @@ import type { GenerateRequest } from '../../../src/inference/contract.ts'
 import { createReader } from '../../../src/inference/pool/create-reader.ts'
 import { buildWithWords, builtFixture, goldenOf } from '../../helpers/built-fixture.ts'
 import { LLAMA_CONFIG, weightsFor, writeFolder } from '../../helpers/checkpoint-folder.ts'
-import { childEntry } from '../../helpers/child-entry.ts'
 import { f32Safetensors } from '../../helpers/weights.ts'
 import { ATOL, largestDifference, requestOf } from './golden-requests.ts'
 
-const entry = childEntry()
-
 await t.test('one reader', async (t) => {
   const modelDir = await builtFixture(t, 'cepe-tiny-gqa')
-  const reader = await createReader({ modelDir, entry, stateCacheBytes: 0 })
+  const reader = await createReader({ modelDir, stateCacheBytes: 0 })
   t.teardown(() => reader.close({ drainMs: 0 }))
   const golden = await goldenOf('cepe-tiny-gqa', 'golden-k5-right.safetensors')
   const request = requestOf(golden)
@@ -51,7 +48,7 @@ await t.test('one reader', async (t) => {
   await t.test('states in half precision: the same tokens, log-probabilities within its rounding, again from the disk', async (t) => {
     const exact = await reader.generate(request)
     const stateDisk = { dir: path.join(t.testdirName, 'states'), maxBytes: 2 ** 20 }
-    const options = { modelDir, entry, stateCacheBytes: 0, stateDtype: 'f16', stateDisk } as const
+    const options = { modelDir, stateCacheBytes: 0, stateDtype: 'f16', stateDisk } as const
     const rounded: (typeof exact)[] = []
     for (let start = 0; start < 2; start++) {
       const halved = await createReader(options)
@@ -119,7 +116,7 @@ await t.test('a decoder alone takes prompts, and no contexts', async (t) => {
     'config.json': config,
     'model.safetensors': f32Safetensors(weightsFor(config)),
   })
-  const reader = await createReader({ modelDir: await buildWithWords(checkpoint, path.join(t.testdirName, 'built'), 'f32'), entry })
+  const reader = await createReader({ modelDir: await buildWithWords(checkpoint, path.join(t.testdirName, 'built'), 'f32') })
   t.teardown(() => reader.close({ drainMs: 0 }))
   const request = { contexts: [], contextTokens: 8, promptIds: [1, 4, 5, 6], stopIds: [], maxNewTokens: 6 }
   const greedy = await reader.generate(request)

@@ -2,7 +2,7 @@
  * A process for the pool's tests that does as each job says, so that hangs and crashes happen when a test wants them.
  * It speaks the real protocol. `modelDir` is a folder through which tests steer it:
  * a file `refuse` or `die` there makes it fail to load; jobs append themselves to `log`.
- * Plain JavaScript, since the loader for TypeScript costs seconds at each of the many starts.
+ * Plain JavaScript that imports nothing of the service: it starts in no time, and tests start it often.
  */
 import { appendFileSync, existsSync } from 'node:fs'
 import path from 'node:path'

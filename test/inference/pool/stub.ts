@@ -1,10 +1,11 @@
 import type { PoolOptions } from '../../../src/inference/pool/contract.ts'
 import type { Job } from '../../../src/inference/protocol.ts'
+import { fileUrl } from '../../helpers/root.ts'
 
 /** A pool of stub processes steered through `folder`. */
 export function stubOptions(folder: string, options: Partial<PoolOptions> = {}): PoolOptions {
   return {
-    entry: new URL('./stub-child.mjs', import.meta.url),
+    entry: fileUrl('test/inference/pool/stub-child.mjs'),
     options: { role: 'embedder', modelDir: folder, threads: 1, provider: { name: 'cpu' }, prepackDir: null, batchTokens: 1 },
     backoffMs: { first: 10, longest: 50 },
     ...options,

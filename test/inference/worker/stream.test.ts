@@ -5,11 +5,9 @@ import { scoreStreaming } from '../../../src/inference/worker/stream.ts'
 import type { StepModel } from '../../../src/inference/worker/step.ts'
 import { createReader } from '../../../src/inference/pool/create-reader.ts'
 import { builtFixture } from '../../helpers/built-fixture.ts'
-import { childEntry } from '../../helpers/child-entry.ts'
 import { TASK_GOLDENS } from '../../helpers/task-goldens.ts'
 import { ATOL, largestDifference, numbers } from '../pool/golden-requests.ts'
 
-const entry = childEntry()
 const none = { contexts: [], contextTokens: 1 }
 
 for (const { whose, fixture, skip, golden: goldenOf } of TASK_GOLDENS) {
@@ -22,7 +20,7 @@ for (const { whose, fixture, skip, golden: goldenOf } of TASK_GOLDENS) {
     const [stride = 0] = numbers(golden, 'stride')
     const [window = 0] = numbers(golden, 'eval_window')
     for (const prefillTokens of [256, 7]) {
-      const reader = await createReader({ modelDir, entry, prefillTokens })
+      const reader = await createReader({ modelDir, prefillTokens })
       const [logprobs = []] = await reader.score({
         ...none,
         promptIds: ids.slice(0, -window),
@@ -37,7 +35,7 @@ for (const { whose, fixture, skip, golden: goldenOf } of TASK_GOLDENS) {
 
 await t.test('a streaming cache', async (t) => {
   const modelDir = await builtFixture(t, 'cepe-tiny-gqa')
-  const reader = await createReader({ modelDir, entry })
+  const reader = await createReader({ modelDir })
   t.teardown(() => reader.close({ drainMs: 0 }))
   const ids = Array.from({ length: 60 }, (_, i) => 3 + ((i * 7) % 50))
   const request = { ...none, promptIds: ids.slice(0, 40), continuations: [ids.slice(40)] }
@@ -72,7 +70,7 @@ await t.test('a streaming cache', async (t) => {
 
 await t.test('no stop id is chosen before the least number of new tokens', async (t) => {
   const modelDir = await builtFixture(t, 'cepe-tiny-gqa')
-  const reader = await createReader({ modelDir, entry })
+  const reader = await createReader({ modelDir })
   t.teardown(() => reader.close({ drainMs: 0 }))
   const request = { ...none, promptIds: [1, 5, 9], stopIds: [], maxNewTokens: 6 }
   const free = await reader.generate(request)
