@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import type { CepeReaderConfig } from '../../models/checkpoint/config.ts'
 import { packageRoot } from '../../src/config.ts'
 import type { AnswerRead, AnswerReadResult } from '../../src/inference/contract.ts'
@@ -25,6 +26,8 @@ export interface StagesOptions {
 
 const NEW_TOKENS = 25
 const STATE_BYTES = 2 ** 36
+/** States are written behind the answer, which has the process to itself until it is there. */
+const WRITE_MS = 1000
 const QUESTION = 'what is the capital of australia'
 
 /** Passages of the shipped corpus, as if they had been found. */
@@ -80,6 +83,7 @@ export async function stageLines(options: StagesOptions): Promise<string[]> {
         const place = rows.length * most
         const read = readOf(passages.slice(place, place + k), kDecoder)
         const fresh = await reader.answer(read)
+        await setTimeout(WRITE_MS)
         const again = await reader.answer(read)
         rows.push([String(k), String(kDecoder), ...stageCells(options, fresh, again), resident()])
       }

@@ -5,6 +5,7 @@ import { connect, type AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Test } from 'tap'
 import { configureStores } from '../../index/store/settings.ts'
+import { SKIPS } from './skips.ts'
 
 /**
  * An S3 server of moto (PyPI, `moto[server]`; a Python that has it is named by CEPE_TEST_S3_PYTHON), behind a proxy that injects
@@ -18,7 +19,7 @@ const CREDENTIALS = { accessKeyId: 'a-key-of-this-test', secretAccessKey: 'a-sec
 export const noObjectStore: string | false =
   spawnSync(PYTHON, ['-c', 'import moto.server'], { timeout: 60_000 }).status === 0
     ? false
-    : `${PYTHON} has no moto: pip install 'moto[server]', or name one that has by CEPE_TEST_S3_PYTHON`
+    : `${SKIPS.objectStore}: pip install 'moto[server]' for ${PYTHON}, or name a Python that has it by CEPE_TEST_S3_PYTHON`
 
 export interface Fault {
   /** Told of a request before it is passed on. */

@@ -2,6 +2,7 @@
 export const SKIPS = {
   shared: 'needs ../shared',
   browser: 'needs a browser',
+  objectStore: 'needs an S3 server',
   mount: 'needs the right to mount a file system',
   ports: 'needs a user who may not open every port',
   withoutCuda: 'needs a machine without CUDA',
