@@ -1,17 +1,20 @@
 /**
  * CEPE-LLaMA-2-7B's exact shape on this machine: writes a random checkpoint of it, builds the dtypes asked for, and has a reader process
- * answer: seconds by stage, resident memory, share of the machine's f32 limit. What it writes is removed.
+ * answer: seconds by stage, resident memory, share of the limit that the machine's f32 product and the reading of the weights set. What it writes is removed.
  * Usage: 7b.js [--shape 7b|small] [--dtypes int4,int8,int8+int4] [--k 10,20] [--k-decoder 0,2,10] [--threads N] [--folder <dir>]
  */
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { messageOf } from '../../base/errors.ts'
-import { DTYPES } from '../../models/manifest.ts'
+import { DTYPES, type Dtype } from '../../models/manifest.ts'
 import { benchOptions } from './arguments.ts'
 import { machine, measureLimits } from './measure.ts'
 import { stageLines } from './stages.ts'
 import { buildShape, makeShape, SHAPE_NAMES } from './whole-shape.ts'
+
+/** Bytes of a weight that a further token reads; 4 bits with an f32 scale for each 128. */
+const TOKEN_BYTES: Readonly<Record<Dtype, number>> = { f32: 4, f16: 2, int8: 1, 'int8+int4': 0.53, int4: 0.53, 'f16-int4': 0.53 }
 
 const options = benchOptions({
   shape: '7b',
@@ -38,7 +41,8 @@ async function run(folder: string): Promise<void> {
     const modelDir = join(folder, dtype)
     console.log(`\n## ${dtype}\n\n${await buildShape(made, modelDir, dtype)}`)
     const stages = { modelDir, config: made.config, provider: { name: 'cpu' }, threads, ks, kDecoders, limits } as const
-    console.log((await stageLines({ ...stages, stateDir: join(folder, 'states') })).join('\n'))
+    const weightBytes = TOKEN_BYTES[dtype]
+    console.log((await stageLines({ ...stages, weightBytes, stateDir: join(folder, 'states') })).join('\n'))
     await rm(modelDir, { recursive: true })
   }
 }
