@@ -16,7 +16,7 @@ import { runTask } from './run.ts'
 import { summariseTask } from './summary.ts'
 import type { Task } from './contract.ts'
 
-const KINDS = 'none,linear:4,yarn:4,power:0.5,truncated:512,linear:2+truncated:512,randomised:0.25'
+const KINDS = 'none,linear:4,yarn:4,power:0.5,truncated:512,linear:2+truncated:512,randomised:0.25,dynamic:2,xpos:8192,xpos-halves:8192'
 const LM = {
   methods: 'full-context',
   contexts: '0,4,8,16,24',

@@ -105,10 +105,14 @@ function parseRope(raw: RawLlama, prefix: Prefix): RopeScaling | null {
   const type = rope?.rope_type ?? rope?.type ?? 'default'
   if (rope === null || type === 'default') return null
   const field = `${prefix}${raw.rope_scaling ? 'rope_scaling' : 'rope_parameters'}`
-  if (type !== 'linear' && type !== 'yarn' && type !== 'llama3') return only(`${field}.type`, type, '"linear", "yarn" or "llama3"')
+  // Its basis depends on how long a text is; the encoder's passages never exceed what it was trained on.
+  const dynamic = type === 'dynamic' && prefix === ''
+  if (type !== 'linear' && type !== 'yarn' && type !== 'llama3' && !dynamic)
+    return only(`${field}.type`, type, prefix === '' ? '"linear", "yarn", "llama3" or "dynamic"' : '"linear", "yarn" or "llama3"')
   const { factor } = rope
   if (factor === undefined) throw invalid(`config.json: ${field}.factor is missing`, `${field}.factor`)
   if (type === 'linear') return { type, factor }
+  if (type === 'dynamic') return { type, factor, originalWindow: raw.max_position_embeddings }
   if (type === 'llama3') return parseLlama3Rope(rope, factor, field)
   for (const extra of ['mscale', 'mscale_all_dim', 'truncate']) {
     if (extra in rope)
