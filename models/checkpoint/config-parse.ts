@@ -53,6 +53,9 @@ const LlamaSchema = Type.Object({
 })
 type RawLlama = Static<typeof LlamaSchema>
 
+/** Looked at first: a checkpoint whose decoder is its encoder has no encoder_config. */
+const SharedEncoderSchema = Type.Object({ encoder_is_model: Type.Optional(Type.Boolean()) })
+
 const CepeSchema = Type.Object({
   do_cross_attention: Type.Boolean(),
   num_cross_attn_layers: orNull(Count),
@@ -204,6 +207,8 @@ function parseMistral(value: unknown): CepeConfig {
 }
 
 function parseCepe(value: unknown): CepeConfig {
+  const { encoder_is_model: shared = false } = parseAs(SharedEncoderSchema, value, 'config.json')
+  if (shared) only('encoder_is_model', shared, 'false (an encoder of its own, which the published checkpoints have)')
   const raw = parseAs(Type.Intersect([LlamaSchema, CepeSchema]), value, 'config.json')
   if (!raw.do_cross_attention) only('do_cross_attention', false, 'true (a model without it is a LlamaForCausalLM)')
   const states = raw.num_cross_attn_hidden_states ?? 1

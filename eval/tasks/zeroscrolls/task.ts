@@ -3,6 +3,7 @@ import { at, present } from '../../../base/at.ts'
 import { CodedError } from '../../../base/errors.ts'
 import { packageRoot } from '../../../src/config.ts'
 import type { ReaderClient } from '../../client/reader.ts'
+import { ITEMS, spread } from '../../datasets/spread.ts'
 import { bestOver, f1 } from '../../metrics/answer.ts'
 import { rougeL } from '../../metrics/rouge.ts'
 import type { TaskOptions } from '../../task/options.ts'
@@ -36,17 +37,17 @@ export const zeroscrolls: Task = {
       flags: '--encoder-tokens <numbers>',
       description: 'tokens of the document in the encoder, a list; 0 is the decoder alone',
       byDefault: '0,2048,30720',
-      small: '0,256,1024',
+      small: '0,64,1024',
     },
     {
       flags: '--decoder-tokens <number>',
       description: "tokens of the decoder, new ones included (at most the model's window)",
       byDefault: '2048',
-      small: '320',
+      small: '192',
     },
-    { flags: '--chunk-tokens <number>', description: 'tokens of a chunk', byDefault: '256', small: '128' },
+    { flags: '--chunk-tokens <number>', description: 'tokens of a chunk', byDefault: '256', small: '64' },
     { flags: '--max-new-tokens <number>', description: "longest output (default: the set's, 50 or 1,024)", small: '16' },
-    { flags: '--items <number>', description: 'items, from the first', byDefault: '500', small: '20' },
+    { flags: '--items <number>', description: ITEMS, byDefault: '500', small: '20' },
     { flags: '--seeds <numbers>', description: 'seeds where the set samples (gov_report)', byDefault: '42,43,44', small: '42' },
     {
       flags: '--chat-template <name>',
@@ -105,11 +106,11 @@ async function prepare(options: TaskOptions, client: ReaderClient): Promise<Prep
   if (settings.some(({ encoderTokens }) => encoderTokens > 0) && client.manifest.graphs.encoder === null)
     throw new CodedError('options_invalid', 'This model has no encoder: ask for --encoder-tokens 0.')
   const seeds = set.sampling ? options.integers('seeds') : [undefined]
-  const items = read.examples
-    .slice(0, options.integer('items', 1))
-    .flatMap((example) =>
-      seeds.map((seed): Asked => ({ id: seed === undefined ? example.id : `${seed}: ${example.id}`, groups: {}, example, seed })),
-    )
+  const most = options.integer('items', 1)
+  const examples = data === undefined ? spread(read.examples, most) : read.examples.slice(0, most)
+  const items = examples.flatMap((example) =>
+    seeds.map((seed): Asked => ({ id: seed === undefined ? example.id : `${seed}: ${example.id}`, groups: {}, example, seed })),
+  )
   return {
     settings: settings.map((setting) => setting.name),
     items,
