@@ -33,7 +33,10 @@ const PADDING = 14
 export function linesOver(
   points: readonly LinePoint[],
   titles: Titles,
-  y: { readonly domain: [number, number] } | { readonly type: 'log' } | { readonly zero: false },
+  y:
+    | { readonly domain: [number, number] }
+    | { readonly type: 'log'; readonly nice: false; readonly padding: number }
+    | { readonly zero: false },
 ): TopLevelSpec {
   const series = { field: 'series', type: 'nominal', title: titles.series } as const
   return {
@@ -46,8 +49,8 @@ export function linesOver(
       color: series,
     },
     layer: [
-      { mark: 'line', encoding: { strokeDash: { ...series, scale: { range: DASHES } } } },
-      { mark: { type: 'point', size: 70 }, encoding: { shape: series } },
+      { mark: 'line', encoding: { strokeDash: { ...series, scale: { range: DASHES }, legend: null } } },
+      { mark: { type: 'point', size: 70 }, encoding: { shape: { ...series, legend: null } } },
     ],
   }
 }

@@ -115,7 +115,14 @@ async function report(perplexity: readonly Point[], accuracy: readonly Point[], 
         ]),
       ],
       figures: new Map([
-        ['perplexity', linesOver(series(perplexity), { x: 'tokens of text', y: 'perplexity', series: 'basis' }, { type: 'log' })],
+        [
+          'perplexity',
+          linesOver(
+            series(perplexity),
+            { x: 'tokens of text', y: 'perplexity', series: 'basis' },
+            { type: 'log', nice: false, padding: 10 },
+          ),
+        ],
         ['lines', linesOver(series(accuracy), { x: 'lines', y: 'accuracy (%)', series: 'basis' }, { domain: [0, 100] })],
       ]),
     },
