@@ -1,7 +1,7 @@
 import { CodedError } from '../base/errors.ts'
 
 /** What evaluation needs beside what serving needs; installed with the project unless `--omit=dev` leaves it out. */
-const EVALUATION_PACKAGES = ['vega', 'vega-lite', '@resvg/resvg-js', 'dejavu-fonts-ttf', 'stemmer'] as const
+const EVALUATION_PACKAGES = ['vega', 'vega-lite', '@resvg/resvg-js', 'dejavu-fonts-ttf'] as const
 
 const INSTALL_EVALUATION_PACKAGES = `npm install --no-save ${EVALUATION_PACKAGES.join(' ')}`
 

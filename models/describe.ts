@@ -1,8 +1,8 @@
-import { rotaryFrequencies } from './blocks/rope.ts'
-import type { CepeConfig, ContrieverConfig } from './checkpoint/config.ts'
+import { keyGrowth, rotaryFrequencies } from './blocks/rope.ts'
+import type { CepeConfig, ContrieverConfig, LlamaConfig } from './checkpoint/config.ts'
 import { expectedTensors } from './checkpoint/rename.ts'
 import type { Checkpoint } from './checkpoint/checkpoint.ts'
-import { BUILDER_VERSION, PAPER_QA_DEFAULTS, type Dtype, type Manifest } from './manifest.ts'
+import { BUILDER_VERSION, PAPER_QA_DEFAULTS, type CepeManifest, type Dtype, type Manifest } from './manifest.ts'
 import type { WrittenFile } from './onnx/files.ts'
 import { OPSET } from './onnx/shapes.ts'
 import { requiredTokenId } from './tokenizer/files.ts'
@@ -16,6 +16,16 @@ const GRAPH_FILES = {
   step: 'cepe_step.onnx',
   embed: 'contriever.onnx',
 } as const
+
+function rotaryOf(decoder: LlamaConfig): NonNullable<CepeManifest['rotary']> | null {
+  const { ropeScaling: scaling } = decoder
+  if (scaling?.type === 'randomised') return null
+  if (scaling?.type === 'dynamic') return { by_length: true }
+  const frequencies = [...rotaryFrequencies(decoder)]
+  return scaling?.type === 'xpos'
+    ? { frequencies, interleaved: scaling.interleaved, key_growth: [...keyGrowth(decoder, scaling)] }
+    : { frequencies }
+}
 
 function cepeFields({ decoder, encoder, crossAttentionLayers, tokens }: CepeConfig) {
   return {
@@ -40,7 +50,7 @@ function cepeFields({ decoder, encoder, crossAttentionLayers, tokens }: CepeConf
       encoder_layers: encoder?.layers ?? 0,
       encoder_window: encoder?.window ?? 0,
     },
-    rotary: decoder.ropeScaling?.type === 'randomised' ? null : { frequencies: [...rotaryFrequencies(decoder)] },
+    rotary: rotaryOf(decoder),
     tokens: { bos_id: tokens.bosId, eos_ids: [...tokens.eosIds], pad_id: tokens.padId },
   }
 }

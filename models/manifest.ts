@@ -81,12 +81,21 @@ export const CepeManifestSchema = Type.Object({
   rotary: Type.Optional(
     Type.Union(
       [
-        Type.Object({ frequencies: Type.Array(Type.Number(), { description: 'Angle per position of each pair, head_dim/2 of them.' }) }),
+        Type.Object({
+          frequencies: Type.Array(Type.Number(), { description: 'Angle per position of each pair, head_dim/2 of them.' }),
+          interleaved: Type.Optional(Type.Boolean({ description: 'Pair j is channels (2j, 2j + 1), not (j, j + head_dim/2).' })),
+          key_growth: Type.Optional(
+            Type.Array(Type.Number(), { description: 'xPos: what each pair of a key is multiplied by from a position to the next.' }),
+          ),
+        }),
+        Type.Object({
+          by_length: Type.Literal(true, { description: 'Its basis depends on the length of the text: the step graph takes text_tokens.' }),
+        }),
         Type.Null(),
       ],
       {
         description:
-          "The decoder's rotary embedding, where it is one angle per position: what moves cached keys needs it. null where it is not.",
+          "The decoder's rotary embedding, where it is one turn per position: what moves cached keys needs it. null where it is not.",
       },
     ),
   ),

@@ -40,10 +40,13 @@ class StepDecoder {
     const length = ids.length / this.#rows
     this.#mask = this.#mask.map((old, row) => BigInt64Array.of(...old, ...mask.subarray(row * length, (row + 1) * length)))
     const joined = BigInt64Array.of(...this.#mask.flatMap((row) => [...row]))
+    const { rotary } = this.#manifest
+    const tokens = BigInt64Array.from(this.#mask, (row) => row.reduce((sum, kept) => sum + kept, 0n))
     const outputs = await this.#model.run(this.#manifest.graphs.step, {
       input_ids: int64(ids, [this.#rows, length]),
       attention_mask: int64(joined, [this.#rows, joined.length / this.#rows]),
       phi: this.#phi,
+      ...(rotary && 'by_length' in rotary && { text_tokens: int64(tokens, [this.#rows]) }),
       ...this.#cache,
     })
     this.#cache = Object.fromEntries(

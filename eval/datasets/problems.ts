@@ -21,5 +21,6 @@ export class ProblemLog {
 
 /** `3 x no answer (line 4, line 9, line 11), skipped`. */
 export function describeProblem({ kind, count, places, effect }: Problem): string {
-  return `${count} x ${kind} (${places.join(', ')}${count > places.length ? ', ...' : ''}), ${effect}`
+  const where = places.length === 0 ? '' : ` (${places.join(', ')}${count > places.length ? ', ...' : ''})`
+  return `${count} x ${kind}${where}, ${effect}`
 }

@@ -1,33 +1,20 @@
-import { evaluationPackage } from '../packages.ts'
+import { stemOf } from './porter.ts'
 
-/** Words that NLTK's stemmer, which the reference uses, knows by heart; Porter's algorithm alone gives other stems. */
-const IRREGULAR: ReadonlyMap<string, string> = new Map(
-  Object.entries({
-    ...{ skies: 'sky', dying: 'die', lying: 'lie', tying: 'tie', innings: 'inning', outings: 'outing', cannings: 'canning' },
-    ...Object.fromEntries(['news', 'inning', 'outing', 'canning', 'howe', 'proceed', 'exceed', 'succeed'].map((word) => [word, word])),
-  }),
-)
 /** Words of this length and less are not stemmed. */
 const UNSTEMMED_LENGTH = 3
 
-export type Rouge = (prediction: string, reference: string) => number
+function words(text: string): string[] {
+  return (text.toLowerCase().match(/[a-z0-9]+/g) ?? []).map((word) => (word.length <= UNSTEMMED_LENGTH ? word : stemOf(word)))
+}
 
 /**
- * ROUGE-L F of rouge_score (the metric of SCROLLS): lower case, everything but a-z and 0-9 a space, Porter stems of words
- * of more than three letters, longest common subsequence. 0 where either side has no words.
- * @throws options_invalid where the stemmer, which serving does not need, is not installed
+ * ROUGE-L F of rouge_score (the metric of SCROLLS): lower case, everything but a-z and 0-9 a space, stems of words of more
+ * than three letters, longest common subsequence. 0 where either side has no words.
  */
-export async function loadRougeL(): Promise<Rouge> {
-  const { stemmer } = await evaluationPackage(() => import('stemmer'), 'ROUGE')
-  const words = (text: string): string[] =>
-    (text.toLowerCase().match(/[a-z0-9]+/g) ?? []).map((word) =>
-      word.length <= UNSTEMMED_LENGTH ? word : (IRREGULAR.get(word) ?? stemmer(word)),
-    )
-  return (prediction, reference) => {
-    const [predicted, wanted] = [words(prediction), words(reference)]
-    const common = longestCommonSubsequence(predicted, wanted)
-    return common === 0 ? 0 : harmonicMean(common / predicted.length, common / wanted.length)
-  }
+export function rougeL(prediction: string, reference: string): number {
+  const [predicted, wanted] = [words(prediction), words(reference)]
+  const common = longestCommonSubsequence(predicted, wanted)
+  return common === 0 ? 0 : harmonicMean(common / predicted.length, common / wanted.length)
 }
 
 function harmonicMean(precision: number, recall: number): number {

@@ -24,7 +24,7 @@ export function exactMatchOverK(settings: readonly SettingSummary[]): TopLevelSp
     type: 'quantitative' as const,
     title: 'retrieved passages k',
     axis: { values: [...new Set(points.map(({ k }) => k))], format: 'd' },
-    scale: { zero: false },
+    scale: { zero: false, nice: false, padding: 14 },
   }
   return {
     ...SIZE,
@@ -59,7 +59,7 @@ export function recallCurve(curve: readonly { readonly k: number; readonly recal
     data: { values: curve.map(({ k, recall }) => ({ k, recall: 100 * recall })) },
     mark: { type: 'line' },
     encoding: {
-      x: { field: 'k', type: 'quantitative', title: 'retrieved passages k' },
+      x: { field: 'k', type: 'quantitative', title: 'retrieved passages k', axis: { format: 'd', tickMinStep: 1 } },
       y: { field: 'recall', type: 'quantitative', title: 'recall@k (%)', scale: { domain: [0, 100] } },
     },
   }

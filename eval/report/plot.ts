@@ -49,7 +49,7 @@ function styled(spec: TopLevelSpec): TopLevelSpec {
     config: {
       font: `${FONT}, sans-serif`,
       axis: { labelFontSize: 12, titleFontSize: 13, labelLimit: 400 },
-      legend: { labelFontSize: 12, titleFontSize: 13 },
+      legend: { labelFontSize: 12, titleFontSize: 13, labelLimit: 400, symbolStrokeWidth: 2 },
     },
   }
 }

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import type { TopLevelSpec } from 'vega-lite'
-import { CodedError } from '../../base/errors.ts'
+import { CodedError, isDiskFull } from '../../base/errors.ts'
 import { readRun, type StoredRun } from '../run/folder.ts'
 import { settingName } from '../run/protocol.ts'
 import { summarise, type Summary } from '../run/summary.ts'
@@ -153,7 +153,21 @@ function provenance({ subject, environment, started_at: startedAt, resumed }: St
  * Writes report.md, report.html (no outside references) and figures/*.svg and *.png into the folder. Where the plotting
  * packages are not installed the report has no figures, and says so.
  */
-export async function writeReport({ title, blocks, figures }: Report, folder: string): Promise<void> {
+export async function writeReport(report: Report, folder: string): Promise<void> {
+  await writeFiles(report, folder).catch((error: unknown) => {
+    throw isDiskFull(error)
+      ? new CodedError(
+          'disk_full',
+          `The disk of ${folder} is full, so that the report is not complete: free space, then repeat the command.`,
+          {
+            cause: error,
+          },
+        )
+      : error
+  })
+}
+
+async function writeFiles({ title, blocks, figures }: Report, folder: string): Promise<void> {
   await mkdir(path.join(folder, 'figures'), { recursive: true })
   const drawn = new Map<string, string>()
   const plotter = await loadPlotter().catch((error: unknown) => {

@@ -4,11 +4,14 @@ import { Compile } from 'typebox/compile'
 import { CodedError } from '../../base/errors.ts'
 import { exists } from '../../base/exists.ts'
 import { parseJson } from '../../base/json.ts'
+import { takeLock, type Lock } from '../../base/lock.ts'
 import { ManifestSchema, type Manifest } from './manifest.ts'
 import { RecordSchema, type EvalRecord } from './record.ts'
 
 const MANIFEST_FILE = 'manifest.json'
 const PREDICTIONS_FILE = 'predictions.jsonl'
+/** Folder whose files say who is writing. */
+const WRITER = 'writer'
 /** Records written and synced together. */
 const BATCH = 16
 const BATCH_MS = 1000
@@ -98,16 +101,38 @@ function parseChecked<T>(text: string, validator: Validator<T>, where: string): 
   )
 }
 
+export interface OpenRun<R> {
+  readonly records: readonly R[]
+  readonly writer: RecordWriter<R>
+}
+
 /**
- * Starts a run in an empty folder, or opens the same run to go on with it.
- * @throws run_mismatch where the folder holds a run of something else, run_invalid
+ * Starts a run in an empty folder, or opens the same run to go on with it. The folder is this process's until the writer is closed.
+ * @throws run_mismatch where the folder holds a run of something else, run_invalid; conflict while another process writes there
  */
 export async function openRun<M extends RunManifest, R extends { readonly id: string }>(
   folder: string,
   manifest: M,
   format: RunFormat<M, R>,
-): Promise<{ records: readonly R[]; writer: RecordWriter<R> }> {
+): Promise<OpenRun<R>> {
   await mkdir(folder, { recursive: true })
+  const lock = await takeLock(path.join(folder, WRITER), 0)
+  if (lock === undefined)
+    throw new CodedError('conflict', `Another evaluation is writing into ${folder}: wait for it, or choose another folder with --out.`)
+  try {
+    return await openLocked(folder, manifest, format, lock)
+  } catch (error) {
+    await lock.release()
+    throw error
+  }
+}
+
+async function openLocked<M extends RunManifest, R extends { readonly id: string }>(
+  folder: string,
+  manifest: M,
+  format: RunFormat<M, R>,
+  lock: Lock,
+): Promise<OpenRun<R>> {
   const manifestFile = path.join(folder, MANIFEST_FILE)
   const predictions = path.join(folder, PREDICTIONS_FILE)
   const file = await open(predictions, 'a')
@@ -119,7 +144,7 @@ export async function openRun<M extends RunManifest, R extends { readonly id: st
           `${predictions} has answers, but there is no ${MANIFEST_FILE} beside it that says of what: choose another folder with --out.`,
         )
       await writeManifest(manifestFile, manifest)
-      return { records: [], writer: new RecordWriter<R>(file) }
+      return { records: [], writer: new RecordWriter<R>(file, lock) }
     }
     const stored = await readStored(folder, format).catch(async (error: unknown) => {
       throw await otherTask(folder, manifest, error)
@@ -131,7 +156,7 @@ export async function openRun<M extends RunManifest, R extends { readonly id: st
     const resumed = [...stored.manifest.resumed, { at: manifest.started_at, index_version: indexVersion(manifest.subject) }]
     await writeManifest(manifestFile, { ...stored.manifest, resumed })
     await file.truncate((await readFile(predictions)).lastIndexOf('\n') + 1)
-    return { records: stored.records, writer: new RecordWriter<R>(file) }
+    return { records: stored.records, writer: new RecordWriter<R>(file, lock) }
   } catch (error) {
     await file.close()
     throw error
@@ -175,12 +200,14 @@ function flatten(value: unknown, prefix = ''): Map<string, string> {
 /** Appends records in batches, each on disk before the next is begun. */
 class RecordWriter<R> {
   readonly #file: FileHandle
+  readonly #lock: Lock
   #pending: string[] = []
   #lastFlush = Date.now()
   #writing: Promise<void> = Promise.resolve()
 
-  constructor(file: FileHandle) {
+  constructor(file: FileHandle, lock: Lock) {
     this.#file = file
+    this.#lock = lock
   }
 
   async add(record: R): Promise<void> {
@@ -200,8 +227,13 @@ class RecordWriter<R> {
     return this.#writing
   }
 
+  /** Whatever could not be written: the folder is free for others afterwards. */
   async close(): Promise<void> {
-    await this.flush()
-    await this.#file.close()
+    try {
+      await this.flush()
+    } finally {
+      await this.#file.close()
+      await this.#lock.release()
+    }
   }
 }

@@ -1,5 +1,5 @@
 import pLimit from 'p-limit'
-import { CodedError, messageOf } from '../../base/errors.ts'
+import { CodedError, isDiskFull, messageOf } from '../../base/errors.ts'
 import { openRun, type RunFormat } from './folder.ts'
 
 /** What the loop must know of a record, whatever the task. */
@@ -30,7 +30,7 @@ const SKIPPED_IN_A_ROW = 10
 /**
  * Asks every item that the folder does not hold yet, and returns all records in the order of the items.
  * What was finished is on disk whatever happens: the same call goes on where it stopped.
- * @throws service_unreachable, nothing_scored, run_mismatch; an error where nothing can be asked at all
+ * @throws service_unreachable, nothing_scored, run_mismatch, conflict, disk_full; an error where nothing can be asked at all
  */
 export async function runItems<M extends Parameters<typeof openRun>[1], R extends ItemRecord, Item extends { readonly id: string }>({
   folder,
@@ -43,7 +43,9 @@ export async function runItems<M extends Parameters<typeof openRun>[1], R extend
   onRecord = () => undefined,
   onProgress,
 }: RunItemsOptions<M, R, Item>): Promise<R[]> {
-  const { records, writer } = await openRun(folder, manifest, format)
+  const { records, writer } = await openRun(folder, manifest, format).catch((error: unknown) => {
+    throw explained(error, folder, '')
+  })
   const finished = new Map(records.filter(({ skipped }) => !skipped?.retry).map((record) => [record.id, record]))
   finished.forEach(onRecord)
   const limit = pLimit(concurrency)
@@ -73,9 +75,15 @@ export async function runItems<M extends Parameters<typeof openRun>[1], R extend
     })
   }
   await Promise.all(items.filter(({ id }) => !finished.has(id)).map((item) => limit(askUnlessFailed, item)))
-  await writer.close()
+  await writer.close().catch((error: unknown) => {
+    failure ??= { error }
+  })
   if (failure)
-    throw explained(failure.error, `${finished.size} of ${items.length} ${what} are kept in ${folder}: repeat the command to go on.`)
+    throw explained(
+      failure.error,
+      folder,
+      `${finished.size} of ${items.length} ${what} are kept in ${folder}: repeat the command to go on.`,
+    )
   const asked = items.flatMap(({ id }) => finished.get(id) ?? [])
   const [first] = asked
   if (first?.skipped && asked.every(({ skipped }) => skipped))
@@ -86,8 +94,14 @@ export async function runItems<M extends Parameters<typeof openRun>[1], R extend
   return asked
 }
 
-/** A service that is gone is reported with what was kept. */
-function explained(error: unknown, kept: string): unknown {
+/** A service that is gone is reported with what was kept, and a full disk with what helps. */
+function explained(error: unknown, folder: string, kept: string): unknown {
+  if (isDiskFull(error))
+    return new CodedError(
+      'disk_full',
+      `The disk of ${folder} is full. What was written before is kept: free space, then repeat the command to go on.`,
+      { cause: error },
+    )
   return error instanceof CodedError && error.code === 'service_unreachable'
     ? new CodedError(error.code, `${messageOf(error)} ${kept}`, { cause: error })
     : error

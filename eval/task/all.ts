@@ -59,7 +59,7 @@ async function runAll(runs: string, out: string): Promise<void> {
     title: 'Every task in small',
     lead: [
       text(
-        'The configured model (by default the shipped one) on small data that ships or is generated. It shows that every task runs from data to table and plot; a tiny model knows little of most of them.',
+        'The configured model (by default the shipped one) on small data that ships or is generated. It shows that every task runs from data to table and plot; a tiny model knows little of most of them. The shipped one was trained to answer questions from passages, not to continue a text with contexts in its encoder, which shows in its perplexities.',
       ),
       table(
         ['task', 'seconds'],

@@ -32,7 +32,7 @@ function taskBlocks(run: TaskRun, summary: TaskSummary, figures: readonly Block[
   const { task, manifest } = run
   return [
     text(`${task.description} ${summary.scored} of ${summary.items} items are scored.`),
-    summary.problems.length === 0 ? text('Nothing was left out.') : list(summary.problems.map(describeProblem)),
+    leftOut(summary),
     settingsTable(task, summary),
     ...figures,
     ...groupTables(task, summary),
@@ -59,6 +59,18 @@ function taskBlocks(run: TaskRun, summary: TaskSummary, figures: readonly Block[
   ]
 }
 
+/** Problems, and settings that not every item has a score in. */
+function leftOut({ problems, settings, scored }: TaskSummary): Block {
+  const unasked = settings.filter(({ n }) => n < scored)
+  const lines = [
+    ...problems.map(describeProblem),
+    ...unasked.map(
+      ({ setting, n }) => `${setting}: ${scored - n} of ${scored} items were not asked, since the model's window does not hold them`,
+    ),
+  ]
+  return lines.length === 0 ? text('Nothing was left out.') : list(lines)
+}
+
 /** One row per setting: every metric, tokens, and cost relative to the first row. */
 function settingsTable({ metrics }: Task, { settings }: TaskSummary): Block {
   const [first] = settings
@@ -78,13 +90,18 @@ function settingsTable({ metrics }: Task, { settings }: TaskSummary): Block {
         const value = setting.scores[metric.name]
         return value ? shown(metric, value) : '-'
       }),
-      setting.tokens.decoder.toFixed(0),
-      setting.tokens.encoder.toFixed(0),
-      first === undefined || Number.isNaN(setting.tokensPerSecond) ? '-' : (setting.tokensPerSecond / first.tokensPerSecond).toFixed(2),
-      setting.cacheMiB.toFixed(2),
-      setting.medianMs.toFixed(0),
+      number(setting.tokens.decoder, 0),
+      number(setting.tokens.encoder, 0),
+      number(setting.tokensPerSecond / (first?.tokensPerSecond ?? Number.NaN), 2),
+      number(setting.cacheMiB, 2),
+      number(setting.medianMs, 0),
     ]),
   )
+}
+
+/** `-` where nothing was asked. */
+function number(value: number, digits: number): string {
+  return Number.isNaN(value) ? '-' : value.toFixed(digits)
 }
 
 /** Per group of the items, the first metric of every setting. */

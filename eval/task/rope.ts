@@ -1,11 +1,12 @@
 import { Command } from 'commander'
 import path from 'node:path'
-import type { TopLevelSpec } from 'vega-lite'
 import { CodedError } from '../../base/errors.ts'
+import { parseRopeOption } from '../../models/blocks/rope-option.ts'
 import { buildModel } from '../../models/build.ts'
 import { loadConfig, packageRoot } from '../../src/config.ts'
 import { createReaderClient } from '../client/reader.ts'
 import { figure, heading, list, table, text } from '../report/blocks.ts'
+import { linesOver, type LinePoint } from '../report/lines.ts'
 import { writeReport } from '../report/report.ts'
 import { lengthOf } from '../tasks/language/figures.ts'
 import { lines } from '../tasks/lines/task.ts'
@@ -16,7 +17,7 @@ import { runTask } from './run.ts'
 import { summariseTask } from './summary.ts'
 import type { Task } from './contract.ts'
 
-const KINDS = 'none,linear:4,yarn:4,power:0.5,truncated:512,linear:2+truncated:512,randomised:0.25'
+const KINDS = 'none,linear:4,yarn:4,power:0.5,truncated:512,linear:2+truncated:512,randomised:0.25,dynamic:2,xpos:8192,xpos-halves:8192'
 const LM = {
   methods: 'full-context',
   contexts: '0,4,8,16,24',
@@ -49,7 +50,9 @@ export function ropeCommand(): Command {
       const { READER_CHECKPOINT: checkpointDir } = loadConfig()
       const perplexity: Point[] = []
       const accuracy: Point[] = []
-      for (const kind of kinds.split(',').map((word) => word.trim())) {
+      const named = kinds.split(',').map((word) => word.trim())
+      for (const kind of named) parseRopeOption(kind, positions)
+      for (const kind of named) {
         process.stderr.write(`${kind}\n`)
         const folder = path.join(runs, kind.replace(/[^\w.-]/g, '_'))
         const scores = await measure(kind, positions, checkpointDir, folder)
@@ -104,15 +107,31 @@ async function report(perplexity: readonly Point[], accuracy: readonly Point[], 
         heading(2, 'LongChat-Lines by length'),
         byKind(accuracy, 'lines', 1),
         figure('lines', 'Accuracy (%) over the number of lines, one line per basis.'),
-        list(['A basis that a decoder was not trained with shows here what it costs without training; Giraffe trains each.']),
+        list([
+          'A basis that a decoder was not trained with shows here what it costs without training; Giraffe trains each.',
+          ...(accuracy.every(({ y }) => y === 0 || Number.isNaN(y))
+            ? ['This decoder finds no line at any length, also as it was trained: the perplexities alone tell the bases apart.']
+            : []),
+        ]),
       ],
       figures: new Map([
-        ['perplexity', plot(perplexity, 'tokens of text', 'perplexity', 'log')],
-        ['lines', plot(accuracy, 'lines', 'accuracy (%)', 'linear')],
+        [
+          'perplexity',
+          linesOver(
+            series(perplexity),
+            { x: 'tokens of text', y: 'perplexity', series: 'basis' },
+            { type: 'log', nice: false, padding: 10 },
+          ),
+        ],
+        ['lines', linesOver(series(accuracy), { x: 'lines', y: 'accuracy (%)', series: 'basis' }, { domain: [0, 100] })],
       ]),
     },
     out,
   )
+}
+
+function series(points: readonly Point[]): LinePoint[] {
+  return points.map(({ kind, x, y }) => ({ series: kind, x, y }))
 }
 
 function byKind(points: readonly Point[], unit: string, digits: number) {
@@ -128,18 +147,4 @@ function byKind(points: readonly Point[], unit: string, digits: number) {
       }),
     ]),
   )
-}
-
-function plot(points: readonly Point[], x: string, y: string, scale: 'log' | 'linear'): TopLevelSpec {
-  return {
-    width: 560,
-    height: 320,
-    data: { values: points.filter((point) => !Number.isNaN(point.y)) },
-    mark: { type: 'line', point: true },
-    encoding: {
-      x: { field: 'x', type: 'quantitative', title: x },
-      y: { field: 'y', type: 'quantitative', title: y, scale: { type: scale } },
-      color: { field: 'kind', type: 'nominal', title: 'basis' },
-    },
-  }
 }

@@ -3,6 +3,7 @@ import path from 'node:path'
 import { CodedError } from '../../base/errors.ts'
 import { packageRoot } from '../../src/config.ts'
 import type { ReaderClient } from '../client/reader.ts'
+import { describeProblem } from '../datasets/problems.ts'
 import { environment } from '../run/manifest.ts'
 import { runItems } from '../run/items.ts'
 import { TASK_RUNS, type TaskManifest, type TaskRecord } from './record.ts'
@@ -25,7 +26,10 @@ export interface RunTaskOptions {
 /** Runs a task into its folder, or goes on with it. @returns the folder. @throws dataset_invalid, options_invalid, run_mismatch, nothing_scored */
 export async function runTask({ task, options, client, folder, onProblem, onProgress }: RunTaskOptions): Promise<string> {
   const prepared = await task.prepare(options, client)
-  if (prepared.items.length === 0) throw new CodedError('dataset_invalid', `There is nothing to ask in the data of ${task.name}.`)
+  if (prepared.items.length === 0) {
+    const why = prepared.problems.map(describeProblem).join('; ')
+    throw new CodedError('dataset_invalid', `There is nothing to ask in the data of ${task.name}${why === '' ? '' : `: ${why}`}.`)
+  }
   const manifest = describeRun(task, options, prepared, client)
   const into = folder ?? defaultFolder(manifest)
   manifest.data.problems.forEach((problem) => onProblem?.(problem))

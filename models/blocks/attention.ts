@@ -1,10 +1,10 @@
 import type { LlamaConfig } from '../checkpoint/config.ts'
-import { fusedMatmul, groupQueryAttention, multiHeadAttention, rotaryEmbedding, type Projections } from '../onnx/contrib.ts'
+import { fusedMatmul, groupQueryAttention, multiHeadAttention, type Projections, type Waves } from '../onnx/contrib.ts'
 import type { Value } from '../onnx/graph.ts'
 import { add, concat, f32s, cast, matmul, mul, reshape, reshapeLike, sizeOf, softmax, splitLast, transpose } from '../onnx/ops.ts'
 import { dimAt } from '../onnx/shapes.ts'
 import type { Params } from './params.ts'
-import type { RotaryTables } from './rope.ts'
+import { rotate, type Rotations } from './rotations.ts'
 
 export type Heads = Pick<LlamaConfig, 'heads' | 'kvHeads' | 'headDim'>
 
@@ -18,11 +18,10 @@ export interface Attended extends KeyValues {
   readonly output: Value
 }
 
-/** What every self-attention is given: its layer's parameters and normed input, the positions' rotations, the shape of its heads. */
+/** What every self-attention is given: its layer's parameters and normed input, the shape of its heads. */
 export interface SelfAttention {
   readonly params: Params
   readonly x: Value
-  readonly rope: RotaryTables
   readonly heads: Heads
 }
 
@@ -41,20 +40,34 @@ export function openAttention({ q, k, v }: Projections, keyMask: Value | null, {
   return reshapeLike(transpose(reshapeLike(attended, byGroup), [0, 2, 3, 1, 4]), q)
 }
 
-/** Bidirectional self-attention of the encoder: x [B,L,d], positions i64 [B,L], keyMask i32 [B,L] -> [B,L,d]. */
-export function encoderSelfAttention({ params, x, rope, heads }: SelfAttention, positions: Value, keyMask: Value): Value {
+/** Queries and keys of x, rotated. */
+function rotated(p: Params, x: Value, rotations: Rotations, { heads, kvHeads }: Heads): { q: Value; k: Value } {
+  const q = rotate(p.linear(x, 'q_proj'), 'queries', rotations, heads)
+  return { q, k: rotate(p.linear(x, 'k_proj'), 'keys', rotations, kvHeads) }
+}
+
+/** Bidirectional self-attention of the encoder: x [B,L,d], keyMask i32 [B,L] -> [B,L,d]. */
+export function encoderSelfAttention({ params, x, heads }: SelfAttention, rotations: Rotations, keyMask: Value): Value {
   return params.in('self_attn', (p) => {
-    const q = rotaryEmbedding(p.linear(x, 'q_proj'), positions, rope, heads.heads)
-    const k = rotaryEmbedding(p.linear(x, 'k_proj'), positions, rope, heads.kvHeads)
+    const { q, k } = rotated(p, x, rotations, heads)
     return p.linear(openAttention({ q, k, v: p.linear(x, 'v_proj') }, keyMask, heads), 'o_proj')
   })
 }
 
-/** Causal self-attention over a whole prompt: x [1,L,d]; lastIndex i32 [1] and total i32 scalar as in groupQueryAttention. */
-export function promptSelfAttention({ params, x, rope, heads }: SelfAttention, lastIndex: Value, total: Value): Attended {
+/**
+ * Causal self-attention over a whole prompt: x [1,L,d]; the rotations of its tokens, or waves by position that the operator
+ * rotates by; lastIndex i32 [1] and total i32 scalar as in groupQueryAttention.
+ */
+export function promptSelfAttention(
+  { params, x, heads }: SelfAttention,
+  rope: Waves | Rotations,
+  lengths: { readonly lastIndex: Value; readonly total: Value },
+): Attended {
   return params.in('self_attn', (p) => {
-    const projections = { q: p.linear(x, 'q_proj'), k: p.linear(x, 'k_proj'), v: p.linear(x, 'v_proj') }
-    const [context, keys, values] = groupQueryAttention(projections, { lastIndex, total }, rope, heads)
+    const unrotated = 'cos' in rope
+    const { q, k } = unrotated ? { q: p.linear(x, 'q_proj'), k: p.linear(x, 'k_proj') } : rotated(p, x, rope, heads)
+    const projections = { q, k, v: p.linear(x, 'v_proj') }
+    const [context, keys, values] = groupQueryAttention(projections, lengths, unrotated ? rope : null, heads)
     return { output: p.linear(context, 'o_proj'), keys, values }
   })
 }
@@ -101,19 +114,18 @@ function attend(q: Value, blocks: readonly [KeyValues] | readonly [KeyValues, Ke
 }
 
 /**
- * Self-attention of new tokens over a cache, any padding: x [B,L,d], positions i64 [B,L], past [B,kv_heads,past,head_dim],
- * bias [B,1,1,L,T] with T named `total`. Returns the joined keys and values.
+ * Self-attention of new tokens over a cache, any padding: x [B,L,d], past [B,kv_heads,past,head_dim], bias [B,1,1,L,T] with T
+ * named `total`. Returns the joined keys and values.
  */
 export function cachedSelfAttention(
-  { params, x, rope, heads: { heads, kvHeads, headDim } }: SelfAttention,
-  positions: Value,
+  { params, x, heads: { heads, kvHeads, headDim } }: SelfAttention,
+  rotations: Rotations,
   { past, bias, total }: { readonly past: KeyValues; readonly bias: Value; readonly total: string },
 ): Attended {
   return params.in('self_attn', (p) => {
     const [batch, length] = [dimAt(x.shape, 0), dimAt(x.shape, 1)]
     const group = heads / kvHeads
-    const q = rotaryEmbedding(p.linear(x, 'q_proj'), positions, rope, heads)
-    const k = rotaryEmbedding(p.linear(x, 'k_proj'), positions, rope, kvHeads)
+    const { q, k } = rotated(p, x, rotations, { heads, kvHeads, headDim })
     const byHead = (y: Value): Value => transpose(reshape(y, [batch, length, kvHeads, headDim]), [0, 2, 1, 3])
     const keys = concat([past.keys, byHead(k)], 2, total)
     const values = concat([past.values, byHead(p.linear(x, 'v_proj'))], 2, total)
@@ -125,16 +137,15 @@ export function cachedSelfAttention(
 
 /**
  * Self-attention of one new token over the prompt's keys, which never change, and those of the tokens made since:
- * x [1,1,d], position i64 [1,1], `prompt` grouped. Returns the made tokens' keys and values, `made` long, the new one included.
+ * x [1,1,d], `prompt` grouped. Returns the made tokens' keys and values, `made` long, the new one included.
  */
 export function decodeSelfAttention(
-  { params, x, rope, heads: { heads, kvHeads, headDim } }: SelfAttention,
-  position: Value,
+  { params, x, heads: { heads, kvHeads, headDim } }: SelfAttention,
+  rotations: Rotations,
   { prompt, since, made }: { readonly prompt: KeyValues; readonly since: KeyValues; readonly made: string },
 ): Attended {
   return params.in('self_attn', (p) => {
-    const q = rotaryEmbedding(p.linear(x, 'q_proj'), position, rope, heads)
-    const k = rotaryEmbedding(p.linear(x, 'k_proj'), position, rope, kvHeads)
+    const { q, k } = rotated(p, x, rotations, { heads, kvHeads, headDim })
     const byHead = (y: Value): Value => reshape(y, [1, kvHeads, 1, headDim])
     const keys = concat([since.keys, byHead(k)], 2, made)
     const values = concat([since.values, byHead(p.linear(x, 'v_proj'))], 2, made)

@@ -3,7 +3,7 @@ import type { LlamaConfig, RopeScaling } from '../checkpoint/config.ts'
 
 /** How a build changes the decoder's positions: part of the built model's name, since it makes another model. */
 export interface RopeOption {
-  /** Such as `linear:8`, `yarn:16`, `power:0.5`, `truncated:2048`, `linear:2+truncated:2048`, `randomised:0.0625`. */
+  /** Such as `linear:8`, `yarn:16`, `power:0.5`, `truncated:2048`, `linear:2+truncated:2048`, `randomised:0.0625`, `xpos:8192`, `dynamic:2`. */
   readonly rope?: string
   /** Decoder positions in place of the checkpoint's max_position_embeddings. */
   readonly window?: number
@@ -12,7 +12,7 @@ export interface RopeOption {
 /** Seed of the random steps: one draw names one model. */
 const SEED = 0
 const KINDS =
-  'none, linear:<factor>, yarn:<factor>, power:<exponent>, truncated:<window>, randomised:<least step>; linear goes with power and truncated, joined by "+"'
+  'none, linear:<factor>, yarn:<factor>, power:<exponent>, truncated:<window>, randomised:<least step>, xpos:<scale base>, xpos-halves:<scale base>, dynamic:<factor>; linear goes with power and truncated, joined by "+"'
 
 /**
  * The decoder's configuration with the option's rotary scaling and window.
@@ -52,6 +52,9 @@ export function parseRopeOption(text: string, originalWindow: number): RopeScali
     }
   if (parts.length === 1 && only?.kind === 'linear') return { type: 'linear', factor: only.number }
   if (parts.length === 1 && only?.kind === 'randomised' && only.number < 1) return { type: 'randomised', least: only.number, seed: SEED }
+  if (parts.length === 1 && (only?.kind === 'xpos' || only?.kind === 'xpos-halves'))
+    return { type: 'xpos', scaleBase: only.number, interleaved: only.kind === 'xpos' }
+  if (parts.length === 1 && only?.kind === 'dynamic' && only.number >= 1) return { type: 'dynamic', factor: only.number, originalWindow }
   const value = (kind: string): number | null => parts.find((part) => part.kind === kind)?.number ?? null
   const wrong = parts.find(
     ({ kind }, i) => !['linear', 'power', 'truncated'].includes(kind) || parts.findIndex((part) => part.kind === kind) !== i,
@@ -67,9 +70,5 @@ export function parseRopeOption(text: string, originalWindow: number): RopeScali
 }
 
 function refused(part: string): Error {
-  const why =
-    part.startsWith('xpos') || part.startsWith('dynamic')
-      ? ` (${part.startsWith('xpos') ? 'it scales queries and keys apart, which a checkpoint must be trained with' : 'its basis changes with the length of the text, which a table of positions cannot do'})`
-      : ''
-  return unsupported(`--rope ${JSON.stringify(part)} is not supported${why}; there are ${KINDS}`, 'rope')
+  return unsupported(`--rope ${JSON.stringify(part)} is not supported; there are ${KINDS}`, 'rope')
 }

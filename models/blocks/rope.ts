@@ -1,9 +1,7 @@
 import { mulberry32 } from '../../base/random.ts'
 import type { LlamaConfig, RopeScaling } from '../checkpoint/config.ts'
-import type { Graph, Value } from '../onnx/graph.ts'
-import { computedWeight } from './weight-source.ts'
 
-type Rotary = Pick<LlamaConfig, 'headDim' | 'window' | 'ropeTheta' | 'ropeScaling'>
+export type Rotary = Pick<LlamaConfig, 'headDim' | 'window' | 'ropeTheta' | 'ropeScaling'>
 
 /**
  * Angle per position of each of the head_dim/2 rotated pairs: theta^(-2i/head_dim), scaled as the config says.
@@ -18,10 +16,12 @@ type Rotary = Pick<LlamaConfig, 'headDim' | 'window' | 'ropeTheta' | 'ropeScalin
  *
  * llama3 (LLaMA 3.1's published configuration): the same idea with the ramp linear in the number of turns, from
  * low_freq_factor to high_freq_factor, and no change of amplitude.
+ *
+ * dynamic: those of a text within the original window; see {@link frequenciesByLength}.
  */
 export function rotaryFrequencies({ headDim, ropeTheta, ropeScaling: scaling }: Rotary): Float64Array {
   const frequencies = Float64Array.from({ length: headDim / 2 }, (_, i) => ropeTheta ** ((-2 * i) / headDim))
-  if (scaling === null || scaling.type === 'randomised') return frequencies
+  if (scaling === null || scaling.type === 'randomised' || scaling.type === 'xpos' || scaling.type === 'dynamic') return frequencies
   if (scaling.type === 'basis') return changedBasis(frequencies, scaling)
   if (scaling.type === 'linear') return frequencies.map((f) => f / scaling.factor)
   if (scaling.type === 'llama3') {
@@ -73,14 +73,43 @@ export function rotaryTable(config: Rotary, wave: (angle: number) => number): Fl
   return table
 }
 
-export interface RotaryTables {
-  readonly cos: Value
-  readonly sin: Value
+/**
+ * Frequencies of texts of originalWindow, originalWindow + 1, ... window tokens, [lengths, head_dim/2]: the first row is also
+ * that of shorter ones.
+ */
+export function frequenciesByLength(config: Rotary, { factor, originalWindow }: Extract<RopeScaling, { type: 'dynamic' }>): Float32Array {
+  const { headDim, window, ropeTheta } = config
+  const rows = Array.from({ length: lengthsOf(config, originalWindow) }, (_, i) => {
+    const growth = (factor * (originalWindow + i)) / originalWindow - (factor - 1)
+    return [...rotaryFrequencies({ headDim, window, ropeTheta: ropeTheta * growth ** (headDim / (headDim - 2)), ropeScaling: null })]
+  })
+  return Float32Array.from(rows.flat())
 }
 
-/** The tables as weights of a graph; `owner` keeps the decoder's and the encoder's apart. */
-export function rotaryTables(graph: Graph, config: Rotary, owner: string, elem: 'f32' | 'f16'): RotaryTables {
-  const table = (name: string, wave: (angle: number) => number): Value =>
-    graph.weight(computedWeight(`${owner}.rotary.${name}`, elem, [config.window, config.headDim / 2], () => rotaryTable(config, wave)))
-  return { cos: table('cos', Math.cos), sin: table('sin', Math.sin) }
+/** Rows of frequenciesByLength. */
+export function lengthsOf({ window }: Pick<Rotary, 'window'>, originalWindow: number): number {
+  return Math.max(window - originalWindow, 0) + 1
+}
+
+/** Of xPos: what each pair of a key is multiplied by from one position to the next, and of a query divided by. */
+export function keyGrowth({ headDim }: Pick<Rotary, 'headDim'>, { scaleBase }: Extract<RopeScaling, { type: 'xpos' }>): Float64Array {
+  return Float64Array.from({ length: headDim / 2 }, (_, j) => ((2 * j + 0.4 * headDim) / (1.4 * headDim)) ** (-1 / scaleBase))
+}
+
+/**
+ * Cosines or sines of every position's angles times xPos's scales of queries (`sign` -1) or keys (1), [window, head_dim/2].
+ * They are counted from the middle of the window, so that neither end grows large; scores know only differences.
+ */
+export function scaledTable(
+  config: Rotary,
+  xpos: Extract<RopeScaling, { type: 'xpos' }>,
+  wave: (angle: number) => number,
+  sign: 1 | -1,
+): Float32Array {
+  const growth = keyGrowth(config, xpos)
+  const middle = Math.floor(config.window / 2)
+  return rotaryTable(config, wave).map((value, at) => {
+    const position = Math.floor(at / growth.length)
+    return value * (growth[at % growth.length] as number) ** (sign * (position - middle))
+  })
 }

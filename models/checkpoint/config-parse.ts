@@ -53,6 +53,9 @@ const LlamaSchema = Type.Object({
 })
 type RawLlama = Static<typeof LlamaSchema>
 
+/** Looked at first: a checkpoint whose decoder is its encoder has no encoder_config. */
+const SharedEncoderSchema = Type.Object({ encoder_is_model: Type.Optional(Type.Boolean()) })
+
 const CepeSchema = Type.Object({
   do_cross_attention: Type.Boolean(),
   num_cross_attn_layers: orNull(Count),
@@ -105,10 +108,14 @@ function parseRope(raw: RawLlama, prefix: Prefix): RopeScaling | null {
   const type = rope?.rope_type ?? rope?.type ?? 'default'
   if (rope === null || type === 'default') return null
   const field = `${prefix}${raw.rope_scaling ? 'rope_scaling' : 'rope_parameters'}`
-  if (type !== 'linear' && type !== 'yarn' && type !== 'llama3') return only(`${field}.type`, type, '"linear", "yarn" or "llama3"')
+  // Its basis depends on how long a text is; the encoder's passages never exceed what it was trained on.
+  const dynamic = type === 'dynamic' && prefix === ''
+  if (type !== 'linear' && type !== 'yarn' && type !== 'llama3' && !dynamic)
+    return only(`${field}.type`, type, prefix === '' ? '"linear", "yarn", "llama3" or "dynamic"' : '"linear", "yarn" or "llama3"')
   const { factor } = rope
   if (factor === undefined) throw invalid(`config.json: ${field}.factor is missing`, `${field}.factor`)
   if (type === 'linear') return { type, factor }
+  if (type === 'dynamic') return { type, factor, originalWindow: raw.max_position_embeddings }
   if (type === 'llama3') return parseLlama3Rope(rope, factor, field)
   for (const extra of ['mscale', 'mscale_all_dim', 'truncate']) {
     if (extra in rope)
@@ -200,6 +207,8 @@ function parseMistral(value: unknown): CepeConfig {
 }
 
 function parseCepe(value: unknown): CepeConfig {
+  const { encoder_is_model: shared = false } = parseAs(SharedEncoderSchema, value, 'config.json')
+  if (shared) only('encoder_is_model', shared, 'false (an encoder of its own, which the published checkpoints have)')
   const raw = parseAs(Type.Intersect([LlamaSchema, CepeSchema]), value, 'config.json')
   if (!raw.do_cross_attention) only('do_cross_attention', false, 'true (a model without it is a LlamaForCausalLM)')
   const states = raw.num_cross_attn_hidden_states ?? 1

@@ -4,9 +4,9 @@ import { encoderSelfAttention } from '../blocks/attention.ts'
 import { normStream } from '../blocks/norm.ts'
 import { Params } from '../blocks/params.ts'
 import type { Precision } from '../blocks/precision.ts'
-import { rotaryTables } from '../blocks/rope.ts'
+import { ropeOf } from '../blocks/rotations.ts'
 import { Graph } from '../onnx/graph.ts'
-import { cast, compress, cumSum, i64, max, reshape, sub } from '../onnx/ops.ts'
+import { cast, compress, cumSum, i64, max, reduceSum, reshape, sub } from '../onnx/ops.ts'
 import { llamaLayers } from './llama.ts'
 
 /**
@@ -20,14 +20,15 @@ export function cepeEncoderGraph(checkpoint: Checkpoint, config: CepeReaderConfi
   const ids = graph.input('input_ids', 'i64', ['n_ctx', 'L'])
   const mask = graph.input('attention_mask', 'i64', ['n_ctx', 'L'])
   const params = new Params(graph, checkpoint, precision)
-  const rope = rotaryTables(graph, encoder, 'encoder', precision.float)
+  const rope = ropeOf(graph, encoder, 'encoder', precision.float)
 
   const positions = max(sub(cumSum(mask), i64(graph, 1)), i64(graph, 0))
+  const rotations = rope.at(positions, () => reduceSum(mask, 1))
   const keyMask = cast(mask, 'i32')
   const states = params.in('encoder', (p) => {
     const embedded = p.embedding('embed_tokens', ids)
     const stream = llamaLayers(p, encoder, embedded, {
-      attend: (q, x) => encoderSelfAttention({ params: q, x, rope, heads: encoder }, positions, keyMask),
+      attend: (q, x) => encoderSelfAttention({ params: q, x, heads: encoder }, rotations, keyMask),
     })
     return normStream(p, stream, 'norm', encoder.rmsNormEps)[0]
   })

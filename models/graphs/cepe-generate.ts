@@ -13,7 +13,7 @@ import {
 import type { Residual } from '../blocks/norm.ts'
 import { Params } from '../blocks/params.ts'
 import type { Precision } from '../blocks/precision.ts'
-import { rotaryTables, type RotaryTables } from '../blocks/rope.ts'
+import { promptRotations, ropeOf, type Rope } from '../blocks/rotations.ts'
 import { unsupported } from '../errors.ts'
 import { loop, type Carried } from '../onnx/control.ts'
 import { Graph, type Value } from '../onnx/graph.ts'
@@ -103,14 +103,15 @@ function pass({ params, config, ids, context: { phi } }: Reading, sublayers: Sub
   return { stream, keyValues, attention }
 }
 
-function promptPass(reading: Reading, rope: RotaryTables, cross: CrossStrategy): Pass {
+function promptPass(reading: Reading, rope: Rope, cross: CrossStrategy): Pass {
   const { ids, context } = reading
   const heads = reading.config.decoder
   const length = sizeOf(ids, 1)
   const total = reshape(cast(length, 'i32'), [])
   const lastIndex = cast(sub(length, i64(ids.graph, 1)), 'i32')
+  const rotations = promptRotations(rope, length)
   const { stream, ...made } = pass(reading, {
-    self: (params, x) => promptSelfAttention({ params, x, rope, heads }, lastIndex, total),
+    self: (params, x) => promptSelfAttention({ params, x, heads }, rotations, { lastIndex, total }),
     cross: (params, x, layer) => cross.prompt({ params, x, context, heads }, layer),
   })
   return { ...made, stream: { x: last(stream.x, 1), delta: stream.delta && last(stream.delta, 1) } }
@@ -153,7 +154,7 @@ export function cepeGenerateGraph(
   const maxNewTokens = graph.input('max_new_tokens', 'i64', [])
   const params = new Params(graph, checkpoint, precision)
   const tokenParams = params.with(precision.tokens)
-  const rope = rotaryTables(graph, decoder, 'decoder', precision.float)
+  const rope = ropeOf(graph, decoder, 'decoder', precision.float)
 
   const prompt = graph.scope('prompt', () => promptPass({ params, config, ids, context }, rope, cross))
   const first = choose(params, config, prompt.stream)
@@ -209,7 +210,7 @@ export function cepeContinueGraph(checkpoint: Checkpoint, config: CepeConfig, pr
     rounds: min(maxNewTokens, sub(i64(graph, decoder.window), reshape(position, []))),
     proceed: lessOrEqual(i64(graph, 1), maxNewTokens),
     stopIds,
-    rope: rotaryTables(graph, decoder, 'decoder', precision.float),
+    rope: ropeOf(graph, decoder, 'decoder', precision.float),
     cross: ABSORBED,
   })
   const tokens = flatten(made.tokens, 'n')
@@ -248,7 +249,7 @@ interface Begun {
   /** bool scalar: whether any is to be made. */
   readonly proceed: Value
   readonly stopIds: Value
-  readonly rope: RotaryTables
+  readonly rope: Rope
   readonly cross: CrossStrategy
 }
 
@@ -273,11 +274,12 @@ function makeTokens(params: Params, config: CepeConfig, context: Context, begun:
   const { carried: left, scans } = loop(start, ([token, position, ...caches]) => {
     const since = pairs(caches)
     const here = present(position)
+    const rotations = rope.at(here, () => flatten(add(here, i64(graph, 1)), 1))
     const made = pass(
       { params, config, ids: present(token), context },
       {
         self: (p, x, i) =>
-          decodeSelfAttention({ params: p, x, rope, heads: decoder }, here, {
+          decodeSelfAttention({ params: p, x, heads: decoder }, rotations, {
             prompt: at(promptCache, i),
             since: at(since, i),
             made: 'made',

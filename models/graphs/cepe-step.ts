@@ -5,13 +5,14 @@ import { cachedSelfAttention, type KeyValues } from '../blocks/attention.ts'
 import { contextOf, stepCrossAttention } from '../blocks/cross-attention.ts'
 import { Params } from '../blocks/params.ts'
 import type { Precision } from '../blocks/precision.ts'
-import { rotaryTables } from '../blocks/rope.ts'
+import { ropeOf } from '../blocks/rotations.ts'
 import { Graph, type Value } from '../onnx/graph.ts'
 import { and, cast, cumSum, f32, i64, lessOrEqual, max, range, reshape, sizeOf, slice, sub, where } from '../onnx/ops.ts'
 import { crossLayers, embedTokens, logitsOf, phiInput } from './decoder.ts'
 import { llamaLayers } from './llama.ts'
 
 const TOTAL = 'past+L'
+const TEXT_TOKENS = 'text_tokens'
 
 /** Scores of hidden keys: small enough that softmax gives 0, finite so that a row of padding alone stays finite; fits f16. */
 const HIDDEN = -30_000
@@ -37,6 +38,9 @@ function maskInputs(mask: Value, ids: Value, elem: 'f32' | 'f16'): { positions: 
  * at any place), phi f32 [m,d_enc] shared by the rows, past_key_values.{i}.key|value [B,kv_heads,past,head_dim] ->
  * logits f32 [B,L,V], present.{i}.key|value [B,kv_heads,past+L,head_dim]. past and m may be 0. Logits at masked tokens
  * mean nothing. Keys and values are in the precision's float type.
+ *
+ * Where the rotary basis depends on the text's length there is one input more, text_tokens i64 [B]: how long the text of each
+ * row's new tokens is, as far as it is known. Keys that were cached keep the basis of their time.
  */
 export function cepeStepGraph(checkpoint: Checkpoint, config: CepeConfig, precision: Precision): Graph {
   const graph = new Graph('cepe_step')
@@ -50,16 +54,17 @@ export function cepeStepGraph(checkpoint: Checkpoint, config: CepeConfig, precis
     return { keys: cache('key'), values: cache('value') }
   })
   const params = new Params(graph, checkpoint, precision)
-  const rope = rotaryTables(graph, decoder, 'decoder', precision.float)
+  const rope = ropeOf(graph, decoder, 'decoder', precision.float)
   const { positions, bias } = graph.scope('mask', () => maskInputs(mask, ids, precision.float))
+  const rotations = rope.at(positions, () => graph.input(TEXT_TOKENS, 'i64', ['B']))
 
   const present: KeyValues[] = []
   const embedded = embedTokens(params, ids)
   const stream = params.in('model', (p) =>
     llamaLayers(p, decoder, embedded, {
       attend: (q, x, i) => {
-        const attention = { params: q, x, rope, heads: decoder }
-        const { output, keys, values } = cachedSelfAttention(attention, positions, { past: at(past, i), bias, total: TOTAL })
+        const attention = { params: q, x, heads: decoder }
+        const { output, keys, values } = cachedSelfAttention(attention, rotations, { past: at(past, i), bias, total: TOTAL })
         present.push({ keys, values })
         return output
       },

@@ -45,16 +45,18 @@ export function skipLayerNorm(x: Value, residual: Value, norm: { readonly weight
 }
 
 /** Of rotary embedding: cosines and sines [positions, head_dim/2]. */
-interface Rotations {
+export interface Waves {
   readonly cos: Value
   readonly sin: Value
+  /** Pair j is channels (2j, 2j + 1), not (j, j + head_dim/2). */
+  readonly interleaved?: boolean
 }
 
-/** Rotary embedding in its rotate-half form. x [B,L,heads*head_dim]; positions i64 [B,L]. */
-export function rotaryEmbedding(x: Value, positions: Value, { cos, sin }: Rotations, heads: number): Value {
+/** Rotary embedding of x [B,L,heads*head_dim], rows of the waves by positions i64 [B,L]. */
+export function rotaryEmbedding(x: Value, positions: Value, { cos, sin, interleaved = false }: Waves, heads: number): Value {
   requireRank('RotaryEmbedding', x, 3)
   requireElem('RotaryEmbedding', positions, 'i64')
-  return contrib('RotaryEmbedding', [x, positions, cos, sin], x, { num_heads: heads, interleaved: 0 })
+  return contrib('RotaryEmbedding', [x, positions, cos, sin], x, { num_heads: heads, interleaved: interleaved ? 1 : 0 })
 }
 
 /** Projected queries, keys and values of one attention. */
@@ -75,14 +77,14 @@ export function multiHeadAttention({ q, k, v }: Projections, heads: number, keyM
 }
 
 /**
- * Causal self-attention of a whole prompt, rotary embedding included: q [B,L,heads*head_dim]; k, v [B,L,kv_heads*head_dim]
- * -> output [B,L,heads*head_dim] and the rotated keys and the values [B,kv_heads,L,head_dim].
+ * Causal self-attention of a whole prompt, rotary embedding included where its waves are given: q [B,L,heads*head_dim];
+ * k, v [B,L,kv_heads*head_dim] -> output [B,L,heads*head_dim] and the rotated keys and the values [B,kv_heads,L,head_dim].
  * lastIndex i32 [B] is each row's length - 1 (padding on the right), total i32 scalar is L.
  */
 export function groupQueryAttention(
   { q, k, v }: Projections,
   { lastIndex, total }: { readonly lastIndex: Value; readonly total: Value },
-  { cos, sin }: Rotations,
+  waves: Waves | null,
   { heads, kvHeads }: { readonly heads: number; readonly kvHeads: number },
 ): readonly [Value, Value, Value] {
   const op = 'GroupQueryAttention'
@@ -93,12 +95,12 @@ export function groupQueryAttention(
   const cache = { elem: k.elem, shape: [dimAt(k.shape, 0), kvHeads, dimAt(k.shape, 1), headDim / kvHeads] }
   const [out, keys, values] = q.graph.add(
     { op, domain: CONTRIB_DOMAIN },
-    [q, k, v, null, null, lastIndex, total, cos, sin],
+    [q, k, v, null, null, lastIndex, total, ...(waves ? [waves.cos, waves.sin] : [])],
     [q, cache, cache],
     {
       num_heads: heads,
       kv_num_heads: kvHeads,
-      do_rotary: 1,
+      do_rotary: waves ? 1 : 0,
     },
   )
   if (!out || !keys || !values) throw new GraphError(`${op} has three outputs`)

@@ -98,13 +98,13 @@ export function where(condition: Value, a: Value, b: Value): Value {
   })
 }
 
-export function abs(x: Value): Value {
-  return node('Abs', [x], x)
+function unary(op: string) {
+  return (x: Value): Value => node(op, [x], x)
 }
-
-export function sqrt(x: Value): Value {
-  return node('Sqrt', [x], x)
-}
+export const abs = unary('Abs')
+export const sqrt = unary('Sqrt')
+export const cos = unary('Cos')
+export const sin = unary('Sin')
 
 /** Gelu in its exact, erf form. */
 export function gelu(x: Value): Value {

@@ -5,7 +5,8 @@ import path from 'node:path'
 import t, { type Test } from 'tap'
 import { createReaderClient, type ReaderClient } from '../../eval/client/reader.ts'
 import { f1 } from '../../eval/metrics/answer.ts'
-import { loadRougeL } from '../../eval/metrics/rouge.ts'
+import { stemOf } from '../../eval/metrics/porter.ts'
+import { rougeL } from '../../eval/metrics/rouge.ts'
 import { compareTaskRuns } from '../../eval/task/compare.ts'
 import { taskOptions } from '../../eval/task/options.ts'
 import { readRunOf } from '../../eval/task/read.ts'
@@ -133,7 +134,6 @@ function rowsOfAll(golden: Golden, name = 'encoder_input_ids'): number[][] {
 }
 
 await t.test("ROUGE-L as the reference's package has it", async (t) => {
-  const rougeL = await loadRougeL()
   const cases = JSON.parse(await readFile('test/fixtures/rouge/rouge-l.json', 'utf8')) as {
     prediction: string
     reference: string
@@ -144,6 +144,12 @@ await t.test("ROUGE-L as the reference's package has it", async (t) => {
 })
 
 const recorded = path.join(REFERENCE_TASKS, 'rouge-and-f1.json')
+await t.test("stems as NLTK's, word by word", async (t) => {
+  const stems = JSON.parse(await readFile('test/fixtures/rouge/stems.json', 'utf8')) as Record<string, string>
+  t.ok(Object.keys(stems).length > 1000)
+  for (const [word, stem] of Object.entries(stems)) if (stemOf(word) !== stem) t.fail(`${word}: ${stemOf(word)}, not ${stem}`)
+})
+
 await t.test('ROUGE-L and F1 of the reference', { skip: existsSync(recorded) ? false : SKIPS.shared }, async (t) => {
   const cases = JSON.parse(await readFile(recorded, 'utf8')) as {
     prediction: string
@@ -151,7 +157,6 @@ await t.test('ROUGE-L and F1 of the reference', { skip: existsSync(recorded) ? f
     rougeL_f: number
     f1_reference: number
   }[]
-  const rougeL = await loadRougeL()
   for (const { prediction, reference, rougeL_f, f1_reference } of cases) {
     t.ok(Math.abs(rougeL(prediction, reference) - rougeL_f) < 1e-9, `ROUGE-L of ${prediction}`)
     // The reference gives 0 to two empty texts, SQuAD 2.0's script 1.
@@ -250,6 +255,14 @@ await t.test('what a window does not hold has no score and is named', async (t) 
   const { manifest } = await readRunOf(path.join(dir, 'l'))
   t.match(manifest.data.problems, [{ kind: /needs 384 positions of the window's 128/, places: [/^full-context/] }])
   t.same(manifest.subject.settings.length, 1)
+  const still = { ...client, manifest: { ...client.manifest, rotary: { by_length: true as const } } }
+  const { settings, problems } = await lm.prepare(taskOptions(lm, { ...full, methods: 'cepe,streaming', windows: '1' }), still)
+  t.equal(settings.length, 1)
+  t.match(problems, [{ kind: /moves cached keys/, places: [/^streaming/] }])
+  await t.rejects(lm.prepare(taskOptions(lm, { ...full, methods: 'streaming' }), still), {
+    code: 'options_invalid',
+    message: /^No setting can be asked: streaming.*moves cached keys/,
+  })
 })
 
 await t.test("the user's own labelled file; its mistakes are named", async (t) => {

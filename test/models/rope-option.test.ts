@@ -51,6 +51,18 @@ await t.test('a window of its own, random steps, and what there is not', async (
   const places = [...rotaryTable(config, (angle) => angle)]
   t.equal(places[0], 0)
   t.ok(places.slice(1).every((place, i) => place - (places[i] ?? NaN) >= 0.49 && place - (places[i] ?? NaN) <= 1))
-  for (const wrong of ['xpos', 'dynamic:2', 'linear', 'linear:0', 'power:1+power:2', 'yarn:2+linear:2', 'nothing:3', 'randomised:2'])
+  for (const wrong of [
+    'xpos',
+    'xpos:0',
+    'dynamic',
+    'dynamic:0.5',
+    'xpos:512+linear:2',
+    'linear',
+    'linear:0',
+    'power:1+power:2',
+    'yarn:2+linear:2',
+    'nothing:3',
+    'randomised:2',
+  ])
     t.throws(() => parseRopeOption(wrong, 256), { code: 'unsupported', field: 'rope' }, wrong)
 })

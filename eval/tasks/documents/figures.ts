@@ -1,4 +1,5 @@
 import type { TopLevelSpec } from 'vega-lite'
+import { linesOver } from '../../report/lines.ts'
 import type { TaskSummary } from '../../task/summary.ts'
 
 /** A metric of every setting over the numeric values of a group, one line per setting. */
@@ -7,20 +8,10 @@ export function overGroup(
   { group, metric }: { readonly group: string; readonly metric: string },
   { xTitle, yTitle }: { readonly xTitle: string; readonly yTitle: string },
 ): TopLevelSpec {
-  const values = settings.flatMap(({ setting, groups }) =>
+  const points = settings.flatMap(({ setting, groups }) =>
     groups
       .filter((score) => score.group === group && (score.scores[metric]?.n ?? 0) > 0)
-      .map(({ value, scores }) => ({ setting, x: Number(value), y: scores[metric]?.mean ?? Number.NaN })),
+      .map(({ value, scores }) => ({ series: setting, x: Number(value), y: scores[metric]?.mean ?? Number.NaN })),
   )
-  return {
-    width: 560,
-    height: 320,
-    data: { values },
-    mark: { type: 'line', point: true },
-    encoding: {
-      x: { field: 'x', type: 'quantitative', title: xTitle },
-      y: { field: 'y', type: 'quantitative', title: yTitle, scale: { domain: [0, 100] } },
-      color: { field: 'setting', type: 'nominal', title: 'setting' },
-    },
-  }
+  return linesOver(points, { x: xTitle, y: yTitle, series: 'setting' }, { domain: [0, 100] })
 }

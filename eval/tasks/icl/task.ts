@@ -7,6 +7,7 @@ import { ProblemLog } from '../../datasets/problems.ts'
 import type { TaskOptions } from '../../task/options.ts'
 import type { Metric, PreparedTask, Task, TaskItem } from '../../task/contract.ts'
 import type { SettingResult } from '../../task/record.ts'
+import { ITEMS, spread } from '../../datasets/spread.ts'
 import { balancedDemonstrations, type Labelled } from './demonstrations.ts'
 import { readLabelled } from './read.ts'
 import { optionSums, predictions } from './score.ts'
@@ -27,7 +28,7 @@ function questions(name: string): string {
 /** In-context classification with demonstrations in the encoder: Table 3 of the paper. */
 export const icl: Task = {
   name: 'icl',
-  version: 1,
+  version: 2,
   title: 'In-context classification',
   description: 'Accuracy of the likeliest label, with further demonstrations in the encoder, each alone.',
   options: [
@@ -50,7 +51,7 @@ export const icl: Task = {
       small: '10',
     },
     { flags: '--context-tokens <number>', description: 'tokens of a demonstration in the encoder, cut on the left', byDefault: '256' },
-    { flags: '--items <number>', description: 'test items, from the first', byDefault: '250', small: '20' },
+    { flags: '--items <number>', description: ITEMS, byDefault: '250', small: '20' },
     { flags: '--seeds <numbers>', description: 'seeds of the demonstrations, a list', byDefault: '42,43,44', small: '42' },
   ],
   metrics: [
@@ -104,7 +105,8 @@ async function prepare(options: TaskOptions, client: ReaderClient): Promise<Prep
     if (!labels.includes(label)) problems.add('label that the training file does not have', id)
     return labels.includes(label)
   })
-  const asked = known.slice(0, options.integer('items', 1))
+  const most = options.integer('items', 1)
+  const asked = options.text('test') === undefined ? spread(known, most) : known.slice(0, most)
   const items = options
     .integers('seeds')
     .flatMap((seed): Asked[] => asked.map((example) => ({ id: `${seed}: ${example.id}`, groups: {}, test: example, seed })))

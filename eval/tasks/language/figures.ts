@@ -1,8 +1,7 @@
 import type { TopLevelSpec } from 'vega-lite'
+import { linesOver } from '../../report/lines.ts'
 import type { SettingSummary, TaskSummary } from '../../task/summary.ts'
 import type { Metric } from '../../task/contract.ts'
-
-const SIZE = { width: 560, height: 320 }
 
 /** Tokens that a setting's name tells, as in `cepe, 4096 tokens (8 x 256 + 2048)`. */
 export function lengthOf({ setting }: Pick<SettingSummary, 'setting'>): number {
@@ -20,19 +19,10 @@ export function overLength(
   value: (setting: SettingSummary) => number,
   xTitle = 'tokens of text',
 ): TopLevelSpec {
-  const values = settings
+  const points = settings
     .filter((setting) => setting.n > 0)
-    .map((setting) => ({ method: methodOf(setting), tokens: lengthOf(setting), value: value(setting) }))
-  return {
-    ...SIZE,
-    data: { values },
-    mark: { type: 'line', point: true },
-    encoding: {
-      x: { field: 'tokens', type: 'quantitative', title: xTitle, scale: { zero: false } },
-      y: { field: 'value', type: 'quantitative', title: label, scale: { zero: false } },
-      color: { field: 'method', type: 'nominal', title: 'method' },
-    },
-  }
+    .map((setting) => ({ series: methodOf(setting), x: lengthOf(setting), y: value(setting) }))
+  return linesOver(points, { x: xTitle, y: label, series: 'method' }, { zero: false })
 }
 
 /** The metric's value of a setting. */

@@ -58,7 +58,7 @@ export async function readTexts(file: string, tokenizer: Tokenizer): Promise<Tex
   const named = { file: path.basename(file), sha256: await hashed(file) }
   if (/\.tsv(\.gz)?$/.test(file)) return { ...named, texts: await articles(file, tokenizer), problems: [] }
   if (!/\.jsonl?(\.gz)?$/.test(file)) {
-    const ids = tokenizer.encode(await readFile(file, 'utf8'), { bos: true })
+    const ids = tokenizer.encode(plainText(await readFile(file), file), { bos: true })
     return { ...named, texts: [{ id: named.file, domain: named.file, ids }], problems: [] }
   }
   const problems = new ProblemLog()
@@ -74,6 +74,22 @@ export async function readTexts(file: string, tokenizer: Tokenizer): Promise<Tex
       `${file} has no texts: wanted are {"text"} or {"ids"} lines, token_ids with prev_token_ids, a passage .tsv, or plain text.`,
     )
   return { ...named, texts, problems: problems.list() }
+}
+
+/** @throws dataset_invalid for what is no text: read as one it would be scored all the same */
+function plainText(bytes: Uint8Array, file: string): string {
+  const wanted =
+    'wanted is plain text in UTF-8, .jsonl or a passage .tsv (cepe read takes PDF and HTML, one document and question at a time)'
+  if (bytes.includes(0)) throw new CodedError('dataset_invalid', `${file} is no text file: ${wanted}.`)
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+    if (text.startsWith('%PDF-')) throw new CodedError('dataset_invalid', `${file} is a PDF file: ${wanted}.`)
+    if (text.trim() === '') throw new CodedError('dataset_invalid', `${file} has no text: ${wanted}.`)
+    return text
+  } catch (error) {
+    if (error instanceof CodedError) throw error
+    throw new CodedError('dataset_invalid', `${file} is not UTF-8: ${wanted}.`, { cause: error })
+  }
 }
 
 async function hashed(file: string): Promise<string> {

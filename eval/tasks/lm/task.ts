@@ -1,5 +1,6 @@
 import { CodedError } from '../../../base/errors.ts'
 import { present } from '../../../base/at.ts'
+import type { CepeManifest } from '../../../models/manifest.ts'
 import type { ReaderClient } from '../../client/reader.ts'
 import type { TaskOptions } from '../../task/options.ts'
 import type { Metric, PreparedTask, Task, TaskItem } from '../../task/contract.ts'
@@ -84,13 +85,24 @@ async function prepare(options: TaskOptions, client: ReaderClient): Promise<Prep
   const half = Math.floor(window / 2)
   const sinks = options.integer('sinks')
   const cache = { sinks, recent: options.integerOr('recent', Math.max(1, half - sinks), 1), stride: options.integerOr('stride', half, 1) }
+  const unmoved = whyKeysStay(client.manifest)
   const settings = settingsOf(options, contextTokens, decoderTokens).filter(({ name, method, contexts }) => {
+    if (method === 'streaming' && unmoved !== undefined) {
+      problems.add(unmoved, name)
+      return false
+    }
     const needed = windowNeeded(method, contexts, contextTokens, decoderTokens)
     if (needed > window) problems.add(`setting needs ${needed} positions of the window's ${window} (cepe build --rope extends it)`, name)
     return needed <= window
   })
   if (settings.length === 0)
-    throw new CodedError('options_invalid', `No setting fits the model's window of ${window}: lower --decoder-tokens or --context-tokens.`)
+    throw new CodedError(
+      'options_invalid',
+      `No setting can be asked: ${problems
+        .list()
+        .map(({ kind, places }) => `${places.join('; ')}: ${kind}`)
+        .join('. ')}. Lower --decoder-tokens or --context-tokens, or choose other --methods.`,
+    )
   const total = Math.max(...settings.map(({ contexts }) => contexts)) * contextTokens + decoderTokens
   const file = options.text('data') ?? demoCorpus()
   const data = await readTexts(file, client.tokenizer)
@@ -115,6 +127,13 @@ async function prepare(options: TaskOptions, client: ReaderClient): Promise<Prep
       return results
     },
   }
+}
+
+/** Why the model's cached keys cannot be moved, as streaming needs it; undefined where they can. */
+function whyKeysStay({ rotary, dtype }: CepeManifest): string | undefined {
+  if (rotary === undefined) return 'setting needs a manifest that tells the rotary frequencies: build the model again'
+  if (rotary === null || !('frequencies' in rotary)) return 'setting moves cached keys, which this rotary embedding does not allow'
+  return dtype.startsWith('f16') ? 'setting needs f32 keys and values: build with dtype f32, int8, int8+int4 or int4' : undefined
 }
 
 /** One setting per method and number of contexts; without contexts all methods are the decoder alone, asked once. */

@@ -3,8 +3,9 @@ import { at, present } from '../../../base/at.ts'
 import { CodedError } from '../../../base/errors.ts'
 import { packageRoot } from '../../../src/config.ts'
 import type { ReaderClient } from '../../client/reader.ts'
+import { ITEMS, spread } from '../../datasets/spread.ts'
 import { bestOver, f1 } from '../../metrics/answer.ts'
-import { loadRougeL, type Rouge } from '../../metrics/rouge.ts'
+import { rougeL } from '../../metrics/rouge.ts'
 import type { TaskOptions } from '../../task/options.ts'
 import type { Metric, PreparedTask, Task, TaskItem } from '../../task/contract.ts'
 import type { SettingResult } from '../../task/record.ts'
@@ -23,7 +24,7 @@ const METRICS: readonly Metric[] = [
 /** Questions about, and summaries of, long documents: Tables 4 and 13 of the paper. */
 export const zeroscrolls: Task = {
   name: 'zeroscrolls',
-  version: 1,
+  version: 2,
   title: 'Questions about long documents (ZeroSCROLLS)',
   description: 'The end of the document stands in the decoder with the question; what comes before it is read by the encoder in chunks.',
   options: [
@@ -36,17 +37,17 @@ export const zeroscrolls: Task = {
       flags: '--encoder-tokens <numbers>',
       description: 'tokens of the document in the encoder, a list; 0 is the decoder alone',
       byDefault: '0,2048,30720',
-      small: '0,256,1024',
+      small: '0,64,1024',
     },
     {
       flags: '--decoder-tokens <number>',
       description: "tokens of the decoder, new ones included (at most the model's window)",
       byDefault: '2048',
-      small: '320',
+      small: '192',
     },
-    { flags: '--chunk-tokens <number>', description: 'tokens of a chunk', byDefault: '256', small: '128' },
+    { flags: '--chunk-tokens <number>', description: 'tokens of a chunk', byDefault: '256', small: '64' },
     { flags: '--max-new-tokens <number>', description: "longest output (default: the set's, 50 or 1,024)", small: '16' },
-    { flags: '--items <number>', description: 'items, from the first', byDefault: '500', small: '20' },
+    { flags: '--items <number>', description: ITEMS, byDefault: '500', small: '20' },
     { flags: '--seeds <numbers>', description: 'seeds where the set samples (gov_report)', byDefault: '42,43,44', small: '42' },
     {
       flags: '--chat-template <name>',
@@ -73,7 +74,6 @@ interface Asking {
   /** Tokens of the prompt, and of a chunk in the encoder. */
   readonly promptTokens: number
   readonly chunkTokens: number
-  readonly rouge: Rouge | undefined
 }
 
 interface Setting {
@@ -101,17 +101,16 @@ async function prepare(options: TaskOptions, client: ReaderClient): Promise<Prep
     template: options.words('chatTemplate', ['none', 'inst'])[0] === 'inst',
     promptTokens: promptBudget(options.integer('decoderTokens', 1), maxNewTokens, client.manifest.dims.window),
     chunkTokens: chunkTokens(options.integer('chunkTokens', 1), client),
-    rouge: set.metric === 'rouge_l' ? await loadRougeL() : undefined,
   }
   const settings = settingsOf(options.integers('encoderTokens'), asking.template)
   if (settings.some(({ encoderTokens }) => encoderTokens > 0) && client.manifest.graphs.encoder === null)
     throw new CodedError('options_invalid', 'This model has no encoder: ask for --encoder-tokens 0.')
   const seeds = set.sampling ? options.integers('seeds') : [undefined]
-  const items = read.examples
-    .slice(0, options.integer('items', 1))
-    .flatMap((example) =>
-      seeds.map((seed): Asked => ({ id: seed === undefined ? example.id : `${seed}: ${example.id}`, groups: {}, example, seed })),
-    )
+  const most = options.integer('items', 1)
+  const examples = data === undefined ? spread(read.examples, most) : read.examples.slice(0, most)
+  const items = examples.flatMap((example) =>
+    seeds.map((seed): Asked => ({ id: seed === undefined ? example.id : `${seed}: ${example.id}`, groups: {}, example, seed })),
+  )
   return {
     settings: settings.map((setting) => setting.name),
     items,
@@ -134,7 +133,7 @@ function settingsOf(encoderTokens: readonly number[], template: boolean): Settin
 }
 
 async function askExample({ example, seed }: Asked, setting: Setting, asking: Asking, client: ReaderClient): Promise<SettingResult> {
-  const { set, maxNewTokens, rouge } = asking
+  const { set, maxNewTokens } = asking
   const generation = {
     maxNewTokens,
     minNewTokens: Math.min(set.minNewTokens, maxNewTokens),
@@ -143,7 +142,7 @@ async function askExample({ example, seed }: Asked, setting: Setting, asking: As
   }
   const split = splitFor(example, asking, setting.encoderTokens, client)
   const { output, tokens, ms } = await generateText(split, generation, client)
-  const scores = scored(set, output, example.answers, rouge)
+  const scores = scored(set, output, example.answers)
   return { setting: setting.name, scores, output, expected: [...example.answers], tokens, ms }
 }
 
@@ -169,12 +168,12 @@ function splitFor(
 }
 
 /** The set's metric alone. */
-function scored({ metric }: ScrollsSet, output: string, answers: readonly string[], rouge: Rouge | undefined): Record<string, number> {
+function scored({ metric }: ScrollsSet, output: string, answers: readonly string[]): Record<string, number> {
   switch (metric) {
     case 'f1':
       return { f1: bestOver(f1, at(output.trim().split('\n'), 0), answers) }
     case 'rouge_l':
-      return { rouge_l: bestOver(present(rouge), output, answers) }
+      return { rouge_l: bestOver(rougeL, output, answers) }
     case 'accuracy':
       return { accuracy: bestOver((given, gold) => (firstLetter(given) === firstLetter(gold) ? 1 : 0), output, answers) }
   }

@@ -56,6 +56,7 @@ export async function loadReaderModel(options: ReaderChildOptions, log: Log, onL
   const replugTokens = Math.floor(options.replugBytes / pastBytes(manifest))
   const batchTokens = Math.max(1, Math.floor(replugTokens / REPLUG_BATCHES))
   const stepGraph = later(graphs.step)
+  const byLength = manifest.rotary ? 'by_length' in manifest.rotary : false
   return {
     manifest,
     tokenizer: { ...tokenizer, bosId: tokens.bos_id },
@@ -64,7 +65,7 @@ export async function loadReaderModel(options: ReaderChildOptions, log: Log, onL
     encoder,
     generateGraph,
     continueGraph: graphs.continue === undefined ? undefined : later(graphs.continue),
-    stepModel: async () => ({ graph: await stepGraph(), dims, prefillTokens: options.prefillTokens, batchTokens }),
+    stepModel: async () => ({ graph: await stepGraph(), dims, byLength, prefillTokens: options.prefillTokens, batchTokens }),
   }
 }
 

@@ -5,19 +5,19 @@ import type { Output, Step } from '../protocol.ts'
 import { encodeContexts } from './encode-contexts.ts'
 import type { ReaderModel } from './reader-model.ts'
 import { score } from './step-tasks.ts'
-import { scoreStreaming } from './stream.ts'
+import { scoreStreaming, type MovedKeys } from './stream.ts'
 
 /** Scores continuations of a prompt, read whole or as a stream. @throws model_invalid and unsupported where streaming cannot be had */
 export async function scoreTask(model: ReaderModel, request: ScoreRequest, step: Step): Promise<Output<'score'>> {
   const { phi } = await encodeContexts(model.encoder, request, step)
   return request.streaming
-    ? scoreStreaming(await model.stepModel(), request, request.streaming, { frequencies: rotaryOf(model.manifest), phi, pause: step })
+    ? scoreStreaming(await model.stepModel(), request, request.streaming, { rotary: rotaryOf(model.manifest), phi, pause: step })
     : score(await model.stepModel(), request, phi, step)
 }
 
 /** @throws model_invalid where the model was built before its manifest told, unsupported where it has no such frequencies */
-function rotaryOf({ rotary }: CepeManifest): readonly number[] {
-  if (rotary) return rotary.frequencies
+function rotaryOf({ rotary }: CepeManifest): MovedKeys {
+  if (rotary && 'frequencies' in rotary) return rotary
   throw rotary === undefined
     ? new CodedError(
         'model_invalid',

@@ -73,7 +73,7 @@ export async function sample(
   course: Course,
 ): Promise<Decoded> {
   const random = mulberry32(sampling?.seed ?? 0)
-  const { past, logits } = await prefill(model, promptIds, phi, course.step)
+  const { past, logits } = await prefill(model, { ids: promptIds }, phi, course.step)
   const decoding: Decoding = {
     ...course,
     phi,
@@ -100,7 +100,7 @@ export async function replug(
   const batches: Batch[] = []
   for (const indices of members) {
     const read = []
-    for (const index of indices) read.push(await prefill(model, at(prompts, index).ids, phi, course.step))
+    for (const index of indices) read.push(await prefill(model, at(prompts, index), phi, course.step))
     batches.push({
       past: mergePasts(
         model,
@@ -114,14 +114,18 @@ export async function replug(
   return decode(model, batches, { ...course, phi, maxNewTokens, stopIds, mix, choose: argmax })
 }
 
-/** Log-probability of every token of every continuation; the prompt is read once. */
+/**
+ * Log-probability of every token of every continuation; the prompt is read once. For a rotary basis by length all of it is
+ * one text, as long as the longest continuation makes it.
+ */
 export async function score(
   model: StepModel,
   { promptIds, continuations }: Pick<ScoreRequest, 'promptIds' | 'continuations'>,
   phi: Tensor,
   pause: Pause,
 ): Promise<number[][]> {
-  const { past, logits } = await prefill(model, promptIds, phi, pause)
+  const following = Math.max(0, ...continuations.map(({ length }) => length))
+  const { past, logits } = await prefill(model, { ids: promptIds, following }, phi, pause)
   const first = logSoftmax(logits)
   const scores: number[][] = []
   for (const ids of continuations) {

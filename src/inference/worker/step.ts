@@ -8,6 +8,8 @@ import { bytesOf, floats, int64, type Feeds, type Graph, type Tensor } from './s
 export interface StepModel {
   readonly graph: Graph
   readonly dims: CepeManifest['dims']
+  /** Whether its rotary basis depends on the length of the text. */
+  readonly byLength: boolean
   /** Prompt tokens of one run: the graph gives logits for all of them, so this bounds their memory. */
   readonly prefillTokens: number
   /** Padded tokens of one batch of RePlug's prompts: bounds what a run of the batch copies. */
@@ -20,6 +22,8 @@ export interface Past {
   readonly tensors: Feeds
   /** Of each row and place: 1 for a token, 0 for padding, which may stand anywhere; [rows][width]. */
   readonly mask: readonly (readonly number[])[]
+  /** Length of the text that this is the beginning of, where it is known; otherwise it is as long as what has been read. */
+  readonly textTokens?: number
 }
 
 export interface Step {
@@ -44,11 +48,12 @@ function pastOf(model: StepModel, mask: Past['mask'], tensor: (name: string) => 
   }
 }
 
-/** One row that has read nothing. */
-export function emptyPast(model: StepModel): Past {
-  return pastOf(model, [[]], (name) =>
+/** One row that has read nothing of a text, of so many tokens where that is known. */
+export function emptyPast(model: StepModel, textTokens?: number): Past {
+  const past = pastOf(model, [[]], (name) =>
     model.graph.input(pastInput(name), new Uint8Array(0), [1, model.dims.kv_heads, 0, model.dims.head_dim]),
   )
+  return textTokens === undefined ? past : { ...past, textTokens }
 }
 
 /** Reads the same number of new tokens on every row. */
@@ -58,17 +63,37 @@ export async function extend(model: StepModel, past: Past, rows: readonly (reado
     input_ids: int64(rows.flat(), [rows.length, rows[0]?.length ?? 0]),
     attention_mask: int64(mask.flat(), [mask.length, mask[0]?.length ?? 0]),
     phi,
+    ...(model.byLength && { text_tokens: int64(textTokens(mask, past), [mask.length]) }),
     ...past.tensors,
   })
-  return { past: pastOf(model, mask, (name) => output(outputs, `present.${name}`)), logits: floats(outputs, 'logits') }
+  return {
+    past: { ...past, ...pastOf(model, mask, (name) => output(outputs, `present.${name}`)) },
+    logits: floats(outputs, 'logits'),
+  }
+}
+
+/** How long the text of each row is: what was told, until more has been read. */
+function textTokens(mask: Past['mask'], { textTokens: told = 0 }: Past): number[] {
+  return mask.map((row) =>
+    Math.max(
+      told,
+      row.reduce((sum, kept) => sum + kept, 0),
+    ),
+  )
+}
+
+/** A prompt, and how many tokens may follow that its text's length counts. */
+export interface Prompt {
+  readonly ids: readonly number[]
+  readonly following?: number
 }
 
 /**
  * Reads one prompt, a piece at a time.
  * @returns its past and the logits [vocab_size] after its last token
  */
-export async function prefill(model: StepModel, ids: readonly number[], phi: Tensor, pause: Pause): Promise<Step> {
-  let past = emptyPast(model)
+export async function prefill(model: StepModel, { ids, following = 0 }: Prompt, phi: Tensor, pause: Pause): Promise<Step> {
+  let past = emptyPast(model, ids.length + following)
   let logits = new Float32Array(0)
   for (let start = 0; start < ids.length; start += model.prefillTokens) {
     await pause()

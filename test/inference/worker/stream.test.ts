@@ -98,12 +98,14 @@ await t.test('a streaming score that nobody waits for ends between two runs', as
       release: () => Promise.resolve(),
     },
     dims: { layers: 1, heads: 1, kv_heads: 1, head_dim: 2, vocab_size: 4, encoder_hidden_size: 1 } as StepModel['dims'],
+    byLength: false,
     prefillTokens: 2,
     batchTokens: 1,
   }
   const request = { ...none, promptIds: [1], continuations: [[1, 2, 3, 1, 2, 3, 1, 2, 3]] }
   const cache = { sinks: 1, recent: 2, stride: 2 }
-  const score = (pause: () => Promise<void>) => scoreStreaming(model, request, cache, { frequencies: [1], phi: floats([0, 1]), pause })
+  const score = (pause: () => Promise<void>) =>
+    scoreStreaming(model, request, cache, { rotary: { frequencies: [1] }, phi: floats([0, 1]), pause })
   const [whole] = await score(() => Promise.resolve())
   t.equal(whole?.length, 9)
   t.equal(runs, 5)

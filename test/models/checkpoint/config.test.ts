@@ -76,6 +76,7 @@ t.test('published decoders of the family', (t) => {
 t.test('rotary scaling in every spelling', (t) => {
   t.match(ropeOf({ rope_scaling: { type: 'linear', factor: 8 } }), { ropeScaling: { type: 'linear', factor: 8 } })
   t.match(ropeOf({ rope_scaling: { rope_type: 'default' } }), { ropeScaling: null })
+  t.match(ropeOf({ rope_scaling: { type: 'dynamic', factor: 2 } }), { ropeScaling: { type: 'dynamic', factor: 2, originalWindow: 32 } })
   t.match(
     ropeOf({ rope_theta: 5e5, rope_scaling: { type: 'yarn', factor: 16, original_max_position_embeddings: 4096, finetuned: true } }),
     {
@@ -142,7 +143,13 @@ const REFUSED: readonly [string, object, string, RegExp][] = [
     'another rope scaling',
     { ...LLAMA_CONFIG, rope_scaling: { rope_type: 'longrope', factor: 8 } },
     'unsupported',
-    /rope_scaling\.type is "longrope"; supported is "linear", "yarn" or "llama3"/,
+    /rope_scaling\.type is "longrope"; supported is "linear", "yarn", "llama3" or "dynamic"/,
+  ],
+  [
+    'an encoder with a basis by length',
+    { ...CEPE_CONFIG, encoder_config: { ...CEPE_CONFIG.encoder_config, rope_scaling: { type: 'dynamic', factor: 2 } } },
+    'unsupported',
+    /encoder_config\.rope_scaling\.type is "dynamic"; supported is "linear", "yarn" or "llama3"/,
   ],
   [
     'an incomplete llama3',

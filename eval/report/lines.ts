@@ -1,0 +1,56 @@
+import type { TopLevelSpec } from 'vega-lite'
+
+/** A point of one line. */
+export interface LinePoint {
+  readonly series: string
+  readonly x: number
+  readonly y: number
+}
+
+interface Titles {
+  readonly x: string
+  readonly y: string
+  readonly series: string
+}
+
+/** Lines that lie on each other are still told apart: each has its dashes, and its shape of points. */
+const DASHES = [
+  [1, 0],
+  [7, 3],
+  [2, 2],
+  [9, 3, 2, 3],
+  [4, 4],
+  [1, 4],
+  [12, 3],
+  [6, 2, 1, 2, 1, 2],
+  [3, 6],
+  [10, 6],
+]
+/** Pixels between the outermost points and the frame. */
+const PADDING = 14
+
+/** One line per series. `y` is the scale's domain, or how it is chosen. */
+export function linesOver(
+  points: readonly LinePoint[],
+  titles: Titles,
+  y:
+    | { readonly domain: [number, number] }
+    | { readonly type: 'log'; readonly nice: false; readonly padding: number }
+    | { readonly zero: false },
+): TopLevelSpec {
+  const series = { field: 'series', type: 'nominal', title: titles.series } as const
+  return {
+    width: 560,
+    height: 320,
+    data: { values: points.filter((point) => Number.isFinite(point.y)) },
+    encoding: {
+      x: { field: 'x', type: 'quantitative', title: titles.x, scale: { zero: false, nice: false, padding: PADDING } },
+      y: { field: 'y', type: 'quantitative', title: titles.y, scale: y },
+      color: series,
+    },
+    layer: [
+      { mark: 'line', encoding: { strokeDash: { ...series, scale: { range: DASHES }, legend: null } } },
+      { mark: { type: 'point', size: 70 }, encoding: { shape: { ...series, legend: null } } },
+    ],
+  }
+}

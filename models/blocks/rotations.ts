@@ -1,0 +1,86 @@
+import { unsupported } from '../errors.ts'
+import { rotaryEmbedding, type Waves } from '../onnx/contrib.ts'
+import type { Graph, Value } from '../onnx/graph.ts'
+import { cast, cos, gather, i64, max, mul, range, reshape, reshapeLike, sin, sizeOf, sub } from '../onnx/ops.ts'
+import { dimAt } from '../onnx/shapes.ts'
+import { frequenciesByLength, lengthsOf, rotaryTable, scaledTable, type Rotary } from './rope.ts'
+import { computedWeight } from './weight-source.ts'
+
+type Float = 'f32' | 'f16'
+
+/** The rotations of some tokens. */
+export interface Rotations {
+  readonly queries: Waves
+  readonly keys: Waves
+  /** Row of the waves of each token, i64 [B,L]. */
+  readonly positions: Value
+}
+
+/** A stack's rotary embedding. */
+export interface Rope {
+  /** Waves by position, of queries and keys alike, in halves: what GroupQueryAttention rotates by. null where they are otherwise. */
+  readonly waves: Waves | null
+  /** Of tokens at positions i64 [B,L] in texts of so many tokens, i64 [B]; asked for once, and only where the basis depends on it. */
+  at(positions: Value, textTokens: () => Value): Rotations
+}
+
+/** Of a whole prompt of so many tokens, i64 [1]; the waves themselves where an operator can rotate by them. */
+export function promptRotations(rope: Rope, length: Value): Waves | Rotations {
+  return rope.waves ?? rope.at(reshape(range(reshape(length, []), 'L'), [1, 'L']), () => length)
+}
+
+/** x [B,L,heads*head_dim], rotated. */
+export function rotate(x: Value, side: 'queries' | 'keys', rotations: Rotations, heads: number): Value {
+  return rotaryEmbedding(x, rotations.positions, rotations[side], heads)
+}
+
+/**
+ * The rotary embedding that the config names; `owner` keeps the decoder's weights and the encoder's apart.
+ * @throws unsupported for xPos in half precision
+ */
+export function ropeOf(graph: Graph, config: Rotary, owner: string, elem: Float): Rope {
+  const { ropeScaling: scaling, window, headDim } = config
+  const table = (name: string, compute: () => Float32Array): Value =>
+    graph.weight(computedWeight(`${owner}.rotary.${name}`, elem, [window, headDim / 2], compute))
+  if (scaling?.type === 'dynamic') return ropeByLength(graph, config, { ...scaling, owner, elem })
+  if (scaling?.type === 'xpos') {
+    if (elem === 'f16') throw unsupported('xPos is computed in f32: build with dtype f32, int8, int8+int4 or int4', 'rope')
+    const waves = (side: string, sign: 1 | -1): Waves => ({
+      cos: table(`${side}.cos`, () => scaledTable(config, scaling, Math.cos, sign)),
+      sin: table(`${side}.sin`, () => scaledTable(config, scaling, Math.sin, sign)),
+      interleaved: scaling.interleaved,
+    })
+    const [queries, keys] = [waves('queries', -1), waves('keys', 1)]
+    return { waves: null, at: (positions) => ({ queries, keys, positions }) }
+  }
+  const waves = { cos: table('cos', () => rotaryTable(config, Math.cos)), sin: table('sin', () => rotaryTable(config, Math.sin)) }
+  return { waves, at: (positions) => ({ queries: waves, keys: waves, positions }) }
+}
+
+/** A basis for each length: the waves of the tokens at hand are made in the graph, a row for each of them. */
+function ropeByLength(
+  graph: Graph,
+  config: Rotary,
+  dynamic: Parameters<typeof frequenciesByLength>[1] & { readonly owner: string; readonly elem: Float },
+): Rope {
+  const { originalWindow, owner, elem } = dynamic
+  const half = config.headDim / 2
+  const frequencies = graph.weight(
+    computedWeight(`${owner}.rotary.frequencies`, 'f32', [lengthsOf(config, originalWindow), half], () =>
+      frequenciesByLength(config, dynamic),
+    ),
+  )
+  const at: Rope['at'] = (positions, textTokens) =>
+    graph.scope('rotary', () => {
+      const [batch, length] = [dimAt(positions.shape, 0), dimAt(positions.shape, 1)]
+      const beyond = max(sub(textTokens(), i64(graph, originalWindow)), i64(graph, 0))
+      const ofText = reshape(gather(frequencies, beyond), [batch, 1, half])
+      const angles = mul(reshape(cast(positions, 'f32'), [batch, length, 1]), ofText)
+      const rows = typeof batch === 'number' && typeof length === 'number' ? batch * length : `${batch}*${length}`
+      const table = reshape(angles, [rows, half])
+      const waves = { cos: cast(cos(table), elem), sin: cast(sin(table), elem) }
+      const places = reshapeLike(range(reshape(sizeOf(table, 0), []), rows), positions)
+      return { queries: waves, keys: waves, positions: places }
+    })
+  return { waves: null, at }
+}

@@ -1,0 +1,78 @@
+import { readFile, symlink } from 'node:fs/promises'
+import path from 'node:path'
+import t, { type Test } from 'tap'
+import { runItems } from '../../eval/run/items.ts'
+import { readStored } from '../../eval/run/folder.ts'
+import { TASK_RUNS, type TaskManifest, type TaskRecord } from '../../eval/task/record.ts'
+
+const manifest: TaskManifest = {
+  task: 'lines',
+  subject: { version: 1, options: {}, settings: ['one'], files: [], reader: 'a reader' },
+  model: { layers: 1, kv_heads: 1, head_dim: 2, encoder_hidden_size: 1, window: 8 },
+  data: { items: 40, problems: [] },
+  environment: { client: 'a test', version: '0', node: 'v20', platform: 'linux', cpu: 'any', cores: 1, memory_gb: 1 },
+  started_at: '2026-11-22T00:00:00.000Z',
+  resumed: [],
+}
+const items = Array.from({ length: 40 }, (_, i) => ({ id: `item ${i}` }))
+
+function recordOf(id: string): TaskRecord {
+  return { id, groups: {}, results: [{ setting: 'one', scores: { accuracy: 1 }, tokens: { decoder: 1, encoder: 0, generated: 1 }, ms: 1 }] }
+}
+
+function run(folder: string, ask: (id: string) => Promise<void> = () => Promise.resolve()) {
+  return runItems({
+    folder,
+    format: TASK_RUNS,
+    manifest,
+    items,
+    what: 'items',
+    concurrency: 1,
+    ask: async ({ id }) => {
+      await ask(id)
+      return recordOf(id)
+    },
+    onProgress: () => undefined,
+  })
+}
+
+function folderOf(t: Test): string {
+  return path.join(t.testdir({}), 'run')
+}
+
+await t.test('a folder is written by one evaluation at a time', async (t) => {
+  const folder = folderOf(t)
+  let second: Promise<unknown> | undefined
+  const records = await run(folder, async (id) => {
+    if (id !== 'item 20') return
+    second = run(folder)
+    await t.rejects(second, { code: 'conflict', message: /^Another evaluation is writing into .*--out/ })
+  })
+  t.equal(records.length, items.length)
+  const kept = await readStored(folder, TASK_RUNS)
+  t.same(
+    kept.records.map(({ id }) => id),
+    items.map(({ id }) => id),
+    'nothing of the first was cut off',
+  )
+  t.equal(kept.manifest.resumed.length, 0, 'nor is it said to be gone on with')
+  t.equal((await run(folder)).length, items.length, 'free again afterwards')
+})
+
+await t.test('a run that stops leaves its folder free', async (t) => {
+  const folder = folderOf(t)
+  const stopped = run(folder, (id) => (id === 'item 5' ? Promise.reject(new Error('stopped')) : Promise.resolve()))
+  await t.rejects(stopped, { message: 'stopped' })
+  t.equal((await readStored(folder, TASK_RUNS)).records.length, 5)
+  t.equal((await run(folder)).length, items.length)
+})
+
+await t.test('a full disk is named with what helps', { skip: process.platform !== 'linux' && 'needs /dev/full' }, async (t) => {
+  const folder = path.join(t.testdir({ run: {} }), 'run')
+  await symlink('/dev/full', path.join(folder, 'predictions.jsonl'))
+  let asked = 0
+  const full = run(folder, () => Promise.resolve(void asked++))
+  await t.rejects(full, { code: 'disk_full', message: /is full\. What was written before is kept: free space, then repeat/ })
+  t.ok(asked < items.length, 'nothing more is asked once nothing can be kept')
+  t.match(JSON.parse(await readFile(path.join(folder, 'manifest.json'), 'utf8')), { task: 'lines' })
+})
