@@ -7,7 +7,7 @@ import { fitMetadata } from '../table/fitness.ts'
 import { connectForWriting } from '../table/lance.ts'
 import { TableSync } from '../table/table-sync.ts'
 import { inTurn } from '../table/turn.ts'
-import type { EmbeddingModel } from '../contract.ts'
+import type { Models } from '../contract.ts'
 import { cloneTable } from './clone.ts'
 import { countedRows } from './verify.ts'
 
@@ -17,10 +17,8 @@ export interface TableOptions {
   readonly table: string
 }
 
-export interface ReplaceOptions extends TableOptions {
-  /** The model that questions are embedded with. */
-  readonly model: EmbeddingModel
-}
+/** The models are those that questions can be embedded with. */
+export interface ReplaceOptions extends TableOptions, Models {}
 
 /**
  * Puts a copy of another stored table behind a name, as a replacing job does: it is made and looked through beside the
@@ -29,7 +27,8 @@ export interface ReplaceOptions extends TableOptions {
  * @returns the passages that are now in service.
  * @throws conflict while a job of the table is not at its end; index_invalid for a table of another model, or newer software's.
  */
-export async function replaceWith(take: (folder: string) => Promise<void>, { dir, table: name, model }: ReplaceOptions): Promise<number> {
+export async function replaceWith(take: (folder: string) => Promise<void>, options: ReplaceOptions): Promise<number> {
+  const { dir, table: name } = options
   const lock = await tryLock(dir)
   if (lock === undefined) throw busy(name, [])
   const storedAs = storedName(name)
@@ -38,7 +37,7 @@ export async function replaceWith(take: (folder: string) => Promise<void>, { dir
     const jobs = await watchingJobs(dir, name)
     if (jobs.length > 0) throw busy(name, jobs)
     await take(folder)
-    const rows = await fitted(dir, storedAs, name, model)
+    const rows = await fitted(storedAs, options)
     await inTurn(dir, name, async () => {
       const meanwhile = await watchingJobs(dir, name)
       if (meanwhile.length > 0) throw busy(name, meanwhile)
@@ -54,11 +53,12 @@ export async function replaceWith(take: (folder: string) => Promise<void>, { dir
 }
 
 /** Brings a copy to the current schema and reads it through. @returns its rows. */
-async function fitted(dir: string, storedAs: string, name: string, model: EmbeddingModel): Promise<number> {
+async function fitted(storedAs: string, options: ReplaceOptions): Promise<number> {
+  const { dir, table: name } = options
   const connection = await connectForWriting(dir)
   try {
     const table = await connection.openTable(storedAs)
-    const metadata = await fitMetadata(name, table, model)
+    const metadata = await fitMetadata(name, table, options)
     if (metadata instanceof CodedError) throw metadata
     const rows = await countedRows(table)
     await TableSync.distrusting(tableFolder(dir, storedAs)).flush()
