@@ -8,7 +8,7 @@ import { furtherRetrievers } from './config.ts'
 import { processCheck } from './conditions.ts'
 import type { ReadinessCheck } from './http/routes/health.ts'
 import type { CountTokens } from './http/routes/openai.ts'
-import type { Embedder, Embedders } from './inference/contract.ts'
+import type { Embedder } from './inference/contract.ts'
 import type { Supervised } from './inference/pool/process-options.ts'
 import { loadTokenizer } from './text/tokenizer.ts'
 import type { Config } from './settings.ts'
@@ -70,7 +70,13 @@ export async function embeddersOf<One extends Embedder>(
 }
 
 /** Those of all models. */
-export function eachOf<One extends Embedder>({ embedder, further }: { readonly embedder: One; readonly further: ReadonlyMap<string, One> }): One[] {
+export function eachOf<One extends Embedder>({
+  embedder,
+  further,
+}: {
+  readonly embedder: One
+  readonly further: ReadonlyMap<string, One>
+}): One[] {
   return [embedder, ...further.values()]
 }
 

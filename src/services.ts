@@ -131,10 +131,7 @@ function joinServices(config: Config, log: Log | undefined): Promise<Services> {
       keys,
       newerTable: () => index.behind() ?? mirror?.status().refused,
       readiness: () => readinessOf(parts),
-      processes: () => [
-        ...(answers ? [processStatus('reader', reader.status())] : []),
-        processStatus('embedder', ...eachOf(embedders).map((one) => one.status())),
-      ],
+      processes: () => processesOf(parts),
       close: ({ drainMs = DEFAULT_DRAIN_MS } = {}) => closeParts(parts, drainMs),
     }
   })
@@ -165,6 +162,11 @@ async function readinessOf({ answers, reader, embedders, index, testQuestion, mi
     ...(mirror ? [storeCheck(mirror)] : []),
   ])
   return checks.flat()
+}
+
+function processesOf({ answers, reader, embedders }: Parts): readonly ProcessStatus[] {
+  const embedding = processStatus('embedder', ...eachOf(embedders).map((one) => one.status()))
+  return answers ? [processStatus('reader', reader.status()), embedding] : [embedding]
 }
 
 async function closeParts(parts: Parts, drainMs: number): Promise<void> {
@@ -250,11 +252,7 @@ export async function configuredModel(config: Config): Promise<EmbeddingModel> {
   return embeddingModel(await loadContrieverManifest(config.RETRIEVER_DIR))
 }
 
-function embedderOnDemand(
-  { dir, manifest }: RetrieverFolder,
-  config: Config,
-  log: Log | undefined,
-): Embedder & { close(): Promise<void> } {
+function embedderOnDemand({ dir, manifest }: RetrieverFolder, config: Config, log: Log | undefined): Embedder & { close(): Promise<void> } {
   let started: Promise<Embedder & Supervised> | undefined
   const start = (): Promise<Embedder & Supervised> =>
     (started ??= createEmbedder({ ...processOptions(config, log), modelDir: dir }).catch((error: unknown) => {

@@ -1,5 +1,6 @@
 import { CodedError } from '../../base/errors.ts'
 import { tryLock } from '../ingest/lock.ts'
+import { isRemote } from '../store/place.ts'
 import { removeTree } from '../store/tree.ts'
 import { readAlias, storedName, tableFolder, writeAlias } from '../table/alias.ts'
 import { watchingJobs } from '../table/changes.ts'
@@ -82,7 +83,9 @@ export async function switchTable(other: string, options: ReplaceOptions): Promi
     throw new CodedError('index_missing', `There is no table "${other}" in ${dir}: index a corpus with --table ${other} first.`, {
       field: 'table',
     })
-  return replaceWith((folder) => inTurn(dir, other, () => cloneTable(tableFolder(dir, storedAs), folder)), options)
+  // Copies in an object store may take longer than writers of the other table would wait; the version that is copied outlives them.
+  const take = (folder: string): Promise<void> => cloneTable(tableFolder(dir, storedAs), folder)
+  return replaceWith((folder) => (isRemote(dir) ? take(folder) : inTurn(dir, other, () => take(folder))), options)
 }
 
 function busy(table: string, jobs: readonly string[]): CodedError {

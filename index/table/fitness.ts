@@ -45,12 +45,7 @@ export function unfit(name: string, metadata: TableMetadata, models: Models): Co
 }
 
 /** What a table says of itself, once the steps are taken that need nobody's word (not where it is only read); or why it cannot be used. */
-export async function fitMetadata(
-  name: string,
-  table: Table,
-  models: Models,
-  readOnly = false,
-): Promise<TableMetadata | CodedError> {
+export async function fitMetadata(name: string, table: Table, models: Models, readOnly = false): Promise<TableMetadata | CodedError> {
   let metadata = await readMetadata(table)
   if (!readOnly && metadata.schemaVersion < SCHEMA_VERSION && (await migrateTable(table, { dryRun: true })).automatic) {
     await migrateTable(table)

@@ -92,7 +92,7 @@ class FolderMirror implements Mirror {
     const newest = (await readAlias(from, table))?.stored_as ?? ''
     if (totalOf(await filesUnder(tableFolder(from, newest))) <= maxBytes) {
       await rm(aliasPath(to, table), { force: true })
-      await this.#removeOthers('')
+      await this.#removeOthers('', '')
       await this.sync().catch(() => undefined)
     } else if ((await readAlias(to, table)) === undefined) throw this.#refused
   }
@@ -236,10 +236,11 @@ class FolderMirror implements Mirror {
     if (Date.now() - (await stat(aliasPath(to, table))).mtimeMs >= RETIRE_MS) await this.#removeOthers(storedAs)
   }
 
-  async #removeOthers(storedAs: string): Promise<void> {
-    const { to, table } = this.#options
+  /** @param prefix of the names that go, of this table's where absent */
+  async #removeOthers(storedAs: string, prefix = `${this.#options.table}.`): Promise<void> {
+    const { to } = this.#options
     for (const name of await readdir(to)) {
-      if (name.startsWith(`${table}.`) && name.endsWith('.lance') && name !== `${storedAs}.lance`) {
+      if (name.startsWith(prefix) && name.endsWith('.lance') && name !== `${storedAs}.lance`) {
         await rm(join(to, name), { recursive: true, force: true })
       }
     }

@@ -92,7 +92,7 @@ async function notEmbedded(retriever: Retriever): Promise<ForTable> {
  */
 async function embedForTable(query: string, retriever: Retriever, run: RunOptions): Promise<ForTable> {
   const started = performance.now()
-  for (let table = await retriever.index.view(); ; ) {
+  for (let table = await retriever.index.view(); ;) {
     const embedder = embedderOf(retriever, table.model)
     const left = run.deadlineMs === undefined ? {} : { deadlineMs: run.deadlineMs - (performance.now() - started) }
     const [vector] = await embedder.embed([query], { ...run, ...left, priority: 'question' })

@@ -7,6 +7,7 @@ import { sweep } from '../../index/ingest/sweep.ts'
 import { openIndex, type PassageIndex } from '../../index/open.ts'
 import { createSnapshot, restoreSnapshot } from '../../index/snapshots/snapshots.ts'
 import { tableFolder } from '../../index/table/alias.ts'
+import { unwatchChanges } from '../../index/table/changes.ts'
 import { startMirror } from '../../index/table/mirror.ts'
 import { embedText, hashEmbedding, somePassages, tempDir } from './helpers.ts'
 import { planned, run } from './ingest/job-helpers.ts'
@@ -40,6 +41,7 @@ async function put(index: PassageIndex, passages: readonly Passage[], by: Embedd
 async function replaced(dir: string, job: string, model: EmbeddingModel, passages: readonly Passage[]): Promise<void> {
   await planned(dir, job, passages)
   await run(dir, job, { replace: true, model, embed: embedBy(model) })
+  await unwatchChanges(dir, 'passages', job)
 }
 
 /** The passage that a text is found as, searched with the model of the table. */

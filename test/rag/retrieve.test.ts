@@ -52,10 +52,7 @@ t.test('a table that is replaced while a question is embedded gets the question 
   live = 2
   t.match(await retrieve('q', { k: 1, method: 'text' }, retriever), { hits: [{ id: 'by-0' }], model: two.id, index: { version: 2 } })
   t.equal(embedded.length, 6, 'words are not embedded')
-  await t.rejects(
-    retrieve('q', { k: 1 }, { ...retriever, index: { view: () => Promise.reject(new Error('no table')) } }),
-    /no table/,
-  )
+  await t.rejects(retrieve('q', { k: 1 }, { ...retriever, index: { view: () => Promise.reject(new Error('no table')) } }), /no table/)
 })
 
 t.test('all embeddings of a question share its deadline', async (t) => {

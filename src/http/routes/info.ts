@@ -22,9 +22,12 @@ const InfoSchema = Type.Object({
     defaults: Type.Object({ k: number, k_decoder: number, demonstrations: number, context_tokens: number, max_new_tokens: number }),
   }),
   retriever: Type.Object({ ...RetrieverFields, method: MethodSchema }, { description: 'What questions are embedded with now.' }),
-  retrievers: Type.Array(Type.Object({ ...RetrieverFields, serves: Type.Boolean({ description: 'The table in service is of this one.' }) }), {
-    description: 'All that are loaded: a table of any of them is searched.',
-  }),
+  retrievers: Type.Array(
+    Type.Object({ ...RetrieverFields, serves: Type.Boolean({ description: 'The table in service is of this one.' }) }),
+    {
+      description: 'All that are loaded: a table of any of them is searched.',
+    },
+  ),
   index: Type.Union([IndexVersionSchema, Type.Null()], { description: 'null where there is no index yet.' }),
   newer_table: Type.Union([Type.Object({ code: Type.String(), message: Type.String() }), Type.Null()], {
     description: 'Why the table that replaced the one in service is not searched by this process; null where the newest is.',
