@@ -38,6 +38,18 @@ export interface EmbeddingModel {
   readonly dimension: number
 }
 
+/** The models at hand: tables of any of them are searched and changed; new tables are made with `model`. */
+export interface Models {
+  readonly model: EmbeddingModel
+  /** None where absent. */
+  readonly furtherModels?: readonly EmbeddingModel[]
+}
+
+/** All models at hand, that of new tables first. */
+export function allModels({ model, furtherModels = [] }: Models): readonly EmbeddingModel[] {
+  return [model, ...furtherModels]
+}
+
 export interface SearchOptions {
   /** Hits wanted; fewer come back only where fewer match. */
   readonly k: number

@@ -14,60 +14,21 @@ import { noteChange, watchingJobs } from './table/changes.ts'
 import { PASSAGE_COLUMNS } from './table/columns.ts'
 import { packVectors, passageAt } from './table/rows.ts'
 import { sqlIds } from './table/sql.ts'
-import { DEFAULT_DENSE_WEIGHT, FUSED_DEPTH, fuseScores } from './search/hybrid.ts'
 import { countSources, exportPassages, listPassages, type ListOptions } from './search/list.ts'
-import { findByVector, findByWords, searchVector, searchWords, wholeHits } from './search/search.ts'
+import { ModelChangedError } from './model-changed.ts'
 import { inTurn } from './table/turn.ts'
 import { deleteRows, deleteWhere, idsWhere, mergeRows, storedHashes } from './table/write.ts'
-import type { EmbeddingModel, IndexInfo, Passage, SearchFilter, SearchHit, SearchOptions } from './contract.ts'
+import { viewOf, type TableVersion, type TableView } from './view.ts'
+import type { PassageIndex } from './passage-index.ts'
+import type { EmbeddingModel, IndexInfo, Models, Passage, SearchFilter, SearchHit, SearchOptions } from './contract.ts'
 
-const MAX_K = 1000
+export type { PassageIndex } from './passage-index.ts'
 
-/** Passages in LanceDB under one name. Every method may be called at any time and any number of times at once. */
-export interface PassageIndex {
-  /** Folder of the tables, or its address in an object store. */
-  readonly dir: string
-  /** Name of the table. */
-  readonly table: string
-  readonly model: EmbeddingModel
-  /** The k passages of the largest dot product with `vector`, best first. */
-  search(vector: Float32Array, options: SearchOptions): Promise<SearchHit[]>
-  /** The k passages of the highest BM25 score, best first. */
-  searchText(query: string, options: SearchOptions): Promise<SearchHit[]>
-  /** Both searches, their scores fused with the weight that was measured on the corpus; the score is the fused one, 0 to 1. */
-  searchHybrid(query: string, vector: Float32Array, options: SearchOptions): Promise<SearchHit[]>
-  get(id: string): Promise<Passage | undefined>
-  /**
-   * Those of the passages that are absent or stored with another content: what has to be embedded and upserted. The others
-   * are confirmed: no job that is under way puts an older content in their place.
-   */
-  changed(passages: readonly Passage[]): Promise<Passage[]>
-  /** Inserts or replaces passages by id; durable when it returns. `vectors` come from the index's model, one per passage. */
-  upsert(passages: readonly Passage[], vectors: readonly Float32Array[]): Promise<void>
-  /** Deletes by ids or by filter; durable when it returns the number deleted. */
-  delete(which: readonly string[] | SearchFilter): Promise<number>
-  count(filter?: SearchFilter): Promise<number>
-  /** A page of passages in the order of their ids. */
-  list(options: ListOptions): Promise<Passage[]>
-  /** All passages of the version that is live when reading begins. */
-  export(filter?: SearchFilter): AsyncGenerator<Passage>
-  /** Passages of each source, most first; reads a column of the whole table. */
-  sources(): Promise<{ readonly source: string; readonly passages: number }[]>
-  /** Name, version and size of what is being searched: cheap enough for every question. */
-  version(): Promise<{ readonly table: string; readonly version: number; readonly passages: number }>
-  /** All that is known of what is being searched. @throws index_missing if there is no table yet. */
-  info(): Promise<IndexInfo>
-  /** Looks now whether the table was replaced, and returns when the new one answers, instead of within `consistencyMs`. */
-  refresh(): Promise<void>
-  close(): void
-}
-
-export interface OpenIndexOptions {
+/** The models: those that passages and questions are embedded with. */
+export interface OpenIndexOptions extends Models {
   /** Folder of the tables, made if missing; or its address in an object store. */
   readonly dir: string
   readonly table?: string
-  /** The model that passages and questions are embedded with. */
-  readonly model: EmbeddingModel
   /** Commits and replacements by other processes are seen within so many milliseconds. */
   readonly consistencyMs?: number
   /** Small files, of upserts of all processes, from which on they are put together and the indexes brought up to date. */
@@ -92,6 +53,7 @@ export async function openIndex(options: OpenIndexOptions): Promise<PassageIndex
   const {
     dir,
     model,
+    furtherModels = [],
     table = DEFAULT_TABLE,
     consistencyMs = 500,
     tidyAfter = 32,
@@ -105,10 +67,10 @@ export async function openIndex(options: OpenIndexOptions): Promise<PassageIndex
     await migrateAutomatically(dir, table, onWarning)
   }
   const connection = await connectLance(dir, consistencyMs)
-  const live = new LiveTable({ dir, connection, name: table, model, consistencyMs, onWarning, readOnly })
+  const live = new LiveTable({ dir, connection, name: table, model, furtherModels, consistencyMs, onWarning, readOnly })
   const tidying = new Tidying({ surplus: tidyAfter, ...(keepMs === undefined ? {} : { keepMs }), onWarning })
   if (!readOnly) tidying.watch(async () => folderOf(dir, await live.find().catch(() => undefined)))
-  return new LanceIndex({ dir, table, model }, connection, live, tidying)
+  return new LanceIndex({ dir, table, model, furtherModels }, connection, live, tidying)
 }
 
 function folderOf(dir: string, live: Live | undefined): Tidied | undefined {
@@ -119,12 +81,13 @@ class LanceIndex implements PassageIndex {
   readonly dir: string
   readonly table: string
   readonly model: EmbeddingModel
+  readonly furtherModels: readonly EmbeddingModel[]
   readonly #connection: Connection
   readonly #live: LiveTable
   readonly #tidying: Tidying
 
   constructor(
-    { dir, table, model }: Pick<PassageIndex, 'dir' | 'table' | 'model'>,
+    { dir, table, model, furtherModels }: Pick<PassageIndex, 'dir' | 'table'> & Required<Models>,
     connection: Connection,
     live: LiveTable,
     tidying: Tidying,
@@ -132,28 +95,35 @@ class LanceIndex implements PassageIndex {
     this.dir = dir
     this.table = table
     this.model = model
+    this.furtherModels = furtherModels
     this.#connection = connection
     this.#live = live
     this.#tidying = tidying
   }
 
+  async view(): Promise<TableView> {
+    const live = await this.#reading(() => this.#live.get())
+    return viewOf(this.table, live, (work) => this.#reading(work))
+  }
+
   async search(vector: Float32Array, options: SearchOptions): Promise<SearchHit[]> {
-    this.#check(options, vector)
-    return this.#read(({ table, metadata }) => searchVector(table, metadata.ann, vector, options))
+    return (await this.#viewFor(this.model)).search(vector, options)
   }
 
   async searchText(query: string, options: SearchOptions): Promise<SearchHit[]> {
-    this.#check(options)
-    return this.#read(({ table }) => searchWords(table, query, options))
+    return (await this.view()).searchText(query, options)
   }
 
   async searchHybrid(query: string, vector: Float32Array, options: SearchOptions): Promise<SearchHit[]> {
-    this.#check(options, vector)
-    const deeper = { ...options, k: Math.max(FUSED_DEPTH, options.k) }
-    return this.#read(async ({ table, metadata }) => {
-      const [dense, text] = await Promise.all([findByVector(table, metadata.ann, vector, deeper), findByWords(table, query, deeper)])
-      return wholeHits(fuseScores({ dense, text }, metadata.hybrid?.denseWeight ?? DEFAULT_DENSE_WEIGHT, options.k))
-    })
+    return (await this.#viewFor(this.model)).searchHybrid(query, vector, options)
+  }
+
+  async writtenWith(): Promise<EmbeddingModel> {
+    return (await this.#live.find())?.model ?? this.model
+  }
+
+  behind(): CodedError | undefined {
+    return this.#live.behind()
   }
 
   async get(id: string): Promise<Passage | undefined> {
@@ -184,13 +154,14 @@ class LanceIndex implements PassageIndex {
     })
   }
 
-  async upsert(passages: readonly Passage[], vectors: readonly Float32Array[]): Promise<void> {
-    const { dimension } = this.model
+  async upsert(passages: readonly Passage[], vectors: readonly Float32Array[], by: EmbeddingModel = this.model): Promise<void> {
+    const { dimension } = by
     const halves = packVectors(passages, vectors, dimension)
     if (passages.length === 0) return
     const rows = { passages, hashes: passages.map(contentHash), halves }
     const written = await inTurn(this.dir, this.table, async () => {
       const live = await this.#live.getForWriting(true)
+      if (live.model.id !== by.id) throw new ModelChangedError(this.table, by, live.model)
       await mergeRows(live.table, rows, dimension)
       await live.sync.flush()
       await noteChange(this.dir, this.table, { ids: passages.map((passage) => passage.id) })
@@ -236,9 +207,8 @@ class LanceIndex implements PassageIndex {
     return this.#read(({ table }) => countSources(table))
   }
 
-  async version(): Promise<{ readonly table: string; readonly version: number; readonly passages: number }> {
-    const [version, passages] = await this.#read(({ table }) => Promise.all([table.version(), table.countRows()]))
-    return { table: this.table, version, passages }
+  async version(): Promise<TableVersion> {
+    return (await this.view()).version()
   }
 
   async info(): Promise<IndexInfo> {
@@ -255,30 +225,27 @@ class LanceIndex implements PassageIndex {
     this.#connection.close()
   }
 
-  /** @throws store_unavailable where an object store keeps the table from being read */
-  async #read<T>(work: (live: Live) => Promise<T>): Promise<T> {
-    try {
-      return await work(await this.#live.get())
-    } catch (error) {
-      throw readError(this.dir, error)
-    }
+  async #viewFor(model: EmbeddingModel): Promise<TableView> {
+    const view = await this.view()
+    if (view.model.id !== model.id) throw new ModelChangedError(this.table, model, view.model)
+    return view
   }
 
-  #check({ k }: SearchOptions, vector?: Float32Array): void {
-    if (!Number.isInteger(k) || k < 1 || k > MAX_K)
-      throw new CodedError('invalid_request', `k is ${k}; it must be 1 to ${MAX_K}.`, { field: 'k' })
-    if (vector === undefined) return
-    if (vector.length !== this.model.dimension) {
-      throw new CodedError(
-        'index_invalid',
-        `The question's vector has ${vector.length} numbers, the index's have ${this.model.dimension}: embed it with ${this.model.id}.`,
-        { field: 'vector' },
-      )
+  async #read<T>(work: (live: Live) => Promise<T>): Promise<T> {
+    return this.#reading(async () => work(await this.#live.get()))
+  }
+
+  /**
+   * @throws store_unavailable where an object store keeps the table from being read; index_invalid where it is gone, and the one
+   * that replaced it does not fit
+   */
+  async #reading<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work()
+    } catch (error) {
+      const behind = error instanceof CodedError ? undefined : this.behind()
+      throw behind ?? readError(this.dir, error)
     }
-    if (!vector.every(Number.isFinite))
-      throw new CodedError('index_invalid', "The question's vector holds NaN or infinite numbers: check the embedding model.", {
-        field: 'vector',
-      })
   }
 }
 

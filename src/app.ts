@@ -68,14 +68,15 @@ export async function buildApp(
   await app.register(access, { keys: services.keys, adminKey: config.ADMIN_KEY })
   await app.register(unknownRoutes)
   await app.register(docs, { version })
-  await app.register(metrics, { processes: services.processes, jobs: services.jobs })
+  const { processes, newerTable } = services
+  await app.register(metrics, { processes, jobs: services.jobs, retriever: services.answering.retriever, newerTable })
 
-  const { index, jobs, embedder, answering, readiness } = services
+  const { index, jobs, embedder, further, answering, readiness } = services
   const questions = { services: answering, deadlineMs: config.DEADLINE_MS }
   const requireAdmin = config.ROLE === 'replica' ? refuseChanges : adminGuard(app)
   await app.register(healthRoutes, { readiness, publicText: said })
   if (config.ROLE !== 'indexer') {
-    await app.register(infoRoute, { ...questions, version })
+    await app.register(infoRoute, { ...questions, version, newerTable, publicText: said })
     await app.register(pageRoutes)
     await app.register(answerRoute, { ...questions, publicText: said })
     await app.register(answersRoute, { ...questions, batchDeadlineMs: config.BATCH_DEADLINE_MS, publicText: said })
@@ -89,8 +90,9 @@ export async function buildApp(
     await app.register(openAiRoutes, { ...questions, countTokens: services.countTokens, publicText: said })
   }
   const once = onceFor(new KeptAnswers({ dir: path.join(answersDir(config, index.dir), `${index.table}.answers`) }))
-  await app.register(upsertPassages, { index, embedder, requireAdmin, once })
-  await app.register(passages, { index, embedder, requireAdmin, once })
+  const changes = { index, embedder, ...(further && { further }), requireAdmin, once }
+  await app.register(upsertPassages, changes)
+  await app.register(passages, changes)
   await app.register(adminPassages, { index, requireAdmin })
   await app.register(adminIndex, { index, requireAdmin })
   await app.register(adminIndexJobs, { jobs, requireAdmin, once })

@@ -7,11 +7,20 @@ import type { ProcessStatus } from './http/work-metrics.ts'
 import type { PoolStatus } from './inference/pool/contract.ts'
 import type { Supervised } from './inference/pool/process-options.ts'
 
-export function processStatus(role: string, { queued, busy, ready, restarts, children }: PoolStatus): ProcessStatus {
+/** What a service says that goes on with a table which was replaced. */
+const BEFORE = 'answering from the table before the newest'
+
+/** Of all processes of a role, whatever their models. */
+export function processStatus(role: string, ...pools: readonly PoolStatus[]): ProcessStatus {
+  const children = pools.flatMap((pool) => pool.children)
   const caches = children.flatMap(({ cache }) => cache ?? [])
   const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0)
   return {
-    ...{ role, queued: queued.question + queued.long + queued.bulk, busy, ready, restarts },
+    role,
+    queued: sum(pools.flatMap(({ queued }) => [queued.question, queued.long, queued.bulk])),
+    busy: sum(pools.map(({ busy }) => busy)),
+    ready: sum(pools.map(({ ready }) => ready)),
+    restarts: sum(pools.map(({ restarts }) => restarts)),
     rssBytes: sum(children.map(({ rssBytes }) => rssBytes)),
     ...(caches.length > 0 && {
       cache: {
@@ -30,14 +39,19 @@ export function processCheck(name: string, process: Supervised): Promise<Readine
 
 /** Always ready: what the replica has, it answers from. */
 export function storeCheck(mirror: Mirror): Promise<ReadinessCheck> {
-  const { trouble, checkedAt } = mirror.status()
+  const { trouble, refused, checkedAt } = mirror.status()
   const since = checkedAt === undefined ? 'never reached' : `last reached ${checkedAt.toISOString()}`
-  return Promise.resolve({ name: 'store', ok: true, detail: trouble === undefined ? 'the copy is up to date' : `${trouble} (${since})` })
+  const upToDate = refused === undefined ? 'the copy is up to date' : `${BEFORE}: ${refused.message}`
+  return Promise.resolve({ name: 'store', ok: true, detail: trouble === undefined ? upToDate : `${trouble} (${since})` })
 }
 
 export function indexCheck(index: PassageIndex): Promise<ReadinessCheck> {
   return index.info().then(
-    ({ table, rows, version }) => ({ name: 'index', ok: true, detail: `table ${table}, version ${version}, ${rows} passages` }),
+    ({ table, rows, version }) => {
+      const behind = index.behind()
+      const detail = `table ${table}, version ${version}, ${rows} passages`
+      return { name: 'index', ok: true, detail: behind === undefined ? detail : `${detail}; ${BEFORE}: ${behind.message}` }
+    },
     (error: unknown) => ({ name: 'index', ok: false, detail: messageOf(error) }),
   )
 }

@@ -69,6 +69,9 @@ export function loadConfig(overrides: Partial<Record<keyof Config, unknown>> = {
   if (config.ENCODE_AHEAD && config.STATE_DISK_MB === 0)
     throw refused('ENCODE_AHEAD', 'needs a limit of the disk that it may take: set CEPE_STATE_DISK_MB')
   if (isRemote(config.INDEX_DIR)) useObjectStore(config, env)
+  config.FURTHER_RETRIEVERS = furtherRetrievers(config)
+    .map((folder) => path.resolve(folder))
+    .join(',')
   for (const name of PATH_SETTINGS) {
     const folder = config[name]
     if (folder !== '' && !isRemote(folder)) config[name] = path.resolve(defaultPaths.has(name) ? packageRoot() : '.', folder)
@@ -79,6 +82,20 @@ export function loadConfig(overrides: Partial<Record<keyof Config, unknown>> = {
     if (folder) config[name] = path.resolve(folder)
   }
   return config
+}
+
+/** Models beside the first: each is a process with its weights in memory. */
+const MOST_FURTHER_RETRIEVERS = 4
+
+/** Folders of the further retrievers. @throws config_invalid for too many */
+export function furtherRetrievers({ FURTHER_RETRIEVERS: list }: Pick<Config, 'FURTHER_RETRIEVERS'>): string[] {
+  const folders = list
+    .split(',')
+    .map((folder) => folder.trim())
+    .filter((folder) => folder !== '')
+  if (folders.length > MOST_FURTHER_RETRIEVERS)
+    throw refused('FURTHER_RETRIEVERS', `must name at most ${MOST_FURTHER_RETRIEVERS} folders (got ${folders.length})`)
+  return folders
 }
 
 /**

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Embed, EmbeddingModel } from '../index/contract.ts'
+import type { Embed, EmbeddingModel, Models } from '../index/contract.ts'
 import { openIndex, type PassageIndex } from '../index/open.ts'
 import type { Mirror } from '../index/table/mirror.ts'
-import { formerModelId, modelId, type ContrieverManifest } from '../models/manifest.ts'
+import { modelId } from '../models/manifest.ts'
 import { startWhole } from './closing.ts'
 import { calibrationFiles } from './config.ts'
 import type { Config } from './settings.ts'
@@ -10,6 +10,7 @@ import { CodedError } from '../base/errors.ts'
 import { createReader } from './inference/pool/create-reader.ts'
 import type { Supervised } from './inference/pool/process-options.ts'
 import type { ReadinessCheck } from './http/routes/health.ts'
+import type { CountTokens } from './http/routes/openai.ts'
 import type { ProcessStatus } from './http/work-metrics.ts'
 import { createAdmission } from './inference/pool/admission.ts'
 import { createEmbedder } from './inference/pool/create-embedder.ts'
@@ -28,26 +29,34 @@ import type { DocumentServices } from './rag/document.ts'
 import type { AnswerServices } from './rag/pipeline.ts'
 import { startTestQuestion, type TestQuestion } from './rag/test-question.ts'
 import { loadDemonstrations } from './rag/demonstrations.ts'
-import { loadTokenizer } from './text/tokenizer.ts'
-import type { Embedder } from './inference/contract.ts'
+import type { Embedder, Embedders } from './inference/contract.ts'
 import { observedReader } from './inference/observed-reader.ts'
 import { indexCheck, processCheck, processStatus, storeCheck } from './conditions.ts'
 import { checkChatTemplate, documentDefaults, openReader, processOptions, readerOptions } from './open-reader.ts'
 import { jobsDir, makeFolders } from './places.ts'
+import {
+  configuredRetrievers,
+  eachOf,
+  embedderChecks,
+  embeddersOf,
+  embeddingModel,
+  tokenCounters,
+  type RetrieverFolder,
+} from './retrievers.ts'
 import { mirrorOf, reachStore } from './stores.ts'
 import { openKeys, type Keys } from './keys/keys.ts'
 import { createQuotas, type Quotas } from './keys/quota.ts'
 
 /** Everything that the HTTP application and the commands work with. */
-export interface Services {
+export interface Services extends Embedders {
   readonly answering: AnswerServices
   readonly documents: { readonly services: DocumentServices; readonly parser: DocumentParser }
-  readonly embedder: Embedder
-  /** Tokens that the retriever reads of a text. */
-  readonly countTokens: (text: string) => number
+  readonly countTokens: CountTokens
   readonly index: PassageIndex
   readonly jobs: Jobs
   readonly keys: Keys
+  /** Why the table that replaced the one that is searched is not searched here; undefined where the newest is. */
+  readonly newerTable: () => CodedError | undefined
   readonly readiness: () => Promise<readonly ReadinessCheck[]>
   readonly processes: () => readonly ProcessStatus[]
   /** Finishes accepted work for `drainMs` (default 30 s) at most, refuses what is left, and ends every process. */
@@ -75,22 +84,26 @@ function joinServices(config: Config, log: Log | undefined): Promise<Services> {
     closing.add(() => keys.close())
     const quotas = await createQuotas({ dir: config.KEYS_DIR, keys, ...(log && { log }) })
     closing.add(() => quotas.close())
-    const mirror = await mirrorOf(config, log)
+    const folders = await configuredRetrievers(config)
+    const mirror = await mirrorOf(config, folders, log)
     closing.add(() => mirror?.close())
-    const index = await openPassages(config, await loadContrieverManifest(config.RETRIEVER_DIR), log)
+    const index = await openPassages(config, folders, log)
     closing.add(() => index.close())
     const answers = config.ROLE !== 'indexer'
     const calibration = answers
       ? await chooseCalibration(calibrationFiles(config), modelId(await loadCepeManifest(config.READER_DIR)), log)
       : undefined
     if (answers) await checkChatTemplate(config)
-    const embedder = await createEmbedder({ ...processOptions(config, log), modelDir: config.RETRIEVER_DIR })
-    closing.add(() => embedder.close({ drainMs: 0 }))
+    const embedders = await embeddersOf(folders, async ({ dir }) => {
+      const embedder = await createEmbedder({ ...processOptions(config, log), modelDir: dir })
+      closing.add(() => embedder.close({ drainMs: 0 }))
+      return embedder
+    })
     const { reader, places } = answers ? await openReader(config, log) : { reader: await absentReader(), places: 1 }
     closing.add(() => reader.close({ drainMs: 0 }))
     const answering: AnswerServices = {
       reader: answers ? observedReader(reader) : reader,
-      retriever: { embedder, index, method: config.RETRIEVAL },
+      retriever: { ...embedders, index, method: config.RETRIEVAL },
       admission: quotas.around(createAdmission({ maxWaiting: config.QUEUE, places })),
       demonstrations,
       ...(calibration && { calibration }),
@@ -103,21 +116,22 @@ function joinServices(config: Config, log: Log | undefined): Promise<Services> {
     ahead?.follow()
     closing.add(() => ahead?.close())
     const jobs =
-      config.ROLE === 'replica' ? noJobs : createJobs({ ...jobsOptions(config, index, embedder, log), onIndexed: () => ahead?.follow() })
-    const countTokens = await tokenCounter(config.RETRIEVER_DIR, embedder.manifest)
-    const finishedRuns = (): number => reader.status().finished + embedder.status().finished
+      config.ROLE === 'replica' ? noJobs : createJobs({ ...jobsOptions(config, index, embedders, log), onIndexed: () => ahead?.follow() })
+    const countTokens = await tokenCounters(folders)
+    const finishedRuns = (): number => [reader, ...eachOf(embedders)].reduce((sum, one) => sum + one.status().finished, 0)
     const testQuestion = answers ? startTestQuestion({ services: answering, finishedRuns, ...(log && { log }) }) : undefined
-    const parts = { answers, reader, embedder, index, jobs, keys, quotas, parser, mirror, ahead, testQuestion }
+    const parts = { answers, reader, embedders, index, jobs, keys, quotas, parser, mirror, ahead, testQuestion }
     return {
       answering,
       documents: { services: { reader, admission: answering.admission, ...documentDefaults(config) }, parser },
-      embedder,
+      ...embedders,
       countTokens,
       index,
       jobs,
       keys,
+      newerTable: () => index.behind() ?? mirror?.status().refused,
       readiness: () => readinessOf(parts),
-      processes: () => [...(answers ? [processStatus('reader', reader.status())] : []), processStatus('embedder', embedder.status())],
+      processes: () => processesOf(parts),
       close: ({ drainMs = DEFAULT_DRAIN_MS } = {}) => closeParts(parts, drainMs),
     }
   })
@@ -128,7 +142,7 @@ interface Parts {
   /** False where the reader stands for none. */
   readonly answers: boolean
   readonly reader: Supervised
-  readonly embedder: Supervised
+  readonly embedders: { readonly embedder: Embedder & Supervised; readonly further: ReadonlyMap<string, Embedder & Supervised> }
   readonly index: PassageIndex
   readonly jobs: Jobs
   readonly keys: Keys
@@ -139,25 +153,31 @@ interface Parts {
   readonly testQuestion: TestQuestion | undefined
 }
 
-function readinessOf({ answers, reader, embedder, index, testQuestion, mirror }: Parts): Promise<readonly ReadinessCheck[]> {
-  return Promise.all([
+async function readinessOf({ answers, reader, embedders, index, testQuestion, mirror }: Parts): Promise<readonly ReadinessCheck[]> {
+  const checks = await Promise.all([
     ...(answers ? [processCheck('reader', reader)] : []),
-    processCheck('embedder', embedder),
+    embedderChecks(index, embedders),
     indexCheck(index),
     ...(testQuestion ? [testQuestion.check()] : []),
     ...(mirror ? [storeCheck(mirror)] : []),
   ])
+  return checks.flat()
+}
+
+function processesOf({ answers, reader, embedders }: Parts): readonly ProcessStatus[] {
+  const embedding = processStatus('embedder', ...eachOf(embedders).map((one) => one.status()))
+  return answers ? [processStatus('reader', reader.status()), embedding] : [embedding]
 }
 
 async function closeParts(parts: Parts, drainMs: number): Promise<void> {
-  const { reader, embedder, index, jobs, keys, quotas, ahead } = parts
+  const { reader, embedders, index, jobs, keys, quotas, ahead } = parts
   parts.testQuestion?.close()
   parts.mirror?.close()
   parts.parser.close()
   // A job at work ends with its batch, or with its embedder.
   const stopped = Promise.all([jobs.close(), ahead?.close()])
   await Promise.race([stopped, delay(drainMs, undefined, { ref: false })])
-  await Promise.all([reader.close({ drainMs }), embedder.close({ drainMs })])
+  await Promise.all([reader, ...eachOf(embedders)].map((one) => one.close({ drainMs })))
   await Promise.all([stopped, quotas.close()])
   keys.close()
   index.close()
@@ -174,7 +194,7 @@ export function requireStateDisk({ STATE_DISK_MB }: Config): void {
 /** The index and a reader that stores states, without the rest: for the shell. */
 export async function createAheadEncoding(config: Config, log?: Log) {
   return startWhole(async (closing) => {
-    const index = await openPassages(config, await loadContrieverManifest(config.RETRIEVER_DIR), log)
+    const index = await openPassages(config, await configuredRetrievers(config), log)
     closing.add(() => index.close())
     await index.info()
     const reader = await createReader(readerOptions(config, log))
@@ -199,15 +219,16 @@ export interface Indexing {
 /** For indexing from the shell and at the first start. The embedder is only started when a job needs it. */
 export async function createIndexing(config: Config, log?: Log): Promise<Indexing> {
   await makeFolders(config)
-  const embedder = await embedderOnDemand(config, log)
-  const index = await openPassages(config, embedder.manifest, log)
-  const jobs = createJobs(jobsOptions(config, index, embedder, log))
+  const folders = await configuredRetrievers(config)
+  const embedders = await embeddersOf(folders, (folder) => Promise.resolve(embedderOnDemand(folder, config, log)))
+  const index = await openPassages(config, folders, log)
+  const jobs = createJobs(jobsOptions(config, index, embedders, log))
   return {
     index,
     jobs,
     close: async () => {
       await jobs.close()
-      await embedder.close()
+      await Promise.all(eachOf(embedders).map((one) => one.close()))
       index.close()
     },
   }
@@ -231,17 +252,16 @@ export async function configuredModel(config: Config): Promise<EmbeddingModel> {
   return embeddingModel(await loadContrieverManifest(config.RETRIEVER_DIR))
 }
 
-async function embedderOnDemand(config: Config, log: Log | undefined): Promise<Embedder & { close(): Promise<void> }> {
-  const options = { ...processOptions(config, log), modelDir: config.RETRIEVER_DIR }
+function embedderOnDemand({ dir, manifest }: RetrieverFolder, config: Config, log: Log | undefined): Embedder & { close(): Promise<void> } {
   let started: Promise<Embedder & Supervised> | undefined
   const start = (): Promise<Embedder & Supervised> =>
-    (started ??= createEmbedder(options).catch((error: unknown) => {
+    (started ??= createEmbedder({ ...processOptions(config, log), modelDir: dir }).catch((error: unknown) => {
       // What kept it from starting may have been mended when it is needed again.
       started = undefined
       throw error
     }))
   return {
-    manifest: await loadContrieverManifest(options.modelDir),
+    manifest,
     embed: async (texts, run) => (await start()).embed(texts, run),
     close: async () => {
       const embedder = await started?.catch(() => undefined)
@@ -250,10 +270,10 @@ async function embedderOnDemand(config: Config, log: Log | undefined): Promise<E
   }
 }
 
-function jobsOptions(config: Config, index: PassageIndex, embedder: Embedder, log: Log | undefined): JobsOptions {
+function jobsOptions(config: Config, index: PassageIndex, embedders: Embedders, log: Log | undefined): JobsOptions {
   return {
     index,
-    embedder,
+    ...embedders,
     jobsDir: jobsDir(config),
     importDir: config.IMPORT_DIR,
     maxUploadBytes: config.UPLOAD_LIMIT_MB * 2 ** 20,
@@ -262,23 +282,14 @@ function jobsOptions(config: Config, index: PassageIndex, embedder: Embedder, lo
   }
 }
 
-function openPassages(config: Config, manifest: ContrieverManifest, log: Log | undefined): Promise<PassageIndex> {
+function openPassages(config: Config, { model, furtherModels = [] }: Models, log: Log | undefined): Promise<PassageIndex> {
   return openIndex({
     dir: config.ROLE === 'replica' ? (config.MIRROR_DIR ?? config.INDEX_DIR) : config.INDEX_DIR,
     readOnly: config.ROLE === 'replica',
     table: config.TABLE,
     keepMs: config.KEEP_VERSIONS_MIN * 60_000,
-    model: embeddingModel(manifest),
+    model,
+    furtherModels,
     ...(log && { onWarning: (message: string) => log('warn', message) }),
   })
-}
-
-function embeddingModel(manifest: ContrieverManifest): EmbeddingModel {
-  return { id: modelId(manifest), formerId: formerModelId(manifest), dimension: manifest.dims.hidden_size }
-}
-
-/** Counts what the retriever reads: a text's tokens up to its window, the two that frame them included. */
-async function tokenCounter(modelDir: string, { dims: { window } }: ContrieverManifest): Promise<(text: string) => number> {
-  const tokenizer = await loadTokenizer(modelDir, { bosId: null, eosIds: [] })
-  return (text) => tokenizer.encode(text, { maxTokens: window - 2 }).length + 2
 }

@@ -29,6 +29,10 @@ export const ConfigSchema = Type.Object({
     'models/tiny/checkpoint/contriever',
   ),
   RETRIEVER_DIR: text('Built retriever. Where only RETRIEVER_CHECKPOINT is set: `models/built/<its name>-f32`.', 'models/built/contriever'),
+  FURTHER_RETRIEVERS: text(
+    'Folders of further built retrievers, separated by commas: tables made with any of them are searched and changed too, so that one retriever can take the place of another while questions are answered. Each is loaded at the start.',
+    '',
+  ),
   DTYPE: Type.Enum(['f32', 'int8', 'int8+int4', 'int4', 'f16', 'f16-int4'], {
     description: 'Precision in which a missing reader is built.',
     default: DEFAULT_DTYPE,
@@ -51,6 +55,12 @@ export const ConfigSchema = Type.Object({
         'Replicas: folder on a local disk that the table is copied to and answered from, also while INDEX_DIR is away; without one INDEX_DIR is read.',
       minLength: 1,
     }),
+  ),
+  MIRROR_MB: integer(
+    'Most that tables may take in MIRROR_DIR. What does not fit is not copied: the table copied before answers on, and readiness says so.',
+    100_000,
+    1,
+    1_000_000_000,
   ),
   TABLE: Type.String({
     description: 'Table that questions are answered from.',

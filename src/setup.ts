@@ -11,6 +11,7 @@ import type { Config } from './settings.ts'
 import { followJob } from './follow-job.ts'
 import { isSettled } from './jobs/schema.ts'
 import { checkPlaces } from './places.ts'
+import { furtherFolders } from './retrievers.ts'
 import { megabytes, type StartProgress } from './progress.ts'
 import { createIndexing } from './services.ts'
 
@@ -62,8 +63,9 @@ export function ensureReader(config: Config, startProgress: StartProgress): Prom
   return ensureModel({ setting: 'READER', from: config.READER_CHECKPOINT, to: config.READER_DIR, dtype: config.DTYPE }, startProgress)
 }
 
-/** {@link ensureModels} for the retriever alone, which is all that indexing needs. */
-export function ensureRetriever(config: Config, startProgress: StartProgress): Promise<void> {
+/** {@link ensureModels} for the retrievers alone, which are all that indexing needs. Further ones are built already. */
+export async function ensureRetriever(config: Config, startProgress: StartProgress): Promise<void> {
+  for (const { dir, manifest } of await furtherFolders(config)) await checkFiles(dir, manifest)
   return ensureModel({ setting: 'RETRIEVER', from: config.RETRIEVER_CHECKPOINT, to: config.RETRIEVER_DIR, dtype: 'f32' }, startProgress)
 }
 

@@ -2,6 +2,7 @@
 import { CodedError } from '../base/errors.ts'
 import { checkStore } from '../index/store/check.ts'
 import { isRemote } from '../index/store/place.ts'
+import type { Models } from '../index/contract.ts'
 import { readAlias } from '../index/table/alias.ts'
 import { startMirror, type Mirror } from '../index/table/mirror.ts'
 import type { Log } from './inference/log.ts'
@@ -26,12 +27,14 @@ export async function reachStore(config: Config, log: Log | undefined): Promise<
 }
 
 /** A replica's copy of the table, up to date as far as the store can be reached. */
-export async function mirrorOf(config: Config, log: Log | undefined): Promise<Mirror | undefined> {
+export async function mirrorOf(config: Config, models: Models, log: Log | undefined): Promise<Mirror | undefined> {
   if (config.ROLE !== 'replica' || config.MIRROR_DIR === undefined) return undefined
   return startMirror({
     from: config.INDEX_DIR,
     to: config.MIRROR_DIR,
     table: config.TABLE,
+    models,
+    maxBytes: config.MIRROR_MB * 1e6,
     ...(log && { onWarning: (message: string) => log('warn', message) }),
   })
 }

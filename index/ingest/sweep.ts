@@ -1,10 +1,15 @@
 import { stat } from 'node:fs/promises'
 import { aliasAge, readAlias, storedName, tableFolder } from '../table/alias.ts'
 import { unwatchChanges, watchingJobs } from '../table/changes.ts'
-import { osCode } from '../../base/errors.ts'
+import { modelOf } from '../table/fitness.ts'
+import { connectLance } from '../table/lance.ts'
+import { readMetadata } from '../table/metadata.ts'
+import { openStored } from '../table/recover.ts'
+import { CodedError, osCode } from '../../base/errors.ts'
 import { listObjects } from '../store/objects.ts'
 import { isRemote, within } from '../store/place.ts'
 import { namesIn, removeTree } from '../store/tree.ts'
+import type { EmbeddingModel } from '../contract.ts'
 
 /** What is younger may belong to someone who is just making it. */
 const YOUNG_MS = 60_000
@@ -38,13 +43,16 @@ export interface KnownJobs {
  * Removes what killed writers left behind and what was replaced: LanceDB's and our own temporary files, and stored tables
  * and notes of `table` that neither the alias nor an unfinished job refers to. Only for the holder of the writer lock.
  * An index in an object store may have jobs of other machines, whose records are not here: what they refer to is kept.
+ * A table that was replaced by one of another model is kept while its model is at hand too: who has only that answers from it.
  * @param knownJobs ids of the jobs here: of those that may go on, those whose record cannot be read among them, and of those that ended.
+ * @param models all that are at hand.
  * @returns the paths removed, and whether something is left that is to go a minute later.
  */
 export async function sweep(
   dir: string,
   table: string,
   knownJobs: () => Promise<KnownJobs>,
+  models: readonly EmbeddingModel[] = [],
 ): Promise<{ removed: string[]; left: boolean }> {
   // In this order: a job has its record before changes are noted for it.
   const watched = await watchingJobs(dir, table)
@@ -70,7 +78,7 @@ export async function sweep(
     const storedAs = name.slice(0, -'.lance'.length)
     if (storedAs === alias?.stored_as || keep.has(storedAs)) continue
     if (retiring) left = true
-    else await drop(path)
+    else if (!(await isStillRead(dir, { storedAs, live: alias?.stored_as ?? null, models }))) await drop(path)
   }
   for (const storedAs of [...keep, ...(typeof alias?.stored_as === 'string' ? [alias.stored_as] : [])]) {
     const data = within(tableFolder(dir, storedAs), 'data')
@@ -80,4 +88,29 @@ export async function sweep(
   }
   for (const job of watched) if (!going.has(job)) await unwatchChanges(dir, table, job)
   return { removed, left }
+}
+
+interface Replaced {
+  readonly storedAs: string
+  /** The table that the alias points at. */
+  readonly live: string | null
+  readonly models: readonly EmbeddingModel[]
+}
+
+/** True for a table of one of these models where the live one is of another; one that does not open now is taken for such. */
+async function isStillRead(dir: string, { storedAs, live, models }: Replaced): Promise<boolean> {
+  if (models.length < 2 || live === null) return false
+  const connection = await connectLance(dir, undefined)
+  const idOf = async (name: string): Promise<string | undefined> => {
+    const table = await openStored(connection, dir, name, undefined)
+    return modelOf(await readMetadata(table), models)?.id
+  }
+  try {
+    const own = await idOf(storedAs)
+    return own !== undefined && own !== (await idOf(live))
+  } catch (error) {
+    return !(error instanceof CodedError && error.code === 'index_missing')
+  } finally {
+    connection.close()
+  }
 }

@@ -94,7 +94,7 @@ export async function openOwnTable({ connection, dir, model, onWarning }: Openin
 async function isUsable(table: Table, model: EmbeddingModel): Promise<boolean> {
   try {
     if ((await table.countRows()) > 0) await migrateTable(table)
-    return unfit(table.storedAs, await readMetadata(table), model) === undefined
+    return unfit(table.storedAs, await readMetadata(table), { model }) === undefined
   } catch (error) {
     if (error instanceof CodedError) return false
     throw error
@@ -104,7 +104,7 @@ async function isUsable(table: Table, model: EmbeddingModel): Promise<boolean> {
 /** Opens a table whose vectors are of this model. @throws index_invalid for another model or schema. */
 export async function openLiveTarget({ connection, dir, model, onWarning }: Opening, storedAs: string): Promise<Table> {
   const table = await openStored(connection, dir, storedAs, onWarning)
-  const found = await fitMetadata(storedAs.split('.')[0] ?? storedAs, table, model)
+  const found = await fitMetadata(storedAs.split('.')[0] ?? storedAs, table, { model })
   if (!(found instanceof CodedError)) return table
   table.close()
   throw found

@@ -1,5 +1,6 @@
 import { CodedError } from '../../base/errors.ts'
 import { tryLock } from '../ingest/lock.ts'
+import { isRemote } from '../store/place.ts'
 import { removeTree } from '../store/tree.ts'
 import { readAlias, storedName, tableFolder, writeAlias } from '../table/alias.ts'
 import { watchingJobs } from '../table/changes.ts'
@@ -7,7 +8,7 @@ import { fitMetadata } from '../table/fitness.ts'
 import { connectForWriting } from '../table/lance.ts'
 import { TableSync } from '../table/table-sync.ts'
 import { inTurn } from '../table/turn.ts'
-import type { EmbeddingModel } from '../contract.ts'
+import type { Models } from '../contract.ts'
 import { cloneTable } from './clone.ts'
 import { countedRows } from './verify.ts'
 
@@ -17,10 +18,8 @@ export interface TableOptions {
   readonly table: string
 }
 
-export interface ReplaceOptions extends TableOptions {
-  /** The model that questions are embedded with. */
-  readonly model: EmbeddingModel
-}
+/** The models are those that questions can be embedded with. */
+export interface ReplaceOptions extends TableOptions, Models {}
 
 /**
  * Puts a copy of another stored table behind a name, as a replacing job does: it is made and looked through beside the
@@ -29,7 +28,8 @@ export interface ReplaceOptions extends TableOptions {
  * @returns the passages that are now in service.
  * @throws conflict while a job of the table is not at its end; index_invalid for a table of another model, or newer software's.
  */
-export async function replaceWith(take: (folder: string) => Promise<void>, { dir, table: name, model }: ReplaceOptions): Promise<number> {
+export async function replaceWith(take: (folder: string) => Promise<void>, options: ReplaceOptions): Promise<number> {
+  const { dir, table: name } = options
   const lock = await tryLock(dir)
   if (lock === undefined) throw busy(name, [])
   const storedAs = storedName(name)
@@ -38,7 +38,7 @@ export async function replaceWith(take: (folder: string) => Promise<void>, { dir
     const jobs = await watchingJobs(dir, name)
     if (jobs.length > 0) throw busy(name, jobs)
     await take(folder)
-    const rows = await fitted(dir, storedAs, name, model)
+    const rows = await fitted(storedAs, options)
     await inTurn(dir, name, async () => {
       const meanwhile = await watchingJobs(dir, name)
       if (meanwhile.length > 0) throw busy(name, meanwhile)
@@ -54,11 +54,12 @@ export async function replaceWith(take: (folder: string) => Promise<void>, { dir
 }
 
 /** Brings a copy to the current schema and reads it through. @returns its rows. */
-async function fitted(dir: string, storedAs: string, name: string, model: EmbeddingModel): Promise<number> {
+async function fitted(storedAs: string, options: ReplaceOptions): Promise<number> {
+  const { dir, table: name } = options
   const connection = await connectForWriting(dir)
   try {
     const table = await connection.openTable(storedAs)
-    const metadata = await fitMetadata(name, table, model)
+    const metadata = await fitMetadata(name, table, options)
     if (metadata instanceof CodedError) throw metadata
     const rows = await countedRows(table)
     await TableSync.distrusting(tableFolder(dir, storedAs)).flush()
@@ -82,7 +83,9 @@ export async function switchTable(other: string, options: ReplaceOptions): Promi
     throw new CodedError('index_missing', `There is no table "${other}" in ${dir}: index a corpus with --table ${other} first.`, {
       field: 'table',
     })
-  return replaceWith((folder) => inTurn(dir, other, () => cloneTable(tableFolder(dir, storedAs), folder)), options)
+  // Copies in an object store may take longer than writers of the other table would wait; the version that is copied outlives them.
+  const take = (folder: string): Promise<void> => cloneTable(tableFolder(dir, storedAs), folder)
+  return replaceWith((folder) => (isRemote(dir) ? take(folder) : inTurn(dir, other, () => take(folder))), options)
 }
 
 function busy(table: string, jobs: readonly string[]): CodedError {

@@ -1,21 +1,28 @@
 import { CodedError } from '../../base/errors.ts'
-import type { EmbeddingModel } from '../contract.ts'
+import { allModels, type EmbeddingModel, type Models } from '../contract.ts'
 import type { Table } from './lance.ts'
 import { readMetadata, type TableMetadata } from './metadata.ts'
 import { migrateTable, SCHEMA_VERSION } from './migrate.ts'
 
-/** True if vectors of the table and of the model can be compared. */
-export function isOfModel(metadata: TableMetadata, model: EmbeddingModel): boolean {
-  return (metadata.model === model.id || metadata.model === model.formerId) && metadata.dimension === model.dimension
+/** The one of these models that a table's vectors are of, under its own name before a former one; undefined if they are of another. */
+export function modelOf({ model, dimension }: TableMetadata, models: readonly EmbeddingModel[]): EmbeddingModel | undefined {
+  const fitting = models.filter((one) => one.dimension === dimension)
+  return fitting.find(({ id }) => id === model) ?? fitting.find(({ formerId }) => formerId === model)
 }
 
-/** Why a table cannot be used with this model or by this software, with the remedy; undefined if it can. Nothing of it needs the table to go. */
-export function unfit(name: string, metadata: TableMetadata, model: EmbeddingModel): CodedError | undefined {
-  if (!isOfModel(metadata, model)) {
+/** True if vectors of the table and of the model can be compared. */
+export function isOfModel(metadata: TableMetadata, model: EmbeddingModel): boolean {
+  return modelOf(metadata, [model]) !== undefined
+}
+
+/** Why a table cannot be used with these models or by this software, with the remedy; undefined if it can. Nothing of it needs the table to go. */
+export function unfit(name: string, metadata: TableMetadata, models: Models): CodedError | undefined {
+  if (modelOf(metadata, allModels(models)) === undefined) {
+    const here = allModels(models).map(({ id, dimension }) => `${id} (${dimension})`)
     return new CodedError(
       'index_invalid',
-      `The table "${name}" holds vectors of the model ${metadata.model} (${metadata.dimension} numbers), this process embeds with ${model.id} (${model.dimension}). ` +
-        `The table is sound: start with the model it was made with (CEPE_RETRIEVER_DIR), or use another table (CEPE_TABLE) for the other model. ` +
+      `The table "${name}" holds vectors of the model ${metadata.model} (${metadata.dimension} numbers), this process embeds with ${here.join(' and ')}. ` +
+        `The table is sound: start with the model it was made with (CEPE_RETRIEVER_DIR, or beside another in CEPE_FURTHER_RETRIEVERS), or use another table (CEPE_TABLE) for the other model. ` +
         `To change over, index the corpus with --replace: the present table stays until the new one is verified.`,
       { field: 'model' },
     )
@@ -38,16 +45,11 @@ export function unfit(name: string, metadata: TableMetadata, model: EmbeddingMod
 }
 
 /** What a table says of itself, once the steps are taken that need nobody's word (not where it is only read); or why it cannot be used. */
-export async function fitMetadata(
-  name: string,
-  table: Table,
-  model: EmbeddingModel,
-  readOnly = false,
-): Promise<TableMetadata | CodedError> {
+export async function fitMetadata(name: string, table: Table, models: Models, readOnly = false): Promise<TableMetadata | CodedError> {
   let metadata = await readMetadata(table)
   if (!readOnly && metadata.schemaVersion < SCHEMA_VERSION && (await migrateTable(table, { dryRun: true })).automatic) {
     await migrateTable(table)
     metadata = await readMetadata(table)
   }
-  return unfit(name, metadata, model) ?? metadata
+  return unfit(name, metadata, models) ?? metadata
 }

@@ -6,9 +6,9 @@ import { CodedError, messageOf } from '../../base/errors.ts'
 import { connectForWriting, prewarm, type Connection, type Table } from './lance.ts'
 import type { TableMetadata } from './metadata.ts'
 import { createTable } from './create.ts'
-import { fitMetadata } from './fitness.ts'
+import { fitMetadata, modelOf } from './fitness.ts'
 import { openStored } from './recover.ts'
-import type { EmbeddingModel } from '../contract.ts'
+import { allModels, type EmbeddingModel, type Models } from '../contract.ts'
 
 /** How often a table is looked at that nobody asks: well below the time after which a replaced table's files are removed. */
 const WATCH_MS = 2000
@@ -18,6 +18,8 @@ export interface Live {
   readonly table: Table
   readonly storedAs: string
   readonly metadata: TableMetadata
+  /** Of its vectors, by the name that it has here. */
+  readonly model: EmbeddingModel
   readonly sync: TableSync
 }
 
@@ -26,27 +28,33 @@ export interface LiveForWriting extends Live {
   readonly idle: Table
 }
 
-export interface LiveTableOptions {
+export interface LiveTableOptions extends Models {
   readonly dir: string
   readonly connection: Connection
   readonly name: string
-  readonly model: EmbeddingModel
   readonly consistencyMs: number
   readonly onWarning: (message: string) => void
   /** Nothing is migrated or repaired. */
   readonly readOnly?: boolean
 }
 
+/** A stored table that cannot be used, and why. */
+interface Unfit {
+  readonly error: CodedError
+  readonly storedAs: string
+}
+
 /**
  * Follows an alias: gives the table it points at, and looks every `consistencyMs`, when it is used, whether it points at
  * another. Readers never wait for that: the table before answers until the new one is open and its indexes are in
  * memory, and also while a look fails for a passing reason. Only a finding is passed on: no table, or one that does not fit.
+ * Where a table was replaced by one that does not fit, the one before goes on answering, until its files are gone.
  */
 export class LiveTable {
   readonly #options: LiveTableOptions
   #held: { readonly live: Live; readonly stamp: string } | undefined
   /** Why the table cannot be used, as found by the last look that came to an end. */
-  #verdict: CodedError | undefined
+  #verdict: Unfit | undefined
   #checkedAt = -Infinity
   #checking: Promise<Live | undefined> | undefined
   #next: Promise<Live | undefined> | undefined
@@ -80,8 +88,16 @@ export class LiveTable {
     return this.#next
   }
 
-  /** @throws index_missing if there is none yet; as `find`. */
+  /** Why the table that replaced the one that answers does not; undefined where the newest one answers. */
+  behind(): CodedError | undefined {
+    const replaced = this.#held !== undefined && this.#verdict !== undefined && this.#verdict.storedAs !== this.#held.live.storedAs
+    return replaced ? this.#verdict?.error : undefined
+  }
+
+  /** The table to read. @throws index_missing if there is none yet; index_invalid for one that does not fit, where it replaced none that does. */
   async get(): Promise<Live> {
+    // The watch goes on looking.
+    if (this.#held !== undefined && this.behind() !== undefined) return this.#held.live
     const live = await this.find()
     if (live === undefined) throw this.#missing()
     return live
@@ -160,9 +176,9 @@ export class LiveTable {
     const began = performance.now()
     const stamp = await aliasStamp(this.#options.dir, this.#options.name)
     const found = this.#held?.stamp === stamp ? await this.#again(this.#held.live) : await this.#open()
-    if (found instanceof CodedError) {
+    if (found !== undefined && 'error' in found) {
       this.#verdict = found
-      throw found
+      throw found.error
     }
     this.#held = found === undefined ? undefined : { stamp, live: found }
     this.#verdict = undefined
@@ -172,24 +188,33 @@ export class LiveTable {
   }
 
   /** The table that is held, with what it says of itself now. */
-  async #again(live: Live): Promise<Live | CodedError> {
-    const metadata = await fitMetadata(this.#options.name, live.table, this.#options.model, this.#options.readOnly)
-    return metadata instanceof CodedError ? metadata : { ...live, metadata }
+  async #again(live: Live): Promise<Live | Unfit> {
+    const fitted = await this.#fit(live.table)
+    return 'error' in fitted ? fitted : { ...live, ...fitted }
+  }
+
+  async #fit(table: Table): Promise<Pick<Live, 'metadata' | 'model'> | Unfit> {
+    const metadata = await fitMetadata(this.#options.name, table, this.#options, this.#options.readOnly)
+    if (metadata instanceof CodedError) return { error: metadata, storedAs: table.storedAs }
+    return { metadata, model: modelOf(metadata, allModels(this.#options)) ?? this.#options.model }
   }
 
   /** The table that the alias points at. */
-  async #open(): Promise<Live | CodedError | undefined> {
-    const { dir, name, connection, model, onWarning, readOnly } = this.#options
+  async #open(): Promise<Live | Unfit | undefined> {
+    const { dir, name, connection, onWarning, readOnly } = this.#options
     const storedAs = (await readAlias(dir, name))?.stored_as
     if (typeof storedAs !== 'string') return undefined
     const held = this.#held?.live
     const table = held?.storedAs === storedAs ? held.table : await openStored(connection, dir, storedAs, readOnly ? undefined : onWarning)
-    const metadata = await fitMetadata(name, table, model, readOnly)
-    if (metadata instanceof CodedError) return metadata
-    if (held?.storedAs === storedAs) return { ...held, metadata }
-    if (metadata.ann !== undefined) await prewarm(table)
+    const fitted = await this.#fit(table)
+    if ('error' in fitted) {
+      if (held?.storedAs !== storedAs) table.close()
+      return fitted
+    }
+    if (held?.storedAs === storedAs) return { ...held, ...fitted }
+    if (fitted.metadata.ann !== undefined) await prewarm(table)
     // The table before it is not closed: searches may be under way in it. It goes when they have ended.
-    return { table, storedAs, metadata, sync: await TableSync.start(tableFolder(dir, storedAs)) }
+    return { table, storedAs, ...fitted, sync: await TableSync.start(tableFolder(dir, storedAs)) }
   }
 
   /** A service that is asked nothing must not find, with its next question, that its table was replaced and removed. */

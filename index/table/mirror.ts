@@ -3,8 +3,12 @@ import { copyFile, mkdir, readdir, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import { downloadObject, forEachOf, listObjects } from '../store/objects.ts'
 import { isRemote, within } from '../store/place.ts'
-import { messageOf, osCode } from '../../base/errors.ts'
+import { CodedError, messageOf, osCode } from '../../base/errors.ts'
+import { allModels, type Models } from '../contract.ts'
 import { aliasPath, readAlias, tableFolder, writeAlias } from './alias.ts'
+import { modelOf, unfit } from './fitness.ts'
+import { connectLance } from './lance.ts'
+import { readMetadata } from './metadata.ts'
 
 /** How often the store is looked at: a commit or another table is noticed within half of that, on average. */
 const DEFAULT_EVERY_MS = 500
@@ -21,6 +25,10 @@ export interface MirrorOptions {
   /** Folder on a local disk, of this process alone. */
   readonly to: string
   readonly table: string
+  /** At hand: a table of none of them is not copied over one that is. Without, any is copied. */
+  readonly models?: Models
+  /** Most that tables may take in `to`. Without, the disk's. */
+  readonly maxBytes?: number
   readonly everyMs?: number
   /** Told once for each obstacle. */
   readonly onWarning?: (message: string) => void
@@ -29,6 +37,8 @@ export interface MirrorOptions {
 export interface MirrorStatus {
   /** Why the store could not be copied the last time; what was copied before stays in service. */
   readonly trouble: string | undefined
+  /** Why the newest table is not copied, though the store is there: the copy of the one before stays in service. */
+  readonly refused: CodedError | undefined
   /** When it was copied, or found unchanged, last. */
   readonly checkedAt: Date | undefined
 }
@@ -40,12 +50,15 @@ export interface Mirror {
   close(): void
 }
 
-/** Starts to follow a table: its files, which never change once written, are copied before the manifest that names them, and the alias last. */
+/**
+ * Starts to follow a table: its files, which never change once written, are copied before the manifest that names them, and the alias last.
+ * @throws disk_full where there is no copy, and the table is larger than what it may take
+ */
 export async function startMirror(options: MirrorOptions): Promise<Mirror> {
   await mkdir(options.to, { recursive: true })
   await rm(join(options.to, ASIDE), { recursive: true, force: true })
   const mirror = new FolderMirror(options)
-  await mirror.sync().catch(() => undefined)
+  await mirror.begin()
   mirror.follow()
   return mirror
 }
@@ -53,6 +66,9 @@ export async function startMirror(options: MirrorOptions): Promise<Mirror> {
 class FolderMirror implements Mirror {
   readonly #options: MirrorOptions
   #trouble: string | undefined
+  #refused: CodedError | undefined
+  /** The last table whose model was looked at, and why it is not to be copied. */
+  #judged: { readonly storedAs: string; readonly verdict: CodedError | undefined } | undefined
   #checkedAt: Date | undefined
   #timer: NodeJS.Timeout | undefined
   #running: Promise<void> | undefined
@@ -65,7 +81,20 @@ class FolderMirror implements Mirror {
   }
 
   status(): MirrorStatus {
-    return { trouble: this.#trouble, checkedAt: this.#checkedAt }
+    return { trouble: this.#trouble, refused: this.#refused, checkedAt: this.#checkedAt }
+  }
+
+  /** The first look, before anybody reads the copy: where that stands in the way of the newest table, which would fit alone, it goes. */
+  async begin(): Promise<void> {
+    await this.sync().catch(() => undefined)
+    const { from, to, table, maxBytes = Infinity } = this.#options
+    if (this.#refused?.code !== 'disk_full') return
+    const newest = (await readAlias(from, table))?.stored_as ?? ''
+    if (totalOf(await filesUnder(tableFolder(from, newest))) <= maxBytes) {
+      await rm(aliasPath(to, table), { force: true })
+      await this.#removeOthers('', '')
+      await this.sync().catch(() => undefined)
+    } else if ((await readAlias(to, table)) === undefined) throw this.#refused
   }
 
   sync(): Promise<void> {
@@ -92,15 +121,15 @@ class FolderMirror implements Mirror {
     try {
       const alias = await readAlias(from, table)
       const mine = await readAlias(to, table)
-      if (typeof alias?.stored_as === 'string') {
-        await this.#copyTable(alias.stored_as)
+      if (typeof alias?.stored_as !== 'string') throw new Error(`there is no table "${table}" in ${from}`)
+      const replaces = typeof mine?.stored_as === 'string' && mine.stored_as !== alias.stored_as
+      this.#refuse((replaces ? await this.#judge(alias.stored_as) : undefined) ?? (await this.#copyTable(alias.stored_as)))
+      if (this.#refused === undefined) {
         if (mine?.stored_as !== alias.stored_as) await writeAlias(to, table, { stored_as: alias.stored_as, replaced_by_job: null })
         await this.#retire(alias.stored_as)
-        this.#trouble = undefined
-        this.#checkedAt = new Date()
-        return
       }
-      throw new Error(`there is no table "${table}" in ${from}`)
+      this.#trouble = undefined
+      this.#checkedAt = new Date()
     } catch (error) {
       const trouble = `the store cannot be copied: ${messageOf(error)}`
       if (this.#trouble === undefined) onWarning?.(trouble)
@@ -109,20 +138,48 @@ class FolderMirror implements Mirror {
     }
   }
 
-  /** Manifests are listed first and copied last: every file that they name is there, and whole, by then. */
-  async #copyTable(storedAs: string): Promise<void> {
+  #refuse(why: CodedError | undefined): void {
+    if (why !== undefined && why.message !== this.#refused?.message) this.#options.onWarning?.(`The copy stays as it is: ${why.message}`)
+    this.#refused = why
+  }
+
+  /** Why a table is not to take the place of the one that is copied: this process could not search it. */
+  async #judge(storedAs: string): Promise<CodedError | undefined> {
+    const { from, table: name, models } = this.#options
+    if (models === undefined) return undefined
+    if (this.#judged?.storedAs === storedAs) return this.#judged.verdict
+    const connection = await connectLance(from, undefined)
+    try {
+      const metadata = await readMetadata(await connection.openTable(storedAs))
+      const verdict = modelOf(metadata, allModels(models)) === undefined ? unfit(name, metadata, models) : undefined
+      this.#judged = { storedAs, verdict }
+      return verdict
+    } finally {
+      connection.close()
+    }
+  }
+
+  /**
+   * Manifests are listed first and copied last: every file that they name is there, and whole, by then.
+   * @returns why nothing was copied, where it may not take so much.
+   */
+  async #copyTable(storedAs: string): Promise<CodedError | undefined> {
     const { from, to } = this.#options
     const [source, target] = [tableFolder(from, storedAs), tableFolder(to, storedAs)]
     const copied = await filesUnder(target)
-    if (isRemote(source) && (await hasNewest(source, copied))) return this.#drop(target)
+    await this.#drop(target)
+    if (isRemote(source) && (await hasNewest(source, copied))) return undefined
     const manifests = [...(await filesUnder(within(source, VERSIONS)))]
       .filter(([name]) => name.endsWith('.manifest'))
       .map(([name]) => join(VERSIONS, name))
     if (manifests.length === 0) throw new Error(`${source} has no version`)
     const fresh = manifests.filter((file) => !copied.has(file))
-    if (fresh.length === 0) return this.#drop(target)
+    if (fresh.length === 0) return undefined
     const others = await filesUnder(source, (file) => !file.startsWith(VERSIONS) && !file.includes('.tmp'))
-    const changed = [...others].filter(([file, size]) => copied.get(file) !== size).map(([file]) => file)
+    const open = [...others].filter(([file, size]) => copied.get(file) !== size)
+    const tooMuch = await this.#tooMuch(totalOf(open))
+    if (tooMuch !== undefined) return tooMuch
+    const changed = open.map(([file]) => file)
     const copy = (file: string): Promise<void> => this.#copy(within(source, file), join(target, file))
     await forEachOf(changed, copy, AT_ONCE)
     await forEachOf(fresh, copy, AT_ONCE)
@@ -132,7 +189,22 @@ class FolderMirror implements Mirror {
       if (present.has(file)) this.#gone.delete(path)
       else if (!this.#gone.has(path)) this.#gone.set(path, performance.now())
     }
-    await this.#drop(target)
+    return undefined
+  }
+
+  /** Why so many bytes more are not to be copied. */
+  async #tooMuch(bytes: number): Promise<CodedError | undefined> {
+    const { to, maxBytes = Infinity } = this.#options
+    if (maxBytes === Infinity) return undefined
+    const taken = totalOf(await filesUnder(to, (file) => /\.lance[\\/]/.test(file)))
+    if (taken + bytes <= maxBytes) return undefined
+    const megabytes = (count: number): string => `${(count / 1e6).toFixed(count < 1e7 ? 1 : 0)} MB`
+    return new CodedError(
+      'disk_full',
+      `The newest state of the table takes ${megabytes(bytes)} more in ${to}, which holds ${megabytes(taken)} of ${megabytes(maxBytes)} (CEPE_MIRROR_MB): ` +
+        `raise that (a change of tables takes twice the table), or start this process again, which then copies the table alone.`,
+      { field: 'CEPE_MIRROR_MB' },
+    )
   }
 
   /** In place whole or not at all. */
@@ -161,9 +233,14 @@ class FolderMirror implements Mirror {
   /** Removes copies of tables that were replaced, a while later. */
   async #retire(storedAs: string): Promise<void> {
     const { to, table } = this.#options
-    if (Date.now() - (await stat(aliasPath(to, table))).mtimeMs < RETIRE_MS) return
+    if (Date.now() - (await stat(aliasPath(to, table))).mtimeMs >= RETIRE_MS) await this.#removeOthers(storedAs)
+  }
+
+  /** @param prefix of the names that go, of this table's where absent */
+  async #removeOthers(storedAs: string, prefix = `${this.#options.table}.`): Promise<void> {
+    const { to } = this.#options
     for (const name of await readdir(to)) {
-      if (name.startsWith(`${table}.`) && name.endsWith('.lance') && name !== `${storedAs}.lance`) {
+      if (name.startsWith(prefix) && name.endsWith('.lance') && name !== `${storedAs}.lance`) {
         await rm(join(to, name), { recursive: true, force: true })
       }
     }
@@ -177,6 +254,12 @@ const NEWEST_FIRST = /^\d{20}\.manifest$/
 async function hasNewest(source: string, copied: ReadonlyMap<string, number>): Promise<boolean> {
   for await (const { name } of listObjects(within(source, VERSIONS), 1)) return NEWEST_FIRST.test(name) && copied.has(join(VERSIONS, name))
   return false
+}
+
+function totalOf(files: Iterable<readonly [string, number]>): number {
+  let sum = 0
+  for (const [, size] of files) sum += size
+  return sum
 }
 
 /** Files in a folder and below: their paths in it, and sizes. One that goes meanwhile is left out. */

@@ -242,6 +242,19 @@ export interface EmbedOptions extends RunOptions {
   readonly priority: 'question' | 'bulk'
 }
 
+/** The models of questions and passages that are at hand. */
+export interface Embedders {
+  /** Of the model that new tables are made with. */
+  readonly embedder: Embedder
+  /** Of further models, by their ids: their tables are searched and changed too. None where absent. */
+  readonly further?: ReadonlyMap<string, Embedder>
+}
+
+/** The embedder of a model at hand. */
+export function embedderOf({ embedder, further }: Embedders, model: { readonly id: string }): Embedder {
+  return further?.get(model.id) ?? embedder
+}
+
 export interface Embedder {
   readonly manifest: ContrieverManifest
   /** One vector of `manifest.dims.hidden_size` numbers per text, in order. Texts longer than the window are truncated. */

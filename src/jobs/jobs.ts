@@ -1,6 +1,7 @@
 import { basename } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isDiskFull, CodedError, messageOf } from '../../base/errors.ts'
+import { allModels } from '../../index/contract.ts'
 import { jobFiles } from '../../index/ingest/files.ts'
 import { watchChanges } from '../../index/table/changes.ts'
 import type { Lock } from '../../base/lock.ts'
@@ -95,7 +96,8 @@ class IndexJobs implements Jobs {
 
   async addPlace(folder: string, options: Pick<JobOptions, 'replace'>): Promise<Job> {
     const place = await openPlace(folder)
-    checkPlaceModel(place, this.#options.index.model)
+    const model = allModels(this.#options.index).find(({ id }) => id === place.model) ?? this.#options.index.model
+    checkPlaceModel(place, model)
     const open = (await this.#store.list()).find(
       ({ source, table, state }) =>
         source.place === true &&
@@ -113,7 +115,7 @@ class IndexJobs implements Jobs {
       )
     if (open !== undefined) return this.resume(open.id)
     await checkPlace(place)
-    const job = this.#newJob(this.#store.newId(), { name: place.name, path: folder, place: true }, options)
+    const job = this.#newJob(this.#store.newId(), { name: place.name, path: folder, place: true }, options, model.id)
     await this.#order(job)
     return job
   }
@@ -228,12 +230,12 @@ class IndexJobs implements Jobs {
     await this.#queue.close()
   }
 
-  #newJob(id: string, source: Job['source'], options: JobOptions): Job {
+  #newJob(id: string, source: Job['source'], options: JobOptions, model = this.#options.index.model.id): Job {
     return {
       version: source.place === true ? JOB_VERSION : FILE_JOB_VERSION,
       id,
       table: this.#options.index.table,
-      model: this.#options.index.model.id,
+      model,
       state: 'queued',
       source,
       options,

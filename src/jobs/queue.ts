@@ -7,15 +7,15 @@ import type { ReadLimits } from '../../index/read/contract.ts'
 import type { SearchPolicy } from '../../index/search/ann.ts'
 import type { Lock } from '../../base/lock.ts'
 import { isRemote } from '../../index/store/place.ts'
-import type { Embedder } from '../inference/contract.ts'
+import { allModels } from '../../index/contract.ts'
+import { embedderOf, type Embedders } from '../inference/contract.ts'
 import { bulkEmbed } from './bulk-embed.ts'
 import { JobRun, toJobError } from './run.ts'
 import { isSettled, type Job } from './schema.ts'
 import type { JobStore } from './store.ts'
 
-export interface QueueOptions {
+export interface QueueOptions extends Embedders {
   readonly index: PassageIndex
-  readonly embedder: Embedder
   readonly limits?: Partial<ReadLimits>
   readonly policy?: Partial<SearchPolicy>
   /** Passages per commit. */
@@ -135,7 +135,7 @@ export class JobQueue {
 
   /** Runs a job if it is its turn. @returns false if it has to wait for other jobs. */
   async #attempt(id: string): Promise<boolean> {
-    const { index, embedder, limits, policy, shardRows, log = () => undefined } = this.#options
+    const { index, limits, policy, shardRows, log = () => undefined } = this.#options
     const lock = await tryLock(index.dir)
     if (lock === undefined) return isSettled((await this.#store.load(id)).state)
     try {
@@ -144,7 +144,7 @@ export class JobQueue {
       const signals = [this.closing, lock.lost, this.#leases.get(id)?.lost]
       this.#current = new JobRun(job, {
         index,
-        embed: bulkEmbed(embedder),
+        embedOf: (model) => bulkEmbed(embedderOf(this.#options, model)),
         store: this.#store,
         limits,
         policy,
@@ -181,9 +181,9 @@ export class JobQueue {
     return false
   }
 
-  /** Passages of one table are embedded by one model: jobs of another are left to processes that have it. */
+  /** Passages of one table are embedded by one model: jobs of one that is not at hand here are left to processes that have it. */
   isOfOurModel({ model }: Job): boolean {
-    return model === undefined || model === this.#options.index.model.id
+    return model === undefined || allModels(this.#options.index).some(({ id }) => id === model)
   }
 
   /** Takes up what other processes left when they died, and removes what was replaced. */
@@ -196,7 +196,7 @@ export class JobQueue {
     const lock = await tryLock(index.dir)
     if (lock === undefined) return
     try {
-      this.#sweeping = (await sweep(index.dir, index.table, () => this.#store.known(index.table))).left
+      this.#sweeping = (await sweep(index.dir, index.table, () => this.#store.known(index.table), allModels(index))).left
     } finally {
       await lock.release()
     }

@@ -9,11 +9,12 @@ import { abandonJob, runJob } from '../../index/ingest/run.ts'
 import { planBytes, requireSpace } from '../../index/ingest/space.ts'
 import { sweep } from '../../index/ingest/sweep.ts'
 import { unmarkReplacing } from '../../index/ingest/target.ts'
+import { readAlias } from '../../index/table/alias.ts'
 import { unwatchChanges } from '../../index/table/changes.ts'
 import type { PassageIndex } from '../../index/open.ts'
 import { readPassageFile } from '../../index/read/read.ts'
 import type { ReadLimits } from '../../index/read/contract.ts'
-import type { Embed } from '../../index/contract.ts'
+import { allModels, type Embed, type EmbeddingModel } from '../../index/contract.ts'
 import { Rate } from './rate.ts'
 import { noteRejects, readOptions } from './reading.ts'
 import { DEFAULT_REJECTED_SHARE, isSettled, type Job } from './schema.ts'
@@ -21,7 +22,7 @@ import type { JobStore } from './store.ts'
 
 export interface JobRunOptions {
   readonly index: PassageIndex
-  readonly embed: Embed
+  readonly embedOf: (model: EmbeddingModel) => Embed
   readonly store: JobStore
   readonly limits: Partial<ReadLimits> | undefined
   readonly policy: Partial<SearchPolicy> | undefined
@@ -123,17 +124,19 @@ export class JobRun {
   }
 
   async #work(): Promise<void> {
-    const { index, embed, store, policy } = this.#options
+    const { index, embedOf, store, policy } = this.#options
     const { id, table } = this.#job
     const folder = store.folder(id)
-    await sweep(index.dir, table, () => store.known(table))
+    await sweep(index.dir, table, () => store.known(table), allModels(index))
     await store.takeReserve(id)
     const place = await this.#place()
-    if ((await readPlan(folder)) === undefined) await (place === undefined ? this.#plan(folder) : this.#adopt(place, folder))
+    const model = await this.#model()
+    const embed = embedOf(model)
+    if ((await readPlan(folder)) === undefined) await (place === undefined ? this.#plan(folder) : this.#adopt(place, folder, model))
     const { rows, ann, supersededBy } = await runJob({
       dir: index.dir,
       table,
-      model: index.model,
+      model,
       embed,
       embedQuestions: embed,
       jobId: id,
@@ -163,14 +166,25 @@ export class JobRun {
     await this.#end('done', null, { rows, recall: ann?.recall ?? null })
   }
 
+  /** The model of the table that the job writes: its own where it makes one (or has vectors already), else that of the table that is there by now. */
+  async #model(): Promise<EmbeddingModel> {
+    const { index } = this.#options
+    const { model, options, source } = this.#job
+    const ordered = allModels(index).find(({ id }) => id === model) ?? index.model
+    if (options.replace === true || source.place === true) return ordered
+    if (typeof (await readAlias(index.dir, index.table))?.stored_as !== 'string') return ordered
+    await index.refresh()
+    return index.writtenWith()
+  }
+
   async #place(): Promise<Place | undefined> {
     const { path, place } = this.#job.source
     return place === true && path !== null ? openPlace(path) : undefined
   }
 
   /** The plan of a place, whose vectors are there. Once it is the job's own, it is not looked at again. */
-  async #adopt(place: Place, folder: string): Promise<void> {
-    checkPlaceModel(place, this.#options.index.model)
+  async #adopt(place: Place, folder: string, model: EmbeddingModel): Promise<void> {
+    checkPlaceModel(place, model)
     await checkPlace(place)
     const { read, rejected, accepted } = await adoptPlan(place, folder)
     this.#job = { ...this.#job, counters: { ...this.#job.counters, read, rejected, accepted } }

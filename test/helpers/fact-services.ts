@@ -1,5 +1,6 @@
 import type { GenerateResult } from '../../src/inference/contract.ts'
 import type { AnswerServices } from '../../src/rag/pipeline.ts'
+import type { SearchedTable } from '../../src/rag/retrieve.ts'
 import { planningReader, type Oracle } from './planning-reader.ts'
 import { recordingServices } from './recording-services.ts'
 
@@ -60,6 +61,13 @@ export function factServices({ window = 1000, offset = 0, onAnswer }: FactOption
     const order = Array.from({ length: FACTS }, (_, i) => (target - offset + i + FACTS) % FACTS)
     return order.slice(0, k).map((i, rank) => ({ ...passage(i), score: 10 - rank, rank: rank + 1 }))
   }
+  const table: SearchedTable = {
+    model: { id: 'of the facts' },
+    search: ([target = 0], { k }) => Promise.resolve(ranked(target, k)),
+    searchText: (query, { k }) => Promise.resolve(ranked(numberIn(query), k)),
+    searchHybrid: (query, _, { k }) => Promise.resolve(ranked(numberIn(query), k)),
+    version: () => Promise.resolve({ table: 'passages', version: 3, passages: FACTS }),
+  }
   const services: AnswerServices = {
     ...base,
     reader: planningReader(base.reader.manifest, tokenizer, oracle),
@@ -68,12 +76,7 @@ export function factServices({ window = 1000, offset = 0, onAnswer }: FactOption
         ...base.retriever.embedder,
         embed: (texts) => Promise.resolve(texts.map((text) => new Float32Array([numberIn(text), 0]))),
       },
-      index: {
-        search: ([target = 0], { k }) => Promise.resolve(ranked(target, k)),
-        searchText: (query, { k }) => Promise.resolve(ranked(numberIn(query), k)),
-        searchHybrid: (query, _, { k }) => Promise.resolve(ranked(numberIn(query), k)),
-        version: () => Promise.resolve({ table: 'passages', version: 3, passages: FACTS }),
-      },
+      index: { view: () => Promise.resolve(table) },
     },
   }
   return { services, asked }

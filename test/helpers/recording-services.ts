@@ -1,7 +1,8 @@
-import type { CepeManifest, ContrieverManifest } from '../../models/manifest.ts'
+import { modelId, type CepeManifest, type ContrieverManifest } from '../../models/manifest.ts'
 import type { Embedder, GenerateRequest, GenerateResult, ReplugRequest } from '../../src/inference/contract.ts'
 import { createAdmission } from '../../src/inference/pool/admission.ts'
 import type { AnswerServices } from '../../src/rag/pipeline.ts'
+import type { PassageSource, SearchedTable } from '../../src/rag/retrieve.ts'
 import { planningReader, type Oracle } from './planning-reader.ts'
 import { wordTokenizer } from './word-tokenizer.ts'
 
@@ -69,7 +70,11 @@ export function recordingServices({ window = 1000, found = 6 } = {}) {
   }
   const embedder: Embedder = { manifest: embedderManifest, embed: (texts) => Promise.resolve(texts.map(() => new Float32Array(2))) }
   const hits = Array.from({ length: found }, (_, i) => ({ id: `p${i}`, title: `T${i}`, text: `text ${i}`, score: 10 - i, rank: i + 1 }))
-  const index = {
+  const index: SearchedTable & PassageSource = {
+    model: { id: modelId(embedderManifest) },
+    view() {
+      return Promise.resolve(this)
+    },
     search: (_: Float32Array, { k }: { k: number }) => {
       asked.k.push(k)
       return Promise.resolve(hits.slice(0, k))

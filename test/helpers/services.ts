@@ -9,7 +9,7 @@ import type { Services } from '../../src/services.ts'
 
 /** Whole services around a pipeline under test, over an empty index of their own. */
 export async function servicesAround(t: Test, answering: AnswerServices, changes: Partial<Services> = {}): Promise<Services> {
-  const { embedder } = answering.retriever
+  const { embedder, further } = answering.retriever
   const dir = t.testdir()
   const index = await openIndex({ dir, model: { id: 'fake', dimension: 2 } })
   const jobs = createJobs({ index, embedder, jobsDir: path.join(dir, 'jobs') })
@@ -32,6 +32,8 @@ export async function servicesAround(t: Test, answering: AnswerServices, changes
     answering,
     documents,
     embedder,
+    ...(further && { further }),
+    newerTable: () => index.behind(),
     countTokens: (text) => text.split(/\s+/).length,
     index,
     jobs,

@@ -1,6 +1,9 @@
 import fp from 'fastify-plugin'
 import type { FastifyInstance } from 'fastify'
+import type { CodedError } from '../../../base/errors.ts'
 import type { Jobs } from '../../jobs/jobs.ts'
+import type { Retriever } from '../../rag/retrieve.ts'
+import { registerIndexMetrics } from '../index-metrics.ts'
 import { registerJobMetrics } from '../job-metrics.ts'
 import { registerProcessMetrics, workMetrics, type ProcessStatus } from '../work-metrics.ts'
 import { collectDefaultMetrics, Counter, Histogram, Registry } from 'prom-client'
@@ -9,10 +12,13 @@ export interface MetricsOptions {
   /** State of the inference processes at the time of a scrape. */
   readonly processes: () => readonly ProcessStatus[]
   readonly jobs: Pick<Jobs, 'list'>
+  readonly retriever: Retriever
+  /** Why the table that replaced the one in service is not searched here. */
+  readonly newerTable: () => CodedError | undefined
 }
 
 /** GET /metrics in Prometheus' text format: this process, requests, errors, stages, tokens, inference processes, jobs. */
-export const metrics = fp((app: FastifyInstance, { processes, jobs }: MetricsOptions, done) => {
+export const metrics = fp((app: FastifyInstance, { processes, jobs, retriever, newerTable }: MetricsOptions, done) => {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   const durations = new Histogram({
@@ -31,6 +37,7 @@ export const metrics = fp((app: FastifyInstance, { processes, jobs }: MetricsOpt
   const work = workMetrics(registry)
   registerProcessMetrics(registry, processes)
   registerJobMetrics(registry, jobs)
+  registerIndexMetrics(registry, retriever, newerTable)
 
   app.addHook('onRequest', (request, _reply, next) => {
     request.observers.push(work)

@@ -1,13 +1,17 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type, type Static } from 'typebox'
+import type { CodedError } from '../../../base/errors.ts'
 import { modelId } from '../../../models/manifest.ts'
 import type { Calibration } from '../../rag/calibration/calibration.ts'
 import type { AnswerServices } from '../../rag/pipeline.ts'
 import type { IndexVersion } from '../../rag/retrieve.ts'
 import { IndexVersionSchema, LIMITS, METHODS, MethodSchema } from '../../rag/schema.ts'
 import { MODES } from '../../text/plan.ts'
+import type { PublicText } from '../public-text.ts'
+import { allEmbedders, describeRetriever, servingEmbedder } from '../retrievers.ts'
 
 const number = Type.Number()
+const RetrieverFields = { id: Type.String(), dtype: Type.String(), dimension: number }
 const InfoSchema = Type.Object({
   version: Type.String({ description: 'Of the service.' }),
   reader: Type.Object({
@@ -17,8 +21,17 @@ const InfoSchema = Type.Object({
     window: Type.Integer({ description: "Tokens of the decoder's prompt and answer." }),
     defaults: Type.Object({ k: number, k_decoder: number, demonstrations: number, context_tokens: number, max_new_tokens: number }),
   }),
-  retriever: Type.Object({ id: Type.String(), dtype: Type.String(), dimension: number, method: MethodSchema }),
+  retriever: Type.Object({ ...RetrieverFields, method: MethodSchema }, { description: 'What questions are embedded with now.' }),
+  retrievers: Type.Array(
+    Type.Object({ ...RetrieverFields, serves: Type.Boolean({ description: 'The table in service is of this one.' }) }),
+    {
+      description: 'All that are loaded: a table of any of them is searched.',
+    },
+  ),
   index: Type.Union([IndexVersionSchema, Type.Null()], { description: 'null where there is no index yet.' }),
+  newer_table: Type.Union([Type.Object({ code: Type.String(), message: Type.String() }), Type.Null()], {
+    description: 'Why the table that replaced the one in service is not searched by this process; null where the newest is.',
+  }),
   calibration: Type.Union(
     [
       Type.Object({
@@ -53,28 +66,35 @@ export interface InfoOptions {
   readonly services: AnswerServices
   readonly version: string
   readonly deadlineMs: number
+  /** Why the table that replaced the one in service is not searched here. */
+  readonly newerTable: () => CodedError | undefined
+  readonly publicText: PublicText
 }
 
 /** GET /v1/info: what answers here, and within which limits. */
-export const infoRoute: FastifyPluginAsyncTypebox<InfoOptions> = (app, { services, version, deadlineMs }) => {
+export const infoRoute: FastifyPluginAsyncTypebox<InfoOptions> = (app, { services, version, deadlineMs, newerTable, publicText }) => {
   const { reader, retriever, calibration, minConfidence = 0 } = services
   const { dtype, parameters, dims, qa_defaults: defaults } = reader.manifest
-  const { manifest } = retriever.embedder
   app.get(
     '/v1/info',
     { schema: { tags: ['operations'], summary: 'Models, index and limits', response: { 200: InfoSchema } } },
     async () => {
-      const index = await retriever.index.version().catch(() => null)
+      const index = await retriever.index
+        .view()
+        .then((table) => table.version())
+        .catch(() => null)
+      const { manifest } = await servingEmbedder(retriever)
+      const unread = newerTable()
       return {
         version,
         reader: { id: modelId(reader.manifest), dtype, parameters, window: dims.window, defaults },
-        retriever: {
-          id: modelId(manifest),
-          dtype: manifest.dtype,
-          dimension: manifest.dims.hidden_size,
-          method: retriever.method ?? 'dense',
-        },
+        retriever: { ...describeRetriever(manifest), method: retriever.method ?? 'dense' },
+        retrievers: allEmbedders(retriever).map((one) => ({
+          ...describeRetriever(one.manifest),
+          serves: index !== null && one.manifest === manifest,
+        })),
         index,
+        newer_table: unread ? { code: unread.code, message: publicText(unread.message) } : null,
         calibration: calibration ? describeCalibration(calibration, modelId(manifest), index) : null,
         min_confidence: minConfidence,
         modes: [...MODES],

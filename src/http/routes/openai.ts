@@ -7,10 +7,13 @@ import { modelId, type Manifest } from '../../../models/manifest.ts'
 import { CodedError } from '../../../base/errors.ts'
 import { answerQuestion } from '../../rag/answer.ts'
 import { answerEvents } from '../../rag/answer-events.ts'
+import type { Retriever } from '../../rag/retrieve.ts'
+import type { Embedder } from '../../inference/contract.ts'
 import { sendEvents, serverEvent } from '../send-parts.ts'
 import type { QuestionRouteOptions } from './answer.ts'
 import { toAnswerRequest, toChunks, toCompletion } from './openai-chat.ts'
 import type { PublicText } from '../public-text.ts'
+import { allEmbedders, servingEmbedder } from '../retrievers.ts'
 import { runOptions } from '../run-options.ts'
 import { encodeVector, textsOf } from './openai-embeddings.ts'
 import { openAiError, openAiErrorResponses, openAiErrorSender, UnknownModelError } from './openai-errors.ts'
@@ -23,9 +26,11 @@ import {
   ModelSchema,
 } from './openai-schema.ts'
 
+/** Tokens that a retriever reads of a text. @param model its id */
+export type CountTokens = (text: string, model: string) => number
+
 export interface OpenAiOptions extends QuestionRouteOptions {
-  /** Tokens that the retriever reads of a text. */
-  readonly countTokens: (text: string) => number
+  readonly countTokens: CountTokens
   readonly publicText: PublicText
 }
 
@@ -38,7 +43,7 @@ type App = Parameters<FastifyPluginAsyncTypebox>[0]
 export const openAiRoutes: FastifyPluginAsyncTypebox<OpenAiOptions> = (app, options) => {
   const { reader, retriever } = options.services
   app.setErrorHandler(openAiErrorSender(options.publicText))
-  modelRoutes(app, [reader.manifest, retriever.embedder.manifest].map(describeModel))
+  modelRoutes(app, [reader.manifest, ...allEmbedders(retriever).map(({ manifest }) => manifest)].map(describeModel))
   chatRoute(app, options)
   embeddingsRoute(app, options)
   return Promise.resolve()
@@ -87,7 +92,6 @@ function chatRoute(app: App, { services, deadlineMs, publicText }: OpenAiOptions
 }
 
 function embeddingsRoute(app: App, { services: { retriever }, deadlineMs, countTokens }: OpenAiOptions): void {
-  const { manifest } = retriever.embedder
   const schema = {
     tags,
     summary: "The retriever's embeddings (OpenAI-compatible)",
@@ -96,7 +100,8 @@ function embeddingsRoute(app: App, { services: { retriever }, deadlineMs, countT
   }
   app.post('/v1/embeddings', { schema }, async (request, reply) => {
     const { model, input, encoding_format = 'float', dimensions } = request.body
-    if (!names(model, modelId(manifest))) throw new UnknownModelError(model)
+    const embedder = await namedEmbedder(model, retriever)
+    const { manifest } = embedder
     const own = manifest.dims.hidden_size
     if (typeof dimensions === 'number' && dimensions !== own)
       throw new CodedError('invalid_request', `dimensions is ${dimensions}; this model has ${own}, and no others.`, { field: 'dimensions' })
@@ -104,9 +109,9 @@ function embeddingsRoute(app: App, { services: { retriever }, deadlineMs, countT
     const priority = texts.length === 1 ? 'question' : 'bulk'
     const run = runOptions(request, reply, deadlineMs)
     const started = performance.now()
-    const vectors = await retriever.embedder.embed(texts, { ...run, priority })
+    const vectors = await embedder.embed(texts, { ...run, priority })
     run.observe?.stage('embed', started, performance.now() - started)
-    const tokens = await total(texts, countTokens)
+    const tokens = await total(texts, (text) => countTokens(text, modelId(manifest)))
     return {
       object: 'list' as const,
       data: vectors.map((vector, index) => ({ object: 'embedding' as const, index, embedding: encodeVector(vector, encoding_format) })),
@@ -114,6 +119,13 @@ function embeddingsRoute(app: App, { services: { retriever }, deadlineMs, countT
       usage: { prompt_tokens: tokens, total_tokens: tokens },
     }
   })
+}
+
+/** By a full name, that model; by a short one the retriever that questions are embedded with, before others of that name. @throws UnknownModelError */
+async function namedEmbedder(model: string, retriever: Retriever): Promise<Embedder> {
+  const found = [await servingEmbedder(retriever), ...allEmbedders(retriever)].find(({ manifest }) => names(model, modelId(manifest)))
+  if (found === undefined) throw new UnknownModelError(model)
+  return found
 }
 
 /** Lets other requests in between: counting takes up to a millisecond a text. */

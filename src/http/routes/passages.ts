@@ -4,16 +4,15 @@ import { Type } from 'typebox'
 import type { PassageIndex } from '../../../index/open.ts'
 import { READ_LIMITS } from '../../../index/read/contract.ts'
 import { CodedError } from '../../../base/errors.ts'
-import type { Embedder } from '../../inference/contract.ts'
+import type { Embedders } from '../../inference/contract.ts'
 import { FilterSchema } from '../../../index/filter-schema.ts'
 import { PassageMetadataSchema } from '../../../index/passage-metadata.ts'
 import { ADMIN_SECURITY } from '../admin-guard.ts'
 import { bodyErrorResponses, errorResponses } from '../error-body.ts'
 import { IdempotencyHeaders, requestFingerprint, type Once } from '../idempotency.ts'
 
-export interface PassagesOptions {
+export interface PassagesOptions extends Embedders {
   readonly index: PassageIndex
-  readonly embedder: Embedder
   readonly requireAdmin: onRequestAsyncHookHandler
   /** Does what has an idempotency key once. */
   readonly once: Once

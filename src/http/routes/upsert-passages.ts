@@ -4,8 +4,10 @@ import { Type, type Static } from 'typebox'
 import { Value } from 'typebox/value'
 import { CodedError, type ErrorCode } from '../../../base/errors.ts'
 import { passageText, type Passage } from '../../../index/contract.ts'
+import { ModelChangedError } from '../../../index/model-changed.ts'
 import { READ_LIMITS } from '../../../index/read/contract.ts'
 import { checkRow } from '../../../index/read/validate.ts'
+import { embedderOf } from '../../inference/contract.ts'
 import { ADMIN_SECURITY } from '../admin-guard.ts'
 import { clientSignal } from '../client-signal.ts'
 import { describeValidation } from '../describe-validation.ts'
@@ -54,13 +56,21 @@ interface Rejection {
 type Checked = { readonly passage: Passage } | { readonly id: string | null; readonly error: Rejection }
 
 /** PUT /v1/passages: inserts or replaces passages, on the disk when answered, and seen by the next question. */
-export const upsertPassages: FastifyPluginAsyncTypebox<PassagesOptions> = (app, { index, embedder, requireAdmin, once }) => {
+export const upsertPassages: FastifyPluginAsyncTypebox<PassagesOptions> = (app, { index, requireAdmin, once, ...embedders }) => {
   const upsert = async (given: readonly Passage[], signal: AbortSignal): Promise<ReadonlySet<string>> => {
     if (given.length === 0) return new Set()
-    const changed = await index.changed(given)
-    const vectors = await embedder.embed(changed.map(passageText), { priority: 'bulk', signal })
-    await index.upsert(changed, vectors)
-    return new Set(changed.map(({ id }) => id))
+    for (;;) {
+      const model = await index.writtenWith()
+      const changed = await index.changed(given)
+      const vectors = await embedderOf(embedders, model).embed(changed.map(passageText), { priority: 'bulk', signal })
+      try {
+        await index.upsert(changed, vectors, model)
+        return new Set(changed.map(({ id }) => id))
+      } catch (error) {
+        // Meanwhile the table was replaced by one of another model: embedded again, for that one.
+        if (!(error instanceof ModelChangedError)) throw error
+      }
+    }
   }
 
   app.route({

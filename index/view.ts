@@ -1,0 +1,76 @@
+import { CodedError } from '../base/errors.ts'
+import { DEFAULT_DENSE_WEIGHT, FUSED_DEPTH, fuseScores } from './search/hybrid.ts'
+import { findByVector, findByWords, searchVector, searchWords, wholeHits } from './search/search.ts'
+import type { Live } from './table/live-table.ts'
+import type { EmbeddingModel, SearchHit, SearchOptions } from './contract.ts'
+
+const MAX_K = 1000
+
+/** Name, version and size of what is being searched. */
+export interface TableVersion {
+  readonly table: string
+  readonly version: number
+  readonly passages: number
+}
+
+/** The table behind a name at one moment: what a question reads from its beginning to its end, whatever is put behind the name meanwhile. */
+export interface TableView {
+  /** Of the table's vectors: only what it embeds can be compared with them. */
+  readonly model: EmbeddingModel
+  /** The k passages of the largest dot product with `vector`, best first. */
+  search(vector: Float32Array, options: SearchOptions): Promise<SearchHit[]>
+  /** The k passages of the highest BM25 score, best first. */
+  searchText(query: string, options: SearchOptions): Promise<SearchHit[]>
+  /** Both searches, their scores fused with the weight that was measured on the corpus; the score is the fused one, 0 to 1. */
+  searchHybrid(query: string, vector: Float32Array, options: SearchOptions): Promise<SearchHit[]>
+  /** Cheap enough for every question. */
+  version(): Promise<TableVersion>
+}
+
+/** Runs a read, and says of a failed one what its cause is. */
+type Reading = <T>(work: () => Promise<T>) => Promise<T>
+
+/** @param name that users give the table. */
+export function viewOf(name: string, { table, metadata, model }: Live, reading: Reading): TableView {
+  return {
+    model,
+    search: async (vector, options) => {
+      check(options, model, vector)
+      return reading(() => searchVector(table, metadata.ann, vector, options))
+    },
+    searchText: async (query, options) => {
+      check(options, model)
+      return reading(() => searchWords(table, query, options))
+    },
+    searchHybrid: async (query, vector, options) => {
+      check(options, model, vector)
+      const deeper = { ...options, k: Math.max(FUSED_DEPTH, options.k) }
+      return reading(async () => {
+        const [dense, text] = await Promise.all([findByVector(table, metadata.ann, vector, deeper), findByWords(table, query, deeper)])
+        return wholeHits(fuseScores({ dense, text }, metadata.hybrid?.denseWeight ?? DEFAULT_DENSE_WEIGHT, options.k))
+      })
+    },
+    version: () =>
+      reading(async () => {
+        const [version, passages] = await Promise.all([table.version(), table.countRows()])
+        return { table: name, version, passages }
+      }),
+  }
+}
+
+function check({ k }: SearchOptions, { id, dimension }: EmbeddingModel, vector?: Float32Array): void {
+  if (!Number.isInteger(k) || k < 1 || k > MAX_K)
+    throw new CodedError('invalid_request', `k is ${k}; it must be 1 to ${MAX_K}.`, { field: 'k' })
+  if (vector === undefined) return
+  if (vector.length !== dimension) {
+    throw new CodedError(
+      'index_invalid',
+      `The question's vector has ${vector.length} numbers, the index's have ${dimension}: embed it with ${id}.`,
+      { field: 'vector' },
+    )
+  }
+  if (!vector.every(Number.isFinite))
+    throw new CodedError('index_invalid', "The question's vector holds NaN or infinite numbers: check the embedding model.", {
+      field: 'vector',
+    })
+}
