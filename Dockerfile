@@ -15,7 +15,6 @@ RUN npm run build && npm ci --omit=dev
 FROM node:22-bookworm-slim
 ENV NODE_ENV=production \
     CEPE_HOST=0.0.0.0 \
-    CEPE_PORT=8080 \
     CEPE_READER_DIR=/data/models/cepe \
     CEPE_READER_CHECKPOINT=models/tiny/checkpoint/cepe \
     CEPE_RETRIEVER_DIR=/data/models/contriever \
@@ -36,6 +35,6 @@ VOLUME /data
 EXPOSE 8080
 # The first start builds the models' graphs and the demo index.
 HEALTHCHECK --interval=15s --timeout=10s --start-period=10m \
-    CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.CEPE_PORT}/readyz`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+    CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.CEPE_PORT || process.env.PORT || 8080}/readyz`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
 STOPSIGNAL SIGTERM
 CMD ["cepe", "serve"]

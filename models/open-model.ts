@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import '../base/no-telemetry.ts'
 import { InferenceSession, Tensor } from 'onnxruntime-node'
 import { loadManifest } from './folder.ts'
 import type { CepeManifest, Manifest } from './manifest.ts'

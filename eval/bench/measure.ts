@@ -1,5 +1,6 @@
 import { at } from '../../base/at.ts'
 import { cpus, totalmem } from 'node:os'
+import '../../base/no-telemetry.ts'
 import { InferenceSession, Tensor, env } from 'onnxruntime-node'
 import { encodeModel } from '../../models/onnx/proto.ts'
 import { Graph } from '../../models/onnx/graph.ts'

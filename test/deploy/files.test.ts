@@ -25,6 +25,10 @@ t.test('what is deployed names settings and files that there are', (t) => {
   for (const [, source = ''] of read('Dockerfile').matchAll(/^COPY --from=build \/app\/(\S+)/gm))
     t.ok(['node_modules', 'dist'].includes(source) || existsSync(path.join(packageRoot(), source)), source)
   t.match(read('Dockerfile'), /^USER 1000:1000$/m)
+  t.notOk(
+    settings(read('Dockerfile').replace(/^HEALTHCHECK[^]*?^\S/m, '')).includes('PORT'),
+    'a platform sets PORT, which CEPE_PORT would hide',
+  )
   t.end()
 })
 

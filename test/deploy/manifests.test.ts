@@ -24,12 +24,14 @@ interface Manifest {
     readonly scaleTargetRef: { readonly kind: string; readonly name: string }
     readonly metrics: readonly { readonly pods: { readonly metric: { readonly name: string } } }[]
     readonly ports: readonly { readonly targetPort: string }[]
+    readonly clusterIP?: string
   }
 }
 interface Pod {
   readonly containers: readonly Container[]
   readonly volumes: readonly { readonly name: string; readonly persistentVolumeClaim?: { readonly claimName: string } }[]
   readonly terminationGracePeriodSeconds: number
+  readonly enableServiceLinks?: boolean
 }
 interface Container {
   readonly ports?: readonly { readonly name: string; readonly containerPort: number }[]
@@ -120,10 +122,24 @@ await t.test('they fit together', async (t) => {
   t.ok((await readFile('src/http/work-metrics.ts', 'utf8')).includes(`'${metric}'`), `${metric} is a metric that the service has`)
 })
 
+/** Variables that a cluster gives to all pods that do not turn it off, for every Service with an address. */
+async function serviceLinks(): Promise<Record<string, string>> {
+  const services = (await manifests()).filter(({ value: { kind, spec } }) => kind === 'Service' && spec.clusterIP !== 'None')
+  const links = services.flatMap(({ value: { metadata } }) => {
+    const name = metadata.name.toUpperCase().replaceAll('-', '_')
+    return [
+      [`${name}_SERVICE_HOST`, '10.0.0.1'],
+      [`${name}_PORT`, 'tcp://10.0.0.1:80'],
+    ]
+  })
+  return Object.fromEntries(links) as Record<string, string>
+}
+
 await t.test('their settings are settings, and roles are what they say', async (t) => {
   for (const { name, spec } of await pods()) {
     const own = Object.fromEntries(spec.containers[0]?.env.map((one) => [one.name, one.value]) ?? [])
-    const config = loadConfig({}, { ...(await settings()), ...own, CEPE_ADMIN_KEY: 'a-key-of-this-test' })
+    const links = spec.enableServiceLinks === false ? {} : await serviceLinks()
+    const config = loadConfig({}, { ...links, ...(await settings()), ...own, CEPE_ADMIN_KEY: 'a-key-of-this-test' })
     t.equal(`cepe-${config.ROLE}`, name)
     t.equal(config.MIRROR_DIR, config.ROLE === 'replica' ? '/mirror' : undefined)
     t.equal(config.PORT, spec.containers[0]?.ports?.[0]?.containerPort)

@@ -1,3 +1,4 @@
+import '../../../base/no-telemetry.ts'
 import { InferenceSession, Tensor, env } from 'onnxruntime-node'
 import { CodedError, messageOf } from '../../../base/errors.ts'
 import type { Provider } from '../protocol.ts'
