@@ -11,6 +11,7 @@ import { LiveTable, type Live } from './table/live-table.ts'
 import { Tidying, type Tidied } from './table/tidying.ts'
 import { migrateAutomatically } from './table/migrate-index.ts'
 import { noteChange, watchingJobs } from './table/changes.ts'
+import { beginReading } from './table/readings.ts'
 import { PASSAGE_COLUMNS } from './table/columns.ts'
 import { packVectors, passageAt } from './table/rows.ts'
 import { sqlIds } from './table/sql.ts'
@@ -225,10 +226,13 @@ class LanceIndex implements PassageIndex {
 
   async *export(filter?: SearchFilter): AsyncGenerator<Passage> {
     const { table } = await this.#live.get()
+    const end = beginReading(table)
     try {
       yield* exportPassages(table, filter)
     } catch (error) {
       throw readError(this.dir, error)
+    } finally {
+      end()
     }
   }
 

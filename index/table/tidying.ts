@@ -1,5 +1,6 @@
-import { cleanTable, compactTable, fragmentation, isWasteful, KEEP_MS } from './compact.ts'
+import { cleanTable, compactTable, FRAGMENT_ROWS, fragmentation, isWasteful, KEEP_MS } from './compact.ts'
 import { lanceText, type Table } from './lance.ts'
+import { MOST_SEGMENTS } from './segments.ts'
 import type { TableSync } from './table-sync.ts'
 
 /** Looks at the table while the wanted surplus builds up. */
@@ -87,7 +88,9 @@ export class Tidying {
     const { surplus, keepMs = KEEP_MS } = this.#options
     if ((await fragmentation(table)).surplus < surplus) return
     const from = performance.now()
-    await compactTable(table, sync, keepMs)
+    // Training an index of more rows would take a service's cores for minutes: that is left to the next job, or to `cepe index compact`.
+    const mostSegments = (await table.countRows()) <= FRAGMENT_ROWS ? MOST_SEGMENTS : Infinity
+    await compactTable(table, sync, { keepMs, mostSegments })
     this.#notBefore = performance.now() + PAUSES * (performance.now() - from)
   }
 }
