@@ -107,7 +107,12 @@ export async function openIndex(options: OpenIndexOptions): Promise<PassageIndex
   }
   const connection = await connectLance(dir, consistencyMs)
   const live = new LiveTable({ dir, connection, name: table, model, consistencyMs, onWarning, readOnly })
-  const tidying = new Tidying({ surplus: tidyAfter, ...(keepMs === undefined ? {} : { keepMs }), onWarning })
+  const tidying = new Tidying({
+    surplus: tidyAfter,
+    ...(keepMs === undefined ? {} : { keepMs }),
+    onWarning,
+    inTurn: (work) => inTurn(dir, table, work),
+  })
   if (!readOnly) tidying.watch(async () => folderOf(dir, await live.find().catch(() => undefined)))
   return new LanceIndex({ dir, table, model }, connection, live, tidying)
 }

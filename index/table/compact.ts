@@ -5,7 +5,7 @@ import { mergeSegments, vectorSegments } from './segments.ts'
 import type { TableSync } from './table-sync.ts'
 
 /** Rows that LanceDB puts into one fragment when it compacts: larger ones are left as they are, so that the work of many compactions stays in proportion to what was added. */
-export const FRAGMENT_ROWS = 2 ** 20
+const FRAGMENT_ROWS = 2 ** 20
 /**
  * How long files of versions that were replaced are kept, unless configured: a reader goes on to the newest version within seconds,
  * and what it has begun ends within the deadline of a question, two minutes.

@@ -1,5 +1,6 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { uniform } from '../../../eval/bench/synthetic-checkpoint.ts'
 import { indexedTable } from '../../../eval/bench/index-table.ts'
@@ -8,7 +9,7 @@ import { tableFolder } from '../../../index/table/alias.ts'
 import { compactTable, fragmentation } from '../../../index/table/compact.ts'
 import { connectLance, type Table } from '../../../index/table/lance.ts'
 import { maintainTable } from '../../../index/table/maintain.ts'
-import { vectorSegments } from '../../../index/table/segments.ts'
+import { MOST_SEGMENTS, vectorSegments } from '../../../index/table/segments.ts'
 import { TableSync } from '../../../index/table/table-sync.ts'
 import { embed, hashEmbedding, somePassages, tempDir } from '../helpers.ts'
 
@@ -78,6 +79,22 @@ await t.test('many foldings leave few parts of the vector index and few files, a
   t.same([await vectorSegments(table), (await fragmentation(table)).fragments], [1, 1])
   t.equal(await index.count(), ROWS + 18)
   t.equal((await index.get('p100017'))?.title, 'Place 100017')
+})
+
+await t.test('a running index keeps the parts few by itself, whichever process wrote', async (t) => {
+  const { dir, table } = await indexed(t)
+  const seen: number[] = []
+  for (let round = 0; round < MOST_SEGMENTS + 2; round++) {
+    const index = await openIndex({ dir, model: hashEmbedding, consistencyMs: 0, tidyAfter: 1, keepMs: 0 })
+    const passages = somePassages(2, 200_000 + 2 * round)
+    await index.upsert(passages, await embed(passages.map(({ text }) => text)))
+    const isTidy = async (): Promise<boolean> => (await fragmentation(table)).surplus === 0 && (await vectorSegments(table)) <= MOST_SEGMENTS
+    for (let i = 0; i < 600 && !(await isTidy()); i++) await sleep(50)
+    seen.push(await vectorSegments(table))
+    t.equal(await index.count(), ROWS + 2 * (round + 1))
+    index.close()
+  }
+  t.ok(Math.max(...seen) <= MOST_SEGMENTS && (seen.at(-1) ?? Infinity) < MOST_SEGMENTS, `parts after each upsert: ${seen.join(', ')}`)
 })
 
 await t.test('what an export reads stays until it ends, however long it takes', async (t) => {
