@@ -11,6 +11,7 @@ import { LiveTable, type Live } from './table/live-table.ts'
 import { Tidying, type Tidied } from './table/tidying.ts'
 import { migrateAutomatically } from './table/migrate-index.ts'
 import { noteChange, watchingJobs } from './table/changes.ts'
+import { beginReading } from './table/readings.ts'
 import { PASSAGE_COLUMNS } from './table/columns.ts'
 import { packVectors, passageAt } from './table/rows.ts'
 import { sqlIds } from './table/sql.ts'
@@ -68,7 +69,12 @@ export async function openIndex(options: OpenIndexOptions): Promise<PassageIndex
   }
   const connection = await connectLance(dir, consistencyMs)
   const live = new LiveTable({ dir, connection, name: table, model, furtherModels, consistencyMs, onWarning, readOnly })
-  const tidying = new Tidying({ surplus: tidyAfter, ...(keepMs === undefined ? {} : { keepMs }), onWarning })
+  const tidying = new Tidying({
+    surplus: tidyAfter,
+    ...(keepMs === undefined ? {} : { keepMs }),
+    onWarning,
+    inTurn: (work) => inTurn(dir, table, work),
+  })
   if (!readOnly) tidying.watch(async () => folderOf(dir, await live.find().catch(() => undefined)))
   return new LanceIndex({ dir, table, model, furtherModels }, connection, live, tidying)
 }
@@ -196,10 +202,13 @@ class LanceIndex implements PassageIndex {
 
   async *export(filter?: SearchFilter): AsyncGenerator<Passage> {
     const { table } = await this.#live.get()
+    const end = beginReading(table)
     try {
       yield* exportPassages(table, filter)
     } catch (error) {
       throw readError(this.dir, error)
+    } finally {
+      end()
     }
   }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { Command } from 'commander'
 import { runProgram } from './cli/run-program.ts'
-import { packageVersion } from './config.ts'
+import { packageVersion, quietLanceDb } from './config.ts'
 
 /** A command is loaded when it is asked for: all of them together take a second, which some need a tenth of. */
 const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
@@ -26,6 +26,7 @@ const PROGRAMS = {
   },
 } as const
 
+quietLanceDb()
 const program = new Command('cepe')
   .description('Open-domain question answering over your own corpus with CEPE, Contriever and LanceDB.')
   .version(packageVersion())

@@ -219,6 +219,14 @@ export function hubSettings(): { readonly url: string; readonly token: string | 
   return { url: (endpoint || 'https://huggingface.co').replace(/\/+$/, ''), token: token || null }
 }
 
+/**
+ * LanceDB writes warnings of its own on standard error that nobody can act on (a partition without rows, at every folding): only its errors are wanted,
+ * unless LANCEDB_LOG says otherwise. To be called before it is loaded.
+ */
+export function quietLanceDb(): void {
+  process.env['LANCEDB_LOG'] ??= 'error'
+}
+
 /** The key with which commands ask a running service (CEPE_KEY). */
 export function clientKey(): string | undefined {
   return environment()[CLIENT_KEY] || undefined

@@ -122,8 +122,8 @@ export const ConfigSchema = Type.Object({
     1_000_000_000,
   ),
   KEEP_VERSIONS_MIN: integer(
-    'Minutes for which files of the index that were replaced are kept: longer than any query or copy of the folder takes.',
-    10,
+    'Minutes for which files of the index that were replaced are kept: longer than a question (DEADLINE_MS), a copy of the folder or an export by another process takes.',
+    3,
     1,
     100_000,
   ),

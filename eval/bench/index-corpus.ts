@@ -30,9 +30,9 @@ function fill(out: Float32Array, seed: number, weight: number): void {
 }
 
 /** The vector of a passage, or, with numbers past the corpus, of a question: a cluster's centre and noise. */
-export function clusteredVector(number: number, rows: number): Float32Array {
+export function clusteredVector(number: number, rows: number, dimension = DIMENSION): Float32Array {
   const clusters = Math.max(1, Math.floor(rows / ROWS_PER_CLUSTER))
-  const vector = new Float32Array(DIMENSION)
+  const vector = new Float32Array(dimension)
   fill(vector, 1_000_000_007 + (scatter(number) % clusters), 1)
   fill(vector, number, SPREAD)
   let squares = 0

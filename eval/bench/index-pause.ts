@@ -1,13 +1,14 @@
 import { createWriteStream } from 'node:fs'
 import { once } from 'node:events'
 import { join } from 'node:path'
-import { monitorEventLoopDelay, performance } from 'node:perf_hooks'
+import { performance } from 'node:perf_hooks'
 import { openIndex } from '../../index/open.ts'
 import type { Embedder } from '../../src/inference/contract.ts'
 import { createJobs } from '../../src/jobs/jobs.ts'
 import { hashedWordsManifest } from './hashed-words.ts'
 import { noiseVector, syntheticPassage } from './index-corpus.ts'
 import { clusters } from './index-table.ts'
+import { Pauses } from './pauses.ts'
 
 /** Passages of a document, as it is cut again. */
 const PARTS = 50
@@ -37,30 +38,27 @@ export async function pauseRow(dir: string, rows: number): Promise<string[]> {
   }
   const jobs = createJobs({ index, embedder, jobsDir: join(dir, 'index', 'jobs'), policy: POLICY })
   await jobs.start()
-  const gaps = monitorEventLoopDelay({ resolution: 1 })
-  const phases: { name: string; max: number; p99: number; from: number }[] = []
+  const pauses = new Pauses()
+  const phases: { readonly max: number; readonly own: number; readonly said: string }[] = []
+  let [phase, from] = ['planning', performance.now()]
   const turn = (name: string): void => {
-    const last = phases.at(-1)
-    if (last?.name === name) return
-    if (last !== undefined) Object.assign(last, { max: gaps.max / 1e6, p99: gaps.percentile(99) / 1e6 })
-    gaps.reset()
-    phases.push({ name, max: 0, p99: 0, from: performance.now() })
+    if (phase === name) return
+    const { max, own, p99, collection } = pauses.take()
+    const times = `${own.toFixed(0)} on a core, p99 ${p99.toFixed(0)}, collections up to ${collection.toFixed(0)}`
+    phases.push({ max, own, said: `${phase} ${max.toFixed(0)} ms (${times}; ${((performance.now() - from) / 1000).toFixed(0)} s)` })
+    phase = name
+    from = performance.now()
   }
-  gaps.enable()
-  turn('planning')
   const { id } = await jobs.addFile(corpus, { split_words: WORDS, replace: true })
   const { state, counters, error } = await jobs.wait(id, (job) => turn(job.state === 'queued' ? 'planning' : job.state))
   turn('end')
+  pauses.close()
   await jobs.close()
   index.close()
   if (state !== 'done') throw new Error(error?.message ?? state)
-  const ended = phases.map(({ name, max, p99, from }, i) => {
-    const seconds = ((phases[i + 1]?.from ?? from) - from) / 1000
-    return `${name} ${max.toFixed(0)} ms (p99 ${p99.toFixed(0)}; ${seconds.toFixed(0)} s)`
-  })
-  const longest = Math.max(...phases.map(({ max }) => max))
+  const [longest, own] = [Math.max(...phases.map(({ max }) => max)), Math.max(...phases.map((one) => one.own))]
   return [
-    `longest pause of the process that runs a job of ${counters.accepted.toLocaleString('en')} passages, cut from documents`,
-    `${longest.toFixed(0)} ms: ${ended.slice(0, -1).join(', ')}`,
+    `longest pause of the process that runs a job of ${counters.accepted.toLocaleString('en')} passages, cut from documents; of that without waiting for a core`,
+    `${longest.toFixed(0)} ms; ${own.toFixed(0)} ms: ${phases.map(({ said }) => said).join(', ')}`,
   ]
 }

@@ -1,19 +1,23 @@
 import { mkdir } from 'node:fs/promises'
+import type { EmbeddingModel } from '../../index/contract.ts'
 import { adoptPlan, vectorReader } from '../../index/ingest/place-adopt.ts'
 import { planPlace, shardOf, vectorPath, type Place } from '../../index/ingest/place.ts'
-import { readShard } from '../../index/ingest/plan.ts'
+import { readPlan, readShard } from '../../index/ingest/plan.ts'
 import { runJob } from '../../index/ingest/run.ts'
 import { writeVectorFile } from '../../index/ingest/vector-file.ts'
 import { packVectors } from '../../index/table/rows.ts'
 import { clusteredVector, DIMENSION, syntheticItems } from './index-corpus.ts'
 
-export const SYNTHETIC = { id: 'synthetic-clusters', dimension: DIMENSION }
+/** Model of the clustered vectors. */
+export function synthetic(dimension = DIMENSION): EmbeddingModel {
+  return { id: 'synthetic-clusters', dimension }
+}
 
 /** A place with the vectors of every shard: what `cepe index commit` takes. */
-export async function readyPlace(folder: string, rows: number): Promise<Place> {
+export async function readyPlace(folder: string, rows: number, dimension = DIMENSION): Promise<Place> {
   const place = await planPlace(() => syntheticItems(rows), {
     folder,
-    model: SYNTHETIC,
+    model: synthetic(dimension),
     name: 'synthetic',
     corpus: 'synthetic',
     maxRejectedShare: 0,
@@ -21,9 +25,9 @@ export async function readyPlace(folder: string, rows: number): Promise<Place> {
   for (const shard of place.plan.shard_rows.keys()) {
     const of = shardOf(place, shard)
     const planned = await readShard(place.folder, shard, of.rows)
-    const vectors = planned.map(({ passage }) => clusteredVector(Number(passage.id), rows))
+    const vectors = planned.map(({ passage }) => clusteredVector(Number(passage.id), rows, dimension))
     const passages = planned.map(({ passage }) => passage)
-    await writeVectorFile(vectorPath(place.folder, shard), of, planned, packVectors(passages, vectors, DIMENSION))
+    await writeVectorFile(vectorPath(place.folder, shard), of, planned, packVectors(passages, vectors, dimension))
   }
   return place
 }
@@ -36,17 +40,17 @@ export interface Committed {
   readonly done: number
 }
 
-/** Takes such a place into the table `bench` of an index. @param folder of the job */
+/** Takes such a place into the table `bench` of an index, from where it stopped if it was killed. @param folder of the job */
 export async function commitReady(place: Place, dir: string, folder: string): Promise<Committed> {
   await mkdir(folder, { recursive: true })
   const started = performance.now()
-  await adoptPlan(place, folder)
+  if ((await readPlan(folder)) === undefined) await adoptPlan(place, folder)
   const adopted = performance.now()
   let written: number | undefined
   await runJob({
     dir,
     table: 'bench',
-    model: SYNTHETIC,
+    model: synthetic(place.dimension),
     jobId: 'bench',
     folder,
     replace: true,

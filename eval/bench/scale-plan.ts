@@ -20,6 +20,7 @@ export const MARKS = ['<!-- tables: begin -->', '<!-- tables: end -->'] as const
 /** Contriever's widths. */
 const RETRIEVER = { width: 768, inner: 3072, layers: 12, parameters: 109_500_000 }
 const MOST_PARTITIONS = 4096
+const PARTITION_ROWS = 4096
 const HOUR_S = 3600
 const GB = 1e9
 const CORPORA = [
@@ -47,7 +48,7 @@ export function searchMs(passages: number, nprobes: number): number {
   const { searchFew, searchMany } = UNIT_COSTS
   const rowsOf = (probes: number): number => (probes / 316) * 100_000
   const perRow = (searchMany.value - searchFew.value) / (rowsOf(200) - rowsOf(10))
-  const partitions = Math.min(MOST_PARTITIONS, Math.round(Math.sqrt(passages)))
+  const partitions = Math.min(MOST_PARTITIONS, Math.round(passages / PARTITION_ROWS))
   return searchFew.value - perRow * rowsOf(10) + perRow * passages * Math.min(1, nprobes / partitions)
 }
 

@@ -180,6 +180,8 @@ class Run {
     }
     this.#report('verifying')
     if (replace && !this.#before.carrying) {
+      // While nobody reads it and no index points into it, that is a copy of the last shards; later it would be the first thing that additions do.
+      await this.#compact(table, sync, 1)
       await verifyTable(table, this.#plan, signal)
       await this.#journal.add(...this.#plan.shard_rows.map((_, shard) => ({ step: 'verified' as const, shard })))
     }
@@ -216,10 +218,10 @@ class Run {
    * Keeps the number of fragments, and with it the length of every version's manifest, bounded: a version lists them all.
    * Nobody else reads a table of the job's own, so its old files go at once.
    */
-  async #compact(table: Table, sync: TableSync): Promise<void> {
+  async #compact(table: Table, sync: TableSync, least = COMPACT_AFTER): Promise<void> {
     const { keepMs = KEEP_MS } = this.#options.policy ?? {}
-    if ((await fragmentation(table)).surplus < COMPACT_AFTER) return
-    await compactTable(table, sync, this.#target.replace ? 0 : keepMs)
+    if ((await fragmentation(table)).surplus < least) return
+    await compactTable(table, sync, { keepMs: this.#target.replace ? 0 : keepMs, mostSegments: Infinity })
   }
 
   /**

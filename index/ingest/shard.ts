@@ -1,4 +1,5 @@
 import { at } from '../../base/at.ts'
+import { breather } from '../../base/breathe.ts'
 import { sqlIds } from '../table/sql.ts'
 import { sameVector } from '../hash.ts'
 import type { Table } from '../table/lance.ts'
@@ -50,7 +51,10 @@ export async function prepareShard(number: number, shard: readonly PlannedRow[],
   const halves = new Uint16Array(planned.length * dimension)
   const open = previous === undefined ? [...planned.keys()] : await takeOver(previous, planned, halves, dimension)
   const byLength = open.map((row) => ({ row, text: textAt(planned, row) })).sort((a, b) => b.text.length - a.text.length)
+  const breathe = breather()
   for (const some of chunks(byLength, TEXTS_PER_CALL)) {
+    const pause = breathe()
+    if (pause !== undefined) await pause
     signal.throwIfAborted()
     const vectors = await embed(
       some.map(({ text }) => text),

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { webcrypto } from 'node:crypto'
 import { open, readFile } from 'node:fs/promises'
 import {
   Field,
@@ -17,7 +17,7 @@ import {
 import { halvesFinite } from '../../base/binary16.ts'
 import { writeFileDurably } from '../../base/durable.ts'
 import { CodedError, messageOf } from '../../base/errors.ts'
-import { stringAt } from '../table/rows.ts'
+import { stringsOf } from '../table/rows.ts'
 import { utf8 } from '../table/utf8.ts'
 import type { PlannedRow } from './plan.ts'
 
@@ -49,7 +49,7 @@ function said({ model, dimension, shard, rows, digest }: VectorFileOf): Map<stri
  */
 export async function writeVectorFile(path: string, of: VectorFileOf, rows: readonly PlannedRow[], halves: Uint16Array): Promise<void> {
   const vector = new FixedSizeList(of.dimension, new Field('item', new Float16(), true))
-  const metadata = said(of).set(`${PREFIX}sha256`, sha256(halves))
+  const metadata = said(of).set(`${PREFIX}sha256`, await sha256(halves))
   const fields = [new Field('id', new Utf8(), false), new Field('hash', new Utf8(), false), new Field('vector', vector, false)]
   const schema = new Schema(fields, metadata)
   const items = makeData({ type: new Float16(), length: halves.length, nullCount: 0, data: halves })
@@ -101,11 +101,11 @@ export async function readVectorFile(path: string, of: VectorFileOf, rows: reado
   const halves: unknown = table.getChild('vector')?.data[0]?.children[0]?.values
   if (!(halves instanceof Uint16Array) || table.numRows !== rows.length || halves.length !== rows.length * of.dimension)
     throw refuse('does not hold one vector for each passage of the shard')
+  const [ids, hashes] = [stringsOf(table, 'id'), stringsOf(table, 'hash')]
   for (const [at, { passage, hash }] of rows.entries()) {
-    if (stringAt(table, 'id', at) !== passage.id || stringAt(table, 'hash', at) !== hash)
-      throw refuse(`has another passage than "${passage.id}" in row ${at}`)
+    if (ids(at) !== passage.id || hashes(at) !== hash) throw refuse(`has another passage than "${passage.id}" in row ${at}`)
   }
-  if (sha256(halves) !== table.schema.metadata.get(`${PREFIX}sha256`))
+  if ((await sha256(halves)) !== table.schema.metadata.get(`${PREFIX}sha256`))
     throw refuse('is damaged: its vectors are not those that were written')
   if (!halvesFinite(halves)) throw refuse('holds numbers that are not finite')
   return halves
@@ -119,8 +119,9 @@ function differs(metadata: ReadonlyMap<string, string>, of: VectorFileOf): strin
   return undefined
 }
 
-function sha256(halves: Uint16Array): string {
-  return createHash('sha256')
-    .update(new Uint8Array(halves.buffer, halves.byteOffset, halves.byteLength))
-    .digest('hex')
+/** Worked out beside the event loop: a shard takes longer than a pause should. */
+async function sha256({ buffer, byteOffset, byteLength }: Uint16Array): Promise<string> {
+  return Buffer.from(
+    await webcrypto.subtle.digest('SHA-256', new Uint8Array(buffer, byteOffset, byteLength) as Uint8Array<ArrayBuffer>),
+  ).toString('hex')
 }

@@ -1,9 +1,10 @@
+import { breather } from '../../base/breathe.ts'
 import { CodedError } from '../../base/errors.ts'
 import { halvesFinite } from '../../base/binary16.ts'
 import { rowFingerprint } from '../hash.ts'
 import { IdSet } from '../id-set.ts'
 import type { Connection, Table } from '../table/lance.ts'
-import { halvesAt, stringAt, type Columns } from '../table/rows.ts'
+import { halvesOf, stringsOf, type Columns } from '../table/rows.ts'
 import { sqlIds } from '../table/sql.ts'
 import { chunks } from '../table/write.ts'
 import type { PlannedRow } from './plan.ts'
@@ -19,14 +20,18 @@ const MOD = 2n ** 64n
 export async function verifyTable(table: Table, plan: Plan, signal?: AbortSignal): Promise<void> {
   const ids = new IdSet()
   let [rows, digest] = [0, 0n]
+  const breathe = breather()
   for await (const batch of table.query().select(['id', 'hash', 'vector'])) {
     signal?.throwIfAborted()
     const part: Columns = batch
+    const [idAt, hashAt, halvesAt] = [stringsOf(part, 'id'), stringsOf(part, 'hash'), halvesOf(part)]
     for (let row = 0; row < part.numRows; row++) {
-      const id = stringAt(part, 'id', row)
+      const pause = breathe()
+      if (pause !== undefined) await pause
+      const id = idAt(row)
       ids.add(id)
-      digest = (digest + rowFingerprint(id, stringAt(part, 'hash', row))) % MOD
-      if (!halvesFinite(halvesAt(part, row))) throw mismatch(table, `the vector of passage "${id}" is not finite`)
+      digest = (digest + rowFingerprint(id, hashAt(row))) % MOD
+      if (!halvesFinite(halvesAt(row))) throw mismatch(table, `the vector of passage "${id}" is not finite`)
     }
     rows += part.numRows
   }
@@ -45,10 +50,11 @@ export async function verifyShard(connection: Connection, storedAs: string, vers
     const wanted = new Map(rows.map((row) => [row.passage.id, row.hash]))
     for (const ids of chunks([...wanted.keys()], 1000)) {
       const found = await table.query().where(sqlIds(ids)).select(['id', 'hash', 'vector']).toArrow()
+      const [idAt, hashAt, halvesAt] = [stringsOf(found, 'id'), stringsOf(found, 'hash'), halvesOf(found)]
       for (let row = 0; row < found.numRows; row++) {
-        const id = stringAt(found, 'id', row)
-        if (wanted.get(id) !== stringAt(found, 'hash', row)) throw mismatch(table, `passage "${id}" occurs twice or is not the planned one`)
-        if (!halvesFinite(halvesAt(found, row))) throw mismatch(table, `the vector of passage "${id}" is not finite`)
+        const id = idAt(row)
+        if (wanted.get(id) !== hashAt(row)) throw mismatch(table, `passage "${id}" occurs twice or is not the planned one`)
+        if (!halvesFinite(halvesAt(row))) throw mismatch(table, `the vector of passage "${id}" is not finite`)
         wanted.delete(id)
       }
     }

@@ -4,6 +4,7 @@ import { foldIndexes } from './fold.ts'
 import { vectorIndexConfig, writing, type Table } from '../table/lance.ts'
 import { readMetadata, writeAnn, writePartitions, type AnnSettings } from '../table/metadata.ts'
 import { takeProbes } from './recall.ts'
+import { MOST_SEGMENTS, mergeSegments } from '../table/segments.ts'
 import { tune } from './tune.ts'
 
 /** When a table gets a vector index, and what is asked of it. */
@@ -20,14 +21,19 @@ export interface SearchPolicy {
 
 export const SEARCH_POLICY: SearchPolicy = { exactBelow: 50_000, minRecall: 0.95, sample: 64, keepMs: KEEP_MS }
 
+/**
+ * Rows of a partition. LanceDB wants so many in an index of this kind: where rows are folded in or files put together, it joins
+ * partitions of less than a quarter, and a search then reads more of the table than it was tuned to.
+ */
+const PARTITION_ROWS = 4096
 const MOST_PARTITIONS = 4096
-/** An index is built anew once the table wants this many times its partitions. */
+/** An index is built anew once it has so many times too few partitions, or too many. */
 const REPARTITION = 2
 /** Recall is measured again once the table has grown so much. */
 const REMEASURE = 1.1
 
 function partitionsFor(rows: number): number {
-  return Math.max(1, Math.min(MOST_PARTITIONS, Math.round(Math.sqrt(rows))))
+  return Math.max(1, Math.min(MOST_PARTITIONS, Math.round(rows / PARTITION_ROWS)))
 }
 
 /**
@@ -74,7 +80,10 @@ export async function buildIndexes(
 /** @returns the number of partitions of the index that is there or was made. */
 async function buildVectorIndex(table: Table, rows: number, built: number | undefined): Promise<number> {
   const wanted = partitionsFor(rows)
-  if (built !== undefined && wanted < built * REPARTITION) return built
+  if (built !== undefined && wanted < built * REPARTITION && built < wanted * REPARTITION) {
+    await mergeSegments(table, MOST_SEGMENTS)
+    return built
+  }
   await writing(table, () => table.createIndex('vector', { config: vectorIndexConfig(wanted) }))
   await writing(table, () => writePartitions(table, wanted))
   return wanted

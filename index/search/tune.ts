@@ -10,6 +10,7 @@ const REFINE = [4, 6, 10, 14, 20, 28, 40, 80, 160]
 
 /** Share of the partitions that is read at least: questions lie farther from their centres than the stored vectors that recall is measured with. */
 const FEWEST = 1 / 32
+const LEAST_FEWEST = 4
 const MOST_FEWEST = 128
 /** From one number of partitions to the next. */
 const STEP = Math.SQRT2
@@ -17,7 +18,8 @@ const STEP = Math.SQRT2
 /** Numbers of partitions to be tried. */
 function nprobesFor(partitions: number): number[] {
   const steps: number[] = []
-  for (let nprobes = Math.min(MOST_FEWEST, partitions * FEWEST); Math.ceil(nprobes) < partitions; nprobes *= STEP)
+  const fewest = Math.max(LEAST_FEWEST, Math.min(MOST_FEWEST, partitions * FEWEST))
+  for (let nprobes = fewest; Math.ceil(nprobes) < partitions; nprobes *= STEP)
     if (Math.ceil(nprobes) !== steps.at(-1)) steps.push(Math.ceil(nprobes))
   return [...steps, partitions]
 }

@@ -13,6 +13,7 @@ import { withLock } from '../table/lock.ts'
 import { readMetadata } from '../table/metadata.ts'
 import { inTurn } from '../table/turn.ts'
 import { deleteObject } from '../store/objects.ts'
+import { beginReading } from '../table/readings.ts'
 import { cloneTable, ownBytes } from './clone.ts'
 import { replaceWith, type ReplaceOptions, type TableOptions } from './replace.ts'
 import { countedRows } from './verify.ts'
@@ -63,9 +64,10 @@ export async function createSnapshot(name: string, options: TableOptions): Promi
       const storedAs = (await readAlias(dir, table))?.stored_as
       if (typeof storedAs !== 'string')
         throw new CodedError('index_missing', `There is no table "${table}" in ${dir}: nothing to keep.`, { field: 'table' })
-      await cloneTable(tableFolder(dir, storedAs), tableFolder(making, STORED_AS))
+      const end = beginReading({ dir, storedAs })
+      await cloneTable(tableFolder(dir, storedAs), tableFolder(making, STORED_AS)).finally(end)
     }
-    // Copies may take longer than others would wait; the version that is copied outlives them (CEPE_KEEP_VERSIONS_MIN).
+    // Copies may take longer than others would wait; this process keeps the version that is copied, others for a while (CEPE_KEEP_VERSIONS_MIN).
     await (isRemote(dir) ? take() : inTurn(dir, table, take))
     const snapshot = { name, table, created_at: new Date().toISOString(), ...(await lookedThrough(making)) }
     await writeText(recordOf(making), `${JSON.stringify(snapshot)}\n`)

@@ -1,16 +1,21 @@
 import { treeBytes } from '../store/tree.ts'
 import { writing, type Table } from './lance.ts'
+import { keptMs } from './readings.ts'
+import { mergeSegments, vectorSegments } from './segments.ts'
 import type { TableSync } from './table-sync.ts'
 
 /** Rows that LanceDB puts into one fragment when it compacts: larger ones are left as they are, so that the work of many compactions stays in proportion to what was added. */
 const FRAGMENT_ROWS = 2 ** 20
-/** How long files of versions that were replaced are kept, unless configured: far longer than any query reads one. */
-export const KEEP_MS = 10 * 60_000
+/**
+ * How long files of versions that were replaced are kept, unless configured: a reader goes on to the newest version within seconds,
+ * and what it has begun ends within the deadline of a question, two minutes.
+ */
+export const KEEP_MS = 3 * 60_000
 
 /** How much of a table compaction would put together. */
 export interface Fragmentation {
   readonly fragments: number
-  /** Fragments beyond those that a table of its size has when it is tidy. */
+  /** Fragments beyond those that a table of its size has when it is tidy, and those that parts of the vector index keep apart. */
   readonly surplus: number
   /** Bytes of the newest version. */
   readonly bytes: number
@@ -19,7 +24,15 @@ export interface Fragmentation {
 export async function fragmentation(table: Table): Promise<Fragmentation> {
   const { fragmentStats, numRows, totalBytes } = await table.stats()
   const fragments = fragmentStats.numFragments
-  return { fragments, surplus: Math.max(0, fragments - Math.max(1, Math.ceil(numRows / FRAGMENT_ROWS))), bytes: totalBytes }
+  const tidy = Math.max(1, Math.ceil(numRows / FRAGMENT_ROWS), await vectorSegments(table))
+  return { fragments, surplus: Math.max(0, fragments - tidy), bytes: totalBytes }
+}
+
+export interface CompactOptions {
+  /** Versions that were replaced longer ago are removed, in milliseconds. */
+  readonly keepMs: number
+  /** Parts that the vector index may be left in. */
+  readonly mostSegments: number
 }
 
 /**
@@ -27,15 +40,18 @@ export async function fragmentation(table: Table): Promise<Fragmentation> {
  * versions replaced more than `keepMs` ago, once the new ones are on the disk.
  * @throws disk_full, conflict
  */
-export async function compactTable(table: Table, sync: TableSync, keepMs: number): Promise<void> {
-  await writing(table, () => table.optimize({ cleanupOlderThan: new Date(0) }))
+export async function compactTable(table: Table, sync: TableSync, { keepMs, mostSegments }: CompactOptions): Promise<void> {
+  const together = (): Promise<unknown> => writing(table, () => table.optimize({ cleanupOlderThan: new Date(0) }))
+  await together()
+  // Files that different parts covered can be put together only now.
+  if (await mergeSegments(table, mostSegments)) await together()
   await sync.flush()
   await cleanTable(table, keepMs)
 }
 
 /** Removes the files of versions replaced more than `keepMs` ago; files that compaction would put together are put together before. */
 export async function cleanTable(table: Table, keepMs: number): Promise<{ readonly bytes: number; readonly versions: number }> {
-  const cleanupOlderThan = keptFrom(await table.listVersions(), keepMs)
+  const cleanupOlderThan = keptFrom(await table.listVersions(), keptMs(table, keepMs))
   const { prune } = await writing(table, () => table.optimize({ cleanupOlderThan }))
   return { bytes: prune.bytesRemoved, versions: prune.oldVersionsRemoved }
 }
@@ -43,7 +59,7 @@ export async function cleanTable(table: Table, keepMs: number): Promise<{ readon
 /** Versions of a table that were replaced more than `keepMs` ago. */
 export async function oldVersions(table: Table, keepMs: number): Promise<number> {
   const versions = await table.listVersions()
-  const from = keptFrom(versions, keepMs)
+  const from = keptFrom(versions, keptMs(table, keepMs))
   return versions.filter(({ timestamp }) => timestamp < from).length
 }
 

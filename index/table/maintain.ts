@@ -55,7 +55,7 @@ export async function maintainTable({ dir, table: name, task, keepMs, dryRun }: 
     })
     const before = await state()
     if (dryRun) return { before }
-    if (task === 'compact') await compactTable(table, sync, keepMs)
+    if (task === 'compact') await compactTable(table, sync, { keepMs, mostSegments: 1 })
     else await cleanTable(table, keepMs)
     await sync.flush()
     return { before, after: await state() }

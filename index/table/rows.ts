@@ -75,12 +75,20 @@ export function packVectors(passages: readonly Passage[], vectors: readonly Floa
   return out
 }
 
+/** Bit patterns of the float16 vectors of a result, by row. */
+export function halvesOf(table: Columns): (row: number) => Uint16Array {
+  const vectors = table.getChild('vector')
+  return (row) => {
+    const value = vectors?.get(row) as { readonly toArray?: () => unknown } | null | undefined
+    const halves = value?.toArray?.()
+    if (halves instanceof Uint16Array) return halves
+    throw new CodedError('internal', `Row ${row} has no float16 vector. This is a bug.`)
+  }
+}
+
 /** Bit patterns of the float16 vector in one row of a result. */
 export function halvesAt(table: Columns, row: number): Uint16Array {
-  const value = table.getChild('vector')?.get(row) as { readonly toArray?: () => unknown } | null | undefined
-  const halves = value?.toArray?.()
-  if (halves instanceof Uint16Array) return halves
-  throw new CodedError('internal', `Row ${row} has no float16 vector. This is a bug.`)
+  return halvesOf(table)(row)
 }
 
 /** One Arrow batch of rows. Never object rows: those are slow and LanceDB guesses their types. */

@@ -1,5 +1,6 @@
 import { cleanTable, compactTable, fragmentation, isWasteful, KEEP_MS } from './compact.ts'
 import { lanceText, type Table } from './lance.ts'
+import { MOST_SEGMENTS, vectorSegments } from './segments.ts'
 import type { TableSync } from './table-sync.ts'
 
 /** Looks at the table while the wanted surplus builds up. */
@@ -7,12 +8,20 @@ const LOOKS = 4
 /** Time that passes between two compactions, in lengths of the last one: at most a tenth of the time goes into them. */
 const PAUSES = 9
 
+/**
+ * Rows up to which a service merges the parts of a vector index. That writes the whole table anew, in its turn, since every change meanwhile would
+ * undo the work: so long changes wait (seconds for 100,000 rows). Larger tables are left to the next job, or to `cepe index compact`.
+ */
+const MERGED_ROWS = 2 ** 18
+
 export interface TidyingOptions {
   /** Small fragments from which on the table is compacted. */
   readonly surplus: number
   /** How long replaced files are kept, in milliseconds. */
   readonly keepMs?: number
   readonly onWarning: (message: string) => void
+  /** Runs work while nobody changes the table. */
+  readonly inTurn: (work: () => Promise<void>) => Promise<void>
 }
 
 /** The table and its folder. */
@@ -84,10 +93,12 @@ export class Tidying {
   }
 
   async #tidy(table: Table, sync: TableSync): Promise<void> {
-    const { surplus, keepMs = KEEP_MS } = this.#options
+    const { surplus, keepMs = KEEP_MS, inTurn } = this.#options
     if ((await fragmentation(table)).surplus < surplus) return
     const from = performance.now()
-    await compactTable(table, sync, keepMs)
+    const merge = (await vectorSegments(table)) >= MOST_SEGMENTS && (await table.countRows()) <= MERGED_ROWS
+    if (merge) await inTurn(() => compactTable(table, sync, { keepMs, mostSegments: 1 }))
+    else await compactTable(table, sync, { keepMs, mostSegments: Infinity })
     this.#notBefore = performance.now() + PAUSES * (performance.now() - from)
   }
 }

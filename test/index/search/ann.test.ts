@@ -45,10 +45,11 @@ await t.test('small tables stay exact; large ones get an index whose settings re
 
   await append(table, somePassages(2100, 900))
   const ann = await buildIndexes(table, policy)
-  t.match(ann, { partitions: 55, rows: 3000 })
+  // LanceDB wants 4,096 rows in a partition.
+  t.match(ann, { partitions: 1, rows: 3000 })
   if (ann === undefined) return
   t.ok(
-    ann.recall >= 0.95 && ann.nprobes >= 2 && ann.nprobes <= 55 && ann.refine >= 4,
+    ann.recall >= 0.95 && ann.nprobes === 1 && ann.refine >= 4,
     `recall ${ann.recall} at nprobes ${ann.nprobes}, refine ${ann.refine}`,
   )
   const measured = await measureRecall(table, ann, await takeProbes(table, policy.sample))
@@ -56,7 +57,7 @@ await t.test('small tables stay exact; large ones get an index whose settings re
   t.same((await readMetadata(table)).ann, ann)
   t.ok(
     (await measureRecall(table, { ...ann, nprobes: 1, refine: 1 }, await takeProbes(table, 16))).recall < 1,
-    'one partition without refinement is not enough: the measure can fail',
+    'codes without refinement are not enough: the measure can fail',
   )
   t.same(await buildIndexes(table, policy), ann, 'nothing to do the second time')
 
