@@ -1,7 +1,7 @@
 import { mkdir, open, readFile, rename, writeFile, type FileHandle } from 'node:fs/promises'
 import path from 'node:path'
 import { Compile } from 'typebox/compile'
-import { CodedError } from '../../base/errors.ts'
+import { CodedError, osCode } from '../../base/errors.ts'
 import { exists } from '../../base/exists.ts'
 import { parseJson } from '../../base/json.ts'
 import { takeLock, type Lock } from '../../base/lock.ts'
@@ -115,7 +115,10 @@ export async function openRun<M extends RunManifest, R extends { readonly id: st
   manifest: M,
   format: RunFormat<M, R>,
 ): Promise<OpenRun<R>> {
-  await mkdir(folder, { recursive: true })
+  await mkdir(folder, { recursive: true }).catch((error: unknown) => {
+    if (!['EEXIST', 'ENOTDIR'].includes(osCode(error) ?? '')) throw error
+    throw new CodedError('options_invalid', `${folder} is a file, or lies in one: name a folder with --out.`, { cause: error })
+  })
   const lock = await takeLock(path.join(folder, WRITER), 0)
   if (lock === undefined)
     throw new CodedError('conflict', `Another evaluation is writing into ${folder}: wait for it, or choose another folder with --out.`)

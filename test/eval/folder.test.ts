@@ -67,6 +67,13 @@ await t.test('a run that stops leaves its folder free', async (t) => {
   t.equal((await run(folder)).length, items.length)
 })
 
+await t.test('a file is no folder', async (t) => {
+  const file = path.join(t.testdir({ notes: 'mine' }), 'notes')
+  await t.rejects(run(file), { code: 'options_invalid', message: /notes is a file.*--out/ })
+  await t.rejects(run(path.join(file, 'deeper')), { code: 'options_invalid' })
+  t.equal(await readFile(file, 'utf8'), 'mine')
+})
+
 await t.test('a full disk is named with what helps', { skip: process.platform !== 'linux' && 'needs /dev/full' }, async (t) => {
   const folder = path.join(t.testdir({ run: {} }), 'run')
   await symlink('/dev/full', path.join(folder, 'predictions.jsonl'))
