@@ -10,7 +10,9 @@ COPY index index
 COPY migrations migrations
 COPY eval eval
 COPY src src
-RUN npm run build && npm ci --omit=dev
+# onnxruntime-node brings the libraries of macOS and Windows too: 220 MB.
+RUN npm run build && npm ci --omit=dev && \
+    rm -rf node_modules/onnxruntime-node/bin/napi-v*/darwin node_modules/onnxruntime-node/bin/napi-v*/win32
 
 FROM node:22-bookworm-slim
 ENV NODE_ENV=production \

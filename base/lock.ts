@@ -11,6 +11,8 @@ const HEARTBEAT_MS = 5000
 /** How often someone who waits looks, and how often it also looks whether those before it are alive. */
 const POLL_MS = 3
 const LIVENESS_MS = 50
+/** How long choosing a number may take a process that lives: it is waited for by who tries once too, or of two at once both would give up. */
+const CHOOSING_MS = 1000
 
 export interface Lock {
   /** Aborted if the lock was lost: this process was silent for so long that others took it for dead. */
@@ -120,7 +122,8 @@ class Applicant {
         looked = performance.now()
       }
       signal?.throwIfAborted()
-      if (performance.now() - started >= waitMs) return false
+      const patienceMs = ahead.every(({ choosing }) => choosing) ? Math.max(waitMs, CHOOSING_MS) : waitMs
+      if (performance.now() - started >= patienceMs) return false
       await sleep(POLL_MS * (1 + Math.random()))
     }
   }

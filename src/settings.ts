@@ -147,7 +147,7 @@ export const ConfigSchema = Type.Object({
   READERS: Type.Optional(
     Type.Integer({
       description:
-        'Reader processes; weights are shared between them (default: 1; for models under 100 million weights, where THREADS is not set either, one for every two cores, at most 4).',
+        'Reader processes; weights are shared between them (default: 1; for models under 100 million weights, where THREADS is not set either, one for every core, at most 4).',
       minimum: 1,
       maximum: 64,
     }),

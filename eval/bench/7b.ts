@@ -1,7 +1,8 @@
 /**
  * CEPE-LLaMA-2-7B's exact shape on this machine: writes a random checkpoint of it, builds the dtypes asked for, and has a reader process
- * answer: seconds by stage, resident memory, share of the limit that the machine's f32 product and the reading of the weights set. What it writes is removed.
- * Usage: 7b.js [--shape 7b|small] [--dtypes int4,int8,int8+int4] [--k 10,20] [--k-decoder 0,2,10] [--threads N] [--folder <dir>]
+ * answer: seconds by stage, resident memory, share of the limit that the machine's f32 product and the reading of the weights set.
+ * What it writes is removed.
+ * Usage: 7b.js [--shape 7b|1.1b|1.1b-shallow|small] [--dtypes int4,int8,int8+int4] [--k 10,20] [--k-decoder 0,2,10] [--threads N] [--folder <dir>]
  */
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { availableParallelism, tmpdir } from 'node:os'
@@ -31,7 +32,7 @@ async function run(folder: string): Promise<void> {
   const made = await makeShape(folder, shape, dtypes)
   const limits = await measureLimits(threads)
   console.log(
-    `# CEPE-LLaMA-2-7B's shape${shape === '7b' ? '' : ' in small'}, ${new Date().toISOString().slice(0, 10)}\n\n${machine(threads)}`,
+    `# CEPE-LLaMA-2-7B's shape${shape === '7b' ? '' : ` (${shape})`}, ${new Date().toISOString().slice(0, 10)}\n\n${machine(threads)}`,
   )
   console.log(
     `\nLarge f32 product: ${limits.gflops.toFixed(0)} GFLOP/s; vector-matrix product reads ${limits.gigabytesPerSecond.toFixed(1)} GB/s: the limit. ` +

@@ -1,8 +1,8 @@
 /**
  * The service under more load than it can bear: answers per second with few clients and with many, under a short and a
  * long deadline, restarts of processes, and how soon refusals come; then the largest legal request of every kind while
- * /healthz is asked. Ratios within one run.
- * Usage: overload.ts [seconds per round] [overload | largest | all] [path of another build's cli.js]
+ * /healthz is asked; and how long admitted questions take with four times as many clients as fill the queue. Ratios within one run.
+ * Usage: overload.ts [seconds per round] [overload | full | largest | all] [path of another build's cli.js]
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { cpus, tmpdir } from 'node:os'
@@ -21,6 +21,11 @@ const CLI = process.argv.at(4) ?? OWN_CLI
 const FEW = 8
 const MANY = 64
 const ROUNDS = 3
+/** With 8 s a round: two minutes with a full queue, and two with more. */
+const FULL = { rounds: 4, longer: 4, times: 4 } as const
+const QUEUE = 64
+/** Time over which so many clients come in: all in the same millisecond would be a load of their own. */
+const SPREAD_MS = 1000
 const HEALTH_EVERY_MS = 50
 /** A client that is refused without Retry-After, or answered 504, comes back after so long. */
 const PAUSE_MS = 100
@@ -61,6 +66,7 @@ async function send(url: string, body: string): Promise<Sent> {
 
 interface Round {
   readonly perSecond: number
+  readonly sent: readonly Sent[]
   readonly answers: readonly Sent[]
   readonly refusals: readonly Sent[]
   readonly late: readonly Sent[]
@@ -73,11 +79,12 @@ function nextQuestion(): string {
 }
 
 /** Clients that each ask one question after the other, and come back when they are told to. */
-async function load(url: string, clients: number, seconds: number): Promise<Round> {
+async function load(url: string, clients: number, seconds: number, spreadMs = 0): Promise<Round> {
   const sent: Sent[] = []
   const started = performance.now()
   const end = started + seconds * 1000
-  const client = async (): Promise<void> => {
+  const client = async (_: unknown, index: number): Promise<void> => {
+    await delay((spreadMs * index) / clients)
     while (performance.now() < end) {
       const answer = await send(`${url}/v1/answer`, JSON.stringify({ question: nextQuestion() }))
       sent.push(answer)
@@ -90,6 +97,7 @@ async function load(url: string, clients: number, seconds: number): Promise<Roun
   const answers = sent.filter(({ status }) => status === 200)
   return {
     perSecond: (1000 * answers.length) / (performance.now() - started),
+    sent,
     answers,
     refusals: sent.filter(({ status }) => status === 503),
     late: sent.filter(({ status }) => status === 504),
@@ -131,6 +139,51 @@ async function overloadTable(): Promise<void> {
   }
   const header = ['deadline', `answers/s, ${FEW} clients`, `${MANY} clients`, 'ratio', 'restarts']
   console.log(table([...header, '503 (without Retry-After)', 'refused within ms, p50 / p99', '504'], rows))
+}
+
+/** Clients that just fill the service: its readers and its queue. */
+async function fullLoad(url: string): Promise<number> {
+  const text = await (await fetch(`${url}/metrics`)).text()
+  return QUEUE + Number(present(/^cepe_inference_ready\{role="reader"\} (\d+)$/m.exec(text)?.[1]))
+}
+
+async function fullTable(): Promise<void> {
+  const server = await startServer({ CEPE_QUEUE: String(QUEUE) })
+  try {
+    await load(server.url, FEW, SECONDS)
+    const clients = await fullLoad(server.url)
+    const loads = [clients, FULL.times * clients]
+    const rounds = new Map<number, Round[]>(loads.map((count) => [count, []]))
+    for (let i = 0; i < FULL.rounds; i++)
+      for (const count of loads) rounds.get(count)?.push(await load(server.url, count, FULL.longer * SECONDS, SPREAD_MS))
+    const rows = [...rounds].map(([count, of]) => {
+      const sent = of.flatMap((round) => round.sent)
+      const [answered, refused] = [of.flatMap((round) => round.answers), of.flatMap((round) => round.refusals)].map((all) =>
+        all.map(({ ms }) => ms),
+      )
+      const silent = of.flatMap((round) => round.refusals).filter(({ retryAfterS }) => retryAfterS === null).length
+      return [
+        `${count} (${(count / clients).toFixed(0)}x)`,
+        mean(of.map(({ perSecond }) => perSecond)).toFixed(1),
+        ...[0.5, 0.99].map((share) => quantile(answered ?? [], share).toFixed(0)),
+        [...new Set(sent.map(({ status }) => status))]
+          .map((status) => `${sent.filter((one) => one.status === status).length} x ${status}`)
+          .join(', '),
+        refused?.length ? `${[0.5, 0.99, 1].map((share) => quantile(refused, share).toFixed(0)).join(' / ')} (${silent})` : '-',
+      ]
+    })
+    const head = [
+      'clients',
+      'answers/s',
+      'admitted: p50 ms',
+      'p99 ms',
+      'statuses',
+      'refused within ms, p50 / p99 / most (without Retry-After)',
+    ]
+    console.log(`\n${table(head, rows)}`)
+  } finally {
+    await server.stop()
+  }
 }
 
 /** Asks /healthz on a timer while `work` goes on. @returns milliseconds until each answer */
@@ -180,8 +233,8 @@ async function largestTable(): Promise<void> {
 
 console.log(`# Overload\n\n${machine(cpus().length)}\n`)
 try {
-  if (PART !== 'largest') await overloadTable()
-  if (PART !== 'overload') await largestTable()
+  const parts = { overload: overloadTable, full: fullTable, largest: largestTable }
+  for (const [name, measure] of Object.entries(parts)) if (PART === 'all' || PART === name) await measure()
 } finally {
   rmSync(folder, { recursive: true, force: true })
 }

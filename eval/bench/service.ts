@@ -1,7 +1,8 @@
 /**
  * The service under load and faults, with real processes: event loop and answers a second, cached states, killed readers,
- * memory over time, generated and broken requests. Ratios within one run; short by default.
- * Usage: service.ts [--seconds 5] [--kill 30] [--kill-every 5] [--soak 2] [--cases 500] [--only load,cache,kill,soak,fuzz,readers]
+ * memory over time, generated and broken requests, readers against threads, and what HTTP and pipeline add to the graphs' runs (in TinyLlama's
+ * widths, random weights: 6 GB of disk meanwhile). Ratios within one run; short by default.
+ * Usage: service.ts [--seconds 5] [--kill 30] [--kill-every 5] [--soak 2] [--cases 500] [--shape 1.1b|1.1b-shallow|7b|small] [--only load,cache,kill,soak,fuzz,readers,overhead]
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
@@ -12,20 +13,28 @@ import { benchOptions } from './arguments.ts'
 import { machine, table } from './measure.ts'
 import { fuzz } from './service/fuzz.ts'
 import { send } from './service/load.ts'
-import { cached, concurrency, killed, readersAgainstThreads, soak, type Row, type Settings } from './service/parts.ts'
+import { overhead } from './service/overhead.ts'
+import { cached, concurrency, killed, soak, type Row, type Settings } from './service/parts.ts'
 import { misuse } from './service/raw-sockets.ts'
+import { readersAgainstThreads } from './service/readers.ts'
 import { startServer } from './service/server.ts'
+import { SHAPE_NAMES } from './whole-shape.ts'
 
-const PARTS = ['load', 'cache', 'kill', 'soak', 'fuzz', 'readers'] as const
-const options = benchOptions({ seconds: '5', kill: '30', 'kill-every': '5', soak: '2', cases: '500', seed: '1', only: PARTS.join(',') })
+const PARTS = ['load', 'cache', 'kill', 'soak', 'fuzz', 'readers', 'overhead'] as const
+const options = benchOptions({
+  ...{ seconds: '5', kill: '30', 'kill-every': '5', soak: '2', cases: '500', seed: '1' },
+  shape: '1.1b',
+  only: PARTS.join(','),
+})
 const wanted = new Set<string>(options.words('only', PARTS))
 const seconds = options.count('seconds')
 
 const folder = mkdtempSync(join(tmpdir(), 'cepe-service-'))
 /** The head of the demo corpus: indexed in seconds. */
 const PASSAGES = 400
-const QUESTIONS = 8
-const demo = readFileSync(fileURLToPath(new URL('../../../index/corpus/passages.tsv', import.meta.url)), 'utf8').split('\n')
+const QUESTIONS = 10
+const shipped = (file: string): string => fileURLToPath(new URL(`../../../${file}`, import.meta.url))
+const demo = readFileSync(shipped('index/corpus/passages.tsv'), 'utf8').split('\n')
 const corpus = join(folder, 'passages.tsv')
 writeFileSync(corpus, demo.slice(0, 1 + PASSAGES).join('\n'))
 const settings: Settings = { CEPE_INDEX_DIR: join(folder, 'index'), CEPE_CORPUS: corpus, CEPE_KEYS_DIR: join(folder, 'keys') }
@@ -33,6 +42,14 @@ const settings: Settings = { CEPE_INDEX_DIR: join(folder, 'index'), CEPE_CORPUS:
 const questions = demo
   .slice(1, PASSAGES)
   .flatMap((line, i) => (i % Math.floor(PASSAGES / QUESTIONS) === 0 ? [`what is ${at(line.split('\t'), 2)}`] : []))
+
+/** The demo corpus with its own questions: many passages, some of which several questions find. */
+const wholeDemo: Settings = { ...settings, CEPE_INDEX_DIR: join(folder, 'demo'), CEPE_CORPUS: shipped('index/corpus/passages.tsv') }
+const DEMO_QUESTIONS = 120
+const demoQuestions = readFileSync(shipped('eval/questions/test.jsonl'), 'utf8')
+  .split('\n')
+  .slice(0, DEMO_QUESTIONS)
+  .map((line) => (JSON.parse(line) as { question: string }).question)
 
 async function fuzzed(): Promise<Row[]> {
   const server = await startServer({
@@ -66,7 +83,8 @@ const parts: Record<(typeof PARTS)[number], () => Promise<Row[]>> = {
   kill: () => killed(settings, options.count('kill'), options.count('kill-every')),
   soak: () => soak(settings, options.count('soak')),
   fuzz: fuzzed,
-  readers: () => readersAgainstThreads(settings, seconds, availableParallelism()),
+  readers: () => readersAgainstThreads(wholeDemo, demoQuestions, availableParallelism()),
+  overhead: () => overhead({ settings, questions, folder, shape: options.word('shape', SHAPE_NAMES), threads: availableParallelism() }),
 }
 
 const rows: Row[] = []

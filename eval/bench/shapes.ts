@@ -31,8 +31,9 @@ const DECODER = {
   encoder_hidden_size: 1024,
 }
 
-/** Layers of CEPE-LLaMA-2-7B. */
+/** Layers of CEPE-LLaMA-2-7B, and of TinyLlama-1.1B with CEPE's encoder. */
 export const DEPTH_7B: Depth = { layers: 32, encoderLayers: 24 }
+export const DEPTH_1B: Depth = { layers: 22, encoderLayers: 24 }
 
 export interface Depth {
   readonly layers: number

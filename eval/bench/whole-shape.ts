@@ -7,12 +7,20 @@ import type { Dtype } from '../../models/manifest.ts'
 import { createProgress } from '../../src/cli/progress.ts'
 import { packageRoot } from '../../src/config.ts'
 import { megabytes } from '../../src/progress.ts'
-import { cepe7B, cepeSmall, DEPTH_7B } from './shapes.ts'
+import { cepe1B, cepe7B, cepeSmall, DEPTH_1B, DEPTH_7B } from './shapes.ts'
 import { parametersOf, requireFree, writeTorchShards } from './torch-shards.ts'
 
-const SHAPES = { '7b': () => cepe7B(DEPTH_7B), small: cepeSmall } as const
+const SHAPES = {
+  '7b': () => cepe7B(DEPTH_7B),
+  '1.1b': () => cepe1B(DEPTH_1B),
+  '1.1b-shallow': () => cepe1B(SHALLOW),
+  small: cepeSmall,
+} as const
 export type ShapeName = keyof typeof SHAPES
-export const SHAPE_NAMES: readonly ShapeName[] = ['7b', 'small']
+export const SHAPE_NAMES: readonly ShapeName[] = ['7b', '1.1b', '1.1b-shallow', 'small']
+
+/** Its widths where all of its layers would take too long. */
+const SHALLOW = { layers: 4, encoderLayers: 4 }
 
 /** Bytes on the disk of one weight, at most. */
 const WEIGHT_BYTES: Readonly<Record<Dtype, number>> = { f32: 4, f16: 2, int8: 1.15, 'int8+int4': 1.7, int4: 0.85, 'f16-int4': 0.85 }

@@ -36,7 +36,8 @@ export function askCommand(): Command {
     .action(async (question: string | undefined, options: AskOptions) => {
       checkOptions(question, options)
       if (options.file !== undefined) await checkFile(options.file)
-      const config = loadConfig()
+      // A single question has no use for a second reader, which would load beside it.
+      const config = { ...(options.file === undefined && { READERS: 1 }), ...loadConfig() }
       const out = options.out === undefined ? undefined : await newFile(options.out)
       try {
         await ensureArtefacts(config, createProgress)

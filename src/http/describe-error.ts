@@ -23,6 +23,16 @@ const FASTIFY_CODES: Readonly<Record<string, ErrorCode>> = {
   FST_ERR_CTP_INVALID_MEDIA_TYPE: 'unsupported_media_type',
   FST_REQ_FILE_TOO_LARGE: 'payload_too_large',
   FST_ERR_HANDLER_TIMEOUT: 'deadline_exceeded',
+  FST_FILES_LIMIT: 'invalid_request',
+  FST_FIELDS_LIMIT: 'invalid_request',
+  // The answer was being sent.
+  ERR_STREAM_PREMATURE_CLOSE: 'client_closed',
+}
+
+/** Limits of forms, of which their parser says only that they are reached. */
+const FORM_PROBLEMS: Readonly<Record<string, { readonly message: string; readonly field: string }>> = {
+  FST_FILES_LIMIT: { message: 'The form holds more than one file: send one.', field: 'file' },
+  FST_FIELDS_LIMIT: { message: 'The form holds more fields than there are: send each once.', field: 'form' },
 }
 
 const STATUS_CODE: Readonly<Record<number, ErrorCode>> = {
@@ -53,7 +63,7 @@ export function describeError(error: FastifyError, request: FastifyRequest): Des
   const status = code === undefined ? 500 : ERROR_STATUS[code]
   if (code === undefined || code === 'internal') return { status, code: 'internal', message: HIDDEN }
   if (error instanceof CodedError) return { status, code, message: error.message, field: error.field, retryAfterS: error.retryAfterS }
-  return { status, code, message: inOurWords(code, request) ?? messageOf(error) }
+  return { status, code, message: inOurWords(code, request) ?? messageOf(error), ...FORM_PROBLEMS[error.code ?? ''] }
 }
 
 /** Where the framework says only that something is not allowed: what is. */

@@ -26,6 +26,7 @@ export async function readDocumentForm(request: FastifyRequest, maxBytes: number
       if (size > maxBytes) problem ??= tooLarge('file', `has ${size} bytes; ${maxBytes} are read at most (CEPE_DOCUMENT_MB)`)
       file = { bytes, name: part.filename, mediaType: part.mimetype }
     } else if (part.valueTruncated === true) problem ??= tooLarge(part.fieldname, `is longer than ${FORM_LIMITS.fieldSize} bytes`)
+    else if (Object.hasOwn(fields, part.fieldname)) problem ??= twice(part.fieldname)
     else fields[part.fieldname] = valueOf(part.fieldname, String(part.value))
   }
   if (problem) throw problem
@@ -44,6 +45,10 @@ function valueOf(name: string, text: string): unknown {
   if (type === 'boolean') return text === 'true' ? true : text === 'false' ? false : text
   if (type === 'integer') return /^\d+$/.test(text) ? Number(text) : text
   return type === 'object' ? (parseJson(text) ?? text) : text
+}
+
+function twice(field: string): CodedError {
+  return new CodedError('invalid_request', `${field} is given twice: give it once.`, { field })
 }
 
 function tooLarge(field: string, problem: string): CodedError {

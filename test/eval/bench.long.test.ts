@@ -42,7 +42,10 @@ await t.test('a whole shape: sharded checkpoint, builds, answers by stage, nothi
   )
   t.same(await readdir(folder), [])
   t.match(await run('7b.js', ...options, '--dtypes', 'int3'), { code: 1, stderr: /--dtypes takes f32, int8.*\(got "int3"\)/ })
-  t.match(await run('7b.js', '--shape', '70b', '--folder', folder), { code: 1, stderr: /--shape takes 7b or small/ })
+  t.match(await run('7b.js', '--shape', '70b', '--folder', folder), {
+    code: 1,
+    stderr: /--shape takes 7b or 1.1b or 1.1b-shallow or small/,
+  })
   t.same(await readdir(folder), [])
 })
 

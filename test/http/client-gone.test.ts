@@ -1,8 +1,9 @@
-import fastify from 'fastify'
+import fastify, { type FastifyError, type FastifyRequest } from 'fastify'
 import { once } from 'node:events'
 import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
 import { clientSignal } from '../../src/http/client-signal.ts'
+import { describeError } from '../../src/http/describe-error.ts'
 import { recordingServices } from '../helpers/recording-services.ts'
 import { rawConnection, testApp } from './helpers.ts'
 
@@ -69,4 +70,10 @@ t.test('a client that left while its request was being looked at has left', asyn
   leaving.socket.destroy()
   for (let i = 0; i < 500 && seen === undefined; i++) await setTimeout(10)
   t.equal(seen?.aborted, true)
+})
+
+t.test('a client that leaves while its answer is sent is no fault of the service', (t) => {
+  const error = Object.assign(new Error('Premature close'), { code: 'ERR_STREAM_PREMATURE_CLOSE' }) as FastifyError
+  t.match(describeError(error, {} as FastifyRequest), { status: 499, code: 'client_closed' })
+  t.end()
 })

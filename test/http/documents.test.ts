@@ -155,6 +155,13 @@ t.test('what cannot be asked is named, and no place is kept', async (t) => {
     [[question, 'name="file"; filename="a.txt"\r\n\r\n'], 422, { code: 'document_without_text' }],
     [[question, 'name="file"; filename="a.pdf"\r\n\r\nnone'], 422, { code: 'document_invalid', field: 'file' }],
     [[question, 'name="color"\r\n\r\nred', 'name="file"; filename="a.txt"\r\n\r\nx'], 400, { code, field: 'color' }],
+    [[question, question, 'name="file"; filename="a.txt"\r\n\r\nx'], 400, { code, field, message: /given twice/ }],
+    [
+      [question, ...['a', 'b'].map((name) => `name="${name}"; filename="${name}.txt"\r\n\r\nx`)],
+      400,
+      { code, field: 'file', message: /one/ },
+    ],
+    [Array.from({ length: 31 }, (_, i) => `name="f${i}"\r\n\r\nx`), 400, { code, field: 'form', message: /more fields/ }],
   ]
   for (const [parts, status, error] of cases) {
     const response = await form(parts)

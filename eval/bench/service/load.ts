@@ -61,6 +61,17 @@ export async function load(url: string, clients: number, seconds: number, next: 
   return sent
 }
 
+/** Each of the requests once, so many at a time. */
+export async function sendAll(url: string, clients: number, calls: readonly Call[]): Promise<Sent[]> {
+  const sent: Sent[] = []
+  const left = calls.values()
+  const client = async (): Promise<void> => {
+    for (const call of left) sent.push({ ...(await send(url, call)), body: null })
+  }
+  await Promise.all(Array.from({ length: clients }, client))
+  return sent
+}
+
 let asked = 0
 /** Questions that find other passages each time, though in all only so many. */
 export function nextQuestion(more: object = {}): Call {
@@ -74,8 +85,9 @@ export function countBy(sent: readonly Sent[]): string {
   return [...counts].map(([status, count]) => `${count} x ${name(status)}`).join(', ')
 }
 
-/** A metric of the service, summed over its labels. */
-export async function metric(url: string, name: string): Promise<number> {
+/** A metric of the service, summed over its labels; `label` as it is written, for those that have it alone. */
+export async function metric(url: string, name: string, label = ''): Promise<number> {
   const text = String((await send(url, { method: 'GET', path: '/metrics' })).body)
-  return [...text.matchAll(new RegExp(`^${name}(?:\\{.*\\})? (\\S+)$`, 'gm'))].reduce((sum, [, value]) => sum + Number(value), 0)
+  const found = [...text.matchAll(new RegExp(`^${name}(\\{.*\\})? (\\S+)$`, 'gm'))]
+  return found.reduce((sum, [, labels = '', value]) => sum + (labels.includes(label) ? Number(value) : 0), 0)
 }

@@ -1,7 +1,6 @@
 import { performance } from 'node:perf_hooks'
 import { setTimeout as delay } from 'node:timers/promises'
 import { at } from '../../../base/at.ts'
-import { quantile } from '../measure.ts'
 import { countBy, load, metric, nextQuestion, send, type Call, type Sent } from './load.ts'
 import { ADMIN_KEY, startServer, type Server } from './server.ts'
 
@@ -9,8 +8,8 @@ import { ADMIN_KEY, startServer, type Server } from './server.ts'
 export type Row = readonly [string, string, string]
 export type Settings = Readonly<Record<string, string>>
 
-const MANY = 16
-const ROUNDS = 3
+export const MANY = 16
+export const ROUNDS = 3
 /** Parts of a soak, of which the first warms up. */
 const SOAK_SLICES = 5
 const MB = 1e6
@@ -139,35 +138,6 @@ export function soak(settings: Settings, minutes: number): Promise<Row[]> {
   })
 }
 
-/** One reader with all threads against as many readers with one thread each. */
-export async function readersAgainstThreads(settings: Settings, seconds: number, cores: number): Promise<Row[]> {
-  const kinds = [
-    { name: `1 x ${cores}`, CEPE_READERS: '1', CEPE_THREADS: String(cores) },
-    { name: `${cores} x 1`, CEPE_READERS: String(cores), CEPE_THREADS: '1' },
-  ]
-  const servers: { name: string; server: Server; single: number[]; many: number }[] = []
-  try {
-    for (const { name, ...own } of kinds) servers.push({ name, server: await startServer({ ...settings, ...own }), single: [], many: 0 })
-    for (let i = 0; i <= ROUNDS; i++) {
-      for (const one of servers) {
-        const single = await load(one.server.url, 1, seconds / 2, nextQuestion)
-        const many = await load(one.server.url, 8, seconds, nextQuestion)
-        // The first round fills caches.
-        if (i === 0) continue
-        one.single.push(...single.map(({ ms }) => ms))
-        one.many += good(many) / seconds / ROUNDS
-      }
-    }
-    return servers.map(({ name, single, many }) => [
-      `readers x threads: ${name}`,
-      '-',
-      `${many.toFixed(1)} answers/s from 8 clients; alone p50 ${quantile(single, 0.5).toFixed(0)} ms`,
-    ])
-  } finally {
-    for (const { server } of servers) await server.stop()
-  }
-}
-
 const admin = { authorization: `Bearer ${ADMIN_KEY}` }
 const MIX: readonly (() => Call)[] = [
   () => nextQuestion(),
@@ -191,11 +161,11 @@ function nextMixed(): Call {
   return at(MIX, mixed++ % MIX.length)()
 }
 
-function good(sent: readonly { readonly status: number }[]): number {
+export function good(sent: readonly { readonly status: number }[]): number {
   return sent.filter(({ status }) => status === 200).length
 }
 
-function sum(values: readonly number[]): number {
+export function sum(values: readonly number[]): number {
   return values.reduce((total, value) => total + value, 0)
 }
 

@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 
-/** A model of fewer weights keeps a few cores busy at most: its products are over before more threads have begun. */
+/** The products of a model of fewer weights are over before further threads have begun: its readers do best with one core each. */
 const SMALL_MODEL = 100_000_000
-const THREADS_OF_SMALL = 2
 /** Each reader keeps a cache of states and memory for RePlug of its own. */
 const MOST_READERS = 4
 
@@ -16,7 +15,8 @@ export interface Allotment {
 
 /**
  * How a machine's cores are shared out to readers. What is set is taken; a setting that is missing follows from the other.
- * Where neither is set: a small model gets a reader for every two cores, up to four, a larger one all cores for one reader.
+ * Where neither is set: a small model gets a reader for every core, up to four, whose threads share out further cores; a larger one
+ * all cores for one reader.
  * @param parameters weights of the model
  */
 export function allotCores({
@@ -30,8 +30,7 @@ export function allotCores({
   readonly readers?: number | undefined
   readonly threads?: number | undefined
 }): Allotment {
-  const own = parameters < SMALL_MODEL && threads === undefined ? Math.min(MOST_READERS, Math.floor(cores / THREADS_OF_SMALL)) : 1
-  const processes = readers ?? Math.max(1, own)
+  const processes = readers ?? (parameters < SMALL_MODEL && threads === undefined ? Math.min(MOST_READERS, cores) : 1)
   return { readers: processes, threads: threads ?? Math.max(1, Math.floor(cores / processes)) }
 }
 

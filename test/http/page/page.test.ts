@@ -28,6 +28,7 @@ t.test('the page in a browser', { skip: noBrowser, timeout: 300_000 }, async (t)
     CEPE_INDEX_DIR: path.join(dir, 'index'),
     CEPE_CORPUS: corpus,
     CEPE_ADMIN_KEY: KEY,
+    CEPE_READERS: '1',
     CEPE_LOG_LEVEL: 'warn',
   })
   t.teardown(() => server.stop())

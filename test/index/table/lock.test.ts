@@ -76,3 +76,13 @@ await t.test('the writer lock heeds the holders of older software', async (t) =>
   t.ok(lock)
   await lock?.release()
 })
+
+await t.test('of two that try once at the same time, one has the lock', async (t) => {
+  const folder = join(await tempDir(t), 'lock')
+  for (let round = 0; round < 30; round++) {
+    const locks = await Promise.all([takeLock(folder, 0), takeLock(folder, 0), takeLock(folder, 0)])
+    const held = locks.filter((lock) => lock !== undefined)
+    t.equal(held.length, 1)
+    await Promise.all(held.map((lock) => lock.release()))
+  }
+})
