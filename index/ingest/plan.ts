@@ -4,13 +4,14 @@ import { Value } from 'typebox/value'
 import { breather } from '../../base/breathe.ts'
 import { syncPath, writeFileDurably } from '../../base/durable.ts'
 import { CodedError, isDiskFull, osCode, messageOf } from '../../base/errors.ts'
-import { readLines } from '../read/lines.ts'
 import type { ReadItem } from '../read/contract.ts'
 import type { Passage } from '../contract.ts'
 import { jobFiles } from './files.ts'
 import { PlanSchema, SHARD_ROWS, type Plan } from './contract.ts'
 import { LineFile } from './line-file.ts'
 import { ShardFiles } from './shard-files.ts'
+
+const READ_BYTES = 256 * 1024
 
 /** A passage as planned. */
 export interface PlannedRow {
@@ -134,12 +135,17 @@ export async function readShard(folder: string, number: number, expected: number
   const path = jobFiles(folder).shard(number)
   const rows: PlannedRow[] = []
   const breathe = breather()
-  for await (const line of readLines(createReadStream(path) as AsyncIterable<Buffer>, Infinity)) {
-    if (!('bytes' in line)) continue
-    const pause = breathe()
-    if (pause !== undefined) await pause
-    const { hash, parts, ...passage } = JSON.parse(line.bytes.toString('utf8')) as Passage & { hash: string; parts?: number }
-    rows.push({ passage, hash, ...(parts === undefined ? {} : { parts }) })
+  let rest = ''
+  for await (const chunk of createReadStream(path, { encoding: 'utf8', highWaterMark: READ_BYTES }) as AsyncIterable<string>) {
+    // What we wrote ourselves needs no more than this; it takes half the time of reading lines of others.
+    const lines = (rest + chunk).split('\n')
+    rest = lines.pop() ?? ''
+    for (const line of lines) {
+      const pause = breathe()
+      if (pause !== undefined) await pause
+      const { hash, parts, ...passage } = JSON.parse(line) as Passage & { hash: string; parts?: number }
+      rows.push({ passage, hash, ...(parts === undefined ? {} : { parts }) })
+    }
   }
   if (rows.length !== expected)
     throw new CodedError('internal', `${path} holds ${rows.length} of ${expected} planned passages: cancel the job and start it again.`, {

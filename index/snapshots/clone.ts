@@ -1,7 +1,8 @@
 import { constants, copyFile, link, mkdir, readdir, stat } from 'node:fs/promises'
-import { dirname, join, relative, sep } from 'node:path'
+import { basename, dirname, join, relative, sep } from 'node:path'
 import { CodedError, isDiskFull, messageOf, osCode } from '../../base/errors.ts'
 import { at } from '../../base/at.ts'
+import { filesUnder } from '../../base/files-under.ts'
 import { manifests } from '../table/recover.ts'
 import { TableSync } from '../table/table-sync.ts'
 import { copyObject, forEachOf, listObjects, type ObjectInfo } from '../store/objects.ts'
@@ -25,11 +26,10 @@ export async function cloneTable(from: string, to: string): Promise<void> {
   const newest = at(await manifests(from), 0)
   if (isRemote(from)) return copyTable(from, to, newest)
   try {
-    for (const entry of await readdir(from, { withFileTypes: true, recursive: true })) {
-      const path = join(entry.parentPath, entry.name)
+    for (const path of await filesUnder(from)) {
       const place = relative(from, path)
       const [top = ''] = place.split(sep)
-      if (!entry.isFile() || LEFT_OUT.includes(top) || entry.name.startsWith('.tmp')) continue
+      if (LEFT_OUT.includes(top) || basename(path).startsWith('.tmp')) continue
       await second(path, join(to, place), WRITTEN_ONCE.includes(top))
     }
     await second(join(from, '_versions', newest), join(to, '_versions', newest), false)

@@ -1,7 +1,7 @@
 import { readdir, readFile, rm, stat } from 'node:fs/promises'
-import { join } from 'node:path'
 import { writeFileDurably } from '../../base/durable.ts'
 import { osCode } from '../../base/errors.ts'
+import { filesUnder } from '../../base/files-under.ts'
 import { deleteBeneath, listNames, listObjects, putObject, readObject } from './objects.ts'
 import { isRemote } from './place.ts'
 
@@ -46,10 +46,9 @@ export async function treeBytes(dir: string): Promise<number> {
     for await (const object of listObjects(dir)) bytes += object.bytes
     return bytes
   }
-  for (const entry of await readdir(dir, { withFileTypes: true, recursive: true })) {
-    if (!entry.isFile()) continue
+  for (const file of await filesUnder(dir)) {
     // Files that another process removed meanwhile take nothing.
-    bytes += await stat(join(entry.parentPath, entry.name)).then(
+    bytes += await stat(file).then(
       ({ size }) => size,
       (error: unknown) => {
         if (osCode(error) === 'ENOENT') return 0

@@ -3,7 +3,8 @@ import { copyFile, mkdir, readdir, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import { downloadObject, forEachOf, listObjects } from '../store/objects.ts'
 import { isRemote, within } from '../store/place.ts'
-import { CodedError, messageOf, osCode } from '../../base/errors.ts'
+import { CodedError, messageOf } from '../../base/errors.ts'
+import { filesUnder as allFiles } from '../../base/files-under.ts'
 import { allModels, type Models } from '../contract.ts'
 import { aliasPath, readAlias, tableFolder, writeAlias } from './alias.ts'
 import { modelOf, unfit } from './fitness.ts'
@@ -269,14 +270,10 @@ async function filesUnder(folder: string, wanted: (file: string) => boolean = ()
     for await (const { name, bytes } of listObjects(folder)) if (wanted(name)) found.set(name, bytes)
     return found
   }
-  const entries = await readdir(folder, { withFileTypes: true, recursive: true }).catch((error: unknown) => {
-    if (osCode(error) === 'ENOENT') return []
-    throw error
-  })
-  for (const entry of entries) {
-    const file = relative(folder, join(entry.parentPath, entry.name))
-    if (!entry.isFile() || !wanted(file)) continue
-    const size = await stat(join(folder, file)).then(
+  for (const path of await allFiles(folder)) {
+    const file = relative(folder, path)
+    if (!wanted(file)) continue
+    const size = await stat(path).then(
       (one) => one.size,
       () => undefined,
     )

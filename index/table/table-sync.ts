@@ -1,16 +1,7 @@
-import { readdir } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { dirname } from 'node:path'
 import { syncPath } from '../../base/durable.ts'
-import { osCode } from '../../base/errors.ts'
+import { filesUnder } from '../../base/files-under.ts'
 import { isRemote } from '../store/place.ts'
-
-async function filesUnder(folder: string): Promise<string[]> {
-  const entries = await readdir(folder, { withFileTypes: true, recursive: true }).catch((error: unknown) => {
-    if (osCode(error) === 'ENOENT') return []
-    throw error
-  })
-  return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
-}
 
 /**
  * LanceDB acknowledges a write before it is on the disk. This forces the files that appeared since it last looked.

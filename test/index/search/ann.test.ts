@@ -48,10 +48,7 @@ await t.test('small tables stay exact; large ones get an index whose settings re
   // LanceDB wants 4,096 rows in a partition.
   t.match(ann, { partitions: 1, rows: 3000 })
   if (ann === undefined) return
-  t.ok(
-    ann.recall >= 0.95 && ann.nprobes === 1 && ann.refine >= 4,
-    `recall ${ann.recall} at nprobes ${ann.nprobes}, refine ${ann.refine}`,
-  )
+  t.ok(ann.recall >= 0.95 && ann.nprobes === 1 && ann.refine >= 4, `recall ${ann.recall} at nprobes ${ann.nprobes}, refine ${ann.refine}`)
   const measured = await measureRecall(table, ann, await takeProbes(table, policy.sample))
   t.ok(measured.atLeast >= 0.95 && measured.atLeast <= measured.recall, `${measured.atLeast} to be had, ${measured.recall} measured`)
   t.same((await readMetadata(table)).ann, ann)

@@ -88,7 +88,8 @@ await t.test('a running index keeps the parts few by itself, whichever process w
     const index = await openIndex({ dir, model: hashEmbedding, consistencyMs: 0, tidyAfter: 1, keepMs: 0 })
     const passages = somePassages(2, 200_000 + 2 * round)
     await index.upsert(passages, await embed(passages.map(({ text }) => text)))
-    const isTidy = async (): Promise<boolean> => (await fragmentation(table)).surplus === 0 && (await vectorSegments(table)) <= MOST_SEGMENTS
+    const isTidy = async (): Promise<boolean> =>
+      (await fragmentation(table)).surplus === 0 && (await vectorSegments(table)) <= MOST_SEGMENTS
     for (let i = 0; i < 600 && !(await isTidy()); i++) await sleep(50)
     seen.push(await vectorSegments(table))
     t.equal(await index.count(), ROWS + 2 * (round + 1))

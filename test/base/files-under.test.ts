@@ -1,0 +1,22 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t from 'tap'
+import { filesUnder } from '../../base/files-under.ts'
+
+t.test('folders that go while a tree is read take nothing else along', async (t) => {
+  const dir = await mkdtemp(join(tmpdir(), 'cepe-files-under-'))
+  t.teardown(() => rm(dir, { recursive: true, force: true }))
+  await writeFile(join(dir, 'stays'), '')
+  for (let round = 0; round < 10; round++) {
+    const going = Array.from({ length: 100 }, (_, i) => join(dir, `${i}`))
+    for (const folder of going) {
+      await mkdir(folder)
+      await writeFile(join(folder, 'file'), '')
+    }
+    const [found] = await Promise.all([filesUnder(dir), ...going.map((folder) => rm(folder, { recursive: true }))])
+    t.ok(found.includes(join(dir, 'stays')))
+  }
+  t.same(await filesUnder(dir), [join(dir, 'stays')])
+  t.same(await filesUnder(join(dir, 'none')), [])
+})
