@@ -7,7 +7,7 @@ import { CodedError } from '../base/errors.ts'
 import { contentHash } from './hash.ts'
 import { connectLance, type Connection } from './table/lance.ts'
 import { infoOf } from './table/info.ts'
-import { LiveTable, type Live } from './table/live-table.ts'
+import { LiveTable, type Live, type LiveForWriting } from './table/live-table.ts'
 import { Tidying, type Tidied } from './table/tidying.ts'
 import { migrateAutomatically } from './table/migrate-index.ts'
 import { noteChange, watchingJobs } from './table/changes.ts'
@@ -173,7 +173,7 @@ class LanceIndex implements PassageIndex {
       await noteChange(this.dir, this.table, { ids: passages.map((passage) => passage.id) })
       return live
     })
-    this.#tidying.wrote(written.idle, written.sync)
+    await this.#seen(written)
   }
 
   async delete(which: readonly string[] | SearchFilter): Promise<number> {
@@ -188,8 +188,14 @@ class LanceIndex implements PassageIndex {
       if (watched) await noteChange(this.dir, this.table, { ids: isIdList(which) ? [...which] : ids })
       return { live, deleted: gone }
     })
-    this.#tidying.wrote(live.idle, live.sync)
+    await this.#seen(live)
     return deleted
+  }
+
+  /** What was written is there for the next read: in an object store it was written through another handle than reads go through. */
+  async #seen({ idle, sync }: LiveForWriting): Promise<void> {
+    if (isRemote(this.dir)) await this.#reading(() => idle.checkoutLatest())
+    this.#tidying.wrote(idle, sync)
   }
 
   async count(filter?: SearchFilter): Promise<number> {

@@ -61,6 +61,22 @@ async function lifeOf(t: Test, dir: string): Promise<unknown[]> {
   return seen
 }
 
+await t.test('a change is seen by the next read, however seldom changes of others are looked for', { skip: noObjectStore }, async (t) => {
+  const store = await startObjectStore(t)
+  const index = await openIndex({ dir: store.address(), model: hashEmbedding, consistencyMs: 600_000 })
+  t.teardown(() => index.close())
+  const some = somePassages(6)
+  for (const passages of [some.slice(0, 4), some.slice(4)]) await index.upsert(passages, await embed(passages.map(passageText)))
+  t.equal(await index.count(), 6)
+  t.equal(await index.delete({ source: 'odd.tsv' }), 3)
+  t.same(
+    (await index.list({ limit: 10 })).map(({ id }) => id),
+    ['p0', 'p2', 'p4'],
+  )
+  t.equal(await index.delete(['p2']), 1)
+  t.equal(await index.get('p2'), undefined)
+})
+
 await t.test('an object store holds an index as a folder does', { skip: noObjectStore, timeout: 380_000 }, async (t) => {
   const store = await startObjectStore(t)
   const address = store.address()
