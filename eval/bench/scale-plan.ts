@@ -43,12 +43,16 @@ export function embedRate(dtype: 'f32' | 'int8'): number {
   return flops / embedFlops(GIVEN.passageTokens)
 }
 
+/** Partitions that an index of so many passages gets. */
+function partitionsOf(passages: number): number {
+  return Math.max(1, Math.min(MOST_PARTITIONS, Math.round(passages / PARTITION_ROWS)))
+}
+
 /** Milliseconds of a search over so many passages: what it costs in any case, and for every row of the partitions read. */
-export function searchMs(passages: number, nprobes: number): number {
+export function searchMs(passages: number, nprobes: number, partitions = partitionsOf(passages)): number {
   const { searchFew, searchMany } = UNIT_COSTS
   const rowsOf = (probes: number): number => (probes / 316) * 100_000
   const perRow = (searchMany.value - searchFew.value) / (rowsOf(200) - rowsOf(10))
-  const partitions = Math.min(MOST_PARTITIONS, Math.round(passages / PARTITION_ROWS))
   return searchFew.value - perRow * rowsOf(10) + perRow * passages * Math.min(1, nprobes / partitions)
 }
 

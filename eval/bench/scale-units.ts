@@ -40,17 +40,17 @@ export const UNIT_COSTS = {
   },
   int8Encode: {
     ...DTYPES,
-    value: 2.49,
+    value: 2.63,
     unit: 'times f32',
     what: 'encoding in int8',
-    words: '| encode 50 passages of 120 tokens | 2749.3 | 1104.1 | 2.49x |',
+    words: '| encode 50 passages of 120 tokens | 2296.7 | 873.6 | 2.63x |',
   },
   int8Answer: {
     ...DTYPES,
-    value: 1.88,
+    value: 1.98,
     unit: 'times f32',
     what: 'a whole answer in int8',
-    words: '| whole answer: 60 passages, 2 demonstrations, 25 tokens | 15745.7 | 8364.5 | 1.88x |',
+    words: '| whole answer: 60 passages, 2 demonstrations, 25 tokens | 11740.1 | 5944.1 | 1.98x |',
   },
   planRate: {
     ...INDEX,

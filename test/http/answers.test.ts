@@ -182,7 +182,8 @@ t.test('who does not take the answers stops the batch from going on', async (t) 
   const { services } = factServices({ onAnswer: () => void begun++ })
   const text = `${'word '.repeat(20_000)}.`
   const hits = Array.from({ length: 10 }, (_, i) => ({ id: `p${i}`, title: 'Fact', text, score: 1, rank: i + 1 }))
-  const index = { ...services.retriever.index, search: () => Promise.resolve(hits) }
+  const table = await services.retriever.index.view()
+  const index = { ...services.retriever.index, view: () => Promise.resolve({ ...table, search: () => Promise.resolve(hits) }) }
   const { address } = await listening(t, { ...services, retriever: { ...services.retriever, index } })
   const { socket } = await rawConnection(t, address)
   socket.pause()
