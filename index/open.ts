@@ -231,7 +231,8 @@ class LanceIndex implements PassageIndex {
   }
 
   async refresh(): Promise<void> {
-    await this.#live.refresh()
+    const live = await this.#live.refresh()
+    if (live !== undefined) await this.#reading(() => live.table.checkoutLatest())
   }
 
   close(): void {

@@ -45,7 +45,7 @@ export interface PassageIndex extends Models {
   version(): Promise<TableVersion>
   /** All that is known of what is being searched. @throws index_missing if there is no table yet. */
   info(): Promise<IndexInfo>
-  /** Looks now whether the table was replaced, and returns when the new one answers, instead of within `consistencyMs`. */
+  /** What was written by then, and the table that is there by then, is what the next read sees, instead of within `consistencyMs`. */
   refresh(): Promise<void>
   close(): void
 }

@@ -187,3 +187,17 @@ await t.test('an index whose table is gone or damaged opens, says so, and heals 
   await writeFile(join(dir, 'passages.alias.json'), '{"stored')
   await t.rejects((await open(t, dir)).count(), { code: 'index_invalid', message: /passages\.alias\.json is damaged/ })
 })
+
+await t.test('after refresh a read sees what another process wrote, however seldom it looks by itself', async (t) => {
+  const writer = await open(t)
+  const first = somePassages(3)
+  await writer.upsert(first, await vectorsOf(first))
+  const reader = await openIndex({ dir: writer.dir, model: hashEmbedding, consistencyMs: 600_000 })
+  t.teardown(() => reader.close())
+  t.equal(await reader.count(), 3)
+  const more = somePassages(2, 3)
+  await writer.upsert(more, await vectorsOf(more))
+  t.equal(await reader.count(), 3, 'not yet')
+  await reader.refresh()
+  t.equal(await reader.count(), 5)
+})
