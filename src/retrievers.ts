@@ -8,7 +8,7 @@ import { furtherRetrievers } from './config.ts'
 import { processCheck } from './conditions.ts'
 import type { ReadinessCheck } from './http/routes/health.ts'
 import type { CountTokens } from './http/routes/openai.ts'
-import type { Embedder } from './inference/contract.ts'
+import type { Embedder, Embedders } from './inference/contract.ts'
 import type { Supervised } from './inference/pool/process-options.ts'
 import { loadTokenizer } from './text/tokenizer.ts'
 import type { Config } from './settings.ts'
@@ -62,7 +62,7 @@ export function embeddingModel(manifest: ContrieverManifest): EmbeddingModel {
 export async function embeddersOf<One extends Embedder>(
   { first, others }: RetrieverFolders,
   make: (folder: RetrieverFolder) => Promise<One>,
-): Promise<{ readonly embedder: One; readonly further: ReadonlyMap<string, One> }> {
+): Promise<Required<Embedders<One>>> {
   const embedder = await make(first)
   const further = new Map<string, One>()
   for (const folder of others) further.set(folder.model.id, await make(folder))
@@ -70,13 +70,7 @@ export async function embeddersOf<One extends Embedder>(
 }
 
 /** Those of all models. */
-export function eachOf<One extends Embedder>({
-  embedder,
-  further,
-}: {
-  readonly embedder: One
-  readonly further: ReadonlyMap<string, One>
-}): One[] {
+export function eachOf<One extends Embedder>({ embedder, further }: Required<Embedders<One>>): One[] {
   return [embedder, ...further.values()]
 }
 
@@ -95,7 +89,7 @@ export async function tokenCounters({ first, others }: RetrieverFolders): Promis
 /** How the embedders are. Only the one that questions need now keeps the service from being ready. */
 export async function embedderChecks(
   index: PassageIndex,
-  embedders: { readonly embedder: Embedder & Supervised; readonly further: ReadonlyMap<string, Embedder & Supervised> },
+  embedders: Required<Embedders<Embedder & Supervised>>,
 ): Promise<readonly ReadinessCheck[]> {
   const serving = await index.view().then(
     ({ model }) => model.id,

@@ -142,7 +142,7 @@ interface Parts {
   /** False where the reader stands for none. */
   readonly answers: boolean
   readonly reader: Supervised
-  readonly embedders: { readonly embedder: Embedder & Supervised; readonly further: ReadonlyMap<string, Embedder & Supervised> }
+  readonly embedders: Required<Embedders<Embedder & Supervised>>
   readonly index: PassageIndex
   readonly jobs: Jobs
   readonly keys: Keys

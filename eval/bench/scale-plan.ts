@@ -6,6 +6,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
 import { SHARD_ROWS } from '../../index/ingest/contract.ts'
 import { tableBytes } from '../../index/ingest/space.ts'
+import { partitionsFor } from '../../index/search/ann.ts'
 import type { CepeReaderConfig } from '../../models/checkpoint/config.ts'
 import { parseConfig } from '../../models/checkpoint/config-parse.ts'
 import { table } from './measure.ts'
@@ -19,8 +20,6 @@ export const MARKS = ['<!-- tables: begin -->', '<!-- tables: end -->'] as const
 
 /** Contriever's widths. */
 const RETRIEVER = { width: 768, inner: 3072, layers: 12, parameters: 109_500_000 }
-const MOST_PARTITIONS = 4096
-const PARTITION_ROWS = 4096
 const HOUR_S = 3600
 const GB = 1e9
 const CORPORA = [
@@ -43,13 +42,8 @@ export function embedRate(dtype: 'f32' | 'int8'): number {
   return flops / embedFlops(GIVEN.passageTokens)
 }
 
-/** Partitions that an index of so many passages gets. */
-function partitionsOf(passages: number): number {
-  return Math.max(1, Math.min(MOST_PARTITIONS, Math.round(passages / PARTITION_ROWS)))
-}
-
 /** Milliseconds of a search over so many passages: what it costs in any case, and for every row of the partitions read. */
-export function searchMs(passages: number, nprobes: number, partitions = partitionsOf(passages)): number {
+export function searchMs(passages: number, nprobes: number, partitions = partitionsFor(passages)): number {
   const { searchFew, searchMany } = UNIT_COSTS
   const rowsOf = (probes: number): number => (probes / 316) * 100_000
   const perRow = (searchMany.value - searchFew.value) / (rowsOf(200) - rowsOf(10))

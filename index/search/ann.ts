@@ -32,7 +32,8 @@ const REPARTITION = 2
 /** Recall is measured again once the table has grown so much. */
 const REMEASURE = 1.1
 
-function partitionsFor(rows: number): number {
+/** Partitions that the vector index of so many rows gets. */
+export function partitionsFor(rows: number): number {
   return Math.max(1, Math.min(MOST_PARTITIONS, Math.round(rows / PARTITION_ROWS)))
 }
 

@@ -243,11 +243,11 @@ export interface EmbedOptions extends RunOptions {
 }
 
 /** The models of questions and passages that are at hand. */
-export interface Embedders {
+export interface Embedders<One extends Embedder = Embedder> {
   /** Of the model that new tables are made with. */
-  readonly embedder: Embedder
+  readonly embedder: One
   /** Of further models, by their ids: their tables are searched and changed too. None where absent. */
-  readonly further?: ReadonlyMap<string, Embedder>
+  readonly further?: ReadonlyMap<string, One>
 }
 
 /** The embedder of a model at hand. */
