@@ -1,0 +1,42 @@
+import { existsSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import t from 'tap'
+import { filesUnder } from '../../base/files-under.ts'
+import { packageRoot } from '../../src/config.ts'
+
+const FOLDERS = ['docs', 'deploy', 'eval/bench/results', 'eval/reports', 'models/tiny']
+
+/** A document's text without its blocks of code, where brackets and # mean other things. */
+function prose(file: string): string {
+  return readFileSync(file, 'utf8').replaceAll(/^```.*?^```/gms, '')
+}
+
+/** The name that a heading has in links, as GitHub makes it: small letters, no punctuation, hyphens for spaces. */
+function anchor(heading: string): string {
+  return heading
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+    .replaceAll(/\s/g, '-')
+}
+
+t.test('every link of the documents leads to a file that is there, and to one of its headings', async (t) => {
+  const root = packageRoot()
+  const files = (await Promise.all(FOLDERS.map((folder) => filesUnder(path.join(root, folder))))).flat()
+  const documents = [path.join(root, 'README.md'), ...files.filter((file) => file.endsWith('.md'))]
+  let links = 0
+  for (const document of documents) {
+    for (const [, target = ''] of prose(document).matchAll(/\]\(([^)\s]+)\)/g)) {
+      if (/^[a-z]+:/.test(target)) continue
+      links++
+      const [file = '', heading] = target.split('#')
+      const place = file === '' ? document : path.resolve(path.dirname(document), file)
+      const where = `${path.relative(root, document)} -> ${target}`
+      if (!existsSync(place)) t.fail(where)
+      else if (heading !== undefined) {
+        const headings = [...prose(place).matchAll(/^#+ (.*)$/gm)].map(([, text = '']) => anchor(text))
+        t.ok(headings.includes(heading), where)
+      }
+    }
+  }
+  t.ok(links > 30, `${links} links`)
+})
