@@ -18,6 +18,7 @@ import { sqlIds } from './table/sql.ts'
 import { countSources, exportPassages, listPassages, type ListOptions } from './search/list.ts'
 import { ModelChangedError } from './model-changed.ts'
 import { inTurn } from './table/turn.ts'
+import { upkeep } from './table/upkeep.ts'
 import { deleteRows, deleteWhere, idsWhere, mergeRows, storedHashes } from './table/write.ts'
 import { viewOf, type TableVersion, type TableView } from './view.ts'
 import type { PassageIndex } from './passage-index.ts'
@@ -73,7 +74,7 @@ export async function openIndex(options: OpenIndexOptions): Promise<PassageIndex
     surplus: tidyAfter,
     ...(keepMs === undefined ? {} : { keepMs }),
     onWarning,
-    inTurn: (work) => inTurn(dir, table, work),
+    upkeep: (work) => upkeep(dir, table, { waitMs: 0 }, work),
   })
   if (!readOnly) tidying.watch(async () => folderOf(dir, await live.find().catch(() => undefined)))
   return new LanceIndex({ dir, table, model, furtherModels }, connection, live, tidying)

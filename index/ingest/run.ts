@@ -10,6 +10,7 @@ import type { AnnSettings } from '../table/metadata.ts'
 import type { Embed, EmbeddingModel } from '../contract.ts'
 import { LaterChanges, noteChange, unwatchChanges, watchChanges } from '../table/changes.ts'
 import { inTurn } from '../table/turn.ts'
+import { upkeep } from '../table/upkeep.ts'
 import { appendRows } from '../table/write.ts'
 import { Additions } from './additions.ts'
 import { oneAhead } from './ahead.ts'
@@ -185,7 +186,7 @@ class Run {
       await verifyTable(table, this.#plan, signal)
       await this.#journal.add(...this.#plan.shard_rows.map((_, shard) => ({ step: 'verified' as const, shard })))
     }
-    const ann = await buildIndexes(table, policy, signal)
+    const ann = await this.#upkeep(Infinity, () => buildIndexes(table, policy, signal))
     if (this.#options.embedQuestions) await measureDenseWeight(table, this.#options.embedQuestions, signal)
     signal.throwIfAborted()
     await sync.flush()
@@ -221,7 +222,17 @@ class Run {
   async #compact(table: Table, sync: TableSync, least = COMPACT_AFTER): Promise<void> {
     const { keepMs = KEEP_MS } = this.#options.policy ?? {}
     if ((await fragmentation(table)).surplus < least) return
-    await compactTable(table, sync, { keepMs: this.#target.replace ? 0 : keepMs, mostSegments: Infinity })
+    const options = { keepMs: this.#target.replace ? 0 : keepMs, mostSegments: Infinity }
+    await this.#upkeep(0, () => compactTable(table, sync, options))
+  }
+
+  /** Nobody else puts files of the live table together meanwhile. @returns undefined if another process was at it for longer than `waitMs`. */
+  async #upkeep<T>(waitMs: number, work: () => Promise<T>): Promise<T | undefined> {
+    if (this.#target.replace) return work()
+    const { dir, table, signal } = this.#options
+    let result: T | undefined
+    await upkeep(dir, table, { waitMs, signal }, async () => (result = await work()))
+    return result
   }
 
   /**
