@@ -64,7 +64,8 @@ export async function maintainTable({ dir, table: name, task, keepMs, dryRun }: 
       else await cleanTable(table, keepMs)
       await sync.flush()
     })
-    if (!done) throw new CodedError('conflict', `A job makes the indexes of "${name}": tidy the table when it has ended.`, { field: 'table' })
+    if (!done)
+      throw new CodedError('conflict', `A job makes the indexes of "${name}": tidy the table when it has ended.`, { field: 'table' })
     return { before, after: await state() }
   } finally {
     connection.close()

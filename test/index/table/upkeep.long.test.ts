@@ -41,28 +41,32 @@ async function parts(table: Table): Promise<number> {
   return sum
 }
 
-await t.test('a job folds while another process changes the table all the time, and leaves no lost files', { timeout: 180_000 }, async (t) => {
-  const dir = await tempDir(t)
-  await indexedTable(dir, hashEmbedding, ROWS, (number) => embedText(syntheticPassage(number).text))
-  const folder = join(dir, 'jobs', 'j1')
-  await mkdir(folder, { recursive: true })
-  await planCorpus(syntheticItems(ADDED, ROWS), { folder, shardRows: 500, maxRejectedShare: 0 })
-  const end = await changing(t, dir)
-  const { rows } = await run(dir, 'j1', { policy: { exactBelow: 1000, minRecall: 0.1, sample: 8 } })
-  t.equal(rows, ROWS + ADDED)
-  const connection = await connectLance(dir, 0)
-  t.teardown(() => connection.close())
-  const table = await connection.openTable(STORED_AS)
-  const left = Math.max(...(await table.listIndices()).map(({ numUnindexedRows }) => numUnindexedRows ?? Infinity))
-  const { puts, longest, warnings } = await end()
-  t.comment(`${puts} changes meanwhile, the longest took ${longest.toFixed(0)} ms`)
-  t.ok(puts > 0)
-  t.same(warnings, [])
-  t.ok(left < ADDED / 2, `${left} rows are in no index after the job`)
+await t.test(
+  'a job folds while another process changes the table all the time, and leaves no lost files',
+  { timeout: 180_000 },
+  async (t) => {
+    const dir = await tempDir(t)
+    await indexedTable(dir, hashEmbedding, ROWS, (number) => embedText(syntheticPassage(number).text))
+    const folder = join(dir, 'jobs', 'j1')
+    await mkdir(folder, { recursive: true })
+    await planCorpus(syntheticItems(ADDED, ROWS), { folder, shardRows: 500, maxRejectedShare: 0 })
+    const end = await changing(t, dir)
+    const { rows } = await run(dir, 'j1', { policy: { exactBelow: 1000, minRecall: 0.1, sample: 8 } })
+    t.equal(rows, ROWS + ADDED)
+    const connection = await connectLance(dir, 0)
+    t.teardown(() => connection.close())
+    const table = await connection.openTable(STORED_AS)
+    const left = Math.max(...(await table.listIndices()).map(({ numUnindexedRows }) => numUnindexedRows ?? Infinity))
+    const { puts, longest, warnings } = await end()
+    t.comment(`${puts} changes meanwhile, the longest took ${longest.toFixed(0)} ms`)
+    t.ok(puts > 0)
+    t.same(warnings, [])
+    t.ok(left < ADDED / 2, `${left} rows are in no index after the job`)
 
-  await maintainTable({ dir, table: 'passages', task: 'compact', keepMs: 0, dryRun: false })
-  await table.checkoutLatest()
-  t.equal((await readdir(join(tableFolder(dir, STORED_AS), 'data'))).length, (await table.stats()).fragmentStats.numFragments)
-  t.equal((await readdir(join(tableFolder(dir, STORED_AS), '_indices'))).length, await parts(table))
-  t.equal(await table.countRows(), ROWS + ADDED)
-})
+    await maintainTable({ dir, table: 'passages', task: 'compact', keepMs: 0, dryRun: false })
+    await table.checkoutLatest()
+    t.equal((await readdir(join(tableFolder(dir, STORED_AS), 'data'))).length, (await table.stats()).fragmentStats.numFragments)
+    t.equal((await readdir(join(tableFolder(dir, STORED_AS), '_indices'))).length, await parts(table))
+    t.equal(await table.countRows(), ROWS + ADDED)
+  },
+)
