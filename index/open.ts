@@ -5,15 +5,16 @@ import { checkTableName, tableFolder } from './table/alias.ts'
 import { sqlFilter } from './search/filter.ts'
 import { CodedError } from '../base/errors.ts'
 import { contentHash } from './hash.ts'
-import { connectLance, type Connection } from './table/lance.ts'
+import { connectLance, type Connection, type Table } from './table/lance.ts'
 import { infoOf } from './table/info.ts'
 import { LiveTable, type Live, type LiveForWriting } from './table/live-table.ts'
 import { Tidying, type Tidied } from './table/tidying.ts'
 import { migrateAutomatically } from './table/migrate-index.ts'
 import { noteChange, watchingJobs } from './table/changes.ts'
 import { beginReading } from './table/readings.ts'
+import { GATHER_FILES, gatherRows, joinRows } from './table/gather.ts'
 import { PASSAGE_COLUMNS } from './table/columns.ts'
-import { packVectors, passageAt } from './table/rows.ts'
+import { packVectors, passageAt, type Rows } from './table/rows.ts'
 import { sqlIds } from './table/sql.ts'
 import { countSources, exportPassages, listPassages, type ListOptions } from './search/list.ts'
 import { ModelChangedError } from './model-changed.ts'
@@ -92,6 +93,8 @@ class LanceIndex implements PassageIndex {
   readonly #connection: Connection
   readonly #live: LiveTable
   readonly #tidying: Tidying
+  /** Since the last look for small files. */
+  #upserts = Infinity
 
   constructor(
     { dir, table, model, furtherModels }: Pick<PassageIndex, 'dir' | 'table'> & Required<Models>,
@@ -169,12 +172,20 @@ class LanceIndex implements PassageIndex {
     const written = await inTurn(this.dir, this.table, async () => {
       const live = await this.#live.getForWriting(true)
       if (live.model.id !== by.id) throw new ModelChangedError(this.table, by, live.model)
-      await mergeRows(live.table, rows, dimension)
+      await mergeRows(live.table, await this.#withGathered(live.table, rows, dimension), dimension)
       await live.sync.flush()
       await noteChange(this.dir, this.table, { ids: passages.map((passage) => passage.id) })
       return live
     })
     await this.#seen(written)
+  }
+
+  /** Every few upserts: the first one looks, since other processes wrote as well. */
+  async #withGathered(table: Table, rows: Rows, dimension: number): Promise<Rows> {
+    if (++this.#upserts < GATHER_FILES) return rows
+    this.#upserts = 0
+    const gathered = await gatherRows(table, dimension, new Set(rows.passages.map(({ id }) => id)))
+    return gathered === undefined ? rows : joinRows(rows, gathered)
   }
 
   async delete(which: readonly string[] | SearchFilter): Promise<number> {
