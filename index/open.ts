@@ -220,13 +220,13 @@ class LanceIndex implements PassageIndex {
 
   async *export(filter?: SearchFilter): AsyncGenerator<Passage> {
     const { table } = await this.#live.get()
-    const end = beginReading(table)
+    const end = await beginReading(table)
     try {
       yield* exportPassages(table, filter)
     } catch (error) {
       throw readError(this.dir, error)
     } finally {
-      end()
+      await end()
     }
   }
 

@@ -56,7 +56,7 @@ export async function compactTable(table: Table, sync: TableSync, { keepMs, most
 
 /** Removes the files of versions replaced more than `keepMs` ago; files that compaction would put together are put together before. */
 export async function cleanTable(table: Table, keepMs: number): Promise<{ readonly bytes: number; readonly versions: number }> {
-  const cleanupOlderThan = keptFrom(await table.listVersions(), keptMs(table, keepMs))
+  const cleanupOlderThan = keptFrom(await table.listVersions(), await keptMs(table, keepMs))
   const { prune } = await optimize(table, cleanupOlderThan)
   return { bytes: prune.bytesRemoved, versions: prune.oldVersionsRemoved }
 }
@@ -64,7 +64,7 @@ export async function cleanTable(table: Table, keepMs: number): Promise<{ readon
 /** Versions of a table that were replaced more than `keepMs` ago. */
 export async function oldVersions(table: Table, keepMs: number): Promise<number> {
   const versions = await table.listVersions()
-  const from = keptFrom(versions, keptMs(table, keepMs))
+  const from = keptFrom(versions, await keptMs(table, keepMs))
   return versions.filter(({ timestamp }) => timestamp < from).length
 }
 
