@@ -10,6 +10,8 @@ type OptimizeStats = Awaited<ReturnType<Table['optimize']>>
 /** How often it is looked whether the files are together; listing an object store takes longer. */
 const LOOK_MS = 10
 const REMOTE_LOOK_MS = 250
+/** How long changes wait at most: less than they would (see `inTurn`). What takes longer is refused if a row of it is changed then, and begun anew. */
+const MOST_HELD_MS = 45_000
 
 /**
  * Puts small files together, removes those that only versions from before `cleanupOlderThan` name, and folds what is new into the indexes.
@@ -18,17 +20,17 @@ const REMOTE_LOOK_MS = 250
  * @throws disk_full, conflict
  */
 export async function optimize(table: Table, cleanupOlderThan: Date): Promise<OptimizeStats> {
-  const started = async (): Promise<{ readonly all: Promise<OptimizeStats> }> => {
-    await table.checkoutLatest()
-    const together = await watchFiles(table)
-    const ended = new AbortController()
-    const all = table.optimize({ cleanupOlderThan }).finally(() => ended.abort())
-    await Promise.race([all, together(ended.signal)])
-    return { all }
-  }
   return writing(table, async () => {
-    const { all } = (await isLive(table)) ? await inTurn(table.dir, tableOf(table.storedAs), started) : await started()
-    return all
+    if (!(await isLive(table))) return table.optimize({ cleanupOlderThan })
+    const { rest } = await inTurn(table.dir, tableOf(table.storedAs), async () => {
+      await table.checkoutLatest()
+      const together = await watchFiles(table)
+      const ended = new AbortController()
+      const all = table.optimize({ cleanupOlderThan }).finally(() => ended.abort())
+      await Promise.race([all, together(ended.signal)])
+      return { rest: all }
+    })
+    return rest
   })
 }
 
@@ -44,17 +46,19 @@ async function isLive({ dir, storedAs }: Table): Promise<boolean> {
  */
 async function watchFiles(table: Table): Promise<(ended: AbortSignal) => Promise<void>> {
   const folder = tableFolder(table.dir, table.storedAs)
-  const count = async (name: string): Promise<number> => (await namesIn(within(folder, name))).length
-  const files = async (): Promise<string> => {
+  const names = (name: string): Promise<string[]> => namesIn(within(folder, name))
+  const added = async (name: string, before: ReadonlySet<string>): Promise<boolean> => (await names(name)).some((one) => !before.has(one))
+  const state = async (): Promise<string> => {
     const { totalBytes, fragmentStats } = await table.stats()
     return `${totalBytes} ${fragmentStats.numFragments}`
   }
-  const before = { files: await files(), data: await count('data'), indexes: await count('_indices') }
+  const [before, data, indexes] = [await state(), new Set(await names('data')), new Set(await names('_indices'))]
+  const from = performance.now()
   return async (ended) => {
-    while (!ended.aborted) {
+    while (!ended.aborted && performance.now() - from < MOST_HELD_MS) {
       await sleep(isRemote(table.dir) ? REMOTE_LOOK_MS : LOOK_MS)
-      if ((await files()) !== before.files) return
-      if ((await count('_indices')) > before.indexes && (await count('data')) <= before.data) return
+      if ((await state()) !== before) return
+      if ((await added('_indices', indexes)) && !(await added('data', data))) return
     }
   }
 }
