@@ -5,19 +5,21 @@ import { checkTableName, tableFolder } from './table/alias.ts'
 import { sqlFilter } from './search/filter.ts'
 import { CodedError } from '../base/errors.ts'
 import { contentHash } from './hash.ts'
-import { connectLance, type Connection } from './table/lance.ts'
+import { connectLance, type Connection, type Table } from './table/lance.ts'
 import { infoOf } from './table/info.ts'
 import { LiveTable, type Live, type LiveForWriting } from './table/live-table.ts'
 import { Tidying, type Tidied } from './table/tidying.ts'
 import { migrateAutomatically } from './table/migrate-index.ts'
 import { noteChange, watchingJobs } from './table/changes.ts'
 import { beginReading } from './table/readings.ts'
+import { GATHER_FILES, gatherRows, joinRows } from './table/gather.ts'
 import { PASSAGE_COLUMNS } from './table/columns.ts'
-import { packVectors, passageAt } from './table/rows.ts'
+import { packVectors, passageAt, type Rows } from './table/rows.ts'
 import { sqlIds } from './table/sql.ts'
 import { countSources, exportPassages, listPassages, type ListOptions } from './search/list.ts'
 import { ModelChangedError } from './model-changed.ts'
 import { inTurn } from './table/turn.ts'
+import { upkeep } from './table/upkeep.ts'
 import { deleteRows, deleteWhere, idsWhere, mergeRows, storedHashes } from './table/write.ts'
 import { viewOf, type TableVersion, type TableView } from './view.ts'
 import type { PassageIndex } from './passage-index.ts'
@@ -73,7 +75,7 @@ export async function openIndex(options: OpenIndexOptions): Promise<PassageIndex
     surplus: tidyAfter,
     ...(keepMs === undefined ? {} : { keepMs }),
     onWarning,
-    inTurn: (work) => inTurn(dir, table, work),
+    upkeep: (work) => upkeep(dir, table, { waitMs: 0 }, work),
   })
   if (!readOnly) tidying.watch(async () => folderOf(dir, await live.find().catch(() => undefined)))
   return new LanceIndex({ dir, table, model, furtherModels }, connection, live, tidying)
@@ -91,6 +93,8 @@ class LanceIndex implements PassageIndex {
   readonly #connection: Connection
   readonly #live: LiveTable
   readonly #tidying: Tidying
+  /** Since the last look for small files. */
+  #upserts = Infinity
 
   constructor(
     { dir, table, model, furtherModels }: Pick<PassageIndex, 'dir' | 'table'> & Required<Models>,
@@ -168,12 +172,20 @@ class LanceIndex implements PassageIndex {
     const written = await inTurn(this.dir, this.table, async () => {
       const live = await this.#live.getForWriting(true)
       if (live.model.id !== by.id) throw new ModelChangedError(this.table, by, live.model)
-      await mergeRows(live.table, rows, dimension)
+      await mergeRows(live.table, await this.#withGathered(live.table, rows, dimension), dimension)
       await live.sync.flush()
       await noteChange(this.dir, this.table, { ids: passages.map((passage) => passage.id) })
       return live
     })
     await this.#seen(written)
+  }
+
+  /** Every few upserts: the first one looks, since other processes wrote as well. */
+  async #withGathered(table: Table, rows: Rows, dimension: number): Promise<Rows> {
+    if (++this.#upserts < GATHER_FILES) return rows
+    this.#upserts = 0
+    const gathered = await gatherRows(table, dimension, new Set(rows.passages.map(({ id }) => id)))
+    return gathered === undefined ? rows : joinRows(rows, gathered)
   }
 
   async delete(which: readonly string[] | SearchFilter): Promise<number> {
@@ -208,13 +220,13 @@ class LanceIndex implements PassageIndex {
 
   async *export(filter?: SearchFilter): AsyncGenerator<Passage> {
     const { table } = await this.#live.get()
-    const end = beginReading(table)
+    const end = await beginReading(table)
     try {
       yield* exportPassages(table, filter)
     } catch (error) {
       throw readError(this.dir, error)
     } finally {
-      end()
+      await end()
     }
   }
 

@@ -8,8 +8,9 @@ import { CodedError, isDiskFull, messageOf } from '../../base/errors.ts'
 import { connectForWriting, connectLance, lanceText, writing, type Connection, type Table } from '../table/lance.ts'
 import type { AnnSettings } from '../table/metadata.ts'
 import type { Embed, EmbeddingModel } from '../contract.ts'
-import { LaterChanges, noteChange, unwatchChanges, watchChanges } from '../table/changes.ts'
+import { LaterChanges, noteChange, watchChanges } from '../table/changes.ts'
 import { inTurn } from '../table/turn.ts'
+import { upkeep } from '../table/upkeep.ts'
 import { appendRows } from '../table/write.ts'
 import { Additions } from './additions.ts'
 import { oneAhead } from './ahead.ts'
@@ -20,7 +21,7 @@ import { plannedBytes, readPlan, readShard, type PlannedRow } from './plan.ts'
 import { requireSpace, tableBytes } from './space.ts'
 import { dropTails } from './tails.ts'
 import { prepareShard, type PreparedShard } from './shard.ts'
-import { chooseTarget, markReplacing, openLiveTarget, openOwnTable, openPrevious, targetIsStale, unmarkReplacing } from './target.ts'
+import { chooseTarget, markReplacing, openLiveTarget, openOwnTable, openPrevious, targetIsStale } from './target.ts'
 import { type Counters, type Phase, type Plan } from './contract.ts'
 import { verifyShard, verifyTable } from './verify.ts'
 
@@ -90,18 +91,6 @@ export async function runJob(options: RunJobOptions): Promise<JobResult> {
     connection.close()
     await journal.close()
   }
-}
-
-/** Takes the job's mark back and drops what it built but did not put into service. For a job that will not go on. */
-export async function abandonJob({ dir, table, jobId, folder }: Pick<RunJobOptions, 'dir' | 'table' | 'jobId' | 'folder'>): Promise<void> {
-  await unmarkReplacing(dir, table, jobId)
-  await unwatchChanges(dir, table, jobId)
-  const { target } = await readJournal(jobFiles(folder).journal)
-  const alias = await readAlias(dir, table)
-  if (target === undefined || !target.replace || alias?.stored_as === target.storedAs) return
-  const connection = await connectLance(dir, 0)
-  if ((await connection.tableNames()).includes(target.storedAs)) await connection.dropTable(target.storedAs)
-  connection.close()
 }
 
 /** A job that was killed between the flip and its last journal entry. */
@@ -185,7 +174,7 @@ class Run {
       await verifyTable(table, this.#plan, signal)
       await this.#journal.add(...this.#plan.shard_rows.map((_, shard) => ({ step: 'verified' as const, shard })))
     }
-    const ann = await buildIndexes(table, policy, signal)
+    const ann = await this.#upkeep(Infinity, () => buildIndexes(table, policy, signal))
     if (this.#options.embedQuestions) await measureDenseWeight(table, this.#options.embedQuestions, signal)
     signal.throwIfAborted()
     await sync.flush()
@@ -221,7 +210,17 @@ class Run {
   async #compact(table: Table, sync: TableSync, least = COMPACT_AFTER): Promise<void> {
     const { keepMs = KEEP_MS } = this.#options.policy ?? {}
     if ((await fragmentation(table)).surplus < least) return
-    await compactTable(table, sync, { keepMs: this.#target.replace ? 0 : keepMs, mostSegments: Infinity })
+    const options = { keepMs: this.#target.replace ? 0 : keepMs, mostSegments: Infinity }
+    await this.#upkeep(0, () => compactTable(table, sync, options))
+  }
+
+  /** Nobody else puts files of the live table together meanwhile. @returns undefined if another process was at it for longer than `waitMs`. */
+  async #upkeep<T>(waitMs: number, work: () => Promise<T>): Promise<T | undefined> {
+    if (this.#target.replace) return work()
+    const { dir, table, signal } = this.#options
+    let result: T | undefined
+    await upkeep(dir, table, { waitMs, signal }, async () => (result = await work()))
+    return result
   }
 
   /**

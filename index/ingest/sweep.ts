@@ -4,6 +4,7 @@ import { unwatchChanges, watchingJobs } from '../table/changes.ts'
 import { modelOf } from '../table/fitness.ts'
 import { connectLance } from '../table/lance.ts'
 import { readMetadata } from '../table/metadata.ts'
+import { isBeingRead } from '../table/readings.ts'
 import { openStored } from '../table/recover.ts'
 import { CodedError, osCode } from '../../base/errors.ts'
 import { listObjects } from '../store/objects.ts'
@@ -77,7 +78,7 @@ export async function sweep(
     if (!name.startsWith(`${table}.`) || !name.endsWith('.lance')) continue
     const storedAs = name.slice(0, -'.lance'.length)
     if (storedAs === alias?.stored_as || keep.has(storedAs)) continue
-    if (retiring) left = true
+    if (retiring || (await isBeingRead({ dir, storedAs }))) left = true
     else if (!(await isStillRead(dir, { storedAs, live: alias?.stored_as ?? null, models }))) await drop(path)
   }
   for (const storedAs of [...keep, ...(typeof alias?.stored_as === 'string' ? [alias.stored_as] : [])]) {

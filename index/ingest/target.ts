@@ -1,4 +1,4 @@
-import { readAlias, removeAlias, storedName, tableFolder, writeAlias, type Alias } from '../table/alias.ts'
+import { readAlias, removeAlias, storedName, tableFolder, tableOf, writeAlias, type Alias } from '../table/alias.ts'
 import { removeTree } from '../store/tree.ts'
 import { CodedError } from '../../base/errors.ts'
 import type { Connection, Table } from '../table/lance.ts'
@@ -104,7 +104,7 @@ async function isUsable(table: Table, model: EmbeddingModel): Promise<boolean> {
 /** Opens a table whose vectors are of this model. @throws index_invalid for another model or schema. */
 export async function openLiveTarget({ connection, dir, model, onWarning }: Opening, storedAs: string): Promise<Table> {
   const table = await openStored(connection, dir, storedAs, onWarning)
-  const found = await fitMetadata(storedAs.split('.')[0] ?? storedAs, table, { model })
+  const found = await fitMetadata(tableOf(storedAs), table, { model })
   if (!(found instanceof CodedError)) return table
   table.close()
   throw found

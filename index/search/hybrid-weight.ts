@@ -1,5 +1,5 @@
 import { at } from '../../base/at.ts'
-import { writing, type Table } from '../table/lance.ts'
+import { connectLance, SMALL_CACHES, writing, type Table } from '../table/lance.ts'
 import { readMetadata, writeDenseWeight, type TableMetadata } from '../table/metadata.ts'
 import { PASSAGE_COLUMNS } from '../table/columns.ts'
 import { passageAt } from '../table/rows.ts'
@@ -38,7 +38,8 @@ export async function measureDenseWeight(table: Table, embed: Embed, signal?: Ab
   const rows = await table.countRows()
   if (hybrid !== undefined && rows < hybrid.rows * REMEASURE) return hybrid.denseWeight
   if (rows === 0) return DEFAULT_DENSE_WEIGHT
-  const denseWeight = await measured(table, ann, embed, signal)
+  const aside = await connectLance(table.dir, 0, SMALL_CACHES)
+  const denseWeight = await measured(await aside.openTable(table.storedAs), ann, embed, signal).finally(() => aside.close())
   await writing(table, () => writeDenseWeight(table, { denseWeight, rows }))
   return denseWeight
 }

@@ -64,10 +64,10 @@ export async function createSnapshot(name: string, options: TableOptions): Promi
       const storedAs = (await readAlias(dir, table))?.stored_as
       if (typeof storedAs !== 'string')
         throw new CodedError('index_missing', `There is no table "${table}" in ${dir}: nothing to keep.`, { field: 'table' })
-      const end = beginReading({ dir, storedAs })
+      const end = await beginReading({ dir, storedAs })
       await cloneTable(tableFolder(dir, storedAs), tableFolder(making, STORED_AS)).finally(end)
     }
-    // Copies may take longer than others would wait; this process keeps the version that is copied, others for a while (CEPE_KEEP_VERSIONS_MIN).
+    // Copies may take longer than others would wait; in an object store other processes keep what is copied for a while only (CEPE_KEEP_VERSIONS_MIN).
     await (isRemote(dir) ? take() : inTurn(dir, table, take))
     const snapshot = { name, table, created_at: new Date().toISOString(), ...(await lookedThrough(making)) }
     await writeText(recordOf(making), `${JSON.stringify(snapshot)}\n`)

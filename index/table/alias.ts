@@ -2,6 +2,7 @@ import { link, readFile, rm, stat } from 'node:fs/promises'
 import { randomUUID } from 'node:crypto'
 import { Type, type Static } from 'typebox'
 import { Value } from 'typebox/value'
+import { at } from '../../base/at.ts'
 import { syncPath, writeFileDurably } from '../../base/durable.ts'
 import { CodedError, osCode } from '../../base/errors.ts'
 import { readValue, writeValue } from '../store/lease.ts'
@@ -40,6 +41,11 @@ export function aliasPath(dir: string, table: string): string {
 /** A name for the table on disk: the alias and a unique part. */
 export function storedName(table: string, unique: string = randomUUID().slice(0, 8)): string {
   return `${checkTableName(table)}.${unique}`
+}
+
+/** The alias that a stored table was made for. */
+export function tableOf(storedAs: string): string {
+  return at(storedAs.split('.'), 0)
 }
 
 export function tableFolder(dir: string, storedAs: string): string {

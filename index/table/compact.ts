@@ -1,5 +1,6 @@
 import { treeBytes } from '../store/tree.ts'
-import { writing, type Table } from './lance.ts'
+import type { Table } from './lance.ts'
+import { optimize } from './optimize.ts'
 import { keptMs } from './readings.ts'
 import { mergeSegments, vectorSegments } from './segments.ts'
 import type { TableSync } from './table-sync.ts'
@@ -11,6 +12,9 @@ const FRAGMENT_ROWS = 2 ** 20
  * and what it has begun ends within the deadline of a question, two minutes.
  */
 export const KEEP_MS = 3 * 60_000
+
+/** A version that was replaced so long ago was replaced by one that is on the disk by now. */
+const SETTLED_MS = 60_000
 
 /** How much of a table compaction would put together. */
 export interface Fragmentation {
@@ -36,30 +40,31 @@ export interface CompactOptions {
 }
 
 /**
- * Puts small fragments together and brings the indexes up to date, beside reads and writes; then removes the files of
+ * Puts small fragments together, while changes of a live table wait, and brings the indexes up to date; removes the files of
  * versions replaced more than `keepMs` ago, once the new ones are on the disk.
  * @throws disk_full, conflict
  */
 export async function compactTable(table: Table, sync: TableSync, { keepMs, mostSegments }: CompactOptions): Promise<void> {
-  const together = (): Promise<unknown> => writing(table, () => table.optimize({ cleanupOlderThan: new Date(0) }))
-  await together()
+  const settled = Math.max(keepMs, SETTLED_MS)
+  await cleanTable(table, settled)
   // Files that different parts covered can be put together only now.
-  if (await mergeSegments(table, mostSegments)) await together()
+  if (await mergeSegments(table, mostSegments)) await cleanTable(table, settled)
   await sync.flush()
-  await cleanTable(table, keepMs)
+  // Not without need: what was put meanwhile would become one more part of the indexes.
+  if (keepMs < SETTLED_MS) await cleanTable(table, keepMs)
 }
 
 /** Removes the files of versions replaced more than `keepMs` ago; files that compaction would put together are put together before. */
 export async function cleanTable(table: Table, keepMs: number): Promise<{ readonly bytes: number; readonly versions: number }> {
-  const cleanupOlderThan = keptFrom(await table.listVersions(), keptMs(table, keepMs))
-  const { prune } = await writing(table, () => table.optimize({ cleanupOlderThan }))
+  const cleanupOlderThan = keptFrom(await table.listVersions(), await keptMs(table, keepMs))
+  const { prune } = await optimize(table, cleanupOlderThan)
   return { bytes: prune.bytesRemoved, versions: prune.oldVersionsRemoved }
 }
 
 /** Versions of a table that were replaced more than `keepMs` ago. */
 export async function oldVersions(table: Table, keepMs: number): Promise<number> {
   const versions = await table.listVersions()
-  const from = keptFrom(versions, keptMs(table, keepMs))
+  const from = keptFrom(versions, await keptMs(table, keepMs))
   return versions.filter(({ timestamp }) => timestamp < from).length
 }
 

@@ -1,5 +1,4 @@
-import { at } from '../../base/at.ts'
-import { readAlias, tableFolder } from './alias.ts'
+import { readAlias, tableFolder, tableOf } from './alias.ts'
 import { connectLance, type Connection } from './lance.ts'
 import { manifests } from './recover.ts'
 
@@ -49,7 +48,7 @@ export async function fenceLive(dir: string, table: string): Promise<void> {
 export async function tablesOf(dir: string): Promise<string[]> {
   const connection = await connectLance(dir, 0)
   try {
-    return [...new Set((await connection.tableNames()).map((storedAs) => at(storedAs.split('.'), 0)))]
+    return [...new Set((await connection.tableNames()).map(tableOf))]
   } finally {
     connection.close()
   }

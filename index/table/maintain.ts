@@ -4,7 +4,11 @@ import { cleanTable, compactTable, fragmentation, oldVersions } from './compact.
 import { connectForWriting } from './lance.ts'
 import { openStored } from './recover.ts'
 import { TableSync } from './table-sync.ts'
+import { upkeep } from './upkeep.ts'
 import { CodedError } from '../../base/errors.ts'
+
+/** How long to wait for a service that tidies; a job takes longer. */
+const WAIT_MS = 60_000
 
 export interface MaintainOptions {
   /** Folder of the tables. */
@@ -55,9 +59,13 @@ export async function maintainTable({ dir, table: name, task, keepMs, dryRun }: 
     })
     const before = await state()
     if (dryRun) return { before }
-    if (task === 'compact') await compactTable(table, sync, { keepMs, mostSegments: 1 })
-    else await cleanTable(table, keepMs)
-    await sync.flush()
+    const done = await upkeep(dir, name, { waitMs: WAIT_MS }, async () => {
+      if (task === 'compact') await compactTable(table, sync, { keepMs, mostSegments: 1 })
+      else await cleanTable(table, keepMs)
+      await sync.flush()
+    })
+    if (!done)
+      throw new CodedError('conflict', `A job makes the indexes of "${name}": tidy the table when it has ended.`, { field: 'table' })
     return { before, after: await state() }
   } finally {
     connection.close()

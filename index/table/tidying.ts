@@ -9,8 +9,8 @@ const LOOKS = 4
 const PAUSES = 9
 
 /**
- * Rows up to which a service merges the parts of a vector index. That writes the whole table anew, in its turn, since every change meanwhile would
- * undo the work: so long changes wait (seconds for 100,000 rows). Larger tables are left to the next job, or to `cepe index compact`.
+ * Rows up to which a service merges the parts of a vector index. Training takes its cores, and then the whole table is written anew, while
+ * changes wait (a second for 100,000 rows). Larger tables are left to the next job, or to `cepe index compact`.
  */
 const MERGED_ROWS = 2 ** 18
 
@@ -20,8 +20,8 @@ export interface TidyingOptions {
   /** How long replaced files are kept, in milliseconds. */
   readonly keepMs?: number
   readonly onWarning: (message: string) => void
-  /** Runs work while nobody changes the table. */
-  readonly inTurn: (work: () => Promise<void>) => Promise<void>
+  /** Runs work unless another process does such work: see `upkeep`. */
+  readonly upkeep: (work: () => Promise<void>) => Promise<unknown>
 }
 
 /** The table and its folder. */
@@ -66,12 +66,14 @@ export class Tidying {
    * not yet. Holds no process.
    */
   watch(live: () => Promise<Tidied | undefined>): void {
-    const { keepMs = KEEP_MS, onWarning } = this.#options
+    const { keepMs = KEEP_MS, onWarning, upkeep } = this.#options
     const look = async (): Promise<void> => {
       const found = await live()
       if (found === undefined || this.#running !== undefined || !(await isWasteful(found.table, found.folder, keepMs))) return
-      await cleanTable(found.table, keepMs)
-      await found.sync.flush()
+      await upkeep(async () => {
+        await cleanTable(found.table, keepMs)
+        await found.sync.flush()
+      })
     }
     let looking = false
     this.#watch = setInterval(
@@ -93,12 +95,11 @@ export class Tidying {
   }
 
   async #tidy(table: Table, sync: TableSync): Promise<void> {
-    const { surplus, keepMs = KEEP_MS, inTurn } = this.#options
+    const { surplus, keepMs = KEEP_MS, upkeep } = this.#options
     if ((await fragmentation(table)).surplus < surplus) return
     const from = performance.now()
     const merge = (await vectorSegments(table)) >= MOST_SEGMENTS && (await table.countRows()) <= MERGED_ROWS
-    if (merge) await inTurn(() => compactTable(table, sync, { keepMs, mostSegments: 1 }))
-    else await compactTable(table, sync, { keepMs, mostSegments: Infinity })
+    await upkeep(() => compactTable(table, sync, { keepMs, mostSegments: merge ? 1 : Infinity }))
     this.#notBefore = performance.now() + PAUSES * (performance.now() - from)
   }
 }

@@ -1,0 +1,64 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { isRemote, within } from '../store/place.ts'
+import { namesIn } from '../store/tree.ts'
+import { readAlias, tableFolder, tableOf } from './alias.ts'
+import { writing, type Table } from './lance.ts'
+import { inTurn } from './turn.ts'
+
+type OptimizeStats = Awaited<ReturnType<Table['optimize']>>
+
+/** How often it is looked whether the files are together; listing an object store takes longer. */
+const LOOK_MS = 10
+const REMOTE_LOOK_MS = 250
+/** How long changes wait at most: less than they would (see `inTurn`). What takes longer is refused if a row of it is changed then, and begun anew. */
+const MOST_HELD_MS = 45_000
+
+/**
+ * Puts small files together, removes those that only versions from before `cleanupOlderThan` name, and folds what is new into the indexes.
+ * A row that is changed meanwhile would undo the first of these, whose files LanceDB leaves for a week: changes of a live table wait
+ * until the files are together. They go on beside the rest.
+ * @throws disk_full, conflict
+ */
+export async function optimize(table: Table, cleanupOlderThan: Date): Promise<OptimizeStats> {
+  return writing(table, async () => {
+    if (!(await isLive(table))) return table.optimize({ cleanupOlderThan })
+    const { rest } = await inTurn(table.dir, tableOf(table.storedAs), async () => {
+      await table.checkoutLatest()
+      const together = await watchFiles(table)
+      const ended = new AbortController()
+      const all = table.optimize({ cleanupOlderThan }).finally(() => ended.abort())
+      await Promise.race([all, together(ended.signal)])
+      return { rest: all }
+    })
+    return rest
+  })
+}
+
+/** A table of a job's own, or one that was replaced, has no changes to wait. */
+async function isLive({ dir, storedAs }: Table): Promise<boolean> {
+  return (await readAlias(dir, tableOf(storedAs)))?.stored_as === storedAs
+}
+
+/**
+ * LanceDB does all in one call and does not say how far it is. Files that it has put together are in the table's newest version; where
+ * there are none to put together, it writes an index without having written a file of rows.
+ * @returns a function that resolves when that shows, or the signal says that all is done.
+ */
+async function watchFiles(table: Table): Promise<(ended: AbortSignal) => Promise<void>> {
+  const folder = tableFolder(table.dir, table.storedAs)
+  const names = (name: string): Promise<string[]> => namesIn(within(folder, name))
+  const added = async (name: string, before: ReadonlySet<string>): Promise<boolean> => (await names(name)).some((one) => !before.has(one))
+  const state = async (): Promise<string> => {
+    const { totalBytes, fragmentStats } = await table.stats()
+    return `${totalBytes} ${fragmentStats.numFragments}`
+  }
+  const [before, data, indexes] = [await state(), new Set(await names('data')), new Set(await names('_indices'))]
+  const from = performance.now()
+  return async (ended) => {
+    while (!ended.aborted && performance.now() - from < MOST_HELD_MS) {
+      await sleep(isRemote(table.dir) ? REMOTE_LOOK_MS : LOOK_MS)
+      if ((await state()) !== before) return
+      if ((await added('_indices', indexes)) && !(await added('data', data))) return
+    }
+  }
+}

@@ -1,0 +1,71 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { syntheticPassage } from '../../../eval/bench/index-corpus.ts'
+import { indexedTable } from '../../../eval/bench/index-table.ts'
+import { tableFolder } from '../../../index/table/alias.ts'
+import { maintainTable } from '../../../index/table/maintain.ts'
+import { isBeingRead } from '../../../index/table/readings.ts'
+import { embedText, hashEmbedding, tempDir } from '../helpers.ts'
+
+const ROWS = 9000
+const STORED_AS = 'passages.bench'
+
+/** Another process that has begun to export, and waits. */
+async function exporting(t: Test, dir: string) {
+  const child = spawn(process.execPath, ['dist/eval/bench/exporting-process.js', dir], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+    env: { PATH: process.env.PATH },
+  })
+  t.teardown(() => child.kill('SIGKILL'))
+  let output = ''
+  child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()))
+  const closed = once(child, 'close')
+  await once(child.stdout, 'data')
+  return {
+    rest: async (): Promise<string[]> => {
+      child.stdin.end()
+      await closed
+      return output.trim().split('\n')
+    },
+    kill: async (): Promise<void> => {
+      child.kill('SIGKILL')
+      await closed
+    },
+  }
+}
+
+async function tidy(dir: string, task: 'compact' | 'cleanup'): Promise<void> {
+  await maintainTable({ dir, table: 'passages', task, keepMs: 0, dryRun: false })
+}
+
+await t.test('what an export of another process reads stays until it ends, or is killed', async (t) => {
+  const dir = await tempDir(t)
+  await indexedTable(dir, hashEmbedding, ROWS, (number) => embedText(syntheticPassage(number).text))
+  const data = join(tableFolder(dir, STORED_AS), 'data')
+  const before = await readdir(data)
+  const reader = await exporting(t, dir)
+  const killed = await exporting(t, dir)
+  await tidy(dir, 'compact')
+  const meanwhile = await readdir(data)
+  t.ok(
+    before.every((file) => meanwhile.includes(file)),
+    'replaced files are still there',
+  )
+  const ids = await reader.rest()
+  t.equal(ids.length, ROWS)
+  t.equal(new Set(ids).size, ROWS)
+  t.ok(await isBeingRead({ dir, storedAs: STORED_AS }), 'the other one goes on')
+  t.notOk(await isBeingRead({ dir, storedAs: 'passages.other' }))
+  await tidy(dir, 'cleanup')
+  t.ok((await readdir(data)).some((file) => before.includes(file)))
+  await killed.kill()
+  await tidy(dir, 'cleanup')
+  t.notOk(
+    (await readdir(data)).some((file) => before.includes(file)),
+    'and go afterwards',
+  )
+  t.same(await readdir(join(dir, 'passages.readings')), [])
+})
