@@ -35,6 +35,7 @@ await t.test('a corpus in several files: checked, indexed, listed by source, exp
   const exported = (await index('export', '--source', 'b.json')).stdout
   t.same(JSON.parse(exported), { id: '3', title: '1984', text: 'A novel', source: 'b.json' })
   t.match(await index('snapshot', 'create', 'whole'), { code: 0, stdout: 'whole: 3 passages kept\n' })
+  t.match(await index('delete', '--source', ''), { code: 1, stderr: /--source is empty/ })
   t.equal((await index('delete', '--source', 'a.csv')).stdout, '2 passages deleted\n')
   t.equal((await index('sources')).stdout, '1\tb.json\n')
   t.match((await index('snapshot', 'list')).stdout, /^whole\t\S+\t3 passages\t\d+ kB of its own\tcontriever@/)
