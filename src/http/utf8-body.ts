@@ -8,6 +8,6 @@ import { CodedError } from '../../base/errors.ts'
  */
 export function utf8Body(body: string | Buffer): string {
   if (typeof body === 'string') return body
-  if (!isUtf8(body)) throw new CodedError('invalid_request', 'The body is not UTF-8: send it in that encoding.', { field: 'body' })
+  if (!isUtf8(body)) throw new CodedError('invalid_request', 'The body is not UTF-8: send it in that encoding.')
   return body.toString('utf8').replace(/^\ufeff/, '')
 }

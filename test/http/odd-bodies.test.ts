@@ -11,11 +11,11 @@ t.test('what is no JSON is said with its place; text of another encoding is neve
     const response = await app.inject({ method: 'PUT', url, headers: { ...admin, 'content-type': type }, payload })
     return { status: response.statusCode, ...response.json<ErrorBody>().error }
   }
-  t.match(await put('{"passages": [}'), { status: 400, code: 'invalid_request', field: 'body', message: /no JSON \(.+\)/ })
-  t.match(await put(''), { status: 400, field: 'body', message: /is empty/ })
+  t.match(await put('{"passages": [}'), { status: 400, code: 'invalid_request', message: /no JSON \(.+\)/ })
+  t.match(await put(''), { status: 400, message: /is empty/ })
   t.match(await put('{"passages":[{"id":"a","title":"","text":"x","metadata":{"__proto__":1}}]}'), { message: /__proto__/ })
   const latin = Buffer.from('{"passages":[{"id":"a","title":"Malmö","text":"x"}]}', 'latin1')
-  t.match(await put(latin), { status: 400, code: 'invalid_request', field: 'body', message: /not UTF-8/ })
+  t.match(await put(latin), { status: 400, code: 'invalid_request', message: /not UTF-8/ })
   t.match(await put(latin, '/v1/passages', 'application/json; charset=iso-8859-1'), { message: /not UTF-8/ })
   const lines = await app.inject({
     method: 'POST',

@@ -32,5 +32,5 @@ function problemOf(text: string): string {
 }
 
 function invalid(message: string): CodedError {
-  return new CodedError('invalid_request', message, { field: 'body' })
+  return new CodedError('invalid_request', message)
 }
