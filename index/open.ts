@@ -288,7 +288,7 @@ function isIdList(which: readonly string[] | SearchFilter): which is readonly st
 function wholeFilter(filter: SearchFilter): string {
   const condition = sqlFilter(filter)
   if (condition === undefined)
-    throw new CodedError('invalid_request', 'The filter is empty and would delete everything: name a source or a title.', {
+    throw new CodedError('invalid_request', 'The filter is empty and would delete everything: name a source, a title, ids or metadata.', {
       field: 'filter',
     })
   return condition

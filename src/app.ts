@@ -13,6 +13,7 @@ import { docs } from './http/plugins/docs.ts'
 import { drain } from './http/plugins/drain.ts'
 import { errors, errorSender } from './http/plugins/errors.ts'
 import { headers, requestId } from './http/plugins/headers.ts'
+import { jsonBodies } from './http/plugins/json-bodies.ts'
 import { metrics } from './http/plugins/metrics.ts'
 import { observers } from './http/plugins/observers.ts'
 import { rateLimit } from './http/plugins/rate-limit.ts'
@@ -61,6 +62,7 @@ export async function buildApp(
   await app.register(errors, { publicText: said })
   await app.register(headers)
   await app.register(compression)
+  await app.register(jsonBodies)
   await app.register(bodyTime, { bodyMs: config.REQUEST_TIMEOUT_MS, uploadIdleMs: config.UPLOAD_IDLE_MS })
   await app.register(drain)
   await app.register(rateLimit, { perMinute: config.RATE_LIMIT })

@@ -27,7 +27,7 @@ export async function followJob(jobs: Jobs, id: string, startProgress: StartProg
     if (job.state === 'done') return job
     throw new CodedError(
       job.state === 'failed' ? 'corpus_invalid' : 'conflict',
-      `The job ${id} is ${job.state}: ${job.error?.message ?? 'it was cancelled'}`,
+      `The job ${id} (${job.source.name}) is ${job.state}: ${job.error?.message ?? 'it was cancelled'}`,
     )
   } finally {
     progress?.stop()

@@ -12,13 +12,18 @@ export interface Problem {
   readonly problem: string
 }
 
+/** How an id is stored: what is looked for has to be written in the same way. */
+export function storedId(id: string): string {
+  return id.replace(MARKS, '')
+}
+
 /** A passage's id as it is stored, or what is wrong with it. */
 export function passageId(given: unknown, maxBytes: number): string | Problem {
   if (typeof given === 'number') {
     return Number.isSafeInteger(given) ? String(given) : { problem: `The id ${given} is not an exact integer: write it as a string.` }
   }
   if (typeof given !== 'string') return { problem: 'The id is neither a string nor an integer.' }
-  const value = given.replace(MARKS, '')
+  const value = storedId(given)
   if (value.trim() === '') return { problem: 'The id is empty.' }
   if (Buffer.byteLength(value) > maxBytes)
     return { problem: `The id has ${Buffer.byteLength(value)} bytes; at most ${maxBytes} are allowed.` }

@@ -44,6 +44,8 @@ function columnConditions(column: string, given: Given): string[] {
     return sqlString(value)
   }
   return Object.entries(condition(field, given)).map(([operator, value]) => {
+    // As such passages are listed and counted by their source: there is none.
+    if (operator === 'equal' && value === '') return `(${column} IS NULL OR ${column} = '')`
     if (operator === 'equal') return `${column} IN (${literal(value)})`
     if (operator === 'in') return `${column} IN (${list(field, value).map(literal).join(', ')})`
     if (operator === 'prefix') return `starts_with(${column}, ${literal(value)})`

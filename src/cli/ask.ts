@@ -2,6 +2,7 @@ import { rm } from 'node:fs/promises'
 import { Command, Option } from 'commander'
 import { CodedError } from '../../base/errors.ts'
 import { loadConfig } from '../config.ts'
+import { readQuestion } from '../http/read-question.ts'
 import type { Config } from '../settings.ts'
 import { answerQuestion } from '../rag/answer.ts'
 import { answerEvents } from '../rag/answer-events.ts'
@@ -36,6 +37,7 @@ export function askCommand(): Command {
     .action(async (question: string | undefined, options: AskOptions) => {
       checkOptions(question, options)
       if (options.file !== undefined) await checkFile(options.file)
+      const single = question === undefined ? undefined : readQuestion({ ...chosen(options), question })
       // A single question has no use for a second reader, which would load beside it.
       const config = { ...(options.file === undefined && { READERS: 1 }), ...loadConfig() }
       const out = options.out === undefined ? undefined : await newFile(options.out)
@@ -43,9 +45,8 @@ export function askCommand(): Command {
         await ensureArtefacts(config, createProgress)
         const services = await createServices(config)
         try {
-          if (options.file === undefined)
-            await askOne({ question: question ?? '', ...chosen(options) }, services.answering, config, options)
-          else {
+          if (single !== undefined) await askOne(single, services.answering, config, options)
+          else if (options.file !== undefined) {
             const write = (line: string): Promise<void> => (out ? out.appendFile(`${line}\n`) : print(`${line}\n`))
             const run = { deadlineMs: config.DEADLINE_MS }
             await askAll({ file: options.file, services: services.answering, run, defaults: chosen(options), write })

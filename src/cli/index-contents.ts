@@ -2,6 +2,7 @@ import { Command } from 'commander'
 import { createReadStream } from 'node:fs'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import { CodedError } from '../../base/errors.ts'
 import { exists } from '../../base/exists.ts'
 import type { Indexing } from '../services.ts'
 import { tableOption } from './table-option.ts'
@@ -26,7 +27,7 @@ export function contentsCommands(withIndexing: WithIndexing): Command[] {
         }),
       ),
     command('export', 'all passages as JSON lines, as they can be indexed again')
-      .option('--source <text>', 'only passages from this source')
+      .option('--source <text>', "only passages from this source; '' for those without one")
       .action(({ table, source }: Options) =>
         withIndexing(table, async ({ index }) => {
           const lines = async function* (): AsyncGenerator<string> {
@@ -42,11 +43,13 @@ export function contentsCommands(withIndexing: WithIndexing): Command[] {
     ),
     command('delete', 'delete all passages from a source')
       .requiredOption('--source <text>', 'as `cepe index sources` shows it')
-      .action(({ table, source = '' }: Options) =>
-        withIndexing(table, async ({ index }) => {
+      .action(({ table, source = '' }: Options) => {
+        // Most likely a variable of a shell that is not set; it would name all passages without a source.
+        if (source === '') throw new CodedError('options_invalid', '--source is empty: name the source to delete.', { field: '--source' })
+        return withIndexing(table, async ({ index }) => {
           process.stdout.write(`${await index.delete({ source })} passages deleted\n`)
-        }),
-      ),
+        })
+      }),
   ]
 }
 

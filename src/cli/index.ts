@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import { CodedError } from '../../base/errors.ts'
+import { CodedError, messageOf } from '../../base/errors.ts'
 import { loadConfig } from '../config.ts'
 import { followJob } from '../follow-job.ts'
 import { maintainTable, type State } from '../../index/table/maintain.ts'
@@ -106,20 +106,33 @@ function addCommand(): Command {
           { field: '--replace' },
         )
       await withIndexing(options.table, 'embeds', async ({ index, jobs }) => {
-        for (const file of files) {
-          if (options.check === true) {
-            await check(file, addOptions(options), index.model.dimension)
-            continue
-          }
-          await follow(jobs, jobs.addFile(file, addOptions(options)))
+        for (const [i, file] of files.entries()) {
+          if (options.check === true) await check(file, addOptions(options), index.model.dimension)
+          else
+            await follow(jobs, jobs.addFile(file, addOptions(options))).catch((error: unknown) => stoppedBefore(files.slice(i + 1), error))
         }
       })
     })
 }
 
+/** A job that fails ends the command: says which files are left. */
+function stoppedBefore(left: readonly string[], error: unknown): never {
+  if (left.length > 0) process.stderr.write(`Not begun: ${left.join(', ')}\n`)
+  throw error
+}
+
 /** Says what a job would meet; the exit status is 1 where it would fail. */
 async function check(file: string, options: JobOptions, dimension: number): Promise<void> {
-  const { read, rejected, accepted, rejects, bytes, passes } = await checkFile(file, options, dimension)
+  const found = await checkFile(file, options, dimension).catch((error: unknown) => {
+    if (!(error instanceof CodedError)) throw error
+    return error
+  })
+  if (found instanceof CodedError) {
+    process.stdout.write(`${file}: ${messageOf(found)}: a job would fail\n`)
+    process.exitCode = 1
+    return
+  }
+  const { read, rejected, accepted, rejects, bytes, passes } = found
   for (const { line: at, reason, detail } of rejects) process.stdout.write(`line ${at}: ${reason}: ${detail}\n`)
   const size = `about ${Math.ceil(bytes / MB)} MB in the index`
   process.stdout.write(

@@ -29,8 +29,10 @@ const FASTIFY_CODES: Readonly<Record<string, ErrorCode>> = {
   ERR_STREAM_PREMATURE_CLOSE: 'client_closed',
 }
 
-/** Limits of forms, of which their parser says only that they are reached. */
-const FORM_PROBLEMS: Readonly<Record<string, { readonly message: string; readonly field: string }>> = {
+/** What the framework and the parser of forms name, but do not explain, or only by repeating all of it. */
+const KNOWN_PROBLEMS: Readonly<Record<string, { readonly message: string; readonly field?: string }>> = {
+  FST_ERR_BAD_URL: { message: 'The path of the URL is not valid: percent signs must begin the bytes of UTF-8.' },
+  FST_ERR_MAX_PARAM_LENGTH: { message: 'A part of the path is longer than any id, of 512 bytes, can be.' },
   FST_FILES_LIMIT: { message: 'The form holds more than one file: send one.', field: 'file' },
   FST_FIELDS_LIMIT: { message: 'The form holds more fields than there are: send each once.', field: 'form' },
 }
@@ -63,7 +65,7 @@ export function describeError(error: FastifyError, request: FastifyRequest): Des
   const status = code === undefined ? 500 : ERROR_STATUS[code]
   if (code === undefined || code === 'internal') return { status, code: 'internal', message: HIDDEN }
   if (error instanceof CodedError) return { status, code, message: error.message, field: error.field, retryAfterS: error.retryAfterS }
-  return { status, code, message: inOurWords(code, request) ?? messageOf(error), ...FORM_PROBLEMS[error.code ?? ''] }
+  return { status, code, message: inOurWords(code, request) ?? messageOf(error), ...KNOWN_PROBLEMS[error.code ?? ''] }
 }
 
 /** Where the framework says only that something is not allowed: what is. */

@@ -1,4 +1,8 @@
 import type { FastifySchemaValidationError } from 'fastify'
+import { Settings } from 'typebox/system'
+
+// Of a union every alternative objects: with the default of 8 objections the last ones would go unheard, and the nearest be missed.
+Settings.Set({ maxErrors: 64 })
 
 /** What is wrong with a request, and with which of its fields (undefined: with the whole). */
 export interface Problem {
@@ -89,6 +93,7 @@ function first(value: unknown): unknown {
 function problemOf({ keyword, params, message }: FastifySchemaValidationError): string {
   if (keyword === 'pattern' && params['pattern'] === '\\S') return 'must not be blank'
   if (keyword === 'enum' && Array.isArray(params['allowedValues'])) return `must be one of ${params['allowedValues'].join(', ')}`
+  if (keyword === 'minLength' && params['limit'] === 1) return 'must not be empty'
   if (keyword === 'minLength') return `must not be shorter than ${String(params['limit'])} characters`
   if (keyword === 'maxLength') return `must not be longer than ${String(params['limit'])} characters`
   return message ?? 'is not valid'

@@ -48,9 +48,13 @@ export class JobStore {
         { field: 'id' },
       )
     if (job === undefined)
-      throw new CodedError('not_found', `There is no index job ${JSON.stringify(id.slice(0, 40))}; GET /v1/admin/index-jobs lists them.`, {
-        field: 'id',
-      })
+      throw new CodedError(
+        'not_found',
+        `There is no index job ${JSON.stringify(id.slice(0, 40))}; \`cepe index status\` and GET /v1/admin/index-jobs list them.`,
+        {
+          field: 'id',
+        },
+      )
     return job
   }
 

@@ -44,7 +44,7 @@ export const JudgementResponseFields = {
   reason: JudgedReasonSchema,
   probability_correct: Type.Union([probability, Type.Null()], {
     description:
-      "Probability that the answer is right, by the model's calibration (cepe calibrate); null where there is none, and where what it weighs is not measured (sampling, modes other than cepe, nothing in the encoder).",
+      "Probability that the answer is right, by the model's calibration (cepe calibrate); null where there is none, and where what it weighs is not measured (sampling, modes other than cepe, nothing in the encoder, an empty answer).",
   }),
 }
 

@@ -35,6 +35,7 @@ await t.test('a corpus in several files: checked, indexed, listed by source, exp
   const exported = (await index('export', '--source', 'b.json')).stdout
   t.same(JSON.parse(exported), { id: '3', title: '1984', text: 'A novel', source: 'b.json' })
   t.match(await index('snapshot', 'create', 'whole'), { code: 0, stdout: 'whole: 3 passages kept\n' })
+  t.match(await index('delete', '--source', ''), { code: 1, stderr: /--source is empty/ })
   t.equal((await index('delete', '--source', 'a.csv')).stdout, '2 passages deleted\n')
   t.equal((await index('sources')).stdout, '1\tb.json\n')
   t.match((await index('snapshot', 'list')).stdout, /^whole\t\S+\t3 passages\t\d+ kB of its own\tcontriever@/)
@@ -44,4 +45,19 @@ await t.test('a corpus in several files: checked, indexed, listed by source, exp
   t.match(await index('snapshot', 'delete', 'whole'), { code: 0 })
   t.match((await index('compact', '--dry-run')).stdout, /^passages: \d+ fragments .* kB on the disk\n$/)
   t.match((await index('cleanup')).stdout, /\nnow: \d+ fragments/)
+})
+
+await t.test('of several files each problem is said with its file, and what was not begun; a blank question is none', async (t) => {
+  const dir = await tempDir(t)
+  const env = tinyService(dir)
+  const file = (name: string): string => path.join(dir, 'corpus', name)
+  await mkdir(path.join(dir, 'corpus'))
+  await writeFile(file('a.tsv'), '')
+  await writeFile(file('b.tsv'), 'id\ttext\ttitle\n1\tThe Orinoco\tA river\n')
+  const checked = await runCli(['index', 'add', path.join(dir, 'corpus'), '--check'], env)
+  t.match(checked, { code: 1, stdout: /a\.tsv: The file is empty.*a job would fail\n.*b\.tsv: 1 lines.*fit to index\n/ })
+  const added = await runCli(['index', 'add', path.join(dir, 'corpus')], env)
+  t.match(added, { code: 1, stderr: /Not begun: .*b\.tsv\n.*\(a\.tsv\) is failed: The file is empty/ })
+  t.match(await runCli(['index', 'status', 'nope'], env), { code: 1, stderr: /cepe index status/ })
+  t.match(await runCli(['ask', ' '], env), { code: 1, stderr: /question must not be blank/ })
 })

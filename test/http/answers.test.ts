@@ -61,6 +61,14 @@ t.test('lines in, lines out; either by name', async (t) => {
   t.match(linesOf(await (await send(JSON.stringify({ questions: [fact(3)] }), JSON_TYPE, NDJSON_TYPE)).text()), [
     { result: { answer: 'a3' } },
   ])
+
+  const type = async (...sent: Parameters<typeof send>) => (await send(...sent)).headers.get('content-type')?.split(';')[0]
+  const json = JSON.stringify({ questions: [fact(3)] })
+  for (const accept of [`${NDJSON_TYPE};q=0`, `${NDJSON_TYPE};q=0.1, ${JSON_TYPE}`, `${NDJSON_TYPE}; q=0, */*`])
+    t.equal(await type(json, JSON_TYPE, accept), JSON_TYPE, `refused, or wanted less: ${accept}`)
+  t.equal(await type(body, NDJSON_TYPE, `${NDJSON_TYPE};q=0`), JSON_TYPE)
+  t.equal(await type(body, 'Application/X-NDJSON'), NDJSON_TYPE, 'names of types have no case')
+  t.equal(await type(json, JSON_TYPE, 'Application/X-NDJSON;q=1.0'), NDJSON_TYPE)
 })
 
 t.test('a question that fails fails alone, with the status and the error that it would have had alone', async (t) => {

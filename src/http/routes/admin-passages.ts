@@ -14,7 +14,9 @@ export interface AdminPassagesOptions {
 
 const MOST = 1000
 const PAGE = 100
-const source = Type.Optional(Type.String({ maxLength: 1000, description: 'Only passages from this source.' }))
+const source = Type.Optional(
+  Type.String({ maxLength: 1000, description: 'Only passages from this source; empty: only those without one.' }),
+)
 const PageSchema = Type.Object(
   {
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MOST, default: PAGE })),

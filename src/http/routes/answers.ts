@@ -6,11 +6,13 @@ import { CodedError } from '../../../base/errors.ts'
 import { answerBatch, BATCH_AT_ONCE, type Outcome } from '../../rag/batch.ts'
 import { AnswerRequestSchema, AnswerResponseSchema } from '../../rag/schema.ts'
 import { runOptions } from '../run-options.ts'
+import { weightOf } from '../accept.ts'
 import { bodyErrorResponses, ErrorBodySchema } from '../error-body.ts'
 import type { PublicText } from '../public-text.ts'
 import { parseLine, readQuestion } from '../read-question.ts'
 import { sendParts } from '../send-parts.ts'
 import { errorBody, tellError } from '../tell-error.ts'
+import { utf8Body } from '../utf8-body.ts'
 import type { AnswerRouteOptions } from './answer.ts'
 
 /** Questions of one batch. */
@@ -49,7 +51,7 @@ class BadLine {
 /** POST /v1/answers: many questions in, what became of each out, in their order, as it comes about. */
 export const answersRoute: FastifyPluginAsyncTypebox<AnswersOptions> = (app, options) => {
   const { services, deadlineMs, batchDeadlineMs, publicText } = options
-  app.addContentTypeParser(NDJSON_TYPE, { parseAs: 'string' }, (_request, body, done) => done(null, { questions: linesOf(String(body)) }))
+  app.addContentTypeParser(NDJSON_TYPE, { parseAs: 'buffer' }, (_request, body, done) => done(null, { questions: linesOf(utf8Body(body)) }))
   app.post(
     '/v1/answers',
     {
@@ -113,10 +115,11 @@ function readItem(question: unknown) {
   return readQuestion(question)
 }
 
-/** Lines where the request accepts them by name, or was made of them and does not ask for JSON. */
+/** Lines where the request accepts them by name, no less than JSON; where it names neither, as its questions came. */
 function wantsLines({ headers: { accept = '', 'content-type': type = '' } }: FastifyRequest): boolean {
-  if (accept.includes(NDJSON_TYPE)) return true
-  return type.startsWith(NDJSON_TYPE) && !accept.includes(JSON_TYPE)
+  const [lines, json] = [weightOf(accept, NDJSON_TYPE), weightOf(accept, JSON_TYPE) ?? 0]
+  if (lines !== undefined) return lines > 0 && lines >= json
+  return json === 0 && type.toLowerCase().startsWith(NDJSON_TYPE)
 }
 
 async function* itemsOf(

@@ -38,8 +38,10 @@ function questionOf({ messages }: ChatRequest): string {
   ).trim()
   const refuse = (problem: string) => new CodedError('invalid_request', problem, { field: 'messages' })
   if (question === '') throw refuse('messages has no text from the user: the last message of role "user" is the question.')
-  if (question.length > LIMITS.questionCharacters)
-    throw refuse(`The last user message has ${question.length} characters; a question has at most ${LIMITS.questionCharacters}.`)
+  // As schemas count them: by code points.
+  const characters = Array.from(question).length
+  if (characters > LIMITS.questionCharacters)
+    throw refuse(`The last user message has ${characters} characters; a question has at most ${LIMITS.questionCharacters}.`)
   return question
 }
 

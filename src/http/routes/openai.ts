@@ -34,7 +34,7 @@ export interface OpenAiOptions extends QuestionRouteOptions {
   readonly publicText: PublicText
 }
 
-const STATUSES = [400, 401, 403, 404, 413, 415, 422, 429, 500, 503, 504]
+const STATUSES = [400, 401, 403, 404, 408, 413, 415, 417, 422, 429, 431, 500, 503, 504]
 const tags = ['openai']
 
 type App = Parameters<FastifyPluginAsyncTypebox>[0]

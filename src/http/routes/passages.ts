@@ -3,6 +3,7 @@ import type { onRequestAsyncHookHandler } from 'fastify'
 import { Type } from 'typebox'
 import type { PassageIndex } from '../../../index/open.ts'
 import { READ_LIMITS } from '../../../index/read/contract.ts'
+import { storedId } from '../../../index/read/validate.ts'
 import { CodedError } from '../../../base/errors.ts'
 import type { Embedders } from '../../inference/contract.ts'
 import { FilterSchema } from '../../../index/filter-schema.ts'
@@ -44,7 +45,7 @@ const tags = ['passages']
 export const passages: FastifyPluginAsyncTypebox<PassagesOptions> = (app, { index, requireAdmin, once }) => {
   const find = { tags, summary: 'Read a passage', params: ParamsSchema, response: { 200: PassageSchema, ...errorResponses(404) } }
   app.get('/v1/passages/:id', { schema: find }, async ({ params: { id } }) => {
-    const passage = await index.get(id)
+    const passage = await index.get(storedId(id))
     if (passage === undefined) throw noPassage(id)
     return passage
   })
@@ -66,7 +67,7 @@ export const passages: FastifyPluginAsyncTypebox<PassagesOptions> = (app, { inde
         fingerprint: () => requestFingerprint(request),
         work: async () => {
           const { id } = request.params
-          const deleted = await index.delete([id])
+          const deleted = await index.delete([storedId(id)])
           if (deleted === 0) throw noPassage(id)
           return { deleted }
         },
@@ -89,7 +90,7 @@ export const passages: FastifyPluginAsyncTypebox<PassagesOptions> = (app, { inde
         fingerprint: () => requestFingerprint(request),
         work: async () => {
           const { body } = request
-          return { deleted: await index.delete('ids' in body ? body.ids : body.filter) }
+          return { deleted: await index.delete('ids' in body ? body.ids.map(storedId) : body.filter) }
         },
       }),
   )

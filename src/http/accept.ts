@@ -1,0 +1,13 @@
+/**
+ * The weight that an `Accept` header gives a media type by name (RFC 9110, section 12.5.1): 0 refuses it.
+ * @returns undefined where the type is not named
+ */
+export function weightOf(accept: string, type: string): number | undefined {
+  for (const range of accept.toLowerCase().split(',')) {
+    const [name, ...parameters] = range.split(';').map((part) => part.trim())
+    if (name !== type) continue
+    const weight = parameters.find((parameter) => parameter.startsWith('q='))
+    return weight === undefined ? 1 : Number(weight.slice(2))
+  }
+  return undefined
+}

@@ -1,0 +1,36 @@
+import fp from 'fastify-plugin'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { CodedError, messageOf } from '../../../base/errors.ts'
+import { utf8Body } from '../utf8-body.ts'
+
+const TYPE = 'application/json'
+
+/** Bodies of JSON, read by the framework's own parser (which refuses `__proto__`); what is wrong with one is said with its place. */
+export const jsonBodies = fp((app: FastifyInstance, _options: object, done) => {
+  const parse = app.getDefaultJsonParser('error', 'error')
+  app.removeContentTypeParser(TYPE)
+  app.addContentTypeParser(TYPE, { parseAs: 'buffer' }, (request, body, parsed) => {
+    // Many clients name a type also where they send no body.
+    if (body.length === 0) return takesBody(request) ? parsed(invalid('The body is empty: send JSON.')) : parsed(null, undefined)
+    const text = utf8Body(body)
+    void parse(request, text, (error, value) => parsed(error === null ? null : invalid(problemOf(text)), value))
+  })
+  done()
+})
+
+function takesBody({ routeOptions }: FastifyRequest): boolean {
+  return routeOptions.schema?.body !== undefined
+}
+
+function problemOf(text: string): string {
+  try {
+    JSON.parse(text)
+  } catch (error) {
+    return `The body is no JSON (${messageOf(error)}).`
+  }
+  return 'The body holds a key __proto__, or constructor with prototype: neither is taken.'
+}
+
+function invalid(message: string): CodedError {
+  return new CodedError('invalid_request', message)
+}
