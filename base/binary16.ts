@@ -73,9 +73,24 @@ export function writeHalves(vector: Float32Array, out: Uint16Array, offset: numb
   return -1
 }
 
-/** True if no bit pattern is NaN or infinite. */
+/** The exponents of two halves in one word; adding one to each carries into its sign where all its bits are set, and nowhere else. */
+const EXPONENTS = 0x7c007c00
+const ONES = 0x04000400
+const SIGNS = 0x80008000 | 0
+
+/** True if no bit pattern is NaN or infinite. Takes eight at a time: a table of vectors is looked through as often as it is moved. */
 export function halvesFinite(halves: Uint16Array): boolean {
-  for (let i = 0; i < halves.length; i++) if (isSpecial(halves[i] as number)) return false
+  const aligned = halves.byteOffset % 4 === 0 ? Math.floor(halves.length / 8) : 0
+  const words = new Uint32Array(halves.buffer, aligned === 0 ? 0 : halves.byteOffset, aligned * 4)
+  for (let i = 0; i < words.length; i += 4) {
+    const carried =
+      (((words[i] as number) & EXPONENTS) + ONES) |
+      (((words[i + 1] as number) & EXPONENTS) + ONES) |
+      (((words[i + 2] as number) & EXPONENTS) + ONES) |
+      (((words[i + 3] as number) & EXPONENTS) + ONES)
+    if ((carried & SIGNS) !== 0) return false
+  }
+  for (let i = aligned * 8; i < halves.length; i++) if (isSpecial(halves[i] as number)) return false
   return true
 }
 

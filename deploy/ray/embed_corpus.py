@@ -93,6 +93,10 @@ def embed(args: argparse.Namespace, cepe: Sequence[str], place: str, shards: Seq
     except NoWorkers as error:
         print(error, file=sys.stderr)
         return False
+    except OSError as error:
+        lost = f"This machine's own Ray node is gone ({error}). Nothing was committed."
+        print(f"{lost} Join the cluster anew and run this again: shards that are done are skipped.", file=sys.stderr)
+        return False
     finally:
         ray.shutdown()
     print(outcome.progress.line(), file=sys.stderr)

@@ -8,7 +8,7 @@ from typing import Callable, Mapping, Sequence
 import ray
 from ray import ObjectRef
 from ray.actor import ActorHandle
-from ray.exceptions import RayActorError, RayError, RayTaskError
+from ray.exceptions import RayError
 
 from worker import Answer, Worker
 
@@ -136,7 +136,7 @@ class Pool:
         actor, shard, _ = self._busy.pop(reference)
         try:
             answer = ray.get(reference)
-        except (RayActorError, RayTaskError) as error:
+        except RayError as error:
             self._replace(actor)
             self._again(shard, str(error).strip().splitlines()[-1])
             return

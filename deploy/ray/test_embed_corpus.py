@@ -124,6 +124,10 @@ class ClusterTest(unittest.TestCase):
 
         joined = self.use_index("joined")
         run = self.start("killed", "--replace")
+        # The script belongs to the node that it joined by, which is not the one to be killed: there is no other yet.
+        while not self.vectors("killed"):
+            self.assertIsNone(run.poll(), "it ended before its first shard")
+            time.sleep(0.05)
         node = self.cluster.add_node(num_cpus=1)
         for part in (1, 2, 3):
             # Somewhere about this quarter of the work.

@@ -25,3 +25,25 @@ export async function* oneAhead<T, R>(values: Iterable<T>, work: (value: T) => P
     await running?.catch(() => undefined)
   }
 }
+
+/** Has the end of a piece of work go on beside what comes next: one at a time, in order. */
+export class OneBehind {
+  #running: Promise<void> = Promise.resolve()
+
+  /**
+   * Once what was given last has ended, begins with the next: returns when `begin` has, and leaves the rest, which it gives, running.
+   * @throws what the last one or `begin` threw
+   */
+  async next(begin: () => Promise<() => Promise<void>>): Promise<void> {
+    await this.#running
+    const rest = await begin()
+    this.#running = rest()
+    // Its error is thrown where it is awaited, not before.
+    this.#running.catch(() => undefined)
+  }
+
+  /** Returns when nothing is under way. @throws what the last one threw */
+  ended(): Promise<void> {
+    return this.#running
+  }
+}

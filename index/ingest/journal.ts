@@ -7,10 +7,11 @@ import { osCode } from '../../base/errors.ts'
 import { parseJson } from '../../base/json.ts'
 
 /**
- * What a job has done, one JSON line per step, each on the disk before the next step begins:
+ * What a job has done, one JSON line per step, each on the disk before the shard's next step begins:
  * - `target`: where rows go: into a table of the job's own that replaces the live one at the end, or into the live one.
  * - `embedded`: all vectors of the shard are there and sound. The commit may follow at once, so a shard whose last entry
- *   this is may be in the table already: whoever resumes has to look.
+ *   this is may be in the table already: whoever resumes has to look. The shards of the plan follow each other: while one is forced
+ *   onto the disk the next is written, and the one after that made ready, so that three shards at most are in this state.
  * - `committed`: the shard's rows are in the table and on the disk.
  * - `verified`: they were read back: ids, contents and vectors.
  * - `carrying`: the job's table is whole, verified and on the disk; what was changed in the live one meanwhile is being taken over.
@@ -85,6 +86,7 @@ async function readEntries(path: string): Promise<Entry[]> {
 /** Appends to a journal; an entry is on the disk when `add` returns. */
 export class JournalWriter {
   readonly #file: FileHandle
+  #last: Promise<void> = Promise.resolve()
 
   private constructor(file: FileHandle) {
     this.#file = file
@@ -96,10 +98,16 @@ export class JournalWriter {
     return new JournalWriter(file)
   }
 
-  /** Each entry begins with a newline, so that one after a torn line stands on its own. */
-  async add(...entries: readonly Entry[]): Promise<void> {
-    await this.#file.appendFile(entries.map((entry) => `\n${JSON.stringify(entry)}`).join(''))
-    await this.#file.datasync()
+  /** Each entry begins with a newline, so that one after a torn line stands on its own. Entries stand in the order of the calls. */
+  add(...entries: readonly Entry[]): Promise<void> {
+    const adding = async (): Promise<void> => {
+      await this.#file.appendFile(entries.map((entry) => `\n${JSON.stringify(entry)}`).join(''))
+      await this.#file.datasync()
+    }
+    const added = this.#last.then(adding)
+    // One that fails is its caller's concern.
+    this.#last = added.catch(() => undefined)
+    return added
   }
 
   async close(): Promise<void> {

@@ -11,7 +11,8 @@ import { PlanSchema, SHARD_ROWS, type Plan } from './contract.ts'
 import { LineFile } from './line-file.ts'
 import { ShardFiles } from './shard-files.ts'
 
-const READ_BYTES = 256 * 1024
+const READ_BYTES = 1024 * 1024
+const NEWLINE = 10
 
 /** A passage as planned. */
 export interface PlannedRow {
@@ -134,22 +135,37 @@ export async function plannedBytes(folder: string, { shard_rows }: Plan, from = 
 export async function readShard(folder: string, number: number, expected: number): Promise<PlannedRow[]> {
   const path = jobFiles(folder).shard(number)
   const rows: PlannedRow[] = []
-  const breathe = breather()
-  let rest = ''
-  for await (const chunk of createReadStream(path, { encoding: 'utf8', highWaterMark: READ_BYTES }) as AsyncIterable<string>) {
-    // What we wrote ourselves needs no more than this; it takes half the time of reading lines of others.
-    const lines = (rest + chunk).split('\n')
-    rest = lines.pop() ?? ''
-    for (const line of lines) {
-      const pause = breathe()
-      if (pause !== undefined) await pause
-      const { hash, parts, ...passage } = JSON.parse(line) as Passage & { hash: string; parts?: number }
-      rows.push({ passage, hash, ...(parts === undefined ? {} : { parts }) })
+  // Short slices: the commit of the shard before takes its steps in between.
+  const breathe = breather(2)
+  let rest: Uint8Array[] = []
+  for await (const chunk of createReadStream(path, { highWaterMark: READ_BYTES }) as AsyncIterable<Buffer>) {
+    const end = chunk.lastIndexOf(NEWLINE) + 1
+    if (end > 0) {
+      // Decoded at once and parsed without checks: what we wrote ourselves needs no more, and reading lines of others takes three times as long.
+      const lines = Buffer.concat([...rest, chunk.subarray(0, end)])
+        .toString()
+        .split('\n')
+      lines.pop()
+      for (const line of lines) {
+        const pause = breathe()
+        if (pause !== undefined) await pause
+        rows.push(plannedRow(JSON.parse(line) as PlannedLine))
+      }
+      rest = []
     }
+    rest.push(chunk.subarray(end))
   }
   if (rows.length !== expected)
     throw new CodedError('internal', `${path} holds ${rows.length} of ${expected} planned passages: cancel the job and start it again.`, {
       field: path,
     })
   return rows
+}
+
+type PlannedLine = Passage & Omit<PlannedRow, 'passage'>
+
+/** Property by property: a rest pattern takes longer than parsing does. */
+function plannedRow({ id, title, text, source, metadata, hash, parts }: PlannedLine): PlannedRow {
+  const passage = { id, title, text, ...(source !== undefined && { source }), ...(metadata !== undefined && { metadata }) }
+  return parts === undefined ? { passage, hash } : { passage, hash, parts }
 }

@@ -2,31 +2,24 @@ import { at } from '../../base/at.ts'
 import { readAlias, tableFolder } from '../table/alias.ts'
 import { buildIndexes, SEARCH_POLICY, type SearchPolicy } from '../search/ann.ts'
 import { measureDenseWeight } from '../search/hybrid-weight.ts'
-import { compactTable, fragmentation, KEEP_MS } from '../table/compact.ts'
 import { TableSync } from '../table/table-sync.ts'
 import { CodedError, isDiskFull, messageOf } from '../../base/errors.ts'
 import { connectForWriting, connectLance, lanceText, writing, type Connection, type Table } from '../table/lance.ts'
 import type { AnnSettings } from '../table/metadata.ts'
 import type { Embed, EmbeddingModel } from '../contract.ts'
-import { LaterChanges, noteChange, watchChanges } from '../table/changes.ts'
+import { LaterChanges, watchChanges } from '../table/changes.ts'
 import { inTurn } from '../table/turn.ts'
 import { upkeep } from '../table/upkeep.ts'
-import { appendRows } from '../table/write.ts'
 import { Additions } from './additions.ts'
-import { oneAhead } from './ahead.ts'
 import { jobFiles } from './files.ts'
 import { handOver, tellEarlierJobs } from './handover.ts'
 import { JournalWriter, readJournal, type Progress, type Target } from './journal.ts'
-import { plannedBytes, readPlan, readShard, type PlannedRow } from './plan.ts'
+import { plannedBytes, readPlan, type PlannedRow } from './plan.ts'
 import { requireSpace, tableBytes } from './space.ts'
-import { dropTails } from './tails.ts'
-import { prepareShard, type PreparedShard } from './shard.ts'
 import { chooseTarget, markReplacing, openLiveTarget, openOwnTable, openPrevious, targetIsStale } from './target.ts'
 import { type Counters, type Phase, type Plan } from './contract.ts'
-import { verifyShard, verifyTable } from './verify.ts'
-
-/** Fragments of committed shards that are put together at a time. */
-const COMPACT_AFTER = 64
+import { compactWritten, ShardWriter, type WriterParts } from './write-shards.ts'
+import { verifyTable } from './verify.ts'
 
 export interface RunJobOptions {
   /** Folder of the tables. */
@@ -128,7 +121,6 @@ class Run {
   readonly #journal: JournalWriter
   readonly #connection: Connection
   readonly #counters: Counters
-
   readonly #later: LaterChanges
 
   constructor({ options, plan, target, before, journal, connection, later }: RunParts) {
@@ -165,12 +157,12 @@ class Run {
     this.#report('indexing')
     if (!this.#before.carrying) {
       await this.#forecast(onWarning)
-      await this.#writeShards(table, previous, sync, additions)
+      await this.#writer({ table, previous, sync, additions }).write()
     }
     this.#report('verifying')
     if (replace && !this.#before.carrying) {
       // While nobody reads it and no index points into it, that is a copy of the last shards; later it would be the first thing that additions do.
-      await this.#compact(table, sync, 1)
+      await compactWritten(table, sync, { ...policy, least: 1 })
       await verifyTable(table, this.#plan, signal)
       await this.#journal.add(...this.#plan.shard_rows.map((_, shard) => ({ step: 'verified' as const, shard })))
     }
@@ -203,17 +195,6 @@ class Run {
     return { storedAs, rows: await table.countRows(), ...(ann === undefined ? {} : { ann }) }
   }
 
-  /**
-   * Keeps the number of fragments, and with it the length of every version's manifest, bounded: a version lists them all.
-   * Nobody else reads a table of the job's own, so its old files go at once.
-   */
-  async #compact(table: Table, sync: TableSync, least = COMPACT_AFTER): Promise<void> {
-    const { keepMs = KEEP_MS } = this.#options.policy ?? {}
-    if ((await fragmentation(table)).surplus < least) return
-    const options = { keepMs: this.#target.replace ? 0 : keepMs, mostSegments: Infinity }
-    await this.#upkeep(0, () => compactTable(table, sync, options))
-  }
-
   /** Nobody else puts files of the live table together meanwhile. @returns undefined if another process was at it for longer than `waitMs`. */
   async #upkeep<T>(waitMs: number, work: () => Promise<T>): Promise<T | undefined> {
     if (this.#target.replace) return work()
@@ -240,102 +221,19 @@ class Run {
     })
   }
 
-  async #writeShards(table: Table, previous: Table | undefined, sync: TableSync, additions: Additions): Promise<void> {
-    const { model, embed, folder, signal, readyVectors } = this.#options
-    const known = await this.#trusted(table)
-    const remaining = [...this.#plan.shard_rows.keys()].filter(
-      (number) => known.get(number)?.state !== (this.#target.replace ? 'committed' : 'verified'),
-    )
-    const prepare = async (number: number): Promise<PreparedShard> => {
-      signal.throwIfAborted()
-      const rows = await readShard(folder, number, at(this.#plan.shard_rows, number))
-      if (!this.#target.replace)
-        await additions.expect(
-          table,
-          number,
-          rows.map(({ passage }) => passage.id),
-        )
-      const mayBePresent = !this.#target.replace || known.has(number)
-      return prepareShard(number, rows, {
-        dimension: model.dimension,
-        embed,
-        present: mayBePresent ? table : undefined,
-        previous: this.#target.replace ? previous : table,
-        ready: await readyVectors?.(number, rows),
-        signal,
-        onEmbedded: (count) => {
-          this.#counters.embedded += count
-          this.#report('indexing')
-        },
-      })
-    }
-    let commits = COMPACT_AFTER - 1
-    for await (const shard of oneAhead(remaining, prepare)) {
-      await this.#commit(table, shard, sync, additions)
-      if (++commits >= COMPACT_AFTER) {
-        commits = 0
-        await this.#compact(table, sync)
-      }
-      signal.throwIfAborted()
-    }
-  }
-
-  /**
-   * Shards that need not be looked at again. In a table of the job's own the number of rows tells whether the journal is
-   * right: after a damaged manifest was put aside it may not be, and then every shard is looked up.
-   */
-  async #trusted(table: Table): Promise<ReadonlyMap<number, { readonly state: string }>> {
-    const { shards } = this.#before
-    if (!this.#target.replace) return shards
-    const states = [...shards].map(([number, { state }]) => ({ number, state: state === 'verified' ? 'committed' : state }))
-    const committed = states.filter(({ state }) => state === 'committed')
-    const expected = committed.reduce((sum, { number }) => sum + at(this.#plan.shard_rows, number), 0)
-    const open = states.filter(({ state }) => state === 'embedded').map(({ number }) => at(this.#plan.shard_rows, number))
-    const surplus = (await table.countRows()) - expected
-    const consistent = surplus === 0 || open.includes(surplus)
-    return new Map(states.map(({ number, state }) => [number, { state: consistent ? state : 'embedded' }]))
-  }
-
-  async #commit(table: Table, shard: PreparedShard, sync: TableSync, additions: Additions): Promise<void> {
-    const { number, size, planned, rows, embedded, skipped } = shard
-    const { model } = this.#options
-    const before = this.#before.shards.get(number)
-    if (planned.length === 0 && before !== undefined) {
-      // Committed before the kill, but the journal does not say so yet.
-      await this.#dropTails(table, shard, sync)
-      if (!this.#target.replace) await additions.confirm(number)
-      await this.#journal.add({ step: 'committed', shard: number }, { step: 'verified', shard: number })
-      if (before.state === 'embedded') this.#counters.committed += size
-      return this.#report('indexing')
-    }
-    await this.#journal.add({ step: 'embedded', shard: number, embedded, skipped })
-    const added = this.#target.replace ? undefined : await additions.commit(table, shard)
-    if (this.#target.replace && planned.length > 0) {
-      await appendRows(table, rows, model.dimension)
-      await sync.flush()
-    }
-    await this.#dropTails(table, shard, sync)
-    await this.#journal.add({ step: 'committed', shard: number })
-    if (added !== undefined) {
-      if (added.version !== undefined) await verifyShard(this.#connection, this.#target.storedAs, added.version, added.planned)
-      await this.#journal.add({ step: 'verified', shard: number })
-    }
-    this.#counters.skipped += skipped - (before?.skipped ?? 0)
-    if (before !== undefined) this.#counters.embedded -= before.embedded
-    if (before === undefined || before.state === 'embedded') this.#counters.committed += size
-    this.#report('indexing')
-  }
-
-  /** What documents had more of before: only in a table that was there before. */
-  async #dropTails(table: Table, { ends }: PreparedShard, sync: TableSync): Promise<void> {
-    if (this.#target.replace || ends.length === 0) return
-    const { dir, table: name, jobId } = this.#options
-    await inTurn(dir, name, async () => {
-      await table.checkoutLatest()
-      const deleted = await dropTails(table, ends)
-      if (deleted.length === 0) return
-      await sync.flush()
-      await noteChange(dir, name, { ids: deleted }, jobId)
+  #writer(where: Pick<WriterParts, 'table' | 'previous' | 'sync' | 'additions'>): ShardWriter {
+    return new ShardWriter({
+      ...where,
+      options: this.#options,
+      plan: this.#plan,
+      target: this.#target,
+      before: this.#before,
+      journal: this.#journal,
+      connection: this.#connection,
+      counters: this.#counters,
+      report: () => {
+        this.#report('indexing')
+      },
     })
   }
 

@@ -1,3 +1,4 @@
+import type { Table as ArrowTable } from 'apache-arrow'
 import { at } from '../../base/at.ts'
 import { breather } from '../../base/breathe.ts'
 import { sqlIds } from '../table/sql.ts'
@@ -19,6 +20,8 @@ export interface PreparedShard {
   /** What has to be written; empty if all of it is in the table already. */
   readonly planned: readonly PlannedRow[]
   readonly rows: Rows
+  /** The rows as Arrow, where that is what will be written: packed beside the commit of the shard before. */
+  readonly source?: ArrowTable
   /** Ends of documents that were cut: what they had more of before has to go. */
   readonly ends: readonly PlannedRow[]
   /** Passages whose vectors were computed, and the others: known already. */

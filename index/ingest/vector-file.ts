@@ -1,5 +1,5 @@
 import { webcrypto } from 'node:crypto'
-import { open, readFile } from 'node:fs/promises'
+import { open } from 'node:fs/promises'
 import {
   Field,
   FixedSizeList,
@@ -14,6 +14,7 @@ import {
   tableToIPC,
   Utf8,
 } from 'apache-arrow'
+import { at } from '../../base/at.ts'
 import { halvesFinite } from '../../base/binary16.ts'
 import { writeFileDurably } from '../../base/durable.ts'
 import { CodedError, messageOf } from '../../base/errors.ts'
@@ -92,7 +93,7 @@ export async function readVectorFile(path: string, of: VectorFileOf, rows: reado
     )
   let table: Table
   try {
-    table = tableFromIPC(await readFile(path))
+    table = tableFromIPC(await readWhole(path))
   } catch (error) {
     throw refuse(`cannot be read (${messageOf(error)})`)
   }
@@ -101,14 +102,54 @@ export async function readVectorFile(path: string, of: VectorFileOf, rows: reado
   const halves: unknown = table.getChild('vector')?.data[0]?.children[0]?.values
   if (!(halves instanceof Uint16Array) || table.numRows !== rows.length || halves.length !== rows.length * of.dimension)
     throw refuse('does not hold one vector for each passage of the shard')
-  const [ids, hashes] = [stringsOf(table, 'id'), stringsOf(table, 'hash')]
-  for (const [at, { passage, hash }] of rows.entries()) {
-    if (ids(at) !== passage.id || hashes(at) !== hash) throw refuse(`has another passage than "${passage.id}" in row ${at}`)
-  }
+  const other = otherPassage(table, rows)
+  if (other !== undefined) throw refuse(`has another passage than "${at(rows, other).passage.id}" in row ${other}`)
   if ((await sha256(halves)) !== table.schema.metadata.get(`${PREFIX}sha256`))
     throw refuse('is damaged: its vectors are not those that were written')
   if (!halvesFinite(halves)) throw refuse('holds numbers that are not finite')
   return halves
+}
+
+/** The first row that is not the planned passage's; undefined where all are. */
+function otherPassage(table: Table, rows: readonly PlannedRow[]): number | undefined {
+  const [plannedIds, plannedHashes] = [rows.map(({ passage }) => passage.id), rows.map(({ hash }) => hash)]
+  // As bytes: making strings of them takes longer than all else that is checked.
+  if (isColumn(table, 'id', plannedIds) && isColumn(table, 'hash', plannedHashes)) return undefined
+  const [ids, hashes] = [stringsOf(table, 'id'), stringsOf(table, 'hash')]
+  const row = rows.findIndex(({ passage, hash }, row) => ids(row) !== passage.id || hashes(row) !== hash)
+  return row < 0 ? undefined : row
+}
+
+/** True if a column's buffers are those that the strings would be written as; other buffers may hold the same strings. */
+function isColumn(table: Table, name: string, strings: readonly string[]): boolean {
+  const found = table.getChild(name)?.data[0]
+  const wanted = utf8(strings)
+  if (found?.nullCount !== 0 || !(found.values instanceof Uint8Array) || !(found.valueOffsets instanceof Int32Array)) return false
+  return (
+    found.values.length === wanted.values.length &&
+    sameBytes(found.values, wanted.values) &&
+    sameBytes(found.valueOffsets, wanted.valueOffsets)
+  )
+}
+
+function sameBytes(a: Uint8Array | Int32Array, b: Uint8Array | Int32Array): boolean {
+  return Buffer.compare(bytesOf(a), bytesOf(b)) === 0
+}
+
+function bytesOf({ buffer, byteOffset, byteLength }: ArrayBufferView): Buffer {
+  return Buffer.from(buffer, byteOffset, byteLength)
+}
+
+/** Of a whole file at once: Node reads half a megabyte at a time. */
+async function readWhole(path: string): Promise<Uint8Array> {
+  const file = await open(path, 'r')
+  try {
+    const bytes = Buffer.allocUnsafeSlow((await file.stat()).size)
+    const { bytesRead } = await file.read(bytes, 0, bytes.length)
+    return bytesRead === bytes.length ? bytes : await file.readFile()
+  } finally {
+    await file.close()
+  }
 }
 
 function differs(metadata: ReadonlyMap<string, string>, of: VectorFileOf): string | undefined {

@@ -5,7 +5,7 @@ import type { Table } from '../table/lance.ts'
 import { RECALL_AT, type AnnSettings } from '../table/metadata.ts'
 import { halvesAt, stringAt } from '../table/rows.ts'
 import { sampleRows } from '../table/sample.ts'
-import { searchExactly, searchVector } from './search.ts'
+import { findCandidates, searchExactly, searchVector } from './search.ts'
 
 /** A stored vector as a query, with what exact search finds for it. */
 export interface Probe {
@@ -15,12 +15,26 @@ export interface Probe {
   readonly wanted: number
   /** Score of the last of them. */
   readonly least: number
+  /** Rows of them, and of others that score the same. */
+  readonly rows: ReadonlySet<string>
+  /** More rows may score the same than were looked at. */
+  readonly crowded: boolean
 }
+
+/** A share that was measured. */
+export interface Share {
+  readonly share: number
+  /** Lower end of its interval of 95 %. */
+  readonly atLeast: number
+}
+
+/** Rows that exact search gives for a probe: beyond the ten wanted those that may be as good. */
+const NEIGHBOURS = 64
 
 export interface Measured {
   /** Share of the wanted passages that were found. */
   readonly recall: number
-  /** Lower end of its interval of 95 %: what the recall is likely to be at least, over all vectors. */
+  /** What the recall is likely to be at least, over all vectors. */
   readonly atLeast: number
   /** Milliseconds that a quarter of the searches stays below: other work on the machine only ever adds. */
   readonly latency: number
@@ -39,12 +53,62 @@ export async function takeProbes(table: Table, count: number): Promise<Probe[]> 
   const exact = await searchExactly(
     table,
     queries.map(({ vector }) => vector),
-    RECALL_AT + 1,
+    NEIGHBOURS,
   )
   return queries.map(({ id, vector }, i) => {
-    const scores = othersScores(at(exact, i), id)
-    return { id, vector, wanted: scores.length, least: scores.at(-1) ?? 0 }
+    const near = at(exact, i)
+    const scores = othersScores(near, id)
+    const least = scores.at(-1) ?? 0
+    const good = near.filter((hit) => hit.id !== id && hit.score >= tied(least))
+    return {
+      id,
+      vector,
+      wanted: scores.length,
+      least,
+      rows: new Set(good.map(({ row }) => row)),
+      crowded: near.length === NEIGHBOURS && (near.at(-1)?.score ?? 0) >= tied(least),
+    }
   })
+}
+
+/** What a passage scores at least to be as good as one of this score. */
+function tied(score: number): number {
+  return score - 1e-5 * Math.max(1, Math.abs(score))
+}
+
+/**
+ * recall@10 for each number of candidates refined. Refining finds what is wanted if it is among the candidates, so that one search
+ * by the index alone tells it for all of them.
+ * @param refinements ascending
+ * @throws the signal's reason once aborted.
+ */
+export async function reachOf(
+  table: Table,
+  { refinements, ...settings }: Omit<AnnSettings, 'refine'> & { readonly refinements: readonly number[] },
+  probes: readonly Probe[],
+  signal?: AbortSignal,
+): Promise<Share[]> {
+  const found = refinements.map((): number[] => [])
+  const most = (RECALL_AT + 1) * (refinements.at(-1) ?? 0)
+  for (const probe of probes) {
+    signal?.throwIfAborted()
+    const candidates = probe.crowded ? [] : await findCandidates(table, settings.nprobes, probe.vector, most)
+    const ranks = candidates.flatMap((row, rank) => (probe.rows.has(row) ? [rank] : []))
+    for (const [i, refine] of refinements.entries()) {
+      const count = probe.crowded
+        ? await countFound(table, { ...settings, refine }, probe)
+        : ranks.filter((rank) => rank < (RECALL_AT + 1) * refine).length
+      at(found, i).push(Math.min(probe.wanted, count))
+    }
+  }
+  const wanted = probes.map((probe) => probe.wanted)
+  return found.map((counts) => shareOf(counts, wanted))
+}
+
+/** Passages of a search that are as good as those wanted. */
+async function countFound(table: Table, settings: AnnSettings, { id, vector, least }: Probe): Promise<number> {
+  const hits = await searchVector(table, settings, vector, { k: RECALL_AT + 1 })
+  return othersScores(hits, id).filter((score) => score >= tied(least)).length
 }
 
 /**
@@ -59,12 +123,12 @@ export async function measureRecall(
 ): Promise<Measured> {
   const found: number[] = []
   const times: number[] = []
-  for (const { id, vector, wanted: some, least } of probes) {
+  for (const probe of probes) {
     signal?.throwIfAborted()
     const started = performance.now()
-    const hits = await searchVector(table, settings, vector, { k: RECALL_AT + 1 })
+    const count = await countFound(table, settings, probe)
     times.push(performance.now() - started)
-    found.push(Math.min(some, othersScores(hits, id).filter((score) => score >= least - 1e-5 * Math.max(1, Math.abs(least))).length))
+    found.push(Math.min(probe.wanted, count))
   }
   times.sort((a, b) => a - b)
   const { share, atLeast } = shareOf(
@@ -81,7 +145,7 @@ const Z = 1.96
  * A share over groups, and the lower end of its interval: Wilson's, with as many independent trials as the spread between the
  * groups allows, since the hits of one query are found or missed together.
  */
-export function shareOf(found: readonly number[], wanted: readonly number[]): { readonly share: number; readonly atLeast: number } {
+export function shareOf(found: readonly number[], wanted: readonly number[]): Share {
   const trials = wanted.reduce((sum, count) => sum + count, 0)
   if (trials === 0) return { share: 1, atLeast: 1 }
   const share = found.reduce((sum, count) => sum + count, 0) / trials

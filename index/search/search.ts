@@ -66,21 +66,52 @@ export async function searchVector(...search: Parameters<typeof findByVector>): 
   return wholeHits(await findByVector(...search))
 }
 
-/** Ids and dot products of the k nearest passages of each vector, best first, by one scan of the table. At least one vector. */
-export async function searchExactly(
-  table: Table,
-  vectors: readonly Float32Array[],
-  k: number,
-): Promise<{ readonly id: string; readonly score: number }[][]> {
+/** A row by its number within the table's version, and its id. */
+export interface ExactRow {
+  readonly row: string
+  readonly id: string
+  readonly score: number
+}
+
+/** The rows of the k nearest passages of each vector, best first, by one scan of the table. At least one vector. */
+export async function searchExactly(table: Table, vectors: readonly Float32Array[], k: number): Promise<ExactRow[][]> {
   const [first = new Float32Array(), ...others] = vectors
-  const start = table.query().nearestTo(first).column('vector').distanceType('dot').limit(k).bypassVectorIndex().select(['id', '_distance'])
+  const start = table
+    .query()
+    .nearestTo(first)
+    .column('vector')
+    .distanceType('dot')
+    .limit(k)
+    .bypassVectorIndex()
+    .withRowId()
+    .select(['id', '_distance', '_rowid'])
   const result = await others.reduce((query, vector) => query.addQueryVector(vector), start).toArrow()
-  const lists = vectors.map((): { id: string; score: number }[] => [])
-  const [id, distance, query] = [stringsOf(result, 'id'), numbersOf(result, '_distance'), numbersOf(result, 'query_index')]
-  for (let row = 0; row < result.numRows; row++) {
-    lists[others.length === 0 ? 0 : query(row)]?.push({ id: id(row), score: 1 - distance(row) })
+  const lists = vectors.map((): ExactRow[] => [])
+  const [id, row, distance, query] = [
+    stringsOf(result, 'id'),
+    rowIdsOf(result),
+    numbersOf(result, '_distance'),
+    numbersOf(result, 'query_index'),
+  ]
+  for (let at = 0; at < result.numRows; at++) {
+    lists[others.length === 0 ? 0 : query(at)]?.push({ row: row(at), id: id(at), score: 1 - distance(at) })
   }
   return lists.map((hits) => hits.sort((a, b) => b.score - a.score))
+}
+
+function rowIdsOf(result: Columns): (row: number) => string {
+  const values = result.getChild('_rowid')
+  return (row) => String(values?.get(row))
+}
+
+/**
+ * The k rows that the vector index takes for the nearest, by its codes alone, best first: the candidates that a search would
+ * refine. Neither vectors nor passages are read, which from an object store would be most of the work.
+ */
+export async function findCandidates(table: Table, nprobes: number, vector: Float32Array, k: number): Promise<string[]> {
+  const query = table.query().nearestTo(vector).column('vector').distanceType('dot').limit(k).nprobes(nprobes)
+  const result = await query.withRowId().select(['_distance', '_rowid']).toArrow()
+  return Array.from({ length: result.numRows }, (_, row) => rowIdsOf(result)(row))
 }
 
 /** The k passages of the highest BM25 score of the query's words in text and title: the field's lexical baseline. */

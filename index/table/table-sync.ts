@@ -28,11 +28,23 @@ export class TableSync {
 
   /** Returns when everything written so far is on the disk. */
   async flush(): Promise<void> {
-    if (isRemote(this.#folder)) return
+    await (
+      await this.written()
+    )()
+  }
+
+  /**
+   * Takes note of the files that are there now, all of which must be whole.
+   * @returns what forces them onto the disk, beside later writes, whose files it leaves to the next call.
+   */
+  async written(): Promise<() => Promise<void>> {
+    if (isRemote(this.#folder)) return () => Promise.resolve()
     const fresh = (await filesUnder(this.#folder)).filter((file) => !this.#known.has(file))
-    const folders = new Set(fresh.map((file) => dirname(file)))
-    await Promise.all(fresh.map(syncPath))
-    await Promise.all([...folders, this.#folder, dirname(this.#folder)].map(syncPath))
-    for (const file of fresh) this.#known.add(file)
+    return async () => {
+      const folders = new Set(fresh.map((file) => dirname(file)))
+      await Promise.all(fresh.map(syncPath))
+      await Promise.all([...folders, this.#folder, dirname(this.#folder)].map(syncPath))
+      for (const file of fresh) this.#known.add(file)
+    }
   }
 }

@@ -14,10 +14,13 @@ export function chunks<T>(values: readonly T[], size: number): T[][] {
   return Array.from({ length: Math.ceil(values.length / size) }, (_, i) => values.slice(i * size, (i + 1) * size))
 }
 
-/** Adds rows whose ids are known to be absent: one commit, all or nothing. */
-export async function appendRows(table: Table, rows: Rows, dimension: number): Promise<void> {
+/**
+ * Adds rows whose ids are known to be absent: one commit, all or nothing.
+ * @param source the rows as Arrow, where they were packed before
+ */
+export async function appendRows(table: Table, rows: Rows, dimension: number, source = arrowTable(rows, dimension)): Promise<void> {
   await announceMetadata(table, rows)
-  await writing(table, () => table.add(arrowTable(rows, dimension)))
+  await writing(table, () => table.add(source))
 }
 
 /**

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { bf16ToF32, f16ToF32, f32ToF16 } from '../../base/binary16.ts'
+import { bf16ToF32, f16ToF32, f32ToF16, halvesFinite } from '../../base/binary16.ts'
 import { assertFinite, firstNonFinite, toF32 } from '../../models/checkpoint/weights.ts'
 
 /** A half's value from its definition, for comparison with the bit tricks. */
@@ -46,6 +46,31 @@ t.test('float32 rounds to the nearest half, ties to even', (t) => {
     [...f32ToF16(Float32Array.from(cases.map(([value]) => value)))],
     cases.map(([, bits]) => bits),
   )
+  t.end()
+})
+
+t.test('a number that is not finite is found wherever it stands', (t) => {
+  const largest = [0x7bff, 0xfbff]
+  for (const [from, length] of [
+    [0, 0],
+    [0, 7],
+    [0, 24],
+    [1, 24],
+    [2, 21],
+  ] as const) {
+    const halves = Uint16Array.from({ length: 32 }, (_, i) => largest[i % 2] ?? 0).subarray(from, from + length)
+    t.ok(halvesFinite(halves), 'the largest numbers are')
+    const missed = [0x7c00, 0xfc00, 0x7e01, 0xffff].flatMap((bits) =>
+      [...halves.keys()].filter((i) => {
+        const one = halves[i] ?? 0
+        halves[i] = bits
+        const finite = halvesFinite(halves)
+        halves[i] = one
+        return finite
+      }),
+    )
+    t.same(missed, [])
+  }
   t.end()
 })
 

@@ -46,15 +46,24 @@ await t.test('a first corpus becomes live whole, every step journalled', async (
   t.equal(result.rows, 230)
   t.same(await idsIn(dir, result.storedAs), idsOf(corpus))
   t.equal((await index.search(embedText('lagoon summit'), { k: 3 })).length, 3)
+  const journal = await journalOf(folder)
+  for (const shard of Array(5).keys())
+    t.same(
+      journal.filter((entry) => entry.shard === shard).map((entry) => entry.step),
+      ['embedded', 'committed', 'verified'],
+    )
+  const ofStep = (step: string) => journal.filter((entry) => entry.step === step).map((entry) => entry.shard)
+  t.same(ofStep('committed'), [0, 1, 2, 3, 4], 'in the order of the plan')
+  for (const [at, { step, shard }] of journal.entries())
+    if (step === 'embedded')
+      t.ok(
+        journal.slice(0, at).filter((entry) => entry.step === 'committed').length >= Number(shard) - 2,
+        'three shards at most are on their way',
+      )
+  t.equal(journal[0]?.step, 'target')
   t.same(
-    (await journalOf(folder)).map((entry) => entry.step),
-    [
-      'target',
-      ...Array.from({ length: 5 }, () => ['embedded', 'committed']).flat(),
-      ...Array.from({ length: 5 }, () => 'verified'),
-      'carrying',
-      'live',
-    ],
+    journal.slice(-7).map((entry) => entry.step),
+    [...Array.from({ length: 5 }, () => 'verified'), 'carrying', 'live'],
   )
   t.equal(states.at(-1), 'verifying 230')
   t.match(await readAlias(dir, 'passages'), { stored_as: 'passages.j1', replaced_by_job: null })
@@ -176,6 +185,31 @@ await t.test('an interrupted job goes on where it stopped, and recognises a comm
     t.equal(await index.count(), replace ? 300 : 360)
   }
 })
+
+await t.test(
+  'a job that was killed with several shards on their way takes those that the table has, and no more, for written',
+  async (t) => {
+    // Entries that the kill kept from being written, of the shards 2, 3 and 4: how many of them the table has all the same.
+    for (const inTable of [0, 1, 2, 3]) {
+      const dir = await tempDir(t)
+      await opened(t, dir)
+      const corpus = somePassages(300)
+      const folder = await planned(dir, 'j1', corpus)
+      const { embed: failing } = counting(50 * (2 + inTable), () => {
+        throw new Error('stopped here')
+      })
+      await t.rejects(run(dir, 'j1', { embed: failing }), { message: 'stopped here' })
+      const path = join(folder, 'journal.jsonl')
+      const kept = (await journalOf(folder)).filter(({ step, shard }) => step === 'target' || Number(shard) < 2)
+      const open = [2, 3, 4].map((shard) => ({ step: 'embedded', shard, embedded: 50, skipped: 0 }))
+      await writeFile(path, [...kept, ...open].map((entry) => `\n${JSON.stringify(entry)}`).join(''))
+      const { seen, embed: counted } = counting()
+      const result = await run(dir, 'j1', { embed: counted })
+      t.equal(seen.texts, 300 - 50 * (2 + inTable))
+      t.same(await idsIn(dir, result.storedAs), idsOf(corpus))
+    }
+  },
+)
 
 await t.test('a first job whose table was made meanwhile by an upsert adds to it instead of replacing it', async (t) => {
   const dir = await tempDir(t)

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { access, mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { planCorpus } from '../../../index/ingest/plan.ts'
+import { planCorpus, readShard } from '../../../index/ingest/plan.ts'
 import { readPassages, type ReadOptions } from '../../../index/read/read.ts'
 import { tempDir } from '../helpers.ts'
 
@@ -54,4 +54,25 @@ await t.test('a corpus that cannot be read leaves no copy behind', async (t) => 
     { message: 'cut off' },
   )
   await t.rejects(access(join(folder, 'shards')), { code: 'ENOENT' })
+})
+
+await t.test('a shard is read as it was planned, wherever in a character a piece of its file ends', async (t) => {
+  const folder = await tempDir(t)
+  const lines = Array.from({ length: 40 }, (_, i) =>
+    JSON.stringify({
+      id: `p${i}`,
+      title: i % 2 === 0 ? '' : 'Tïtle',
+      text: `${i}${'é€😀x'.repeat(6000 + i)}`,
+      source: 'a.tsv',
+      metadata: { year: i },
+    }),
+  )
+  const { shard_rows } = await plan(folder, lines.join('\n'))
+  t.same(shard_rows, [40])
+  const rows = await readShard(folder, 0, 40)
+  t.same(
+    rows.map(({ passage }) => passage),
+    lines.map((line) => JSON.parse(line) as unknown),
+  )
+  await t.rejects(readShard(folder, 0, 41), { message: /holds 40 of 41/ })
 })

@@ -2,13 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { uniform } from '../../../eval/bench/synthetic-checkpoint.ts'
 import { buildIndexes } from '../../../index/search/ann.ts'
-import { connectLance, type Table } from '../../../index/table/lance.ts'
+import { connectLance, vectorIndexConfig, writing, type Table } from '../../../index/table/lance.ts'
 import { readMetadata } from '../../../index/table/metadata.ts'
 import { createTable } from '../../../index/table/create.ts'
 import { openIndex, type OpenIndexOptions } from '../../../index/open.ts'
 import { writeAlias } from '../../../index/table/alias.ts'
 import { contentHash } from '../../../index/hash.ts'
-import { measureRecall, shareOf, takeProbes } from '../../../index/search/recall.ts'
+import { measureRecall, reachOf, shareOf, takeProbes } from '../../../index/search/recall.ts'
 import { packVectors } from '../../../index/table/rows.ts'
 import { searchVector } from '../../../index/search/search.ts'
 import { appendRows } from '../../../index/table/write.ts'
@@ -124,6 +124,30 @@ await t.test('where reading every partition is not enough, more candidates are r
     if (exact[0]?.id === approximate[0]?.id) same++
   }
   t.ok(same >= questions.length - 1, `the first hit alone is the right one, ${same} of ${questions.length} times`)
+})
+
+await t.test('the recall that candidates alone tell is that of searches', async (t) => {
+  const { table } = await stored(t)
+  const vectors = shapeless(6000)
+  // Of every tenth there are three, and of one two hundred: more than are looked at for a probe.
+  const repeated = vectors.map((vector, i) =>
+    i < 200 ? (vectors[3000] ?? vector) : i % 10 < 3 ? (vectors[i - (i % 10)] ?? vector) : vector,
+  )
+  await append(table, somePassages(6000), repeated)
+  await writing(table, () => table.createIndex('vector', { config: vectorIndexConfig(4) }))
+  const probes = await takeProbes(table, 40)
+  t.ok(probes.some(({ crowded }) => crowded) && probes.some(({ crowded }) => !crowded), 'probes of both kinds')
+  const refinements = [1, 4, 10, 28]
+  for (const nprobes of [1, 3]) {
+    const settings = { partitions: 4, nprobes, rows: 6000, recall: 0 }
+    const reached = await reachOf(table, { ...settings, refinements }, probes)
+    const measured = await Promise.all(refinements.map((refine) => measureRecall(table, { ...settings, refine }, probes)))
+    t.same(
+      reached,
+      measured.map(({ recall, atLeast }) => ({ share: recall, atLeast })),
+    )
+    t.ok((reached[0]?.share ?? 1) < (reached[3]?.share ?? 0), 'more candidates, more recall')
+  }
 })
 
 await t.test('an index that cannot reach the recall is refused', async (t) => {
