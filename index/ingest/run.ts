@@ -2,7 +2,7 @@ import { at } from '../../base/at.ts'
 import { readAlias, tableFolder } from '../table/alias.ts'
 import { buildIndexes, SEARCH_POLICY, type SearchPolicy } from '../search/ann.ts'
 import { measureDenseWeight } from '../search/hybrid-weight.ts'
-import { compactTable, fragmentation, KEEP_MS } from '../table/compact.ts'
+import { compactTable, fragmentation, KEEP_MS, orLater } from '../table/compact.ts'
 import { TableSync } from '../table/table-sync.ts'
 import { CodedError, isDiskFull, messageOf } from '../../base/errors.ts'
 import { connectForWriting, connectLance, lanceText, writing, type Connection, type Table } from '../table/lance.ts'
@@ -151,7 +151,7 @@ class Run {
     const { dir, table: name, jobId, model, signal } = this.#options
     const { replace, storedAs } = this.#target
     const onWarning = this.#options.onWarning ?? (() => undefined)
-    const policy = { ...SEARCH_POLICY, ...this.#options.policy }
+    const policy = { ...SEARCH_POLICY, onWarning, ...this.#options.policy }
     const alias = await readAlias(dir, name)
     if (replace) await markReplacing(dir, name, jobId)
     const folder = tableFolder(dir, storedAs)
@@ -211,7 +211,8 @@ class Run {
     const { keepMs = KEEP_MS } = this.#options.policy ?? {}
     if ((await fragmentation(table)).surplus < least) return
     const options = { keepMs: this.#target.replace ? 0 : keepMs, mostSegments: Infinity }
-    await this.#upkeep(0, () => compactTable(table, sync, options))
+    const onWarning = this.#options.onWarning ?? (() => undefined)
+    await this.#upkeep(0, () => orLater(() => compactTable(table, sync, options), onWarning))
   }
 
   /** Nobody else puts files of the live table together meanwhile. @returns undefined if another process was at it for longer than `waitMs`. */
