@@ -122,7 +122,7 @@ export const ConfigSchema = Type.Object({
     1_000_000_000,
   ),
   KEEP_VERSIONS_MIN: integer(
-    'Minutes for which files of the index that were replaced are kept: longer than a question (DEADLINE_MS), a copy of the folder or an export by another process takes.',
+    'Minutes for which files of the index that were replaced are kept: longer than a question (DEADLINE_MS) or a copy of the folder takes, and in an object store an export by another process. Exports from a folder keep what they read.',
     3,
     1,
     100_000,

@@ -143,7 +143,7 @@ class Run {
     const { dir, table: name, jobId, model, signal } = this.#options
     const { replace, storedAs } = this.#target
     const onWarning = this.#options.onWarning ?? (() => undefined)
-    const policy = { ...SEARCH_POLICY, ...this.#options.policy }
+    const policy = { ...SEARCH_POLICY, onWarning, ...this.#options.policy }
     const alias = await readAlias(dir, name)
     if (replace) await markReplacing(dir, name, jobId)
     const folder = tableFolder(dir, storedAs)

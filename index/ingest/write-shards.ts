@@ -1,7 +1,7 @@
 import { at } from '../../base/at.ts'
 import type { SearchPolicy } from '../search/ann.ts'
 import { noteChange } from '../table/changes.ts'
-import { compactTable, fragmentation, KEEP_MS } from '../table/compact.ts'
+import { compactTable, fragmentation, KEEP_MS, orLater } from '../table/compact.ts'
 import type { Connection, Table } from '../table/lance.ts'
 import { arrowTable } from '../table/rows.ts'
 import type { TableSync } from '../table/table-sync.ts'
@@ -31,6 +31,7 @@ export interface WriterParts {
     readonly embed: Embed
     readonly readyVectors?: (shard: number, rows: readonly PlannedRow[]) => Promise<Uint16Array>
     readonly policy?: Partial<SearchPolicy>
+    readonly onWarning?: (message: string) => void
     readonly signal: AbortSignal
   }
   readonly plan: Plan
@@ -199,15 +200,15 @@ export async function compactWritten(
   { keepMs = KEEP_MS, live, least }: { readonly keepMs?: number; readonly live?: LiveName; readonly least: number },
 ): Promise<void> {
   if ((await fragmentation(table)).surplus < least) return
-  if (live === undefined) await compactTable(table, sync, { keepMs: 0, mostSegments: Infinity })
-  else
-    await upkeep(live.dir, live.table, { waitMs: 0, signal: live.signal }, () =>
-      compactTable(table, sync, { keepMs, mostSegments: Infinity }),
-    )
+  const compact = (keepMs: number) => () => compactTable(table, sync, { keepMs, mostSegments: Infinity })
+  if (live === undefined) return compact(0)()
+  const { dir, table: name, signal, onWarning = () => undefined } = live
+  await upkeep(dir, name, { waitMs: 0, signal }, () => orLater(compact(keepMs), onWarning))
 }
 
 interface LiveName {
   readonly dir: string
   readonly table: string
   readonly signal: AbortSignal
+  readonly onWarning?: (message: string) => void
 }

@@ -17,6 +17,8 @@ export interface SearchPolicy {
   readonly sample: number
   /** How long files that were replaced are kept, in milliseconds. */
   readonly keepMs?: number
+  /** Told of what was left to later jobs. */
+  readonly onWarning?: (message: string) => void
 }
 
 export const SEARCH_POLICY: SearchPolicy = { exactBelow: 50_000, minRecall: 0.95, sample: 64, keepMs: KEEP_MS }
@@ -50,7 +52,8 @@ export async function buildIndexes(
 ): Promise<AnnSettings | undefined> {
   const rows = await table.countRows()
   const { ann: known, partitions: built } = await readMetadata(table)
-  await foldIndexes(table, { rows, large: rows >= policy.exactBelow, keepMs: policy.keepMs ?? KEEP_MS })
+  const { keepMs = KEEP_MS, onWarning } = policy
+  await foldIndexes(table, { rows, large: rows >= policy.exactBelow, keepMs, ...(onWarning && { onWarning }) })
   if (rows < policy.exactBelow) {
     if (known !== undefined) await writing(table, () => writeAnn(table, undefined))
     return undefined

@@ -1,4 +1,4 @@
-import { cleanTable } from '../table/compact.ts'
+import { cleanTable, orLater } from '../table/compact.ts'
 import { FILTER_COLUMNS } from './filter.ts'
 import { METADATA_VERSION } from '../../migrations/list.ts'
 import { LABELS_COLUMN } from '../table/metadata-columns.ts'
@@ -35,13 +35,15 @@ export interface FoldOptions {
   readonly large: boolean
   /** How long files that were replaced are kept. */
   readonly keepMs: number
+  /** Told where additions could not be folded. */
+  readonly onWarning?: (message: string) => void
 }
 
 /**
  * Text and id indexes, and for a large table those of the columns that filters name. One that covers less than half of
  * the rows is made anew, which reads one column; smaller additions are folded into all indexes, which also compacts the table.
  */
-export async function foldIndexes(table: Table, { rows, large, keepMs }: FoldOptions): Promise<void> {
+export async function foldIndexes(table: Table, { rows, large, keepMs, onWarning = () => undefined }: FoldOptions): Promise<void> {
   const left = new Map((await table.listIndices()).map(({ name, numUnindexedRows }) => [name, numUnindexedRows ?? rows]))
   const outdated = (name: string): boolean => (left.get(name) ?? rows) * 2 > rows
   const made = async (name: string, make: () => Promise<void>): Promise<void> => {
@@ -62,7 +64,7 @@ export async function foldIndexes(table: Table, { rows, large, keepMs }: FoldOpt
   if (large && (await readMetadata(table)).requiredVersion >= METADATA_VERSION)
     await made(indexName(LABELS_COLUMN), () => table.createIndex(LABELS_COLUMN, { config: listsConfig() }))
   const worthFolding = Math.min(MOST_FOLD_ROWS, Math.max(FOLD_ROWS, rows * FOLD_SHARE))
-  if (Math.max(0, ...left.values()) >= worthFolding) await cleanTable(table, keepMs)
+  if (Math.max(0, ...left.values()) >= worthFolding) await orLater(() => cleanTable(table, keepMs), onWarning)
 }
 
 /** Looks at rows spread evenly over the table. */

@@ -1,3 +1,4 @@
+import { CodedError } from '../../base/errors.ts'
 import { treeBytes } from '../store/tree.ts'
 import type { Table } from './lance.ts'
 import { optimize } from './optimize.ts'
@@ -52,6 +53,20 @@ export async function compactTable(table: Table, sync: TableSync, { keepMs, most
   await sync.flush()
   // Not without need: what was put meanwhile would become one more part of the indexes.
   if (keepMs < SETTLED_MS) await cleanTable(table, keepMs)
+}
+
+/**
+ * For work without which a table is whole too: where others, who know of no turns or hold a large table up for long, kept it from its end, that is said,
+ * and left to the next write or job.
+ * @throws all but conflict
+ */
+export async function orLater(work: () => Promise<unknown>, onWarning: (message: string) => void): Promise<void> {
+  try {
+    await work()
+  } catch (error) {
+    if (!(error instanceof CodedError && error.code === 'conflict')) throw error
+    onWarning(`Files were not put together: ${error.message}`)
+  }
 }
 
 /** Removes the files of versions replaced more than `keepMs` ago; files that compaction would put together are put together before. */

@@ -6,9 +6,12 @@ import t, { type Test } from 'tap'
 import { syntheticItems, syntheticPassage } from '../../../eval/bench/index-corpus.ts'
 import { indexedTable } from '../../../eval/bench/index-table.ts'
 import { planCorpus } from '../../../index/ingest/plan.ts'
+import { contentHash } from '../../../index/hash.ts'
 import { tableFolder } from '../../../index/table/alias.ts'
 import { connectLance, type Table } from '../../../index/table/lance.ts'
 import { maintainTable } from '../../../index/table/maintain.ts'
+import { packVectors } from '../../../index/table/rows.ts'
+import { mergeRows } from '../../../index/table/write.ts'
 import { embedText, hashEmbedding, tempDir } from '../helpers.ts'
 import { run } from '../ingest/job-helpers.ts'
 
@@ -70,3 +73,29 @@ await t.test(
     t.equal(await table.countRows(), ROWS + ADDED)
   },
 )
+
+await t.test('a job ends, and says so, where software without turns changes the table all the time', { timeout: 120_000 }, async (t) => {
+  const dir = await tempDir(t)
+  await indexedTable(dir, hashEmbedding, ROWS, (number) => embedText(syntheticPassage(number).text))
+  const folder = join(dir, 'jobs', 'j1')
+  await mkdir(folder, { recursive: true })
+  await planCorpus(syntheticItems(ADDED, ROWS), { folder, shardRows: ADDED, maxRejectedShare: 0 })
+  const connection = await connectLance(dir, 0)
+  t.teardown(() => connection.close())
+  const table = await connection.openTable(STORED_AS)
+  let ended = false
+  const change = async (): Promise<void> => {
+    for (let round = 0; !ended; round++) {
+      const passage = { ...syntheticPassage((round * 7919) % ROWS), title: `Round ${round}` }
+      const halves = packVectors([passage], [embedText(passage.text)], hashEmbedding.dimension)
+      await mergeRows(table, { passages: [passage], hashes: [contentHash(passage)], halves }, hashEmbedding.dimension)
+    }
+  }
+  const changing = change()
+  const warnings: string[] = []
+  const { rows } = await run(dir, 'j1', { onWarning: (message) => warnings.push(message) }).finally(() => (ended = true))
+  await changing
+  t.equal(rows, ROWS + ADDED)
+  t.match(warnings.join(), /^$|^Files were not put together: Other writers committed/)
+  t.comment(warnings.join())
+})
