@@ -23,7 +23,7 @@ export async function takeBackUnreadable(table: Table, durable: number): Promise
     return error
   }
   await table.checkoutLatest()
-  throw error
+  throw error instanceof Error ? error : new Error(String(error))
 }
 
 /** What reading all columns of the rows from `first` on throws. */
