@@ -1,3 +1,4 @@
+import { messageOf } from '../../base/errors.ts'
 import { isRemote } from '../store/place.ts'
 import { PASSAGE_COLUMNS } from '../table/columns.ts'
 import { writing, type Table } from '../table/lance.ts'
@@ -23,7 +24,7 @@ export async function takeBackUnreadable(table: Table, durable: number): Promise
     return error
   }
   await table.checkoutLatest()
-  throw error instanceof Error ? error : new Error(String(error))
+  throw error instanceof Error ? error : new Error(messageOf(error))
 }
 
 /** What reading all columns of the rows from `first` on throws. */
