@@ -2,7 +2,7 @@ import { at } from '../../base/at.ts'
 import type { SearchPolicy } from '../search/ann.ts'
 import { noteChange } from '../table/changes.ts'
 import { compactTable, fragmentation, KEEP_MS, orLater } from '../table/compact.ts'
-import type { Connection, Table } from '../table/lance.ts'
+import { lanceText, type Connection, type Table } from '../table/lance.ts'
 import { arrowTable } from '../table/rows.ts'
 import type { TableSync } from '../table/table-sync.ts'
 import { inTurn } from '../table/turn.ts'
@@ -16,6 +16,7 @@ import type { JournalWriter, Progress, Target } from './journal.ts'
 import { readShard, type PlannedRow } from './plan.ts'
 import { prepareShard, type PreparedShard } from './shard.ts'
 import { dropTails } from './tails.ts'
+import { takeBackUnreadable } from './take-back.ts'
 import { verifyShard } from './verify.ts'
 
 /** Fragments of committed shards that are put together at a time. */
@@ -115,12 +116,17 @@ export class ShardWriter {
    * right: after a damaged manifest was put aside it may not be, and then every shard is looked up.
    */
   async #trusted(): Promise<ReadonlyMap<number, { readonly state: string }>> {
-    const { plan, target, table, before } = this.#parts
+    const { options, plan, target, table, before } = this.#parts
     const { shards } = before
     if (!target.replace) return shards
     const states = [...shards].map(([number, { state }]) => ({ number, state: state === 'verified' ? 'committed' : state }))
     const committed = states.filter(({ state }) => state === 'committed')
     const expected = committed.reduce((sum, { number }) => sum + at(plan.shard_rows, number), 0)
+    const damage = await takeBackUnreadable(table, expected)
+    if (damage !== undefined)
+      options.onWarning?.(
+        `The rows that were written last could not be read (${lanceText(damage)}), as after a power loss: they are written again.`,
+      )
     let surplus = (await table.countRows()) - expected
     // Shards are written in the plan's order, so that those in the table are the first of those that the journal leaves open.
     const open = states.filter(({ state }) => state === 'embedded').sort((a, b) => a.number - b.number)

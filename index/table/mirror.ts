@@ -178,7 +178,7 @@ class FolderMirror implements Mirror {
     if (fresh.length === 0) return undefined
     const others = await filesUnder(source, (file) => !file.startsWith(VERSIONS) && !file.includes('.tmp'))
     const open = [...others].filter(([file, size]) => copied.get(file) !== size)
-    const tooMuch = await this.#tooMuch(totalOf(open))
+    const tooMuch = await this.#tooMuch(totalOf(open), totalOf(others))
     if (tooMuch !== undefined) return tooMuch
     const changed = open.map(([file]) => file)
     const copy = (file: string): Promise<void> => this.#copy(within(source, file), join(target, file))
@@ -193,8 +193,8 @@ class FolderMirror implements Mirror {
     return undefined
   }
 
-  /** Why so many bytes more are not to be copied. */
-  async #tooMuch(bytes: number): Promise<CodedError | undefined> {
+  /** Why so many bytes more are not to be copied, of a table of so many. */
+  async #tooMuch(bytes: number, whole: number): Promise<CodedError | undefined> {
     const { to, maxBytes = Infinity } = this.#options
     if (maxBytes === Infinity) return undefined
     const taken = totalOf(await filesUnder(to, (file) => /\.lance[\\/]/.test(file)))
@@ -203,7 +203,9 @@ class FolderMirror implements Mirror {
     return new CodedError(
       'disk_full',
       `The newest state of the table takes ${megabytes(bytes)} more in ${to}, which holds ${megabytes(taken)} of ${megabytes(maxBytes)} (CEPE_MIRROR_MB): ` +
-        `raise that (a change of tables takes twice the table), or start this process again, which then copies the table alone.`,
+        (whole > maxBytes
+          ? `the table alone is larger. Raise that, or leave CEPE_MIRROR_DIR out: searches are then read from the store itself.`
+          : `raise that (a change of tables takes twice the table), or start this process again, which then copies the table alone.`),
       { field: 'CEPE_MIRROR_MB' },
     )
   }

@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { appendFile, readFile, truncate, writeFile } from 'node:fs/promises'
+import { appendFile, readdir, readFile, stat, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { readAlias } from '../../../index/table/alias.ts'
 import { contentHash } from '../../../index/hash.ts'
@@ -210,6 +210,31 @@ await t.test(
     }
   },
 )
+
+await t.test('a job goes on where a power loss left whole manifests without the data of what was written last', async (t) => {
+  const dir = await tempDir(t)
+  await opened(t, dir)
+  const corpus = somePassages(300)
+  const folder = await planned(dir, 'j1', corpus)
+  const { embed: failing } = counting(200, () => {
+    throw new Error('stopped here')
+  })
+  await t.rejects(run(dir, 'j1', { embed: failing }), { message: 'stopped here' })
+  // The journal has two of four shards for certain; of the third's file nothing reached the disk.
+  const entries = (await journalOf(folder)).filter(({ step, shard }) => step !== 'committed' || Number(shard) < 2)
+  await writeFile(join(folder, 'journal.jsonl'), entries.map((entry) => `\n${JSON.stringify(entry)}`).join(''))
+  const data = join(dir, 'passages.j1.lance', 'data')
+  const files = await Promise.all((await readdir(data)).map(async (name) => ({ name, made: (await stat(join(data, name))).mtimeMs })))
+  files.sort((a, b) => a.made - b.made)
+  t.equal(files.length, 4)
+  await truncate(join(data, files[2]?.name ?? ''), 0)
+  const { seen, embed: counted } = counting()
+  const warnings: string[] = []
+  const result = await run(dir, 'j1', { embed: counted, onWarning: (message) => warnings.push(message) })
+  t.equal(seen.texts, 200, 'what is on the disk for certain is kept')
+  t.match(warnings, [/written last could not be read/])
+  t.same(await idsIn(dir, result.storedAs), idsOf(corpus))
+})
 
 await t.test('a first job whose table was made meanwhile by an upsert adds to it instead of replacing it', async (t) => {
   const dir = await tempDir(t)
