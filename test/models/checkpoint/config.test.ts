@@ -182,6 +182,7 @@ const REFUSED: readonly [string, object, string, RegExp][] = [
     'unsupported',
     /position_embedding_type is "relative_key"/,
   ],
+  ['layers without end', { ...CONTRIEVER_CONFIG, num_hidden_layers: 1e9 }, 'checkpoint_invalid', /num_hidden_layers must be <= 1024/],
   ['another BERT activation', { ...CONTRIEVER_CONFIG, hidden_act: 'gelu_new' }, 'unsupported', /hidden_act is "gelu_new"/],
 ]
 
