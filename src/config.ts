@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import path from 'node:path'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, statSync } from 'node:fs'
 import { loadEnvFile } from 'node:process'
 import { fileURLToPath } from 'node:url'
 import { Type } from 'typebox'
@@ -233,7 +233,8 @@ export function clientKey(): string | undefined {
 }
 
 function environment(): NodeJS.ProcessEnv {
-  if (existsSync('.env')) loadEnvFile('.env')
+  // A folder of that name is one of Python's virtual environments, say.
+  if (statSync('.env', { throwIfNoEntry: false })?.isDirectory() === false) loadEnvFile('.env')
   return process.env
 }
 

@@ -60,6 +60,14 @@ t.test('what is wrong is named, and refused rather than bent into something else
   t.end()
 })
 
+t.test('a folder .env, as of a virtual environment, is no file of settings', (t) => {
+  const before = process.cwd()
+  process.chdir(t.testdir({ '.env': {} }))
+  t.teardown(() => process.chdir(before))
+  t.doesNotThrow(() => loadConfig())
+  t.end()
+})
+
 t.test('an index in an object store: what it needs is asked for, and no key is shown', (t) => {
   const whole = {
     CEPE_INDEX_DIR: 's3://bucket/some/index/',

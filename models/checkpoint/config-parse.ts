@@ -4,6 +4,10 @@ import type { CepeConfig, ContrieverConfig, LlamaConfig, ModelConfig, RopeScalin
 import { parseAs } from './json.ts'
 
 const Count = Type.Integer({ minimum: 1, maximum: 1e9 })
+/** Far beyond any model: what a config claims is laid out tensor by tensor before the weights are looked at. */
+const Layers = Type.Integer({ minimum: 1, maximum: 1024 })
+/** Each position takes a row of the rotary tables. */
+const Window = Type.Integer({ minimum: 1, maximum: 2 ** 22 })
 const TokenId = Type.Integer({ minimum: 0, maximum: 1e9 })
 const Positive = Type.Number({ exclusiveMinimum: 0 })
 function orNull<T extends Parameters<typeof Type.Union>[0][number]>(schema: T) {
@@ -31,11 +35,11 @@ const LlamaSchema = Type.Object({
   vocab_size: Count,
   hidden_size: Count,
   intermediate_size: Count,
-  num_hidden_layers: Count,
+  num_hidden_layers: Layers,
   num_attention_heads: Count,
   num_key_value_heads: orNull(Count),
   head_dim: orNull(Count),
-  max_position_embeddings: Count,
+  max_position_embeddings: Window,
   rms_norm_eps: Positive,
   hidden_act: Type.String(),
   attention_bias: Type.Optional(Type.Boolean()),
@@ -58,7 +62,7 @@ const SharedEncoderSchema = Type.Object({ encoder_is_model: Type.Optional(Type.B
 
 const CepeSchema = Type.Object({
   do_cross_attention: Type.Boolean(),
-  num_cross_attn_layers: orNull(Count),
+  num_cross_attn_layers: orNull(Layers),
   num_cross_attn_hidden_states: Type.Optional(Type.Integer()),
   encode_mode: Type.Optional(Type.String()),
   encoder_hidden_size: Count,
@@ -69,9 +73,9 @@ const BertSchema = Type.Object({
   vocab_size: Count,
   hidden_size: Count,
   intermediate_size: Count,
-  num_hidden_layers: Count,
+  num_hidden_layers: Layers,
   num_attention_heads: Count,
-  max_position_embeddings: Count,
+  max_position_embeddings: Window,
   type_vocab_size: Count,
   layer_norm_eps: Positive,
   hidden_act: Type.String(),

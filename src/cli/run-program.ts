@@ -20,8 +20,13 @@ export async function runProgram(program: Command): Promise<void> {
   }
 }
 
+/** What was said: a stream's error reaches whoever writes to it, and its listeners. */
+const said = new WeakSet<object>()
+
 /** Errors that are the user's to read are one line; anything else keeps its stack, since it is a bug. */
 function fail(program: Command, thrown: unknown): void {
+  if (thrown instanceof Error && said.has(thrown)) return
+  if (thrown instanceof Error) said.add(thrown)
   const expected = thrown instanceof CodedError || osCode(thrown) !== undefined || !(thrown instanceof Error)
   process.stderr.write(`${program.name()}: ${expected ? messageOf(thrown) : (thrown.stack ?? thrown.message)}\n`)
   process.exitCode = 1

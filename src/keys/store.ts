@@ -1,8 +1,8 @@
-import { readdir, readFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'
 import Value from 'typebox/value'
 import { writeFileDurably } from '../../base/durable.ts'
-import { CodedError, osCode } from '../../base/errors.ts'
+import { CodedError, messageOf, osCode } from '../../base/errors.ts'
 import { parseJson } from '../../base/json.ts'
 import { hashKey, KeyRecordSchema, newKey, type KeyRecord } from './record.ts'
 
@@ -16,16 +16,24 @@ export type NewKey = Pick<KeyRecord, 'name' | 'role' | 'requests_per_minute' | '
 /**
  * Makes a key and keeps its hash.
  * @returns the key itself, which is kept nowhere
- * @throws options_invalid for a name that is none; conflict where a key, revoked or not, has it
+ * @throws options_invalid for a name that is none; conflict where a key, revoked or not, has it; config_invalid where nothing can be written
  */
 export async function addKey(dir: string, asked: NewKey): Promise<string> {
   const key = newKey()
   const record: KeyRecord = { ...asked, sha256: hashKey(key).toString('hex'), created_at: new Date().toISOString() }
   if (!Value.Check(KeyRecordSchema, record))
     throw new CodedError('options_invalid', 'A name has 1 to 64 letters, digits, dots, dashes and underscores.', { field: 'name' })
+  const refused = (error: unknown): never => {
+    throw new CodedError('config_invalid', `The folder ${dir} cannot be written to (${messageOf(error)}): set CEPE_KEYS_DIR to another.`, {
+      field: 'CEPE_KEYS_DIR',
+      cause: error,
+    })
+  }
+  await mkdir(dir, { recursive: true }).catch(refused)
   try {
     await writeFileDurably(fileOf(dir, record.name), toText(record), { mode: MODE, exclusive: true })
   } catch (error) {
+    if (['EACCES', 'EPERM', 'EROFS'].includes(osCode(error) ?? '')) refused(error)
     if (osCode(error) !== 'EEXIST') throw error
     throw new CodedError('conflict', `There is, or was, a key named ${record.name}: choose another name.`, { field: 'name' })
   }

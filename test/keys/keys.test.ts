@@ -120,3 +120,12 @@ t.test('a question that the service itself refuses does not count, and a folder 
   await quotas.close()
   await chmod(dir, 0o700)
 })
+
+t.test('a folder that cannot be one is named, and is no key of that name', async (t) => {
+  const file = path.join(t.testdir({ taken: 'a file' }), 'taken')
+  await t.rejects(addKey(file, { name: 'ann', role: 'user' }), {
+    code: 'config_invalid',
+    field: 'CEPE_KEYS_DIR',
+    message: /cannot be written/,
+  })
+})

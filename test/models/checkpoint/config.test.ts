@@ -182,6 +182,13 @@ const REFUSED: readonly [string, object, string, RegExp][] = [
     'unsupported',
     /position_embedding_type is "relative_key"/,
   ],
+  ['layers without end', { ...CONTRIEVER_CONFIG, num_hidden_layers: 1e9 }, 'checkpoint_invalid', /num_hidden_layers must be <= 1024/],
+  [
+    'a window without end',
+    { ...LLAMA_CONFIG, max_position_embeddings: 1e9 },
+    'checkpoint_invalid',
+    /max_position_embeddings must be <= 4194304/,
+  ],
   ['another BERT activation', { ...CONTRIEVER_CONFIG, hidden_act: 'gelu_new' }, 'unsupported', /hidden_act is "gelu_new"/],
 ]
 
