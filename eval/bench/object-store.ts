@@ -1,8 +1,8 @@
 /**
  * A table in an object store: the commit of ready vectors, killed as often as asked for, and how long a replica takes until it answers.
  * Usage: object-store.js --address s3://bucket/prefix [--rows 50000] [--dimension 768] [--kills 5] [--between 20]; the store is reached by
- * AWS_ENDPOINT_URL and its like. --between is the seconds that a process lives at most before it is killed. What it makes beneath the
- * address is removed at the end.
+ * AWS_ENDPOINT_URL and its like (s3-server.py is one). --between is the seconds that a process lives at most before it is killed. What it
+ * makes beneath the address is removed at the end.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

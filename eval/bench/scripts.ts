@@ -1,12 +1,13 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 
-/** Runs a compiled script to its end; what it wrote on standard output. */
+/** Runs a compiled script to its end; what it wrote on standard output. @throws Error where it failed */
 export async function outputOf(script: string, args: readonly string[]): Promise<string> {
   const child = spawn(process.execPath, [script, ...args], { stdio: ['ignore', 'pipe', 'inherit'] })
   let output = ''
   child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()))
-  await once(child, 'close')
+  const [code] = (await once(child, 'close')) as [number | null]
+  if (code !== 0) throw new Error(`${script} ended with ${String(code)}`)
   return output
 }
 
