@@ -40,7 +40,7 @@ export async function readDataset(file: string, { answerable = true, keepPassage
   if (questions.length === 0) {
     throw new CodedError(
       'dataset_invalid',
-      `${file} has no question that can be asked: ${problems.list().map(describeProblem).join('; ')}. Supported: {"question", "answer"} lines, CEPE/FiD/Contriever/DPR JSON with ctxs, TriviaQA's JSON, PopQA's TSV.`,
+      `${file} has no question that can be asked: ${problems.list().map(describeProblem).join('; ') || 'it holds no record'}. Supported: {"question", "answer"} lines, CEPE/FiD/Contriever/DPR JSON with ctxs, TriviaQA's JSON, PopQA's TSV.`,
     )
   }
   return { questions, problems: problems.list(), file: path.basename(file), sha256: await fileHash(file) }

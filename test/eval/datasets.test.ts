@@ -143,6 +143,7 @@ t.test('files as a whole that cannot be used are refused', async (t) => {
     code: 'dataset_invalid',
     message: /no question that can be asked: 1 x no answer \(line 1\)/,
   })
+  await t.rejects(readDataset(await file(t, 'none.json', '[]')), { message: /can be asked: it holds no record\./ })
   await t.rejects(readDataset(await file(t, 'empty.jsonl', ' \n')), { code: 'dataset_invalid', message: /is empty/ })
   await t.rejects(readDataset(await file(t, 'cut.json', '{\n"Data": [{"Question": "a"},')), {
     code: 'dataset_invalid',

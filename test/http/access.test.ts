@@ -102,6 +102,8 @@ t.test('who has no good key is told which kind is wanted (RFC 9110, section 11.6
 
 t.test('keys cannot be guessed', async (t) => {
   const { ask, made } = await withKeys(t, [{ name: 'ann', role: 'user' }])
+  for (let i = 0; i < 40; i++) t.equal((await ask()).statusCode, 401, 'no key is no guess')
+  t.equal((await ask(made['ann'])).statusCode, 200)
   const statuses: number[] = []
   for (let i = 0; i < 31; i++) statuses.push((await ask(`guess ${i}`)).statusCode)
   t.same(statuses, [...Array<number>(30).fill(401), 429])

@@ -80,3 +80,9 @@ t.test('a question of a chat is counted in characters, as every other', async (t
   t.not((await ask('😀'.repeat(4096))).statusCode, 400)
   t.match((await ask('😀'.repeat(4097))).json(), { error: { param: 'messages', message: /has 4097 characters/ } })
 })
+
+t.test('what clients of OpenAI write as null is not set', async (t) => {
+  const { post } = await testApp(t)
+  const response = await post('/v1/embeddings', { model: 'fake', input: 'a', encoding_format: null, dimensions: null })
+  t.match(response.json(), { data: [{ embedding: [Number, Number] }] })
+})

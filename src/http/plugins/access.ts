@@ -52,7 +52,8 @@ export const access = fp((app: FastifyInstance, { keys, adminKey }: AccessOption
 
   const needKey = async (request: FastifyRequest, kind: string): Promise<Holder> => {
     const { holder } = request
-    const tried = await wrongKeys(request, { increment: holder === null })
+    // Who sends no key guesses none: a monitor without one must not shut out the others behind its address.
+    const tried = await wrongKeys(request, { increment: holder === null && bearerOf(request) !== undefined })
     if (!tried.isAllowed && tried.isExceeded)
       throw new CodedError('rate_limited', `Too many wrong keys came from this address: try again in ${tried.ttlInSeconds} s.`, {
         retryAfterS: tried.ttlInSeconds,

@@ -94,7 +94,7 @@ export const EmbeddingsRequestSchema = Type.Object({
   input: Type.Unknown({
     description: `A text or a list of at most ${OPENAI_LIMITS.inputs}, each of at most ${OPENAI_LIMITS.inputCharacters} characters. Token ids are refused: they belong to another model's tokenizer.`,
   }),
-  encoding_format: Type.Optional(Type.Enum(['float', 'base64'])),
+  encoding_format: nullable(Type.Enum(['float', 'base64'])),
   dimensions: nullable(Type.Integer({ minimum: 1, description: "Only the model's own." })),
 })
 export type EmbeddingsRequest = Static<typeof EmbeddingsRequestSchema>

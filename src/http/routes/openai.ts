@@ -99,7 +99,7 @@ function embeddingsRoute(app: App, { services: { retriever }, deadlineMs, countT
     response: { 200: EmbeddingsResponseSchema, ...openAiErrorResponses(...STATUSES) },
   }
   app.post('/v1/embeddings', { schema }, async (request, reply) => {
-    const { model, input, encoding_format = 'float', dimensions } = request.body
+    const { model, input, encoding_format, dimensions } = request.body
     const embedder = await namedEmbedder(model, retriever)
     const { manifest } = embedder
     const own = manifest.dims.hidden_size
@@ -114,7 +114,11 @@ function embeddingsRoute(app: App, { services: { retriever }, deadlineMs, countT
     const tokens = await total(texts, (text) => countTokens(text, modelId(manifest)))
     return {
       object: 'list' as const,
-      data: vectors.map((vector, index) => ({ object: 'embedding' as const, index, embedding: encodeVector(vector, encoding_format) })),
+      data: vectors.map((vector, index) => ({
+        object: 'embedding' as const,
+        index,
+        embedding: encodeVector(vector, encoding_format ?? 'float'),
+      })),
       model: modelId(manifest),
       usage: { prompt_tokens: tokens, total_tokens: tokens },
     }
