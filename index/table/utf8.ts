@@ -14,7 +14,8 @@ export function utf8(values: readonly (string | undefined)[]): Data<Utf8> {
   const characters = values.reduce((sum, value) => sum + (value?.length ?? 0), 0)
   const joined = characters <= MOST_CHARACTERS ? Buffer.from(values.join('')) : undefined
   // Of ASCII alone a string has as many bytes as characters.
-  const bytesOf = joined?.length === characters ? (value: string): number => value.length : (value: string): number => Buffer.byteLength(value)
+  const bytesOf =
+    joined?.length === characters ? (value: string): number => value.length : (value: string): number => Buffer.byteLength(value)
   const valueOffsets = new Int32Array(values.length + 1)
   const nullBitmap = new Uint8Array(Math.ceil(values.length / 8))
   let [bytes, nullCount] = [0, 0]
