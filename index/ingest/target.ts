@@ -6,7 +6,7 @@ import { fitMetadata, isOfModel, unfit } from '../table/fitness.ts'
 import { readMetadata } from '../table/metadata.ts'
 import { createTable } from '../table/create.ts'
 import { migrateTable } from '../table/migrate.ts'
-import { openStored } from '../table/recover.ts'
+import { openServing, openStored } from '../table/recover.ts'
 import { stringAt } from '../table/rows.ts'
 import { inTurn } from '../table/turn.ts'
 import type { LaterChanges } from '../table/changes.ts'
@@ -103,7 +103,7 @@ async function isUsable(table: Table, model: EmbeddingModel): Promise<boolean> {
 
 /** Opens a table whose vectors are of this model. @throws index_invalid for another model or schema. */
 export async function openLiveTarget({ connection, dir, model, onWarning }: Opening, storedAs: string): Promise<Table> {
-  const table = await openStored(connection, dir, storedAs, onWarning)
+  const table = await openServing(connection, dir, storedAs, onWarning)
   const found = await fitMetadata(tableOf(storedAs), table, { model })
   if (!(found instanceof CodedError)) return table
   table.close()

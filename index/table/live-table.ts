@@ -7,7 +7,7 @@ import { connectForWriting, prewarm, type Connection, type Table } from './lance
 import type { TableMetadata } from './metadata.ts'
 import { createTable } from './create.ts'
 import { fitMetadata, modelOf } from './fitness.ts'
-import { openStored } from './recover.ts'
+import { openServing } from './recover.ts'
 import { allModels, type EmbeddingModel, type Models } from '../contract.ts'
 
 /** How often a table is looked at that nobody asks: well below the time after which a replaced table's files are removed. */
@@ -128,7 +128,7 @@ export class LiveTable {
     const { dir, onWarning } = this.#options
     this.#writing ??= await connectForWriting(dir)
     this.#written?.close()
-    this.#written = await openStored(this.#writing, dir, storedAs, onWarning)
+    this.#written = await openServing(this.#writing, dir, storedAs, onWarning)
     return this.#written
   }
 
@@ -205,7 +205,7 @@ export class LiveTable {
     const storedAs = (await readAlias(dir, name))?.stored_as
     if (typeof storedAs !== 'string') return undefined
     const held = this.#held?.live
-    const table = held?.storedAs === storedAs ? held.table : await openStored(connection, dir, storedAs, readOnly ? undefined : onWarning)
+    const table = held?.storedAs === storedAs ? held.table : await openServing(connection, dir, storedAs, readOnly ? undefined : onWarning)
     const fitted = await this.#fit(table)
     if ('error' in fitted) {
       if (held?.storedAs !== storedAs) table.close()

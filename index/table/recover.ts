@@ -5,6 +5,7 @@ import { namesIn } from '../store/tree.ts'
 import { tableFolder } from './alias.ts'
 import { CodedError, osCode } from '../../base/errors.ts'
 import { lanceText } from './lance.ts'
+import { lostFile } from './lost-file.ts'
 import type { Connection, Table } from './lance.ts'
 
 const MANIFEST = /^(\d+)\.manifest$/
@@ -53,14 +54,50 @@ export async function openStored(
           { field: folder, cause: error },
         )
       }
-      const quarantine = join(folder, '_quarantine')
-      await mkdir(quarantine, { recursive: true })
-      await rename(join(folder, '_versions', damaged), join(quarantine, damaged))
+      const aside = await putAside(folder, damaged)
       onWarning?.(
-        `The newest manifest of ${storedAs} was empty, as after a power loss. It was moved to ${join(quarantine, damaged)}; the version before it is live. Jobs that were not finished are checked against it and resume.`,
+        `The newest manifest of ${storedAs} was empty, as after a power loss. It was moved to ${aside}; the version before it is live. Jobs that were not finished are checked against it and resume.`,
       )
     }
   }
+}
+
+/**
+ * Opens the table in service. After a power loss the newest manifest can be whole and name files of which nothing reached the disk; what
+ * it added was not acknowledged yet. It is then put aside as well, and the version before it is live.
+ * @throws as openStored; index_invalid where no version is left that can be read
+ */
+export async function openServing(...opening: Parameters<typeof openStored>): Promise<Table> {
+  const [, dir, storedAs, onWarning] = opening
+  const folder = tableFolder(dir, storedAs)
+  for (;;) {
+    const table = await openStored(...opening)
+    const lost = onWarning === undefined || isRemote(dir) ? undefined : await lostFile(table, folder)
+    if (lost === undefined) return table
+    table.close()
+    const [newest, older] = await manifests(folder)
+    if (newest === undefined || older === undefined)
+      throw new CodedError(
+        'index_invalid',
+        `${lost} is empty, and no version of ${storedAs} does without it: restore the folder from a backup.`,
+        {
+          field: folder,
+        },
+      )
+    const aside = await putAside(folder, newest)
+    onWarning?.(
+      `The newest version of ${storedAs} named ${lost}, which is empty, as after a power loss. Its manifest was moved to ${aside}; the version before it is live. Jobs that were not finished are checked against it and resume.`,
+    )
+  }
+}
+
+/** @returns where the manifest is now */
+async function putAside(folder: string, manifest: string): Promise<string> {
+  const quarantine = join(folder, '_quarantine')
+  await mkdir(quarantine, { recursive: true })
+  const aside = join(quarantine, manifest)
+  await rename(join(folder, '_versions', manifest), aside)
+  return aside
 }
 
 /** The newest manifest if it is empty and there is an older one. */

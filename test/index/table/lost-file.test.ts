@@ -1,0 +1,85 @@
+import t, { type Test } from 'tap'
+import { stat, truncate } from 'node:fs/promises'
+import { join } from 'node:path'
+import { filesUnder } from '../../../base/files-under.ts'
+import { syntheticPassage } from '../../../eval/bench/index-corpus.ts'
+import { indexedTable } from '../../../eval/bench/index-table.ts'
+import { openIndex, type PassageIndex } from '../../../index/open.ts'
+import { maintainTable } from '../../../index/table/maintain.ts'
+import { embedText, hashEmbedding, tempDir } from '../helpers.ts'
+
+const ROWS = 1200
+
+async function table(t: Test): Promise<string> {
+  const dir = await tempDir(t)
+  await indexedTable(dir, hashEmbedding, ROWS, (number) => embedText(syntheticPassage(number).text))
+  return dir
+}
+
+/** The index as a process finds it at its start, and what it was told. */
+async function opened(t: Test, dir: string): Promise<{ index: PassageIndex; warnings: string[] }> {
+  const warnings: string[] = []
+  const index = await openIndex({ dir, model: hashEmbedding, tidyAfter: 1_000_000, onWarning: (message) => warnings.push(message) })
+  t.teardown(() => index.close())
+  return { index, warnings }
+}
+
+/** As a power loss leaves the file that was written last: there, and empty. */
+async function loseNewest(dir: string, folder: string): Promise<void> {
+  const files = await filesUnder(join(dir, 'passages.bench.lance', folder))
+  const made = await Promise.all(files.map(async (file) => ({ file, at: (await stat(file)).mtimeMs })))
+  made.sort((a, b) => b.at - a.at)
+  await truncate(made[0]?.file ?? '', 0)
+}
+
+function put(index: PassageIndex, id: string): Promise<void> {
+  return index.upsert([{ id, title: '', text: `Text of ${id}.` }], [embedText(id)])
+}
+
+const LOST = /newest version of .* named .*, which is empty.*_quarantine/
+
+await t.test('rows of which only the manifest reached the disk are put aside, and those before them answer', async (t) => {
+  const dir = await table(t)
+  const before = await opened(t, dir)
+  await put(before.index, 'kept')
+  await put(before.index, 'lost')
+  before.index.close()
+  await loseNewest(dir, 'data')
+  const { index, warnings } = await opened(t, dir)
+  t.equal(await index.count(), ROWS + 1)
+  t.match(warnings, [LOST])
+  t.equal((await index.get('kept'))?.id, 'kept')
+  await put(index, 'lost')
+  t.equal((await index.get('lost'))?.id, 'lost', 'and the table takes changes again')
+  index.close()
+  const again = await opened(t, dir)
+  t.equal(await again.index.count(), ROWS + 2, 'the empty file that no version names is no trouble')
+  t.same(again.warnings, [])
+})
+
+await t.test('so is a deletion', async (t) => {
+  const dir = await table(t)
+  const before = await opened(t, dir)
+  await before.index.delete(['5'])
+  before.index.close()
+  await loseNewest(dir, '_deletions')
+  const { index, warnings } = await opened(t, dir)
+  t.equal((await index.get('5'))?.id, '5')
+  t.match(warnings, [LOST])
+})
+
+await t.test('and an index', async (t) => {
+  const dir = await table(t)
+  const before = await opened(t, dir)
+  for (let i = 0; i < 100; i++) await put(before.index, `put${i}`)
+  before.index.close()
+  await maintainTable({ dir, table: 'passages', task: 'compact', keepMs: 60_000, dryRun: false })
+  await loseNewest(dir, '_indices')
+  const { index, warnings } = await opened(t, dir)
+  t.equal(await index.count(), ROWS + 100)
+  t.ok(warnings.length > 0)
+  const [dense] = await index.search(embedText('put7'), { k: 1 })
+  t.equal(dense?.id, 'put7')
+  const [words] = await index.searchText('put7', { k: 1 })
+  t.equal(words?.id, 'put7')
+})
