@@ -138,6 +138,8 @@ export async function writing<T>(table: Table, write: () => Promise<T>): Promise
     try {
       return await write()
     } catch (error) {
+      // What a process that stalled had on its way fails in any way, by its age for instance: that another took over is what there is to say.
+      if (isRemote(table.dir)) await checkLeases(table.dir)
       if (isDiskFull(error))
         throw new CodedError('disk_full', `The disk of the index is full: free space, then resume. (${lanceText(error)})`, {
           field: table.storedAs,
