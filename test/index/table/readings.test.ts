@@ -1,5 +1,3 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -9,32 +7,15 @@ import { tableFolder } from '../../../index/table/alias.ts'
 import { maintainTable } from '../../../index/table/maintain.ts'
 import { isBeingRead } from '../../../index/table/readings.ts'
 import { embedText, hashEmbedding, tempDir } from '../helpers.ts'
+import { indexProcess } from './index-process.ts'
 
 const ROWS = 9000
 const STORED_AS = 'passages.bench'
 
 /** Another process that has begun to export, and waits. */
 async function exporting(t: Test, dir: string) {
-  const child = spawn(process.execPath, ['dist/eval/bench/exporting-process.js', dir], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-    env: { PATH: process.env.PATH },
-  })
-  t.teardown(() => child.kill('SIGKILL'))
-  let output = ''
-  child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()))
-  const closed = once(child, 'close')
-  await once(child.stdout, 'data')
-  return {
-    rest: async (): Promise<string[]> => {
-      child.stdin.end()
-      await closed
-      return output.trim().split('\n')
-    },
-    kill: async (): Promise<void> => {
-      child.kill('SIGKILL')
-      await closed
-    },
-  }
+  const child = await indexProcess(t, 'exporting', dir)
+  return { rest: async () => (await child.end()).trim().split('\n'), kill: () => child.kill() }
 }
 
 async function tidy(dir: string, task: 'compact' | 'cleanup'): Promise<void> {

@@ -1,5 +1,3 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -14,6 +12,7 @@ import { packVectors } from '../../../index/table/rows.ts'
 import { mergeRows } from '../../../index/table/write.ts'
 import { embedText, hashEmbedding, tempDir } from '../helpers.ts'
 import { run } from '../ingest/job-helpers.ts'
+import { indexProcess } from './index-process.ts'
 
 const ROWS = 12_000
 const ADDED = 3000
@@ -21,20 +20,8 @@ const STORED_AS = 'passages.bench'
 
 /** A process that changes passages of the table all the time. @returns what ends it, and gives what it says. */
 async function changing(t: Test, dir: string): Promise<() => Promise<{ puts: number; longest: number; warnings: string[] }>> {
-  const child = spawn(process.execPath, ['dist/eval/bench/changing-process.js', dir, String(ROWS)], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-    env: { PATH: process.env.PATH },
-  })
-  t.teardown(() => child.kill('SIGKILL'))
-  let output = ''
-  child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()))
-  const closed = once(child, 'close')
-  await once(child.stdout, 'data')
-  return async () => {
-    child.stdin.end()
-    await closed
-    return JSON.parse(output.split('\n').at(-2) ?? '') as { puts: number; longest: number; warnings: string[] }
-  }
+  const child = await indexProcess(t, 'changing', dir, String(ROWS))
+  return async () => JSON.parse((await child.end()).split('\n').at(-2) ?? '') as { puts: number; longest: number; warnings: string[] }
 }
 
 /** Parts of all indexes. */
