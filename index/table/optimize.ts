@@ -52,13 +52,15 @@ async function watchFiles(table: Table): Promise<(ended: AbortSignal) => Promise
     const { totalBytes, fragmentStats } = await table.stats()
     return `${totalBytes} ${fragmentStats.numFragments}`
   }
+  const shows = async (): Promise<boolean> =>
+    (await state()) !== before || ((await added('_indices', indexes)) && !(await added('data', data)))
   const [before, data, indexes] = [await state(), new Set(await names('data')), new Set(await names('_indices'))]
   const from = performance.now()
   return async (ended) => {
     while (!ended.aborted && performance.now() - from < MOST_HELD_MS) {
       await sleep(isRemote(table.dir) ? REMOTE_LOOK_MS : LOOK_MS)
-      if ((await state()) !== before) return
-      if ((await added('_indices', indexes)) && !(await added('data', data))) return
+      // A look that fails (a version goes while it is read) shows nothing, and is no reason to give up what is under way.
+      if (await shows().catch(() => false)) return
     }
   }
 }
