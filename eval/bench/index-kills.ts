@@ -120,12 +120,8 @@ async function storms(folder: string, kills: Kills, next: Next): Promise<void> {
     await indexedTable(dir, hashedWords, STORM_ROWS, (number) => embedWords(String(number)))
     const state: StormState = { known: new Map(), open: new Map(), last: 0 }
     for (let i = 0; i < KILLS_PER_TABLE && kills.open; i++) {
-      const { output, killed, code } = await killedAfter(
-        script('storming-process'),
-        [dir, String(state.last + 1)],
-        next() * LONGEST_LIFE_MS,
-      )
-      if (!killed) throw new Error(`a storm ended by itself (code ${code})`)
+      const { output, killed } = await killedAfter(script('storming-process'), [dir, String(state.last + 1)], next() * LONGEST_LIFE_MS)
+      if (!killed) throw new Error('a storm ended by itself')
       kills.add()
       follow(state, output)
       compare(state, await textsIn(dir))

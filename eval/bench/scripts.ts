@@ -14,22 +14,28 @@ export async function outputOf(script: string, args: readonly string[]): Promise
 export interface Killed {
   /** What it wrote on standard output before its end. */
   readonly output: string
-  /** False where it had ended by itself. */
+  /** False where it had come to its end by itself. */
   readonly killed: boolean
-  readonly code: number | null
 }
 
-/** Runs a compiled script and kills it so many milliseconds after its first line. */
+/**
+ * Runs a compiled script and kills it so many milliseconds after its first line.
+ * @throws Error with what it wrote on standard error, where it failed before that
+ */
 export async function killedAfter(script: string, args: readonly string[], ms: number): Promise<Killed> {
-  const child = spawn(process.execPath, [script, ...args], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, [script, ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
   const closed = once(child, 'close')
   let output = ''
+  let errors = ''
   let timer: NodeJS.Timeout | undefined
+  child.stderr.on('data', (chunk: Buffer) => (errors += chunk.toString()))
   child.stdout.on('data', (chunk: Buffer) => {
     output += chunk.toString()
     timer ??= setTimeout(() => child.kill('SIGKILL'), ms)
   })
   const [code, signal] = (await closed) as [number | null, NodeJS.Signals | null]
   clearTimeout(timer)
-  return { output, killed: signal === 'SIGKILL', code }
+  const killed = signal === 'SIGKILL'
+  if (!killed && code !== 0) throw new Error(`${script} ended with ${String(code ?? signal)} after "${output.slice(-200)}":\n${errors}`)
+  return { output, killed }
 }

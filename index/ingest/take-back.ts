@@ -2,6 +2,7 @@ import { messageOf } from '../../base/errors.ts'
 import { isRemote } from '../store/place.ts'
 import { PASSAGE_COLUMNS } from '../table/columns.ts'
 import { writing, type Table } from '../table/lance.ts'
+import { versionsOf } from '../table/versions.ts'
 
 const ROWS_AT_ONCE = 4096
 
@@ -16,7 +17,7 @@ const ROWS_AT_ONCE = 4096
 export async function takeBackUnreadable(table: Table, durable: number): Promise<unknown> {
   const error = isRemote(table.dir) ? undefined : await unreadableFrom(table, durable)
   if (error === undefined) return undefined
-  const versions = (await table.listVersions()).map(({ version }) => version).sort((a, b) => b - a)
+  const versions = (await versionsOf(table)).map(({ version }) => version).sort((a, b) => b - a)
   for (const version of versions) {
     await table.checkout(version)
     if ((await table.countRows()) !== durable) continue

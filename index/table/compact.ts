@@ -5,6 +5,7 @@ import { optimize } from './optimize.ts'
 import { keptMs } from './readings.ts'
 import { mergeSegments, vectorSegments } from './segments.ts'
 import type { TableSync } from './table-sync.ts'
+import { versionsOf, type Version } from './versions.ts'
 
 /** Rows that LanceDB puts into one fragment when it compacts: larger ones are left as they are, so that the work of many compactions stays in proportion to what was added. */
 const FRAGMENT_ROWS = 2 ** 20
@@ -71,14 +72,14 @@ export async function orLater(work: () => Promise<unknown>, onWarning: (message:
 
 /** Removes the files of versions replaced more than `keepMs` ago; files that compaction would put together are put together before. */
 export async function cleanTable(table: Table, keepMs: number): Promise<{ readonly bytes: number; readonly versions: number }> {
-  const cleanupOlderThan = keptFrom(await table.listVersions(), await keptMs(table, keepMs))
+  const cleanupOlderThan = keptFrom(await versionsOf(table), await keptMs(table, keepMs))
   const { prune } = await optimize(table, cleanupOlderThan)
   return { bytes: prune.bytesRemoved, versions: prune.oldVersionsRemoved }
 }
 
 /** Versions of a table that were replaced more than `keepMs` ago. */
 export async function oldVersions(table: Table, keepMs: number): Promise<number> {
-  const versions = await table.listVersions()
+  const versions = await versionsOf(table)
   const from = keptFrom(versions, await keptMs(table, keepMs))
   return versions.filter(({ timestamp }) => timestamp < from).length
 }
@@ -87,7 +88,7 @@ export async function oldVersions(table: Table, keepMs: number): Promise<number>
  * When the version was written that was the newest one `keepMs` ago: older ones were replaced before. LanceDB goes by the
  * time at which a version was written, but readers may be at one that was written long ago and replaced just now.
  */
-function keptFrom(versions: readonly { readonly timestamp: Date }[], keepMs: number): Date {
+function keptFrom(versions: readonly Version[], keepMs: number): Date {
   const until = Date.now() - keepMs
   const times = versions.map(({ timestamp }) => timestamp.getTime()).filter((time) => time <= until)
   return new Date(times.reduce((latest, time) => Math.max(latest, time), 0))

@@ -1,0 +1,36 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { CodedError, messageOf } from '../../base/errors.ts'
+import type { Table } from './lance.ts'
+
+/** How LanceDB says, of a folder and of an object store, that the manifest of a version went while it listed them. */
+const GONE = /not found[^]*_versions\/|_versions\/[^]*not found/i
+/** A clean-up removes its versions within moments; many of them take longer in an object store. */
+const ATTEMPTS = 50
+const PAUSE_MS = 20
+
+export interface Version {
+  readonly version: number
+  /** When it was written. */
+  readonly timestamp: Date
+}
+
+/**
+ * All versions of a table. LanceDB reads the manifest of each, and fails as a whole where another process cleans one away meanwhile: then they
+ * are listed again.
+ * @throws conflict where versions go for longer than seconds
+ */
+export async function versionsOf(table: Table): Promise<readonly Version[]> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await table.listVersions()
+    } catch (error) {
+      if (!GONE.test(messageOf(error))) throw error
+      if (attempt === ATTEMPTS)
+        throw new CodedError('conflict', `Other processes removed versions of ${table.storedAs} all the time: try again later.`, {
+          field: table.storedAs,
+          cause: error,
+        })
+      await sleep(PAUSE_MS)
+    }
+  }
+}
