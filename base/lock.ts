@@ -3,6 +3,7 @@ import { link, mkdir, open, readdir, rm, stat, writeFile, type FileHandle } from
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { CodedError, osCode } from './errors.ts'
+import { Waiting } from './lock-wait.ts'
 import { processTag, stateOf } from './process.ts'
 
 /** A holder of another machine or container is taken for dead after so long without a sign of life. */
@@ -111,9 +112,15 @@ class Applicant {
 
   async hasTurn(waitMs: number, signal: AbortSignal | undefined): Promise<boolean> {
     const started = performance.now()
+    const waiting = new Waiting(this.#folder)
     for (let looked = -Infinity; ;) {
-      const ahead = (await readdir(this.#folder)).flatMap(entryOf).filter((other) => this.#isAhead(other))
-      if (ahead.length === 0) return true
+      const ahead = (await readdir(this.#folder))
+        .flatMap(entryOf)
+        .filter((other) => this.#isAhead(other))
+        .sort((a, b) => a.number - b.number)
+      const [first] = ahead
+      if (first === undefined) return true
+      waiting.on(first.tag)
       if (performance.now() - looked >= LIVENESS_MS) {
         const alive = await Promise.all(ahead.map((other) => this.#isAlive(other)))
         const dead = ahead.filter((_, i) => alive[i] !== true)

@@ -48,13 +48,18 @@ export function processTag(): Promise<string> {
   return own
 }
 
+/** The process id of a tag, where it means something to this process: on this machine, in this namespace. */
+export async function pidOf(tag: string): Promise<number | undefined> {
+  const [, where, pid] = TAG.exec(tag) ?? []
+  return where !== undefined && (await processTag()).startsWith(`${where}-`) ? Number(pid) : undefined
+}
+
 /**
  * Whether the process of a tag still runs; `elsewhere` where only a sign of life can tell: it is of another machine or
  * container, or the text is no tag.
  */
 export async function stateOf(tag: string): Promise<'alive' | 'dead' | 'elsewhere'> {
-  const [, where, pid, started] = TAG.exec(tag) ?? []
-  if (where === undefined || pid === undefined) return 'elsewhere'
-  if (!(await processTag()).startsWith(`${where}-`)) return 'elsewhere'
-  return isAlive(Number(pid)) && (await startOf(Number(pid))) === started ? 'alive' : 'dead'
+  const pid = await pidOf(tag)
+  if (pid === undefined) return 'elsewhere'
+  return isAlive(pid) && (await startOf(pid)) === TAG.exec(tag)?.[3] ? 'alive' : 'dead'
 }

@@ -4,6 +4,7 @@ import { Type, type Static } from 'typebox'
 import { Value } from 'typebox/value'
 import { CodedError } from '../../base/errors.ts'
 import { parseJson } from '../../base/json.ts'
+import { Waiting } from '../../base/lock-wait.ts'
 import { processTag, stateOf } from '../../base/process.ts'
 import { putObject, readObject } from './objects.ts'
 
@@ -90,6 +91,7 @@ const seen = new Map<string, { readonly nonce: string; readonly since: number }>
 export async function takeLease(address: string, { waitMs, signal, onTakeover }: TakeOptions): Promise<Lease | undefined> {
   const lease = { token: randomUUID(), process: await processTag(), beat: 0 }
   const started = performance.now()
+  const waiting = new Waiting(address)
   for (;;) {
     const found = await read(address)
     const held = found?.lease ?? null
@@ -101,6 +103,7 @@ export async function takeLease(address: string, { waitMs, signal, onTakeover }:
         return holder
       }
     }
+    if (held !== null) waiting.on(held.process)
     signal?.throwIfAborted()
     if (performance.now() - started >= waitMs) return undefined
     await sleep(POLL_MS * (0.5 + Math.random()))

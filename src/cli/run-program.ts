@@ -1,5 +1,7 @@
 import { CommanderError, type Command } from 'commander'
 import { CodedError, messageOf, osCode } from '../../base/errors.ts'
+import { onLockWait, type LockWait } from '../../base/lock-wait.ts'
+import { pidOf } from '../../base/process.ts'
 
 /** Time after which a failed command ends although something that it started has not. */
 const END_MS = 5_000
@@ -11,6 +13,7 @@ export async function runProgram(program: Command): Promise<void> {
   process.stdout.on('error', (error) => {
     if (osCode(error) !== 'EPIPE') fail(program, error)
   })
+  onLockWait((wait) => void tellWait(program, wait))
   try {
     await program.parseAsync()
   } catch (thrown) {
@@ -18,6 +21,13 @@ export async function runProgram(program: Command): Promise<void> {
     if (!(thrown instanceof CommanderError)) fail(program, thrown)
     process.exitCode = 1
   }
+}
+
+/** Locks between processes can take a minute to come free: that is no reason to look dead. */
+async function tellWait(program: Command, { place, holder }: LockWait): Promise<void> {
+  const pid = await pidOf(holder)
+  const who = pid === undefined ? 'a process of another machine or container' : `process ${pid}`
+  process.stderr.write(`${program.name()}: waiting for ${who}, which is at ${place}\n`)
 }
 
 /** What was said: a stream's error reaches whoever writes to it, and its listeners. */

@@ -1,6 +1,9 @@
 import t from 'tap'
+import { once } from 'node:events'
 import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
+import { takeLock } from '../../base/lock.ts'
+import { CLI, finished, startNode } from '../../eval/bench/processes.ts'
 import { runCli } from '../helpers/cli.ts'
 import { tinyService } from '../helpers/service-settings.ts'
 import { tempDir } from '../index/helpers.ts'
@@ -45,6 +48,24 @@ await t.test('a corpus in several files: checked, indexed, listed by source, exp
   t.match(await index('snapshot', 'delete', 'whole'), { code: 0 })
   t.match((await index('compact', '--dry-run')).stdout, /^passages: \d+ fragments .* kB on the disk\n$/)
   t.match((await index('cleanup')).stdout, /\nnow: \d+ fragments/)
+})
+
+await t.test('a command that waits for another process says for whom', async (t) => {
+  const dir = await tempDir(t)
+  const env = tinyService(dir)
+  const corpus = path.join(dir, 'a.csv')
+  await writeFile(corpus, 'id,text\n1,"Canberra, the capital"\n')
+  t.match(await runCli(['index', 'add', corpus], env), { code: 0 })
+  const lock = await takeLock(path.join(env.CEPE_INDEX_DIR, 'passages.upkeep'), 0)
+  const child = startNode(CLI, ['index', 'compact'], { env })
+  const ended = finished(child)
+  if (child.stderr !== null) await once(child.stderr, 'data')
+  await lock?.release()
+  t.match(await ended, {
+    code: 0,
+    stdout: /\nnow: /,
+    stderr: new RegExp(`^cepe: waiting for process ${process.pid}, which is at .*passages\\.upkeep\n$`),
+  })
 })
 
 await t.test('of several files each problem is said with its file, and what was not begun; a blank question is none', async (t) => {
