@@ -46,6 +46,8 @@ export interface TakeOptions {
   readonly signal?: AbortSignal | undefined
   /** Called before a lease is given out that a holder did not give back: ends what that holder may still have on its way. */
   readonly onTakeover: () => Promise<void>
+  /** Nothing that is written hangs on it: see `checkLeases`. */
+  readonly advisory?: boolean
 }
 
 /** The value of an object, whoever holds it; undefined where there is none. */
@@ -81,14 +83,17 @@ async function swap(address: string, before: string | undefined, state: State): 
   return undefined
 }
 
-/** What this process has taken and not given back, by address: also what it lost meanwhile, so that nothing more is written under it. */
+/** What this process has taken and not given back, by address, but for what is advisory: also what it lost meanwhile, so that nothing more is written under it. */
 const holding = new Map<string, Holder>()
 
 /** When an unchanged object was first seen, by its address. */
 const seen = new Map<string, { readonly nonce: string; readonly since: number }>()
 
 /** @returns undefined if another process holds it for longer than that. */
-export async function takeLease(address: string, { waitMs, signal, onTakeover }: TakeOptions): Promise<Lease | undefined> {
+export async function takeLease(
+  address: string,
+  { waitMs, signal, onTakeover, advisory = false }: TakeOptions,
+): Promise<Lease | undefined> {
   const lease = { token: randomUUID(), process: await processTag(), beat: 0 }
   const started = performance.now()
   const waiting = new Waiting(address)
@@ -99,6 +104,7 @@ export async function takeLease(address: string, { waitMs, signal, onTakeover }:
       const taken = await swap(address, found?.etag, { value: found?.value ?? null, lease })
       if (taken !== undefined) {
         const holder = new Holder(address, lease.token, taken)
+        if (!advisory) holding.set(address, holder)
         if (held !== null) await onTakeover().catch((error: unknown) => holder.abandon(error))
         return holder
       }
@@ -133,7 +139,6 @@ class Holder implements Lease {
     this.#address = address
     this.#token = token
     this.#now = now
-    holding.set(address, this)
     this.#timer = setInterval(() => {
       // A store that does not answer gives the lease to nobody else; whether it is still held shows before every write.
       this.#change((state) => state).catch(() => undefined)

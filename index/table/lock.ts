@@ -7,6 +7,8 @@ export interface LockOptions {
   readonly signal?: AbortSignal | undefined
   /** In an object store: ends what a holder that did not give the lock back may still have on its way. */
   readonly onTakeover?: () => Promise<void>
+  /** It saves work that would be done twice, and nothing else: what is written meanwhile is right without it too. */
+  readonly advisory?: boolean
 }
 
 const NOTHING = (): Promise<void> => Promise.resolve()
@@ -19,9 +21,9 @@ const NOTHING = (): Promise<void> => Promise.resolve()
 export async function takeLock(
   place: string,
   waitMs: number,
-  { signal, onTakeover = NOTHING }: LockOptions = {},
+  { signal, onTakeover = NOTHING, advisory = false }: LockOptions = {},
 ): Promise<Lock | undefined> {
-  return isRemote(place) ? takeLease(place, { waitMs, signal, onTakeover }) : takeFileLock(place, waitMs, signal)
+  return isRemote(place) ? takeLease(place, { waitMs, signal, onTakeover, advisory }) : takeFileLock(place, waitMs, signal)
 }
 
 /** Takes a lock for a moment's work, after those who came first. @throws overloaded if they take longer than `waitMs`. */

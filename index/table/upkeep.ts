@@ -19,7 +19,7 @@ export async function upkeep(
   { waitMs, signal }: UpkeepOptions,
   work: () => Promise<unknown>,
 ): Promise<boolean> {
-  const lock = await takeLock(within(dir, `${checkTableName(table)}.upkeep`), waitMs, { ...(signal && { signal }) })
+  const lock = await takeLock(within(dir, `${checkTableName(table)}.upkeep`), waitMs, { signal, advisory: true })
   if (lock === undefined) return false
   try {
     await work()

@@ -13,6 +13,7 @@ import { connectLance } from '../../../index/table/lance.ts'
 import { packVectors } from '../../../index/table/rows.ts'
 import { mergeRows } from '../../../index/table/write.ts'
 import { inTurn } from '../../../index/table/turn.ts'
+import { upkeep } from '../../../index/table/upkeep.ts'
 import { passageText, type Passage } from '../../../index/contract.ts'
 import { startObjectStore } from '../../helpers/object-store.ts'
 import { embed, hashEmbedding, somePassages, tempDir } from '../helpers.ts'
@@ -69,6 +70,23 @@ await t.test('who lost the turn changes nothing any more', HERE, async (t) => {
   t.same(await rowsAt(address), expected(somePassages(10)), 'and is not in the table')
   t.equal(await codeOf(put(somePassages(5, 70))), 'none', 'the next one waits for its turn')
   t.same(await rowsAt(address), expected([...somePassages(10), ...somePassages(5, 70)]))
+})
+
+await t.test('who lost the upkeep to another while it tidied goes on taking changes', HERE, async (t) => {
+  const store = await startObjectStore(t)
+  const address = store.address()
+  const index = await openIndex({ dir: address, model: hashEmbedding, consistencyMs: 0 })
+  t.teardown(() => index.close())
+  const some = somePassages(10)
+  await upkeep(address, 'passages', { waitMs: 0 }, async () => {
+    const path = `${address}/passages.upkeep`
+    const found = JSON.parse((await readObject(path))?.text ?? '') as { lease: object }
+    await putObject(path, JSON.stringify({ ...found, lease: { token: 'of another', process: 'elsewhere', beat: 0 }, nonce: 'x' }))
+    // Long enough that it finds out.
+    await sleep(LEASE_MS / 2)
+    t.equal(await codeOf(index.upsert(some, await embed(some.map(passageText)))), 'none')
+  })
+  t.same(await rowsAt(address), expected(some))
 })
 
 await t.test('a commit that comes in between a fence is kept', HERE, async (t) => {
