@@ -6,7 +6,7 @@ import { fitMetadata, isOfModel, unfit } from '../table/fitness.ts'
 import { readMetadata } from '../table/metadata.ts'
 import { createTable } from '../table/create.ts'
 import { migrateTable } from '../table/migrate.ts'
-import { openServing, openStored } from '../table/recover.ts'
+import { hasVersion, openServing, openStored } from '../table/recover.ts'
 import { stringAt } from '../table/rows.ts'
 import { inTurn } from '../table/turn.ts'
 import type { LaterChanges } from '../table/changes.ts'
@@ -78,14 +78,12 @@ export interface Opening {
 /** The table a job builds: the one it began with, or a new one where there is none, its making was cut off, or the model has changed since. */
 export async function openOwnTable({ connection, dir, model, onWarning }: Opening, storedAs: string): Promise<Table> {
   if ((await connection.tableNames()).includes(storedAs)) {
-    const table = await openStored(connection, dir, storedAs, onWarning).catch((error: unknown) => {
-      // What is left of one whose removal was cut off.
-      if (error instanceof CodedError && error.code === 'index_missing') return undefined
-      throw error
-    })
+    const folder = tableFolder(dir, storedAs)
+    // What is left of one whose making or removal was cut off has none.
+    const table = (await hasVersion(folder)) ? await openStored(connection, dir, storedAs, onWarning) : undefined
     if (table !== undefined && (await isUsable(table, model))) return table
     table?.close()
-    await removeTree(tableFolder(dir, storedAs))
+    await removeTree(folder)
   }
   return createTable(connection, storedAs, model)
 }

@@ -1,35 +1,28 @@
-import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { filesUnder } from '../../base/files-under.ts'
 import { lanceText, type Table } from './lance.ts'
+import { isWhole } from './whole-file.ts'
 
-/** Folders of a stored table whose files are never empty, beside its versions. */
+/** Folders of a stored table that hold its files, beside its versions. */
 const FOLDERS = ['data', '_deletions', '_indices']
-/** What LanceDB says of a file that is empty and should not be, by how it reads it. */
-const OF_EMPTY = /of size 0 bytes|fill whole buffer|invalid seek/
+/** What LanceDB says of a file that is not whole, by how it reads it and where it ends. */
+const OF_BROKEN = /of size \d+ bytes|fill whole buffer|invalid seek|invalid magic|correct footer|missing implementation field|panic/i
 
 /**
- * A file of which nothing reached the disk and that the table's version cannot do without. Empty files that no version names stay
- * until they are cleaned away; while there are any, the ids and indexes of the table are read to tell.
+ * A file that did not reach the disk whole and that the table's version cannot do without. Such files that no version names stay
+ * until they are cleaned away, and another process may be writing one; while there are any, the ids and indexes of the table are read to tell.
  * @returns its path, or that of one of several; undefined where the table can be read
  */
 export async function lostFile(table: Table, folder: string): Promise<string | undefined> {
-  const [empty] = await emptyFiles(folder)
-  return empty === undefined || (await isReadable(table)) ? undefined : empty
+  const [broken] = await brokenFiles(folder)
+  return broken === undefined || (await isReadable(table)) ? undefined : broken
 }
 
-async function emptyFiles(folder: string): Promise<string[]> {
+async function brokenFiles(folder: string): Promise<string[]> {
   const files = (await Promise.all(FOLDERS.map((name) => filesUnder(join(folder, name))))).flat()
-  // One that others remove meanwhile is not empty.
-  const sizes = await Promise.all(
-    files.map((file) =>
-      stat(file).then(
-        ({ size }) => size,
-        () => undefined,
-      ),
-    ),
-  )
-  return files.filter((_, i) => sizes[i] === 0)
+  const broken: string[] = []
+  for (const file of files) if (!(await isWhole(file))) broken.push(file)
+  return broken
 }
 
 async function isReadable(table: Table): Promise<boolean> {
@@ -39,6 +32,6 @@ async function isReadable(table: Table): Promise<boolean> {
     for (const { name } of await table.listIndices()) await table.prewarmIndex(name)
     return true
   } catch (error) {
-    return !OF_EMPTY.test(lanceText(error))
+    return !OF_BROKEN.test(lanceText(error))
   }
 }

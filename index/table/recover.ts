@@ -6,6 +6,7 @@ import { tableFolder } from './alias.ts'
 import { CodedError, osCode } from '../../base/errors.ts'
 import { lanceText } from './lance.ts'
 import { lostFile } from './lost-file.ts'
+import { isWhole } from './whole-file.ts'
 import type { Connection, Table } from './lance.ts'
 
 const MANIFEST = /^(\d+)\.manifest$/
@@ -27,8 +28,8 @@ export async function manifests(folder: string): Promise<string[]> {
 }
 
 /**
- * Opens a stored table. After a power loss the newest manifest can be an empty file, and the table would not open: it is
- * then put aside (into `_quarantine`), the version before it becomes the newest, and `onWarning` is told.
+ * Opens a stored table. After a power loss the newest manifest can be empty, broken off or full of zeros, which LanceDB takes for a table
+ * without columns: it is then put aside (into `_quarantine`), the version before it becomes the newest, and `onWarning` is told.
  * In an object store, whose objects are whole or absent, it is left as it is.
  * @param onWarning told of it; without, the table is only read and left as it is
  * @throws index_missing if it is gone, index_invalid if it cannot be opened, store_unavailable
@@ -41,29 +42,50 @@ export async function openStored(
 ): Promise<Table> {
   const folder = tableFolder(dir, storedAs)
   for (;;) {
-    try {
-      return await connection.openTable(storedAs)
-    } catch (error) {
-      // As well where a store does not answer: then this says so.
-      if (isRemote(dir) && (await manifests(folder)).length === 0) throw gone(storedAs, folder, error)
-      const damaged = onWarning === undefined || isRemote(dir) ? undefined : await damagedNewest(folder, storedAs)
-      if (damaged === undefined) {
-        throw new CodedError(
-          'index_invalid',
-          `The table ${storedAs} in ${dir} cannot be opened: ${lanceText(error)}. Look at the cause and at the folder's permissions; where newer software wrote it, update this software; else restore the folder from a backup.`,
-          { field: folder, cause: error },
-        )
-      }
-      const aside = await putAside(folder, damaged)
-      onWarning?.(
-        `The newest manifest of ${storedAs} was empty, as after a power loss. It was moved to ${aside}; the version before it is live. Jobs that were not finished are checked against it and resume.`,
-      )
-    }
+    const damaged = isRemote(dir) ? undefined : await damagedNewest(folder, storedAs)
+    if (damaged === undefined) return openWhole(connection, dir, storedAs)
+    if (onWarning === undefined || !damaged.hasOlder) throw notWhole(damaged, storedAs, folder)
+    const aside = await putAside(folder, damaged.manifest)
+    onWarning(
+      `The newest manifest of ${storedAs} was not whole, as after a power loss. It was moved to ${aside}; the version before it is live. Jobs that were not finished are checked against it and resume.`,
+    )
   }
 }
 
+async function openWhole(connection: Connection, dir: string, storedAs: string): Promise<Table> {
+  try {
+    return await connection.openTable(storedAs)
+  } catch (error) {
+    const folder = tableFolder(dir, storedAs)
+    // As well where a store does not answer: then this says so.
+    if (isRemote(dir) && (await manifests(folder)).length === 0) throw gone(storedAs, folder, error)
+    throw new CodedError(
+      'index_invalid',
+      `The table ${storedAs} in ${dir} cannot be opened: ${lanceText(error)}. Look at the cause and at the folder's permissions; where newer software wrote it, update this software; else restore the folder from a backup.`,
+      { field: folder, cause: error },
+    )
+  }
+}
+
+function notWhole({ manifest, hasOlder }: Damaged, storedAs: string, folder: string): CodedError {
+  const remedy = hasOlder
+    ? 'start the service that writes the index, which goes back to the version before it'
+    : 'there is no version before it; restore the folder from a backup'
+  return new CodedError('index_invalid', `The manifest ${manifest} of ${storedAs} is not whole, as after a power loss: ${remedy}.`, {
+    field: folder,
+  })
+}
+
+/** Whether there is a version of a stored table that could be opened, or gone back to. */
+export async function hasVersion(folder: string): Promise<boolean> {
+  const names = await manifests(folder)
+  if (isRemote(folder)) return names.length > 0
+  for (const name of names) if (await isWhole(join(folder, '_versions', name))) return true
+  return false
+}
+
 /**
- * Opens the table in service. After a power loss the newest manifest can be whole and name files of which nothing reached the disk; what
+ * Opens the table in service. After a power loss the newest manifest can be whole and name files that did not reach the disk, or not to their end; what
  * it added was not acknowledged yet. It is then put aside as well, and the version before it is live.
  * @throws as openStored; index_invalid where no version is left that can be read
  */
@@ -79,14 +101,14 @@ export async function openServing(...opening: Parameters<typeof openStored>): Pr
     if (newest === undefined || older === undefined)
       throw new CodedError(
         'index_invalid',
-        `${lost} is empty, and no version of ${storedAs} does without it: restore the folder from a backup.`,
+        `${lost} is not whole, and no version of ${storedAs} does without it: restore the folder from a backup.`,
         {
           field: folder,
         },
       )
     const aside = await putAside(folder, newest)
     onWarning?.(
-      `The newest version of ${storedAs} named ${lost}, which is empty, as after a power loss. Its manifest was moved to ${aside}; the version before it is live. Jobs that were not finished are checked against it and resume.`,
+      `The newest version of ${storedAs} named ${lost}, which is not whole, as after a power loss. Its manifest was moved to ${aside}; the version before it is live. Jobs that were not finished are checked against it and resume.`,
     )
   }
 }
@@ -100,17 +122,22 @@ async function putAside(folder: string, manifest: string): Promise<string> {
   return aside
 }
 
-/** The newest manifest if it is empty and there is an older one. */
-async function damagedNewest(folder: string, storedAs: string): Promise<string | undefined> {
+interface Damaged {
+  readonly manifest: string
+  readonly hasOlder: boolean
+}
+
+/** The newest manifest if it is not whole. @throws index_missing where the table has no folder */
+async function damagedNewest(folder: string, storedAs: string): Promise<Damaged | undefined> {
   try {
     await stat(join(folder, '_versions'))
-    const [newest, older] = await manifests(folder)
-    if (newest === undefined || older === undefined) return undefined
-    return (await stat(join(folder, '_versions', newest))).size === 0 ? newest : undefined
   } catch (error) {
     if (osCode(error) !== 'ENOENT') throw error
     throw gone(storedAs, folder, error)
   }
+  const [manifest, older] = await manifests(folder)
+  if (manifest === undefined || (await isWhole(join(folder, '_versions', manifest)))) return undefined
+  return { manifest, hasOlder: older !== undefined }
 }
 
 function gone(storedAs: string, folder: string, cause: unknown): CodedError {

@@ -273,20 +273,36 @@ await t.test('bad vectors stop the job before they are written; what was committ
   t.equal(await index.count(), 150)
 })
 
-await t.test('a damaged newest manifest is put aside and the job repairs what it held', async (t) => {
+const DAMAGES: Readonly<Record<string, (file: string) => Promise<void>>> = {
+  empty: (file) => writeFile(file, ''),
+  'cut off': async (file) => truncate(file, Math.floor((await stat(file)).size / 2)),
+  zeros: async (file) => writeFile(file, Buffer.alloc((await stat(file)).size)),
+}
+for (const [how, damage] of Object.entries(DAMAGES))
+  await t.test(`a newest manifest that is ${how} is put aside and the job repairs what it held`, async (t) => {
+    const dir = await tempDir(t)
+    await planned(dir, 'j1', somePassages(200))
+    const abort = new AbortController()
+    const { embed: stopping } = counting(130, () => abort.abort(new Error('stopped')))
+    await t.rejects(run(dir, 'j1', { embed: stopping, signal: abort.signal }), { message: 'stopped' })
+    const connection = await connectLance(dir, 0)
+    const version = await (await connection.openTable('passages.j1')).version()
+    connection.close()
+    const newest = join(dir, 'passages.j1.lance', '_versions', `${2n ** 64n - 1n - BigInt(version)}.manifest`)
+    await damage(newest)
+    const warnings: string[] = []
+    const result = await run(dir, 'j1', { onWarning: (message) => warnings.push(message) })
+    t.match(warnings[0], /newest manifest.*_quarantine/)
+    t.same(await idsIn(dir, result.storedAs), idsOf(somePassages(200)))
+  })
+
+await t.test("a job's table of which no version is whole is begun anew", async (t) => {
   const dir = await tempDir(t)
   await planned(dir, 'j1', somePassages(200))
-  const abort = new AbortController()
-  const { embed: stopping } = counting(130, () => abort.abort(new Error('stopped')))
-  await t.rejects(run(dir, 'j1', { embed: stopping, signal: abort.signal }), { message: 'stopped' })
-  const connection = await connectLance(dir, 0)
-  const version = await (await connection.openTable('passages.j1')).version()
-  connection.close()
-  const newest = join(dir, 'passages.j1.lance', '_versions', `${2n ** 64n - 1n - BigInt(version)}.manifest`)
-  await writeFile(newest, '')
-  const warnings: string[] = []
-  const result = await run(dir, 'j1', { onWarning: (message) => warnings.push(message) })
-  t.match(warnings[0], /newest manifest.*_quarantine/)
+  await stopped(t, { dir, jobId: 'j1', texts: 130 })
+  const versions = join(dir, 'passages.j1.lance', '_versions')
+  for (const name of await readdir(versions)) await DAMAGES['zeros']?.(join(versions, name))
+  const result = await run(dir, 'j1')
   t.same(await idsIn(dir, result.storedAs), idsOf(somePassages(200)))
 })
 

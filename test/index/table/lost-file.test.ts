@@ -1,6 +1,7 @@
 import t, { type Test } from 'tap'
 import { stat, truncate } from 'node:fs/promises'
 import { join } from 'node:path'
+import { at } from '../../../base/at.ts'
 import { filesUnder } from '../../../base/files-under.ts'
 import { syntheticPassage } from '../../../eval/bench/index-corpus.ts'
 import { indexedTable } from '../../../eval/bench/index-table.ts'
@@ -24,62 +25,85 @@ async function opened(t: Test, dir: string): Promise<{ index: PassageIndex; warn
   return { index, warnings }
 }
 
-/** As a power loss leaves the file that was written last: there, and empty. */
-async function loseNewest(dir: string, folder: string): Promise<void> {
+/** As a power loss leaves a file: there, and empty, cut off, or zeros to its end. */
+const LOSSES: Readonly<Record<string, (file: string, bytes: number) => Promise<void>>> = {
+  empty: (file) => truncate(file, 0),
+  'cut off': (file, bytes) => truncate(file, Math.floor(bytes / 2)),
+  zeros: async (file, bytes) => {
+    await truncate(file, 0)
+    await truncate(file, bytes)
+  },
+}
+
+/** Damages the file that was written last. */
+async function loseNewest(dir: string, folder: string, how = 'empty'): Promise<void> {
   const files = await filesUnder(join(dir, 'passages.bench.lance', folder))
-  const made = await Promise.all(files.map(async (file) => ({ file, at: (await stat(file)).mtimeMs })))
-  made.sort((a, b) => b.at - a.at)
-  await truncate(made[0]?.file ?? '', 0)
+  const made = await Promise.all(files.map(async (file) => ({ file, stats: await stat(file) })))
+  made.sort((a, b) => b.stats.mtimeMs - a.stats.mtimeMs)
+  const { file, stats } = at(made, 0)
+  await LOSSES[how]?.(file, stats.size)
 }
 
 function put(index: PassageIndex, id: string): Promise<void> {
   return index.upsert([{ id, title: '', text: `Text of ${id}.` }], [embedText(id)])
 }
 
-const LOST = /newest version of .* named .*, which is empty.*_quarantine/
+const LOST = /newest version of .* named .*, which is not whole.*_quarantine/
 
-await t.test('rows of which only the manifest reached the disk are put aside, and those before them answer', async (t) => {
-  const dir = await table(t)
-  const before = await opened(t, dir)
-  await put(before.index, 'kept')
-  await put(before.index, 'lost')
-  before.index.close()
-  await loseNewest(dir, 'data')
-  const { index, warnings } = await opened(t, dir)
-  t.equal(await index.count(), ROWS + 1)
-  t.match(warnings, [LOST])
-  t.equal((await index.get('kept'))?.id, 'kept')
-  await put(index, 'lost')
-  t.equal((await index.get('lost'))?.id, 'lost', 'and the table takes changes again')
-  index.close()
-  const again = await opened(t, dir)
-  t.equal(await again.index.count(), ROWS + 2, 'the empty file that no version names is no trouble')
-  t.same(again.warnings, [])
-})
+for (const how of Object.keys(LOSSES))
+  await t.test(`rows whose file is ${how} after a power loss are put aside, and those before them answer`, async (t) => {
+    const dir = await table(t)
+    const before = await opened(t, dir)
+    await put(before.index, 'kept')
+    await put(before.index, 'lost')
+    before.index.close()
+    await loseNewest(dir, 'data', how)
+    const { index, warnings } = await opened(t, dir)
+    t.equal(await index.count(), ROWS + 1)
+    t.match(warnings, [LOST])
+    t.equal((await index.get('kept'))?.id, 'kept')
+    await put(index, 'lost')
+    t.equal((await index.get('lost'))?.id, 'lost', 'and the table takes changes again')
+    index.close()
+    const again = await opened(t, dir)
+    t.equal(await again.index.count(), ROWS + 2, 'the file that no version names is no trouble')
+    t.same(again.warnings, [])
+  })
 
-await t.test('so is a deletion', async (t) => {
-  const dir = await table(t)
-  const before = await opened(t, dir)
-  await before.index.delete(['5'])
-  before.index.close()
-  await loseNewest(dir, '_deletions')
-  const { index, warnings } = await opened(t, dir)
-  t.equal((await index.get('5'))?.id, '5')
-  t.match(warnings, [LOST])
-})
+for (const how of Object.keys(LOSSES))
+  await t.test(`so is a deletion (${how})`, async (t) => {
+    const dir = await table(t)
+    const before = await opened(t, dir)
+    await before.index.delete(['5'])
+    before.index.close()
+    await loseNewest(dir, '_deletions', how)
+    const { index, warnings } = await opened(t, dir)
+    t.equal((await index.get('5'))?.id, '5')
+    t.match(warnings, [LOST])
+  })
 
-await t.test('and an index', async (t) => {
+for (const how of Object.keys(LOSSES))
+  await t.test(`and an index (${how})`, async (t) => {
+    const dir = await table(t)
+    const before = await opened(t, dir)
+    for (let i = 0; i < 100; i++) await put(before.index, `put${i}`)
+    before.index.close()
+    await maintainTable({ dir, table: 'passages', task: 'compact', keepMs: 60_000, dryRun: false })
+    await loseNewest(dir, '_indices', how)
+    const { index, warnings } = await opened(t, dir)
+    t.equal(await index.count(), ROWS + 100)
+    t.ok(warnings.length > 0)
+    const [dense] = await index.search(embedText('put7'), { k: 1 })
+    t.equal(dense?.id, 'put7')
+    const [words] = await index.searchText('put7', { k: 1 })
+    t.equal(words?.id, 'put7')
+  })
+
+await t.test('a table of which no version is whole is neither opened nor taken for missing', async (t) => {
   const dir = await table(t)
-  const before = await opened(t, dir)
-  for (let i = 0; i < 100; i++) await put(before.index, `put${i}`)
-  before.index.close()
-  await maintainTable({ dir, table: 'passages', task: 'compact', keepMs: 60_000, dryRun: false })
-  await loseNewest(dir, '_indices')
+  const versions = join(dir, 'passages.bench.lance', '_versions')
+  for (const file of await filesUnder(versions)) await LOSSES['zeros']?.(file, (await stat(file)).size)
   const { index, warnings } = await opened(t, dir)
-  t.equal(await index.count(), ROWS + 100)
-  t.ok(warnings.length > 0)
-  const [dense] = await index.search(embedText('put7'), { k: 1 })
-  t.equal(dense?.id, 'put7')
-  const [words] = await index.searchText('put7', { k: 1 })
-  t.equal(words?.id, 'put7')
+  await t.rejects(index.info(), { code: 'index_invalid', message: /is not whole.*restore the folder from a backup/ })
+  t.match(warnings.at(-1), /is not whole.*no version before it/)
 })
