@@ -27,7 +27,7 @@ module.exports = {
     { name: 'leaves', severity: 'error', from: { path: '^src/(config|settings)\\.ts$' }, to: { path: '^src/(?!settings\\.ts)' } },
     { name: 'fastify-in-http-only', severity: 'error', from: { path: inside('src', 'models', 'index', 'migrations'), pathNot: '^src/(http/|app\\.ts|main\\.ts)' }, to: { path: 'node_modules/(fastify|@fastify)/' } },
     { name: 'one-file-imports-lancedb', severity: 'error', from: { path: inside('src', 'models', 'index', 'migrations', 'eval'), pathNot: '^index/table/lance\\.ts$|^eval/bench/' }, to: { path: 'node_modules/@lancedb/' } },
-    { name: 'one-service-file-imports-ort', severity: 'error', from: { path: '^(src|index|migrations)/', pathNot: '^src/inference/worker/session\\.ts$' }, to: { path: 'node_modules/onnxruntime-node/' } },
+    { name: 'one-file-imports-ort', severity: 'error', from: { path: inside('base', 'src', 'models', 'index', 'migrations', 'eval', 'test'), pathNot: '^models/runtime\\.ts$' }, to: { path: 'node_modules/onnxruntime-node/' } },
   ],
   options: {
     doNotFollow: { path: 'node_modules' },

@@ -1,4 +1,4 @@
-import type { Tensor } from 'onnxruntime-node'
+import type { Tensor } from './runtime.ts'
 import { at } from '../base/at.ts'
 import { unsupported } from './errors.ts'
 import type { CepeManifest, ContrieverManifest } from './manifest.ts'

@@ -1,4 +1,4 @@
-import type { Tensor } from 'onnxruntime-node'
+import type { Tensor } from './runtime.ts'
 import { at } from '../base/at.ts'
 import { compareFloats, compareIds, readGolden, type Difference, type Golden, type Verification } from './golden.ts'
 import type { CepeManifest, ContrieverManifest } from './manifest.ts'

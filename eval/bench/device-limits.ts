@@ -4,7 +4,7 @@ import { i64s, matmul, slice } from '../../models/onnx/ops.ts'
 import { encodeModel } from '../../models/onnx/proto.ts'
 import type { Provider } from '../../src/inference/protocol.ts'
 import { loadGraph } from '../../src/inference/worker/session.ts'
-import { Tensor } from 'onnxruntime-node'
+import { Tensor } from '../../models/runtime.ts'
 import { fastest, type Limits } from './measure.ts'
 import { normal } from './synthetic-checkpoint.ts'
 

@@ -6,7 +6,7 @@
 import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { InferenceSession, Tensor } from 'onnxruntime-node'
+import type { InferenceSession, Tensor } from '../../models/runtime.ts'
 import { present } from '../../base/at.ts'
 import type { BlockSize } from '../../models/blocks/precision.ts'
 import { buildModel } from '../../models/build.ts'

@@ -2,7 +2,7 @@
  * Matrix products of the graphs, one kernel beside the other: GFLOP/s by number of rows and the error against f32, also
  * where some channels and rows of the input are far larger than the others. Usage: products.ts [threads]
  */
-import { Tensor, type InferenceSession } from 'onnxruntime-node'
+import { Tensor, type InferenceSession } from '../../models/runtime.ts'
 import { at } from '../../base/at.ts'
 import { quantize } from '../../models/blocks/quantize.ts'
 import { fusedMatmul, matMulNBits } from '../../models/onnx/contrib.ts'

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { Tensor } from 'onnxruntime-node'
+import { Tensor } from '../../models/runtime.ts'
 import t from 'tap'
 import { writeSyntheticCheckpoint } from '../../eval/bench/synthetic-checkpoint.ts'
 import { build, CEPE, floats, int64, LLAMA, numbers, randomIds, randomPhi, temporaryFolder, type Run } from './helpers.ts'

@@ -1,7 +1,7 @@
 import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { InferenceSession, Tensor } from 'onnxruntime-node'
+import { InferenceSession, Tensor } from '../../models/runtime.ts'
 import type { Test } from 'tap'
 import { buildModel, type BuildOptions } from '../../models/build.ts'
 import type { Manifest } from '../../models/manifest.ts'

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { InferenceSession, type Tensor } from 'onnxruntime-node'
+import { InferenceSession, type Tensor } from '../../models/runtime.ts'
 import t from 'tap'
 import { writeSyntheticCheckpoint } from '../../eval/bench/synthetic-checkpoint.ts'
 import { emptyCache } from '../../models/open-model.ts'

@@ -1,4 +1,4 @@
-import { InferenceSession, Tensor } from 'onnxruntime-node'
+import { InferenceSession, Tensor } from '../../models/runtime.ts'
 import t, { type Test } from 'tap'
 import { present } from '../../base/at.ts'
 import { fusedMatmul, rotaryEmbedding } from '../../models/onnx/contrib.ts'

@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Tensor } from 'onnxruntime-node'
+import type { Tensor } from '../../models/runtime.ts'
 import t from 'tap'
 import { normal, writeSyntheticCheckpoint } from '../../eval/bench/synthetic-checkpoint.ts'
 import { quantize } from '../../models/blocks/quantize.ts'

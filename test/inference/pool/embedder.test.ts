@@ -1,6 +1,6 @@
 import path from 'node:path'
 import t from 'tap'
-import { InferenceSession, Tensor } from 'onnxruntime-node'
+import { InferenceSession, Tensor } from '../../../models/runtime.ts'
 import { createEmbedder, defaultBatchTokens } from '../../../src/inference/pool/create-embedder.ts'
 import { builtFixture, fixtureDir, goldenOf, wordsOf } from '../../helpers/built-fixture.ts'
 

@@ -1,4 +1,4 @@
-import { Tensor } from 'onnxruntime-node'
+import { Tensor } from '../../../models/runtime.ts'
 import t from 'tap'
 import { CodedError } from '../../../base/errors.ts'
 import { scoreStreaming } from '../../../src/inference/worker/stream.ts'
