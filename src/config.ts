@@ -76,7 +76,7 @@ export function loadConfig(overrides: Partial<Record<keyof Config, unknown>> = {
     const folder = config[name]
     if (folder !== '' && !isRemote(folder)) config[name] = path.resolve(defaultPaths.has(name) ? packageRoot() : '.', folder)
   }
-  for (const name of ['IMPORT_DIR', 'JOBS_DIR', 'STATE_DIR', 'CALIBRATION', 'MIRROR_DIR'] as const) {
+  for (const name of ['DATA_DIR', 'IMPORT_DIR', 'JOBS_DIR', 'STATE_DIR', 'CALIBRATION', 'MIRROR_DIR'] as const) {
     const folder = config[name]
     if (folder && isRemote(folder)) throw refused(name, `must be a folder (got ${JSON.stringify(folder)})`)
     if (folder) config[name] = path.resolve(folder)
@@ -117,19 +117,32 @@ function useObjectStore(config: Config, env: NodeJS.ProcessEnv): void {
  * a folder of the user's own is never filled, or replaced, with the shipped ones.
  */
 function companions(given: Readonly<Record<string, unknown>>): Record<string, string> {
-  const found: Record<string, string> = {}
+  const data = typeof given['DATA_DIR'] === 'string' ? path.resolve(given['DATA_DIR']) : undefined
+  const found = data === undefined ? {} : foldersIn(data, given)
+  const models = data === undefined ? path.join(packageRoot(), 'models/built') : path.join(data, 'models')
   for (const model of ['READER', 'RETRIEVER'] as const) {
     const [checkpoint, dir] = [given[`${model}_CHECKPOINT`], given[`${model}_DIR`]]
     if (dir !== undefined && checkpoint === undefined) found[`${model}_CHECKPOINT`] = ''
     if (dir === undefined && typeof checkpoint === 'string') {
       const { DTYPE = DEFAULT_DTYPE } = given
       const dtype = model === 'READER' && typeof DTYPE === 'string' ? DTYPE : 'f32'
-      found[`${model}_DIR`] = path.join(packageRoot(), 'models/built', `${path.basename(path.resolve(checkpoint))}-${dtype}`)
+      found[`${model}_DIR`] = path.join(models, `${path.basename(path.resolve(checkpoint))}-${dtype}`)
     }
   }
   const ownIndex = ['INDEX_DIR', 'TABLE', 'RETRIEVER_DIR', 'RETRIEVER_CHECKPOINT'].some((name) => given[name] !== undefined)
   if (ownIndex && given['CORPUS'] === undefined) found['CORPUS'] = ''
   return found
+}
+
+/** Places in DATA_DIR of what has none of its own. Shipped models and corpus may be put there, as into the package's own folders. */
+function foldersIn(data: string, given: Readonly<Record<string, unknown>>): Record<string, string> {
+  const folders = {
+    READER_DIR: path.join(data, 'models/cepe'),
+    RETRIEVER_DIR: path.join(data, 'models/contriever'),
+    INDEX_DIR: path.join(data, 'index'),
+    KEYS_DIR: path.join(data, 'keys'),
+  }
+  return Object.fromEntries(Object.entries(folders).filter(([name]) => given[name] === undefined))
 }
 
 /** A setting's schema: the keywords that are used above. */

@@ -48,6 +48,13 @@ export const ConfigSchema = Type.Object({
       'What this process does: `all`; `replica` answers questions and writes nothing into INDEX_DIR (routes that change or administer answer 404); `indexer` changes the index and runs its jobs, without a reader.',
     default: 'all',
   }),
+  DATA_DIR: Type.Optional(
+    Type.String({
+      description:
+        'Folder of what is made here: `models/`, `index/` and `keys/` in it are the defaults of READER_DIR, RETRIEVER_DIR, INDEX_DIR and KEYS_DIR, in place of folders of the package.',
+      minLength: 1,
+    }),
+  ),
   INDEX_DIR: text('Folder of the LanceDB index, or its address in an object store (`s3://bucket/prefix`).', 'index/data'),
   MIRROR_DIR: Type.Optional(
     Type.String({

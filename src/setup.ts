@@ -49,9 +49,10 @@ function isMissing(index: PassageIndex): Promise<boolean> {
 }
 
 /**
- * Builds the models that are missing, or that were built from another checkpoint, in another precision or by an older builder.
- * A built model whose checkpoint is not there is taken as it is. What is there already is checked against its manifest.
- * @throws model_invalid where there is neither; model_invalid or checkpoint_invalid for a damaged model, or a checkpoint that cannot be built
+ * Builds the models that are missing, or that were built from an earlier state of their checkpoint, in another precision or by an
+ * older builder. A built model whose checkpoint is not there is taken as it is. What is there already is checked against its manifest.
+ * @throws model_invalid where there is neither; config_invalid where the folder holds another checkpoint's model, which is never
+ * replaced; model_invalid or checkpoint_invalid for a damaged model, or a checkpoint that cannot be built
  */
 async function ensureModels(config: Config, startProgress: StartProgress): Promise<void> {
   await ensureRetriever(config, startProgress)
@@ -77,7 +78,8 @@ interface Wanted {
   readonly dtype: Dtype
 }
 
-async function ensureModel({ setting, from: checkpointDir, to: modelDir, dtype }: Wanted, startProgress: StartProgress): Promise<void> {
+async function ensureModel(wanted: Wanted, startProgress: StartProgress): Promise<void> {
+  const { setting, from: checkpointDir, to: modelDir, dtype } = wanted
   await recoverFolder(modelDir)
   const built = await loadManifest(modelDir).catch(() => undefined)
   if (checkpointDir === '' || !(await exists(path.join(checkpointDir, 'config.json')))) {
@@ -89,6 +91,17 @@ async function ensureModel({ setting, from: checkpointDir, to: modelDir, dtype }
     )
   }
   if (built && built.dtype === dtype && (await isBuiltFrom(built, checkpointDir))) return checkFiles(modelDir, built)
+  if (built && built.source.name !== path.basename(path.resolve(checkpointDir)))
+    throw new CodedError(
+      'config_invalid',
+      `${modelDir} holds a model built from ${built.source.name}, not from ${checkpointDir}, and is left as it is: set CEPE_${setting}_DIR to another folder, or leave CEPE_${setting}_CHECKPOINT out to serve what is there.`,
+      { field: `CEPE_${setting}_DIR` },
+    )
+  await buildWanted(wanted, startProgress)
+}
+
+/** @throws config_invalid where the folder cannot be written to */
+async function buildWanted({ setting, from: checkpointDir, to: modelDir, dtype }: Wanted, startProgress: StartProgress): Promise<void> {
   const progress = startProgress(`Building ${path.basename(modelDir)} (${dtype})`, 'MB')
   try {
     await buildModel({
@@ -96,17 +109,14 @@ async function ensureModel({ setting, from: checkpointDir, to: modelDir, dtype }
       outDir: modelDir,
       dtype,
       onProgress: ({ done, total }) => progress.update(megabytes(done), megabytes(total)),
-    }).catch((error: unknown) => {
-      if (error instanceof CodedError || osCode(error) === undefined) throw error
-      throw new CodedError(
-        'config_invalid',
-        `The model cannot be built in ${modelDir} (${messageOf(error)}): set CEPE_${setting}_DIR to another folder.`,
-        {
-          field: `CEPE_${setting}_DIR`,
-          cause: error,
-        },
-      )
     })
+  } catch (error) {
+    if (error instanceof CodedError || osCode(error) === undefined) throw error
+    throw new CodedError(
+      'config_invalid',
+      `The model cannot be built in ${modelDir} (${messageOf(error)}): set CEPE_${setting}_DIR to another folder.`,
+      { field: `CEPE_${setting}_DIR`, cause: error },
+    )
   } finally {
     progress.stop()
   }
