@@ -134,8 +134,11 @@ class Applicant {
 
   async leave(): Promise<void> {
     clearInterval(this.#beat)
-    await rm(this.#path, { force: true })
-    await this.#file.close()
+    try {
+      await rm(this.#path, { force: true })
+    } finally {
+      await this.#file.close()
+    }
   }
 
   #isAhead(other: Entry): boolean {
