@@ -35,7 +35,7 @@ export function buildCommand(): Command {
     .option('--in-place', "reference the weights in the checkpoint's safetensors files (hard links) where their precision allows")
     .option(
       '--rope <kind>',
-      "context extension in place of the checkpoint's: none, linear:8, yarn:16, power:0.5, truncated:2048, linear:2+truncated:2048, randomised:0.0625, xpos:8192, dynamic:2",
+      "context extension in place of the checkpoint's: none, linear:8, yarn:16, power:0.5, truncated:2048, linear:2+truncated:2048, randomised:0.0625, xpos:8192, xpos-halves:8192, dynamic:2",
     )
     .option('--window <positions>', "decoder positions in place of the checkpoint's")
     .action(async (checkpointDir: string, { out, dtype, blockSize, lmHead, inPlace = false, rope, window }: BuildArguments) => {
