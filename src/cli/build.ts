@@ -16,6 +16,7 @@ interface BuildArguments {
   readonly window?: number
 }
 
+/** `cepe build`: graphs from a checkpoint. */
 export function buildCommand(): Command {
   return new Command('build')
     .description('build ONNX graphs from a checkpoint folder in Hugging Face layout (CEPE, decoder-only LLaMA, Contriever)')

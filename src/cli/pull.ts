@@ -5,6 +5,7 @@ import { hubSettings } from '../config.ts'
 import { megabytes } from '../progress.ts'
 import { createProgress } from './progress.ts'
 
+/** `cepe pull`: fetches a checkpoint from a hub. */
 export function pullCommand(): Command {
   return new Command('pull')
     .description('fetch a checkpoint from a Hugging Face hub: the files that cepe build reads (HF_ENDPOINT, HF_TOKEN)')

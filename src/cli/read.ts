@@ -27,6 +27,7 @@ interface ReadOptions {
   readonly chatTemplate?: ChatTemplate
 }
 
+/** `cepe read`: answers a question about one document, without an index. */
 export function readCommand(): Command {
   return new Command('read')
     .description('answer a question from a file: text, Markdown, HTML or PDF')

@@ -30,6 +30,7 @@ export function withReadingOptions(command: Command): Command {
     .option('--max-rejected <share>', 'share of bad lines that is too much, 0 to 1', decimal({ max: 1 }))
 }
 
+/** The options of a command as a job keeps them; what is not given is absent. */
 export function jobOptions({ split, format, quotes, metadata, label, maxRejected }: ReadingOptions): JobOptions {
   return {
     ...(split !== undefined && { split_words: split === true ? SPLIT_WORDS.byDefault : split }),

@@ -3,6 +3,7 @@ import { loadConfig } from '../config.ts'
 import { checkAddress } from './address.ts'
 import { checkExposure } from './exposure.ts'
 
+/** `cepe serve`: the HTTP service. */
 export function serveCommand(): Command {
   return new Command('serve')
     .description('serve the HTTP API; builds the models and the demo index first where they are missing')

@@ -25,6 +25,7 @@ interface VerifyOptions {
   readonly samples: number
 }
 
+/** `cepe verify`: a built model beside recorded outputs, or beside another build. */
 export function verifyCommand(): Command {
   return new Command('verify')
     .description('compare a built model with recorded outputs of the reference implementation, or with another build of its checkpoint')

@@ -28,6 +28,7 @@ export interface Work<T> {
 /** Does a request's work once for its idempotency key. @returns the body of the answer. */
 export type Once = <T>(request: FastifyRequest, reply: FastifyReply, work: Work<T>) => Promise<T>
 
+/** Requests with an idempotency key are worked on once; those without one always. @throws conflict, unprocessable */
 export function onceFor(answers: KeptAnswers): Once {
   return async <T>(request: FastifyRequest, reply: FastifyReply, { fingerprint, work }: Work<T>): Promise<T> => {
     const key = request.headers[HEADER]

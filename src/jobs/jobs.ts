@@ -71,6 +71,7 @@ export interface Jobs {
 const POLL_MS = 200
 const DEFAULT_UPLOAD_BYTES = 64 * 2 ** 30
 
+/** The jobs of an index. Nothing runs before `start`, or before a job is ordered. */
 export function createJobs(options: JobsOptions): Jobs {
   return new IndexJobs(options)
 }
