@@ -2,6 +2,7 @@ import { Command } from 'commander'
 import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import t from 'tap'
+import { ERROR_CODES, isErrorCode, type ErrorCode } from '../../base/errors.ts'
 import { filesUnder } from '../../base/files-under.ts'
 import { allCommand } from '../../eval/task/all.ts'
 import { taskCommand } from '../../eval/task/command.ts'
@@ -9,12 +10,24 @@ import { ropeCommand } from '../../eval/task/rope.ts'
 import { TASKS } from '../../eval/tasks/list.ts'
 import { COMMANDS } from '../../src/cli/commands.ts'
 import { packageRoot } from '../../src/config.ts'
+import { ERROR_STATUS } from '../../src/http/status.ts'
 import { ConfigSchema } from '../../src/settings.ts'
 import { testApp } from '../http/helpers.ts'
 
 const root = packageRoot()
 /** Names that begin like settings: of commands, of tests, of compose files, and one that Kubernetes would make. */
 const NO_SETTINGS = ['KEY', 'TEST_S3_PYTHON', 'IMAGE', 'STORE_IMAGE', 'STORE_SECRET', 'SERVICE_HOST']
+
+/** Codes that no request is answered with. */
+const OF_COMMANDS: readonly ErrorCode[] = [
+  'hub_unreachable',
+  'dataset_invalid',
+  'options_invalid',
+  'run_mismatch',
+  'run_invalid',
+  'service_unreachable',
+  'nothing_scored',
+]
 
 interface Document {
   readonly name: string
@@ -96,6 +109,18 @@ await t.test('scripts and programs that are named are there', async (t) => {
   for (const script of Object.values(scripts))
     for (const [, file = ''] of script.matchAll(/\bdist(?:-test)?\/([\w./-]+)\.js/g))
       t.ok(existsSync(path.join(root, `${file}.ts`)), script)
+})
+
+await t.test('every error that a request can meet stands in the table of errors, beside its status', (t) => {
+  const api = readFileSync(path.join(root, 'docs/api.md'), 'utf8')
+  const listed = new Map<string, readonly string[]>()
+  for (const [, statuses = '', codes = ''] of api.matchAll(/^\| (\d{3}(?:, \d{3})*) \| (.*) \|$/gm))
+    for (const [, code] of codes.matchAll(/`([a-z_]+)`/g)) if (isErrorCode(code)) listed.set(code, statuses.split(', '))
+  for (const code of ERROR_CODES) {
+    if (OF_COMMANDS.includes(code)) t.notOk(listed.has(code), `${code} is of commands alone`)
+    else t.ok(listed.get(code)?.includes(String(ERROR_STATUS[code])), `${code}: ${ERROR_STATUS[code]}`)
+  }
+  t.end()
 })
 
 await t.test('settings and routes that are named are there', async (t) => {
