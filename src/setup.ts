@@ -5,7 +5,7 @@ import type { PassageIndex } from '../index/open.ts'
 import { buildModel, isBuiltFrom } from '../models/build.ts'
 import { loadManifest } from '../models/folder.ts'
 import { checkFiles } from '../models/integrity.ts'
-import type { Dtype } from '../models/manifest.ts'
+import { MANIFEST_FILE, type Dtype } from '../models/manifest.ts'
 import { recoverFolder } from '../models/staging.ts'
 import type { Config } from './settings.ts'
 import { followJob } from './follow-job.ts'
@@ -84,6 +84,8 @@ async function ensureModel(wanted: Wanted, startProgress: StartProgress): Promis
   const built = await loadManifest(modelDir).catch(() => undefined)
   if (checkpointDir === '' || !(await exists(path.join(checkpointDir, 'config.json')))) {
     if (built) return checkFiles(modelDir, built)
+    // A manifest that is there tells why it cannot be served.
+    if (await exists(path.join(modelDir, MANIFEST_FILE))) await loadManifest(modelDir)
     throw new CodedError(
       'model_invalid',
       `There is no built model at ${modelDir} and no checkpoint${checkpointDir === '' ? '' : ` at ${checkpointDir}`}: set CEPE_${setting}_CHECKPOINT to a Hugging Face folder, or CEPE_${setting}_DIR to a folder made by cepe build.`,

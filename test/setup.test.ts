@@ -33,4 +33,8 @@ t.test('a model is built again from its own checkpoint, and never replaced by th
   await writeFile(path.join(own, 'tokenizer.json'), changed.replace('"w1"', '"one"'))
   await ensure(own)
   t.not(await manifest(), before, 'its checkpoint has')
+
+  await writeFile(path.join(built, 'manifest.json'), before.replace(/"builder_version": \d+/, '"builder_version": 99'))
+  const alone = ensureRetriever(loadConfig({ RETRIEVER_DIR: built }, {}), () => ({ update: () => undefined, stop: () => undefined }))
+  await t.rejects(alone, { code: 'model_invalid', message: /is of builder version 99, this one serves/ }, 'why it cannot be served is said')
 })
