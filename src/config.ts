@@ -9,7 +9,7 @@ import { CodedError } from '../base/errors.ts'
 import { checkAddress, isRemote } from '../index/store/place.ts'
 import { storeSettingsOf } from '../index/store/environment.ts'
 import { configureStores } from '../index/store/settings.ts'
-import { ConfigSchema, DEFAULT_DTYPE, type Config } from './settings.ts'
+import { ConfigSchema, DEFAULT_DTYPE, TABLE_NAME, type Config } from './settings.ts'
 
 const PREFIX = 'CEPE_'
 /** Of commands that ask a service, see {@link clientKey}: no setting of one. */
@@ -188,6 +188,7 @@ function rangeOf(setting: Setting): string | undefined {
   if (type === 'boolean') return 'must be true or false'
   if (type === 'integer' || type === 'number')
     return `must be a ${type === 'integer' ? 'whole number' : 'number'} from ${minimum} to ${maximum}`
+  if (pattern === TABLE_NAME) return 'must be 1 to 64 letters, digits, "-" and "_", a letter first'
   return pattern === '\\S' ? 'must not be blank' : undefined
 }
 
