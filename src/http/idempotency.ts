@@ -40,7 +40,10 @@ export function onceFor(answers: Pick<KeptAnswers, 'claim'>): Once {
     const claim = await answers.claim(key)
     const orWarn = (done: Promise<void>): Promise<void> =>
       done.catch((error: unknown) =>
-        request.log.error({ err: error }, 'An idempotency key could not be kept or given back: sent again, the request may be worked on again, or refused for a while.'),
+        request.log.error(
+          { err: error },
+          'An idempotency key could not be kept or given back: sent again, the request may be worked on again, or refused for a while.',
+        ),
       )
     const keep = async (answer: Pick<KeptAnswer, 'found' | 'body'>): Promise<void> =>
       claim.keep({ request: await fingerprint(), ...answer })
