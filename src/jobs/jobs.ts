@@ -146,6 +146,8 @@ class IndexJobs implements Jobs {
         counters: { ...job.counters, read: plan.read, rejected: plan.rejected, accepted: plan.accepted },
         recent_rejects: rejects,
       }
+      await this.#order(job, lease)
+      return job
     } catch (error) {
       if (toJobError(error).code === 'corpus_invalid' && job.counters.rejected > 0) {
         await this.#store.dropShards(id)
@@ -168,8 +170,6 @@ class IndexJobs implements Jobs {
         ? new CodedError('disk_full', `The disk of the jobs folder is full: free space and send the corpus again.`, { cause: error })
         : error
     }
-    await this.#order(job, lease)
-    return job
   }
 
   async list(): Promise<Job[]> {

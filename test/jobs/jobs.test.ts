@@ -1,5 +1,5 @@
 import t from 'tap'
-import { access, mkdir, readdir, readFile, symlink, utimes, writeFile } from 'node:fs/promises'
+import { access, mkdir, readdir, readFile, rm, symlink, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { CodedError } from '../../base/errors.ts'
@@ -81,6 +81,20 @@ await t.test('uploads: planned as they come, refused whole or cut off without a 
   const failed = (await jobs.list()).at(-1)
   t.match(failed, { state: 'failed', recent_rejects: [{ line: 5, reason: 'missing_column' }] })
   t.equal(await index.count(), 100)
+})
+
+await t.test('an upload that cannot be ordered leaves nothing behind, and keeps nobody waiting', async (t) => {
+  const dir = await tempDir(t)
+  const { index, jobs } = await withJobs(t, dir)
+  // Where changes beside the job would be noted.
+  const changes = join(dir, 'index', 'passages.changes')
+  await writeFile(changes, '')
+  const upload = () => jobs.addUpload({ bytes: streamed(toTsv(somePassages(10))), name: 'up.tsv', options: {} })
+  await t.rejects(upload())
+  t.same(await readdir(join(dir, 'index', 'jobs')), [])
+  await rm(changes)
+  t.match(await jobs.wait((await upload()).id), { state: 'done' })
+  t.equal(await index.count(), 10)
 })
 
 await t.test('jobs run one after the other; a running, a queued and an ended one can or cannot be cancelled', async (t) => {
