@@ -17,15 +17,10 @@ RUN npm run build && npm ci --omit=dev && \
 FROM node:22-bookworm-slim
 ENV NODE_ENV=production \
     CEPE_HOST=0.0.0.0 \
-    CEPE_READER_DIR=/data/models/cepe \
-    CEPE_READER_CHECKPOINT=models/tiny/checkpoint/cepe \
-    CEPE_RETRIEVER_DIR=/data/models/contriever \
-    CEPE_RETRIEVER_CHECKPOINT=models/tiny/checkpoint/contriever \
-    CEPE_INDEX_DIR=/data/index \
-    CEPE_CORPUS=index/corpus/passages.tsv \
-    CEPE_KEYS_DIR=/data/keys
+    CEPE_DATA_DIR=/data
 WORKDIR /app
 COPY --from=build /app/package.json ./
+COPY LICENSE ./
 COPY --from=build /app/node_modules node_modules
 COPY --from=build /app/dist dist
 COPY --from=build /app/src/http/page src/http/page

@@ -9,6 +9,7 @@ import { processTag, stateOf } from './process.ts'
 /** A holder of another machine or container is taken for dead after so long without a sign of life. */
 const SILENT_MS = 60_000
 const HEARTBEAT_MS = 5000
+const REMOVE_AGAIN_MS = 1000
 /** How often someone who waits looks, and how often it also looks whether those before it are alive. */
 const POLL_MS = 3
 const LIVENESS_MS = 50
@@ -141,8 +142,21 @@ class Applicant {
 
   async leave(): Promise<void> {
     clearInterval(this.#beat)
-    await rm(this.#path, { force: true })
-    await this.#file.close()
+    try {
+      await rm(this.#path, { force: true })
+    } catch (error) {
+      this.#removeLater()
+      throw error
+    } finally {
+      await this.#file.close()
+    }
+  }
+
+  /** The file of a process that lives keeps everyone out: where it could not be removed, since the folder was away, it goes when that is back. */
+  #removeLater(): void {
+    setTimeout(() => {
+      rm(this.#path, { force: true }).catch(() => this.#removeLater())
+    }, REMOVE_AGAIN_MS).unref()
   }
 
   #isAhead(other: Entry): boolean {

@@ -46,7 +46,7 @@ const program = new Command('cepe calibrate')
 
 async function calibrate(files: string[], options: Options): Promise<void> {
   const { model, url, unanswerableShare = null } = options
-  const overrides = { ...(model !== undefined && { READER_DIR: model }) }
+  const overrides = { ...(model !== undefined && { READER_DIR: model, READER_CHECKPOINT: '' }) }
   if (url !== undefined && (options.out === undefined || model !== undefined))
     throw new CodedError('options_invalid', '--url needs --out, and takes the model that the service has (no --model).')
   const out = options.out ?? calibrationFiles(loadConfig(overrides)).own

@@ -32,6 +32,7 @@ export function processStatus(role: string, ...pools: readonly PoolStatus[]): Pr
   }
 }
 
+/** Ready while one process of the pool is. */
 export function processCheck(name: string, process: Supervised): Promise<ReadinessCheck> {
   const { ready, restarts, lastError } = process.status()
   return Promise.resolve({ name, ok: ready > 0, detail: lastError ?? `${ready} ready, ${restarts} restarts` })
@@ -45,6 +46,7 @@ export function storeCheck(mirror: Mirror): Promise<ReadinessCheck> {
   return Promise.resolve({ name: 'store', ok: true, detail: trouble === undefined ? upToDate : `${trouble} (${since})` })
 }
 
+/** Ready where there is a table that can be read, also one that was replaced by a table that cannot. */
 export function indexCheck(index: PassageIndex): Promise<ReadinessCheck> {
   return index.info().then(
     ({ table, rows, version }) => {

@@ -9,7 +9,7 @@ import { CodedError } from '../base/errors.ts'
 import { checkAddress, isRemote } from '../index/store/place.ts'
 import { storeSettingsOf } from '../index/store/environment.ts'
 import { configureStores } from '../index/store/settings.ts'
-import { ConfigSchema, DEFAULT_DTYPE, type Config } from './settings.ts'
+import { ConfigSchema, DEFAULT_DTYPE, TABLE_NAME, type Config } from './settings.ts'
 
 const PREFIX = 'CEPE_'
 /** Of commands that ask a service, see {@link clientKey}: no setting of one. */
@@ -76,7 +76,7 @@ export function loadConfig(overrides: Partial<Record<keyof Config, unknown>> = {
     const folder = config[name]
     if (folder !== '' && !isRemote(folder)) config[name] = path.resolve(defaultPaths.has(name) ? packageRoot() : '.', folder)
   }
-  for (const name of ['IMPORT_DIR', 'JOBS_DIR', 'STATE_DIR', 'CALIBRATION', 'MIRROR_DIR'] as const) {
+  for (const name of ['DATA_DIR', 'IMPORT_DIR', 'JOBS_DIR', 'STATE_DIR', 'CALIBRATION', 'MIRROR_DIR'] as const) {
     const folder = config[name]
     if (folder && isRemote(folder)) throw refused(name, `must be a folder (got ${JSON.stringify(folder)})`)
     if (folder) config[name] = path.resolve(folder)
@@ -117,19 +117,32 @@ function useObjectStore(config: Config, env: NodeJS.ProcessEnv): void {
  * a folder of the user's own is never filled, or replaced, with the shipped ones.
  */
 function companions(given: Readonly<Record<string, unknown>>): Record<string, string> {
-  const found: Record<string, string> = {}
+  const data = typeof given['DATA_DIR'] === 'string' ? path.resolve(given['DATA_DIR']) : undefined
+  const found = data === undefined ? {} : foldersIn(data, given)
+  const models = data === undefined ? path.join(packageRoot(), 'models/built') : path.join(data, 'models')
   for (const model of ['READER', 'RETRIEVER'] as const) {
     const [checkpoint, dir] = [given[`${model}_CHECKPOINT`], given[`${model}_DIR`]]
     if (dir !== undefined && checkpoint === undefined) found[`${model}_CHECKPOINT`] = ''
     if (dir === undefined && typeof checkpoint === 'string') {
       const { DTYPE = DEFAULT_DTYPE } = given
       const dtype = model === 'READER' && typeof DTYPE === 'string' ? DTYPE : 'f32'
-      found[`${model}_DIR`] = path.join(packageRoot(), 'models/built', `${path.basename(path.resolve(checkpoint))}-${dtype}`)
+      found[`${model}_DIR`] = path.join(models, `${path.basename(path.resolve(checkpoint))}-${dtype}`)
     }
   }
   const ownIndex = ['INDEX_DIR', 'TABLE', 'RETRIEVER_DIR', 'RETRIEVER_CHECKPOINT'].some((name) => given[name] !== undefined)
   if (ownIndex && given['CORPUS'] === undefined) found['CORPUS'] = ''
   return found
+}
+
+/** Places in DATA_DIR of what has none of its own. Shipped models and corpus may be put there, as into the package's own folders. */
+function foldersIn(data: string, given: Readonly<Record<string, unknown>>): Record<string, string> {
+  const folders = {
+    READER_DIR: path.join(data, 'models/cepe'),
+    RETRIEVER_DIR: path.join(data, 'models/contriever'),
+    INDEX_DIR: path.join(data, 'index'),
+    KEYS_DIR: path.join(data, 'keys'),
+  }
+  return Object.fromEntries(Object.entries(folders).filter(([name]) => given[name] === undefined))
 }
 
 /** A setting's schema: the keywords that are used above. */
@@ -175,6 +188,7 @@ function rangeOf(setting: Setting): string | undefined {
   if (type === 'boolean') return 'must be true or false'
   if (type === 'integer' || type === 'number')
     return `must be a ${type === 'integer' ? 'whole number' : 'number'} from ${minimum} to ${maximum}`
+  if (pattern === TABLE_NAME) return 'must be 1 to 64 letters, digits, "-" and "_", a letter first'
   return pattern === '\\S' ? 'must not be blank' : undefined
 }
 

@@ -5,7 +5,7 @@ import type { Progress, StartProgress } from './progress.ts'
 
 /**
  * Shows a job's progress until it has ended.
- * @throws corpus_invalid, inference_failed or conflict with the job's own message if it did not succeed
+ * @throws corpus_invalid or conflict with the job's own message if it did not succeed; the signal's reason once aborted
  */
 export async function followJob(jobs: Jobs, id: string, startProgress: StartProgress, signal?: AbortSignal): Promise<Job> {
   let phase: Job['state'] | undefined
@@ -25,13 +25,17 @@ export async function followJob(jobs: Jobs, id: string, startProgress: StartProg
   try {
     const job = await jobs.wait(id, show, signal)
     if (job.state === 'done') return job
-    throw new CodedError(
-      job.state === 'failed' ? 'corpus_invalid' : 'conflict',
-      `The job ${id} (${job.source.name}) is ${job.state}: ${job.error?.message ?? 'it was cancelled'}`,
-    )
+    throw unfinished(job)
   } finally {
     progress?.stop()
   }
+}
+
+/** What a job that did not succeed ends a command with. */
+function unfinished({ id, source, state, error }: Job): CodedError {
+  const ended = state === 'failed' ? 'has failed' : state === 'stopped' ? 'has stopped' : 'was cancelled'
+  const why = error === null ? '.' : `: ${error.message}`
+  return new CodedError(state === 'failed' ? 'corpus_invalid' : 'conflict', `The job ${id} (${source.name}) ${ended}${why}`)
 }
 
 /** The display of a phase that something can be said of. */

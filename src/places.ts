@@ -9,6 +9,7 @@ import { chooseCalibration } from './rag/calibration/choose.ts'
 import { loadDemonstrations } from './rag/demonstrations.ts'
 import type { Config } from './settings.ts'
 
+/** Folder of the jobs: the setting's, else with the index. */
 export function jobsDir(config: Config): string {
   return config.JOBS_DIR ?? path.join(config.INDEX_DIR, 'jobs')
 }

@@ -9,6 +9,9 @@ function integer(description: string, value: number, minimum: number, maximum: n
 
 export const DEFAULT_DTYPE = 'f32'
 
+/** A table's name: it is part of file names, and of addresses in an object store. */
+export const TABLE_NAME = '^[A-Za-z][A-Za-z0-9_-]{0,63}$'
+
 /**
  * Every setting of the service: an environment variable `CEPE_<NAME>`, also read from `.env` in the working folder.
  * The README's configuration table is made from this schema; config.ts reads it.
@@ -48,6 +51,13 @@ export const ConfigSchema = Type.Object({
       'What this process does: `all`; `replica` answers questions and writes nothing into INDEX_DIR (routes that change or administer answer 404); `indexer` changes the index and runs its jobs, without a reader.',
     default: 'all',
   }),
+  DATA_DIR: Type.Optional(
+    Type.String({
+      description:
+        'Folder of what is made here: `models/`, `index/` and `keys/` in it are the defaults of READER_DIR, RETRIEVER_DIR, INDEX_DIR and KEYS_DIR, in place of folders of the package.',
+      minLength: 1,
+    }),
+  ),
   INDEX_DIR: text('Folder of the LanceDB index, or its address in an object store (`s3://bucket/prefix`).', 'index/data'),
   MIRROR_DIR: Type.Optional(
     Type.String({
@@ -65,7 +75,7 @@ export const ConfigSchema = Type.Object({
   TABLE: Type.String({
     description: 'Table that questions are answered from.',
     default: 'passages',
-    pattern: '^[A-Za-z][A-Za-z0-9_-]{0,63}$',
+    pattern: TABLE_NAME,
   }),
   CORPUS: text(
     'Passages (psgs_w100.tsv shape or JSONL) indexed at the first start when the table is missing; empty for none. Without a default where another index, table or retriever is set.',

@@ -5,7 +5,7 @@ import type { PassageIndex } from '../index/open.ts'
 import { buildModel, isBuiltFrom } from '../models/build.ts'
 import { loadManifest } from '../models/folder.ts'
 import { checkFiles } from '../models/integrity.ts'
-import type { Dtype } from '../models/manifest.ts'
+import { MANIFEST_FILE, type Dtype } from '../models/manifest.ts'
 import { recoverFolder } from '../models/staging.ts'
 import type { Config } from './settings.ts'
 import { followJob } from './follow-job.ts'
@@ -49,9 +49,10 @@ function isMissing(index: PassageIndex): Promise<boolean> {
 }
 
 /**
- * Builds the models that are missing, or that were built from another checkpoint, in another precision or by an older builder.
- * A built model whose checkpoint is not there is taken as it is. What is there already is checked against its manifest.
- * @throws model_invalid where there is neither; model_invalid or checkpoint_invalid for a damaged model, or a checkpoint that cannot be built
+ * Builds the models that are missing, or that were built from an earlier state of their checkpoint, in another precision or by an
+ * older builder. A built model whose checkpoint is not there is taken as it is. What is there already is checked against its manifest.
+ * @throws model_invalid where there is neither; config_invalid where the folder holds another checkpoint's model, which is never
+ * replaced; model_invalid or checkpoint_invalid for a damaged model, or a checkpoint that cannot be built
  */
 async function ensureModels(config: Config, startProgress: StartProgress): Promise<void> {
   await ensureRetriever(config, startProgress)
@@ -77,11 +78,14 @@ interface Wanted {
   readonly dtype: Dtype
 }
 
-async function ensureModel({ setting, from: checkpointDir, to: modelDir, dtype }: Wanted, startProgress: StartProgress): Promise<void> {
+async function ensureModel(wanted: Wanted, startProgress: StartProgress): Promise<void> {
+  const { setting, from: checkpointDir, to: modelDir, dtype } = wanted
   await recoverFolder(modelDir)
   const built = await loadManifest(modelDir).catch(() => undefined)
   if (checkpointDir === '' || !(await exists(path.join(checkpointDir, 'config.json')))) {
     if (built) return checkFiles(modelDir, built)
+    // A manifest that is there tells why it cannot be served.
+    if (await exists(path.join(modelDir, MANIFEST_FILE))) await loadManifest(modelDir)
     throw new CodedError(
       'model_invalid',
       `There is no built model at ${modelDir} and no checkpoint${checkpointDir === '' ? '' : ` at ${checkpointDir}`}: set CEPE_${setting}_CHECKPOINT to a Hugging Face folder, or CEPE_${setting}_DIR to a folder made by cepe build.`,
@@ -89,6 +93,17 @@ async function ensureModel({ setting, from: checkpointDir, to: modelDir, dtype }
     )
   }
   if (built && built.dtype === dtype && (await isBuiltFrom(built, checkpointDir))) return checkFiles(modelDir, built)
+  if (built && built.source.name !== path.basename(path.resolve(checkpointDir)))
+    throw new CodedError(
+      'config_invalid',
+      `${modelDir} holds a model built from ${built.source.name}, not from ${checkpointDir}, and is left as it is: set CEPE_${setting}_DIR to another folder, or leave CEPE_${setting}_CHECKPOINT out to serve what is there.`,
+      { field: `CEPE_${setting}_DIR` },
+    )
+  await buildWanted(wanted, startProgress)
+}
+
+/** @throws config_invalid where the folder cannot be written to */
+async function buildWanted({ setting, from: checkpointDir, to: modelDir, dtype }: Wanted, startProgress: StartProgress): Promise<void> {
   const progress = startProgress(`Building ${path.basename(modelDir)} (${dtype})`, 'MB')
   try {
     await buildModel({
@@ -96,17 +111,14 @@ async function ensureModel({ setting, from: checkpointDir, to: modelDir, dtype }
       outDir: modelDir,
       dtype,
       onProgress: ({ done, total }) => progress.update(megabytes(done), megabytes(total)),
-    }).catch((error: unknown) => {
-      if (error instanceof CodedError || osCode(error) === undefined) throw error
-      throw new CodedError(
-        'config_invalid',
-        `The model cannot be built in ${modelDir} (${messageOf(error)}): set CEPE_${setting}_DIR to another folder.`,
-        {
-          field: `CEPE_${setting}_DIR`,
-          cause: error,
-        },
-      )
     })
+  } catch (error) {
+    if (error instanceof CodedError || osCode(error) === undefined) throw error
+    throw new CodedError(
+      'config_invalid',
+      `The model cannot be built in ${modelDir} (${messageOf(error)}): set CEPE_${setting}_DIR to another folder.`,
+      { field: `CEPE_${setting}_DIR`, cause: error },
+    )
   } finally {
     progress.stop()
   }

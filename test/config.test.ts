@@ -36,6 +36,23 @@ t.test("the shipped model and corpus never go into a folder of the user's", (t) 
   t.end()
 })
 
+t.test('a folder for all that is made: the shipped model and corpus go there, and into nothing that the user names', (t) => {
+  const shipped = loadConfig({}, { CEPE_DATA_DIR: '/data' })
+  t.match(shipped, {
+    READER_DIR: '/data/models/cepe',
+    RETRIEVER_DIR: '/data/models/contriever',
+    INDEX_DIR: '/data/index',
+    KEYS_DIR: '/data/keys',
+  })
+  t.match(shipped, { READER_CHECKPOINT: /models\/tiny\/checkpoint\/cepe$/, CORPUS: /passages\.tsv$/ })
+  const own = loadConfig({}, { CEPE_DATA_DIR: '/data', CEPE_READER_DIR: '/data/models/7b', CEPE_TABLE: 'wiki' })
+  t.match(own, { READER_DIR: '/data/models/7b', READER_CHECKPOINT: '', INDEX_DIR: '/data/index', CORPUS: '' })
+  const checkpoint = loadConfig({}, { CEPE_DATA_DIR: '/data', CEPE_READER_CHECKPOINT: '/srv/CEPE-LLaMA-2-7B' })
+  t.equal(checkpoint.READER_DIR, '/data/models/CEPE-LLaMA-2-7B-f32')
+  t.throws(() => loadConfig({}, { CEPE_DATA_DIR: 's3://bucket' }), /CEPE_DATA_DIR must be a folder/)
+  t.end()
+})
+
 t.test('what is wrong is named, and refused rather than bent into something else', (t) => {
   const cases: [Record<string, string>, RegExp][] = [
     [{ CEPE_PORT: '99999' }, /^Setting CEPE_PORT must be a whole number from 0 to 65535 \(got "99999"\)\.$/],
@@ -48,7 +65,7 @@ t.test('what is wrong is named, and refused rather than bent into something else
     [{ CEPE_DTYPE: 'fp8' }, /CEPE_DTYPE must be one of f32, int8, int8\+int4, int4/],
     [{ CEPE_HOST: ' ' }, /CEPE_HOST must not be blank/],
     [{ CEPE_PROT: '1' }, /Unknown setting CEPE_PROT/],
-    [{ CEPE_TABLE: '../x' }, /CEPE_TABLE/],
+    [{ CEPE_TABLE: '../x' }, /CEPE_TABLE must be 1 to 64 letters, digits, .* a letter first/],
     [{ CEPE_TRUST_PROXY: 'true' }, /CEPE_TRUST_PROXY must be a number of proxies, or a list/],
     [{ CEPE_TRUST_PROXY: '10.0.0.0/33' }, /CEPE_TRUST_PROXY/],
   ]

@@ -106,7 +106,7 @@ async function load(url: string, clients: number, seconds: number, spreadMs = 0)
 
 async function restarts(url: string): Promise<number> {
   const text = await (await fetch(`${url}/metrics`)).text()
-  return [...text.matchAll(/^cepe_inference_restarts\{.*\} (\d+)$/gm)].reduce((sum, [, count]) => sum + Number(present(count)), 0)
+  return [...text.matchAll(/^cepe_inference_restarts_total\{.*\} (\d+)$/gm)].reduce((sum, [, count]) => sum + Number(present(count)), 0)
 }
 
 async function overloadTable(): Promise<void> {

@@ -68,7 +68,7 @@ export interface RunningServer extends Printed {
 }
 
 /**
- * The address of a service that was started, once it answers, which it says on standard error. Its output is left unread.
+ * The address of a service that was started, once it listens, which it says on standard error. Its output is left unread.
  * @throws Error with what it said where it ends
  */
 export function addressOf(child: ChildProcess): Promise<string> {
@@ -76,7 +76,7 @@ export function addressOf(child: ChildProcess): Promise<string> {
   return new Promise((resolve, reject) => {
     child.stderr?.setEncoding('utf8').on('data', (chunk: string) => {
       said += chunk
-      const found = /Answering questions at (http:\/\/\S+)/.exec(said)?.[1]
+      const found = /(?:Answering questions|Taking jobs and changes) at (http:\/\/\S+)/.exec(said)?.[1]
       if (found !== undefined) resolve(found)
     })
     child.stderr?.once('close', () => reject(new Error(`the service ended: ${said}`)))

@@ -9,7 +9,7 @@ export interface UnitCost {
   readonly words: string
 }
 
-const INDEX = { command: 'node --import tsx eval/bench/index.ts --rows 100000', file: 'eval/bench/results/index-2026-11-20.md' }
+const INDEX = { command: 'npm run bench:index -- --rows 100000', file: 'eval/bench/results/index-2026-11-20.md' }
 const READER = { command: 'npm run bench:reader', file: 'eval/bench/results/reader-2026-11-20.md' }
 const DTYPES = { command: 'npm run bench:reader', file: 'eval/bench/results/reader-2026-11-22.md' }
 const SCALE = { command: 'node dist/eval/bench/scale.js --rows 20000', file: 'eval/bench/results/scale-2026-11-22.md' }

@@ -19,7 +19,10 @@ export interface HttpClientOptions {
   readonly pauseMs?: number
 }
 
-/** The pipeline of a running service. Busy answers (429, 503) and broken connections are tried again. */
+/** Busy services and limits by the minute are waited for; a key whose day's questions are used up would be waited for until tomorrow. */
+const LONGEST_WAIT_MS = 120_000
+
+/** The pipeline of a running service. Busy answers (429, 503) that ask for no long wait, and broken connections, are tried again. */
 export function createHttpClient(url: string, { key, attempts = 6, pauseMs = 250 }: HttpClientOptions = {}): AnswerClient {
   const base = baseAddress(url)
   const headers = { 'content-type': 'application/json', ...(key !== undefined && { authorization: `Bearer ${checkedKey(key)}` }) }
@@ -41,8 +44,11 @@ export function createHttpClient(url: string, { key, attempts = 6, pauseMs = 250
       if (response.ok) return checked(schema, text, base + route)
       if ((response.status === 503 || response.status === 429) && !last) {
         const seconds = Number(response.headers.get('retry-after') ?? Number.NaN)
-        await sleep(Number.isFinite(seconds) ? seconds * 1000 : pauseMs * 2 ** (attempt - 1))
-        continue
+        const waitMs = Number.isFinite(seconds) ? seconds * 1000 : pauseMs * 2 ** (attempt - 1)
+        if (waitMs <= LONGEST_WAIT_MS) {
+          await sleep(waitMs)
+          continue
+        }
       }
       throw serviceError(response.status, text, base + route)
     }

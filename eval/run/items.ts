@@ -1,5 +1,5 @@
 import pLimit from 'p-limit'
-import { CodedError, isDiskFull, messageOf } from '../../base/errors.ts'
+import { CodedError, isDiskFull, messageOf, type ErrorCode } from '../../base/errors.ts'
 import { openRun, type RunFormat } from './folder.ts'
 
 /** What the loop must know of a record, whatever the task. */
@@ -94,7 +94,10 @@ export async function runItems<M extends Parameters<typeof openRun>[1], R extend
   return asked
 }
 
-/** A service that is gone is reported with what was kept, and a full disk with what helps. */
+/** What ends a run although every item could be asked later. */
+const FOR_LATER: readonly ErrorCode[] = ['service_unreachable', 'rate_limited', 'overloaded']
+
+/** A service that is gone, or lets no more in, is reported with what was kept, and a full disk with what helps. */
 function explained(error: unknown, folder: string, kept: string): unknown {
   if (isDiskFull(error))
     return new CodedError(
@@ -102,7 +105,7 @@ function explained(error: unknown, folder: string, kept: string): unknown {
       `The disk of ${folder} is full. What was written before is kept: free space, then repeat the command to go on.`,
       { cause: error },
     )
-  return error instanceof CodedError && error.code === 'service_unreachable'
+  return error instanceof CodedError && FOR_LATER.includes(error.code)
     ? new CodedError(error.code, `${messageOf(error)} ${kept}`, { cause: error })
     : error
 }

@@ -48,6 +48,8 @@ export function ropeCommand(): Command {
       if (!Number.isInteger(positions) || positions < 1)
         throw new CodedError('options_invalid', `--window takes whole numbers from 1, not ${JSON.stringify(window)}.`)
       const { READER_CHECKPOINT: checkpointDir } = loadConfig()
+      if (checkpointDir === '')
+        throw new CodedError('options_invalid', 'Each kind is built anew from the checkpoint: set CEPE_READER_CHECKPOINT to its folder.')
       const perplexity: Point[] = []
       const accuracy: Point[] = []
       const named = kinds.split(',').map((word) => word.trim())

@@ -62,7 +62,10 @@ export interface PlanPlaceOptions extends Omit<PlanOptions, 'folder'> {
  */
 export async function planPlace(items: () => AsyncIterable<ReadItem>, options: PlanPlaceOptions): Promise<Place> {
   const { folder, model, name, corpus, ...planning } = options
-  await mkdir(folder, { recursive: true })
+  await mkdir(folder, { recursive: true }).catch((error: unknown) => {
+    if (!['EEXIST', 'ENOTDIR'].includes(osCode(error) ?? '')) throw error
+    throw occupied(folder, 'is a file, or lies in one')
+  })
   const stranger = (await readdir(folder)).find((file) => !OWN_FILES.test(file))
   if (stranger !== undefined) throw occupied(folder, `holds ${stranger}, which is no part of a plan`)
   const found = await readRecord(folder)

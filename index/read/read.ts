@@ -77,7 +77,7 @@ export async function* readPassages(bytes: AsyncIterable<Buffer>, options: ReadO
   if (isParquet(head) || options.format === 'parquet') {
     throw new CodedError(
       'unsupported_media_type',
-      'Parquet is read from a file, not from a stream: put it into the import folder and name it.',
+      'Parquet is read from a file of its own, neither from a stream nor out of gzip: over HTTP, put it into the import folder and name it.',
       { field: 'format' },
     )
   }
@@ -97,6 +97,8 @@ export async function* readPassageFile(path: string, options: ReadOptions = {}):
   try {
     const { head, all } = await peek(stream as AsyncIterable<Buffer>, 4)
     if (isParquet(head)) yield* accept(readParquet(path, options), options)
+    else if (options.format === 'parquet' && !isGzip(head))
+      throw new CodedError('corpus_invalid', 'The file is no Parquet: its first bytes are not PAR1.', { field: 'format' })
     else yield* readPassages(all, options)
   } catch (error) {
     if (osCode(error) === 'ENOENT') throw new CodedError('not_found', `The file ${path} does not exist.`, { field: 'file', cause: error })

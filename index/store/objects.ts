@@ -180,6 +180,7 @@ export function downloadObject(address: string, path: string): Promise<void> {
   })
 }
 
+/** Removes an object; one that is not there is no error. */
 export function deleteObject(address: string): Promise<void> {
   return ask(address, async ({ s3, client }) => {
     await client.send(new s3.DeleteObjectCommand(bucketAndKey(address)))

@@ -18,6 +18,7 @@ export function configureStores(given: StoreSettings): void {
   changes++
 }
 
+/** What was configured last; nothing where nothing was. */
 export function storeSettings(): StoreSettings {
   return settings
 }
@@ -27,6 +28,7 @@ export function settingsVersion(): number {
   return changes
 }
 
+/** Longest wait for an answer to begin, in milliseconds. */
 export function answerMs(): number {
   return settings.answerMs ?? ANSWER_MS
 }

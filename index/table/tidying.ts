@@ -31,8 +31,9 @@ export interface Tidied {
   readonly folder: string
 }
 
-/** Looks for files past their time come no closer than this. */
+/** Looks for files past their time come no closer than this, and no further apart: a timer takes 25 days at most, and the time may be longer. */
 const LEAST_LOOK_MS = 1000
+const MOST_LOOK_MS = 3_600_000
 
 /**
  * Every upsert leaves a small file, a version and rows that no index covers. Where the table has too many of them,
@@ -86,7 +87,7 @@ export class Tidying {
             looking = false
           })
       },
-      Math.max(LEAST_LOOK_MS, keepMs),
+      Math.min(MOST_LOOK_MS, Math.max(LEAST_LOOK_MS, keepMs)),
     ).unref()
   }
 

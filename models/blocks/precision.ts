@@ -46,6 +46,7 @@ export interface Precision {
 
 const ROWS: RowForm = { kind: 'rows' }
 
+/** How a build of that dtype keeps each kind of weight. */
 export function precisionOf(dtype: Dtype, { blockSize, lmHead }: Int4Options = INT4_DEFAULTS): Precision {
   const blocks: BlockForm = { kind: 'blocks', bits: 4, blockSize }
   const blockHead: MatrixForm = lmHead === 'int8' ? { kind: 'blocks', bits: 8, blockSize } : null

@@ -25,6 +25,7 @@ interface AskOptions {
   readonly out?: string
 }
 
+/** `cepe ask`: answers one question, or a file of them, without a server. */
 export function askCommand(): Command {
   return new Command('ask')
     .description('answer one question from the shell, or a file of them')

@@ -1,9 +1,9 @@
 import { Command, Option } from 'commander'
-import { CodedError } from '../../base/errors.ts'
 import { BLOCK_SIZES, INT4_DEFAULTS, type Int4Options } from '../../models/blocks/precision.ts'
 import { buildModel } from '../../models/build.ts'
 import { DTYPES, modelId, type Dtype } from '../../models/manifest.ts'
 import { megabytes } from '../progress.ts'
+import { wholeNumber } from './numbers.ts'
 import { createProgress } from './progress.ts'
 
 interface BuildArguments {
@@ -13,9 +13,10 @@ interface BuildArguments {
   readonly lmHead: Int4Options['lmHead']
   readonly inPlace?: boolean
   readonly rope?: string
-  readonly window?: string
+  readonly window?: number
 }
 
+/** `cepe build`: graphs from a checkpoint. */
 export function buildCommand(): Command {
   return new Command('build')
     .description('build ONNX graphs from a checkpoint folder in Hugging Face layout (CEPE, decoder-only LLaMA, Contriever)')
@@ -35,14 +36,10 @@ export function buildCommand(): Command {
     .option('--in-place', "reference the weights in the checkpoint's safetensors files (hard links) where their precision allows")
     .option(
       '--rope <kind>',
-      "context extension in place of the checkpoint's: none, linear:8, yarn:16, power:0.5, truncated:2048, linear:2+truncated:2048, randomised:0.0625, xpos:8192, dynamic:2",
+      "context extension in place of the checkpoint's: none, linear:8, yarn:16, power:0.5, truncated:2048, linear:2+truncated:2048, randomised:0.0625, xpos:8192, xpos-halves:8192, dynamic:2",
     )
-    .option('--window <positions>', "decoder positions in place of the checkpoint's")
+    .option('--window <positions>', "decoder positions in place of the checkpoint's", wholeNumber({ min: 1 }))
     .action(async (checkpointDir: string, { out, dtype, blockSize, lmHead, inPlace = false, rope, window }: BuildArguments) => {
-      if (window !== undefined && !(Number.isInteger(Number(window)) && Number(window) > 0))
-        throw new CodedError('invalid_request', `--window must be a positive whole number, not ${JSON.stringify(window)}.`, {
-          field: '--window',
-        })
       const progress = createProgress('Building', 'MB')
       try {
         const manifest = await buildModel({
@@ -51,7 +48,7 @@ export function buildCommand(): Command {
           dtype,
           int4: { blockSize: blockSize === '128' ? 128 : 32, lmHead },
           inPlace,
-          rope: { ...(rope !== undefined && { rope }), ...(window !== undefined && { window: Number(window) }) },
+          rope: { ...(rope !== undefined && { rope }), ...(window !== undefined && { window }) },
           onProgress: ({ done, total, name }) => progress.update(megabytes(done), megabytes(total), name),
           onWarning: (message) => process.stderr.write(`warning: ${message}\n`),
         })

@@ -24,6 +24,7 @@ interface AddOptions extends ReadingOptions {
   readonly table?: string
 }
 
+/** `cepe index`: what is done with a corpus and its table. */
 export function indexCommand(): Command {
   const command = new Command('index')
   const looking = (table: string | undefined, run: (indexing: Indexing) => Promise<unknown>) => withIndexing(table, 'looks', run)

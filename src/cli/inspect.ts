@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import { formatDescription, inspectModel } from '../../models/inspect.ts'
 
+/** `cepe inspect`: what is in a built model. */
 export function inspectCommand(): Command {
   return new Command('inspect')
     .description('show a built model: graphs, parameters, bytes, dimensions')

@@ -11,6 +11,7 @@ interface AddOptions {
   readonly questionsPerDay?: number
 }
 
+/** `cepe keys`: makes, lists and revokes keys. */
 export function keysCommand(): Command {
   return new Command('keys')
     .description('make, list and revoke the keys that requests are sent with; a running service follows within a second')

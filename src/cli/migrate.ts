@@ -10,6 +10,7 @@ interface MigrateArguments {
   readonly table?: string
 }
 
+/** `cepe migrate`: brings a table to the current schema, or back. */
 export function migrateCommand(): Command {
   return new Command('migrate')
     .description("bring the index to this version's schema, or back; questions are answered meanwhile")

@@ -1,10 +1,12 @@
 import path from 'node:path'
 import { Command } from 'commander'
+import { CodedError } from '../../base/errors.ts'
 import { pullCheckpoint } from '../../models/pull/pull.ts'
 import { hubSettings } from '../config.ts'
 import { megabytes } from '../progress.ts'
 import { createProgress } from './progress.ts'
 
+/** `cepe pull`: fetches a checkpoint from a hub. */
 export function pullCommand(): Command {
   return new Command('pull')
     .description('fetch a checkpoint from a Hugging Face hub: the files that cepe build reads (HF_ENDPOINT, HF_TOKEN)')
@@ -12,6 +14,8 @@ export function pullCommand(): Command {
     .option('--out <folder>', 'folder of the checkpoint (default: the name without its owner)')
     .action(async (name: string, { out }: { out?: string }) => {
       const [repository = '', revision = 'main'] = name.split('@')
+      if (revision === '')
+        throw new CodedError('options_invalid', `${name} names no revision after the @: give a branch, tag or commit.`, { field: 'name' })
       const outDir = out ?? path.basename(repository)
       const progress = createProgress('Fetching', 'MB')
       try {

@@ -27,6 +27,7 @@ interface ReadOptions {
   readonly chatTemplate?: ChatTemplate
 }
 
+/** `cepe read`: answers a question about one document, without an index. */
 export function readCommand(): Command {
   return new Command('read')
     .description('answer a question from a file: text, Markdown, HTML or PDF')
@@ -80,7 +81,9 @@ async function readDocument(file: string, question: string | undefined, options:
 }
 
 async function bytesOf(file: string, most: number): Promise<Buffer> {
-  const { size } = await stat(file)
+  const found = await stat(file).catch(() => undefined)
+  if (found?.isFile() !== true) throw new CodedError('not_found', `There is no file ${file}: name the document.`, { field: 'file' })
+  const { size } = found
   if (size > most)
     throw new CodedError('payload_too_large', `${file} has ${size} bytes; ${most} are read at most (CEPE_DOCUMENT_MB).`, { field: 'file' })
   return readFile(file)

@@ -1,10 +1,7 @@
 import { Option, type Command } from 'commander'
 import { FORMATS, type Format } from '../../index/read/contract.ts'
-import type { JobOptions } from '../jobs/schema.ts'
+import { SPLIT_WORDS, type JobOptions } from '../jobs/schema.ts'
 import { decimal, wholeNumber } from './numbers.ts'
-
-/** Words of a passage where --split is given without a number: the literature's. */
-const SPLIT_WORDS = 100
 
 /** Options of the commands that read a corpus. */
 export interface ReadingOptions {
@@ -21,7 +18,11 @@ export interface ReadingOptions {
 /** Gives a command the options of reading a corpus. */
 export function withReadingOptions(command: Command): Command {
   return command
-    .option('--split [words]', `cut documents into passages of about so many words (${SPLIT_WORDS})`, wholeNumber({ min: 1 }))
+    .option(
+      '--split [words]',
+      `cut documents into passages of about so many words (${SPLIT_WORDS.byDefault})`,
+      wholeNumber({ min: SPLIT_WORDS.least, max: SPLIT_WORDS.most }),
+    )
     .addOption(new Option('--format <format>', 'found out from the content where absent').choices(FORMATS))
     .option('--no-quotes', 'TSV and CSV: quotes are characters like any others')
     .option('--no-metadata', 'leave the metadata of the rows unread')
@@ -29,9 +30,10 @@ export function withReadingOptions(command: Command): Command {
     .option('--max-rejected <share>', 'share of bad lines that is too much, 0 to 1', decimal({ max: 1 }))
 }
 
+/** The options of a command as a job keeps them; what is not given is absent. */
 export function jobOptions({ split, format, quotes, metadata, label, maxRejected }: ReadingOptions): JobOptions {
   return {
-    ...(split !== undefined && { split_words: split === true ? SPLIT_WORDS : split }),
+    ...(split !== undefined && { split_words: split === true ? SPLIT_WORDS.byDefault : split }),
     ...(format !== undefined && { format }),
     ...(quotes === false && { no_quotes: true }),
     ...(metadata === false && { no_metadata: true }),

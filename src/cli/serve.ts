@@ -1,8 +1,10 @@
 import { Command } from 'commander'
 import { loadConfig } from '../config.ts'
+import type { Config } from '../settings.ts'
 import { checkAddress } from './address.ts'
 import { checkExposure } from './exposure.ts'
 
+/** `cepe serve`: the HTTP service. */
 export function serveCommand(): Command {
   return new Command('serve')
     .description('serve the HTTP API; builds the models and the demo index first where they are missing')
@@ -14,12 +16,18 @@ export function serveCommand(): Command {
       await checkAddress(config.HOST, config.PORT)
       // Loading the rest of the program takes a second: what is quick to find wrong comes before.
       const { startService } = await import('./service.ts')
-      const address = await startService(config)
-      process.stderr.write(`
-Answering questions at ${address} (documentation: ${address}/docs). Try:
-
-  curl -s ${address}/v1/answer -H 'content-type: application/json' -d '{"question": "what is the capital of australia"}'
-
-`)
+      process.stderr.write(welcome(await startService(config), config))
     })
+}
+
+/** What is said once the service listens: where it does, and what can be asked of it there. */
+export function welcome(address: string, { ROLE: role }: Pick<Config, 'ROLE'>): string {
+  const [doing, example] =
+    role === 'indexer'
+      ? ['Taking jobs and changes', `${address}/v1/admin/index -H "authorization: Bearer $CEPE_ADMIN_KEY"`]
+      : [
+          'Answering questions',
+          `${address}/v1/answer -H 'content-type: application/json' -d '{"question": "what is the capital of australia"}'`,
+        ]
+  return `\n${doing} at ${address} (documentation: ${address}/docs). Try:\n\n  curl -s ${example}\n\n`
 }

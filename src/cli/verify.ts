@@ -1,16 +1,17 @@
 import { readFile } from 'node:fs/promises'
+import path from 'node:path'
 import { Command } from 'commander'
 import { CodedError } from '../../base/errors.ts'
 import { compareBuilds, formatDistance, type Sample } from '../../models/against.ts'
 import { formatVerification } from '../../models/golden.ts'
 import { loadManifest } from '../../models/folder.ts'
 import { verifyGolden } from '../../models/verify.ts'
+import { packageRoot } from '../config.ts'
 import { loadTokenizer } from '../text/tokenizer.ts'
 import { decimal, wholeNumber } from './numbers.ts'
 
 /** Parity promised for f32 builds. */
 const DEFAULT_ATOL = 2e-4
-const DEFAULT_TEXTS = 'index/corpus/passages.tsv'
 const DEFAULT_SAMPLES = 16
 /** Lines that the encoder reads in each comparison; the decoder reads one more. */
 const CONTEXTS = 8
@@ -24,6 +25,7 @@ interface VerifyOptions {
   readonly samples: number
 }
 
+/** `cepe verify`: a built model beside recorded outputs, or beside another build. */
 export function verifyCommand(): Command {
   return new Command('verify')
     .description('compare a built model with recorded outputs of the reference implementation, or with another build of its checkpoint')
@@ -31,11 +33,11 @@ export function verifyCommand(): Command {
     .option('--golden <files...>', 'safetensors files with inputs and expected outputs')
     .option('--atol <number>', 'golden: largest absolute difference allowed', decimal(), DEFAULT_ATOL)
     .option('--against <built>', 'another build, such as the f32 one: how far the results are from its own')
-    .option('--texts <file>', 'against: text that both read, a passage a line', DEFAULT_TEXTS)
+    .option('--texts <file>', 'against: text that both read, a passage a line', path.join(packageRoot(), 'index/corpus/passages.tsv'))
     .option('--samples <number>', 'against: groups of lines that are read', wholeNumber({ min: 1 }), DEFAULT_SAMPLES)
     .action(async (built: string, options: VerifyOptions) => {
       if (options.golden === undefined && options.against === undefined) {
-        throw new CodedError('invalid_request', 'Nothing to compare with: give --golden <files> or --against <built>.', {
+        throw new CodedError('options_invalid', 'Nothing to compare with: give --golden <files> or --against <built>.', {
           field: '--golden',
         })
       }
@@ -61,7 +63,7 @@ async function samplesOf(built: string, file: string, count: number): Promise<Sa
     manifest.architecture === 'cepe' ? { bosId: manifest.tokens.bos_id, eosIds: manifest.tokens.eos_ids } : { bosId: null, eosIds: [] }
   const tokenizer = await loadTokenizer(built, special)
   const content = await readFile(file, 'utf8').catch((cause: unknown) => {
-    throw new CodedError('invalid_request', `The texts of --texts cannot be read (${file}).`, { field: '--texts', cause })
+    throw new CodedError('options_invalid', `The texts of --texts cannot be read (${file}).`, { field: '--texts', cause })
   })
   const lines = content.split('\n').filter((line) => line.trim() !== '')
   const step = Math.max(Math.floor(lines.length / count), 1)

@@ -42,6 +42,8 @@ export function createDocumentParser({ parseMs, entry = CHILD_FILE }: ParserOpti
       })
     const until = performance.now() + deadlineMs
     return limit(() => {
+      // Whoever left while it waited gets no process.
+      if (signal?.aborted === true) throw unwanted()
       const left = until - performance.now()
       if (left <= 0) throw late(deadlineMs)
       const signals = signal ? [signal, closing.signal] : [closing.signal]
@@ -95,7 +97,7 @@ function readInChild(job: ChildJob, { entry, ms, late, signal }: ChildRun): Prom
       end()
       reject(error)
     }
-    const abandon = (): void => fail(new CodedError('client_closed', 'The file is no longer wanted.'))
+    const abandon = (): void => fail(unwanted())
     const timer = setTimeout(() => fail(late), ms)
     const memory = setInterval(() => {
       void residentBytes(child.pid).then((bytes) => {
@@ -121,6 +123,10 @@ function readInChild(job: ChildJob, { entry, ms, late, signal }: ChildRun): Prom
 async function residentBytes(pid: number | undefined): Promise<number> {
   const fields = await readFile(`/proc/${pid ?? 0}/statm`, 'utf8').catch(() => '')
   return PAGE_BYTES * Number(fields.split(' ').at(1) ?? 0)
+}
+
+function unwanted(): CodedError {
+  return new CodedError('client_closed', 'The file is no longer wanted.')
 }
 
 function tooSlow(ms: number): CodedError {

@@ -28,11 +28,25 @@ export interface Work<T> {
 /** Does a request's work once for its idempotency key. @returns the body of the answer. */
 export type Once = <T>(request: FastifyRequest, reply: FastifyReply, work: Work<T>) => Promise<T>
 
-export function onceFor(answers: KeptAnswers): Once {
+/**
+ * Requests with an idempotency key are worked on once; those without one always. What was done is answered also where the answer cannot
+ * be kept: told of a failure, the client would have it done again.
+ * @throws conflict, unprocessable
+ */
+export function onceFor(answers: Pick<KeptAnswers, 'claim'>): Once {
   return async <T>(request: FastifyRequest, reply: FastifyReply, { fingerprint, work }: Work<T>): Promise<T> => {
     const key = request.headers[HEADER]
     if (typeof key !== 'string') return work()
     const claim = await answers.claim(key)
+    const orWarn = (done: Promise<void>): Promise<void> =>
+      done.catch((error: unknown) =>
+        request.log.error(
+          { err: error },
+          'An idempotency key could not be kept or given back: sent again, the request may be worked on again, or refused for a while.',
+        ),
+      )
+    const keep = async (answer: Pick<KeptAnswer, 'found' | 'body'>): Promise<void> =>
+      claim.keep({ request: await fingerprint(), ...answer })
     try {
       if (claim.kept !== undefined) {
         if (claim.kept.request !== (await fingerprint())) throw reused()
@@ -41,15 +55,15 @@ export function onceFor(answers: KeptAnswers): Once {
       }
       try {
         const body = await work()
-        await claim.keep({ request: await fingerprint(), found: true, body })
+        await orWarn(keep({ found: true, body }))
         return body
       } catch (error) {
         if (error instanceof CodedError && error.code === 'not_found')
-          await claim.keep({ request: await fingerprint(), found: false, body: { message: error.message, field: error.field } })
+          await orWarn(keep({ found: false, body: { message: error.message, field: error.field } }))
         throw error
       }
     } finally {
-      await claim.release()
+      await orWarn(claim.release())
     }
   }
 }

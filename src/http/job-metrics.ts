@@ -1,11 +1,17 @@
 import { Gauge, type Registry } from 'prom-client'
+import { messageOf } from '../../base/errors.ts'
 import type { Jobs } from '../jobs/jobs.ts'
 import { isSettled, JOB_STATES, type Job } from '../jobs/schema.ts'
 
 const STEPS = ['accepted', 'embedded', 'skipped', 'committed'] as const
 
-/** Index jobs in Prometheus' format: how many in each state, and how far those that have not ended have come. */
-export function registerJobMetrics(registry: Registry, jobs: Pick<Jobs, 'list'>): void {
+/**
+ * Index jobs in Prometheus' format: how many in each state, and how far those that have not ended have come. Where they cannot be
+ * looked at, they are missing from the scrape, and the rest of it is there.
+ * @param onTrouble told once why, until they can be looked at again
+ */
+export function registerJobMetrics(registry: Registry, jobs: Pick<Jobs, 'list'>, onTrouble: (message: string) => void): void {
+  const list = listedOnce(jobs, onTrouble)
   const gauge = (name: string, help: string, label: string, values: (all: readonly Job[]) => Iterable<readonly [string, number]>) =>
     new Gauge({
       name,
@@ -13,7 +19,9 @@ export function registerJobMetrics(registry: Registry, jobs: Pick<Jobs, 'list'>)
       labelNames: [label],
       registers: [registry],
       async collect() {
-        for (const [value, count] of values(await jobs.list())) this.set({ [label]: value }, count)
+        const all = await list()
+        this.reset()
+        if (all !== undefined) for (const [value, count] of values(all)) this.set({ [label]: value }, count)
       },
     })
   gauge('cepe_index_jobs', 'Index jobs by state; stopped ones wait for a resume.', 'state', (all) =>
@@ -28,6 +36,27 @@ export function registerJobMetrics(registry: Registry, jobs: Pick<Jobs, 'list'>)
   gauge('cepe_index_job_lines', 'Lines of the corpora of jobs that have not ended.', 'outcome', (all) =>
     (['read', 'rejected'] as const).map((outcome) => [outcome, total(all, outcome)]),
   )
+}
+
+/** Looks at the jobs, which lie on the disk, once for all gauges of a scrape. Gives undefined where that fails. */
+function listedOnce(jobs: Pick<Jobs, 'list'>, onTrouble: (message: string) => void): () => Promise<readonly Job[] | undefined> {
+  let looking: Promise<readonly Job[] | undefined> | undefined
+  let troubled = false
+  const look = async (): Promise<readonly Job[] | undefined> => {
+    try {
+      const all = await jobs.list()
+      troubled = false
+      return all
+    } catch (error) {
+      if (!troubled) onTrouble(`Metrics of index jobs are missing: ${messageOf(error)}`)
+      troubled = true
+      return undefined
+    }
+  }
+  return () =>
+    (looking ??= look().finally(() => {
+      looking = undefined
+    }))
 }
 
 function total(all: readonly Job[], counter: keyof Job['counters']): number {

@@ -13,6 +13,8 @@ const FOLDERS = [
   'MIRROR_DIR',
   'IMPORT_DIR',
   'KEYS_DIR',
+  'STATE_DIR',
+  'DATA_DIR',
   'CORPUS',
   'DEMONSTRATIONS',
   'CALIBRATION',

@@ -54,9 +54,18 @@ export function registerProcessMetrics(registry: Registry, processes: () => read
   gauge('cepe_inference_queue_length', 'Requests that wait for an inference process.', (status) => status.queued)
   gauge('cepe_inference_busy', 'Inference processes at work.', (status) => status.busy)
   gauge('cepe_inference_ready', 'Inference processes ready for work.', (status) => status.ready)
-  gauge('cepe_inference_restarts', 'Inference processes replaced since the start.', (status) => status.restarts)
   gauge('cepe_inference_resident_memory_bytes', 'Memory of the inference processes at their last messages.', (status) => status.rssBytes)
   gauge('cepe_state_cache_bytes', 'Cached encoder states in memory.', (status) => status.cache?.bytes)
+  new Counter({
+    name: 'cepe_inference_restarts_total',
+    help: 'Inference processes replaced since the start.',
+    labelNames: ['role'],
+    registers: [registry],
+    collect() {
+      this.reset()
+      for (const { role, restarts } of processes()) this.inc({ role }, restarts)
+    },
+  })
   new Counter({
     name: 'cepe_state_cache_lookups_total',
     help: 'Passages whose encoder states were looked up; counts of a process begin anew when it is replaced.',

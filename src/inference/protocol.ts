@@ -149,6 +149,7 @@ export function toWire(thrown: unknown): WireError {
     : { code: 'inference_failed', message: messageOf(thrown), details: {} }
 }
 
+/** The error that a child sent. What had no code there is inference_failed. */
 export function fromWire({ code, message, details }: WireError): CodedError {
   return new CodedError(isErrorCode(code) ? code : 'inference_failed', message, details)
 }

@@ -1,5 +1,6 @@
 import { basename } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { Value } from 'typebox/value'
 import { isDiskFull, CodedError, messageOf } from '../../base/errors.ts'
 import { allModels } from '../../index/contract.ts'
 import { jobFiles } from '../../index/ingest/files.ts'
@@ -14,7 +15,7 @@ import { limitBytes } from './limit-bytes.ts'
 import { noteRejects, readOptions } from './reading.ts'
 import { JobQueue, type QueueOptions } from './queue.ts'
 import { cancelStopped, toJobError } from './run.ts'
-import { DEFAULT_REJECTED_SHARE, FILE_JOB_VERSION, isSettled, JOB_VERSION, type Job, type JobOptions } from './schema.ts'
+import { DEFAULT_REJECTED_SHARE, FILE_JOB_VERSION, isSettled, JOB_VERSION, JobOptionsSchema, type Job, type JobOptions } from './schema.ts'
 import { JobStore } from './store.ts'
 
 export interface JobsOptions extends QueueOptions {
@@ -34,7 +35,7 @@ export interface Upload {
 
 /** Bulk indexing: jobs in a queue on the disk, one running at a time over all processes of an index. */
 export interface Jobs {
-  /** Queues a file by its path. For the command line: over HTTP only `addImport`. */
+  /** Queues a file by its path. For the command line: over HTTP only `addImport`. @throws options_invalid */
   addFile(path: string, options: JobOptions): Promise<Job>
   /** Queues a file of the import folder. @throws as `importPath`. */
   addImport(name: string, options: JobOptions): Promise<Job>
@@ -70,6 +71,7 @@ export interface Jobs {
 const POLL_MS = 200
 const DEFAULT_UPLOAD_BYTES = 64 * 2 ** 30
 
+/** The jobs of an index. Nothing runs before `start`, or before a job is ordered. */
 export function createJobs(options: JobsOptions): Jobs {
   return new IndexJobs(options)
 }
@@ -124,8 +126,8 @@ class IndexJobs implements Jobs {
     const { limits, maxUploadBytes = DEFAULT_UPLOAD_BYTES, shardRows } = this.#options
     const id = this.#store.newId()
     const folder = this.#store.folder(id)
-    const lease = await this.#store.lease(id)
     let job = this.#newJob(id, { name: name ?? 'upload', path: null }, options)
+    const lease = await this.#store.lease(id)
     const rejects: Job['recent_rejects'] = []
     try {
       const items = readPassages(limitBytes(bytes, maxUploadBytes), readOptions(options, name, limits))
@@ -144,6 +146,8 @@ class IndexJobs implements Jobs {
         counters: { ...job.counters, read: plan.read, rejected: plan.rejected, accepted: plan.accepted },
         recent_rejects: rejects,
       }
+      await this.#order(job, lease)
+      return job
     } catch (error) {
       if (toJobError(error).code === 'corpus_invalid' && job.counters.rejected > 0) {
         await this.#store.dropShards(id)
@@ -166,8 +170,6 @@ class IndexJobs implements Jobs {
         ? new CodedError('disk_full', `The disk of the jobs folder is full: free space and send the corpus again.`, { cause: error })
         : error
     }
-    await this.#order(job, lease)
-    return job
   }
 
   async list(): Promise<Job[]> {
@@ -230,7 +232,13 @@ class IndexJobs implements Jobs {
     await this.#queue.close()
   }
 
+  /** @throws options_invalid for options that its record could not be read with again */
   #newJob(id: string, source: Job['source'], options: JobOptions, model = this.#options.index.model.id): Job {
+    const [wrong] = Value.Errors(JobOptionsSchema, options)
+    if (wrong !== undefined) {
+      const field = wrong.instancePath.slice(1)
+      throw new CodedError('options_invalid', `${field} ${wrong.message}.`, { field })
+    }
     return {
       version: source.place === true ? JOB_VERSION : FILE_JOB_VERSION,
       id,

@@ -94,10 +94,13 @@ export class JobQueue {
     return true
   }
 
+  /** Never rejects: a lease whose file cannot be removed, since the folder is away, must not end the queue, or the service. */
   async #release(id: string): Promise<void> {
     const lease = this.#leases.get(id)
     this.#leases.delete(id)
-    await lease?.release()
+    await lease
+      ?.release()
+      .catch((error: unknown) => this.#options.log?.('warn', `index job ${id}: its lease was not given back: ${messageOf(error)}`))
   }
 
   async #pump(): Promise<void> {

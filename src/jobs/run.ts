@@ -96,6 +96,8 @@ export class JobRun {
     const { store, closing } = this.#options
     if (isSettled(this.#job.state) && this.#job.state !== 'stopped') return this.#ended.resolve()
     const stop = (): void => this.#abort.abort(closing.reason)
+    // It may have come to its end between the queue's last look and here: no event tells that any more.
+    if (closing.aborted) stop()
     closing.addEventListener('abort', stop, { once: true })
     const timer = setInterval(() => {
       this.#save().catch((error: unknown) =>
@@ -111,6 +113,7 @@ export class JobRun {
     try {
       if (await store.cancelRequested(this.id)) this.#cancelled = true
       if (this.#cancelled) return await this.#end('cancelled', null)
+      closing.throwIfAborted()
       await this.#work()
     } catch (error) {
       if (closing.aborted && !this.#cancelled) await this.#save()

@@ -16,6 +16,10 @@ export function isSettled(state: JobState): boolean {
 /** Share of rejected lines that a job bears unless told otherwise. */
 export const DEFAULT_REJECTED_SHARE = 0.01
 
+/** Words of a passage that documents are cut into; the default is the literature's. */
+export const SPLIT_WORDS = { least: 20, most: 1000, byDefault: 100 } as const
+const LABEL_CHARACTERS = 500
+
 export const JobOptionsSchema = Type.Object(
   {
     replace: Type.Optional(
@@ -27,8 +31,8 @@ export const JobOptionsSchema = Type.Object(
     format: Type.Optional(Type.Enum([...FORMATS], { description: 'Found out from the content where absent.' })),
     split_words: Type.Optional(
       Type.Integer({
-        minimum: 20,
-        maximum: 1000,
+        minimum: SPLIT_WORDS.least,
+        maximum: SPLIT_WORDS.most,
         description:
           'Cut documents into passages of about so many words (100 in the literature), at sentence ends; ids become `doc#1`, `doc#2`, ... Default: each row is a passage.',
       }),
@@ -44,7 +48,7 @@ export const JobOptionsSchema = Type.Object(
     label: Type.Optional(
       Type.String({
         minLength: 1,
-        maxLength: 500,
+        maxLength: LABEL_CHARACTERS,
         description: "Source of passages that name none of their own. Default: the file's name.",
       }),
     ),

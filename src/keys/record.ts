@@ -23,6 +23,7 @@ export function newKey(): string {
   return `cepe_${randomBytes(32).toString('base64url')}`
 }
 
+/** What is kept of a key: its SHA-256. */
 export function hashKey(key: string): Buffer {
   return createHash('sha256').update(key).digest()
 }

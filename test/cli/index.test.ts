@@ -78,7 +78,7 @@ await t.test('of several files each problem is said with its file, and what was 
   const checked = await runCli(['index', 'add', path.join(dir, 'corpus'), '--check'], env)
   t.match(checked, { code: 1, stdout: /a\.tsv: The file is empty.*a job would fail\n.*b\.tsv: 1 lines.*fit to index\n/ })
   const added = await runCli(['index', 'add', path.join(dir, 'corpus')], env)
-  t.match(added, { code: 1, stderr: /Not begun: .*b\.tsv\n.*\(a\.tsv\) is failed: The file is empty/ })
+  t.match(added, { code: 1, stderr: /Not begun: .*b\.tsv\n.*\(a\.tsv\) has failed: The file is empty/ })
   t.match(await runCli(['index', 'status', 'nope'], env), { code: 1, stderr: /cepe index status/ })
   t.match(await runCli(['ask', ' '], env), { code: 1, stderr: /question must not be blank/ })
 })

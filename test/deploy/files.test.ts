@@ -12,6 +12,22 @@ function settings(text: string): string[] {
   return [...text.matchAll(/\bCEPE_([A-Z_]+)\b/g)].map(([, name = '']) => name)
 }
 
+/** Whether a build of an image is given a path: the last line of .dockerignore that fits it, or a folder it is in, decides. */
+function inContext(file: string): boolean {
+  const names = file.split('/')
+  const [all, ...lines] = read('.dockerignore').trim().split('\n')
+  if (all !== '**') throw new Error('.dockerignore is no list of what is let in')
+  return lines.reduce((given, line) => {
+    const pattern = line
+      .replace(/^!/, '')
+      .replaceAll('.', '\\.')
+      .replaceAll('**/', '(?:.*/)?')
+      .replaceAll(/(?<![.)])\*/g, '[^/]*')
+    const fits = names.some((_, i) => new RegExp(`^${pattern}$`).test(names.slice(0, i + 1).join('/')))
+    return fits ? line.startsWith('!') : given
+  }, false)
+}
+
 interface Compose {
   readonly services: Record<string, { readonly ports?: string[]; readonly volumes?: string[]; readonly image?: string }>
   readonly volumes: Record<string, unknown>
@@ -21,7 +37,10 @@ t.test('what is deployed names settings and files that there are', (t) => {
   for (const file of ['Dockerfile', 'compose.yaml', 'deploy/cepe-qa.service'])
     for (const name of settings(read(file))) t.ok(name in ConfigSchema.properties, `${file}: CEPE_${name}`)
   for (const [, sources = ''] of read('Dockerfile').matchAll(/^COPY (?!--from)(.+) \S+$/gm))
-    for (const source of sources.split(' ')) t.ok(existsSync(path.join(packageRoot(), source)), source)
+    for (const source of sources.split(' ')) {
+      t.ok(existsSync(path.join(packageRoot(), source)), source)
+      t.ok(inContext(source), `${source} is not left out by .dockerignore`)
+    }
   for (const [, source = ''] of read('Dockerfile').matchAll(/^COPY --from=build \/app\/(\S+)/gm))
     t.ok(['node_modules', 'dist'].includes(source) || existsSync(path.join(packageRoot(), source)), source)
   t.match(read('Dockerfile'), /^USER 1000:1000$/m)
@@ -29,6 +48,27 @@ t.test('what is deployed names settings and files that there are', (t) => {
     settings(read('Dockerfile').replace(/^HEALTHCHECK[^]*?^\S/m, '')).includes('PORT'),
     'a platform sets PORT, which CEPE_PORT would hide',
   )
+  t.end()
+})
+
+t.test('what the images are built from is not left out by .dockerignore, and nothing secret or large is let in', (t) => {
+  for (const file of [
+    'models/tiny/checkpoint/cepe/config.json',
+    'deploy/ray/embed_corpus.py',
+    'deploy/ray/pool.py',
+    'deploy/ray/worker.py',
+  ])
+    t.ok(existsSync(path.join(packageRoot(), file)) && inContext(file), file)
+  for (const file of [
+    '.env',
+    'src/.env',
+    'keys/ann.key.json',
+    '.git/HEAD',
+    'node_modules/tap/package.json',
+    'index/data/passages.lance',
+    'dist/src/cli.js',
+  ])
+    t.notOk(inContext(file), file)
   t.end()
 })
 

@@ -66,6 +66,12 @@ async function settings(folder = BASE): Promise<Record<string, string>> {
   return Object.fromEntries(lines.map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]))
 }
 
+/** Settings that the service's image brings. */
+async function settingsOfImage(): Promise<Record<string, string>> {
+  const [, given = ''] = /^ENV ((?:.*\\\n)*.*)$/m.exec(await readFile('Dockerfile', 'utf8')) ?? []
+  return Object.fromEntries([...given.matchAll(/(\w+)=(\S+)/g)].map(([, name = '', value = '']) => [name, value]))
+}
+
 await t.test('every manifest is what its kind asks for', async (t) => {
   for (const { file, value } of await manifests()) {
     const Kind = KINDS[value.kind as keyof typeof KINDS] as unknown as new (data: object) => { validate(): void }
@@ -139,7 +145,10 @@ await t.test('their settings are settings, and roles are what they say', async (
   for (const { name, spec } of await pods()) {
     const own = Object.fromEntries(spec.containers[0]?.env.map((one) => [one.name, one.value]) ?? [])
     const links = spec.enableServiceLinks === false ? {} : await serviceLinks()
-    const config = loadConfig({}, { ...links, ...(await settings()), ...own, CEPE_ADMIN_KEY: 'a-key-of-this-test' })
+    const given = { ...(await settingsOfImage()), ...links, ...(await settings()), ...own }
+    const config = loadConfig({}, { ...given, CEPE_ADMIN_KEY: 'a-key-of-this-test' })
+    t.same([config.READER_CHECKPOINT, config.RETRIEVER_CHECKPOINT], ['', ''], "the shipped models are not built over the volume's")
+    t.equal(config.KEYS_DIR, '/data/keys')
     t.equal(`cepe-${config.ROLE}`, name)
     t.equal(config.MIRROR_DIR, config.ROLE === 'replica' ? '/mirror' : undefined)
     t.equal(config.PORT, spec.containers[0]?.ports?.[0]?.containerPort)

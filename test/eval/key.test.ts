@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import t, { type Test } from 'tap'
@@ -72,4 +74,15 @@ t.test('what cannot be sent is refused without being shown', (t) => {
   t.throws(() => createHttpClient('http://ann:secret@127.0.0.1:1'), { code: 'options_invalid', message: /^(?!.*secret).*--key/ })
   t.equal(loadConfig({}, { CEPE_KEY: 'x' }).PORT, 8080, 'no setting of a service, which does not mind it')
   t.end()
+})
+
+t.test("a key whose day's questions are used up is said, not waited for", async (t) => {
+  const error = { code: 'rate_limited', message: 'The key ann has asked the 2 questions of today.', request_id: '1' }
+  const server = createServer((_request, response) => {
+    response.writeHead(429, { 'retry-after': '3600', 'content-type': 'application/json' }).end(JSON.stringify({ error }))
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  const client = createHttpClient(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+  await t.rejects(client.answer({ question: 'q' }), { code: 'rate_limited', message: /of today/ })
 })

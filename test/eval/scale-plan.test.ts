@@ -10,7 +10,7 @@ await t.test('every unit cost is what its results file says, and its command exi
     t.ok((await readFile(file, 'utf8')).includes(words), `${name}: ${file} says "${words}"`)
     t.ok(words.replaceAll(',', '').includes(String(value)), `${name}: the words hold ${value}`)
     const source = /(?:dist\/)?(eval\/bench\/[\w-]+)\.(?:js|ts)/.exec(command)?.[1]
-    const script = /^npm run (\S+)$/.exec(command)?.[1]
+    const script = /^npm run (\S+)(?: -- .*)?$/.exec(command)?.[1]
     t.ok(source === undefined ? script !== undefined && script in scripts : existsSync(`${source}.ts`), `${name}: ${command}`)
   }
 })

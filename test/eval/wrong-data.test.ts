@@ -1,11 +1,13 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { createReaderClient } from '../../eval/client/reader.ts'
 import { buildTaskReport } from '../../eval/task/report.ts'
 import { taskOptions } from '../../eval/task/options.ts'
 import { readRunOf } from '../../eval/task/read.ts'
+import { ropeCommand } from '../../eval/task/rope.ts'
 import { runTask } from '../../eval/task/run.ts'
 import { toMarkdown } from '../../eval/report/blocks.ts'
 import { lines } from '../../eval/tasks/lines/task.ts'
@@ -37,6 +39,21 @@ await t.test('what a researcher may take by mistake is named, and never scored',
     t.end()
   })
 
+  await t.test('passages: gzipped ones are joined to long texts as others are', async (t) => {
+    const rows = Array.from({ length: 40 }, (_, i) => `${i}\tw5 w9 w7 w1 w2\tTitle ${i}`).join('\n')
+    const counts = []
+    for (const [name, content] of [
+      ['some.tsv', `id\ttext\ttitle\n${rows}\n`],
+      ['some.tsv.gz', gzipSync(`id\ttext\ttitle\n${rows}\n`)],
+    ] as const) {
+      const data = path.join(dir, name)
+      await writeFile(data, content)
+      const { items } = await lm.prepare(taskOptions(lm, { ...small, data, windows: '100' }), client)
+      counts.push(items.length)
+    }
+    t.same(counts, [10, 10], '40 passages of 6 tokens with BOS, four to a window of 24')
+  })
+
   await t.test('texts that are all too short: why nothing is left', () =>
     refused(
       'short.jsonl',
@@ -54,4 +71,10 @@ await t.test('what a researcher may take by mistake is named, and never scored',
     t.match(report, /\| decoder-only \| - \| - \| - \| - \| - \| - \| - \|/)
     t.notMatch(report, /NaN|Nothing was left out/)
   })
+})
+
+await t.test('rotary bases are compared from a checkpoint, which a built reader alone does not bring', async (t) => {
+  process.env['CEPE_READER_DIR'] = path.join(tmpdir(), 'built-elsewhere')
+  t.teardown(() => delete process.env['CEPE_READER_DIR'])
+  await t.rejects(ropeCommand().parseAsync([], { from: 'user' }), { code: 'options_invalid', message: /set CEPE_READER_CHECKPOINT/ })
 })

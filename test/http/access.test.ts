@@ -89,15 +89,18 @@ t.test('who has no good key is told which kind is wanted (RFC 9110, section 11.6
   }
   t.same(await challenge(ask(SETTING)), [200, undefined])
   const { paths } = (await app.inject('/docs/json')).json<{
-    paths: Record<string, Record<string, { responses: Record<string, { headers?: object }> }>>
+    paths: Record<string, Record<string, { security?: object; responses: Record<string, { headers?: object }> }>>
   }>()
   for (const [path, methods] of Object.entries(paths))
-    for (const [method, { responses }] of Object.entries(methods))
+    for (const [method, { security, responses }] of Object.entries(methods)) {
+      const ofAdmins = path.startsWith('/v1/admin/') || (path.startsWith('/v1/passages') && method !== 'get')
+      if (path.startsWith('/v1/')) t.same(security, ofAdmins ? [{ adminKey: [] }] : [{}, { userKey: [] }], `${method} ${path}`)
       for (const [status, header] of [
         ['401', 'www-authenticate'],
         ['429', 'retry-after'],
       ] as const)
         if (path.startsWith('/v1/')) t.hasProp(responses[status]?.headers ?? {}, header, `${method} ${path} ${status}`)
+    }
 })
 
 t.test('keys cannot be guessed', async (t) => {

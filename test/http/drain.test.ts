@@ -55,6 +55,24 @@ t.test('what still runs after the drain is answered 503', async (t) => {
   t.match(((await response.json()) as ErrorBody).error, { code: 'not_ready', message: /shut down before/ })
 })
 
+t.test('what goes wrong with the jobs keeps no running request from its answer', async (t) => {
+  const { answering, held } = heldReader()
+  const { app, services } = await testApp(t, { answering })
+  const url = await app.listen({ port: 0 })
+  const running = ask(url)
+  while (held.length === 0) await setTimeout(5)
+  const jobs = { ...services.jobs, close: () => Promise.reject(new Error('the disk is away')) }
+  const down = shutDown(app, { ...services, jobs, close: () => services.close() }, 600_000)
+  const ended = down.then(
+    () => 'well',
+    (error: unknown) => String(error),
+  )
+  t.equal(await Promise.race([ended, setTimeout(50, 'not yet')]), 'not yet')
+  held[0]?.go()
+  t.equal((await running).status, 200)
+  t.match(await ended, /the disk is away/)
+})
+
 t.test('neither a body that trickles nor a request that never ends keeps the server open', async (t) => {
   const { app, services } = await testApp(t)
   const url = await app.listen({ port: 0 })

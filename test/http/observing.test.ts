@@ -94,6 +94,28 @@ t.test('questions of documents are told like any other', async (t) => {
   t.notMatch(text(), /secret/)
 })
 
+t.test('jobs that cannot be looked at are missing from a scrape, and nothing else is', async (t) => {
+  let looks = 0
+  let away = true
+  const { services } = await testApp(t)
+  const list = () => {
+    looks++
+    return away ? Promise.reject(new Error('the folder is away')) : Promise.resolve([])
+  }
+  const { app } = await testApp(t, { jobs: { ...services.jobs, list } })
+  const scrape = async () => {
+    const response = await app.inject('/metrics')
+    t.equal(response.statusCode, 200)
+    return samples(response.body)
+  }
+  const without = await scrape()
+  t.equal(without.get('cepe_inference_restarts_total{role="reader"}'), 0)
+  t.notOk(without.has('cepe_index_jobs{state="queued"}'))
+  away = false
+  t.equal((await scrape()).get('cepe_index_jobs{state="queued"}'), 0)
+  t.equal(looks, 2, 'one look at the disk a scrape')
+})
+
 t.test('every metric that the dashboard shows is one of the service', async (t) => {
   const { app, post } = await testApp(t, { answering: observed() })
   await post('/v1/answer', QUESTION)

@@ -1,12 +1,17 @@
 import t from 'tap'
-import { access, mkdir, readdir, readFile, symlink, utimes, writeFile } from 'node:fs/promises'
+import { access, mkdir, readdir, readFile, rm, symlink, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { CodedError } from '../../base/errors.ts'
+import { Command } from 'commander'
+import { withReadingOptions } from '../../src/cli/reading-options.ts'
 import { importPath } from '../../src/jobs/import-folder.ts'
+import { JobQueue } from '../../src/jobs/queue.ts'
 import { Rate } from '../../src/jobs/rate.ts'
+import { JobRun } from '../../src/jobs/run.ts'
+import { JobStore } from '../../src/jobs/store.ts'
 import { embed, somePassages, tempDir } from '../index/helpers.ts'
-import { passagesAmong, streamed, toTsv, withJobs } from './helpers.ts'
+import { embedderOf, passagesAmong, streamed, toTsv, withJobs } from './helpers.ts'
 
 await t.test('a file goes in: states, counters, rejects, report', async (t) => {
   const dir = await tempDir(t)
@@ -76,6 +81,20 @@ await t.test('uploads: planned as they come, refused whole or cut off without a 
   const failed = (await jobs.list()).at(-1)
   t.match(failed, { state: 'failed', recent_rejects: [{ line: 5, reason: 'missing_column' }] })
   t.equal(await index.count(), 100)
+})
+
+await t.test('an upload that cannot be ordered leaves nothing behind, and keeps nobody waiting', async (t) => {
+  const dir = await tempDir(t)
+  const { index, jobs } = await withJobs(t, dir)
+  // Where changes beside the job would be noted.
+  const changes = join(dir, 'index', 'passages.changes')
+  await writeFile(changes, '')
+  const upload = () => jobs.addUpload({ bytes: streamed(toTsv(somePassages(10))), name: 'up.tsv', options: {} })
+  await t.rejects(upload())
+  t.same(await readdir(join(dir, 'index', 'jobs')), [])
+  await rm(changes)
+  t.match(await jobs.wait((await upload()).id), { state: 'done' })
+  t.equal(await index.count(), 10)
 })
 
 await t.test('jobs run one after the other; a running, a queued and an ended one can or cannot be cancelled', async (t) => {
@@ -306,6 +325,57 @@ await t.test('sources stay inside the import folder', async (t) => {
   await t.rejects(importPath(root, 'none.tsv'), { code: 'not_found' })
   await t.rejects(importPath(root, 'sub'), { code: 'invalid_request' })
   await t.rejects(importPath(undefined, 'x'), { code: 'forbidden' })
+})
+
+await t.test('options that no record may have are refused, not written', async (t) => {
+  const dir = await tempDir(t)
+  const { jobs } = await withJobs(t, dir)
+  for (const options of [{ split_words: 5 }, { split_words: 5000 }, { label: '' }, { max_rejected_share: 2 }])
+    await t.rejects(jobs.addFile(join(dir, 'corpus.tsv'), options), { code: 'options_invalid', field: Object.keys(options)[0] })
+  t.same(await readdir(join(dir, 'index', 'jobs')).catch(() => []), [])
+  const command = withReadingOptions(new Command('add'))
+    .exitOverride()
+    .configureOutput({ writeErr: () => undefined })
+  for (const words of ['19', '1001', '0'])
+    t.throws(() => command.parse(['--split', words], { from: 'user' }), { message: /whole number from 20 to 1000/ })
+})
+
+await t.test('a job whose turn comes as the service ends is left for the next start', async (t) => {
+  const dir = await tempDir(t)
+  const { index, jobs } = await withJobs(t, dir)
+  await writeFile(join(dir, 'corpus.tsv'), toTsv(somePassages(3)))
+  await jobs.close()
+  const job = await jobs.addFile(join(dir, 'corpus.tsv'), {})
+  const store = new JobStore(join(dir, 'index', 'jobs'))
+  const asked = { index, embedOf: () => embed, store, limits: undefined, policy: undefined, shardRows: undefined, log: () => undefined }
+  await new JobRun(job, { ...asked, closing: AbortSignal.abort() }).run()
+  t.match(await store.load(job.id), { state: 'queued', error: null })
+  await t.rejects(index.count(), { code: 'index_missing' })
+})
+
+await t.test('a lease that cannot be given back ends neither the queue nor the process', async (t) => {
+  const dir = await tempDir(t)
+  const { index } = await withJobs(t, dir)
+  const said: string[] = []
+  class AwayStore extends JobStore {
+    override async lease(id: string) {
+      const lease = await super.lease(id)
+      return lease && { lost: lease.lost, release: () => lease.release().then(() => Promise.reject(new Error('the folder is away'))) }
+    }
+  }
+  const store = new AwayStore(join(dir, 'index', 'jobs'))
+  const queue = new JobQueue({ index, embedder: embedderOf(), log: (_level, message) => said.push(message) }, store)
+  const { jobs } = await withJobs(t, dir)
+  await jobs.close()
+  for (const words of ['one', 'two']) {
+    await writeFile(join(dir, 'corpus.tsv'), `id\ttext\ttitle\n${words}\tSome ${words} words.\tT\n`)
+    const { id } = await jobs.addFile(join(dir, 'corpus.tsv'), {})
+    await jobs.close()
+    t.equal(await queue.enqueue(id), true)
+    t.match(await jobs.wait(id), { state: 'done' }, words)
+  }
+  await queue.close()
+  t.match(said, [/lease was not given back: the folder is away/])
 })
 
 await t.test('rate over the last half minute', (t) => {

@@ -44,6 +44,14 @@ async function planned(t: Test, rows = 450): Promise<{ dir: string; corpus: stri
   return { dir, corpus, place: await plan(join(dir, 'place'), corpus) }
 }
 
+await t.test('a file is no place to plan into', async (t) => {
+  const dir = await tempDir(t)
+  const corpus = join(dir, 'corpus.tsv')
+  await writeFile(corpus, toTsv(somePassages(2)))
+  for (const folder of [corpus, join(corpus, 'place')])
+    await t.rejects(plan(folder, corpus), { code: 'conflict', field: '--out', message: /is a file, or lies in one/ })
+})
+
 await t.test('planned, embedded in any order by several, committed: the table is that of a job that does it all', async (t) => {
   const { dir, corpus, place } = await planned(t)
   t.same(place.plan.shard_rows, [100, 100, 100, 100, 50])

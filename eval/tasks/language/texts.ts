@@ -35,6 +35,11 @@ const TextSchema = Type.Object({
 })
 const isText = Compile(TextSchema)
 
+/** Whether a file is one of passages, whose titles are texts: such texts are joined until they are long enough. */
+export function isPassageFile(file: string): boolean {
+  return /\.tsv(\.gz)?$/.test(file)
+}
+
 export interface LanguageText {
   readonly id: string
   readonly domain: string
@@ -56,7 +61,7 @@ export interface TextsFile extends NamedFile {
  */
 export async function readTexts(file: string, tokenizer: Tokenizer): Promise<TextsFile> {
   const named = { file: path.basename(file), sha256: await hashed(file) }
-  if (/\.tsv(\.gz)?$/.test(file)) return { ...named, texts: await articles(file, tokenizer), problems: [] }
+  if (isPassageFile(file)) return { ...named, texts: await articles(file, tokenizer), problems: [] }
   if (!/\.jsonl?(\.gz)?$/.test(file)) {
     const ids = tokenizer.encode(plainText(await readFile(file), file), { bos: true })
     return { ...named, texts: [{ id: named.file, domain: named.file, ids }], problems: [] }

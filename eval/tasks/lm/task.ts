@@ -8,7 +8,7 @@ import { ProblemLog } from '../../datasets/problems.ts'
 import { overLength, valueOf } from '../language/figures.ts'
 import { lossOf, METHODS, scoreText, windowNeeded, type Method, type ScoredText } from '../language/score.ts'
 import { retrievalScores } from '../language/retrieval.ts'
-import { demoCorpus, joinTexts, readTexts, type LanguageText } from '../language/texts.ts'
+import { demoCorpus, isPassageFile, joinTexts, readTexts, type LanguageText } from '../language/texts.ts'
 
 const PERPLEXITY: Metric = { name: 'loss', label: 'perplexity', aggregate: 'perplexity', digits: 3 }
 
@@ -107,7 +107,7 @@ async function prepare(options: TaskOptions, client: ReaderClient): Promise<Prep
   const file = options.text('data') ?? demoCorpus()
   const data = await readTexts(file, client.tokenizer)
   const least = Math.max(total, options.integer('minTokens'))
-  const texts = file.endsWith('.tsv') ? joinTexts(data.texts, least) : data.texts
+  const texts = isPassageFile(file) ? joinTexts(data.texts, least) : data.texts
   const windows = windowsOf(texts, { total, least, step: options.integer('step', 1) }, problems).slice(0, options.integer('windows', 1))
   const byScores = options.words('replugWeights', ['uniform', 'scores'])[0] === 'scores'
   return {

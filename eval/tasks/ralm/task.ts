@@ -11,7 +11,7 @@ import type { Metric, PreparedTask, Task, TaskItem } from '../../task/contract.t
 import { overLength, valueOf } from '../language/figures.ts'
 import { nearest } from '../language/retrieval.ts'
 import { lossOf, scoreText, windowNeeded, type Method } from '../language/score.ts'
-import { demoCorpus, joinTexts, readTexts, type LanguageText } from '../language/texts.ts'
+import { demoCorpus, isPassageFile, joinTexts, readTexts, type LanguageText } from '../language/texts.ts'
 
 const PERPLEXITY: Metric = { name: 'loss', label: 'perplexity', aggregate: 'perplexity', digits: 3 }
 const METHODS = ['cepe', 'full-context', 'replug'] as const satisfies readonly Method[]
@@ -108,7 +108,7 @@ async function prepare(options: TaskOptions, client: ReaderClient): Promise<Prep
   const file = options.text('data') ?? demoCorpus()
   const data = await readTexts(file, client.tokenizer)
   const most = Math.max(...ks)
-  const all = file.endsWith('.tsv')
+  const all = isPassageFile(file)
     ? await retrieved(data.texts, { ...sizes, most, domains: options.integer('domains', 1) }, client)
     : data.texts.map((sequence) => ({
         id: sequence.id,

@@ -190,17 +190,23 @@ function marked(text, highlights) {
   })
 }
 
-function remembered() {
+/** What the browser keeps is a convenience: one that keeps nothing, or no more, has a page that works. */
+function kept(work) {
   try {
-    const list = JSON.parse(localStorage.getItem('questions') ?? '[]')
-    return Array.isArray(list) ? list.filter((item) => typeof item === 'string') : []
+    return work()
   } catch {
-    return []
+    return undefined
   }
 }
 
+function remembered() {
+  const list = kept(() => JSON.parse(localStorage.getItem('questions') ?? '[]'))
+  return Array.isArray(list) ? list.filter((item) => typeof item === 'string') : []
+}
+
 function remember(text) {
-  localStorage.setItem('questions', JSON.stringify([text, ...remembered().filter((known) => known !== text)].slice(0, MOST_REMEMBERED)))
+  const list = [text, ...remembered().filter((known) => known !== text)].slice(0, MOST_REMEMBERED)
+  kept(() => localStorage.setItem('questions', JSON.stringify(list)))
   showHistory()
 }
 
@@ -253,13 +259,13 @@ byId('upload').addEventListener('submit', (event) => {
     complain(error)
   })
 })
-byId('key').value = sessionStorage.getItem('key') ?? ''
+byId('key').value = kept(() => sessionStorage.getItem('key')) ?? ''
 byId('key').addEventListener('change', () => {
-  sessionStorage.setItem('key', byId('key').value)
+  kept(() => sessionStorage.setItem('key', byId('key').value))
   describeService().catch(complain)
 })
 byId('forget').addEventListener('click', () => {
-  localStorage.removeItem('questions')
+  kept(() => localStorage.removeItem('questions'))
   showHistory()
 })
 document.addEventListener('keydown', (event) => {

@@ -36,7 +36,7 @@ export const metrics = fp((app: FastifyInstance, { processes, jobs, retriever, n
   })
   const work = workMetrics(registry)
   registerProcessMetrics(registry, processes)
-  registerJobMetrics(registry, jobs)
+  registerJobMetrics(registry, jobs, (message) => app.log.warn(message))
   registerIndexMetrics(registry, retriever, newerTable)
 
   app.addHook('onRequest', (request, _reply, next) => {

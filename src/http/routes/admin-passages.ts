@@ -4,6 +4,7 @@ import { Readable } from 'node:stream'
 import { Type } from 'typebox'
 import type { PassageIndex } from '../../../index/open.ts'
 import { READ_LIMITS } from '../../../index/read/contract.ts'
+import { ADMIN_SECURITY } from '../admin-guard.ts'
 import { errorResponses } from '../error-body.ts'
 import { PassageSchema } from './passages.ts'
 
@@ -36,13 +37,13 @@ const SourcesSchema = Type.Object({
 /** What the index holds: pages of passages, all of them as JSON lines, counts by source. */
 export const adminPassages: FastifyPluginAsyncTypebox<AdminPassagesOptions> = (app, { index, requireAdmin }) => {
   app.addHook('onRequest', requireAdmin)
-  const tags = ['passages']
+  const keyed = { tags: ['passages'], security: ADMIN_SECURITY }
 
   app.get(
     '/v1/admin/passages',
     {
       schema: {
-        tags,
+        ...keyed,
         summary: 'List passages in the order of their ids',
         querystring: PageSchema,
         response: { 200: ListedSchema, ...errorResponses(400, 401, 403, 503) },
@@ -58,7 +59,7 @@ export const adminPassages: FastifyPluginAsyncTypebox<AdminPassagesOptions> = (a
     '/v1/admin/passages/export',
     {
       schema: {
-        tags,
+        ...keyed,
         summary: 'All passages as JSON lines, as they can be indexed again',
         querystring: Type.Object({ source }, { additionalProperties: false }),
         response: { 200: Type.Unsafe<Readable>({ type: 'string' }), ...errorResponses(400, 401, 403, 503) },
@@ -78,7 +79,7 @@ export const adminPassages: FastifyPluginAsyncTypebox<AdminPassagesOptions> = (a
 
   app.get(
     '/v1/admin/sources',
-    { schema: { tags, summary: 'Passages of each source', response: { 200: SourcesSchema, ...errorResponses(401, 403, 503) } } },
+    { schema: { ...keyed, summary: 'Passages of each source', response: { 200: SourcesSchema, ...errorResponses(401, 403, 503) } } },
     async () => ({ sources: await index.sources() }),
   )
   return Promise.resolve()

@@ -16,6 +16,7 @@ const OpenAiErrorSchema = Type.Object({
   }),
 })
 
+/** Error responses for a route's schema, in the shape of OpenAI's. */
 export function openAiErrorResponses(...statuses: number[]) {
   return Object.fromEntries(
     statuses.map((status) => [

@@ -32,6 +32,7 @@ export interface Supervised {
   close(options?: { readonly drainMs?: number }): Promise<void>
 }
 
+/** What a child of any role is told, with paths made absolute and defaults filled in. */
 export function commonChildOptions(options: ProcessOptions): CommonChildOptions {
   return {
     modelDir: path.resolve(options.modelDir),

@@ -7,14 +7,17 @@ export function abandoned(): CodedError {
   return new CodedError('client_closed', 'The caller has left.')
 }
 
+/** New work meets a pool that is closing. */
 export function shuttingDown(): CodedError {
   return new CodedError('not_ready', 'The service is shutting down.')
 }
 
+/** Accepted work was not done by the end of the drain. */
 export function cutOff(): CodedError {
   return new CodedError('not_ready', 'The service shut down before the request was done.')
 }
 
+/** The run itself, not the waiting, took longer than any may. */
 export function overlong(maxRunMs: number): CodedError {
   return new CodedError('deadline_exceeded', `The run took more than ${maxRunMs} ms (CEPE_MAX_RUN_MS). Send a smaller request.`)
 }
@@ -26,6 +29,7 @@ export function late({ since, deadlineAt }: Order, doing: string, retryAfterS: n
   return new CodedError('deadline_exceeded', `The request did not finish within ${allowedMs} ms (${doing}). ${remedy}`, { retryAfterS })
 }
 
+/** More wait than may. @param waiting how many */
 export function queueFull(role: string, waiting: number, retryAfterS: number): CodedError {
   return new CodedError('overloaded', `${waiting} requests are waiting for the ${role} already. Try again later.`, { retryAfterS })
 }

@@ -23,6 +23,7 @@ export interface Slot {
   overran: boolean
 }
 
+/** A place without a process. */
 export function createSlot(): Slot {
   return { running: new Map(), failures: 0, overran: false }
 }

@@ -51,7 +51,12 @@ export async function loadReaderModel(options: ReaderChildOptions, log: Log, onL
       onLoading(true)
       return loadModelGraph(file, decoderOptions).finally(() => onLoading(false))
     }
-    return () => (graph ??= load())
+    return () =>
+      (graph ??= load().catch((error: unknown) => {
+        // What kept it from loading, too little memory for one, may be over when it is wanted again.
+        graph = undefined
+        throw error
+      }))
   }
   const replugTokens = Math.floor(options.replugBytes / pastBytes(manifest))
   const batchTokens = Math.max(1, Math.floor(replugTokens / REPLUG_BATCHES))

@@ -8,6 +8,7 @@ export function logSoftmax(logits: Float32Array): Float64Array {
   return Float64Array.from(logits, (logit) => logit - shift)
 }
 
+/** log of the sum of exponentials, without overflow; minus infinity for no values. */
 export function logSumExp(values: ArrayLike<number>): number {
   let largest = -Infinity
   for (let i = 0; i < values.length; i++) largest = Math.max(largest, values[i] as number)

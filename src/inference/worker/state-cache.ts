@@ -15,6 +15,7 @@ export interface StateCache {
 /** Bytes charged per entry beside the states themselves: key, map entry and array header. */
 const ENTRY_OVERHEAD_BYTES = 256
 
+/** States of the contexts used last. @param maxBytes of memory; 0 for a cache that keeps nothing */
 export function createStateCache(maxBytes: number): StateCache {
   // lru-cache reads a bound of 0 as "no bound".
   if (maxBytes <= 0) return { get: () => undefined, set: () => undefined, bytes: 0 }

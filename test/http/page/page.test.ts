@@ -104,6 +104,22 @@ t.test('the page in a browser', { skip: noBrowser, timeout: 300_000 }, async (t)
     t.pass()
   })
 
+  await t.test('a browser that keeps nothing asks as well', async (t) => {
+    const forgetful = await browser.newPage()
+    const thrown: string[] = []
+    forgetful.on('pageerror', (error) => thrown.push(error.message))
+    await forgetful.addInitScript(
+      "for (const name of ['localStorage', 'sessionStorage']) Object.defineProperty(window, name, { get() { throw new DOMException('denied', 'SecurityError') } })",
+    )
+    await forgetful.goto(server.url)
+    await forgetful.locator('#question').fill('what is the capital of australia')
+    await forgetful.locator('#go').click()
+    await forgetful.getByText('ms in all').waitFor()
+    t.equal(await forgetful.locator('#problem').isVisible(), false)
+    t.same(thrown, [])
+    await forgetful.close()
+  })
+
   await t.test('it fits a phone, is dark where wanted, and loads nothing from elsewhere', async (t) => {
     t.ok(await page.evaluate('document.documentElement.scrollWidth <= window.innerWidth'))
     t.equal(await page.evaluate('getComputedStyle(document.body).backgroundColor'), 'rgb(21, 23, 27)')

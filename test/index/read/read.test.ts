@@ -175,6 +175,16 @@ await t.test('parquet: rows of a file, checked as any others', async (t) => {
   await t.rejects(first('test/fixtures/index/no-text.parquet'), { code: 'corpus_invalid', message: /no column text/ })
 })
 
+await t.test('parquet that is asked for and is none says so, whatever it is', async (t) => {
+  const file = join(t.testdir({ 'c.jsonl': '{"id": "1", "text": "a"}\n' }), 'c.jsonl')
+  const read = async (path: string): Promise<void> => {
+    for await (const _ of readPassageFile(path, { format: 'parquet' })) continue
+  }
+  await t.rejects(read(file), { code: 'corpus_invalid', message: /is no Parquet/ })
+  await writeFile(`${file}.gz`, gzipSync('PAR1'))
+  await t.rejects(read(`${file}.gz`), { code: 'unsupported_media_type', message: /nor out of gzip/ })
+})
+
 await t.test('parquet: every compression in use, and metadata as JSON', async (t) => {
   for (const codec of ['none', 'snappy', 'gzip', 'zstd', 'brotli', 'lz4']) {
     const items: ReadItem[] = []

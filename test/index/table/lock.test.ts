@@ -1,4 +1,4 @@
-import { readdir, utimes, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, rename, rmdir, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
@@ -16,6 +16,21 @@ async function ticketOf(folder: string, tag: string): Promise<string> {
   await writeFile(path, '.')
   return path
 }
+
+await t.test('a lock that could not be given back is free once its folder can be written to again', async (t) => {
+  const folder = join(await tempDir(t), 'lock')
+  const lock = await takeLock(folder, 0)
+  const [ticket = ''] = await readdir(folder)
+  // A folder in the place of its file cannot be removed as a file is.
+  await rename(join(folder, ticket), join(folder, 'away'))
+  await mkdir(join(folder, ticket))
+  await t.rejects(lock?.release() ?? Promise.resolve(), { code: 'ERR_FS_EISDIR' })
+  await rmdir(join(folder, ticket))
+  await rename(join(folder, 'away'), join(folder, ticket))
+  const next = await takeLock(folder, 10_000)
+  t.ok(next)
+  await next?.release()
+})
 
 await t.test('the lock admits one at a time, in the order in which they came', async (t) => {
   const folder = join(await tempDir(t), 'lock')

@@ -1,3 +1,4 @@
+import { rename } from 'node:fs/promises'
 import path from 'node:path'
 import t from 'tap'
 import type { GenerateRequest } from '../../../src/inference/contract.ts'
@@ -108,6 +109,19 @@ await t.test('one reader', async (t) => {
     t.same({ ...(await reader.generate(request)), timingsMs: 0 }, { ...before, timingsMs: 0 })
     t.equal(reader.status().restarts, 1)
   })
+})
+
+await t.test('a graph that is loaded when it is wanted, and could not be, is loaded when it is wanted again', async (t) => {
+  const modelDir = await builtFixture(t, 'cepe-tiny-gqa')
+  const reader = await createReader({ modelDir })
+  t.teardown(() => reader.close({ drainMs: 0 }))
+  const golden = requestOf(await goldenOf('cepe-tiny-gqa', 'golden-k5-right.safetensors'))
+  const sampled: GenerateRequest = { ...golden, stopIds: [], sampling: { temperature: 1, topP: 1, seed: 1 } }
+  const [graph, away] = ['cepe_step.onnx', 'away'].map((name) => path.join(modelDir, name)) as [string, string]
+  await rename(graph, away)
+  await t.rejects(reader.generate(sampled), { code: 'model_invalid' })
+  await rename(away, graph)
+  t.equal((await reader.generate(sampled)).tokenIds.length, sampled.maxNewTokens)
 })
 
 await t.test('a decoder alone takes prompts, and no contexts', async (t) => {

@@ -1,0 +1,9 @@
+import t from 'tap'
+import { pullCommand } from '../../src/cli/pull.ts'
+import { readCommand } from '../../src/cli/read.ts'
+
+t.test('what is typed in and cannot be: a document that is no file, a revision of no name', async (t) => {
+  for (const file of ['.', '/nonexistent/report.pdf'])
+    await t.rejects(readCommand().parseAsync([file, 'who'], { from: 'user' }), { code: 'not_found', message: /There is no file/ }, file)
+  await t.rejects(pullCommand().parseAsync(['owner/name@'], { from: 'user' }), { code: 'options_invalid', message: /no revision/ })
+})

@@ -1,0 +1,144 @@
+import { Command } from 'commander'
+import { existsSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import t from 'tap'
+import { ERROR_CODES, isErrorCode, type ErrorCode } from '../../base/errors.ts'
+import { filesUnder } from '../../base/files-under.ts'
+import { allCommand } from '../../eval/task/all.ts'
+import { taskCommand } from '../../eval/task/command.ts'
+import { ropeCommand } from '../../eval/task/rope.ts'
+import { TASKS } from '../../eval/tasks/list.ts'
+import { COMMANDS } from '../../src/cli/commands.ts'
+import { packageRoot } from '../../src/config.ts'
+import { ERROR_STATUS } from '../../src/http/status.ts'
+import { ConfigSchema } from '../../src/settings.ts'
+import { testApp } from '../http/helpers.ts'
+
+const root = packageRoot()
+/** Names that begin like settings: of commands, of tests, of compose files, and one that Kubernetes would make. */
+const NO_SETTINGS = ['KEY', 'TEST_S3_PYTHON', 'IMAGE', 'STORE_IMAGE', 'STORE_SECRET', 'SERVICE_HOST']
+
+/** Codes that no request is answered with. */
+const OF_COMMANDS: readonly ErrorCode[] = [
+  'hub_unreachable',
+  'dataset_invalid',
+  'options_invalid',
+  'run_mismatch',
+  'run_invalid',
+  'service_unreachable',
+  'nothing_scored',
+]
+
+interface Document {
+  readonly name: string
+  readonly text: string
+}
+
+/** What users read. What was measured or decided on a day stays as it was written. */
+async function documents(): Promise<Document[]> {
+  const folders = await Promise.all(['docs', 'deploy', 'models/tiny'].map((folder) => filesUnder(path.join(root, folder))))
+  const files = folders.flat().filter((file) => file.endsWith('.md') && !file.includes('decisions'))
+  return [path.join(root, 'README.md'), ...files].map((file) => ({ name: path.relative(root, file), text: readFileSync(file, 'utf8') }))
+}
+
+/** Commands of the shell in a document: lines of its blocks of code, and what stands between backticks. */
+function shellOf(text: string): string[] {
+  const blocks = [...text.matchAll(/^```\n(.*?)^```/gms)].flatMap(([, block = '']) => block.replaceAll(/\\\n\s*/g, ' ').split('\n'))
+  const inline = [...text.replaceAll(/^```.*?^```/gms, '').matchAll(/`([^`\n]+)`/g)].map(([, code = '']) => code)
+  return [...blocks, ...inline].flatMap((line) => line.replace(/(^|\s)#\s.*$/, '').split(/\||&&|;|>/)).map((part) => part.trim())
+}
+
+/** `cepe eval` is a program of its own, which runs when it is loaded: its options are read in its source. */
+async function cepe(): Promise<Command> {
+  const program = new Command('cepe')
+  for (const load of Object.values(COMMANDS)) program.addCommand(await load())
+  for (const [name, file] of [
+    ['eval', 'eval/cli.ts'],
+    ['calibrate', 'eval/calibrate.ts'],
+  ] as const) {
+    const command = program.command(name)
+    for (const [, flags = ''] of readFileSync(path.join(root, file), 'utf8').matchAll(/\.option\(\s*'([^']+)'/g))
+      if (!command.options.some(({ flags: known }) => known === flags)) command.option(flags)
+    if (name === 'calibrate') continue
+    for (const task of [...TASKS.map(taskCommand), allCommand(), ropeCommand()]) command.addCommand(task)
+    for (const simple of ['compare', 'report']) command.command(simple)
+  }
+  return program
+}
+
+/** What is wrong with a command line of cepe; undefined where it could be typed in. */
+function problemOf(line: string, program: Command): string | undefined {
+  let command = program
+  for (const word of line.split(/\s+/).filter((part) => part !== '')) {
+    const sub = command.commands.find((one) => one.name() === word)
+    if (sub !== undefined) command = sub
+    else if (command === program && /^[a-z]/.test(word)) return `there is no command ${word}`
+    else if (/^--[a-z]/.test(word) && !command.options.some(({ long }) => long === word.replace(/[=,.].*$/, '')))
+      return `${command.name()} has no option ${word}`
+  }
+  return undefined
+}
+
+await t.test('commands: every one of cepe is one, with its options', async (t) => {
+  const program = await cepe()
+  let checked = 0
+  for (const { name, text } of await documents())
+    for (const part of shellOf(text)) {
+      const [, line] = /^(?:\w+=\S*\s+)*(?:npx )?cepe (.+)$/.exec(part) ?? []
+      if (line === undefined) continue
+      checked++
+      t.equal(problemOf(line, program), undefined, `${name}: ${part}`)
+    }
+  t.ok(checked > 45, `${checked} commands`)
+  t.equal(problemOf('index ad corpus.tsv --split', program), 'index has no option --split', 'a wrong one is seen')
+  t.equal(problemOf('indx add', program), 'there is no command indx')
+})
+
+await t.test('scripts and programs that are named are there', async (t) => {
+  const { scripts } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8')) as { scripts: Record<string, string> }
+  const all = await documents()
+  for (const { name, text } of all) {
+    for (const [, script = ''] of text.matchAll(/npm run ([\w:-]+)/g)) t.hasProp(scripts, script, name)
+    for (const [, script = ''] of text.matchAll(/`((?:bench|proof|build|test|eval):[\w-]+)`/g)) t.hasProp(scripts, script, name)
+    for (const [, file = ''] of text.matchAll(/\bdist(?:-test)?\/([\w./-]+)\.js/g))
+      t.ok(existsSync(path.join(root, `${file}.ts`)), `${name}: ${file}`)
+  }
+  const told = [...all.map(({ text }) => text), ...Object.values(scripts)].join('\n')
+  for (const script of Object.keys(scripts))
+    t.ok(new RegExp(`npm (run (--silent )?)?${script}\\b|npm:${script}\\b|\`${script}\``).test(told), `${script}: somebody is told of it`)
+  for (const script of Object.values(scripts))
+    for (const [, file = ''] of script.matchAll(/\bdist(?:-test)?\/([\w./-]+)\.js/g))
+      t.ok(existsSync(path.join(root, `${file}.ts`)), script)
+})
+
+await t.test('every error that a request can meet stands in the table of errors, beside its status', (t) => {
+  const api = readFileSync(path.join(root, 'docs/api.md'), 'utf8')
+  const listed = new Map<string, readonly string[]>()
+  for (const [, statuses = '', codes = ''] of api.matchAll(/^\| (\d{3}(?:, \d{3})*) \| (.*) \|$/gm))
+    for (const [, code] of codes.matchAll(/`([a-z_]+)`/g)) if (isErrorCode(code)) listed.set(code, statuses.split(', '))
+  for (const code of ERROR_CODES) {
+    if (OF_COMMANDS.includes(code)) t.notOk(listed.has(code), `${code} is of commands alone`)
+    else t.ok(listed.get(code)?.includes(String(ERROR_STATUS[code])), `${code}: ${ERROR_STATUS[code]}`)
+  }
+  t.end()
+})
+
+await t.test('settings and routes that are named are there', async (t) => {
+  const { app } = await testApp(t)
+  const { paths } = (await app.inject('/docs/json')).json<{ paths: Record<string, Record<string, object>> }>()
+  const routes = new Set(
+    Object.entries(paths).flatMap(([url, methods]) =>
+      Object.keys(methods).map((method) => `${method.toUpperCase()} ${url.replaceAll(/\{(\w+)\}/g, ':$1')}`),
+    ),
+  )
+  let named = 0
+  for (const { name, text } of await documents()) {
+    for (const [whole, setting = ''] of text.matchAll(/\bCEPE_([A-Z0-9_]+)/g))
+      t.ok(setting in ConfigSchema.properties || NO_SETTINGS.includes(setting), `${name}: ${whole}`)
+    for (const [, method = '', url = ''] of text.matchAll(/\b(GET|POST|PUT|DELETE) (\/v1\/[\w/:-]+)/g)) {
+      named++
+      t.ok(routes.has(`${method} ${url.replace(/[:/]$/, '')}`), `${name}: ${method} ${url}`)
+    }
+  }
+  t.ok(named > 30, `${named} routes`)
+})
