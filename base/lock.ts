@@ -10,8 +10,13 @@ import { processTag, stateOf } from './process.ts'
 const SILENT_MS = 60_000
 const HEARTBEAT_MS = 5000
 const REMOVE_AGAIN_MS = 1000
-/** How often someone who waits looks, and how often it also looks whether those before it are alive. */
+/**
+ * How often someone who waits looks: at first this often, and later after a twentieth of the time that it has waited, since the folder may be
+ * on another machine; and how often it also looks whether those before it are alive.
+ */
 const POLL_MS = 3
+const MOST_POLL_MS = 50
+const POLLED_SHARE = 1 / 20
 const LIVENESS_MS = 50
 /** How long choosing a number may take a process that lives: it is waited for by who tries once too, or of two at once both would give up. */
 const CHOOSING_MS = 1000
@@ -131,8 +136,9 @@ class Applicant {
       }
       signal?.throwIfAborted()
       const patienceMs = ahead.every(({ choosing }) => choosing) ? Math.max(waitMs, CHOOSING_MS) : waitMs
-      if (performance.now() - started >= patienceMs) return false
-      await sleep(POLL_MS * (1 + Math.random()))
+      const waited = performance.now() - started
+      if (waited >= patienceMs) return false
+      await sleep(Math.min(MOST_POLL_MS, Math.max(POLL_MS, waited * POLLED_SHARE)) * (1 + Math.random()))
     }
   }
 
