@@ -1,4 +1,4 @@
-import { TypeBoxValidatorCompiler, type TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
 import path from 'node:path'
 import type { Logger } from 'pino'
@@ -22,6 +22,7 @@ import { unknownRoutes } from './http/plugins/unknown-routes.ts'
 import { onceFor } from './http/idempotency.ts'
 import { KeptAnswers } from './http/kept-answers.ts'
 import { publicText } from './http/public-text.ts'
+import { validatorCompiler } from './http/query-numbers.ts'
 import { answerClientError, refuseExpectations } from './http/raw-errors.ts'
 import { adminIndexJobs } from './http/routes/admin-index-jobs.ts'
 import { adminPassages } from './http/routes/admin-passages.ts'
@@ -130,7 +131,7 @@ function createServer(config: Config, logger: Logger, sendError: ReturnType<type
       connectionsCheckingInterval: Math.min(CONNECTION_CHECK_MS, config.REQUEST_TIMEOUT_MS),
     },
   })
-    .setValidatorCompiler(TypeBoxValidatorCompiler)
+    .setValidatorCompiler(validatorCompiler)
     .withTypeProvider<TypeBoxTypeProvider>()
   // JSON is the only text that is read; another is refused like any other type.
   app.removeContentTypeParser('text/plain')
