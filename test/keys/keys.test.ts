@@ -149,6 +149,7 @@ t.test('a question that the service itself refuses does not count, and a folder 
 
 t.test('a folder that cannot be one is named, and is no key of that name', async (t) => {
   const file = path.join(t.testdir({ taken: 'a file' }), 'taken')
+  await t.rejects(readKeys(file), { code: 'config_invalid', field: 'CEPE_KEYS_DIR', message: /taken cannot be read/ })
   await t.rejects(addKey(file, { name: 'ann', role: 'user' }), {
     code: 'config_invalid',
     field: 'CEPE_KEYS_DIR',
