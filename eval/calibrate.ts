@@ -10,6 +10,7 @@ import { CALIBRATION_VERSION, type Calibration, type Quality } from '../src/rag/
 import { LIMITS } from '../src/rag/schema.ts'
 import { askAll, readQuestions } from './calibrate/ask.ts'
 import { fitCalibration } from './calibrate/fit.ts'
+import { refuseUnwritable } from './calibrate/out.ts'
 import { connectTo } from './client/connect.ts'
 import { createInProcessClient } from './client/in-process.ts'
 
@@ -56,7 +57,9 @@ async function calibrate(files: string[], options: Options): Promise<void> {
       'The index is in an object store: name the file with --out, and give it to the service by CEPE_CALIBRATION.',
     )
   const ks = readKs(options.k)
-  const { questions, files: read } = await readQuestions(files, options.unanswerable)
+  const { questions, files: read, skipped } = await readQuestions(files, options.unanswerable)
+  for (const line of skipped) process.stderr.write(`${line}\n`)
+  await refuseUnwritable(out)
   const client = url === undefined ? await createInProcessClient(overrides) : connectTo(url, options.key)
   const progress = createProgress('Asking', 'questions')
   const asked = await askAll(client, questions, {

@@ -57,14 +57,19 @@ export function checkMetadata(given: unknown): CheckedMetadata {
   return size > bytes ? { problem: `The metadata has ${size} bytes of JSON; at most ${bytes} are allowed.` } : { metadata }
 }
 
+/** Characters are code points, as in all limits: most emoji and rare ideographs are one, and two units of UTF-16. */
+function isLonger(text: string, most: number): boolean {
+  return text.length > most && (text.length > 2 * most || Array.from(text).length > most)
+}
+
 function nameProblem(name: string): string | undefined {
-  if (name.length > METADATA_LIMITS.nameCharacters) return `has a name of more than ${METADATA_LIMITS.nameCharacters} characters`
+  if (isLonger(name, METADATA_LIMITS.nameCharacters)) return `has a name of more than ${METADATA_LIMITS.nameCharacters} characters`
   return BAD_NAME.test(name) ? 'has no usable name: it is blank, reserved or holds control characters' : undefined
 }
 
 function valueProblem(value: unknown): string | undefined {
   const { textCharacters, listValues } = METADATA_LIMITS
-  const tooLong = (text: string): boolean => text.length > textCharacters
+  const tooLong = (text: string): boolean => isLonger(text, textCharacters)
   if (typeof value === 'number') return Number.isFinite(value) ? undefined : 'is not a finite number'
   if (typeof value === 'bigint') return Number.isSafeInteger(Number(value)) ? undefined : 'is not an exact integer: write it as a string'
   if (value === null || typeof value === 'boolean' || value instanceof Date) return undefined

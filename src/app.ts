@@ -1,4 +1,4 @@
-import { TypeBoxValidatorCompiler, type TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
 import path from 'node:path'
 import type { Logger } from 'pino'
@@ -8,11 +8,11 @@ import { adminGuard, refuseChanges } from './http/admin-guard.ts'
 import { access } from './http/plugins/access.ts'
 import { bodyTime } from './http/plugins/body-time.ts'
 import { compression } from './http/plugins/compression.ts'
-import { cors } from './http/plugins/cors.ts'
+import { cors, letRead } from './http/plugins/cors.ts'
 import { docs } from './http/plugins/docs.ts'
 import { drain } from './http/plugins/drain.ts'
 import { errors, errorSender } from './http/plugins/errors.ts'
-import { headers, requestId } from './http/plugins/headers.ts'
+import { headers, requestId, setHeaders } from './http/plugins/headers.ts'
 import { jsonBodies } from './http/plugins/json-bodies.ts'
 import { metrics } from './http/plugins/metrics.ts'
 import { observers } from './http/plugins/observers.ts'
@@ -22,6 +22,7 @@ import { unknownRoutes } from './http/plugins/unknown-routes.ts'
 import { onceFor } from './http/idempotency.ts'
 import { KeptAnswers } from './http/kept-answers.ts'
 import { publicText } from './http/public-text.ts'
+import { validatorCompiler } from './http/query-numbers.ts'
 import { answerClientError, refuseExpectations } from './http/raw-errors.ts'
 import { adminIndexJobs } from './http/routes/admin-index-jobs.ts'
 import { adminPassages } from './http/routes/admin-passages.ts'
@@ -54,19 +55,25 @@ export async function buildApp(
   logger: Logger = createLog(config).logger,
 ): Promise<FastifyInstance> {
   const said = publicText(config)
-  const app = createServer(config, logger, errorSender(said))
+  const origins = corsOrigins(config.CORS_ORIGINS)
+  const sendError = errorSender(said)
+  const app = createServer(config, logger, (error, request, reply) => {
+    setHeaders(reply)
+    letRead(reply, origins)
+    return sendError(error, request, reply)
+  })
 
   // What holds for every route, in the order in which it is asked.
   await app.register(observers)
   await app.register(traces, { url: config.TRACES_URL, version })
-  await app.register(errors, { publicText: said })
   await app.register(headers)
+  await app.register(cors, { origins })
+  await app.register(errors, { publicText: said })
   await app.register(compression)
   await app.register(jsonBodies)
   await app.register(bodyTime, { bodyMs: config.REQUEST_TIMEOUT_MS, uploadIdleMs: config.UPLOAD_IDLE_MS })
   await app.register(drain)
   await app.register(rateLimit, { perMinute: config.RATE_LIMIT })
-  await app.register(cors, { origins: corsOrigins(config.CORS_ORIGINS) })
   await app.register(access, { keys: services.keys, adminKey: config.ADMIN_KEY })
   await app.register(unknownRoutes)
   await app.register(docs, { version })
@@ -124,7 +131,7 @@ function createServer(config: Config, logger: Logger, sendError: ReturnType<type
       connectionsCheckingInterval: Math.min(CONNECTION_CHECK_MS, config.REQUEST_TIMEOUT_MS),
     },
   })
-    .setValidatorCompiler(TypeBoxValidatorCompiler)
+    .setValidatorCompiler(validatorCompiler)
     .withTypeProvider<TypeBoxTypeProvider>()
   // JSON is the only text that is read; another is refused like any other type.
   app.removeContentTypeParser('text/plain')

@@ -1,10 +1,10 @@
-import path from 'node:path'
 import { CodedError, messageOf } from '../base/errors.ts'
 import type { Log } from './inference/log.ts'
 import { loadCepeManifest } from '../models/folder.ts'
 import { allotCores, usableCores } from './inference/pool/allotment.ts'
 import { createReader, type ReaderOptions } from './inference/pool/create-reader.ts'
 import type { ProcessOptions } from './inference/pool/process-options.ts'
+import { statesDir } from './places.ts'
 import type { DocumentDefaults } from './rag/settle-document.ts'
 import type { Config } from './settings.ts'
 import { loadTokenizer } from './text/tokenizer.ts'
@@ -33,13 +33,13 @@ export async function openReader(config: Config, log?: Log) {
 
 /** How a reader is started, whatever its number of processes. */
 export function readerOptions(config: Config, log?: Log): ReaderOptions {
-  const { STATE_DISK_MB: diskMb, STATE_DIR: dir = path.join(config.INDEX_DIR, 'states') } = config
+  const { STATE_DISK_MB: diskMb } = config
   return {
     ...processOptions(config, log),
     modelDir: config.READER_DIR,
     stateCacheBytes: config.STATE_CACHE_MB * 2 ** 20,
     stateDtype: config.STATE_DTYPE,
-    ...(diskMb > 0 && { stateDisk: { dir, maxBytes: diskMb * 2 ** 20 } }),
+    ...(diskMb > 0 && { stateDisk: { dir: statesDir(config), maxBytes: diskMb * 2 ** 20 } }),
     replugBytes: config.REPLUG_MB * 2 ** 20,
   }
 }

@@ -14,6 +14,11 @@ export function jobsDir(config: Config): string {
   return config.JOBS_DIR ?? path.join(config.INDEX_DIR, 'jobs')
 }
 
+/** Where encoder states lie on the disk. */
+export function statesDir(config: Config): string {
+  return config.STATE_DIR ?? path.join(config.INDEX_DIR, 'states')
+}
+
 /**
  * Makes the folders that the index and its jobs write to, and looks whether an object store can be written to.
  * @throws config_invalid naming the setting of one that cannot be made, or written to; store_unavailable
@@ -24,10 +29,13 @@ export async function makeFolders(config: Config): Promise<void> {
     ['CEPE_INDEX_DIR', config.INDEX_DIR],
     ['CEPE_JOBS_DIR', jobsDir(config)],
   ] as const) {
-    if (isRemote(folder)) continue
-    await mkdir(folder, { recursive: true }).catch(refuse(setting, `The folder ${folder} cannot be made`))
-    await access(folder, constants.W_OK).catch(refuse(setting, `The folder ${folder} cannot be written to`))
+    if (!isRemote(folder)) await makeFolder(setting, folder)
   }
+}
+
+async function makeFolder(setting: string, folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true }).catch(refuse(setting, `The folder ${folder} cannot be made`))
+  await access(folder, constants.W_OK).catch(refuse(setting, `The folder ${folder} cannot be written to`))
 }
 
 /**
@@ -40,7 +48,9 @@ export async function checkPlaces(config: Config): Promise<void> {
     if (config.CORPUS !== '' && !(await hasTables(config.INDEX_DIR)))
       await access(config.CORPUS, constants.R_OK).catch(refuse('CEPE_CORPUS', `The corpus ${config.CORPUS} cannot be read`))
   }
+  if (config.ROLE === 'replica' && config.MIRROR_DIR !== undefined) await makeFolder('CEPE_MIRROR_DIR', config.MIRROR_DIR)
   if (config.ROLE === 'indexer') return
+  if (config.STATE_DISK_MB > 0) await makeFolder('CEPE_STATE_DIR', statesDir(config))
   if (config.DEMONSTRATIONS !== '') await loadDemonstrations(config.DEMONSTRATIONS)
   const { named } = calibrationFiles(config)
   // Whether it is of the reader turns out when that is there.

@@ -3,6 +3,7 @@ import { CodedError, type ErrorCode } from '../../base/errors.ts'
 import type { AnswerResponse } from '../../src/rag/schema.ts'
 import type { Signals } from '../../src/rag/calibration/signal-names.ts'
 import type { AnswerClient } from '../client/client.ts'
+import { describeProblem } from '../datasets/problems.ts'
 import { readDataset } from '../datasets/read.ts'
 import type { EvalQuestion } from '../datasets/question-set.ts'
 import { bestOver, exactMatch } from '../metrics/answer.ts'
@@ -12,6 +13,8 @@ import type { JudgedSignals } from './fit.ts'
 export interface CalibrationQuestions {
   readonly questions: readonly EvalQuestion[]
   readonly files: readonly { readonly name: string; readonly sha256: string }[]
+  /** Lines that are not asked, by file. */
+  readonly skipped: readonly string[]
 }
 
 /**
@@ -31,6 +34,7 @@ export async function readQuestions(files: readonly string[], unanswerable: read
   return {
     questions: read.flatMap(({ questions, file }) => questions.map((question) => ({ ...question, id: `${file} ${question.id}` }))),
     files: read.map(({ file, sha256 }) => ({ name: file, sha256 })),
+    skipped: read.flatMap(({ file, problems }) => problems.map((problem) => `${file}: ${describeProblem(problem)}`)),
   }
 }
 

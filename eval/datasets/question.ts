@@ -4,7 +4,9 @@ import { answerType, popularityBucket } from './groups.ts'
 import type { EvalPassage, EvalQuestion } from './question-set.ts'
 import { parseJson } from '../../base/json.ts'
 
-const AnswersSchema = Type.Union([Type.String(), Type.Array(Type.Union([Type.String(), Type.Array(Type.String())]))])
+/** Years and counts are often written as numbers. */
+const AnswerSchema = Type.Union([Type.String(), Type.Number()])
+const AnswersSchema = Type.Union([AnswerSchema, Type.Array(Type.Union([AnswerSchema, Type.Array(AnswerSchema)]))])
 
 /** A retrieved passage as CEPE, FiD, Contriever and DPR write it; Contriever's scores are strings. */
 const ContextSchema = Type.Object({
@@ -72,7 +74,7 @@ export function parseQuestion(value: unknown, at: string, options: ParseOptions)
 
 function answersOf(record: Record<string, unknown>): string[] | undefined {
   const given = record['answer'] ?? record['answers'] ?? listInCell(record['possible_answers'])
-  return isAnswers(given) ? [given].flat(2) : undefined
+  return isAnswers(given) ? [given].flat(2).map(String) : undefined
 }
 
 /** PopQA keeps its answers as a JSON list inside a cell. */

@@ -50,7 +50,9 @@ export type StoredRun = Stored<Manifest, EvalRecord>
 
 /** The task whose run the folder holds; undefined for open-domain question answering. @throws run_invalid */
 export async function taskOfRun(folder: string): Promise<string | undefined> {
-  const manifest = parseJson(await readText(path.join(folder, MANIFEST_FILE)))
+  const file = path.join(folder, MANIFEST_FILE)
+  const manifest = parseJson(await readText(file))
+  if (manifest === undefined) throw new CodedError('run_invalid', `${file} is not valid JSON.`)
   const task = typeof manifest === 'object' && manifest !== null && 'task' in manifest ? manifest.task : undefined
   return typeof task === 'string' ? task : undefined
 }

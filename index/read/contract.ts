@@ -49,6 +49,9 @@ export interface ReadLimits {
   readonly expansionRatio: number
 }
 
+/** Output after which the ratio is looked at: small files of repeated lines are no bombs. */
+export const RATIO_FROM = 64 * 2 ** 20
+
 export const READ_LIMITS: ReadLimits = {
   textBytes: 100_000,
   titleBytes: 2_000,

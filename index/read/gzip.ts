@@ -1,10 +1,7 @@
 import { pipeline, Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { CodedError, messageOf } from '../../base/errors.ts'
-import type { ReadLimits } from './contract.ts'
-
-/** Output after which the ratio is looked at: small files of repeated lines are no bombs. */
-const RATIO_FROM = 64 * 2 ** 20
+import { RATIO_FROM, type ReadLimits } from './contract.ts'
 
 /**
  * Expands a gzip stream.

@@ -1,29 +1,9 @@
-import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects, parquetSchema, type Compressors } from 'hyparquet'
-import { compressors as decoders } from 'hyparquet-compressors'
+import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects, parquetSchema } from 'hyparquet'
 import { CodedError, messageOf } from '../../base/errors.ts'
-import type { RawRow } from './contract.ts'
+import { READ_LIMITS, type RawRow, type ReadLimits } from './contract.ts'
+import { boundedCompressors, boundOnRows, MAX_READ_BYTES, rowRanges } from './parquet-bounds.ts'
 
-/** Each read decodes its pages anew, so few rows cost as much as many; this many hold the event loop for about 60 ms. */
-const ROWS_PER_READ = 8192
-/** Writers make pages of about a megabyte; one that says it expands to more than this is no honest one. */
-const MAX_PAGE_BYTES = 256 * 2 ** 20
 const FIELD_PREFIX = 'metadata.'
-
-/** Snappy, gzip, Zstandard, Brotli and LZ4, with a bound on what a page may expand to. */
-export const boundedCompressors: Compressors = Object.fromEntries(
-  Object.entries(decoders).map(([codec, decode]) => [
-    codec,
-    (input: Uint8Array, outputLength: number) => {
-      if (outputLength > MAX_PAGE_BYTES)
-        throw new CodedError(
-          'payload_too_large',
-          `A page of the Parquet file says that it expands to ${outputLength} bytes; at most ${MAX_PAGE_BYTES} are read.`,
-          { field: 'parquet' },
-        )
-      return decode(input, outputLength)
-    },
-  ]),
-)
 
 function textColumn(value: unknown): unknown {
   return typeof value === 'bigint' ? value.toString() : value
@@ -72,31 +52,26 @@ function columnsOf(children: ReturnType<typeof parquetSchema>['children'], wants
  * Rows of a Parquet file with the columns id (or _id) and text, and title, source and metadata if present; uncompressed or
  * compressed with Snappy, gzip, Zstandard, Brotli or LZ4. Parquet keeps its directory at the end, so it is read from a
  * file, not from a stream.
- * @param metadata false to leave metadata unread.
+ * @param options metadata: false to leave it unread; limits: on what the rows may hold.
  * @throws corpus_invalid for a damaged file, missing columns or nested metadata, payload_too_large for a bomb.
  */
 export async function* readParquet(
   path: string,
-  { metadata: wantsMetadata = true }: { readonly metadata?: boolean } = {},
+  { metadata: wantsMetadata = true, limits }: { readonly metadata?: boolean; readonly limits?: Partial<ReadLimits> } = {},
 ): AsyncGenerator<RawRow> {
   try {
     const file = await asyncBufferFromFile(path)
     const metadata = await parquetMetadataAsync(file)
     const { id, read, fields } = columnsOf(parquetSchema(metadata).children, wantsMetadata)
-    const total = Number(metadata.num_rows)
-    for (let rowStart = 0; rowStart < total; rowStart += ROWS_PER_READ) {
-      const rowEnd = Math.min(total, rowStart + ROWS_PER_READ)
-      const rows: Record<string, unknown>[] = await parquetReadObjects({
-        file,
-        metadata,
-        columns: read,
-        rowStart,
-        rowEnd,
-        compressors: boundedCompressors,
-      })
+    const count = boundOnRows(file.byteLength, { ...READ_LIMITS, ...limits })
+    for (const [rowStart, rowEnd] of rowRanges(metadata, read)) {
+      const compressors = boundedCompressors(MAX_READ_BYTES)
+      const rows: Record<string, unknown>[] = await parquetReadObjects({ file, metadata, columns: read, rowStart, rowEnd, compressors })
       for (const [i, row] of rows.entries()) {
         const found = fields.length === 0 ? row.metadata : fieldsOf(row, fields)
-        yield { line: rowStart + i + 1, id: textColumn(row[id]), text: row.text, title: row.title, source: row.source, metadata: found }
+        const given = { id: textColumn(row[id]), text: row.text, title: row.title, source: row.source, metadata: found }
+        count({ line: rowStart + i + 1, ...given })
+        yield { line: rowStart + i + 1, ...given }
       }
     }
   } catch (error) {

@@ -1,3 +1,5 @@
+import { access, constants } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { connect, Index, makeArrowTable, Session, type Table as LanceTable } from '@lancedb/lancedb'
 import { Schema, type Field } from 'apache-arrow'
 import { CodedError, isDiskFull, messageOf } from '../../base/errors.ts'
@@ -53,9 +55,11 @@ export const SMALL_CACHES: Caches = { index: 48 * MIB, metadata: 16 * MIB }
 
 /**
  * Opens a database folder. Commits of other processes become visible within `consistencyMs`; without an interval they never would.
+ * @throws config_invalid without a folder for temporary files
  * @param caches LanceDB's own sizes where absent, 6 GiB and 1 GiB at most
  */
 export async function connectLance(dir: string, consistencyMs: number | undefined, caches?: Caches): Promise<Connection> {
+  await checkTemporary()
   const connection = await connect(dir, {
     ...(caches && { session: new Session(BigInt(caches.index), BigInt(caches.metadata)) }),
     ...(consistencyMs === undefined ? {} : { readConsistencyInterval: consistencyMs / 1000 }),
@@ -75,6 +79,17 @@ export async function connectLance(dir: string, consistencyMs: number | undefine
     tableNames: () => allNames((startAfter) => connection.tableNames(startAfter === undefined ? {} : { startAfter })),
     close: () => connection.close(),
   }
+}
+
+/** A connection makes a folder there for what does not fit into memory; where it cannot, LanceDB ends the process. @throws config_invalid */
+async function checkTemporary(): Promise<void> {
+  const folder = tmpdir()
+  await access(folder, constants.W_OK | constants.X_OK).catch((cause: unknown) => {
+    throw new CodedError('config_invalid', `The folder for temporary files, ${folder}, cannot be written to: set TMPDIR to another.`, {
+      field: 'TMPDIR',
+      cause,
+    })
+  })
 }
 
 /** LanceDB lists tables in pages. */

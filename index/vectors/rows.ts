@@ -6,7 +6,7 @@ import { parseJson } from '../../base/json.ts'
 import { READ_LIMITS } from '../read/contract.ts'
 import { gunzip } from '../read/gzip.ts'
 import { readLines } from '../read/lines.ts'
-import { boundedCompressors } from '../read/parquet.ts'
+import { boundedCompressors } from '../read/parquet-bounds.ts'
 import { isGzip, peek } from '../read/sniff.ts'
 import { checkedId } from './ids.ts'
 import { refuse } from './contract.ts'
@@ -70,7 +70,7 @@ export async function* readParquetVectors(path: string, dimension: number): Asyn
         columns: [id, 'vector'],
         rowStart,
         rowEnd,
-        compressors: boundedCompressors,
+        compressors: boundedCompressors(Infinity),
       })
       for (const [i, row] of rows.entries()) {
         const given = row[id]

@@ -2,16 +2,10 @@ import { join } from 'node:path'
 import type { ModelConfig } from '../checkpoint/config.ts'
 import { parseAs, readJson, readSmallFile } from '../checkpoint/json.ts'
 import { invalid } from '../errors.ts'
+import { checkedTokenizer } from './check.ts'
 import { openTokenizer } from './codec.ts'
 import { convertSentencePiece } from './sentencepiece.ts'
-import {
-  TokenizerConfigSchema,
-  TokenizerJsonSchema,
-  tokenId,
-  vocabularySize,
-  type TokenizerFiles,
-  type TokenizerJson,
-} from './tokenizer-json.ts'
+import { TokenizerConfigSchema, tokenId, vocabularySize, type TokenizerFiles, type TokenizerJson } from './tokenizer-json.ts'
 import { convertWordPiece } from './wordpiece.ts'
 import { messageOf } from '../../base/errors.ts'
 
@@ -19,7 +13,7 @@ async function findTokenizer(dir: string): Promise<TokenizerFiles> {
   const configValue = await readJson(join(dir, 'tokenizer_config.json'))
   const config = configValue === undefined ? {} : parseAs(TokenizerConfigSchema, configValue, 'tokenizer_config.json')
   const json = await readJson(join(dir, 'tokenizer.json'))
-  if (json !== undefined) return { tokenizer: parseAs(TokenizerJsonSchema, json, 'tokenizer.json'), config }
+  if (json !== undefined) return { tokenizer: checkedTokenizer(json, config, join(dir, 'tokenizer.json')), config }
   const sentencePiece = await readSmallFile(join(dir, 'tokenizer.model'))
   if (sentencePiece !== undefined) {
     const converted = convertSentencePiece(sentencePiece)
@@ -43,7 +37,7 @@ export async function tokenizerFiles(dir: string): Promise<TokenizerFiles> {
   try {
     openTokenizer(files)
   } catch (thrown) {
-    throw invalid(`the tokenizer of ${dir} cannot be used: ${messageOf(thrown)}`, 'tokenizer.json')
+    throw invalid(`the tokenizer of ${dir} cannot be used: ${messageOf(thrown)}`, dir)
   }
   return files
 }

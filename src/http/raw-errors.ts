@@ -8,11 +8,12 @@ import { ERROR_STATUS } from './status.ts'
 /** Answers what is no HTTP request, or never becomes one, and closes the connection: what follows on it cannot be understood. */
 export function answerClientError(error: Error, socket: Socket): void {
   if (!socket.writable || osCode(error) === 'ECONNRESET') return void socket.destroy()
-  const { status, body } = refusal(...meaningOf(osCode(error)))
+  const { status, id, body } = refusal(...meaningOf(osCode(error)))
   socket.end(
     [
       `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
       'content-type: application/json; charset=utf-8',
+      `x-request-id: ${id}`,
       `content-length: ${Buffer.byteLength(body)}`,
       'connection: close',
       '',
@@ -26,8 +27,13 @@ export function answerClientError(error: Error, socket: Socket): void {
 /** Refuses requests with an `Expect` other than `100-continue` in the documented shape; Node's own refusal has no body. */
 export function refuseExpectations(server: Server): void {
   server.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) => {
-    const { status, body } = refusal('expectation_failed', 'The only Expect that is met is 100-continue: leave the header out.', 'Expect')
-    const headers = { 'content-type': 'application/json; charset=utf-8', 'content-length': Buffer.byteLength(body), connection: 'close' }
+    const { status, id, body } = refusal(
+      'expectation_failed',
+      'The only Expect that is met is 100-continue: leave the header out.',
+      'Expect',
+    )
+    const type = 'application/json; charset=utf-8'
+    const headers = { 'content-type': type, 'x-request-id': id, 'content-length': Buffer.byteLength(body), connection: 'close' }
     response.writeHead(status, headers).end(body)
   })
 }
@@ -43,7 +49,8 @@ function meaningOf(code: string | undefined): [ErrorCode, string] {
   }
 }
 
-function refusal(code: ErrorCode, message: string, field?: string): { status: number; body: string } {
-  const body: ErrorBody = { error: { code, message, ...(field !== undefined && { field }), request_id: randomUUID() } }
-  return { status: ERROR_STATUS[code], body: JSON.stringify(body) }
+function refusal(code: ErrorCode, message: string, field?: string): { status: number; id: string; body: string } {
+  const id = randomUUID()
+  const body: ErrorBody = { error: { code, message, ...(field !== undefined && { field }), request_id: id } }
+  return { status: ERROR_STATUS[code], id, body: JSON.stringify(body) }
 }

@@ -63,16 +63,18 @@ export async function createQuotas({ dir, keys, now = Date.now, log }: QuotaOpti
   }
 
   const write = async (): Promise<void> => {
-    const written = await addUsage(dir, () => ({ day, added: new Map(unsaved) }))
+    const take = (): DayUsage => ({ day, known: saved, added: new Map(unsaved) })
+    const anyNew = [...unsaved.values()].some((count) => count > 0)
+    // Where nothing is to be added, what other services counted is read, and no turn waited for.
+    const written = anyNew ? await addUsage(dir, take) : { ...take(), counts: await readUsage(dir, day) }
     if (written?.day !== day) return
-    saved = written.counts
+    saved = mostOf(saved, written.counts)
     // Questions that came in meanwhile.
     for (const [name, count] of written.added) unsaved.set(name, (unsaved.get(name) ?? 0) - count)
   }
 
   const save = async (): Promise<void> => {
     beginDay()
-    if (![...unsaved.values()].some((count) => count > 0)) return
     try {
       await write()
       complained = false
@@ -110,6 +112,8 @@ function usedUp(name: string, most: number, time: number): CodedError {
 
 interface DayUsage {
   readonly day: string
+  /** What is known to be saved: more than the file says only where it was damaged or removed. */
+  readonly known: Usage
   readonly added: Usage
 }
 
@@ -122,21 +126,34 @@ async function addUsage(dir: string, take: () => DayUsage): Promise<(DayUsage & 
   const lock = await takeLock(path.join(dir, 'usage.turns'), LOCK_WAIT_MS)
   if (lock === undefined) return undefined
   try {
-    const { day, added } = take()
-    const counts = new Map(await readUsage(dir, day))
+    const { day, added, known } = take()
+    const counts = mostOf(known, await readUsage(dir, day))
     for (const [name, count] of added) counts.set(name, (counts.get(name) ?? 0) + count)
     await writeFileDurably(usageFile(dir), `${JSON.stringify({ day, questions: Object.fromEntries(counts) })}\n`, { mode: 0o600 })
-    return { day, added, counts }
+    return { day, known, added, counts }
   } finally {
     await lock.release()
   }
 }
 
-/** Questions that keys asked today, as far as saved. A file that is no count, or another day's, is none. */
+/** The larger count of each key: within a day counts only grow. */
+function mostOf(one: Usage, other: Usage): Map<string, number> {
+  const most = new Map(one)
+  for (const [name, count] of other) most.set(name, Math.max(count, most.get(name) ?? 0))
+  return most
+}
+
+/**
+ * Questions that keys asked today, as far as saved. A file that is no count, or another day's, is none.
+ * @throws config_invalid where it cannot be read
+ */
 export async function readUsage(dir: string, day = dayOf(Date.now())): Promise<Usage> {
   const text = await readFile(usageFile(dir), 'utf8').catch((error: unknown) => {
     if (osCode(error) === 'ENOENT') return ''
-    throw error
+    throw new CodedError('config_invalid', `The count of questions, ${usageFile(dir)}, cannot be read: ${messageOf(error)}.`, {
+      field: 'CEPE_KEYS_DIR',
+      cause: error,
+    })
   })
   const usage = parseJson(text)
   return new Map(Value.Check(UsageSchema, usage) && usage.day === day ? Object.entries(usage.questions) : [])

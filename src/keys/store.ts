@@ -52,12 +52,12 @@ export async function revokeKey(dir: string, name: string): Promise<KeyRecord> {
 
 /**
  * All keys by name; none where there is no folder.
- * @throws config_invalid naming a file that holds no key: left out, it could open what it is to close
+ * @throws config_invalid naming a file that cannot be read, or holds no key: left out, it could open what it is to close
  */
 export async function readKeys(dir: string): Promise<KeyRecord[]> {
   const records: KeyRecord[] = []
   for (const file of await keyFiles(dir)) {
-    const record = parseJson(await readFile(path.join(dir, file), 'utf8'))
+    const record = parseJson(await readFile(path.join(dir, file), 'utf8').catch(unreadable(path.join(dir, file))))
     if (!Value.Check(KeyRecordSchema, record) || record.name + KEY_FILE !== file)
       throw new CodedError('config_invalid', `${path.join(dir, file)} is no key's file: remove it, or put its copy back.`, {
         field: 'CEPE_KEYS_DIR',
@@ -71,9 +71,18 @@ export async function readKeys(dir: string): Promise<KeyRecord[]> {
 export async function keyFiles(dir: string): Promise<string[]> {
   const names = await readdir(dir).catch((error: unknown): string[] => {
     if (osCode(error) === 'ENOENT') return []
-    throw error
+    return unreadable(dir)(error)
   })
   return names.filter((name) => name.endsWith(KEY_FILE)).sort()
+}
+
+function unreadable(file: string): (cause: unknown) => never {
+  return (cause) => {
+    throw new CodedError('config_invalid', `The keys in ${file} cannot be read (${messageOf(cause)}): let the service read them.`, {
+      field: 'CEPE_KEYS_DIR',
+      cause,
+    })
+  }
 }
 
 function fileOf(dir: string, name: string): string {

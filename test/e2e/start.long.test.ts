@@ -107,6 +107,22 @@ async function failingStarts(t: Test): Promise<readonly Case[]> {
       env: { ...whole, CEPE_JOBS_DIR: at('file') },
       says: /cannot be made.*CEPE_JOBS_DIR/,
     },
+    ...Object.entries({
+      CEPE_STATE_DIR: { CEPE_STATE_DISK_MB: '10' },
+      CEPE_MIRROR_DIR: { CEPE_ROLE: 'replica' },
+      CEPE_KEYS_DIR: {},
+    }).map(([setting, more]): Case => ({
+      what: `${setting} that is a file`,
+      args: serve,
+      env: { ...whole, ...more, [setting]: at('file') },
+      says: new RegExp(`${at('file')}.* cannot be (?:made|read)`),
+    })),
+    ...[serve, ask, ['index', 'status']].map((args): Case => ({
+      what: 'no folder for temporary files',
+      args,
+      env: { ...whole, TMPDIR: at('nothing') },
+      says: /nothing.*TMPDIR/,
+    })),
     // Root may write everywhere except where nobody can.
     { what: 'a folder that nobody can make', args: serve, env: { ...whole, CEPE_INDEX_DIR: '/sys/cepe/index' }, says: /cannot be made/ },
     { what: 'damaged weights', args: serve, env: builtOnly(damaged), says: /is damaged/ },

@@ -167,11 +167,12 @@ t.test('the command asks a service and writes what it starts with', async (t) =>
   ]
   const line = (i: number) => JSON.stringify({ question: `what is fact ${i}`, ...(i < FACTS && { answer: [`a${i}`] }) })
   const lines = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => `${line(from + i)}\n`).join('')
-  await writeFile(known, lines(0, FACTS) + lines(FACTS, FACTS + 12))
+  await writeFile(known, `${lines(0, FACTS) + lines(FACTS, FACTS + 12)}no line of JSON\n`)
   await writeFile(unknown, lines(FACTS + 12, FACTS + 24))
 
   const few = await runCli(['calibrate', known, '--url', url, '--out', out])
   t.equal(few.code, 1)
+  t.match(few.stderr, /known\.jsonl: 1 x not valid JSON \(line 33\), skipped/)
   t.match(few.stderr, /20 answers are right and 12 wrong; a calibration needs 20 of each/)
   t.equal(await loadCalibration(out), undefined, 'nothing was written')
 
@@ -198,6 +199,12 @@ t.test('the command asks a service and writes what it starts with', async (t) =>
   t.match(await ask('what is fact 3'), { answer: 'a3', abstained: false, reason: null, probability_correct: Number })
   t.match(await ask('what is fact 99'), { answer: null, abstained: true, reason: 'low_probability_correct' })
 
+  for (const taken of [dir, path.join(known, 'calibration.json')]) {
+    const unasked = await runCli(['calibrate', known, '--url', url, '--out', taken])
+    t.equal(unasked.code, 1)
+    t.match(unasked.stderr, /cannot be written .*name another file with --out/)
+    t.notMatch(unasked.stderr, /Asking/, 'before any question')
+  }
   const refused = await runCli(['calibrate', known, '--url', url, '--out', out, '--k', '0'])
   t.equal(refused.code, 1)
   t.match(refused.stderr, /--k takes whole numbers from 1 to 200/)

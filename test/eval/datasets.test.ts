@@ -99,14 +99,14 @@ t.test('CEPE, FiD, Contriever and DPR records with passages', async (t) => {
 
 t.test('bad records are counted, named and left out', async (t) => {
   const content = lines(
-    { question: 'good', answer: ['x'] },
+    { question: 'good', answer: 7 },
     'not json',
     '[1]',
     { answer: ['x'] },
     { question: ' ', answer: ['x'] },
     { question: 'no answer' },
     { question: 'blank answer', answer: ['', ' '] },
-    { question: 'odd answer', answer: 7 },
+    { question: 'odd answer', answer: { a: 7 } },
     { question: 'odd ctxs', answer: 'x', ctxs: ['p1'] },
     { question: 'Good ?', answer: ['y'] },
     {
@@ -124,6 +124,7 @@ t.test('bad records are counted, named and left out', async (t) => {
     ['good', 'blank passage'],
   )
   t.equal(questions[1]?.passages?.length, 1)
+  t.same(questions[0]?.answers, ['7'], 'a year or a count may be written as a number')
   t.same(
     problems.map(({ kind, count, places, effect }) => [kind, count, places, effect]),
     [

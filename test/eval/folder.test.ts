@@ -1,4 +1,4 @@
-import { readFile, symlink } from 'node:fs/promises'
+import { readFile, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import t, { type Test } from 'tap'
 import { runItems } from '../../eval/run/items.ts'
@@ -65,6 +65,14 @@ await t.test('a run that stops leaves its folder free', async (t) => {
   await t.rejects(stopped, { message: 'stopped' })
   t.equal((await readStored(folder, TASK_RUNS)).records.length, 5)
   t.equal((await run(folder)).length, items.length)
+})
+
+await t.test('a damaged manifest is named, and taken for that of no other task', async (t) => {
+  const folder = folderOf(t)
+  await run(folder)
+  const file = path.join(folder, 'manifest.json')
+  await writeFile(file, (await readFile(file, 'utf8')).slice(0, 50))
+  await t.rejects(run(folder), { code: 'run_invalid', message: /manifest\.json is not valid JSON/ })
 })
 
 await t.test('a file is no folder', async (t) => {

@@ -286,6 +286,10 @@ await t.test("the user's own labelled file; its mistakes are named", async (t) =
     code: 'dataset_invalid',
     message: /its fields: text, label/,
   })
+  await t.rejects(icl.prepare(taskOptions(icl, { ...given, test: path.join(dir, 'none.csv') }), client), {
+    code: 'dataset_invalid',
+    message: /none\.csv cannot be read/,
+  })
 })
 
 t.test('generated cases are named by their seed', (t) => {

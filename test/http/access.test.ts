@@ -58,7 +58,7 @@ t.test('with user keys the routes under /v1 need one; probes, the page and the m
   for (const url of ['/v1/info', '/v1/models', '/v1/passages/x'])
     t.match((await send(url)).json(), { error: { message: /needs a key: send it as Authorization: Bearer/ } }, url)
   t.match((await ask()).json(), { error: { code: 'unauthorized', request_id: String } })
-  t.match((await ask('wrong')).statusCode, 401)
+  t.match((await ask('wrong')).json(), { error: { code: 'unauthorized', message: /unknown or revoked/ } })
   t.match(
     (await send('/v1/chat/completions', 'wrong', { model: 'fake', messages: [{ role: 'user', content: 'q' }] })).json(),
     { error: { type: 'authentication_error', code: 'unauthorized' } },
@@ -165,6 +165,35 @@ t.test('other origins: none by default, those that are listed', async (t) => {
   t.equal(stranger.headers['access-control-allow-origin'], undefined)
   const failed = await open.app.inject({ url: '/v1/info', headers: { origin: 'https://a.example' } })
   t.match([failed.statusCode, failed.headers['access-control-allow-origin']], [401, 'https://a.example'], 'a page can read why')
+})
+
+t.test('a page can read why it was refused, whatever refused it, and any client of OpenAI may ask from it', async (t) => {
+  const { app } = await testApp(t, {}, { CORS_ORIGINS: 'https://a.example', RATE_LIMIT: 1 })
+  const origin = 'https://a.example'
+  const send = (url: string, more: Record<string, string> = {}, method: 'GET' | 'POST' | 'OPTIONS' = 'POST') =>
+    app.inject({ method, url, headers: { origin, 'content-type': 'application/json', ...more }, payload: '{}' })
+  const asked = { 'access-control-request-method': 'POST', 'access-control-request-headers': 'authorization,x-stainless-lang,traceparent' }
+  for (let i = 0; i < 3; i++) {
+    const { statusCode, headers } = await send('/v1/chat/completions', asked, 'OPTIONS')
+    t.match([statusCode, headers], [204, { 'access-control-allow-headers': /x-stainless-lang/ }], 'asking beforehand is no request')
+  }
+  const refused = [
+    await send('/v1/answer', { 'content-encoding': 'gzip' }),
+    await send('/v1/passages/%zz', {}, 'GET'),
+    (await Promise.all([send('/v1/answer'), send('/v1/answer')])).find(({ statusCode }) => statusCode === 429),
+  ]
+  const readable = { 'access-control-allow-origin': origin, vary: /Origin/, 'x-request-id': /./ }
+  t.match(
+    refused,
+    [415, 400, 429].map((statusCode) => ({ statusCode, headers: readable })),
+  )
+  t.match(refused.at(-1)?.headers['access-control-expose-headers'], /retry-after/)
+  const drained = app.drain(0)
+  const late = await send('/v1/answer')
+  t.match([late.statusCode, late.headers['access-control-allow-origin']], [503, origin])
+  await drained
+  const stranger = await app.inject({ url: '/v1/passages/%zz', headers: { origin: 'null' } })
+  t.equal(stranger.headers['access-control-allow-origin'], undefined)
 })
 
 t.test('gzip: whole texts for whoever accepts it; no event streams, nothing of admins, no packed bodies', async (t) => {

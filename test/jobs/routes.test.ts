@@ -183,6 +183,12 @@ await t.test('what the index holds: pages, an export, counts by source', async (
   t.match((await call('GET', '/v1/admin/passages?limit=3&after=3')).json, { passages: [{ id: '4' }], next: null })
   t.match((await call('GET', '/v1/admin/passages?source=b')).json, { passages: [{ id: '4' }], next: null })
   t.equal((await call('GET', '/v1/admin/passages?limit=5000')).status, 400)
+  for (const limit of ['1.5', '', 'true', '0x10', '1e2', ' 1'])
+    t.match(
+      await call('GET', `/v1/admin/passages?limit=${limit}`),
+      { status: 400, json: { error: { code: 'invalid_request', field: 'limit', message: 'limit must be integer.' } } },
+      `limit=${limit}`,
+    )
   const exported = await fetch(`${url}/v1/admin/passages/export?source=a`, { headers: { authorization: `Bearer ${KEY}` } })
   const lines = (await exported.text()).trim().split('\n')
   t.same(lines.map((line) => (JSON.parse(line) as { text: string }).text).sort(), ['one', 'three', 'two'])

@@ -1,4 +1,4 @@
-import { chmod, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
@@ -104,6 +104,32 @@ t.test('questions count by key and day, over restarts and for services that shar
   t.same([...(await readUsage(dir, '2026-11-23'))], [['ann', 1]])
 })
 
+t.test('what another service counted holds for one that was not asked since, and a damaged count does not begin again', async (t) => {
+  const dir = path.join(t.testdir(), 'keys')
+  await addKey(dir, { name: 'ann', role: 'user', questions_per_day: 2 })
+  const keys = await openKeys({ dir })
+  t.teardown(() => keys.close())
+  const now = () => Date.parse('2026-11-22T12:00:00Z')
+  const service = async () => {
+    const quotas = await createQuotas({ dir, keys, now })
+    t.teardown(() => quotas.close())
+    const door = quotas.around(createAdmission({ maxWaiting: 0, places: 100 }))
+    return { save: () => quotas.save(), ask: () => door.enter({ client: 'key:ann', cost: 1 }).release(true) }
+  }
+  const [one, idle] = [await service(), await service()]
+  one.ask()
+  await one.save()
+  await writeFile(path.join(dir, 'usage.json'), 'no count')
+  one.ask()
+  await one.save()
+  t.same([...(await readUsage(dir, '2026-11-22'))], [['ann', 2]])
+  await idle.save()
+  t.throws(() => idle.ask(), { code: 'rate_limited' })
+  await rm(path.join(dir, 'usage.json'))
+  await mkdir(path.join(dir, 'usage.json'))
+  await t.rejects(readUsage(dir), { code: 'config_invalid', message: /usage\.json/ })
+})
+
 t.test('a question that the service itself refuses does not count, and a folder that cannot be written stops nobody', async (t) => {
   const dir = path.join(t.testdir(), 'keys')
   await addKey(dir, { name: 'ann', role: 'user', questions_per_day: 2 })
@@ -123,6 +149,7 @@ t.test('a question that the service itself refuses does not count, and a folder 
 
 t.test('a folder that cannot be one is named, and is no key of that name', async (t) => {
   const file = path.join(t.testdir({ taken: 'a file' }), 'taken')
+  await t.rejects(readKeys(file), { code: 'config_invalid', field: 'CEPE_KEYS_DIR', message: /taken cannot be read/ })
   await t.rejects(addKey(file, { name: 'ann', role: 'user' }), {
     code: 'config_invalid',
     field: 'CEPE_KEYS_DIR',

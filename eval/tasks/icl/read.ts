@@ -1,5 +1,6 @@
 import path from 'node:path'
 import { createReadStream } from 'node:fs'
+import { pipeline } from 'node:stream'
 import { parse } from 'csv-parse'
 import { CodedError, messageOf } from '../../../base/errors.ts'
 import { ProblemLog } from '../../datasets/problems.ts'
@@ -44,6 +45,7 @@ export async function readLabelled(file: string, textField: string, labelField: 
 
 async function* csv(file: string): AsyncGenerator<{ at: string; value: unknown }> {
   let row = 1
-  for await (const value of createReadStream(file).pipe(parse({ columns: true, bom: true })))
+  // A pipeline hands the file's own errors on, which a pipe leaves to end the process.
+  for await (const value of pipeline(createReadStream(file), parse({ columns: true, bom: true }), () => undefined))
     yield { at: `row ${++row}`, value: value as unknown }
 }

@@ -58,7 +58,10 @@ export const access = fp((app: FastifyInstance, { keys, adminKey }: AccessOption
       throw new CodedError('rate_limited', `Too many wrong keys came from this address: try again in ${tried.ttlInSeconds} s.`, {
         retryAfterS: tried.ttlInSeconds,
       })
-    if (holder === null) throw new CodedError('unauthorized', `This route needs ${kind} key: send it as Authorization: Bearer <key>.`)
+    if (holder === null) {
+      const problem = bearerOf(request) === undefined ? '' : ', and the one that was sent is unknown or revoked'
+      throw new CodedError('unauthorized', `This route needs ${kind} key${problem}: send it as Authorization: Bearer <key>.`)
+    }
     return holder
   }
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import fp from 'fastify-plugin'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyReply } from 'fastify'
 
 /** Ids that may come in: what is safe in a log line and in a header. */
 const REQUEST_ID = /^[\w.:-]{1,128}$/
@@ -13,14 +13,19 @@ export function requestId({ headers }: Pick<IncomingMessage, 'headers'>): string
 }
 
 /** What every response carries: the request's id, and the headers that keep browsers from guessing and framing. */
+export function setHeaders(reply: FastifyReply): void {
+  void reply.headers({
+    'x-request-id': reply.request.id,
+    'x-content-type-options': 'nosniff',
+    'x-frame-options': 'DENY',
+    'referrer-policy': 'no-referrer',
+  })
+}
+
+/** Sets them first: whatever refuses a request later has them. */
 export const headers = fp((app: FastifyInstance, _options: object, done) => {
-  app.addHook('onRequest', (request, reply, next) => {
-    void reply.headers({
-      'x-request-id': request.id,
-      'x-content-type-options': 'nosniff',
-      'x-frame-options': 'DENY',
-      'referrer-policy': 'no-referrer',
-    })
+  app.addHook('onRequest', (_request, reply, next) => {
+    setHeaders(reply)
     next()
   })
   done()

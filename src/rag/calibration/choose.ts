@@ -42,7 +42,7 @@ export async function chooseCalibration(
 
 function usable(file: string, log?: Log): Promise<Calibration | undefined> {
   return loadCalibration(file).catch((error: unknown) => {
-    log?.('warn', `Answers get no probability: ${messageOf(error)}`)
+    log?.('warn', `This calibration is not used: ${messageOf(error)}`)
     return undefined
   })
 }

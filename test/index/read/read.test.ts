@@ -5,6 +5,7 @@ import { gzipSync } from 'node:zlib'
 import { readPassageFile, readPassages, type ReadOptions } from '../../../index/read/read.ts'
 import type { ReadItem } from '../../../index/read/contract.ts'
 import type { Passage } from '../../../index/contract.ts'
+import { boundedCompressors } from '../../../index/read/parquet-bounds.ts'
 import { splitDocument } from '../../../index/read/split.ts'
 import { tempDir } from '../helpers.ts'
 
@@ -198,6 +199,20 @@ await t.test('parquet: every compression in use, and metadata as JSON', async (t
     })
     t.notOk('metadata' in (passages(items)[4] ?? {}))
   }
+})
+
+await t.test('parquet: small files of large rows are refused as bombs, and never held whole', async (t) => {
+  const accepted = async (path: string): Promise<number> => {
+    let count = 0
+    for await (const item of readPassageFile(path)) if ('passage' in item) count++
+    return count
+  }
+  // One text of 99 kB in a dictionary, and 1,000 rows that name it; 90 texts of a megabyte each in pages of their own.
+  for (const file of ['bomb-dictionary', 'bomb-pages'])
+    await t.rejects(accepted(`test/fixtures/index/${file}.parquet`), { code: 'payload_too_large', message: /refused as a bomb/ }, file)
+  const { GZIP: expand } = boundedCompressors(1000)
+  t.equal(expand?.(gzipSync(Buffer.alloc(600)), 600).length, 600)
+  t.throws(() => expand?.(gzipSync(Buffer.alloc(600)), 600), { code: 'payload_too_large', message: /at a time expand/ })
 })
 
 await t.test('parquet: metadata in columns of their own keeps its types; nested columns are refused, or left unread', async (t) => {

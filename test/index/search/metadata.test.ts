@@ -305,6 +305,10 @@ await t.test('what metadata may be', (t) => {
   t.match(problem({ a: Array.from({ length: METADATA_LIMITS.listValues + 1 }, () => 'x') }), /has 65 values/)
   t.match(problem(Object.fromEntries(Array.from({ length: METADATA_LIMITS.fields + 1 }, (_, i) => [`f${i}`, 1]))), /33 fields/)
   t.match(problem(Object.fromEntries(['a', 'b', 'c', 'd', 'e'].map((name) => [name, 'x'.repeat(1000)]))), /bytes of JSON/)
+  // Characters as people count them: one emoji, not its two units of UTF-16.
+  t.equal(problem({ ['😀'.repeat(METADATA_LIMITS.nameCharacters)]: '😀'.repeat(900) }), '')
+  t.match(problem({ ['😀'.repeat(METADATA_LIMITS.nameCharacters + 1)]: 1 }), /name of more than 64 characters/)
+  t.match(problem({ a: 'é'.repeat(METADATA_LIMITS.textCharacters + 1) }), /longer than 1000 characters/)
   t.same(checkMetadata({}), {})
   t.same(checkMetadata(undefined), {})
   t.same(checkMetadata('{"b": -0, "a": "\\ud800"}'), { metadata: { a: '\ufffd', b: 0 } })

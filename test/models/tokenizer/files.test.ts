@@ -69,11 +69,30 @@ t.test('do_lower_case false keeps the case', async (t) => {
 const REFUSED: readonly [string, Parameters<typeof writeFolder>[1], RegExp][] = [
   ['a folder without a tokenizer', {}, /no tokenizer; expected tokenizer\.json, tokenizer\.model or vocab\.txt/],
   ['a tokenizer.json without a model', { 'tokenizer.json': { ...json(1), model: undefined } }, /tokenizer\.json.*model/],
-  ['a negative id', { 'tokenizer.json': { ...json(1), model: { type: 'BPE', vocab: { a: -1 } } } }, /tokenizer\.json: model\.vocab/],
+  [
+    'a negative id',
+    { 'tokenizer.json': { ...json(1), model: { type: 'BPE', vocab: { a: -1 } } } },
+    /tokenizer\.json .*type BPE\): model\.vocab\.a must be/,
+  ],
+  [
+    'BPE without merges',
+    { 'tokenizer.json': { ...json(1), model: { type: 'BPE', vocab: { a: 0 } } } },
+    /type BPE\): model\.merges is missing\. Take the file/,
+  ],
+  [
+    'Unigram without a token for the unknown',
+    { 'tokenizer.json': { ...json(1), model: { type: 'Unigram', unk_id: null, vocab: [['a', -1]] } } },
+    /model\/tokenizer\.json .*type Unigram\): model\.unk_id must be/,
+  ],
+  [
+    'Unigram with a vocabulary of another kind',
+    { 'tokenizer.json': { ...json(1), model: { type: 'Unigram', unk_id: 0, vocab: { a: 0 } } } },
+    /type Unigram\): model\.vocab must be a list/,
+  ],
   [
     'a tokenizer.json that the reader does not know',
     { 'tokenizer.json': { ...json(1), normalizer: { type: 'Rot13' } } },
-    /cannot be used: .*Rot13/,
+    /tokenizer\.json is no tokenizer .*type WordPiece\): .*Rot13.*save it anew/,
   ],
   ['broken JSON', { 'tokenizer.json': '{' }, /is not JSON/],
   ['a vocabulary without [CLS]', { 'vocab.txt': '[PAD]\n[UNK]\n[SEP]\n' }, /lacks the token \[CLS\]/],

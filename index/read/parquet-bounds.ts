@@ -1,0 +1,71 @@
+import type { Compressors, FileMetaData } from 'hyparquet'
+import { compressors as decoders } from 'hyparquet-compressors'
+import { CodedError } from '../../base/errors.ts'
+import { RATIO_FROM, type RawRow, type ReadLimits } from './contract.ts'
+
+/** Writers make pages of about a megabyte; one that says it expands to more than this is no honest one. */
+const MAX_PAGE_BYTES = 256 * 2 ** 20
+/** Each read decodes its pages anew, so few rows cost as much as many; this many short ones hold the event loop for about 60 ms. */
+const MAX_ROWS = 8192
+/** Of long rows fewer are read at a time: all of them are in memory. */
+const ROWS_BYTES = 64 * 2 ** 20
+
+/** What the pages of one read may expand to: its rows, and what else stands in their pages. */
+export const MAX_READ_BYTES = 512 * 2 ** 20
+
+function bomb(message: string): CodedError {
+  return new CodedError('payload_too_large', message, { field: 'parquet' })
+}
+
+/**
+ * Snappy, gzip, Zstandard, Brotli and LZ4, with bounds on what a page, and all that are decoded with these, may expand to.
+ * What the file's directory says of its sizes is not relied on.
+ */
+export function boundedCompressors(mostBytes: number): Compressors {
+  let expanded = 0
+  const take = (outputLength: number): void => {
+    if (outputLength > MAX_PAGE_BYTES)
+      throw bomb(`A page of the Parquet file says that it expands to ${outputLength} bytes; at most ${MAX_PAGE_BYTES} are read.`)
+    expanded += outputLength
+    if (expanded > mostBytes)
+      throw bomb(`Rows of the Parquet file that are read at a time expand to more than ${mostBytes} bytes: write smaller pages.`)
+  }
+  return Object.fromEntries(
+    Object.entries(decoders).map(([codec, decode]) => [
+      codec,
+      (input: Uint8Array, outputLength: number) => {
+        take(outputLength)
+        return decode(input, outputLength)
+      },
+    ]),
+  )
+}
+
+/** Ranges of rows that are read at a time: none across row groups, and so many as take little memory. */
+export function* rowRanges({ row_groups: groups }: FileMetaData, columns: readonly string[]): Generator<readonly [number, number]> {
+  let start = 0
+  for (const { num_rows: count, columns: chunks } of groups) {
+    const end = start + Number(count)
+    const bytes = chunks
+      .filter(({ meta_data: meta }) => columns.includes(meta?.path_in_schema[0] ?? ''))
+      .reduce((sum, { meta_data: meta }) => sum + Number(meta?.total_uncompressed_size ?? 0), 0)
+    const rows = Math.max(1, Math.min(MAX_ROWS, Math.floor((ROWS_BYTES * Number(count)) / Math.max(1, bytes))))
+    for (; start < end; start += rows) yield [start, Math.min(end, start + rows)]
+    start = end
+  }
+}
+
+/**
+ * Counts what rows hold, and refuses a file that is far smaller: pages and dictionaries may hold one text a million times.
+ * @throws payload_too_large above the limits
+ */
+export function boundOnRows(fileBytes: number, { expandedBytes, expansionRatio }: ReadLimits): (row: RawRow) => void {
+  let held = 0
+  return ({ id, title, text, source, metadata }) => {
+    for (const value of [id, title, text, source, metadata]) if (typeof value === 'string') held += value.length
+    if (held > expandedBytes || (held > RATIO_FROM && held > fileBytes * expansionRatio))
+      throw bomb(
+        `The Parquet file's rows hold more than ${held} characters in ${fileBytes} bytes: it is refused as a bomb (limits: ${expandedBytes} bytes, ${expansionRatio} times).`,
+      )
+  }
+}

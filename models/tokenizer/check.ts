@@ -1,0 +1,55 @@
+import { Value } from 'typebox/value'
+import { messageOf } from '../../base/errors.ts'
+import { invalid } from '../errors.ts'
+import { openTokenizer } from './codec.ts'
+import { TokenizerJsonSchema, type TokenizerConfig, type TokenizerJson } from './tokenizer-json.ts'
+
+/** What the package reads by name. */
+const KINDS = ['BPE', 'WordPiece', 'Unigram']
+
+/**
+ * A `tokenizer.json` that is known to open.
+ * @param json the file's value
+ * @throws checkpoint_invalid naming the file, the kind of tokenizer that it holds, what is wrong with it, and what to do
+ */
+export function checkedTokenizer(json: unknown, config: TokenizerConfig, path: string): TokenizerJson {
+  if (!Value.Check(TokenizerJsonSchema, json)) {
+    const [first] = Value.Errors(TokenizerJsonSchema, json)
+    throw unread(path, json, `${first?.instancePath.slice(1).replaceAll('/', '.') || 'the whole'} ${first?.message}`)
+  }
+  const problem = modelProblem(json.model)
+  if (problem !== undefined) throw unread(path, json, problem)
+  try {
+    openTokenizer({ tokenizer: json, config })
+  } catch (thrown) {
+    throw unread(path, json, messageOf(thrown))
+  }
+  return json
+}
+
+function unread(path: string, json: unknown, problem: string): Error {
+  return invalid(
+    `${path} is no tokenizer that can be used (${kindOf(json)}): ${problem}. Take the file from the checkpoint again, or save it anew with huggingface/tokenizers, as one of ${KINDS.join(', ')}.`,
+    path,
+  )
+}
+
+function modelOf(json: unknown): Readonly<Record<string, unknown>> | undefined {
+  const { model } = Object(json) as { model?: unknown }
+  return typeof model === 'object' && model !== null ? (model as Readonly<Record<string, unknown>>) : undefined
+}
+
+function kindOf(json: unknown): string {
+  const model = modelOf(json)
+  if (model === undefined) return 'it has no model'
+  return typeof model['type'] === 'string' ? `its model is of the type ${model['type'].slice(0, 40)}` : 'its model names no type'
+}
+
+/** What the package would fail on with an error of its code. */
+function modelProblem(model: Readonly<Record<string, unknown>>): string | undefined {
+  const { type, vocab, merges, unk_id: unknown } = model
+  if (type === 'BPE' && !Array.isArray(merges)) return 'model.merges is missing'
+  if (type !== 'Unigram') return undefined
+  if (!Array.isArray(vocab)) return 'model.vocab must be a list of [token, score]'
+  return typeof unknown === 'number' && unknown in vocab ? undefined : 'model.unk_id must be the place of a token in model.vocab'
+}
