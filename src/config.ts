@@ -241,6 +241,11 @@ export function quietLanceDb(): void {
   process.env['LANCEDB_LOG'] ??= 'error'
 }
 
+/** Where this process, and what it loads, puts temporary files from now on. */
+export function setTemporaryFolder(folder: string): void {
+  process.env['TMPDIR'] = folder
+}
+
 /** The key with which commands ask a running service (CEPE_KEY). */
 export function clientKey(): string | undefined {
   return environment()[CLIENT_KEY] || undefined

@@ -1,10 +1,11 @@
 import { access, constants, mkdir } from 'node:fs/promises'
 import path from 'node:path'
 import { CodedError, messageOf } from '../base/errors.ts'
+import { openScratch } from '../base/scratch.ts'
 import { checkStore } from '../index/store/check.ts'
 import { isRemote } from '../index/store/place.ts'
 import { namesIn } from '../index/store/tree.ts'
-import { calibrationFiles } from './config.ts'
+import { calibrationFiles, setTemporaryFolder } from './config.ts'
 import { chooseCalibration } from './rag/calibration/choose.ts'
 import { loadDemonstrations } from './rag/demonstrations.ts'
 import type { Config } from './settings.ts'
@@ -31,6 +32,12 @@ export async function makeFolders(config: Config): Promise<void> {
   ] as const) {
     if (!isRemote(folder)) await makeFolder(setting, folder)
   }
+}
+
+/** Puts temporary files of this process into a folder of its own, which goes with it. To be called before an index is opened. */
+export async function useScratch(): Promise<void> {
+  const folder = await openScratch()
+  if (folder !== undefined) setTemporaryFolder(folder)
 }
 
 async function makeFolder(setting: string, folder: string): Promise<void> {

@@ -33,7 +33,7 @@ import type { Embedder, Embedders } from './inference/contract.ts'
 import { observedReader } from './inference/observed-reader.ts'
 import { indexCheck, processCheck, processStatus, storeCheck } from './conditions.ts'
 import { checkChatTemplate, documentDefaults, openReader, processOptions, readerOptions } from './open-reader.ts'
-import { jobsDir, makeFolders } from './places.ts'
+import { jobsDir, makeFolders, useScratch } from './places.ts'
 import {
   configuredRetrievers,
   eachOf,
@@ -282,7 +282,8 @@ function jobsOptions(config: Config, index: PassageIndex, embedders: Embedders, 
   }
 }
 
-function openPassages(config: Config, { model, furtherModels = [] }: Models, log: Log | undefined): Promise<PassageIndex> {
+async function openPassages(config: Config, { model, furtherModels = [] }: Models, log: Log | undefined): Promise<PassageIndex> {
+  await useScratch()
   return openIndex({
     dir: config.ROLE === 'replica' ? (config.MIRROR_DIR ?? config.INDEX_DIR) : config.INDEX_DIR,
     readOnly: config.ROLE === 'replica',

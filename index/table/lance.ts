@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { connect, Index, makeArrowTable, Session, type Table as LanceTable } from '@lancedb/lancedb'
 import { Schema, type Field } from 'apache-arrow'
 import { CodedError, isDiskFull, messageOf } from '../../base/errors.ts'
+import { inScratch, keepScratch } from '../../base/scratch.ts'
 import { checkLeases } from '../store/lease.ts'
 import { isRemote } from '../store/place.ts'
 import { lanceStorageOptions } from '../store/settings.ts'
@@ -59,6 +60,7 @@ export const SMALL_CACHES: Caches = { index: 48 * MIB, metadata: 16 * MIB }
  * @param caches LanceDB's own sizes where absent, 6 GiB and 1 GiB at most
  */
 export async function connectLance(dir: string, consistencyMs: number | undefined, caches?: Caches): Promise<Connection> {
+  keepScratch()
   await checkTemporary()
   const connection = await connect(dir, {
     ...(caches && { session: new Session(BigInt(caches.index), BigInt(caches.metadata)) }),
@@ -151,7 +153,7 @@ export async function writing<T>(table: Table, write: () => Promise<T>): Promise
       await checkLeases(table.dir)
     }
     try {
-      return await write()
+      return await inScratch(write)
     } catch (error) {
       // What a process that stalled had on its way fails in any way, by its age for instance: that another took over is what there is to say.
       if (isRemote(table.dir)) await checkLeases(table.dir)

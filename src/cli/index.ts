@@ -5,6 +5,7 @@ import { followJob } from '../follow-job.ts'
 import { maintainTable, type State } from '../../index/table/maintain.ts'
 import type { Jobs } from '../jobs/jobs.ts'
 import type { Job, JobOptions } from '../jobs/schema.ts'
+import { useScratch } from '../places.ts'
 import { createIndexing, type Indexing } from '../services.ts'
 import { ensureRetriever } from '../setup.ts'
 import { checkFile } from '../jobs/check.ts'
@@ -84,6 +85,7 @@ function maintenanceCommand(task: 'compact' | 'cleanup', description: string): C
     .addOption(tableOption())
     .action(async ({ dryRun = false, table: name }: { dryRun?: boolean; table?: string }) => {
       const { INDEX_DIR: dir, TABLE: table, KEEP_VERSIONS_MIN: minutes } = loadConfig({ TABLE: name })
+      await useScratch()
       const { before, after } = await maintainTable({ dir, table, task, keepMs: minutes * 60_000, dryRun })
       const shown = ({ fragments, surplus, oldVersions, bytes, diskBytes }: State): string =>
         `${fragments} fragments (${surplus} to put together), ${oldVersions} versions past their time, ${Math.round(bytes / KB)} kB in use of ${Math.round(diskBytes / KB)} kB on the disk`
