@@ -1,5 +1,5 @@
 import { sqlFilter } from './filter.ts'
-import { MultiMatchQuery, type Table } from '../table/lance.ts'
+import { MatchQuery, type Table } from '../table/lance.ts'
 import { RECALL_AT, type AnnSettings } from '../table/metadata.ts'
 import { PASSAGE_COLUMNS, TEXT_COLUMNS } from '../table/columns.ts'
 import { passagesOf, stringsOf, type Columns } from '../table/rows.ts'
@@ -22,6 +22,11 @@ function ranked(result: Columns, score: (row: number) => number): FoundRow[] {
   const id = stringsOf(result, 'id')
   const passage = passagesOf(result)
   const rows = Array.from({ length: result.numRows }, (_, row) => ({ id: id(row), score: score(row), passage: () => passage(row) }))
+  return inOrder(rows)
+}
+
+/** By their scores, and where these are equal by their ids. */
+function inOrder(rows: FoundRow[]): FoundRow[] {
   return rows.sort((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1))
 }
 
@@ -114,16 +119,26 @@ export async function findCandidates(table: Table, nprobes: number, vector: Floa
   return Array.from({ length: result.numRows }, (_, row) => rowIdsOf(result)(row))
 }
 
-/** The k passages of the highest BM25 score of the query's words in text and title: the field's lexical baseline. */
+/**
+ * The k passages of the highest BM25 score of the query's words in text or title, whichever is higher: the field's lexical baseline.
+ * LanceDB's MultiMatchQuery means the same, but from the first row on that was replaced or deleted it scores every row that holds one
+ * of the words: 600 ms at 21 million passages, where a query for each column takes 16 ms. The k best of either are all that can be among the k best.
+ */
 export async function findByWords(table: Table, query: string, options: SearchOptions): Promise<FoundRow[]> {
-  let search = table
+  const lists = await Promise.all(TEXT_COLUMNS.map((column) => findInColumn(table, new MatchQuery(query, column), options)))
+  const best = new Map<string, FoundRow>()
+  for (const row of lists.flat()) if (row.score > (best.get(row.id)?.score ?? -Infinity)) best.set(row.id, row)
+  return inOrder([...best.values()]).slice(0, options.k)
+}
+
+async function findInColumn(table: Table, match: MatchQuery, { k, filter }: SearchOptions): Promise<FoundRow[]> {
+  const where = sqlFilter(filter)
+  const search = table
     .query()
-    .fullTextSearch(new MultiMatchQuery(query, [...TEXT_COLUMNS]))
-    .limit(options.k)
+    .fullTextSearch(match)
+    .limit(k)
     .select([...PASSAGE_COLUMNS, '_score'])
-  const where = sqlFilter(options.filter)
-  if (where !== undefined) search = search.where(where)
-  const result = await search.toArrow()
+  const result = await (where === undefined ? search : search.where(where)).toArrow()
   return ranked(result, numbersOf(result, '_score'))
 }
 
