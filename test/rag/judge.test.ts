@@ -147,7 +147,7 @@ t.test('calibrations on the disk are checked, and those of other readers left al
   t.match(said.splice(0), [/other\.json is of another, not of r, and is not used/])
   t.same(await choose({ own: at('other.json'), shipped: at('good.json') }), good)
   t.same(await choose({ own: at('broken.json'), shipped: at('good.json') }), good)
-  t.match(said, [/of another/, /no probability: .*broken\.json is no JSON/])
+  t.match(said, [/of another/, /is not used: .*broken\.json is no JSON/])
   await t.rejects(choose({ named: at('none.json') }), { code: 'config_invalid', message: /There is no calibration at .*none\.json/ })
   await t.rejects(choose({ named: at('broken.json') }), { code: 'config_invalid' })
 })
