@@ -42,7 +42,7 @@ export function keepScratch(): void {
   if (own !== undefined) mkdirSync(own, { recursive: true, mode: 0o700 })
 }
 
-/** Does work that may put something into the temporary folder; when no such work is under way any more, what it left goes. */
+/** Makes an index, which may put something into the temporary folder; when none is being made any more, what was left goes. */
 export async function inScratch<T>(work: () => Promise<T>): Promise<T> {
   keepScratch()
   working++

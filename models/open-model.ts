@@ -1,5 +1,4 @@
 import { join } from 'node:path'
-import '../base/no-telemetry.ts'
 import { InferenceSession, Tensor } from './runtime.ts'
 import { loadManifest } from './folder.ts'
 import type { CepeManifest, Manifest } from './manifest.ts'

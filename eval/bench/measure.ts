@@ -1,6 +1,5 @@
 import { at } from '../../base/at.ts'
 import { cpus, totalmem } from 'node:os'
-import '../../base/no-telemetry.ts'
 import { InferenceSession, Tensor, env } from '../../models/runtime.ts'
 import { encodeModel } from '../../models/onnx/proto.ts'
 import { Graph } from '../../models/onnx/graph.ts'

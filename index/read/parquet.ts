@@ -69,9 +69,10 @@ export async function* readParquet(
       const rows: Record<string, unknown>[] = await parquetReadObjects({ file, metadata, columns: read, rowStart, rowEnd, compressors })
       for (const [i, row] of rows.entries()) {
         const found = fields.length === 0 ? row.metadata : fieldsOf(row, fields)
-        const given = { id: textColumn(row[id]), text: row.text, title: row.title, source: row.source, metadata: found }
-        count({ line: rowStart + i + 1, ...given })
-        yield { line: rowStart + i + 1, ...given }
+        const { text, title, source } = row
+        const raw: RawRow = { line: rowStart + i + 1, id: textColumn(row[id]), text, title, source, metadata: found }
+        count(raw)
+        yield raw
       }
     }
   } catch (error) {

@@ -72,7 +72,15 @@ export async function connectLance(dir: string, consistencyMs: number | undefine
     // Fields are only taken from the copy of Arrow that LanceDB itself loads.
     const addEmptyColumns = (fields: readonly Field[]): Promise<unknown> =>
       table.addColumns(makeArrowTable([], { schema: new Schema([...fields]) }).schema)
-    return Object.assign(table, { storedAs, dir, addEmptyColumns })
+    // What makes indexes leaves files behind.
+    const [optimize, createIndex] = [table.optimize.bind(table), table.createIndex.bind(table)]
+    return Object.assign(table, {
+      storedAs,
+      dir,
+      addEmptyColumns,
+      optimize: (...given: Parameters<typeof optimize>) => inScratch(() => optimize(...given)),
+      createIndex: (...given: Parameters<typeof createIndex>) => inScratch(() => createIndex(...given)),
+    })
   }
   return {
     openTable: (storedAs, version) => named(storedAs, connection.openTable(storedAs, [], version === undefined ? {} : { version })),
@@ -153,7 +161,7 @@ export async function writing<T>(table: Table, write: () => Promise<T>): Promise
       await checkLeases(table.dir)
     }
     try {
-      return await inScratch(write)
+      return await write()
     } catch (error) {
       // What a process that stalled had on its way fails in any way, by its age for instance: that another took over is what there is to say.
       if (isRemote(table.dir)) await checkLeases(table.dir)

@@ -14,15 +14,13 @@ const OF_BROKEN = /of size \d+ bytes|fill whole buffer|invalid seek|invalid magi
  * @returns its path, or that of one of several; undefined where the table can be read
  */
 export async function lostFile(table: Table, folder: string): Promise<string | undefined> {
-  const [broken] = await brokenFiles(folder)
+  const broken = await brokenFile(folder)
   return broken === undefined || (await isReadable(table)) ? undefined : broken
 }
 
-async function brokenFiles(folder: string): Promise<string[]> {
-  const files = (await Promise.all(FOLDERS.map((name) => filesUnder(join(folder, name))))).flat()
-  const broken: string[] = []
-  for (const file of files) if (!(await isWhole(file))) broken.push(file)
-  return broken
+async function brokenFile(folder: string): Promise<string | undefined> {
+  for (const name of FOLDERS) for (const file of await filesUnder(join(folder, name))) if (!(await isWhole(file))) return file
+  return undefined
 }
 
 async function isReadable(table: Table): Promise<boolean> {

@@ -5,15 +5,18 @@ import { invalid } from '../errors.ts'
 import { checkedTokenizer } from './check.ts'
 import { openTokenizer } from './codec.ts'
 import { convertSentencePiece } from './sentencepiece.ts'
-import { TokenizerConfigSchema, tokenId, vocabularySize, type TokenizerFiles, type TokenizerJson } from './tokenizer-json.ts'
+import {
+  TokenizerConfigSchema,
+  tokenId,
+  vocabularySize,
+  type TokenizerConfig,
+  type TokenizerFiles,
+  type TokenizerJson,
+} from './tokenizer-json.ts'
 import { convertWordPiece } from './wordpiece.ts'
 import { messageOf } from '../../base/errors.ts'
 
-async function findTokenizer(dir: string): Promise<TokenizerFiles> {
-  const configValue = await readJson(join(dir, 'tokenizer_config.json'))
-  const config = configValue === undefined ? {} : parseAs(TokenizerConfigSchema, configValue, 'tokenizer_config.json')
-  const json = await readJson(join(dir, 'tokenizer.json'))
-  if (json !== undefined) return { tokenizer: checkedTokenizer(json, config, join(dir, 'tokenizer.json')), config }
+async function convertedTokenizer(dir: string, config: TokenizerConfig): Promise<TokenizerFiles> {
   const sentencePiece = await readSmallFile(join(dir, 'tokenizer.model'))
   if (sentencePiece !== undefined) {
     const converted = convertSentencePiece(sentencePiece)
@@ -33,7 +36,12 @@ async function findTokenizer(dir: string): Promise<TokenizerFiles> {
  * SentencePiece kind that is not converted.
  */
 export async function tokenizerFiles(dir: string): Promise<TokenizerFiles> {
-  const files = await findTokenizer(dir)
+  const configValue = await readJson(join(dir, 'tokenizer_config.json'))
+  const config = configValue === undefined ? {} : parseAs(TokenizerConfigSchema, configValue, 'tokenizer_config.json')
+  const file = join(dir, 'tokenizer.json')
+  const json = await readJson(file)
+  if (json !== undefined) return { tokenizer: checkedTokenizer(json, config, file), config }
+  const files = await convertedTokenizer(dir, config)
   try {
     openTokenizer(files)
   } catch (thrown) {

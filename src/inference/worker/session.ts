@@ -1,4 +1,3 @@
-import '../../../base/no-telemetry.ts'
 import { InferenceSession, Tensor, env } from '../../../models/runtime.ts'
 import { CodedError, messageOf } from '../../../base/errors.ts'
 import type { Provider } from '../protocol.ts'
