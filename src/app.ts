@@ -12,6 +12,7 @@ import { cors, letRead } from './http/plugins/cors.ts'
 import { docs } from './http/plugins/docs.ts'
 import { drain } from './http/plugins/drain.ts'
 import { errors, errorSender } from './http/plugins/errors.ts'
+import { forwarded } from './http/plugins/forwarded.ts'
 import { headers, requestId, setHeaders } from './http/plugins/headers.ts'
 import { jsonBodies } from './http/plugins/json-bodies.ts'
 import { metrics } from './http/plugins/metrics.ts'
@@ -73,6 +74,7 @@ export async function buildApp(
   await app.register(jsonBodies)
   await app.register(bodyTime, { bodyMs: config.REQUEST_TIMEOUT_MS, uploadIdleMs: config.UPLOAD_IDLE_MS })
   await app.register(drain)
+  await app.register(forwarded, { trusted: config.TRUST_PROXY !== '' })
   await app.register(rateLimit, { perMinute: config.RATE_LIMIT })
   await app.register(access, { keys: services.keys, adminKey: config.ADMIN_KEY })
   await app.register(unknownRoutes)
