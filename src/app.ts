@@ -79,8 +79,8 @@ export async function buildApp(
   await app.register(access, { keys: services.keys, adminKey: config.ADMIN_KEY })
   await app.register(unknownRoutes)
   await app.register(docs, { version })
-  const { processes, newerTable } = services
-  await app.register(metrics, { processes, jobs: services.jobs, retriever: services.answering.retriever, newerTable })
+  const { processes, keys, newerTable } = services
+  await app.register(metrics, { processes, jobs: services.jobs, keys, retriever: services.answering.retriever, newerTable })
 
   const { index, jobs, embedder, further, answering, readiness } = services
   const questions = { services: answering, deadlineMs: config.DEADLINE_MS }

@@ -19,7 +19,7 @@ t.test('the service from a corpus file to an answer, a restart and a stop', asyn
   t.teardown(() => rm(dir, { recursive: true, force: true }))
   const corpus = path.join(dir, 'corpus.tsv')
   await writeFile(corpus, ['id\ttext\ttitle', ...CORPUS.map((row) => row.join('\t'))].join('\n'))
-  const env = tinyService(dir, { CEPE_JOBS_DIR: path.join(dir, 'jobs'), CEPE_CORPUS: corpus })
+  const env = tinyService(dir, { CEPE_JOBS_DIR: path.join(dir, 'jobs'), CEPE_CORPUS: corpus, CEPE_KEYS_DIR: path.join(dir, 'keys') })
   const server = await startServer(env)
   t.match(server.stderr(), /Building.*reader/s)
   t.match(server.stderr(), new RegExp(`curl -s ${server.url}/v1/answer`))
@@ -53,7 +53,13 @@ t.test('the service from a corpus file to an answer, a restart and a stop', asyn
   const health = await fetch(`${server.url}/healthz`)
   t.equal(health.status, 200, 'healthz answers while a question is being answered')
   t.equal((await busy).status, 200)
-  t.equal((await fetch(`${server.url}/readyz`)).status, 200)
+  const ready = await fetch(`${server.url}/readyz`)
+  t.equal(ready.status, 200)
+  const { checks } = (await ready.json()) as { checks: { name: string }[] }
+  t.same(
+    checks.map(({ name }) => name),
+    ['reader', 'embedder', 'index', 'question', 'keys'],
+  )
 
   const refused = await ask({ question: 'x', k: 100_000 })
   t.equal(refused.status, 400)

@@ -1,10 +1,11 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { gunzipSync } from 'node:zlib'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
+import { keysCheck } from '../../src/conditions.ts'
 import { openKeys } from '../../src/keys/keys.ts'
 import { createQuotas } from '../../src/keys/quota.ts'
 import { addKey, revokeKey, type NewKey } from '../../src/keys/store.ts'
@@ -25,7 +26,7 @@ async function withKeys(t: Test, wanted: readonly NewKey[], settings: Record<str
   t.teardown(() => quotas.close())
   const { services } = recordingServices()
   const answering = { ...services, admission: quotas.around(services.admission) }
-  const { app } = await testApp(t, { keys, answering }, settings)
+  const { app } = await testApp(t, { keys, answering, readiness: async () => [await keysCheck(keys)] }, settings)
   const send = (url: string, key?: string, payload?: object) =>
     app.inject({
       method: payload === undefined ? 'GET' : 'POST',
@@ -117,6 +118,35 @@ t.test('wrong keys count against wrong keys alone', async (t) => {
   t.equal((await send(SETTING, '/v1/admin/index-jobs')).status, 200, "the admin's too")
   t.equal((await send(made['ann'], '/v1/admin/index-jobs')).status, 403, "a user's key is no wrong one")
   t.equal((await send()).status, 401, 'no key is no wrong key')
+})
+
+t.test('a key is revoked while the file of another is damaged; readiness and a metric tell of it and name nobody', async (t) => {
+  const { app, dir, made } = await withKeys(t, [
+    { name: 'ann', role: 'user' },
+    { name: 'bob', role: 'user' },
+    { name: 'carl', role: 'user' },
+  ])
+  const address = await app.listen({ host: '127.0.0.1', port: 0 })
+  const statusOf = async (name: string) =>
+    (await fetch(`${address}/v1/info`, { headers: { authorization: `Bearer ${made[name]}` } })).status
+  const unreadable = async () => /^cepe_keys_unreadable (\d+)$/m.exec(await (await fetch(`${address}/metrics`)).text())?.[1]
+  const ready = async () => (await fetch(`${address}/readyz`)).json()
+  t.match(await ready(), { ready: true, checks: [{ name: 'keys', detail: 'up to date' }] })
+  t.equal(await unreadable(), '0')
+
+  await writeFile(path.join(dir, 'ann.key.json'), '{"name": "an')
+  for (let i = 0; i < 200 && (await unreadable()) !== '1'; i++) await setTimeout(10)
+  t.equal(await unreadable(), '1')
+  const told = await ready()
+  t.match(told, { ready: true, checks: [{ name: 'keys', detail: /^1 cannot be read/ }] })
+  t.notMatch(JSON.stringify(told), /\bann\b/)
+  await revokeKey(dir, 'bob')
+  await rm(path.join(dir, 'carl.key.json'))
+  for (const name of ['bob', 'carl']) {
+    for (let i = 0; i < 200 && (await statusOf(name)) === 200; i++) await setTimeout(10)
+    t.not(await statusOf(name), 200, name)
+  }
+  t.equal(await statusOf('ann'), 200, 'its last good content counts')
 })
 
 t.test('a proxy that is not trusted is named once', async (t) => {
