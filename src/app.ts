@@ -2,7 +2,7 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
 import path from 'node:path'
 import type { Logger } from 'pino'
-import { corsOrigins } from './config.ts'
+import { listed } from './config.ts'
 import type { Config } from './settings.ts'
 import { adminGuard, refuseChanges } from './http/admin-guard.ts'
 import { access } from './http/plugins/access.ts'
@@ -14,6 +14,7 @@ import { drain } from './http/plugins/drain.ts'
 import { errors, errorSender } from './http/plugins/errors.ts'
 import { forwarded } from './http/plugins/forwarded.ts'
 import { headers, requestId, setHeaders } from './http/plugins/headers.ts'
+import { host } from './http/plugins/host.ts'
 import { jsonBodies } from './http/plugins/json-bodies.ts'
 import { metrics } from './http/plugins/metrics.ts'
 import { observers } from './http/plugins/observers.ts'
@@ -56,7 +57,7 @@ export async function buildApp(
   logger: Logger = createLog(config).logger,
 ): Promise<FastifyInstance> {
   const said = publicText(config)
-  const origins = corsOrigins(config.CORS_ORIGINS)
+  const origins = listed(config.CORS_ORIGINS)
   const sendError = errorSender(said)
   const app = createServer(config, logger, (error, request, reply) => {
     setHeaders(reply)
@@ -77,6 +78,7 @@ export async function buildApp(
   await app.register(forwarded, { trusted: config.TRUST_PROXY !== '' })
   await app.register(rateLimit, { perMinute: config.RATE_LIMIT })
   await app.register(access, { keys: services.keys, adminKey: config.ADMIN_KEY })
+  await app.register(host, { host: config.HOST, allowed: listed(config.ALLOWED_HOSTS), keys: services.keys })
   await app.register(unknownRoutes)
   await app.register(docs, { version })
   const { processes, keys, newerTable } = services

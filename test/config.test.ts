@@ -68,6 +68,8 @@ t.test('what is wrong is named, and refused rather than bent into something else
     [{ CEPE_TABLE: '../x' }, /CEPE_TABLE must be 1 to 64 letters, digits, .* a letter first/],
     [{ CEPE_TRUST_PROXY: 'true' }, /CEPE_TRUST_PROXY must be a number of proxies, or a list/],
     [{ CEPE_TRUST_PROXY: '10.0.0.0/33' }, /CEPE_TRUST_PROXY/],
+    [{ CEPE_ALLOWED_HOSTS: 'a.example:8080' }, /CEPE_ALLOWED_HOSTS must be a list of host names, without scheme and port/],
+    [{ CEPE_ALLOWED_HOSTS: 'a.example, https://b.example' }, /CEPE_ALLOWED_HOSTS/],
   ]
   for (const [env, message] of cases) t.throws(() => loadConfig({}, env), { code: 'config_invalid', message }, JSON.stringify(env))
   t.throws(() => loadConfig({ PORT: '' }, {}), /CEPE_PORT/, 'an empty option is no number either')
