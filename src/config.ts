@@ -67,6 +67,7 @@ export function loadConfig(overrides: Partial<Record<keyof Config, unknown>> = {
   checkProxies(config.TRUST_PROXY)
   checkUrls(config)
   checkHosts(config)
+  checkAdminKey(config)
   if (config.ENCODE_AHEAD && config.STATE_DISK_MB === 0)
     throw refused('ENCODE_AHEAD', 'needs a limit of the disk that it may take: set CEPE_STATE_DISK_MB')
   if (isRemote(config.INDEX_DIR)) useObjectStore(config, env)
@@ -222,6 +223,16 @@ function checkHosts({ ALLOWED_HOSTS: names }: Config): void {
   for (const name of listed(names))
     if (!/^(?:[\w.-]+|\[[\da-f:.]+\])$/i.test(name))
       throw refused('ALLOWED_HOSTS', `must be a list of host names, without scheme and port (got ${JSON.stringify(name)})`)
+}
+
+/** Texts that stand for a key in examples and manifests. */
+const PLACEHOLDER =
+  /(?:replace|change|insert)[-_ ]?(?:this|me|it|a[-_ ]?key)|(?:your|example|sample|default|dummy)[-_ ]?(?:admin[-_ ]?)?key|placeholder/i
+
+/** @throws config_invalid for a key that everybody can read in an example */
+function checkAdminKey({ ADMIN_KEY: key }: Config): void {
+  if (key !== undefined && PLACEHOLDER.test(key))
+    throw refused('ADMIN_KEY', 'is a placeholder, which everybody knows: set a random key of your own (openssl rand -base64 32)')
 }
 
 /** What a setting lists, separated by commas. */

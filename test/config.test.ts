@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import t from 'tap'
@@ -76,6 +77,29 @@ t.test('what is wrong is named, and refused rather than bent into something else
   t.throws(() => loadConfig({ HOST: '' }, {}), /CEPE_HOST must not be blank/)
   for (const proxies of ['', '1', 'loopback', '10.0.0.0/8, ::1'])
     t.equal(loadConfig({}, { CEPE_TRUST_PROXY: proxies }).TRUST_PROXY, proxies)
+  t.end()
+})
+
+t.test('a key that stands for one in an example is refused, and not shown', (t) => {
+  for (const key of [
+    'replace-this-key-before-applying',
+    'CHANGE_ME_CHANGE_ME',
+    'changeme12345678',
+    'your-admin-key-here',
+    'placeholder-placeholder',
+    'insert a key here',
+  ])
+    t.throws(
+      () => loadConfig({}, { CEPE_ADMIN_KEY: key }),
+      {
+        code: 'config_invalid',
+        field: 'CEPE_ADMIN_KEY',
+        message: /^Setting CEPE_ADMIN_KEY is a placeholder[^:]*: set a random key of your own/,
+      },
+      key,
+    )
+  for (const key of ['correct horse battery', 'a-key-of-this-test', randomBytes(32).toString('base64')])
+    t.equal(loadConfig({}, { CEPE_ADMIN_KEY: key }).ADMIN_KEY, key)
   t.end()
 })
 

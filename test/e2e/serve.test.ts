@@ -87,6 +87,7 @@ t.test('commands refuse bad input with one line and exit code 1', async (t) => {
     [['serve'], { CEPE_PORT: 'eighty' }, /CEPE_PORT must be a whole number/],
     [['serve'], { CEPE_PROT: '80' }, /Unknown setting CEPE_PROT/],
     [['serve'], { CEPE_HOST: '0.0.0.0', CEPE_KEYS_DIR: path.join(dir, 'keys') }, /Everyone who reaches 0\.0\.0\.0 could ask: make a key/],
+    [['serve'], { CEPE_ADMIN_KEY: 'replace-this-key-before-applying' }, /CEPE_ADMIN_KEY is a placeholder/],
     [['serve'], { CEPE_CORS_ORIGINS: 'https://a.example/' }, /CEPE_CORS_ORIGINS must be a list of origins/],
     [['ask', 'x', '--k', 'many'], {}, /It must be a whole number from 0 to 200/],
   ]
