@@ -14,6 +14,8 @@ export const ERROR_CODES = [
   'unsupported_media_type',
   'unprocessable',
   'expectation_failed',
+  /** The request is for another host than this service. */
+  'misdirected_request',
   'headers_too_large',
   'request_timeout',
   'rate_limited',

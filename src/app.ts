@@ -2,7 +2,7 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
 import path from 'node:path'
 import type { Logger } from 'pino'
-import { corsOrigins } from './config.ts'
+import { listed } from './config.ts'
 import type { Config } from './settings.ts'
 import { adminGuard, refuseChanges } from './http/admin-guard.ts'
 import { access } from './http/plugins/access.ts'
@@ -12,7 +12,9 @@ import { cors, letRead } from './http/plugins/cors.ts'
 import { docs } from './http/plugins/docs.ts'
 import { drain } from './http/plugins/drain.ts'
 import { errors, errorSender } from './http/plugins/errors.ts'
+import { forwarded } from './http/plugins/forwarded.ts'
 import { headers, requestId, setHeaders } from './http/plugins/headers.ts'
+import { host } from './http/plugins/host.ts'
 import { jsonBodies } from './http/plugins/json-bodies.ts'
 import { metrics } from './http/plugins/metrics.ts'
 import { observers } from './http/plugins/observers.ts'
@@ -55,7 +57,7 @@ export async function buildApp(
   logger: Logger = createLog(config).logger,
 ): Promise<FastifyInstance> {
   const said = publicText(config)
-  const origins = corsOrigins(config.CORS_ORIGINS)
+  const origins = listed(config.CORS_ORIGINS)
   const sendError = errorSender(said)
   const app = createServer(config, logger, (error, request, reply) => {
     setHeaders(reply)
@@ -73,12 +75,14 @@ export async function buildApp(
   await app.register(jsonBodies)
   await app.register(bodyTime, { bodyMs: config.REQUEST_TIMEOUT_MS, uploadIdleMs: config.UPLOAD_IDLE_MS })
   await app.register(drain)
+  await app.register(forwarded, { trusted: config.TRUST_PROXY !== '' })
   await app.register(rateLimit, { perMinute: config.RATE_LIMIT })
   await app.register(access, { keys: services.keys, adminKey: config.ADMIN_KEY })
+  await app.register(host, { host: config.HOST, allowed: listed(config.ALLOWED_HOSTS), keys: services.keys })
   await app.register(unknownRoutes)
   await app.register(docs, { version })
-  const { processes, newerTable } = services
-  await app.register(metrics, { processes, jobs: services.jobs, retriever: services.answering.retriever, newerTable })
+  const { processes, keys, newerTable } = services
+  await app.register(metrics, { processes, jobs: services.jobs, keys, retriever: services.answering.retriever, newerTable })
 
   const { index, jobs, embedder, further, answering, readiness } = services
   const questions = { services: answering, deadlineMs: config.DEADLINE_MS }

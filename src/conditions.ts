@@ -6,6 +6,7 @@ import type { ReadinessCheck } from './http/routes/health.ts'
 import type { ProcessStatus } from './http/work-metrics.ts'
 import type { PoolStatus } from './inference/pool/contract.ts'
 import type { Supervised } from './inference/pool/process-options.ts'
+import type { Keys } from './keys/keys.ts'
 
 /** What a service says that goes on with a table which was replaced. */
 const BEFORE = 'answering from the table before the newest'
@@ -44,6 +45,12 @@ export function storeCheck(mirror: Mirror): Promise<ReadinessCheck> {
   const since = checkedAt === undefined ? 'never reached' : `last reached ${checkedAt.toISOString()}`
   const upToDate = refused === undefined ? 'the copy is up to date' : `${BEFORE}: ${refused.message}`
   return Promise.resolve({ name: 'store', ok: true, detail: trouble === undefined ? upToDate : `${trouble} (${since})` })
+}
+
+/** Always ready: keys that cannot be read count as before, and one damaged file must not take every replica out of service. Names no key. */
+export function keysCheck({ unreadable }: Pick<Keys, 'unreadable'>): Promise<ReadinessCheck> {
+  const trouble = `${unreadable} cannot be read and count as before: the log names them`
+  return Promise.resolve({ name: 'keys', ok: true, detail: unreadable === 0 ? 'up to date' : trouble })
 }
 
 /** Ready where there is a table that can be read, also one that was replaced by a table that cannot. */

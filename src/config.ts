@@ -66,6 +66,8 @@ export function loadConfig(overrides: Partial<Record<keyof Config, unknown>> = {
   if (!Value.Check(ConfigSchema, config)) throw invalidSetting(given, Value.Errors(ConfigSchema, config)[0])
   checkProxies(config.TRUST_PROXY)
   checkUrls(config)
+  checkHosts(config)
+  checkAdminKey(config)
   if (config.ENCODE_AHEAD && config.STATE_DISK_MB === 0)
     throw refused('ENCODE_AHEAD', 'needs a limit of the disk that it may take: set CEPE_STATE_DISK_MB')
   if (isRemote(config.INDEX_DIR)) useObjectStore(config, env)
@@ -89,10 +91,7 @@ const MOST_FURTHER_RETRIEVERS = 4
 
 /** Folders of the further retrievers. @throws config_invalid for too many */
 export function furtherRetrievers({ FURTHER_RETRIEVERS: list }: Pick<Config, 'FURTHER_RETRIEVERS'>): string[] {
-  const folders = list
-    .split(',')
-    .map((folder) => folder.trim())
-    .filter((folder) => folder !== '')
+  const folders = listed(list)
   if (folders.length > MOST_FURTHER_RETRIEVERS)
     throw refused('FURTHER_RETRIEVERS', `must name at most ${MOST_FURTHER_RETRIEVERS} folders (got ${folders.length})`)
   return folders
@@ -213,18 +212,35 @@ function checkProxies(setting: string): void {
 /** @throws config_invalid for an origin with more than scheme, host and port, or an address of traces that is none */
 function checkUrls({ CORS_ORIGINS: origins, TRACES_URL: traces }: Config): void {
   const isHttp = (url: string): boolean => URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)
-  for (const origin of corsOrigins(origins))
+  for (const origin of listed(origins))
     if (!isHttp(origin) || new URL(origin).origin !== origin)
       throw refused('CORS_ORIGINS', `must be a list of origins, each scheme://host or scheme://host:port (got ${JSON.stringify(origin)})`)
   if (traces !== '' && !isHttp(traces)) throw refused('TRACES_URL', `must be an http or https address (got ${JSON.stringify(traces)})`)
 }
 
-/** The origins of a setting. */
-export function corsOrigins(setting: string): string[] {
+/** @throws config_invalid for what has more than a host's name or address in it */
+function checkHosts({ ALLOWED_HOSTS: names }: Config): void {
+  for (const name of listed(names))
+    if (!/^(?:[\w.-]+|\[[\da-f:.]+\])$/i.test(name))
+      throw refused('ALLOWED_HOSTS', `must be a list of host names, without scheme and port (got ${JSON.stringify(name)})`)
+}
+
+/** Texts that stand for a key in examples and manifests. */
+const PLACEHOLDER =
+  /(?:replace|change|insert)[-_ ]?(?:this|me|it|a[-_ ]?key)|(?:your|example|sample|default|dummy)[-_ ]?(?:admin[-_ ]?)?key|placeholder/i
+
+/** @throws config_invalid for a key that everybody can read in an example */
+function checkAdminKey({ ADMIN_KEY: key }: Config): void {
+  if (key !== undefined && PLACEHOLDER.test(key))
+    throw refused('ADMIN_KEY', 'is a placeholder, which everybody knows: set a random key of your own (openssl rand -base64 32)')
+}
+
+/** What a setting lists, separated by commas. */
+export function listed(setting: string): string[] {
   return setting
     .split(',')
-    .map((origin) => origin.trim())
-    .filter((origin) => origin !== '')
+    .map((part) => part.trim())
+    .filter((part) => part !== '')
 }
 
 /** The Hugging Face hub that checkpoints are fetched from, by the variables of its own tools: HF_ENDPOINT and HF_TOKEN. */

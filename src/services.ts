@@ -31,7 +31,7 @@ import { startTestQuestion, type TestQuestion } from './rag/test-question.ts'
 import { loadDemonstrations } from './rag/demonstrations.ts'
 import type { Embedder, Embedders } from './inference/contract.ts'
 import { observedReader } from './inference/observed-reader.ts'
-import { indexCheck, processCheck, processStatus, storeCheck } from './conditions.ts'
+import { indexCheck, keysCheck, processCheck, processStatus, storeCheck } from './conditions.ts'
 import { checkChatTemplate, documentDefaults, openReader, processOptions, readerOptions } from './open-reader.ts'
 import { jobsDir, makeFolders, useScratch } from './places.ts'
 import {
@@ -153,13 +153,14 @@ interface Parts {
   readonly testQuestion: TestQuestion | undefined
 }
 
-async function readinessOf({ answers, reader, embedders, index, testQuestion, mirror }: Parts): Promise<readonly ReadinessCheck[]> {
+async function readinessOf({ answers, reader, embedders, index, keys, testQuestion, mirror }: Parts): Promise<readonly ReadinessCheck[]> {
   const checks = await Promise.all([
     ...(answers ? [processCheck('reader', reader)] : []),
     embedderChecks(index, embedders),
     indexCheck(index),
     ...(testQuestion ? [testQuestion.check()] : []),
     ...(mirror ? [storeCheck(mirror)] : []),
+    keysCheck(keys),
   ])
   return checks.flat()
 }

@@ -110,6 +110,10 @@ export const ConfigSchema = Type.Object({
     description: 'Answer without user keys on an address that other machines reach; without this the service then refuses to start.',
     default: false,
   }),
+  ALLOWED_HOSTS: text(
+    'Further names that a service without user keys is asked by (`Host`), separated by commas. On a loopback address, and on any where names are given, all but these, localhost, 127.0.0.1 and [::1] are answered 421.',
+    '',
+  ),
   CORS_ORIGINS: text(
     "Origins whose pages may ask from a browser (`https://app.example.org`), separated by commas; empty for none but the service's own.",
     '',

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import t from 'tap'
@@ -68,12 +69,37 @@ t.test('what is wrong is named, and refused rather than bent into something else
     [{ CEPE_TABLE: '../x' }, /CEPE_TABLE must be 1 to 64 letters, digits, .* a letter first/],
     [{ CEPE_TRUST_PROXY: 'true' }, /CEPE_TRUST_PROXY must be a number of proxies, or a list/],
     [{ CEPE_TRUST_PROXY: '10.0.0.0/33' }, /CEPE_TRUST_PROXY/],
+    [{ CEPE_ALLOWED_HOSTS: 'a.example:8080' }, /CEPE_ALLOWED_HOSTS must be a list of host names, without scheme and port/],
+    [{ CEPE_ALLOWED_HOSTS: 'a.example, https://b.example' }, /CEPE_ALLOWED_HOSTS/],
   ]
   for (const [env, message] of cases) t.throws(() => loadConfig({}, env), { code: 'config_invalid', message }, JSON.stringify(env))
   t.throws(() => loadConfig({ PORT: '' }, {}), /CEPE_PORT/, 'an empty option is no number either')
   t.throws(() => loadConfig({ HOST: '' }, {}), /CEPE_HOST must not be blank/)
   for (const proxies of ['', '1', 'loopback', '10.0.0.0/8, ::1'])
     t.equal(loadConfig({}, { CEPE_TRUST_PROXY: proxies }).TRUST_PROXY, proxies)
+  t.end()
+})
+
+t.test('a key that stands for one in an example is refused, and not shown', (t) => {
+  for (const key of [
+    'replace-this-key-before-applying',
+    'CHANGE_ME_CHANGE_ME',
+    'changeme12345678',
+    'your-admin-key-here',
+    'placeholder-placeholder',
+    'insert a key here',
+  ])
+    t.throws(
+      () => loadConfig({}, { CEPE_ADMIN_KEY: key }),
+      {
+        code: 'config_invalid',
+        field: 'CEPE_ADMIN_KEY',
+        message: /^Setting CEPE_ADMIN_KEY is a placeholder[^:]*: set a random key of your own/,
+      },
+      key,
+    )
+  for (const key of ['correct horse battery', 'a-key-of-this-test', randomBytes(32).toString('base64')])
+    t.equal(loadConfig({}, { CEPE_ADMIN_KEY: key }).ADMIN_KEY, key)
   t.end()
 })
 

@@ -1,17 +1,8 @@
-import { BlockList, isIP } from 'node:net'
 import { CodedError } from '../../base/errors.ts'
+import { isLoopback } from '../../base/loopback.ts'
 import type { Config } from '../settings.ts'
 import { needsKey } from '../keys/keys.ts'
 import { readKeys } from '../keys/store.ts'
-
-const LOOPBACK = new BlockList()
-LOOPBACK.addSubnet('127.0.0.0', 8)
-LOOPBACK.addAddress('::1', 'ipv6')
-
-function isLoopback(host: string): boolean {
-  const version = isIP(host)
-  return version === 0 ? host.toLowerCase() === 'localhost' : LOOPBACK.check(host, version === 4 ? 'ipv4' : 'ipv6')
-}
 
 /**
  * An address that other machines reach must not answer everyone by an oversight.

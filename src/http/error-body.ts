@@ -14,8 +14,8 @@ export const ErrorBodySchema = Type.Object({
 })
 export type ErrorBody = Static<typeof ErrorBodySchema>
 
-/** What any route may answer: a malformed request, an `Expect` that is none, too many requests, headers too large, a defect, a shutdown. */
-const EVERYWHERE = [400, 417, 429, 431, 500, 503]
+/** What any route may answer: a malformed request, an `Expect` that is none, another host's, too many requests, headers too large, a defect, a shutdown. */
+const EVERYWHERE = [400, 417, 421, 429, 431, 500, 503]
 /** What a route with a body may answer besides: a body that does not arrive, is too large, or of another kind. */
 const WITH_BODY = [408, 413, 415]
 

@@ -12,6 +12,7 @@ export const ERROR_STATUS: Readonly<Record<ErrorCode, number>> = {
   payload_too_large: 413,
   unsupported_media_type: 415,
   expectation_failed: 417,
+  misdirected_request: 421,
   unprocessable: 422,
   unsupported: 422,
   checkpoint_invalid: 422,

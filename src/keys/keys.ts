@@ -1,10 +1,8 @@
 import { timingSafeEqual } from 'node:crypto'
-import { stat } from 'node:fs/promises'
-import path from 'node:path'
-import { messageOf } from '../../base/errors.ts'
+import { CodedError, messageOf } from '../../base/errors.ts'
 import type { Log } from '../inference/log.ts'
+import { readChanges, type KeyFiles } from './follow.ts'
 import { hashKey, type KeyRecord } from './record.ts'
-import { keyFiles, readKeys } from './store.ts'
 
 const DEFAULT_POLL_MS = 1_000
 
@@ -17,6 +15,8 @@ export interface Keys {
   readonly required: boolean
   /** Whether there is an admin key that is good. */
   readonly hasAdmin: boolean
+  /** Files that cannot be read now, whose last good content counts; 1 where it is the folder. */
+  readonly unreadable: number
   /** The holder of a key; undefined for one that is unknown or revoked. */
   find(key: string): Holder | undefined
   /** The holder of that name. */
@@ -32,30 +32,31 @@ export interface KeysOptions {
 
 /**
  * Reads the keys of a folder, and follows its changes without a restart: what is added or revoked counts within a second.
- * Where the folder cannot be read any more, the keys stay as they were.
+ * A file that cannot be read any more counts as it was, and so do all where the folder cannot; each problem is logged once.
  * @throws config_invalid
  */
 export async function openKeys({ dir, pollMs = DEFAULT_POLL_MS, log }: KeysOptions): Promise<Keys> {
-  let seen = await changesOf(dir)
-  let records = await readKeys(dir)
+  let files = await readChanges(dir, new Map())
+  let problems = problemsOf(files)
+  const [first] = problems
+  if (first !== undefined) throw new CodedError('config_invalid', first, { field: 'CEPE_KEYS_DIR' })
+  let records = recordsOf(files)
   let required = needsKey(records)
   let closed = false
-  let broken = false
 
   const look = async (): Promise<void> => {
+    const before = problems
     try {
-      const now = await changesOf(dir)
-      if (now !== seen || broken) {
-        records = await readKeys(dir)
-        seen = now
-      }
+      files = await readChanges(dir, files)
+      problems = problemsOf(files)
+      records = recordsOf(files)
       // Revoking or removing the last key must not open the service to everyone.
       required ||= needsKey(records)
-      broken = false
     } catch (error) {
-      if (!broken) log?.('error', `The keys cannot be read again, and stay as they were: ${messageOf(error)}`)
-      broken = true
+      problems = [messageOf(error)]
     }
+    for (const problem of problems)
+      if (!before.includes(problem)) log?.('error', `Keys cannot be read again, and count as they were: ${problem}`)
     if (!closed) timer = setTimeout(() => void look(), pollMs).unref()
   }
   let timer = setTimeout(() => void look(), pollMs).unref()
@@ -67,6 +68,9 @@ export async function openKeys({ dir, pollMs = DEFAULT_POLL_MS, log }: KeysOptio
     },
     get hasAdmin() {
       return good().some(({ role }) => role === 'admin')
+    },
+    get unreadable() {
+      return problems.length
     },
     find: (key) => {
       const hash = hashKey(key)
@@ -86,11 +90,10 @@ export function needsKey(records: readonly KeyRecord[]): boolean {
   return records.some(({ role }) => role === 'user')
 }
 
-/** A text that changes when a key's file is made, replaced, edited or removed. */
-async function changesOf(dir: string): Promise<string> {
-  const files = await keyFiles(dir)
-  const states = await Promise.all(
-    files.map((file) => stat(path.join(dir, file)).then(({ mtimeMs, size, ino }) => `${file} ${mtimeMs} ${size} ${ino}`)),
-  )
-  return states.join('\n')
+function recordsOf(files: KeyFiles): KeyRecord[] {
+  return [...files.values()].flatMap(({ record }) => record ?? [])
+}
+
+function problemsOf(files: KeyFiles): string[] {
+  return [...files.values()].flatMap(({ problem }) => problem ?? [])
 }

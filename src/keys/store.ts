@@ -31,7 +31,7 @@ export async function addKey(dir: string, asked: NewKey): Promise<string> {
   }
   await mkdir(dir, { recursive: true }).catch(refused)
   try {
-    await writeFileDurably(fileOf(dir, record.name), toText(record), { mode: MODE, exclusive: true })
+    await writeFileDurably(path.join(dir, record.name + KEY_FILE), toText(record), { mode: MODE, exclusive: true })
   } catch (error) {
     if (['EACCES', 'EPERM', 'EROFS'].includes(osCode(error) ?? '')) refused(error)
     if (osCode(error) !== 'EEXIST') throw error
@@ -40,13 +40,18 @@ export async function addKey(dir: string, asked: NewKey): Promise<string> {
   return key
 }
 
-/** Makes a key worthless; its name stays taken. @throws not_found */
+/**
+ * Makes a key worthless; its name stays taken. Other keys' files are not read.
+ * @throws not_found, or config_invalid where its own file cannot be read: removing the file revokes it too
+ */
 export async function revokeKey(dir: string, name: string): Promise<KeyRecord> {
-  const record = (await readKeys(dir)).find((known) => known.name === name)
-  if (record === undefined) throw new CodedError('not_found', `There is no key named ${name} in ${dir}.`, { field: 'name' })
+  const file = name + KEY_FILE
+  if (!(await keyFiles(dir)).includes(file))
+    throw new CodedError('not_found', `There is no key named ${name} in ${dir}.`, { field: 'name' })
+  const record = await readKey(dir, file)
   if (record.revoked_at !== undefined) return record
   const revoked = { ...record, revoked_at: new Date().toISOString() }
-  await writeFileDurably(fileOf(dir, name), toText(revoked), { mode: MODE })
+  await writeFileDurably(path.join(dir, file), toText(revoked), { mode: MODE })
   return revoked
 }
 
@@ -56,15 +61,17 @@ export async function revokeKey(dir: string, name: string): Promise<KeyRecord> {
  */
 export async function readKeys(dir: string): Promise<KeyRecord[]> {
   const records: KeyRecord[] = []
-  for (const file of await keyFiles(dir)) {
-    const record = parseJson(await readFile(path.join(dir, file), 'utf8').catch(unreadable(path.join(dir, file))))
-    if (!Value.Check(KeyRecordSchema, record) || record.name + KEY_FILE !== file)
-      throw new CodedError('config_invalid', `${path.join(dir, file)} is no key's file: remove it, or put its copy back.`, {
-        field: 'CEPE_KEYS_DIR',
-      })
-    records.push(record)
-  }
+  for (const file of await keyFiles(dir)) records.push(await readKey(dir, file))
   return records
+}
+
+/** One key by its file's name. @throws config_invalid naming the file where it cannot be read, or holds no key */
+export async function readKey(dir: string, name: string): Promise<KeyRecord> {
+  const file = path.join(dir, name)
+  const record = parseJson(await readFile(file, 'utf8').catch(unreadable(file)))
+  if (!Value.Check(KeyRecordSchema, record) || record.name + KEY_FILE !== name)
+    throw new CodedError('config_invalid', `${file} is no key's file: remove it, or put its copy back.`, { field: 'CEPE_KEYS_DIR' })
+  return record
 }
 
 /** Names of the keys' files, sorted. */
@@ -83,10 +90,6 @@ function unreadable(file: string): (cause: unknown) => never {
       cause,
     })
   }
-}
-
-function fileOf(dir: string, name: string): string {
-  return path.join(dir, name + KEY_FILE)
 }
 
 function toText(record: KeyRecord): string {

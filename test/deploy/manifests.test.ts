@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { Deployment, StatefulSet } from 'kubernetes-models/apps/v1'
 import { HorizontalPodAutoscaler } from 'kubernetes-models/autoscaling/v2'
+import { NetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1'
 import { PodDisruptionBudget } from 'kubernetes-models/policy/v1'
 import { PersistentVolumeClaim, Secret, Service } from 'kubernetes-models/v1'
 import { PodSpec } from 'kubernetes-models/v1/PodSpec'
@@ -25,11 +26,19 @@ interface Manifest {
     readonly metrics: readonly { readonly pods: { readonly metric: { readonly name: string } } }[]
     readonly ports: readonly { readonly targetPort: string }[]
     readonly clusterIP?: string
+    readonly podSelector: { readonly matchLabels: object }
+    readonly policyTypes: readonly string[]
+    readonly ingress: readonly { readonly ports: readonly object[]; readonly from: readonly { readonly podSelector?: object }[] }[]
+    readonly egress: readonly object[]
   }
 }
 interface Pod {
   readonly containers: readonly Container[]
-  readonly volumes: readonly { readonly name: string; readonly persistentVolumeClaim?: { readonly claimName: string } }[]
+  readonly volumes: readonly {
+    readonly name: string
+    readonly persistentVolumeClaim?: { readonly claimName: string }
+    readonly emptyDir?: object
+  }[]
   readonly terminationGracePeriodSeconds: number
   readonly enableServiceLinks?: boolean
 }
@@ -37,12 +46,23 @@ interface Container {
   readonly ports?: readonly { readonly name: string; readonly containerPort: number }[]
   readonly env: readonly { readonly name: string; readonly value: string }[]
   readonly envFrom?: readonly Record<string, { readonly name: string }>[]
-  readonly volumeMounts: readonly { readonly name: string }[]
+  readonly image: string
+  readonly securityContext?: object
+  readonly volumeMounts: readonly { readonly name: string; readonly mountPath: string }[]
   readonly readinessProbe?: { readonly httpGet: { readonly path: string; readonly port: string } }
 }
 
 /** Schemas of Kubernetes' own OpenAPI description. */
-const KINDS = { Deployment, StatefulSet, Service, HorizontalPodAutoscaler, PodDisruptionBudget, PersistentVolumeClaim, Secret }
+const KINDS = {
+  Deployment,
+  StatefulSet,
+  Service,
+  HorizontalPodAutoscaler,
+  NetworkPolicy,
+  PodDisruptionBudget,
+  PersistentVolumeClaim,
+  Secret,
+}
 
 async function yamlFile<T>(file: string): Promise<T> {
   return parse(await readFile(file, 'utf8'), { merge: true, strict: true }) as T
@@ -128,6 +148,44 @@ await t.test('they fit together', async (t) => {
   t.ok((await readFile('src/http/work-metrics.ts', 'utf8')).includes(`'${metric}'`), `${metric} is a metric that the service has`)
 })
 
+await t.test('a pod writes to its volumes alone, and only those who ask it reach it', async (t) => {
+  const policies = (await manifests()).filter(({ value }) => value.kind === 'NetworkPolicy').map(({ value }) => value)
+  for (const { name, spec, labels } of await pods()) {
+    for (const { securityContext, volumeMounts } of spec.containers) {
+      t.match(securityContext, { readOnlyRootFilesystem: true, allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } }, name)
+      const tmp = volumeMounts.find(({ mountPath }) => mountPath === '/tmp')
+      t.match(spec.volumes.find((volume) => volume.name === tmp?.name)?.emptyDir, { sizeLimit: /^\d+Gi$/ }, `${name} has a /tmp`)
+    }
+    const [policy, ...more] = policies.filter((one) => JSON.stringify(one.spec.podSelector.matchLabels) === JSON.stringify(labels))
+    t.equal(more.length, 0)
+    t.match(policy?.spec, { policyTypes: ['Ingress', 'Egress'], ingress: [{ ports: [{ port: 'http' }] }], egress: [] }, name)
+    t.ok((policy?.spec.ingress[0]?.from.length ?? 0) > 0, 'an empty list would let in everybody')
+  }
+  const indexer = policies.find(({ metadata }) => metadata.name === 'cepe-indexer')
+  t.notOk(
+    indexer?.spec.ingress[0]?.from.some(({ podSelector }) => podSelector && Object.keys(podSelector).length === 0),
+    'not all pods reach the key',
+  )
+})
+
+await t.test('images are named by digest', async (t) => {
+  interface Kustomization {
+    readonly images: readonly { readonly name: string; readonly newTag?: string; readonly digest?: string }[]
+  }
+  const { images } = await yamlFile<Kustomization>(path.join(BASE, 'kustomization.yaml'))
+  for (const { spec } of await pods())
+    for (const { image } of spec.containers) {
+      const pinned = images.find(({ name }) => name === image)
+      t.match(pinned?.digest, /^sha256:[0-9a-f]{64}$/, image)
+      t.equal(pinned?.newTag, undefined)
+    }
+})
+
+await t.test('the key that is shipped is refused', async (t) => {
+  const { stringData } = await yamlFile<{ stringData: Record<string, string> }>(path.join(BASE, 'secret.yaml'))
+  t.throws(() => loadConfig({}, stringData), { code: 'config_invalid', field: 'CEPE_ADMIN_KEY', message: /is a placeholder/ })
+})
+
 /** Variables that a cluster gives to all pods that do not turn it off, for every Service with an address. */
 async function serviceLinks(): Promise<Record<string, string>> {
   const services = (await manifests()).filter(({ value: { kind, spec } }) => kind === 'Service' && spec.clusterIP !== 'None')
@@ -153,6 +211,7 @@ await t.test('their settings are settings, and roles are what they say', async (
     t.equal(config.MIRROR_DIR, config.ROLE === 'replica' ? '/mirror' : undefined)
     t.equal(config.PORT, spec.containers[0]?.ports?.[0]?.containerPort)
     t.equal(config.HOST, '0.0.0.0')
+    t.equal(config.TRUST_PROXY, '', 'there is no ingress: a client could name any address as its own')
   }
 })
 
@@ -161,7 +220,7 @@ await t.test('the overlay for an object store fits the base', async (t) => {
   interface Overlay {
     readonly resources: readonly string[]
     readonly configMapGenerator: readonly { readonly name: string; readonly behavior: string }[]
-    readonly patches: readonly { readonly target: { readonly kind: string; readonly name: string }; readonly patch: string }[]
+    readonly patches: readonly { readonly target: { readonly kind: string; readonly name?: string }; readonly patch: string }[]
   }
   const { resources, configMapGenerator, patches } = await yamlFile<Overlay>(path.join(folder, 'kustomization.yaml'))
   for (const resource of resources) t.ok(existsSync(path.join(folder, resource)), resource)
@@ -169,6 +228,10 @@ await t.test('the overlay for an object store fits the base', async (t) => {
   const secret = await yamlFile<{ metadata: { name: string }; stringData: Record<string, string> }>(path.join(folder, 'secret.yaml'))
   t.doesNotThrow(() => new Secret(secret).validate())
   const own = await settings(folder)
+  const network = patches.find(({ target }) => target.kind === 'NetworkPolicy')
+  t.match(parse(network?.patch ?? ''), [
+    { op: 'add', path: '/spec/egress/-', value: { ports: [{ port: 53 }, { port: 53 }, { port: 443 }] } },
+  ])
   for (const { name, spec } of await pods()) {
     const patch = patches.find(({ target }) => target.name === name)
     t.match(parse(patch?.patch ?? ''), [{ op: 'add', value: { secretRef: { name: secret.metadata.name } } }])

@@ -19,7 +19,7 @@ t.test('the service from a corpus file to an answer, a restart and a stop', asyn
   t.teardown(() => rm(dir, { recursive: true, force: true }))
   const corpus = path.join(dir, 'corpus.tsv')
   await writeFile(corpus, ['id\ttext\ttitle', ...CORPUS.map((row) => row.join('\t'))].join('\n'))
-  const env = tinyService(dir, { CEPE_JOBS_DIR: path.join(dir, 'jobs'), CEPE_CORPUS: corpus })
+  const env = tinyService(dir, { CEPE_JOBS_DIR: path.join(dir, 'jobs'), CEPE_CORPUS: corpus, CEPE_KEYS_DIR: path.join(dir, 'keys') })
   const server = await startServer(env)
   t.match(server.stderr(), /Building.*reader/s)
   t.match(server.stderr(), new RegExp(`curl -s ${server.url}/v1/answer`))
@@ -53,7 +53,13 @@ t.test('the service from a corpus file to an answer, a restart and a stop', asyn
   const health = await fetch(`${server.url}/healthz`)
   t.equal(health.status, 200, 'healthz answers while a question is being answered')
   t.equal((await busy).status, 200)
-  t.equal((await fetch(`${server.url}/readyz`)).status, 200)
+  const ready = await fetch(`${server.url}/readyz`)
+  t.equal(ready.status, 200)
+  const { checks } = (await ready.json()) as { checks: { name: string }[] }
+  t.same(
+    checks.map(({ name }) => name),
+    ['reader', 'embedder', 'index', 'question', 'keys'],
+  )
 
   const refused = await ask({ question: 'x', k: 100_000 })
   t.equal(refused.status, 400)
@@ -81,6 +87,7 @@ t.test('commands refuse bad input with one line and exit code 1', async (t) => {
     [['serve'], { CEPE_PORT: 'eighty' }, /CEPE_PORT must be a whole number/],
     [['serve'], { CEPE_PROT: '80' }, /Unknown setting CEPE_PROT/],
     [['serve'], { CEPE_HOST: '0.0.0.0', CEPE_KEYS_DIR: path.join(dir, 'keys') }, /Everyone who reaches 0\.0\.0\.0 could ask: make a key/],
+    [['serve'], { CEPE_ADMIN_KEY: 'replace-this-key-before-applying' }, /CEPE_ADMIN_KEY is a placeholder/],
     [['serve'], { CEPE_CORS_ORIGINS: 'https://a.example/' }, /CEPE_CORS_ORIGINS must be a list of origins/],
     [['ask', 'x', '--k', 'many'], {}, /It must be a whole number from 0 to 200/],
   ]

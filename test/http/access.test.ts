@@ -1,9 +1,11 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { gunzipSync } from 'node:zlib'
+import { pino } from 'pino'
 import t, { type Test } from 'tap'
+import { keysCheck } from '../../src/conditions.ts'
 import { openKeys } from '../../src/keys/keys.ts'
 import { createQuotas } from '../../src/keys/quota.ts'
 import { addKey, revokeKey, type NewKey } from '../../src/keys/store.ts'
@@ -24,7 +26,7 @@ async function withKeys(t: Test, wanted: readonly NewKey[], settings: Record<str
   t.teardown(() => quotas.close())
   const { services } = recordingServices()
   const answering = { ...services, admission: quotas.around(services.admission) }
-  const { app } = await testApp(t, { keys, answering }, settings)
+  const { app } = await testApp(t, { keys, answering, readiness: async () => [await keysCheck(keys)] }, settings)
   const send = (url: string, key?: string, payload?: object) =>
     app.inject({
       method: payload === undefined ? 'GET' : 'POST',
@@ -103,14 +105,64 @@ t.test('who has no good key is told which kind is wanted (RFC 9110, section 11.6
     }
 })
 
-t.test('keys cannot be guessed', async (t) => {
-  const { ask, made } = await withKeys(t, [{ name: 'ann', role: 'user' }])
-  for (let i = 0; i < 40; i++) t.equal((await ask()).statusCode, 401, 'no key is no guess')
-  t.equal((await ask(made['ann'])).statusCode, 200)
+t.test('wrong keys count against wrong keys alone', async (t) => {
+  const { app, made } = await withKeys(t, [{ name: 'ann', role: 'user' }], { ADMIN_KEY: SETTING })
+  const address = await app.listen({ host: '127.0.0.1', port: 0 })
+  const send = (key?: string, url = '/v1/info') =>
+    fetch(address + url, { headers: key === undefined ? {} : { authorization: `Bearer ${key}` } })
   const statuses: number[] = []
-  for (let i = 0; i < 31; i++) statuses.push((await ask(`guess ${i}`)).statusCode)
-  t.same(statuses, [...Array<number>(30).fill(401), 429])
-  t.match((await ask(made['ann'])).headers, { 'retry-after': /^\d+$/ })
+  for (let i = 0; i < 32; i++) statuses.push((await send(`guess ${i}`, i % 2 === 0 ? '/v1/info' : '/v1/admin/index')).status)
+  t.same(statuses, [...Array<number>(30).fill(401), 429, 429])
+  t.match((await send('guess')).headers.get('retry-after'), /^\d+$/)
+  t.equal((await send(made['ann'])).status, 200, 'a good key of the same address')
+  t.equal((await send(SETTING, '/v1/admin/index-jobs')).status, 200, "the admin's too")
+  t.equal((await send(made['ann'], '/v1/admin/index-jobs')).status, 403, "a user's key is no wrong one")
+  t.equal((await send()).status, 401, 'no key is no wrong key')
+})
+
+t.test('a key is revoked while the file of another is damaged; readiness and a metric tell of it and name nobody', async (t) => {
+  const { app, dir, made } = await withKeys(t, [
+    { name: 'ann', role: 'user' },
+    { name: 'bob', role: 'user' },
+    { name: 'carl', role: 'user' },
+  ])
+  const address = await app.listen({ host: '127.0.0.1', port: 0 })
+  const statusOf = async (name: string) =>
+    (await fetch(`${address}/v1/info`, { headers: { authorization: `Bearer ${made[name]}` } })).status
+  const unreadable = async () => /^cepe_keys_unreadable (\d+)$/m.exec(await (await fetch(`${address}/metrics`)).text())?.[1]
+  const ready = async () => (await fetch(`${address}/readyz`)).json()
+  t.match(await ready(), { ready: true, checks: [{ name: 'keys', detail: 'up to date' }] })
+  t.equal(await unreadable(), '0')
+
+  await writeFile(path.join(dir, 'ann.key.json'), '{"name": "an')
+  for (let i = 0; i < 200 && (await unreadable()) !== '1'; i++) await setTimeout(10)
+  t.equal(await unreadable(), '1')
+  const told = await ready()
+  t.match(told, { ready: true, checks: [{ name: 'keys', detail: /^1 cannot be read/ }] })
+  t.notMatch(JSON.stringify(told), /\bann\b/)
+  await revokeKey(dir, 'bob')
+  await rm(path.join(dir, 'carl.key.json'))
+  for (const name of ['bob', 'carl']) {
+    for (let i = 0; i < 200 && (await statusOf(name)) === 200; i++) await setTimeout(10)
+    t.not(await statusOf(name), 200, name)
+  }
+  t.equal(await statusOf('ann'), 200, 'its last good content counts')
+})
+
+t.test('a proxy that is not trusted is named once', async (t) => {
+  const warnings = async (settings: Record<string, unknown>) => {
+    const lines: string[] = []
+    const logger = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) })
+    const { app } = await testApp(t, {}, settings, logger)
+    const address = await app.listen({ host: '127.0.0.1', port: 0 })
+    for (const headers of [{}, { 'x-forwarded-for': '203.0.113.7' }, { 'x-forwarded-for': '203.0.113.8' }])
+      await fetch(`${address}/healthz`, { headers })
+    return lines.filter((line) => line.includes('X-Forwarded-For'))
+  }
+  const warned = await warnings({})
+  t.equal(warned.length, 1)
+  t.match(warned[0], /CEPE_TRUST_PROXY/)
+  t.same(await warnings({ TRUST_PROXY: '1' }), [])
 })
 
 t.test('limits of a key: requests a minute, questions a day', async (t) => {

@@ -196,7 +196,9 @@ t.test('who does not take the answers stops the batch from going on', async (t) 
   const { socket } = await rawConnection(t, address)
   socket.pause()
   const body = JSON.stringify({ questions: Array.from({ length: 1000 }, () => ({ question: 'q', k: 10, k_decoder: 0, method: 'dense' })) })
-  socket.write(`POST /v1/answers HTTP/1.1\r\nhost: x\r\ncontent-type: ${JSON_TYPE}\r\ncontent-length: ${body.length}\r\n\r\n${body}`)
+  socket.write(
+    `POST /v1/answers HTTP/1.1\r\nhost: localhost\r\ncontent-type: ${JSON_TYPE}\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+  )
   let seen = -1
   while (begun === 0 || begun !== seen) {
     seen = begun

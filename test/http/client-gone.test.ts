@@ -8,7 +8,7 @@ import { recordingServices } from '../helpers/recording-services.ts'
 import { rawConnection, testApp } from './helpers.ts'
 
 const QUESTION = '{"question":"q"}'
-const REQUEST = `POST /v1/answer HTTP/1.1\r\nHost: x\r\ncontent-type: application/json\r\ncontent-length: ${QUESTION.length}\r\n\r\n${QUESTION}`
+const REQUEST = `POST /v1/answer HTTP/1.1\r\nHost: localhost\r\ncontent-type: application/json\r\ncontent-length: ${QUESTION.length}\r\n\r\n${QUESTION}`
 
 t.test('a client that leaves takes its question along, before the reader is asked', async (t) => {
   const { services } = recordingServices()

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
+import type { Logger } from 'pino'
 import type { Test } from 'tap'
 import { CodedError } from '../../base/errors.ts'
 import { buildApp } from '../../src/app.ts'
@@ -14,10 +15,10 @@ export interface ErrorBody {
 }
 
 /** The application around a reader that says "yes", with settings and services of a test's own. */
-export async function testApp(t: Test, changes: Partial<Services> = {}, settings: Record<string, unknown> = {}) {
+export async function testApp(t: Test, changes: Partial<Services> = {}, settings: Record<string, unknown> = {}, logger?: Logger) {
   const { services: answering, asked } = recordingServices()
   const services = await servicesAround(t, answering, changes)
-  const app = await buildApp(services, loadConfig({ LOG_LEVEL: 'silent', ...settings }, {}), '0.0.0-test')
+  const app = await buildApp(services, loadConfig({ LOG_LEVEL: 'silent', ...settings }, {}), '0.0.0-test', logger)
   t.teardown(() => app.close())
   const post = (url: string, payload: unknown) =>
     app.inject({

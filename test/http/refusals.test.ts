@@ -15,8 +15,8 @@ t.test('what is no request, or not a whole one, is refused in the documented sha
   const cases: [string, number, string][] = [
     ['NONSENSE\r\n\r\n', 400, 'invalid_request'],
     ['GET /healthz HTTP/1.1\r\n\r\n', 400, 'invalid_request'],
-    [`GET /healthz HTTP/1.1\r\nHost: x\r\nX: ${'y'.repeat(20_000)}\r\n\r\n`, 431, 'headers_too_large'],
-    ['POST /v1/answer HTTP/1.1\r\nHost: x\r\nExpect: a-miracle\r\ncontent-length: 0\r\n\r\n', 417, 'expectation_failed'],
+    [`GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: ${'y'.repeat(20_000)}\r\n\r\n`, 431, 'headers_too_large'],
+    ['POST /v1/answer HTTP/1.1\r\nHost: localhost\r\nExpect: a-miracle\r\ncontent-length: 0\r\n\r\n', 417, 'expectation_failed'],
   ]
   for (const [text, status, code] of cases) {
     const connection = await rawConnection(t, url)
@@ -37,14 +37,14 @@ t.test('headers, bodies and uploads that do not arrive are given up', async (t) 
   const headers = await rawConnection(t, url)
   headers.socket.write('GET /healthz HTTP/1.1\r\nHo')
   const json = await rawConnection(t, url)
-  json.socket.write('POST /v1/answer HTTP/1.1\r\nHost: x\r\ncontent-type: application/json\r\ncontent-length: 5000\r\n\r\n')
+  json.socket.write('POST /v1/answer HTTP/1.1\r\nHost: localhost\r\ncontent-type: application/json\r\ncontent-length: 5000\r\n\r\n')
   const upload = await rawConnection(t, url)
   upload.socket.write(
-    `POST /v1/admin/index-jobs HTTP/1.1\r\nHost: x\r\nauthorization: Bearer ${KEY}\r\ncontent-type: application/x-ndjson\r\ncontent-length: 5000\r\n\r\n{"id`,
+    `POST /v1/admin/index-jobs HTTP/1.1\r\nHost: localhost\r\nauthorization: Bearer ${KEY}\r\ncontent-type: application/x-ndjson\r\ncontent-length: 5000\r\n\r\n{"id`,
   )
   const refused = await rawConnection(t, url)
   refused.socket.write(
-    'POST /v1/admin/index-jobs HTTP/1.1\r\nHost: x\r\ncontent-type: application/x-ndjson\r\ncontent-length: 5000\r\n\r\n{',
+    'POST /v1/admin/index-jobs HTTP/1.1\r\nHost: localhost\r\ncontent-type: application/x-ndjson\r\ncontent-length: 5000\r\n\r\n{',
   )
   const trickle = setInterval(() => {
     if (json.received() === '') json.socket.write(' ')
@@ -63,7 +63,7 @@ t.test('an upload may take longer than the pause allowed in it', async (t) => {
   const line = '{"id": "1", "title": "", "text": "a passage"}\n'
   const upload = await rawConnection(t, url)
   upload.socket.write(
-    `POST /v1/admin/index-jobs HTTP/1.1\r\nHost: x\r\nauthorization: Bearer ${KEY}\r\ncontent-type: application/x-ndjson\r\ncontent-length: ${line.length}\r\n\r\n`,
+    `POST /v1/admin/index-jobs HTTP/1.1\r\nHost: localhost\r\nauthorization: Bearer ${KEY}\r\ncontent-type: application/x-ndjson\r\ncontent-length: ${line.length}\r\n\r\n`,
   )
   for (const part of [line.slice(0, 10), line.slice(10)]) {
     await setTimeout(300)
@@ -80,7 +80,7 @@ t.test('more connections than allowed are closed', async (t) => {
   const [first] = [await rawConnection(t, url), await rawConnection(t, url)]
   const third = await rawConnection(t, url)
   await third.closed
-  first.socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n')
+  first.socket.write('GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n')
   while (!first.received().includes('uptime_s')) await setTimeout(5)
 })
 
@@ -218,7 +218,7 @@ t.test('wrong keys are counted, with a rate limit and without; probes never are'
       [429, 10],
     ],
   )
-  t.equal((await ask(KEY, '10.0.0.1')).statusCode, 429, 'guessing on does not help')
+  t.equal((await ask(KEY, '10.0.0.1')).statusCode, 200, 'a right key is none of them')
   t.equal((await ask(KEY, '10.0.0.2')).statusCode, 200)
 
   const limited = await testApp(t, {}, { ADMIN_KEY: KEY, RATE_LIMIT: 2 })

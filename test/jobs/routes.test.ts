@@ -108,7 +108,7 @@ await t.test('bad requests are refused with a reason', async (t) => {
   const { port } = new URL(url)
   const socket = connect(Number(port), '127.0.0.1')
   socket.write(
-    `POST /v1/admin/index-jobs HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${KEY}\r\ncontent-type: text/tab-separated-values\r\ncontent-length: 100000\r\n\r\n${toTsv(somePassages(50))}`,
+    `POST /v1/admin/index-jobs HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${KEY}\r\ncontent-type: text/tab-separated-values\r\ncontent-length: 100000\r\n\r\n${toTsv(somePassages(50))}`,
   )
   await sleep(100)
   socket.destroy()

@@ -6,7 +6,7 @@ import type { Holder, Keys } from '../../keys/keys.ts'
 import { clientOfKey, hashKey } from '../../keys/record.ts'
 import { bearerOf } from '../bearer.ts'
 
-/** Wrong keys that a client may try in a minute: enough for mistakes, useless for guessing. */
+/** Wrong keys of an address in a minute that are answered 401; further ones are answered 429, and told when to try again. */
 const WRONG_KEYS_PER_MINUTE = 30
 
 declare module 'fastify' {
@@ -17,7 +17,7 @@ declare module 'fastify' {
   interface FastifyInstance {
     /**
      * Who sent a request. @param kind of key, for the message
-     * @throws unauthorized without a good key, rate_limited after too many wrong ones
+     * @throws unauthorized without a good key, rate_limited with one wrong key too many
      */
     needKey(request: FastifyRequest, kind: string): Promise<Holder>
     /** Whether an admin's key is good here at all. */
@@ -33,7 +33,7 @@ export interface AccessOptions {
 
 /**
  * Who may ask, and how much: every request's key is looked up; where there are user keys, the routes under /v1 need one.
- * Needs the rate limit's plugin. Who has sent too many wrong keys is answered 429, whatever comes next.
+ * Needs the rate limit's plugin. Wrong keys are limited by address; a good key is never refused for them, since many clients may share an address.
  */
 export const access = fp((app: FastifyInstance, { keys, adminKey }: AccessOptions, done) => {
   const bySetting = adminKey === undefined ? undefined : hashKey(adminKey)
@@ -52,17 +52,14 @@ export const access = fp((app: FastifyInstance, { keys, adminKey }: AccessOption
 
   const needKey = async (request: FastifyRequest, kind: string): Promise<Holder> => {
     const { holder } = request
-    // Who sends no key guesses none: a monitor without one must not shut out the others behind its address.
-    const tried = await wrongKeys(request, { increment: holder === null && bearerOf(request) !== undefined })
+    if (holder !== null) return holder
+    if (bearerOf(request) === undefined) throw unauthorized(kind, '')
+    const tried = await wrongKeys(request)
     if (!tried.isAllowed && tried.isExceeded)
       throw new CodedError('rate_limited', `Too many wrong keys came from this address: try again in ${tried.ttlInSeconds} s.`, {
         retryAfterS: tried.ttlInSeconds,
       })
-    if (holder === null) {
-      const problem = bearerOf(request) === undefined ? '' : ', and the one that was sent is unknown or revoked'
-      throw new CodedError('unauthorized', `This route needs ${kind} key${problem}: send it as Authorization: Bearer <key>.`)
-    }
-    return holder
+    throw unauthorized(kind, ', and the one that was sent is unknown or revoked')
   }
 
   const countRequest = async (request: FastifyRequest, { name, requests_per_minute: most }: Holder): Promise<void> => {
@@ -85,3 +82,7 @@ export const access = fp((app: FastifyInstance, { keys, adminKey }: AccessOption
   app.decorate('hasAdminKey', () => bySetting !== undefined || keys.hasAdmin)
   done()
 })
+
+function unauthorized(kind: string, problem: string): CodedError {
+  return new CodedError('unauthorized', `This route needs ${kind} key${problem}: send it as Authorization: Bearer <key>.`)
+}

@@ -2,9 +2,11 @@ import fp from 'fastify-plugin'
 import type { FastifyInstance } from 'fastify'
 import type { CodedError } from '../../../base/errors.ts'
 import type { Jobs } from '../../jobs/jobs.ts'
+import type { Keys } from '../../keys/keys.ts'
 import type { Retriever } from '../../rag/retrieve.ts'
 import { registerIndexMetrics } from '../index-metrics.ts'
 import { registerJobMetrics } from '../job-metrics.ts'
+import { registerKeyMetrics } from '../key-metrics.ts'
 import { registerProcessMetrics, workMetrics, type ProcessStatus } from '../work-metrics.ts'
 import { collectDefaultMetrics, Counter, Histogram, Registry } from 'prom-client'
 
@@ -12,13 +14,14 @@ export interface MetricsOptions {
   /** State of the inference processes at the time of a scrape. */
   readonly processes: () => readonly ProcessStatus[]
   readonly jobs: Pick<Jobs, 'list'>
+  readonly keys: Pick<Keys, 'unreadable'>
   readonly retriever: Retriever
   /** Why the table that replaced the one in service is not searched here. */
   readonly newerTable: () => CodedError | undefined
 }
 
 /** GET /metrics in Prometheus' text format: this process, requests, errors, stages, tokens, inference processes, jobs. */
-export const metrics = fp((app: FastifyInstance, { processes, jobs, retriever, newerTable }: MetricsOptions, done) => {
+export const metrics = fp((app: FastifyInstance, { processes, jobs, keys, retriever, newerTable }: MetricsOptions, done) => {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   const durations = new Histogram({
@@ -37,6 +40,7 @@ export const metrics = fp((app: FastifyInstance, { processes, jobs, retriever, n
   const work = workMetrics(registry)
   registerProcessMetrics(registry, processes)
   registerJobMetrics(registry, jobs, (message) => app.log.warn(message))
+  registerKeyMetrics(registry, keys)
   registerIndexMetrics(registry, retriever, newerTable)
 
   app.addHook('onRequest', (request, _reply, next) => {

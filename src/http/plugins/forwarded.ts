@@ -1,0 +1,23 @@
+import fp from 'fastify-plugin'
+import type { FastifyInstance } from 'fastify'
+
+export interface ForwardedOptions {
+  /** Whether a proxy is trusted to name the client (CEPE_TRUST_PROXY). */
+  readonly trusted: boolean
+}
+
+/** Warns once where requests come through a proxy that is not trusted: all of its clients then count as one address. */
+export const forwarded = fp((app: FastifyInstance, { trusted }: ForwardedOptions, done) => {
+  let warned = trusted
+  app.addHook('onRequest', (request, _reply, next) => {
+    if (!warned && request.headers['x-forwarded-for'] !== undefined) {
+      warned = true
+      app.log.warn(
+        { proxy: request.ip },
+        'A request came with X-Forwarded-For, and no proxy is trusted: all clients of a proxy share the limits of its address. Set CEPE_TRUST_PROXY to the number of proxies in front of the service.',
+      )
+    }
+    next()
+  })
+  done()
+})

@@ -1,0 +1,46 @@
+import fp from 'fastify-plugin'
+import type { FastifyInstance } from 'fastify'
+import { CodedError } from '../../../base/errors.ts'
+import { isLoopback } from '../../../base/loopback.ts'
+import type { Keys } from '../../keys/keys.ts'
+import { isProbe } from '../probes.ts'
+
+export interface HostOptions {
+  /** Address that the service listens on. */
+  readonly host: string
+  /** Further names that it is reached by; with any, they are checked on every address. */
+  readonly allowed: readonly string[]
+  readonly keys: Pick<Keys, 'required'>
+}
+
+/** Names that no other machine's page can have. */
+const OWN = ['localhost', '127.0.0.1', '[::1]']
+
+/**
+ * Refuses requests for another host where nothing else does: any page that a user opens can have its own name resolved to a loopback
+ * address (DNS rebinding), and then reads a service without keys as if it came from there. Its requests still carry that name.
+ * Needs the plugin that looks keys up: whoever has a key is no such page.
+ */
+export const host = fp((app: FastifyInstance, { host: listening, allowed, keys }: HostOptions, done) => {
+  const checked = isLoopback(listening) || allowed.length > 0
+  const known = new Set([...OWN, listening.includes(':') ? `[${listening}]` : listening, ...allowed].map((name) => name.toLowerCase()))
+  app.addHook('onRequest', (request, _reply, next) => {
+    const { host: asked } = request.headers
+    // HTTP/1.0 alone may leave it out, and no browser speaks that.
+    if (!checked || asked === undefined || request.holder !== null || keys.required || isProbe(request)) return next()
+    if (known.has(nameOf(asked))) return next()
+    next(
+      new CodedError(
+        'misdirected_request',
+        `This service is not known as ${JSON.stringify(asked.slice(0, 100))}: ask it as localhost or 127.0.0.1, or add the name to CEPE_ALLOWED_HOSTS.`,
+        { field: 'Host' },
+      ),
+    )
+  })
+  done()
+})
+
+/** The header without its port, in small letters. */
+function nameOf(header: string): string {
+  return header.replace(/:\d*$/, '').toLowerCase()
+}
