@@ -17,6 +17,7 @@ import { writeNewFile, type WrittenFile } from './onnx/files.ts'
 import type { Graph } from './onnx/graph.ts'
 import { writeGraphs, type WriteProgress } from './onnx/write.ts'
 import { fillFolder } from './staging.ts'
+import { frontToken } from './tokenizer/bos.ts'
 import { fitTokenizer, tokenizerFiles } from './tokenizer/files.ts'
 import type { TokenizerFiles } from './tokenizer/tokenizer-json.ts'
 
@@ -82,6 +83,9 @@ export async function isBuiltFrom(manifest: Manifest, checkpointDir: string): Pr
   if (manifest.source.revision !== checkpoint.revision) return false
   if (manifest.architecture === 'cepe' && manifest.graphs.continue === undefined) return false
   const tokenizer = await findTokenizer(checkpoint)
+  // Earlier builders took it from config.json.
+  if (tokenizer && manifest.architecture === 'cepe' && checkpoint.config.architecture === 'cepe')
+    if (manifest.tokens.bos_id !== frontToken(tokenizer, checkpoint.config.tokens.bosId)) return false
   const built = manifest.files.find(({ name }) => name === 'tokenizer.json')?.sha256
   return built === (tokenizer ? createHash('sha256').update(jsonBytes(tokenizer.tokenizer)).digest('hex') : undefined)
 }

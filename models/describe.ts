@@ -5,6 +5,7 @@ import type { Checkpoint } from './checkpoint/checkpoint.ts'
 import { BUILDER_VERSION, PAPER_QA_DEFAULTS, type CepeManifest, type Dtype, type Manifest } from './manifest.ts'
 import type { WrittenFile } from './onnx/files.ts'
 import { OPSET } from './onnx/shapes.ts'
+import { frontToken } from './tokenizer/bos.ts'
 import { requiredTokenId } from './tokenizer/files.ts'
 import type { TokenizerFiles } from './tokenizer/tokenizer-json.ts'
 
@@ -27,7 +28,7 @@ function rotaryOf(decoder: LlamaConfig): NonNullable<CepeManifest['rotary']> | n
     : { frequencies }
 }
 
-function cepeFields({ decoder, encoder, crossAttentionLayers, tokens }: CepeConfig) {
+function cepeFields({ decoder, encoder, crossAttentionLayers, tokens }: CepeConfig, tokenizer: TokenizerFiles | null) {
   return {
     architecture: 'cepe' as const,
     graphs: {
@@ -51,7 +52,7 @@ function cepeFields({ decoder, encoder, crossAttentionLayers, tokens }: CepeConf
       encoder_window: encoder?.window ?? 0,
     },
     rotary: rotaryOf(decoder),
-    tokens: { bos_id: tokens.bosId, eos_ids: [...tokens.eosIds], pad_id: tokens.padId },
+    tokens: { bos_id: tokenizer ? frontToken(tokenizer, tokens.bosId) : tokens.bosId, eos_ids: [...tokens.eosIds], pad_id: tokens.padId },
   }
 }
 
@@ -88,5 +89,5 @@ export function describeModel(
   }
   return config.architecture === 'contriever'
     ? { ...common, ...contrieverFields(config, tokenizer) }
-    : { ...common, ...cepeFields(config), qa_defaults: checkpoint.qaDefaults ?? PAPER_QA_DEFAULTS }
+    : { ...common, ...cepeFields(config, tokenizer), qa_defaults: checkpoint.qaDefaults ?? PAPER_QA_DEFAULTS }
 }

@@ -74,7 +74,7 @@ export const CepeManifestSchema = Type.Object({
     encoder_window: Type.Integer({ description: 'Most tokens of one encoder passage.' }),
   }),
   tokens: Type.Object({
-    bos_id: Type.Union([Type.Integer(), Type.Null()]),
+    bos_id: Type.Union([Type.Integer(), Type.Null()], { description: 'Put in front of every prompt; null where the tokenizer puts none.' }),
     eos_ids: Type.Array(Type.Integer()),
     pad_id: Type.Union([Type.Integer(), Type.Null()]),
   }),

@@ -20,9 +20,9 @@ async function convertedTokenizer(dir: string, config: TokenizerConfig): Promise
   const sentencePiece = await readSmallFile(join(dir, 'tokenizer.model'))
   if (sentencePiece !== undefined) {
     const converted = convertSentencePiece(sentencePiece)
-    // What SentencePiece's file cannot hold: how chat models want their prompts.
-    const { chat_template: template } = config
-    return template === undefined ? converted : { ...converted, config: { ...converted.config, chat_template: template } }
+    // What SentencePiece's file cannot hold: how chat models want their prompts, and whether BOS goes in front.
+    const kept = ['chat_template', 'add_bos_token'].filter((name) => name in config).map((name) => [name, config[name]])
+    return { ...converted, config: { ...converted.config, ...Object.fromEntries(kept) } }
   }
   const vocabulary = await readSmallFile(join(dir, 'vocab.txt'))
   if (vocabulary !== undefined) return convertWordPiece(new TextDecoder().decode(vocabulary), config['do_lower_case'] !== false)

@@ -5,10 +5,12 @@ import { CodedError, messageOf } from '../../base/errors.ts'
 export const CHAT_TEMPLATES = ['none', 'inst', 'tokenizer'] as const
 export type ChatTemplate = (typeof CHAT_TEMPLATES)[number]
 
-/** What a chat template puts around a prompt; BOS, which every prompt gets, is in neither. */
+/** What a chat template puts around a prompt. */
 export interface Wrap {
   readonly before: string
   readonly after: string
+  /** The template writes BOS itself where it wants it: the tokenizer's is not put in front. */
+  readonly withoutBos?: boolean
 }
 
 export const NO_WRAP: Wrap = { before: '', after: '' }
@@ -24,11 +26,13 @@ export function wrapped({ before, after }: Wrap, prompt: string): string {
 const MARK = '\uE000prompt\uE000'
 
 /**
- * What a template puts around a user's only message, with the opening of the assistant's.
+ * What a template puts around a user's only message, with the opening of the assistant's. As in transformers, a model's own
+ * template alone decides on BOS.
  * @param config of tokenizer_config.json
+ * @param putsBos the tokenizer puts BOS in front of a prompt: what the template has there of its own is left to it
  * @throws unsupported where the model brings no template, or one that cannot be used for this
  */
-export function chatWrap(template: ChatTemplate, config: Readonly<Record<string, unknown>>): Wrap {
+export function chatWrap(template: ChatTemplate, config: Readonly<Record<string, unknown>>, putsBos = true): Wrap {
   if (template === 'none') return NO_WRAP
   if (template === 'inst') return INST
   const source = templateOf(config['chat_template'])
@@ -39,7 +43,8 @@ export function chatWrap(template: ChatTemplate, config: Readonly<Record<string,
   const [before, after] = parts
   if (before === undefined || after === undefined || parts.length > 2)
     throw unusable('the chat_template of this model does not show the message once')
-  return { before: bos !== '' && before.startsWith(bos) ? before.slice(bos.length) : before, after }
+  if (putsBos && bos !== '' && before.startsWith(bos)) return { before: before.slice(bos.length), after }
+  return { before, after, withoutBos: true }
 }
 
 function render(source: string, bos: string, eos: string): string {

@@ -70,7 +70,7 @@ export async function loadTokenizer(modelDir: string, special: SpecialTokens): P
       return bos && special.bosId !== null ? [special.bosId, ...ids] : ids
     },
     decode,
-    chatWrap: (template) => chatWrap(template, config),
+    chatWrap: (template) => chatWrap(template, config, special.bosId !== null),
     stopIds: (text) => {
       const known = stops.get(text)
       if (known) return [...known]

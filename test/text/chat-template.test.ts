@@ -11,15 +11,24 @@ const ZEPHYR =
   "{% for message in messages %}\n{% if message['role'] == 'user' %}\n{{ '<|user|>\n' + message['content'] + eos_token }}\n{% elif message['role'] == 'system' %}\n{{ '<|system|>\n' + message['content'] + eos_token }}\n{% elif message['role'] == 'assistant' %}\n{{ '<|assistant|>\n'  + message['content'] + eos_token }}\n{% endif %}\n{% if loop.last and add_generation_prompt %}\n{{ '<|assistant|>' }}\n{% endif %}\n{% endfor %}"
 const tokens = { bos_token: '<s>', eos_token: { content: '</s>' } }
 
-t.test('templates as published, without BOS, which every prompt gets', (t) => {
+t.test('templates as published; BOS stands in front where the template has it', (t) => {
   t.same(chatWrap('none', {}), { before: '', after: '' })
   t.same(chatWrap('tokenizer', { chat_template: LLAMA2, ...tokens }), chatWrap('inst', {}))
-  t.same(chatWrap('tokenizer', { chat_template: ZEPHYR, ...tokens }), { before: '<|user|>\n', after: '</s>\n<|assistant|>\n' })
+  t.same(chatWrap('tokenizer', { chat_template: ZEPHYR, ...tokens }), {
+    before: '<|user|>\n',
+    after: '</s>\n<|assistant|>\n',
+    withoutBos: true,
+  })
   const several = [
     { name: 'tool_use', template: 'no' },
     { name: 'default', template: '<u>{{ messages[0].content }}</u>' },
   ]
-  t.same(chatWrap('tokenizer', { chat_template: several }), { before: '<u>', after: '</u>' })
+  t.same(chatWrap('tokenizer', { chat_template: several }), { before: '<u>', after: '</u>', withoutBos: true })
+  const { before, withoutBos } = chatWrap('tokenizer', { chat_template: LLAMA2, ...tokens }, false)
+  t.same([before, withoutBos], ['<s>[INST] ', true], 'kept as text where the tokenizer puts none')
+  const prompt = { question: 'who', demonstrations: [], passages: [], contextTokens: 64, window: 30, maxNewTokens: 5 }
+  const packed = packPrompt({ ...prompt, wrap: { before: 'u ', after: '', withoutBos: true } }, wordTokenizer())
+  t.not(packed.ids[0], wordTokenizer().bosId)
   t.end()
 })
 

@@ -1,6 +1,7 @@
 import { at } from '../../../base/at.ts'
 import { CodedError } from '../../../base/errors.ts'
 import { continuationIds } from '../../text/continuation.ts'
+import { frontIds } from '../../text/pack.ts'
 import { planRead } from '../../text/plan.ts'
 import type { ChoicesRead } from '../contract.ts'
 import type { Output, Step } from '../protocol.ts'
@@ -14,7 +15,7 @@ export async function choicesTask(model: ReaderModel, read: ChoicesRead, step: S
   const wrap = tokenizer.chatWrap(read.chatTemplate ?? 'none')
   const { prompts, contexts, contextIds, contextOf, inDecoder } = await planRead({ ...read, wrap }, limits, tokenizer, step)
   const { text, ids } = at(prompts, 0)
-  const bare = tokenizer.bosId === null ? ids : ids.slice(1)
+  const bare = ids.slice(frontIds(tokenizer, wrap).length)
   const continuations: number[][] = []
   for (const choice of read.choices) {
     await step()
