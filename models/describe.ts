@@ -2,9 +2,10 @@ import { keyGrowth, rotaryFrequencies } from './blocks/rope.ts'
 import type { CepeConfig, ContrieverConfig, LlamaConfig } from './checkpoint/config.ts'
 import { expectedTensors } from './checkpoint/rename.ts'
 import type { Checkpoint } from './checkpoint/checkpoint.ts'
-import { BUILDER_VERSION, PAPER_QA_DEFAULTS, type CepeManifest, type Dtype, type Manifest } from './manifest.ts'
+import { BUILDER_VERSION, type CepeManifest, type Dtype, type Manifest } from './manifest.ts'
 import type { WrittenFile } from './onnx/files.ts'
 import { OPSET } from './onnx/shapes.ts'
+import { protocolOf } from './protocol.ts'
 import { frontToken } from './tokenizer/bos.ts'
 import { requiredTokenId } from './tokenizer/files.ts'
 import type { TokenizerFiles } from './tokenizer/tokenizer-json.ts'
@@ -89,5 +90,5 @@ export function describeModel(
   }
   return config.architecture === 'contriever'
     ? { ...common, ...contrieverFields(config, tokenizer) }
-    : { ...common, ...cepeFields(config, tokenizer), qa_defaults: checkpoint.qaDefaults ?? PAPER_QA_DEFAULTS }
+    : { ...common, ...cepeFields(config, tokenizer), qa_defaults: checkpoint.qaDefaults ?? protocolOf(config) }
 }

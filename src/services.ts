@@ -119,7 +119,9 @@ function joinServices(config: Config, log: Log | undefined): Promise<Services> {
       config.ROLE === 'replica' ? noJobs : createJobs({ ...jobsOptions(config, index, embedders, log), onIndexed: () => ahead?.follow() })
     const countTokens = await tokenCounters(folders)
     const finishedRuns = (): number => [reader, ...eachOf(embedders)].reduce((sum, one) => sum + one.status().finished, 0)
-    const testQuestion = answers ? startTestQuestion({ services: answering, finishedRuns, ...(log && { log }) }) : undefined
+    const testQuestion = answers
+      ? startTestQuestion({ services: answering, finishedRuns, deadlineMs: config.DEADLINE_MS, ...(log && { log }) })
+      : undefined
     const parts = { answers, reader, embedders, index, jobs, keys, quotas, parser, mirror, ahead, testQuestion }
     return {
       answering,

@@ -37,7 +37,8 @@ export type Method = Static<typeof MethodSchema>
 const ModeSchema = Type.Enum([...MODES], {
   description:
     "cepe: passages beyond the decoder's go through the encoder. decoder-only: as many passages as the window holds, nothing encoded. " +
-    'replug: one prompt per passage, next-token distributions mixed by retrieval score. closed-book: no passages.',
+    'replug: one prompt per passage, next-token distributions mixed by retrieval score. closed-book: no passages. ' +
+    'Default: cepe; decoder-only where the model is a decoder without encoder, which is not asked in mode cepe.',
 })
 
 export const SamplingSchema = Type.Object(

@@ -1,5 +1,6 @@
 import { CodedError } from '../../base/errors.ts'
 import type { CepeManifest } from '../../models/manifest.ts'
+import { defaultMode } from '../../models/protocol.ts'
 import type { AnswerRead } from '../inference/contract.ts'
 import type { ChatTemplate } from '../text/chat-template.ts'
 import type { Demonstration } from '../text/prompt.ts'
@@ -21,11 +22,20 @@ export interface SettledQuestion extends Omit<AnswerRead, 'passages'> {
  */
 export function settleQuestion(
   request: AnswerRequest,
-  { qa_defaults: defaults, dims }: CepeManifest,
+  manifest: CepeManifest,
   own: readonly Demonstration[],
   chatTemplate: ChatTemplate = 'none',
 ): SettledQuestion {
-  const mode = request.mode ?? 'cepe'
+  const { qa_defaults: defaults, dims } = manifest
+  const mode = request.mode ?? defaultMode(manifest)
+  if (mode === 'cepe' && manifest.graphs.encoder === null)
+    throw new CodedError(
+      'invalid_request',
+      'mode is cepe, but this model is a decoder without encoder: leave it out, or ask in mode decoder-only.',
+      {
+        field: 'mode',
+      },
+    )
   if (mode === 'replug' && request.sampling)
     throw new CodedError('invalid_request', 'sampling is not available in replug mode: leave it out, or choose another mode.', {
       field: 'sampling',
@@ -48,7 +58,9 @@ export function settleQuestion(
     wantsPassages: mode !== 'closed-book' && (k > 0 || request.passages?.length === 0),
     kDecoder: request.k_decoder ?? defaults.k_decoder,
     encoderPassages: request.encoder_passages ?? 'others',
-    demonstrations: chooseDemonstrations(request.demonstrations ?? defaults.demonstrations, own),
+    // Of the protocol's number, those that the service has.
+    demonstrations:
+      request.demonstrations === undefined ? own.slice(0, defaults.demonstrations) : chooseDemonstrations(request.demonstrations, own),
     contextTokens,
     chatTemplate: request.chat_template ?? chatTemplate,
     packing: request.packing ?? 'passages',
