@@ -118,10 +118,8 @@ function joinServices(config: Config, log: Log | undefined): Promise<Services> {
     const jobs =
       config.ROLE === 'replica' ? noJobs : createJobs({ ...jobsOptions(config, index, embedders, log), onIndexed: () => ahead?.follow() })
     const countTokens = await tokenCounters(folders)
-    const finishedRuns = (): number => [reader, ...eachOf(embedders)].reduce((sum, one) => sum + one.status().finished, 0)
-    const testQuestion = answers
-      ? startTestQuestion({ services: answering, finishedRuns, deadlineMs: config.DEADLINE_MS, ...(log && { log }) })
-      : undefined
+    const asking = { services: answering, finishedRuns: () => finishedBy([reader, ...eachOf(embedders)]), deadlineMs: config.DEADLINE_MS }
+    const testQuestion = answers ? startTestQuestion({ ...asking, ...(log && { log }) }) : undefined
     const parts = { answers, reader, embedders, index, jobs, keys, quotas, parser, mirror, ahead, testQuestion }
     return {
       answering,
@@ -137,6 +135,10 @@ function joinServices(config: Config, log: Log | undefined): Promise<Services> {
       close: ({ drainMs = DEFAULT_DRAIN_MS } = {}) => closeParts(parts, drainMs),
     }
   })
+}
+
+function finishedBy(processes: readonly Supervised[]): number {
+  return processes.reduce((sum, one) => sum + one.status().finished, 0)
 }
 
 /** What a service watches and ends. */
