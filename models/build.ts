@@ -93,8 +93,10 @@ export async function isBuiltFrom(manifest: Manifest, checkpointDir: string): Pr
   if (manifest.architecture === 'cepe' && manifest.graphs.continue === undefined) return false
   const tokenizer = await findTokenizer(checkpoint)
   if (!isAskedAlike(manifest, checkpoint, tokenizer)) return false
-  const built = manifest.files.find(({ name }) => name === 'tokenizer.json')?.sha256
-  return built === (tokenizer ? createHash('sha256').update(jsonBytes(tokenizer.tokenizer)).digest('hex') : undefined)
+  const isSame = (name: string, value: unknown): boolean =>
+    manifest.files.find((file) => file.name === name)?.sha256 ===
+    (tokenizer ? createHash('sha256').update(jsonBytes(value)).digest('hex') : undefined)
+  return isSame('tokenizer.json', tokenizer?.tokenizer) && isSame('tokenizer_config.json', tokenizer?.config)
 }
 
 /**

@@ -32,7 +32,7 @@ import { loadDemonstrations } from './rag/demonstrations.ts'
 import type { Embedder, Embedders } from './inference/contract.ts'
 import { observedReader } from './inference/observed-reader.ts'
 import { indexCheck, processCheck, processStatus, storeCheck } from './conditions.ts'
-import { checkChatTemplate, documentDefaults, openReader, processOptions, readerOptions } from './open-reader.ts'
+import { chatTemplates, documentDefaults, openReader, processOptions, readerOptions } from './open-reader.ts'
 import { jobsDir, makeFolders, useScratch } from './places.ts'
 import {
   configuredRetrievers,
@@ -93,7 +93,7 @@ function joinServices(config: Config, log: Log | undefined): Promise<Services> {
     const calibration = answers
       ? await chooseCalibration(calibrationFiles(config), modelId(await loadCepeManifest(config.READER_DIR)), log)
       : undefined
-    if (answers) await checkChatTemplate(config)
+    const templates = answers ? await chatTemplates(config, log) : {}
     const embedders = await embeddersOf(folders, async ({ dir }) => {
       const embedder = await createEmbedder({ ...processOptions(config, log), modelDir: dir })
       closing.add(() => embedder.close({ drainMs: 0 }))
@@ -108,7 +108,7 @@ function joinServices(config: Config, log: Log | undefined): Promise<Services> {
       demonstrations,
       ...(calibration && { calibration }),
       minConfidence: config.MIN_CONFIDENCE,
-      chatTemplate: config.CHAT_TEMPLATE,
+      ...templates,
     }
     const parser = createDocumentParser({ parseMs: config.DOCUMENT_PARSE_MS })
     closing.add(() => Promise.resolve(parser.close()))

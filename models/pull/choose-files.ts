@@ -10,7 +10,15 @@ export interface HubFile {
   readonly blob: string
 }
 
-const PLAIN = ['config.json', 'tokenizer.json', 'tokenizer_config.json', 'tokenizer.model', 'vocab.txt', 'qa_config.json']
+const PLAIN = [
+  'config.json',
+  'tokenizer.json',
+  'tokenizer_config.json',
+  'chat_template.jinja',
+  'tokenizer.model',
+  'vocab.txt',
+  'qa_config.json',
+]
 const WEIGHTS = [
   { single: 'model.safetensors', index: 'model.safetensors.index.json', shard: /^model-\d+-of-\d+\.safetensors$/ },
   { single: 'pytorch_model.bin', index: 'pytorch_model.bin.index.json', shard: /^pytorch_model-\d+-of-\d+\.bin$/ },

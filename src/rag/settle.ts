@@ -4,7 +4,7 @@ import { defaultMode } from '../../models/protocol.ts'
 import type { AnswerRead } from '../inference/contract.ts'
 import type { ChatTemplate } from '../text/chat-template.ts'
 import type { Demonstration } from '../text/prompt.ts'
-import type { AnswerRequest } from './schema.ts'
+import type { AnswerRequest, ChatQuestion } from './schema.ts'
 
 /** A request with every default filled in from the model's own protocol; its passages are still to be found. */
 export interface SettledQuestion extends Omit<AnswerRead, 'passages'> {
@@ -21,7 +21,7 @@ export interface SettledQuestion extends Omit<AnswerRead, 'passages'> {
  * @throws invalid_request naming the field that the model or the service cannot serve
  */
 export function settleQuestion(
-  request: AnswerRequest,
+  request: ChatQuestion,
   manifest: CepeManifest,
   own: readonly Demonstration[],
   chatTemplate: ChatTemplate = 'none',
@@ -49,7 +49,7 @@ export function settleQuestion(
       { field: 'context_tokens' },
     )
   }
-  const { sampling } = request
+  const { sampling, stop, earlier } = request
   const k = request.k ?? (request.passages === undefined ? defaults.k : request.passages.length)
   return {
     question: request.question.trim(),
@@ -65,6 +65,8 @@ export function settleQuestion(
     chatTemplate: request.chat_template ?? chatTemplate,
     packing: request.packing ?? 'passages',
     maxNewTokens: request.max_new_tokens ?? defaults.max_new_tokens,
+    ...(stop && stop.length > 0 && { stop }),
+    ...(earlier && earlier.length > 0 && { earlier }),
     ...(sampling && { sampling: { temperature: sampling.temperature, topP: sampling.top_p, seed: sampling.seed } }),
     replugTemperature: request.replug_temperature ?? 1,
     includePrompts: request.include_prompts ?? false,

@@ -1,9 +1,15 @@
 import { Template } from '@huggingface/jinja'
 import { CodedError, messageOf } from '../../base/errors.ts'
 
-/** none: plain text. inst: LLaMA-2-Chat's [INST] ... [/INST]. tokenizer: the `chat_template` of the model's tokenizer_config.json. */
+/** none: plain text. inst: LLaMA-2-Chat's [INST] ... [/INST]. tokenizer: the model's own, chat_template.jinja or `chat_template` of tokenizer_config.json. */
 export const CHAT_TEMPLATES = ['none', 'inst', 'tokenizer'] as const
 export type ChatTemplate = (typeof CHAT_TEMPLATES)[number]
+
+/** A message of a chat. */
+export interface Turn {
+  readonly role: 'system' | 'user' | 'assistant'
+  readonly content: string
+}
 
 /** What a chat template puts around a prompt. */
 export interface Wrap {
@@ -22,23 +28,35 @@ export function wrapped({ before, after }: Wrap, prompt: string): string {
   return before + prompt + after
 }
 
+export interface WrapOptions {
+  /** The tokenizer puts BOS in front of a prompt: what the template has there of its own is left to it. Default: true. */
+  readonly putsBos?: boolean
+  /** Messages before the prompt. */
+  readonly earlier?: readonly Turn[] | undefined
+}
+
 /** Stands for the prompt while a template is rendered: one that no template changes. */
 const MARK = '\uE000prompt\uE000'
 
 /**
- * What a template puts around a user's only message, with the opening of the assistant's. As in transformers, a model's own
+ * What a template puts around a user's last message, with the opening of the assistant's. As in transformers, a model's own
  * template alone decides on BOS.
  * @param config of tokenizer_config.json
- * @param putsBos the tokenizer puts BOS in front of a prompt: what the template has there of its own is left to it
- * @throws unsupported where the model brings no template, or one that cannot be used for this
+ * @throws unsupported where the model brings no template, or one that cannot be used for this; invalid_request naming `messages` where
+ * it does not take these, or another template than the model's own is to take them
  */
-export function chatWrap(template: ChatTemplate, config: Readonly<Record<string, unknown>>, putsBos = true): Wrap {
+export function chatWrap(
+  template: ChatTemplate,
+  config: Readonly<Record<string, unknown>>,
+  { putsBos = true, earlier = [] }: WrapOptions = {},
+): Wrap {
+  if (earlier.length > 0 && template !== 'tokenizer') throw unasked(`chat_template is ${template}, which has no place for it`)
   if (template === 'none') return NO_WRAP
   if (template === 'inst') return INST
   const source = templateOf(config['chat_template'])
-  if (source === undefined) throw unusable('the tokenizer_config.json of this model has no chat_template: choose inst or none')
+  if (source === undefined) throw unusable('this model has none of its own: choose inst or none')
   const bos = tokenText(config['bos_token'])
-  const rendered = render(source, bos, tokenText(config['eos_token']))
+  const rendered = render(source, { bos, eos: tokenText(config['eos_token']), earlier })
   const parts = rendered.split(MARK)
   const [before, after] = parts
   if (before === undefined || after === undefined || parts.length > 2)
@@ -47,15 +65,16 @@ export function chatWrap(template: ChatTemplate, config: Readonly<Record<string,
   return { before, after, withoutBos: true }
 }
 
-function render(source: string, bos: string, eos: string): string {
+function render(source: string, { bos, eos, earlier }: { bos: string; eos: string; earlier: readonly Turn[] }): string {
   try {
     return new Template(source).render({
-      messages: [{ role: 'user', content: MARK }],
+      messages: [...earlier, { role: 'user', content: MARK }],
       add_generation_prompt: true,
       bos_token: bos,
       eos_token: eos,
     })
   } catch (error) {
+    if (earlier.length > 0) throw unasked(`its chat_template refuses them (${messageOf(error)})`)
     throw unusable(`the chat_template of this model cannot be rendered (${messageOf(error)})`)
   }
 }
@@ -79,4 +98,10 @@ function tokenText(value: unknown): string {
 
 function unusable(problem: string): CodedError {
   return new CodedError('unsupported', `chat_template is tokenizer, but ${problem}.`, { field: 'chat_template' })
+}
+
+function unasked(problem: string): CodedError {
+  return new CodedError('invalid_request', `messages has more than the question, but ${problem}: send the question as the only message.`, {
+    field: 'messages',
+  })
 }

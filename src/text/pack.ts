@@ -72,7 +72,7 @@ export function frameOf(options: Omit<PackOptions, 'passages'>, tokenizer: Promp
   const fixedTokens = tokenizer.encode(wrapped(wrap, renderPrompt(demonstrations, [], question)), {
     maxTokens: Math.max(0, budget) + 1,
   }).length
-  if (fixedTokens > budget) throw tooLong(question, options.demonstrations.length, budget, tokenizer)
+  if (fixedTokens > budget) throw tooLong(options, budget, tokenizer)
   return { demonstrations, fixedTokens, budget }
 }
 
@@ -113,7 +113,18 @@ function cutDemonstration(demonstration: Demonstration, contextTokens: number, t
   return { ...demonstration, passage: { title: passage.title, text: tokenizer.decode(kept).trim() } }
 }
 
-function tooLong(question: string, demonstrations: number, budget: number, tokenizer: PromptTokenizer): CodedError {
+function tooLong(
+  { question, demonstrations, wrap = NO_WRAP }: Omit<PackOptions, 'passages'>,
+  budget: number,
+  tokenizer: PromptTokenizer,
+): CodedError {
+  const around = tokenizer.encode(wrap.before + wrap.after, { maxTokens: budget + 1 }).length
+  if (around > budget)
+    return new CodedError(
+      'unprocessable',
+      `The chat's earlier messages take more than the ${budget} tokens that the model's window leaves: leave the oldest out.`,
+      { field: 'messages' },
+    )
   const questionTokens = tokenizer.encode(renderQuestion(question)).length
   return questionTokens > budget
     ? new CodedError(
@@ -123,7 +134,7 @@ function tooLong(question: string, demonstrations: number, budget: number, token
       )
     : new CodedError(
         'unprocessable',
-        `${demonstrations} demonstrations and the question take more than the ${budget} tokens that the model's window leaves: ask for fewer or shorter demonstrations.`,
+        `${demonstrations.length} demonstrations and the question take more than the ${budget} tokens that the model's window leaves: ask for fewer or shorter demonstrations.`,
         { field: 'demonstrations' },
       )
 }

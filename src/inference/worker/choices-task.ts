@@ -12,7 +12,7 @@ import { score } from './step-tasks.ts'
 /** Scores every choice as the answer to a question with its passages. @throws unprocessable, and as planRead */
 export async function choicesTask(model: ReaderModel, read: ChoicesRead, step: Step): Promise<Output<'choices'>> {
   const { tokenizer, limits } = model
-  const wrap = tokenizer.chatWrap(read.chatTemplate ?? 'none')
+  const wrap = tokenizer.chatWrap(read.chatTemplate ?? 'none', read.earlier)
   const { prompts, contexts, contextIds, contextOf, inDecoder } = await planRead({ ...read, wrap }, limits, tokenizer, step)
   const { text, ids } = at(prompts, 0)
   const bare = ids.slice(frontIds(tokenizer, wrap).length)

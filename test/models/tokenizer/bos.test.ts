@@ -12,13 +12,19 @@ import { tinyService } from '../../helpers/service-settings.ts'
 const FIXTURES = path.join(root, 'test/fixtures/bos')
 
 interface Goldens {
+  readonly chats: readonly {
+    readonly earlier: readonly object[]
+    readonly question: string
+    readonly ids: readonly number[]
+    readonly answer: string
+  }[]
   readonly prompts: readonly { readonly question: string; readonly ids: readonly number[]; readonly answer: string }[]
 }
 
 for (const kind of ['none', 'front']) {
   await t.test(`${kind}: the service answers over HTTP as transformers does`, async (t) => {
     const checkpoint = path.join(FIXTURES, kind)
-    const { prompts } = JSON.parse(await readFile(path.join(checkpoint, 'golden.json'), 'utf8')) as Goldens
+    const { prompts, chats } = JSON.parse(await readFile(path.join(checkpoint, 'golden.json'), 'utf8')) as Goldens
     const server = await startServer(tinyService(t.testdir(), { CEPE_READER_CHECKPOINT: checkpoint, CEPE_DTYPE: 'f32' }))
     t.teardown(() => server.stop())
     for (const { question, ids, answer } of prompts) {
@@ -28,6 +34,32 @@ for (const kind of ['none', 'front']) {
         body: JSON.stringify({ question, mode: 'closed-book', demonstrations: 0, max_new_tokens: 8 }),
       })
       t.match(await response.json(), { answer: answer.trim(), usage: { prompt_tokens: ids.length } }, question)
+    }
+    // The template is that of chat_template.jinja, which is the default for chats.
+    for (const { earlier, question, ids, answer } of chats) {
+      const chat = (more: object) =>
+        fetch(`${server.url}/v1/chat/completions`, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json' },
+          body: JSON.stringify({ model: kind, messages: [...earlier, { role: 'user', content: question }], max_tokens: 8, ...more }),
+        }).then(async (response) => response.text())
+      const cepe = { mode: 'closed-book' }
+      t.match(JSON.parse(await chat({ cepe })), {
+        choices: [{ message: { content: answer.trim() } }],
+        usage: { prompt_tokens: ids.length },
+      })
+      const stop = answer.trim().slice(4, 7)
+      const [front = ''] = answer.trim().split(stop)
+      const cut = JSON.parse(await chat({ cepe, stop })) as { usage: { completion_tokens: number } }
+      t.match(cut, { choices: [{ message: { content: front.trim() }, finish_reason: 'stop' }] })
+      t.ok(cut.usage.completion_tokens < 8, 'nothing is made after the stop')
+      const streamed = await chat({ cepe, stop: ['never', stop], stream: true })
+      const pieces = [...streamed.matchAll(/^data: (\{.*)$/gm)].map(
+        ([, data = '']) => (JSON.parse(data) as { choices: { delta: { content?: string } }[] }).choices[0]?.delta.content ?? '',
+      )
+      t.equal(pieces.join(''), front.trim())
+      const refused = JSON.parse(await chat({ cepe: { ...cepe, chat_template: 'none' } })) as object
+      if (earlier.length > 0) t.match(refused, { error: { code: 'invalid_request', param: 'messages' } })
     }
   })
 }
