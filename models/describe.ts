@@ -2,6 +2,7 @@ import { keyGrowth, rotaryFrequencies } from './blocks/rope.ts'
 import type { CepeConfig, ContrieverConfig, LlamaConfig } from './checkpoint/config.ts'
 import { expectedTensors } from './checkpoint/rename.ts'
 import type { Checkpoint } from './checkpoint/checkpoint.ts'
+import type { EmbeddingStyle } from './checkpoint/sentence-transformers.ts'
 import { BUILDER_VERSION, type CepeManifest, type Dtype, type Manifest } from './manifest.ts'
 import type { WrittenFile } from './onnx/files.ts'
 import { OPSET } from './onnx/shapes.ts'
@@ -57,11 +58,18 @@ function cepeFields({ decoder, encoder, crossAttentionLayers, tokens }: CepeConf
   }
 }
 
-function contrieverFields({ vocabSize, hiddenSize, layers, heads, window, padId }: ContrieverConfig, tokenizer: TokenizerFiles | null) {
+function contrieverFields(
+  { vocabSize, hiddenSize, layers, heads, window, padId }: ContrieverConfig,
+  tokenizer: TokenizerFiles | null,
+  embedding: EmbeddingStyle | undefined,
+) {
   return {
     architecture: 'contriever' as const,
     graphs: { embed: GRAPH_FILES.embed },
-    dims: { vocab_size: vocabSize, hidden_size: hiddenSize, layers, heads, window },
+    dims: { vocab_size: vocabSize, hidden_size: hiddenSize, layers, heads, window: Math.min(window, embedding?.maxTokens ?? window) },
+    ...(embedding && {
+      embedding: { pooling: embedding.pooling, normalised: embedding.normalised, query_prompt: embedding.queryPrompt },
+    }),
     tokens: {
       cls_id: tokenizer && requiredTokenId(tokenizer.tokenizer, '[CLS]'),
       sep_id: tokenizer && requiredTokenId(tokenizer.tokenizer, '[SEP]'),
@@ -89,6 +97,6 @@ export function describeModel(
     parameters: shapes.reduce((sum, shape) => sum + shape.reduce((product, dim) => product * dim, 1), 0),
   }
   return config.architecture === 'contriever'
-    ? { ...common, ...contrieverFields(config, tokenizer) }
+    ? { ...common, ...contrieverFields(config, tokenizer, checkpoint.embedding) }
     : { ...common, ...cepeFields(config, tokenizer), qa_defaults: checkpoint.qaDefaults ?? protocolOf(config) }
 }

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { CodedError } from '../base/errors.ts'
 import { loadManifest } from './folder.ts'
-import { modelId, type CepeManifest, type Manifest } from './manifest.ts'
+import { modelId, type CepeManifest, type ContrieverManifest, type Manifest } from './manifest.ts'
 import { decodeModel, EXTERNAL, type GraphProto, type ModelProto, type ValueInfoProto } from './onnx/proto.ts'
 import { ELEMS } from './onnx/shapes.ts'
 import { defaultMode } from './protocol.ts'
@@ -100,6 +100,11 @@ function tensorLines(tensors: readonly TensorDescription[]): string[] {
   return [...new Set(lines)]
 }
 
+/** How vectors are made. */
+function embeddingLine({ pooling, normalised, query_prompt }: NonNullable<ContrieverManifest['embedding']>): string {
+  return `embedding: ${pooling} pooling, ${normalised ? 'length 1' : 'not normalised'}, query prompt ${JSON.stringify(query_prompt)}`
+}
+
 /** How questions are asked of it. */
 function protocolLine(manifest: CepeManifest): string {
   const { k, k_decoder, demonstrations, context_tokens, max_new_tokens } = manifest.qa_defaults
@@ -125,6 +130,7 @@ export function formatDescription({ id, manifest, graphs, bytes }: ModelDescript
       .join(', ')}`,
   ]
   if (manifest.architecture === 'cepe') header.push(protocolLine(manifest))
+  else if (manifest.embedding) header.push(embeddingLine(manifest.embedding))
   const sections = graphs.flatMap(({ file, inputs, outputs, operators, weights, weightBytes }) => [
     '',
     `${file}: ${[...operators.values()].reduce((a, b) => a + b, 0)} nodes, ${weights} weights, ${megabytes(weightBytes)}`,

@@ -18,6 +18,11 @@ const PLAIN = [
   'tokenizer.model',
   'vocab.txt',
   'qa_config.json',
+  // Of sentence-transformers: how vectors are made.
+  'modules.json',
+  '1_Pooling/config.json',
+  'config_sentence_transformers.json',
+  'sentence_bert_config.json',
 ]
 const WEIGHTS = [
   { single: 'model.safetensors', index: 'model.safetensors.index.json', shard: /^model-\d+-of-\d+\.safetensors$/ },
