@@ -52,6 +52,8 @@ export interface Services extends Embedders {
   readonly answering: AnswerServices
   readonly documents: { readonly services: DocumentServices; readonly parser: DocumentParser }
   readonly countTokens: CountTokens
+  /** Tokens of a passage past what retriever or reader reads of it. */
+  readonly unreadTokens: CountTokens
   readonly index: PassageIndex
   readonly jobs: Jobs
   readonly keys: Keys
@@ -117,7 +119,7 @@ function joinServices(config: Config, log: Log | undefined): Promise<Services> {
     closing.add(() => ahead?.close())
     const jobs =
       config.ROLE === 'replica' ? noJobs : createJobs({ ...jobsOptions(config, index, embedders, log), onIndexed: () => ahead?.follow() })
-    const countTokens = await tokenCounters(folders)
+    const counters = await tokenCounters(folders, answers ? reader.manifest.qa_defaults.context_tokens : undefined)
     const asking = { services: answering, finishedRuns: () => finishedBy([reader, ...eachOf(embedders)]), deadlineMs: config.DEADLINE_MS }
     const testQuestion = answers ? startTestQuestion({ ...asking, ...(log && { log }) }) : undefined
     const parts = { answers, reader, embedders, index, jobs, keys, quotas, parser, mirror, ahead, testQuestion }
@@ -125,7 +127,7 @@ function joinServices(config: Config, log: Log | undefined): Promise<Services> {
       answering,
       documents: { services: { reader, admission: answering.admission, ...documentDefaults(config) }, parser },
       ...embedders,
-      countTokens,
+      ...counters,
       index,
       jobs,
       keys,

@@ -34,7 +34,7 @@ export function conversationOf(messages: readonly Message[]): Conversation {
   // As schemas count them: by code points.
   const characters = Array.from(asked.content).length
   if (characters > LIMITS.questionCharacters)
-    throw refused('messages', `ends with ${characters} characters of the user; a question has at most ${LIMITS.questionCharacters}`)
+    throw refused('messages', `ends with a question that has ${characters} characters; the most is ${LIMITS.questionCharacters}`)
   return { question: asked.content, earlier: turns.slice(0, -1) }
 }
 
