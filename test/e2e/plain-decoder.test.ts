@@ -14,6 +14,7 @@ t.test('a decoder without encoder, and without demonstrations, is asked by a pro
     CEPE_READER_CHECKPOINT: path.join(root, 'test/fixtures/bos/none'),
     CEPE_CORPUS: corpus,
     CEPE_DEMONSTRATIONS: '',
+    CEPE_ADMIN_KEY: 'an-admin-key-for-this-test',
   })
   const server = await startServer(env)
   t.teardown(() => server.stop())
@@ -41,6 +42,14 @@ t.test('a decoder without encoder, and without demonstrations, is asked by a pro
   )
   t.match(await ask({ question: 'what', mode: 'cepe' }), { status: 400, body: { error: { code: 'invalid_request', field: 'mode' } } })
   t.equal((await fetch(`${server.url}/readyz`)).status, 200)
+  const put = await fetch(`${server.url}/v1/passages`, {
+    method: 'PUT',
+    headers: { 'content-type': 'application/json', authorization: 'Bearer an-admin-key-for-this-test' },
+    body: JSON.stringify({ passages: [{ id: 'long', title: '', text: 'river '.repeat(3300) }] }),
+  })
+  const { truncated } = (await put.json()) as { truncated?: { id: string; tokens: number }[] }
+  t.match(truncated, [{ id: 'long' }])
+  t.ok((truncated?.[0]?.tokens ?? 0) >= 3300 - 256, 'past the 256 tokens that the reader keeps of a passage, or fewer')
   const { stdout } = await runCli(['inspect', path.join(dir, 'reader')])
   t.match(stdout, /protocol: mode decoder-only, k 3, k_decoder 3, demonstrations 0, .*no BOS in front/)
 })
