@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import { exists } from '../base/exists.ts'
 import { ropeName, withRope, type RopeOption } from './blocks/rope-option.ts'
 import { precisionOf, type Int4Options, type Precision } from './blocks/precision.ts'
@@ -16,7 +17,9 @@ import { BUILDER_VERSION, MANIFEST_FILE, type Dtype, type Manifest } from './man
 import { writeNewFile, type WrittenFile } from './onnx/files.ts'
 import type { Graph } from './onnx/graph.ts'
 import { writeGraphs, type WriteProgress } from './onnx/write.ts'
+import { protocolOf } from './protocol.ts'
 import { fillFolder } from './staging.ts'
+import { frontToken } from './tokenizer/bos.ts'
 import { fitTokenizer, tokenizerFiles } from './tokenizer/files.ts'
 import type { TokenizerFiles } from './tokenizer/tokenizer-json.ts'
 
@@ -71,6 +74,13 @@ function writeJson(dir: string, name: string, value: unknown): Promise<WrittenFi
   return writeNewFile(dir, name, jsonBytes(value))
 }
 
+/** Whether today's builder would state the same BOS and protocol: earlier ones took BOS from config.json, and the paper's protocol for all. */
+function isAskedAlike(manifest: Manifest, { config, qaDefaults }: Checkpoint, tokenizer: TokenizerFiles | null): boolean {
+  if (manifest.architecture !== 'cepe' || config.architecture !== 'cepe') return true
+  if (tokenizer && manifest.tokens.bos_id !== frontToken(tokenizer, config.tokens.bosId)) return false
+  return isDeepStrictEqual(manifest.qa_defaults, qaDefaults ?? protocolOf(config))
+}
+
 /**
  * Whether a built model was made from the checkpoint as it is now: its weights and configs, and the tokenizer beside them,
  * and by a builder that made all of today's graphs.
@@ -82,8 +92,11 @@ export async function isBuiltFrom(manifest: Manifest, checkpointDir: string): Pr
   if (manifest.source.revision !== checkpoint.revision) return false
   if (manifest.architecture === 'cepe' && manifest.graphs.continue === undefined) return false
   const tokenizer = await findTokenizer(checkpoint)
-  const built = manifest.files.find(({ name }) => name === 'tokenizer.json')?.sha256
-  return built === (tokenizer ? createHash('sha256').update(jsonBytes(tokenizer.tokenizer)).digest('hex') : undefined)
+  if (!isAskedAlike(manifest, checkpoint, tokenizer)) return false
+  const isSame = (name: string, value: unknown): boolean =>
+    manifest.files.find((file) => file.name === name)?.sha256 ===
+    (tokenizer ? createHash('sha256').update(jsonBytes(value)).digest('hex') : undefined)
+  return isSame('tokenizer.json', tokenizer?.tokenizer) && isSame('tokenizer_config.json', tokenizer?.config)
 }
 
 /**

@@ -2,9 +2,12 @@ import { keyGrowth, rotaryFrequencies } from './blocks/rope.ts'
 import type { CepeConfig, ContrieverConfig, LlamaConfig } from './checkpoint/config.ts'
 import { expectedTensors } from './checkpoint/rename.ts'
 import type { Checkpoint } from './checkpoint/checkpoint.ts'
-import { BUILDER_VERSION, PAPER_QA_DEFAULTS, type CepeManifest, type Dtype, type Manifest } from './manifest.ts'
+import type { EmbeddingStyle } from './checkpoint/sentence-transformers.ts'
+import { BUILDER_VERSION, type CepeManifest, type Dtype, type Manifest } from './manifest.ts'
 import type { WrittenFile } from './onnx/files.ts'
 import { OPSET } from './onnx/shapes.ts'
+import { protocolOf } from './protocol.ts'
+import { frontToken } from './tokenizer/bos.ts'
 import { requiredTokenId } from './tokenizer/files.ts'
 import type { TokenizerFiles } from './tokenizer/tokenizer-json.ts'
 
@@ -27,7 +30,7 @@ function rotaryOf(decoder: LlamaConfig): NonNullable<CepeManifest['rotary']> | n
     : { frequencies }
 }
 
-function cepeFields({ decoder, encoder, crossAttentionLayers, tokens }: CepeConfig) {
+function cepeFields({ decoder, encoder, crossAttentionLayers, tokens }: CepeConfig, tokenizer: TokenizerFiles | null) {
   return {
     architecture: 'cepe' as const,
     graphs: {
@@ -51,15 +54,22 @@ function cepeFields({ decoder, encoder, crossAttentionLayers, tokens }: CepeConf
       encoder_window: encoder?.window ?? 0,
     },
     rotary: rotaryOf(decoder),
-    tokens: { bos_id: tokens.bosId, eos_ids: [...tokens.eosIds], pad_id: tokens.padId },
+    tokens: { bos_id: tokenizer ? frontToken(tokenizer, tokens.bosId) : tokens.bosId, eos_ids: [...tokens.eosIds], pad_id: tokens.padId },
   }
 }
 
-function contrieverFields({ vocabSize, hiddenSize, layers, heads, window, padId }: ContrieverConfig, tokenizer: TokenizerFiles | null) {
+function contrieverFields(
+  { vocabSize, hiddenSize, layers, heads, window, padId }: ContrieverConfig,
+  tokenizer: TokenizerFiles | null,
+  embedding: EmbeddingStyle | undefined,
+) {
   return {
     architecture: 'contriever' as const,
     graphs: { embed: GRAPH_FILES.embed },
-    dims: { vocab_size: vocabSize, hidden_size: hiddenSize, layers, heads, window },
+    dims: { vocab_size: vocabSize, hidden_size: hiddenSize, layers, heads, window: Math.min(window, embedding?.maxTokens ?? window) },
+    ...(embedding && {
+      embedding: { pooling: embedding.pooling, normalised: embedding.normalised, query_prompt: embedding.queryPrompt },
+    }),
     tokens: {
       cls_id: tokenizer && requiredTokenId(tokenizer.tokenizer, '[CLS]'),
       sep_id: tokenizer && requiredTokenId(tokenizer.tokenizer, '[SEP]'),
@@ -87,6 +97,6 @@ export function describeModel(
     parameters: shapes.reduce((sum, shape) => sum + shape.reduce((product, dim) => product * dim, 1), 0),
   }
   return config.architecture === 'contriever'
-    ? { ...common, ...contrieverFields(config, tokenizer) }
-    : { ...common, ...cepeFields(config), qa_defaults: checkpoint.qaDefaults ?? PAPER_QA_DEFAULTS }
+    ? { ...common, ...contrieverFields(config, tokenizer, checkpoint.embedding) }
+    : { ...common, ...cepeFields(config, tokenizer), qa_defaults: checkpoint.qaDefaults ?? protocolOf(config) }
 }

@@ -2,9 +2,10 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { CodedError } from '../base/errors.ts'
 import { loadManifest } from './folder.ts'
-import { modelId, type Manifest } from './manifest.ts'
+import { modelId, type CepeManifest, type ContrieverManifest, type Manifest } from './manifest.ts'
 import { decodeModel, EXTERNAL, type GraphProto, type ModelProto, type ValueInfoProto } from './onnx/proto.ts'
 import { ELEMS } from './onnx/shapes.ts'
+import { defaultMode } from './protocol.ts'
 
 export interface TensorDescription {
   readonly name: string
@@ -99,6 +100,26 @@ function tensorLines(tensors: readonly TensorDescription[]): string[] {
   return [...new Set(lines)]
 }
 
+/** How vectors are made. */
+function embeddingLine({ pooling, normalised, query_prompt }: NonNullable<ContrieverManifest['embedding']>): string {
+  return `embedding: ${pooling} pooling, ${normalised ? 'length 1' : 'not normalised'}, query prompt ${JSON.stringify(query_prompt)}`
+}
+
+/** How questions are asked of it. */
+function protocolLine(manifest: CepeManifest): string {
+  const { k, k_decoder, demonstrations, context_tokens, max_new_tokens } = manifest.qa_defaults
+  const { bos_id } = manifest.tokens
+  return [
+    `protocol: mode ${defaultMode(manifest)}`,
+    `k ${k}`,
+    `k_decoder ${k_decoder}`,
+    `demonstrations ${demonstrations}`,
+    `context_tokens ${context_tokens}`,
+    `max_new_tokens ${max_new_tokens}`,
+    bos_id === null ? 'no BOS in front' : `BOS ${bos_id} in front`,
+  ].join(', ')
+}
+
 /** Plain text for people. */
 export function formatDescription({ id, manifest, graphs, bytes }: ModelDescription): string {
   const header = [
@@ -108,6 +129,8 @@ export function formatDescription({ id, manifest, graphs, bytes }: ModelDescript
       .map(([name, value]) => `${name} ${value}`)
       .join(', ')}`,
   ]
+  if (manifest.architecture === 'cepe') header.push(protocolLine(manifest))
+  else if (manifest.embedding) header.push(embeddingLine(manifest.embedding))
   const sections = graphs.flatMap(({ file, inputs, outputs, operators, weights, weightBytes }) => [
     '',
     `${file}: ${[...operators.values()].reduce((a, b) => a + b, 0)} nodes, ${weights} weights, ${megabytes(weightBytes)}`,

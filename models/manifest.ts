@@ -74,7 +74,7 @@ export const CepeManifestSchema = Type.Object({
     encoder_window: Type.Integer({ description: 'Most tokens of one encoder passage.' }),
   }),
   tokens: Type.Object({
-    bos_id: Type.Union([Type.Integer(), Type.Null()]),
+    bos_id: Type.Union([Type.Integer(), Type.Null()], { description: 'Put in front of every prompt; null where the tokenizer puts none.' }),
     eos_ids: Type.Array(Type.Integer()),
     pad_id: Type.Union([Type.Integer(), Type.Null()]),
   }),
@@ -114,6 +114,16 @@ export const ContrieverManifestSchema = Type.Object({
     heads: Type.Integer(),
     window: Type.Integer({ description: 'Most tokens of one text, special tokens included.' }),
   }),
+  embedding: Type.Optional(
+    Type.Object(
+      {
+        pooling: Type.Enum(['mean', 'cls']),
+        normalised: Type.Boolean({ description: 'Vectors have length 1.' }),
+        query_prompt: Type.String({ description: 'Put in front of questions before they are embedded.' }),
+      },
+      { description: 'As the checkpoint declares it (sentence-transformers); absent: mean, not normalised, no prompt.' },
+    ),
+  ),
   tokens: Type.Object(
     {
       cls_id: Type.Union([Type.Integer(), Type.Null()]),

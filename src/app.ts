@@ -103,7 +103,7 @@ export async function buildApp(
     await app.register(openAiRoutes, { ...questions, countTokens: services.countTokens, publicText: said })
   }
   const once = onceFor(new KeptAnswers({ dir: path.join(answersDir(config, index.dir), `${index.table}.answers`) }))
-  const changes = { index, embedder, ...(further && { further }), requireAdmin, once }
+  const changes = { index, embedder, ...(further && { further }), unreadTokens: services.unreadTokens, requireAdmin, once }
   await app.register(upsertPassages, changes)
   await app.register(passages, changes)
   await app.register(adminPassages, { index, requireAdmin })

@@ -7,7 +7,8 @@ import type { ProcessOptions } from './inference/pool/process-options.ts'
 import { statesDir } from './places.ts'
 import type { DocumentDefaults } from './rag/settle-document.ts'
 import type { Config } from './settings.ts'
-import { loadTokenizer } from './text/tokenizer.ts'
+import { chatWrap } from './text/chat-template.ts'
+import { readTokenizerConfig } from './text/tokenizer.ts'
 
 /** What every inference process is started with. */
 export function processOptions(config: Config, log?: Log): Omit<ProcessOptions, 'modelDir'> {
@@ -46,16 +47,23 @@ export function readerOptions(config: Config, log?: Log): ReaderOptions {
 
 /** Options of questions about documents where a request does not say. */
 export function documentDefaults(config: Config): DocumentDefaults {
-  return { documentTokens: config.DOCUMENT_TOKENS, chatTemplate: config.CHAT_TEMPLATE }
+  return { documentTokens: config.DOCUMENT_TOKENS, chatTemplate: config.CHAT_TEMPLATE ?? 'none' }
 }
 
-/** @throws config_invalid where the model has no template of its own that could be used */
-export async function checkChatTemplate({ CHAT_TEMPLATE: template, READER_DIR: dir }: Config): Promise<void> {
-  if (template !== 'tokenizer') return
-  const tokenizer = await loadTokenizer(dir, { bosId: null, eosIds: [] })
+/**
+ * What is put around prompts, and around those of chats, where a request does not choose.
+ * @throws config_invalid where the model's own template is wanted and there is none that could be used
+ */
+export async function chatTemplates({ CHAT_TEMPLATE: wanted, READER_DIR: dir }: Config, log?: Log) {
+  if (wanted !== undefined && wanted !== 'tokenizer') return { chatTemplate: wanted, chatRouteTemplate: wanted }
+  const config = await readTokenizerConfig(dir)
   try {
-    tokenizer.chatWrap(template)
+    chatWrap('tokenizer', config)
   } catch (error) {
-    throw new CodedError('config_invalid', `CEPE_CHAT_TEMPLATE: ${messageOf(error)}`, { field: 'CEPE_CHAT_TEMPLATE', cause: error })
+    if (wanted !== undefined)
+      throw new CodedError('config_invalid', `CEPE_CHAT_TEMPLATE: ${messageOf(error)}`, { field: 'CEPE_CHAT_TEMPLATE', cause: error })
+    if ('chat_template' in config) log?.('warn', `Chats are asked without the model's own template: ${messageOf(error)}`)
+    return { chatTemplate: 'none', chatRouteTemplate: 'none' } as const
   }
+  return { chatTemplate: wanted ?? 'none', chatRouteTemplate: 'tokenizer' } as const
 }

@@ -13,6 +13,9 @@ import type { Supervised } from './inference/pool/process-options.ts'
 import { loadTokenizer } from './text/tokenizer.ts'
 import type { Config } from './settings.ts'
 
+/** [CLS] and [SEP]. */
+const FRAMING_TOKENS = 2
+
 /** A built retriever. */
 export interface RetrieverFolder {
   readonly dir: string
@@ -74,16 +77,28 @@ export function eachOf<One extends Embedder>({ embedder, further }: Required<Emb
   return [embedder, ...further.values()]
 }
 
-/** Counts what a retriever reads: a text's tokens up to its window, the two that frame them included. */
-export async function tokenCounters({ first, others }: RetrieverFolders): Promise<CountTokens> {
-  const counter = async ({ dir, manifest }: RetrieverFolder): Promise<(text: string) => number> => {
+/**
+ * countTokens: what a retriever reads: a text's tokens up to its window, the two that frame them included. unreadTokens: those of
+ * a passage past what retriever or reader reads of it.
+ * @param contextTokens of a passage that the reader keeps
+ */
+export async function tokenCounters({ first, others }: RetrieverFolders, contextTokens = Infinity) {
+  const tokenizerOf = async ({ dir, manifest }: RetrieverFolder) => {
     const tokenizer = await loadTokenizer(dir, { bosId: null, eosIds: [] })
-    return (text) => tokenizer.encode(text, { maxTokens: manifest.dims.window - 2 }).length + 2
+    return { tokenizer, most: manifest.dims.window - FRAMING_TOKENS }
   }
-  const own = await counter(first)
-  const counters = new Map<string, (text: string) => number>()
-  for (const folder of others) counters.set(folder.model.id, await counter(folder))
-  return (text, model) => (counters.get(model) ?? own)(text)
+  const own = await tokenizerOf(first)
+  const further = new Map<string, typeof own>()
+  for (const folder of others) further.set(folder.model.id, await tokenizerOf(folder))
+  const countTokens: CountTokens = (text, model) => {
+    const { tokenizer, most } = further.get(model) ?? own
+    return tokenizer.encode(text, { maxTokens: most }).length + FRAMING_TOKENS
+  }
+  const unreadTokens: CountTokens = (text, model) => {
+    const { tokenizer, most } = further.get(model) ?? own
+    return Math.max(0, tokenizer.encode(text).length - Math.min(most, contextTokens))
+  }
+  return { countTokens, unreadTokens }
 }
 
 /** How the embedders are. Only the one that questions need now keeps the service from being ready. */

@@ -32,7 +32,7 @@ import { loadDemonstrations } from './rag/demonstrations.ts'
 import type { Embedder, Embedders } from './inference/contract.ts'
 import { observedReader } from './inference/observed-reader.ts'
 import { indexCheck, keysCheck, processCheck, processStatus, storeCheck } from './conditions.ts'
-import { checkChatTemplate, documentDefaults, openReader, processOptions, readerOptions } from './open-reader.ts'
+import { chatTemplates, documentDefaults, openReader, processOptions, readerOptions } from './open-reader.ts'
 import { jobsDir, makeFolders, useScratch } from './places.ts'
 import {
   configuredRetrievers,
@@ -52,6 +52,8 @@ export interface Services extends Embedders {
   readonly answering: AnswerServices
   readonly documents: { readonly services: DocumentServices; readonly parser: DocumentParser }
   readonly countTokens: CountTokens
+  /** Tokens of a passage past what retriever or reader reads of it. */
+  readonly unreadTokens: CountTokens
   readonly index: PassageIndex
   readonly jobs: Jobs
   readonly keys: Keys
@@ -93,7 +95,7 @@ function joinServices(config: Config, log: Log | undefined): Promise<Services> {
     const calibration = answers
       ? await chooseCalibration(calibrationFiles(config), modelId(await loadCepeManifest(config.READER_DIR)), log)
       : undefined
-    if (answers) await checkChatTemplate(config)
+    const templates = answers ? await chatTemplates(config, log) : {}
     const embedders = await embeddersOf(folders, async ({ dir }) => {
       const embedder = await createEmbedder({ ...processOptions(config, log), modelDir: dir })
       closing.add(() => embedder.close({ drainMs: 0 }))
@@ -108,7 +110,7 @@ function joinServices(config: Config, log: Log | undefined): Promise<Services> {
       demonstrations,
       ...(calibration && { calibration }),
       minConfidence: config.MIN_CONFIDENCE,
-      chatTemplate: config.CHAT_TEMPLATE,
+      ...templates,
     }
     const parser = createDocumentParser({ parseMs: config.DOCUMENT_PARSE_MS })
     closing.add(() => Promise.resolve(parser.close()))
@@ -117,15 +119,15 @@ function joinServices(config: Config, log: Log | undefined): Promise<Services> {
     closing.add(() => ahead?.close())
     const jobs =
       config.ROLE === 'replica' ? noJobs : createJobs({ ...jobsOptions(config, index, embedders, log), onIndexed: () => ahead?.follow() })
-    const countTokens = await tokenCounters(folders)
-    const finishedRuns = (): number => [reader, ...eachOf(embedders)].reduce((sum, one) => sum + one.status().finished, 0)
-    const testQuestion = answers ? startTestQuestion({ services: answering, finishedRuns, ...(log && { log }) }) : undefined
+    const counters = await tokenCounters(folders, answers ? reader.manifest.qa_defaults.context_tokens : undefined)
+    const asking = { services: answering, finishedRuns: () => finishedBy([reader, ...eachOf(embedders)]), deadlineMs: config.DEADLINE_MS }
+    const testQuestion = answers ? startTestQuestion({ ...asking, ...(log && { log }) }) : undefined
     const parts = { answers, reader, embedders, index, jobs, keys, quotas, parser, mirror, ahead, testQuestion }
     return {
       answering,
       documents: { services: { reader, admission: answering.admission, ...documentDefaults(config) }, parser },
       ...embedders,
-      countTokens,
+      ...counters,
       index,
       jobs,
       keys,
@@ -135,6 +137,10 @@ function joinServices(config: Config, log: Log | undefined): Promise<Services> {
       close: ({ drainMs = DEFAULT_DRAIN_MS } = {}) => closeParts(parts, drainMs),
     }
   })
+}
+
+function finishedBy(processes: readonly Supervised[]): number {
+  return processes.reduce((sum, one) => sum + one.status().finished, 0)
 }
 
 /** What a service watches and ends. */

@@ -207,11 +207,12 @@ export const ConfigSchema = Type.Object({
     1,
     1_000_000,
   ),
-  CHAT_TEMPLATE: Type.Enum(['none', 'inst', 'tokenizer'], {
-    description:
-      "What is put around prompts where a request does not choose: nothing, LLaMA-2-Chat's [INST] marks, or the chat_template of the model's tokenizer_config.json.",
-    default: 'none',
-  }),
+  CHAT_TEMPLATE: Type.Optional(
+    Type.Enum(['none', 'inst', 'tokenizer'], {
+      description:
+        "What is put around prompts where a request does not choose: nothing, LLaMA-2-Chat's [INST] marks, or the model's own chat template. Default: nothing; for chats the model's own, where it has one.",
+    }),
+  ),
   DOCUMENT_MB: integer('Largest file of a document.', 32, 1, 1024),
   DOCUMENT_TOKENS: integer('Most tokens of a document; more is answered 413.', 32_768, 1, 10_000_000),
   DOCUMENT_PARSE_MS: integer('Time that reading a PDF or HTML file may take; then its process is killed.', 30_000, 100, 3_600_000),

@@ -1,5 +1,6 @@
 import type { QaDefaults } from '../manifest.ts'
 import type { ModelConfig } from './config.ts'
+import type { EmbeddingStyle } from './sentence-transformers.ts'
 import type { TensorDtype } from './dtype.ts'
 
 /** Where a tensor lies: `bytes` little-endian, row-major bytes from `offset` of `file`. Enough to reference it in place. */
@@ -31,6 +32,8 @@ export interface Checkpoint {
   readonly config: ModelConfig
   /** The checkpoint's own question answering settings (qa_config.json), where it ships them. */
   readonly qaDefaults?: QaDefaults
+  /** How a retriever's vectors are made, where the folder is one of sentence-transformers; else as Contriever's are. */
+  readonly embedding?: EmbeddingStyle
   /** By canonical name. */
   readonly tensors: ReadonlyMap<string, TensorInfo>
   /** SHA-256 (hex) naming the weights, independent of the folder's place. */

@@ -8,6 +8,7 @@ import { parseConfig } from './config-parse.ts'
 import { openWeightFile, type WeightFile } from './file.ts'
 import { parseAs, readJson } from './json.ts'
 import { canonicalName } from './rename.ts'
+import { readEmbeddingStyle } from './sentence-transformers.ts'
 import { readSafetensorsIndex, type WeightIndex } from './safetensors.ts'
 import { findShards, type ShardPlan } from './shards.ts'
 import { readTorchIndex } from './torch.ts'
@@ -87,6 +88,7 @@ export async function openCheckpoint(folder: string): Promise<Checkpoint> {
   const config = parseConfig(configValue)
   const qaConfig = await readJson(join(dir, 'qa_config.json'))
   const qaDefaults = qaConfig === undefined ? undefined : parseAs(QaDefaultsSchema, qaConfig, 'qa_config.json')
+  const embedding = config.architecture === 'contriever' ? await readEmbeddingStyle(dir) : undefined
   const plan = await findShards(dir)
   const opened: WeightFile[] = []
   const close = async (): Promise<void> => {
@@ -96,7 +98,8 @@ export async function openCheckpoint(folder: string): Promise<Checkpoint> {
     const shards = await openShards(dir, plan, opened)
     const tensors = collectTensors(config.architecture, shards)
     const files = new Map(shards.map(({ file }) => [file.path, file]))
-    const revision = await revisionOf(qaConfig === undefined ? configValue : [configValue, qaConfig], shards)
+    const beside = [qaConfig, embedding].filter((value) => value !== undefined)
+    const revision = await revisionOf(beside.length === 0 ? configValue : [configValue, ...beside], shards)
 
     const read = async (name: string): Promise<RawTensor> => {
       const info = tensors.get(name)
@@ -112,6 +115,7 @@ export async function openCheckpoint(folder: string): Promise<Checkpoint> {
       format: plan.format,
       config,
       ...(qaDefaults !== undefined && { qaDefaults }),
+      ...(embedding !== undefined && { embedding }),
       tensors,
       revision,
       read,

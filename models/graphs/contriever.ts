@@ -21,7 +21,11 @@ import {
   reshapeLike,
   sizeOf,
   slice,
+  sqrt,
 } from '../onnx/ops.ts'
+
+/** As in PyTorch's normalize: a vector of zeros stays one. */
+const SMALLEST_LENGTH = 1e-12
 
 /** BERT's residual and post-norm: LayerNorm(dense(x) + residual); x [N,in], residual [N,d]. */
 function denseNorm(params: Params, x: Value, residual: Value, epsilon: number): Value {
@@ -54,7 +58,8 @@ function bertLayer(
 
 /**
  * Contriever (Izacard et al. 2022): input_ids, attention_mask i64 [B,L] -> embedding f32 [B,d], the mean of BERT's last
- * states over the unmasked tokens, not normalised: relevance is the dot product. Padding on the right.
+ * states over the unmasked tokens, not normalised: relevance is the dot product. Padding on the right. A checkpoint of
+ * sentence-transformers may take the state of the first token instead, and vectors of length 1.
  */
 export function contrieverGraph(checkpoint: Checkpoint, config: ContrieverConfig, precision: Precision): Graph {
   const graph = new Graph('contriever')
@@ -75,11 +80,30 @@ export function contrieverGraph(checkpoint: Checkpoint, config: ContrieverConfig
   params.in('encoder', (p) => {
     for (let i = 0; i < config.layers; i++) x = p.in(`layer.${i}`, (layer) => bertLayer(layer, x, { rows, keyMask }, config))
   })
-  const embedding = graph.scope('mean_pooling', () => {
+  const states = cast(reshapeLike(x, rows), 'f32')
+  const { pooling, normalised } = checkpoint.embedding ?? { pooling: 'mean', normalised: false }
+  const pooled = pooling === 'cls' ? graph.scope('cls_pooling', () => firstState(states, hiddenSize)) : meanPooling(states, mask)
+  graph.output('embedding', normalised ? graph.scope('normalise', () => ofLengthOne(pooled)) : pooled)
+  return graph
+}
+
+/** The mean of states [B,L,d] over the unmasked tokens. */
+function meanPooling(states: Value, mask: Value): Value {
+  const { graph } = states
+  return graph.scope('mean_pooling', () => {
     const weights = reshape(cast(mask, 'f32'), ['B', 'L', 1])
-    const sum = reduceSum(mul(cast(reshapeLike(x, rows), 'f32'), weights), 1)
+    const sum = reduceSum(mul(states, weights), 1)
     return div(sum, max(reduceSum(weights, 1), f32(graph, 1)))
   })
-  graph.output('embedding', embedding)
-  return graph
+}
+
+/** The state of [CLS], which stands first: [B,L,d] -> [B,d]. */
+function firstState(states: Value, hiddenSize: number): Value {
+  const { graph } = states
+  return reshape(slice(states, 1, { start: i64s(graph, [0]), end: i64s(graph, [1]) }, 1), ['B', hiddenSize])
+}
+
+/** Rows [B,d] divided by their lengths. */
+function ofLengthOne(rows: Value): Value {
+  return div(rows, max(sqrt(reduceSum(mul(rows, rows), 1, true)), f32(rows.graph, SMALLEST_LENGTH)))
 }

@@ -10,7 +10,20 @@ export interface HubFile {
   readonly blob: string
 }
 
-const PLAIN = ['config.json', 'tokenizer.json', 'tokenizer_config.json', 'tokenizer.model', 'vocab.txt', 'qa_config.json']
+const PLAIN = [
+  'config.json',
+  'tokenizer.json',
+  'tokenizer_config.json',
+  'chat_template.jinja',
+  'tokenizer.model',
+  'vocab.txt',
+  'qa_config.json',
+  // Of sentence-transformers: how vectors are made.
+  'modules.json',
+  '1_Pooling/config.json',
+  'config_sentence_transformers.json',
+  'sentence_bert_config.json',
+]
 const WEIGHTS = [
   { single: 'model.safetensors', index: 'model.safetensors.index.json', shard: /^model-\d+-of-\d+\.safetensors$/ },
   { single: 'pytorch_model.bin', index: 'pytorch_model.bin.index.json', shard: /^pytorch_model-\d+-of-\d+\.bin$/ },

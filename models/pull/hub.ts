@@ -23,6 +23,7 @@ export async function filesOf(hub: Hub, repository: string, commit: string): Pro
     for await (const { type, path, size, lfs, oid } of listFiles({
       repo: repository,
       revision: commit,
+      recursive: true,
       hubUrl: hub.url,
       ...credentials(hub),
     })) {

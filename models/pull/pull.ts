@@ -56,6 +56,7 @@ export async function pullCheckpoint(options: PullOptions): Promise<Pulled> {
   let done = 0
   for (const file of files) {
     const onBytes = (bytes: number): void => onProgress({ done: (done += bytes), total, name: file.path })
+    await mkdir(dirname(join(staging, file.path)), { recursive: true })
     await fetchFile(file, {
       hub,
       repository,

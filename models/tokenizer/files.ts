@@ -20,9 +20,9 @@ async function convertedTokenizer(dir: string, config: TokenizerConfig): Promise
   const sentencePiece = await readSmallFile(join(dir, 'tokenizer.model'))
   if (sentencePiece !== undefined) {
     const converted = convertSentencePiece(sentencePiece)
-    // What SentencePiece's file cannot hold: how chat models want their prompts.
-    const { chat_template: template } = config
-    return template === undefined ? converted : { ...converted, config: { ...converted.config, chat_template: template } }
+    // What SentencePiece's file cannot hold: how chat models want their prompts, and whether BOS goes in front.
+    const kept = Object.entries(config).filter(([name]) => name === 'chat_template' || name === 'add_bos_token')
+    return { ...converted, config: { ...converted.config, ...Object.fromEntries(kept) } }
   }
   const vocabulary = await readSmallFile(join(dir, 'vocab.txt'))
   if (vocabulary !== undefined) return convertWordPiece(new TextDecoder().decode(vocabulary), config['do_lower_case'] !== false)
@@ -37,7 +37,10 @@ async function convertedTokenizer(dir: string, config: TokenizerConfig): Promise
  */
 export async function tokenizerFiles(dir: string): Promise<TokenizerFiles> {
   const configValue = await readJson(join(dir, 'tokenizer_config.json'))
-  const config = configValue === undefined ? {} : parseAs(TokenizerConfigSchema, configValue, 'tokenizer_config.json')
+  const stated = configValue === undefined ? {} : parseAs(TokenizerConfigSchema, configValue, 'tokenizer_config.json')
+  const template = await readSmallFile(join(dir, 'chat_template.jinja'))
+  // transformers 5 writes the chat template into a file of its own, which goes before the older place.
+  const config = template === undefined ? stated : { ...stated, chat_template: new TextDecoder().decode(template) }
   const file = join(dir, 'tokenizer.json')
   const json = await readJson(file)
   if (json !== undefined) return { tokenizer: checkedTokenizer(json, config, file), config }

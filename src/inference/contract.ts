@@ -1,5 +1,5 @@
 import type { CepeManifest, ContrieverManifest } from '../../models/manifest.ts'
-import type { ChatTemplate } from '../text/chat-template.ts'
+import type { ChatTemplate, Turn } from '../text/chat-template.ts'
 import type { DocumentChunk, DocumentRequest } from '../text/document-request.ts'
 import type { Observer } from './observer.ts'
 import type { PromptRequest } from '../text/plan.ts'
@@ -120,6 +120,10 @@ export interface GenerateResult {
 export interface AnswerRead extends PromptRequest {
   /** Put around the prompt; nothing where absent. */
   readonly chatTemplate?: ChatTemplate
+  /** What was said before the question; a template of the model's own is needed. */
+  readonly earlier?: readonly Turn[]
+  /** Texts that end the answer where they come up; they are not part of it. */
+  readonly stop?: readonly string[]
   /** Greedy where absent. */
   readonly sampling?: { readonly temperature: number; readonly topP: number; readonly seed: number }
   /** RePlug: temperature of the passages' weights. */
@@ -200,6 +204,7 @@ export interface DocumentReader {
 export interface ChoicesRead extends PromptRequest {
   readonly choices: readonly string[]
   readonly chatTemplate?: ChatTemplate
+  readonly earlier?: readonly Turn[]
 }
 
 export interface ChoicesReadResult extends ReadPlacement {

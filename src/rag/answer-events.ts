@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox'
 import type { RunOptions } from '../inference/contract.ts'
 import { answerQuestion } from './answer.ts'
 import { sources, type AnswerServices } from './pipeline.ts'
-import { AnswerResponseSchema, EvidenceSchema, type AnswerRequest, type AnswerResponse } from './schema.ts'
+import { AnswerResponseSchema, EvidenceSchema, type AnswerResponse, type ChatQuestion } from './schema.ts'
 
 const { id, title, text, source, score, rank } = EvidenceSchema.properties
 
@@ -32,7 +32,7 @@ export type AnswerEvent =
  * @throws those of answerQuestion, where in the order of events they happen
  */
 export async function* answerEvents(
-  request: AnswerRequest,
+  request: ChatQuestion,
   services: AnswerServices,
   run: RunOptions = {},
 ): AsyncGenerator<AnswerEvent, void, undefined> {

@@ -4,7 +4,7 @@ import { explainByDropping } from './explain.ts'
 import { NO_RETRIEVAL } from './gather.ts'
 import { judge, judgedSignals, NO_ANSWER } from './judge.ts'
 import { hasNoPassages, sources, withPassages, type Asked, type AnswerServices } from './pipeline.ts'
-import type { AnswerRequest, AnswerResponse } from './schema.ts'
+import type { AnswerResponse, ChatQuestion } from './schema.ts'
 import { roundedMs } from './timings.ts'
 
 /** Hears an answer as it comes about: its passages once, then its text in pieces, which joined are the answer. */
@@ -18,7 +18,7 @@ export interface AnswerListener {
  * @throws overloaded at the door; deadline_exceeded; invalid_request and unprocessable naming the field
  */
 export function answerQuestion(
-  request: AnswerRequest,
+  request: ChatQuestion,
   services: AnswerServices,
   run: RunOptions = {},
   listener?: AnswerListener,

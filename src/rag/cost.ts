@@ -31,8 +31,9 @@ function tokenCost(question: SettledQuestion, { dims }: CepeManifest, answers: r
       sum + tokens(question) + tokens(answer) + (passage ? Math.min(contextTokens, tokens(passage.text)) : 0),
     0,
   )
+  const said = (question.earlier ?? []).reduce((sum, { content }) => sum + tokens(content), 0)
   const prompt = (passages: number): number =>
-    Math.min(dims.window, tokens(question.question) + examples + passages * contextTokens + maxNewTokens)
+    Math.min(dims.window, tokens(question.question) + said + examples + passages * contextTokens + maxNewTokens)
   const scored = answers.reduce((sum, answer) => sum + 1 + tokens(answer), 0)
   switch (mode) {
     case 'closed-book':

@@ -7,7 +7,7 @@ import { explanationCost, questionCost } from './cost.ts'
 import { gatherPassages, type Gathered } from './gather.ts'
 import { letIn, type AdmittedRun } from './let-in.ts'
 import type { Retriever } from './retrieve.ts'
-import type { AnswerRequest, AnswerResponse } from './schema.ts'
+import type { AnswerResponse, ChatQuestion } from './schema.ts'
 import { settleQuestion, type SettledQuestion } from './settle.ts'
 
 /** What answering works with. */
@@ -24,6 +24,8 @@ export interface AnswerServices {
   readonly minConfidence?: number
   /** Put around every prompt where a request does not choose; none where absent. */
   readonly chatTemplate?: ChatTemplate
+  /** The same for chats; chatTemplate where absent. */
+  readonly chatRouteTemplate?: ChatTemplate
 }
 
 /** A question that was let in, with its passages. */
@@ -38,7 +40,7 @@ export interface Asked extends Gathered {
  * @param choices of a question whose answers are scored
  */
 export async function withPassages<Response>(
-  { request, choices }: { readonly request: AnswerRequest; readonly choices?: readonly string[] },
+  { request, choices }: { readonly request: ChatQuestion; readonly choices?: readonly string[] },
   services: AnswerServices,
   run: RunOptions,
   read: (asked: Asked) => Promise<Response>,

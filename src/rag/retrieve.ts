@@ -95,7 +95,8 @@ async function embedForTable(query: string, retriever: Retriever, run: RunOption
   for (let table = await retriever.index.view(); ;) {
     const embedder = embedderOf(retriever, table.model)
     const left = run.deadlineMs === undefined ? {} : { deadlineMs: run.deadlineMs - (performance.now() - started) }
-    const [vector] = await embedder.embed([query], { ...run, ...left, priority: 'question' })
+    const prompt = embedder.manifest.embedding?.query_prompt ?? ''
+    const [vector] = await embedder.embed([prompt + query], { ...run, ...left, priority: 'question' })
     const newest = await retriever.index.view()
     if (newest.model.id === table.model.id) return { table: newest, embedder, vector }
     table = newest

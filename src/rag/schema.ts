@@ -1,7 +1,7 @@
 import { Type, type Static } from 'typebox'
 import { FilterSchema } from '../../index/filter-schema.ts'
 import { PassageMetadataSchema } from '../../index/passage-metadata.ts'
-import { CHAT_TEMPLATES } from '../text/chat-template.ts'
+import { CHAT_TEMPLATES, type Turn } from '../text/chat-template.ts'
 import { MODES } from '../text/plan.ts'
 import {
   AttendedSchema,
@@ -19,6 +19,8 @@ export const LIMITS = {
   passageCharacters: 20_000,
   demonstrations: 16,
   newTokens: 256,
+  stops: 4,
+  stopCharacters: 100,
   contextTokens: 512,
   /** Size of a supplied retrieval score. */
   score: 1e6,
@@ -37,7 +39,8 @@ export type Method = Static<typeof MethodSchema>
 const ModeSchema = Type.Enum([...MODES], {
   description:
     "cepe: passages beyond the decoder's go through the encoder. decoder-only: as many passages as the window holds, nothing encoded. " +
-    'replug: one prompt per passage, next-token distributions mixed by retrieval score. closed-book: no passages.',
+    'replug: one prompt per passage, next-token distributions mixed by retrieval score. closed-book: no passages. ' +
+    'Default: cepe; decoder-only where the model is a decoder without encoder, which is not asked in mode cepe.',
 })
 
 export const SamplingSchema = Type.Object(
@@ -49,9 +52,14 @@ export const SamplingSchema = Type.Object(
   { additionalProperties: false, description: 'Sample instead of greedy decoding.' },
 )
 
+export const StopSchema = Type.Array(Type.String({ minLength: 1, maxLength: LIMITS.stopCharacters }), {
+  maxItems: LIMITS.stops,
+  description: 'Texts that end the answer where they come up, and are not part of it. A line end always ends it.',
+})
+
 export const ChatTemplateSchema = Type.Enum([...CHAT_TEMPLATES], {
   description:
-    "What is put around the prompt. none: nothing, as in the paper. inst: LLaMA-2-Chat's [INST] ... [/INST]. tokenizer: the chat_template of the model's tokenizer_config.json. Default: the service's setting (CEPE_CHAT_TEMPLATE).",
+    "What is put around the prompt. none: nothing, as in the paper. inst: LLaMA-2-Chat's [INST] ... [/INST]. tokenizer: the model's own, as the only message of a user. Default: the service's setting (CEPE_CHAT_TEMPLATE), else none.",
 })
 
 export function nonBlank(maxLength: number, description: string) {
@@ -127,6 +135,7 @@ export const AnswerRequestSchema = Type.Object(
     ),
     context_tokens: Type.Optional(Type.Integer({ minimum: 1, maximum: LIMITS.contextTokens, description: 'Tokens kept of each passage.' })),
     max_new_tokens: Type.Optional(Type.Integer({ minimum: 1, maximum: LIMITS.newTokens, description: 'Most tokens of the answer.' })),
+    stop: Type.Optional(StopSchema),
     sampling: Type.Optional(SamplingSchema),
     packing: Type.Optional(
       Type.Enum(['passages', 'text'], {
@@ -150,6 +159,8 @@ export const AnswerRequestSchema = Type.Object(
   { additionalProperties: false },
 )
 export type AnswerRequest = Static<typeof AnswerRequestSchema>
+/** A question with what was said before it in a chat. */
+export type ChatQuestion = AnswerRequest & { readonly earlier?: readonly Turn[] }
 
 const offset = Type.Integer({ minimum: 0 })
 export const HighlightSchema = Type.Object(

@@ -1,9 +1,10 @@
 import { CodedError } from '../../base/errors.ts'
 import type { CepeManifest } from '../../models/manifest.ts'
+import { defaultMode } from '../../models/protocol.ts'
 import type { AnswerRead } from '../inference/contract.ts'
 import type { ChatTemplate } from '../text/chat-template.ts'
 import type { Demonstration } from '../text/prompt.ts'
-import type { AnswerRequest } from './schema.ts'
+import type { AnswerRequest, ChatQuestion } from './schema.ts'
 
 /** A request with every default filled in from the model's own protocol; its passages are still to be found. */
 export interface SettledQuestion extends Omit<AnswerRead, 'passages'> {
@@ -20,12 +21,21 @@ export interface SettledQuestion extends Omit<AnswerRead, 'passages'> {
  * @throws invalid_request naming the field that the model or the service cannot serve
  */
 export function settleQuestion(
-  request: AnswerRequest,
-  { qa_defaults: defaults, dims }: CepeManifest,
+  request: ChatQuestion,
+  manifest: CepeManifest,
   own: readonly Demonstration[],
   chatTemplate: ChatTemplate = 'none',
 ): SettledQuestion {
-  const mode = request.mode ?? 'cepe'
+  const { qa_defaults: defaults, dims } = manifest
+  const mode = request.mode ?? defaultMode(manifest)
+  if (mode === 'cepe' && manifest.graphs.encoder === null)
+    throw new CodedError(
+      'invalid_request',
+      'mode is cepe, but this model is a decoder without encoder: leave it out, or ask in mode decoder-only.',
+      {
+        field: 'mode',
+      },
+    )
   if (mode === 'replug' && request.sampling)
     throw new CodedError('invalid_request', 'sampling is not available in replug mode: leave it out, or choose another mode.', {
       field: 'sampling',
@@ -39,7 +49,7 @@ export function settleQuestion(
       { field: 'context_tokens' },
     )
   }
-  const { sampling } = request
+  const { sampling, stop, earlier } = request
   const k = request.k ?? (request.passages === undefined ? defaults.k : request.passages.length)
   return {
     question: request.question.trim(),
@@ -48,11 +58,15 @@ export function settleQuestion(
     wantsPassages: mode !== 'closed-book' && (k > 0 || request.passages?.length === 0),
     kDecoder: request.k_decoder ?? defaults.k_decoder,
     encoderPassages: request.encoder_passages ?? 'others',
-    demonstrations: chooseDemonstrations(request.demonstrations ?? defaults.demonstrations, own),
+    // Of the protocol's number, those that the service has.
+    demonstrations:
+      request.demonstrations === undefined ? own.slice(0, defaults.demonstrations) : chooseDemonstrations(request.demonstrations, own),
     contextTokens,
     chatTemplate: request.chat_template ?? chatTemplate,
     packing: request.packing ?? 'passages',
     maxNewTokens: request.max_new_tokens ?? defaults.max_new_tokens,
+    ...(stop && stop.length > 0 && { stop }),
+    ...(earlier && earlier.length > 0 && { earlier }),
     ...(sampling && { sampling: { temperature: sampling.temperature, topP: sampling.top_p, seed: sampling.seed } }),
     replugTemperature: request.replug_temperature ?? 1,
     includePrompts: request.include_prompts ?? false,

@@ -4,12 +4,12 @@ import { answerQuestion } from './answer.ts'
 import type { AnswerServices } from './pipeline.ts'
 import type { AnswerRequest } from './schema.ts'
 
-/** Every part has something to do: embedder, index, encoder, decoder. */
-const QUESTION: AnswerRequest = { question: 'test', k: 1, k_decoder: 0, demonstrations: 0, max_new_tokens: 1 }
+/** Asked as users ask, who leave everything to the service: what would be refused or fail for them fails here. */
+const QUESTION: AnswerRequest = { question: 'test' }
 /** Own share of the reader, so that it is answered under load. */
 const CLIENT = 'readiness'
 const DEFAULT_INTERVAL_MS = 5_000
-const DEADLINE_MS = 30_000
+const DEFAULT_DEADLINE_MS = 120_000
 /** A slow model is asked more seldom: the test is to cost a small part of its time. */
 const LEAST_PAUSE_PER_TEST = 20
 
@@ -18,6 +18,8 @@ export interface TestQuestionOptions {
   /** Runs that the inference processes have finished: what is busy is not broken. */
   readonly finishedRuns: () => number
   readonly intervalMs?: number
+  /** That of users' questions. */
+  readonly deadlineMs?: number
   readonly log?: Log
 }
 
@@ -31,7 +33,8 @@ export interface TestQuestion {
  * Asks the whole pipeline a small question at the start and again and again: a service whose processes run
  * while every answer fails (damaged data or weights, a hung process) is not ready.
  */
-export function startTestQuestion({ services, finishedRuns, intervalMs = DEFAULT_INTERVAL_MS, log }: TestQuestionOptions): TestQuestion {
+export function startTestQuestion(options: TestQuestionOptions): TestQuestion {
+  const { services, finishedRuns, intervalMs = DEFAULT_INTERVAL_MS, deadlineMs = DEFAULT_DEADLINE_MS, log } = options
   // The test has no place in the house: a full one is no failure.
   const always = { ...services, admission: { enter: () => ({ release: () => undefined }) } }
   let timer: NodeJS.Timeout | undefined
@@ -42,7 +45,7 @@ export function startTestQuestion({ services, finishedRuns, intervalMs = DEFAULT
     const started = performance.now()
     const before = finishedRuns()
     try {
-      await answerQuestion(QUESTION, always, { deadlineMs: DEADLINE_MS, client: CLIENT })
+      await answerQuestion(QUESTION, always, { deadlineMs, client: CLIENT })
       last = { ok: true, detail: `answered in ${Math.round(performance.now() - started)} ms` }
     } catch (error) {
       if (closed) return

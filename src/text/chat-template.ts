@@ -1,14 +1,22 @@
 import { Template } from '@huggingface/jinja'
 import { CodedError, messageOf } from '../../base/errors.ts'
 
-/** none: plain text. inst: LLaMA-2-Chat's [INST] ... [/INST]. tokenizer: the `chat_template` of the model's tokenizer_config.json. */
+/** none: plain text. inst: LLaMA-2-Chat's [INST] ... [/INST]. tokenizer: the model's own, chat_template.jinja or `chat_template` of tokenizer_config.json. */
 export const CHAT_TEMPLATES = ['none', 'inst', 'tokenizer'] as const
 export type ChatTemplate = (typeof CHAT_TEMPLATES)[number]
 
-/** What a chat template puts around a prompt; BOS, which every prompt gets, is in neither. */
+/** A message of a chat. */
+export interface Turn {
+  readonly role: 'system' | 'user' | 'assistant'
+  readonly content: string
+}
+
+/** What a chat template puts around a prompt. */
 export interface Wrap {
   readonly before: string
   readonly after: string
+  /** The template writes BOS itself where it wants it: the tokenizer's is not put in front. */
+  readonly withoutBos?: boolean
 }
 
 export const NO_WRAP: Wrap = { before: '', after: '' }
@@ -20,37 +28,53 @@ export function wrapped({ before, after }: Wrap, prompt: string): string {
   return before + prompt + after
 }
 
+export interface WrapOptions {
+  /** The tokenizer puts BOS in front of a prompt: what the template has there of its own is left to it. Default: true. */
+  readonly putsBos?: boolean
+  /** Messages before the prompt. */
+  readonly earlier?: readonly Turn[] | undefined
+}
+
 /** Stands for the prompt while a template is rendered: one that no template changes. */
 const MARK = '\uE000prompt\uE000'
 
 /**
- * What a template puts around a user's only message, with the opening of the assistant's.
+ * What a template puts around a user's last message, with the opening of the assistant's. As in transformers, a model's own
+ * template alone decides on BOS.
  * @param config of tokenizer_config.json
- * @throws unsupported where the model brings no template, or one that cannot be used for this
+ * @throws unsupported where the model brings no template, or one that cannot be used for this; invalid_request naming `messages` where
+ * it does not take these, or another template than the model's own is to take them
  */
-export function chatWrap(template: ChatTemplate, config: Readonly<Record<string, unknown>>): Wrap {
+export function chatWrap(
+  template: ChatTemplate,
+  config: Readonly<Record<string, unknown>>,
+  { putsBos = true, earlier = [] }: WrapOptions = {},
+): Wrap {
+  if (earlier.length > 0 && template !== 'tokenizer') throw unasked(`chat_template is ${template}, which has no place for it`)
   if (template === 'none') return NO_WRAP
   if (template === 'inst') return INST
   const source = templateOf(config['chat_template'])
-  if (source === undefined) throw unusable('the tokenizer_config.json of this model has no chat_template: choose inst or none')
+  if (source === undefined) throw unusable('this model has none of its own: choose inst or none')
   const bos = tokenText(config['bos_token'])
-  const rendered = render(source, bos, tokenText(config['eos_token']))
+  const rendered = render(source, { bos, eos: tokenText(config['eos_token']), earlier })
   const parts = rendered.split(MARK)
   const [before, after] = parts
   if (before === undefined || after === undefined || parts.length > 2)
     throw unusable('the chat_template of this model does not show the message once')
-  return { before: bos !== '' && before.startsWith(bos) ? before.slice(bos.length) : before, after }
+  if (putsBos && bos !== '' && before.startsWith(bos)) return { before: before.slice(bos.length), after }
+  return { before, after, withoutBos: true }
 }
 
-function render(source: string, bos: string, eos: string): string {
+function render(source: string, { bos, eos, earlier }: { bos: string; eos: string; earlier: readonly Turn[] }): string {
   try {
     return new Template(source).render({
-      messages: [{ role: 'user', content: MARK }],
+      messages: [...earlier, { role: 'user', content: MARK }],
       add_generation_prompt: true,
       bos_token: bos,
       eos_token: eos,
     })
   } catch (error) {
+    if (earlier.length > 0) throw unasked(`its chat_template refuses them (${messageOf(error)})`)
     throw unusable(`the chat_template of this model cannot be rendered (${messageOf(error)})`)
   }
 }
@@ -74,4 +98,10 @@ function tokenText(value: unknown): string {
 
 function unusable(problem: string): CodedError {
   return new CodedError('unsupported', `chat_template is tokenizer, but ${problem}.`, { field: 'chat_template' })
+}
+
+function unasked(problem: string): CodedError {
+  return new CodedError('invalid_request', `messages has more than the question, but ${problem}: send the question as the only message.`, {
+    field: 'messages',
+  })
 }

@@ -3,7 +3,7 @@ import type { Wrap } from './chat-template.ts'
 import { passageChunks } from './document-passages.ts'
 import type { DocumentPlan, DocumentRequest } from './document-request.ts'
 import { tokenChunks } from './document-tokens.ts'
-import type { PromptTokenizer } from './pack.ts'
+import { frontIds, type PromptTokenizer } from './pack.ts'
 
 /** Lengths of tails differ by so much: questions of another length then find the same chunks, whose states are cached. */
 const TAIL_STEP = 32
@@ -21,10 +21,10 @@ export async function planDocument(
   step: () => Promise<void>,
 ): Promise<DocumentPlan> {
   const { text, to, promptTokens, tailTokens } = request
-  const bos = tokenizer.bosId === null ? [] : [tokenizer.bosId]
+  const front = frontIds(tokenizer, wrap)
   const render = (tail: string): string =>
     `${wrap.before}${request.head}${tail}${tail === '' ? request.query.trimStart() : request.query}${wrap.after}`
-  const encode = (tail: string): number[] => [...bos, ...tokenizer.encode(render(tail), { maxTokens: promptTokens + 1 })]
+  const encode = (tail: string): number[] => [...front, ...tokenizer.encode(render(tail), { maxTokens: promptTokens + 1 })]
   const bare = encode('')
   if (bare.length > promptTokens)
     throw new CodedError(

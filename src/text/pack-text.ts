@@ -1,6 +1,6 @@
 import { CodedError } from '../../base/errors.ts'
 import { NO_WRAP } from './chat-template.ts'
-import type { PackedPrompt, PackOptions, PromptTokenizer } from './pack.ts'
+import { frontIds, type PackedPrompt, type PackOptions, type PromptTokenizer } from './pack.ts'
 import { BLOCK_SEPARATOR, renderDemonstration, renderPassage, renderQuestion } from './prompt.ts'
 
 /** What the published evaluation writes where it cut its documents. */
@@ -16,12 +16,12 @@ export function packText(
   { question, demonstrations, passages, window, maxNewTokens, wrap = NO_WRAP }: PackOptions,
   tokenizer: PromptTokenizer,
 ): PackedPrompt {
-  const bos = tokenizer.bosId === null ? [] : [tokenizer.bosId]
+  const front = frontIds(tokenizer, wrap)
   const budget = window - maxNewTokens
   const blocks = [...demonstrations.map(renderDemonstration), ...passages.map(renderPassage)].map((block) => block + BLOCK_SEPARATOR)
   const before = wrap.before + blocks.join('')
   const asked = renderQuestion(question) + wrap.after
-  const whole = [...bos, ...tokenizer.encode(before + asked, { maxTokens: budget + 1 })]
+  const whole = [...front, ...tokenizer.encode(before + asked, { maxTokens: budget + 1 })]
   if (whole.length <= budget) return { text: before + asked, ids: whole, passagesUsed: passages.length }
 
   const query = tokenizer.encode(OMITTED + asked)
@@ -34,7 +34,7 @@ export function packText(
         field: 'question',
       },
     )
-  const kept = [...bos, ...tokenizer.encode(before, { maxTokens: room })].slice(0, room)
+  const kept = [...front, ...tokenizer.encode(before, { maxTokens: room })].slice(0, room)
   const keptText = tokenizer.decode(kept)
   const begins = (passage: number) =>
     wrap.before.length + blocks.slice(0, demonstrations.length + passage).join('').length < keptText.length

@@ -18,6 +18,11 @@ export interface PromptTokenizer {
   readonly bosId: number | null
 }
 
+/** What stands in front of a prompt's own tokens. */
+export function frontIds({ bosId }: Pick<PromptTokenizer, 'bosId'>, { withoutBos = false }: Wrap = NO_WRAP): readonly number[] {
+  return bosId === null || withoutBos ? [] : [bosId]
+}
+
 export interface PackOptions {
   readonly question: string
   readonly demonstrations: readonly Demonstration[]
@@ -60,14 +65,14 @@ export interface PromptFrame {
 /** @throws unprocessable where question and demonstrations alone do not fit */
 export function frameOf(options: Omit<PackOptions, 'passages'>, tokenizer: PromptTokenizer): PromptFrame {
   const { question, window, maxNewTokens, contextTokens, wrap = NO_WRAP } = options
-  const budget = window - maxNewTokens - (tokenizer.bosId === null ? 0 : 1)
+  const budget = window - maxNewTokens - frontIds(tokenizer, wrap).length
   const demonstrations = options.demonstrations.map((demonstration) =>
     renderDemonstration(cutDemonstration(demonstration, contextTokens, tokenizer)),
   )
   const fixedTokens = tokenizer.encode(wrapped(wrap, renderPrompt(demonstrations, [], question)), {
     maxTokens: Math.max(0, budget) + 1,
   }).length
-  if (fixedTokens > budget) throw tooLong(question, options.demonstrations.length, budget, tokenizer)
+  if (fixedTokens > budget) throw tooLong(options, budget, tokenizer)
   return { demonstrations, fixedTokens, budget }
 }
 
@@ -78,7 +83,7 @@ export function frameOf(options: Omit<PackOptions, 'passages'>, tokenizer: Promp
 export function packPrompt(options: PackOptions, tokenizer: PromptTokenizer, frame = frameOf(options, tokenizer)): PackedPrompt {
   const { question, contextTokens, wrap = NO_WRAP } = options
   const { demonstrations, fixedTokens, budget } = frame
-  const bos = tokenizer.bosId === null ? [] : [tokenizer.bosId]
+  const front = frontIds(tokenizer, wrap)
   const separatorTokens = tokenizer.encode(BLOCK_SEPARATOR).length
   const rendered: string[] = []
   let estimate = fixedTokens
@@ -91,7 +96,7 @@ export function packPrompt(options: PackOptions, tokenizer: PromptTokenizer, fra
   for (let used = rendered.length; ; used--) {
     const text = wrapped(wrap, renderPrompt(demonstrations, rendered.slice(0, used), question))
     const ids = tokenizer.encode(text, { maxTokens: budget + 1 })
-    if (ids.length <= budget || used === 0) return { text, ids: [...bos, ...ids], passagesUsed: used }
+    if (ids.length <= budget || used === 0) return { text, ids: [...front, ...ids], passagesUsed: used }
   }
 }
 
@@ -108,7 +113,18 @@ function cutDemonstration(demonstration: Demonstration, contextTokens: number, t
   return { ...demonstration, passage: { title: passage.title, text: tokenizer.decode(kept).trim() } }
 }
 
-function tooLong(question: string, demonstrations: number, budget: number, tokenizer: PromptTokenizer): CodedError {
+function tooLong(
+  { question, demonstrations, wrap = NO_WRAP }: Omit<PackOptions, 'passages'>,
+  budget: number,
+  tokenizer: PromptTokenizer,
+): CodedError {
+  const around = tokenizer.encode(wrap.before + wrap.after, { maxTokens: budget + 1 }).length
+  if (around > budget)
+    return new CodedError(
+      'unprocessable',
+      `The chat's earlier messages take more than the ${budget} tokens that the model's window leaves: leave the oldest out.`,
+      { field: 'messages' },
+    )
   const questionTokens = tokenizer.encode(renderQuestion(question)).length
   return questionTokens > budget
     ? new CodedError(
@@ -118,7 +134,7 @@ function tooLong(question: string, demonstrations: number, budget: number, token
       )
     : new CodedError(
         'unprocessable',
-        `${demonstrations} demonstrations and the question take more than the ${budget} tokens that the model's window leaves: ask for fewer or shorter demonstrations.`,
+        `${demonstrations.length} demonstrations and the question take more than the ${budget} tokens that the model's window leaves: ask for fewer or shorter demonstrations.`,
         { field: 'demonstrations' },
       )
 }

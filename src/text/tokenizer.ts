@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { Tokenizer as UntypedTokenizer } from '@huggingface/tokenizers'
 import { CodedError, messageOf } from '../../base/errors.ts'
-import { chatWrap, type ChatTemplate, type Wrap } from './chat-template.ts'
+import { chatWrap, type ChatTemplate, type Turn, type Wrap } from './chat-template.ts'
 
 /** What is used of the package, whose declarations Node's module resolution does not find (imports without extensions). */
 interface JsonTokenizer {
@@ -37,7 +37,7 @@ export interface Tokenizer {
   /** Every id whose own text contains `text`, and the end-of-sequence ids, ascending: generation stops at any of them. */
   stopIds(text: string): number[]
   /** What a chat template puts around a prompt. @throws unsupported where this model has none that can be used */
-  chatWrap(template: ChatTemplate): Wrap
+  chatWrap(template: ChatTemplate, earlier?: readonly Turn[]): Wrap
 }
 
 /**
@@ -46,7 +46,7 @@ export interface Tokenizer {
  */
 export async function loadTokenizer(modelDir: string, special: SpecialTokens): Promise<Tokenizer> {
   const definition = await readObject(path.join(modelDir, TOKENIZER_FILE))
-  const config = await readObject(path.join(modelDir, TOKENIZER_CONFIG_FILE), {})
+  const config = await readTokenizerConfig(modelDir)
   const tokenizer = construct(definition, config, path.join(modelDir, TOKENIZER_FILE))
   const stops = new Map<string, number[]>()
 
@@ -70,7 +70,7 @@ export async function loadTokenizer(modelDir: string, special: SpecialTokens): P
       return bos && special.bosId !== null ? [special.bosId, ...ids] : ids
     },
     decode,
-    chatWrap: (template) => chatWrap(template, config),
+    chatWrap: (template, earlier) => chatWrap(template, config, { putsBos: special.bosId !== null, earlier }),
     stopIds: (text) => {
       const known = stops.get(text)
       if (known) return [...known]
@@ -80,6 +80,11 @@ export async function loadTokenizer(modelDir: string, special: SpecialTokens): P
       return [...ids]
     },
   }
+}
+
+/** `tokenizer_config.json` of a built model's folder, empty where there is none. @throws model_invalid for one that is unreadable */
+export function readTokenizerConfig(modelDir: string): Promise<Readonly<Record<string, unknown>>> {
+  return readObject(path.join(modelDir, TOKENIZER_CONFIG_FILE), {})
 }
 
 function construct(definition: object, config: object, file: string): JsonTokenizer {

@@ -35,6 +35,7 @@ export async function servicesAround(t: Test, answering: AnswerServices, changes
     ...(further && { further }),
     newerTable: () => index.behind(),
     countTokens: (text) => text.split(/\s+/).length,
+    unreadTokens: (text) => Math.max(0, text.split(/\s+/).length - 256),
     index,
     jobs,
     keys,

@@ -43,7 +43,7 @@ t.test('models are listed and found, under their full and their short name', asy
 })
 
 t.test('a chat completion answers the last user message, with usage and evidence', async (t) => {
-  const { client, asked } = await withClient(t)
+  const { client, asked, reads } = await withClient(t)
   const completion = await client.chat.completions.create({
     model: 'fake',
     messages: [
@@ -54,7 +54,11 @@ t.test('a chat completion answers the last user message, with usage and evidence
     ],
     max_tokens: 100_000,
     temperature: 0,
-    presence_penalty: 0.5,
+    presence_penalty: 0,
+    logprobs: false,
+    tools: [],
+    response_format: { type: 'text' },
+    stop: ['.', 'no'],
     user: 'someone',
   })
   t.match(completion, {
@@ -68,6 +72,12 @@ t.test('a chat completion answers the last user message, with usage and evidence
   t.ok(usage && usage.prompt_tokens > 0 && usage.total_tokens === usage.prompt_tokens + usage.completion_tokens)
   t.equal(usage?.completion_tokens, 2)
   t.match(asked.generate[0], { maxNewTokens: 256, sampling: undefined })
+  const earlier = [
+    { role: 'system', content: 'Be brief.' },
+    { role: 'user', content: 'what was asked before' },
+    { role: 'assistant', content: 'something' },
+  ]
+  t.match(reads[0], { question: 'what is it', earlier, stop: ['.', 'no'] })
 })
 
 t.test('options of this service come in the field cepe; sources are numbered, with their URLs', async (t) => {
@@ -155,6 +165,8 @@ t.test('embeddings of one text and of many, in either encoding', async (t) => {
     message: /this model has 2/,
   })
   t.equal((await client.embeddings.create({ model: 'fake', input: 'a', dimensions: 2 })).data.length, 1)
+  const asQuery = { model: 'fake', input: 'a', input_type: 'query' }
+  await t.rejects(client.embeddings.create(asQuery), { status: 400, param: 'input_type', message: /not supported/ })
   const unknown = await client.embeddings.create({ model: 'text-embedding-3-small', input: 'a' }).catch((error: unknown) => error)
   t.ok(unknown instanceof NotFoundError)
 })
@@ -172,6 +184,19 @@ t.test('errors have the shape that the client reads', async (t) => {
     [{ model: 'fake', messages: [{ role: 'system', content: 'x' }] }, 'messages', /no text from the user/],
     [ask('x'.repeat(4097)), 'messages', /4097 characters/],
     [{ ...ask('q'), n: 2 }, 'n', /n/],
+    [{ ...ask('q'), tools: [{ type: 'function', function: { name: 'f' } }] }, 'tools', /tools is not supported/],
+    [{ ...ask('q'), response_format: { type: 'json_object' } }, 'response_format', /not supported/],
+    [{ ...ask('q'), logprobs: true }, 'logprobs', /not supported/],
+    [{ ...ask('q'), presence_penalty: 0.5 }, 'presence_penalty', /not supported/],
+    [{ ...ask('q'), guided_json: {} }, 'guided_json', /not supported/],
+    [{ ...ask('q'), stop: ['a', 'b', 'c', 'd', 'e'] }, 'stop', /stop/],
+    [{ model: 'fake', messages: [{ role: 'tool', content: 'x', tool_call_id: '1' }, ...ask('q').messages] }, 'messages.0.role', /"tool"/],
+    [{ model: 'fake', messages: [...ask('q').messages, { role: 'assistant', content: 'x' }] }, 'messages.1', /must be the last/],
+    [
+      { model: 'fake', messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'x' } }] }] },
+      'messages.0.content.0.type',
+      /only text/,
+    ],
     [{ ...ask('q'), cepe: { k: 1000 } }, 'cepe.k', /k must be <= 200/],
     [{ ...ask('q'), cepe: { kk: 1 } }, 'cepe.kk', /not a known field/],
   ]

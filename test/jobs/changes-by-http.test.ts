@@ -75,6 +75,38 @@ await t.test('metadata goes in by PUT, is searched by, and comes back with hits,
   t.match(await call('GET', '/v1/passages/a'), { status: 404 })
 })
 
+await t.test('tokens that nobody reads are counted; split cuts documents, and a shorter version leaves nothing behind', async (t) => {
+  const { call } = await served(t, await tempDir(t))
+  const long = Array.from({ length: 700 }, (_, i) => `Word${i}${i % 10 === 9 ? '.' : ''}`).join(' ')
+  const document = { id: 'd', title: 'D', text: long, source: 's' }
+  const short = { id: 'k', title: 'K', text: 'short' }
+  const whole = await call('PUT', '/v1/passages', { passages: [document, short] })
+  t.match(whole, { status: 200, json: { upserted: 2, truncated_tokens: 445, truncated: [{ id: 'd', tokens: 445 }] } })
+  t.match(await call('DELETE', '/v1/passages/d'), { status: 200 })
+
+  const cut = await call('PUT', '/v1/passages', { passages: [document], split: true })
+  t.match(cut, { status: 200, json: { upserted: 7, unchanged: 0, truncated_tokens: 0, truncated: undefined } })
+  t.match((await call('GET', '/v1/passages/d%237')).json, { title: 'D', source: 's', text: /^Word600 .*Word699\.$/ })
+  t.match(await call('GET', '/v1/passages/d'), { status: 404 })
+  t.match((await call('PUT', '/v1/passages', { passages: [document], split: true })).json, { upserted: 0, unchanged: 7 })
+  const shorter = { ...document, text: long.slice(0, long.indexOf('Word250')) }
+  t.match((await call('PUT', '/v1/passages?partial=true', { passages: [shorter, {}], split: true })).json, {
+    upserted: 1,
+    unchanged: 2,
+    rejected: 1,
+    results: [{ id: 'd', status: 'upserted' }, { status: 'rejected' }],
+  })
+  for (const [id, status] of [
+    ['d%233', 200],
+    ['d%234', 404],
+    ['d%237', 404],
+  ] as const)
+    t.equal((await call('GET', `/v1/passages/${id}`)).status, status, id)
+  const many = Array.from({ length: 160 }, (_, i) => ({ ...document, id: `m${i}` }))
+  const refused = await call('PUT', '/v1/passages', { passages: many, split: true })
+  t.match(refused, { status: 400, json: { error: { field: 'split', message: /1120 passages/ } } })
+})
+
 await t.test('metadata and filters that cannot be are refused by name', async (t) => {
   const { call } = await served(t, await tempDir(t))
   const refused = async (response: Promise<{ status: number; json: object }>, field: string | RegExp) => {

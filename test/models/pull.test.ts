@@ -55,7 +55,9 @@ async function startHub(t: Test, state: HubState): Promise<string> {
       return void response.writeHead(401).end('{"error":"gated"}')
     if (url.pathname.startsWith(`/api/models/${REPOSITORY}/tree/`)) {
       response.writeHead(200, { 'content-type': 'application/json' })
-      return void response.end(JSON.stringify([...state.files].map(([path, content]) => describe(path, content))))
+      const all = url.searchParams.get('recursive') === 'true'
+      const listed = [...state.files].filter(([path]) => all || !path.includes('/'))
+      return void response.end(JSON.stringify(listed.map(([path, content]) => describe(path, content))))
     }
     if (url.pathname.startsWith(`/api/models/${REPOSITORY}`)) {
       response.writeHead(200, { 'content-type': 'application/json' })
@@ -115,6 +117,15 @@ async function setUp(t: Test, change: (state: HubState) => void = () => undefine
     pullCheckpoint({ hub: { url, token: null }, repository: REPOSITORY, revision: 'main', outDir, pauseMs: 1, ...options })
   return { state, url, outDir, pull }
 }
+
+await t.test("a retriever's files of sentence-transformers come along, those in folders too", async (t) => {
+  const declared = ['modules.json', '1_Pooling/config.json', 'config_sentence_transformers.json', 'sentence_bert_config.json']
+  const { outDir, pull } = await setUp(t, ({ files }) => {
+    for (const name of [...declared, 'chat_template.jinja', '2_Normalize/config.json']) files.set(name, Buffer.from('{}'))
+  })
+  t.same(new Set((await pull()).files), new Set(['config.json', 'tokenizer.json', 'chat_template.jinja', ...declared, 'model.safetensors']))
+  t.equal(readFileSync(join(outDir, '1_Pooling/config.json'), 'utf8'), '{}')
+})
 
 await t.test('only the files that a build needs, whole and checked', async (t) => {
   const { outDir, pull } = await setUp(t)

@@ -184,6 +184,30 @@ t.test('an empty answer has no confidence, however sure the reader is that it ha
   t.match(response, { answer: '', confidence: 0, finish_reason: 'stop' })
 })
 
+t.test("of the protocol's demonstrations those that the service has are taken", async (t) => {
+  const { services } = recordingServices()
+  const { manifest } = services.reader
+  const reader = { ...services.reader, manifest: { ...manifest, qa_defaults: { ...manifest.qa_defaults, demonstrations: 2 } } }
+  const prompts = async (demonstrations: typeof services.demonstrations) => {
+    const request = { question: 'what', k: 0, include_prompts: true }
+    return (await answerQuestion(request, { ...services, reader, demonstrations })).prompts
+  }
+  t.match(await prompts(services.demonstrations), [/^Document \(Title: dt\).*Question: dq/s])
+  t.same(await prompts([]), ['Question: what\nAnswer:'])
+})
+
+t.test('a decoder without encoder is asked in mode decoder-only, and not in mode cepe', async (t) => {
+  const { services, asked } = recordingServices()
+  const { manifest } = services.reader
+  const reader = { ...services.reader, manifest: { ...manifest, graphs: { ...manifest.graphs, encoder: null } } }
+  const plain = { ...services, reader }
+  const response = await answerQuestion({ question: 'what' }, plain)
+  t.equal(response.mode, 'decoder-only')
+  t.same(asked.generate[0]?.contexts, [])
+  const field = 'mode'
+  await t.rejects(answerQuestion({ question: 'q', mode: 'cepe' }, plain), { code: 'invalid_request', field, message: /decoder-only/ })
+})
+
 t.test('what cannot be served is refused by name', async (t) => {
   const { services } = recordingServices()
   await t.rejects(answerQuestion({ question: 'q', demonstrations: 2 }, services), /demonstrations is 2, but the service has 1/)

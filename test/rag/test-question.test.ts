@@ -1,6 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { CodedError } from '../../base/errors.ts'
+import type { AnswerRead } from '../../src/inference/contract.ts'
+import { answerQuestion } from '../../src/rag/answer.ts'
 import { startTestQuestion, type TestQuestionOptions } from '../../src/rag/test-question.ts'
 import { recordingServices } from '../helpers/recording-services.ts'
 
@@ -42,4 +44,20 @@ t.test('busy is not broken: past its deadline, while others are answered, it cou
   let runs = 0
   t.equal((await open(t, { fail, finishedRuns: () => runs++ }).question.check()).ok, true)
   t.equal((await open(t, { fail }).question.check()).ok, false)
+})
+
+t.test("it is asked as a user's question is: what the model's protocol asks for, and the service's own examples", async (t) => {
+  const { services } = recordingServices()
+  const reads: AnswerRead[] = []
+  const answer: typeof services.reader.answer = (read, run) => {
+    reads.push(read)
+    return services.reader.answer(read, run)
+  }
+  const { manifest } = services.reader
+  const reader = { ...services.reader, manifest: { ...manifest, qa_defaults: { ...manifest.qa_defaults, demonstrations: 2 } }, answer }
+  const { question } = open(t, { services: { ...services, reader } })
+  t.match(await question.check(), { ok: true })
+  await answerQuestion({ question: 'test' }, { ...services, reader })
+  t.same(reads[0], reads.at(-1))
+  t.match(reads[0], { kDecoder: 2, maxNewTokens: 5, demonstrations: [{ question: 'dq' }], passages: { length: 6 } })
 })

@@ -11,26 +11,53 @@ const ZEPHYR =
   "{% for message in messages %}\n{% if message['role'] == 'user' %}\n{{ '<|user|>\n' + message['content'] + eos_token }}\n{% elif message['role'] == 'system' %}\n{{ '<|system|>\n' + message['content'] + eos_token }}\n{% elif message['role'] == 'assistant' %}\n{{ '<|assistant|>\n'  + message['content'] + eos_token }}\n{% endif %}\n{% if loop.last and add_generation_prompt %}\n{{ '<|assistant|>' }}\n{% endif %}\n{% endfor %}"
 const tokens = { bos_token: '<s>', eos_token: { content: '</s>' } }
 
-t.test('templates as published, without BOS, which every prompt gets', (t) => {
+t.test('templates as published; BOS stands in front where the template has it', (t) => {
   t.same(chatWrap('none', {}), { before: '', after: '' })
   t.same(chatWrap('tokenizer', { chat_template: LLAMA2, ...tokens }), chatWrap('inst', {}))
-  t.same(chatWrap('tokenizer', { chat_template: ZEPHYR, ...tokens }), { before: '<|user|>\n', after: '</s>\n<|assistant|>\n' })
+  t.same(chatWrap('tokenizer', { chat_template: ZEPHYR, ...tokens }), {
+    before: '<|user|>\n',
+    after: '</s>\n<|assistant|>\n',
+    withoutBos: true,
+  })
   const several = [
     { name: 'tool_use', template: 'no' },
     { name: 'default', template: '<u>{{ messages[0].content }}</u>' },
   ]
-  t.same(chatWrap('tokenizer', { chat_template: several }), { before: '<u>', after: '</u>' })
+  t.same(chatWrap('tokenizer', { chat_template: several }), { before: '<u>', after: '</u>', withoutBos: true })
+  const { before, withoutBos } = chatWrap('tokenizer', { chat_template: LLAMA2, ...tokens }, { putsBos: false })
+  t.same([before, withoutBos], ['<s>[INST] ', true], 'kept as text where the tokenizer puts none')
+  const prompt = { question: 'who', demonstrations: [], passages: [], contextTokens: 64, window: 30, maxNewTokens: 5 }
+  const packed = packPrompt({ ...prompt, wrap: { before: 'u ', after: '', withoutBos: true } }, wordTokenizer())
+  t.not(packed.ids[0], wordTokenizer().bosId)
   t.end()
 })
 
 t.test('what cannot be used is named', (t) => {
   const refused = (config: object, message: RegExp): unknown =>
     t.throws(() => chatWrap('tokenizer', { ...config }), { code: 'unsupported', field: 'chat_template', message })
-  refused({}, /has no chat_template: choose inst or none/)
+  refused({}, /has none of its own: choose inst or none/)
   refused({ chat_template: '{% for' }, /cannot be rendered/)
   refused({ chat_template: "{{ raise_exception('System prompt wanted') }}" }, /System prompt wanted/)
   refused({ chat_template: 'hello' }, /does not show the message once/)
   refused({ chat_template: '{{ messages[0].content }}{{ messages[0].content }}' }, /does not show the message once/)
+  t.end()
+})
+
+t.test("what was said before stands in the model's own template, where it takes that", (t) => {
+  const earlier = [
+    { role: 'system', content: 'Be brief.' },
+    { role: 'user', content: 'who' },
+    { role: 'assistant', content: 'he' },
+  ] as const
+  const { before } = chatWrap('tokenizer', { chat_template: LLAMA2, ...tokens }, { earlier })
+  t.equal(before, '[INST] <<SYS>>\nBe brief.\n<</SYS>>\n\nwho [/INST] he </s><s>[INST] ')
+  const refused = { code: 'invalid_request', field: 'messages' }
+  for (const template of ['none', 'inst'] as const) t.throws(() => chatWrap(template, {}, { earlier }), refused)
+  const twice = [earlier[1], earlier[1]]
+  t.throws(() => chatWrap('tokenizer', { chat_template: LLAMA2, ...tokens }, { earlier: twice }), { ...refused, message: /must alternate/ })
+  const wrap = { before: 'long '.repeat(40), after: '' }
+  const prompt = { question: 'who', demonstrations: [], passages: [], contextTokens: 64, window: 30, maxNewTokens: 5, wrap }
+  t.throws(() => packPrompt(prompt, wordTokenizer()), { code: 'unprocessable', field: 'messages' })
   t.end()
 })
 

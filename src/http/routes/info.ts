@@ -2,6 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type, type Static } from 'typebox'
 import type { CodedError } from '../../../base/errors.ts'
 import { modelId } from '../../../models/manifest.ts'
+import { defaultMode } from '../../../models/protocol.ts'
 import type { Calibration } from '../../rag/calibration/calibration.ts'
 import type { AnswerServices } from '../../rag/pipeline.ts'
 import type { IndexVersion } from '../../rag/retrieve.ts'
@@ -19,7 +20,12 @@ const InfoSchema = Type.Object({
     dtype: Type.String(),
     parameters: number,
     window: Type.Integer({ description: "Tokens of the decoder's prompt and answer." }),
-    defaults: Type.Object({ k: number, k_decoder: number, demonstrations: number, context_tokens: number, max_new_tokens: number }),
+    defaults: Type.Object(
+      { mode: Type.String(), k: number, k_decoder: number, demonstrations: number, context_tokens: number, max_new_tokens: number },
+      {
+        description: "The model's own protocol: what holds where a request does not say.",
+      },
+    ),
   }),
   retriever: Type.Object({ ...RetrieverFields, method: MethodSchema }, { description: 'What questions are embedded with now.' }),
   retrievers: Type.Array(
@@ -49,7 +55,7 @@ const InfoSchema = Type.Object({
     { description: 'What probability_correct comes from; null where the reader has no calibration.' },
   ),
   min_confidence: number,
-  modes: Type.Array(Type.String()),
+  modes: Type.Array(Type.String(), { description: 'In which this reader can be asked.' }),
   methods: Type.Array(Type.String()),
   limits: Type.Object({
     question_characters: number,
@@ -87,7 +93,13 @@ export const infoRoute: FastifyPluginAsyncTypebox<InfoOptions> = (app, { service
       const unread = newerTable()
       return {
         version,
-        reader: { id: modelId(reader.manifest), dtype, parameters, window: dims.window, defaults },
+        reader: {
+          id: modelId(reader.manifest),
+          dtype,
+          parameters,
+          window: dims.window,
+          defaults: { mode: defaultMode(reader.manifest), ...defaults },
+        },
         retriever: { ...describeRetriever(manifest), method: retriever.method ?? 'dense' },
         retrievers: allEmbedders(retriever).map((one) => ({
           ...describeRetriever(one.manifest),
@@ -97,7 +109,7 @@ export const infoRoute: FastifyPluginAsyncTypebox<InfoOptions> = (app, { service
         newer_table: unread ? { code: unread.code, message: publicText(unread.message) } : null,
         calibration: calibration ? describeCalibration(calibration, modelId(manifest), index) : null,
         min_confidence: minConfidence,
-        modes: [...MODES],
+        modes: MODES.filter((mode) => mode !== 'cepe' || reader.manifest.graphs.encoder !== null),
         methods: [...METHODS],
         limits: {
           question_characters: LIMITS.questionCharacters,

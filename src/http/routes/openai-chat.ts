@@ -1,20 +1,28 @@
 import { randomInt } from 'node:crypto'
-import { CodedError } from '../../../base/errors.ts'
 import type { AnswerEvent } from '../../rag/answer-events.ts'
-import { LIMITS, type AnswerRequest, type AnswerResponse, type Evidence } from '../../rag/schema.ts'
-import type { ChatRequest, ChatResponse } from './openai-schema.ts'
+import { LIMITS, type AnswerResponse, type ChatQuestion, type Evidence } from '../../rag/schema.ts'
+import type { ChatTemplate } from '../../text/chat-template.ts'
+import { conversationOf } from './openai-messages.ts'
+import { ChatRequestSchema, type ChatRequest, type ChatResponse } from './openai-schema.ts'
+import { refuseUnread } from './openai-unread.ts'
 
 /**
- * The answer request that a chat means: its last user message is the question.
- * @throws invalid_request naming `messages` where there is none, or it is too long
+ * The answer request that a chat means: its last message is the question, those before it stand in the model's chat template.
+ * @param chatTemplate the service's for chats
+ * @throws invalid_request naming the field or message that is not read
  */
-export function toAnswerRequest(chat: ChatRequest): AnswerRequest {
+export function toAnswerRequest(chat: ChatRequest, chatTemplate: ChatTemplate): ChatQuestion {
+  refuseUnread(chat, ChatRequestSchema.properties)
+  const { question, earlier } = conversationOf(chat.messages)
   const { sources: _, ...options } = chat.cepe ?? {}
   const newTokens = chat.max_completion_tokens ?? chat.max_tokens
   const { temperature, top_p: topP, seed } = chat
   return {
-    question: questionOf(chat),
+    question,
+    ...(earlier.length > 0 && { earlier }),
+    chat_template: chatTemplate,
     ...options,
+    ...(chat.stop && { stop: typeof chat.stop === 'string' ? [chat.stop] : chat.stop }),
     ...(typeof newTokens === 'number' && { max_new_tokens: Math.min(newTokens, LIMITS.newTokens) }),
     ...(typeof temperature === 'number' &&
       temperature > 0 && {
@@ -29,20 +37,6 @@ export function toAnswerRequest(chat: ChatRequest): AnswerRequest {
 
 function unsigned(seed: number): number {
   return ((seed % 2 ** 32) + 2 ** 32) % 2 ** 32
-}
-
-function questionOf({ messages }: ChatRequest): string {
-  const content = messages.findLast(({ role }) => role === 'user')?.content
-  const question = (
-    typeof content === 'string' ? content : (content ?? []).flatMap(({ type, text }) => (type === 'text' && text ? [text] : [])).join('\n')
-  ).trim()
-  const refuse = (problem: string) => new CodedError('invalid_request', problem, { field: 'messages' })
-  if (question === '') throw refuse('messages has no text from the user: the last message of role "user" is the question.')
-  // As schemas count them: by code points.
-  const characters = Array.from(question).length
-  if (characters > LIMITS.questionCharacters)
-    throw refuse(`The last user message has ${characters} characters; a question has at most ${LIMITS.questionCharacters}.`)
-  return question
 }
 
 /** A completion's own. */

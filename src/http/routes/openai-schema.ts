@@ -9,7 +9,7 @@ function nullable<T extends TSchema>(schema: T) {
   return Type.Optional(Type.Union([schema, Type.Null()]))
 }
 
-const { k, k_decoder, mode, method, filter, context_tokens, min_confidence } = AnswerRequestSchema.properties
+const { k, k_decoder, mode, method, filter, context_tokens, min_confidence, chat_template, stop } = AnswerRequestSchema.properties
 
 /** What this service offers beyond OpenAI's fields: the `cepe` field of a request. */
 const ExtensionSchema = Type.Object(
@@ -21,6 +21,7 @@ const ExtensionSchema = Type.Object(
     filter,
     context_tokens,
     min_confidence,
+    chat_template,
     sources: Type.Optional(Type.Boolean({ description: 'Append the passages to the answer as a numbered list, with their URLs.' })),
   },
   { additionalProperties: false, description: 'Options of this service, as in POST /v1/answer.' },
@@ -37,13 +38,13 @@ const MessageSchema = Type.Object({
   ),
 })
 
-/** Unknown fields are ignored, as OpenAI's service does. */
+/** What is neither read nor without effect on an answer is refused by refuseUnread, whatever its type. */
 export const ChatRequestSchema = Type.Object({
   model: Type.String({ minLength: 1, maxLength: 512 }),
   messages: Type.Array(MessageSchema, {
     minItems: 1,
     maxItems: OPENAI_LIMITS.messages,
-    description: `The last user message is the question, at most ${LIMITS.questionCharacters} characters; the others are not read.`,
+    description: `The last is the user's question, at most ${LIMITS.questionCharacters} characters. Those before it (system, user, assistant) stand in the model's own chat template; a model without one takes the question alone.`,
   }),
   stream: nullable(Type.Boolean()),
   stream_options: Type.Optional(Type.Union([Type.Object({ include_usage: Type.Optional(Type.Boolean()) }), Type.Null()])),
@@ -52,6 +53,7 @@ export const ChatRequestSchema = Type.Object({
   max_completion_tokens: nullable(Type.Integer({ minimum: 1 })),
   temperature: nullable(Type.Number({ minimum: 0, maximum: 10, description: 'Absent or 0: greedy.' })),
   top_p: nullable(Type.Number({ minimum: 0, maximum: 1 })),
+  stop: nullable(Type.Union([stop.items, stop])),
   seed: nullable(Type.Integer({ description: 'Of sampling; taken modulo 2^32.' })),
   cepe: Type.Optional(ExtensionSchema),
 })

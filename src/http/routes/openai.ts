@@ -15,6 +15,7 @@ import { toAnswerRequest, toChunks, toCompletion } from './openai-chat.ts'
 import type { PublicText } from '../public-text.ts'
 import { allEmbedders, servingEmbedder } from '../retrievers.ts'
 import { runOptions } from '../run-options.ts'
+import { refuseUnread } from './openai-unread.ts'
 import { encodeVector, textsOf } from './openai-embeddings.ts'
 import { openAiError, openAiErrorResponses, openAiErrorSender, UnknownModelError } from './openai-errors.ts'
 import {
@@ -80,7 +81,7 @@ function chatRoute(app: App, { services, deadlineMs, publicText }: OpenAiOptions
     const run = runOptions(request, reply, deadlineMs)
     const created = Math.floor(Date.now() / 1000)
     const named = { id: `chatcmpl-${randomUUID()}`, created, model, sources: body.cepe?.sources === true }
-    const question = toAnswerRequest(body)
+    const question = toAnswerRequest(body, services.chatRouteTemplate ?? services.chatTemplate ?? 'none')
     if (body.stream !== true) return toCompletion(await answerQuestion(question, services, run), named)
     const includeUsage = body.stream_options?.include_usage === true
     return sendEvents(reply, {
@@ -100,6 +101,7 @@ function embeddingsRoute(app: App, { services: { retriever }, deadlineMs, countT
   }
   app.post('/v1/embeddings', { schema }, async (request, reply) => {
     const { model, input, encoding_format, dimensions } = request.body
+    refuseUnread(request.body, EmbeddingsRequestSchema.properties)
     const embedder = await namedEmbedder(model, retriever)
     const { manifest } = embedder
     const own = manifest.dims.hidden_size

@@ -14,6 +14,8 @@ import { IdempotencyHeaders, requestFingerprint, type Once } from '../idempotenc
 
 export interface PassagesOptions extends Embedders {
   readonly index: PassageIndex
+  /** Tokens of a text past what is read of a passage. @param model the retriever's id */
+  readonly unreadTokens: (text: string, model: string) => number
   readonly requireAdmin: onRequestAsyncHookHandler
   /** Does what has an idempotency key once. */
   readonly once: Once

@@ -14,6 +14,7 @@ import { describeValidation } from '../describe-validation.ts'
 import { bodyErrorResponses } from '../error-body.ts'
 import { IdempotencyHeaders, requestFingerprint } from '../idempotency.ts'
 import { MOST_PASSAGES, PassageSchema, type PassagesOptions } from './passages.ts'
+import { accept, partsOf, removeTails, truncation, TruncationFields, type Accepted } from './passage-parts.ts'
 
 const QuerySchema = Type.Object(
   {
@@ -26,13 +27,18 @@ const QuerySchema = Type.Object(
   },
   { additionalProperties: false },
 )
+const split = Type.Optional(
+  Type.Boolean({
+    description: 'Cut each into passages of about 100 words, "id#1", "id#2", ..., as `cepe index add --split` does. Default: false.',
+  }),
+)
 const UpsertSchema = Type.Object(
-  { passages: Type.Array(PassageSchema, { minItems: 1, maxItems: MOST_PASSAGES }) },
+  { passages: Type.Array(PassageSchema, { minItems: 1, maxItems: MOST_PASSAGES }), split },
   { additionalProperties: false },
 )
 /** The same, where passages are looked at one by one. */
 const LooseSchema = Type.Object(
-  { passages: Type.Array(Type.Unknown(), { minItems: 1, maxItems: MOST_PASSAGES }) },
+  { passages: Type.Array(Type.Unknown(), { minItems: 1, maxItems: MOST_PASSAGES }), split },
   { additionalProperties: false },
 )
 const ResultSchema = Type.Object({
@@ -43,6 +49,7 @@ const ResultSchema = Type.Object({
 const UpsertedSchema = Type.Object({
   upserted: Type.Integer({ description: 'Passages written.' }),
   unchanged: Type.Integer({ description: 'Passages known already: neither embedded nor written.' }),
+  ...TruncationFields,
   rejected: Type.Optional(Type.Integer({ description: 'With partial: passages that were not written.' })),
   results: Type.Optional(Type.Array(ResultSchema, { description: 'With partial: what became of each passage, in their order.' })),
 })
@@ -53,10 +60,13 @@ interface Rejection {
   readonly field?: string
 }
 
-type Checked = { readonly passage: Passage } | { readonly id: string | null; readonly error: Rejection }
+type Checked = Accepted | { readonly id: string | null; readonly error: Rejection }
 
 /** PUT /v1/passages: inserts or replaces passages, on the disk when answered, and seen by the next question. */
-export const upsertPassages: FastifyPluginAsyncTypebox<PassagesOptions> = (app, { index, requireAdmin, once, ...embedders }) => {
+export const upsertPassages: FastifyPluginAsyncTypebox<PassagesOptions> = (
+  app,
+  { index, requireAdmin, once, unreadTokens, ...embedders },
+) => {
   const upsert = async (given: readonly Passage[], signal: AbortSignal): Promise<ReadonlySet<string>> => {
     if (given.length === 0) return new Set()
     for (;;) {
@@ -94,12 +104,18 @@ export const upsertPassages: FastifyPluginAsyncTypebox<PassagesOptions> = (app, 
       return once(request, reply, {
         fingerprint: () => requestFingerprint(request),
         work: async (): Promise<Static<typeof UpsertedSchema>> => {
-          const passages = items.flatMap((item) => ('passage' in item ? [item.passage] : []))
+          const accepted = items.flatMap((item) => ('passages' in item ? [item] : []))
+          const passages = partsOf(accepted)
           const changed = await upsert(passages, clientSignal(reply))
-          const counts = { upserted: changed.size, unchanged: passages.length - changed.size }
+          await removeTails(accepted, index)
+          const counts = {
+            upserted: changed.size,
+            unchanged: passages.length - changed.size,
+            ...(await truncation(passages, index, unreadTokens)),
+          }
           if (!partial) return counts
           const results = items.map((item) => resultOf(item, changed))
-          return { ...counts, rejected: items.length - passages.length, results }
+          return { ...counts, rejected: items.length - accepted.length, results }
         },
       })
     },
@@ -109,8 +125,7 @@ export const upsertPassages: FastifyPluginAsyncTypebox<PassagesOptions> = (app, 
 
 function resultOf(item: Checked, changed: ReadonlySet<string>): Static<typeof ResultSchema> {
   if ('error' in item) return { id: item.id, status: 'rejected', error: item.error }
-  const { id } = item.passage
-  return { id, status: changed.has(id) ? 'upserted' : 'unchanged' }
+  return { id: item.id, status: item.passages.some(({ id }) => changed.has(id)) ? 'upserted' : 'unchanged' }
 }
 
 /**
@@ -121,16 +136,16 @@ function checkAll(request: FastifyRequest, partial: boolean): Checked[] {
   const { validationError, body } = request
   if (validationError !== undefined && (!partial || validationError.validationContext !== 'body' || !Value.Check(LooseSchema, body)))
     throw validationError
-  const given = (body as Static<typeof LooseSchema>).passages
+  const { passages: given, split = false } = body as Static<typeof LooseSchema>
   const seen = new Set<string>()
   return given.map((one, at) => {
-    const item = check(one, at, seen)
+    const item = check(one, { at, seen, split })
     if ('error' in item && !partial) throw new CodedError(item.error.code, item.error.message, { field: item.error.field })
     return item
   })
 }
 
-function check(given: unknown, at: number, seen: Set<string>): Checked {
+function check(given: unknown, { at, seen, split }: { at: number; seen: Set<string>; split: boolean }): Checked {
   const place = `passages.${at}`
   const id = typeof given === 'object' && given !== null && 'id' in given && typeof given.id === 'string' ? given.id.slice(0, 512) : null
   const reject = (message: string, field = place): Checked => ({ id, error: { code: 'invalid_request', message, field } })
@@ -144,5 +159,5 @@ function check(given: unknown, at: number, seen: Set<string>): Checked {
   if (seen.has(passage.id))
     return reject(`${place}: the id "${passage.id.slice(0, 100)}" occurs twice; send each passage once.`, `${place}.id`)
   seen.add(passage.id)
-  return { passage }
+  return accept(passage, split)
 }

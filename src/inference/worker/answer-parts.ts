@@ -2,6 +2,7 @@ import { at } from '../../../base/at.ts'
 import type { PromptTokenizer } from '../../text/pack.ts'
 import { cutContexts, type ReadPlan } from '../../text/plan.ts'
 import type { AnswerRead, AnswerReadResult, GenerateRequest, GenerateResult, ReplugRequest } from '../contract.ts'
+import { cutAtStop } from '../../text/stops.ts'
 import { firstLine } from './speaker.ts'
 
 /** What the model is asked for one planned prompt. */
@@ -50,9 +51,10 @@ export interface AnswerParts {
 /** The answer that a plan and what the model made of it come to; its times and attended sentences are the caller's to add. */
 export function answerResult({ read, plan, decoded, stopIds, tokenizer }: AnswerParts): Omit<AnswerReadResult, 'timingsMs' | 'attended'> {
   const { text, stopped } = decodedText(decoded, stopIds, tokenizer)
+  const cut = cutAtStop(firstLine(text), read.stop ?? [])
   return {
-    text: firstLine(text).trim(),
-    stopped,
+    text: cut.text.trim(),
+    stopped: stopped || cut.stopped,
     logprobs: decoded.logprobs,
     contextShares: decoded.contextShares,
     ...(decoded.attentionFocus && { attentionFocus: decoded.attentionFocus }),

@@ -11,9 +11,9 @@ import { timed } from './timed.ts'
 /** Plans the prompt of a question with its passages, and answers. @throws as planRead */
 export async function answerTask(model: ReaderModel, read: AnswerRead, step: Step, say?: Say): Promise<Output<'answer'>> {
   const { tokenizer, stopIds, limits } = model
-  const wrap = tokenizer.chatWrap(read.chatTemplate ?? 'none')
+  const wrap = tokenizer.chatWrap(read.chatTemplate ?? 'none', read.earlier)
   const { result: plan, ms } = await timed(() => planRead({ ...read, wrap }, limits, tokenizer, step))
-  const course = { step, onToken: say && createSpeaker({ tokenizer, stopIds, say }) }
+  const course = { step, onToken: (say ?? read.stop) && createSpeaker({ tokenizer, stopIds, stops: read.stop, say }) }
   const decoded =
     read.mode === 'replug'
       ? await replugTask(model, replugRequest(read, plan, stopIds), course)

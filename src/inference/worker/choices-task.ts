@@ -1,6 +1,7 @@
 import { at } from '../../../base/at.ts'
 import { CodedError } from '../../../base/errors.ts'
 import { continuationIds } from '../../text/continuation.ts'
+import { frontIds } from '../../text/pack.ts'
 import { planRead } from '../../text/plan.ts'
 import type { ChoicesRead } from '../contract.ts'
 import type { Output, Step } from '../protocol.ts'
@@ -11,10 +12,10 @@ import { score } from './step-tasks.ts'
 /** Scores every choice as the answer to a question with its passages. @throws unprocessable, and as planRead */
 export async function choicesTask(model: ReaderModel, read: ChoicesRead, step: Step): Promise<Output<'choices'>> {
   const { tokenizer, limits } = model
-  const wrap = tokenizer.chatWrap(read.chatTemplate ?? 'none')
+  const wrap = tokenizer.chatWrap(read.chatTemplate ?? 'none', read.earlier)
   const { prompts, contexts, contextIds, contextOf, inDecoder } = await planRead({ ...read, wrap }, limits, tokenizer, step)
   const { text, ids } = at(prompts, 0)
-  const bare = tokenizer.bosId === null ? ids : ids.slice(1)
+  const bare = ids.slice(frontIds(tokenizer, wrap).length)
   const continuations: number[][] = []
   for (const choice of read.choices) {
     await step()

@@ -71,9 +71,9 @@ export async function greedyInPieces(
   const runs = [first]
   let since: Feeds | undefined
   for (let token = lastToken(first); ;) {
-    onToken(token)
+    const isOver = onToken(token)
     const position = promptIds.length + runs.length - 1
-    if (stopIds.includes(token) || runs.length >= maxNewTokens || position >= dims.window) return answerOf(runs, request, encoded)
+    if (isOver || stopIds.includes(token) || runs.length >= maxNewTokens || position >= dims.window) return answerOf(runs, request, encoded)
     await step()
     const graph = await rest()
     const outputs = await graph.run({

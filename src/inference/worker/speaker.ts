@@ -1,9 +1,10 @@
 import { at } from '../../../base/at.ts'
+import { cutAtStop, withoutBegunStop } from '../../text/stops.ts'
 import type { Tokenizer } from '../../text/tokenizer.ts'
 import type { Say } from '../protocol.ts'
 
-/** Told of each token as it is made. */
-export type OnToken = (id: number) => void
+/** Told of each token as it is made. @returns true where the answer ends with it */
+export type OnToken = (id: number) => boolean
 
 /** What is left of a character of which some bytes are missing still. */
 const UNFINISHED = /\uFFFD+$/
@@ -15,25 +16,34 @@ export function firstLine(text: string): string {
 
 /**
  * Says an answer as its tokens come, so that the pieces joined are the front of the answer as it will be: its first line,
- * trimmed. Held back is what may yet change: white space at the end, and a character that is not whole.
+ * trimmed, up to a stop. Held back is what may yet change: white space at the end, a character that is not whole, the
+ * beginning of a stop.
+ * @param say hears the pieces; where absent, only the answer's end is looked for
  */
 export function createSpeaker({
   tokenizer,
   stopIds,
+  stops = [],
   say,
 }: {
   readonly tokenizer: Pick<Tokenizer, 'decode'>
   readonly stopIds: readonly number[]
-  readonly say: Say
+  /** Texts that end the answer where they come up. */
+  readonly stops?: readonly string[] | undefined
+  readonly say?: Say | undefined
 }): OnToken {
   const ids: number[] = []
   let said = ''
   return (id) => {
-    if (stopIds.includes(id)) return
+    if (stopIds.includes(id)) return true
     ids.push(id)
-    const text = firstLine(tokenizer.decode(ids)).trimStart().replace(UNFINISHED, '').trimEnd()
-    if (text.length <= said.length || !text.startsWith(said)) return
-    say({ from: said.length, text: text.slice(said.length) })
-    said = text
+    const { text: line, stopped } = cutAtStop(firstLine(tokenizer.decode(ids)), stops)
+    const whole = line.replace(UNFINISHED, '')
+    const text = (stopped ? whole : withoutBegunStop(whole, stops)).trim()
+    if (text.length > said.length && text.startsWith(said)) {
+      say?.({ from: said.length, text: text.slice(said.length) })
+      said = text
+    }
+    return stopped
   }
 }

@@ -45,9 +45,9 @@ async function decode(
     const next = mix(batches.flatMap(({ logits }) => logits.map(logSoftmax)))
     const id = choose(tokenIds.length < minNewTokens ? without(next, stopIds) : next)
     tokenIds.push(id)
-    onToken?.(id)
+    const isOver = onToken?.(id) ?? false
     logprobs.push(checkNumber(next[id]))
-    if (tokenIds.length >= maxNewTokens || stopIds.includes(id)) return { tokenIds, logprobs }
+    if (isOver || tokenIds.length >= maxNewTokens || stopIds.includes(id)) return { tokenIds, logprobs }
     for (const batch of batches) {
       await pause()
       const rows = batch.logits.map(() => [id])

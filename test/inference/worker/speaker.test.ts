@@ -39,3 +39,15 @@ for (const [name, parts, pieces] of [
     t.end()
   })
 }
+
+t.test('a stop ends the answer, and nothing of it is said, however it is cut into tokens', (t) => {
+  const { tokenizer, ids } = bytesOf(' one', ' EN', 'X', ' E', 'ND', ' more')
+  const said: Piece[] = []
+  const onToken = createSpeaker({ tokenizer, stopIds: [STOP], stops: [' END'], say: (piece) => said.push(piece) })
+  t.same(ids.map(onToken), [false, false, false, false, true, true])
+  t.same(
+    said.map(({ text }) => text),
+    ['one', ' ENX'],
+  )
+  t.end()
+})

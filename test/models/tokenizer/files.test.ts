@@ -43,6 +43,11 @@ t.test("SentencePiece's tokenizer keeps the chat template that lies beside it", 
   t.notOk('chat_template' in (await load(t, { 'tokenizer.model': sentencePiece })).config)
 })
 
+t.test('chat_template.jinja goes before the template of tokenizer_config.json', async (t) => {
+  const files = { 'tokenizer.json': json(5), 'tokenizer_config.json': { chat_template: 'old' }, 'chat_template.jinja': 'new' }
+  t.same((await load(t, files)).config, { chat_template: 'new' })
+})
+
 t.test('tokenizer.json goes first and is handed on whole', async (t) => {
   const files = await load(t, { 'tokenizer.json': json(5), 'tokenizer_config.json': { model_max_length: 512 }, 'vocab.txt': wordPiece })
   t.same(files.tokenizer, json(5))

@@ -1,0 +1,47 @@
+import { Type } from 'typebox'
+import { Value } from 'typebox/value'
+import { tokenId, type TokenizerFiles } from './tokenizer-json.ts'
+
+/** Of tokenizer.json's post-processors, what puts tokens in front of a text. */
+const TemplateSchema = Type.Object({
+  type: Type.Literal('TemplateProcessing'),
+  single: Type.Array(Type.Object({ SpecialToken: Type.Optional(Type.Object({ id: Type.String() })) })),
+  special_tokens: Type.Record(Type.String(), Type.Object({ ids: Type.Array(Type.Integer({ minimum: 0 })) })),
+})
+const ClassifierSchema = Type.Object({
+  type: Type.Union([Type.Literal('RobertaProcessing'), Type.Literal('BertProcessing')]),
+  cls: Type.Tuple([Type.String(), Type.Integer({ minimum: 0 })]),
+})
+const SequenceSchema = Type.Object({ type: Type.Literal('Sequence'), processors: Type.Array(Type.Unknown()) })
+
+/** Tokenizer classes of transformers that put BOS in front where tokenizer_config.json does not say. */
+const PUTS_BOS = /^(Code)?LlamaTokenizer(Fast)?$/
+
+/**
+ * The id that the model's own tokenizer puts in front of a text, or null where it puts none: as `add_bos_token` of
+ * tokenizer_config.json says, where it does; else as transformers' LLaMA tokenizers do, or the post-processor of tokenizer.json.
+ * @param configured bos_token_id of config.json: the BOS token where tokenizer_config.json names none
+ */
+export function frontToken({ tokenizer, config }: TokenizerFiles, configured: number | null): number | null {
+  const inFront = processedFront(tokenizer.post_processor)
+  const { add_bos_token: adds, tokenizer_class: kind } = config
+  if (adds === false) return null
+  if (adds === true || (typeof kind === 'string' && PUTS_BOS.test(kind)))
+    return inFront ?? namedToken({ tokenizer, config }, 'bos_token') ?? configured
+  return inFront
+}
+
+function processedFront(processor: unknown): number | null {
+  if (Value.Check(SequenceSchema, processor)) return processor.processors.map(processedFront).reduce((found, next) => found ?? next, null)
+  if (Value.Check(ClassifierSchema, processor)) return processor.cls[1]
+  if (!Value.Check(TemplateSchema, processor)) return null
+  const name = processor.single[0]?.SpecialToken?.id
+  return name === undefined ? null : (processor.special_tokens[name]?.ids[0] ?? null)
+}
+
+/** The id of a token that tokenizer_config.json names, as a text or as an object with its content. */
+function namedToken({ tokenizer, config }: TokenizerFiles, field: string): number | null {
+  const named = config[field]
+  const text = typeof named === 'object' && named !== null && 'content' in named ? named.content : named
+  return typeof text === 'string' ? (tokenId(tokenizer, text) ?? null) : null
+}

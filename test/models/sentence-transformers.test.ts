@@ -1,0 +1,98 @@
+import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import t from 'tap'
+import { buildModel } from '../../models/build.ts'
+import { openCheckpoint } from '../../models/checkpoint/open.ts'
+import { createEmbedder } from '../../src/inference/pool/create-embedder.ts'
+import { startServer } from '../helpers/cli.ts'
+import { root } from '../helpers/root.ts'
+import { tinyService } from '../helpers/service-settings.ts'
+
+/** Random retrievers as sentence-transformers saves them, with its own vectors (test/fixtures/sentence-transformers/make.py). */
+const FIXTURES = path.join(root, 'test/fixtures/sentence-transformers')
+const ATOL = 1e-5
+
+interface Golden {
+  readonly texts: readonly string[]
+  readonly passages: readonly (readonly number[])[]
+  readonly queries: readonly (readonly number[])[]
+}
+async function goldenOf(kind: string): Promise<Golden> {
+  return JSON.parse(await readFile(path.join(FIXTURES, kind, 'golden.json'), 'utf8')) as Golden
+}
+function farthest(a: readonly ArrayLike<number>[], b: readonly (readonly number[])[]): number {
+  return Math.max(...a.flatMap((row, i) => Array.from(row, (value, j) => Math.abs(value - (b[i]?.[j] ?? NaN)))))
+}
+
+for (const kind of ['mean', 'cls', 'normalised']) {
+  await t.test(`${kind}: vectors as sentence-transformers makes them`, async (t) => {
+    const { texts, passages, queries } = await goldenOf(kind)
+    const modelDir = path.join(t.testdir(), kind)
+    const manifest = await buildModel({ checkpointDir: path.join(FIXTURES, kind), outDir: modelDir, dtype: 'f32' })
+    const embedder = await createEmbedder({ modelDir })
+    t.teardown(() => embedder.close({ drainMs: 0 }))
+    const prompt = (manifest.architecture === 'contriever' && manifest.embedding?.query_prompt) || ''
+    t.ok(farthest(await embedder.embed(texts, { priority: 'bulk' }), passages) < ATOL)
+    const asked = texts.map((text) => prompt + text)
+    t.ok(farthest(await embedder.embed(asked, { priority: 'question' }), queries) < ATOL)
+  })
+}
+
+await t.test('over HTTP a question is embedded with the prompt, a passage without it', async (t) => {
+  const dir = t.testdir()
+  const { texts, passages, queries } = await goldenOf('cls')
+  const corpus = path.join(dir, 'corpus.tsv')
+  await writeFile(corpus, ['id\ttext\ttitle', ...texts.map((text, i) => `${i}\t${text}\t`)].join('\n'))
+  const server = await startServer(
+    tinyService(dir, { CEPE_RETRIEVER_CHECKPOINT: path.join(FIXTURES, 'cls'), CEPE_CORPUS: corpus, CEPE_RETRIEVAL: 'dense' }),
+  )
+  t.teardown(() => server.stop())
+  const response = await fetch(`${server.url}/v1/search`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ query: texts[1], k: 4, method: 'dense' }),
+  })
+  const { passages: found } = (await response.json()) as { passages: { id: string; score: number }[] }
+  t.equal(found.length, 4)
+  const dot = (a: readonly number[] = [], b: readonly number[] = []) => a.reduce((sum, value, i) => sum + value * (b[i] ?? NaN), 0)
+  for (const { id, score } of found) t.ok(Math.abs(score - dot(queries[1], passages[Number(id)])) < 0.01, `${id}: ${score}`)
+})
+
+await t.test('what is declared and not computed is refused by its file', async (t) => {
+  const declared = async (file: string, value: unknown) => {
+    const dir = path.join(t.testdir(), 'checkpoint')
+    await rm(dir, { recursive: true, force: true })
+    await cp(path.join(FIXTURES, 'cls'), dir, { recursive: true })
+    await mkdir(path.dirname(path.join(dir, file)), { recursive: true })
+    await writeFile(path.join(dir, file), JSON.stringify(value))
+    const checkpoint = await openCheckpoint(dir)
+    await checkpoint.close()
+    return checkpoint
+  }
+  const modules = (...types: string[]) => types.map((type, i) => ({ path: i === 0 ? '' : '1_Pooling', type: `a.b.${type}` }))
+  const pooling = '1_Pooling/config.json'
+  const prompts = 'config_sentence_transformers.json'
+  for (const [file, value, message] of [
+    ['modules.json', modules('Transformer', 'Pooling', 'Dense'), /Dense/],
+    ['modules.json', modules('Transformer'), /supported are/],
+    [
+      'modules.json',
+      [
+        { path: '', type: 'Transformer' },
+        { path: '../../etc', type: 'Pooling' },
+      ],
+      /supported is 1_Pooling/,
+    ],
+    [pooling, { pooling_mode: 'lasttoken' }, /lasttoken/],
+    [pooling, { pooling_mode_cls_token: true, pooling_mode_max_tokens: true }, /cls and max/],
+    [pooling, { pooling_mode: 'cls', include_prompt: false }, /include_prompt/],
+    [prompts, { prompts: { query: 'q: ', document: 'd: ' } }, /prompts\.document/],
+    [prompts, { prompts: { query: 'q: ' }, default_prompt_name: 'query' }, /default_prompt_name/],
+    [prompts, { similarity_fn_name: 'euclidean' }, /dot product/],
+  ] as const)
+    await t.rejects(declared(file, value), { code: 'unsupported', message })
+  await t.rejects(declared(pooling, { pooling_mode: 7 }), { code: 'checkpoint_invalid' })
+  const one = await declared(prompts, { prompts: { query: 'q: ' } })
+  const other = await declared(prompts, { prompts: { query: 'other: ' } })
+  t.not(one.revision, other.revision, 'another prompt makes other vectors')
+})
