@@ -9,7 +9,7 @@ import { CodedError } from '../base/errors.ts'
 import { checkAddress, isRemote } from '../index/store/place.ts'
 import { storeSettingsOf } from '../index/store/environment.ts'
 import { configureStores } from '../index/store/settings.ts'
-import { ConfigSchema, DEFAULT_DTYPE, TABLE_NAME, type Config } from './settings.ts'
+import { BASE_PATH, ConfigSchema, DEFAULT_DTYPE, TABLE_NAME, type Config } from './settings.ts'
 
 const PREFIX = 'CEPE_'
 /** Of commands that ask a service, see {@link clientKey}: no setting of one. */
@@ -189,6 +189,7 @@ function rangeOf(setting: Setting): string | undefined {
   if (type === 'integer' || type === 'number')
     return `must be a ${type === 'integer' ? 'whole number' : 'number'} from ${minimum} to ${maximum}`
   if (pattern === TABLE_NAME) return 'must be 1 to 64 letters, digits, "-" and "_", a letter first'
+  if (pattern === BASE_PATH) return 'must be a path such as /qa, without a slash at its end, and not begin with /v1 or /docs'
   return pattern === '\\S' ? 'must not be blank' : undefined
 }
 

@@ -13,10 +13,12 @@ declare module 'fastify' {
 
 export interface DocsOptions {
   readonly version: string
+  /** Path under which a proxy serves all of this. */
+  readonly basePath: string
 }
 
 /** OpenAPI from the route schemas, with a page to try them at /docs (JSON at /docs/json). */
-export const docs = fp(async (app: FastifyInstance, { version }: DocsOptions) => {
+export const docs = fp(async (app: FastifyInstance, { version, basePath }: DocsOptions) => {
   await app.register(swagger, {
     transform: ({ schema, url, route }) => {
       const documented = route.config?.documentedBody
@@ -25,6 +27,7 @@ export const docs = fp(async (app: FastifyInstance, { version }: DocsOptions) =>
     },
     openapi: {
       openapi: '3.1.0',
+      ...(basePath !== '' && { servers: [{ url: basePath }] }),
       info: { title: 'cepe-qa', version, description: 'Open-domain question answering with CEPE, Contriever and LanceDB.' },
       tags: [
         { name: 'questions', description: 'Answers, searches and scores' },
@@ -41,7 +44,7 @@ export const docs = fp(async (app: FastifyInstance, { version }: DocsOptions) =>
       },
     },
   })
-  await app.register(swaggerUi, { routePrefix: '/docs' })
+  await app.register(swaggerUi, { routePrefix: '/docs', indexPrefix: basePath })
 })
 
 /** Where the service has user keys, any route under /v1 may need one, and may have been asked too often with it. */
