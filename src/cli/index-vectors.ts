@@ -8,6 +8,7 @@ import { vectorFiles } from '../../index/vectors/open.ts'
 import { loadConfig } from '../config.ts'
 import { createEmbedding } from '../services.ts'
 import { ensureRetriever } from '../setup.ts'
+import { interruptible } from './interrupted.ts'
 import { decimal, wholeNumber } from './numbers.ts'
 import { createProgress } from './progress.ts'
 
@@ -44,18 +45,20 @@ export function vectorsCommand(): Command {
       await ensureRetriever(config, createProgress)
       const embedding = await createEmbedding(config)
       const bars = { reading: createProgress('Reading ids', 'ids'), writing: createProgress('Comparing and writing', 'shards') }
-      const stop = new AbortController()
-      process.once('SIGINT', () => stop.abort(new Error('Interrupted: run the command again, and it goes on.')))
       try {
-        const { written, present, missing, foreign, compared, leastCosine } = await giveVectors(place, {
-          ...options,
-          ...embedding,
-          files,
-          sameModel,
-          work: path.resolve(work),
-          signal: stop.signal,
-          onProgress: (phase, done, total) => bars[phase].update(done, total),
-        })
+        const { written, present, missing, foreign, compared, leastCosine } = await interruptible(
+          (signal) =>
+            giveVectors(place, {
+              ...options,
+              ...embedding,
+              files,
+              sameModel,
+              work: path.resolve(work),
+              signal,
+              onProgress: (phase, done, total) => bars[phase].update(done, total),
+            }),
+          () => 'Interrupted: shards that are written are kept; run the command again, and it goes on.',
+        )
         const least = compared === 0 ? '' : `, least cosine ${leastCosine.toFixed(4)}`
         process.stdout.write(
           `${place.folder}: vectors of ${written} shards written, ${present} had theirs; ${compared} passages compared${least}\n`,
