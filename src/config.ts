@@ -1,32 +1,20 @@
 import { isIP } from 'node:net'
 import path from 'node:path'
-import { existsSync, readFileSync, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { loadEnvFile } from 'node:process'
-import { fileURLToPath } from 'node:url'
-import { Type } from 'typebox'
 import Value from 'typebox/value'
 import { CodedError } from '../base/errors.ts'
 import { checkAddress, isRemote } from '../index/store/place.ts'
 import { storeSettingsOf } from '../index/store/environment.ts'
 import { configureStores } from '../index/store/settings.ts'
+import { packageRoot, packageVersion } from './package.ts'
 import { BASE_PATH, ConfigSchema, DEFAULT_DTYPE, TABLE_NAME, type Config } from './settings.ts'
 
 const PREFIX = 'CEPE_'
 /** Of commands that ask a service, see {@link clientKey}: no setting of one. */
 const CLIENT_KEY = `${PREFIX}KEY`
 
-/** Folder of the package: relative defaults are looked up here, so that `cepe` works from any working folder. */
-export function packageRoot(): string {
-  let folder = path.dirname(fileURLToPath(import.meta.url))
-  while (!existsSync(path.join(folder, 'package.json')) && folder !== path.dirname(folder)) folder = path.dirname(folder)
-  return folder
-}
-
-/** The package's version, for `--version` and the API documentation. */
-export function packageVersion(): string {
-  const manifest: unknown = JSON.parse(readFileSync(path.join(packageRoot(), 'package.json'), 'utf8'))
-  return Value.Parse(Type.Object({ version: Type.String() }), manifest).version
-}
+export { packageRoot, packageVersion }
 
 const PATH_SETTINGS = [
   'READER_CHECKPOINT',

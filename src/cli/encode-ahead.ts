@@ -1,8 +1,6 @@
 import { Command } from 'commander'
-import { loadConfig } from '../config.ts'
-import { encodeIndexAhead, type AheadProgress } from '../jobs/encode-ahead.ts'
-import { createAheadEncoding, requireStateDisk } from '../services.ts'
-import { ensureReader } from '../setup.ts'
+import type { AheadProgress } from '../jobs/encode-ahead.ts'
+import { loadConfig } from './load-config.ts'
 import { interruptible } from './interrupted.ts'
 import { createProgress } from './progress.ts'
 import { tableOption } from './table-option.ts'
@@ -13,7 +11,12 @@ export function encodeAheadCommand(): Command {
     .description('store the encoder states of all passages on the disk (CEPE_STATE_DISK_MB), where questions will find them')
     .addOption(tableOption())
     .action(async ({ table }: { table?: string }) => {
-      const config = loadConfig({ TABLE: table })
+      const config = await loadConfig({ TABLE: table })
+      const [{ encodeIndexAhead }, { createAheadEncoding, requireStateDisk }, { ensureReader }] = await Promise.all([
+        import('../jobs/encode-ahead.ts'),
+        import('../services.ts'),
+        import('../setup.ts'),
+      ])
       requireStateDisk(config)
       await ensureReader(config, createProgress)
       const { index, reader, close } = await createAheadEncoding(config)

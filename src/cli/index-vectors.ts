@@ -1,13 +1,8 @@
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { Command } from 'commander'
-import { openPlace } from '../../index/ingest/place.ts'
 import type { Named } from '../../index/vectors/given.ts'
-import { giveVectors } from '../../index/vectors/give.ts'
-import { vectorFiles } from '../../index/vectors/open.ts'
-import { loadConfig } from '../config.ts'
-import { createEmbedding } from '../services.ts'
-import { ensureRetriever } from '../setup.ts'
+import { loadConfig } from './load-config.ts'
 import { interruptible } from './interrupted.ts'
 import { decimal, wholeNumber } from './numbers.ts'
 import { createProgress } from './progress.ts'
@@ -39,7 +34,14 @@ export function vectorsCommand(): Command {
     .option('--min-cosine <number>', 'least cosine of a given vector and the one that the retriever makes', decimal({ max: 1 }), MIN_COSINE)
     .option('--work <folder>', 'for JSON lines and Parquet: takes 2 bytes a number while the command runs', tmpdir())
     .action(async (folder: string, given: string[], { work, sameModel = false, ...options }: VectorsOptions) => {
-      const config = loadConfig()
+      const config = await loadConfig()
+      const [{ openPlace }, { giveVectors }, { vectorFiles }, { createEmbedding }, { ensureRetriever }] = await Promise.all([
+        import('../../index/ingest/place.ts'),
+        import('../../index/vectors/give.ts'),
+        import('../../index/vectors/open.ts'),
+        import('../services.ts'),
+        import('../setup.ts'),
+      ])
       const place = await openPlace(path.resolve(folder))
       const files = await vectorFiles(given.map((file) => path.resolve(file)))
       await ensureRetriever(config, createProgress)

@@ -1,20 +1,16 @@
 import { Command } from 'commander'
 import { CodedError, messageOf } from '../../base/errors.ts'
-import { loadConfig } from '../config.ts'
-import { followJob } from '../follow-job.ts'
-import { maintainTable, type State } from '../../index/table/maintain.ts'
+import type { State } from '../../index/table/maintain.ts'
 import type { Jobs } from '../jobs/jobs.ts'
-import { isSettled, type Job, type JobOptions } from '../jobs/schema.ts'
-import { useScratch } from '../places.ts'
-import { createIndexing, type Indexing } from '../services.ts'
-import { ensureRetriever } from '../setup.ts'
-import { checkFile } from '../jobs/check.ts'
+import type { Job, JobOptions } from '../jobs/schema.ts'
+import type { Indexing } from '../services.ts'
 import { corpusFiles } from './corpus-files.ts'
 import { contentsCommands } from './index-contents.ts'
 import { commitCommand, pendingCommand, planCommand } from './index-place.ts'
 import { vectorsCommand } from './index-vectors.ts'
 import { snapshotCommands } from './index-snapshots.ts'
 import { encodeAheadCommand } from './encode-ahead.ts'
+import { loadConfig } from './load-config.ts'
 import { interruptible, interruptibleAtOnce } from './interrupted.ts'
 import { createProgress } from './progress.ts'
 import { jobOptions, withReadingOptions, type ReadingOptions } from './reading-options.ts'
@@ -85,7 +81,8 @@ function maintenanceCommand(task: 'compact' | 'cleanup', description: string): C
     .option('--dry-run', 'only say what there is to do')
     .addOption(tableOption())
     .action(async ({ dryRun = false, table: name }: { dryRun?: boolean; table?: string }) => {
-      const { INDEX_DIR: dir, TABLE: table, KEEP_VERSIONS_MIN: minutes } = loadConfig({ TABLE: name })
+      const { INDEX_DIR: dir, TABLE: table, KEEP_VERSIONS_MIN: minutes } = await loadConfig({ TABLE: name })
+      const [{ useScratch }, { maintainTable }] = await Promise.all([import('../places.ts'), import('../../index/table/maintain.ts')])
       await useScratch()
       const { before, after } = await maintainTable({ dir, table, task, keepMs: minutes * 60_000, dryRun })
       const shown = ({ fragments, surplus, oldVersions, bytes, diskBytes }: State): string =>
@@ -129,6 +126,7 @@ function stoppedBefore(left: readonly string[], error: unknown): never {
 
 /** Says what a job would meet; the exit status is 1 where it would fail. */
 async function check(file: string, options: JobOptions, dimension: number): Promise<void> {
+  const { checkFile } = await import('../jobs/check.ts')
   const found = await checkFile(file, options, dimension).catch((error: unknown) => {
     if (!(error instanceof CodedError)) throw error
     return error
@@ -169,7 +167,8 @@ function tableCommand({ name, description, argument, need = 'looks', run }: Tabl
 type Need = 'embeds' | 'looks'
 
 async function withIndexing(table: string | undefined, need: Need, run: (indexing: Indexing) => Promise<unknown>): Promise<void> {
-  const config = loadConfig({ TABLE: table })
+  const config = await loadConfig({ TABLE: table })
+  const [{ createIndexing }, { ensureRetriever }] = await Promise.all([import('../services.ts'), import('../setup.ts')])
   const indexing = await interruptibleAtOnce(async () => {
     if (need === 'embeds') await ensureRetriever(config, createProgress)
     return createIndexing(config)
@@ -184,6 +183,7 @@ async function withIndexing(table: string | undefined, need: Need, run: (indexin
 /** Follows an ordered job to its end and says how it went; Ctrl-C leaves it where it stands, to be resumed. */
 async function follow(jobs: Jobs, ordered: Promise<Job>, table: string | undefined): Promise<void> {
   const { id } = await ordered
+  const { followJob } = await import('../follow-job.ts')
   const job = await interruptible(
     (signal) => followJob(jobs, id, createProgress, signal),
     async () => {
@@ -221,6 +221,7 @@ function abandoned(id: string): string {
 }
 
 async function cancel(jobs: Jobs, id: string): Promise<void> {
+  const { isSettled } = await import('../jobs/schema.ts')
   const wasAbandoned = await jobs.isAbandoned(id)
   const job = await jobs.cancel(id)
   const how = wasAbandoned
