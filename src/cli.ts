@@ -14,19 +14,11 @@ const PROGRAMS = {
   },
 } as const
 
-/** What comes before the work of any command, and before most of the program is loaded for it. */
-async function prepare(): Promise<void> {
-  checkOpenFiles()
-  const { quietLanceDb } = await import('./config.ts')
-  quietLanceDb()
-}
-
 const program = new Command('cepe')
   .description('Open-domain question answering over your own corpus with CEPE, Contriever and LanceDB.')
   .version(packageVersion())
   .showHelpAfterError('(see --help)')
-  .hook('preAction', prepare)
-  .hook('preSubcommand', (_program, command) => (Object.hasOwn(PROGRAMS, command.name()) ? prepare() : undefined))
+  .hook('preSubcommand', (_program, command) => (Object.hasOwn(PROGRAMS, command.name()) ? checkOpenFiles() : undefined))
 for (const [name, { description, executableFile }] of Object.entries(PROGRAMS)) program.command(name, description, { executableFile })
 
 const [, , asked = ''] = process.argv

@@ -3,6 +3,7 @@ import { CodedError, messageOf, osCode } from '../../base/errors.ts'
 import { onLockWait, type LockWait } from '../../base/lock-wait.ts'
 import { pidOf } from '../../base/process.ts'
 import { Interrupted, INTERRUPTED_CODE } from './interrupted.ts'
+import { checkOpenFiles } from './open-files.ts'
 
 /** Time after which a failed command ends although something that it started has not. */
 const END_MS = 5_000
@@ -15,6 +16,7 @@ export async function runProgram(program: Command): Promise<void> {
     if (osCode(error) !== 'EPIPE') fail(program, error)
   })
   onLockWait((wait) => void tellWait(program, wait))
+  program.hook('preAction', prepare)
   try {
     await program.parseAsync()
   } catch (thrown) {
@@ -22,6 +24,13 @@ export async function runProgram(program: Command): Promise<void> {
     if (thrown instanceof CommanderError) process.exitCode = 1
     else fail(program, thrown)
   }
+}
+
+/** What comes before the work of any command, and before most of the program is loaded for it. */
+async function prepare(): Promise<void> {
+  checkOpenFiles()
+  const { quietLanceDb } = await import('../config.ts')
+  quietLanceDb()
 }
 
 /** Locks between processes can take a minute to come free: that is no reason to look dead. */

@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'
@@ -6,7 +7,6 @@ import { CLI, finished } from '../../eval/bench/processes.ts'
 import { COMMANDS } from '../../src/cli/commands.ts'
 import { runCli } from '../helpers/cli.ts'
 import { tinyService } from '../helpers/service-settings.ts'
-import { spawn } from 'node:child_process'
 
 /** Packages that take long to load, or that many files are of. */
 const HEAVY = [
@@ -48,6 +48,18 @@ await t.test('help loads little: no model, no table, no service', async (t) => {
           name,
         )
     })
+})
+
+await t.test('help of the programs beside it: no runtime, no table, no service', async (t) => {
+  for (const name of ['eval', 'calibrate']) {
+    const modules = await modulesOf(t, [name, '--help'])
+    const heavy = HEAVY.slice(0, 5)
+    t.same(
+      heavy.filter((one) => modules.some((url) => url.includes(`/node_modules/${one}/`))),
+      [],
+      name,
+    )
+  }
 })
 
 await t.test('an index folder that cannot be made ends every command with one line', { skip: noProc }, async (t) => {
