@@ -47,6 +47,16 @@ export async function takeLock(folder: string, waitMs: number, signal?: AbortSig
   return undefined
 }
 
+/** Whether a living process holds a lock, or waits for it. It only looks: nobody is kept out meanwhile, as a try would do. */
+export async function isLockHeld(folder: string): Promise<boolean> {
+  const files = await readdir(folder).catch((error: unknown) => {
+    if (osCode(error) !== 'ENOENT') throw error
+    return []
+  })
+  const alive = await Promise.all(files.flatMap(entryOf).map((entry) => isAlive(folder, entry, () => timeOf(folder))))
+  return alive.includes(true)
+}
+
 /** `<number>_<process tag>_<unique>.ticket`, and the same with number 0 and `.choosing` before it. */
 const ENTRY = /^(\d{12})_([0-9a-f-]+)_([0-9a-f]{8})\.(ticket|choosing)$/
 
@@ -66,6 +76,29 @@ function entryOf(file: string): Entry[] {
 
 function fileOf(number: number, tag: string, unique: string, kind: 'ticket' | 'choosing'): string {
   return `${String(number).padStart(12, '0')}_${tag}_${unique}.${kind}`
+}
+
+/** @param now the file system's time, in milliseconds: the clocks of the machines may differ */
+async function isAlive(folder: string, { file, tag }: Entry, now: () => Promise<number>): Promise<boolean> {
+  const state = await stateOf(tag)
+  if (state !== 'elsewhere') return state === 'alive'
+  try {
+    return (await now()) - (await stat(join(folder, file))).mtimeMs < SILENT_MS
+  } catch (error) {
+    if (osCode(error) === 'ENOENT') return false
+    throw error
+  }
+}
+
+/** The time of a folder's file system, in milliseconds. */
+async function timeOf(folder: string): Promise<number> {
+  const file = join(folder, `${randomUUID()}.time`)
+  try {
+    await writeFile(file, '', { flag: 'wx' })
+    return (await stat(file)).mtimeMs
+  } finally {
+    await rm(file, { force: true })
+  }
 }
 
 /** An applicant's place in the line. */
@@ -128,7 +161,7 @@ class Applicant {
       if (first === undefined) return true
       waiting.on(first.tag)
       if (performance.now() - looked >= LIVENESS_MS) {
-        const alive = await Promise.all(ahead.map((other) => this.#isAlive(other)))
+        const alive = await Promise.all(ahead.map((other) => isAlive(this.#folder, other, () => this.#touch())))
         const dead = ahead.filter((_, i) => alive[i] !== true)
         await Promise.all(dead.map(({ file }) => rm(join(this.#folder, file), { force: true })))
         if (!alive.includes(true)) continue
@@ -168,19 +201,6 @@ class Applicant {
   #isAhead(other: Entry): boolean {
     if (other.unique === this.#unique) return false
     return other.choosing || other.number < this.#number || (other.number === this.#number && other.unique < this.#unique)
-  }
-
-  async #isAlive({ file, tag }: Entry): Promise<boolean> {
-    const state = await stateOf(tag)
-    if (state !== 'elsewhere') return state === 'alive'
-    try {
-      // Both times are the file system's: the clocks of the machines may differ.
-      const now = await this.#touch()
-      return now - (await stat(join(this.#folder, file))).mtimeMs < SILENT_MS
-    } catch (error) {
-      if (osCode(error) === 'ENOENT') return false
-      throw error
-    }
   }
 
   /** A sign of life. @returns the file system's time, in milliseconds. */

@@ -12,7 +12,6 @@ import { askAll, readQuestions } from './calibrate/ask.ts'
 import { fitCalibration } from './calibrate/fit.ts'
 import { refuseUnwritable } from './calibrate/out.ts'
 import { connectTo } from './client/connect.ts'
-import { createInProcessClient } from './client/in-process.ts'
 
 interface Options {
   readonly unanswerable: readonly string[]
@@ -60,6 +59,7 @@ async function calibrate(files: string[], options: Options): Promise<void> {
   const { questions, files: read, skipped } = await readQuestions(files, options.unanswerable)
   for (const line of skipped) process.stderr.write(`${line}\n`)
   await refuseUnwritable(out)
+  const { createInProcessClient } = await import('./client/in-process.ts')
   const client = url === undefined ? await createInProcessClient(overrides) : connectTo(url, options.key)
   const progress = createProgress('Asking', 'questions')
   const asked = await askAll(client, questions, {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { Type, type Static } from 'typebox'
+import { DTYPES } from './dtypes.ts'
 
 /** File name of the manifest in a built model's folder. */
 export const MANIFEST_FILE = 'manifest.json'
@@ -7,7 +8,7 @@ export const MANIFEST_FILE = 'manifest.json'
 /** Increased when a built folder of an older builder can no longer be served. */
 export const BUILDER_VERSION = 1
 
-export const DTYPES = ['f32', 'int8', 'int8+int4', 'int4', 'f16', 'f16-int4'] as const
+export { DTYPES }
 const DtypeSchema = Type.Enum([...DTYPES])
 export type Dtype = Static<typeof DtypeSchema>
 

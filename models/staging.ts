@@ -1,6 +1,7 @@
 import { mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { osCode } from '../base/errors.ts'
+import { makeFolder } from '../base/make-folder.ts'
 import { exists } from '../base/exists.ts'
 import { leftOvers, sweep } from '../base/left-overs.ts'
 import { processTag } from '../base/process.ts'
@@ -49,7 +50,7 @@ let builds = 0
  */
 export async function fillFolder<T>(folder: string, fill: (staging: string) => Promise<T>): Promise<T> {
   const outDir = resolve(folder)
-  await mkdir(dirname(outDir), { recursive: true })
+  await makeFolder(dirname(outDir))
   await recoverFolder(outDir)
   await assertReplaceable(outDir)
   await sweep(dirname(outDir), (name) => tagIn(outDir, name))

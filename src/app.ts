@@ -21,6 +21,7 @@ import { observers } from './http/plugins/observers.ts'
 import { rateLimit } from './http/plugins/rate-limit.ts'
 import { traces } from './http/plugins/traces.ts'
 import { unknownRoutes } from './http/plugins/unknown-routes.ts'
+import { withoutBasePath } from './http/base-path.ts'
 import { onceFor } from './http/idempotency.ts'
 import { KeptAnswers } from './http/kept-answers.ts'
 import { publicText } from './http/public-text.ts'
@@ -80,7 +81,7 @@ export async function buildApp(
   await app.register(access, { keys: services.keys, adminKey: config.ADMIN_KEY })
   await app.register(host, { host: config.HOST, allowed: listed(config.ALLOWED_HOSTS), keys: services.keys })
   await app.register(unknownRoutes)
-  await app.register(docs, { version })
+  await app.register(docs, { version, basePath: config.BASE_PATH })
   const { processes, keys, newerTable } = services
   await app.register(metrics, { processes, jobs: services.jobs, keys, retriever: services.answering.retriever, newerTable })
 
@@ -90,7 +91,7 @@ export async function buildApp(
   await app.register(healthRoutes, { readiness, publicText: said })
   if (config.ROLE !== 'indexer') {
     await app.register(infoRoute, { ...questions, version, newerTable, publicText: said })
-    await app.register(pageRoutes)
+    await app.register(pageRoutes, { basePath: config.BASE_PATH })
     await app.register(answerRoute, { ...questions, publicText: said })
     await app.register(answersRoute, { ...questions, batchDeadlineMs: config.BATCH_DEADLINE_MS, publicText: said })
     await app.register(searchRoute, questions)
@@ -108,7 +109,7 @@ export async function buildApp(
   await app.register(passages, changes)
   await app.register(adminPassages, { index, requireAdmin })
   await app.register(adminIndex, { index, requireAdmin })
-  await app.register(adminIndexJobs, { jobs, requireAdmin, once })
+  await app.register(adminIndexJobs, { jobs, requireAdmin, once, basePath: config.BASE_PATH })
   return app
 }
 
@@ -119,6 +120,7 @@ function createServer(config: Config, logger: Logger, sendError: ReturnType<type
     loggerInstance: log,
     bodyLimit: config.BODY_LIMIT_KB * 1024,
     trustProxy: proxies(config.TRUST_PROXY),
+    rewriteUrl: withoutBasePath(config.BASE_PATH),
     genReqId: requestId,
     requestIdHeader: false,
     routerOptions: { maxParamLength: MAX_PATH_PARAMETER },

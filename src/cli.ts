@@ -1,8 +1,9 @@
 #!/usr/bin/env node
 import { Command } from 'commander'
 import { COMMANDS } from './cli/commands.ts'
+import { checkOpenFiles } from './cli/open-files.ts'
 import { runProgram } from './cli/run-program.ts'
-import { packageVersion, quietLanceDb } from './config.ts'
+import { packageVersion } from './package.ts'
 
 /** Programs of their own. */
 const PROGRAMS = {
@@ -13,11 +14,11 @@ const PROGRAMS = {
   },
 } as const
 
-quietLanceDb()
 const program = new Command('cepe')
   .description('Open-domain question answering over your own corpus with CEPE, Contriever and LanceDB.')
   .version(packageVersion())
   .showHelpAfterError('(see --help)')
+  .hook('preSubcommand', (_program, command) => (Object.hasOwn(PROGRAMS, command.name()) ? checkOpenFiles() : undefined))
 for (const [name, { description, executableFile }] of Object.entries(PROGRAMS)) program.command(name, description, { executableFile })
 
 const [, , asked = ''] = process.argv

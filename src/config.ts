@@ -1,32 +1,20 @@
 import { isIP } from 'node:net'
 import path from 'node:path'
-import { existsSync, readFileSync, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { loadEnvFile } from 'node:process'
-import { fileURLToPath } from 'node:url'
-import { Type } from 'typebox'
 import Value from 'typebox/value'
 import { CodedError } from '../base/errors.ts'
 import { checkAddress, isRemote } from '../index/store/place.ts'
 import { storeSettingsOf } from '../index/store/environment.ts'
 import { configureStores } from '../index/store/settings.ts'
-import { ConfigSchema, DEFAULT_DTYPE, TABLE_NAME, type Config } from './settings.ts'
+import { packageRoot, packageVersion } from './package.ts'
+import { BASE_PATH, ConfigSchema, DEFAULT_DTYPE, TABLE_NAME, type Config } from './settings.ts'
 
 const PREFIX = 'CEPE_'
 /** Of commands that ask a service, see {@link clientKey}: no setting of one. */
 const CLIENT_KEY = `${PREFIX}KEY`
 
-/** Folder of the package: relative defaults are looked up here, so that `cepe` works from any working folder. */
-export function packageRoot(): string {
-  let folder = path.dirname(fileURLToPath(import.meta.url))
-  while (!existsSync(path.join(folder, 'package.json')) && folder !== path.dirname(folder)) folder = path.dirname(folder)
-  return folder
-}
-
-/** The package's version, for `--version` and the API documentation. */
-export function packageVersion(): string {
-  const manifest: unknown = JSON.parse(readFileSync(path.join(packageRoot(), 'package.json'), 'utf8'))
-  return Value.Parse(Type.Object({ version: Type.String() }), manifest).version
-}
+export { packageRoot, packageVersion }
 
 const PATH_SETTINGS = [
   'READER_CHECKPOINT',
@@ -188,6 +176,7 @@ function rangeOf(setting: Setting): string | undefined {
   if (type === 'integer' || type === 'number')
     return `must be a ${type === 'integer' ? 'whole number' : 'number'} from ${minimum} to ${maximum}`
   if (pattern === TABLE_NAME) return 'must be 1 to 64 letters, digits, "-" and "_", a letter first'
+  if (pattern === BASE_PATH) return 'must be a path such as /qa, without a slash at its end, and not begin with /v1 or /docs'
   return pattern === '\\S' ? 'must not be blank' : undefined
 }
 

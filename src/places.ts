@@ -1,6 +1,7 @@
-import { access, constants, mkdir } from 'node:fs/promises'
+import { access, constants } from 'node:fs/promises'
 import path from 'node:path'
 import { CodedError, messageOf } from '../base/errors.ts'
+import { makeFolder } from '../base/make-folder.ts'
 import { openScratch } from '../base/scratch.ts'
 import { checkStore } from '../index/store/check.ts'
 import { isRemote } from '../index/store/place.ts'
@@ -30,7 +31,7 @@ export async function makeFolders(config: Config): Promise<void> {
     ['CEPE_INDEX_DIR', config.INDEX_DIR],
     ['CEPE_JOBS_DIR', jobsDir(config)],
   ] as const) {
-    if (!isRemote(folder)) await makeFolder(setting, folder)
+    if (!isRemote(folder)) await makeWritable(setting, folder)
   }
 }
 
@@ -40,8 +41,8 @@ export async function useScratch(): Promise<void> {
   if (folder !== undefined) setTemporaryFolder(folder)
 }
 
-async function makeFolder(setting: string, folder: string): Promise<void> {
-  await mkdir(folder, { recursive: true }).catch(refuse(setting, `The folder ${folder} cannot be made`))
+async function makeWritable(setting: string, folder: string): Promise<void> {
+  await makeFolder(folder).catch(refuse(setting, `The folder ${folder} cannot be made`))
   await access(folder, constants.W_OK).catch(refuse(setting, `The folder ${folder} cannot be written to`))
 }
 
@@ -55,9 +56,9 @@ export async function checkPlaces(config: Config): Promise<void> {
     if (config.CORPUS !== '' && !(await hasTables(config.INDEX_DIR)))
       await access(config.CORPUS, constants.R_OK).catch(refuse('CEPE_CORPUS', `The corpus ${config.CORPUS} cannot be read`))
   }
-  if (config.ROLE === 'replica' && config.MIRROR_DIR !== undefined) await makeFolder('CEPE_MIRROR_DIR', config.MIRROR_DIR)
+  if (config.ROLE === 'replica' && config.MIRROR_DIR !== undefined) await makeWritable('CEPE_MIRROR_DIR', config.MIRROR_DIR)
   if (config.ROLE === 'indexer') return
-  if (config.STATE_DISK_MB > 0) await makeFolder('CEPE_STATE_DIR', statesDir(config))
+  if (config.STATE_DISK_MB > 0) await makeWritable('CEPE_STATE_DIR', statesDir(config))
   if (config.DEMONSTRATIONS !== '') await loadDemonstrations(config.DEMONSTRATIONS)
   const { named } = calibrationFiles(config)
   // Whether it is of the reader turns out when that is there.

@@ -9,6 +9,9 @@ function integer(description: string, value: number, minimum: number, maximum: n
 
 export const DEFAULT_DTYPE = 'f32'
 
+/** Nothing, or a path such as `/qa`. One that begins like the routes' own could not be told from them. */
+export const BASE_PATH = '^$|^(?!/(v1|docs)(/|$))(/[A-Za-z0-9_][A-Za-z0-9._~-]*)+$'
+
 /** A table's name: it is part of file names, and of addresses in an object store. */
 export const TABLE_NAME = '^[A-Za-z][A-Za-z0-9_-]{0,63}$'
 
@@ -221,6 +224,12 @@ export const ConfigSchema = Type.Object({
     "Proxies whose `X-Forwarded-For` names the client: their number, or a list of addresses and networks (`loopback`, `10.0.0.0/8`). Empty: the connection's address is the client's.",
     '',
   ),
+  BASE_PATH: Type.String({
+    description:
+      'Path under which a proxy serves the API and the page (`/qa`), whether the proxy hands it on or takes it off. Empty: the root.',
+    default: '',
+    pattern: BASE_PATH,
+  }),
   BODY_LIMIT_KB: integer('Largest JSON body.', 1024, 1, 1_048_576),
   UPLOAD_LIMIT_MB: integer('Largest corpus upload.', 65_536, 1, 10_000_000),
   REQUEST_TIMEOUT_MS: integer("Time for a request's headers to arrive, and again for its JSON body.", 30_000, 100, 3_600_000),

@@ -3,7 +3,6 @@ import path from 'node:path'
 import { createProgress } from '../../src/cli/progress.ts'
 import { packageRoot } from '../../src/config.ts'
 import { CodedError } from '../../base/errors.ts'
-import { createReaderClient } from '../client/reader.ts'
 import { table, text } from '../report/blocks.ts'
 import { TASKS } from '../tasks/list.ts'
 import { taskOptions } from './options.ts'
@@ -29,6 +28,7 @@ export function allCommand(): Command {
 async function runAll(runs: string, out: string): Promise<void> {
   const folders: string[] = []
   const took: [string, number][] = []
+  const { createReaderClient } = await import('../client/reader.ts')
   const client = await createReaderClient()
   try {
     for (const task of TASKS) {

@@ -1,7 +1,6 @@
 import { Command } from 'commander'
 import path from 'node:path'
 import { createProgress } from '../../src/cli/progress.ts'
-import { createReaderClient } from '../client/reader.ts'
 import { describeProblem } from '../datasets/problems.ts'
 import { taskOptions } from './options.ts'
 import { reportTaskRuns } from './report.ts'
@@ -16,6 +15,7 @@ export function taskCommand(task: Task): Command {
     .option('--small', 'sizes for the shipped model')
     .action(async (given: Record<string, unknown> & { out?: string; small?: boolean }) => {
       const options = taskOptions(task, given, given.small)
+      const { createReaderClient } = await import('../client/reader.ts')
       const client = await createReaderClient()
       const progress = createProgress(task.title, 'items')
       try {

@@ -4,7 +4,6 @@ import { CodedError } from '../../base/errors.ts'
 import { parseRopeOption } from '../../models/blocks/rope-option.ts'
 import { buildModel } from '../../models/build.ts'
 import { loadConfig, packageRoot } from '../../src/config.ts'
-import { createReaderClient } from '../client/reader.ts'
 import { figure, heading, list, table, text } from '../report/blocks.ts'
 import { linesOver, type LinePoint } from '../report/lines.ts'
 import { writeReport } from '../report/report.ts'
@@ -69,6 +68,7 @@ export function ropeCommand(): Command {
 async function measure(kind: string, window: number, checkpointDir: string, folder: string) {
   const outDir = path.join(folder, 'model')
   await buildModel({ checkpointDir, outDir, dtype: 'f32', rope: { rope: kind, window } })
+  const { createReaderClient } = await import('../client/reader.ts')
   const client = await createReaderClient({ READER_DIR: outDir, READER_CHECKPOINT: '' })
   const run = async (task: Task, options: Record<string, string>) => {
     const into = await runTask({ task, options: taskOptions(task, options), client, folder: path.join(folder, task.name) })

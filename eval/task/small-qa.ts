@@ -1,6 +1,5 @@
 import path from 'node:path'
 import { packageRoot } from '../../src/config.ts'
-import { createInProcessClient } from '../client/in-process.ts'
 import { prepare } from '../prepare.ts'
 import { publishedFile, readPublished } from '../report/published.ts'
 import { buildReport, type Report } from '../report/report.ts'
@@ -12,6 +11,7 @@ const QUESTIONS = 10
 
 /** Open-domain question answering on some of the demo questions; its report as a part of another. */
 export async function runSmallQa(folder: string): Promise<Report> {
+  const { createInProcessClient } = await import('../client/in-process.ts')
   const client = await createInProcessClient()
   try {
     const prepared = await prepare(

@@ -4,6 +4,7 @@ import { Type, type Static } from 'typebox'
 import { Value } from 'typebox/value'
 import { writeFileDurably } from '../../base/durable.ts'
 import { CodedError, osCode } from '../../base/errors.ts'
+import { makeFolder } from '../../base/make-folder.ts'
 import { parseJson } from '../../base/json.ts'
 import type { EmbeddingModel } from '../contract.ts'
 import type { ReadItem } from '../read/contract.ts'
@@ -62,7 +63,7 @@ export interface PlanPlaceOptions extends Omit<PlanOptions, 'folder'> {
  */
 export async function planPlace(items: () => AsyncIterable<ReadItem>, options: PlanPlaceOptions): Promise<Place> {
   const { folder, model, name, corpus, ...planning } = options
-  await mkdir(folder, { recursive: true }).catch((error: unknown) => {
+  await makeFolder(folder).catch((error: unknown) => {
     if (!['EEXIST', 'ENOTDIR'].includes(osCode(error) ?? '')) throw error
     throw occupied(folder, 'is a file, or lies in one')
   })

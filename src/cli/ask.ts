@@ -1,29 +1,7 @@
-import { rm } from 'node:fs/promises'
 import { Command, Option } from 'commander'
-import { CodedError } from '../../base/errors.ts'
-import { loadConfig } from '../config.ts'
-import { readQuestion } from '../http/read-question.ts'
-import type { Config } from '../settings.ts'
-import { answerQuestion } from '../rag/answer.ts'
-import { answerEvents } from '../rag/answer-events.ts'
-import type { AnswerServices } from '../rag/pipeline.ts'
-import { createServices } from '../services.ts'
-import { ensureArtefacts } from '../setup.ts'
-import { LIMITS, METHODS, type AnswerRequest, type AnswerResponse, type Method } from '../rag/schema.ts'
-import { askFile, checkFile, newFile, type AskFileOptions } from './ask-file.ts'
+import { LIMITS, METHODS } from '../rag/limits.ts'
 import { wholeNumber } from './numbers.ts'
-import { createProgress } from './progress.ts'
-
-/** Evidence lines shown without --json. */
-const SHOWN_EVIDENCE = 3
-
-interface AskOptions {
-  readonly k?: number
-  readonly method?: Method
-  readonly json?: boolean
-  readonly file?: string
-  readonly out?: string
-}
+import type { AskOptions } from './run-ask.ts'
 
 /** `cepe ask`: answers one question, or a file of them, without a server. */
 export function askCommand(): Command {
@@ -36,87 +14,7 @@ export function askCommand(): Command {
     .option('--file <file>', 'answer the questions of this file, one a line: JSON as in POST /v1/answer, or the bare question')
     .option('--out <file>', 'with --file: where answers go, as JSON lines (default: standard output); a new file')
     .action(async (question: string | undefined, options: AskOptions) => {
-      checkOptions(question, options)
-      if (options.file !== undefined) await checkFile(options.file)
-      const single = question === undefined ? undefined : readQuestion({ ...chosen(options), question })
-      // A single question has no use for a second reader, which would load beside it.
-      const config = { ...(options.file === undefined && { READERS: 1 }), ...loadConfig() }
-      const out = options.out === undefined ? undefined : await newFile(options.out)
-      try {
-        await ensureArtefacts(config, createProgress)
-        const services = await createServices(config)
-        try {
-          if (single !== undefined) await askOne(single, services.answering, config, options)
-          else if (options.file !== undefined) {
-            const write = (line: string): Promise<void> => (out ? out.appendFile(`${line}\n`) : print(`${line}\n`))
-            const run = { deadlineMs: config.DEADLINE_MS }
-            await askAll({ file: options.file, services: services.answering, run, defaults: chosen(options), write })
-          }
-        } finally {
-          await services.close()
-        }
-      } finally {
-        const isEmpty = (await out?.stat())?.size === 0
-        await out?.close()
-        if (isEmpty && options.out !== undefined) await rm(options.out)
-      }
+      const { runAsk } = await import('./run-ask.ts')
+      await runAsk(question, options)
     })
-}
-
-/** @throws options_invalid */
-function checkOptions(question: string | undefined, { file, out, json }: AskOptions): void {
-  const refuse = (problem: string): CodedError => new CodedError('options_invalid', problem)
-  if ((question === undefined) === (file === undefined)) throw refuse('Give one question, or --file with a file of them.')
-  if (file === undefined && out !== undefined) throw refuse('--out goes with --file: a single answer is printed.')
-  if (file !== undefined && json) throw refuse('--json goes with a single question: the answers to a file are JSON lines always.')
-}
-
-function chosen({ k, method }: AskOptions): Partial<AnswerRequest> {
-  return { ...(k !== undefined && { k }), ...(method && { method }) }
-}
-
-async function askOne(request: AnswerRequest, services: AnswerServices, config: Config, { json }: AskOptions): Promise<void> {
-  const run = { deadlineMs: config.DEADLINE_MS }
-  if (json || !process.stdout.isTTY) {
-    const response = await answerQuestion(request, services, run)
-    await print(json ? `${JSON.stringify(response, null, 2)}\n` : readable(response))
-    return
-  }
-  let said = false
-  for await (const { event, data } of answerEvents(request, services, run)) {
-    if (event === 'token') await print(data.text)
-    if (event === 'answer') await print(said ? `\n${details(data)}` : readable(data))
-    said ||= event === 'token'
-  }
-}
-
-async function askAll(parts: Pick<AskFileOptions, 'file' | 'services' | 'run' | 'defaults' | 'write'>): Promise<void> {
-  const { answered, failed } = await askFile({
-    ...parts,
-    onFailed: (message) => process.stderr.write(`${message}\n`),
-    startProgress: createProgress,
-  })
-  process.stderr.write(`${answered} answered, ${failed} failed\n`)
-  if (failed > 0) process.exitCode = 1
-}
-
-/** Waits for a reader that is slower than the answers. */
-function print(text: string): Promise<void> {
-  return new Promise((resolve) => process.stdout.write(text, () => resolve()))
-}
-
-function readable(response: AnswerResponse): string {
-  const { answer, abstained } = response
-  const said = abstained ? '(no confident answer)' : answer === null ? '(no passage was found)' : answer === '' ? '(no answer)' : answer
-  return `${said}\n${details(response)}`
-}
-
-function details({ confidence, probability_correct: probability, evidence, timings_ms }: AnswerResponse): string {
-  const lines = evidence.slice(0, SHOWN_EVIDENCE).map(({ rank, title, text, role, attention }) => {
-    const share = attention === null ? '' : `, attention ${(100 * attention).toFixed(0)} %`
-    return `  ${rank}. ${title} (${role}${share}): ${text}`
-  })
-  const likely = probability === null ? '' : `${Math.round(100 * probability)} % likely right, `
-  const sure = `${likely}confidence ${confidence.toFixed(2)}, ${Math.round(timings_ms.total)} ms, ${evidence.length} passages:`
-  return [sure, ...lines, ''].join('\n')
 }

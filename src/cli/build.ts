@@ -1,7 +1,7 @@
 import { Command, Option } from 'commander'
 import { BLOCK_SIZES, INT4_DEFAULTS, type Int4Options } from '../../models/blocks/precision.ts'
-import { buildModel } from '../../models/build.ts'
-import { DTYPES, modelId, type Dtype } from '../../models/manifest.ts'
+import { DTYPES } from '../../models/dtypes.ts'
+import type { Dtype } from '../../models/manifest.ts'
 import { megabytes } from '../progress.ts'
 import { wholeNumber } from './numbers.ts'
 import { createProgress } from './progress.ts'
@@ -40,6 +40,7 @@ export function buildCommand(): Command {
     )
     .option('--window <positions>', "decoder positions in place of the checkpoint's", wholeNumber({ min: 1 }))
     .action(async (checkpointDir: string, { out, dtype, blockSize, lmHead, inPlace = false, rope, window }: BuildArguments) => {
+      const [{ buildModel }, { modelId }] = await Promise.all([import('../../models/build.ts'), import('../../models/manifest.ts')])
       const progress = createProgress('Building', 'MB')
       try {
         const manifest = await buildModel({

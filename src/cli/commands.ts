@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 
-/** A command is loaded when it is asked for: all of them together take a second, which some need a tenth of. */
+/** What a command is called and takes is loaded when it is asked for; what it works with, when it is run: that alone takes most of a second. */
 export const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   serve: async () => (await import('./serve.ts')).serveCommand(),
   ask: async () => (await import('./ask.ts')).askCommand(),

@@ -1,11 +1,7 @@
 import path from 'node:path'
 import { once } from 'node:events'
 import { Command } from 'commander'
-import { checkPlaceModel, openPlace } from '../../index/ingest/place.ts'
-import { loadConfig } from '../config.ts'
-import { answerWork } from '../jobs/embed-work.ts'
-import { createEmbedding } from '../services.ts'
-import { ensureRetriever } from '../setup.ts'
+import { loadConfig } from './load-config.ts'
 import { createProgress } from './progress.ts'
 
 /** `cepe embed-worker`: an engine's hands. It reads work on standard input and answers on standard output, a JSON object a line. */
@@ -14,7 +10,13 @@ export function embedWorkerCommand(): Command {
     .description('embed shards of a planned corpus: {"shard": <number>} a line on standard input, an answer a line on standard output')
     .argument('<place>', 'folder that `cepe index plan` made')
     .action(async (folder: string) => {
-      const config = loadConfig()
+      const config = await loadConfig()
+      const [{ checkPlaceModel, openPlace }, { answerWork }, { createEmbedding }, { ensureRetriever }] = await Promise.all([
+        import('../../index/ingest/place.ts'),
+        import('../jobs/embed-work.ts'),
+        import('../services.ts'),
+        import('../setup.ts'),
+      ])
       const place = await openPlace(path.resolve(folder))
       await ensureRetriever(config, createProgress)
       const embedding = await createEmbedding(config)

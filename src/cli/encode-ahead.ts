@@ -1,8 +1,7 @@
 import { Command } from 'commander'
-import { loadConfig } from '../config.ts'
-import { encodeIndexAhead, type AheadProgress } from '../jobs/encode-ahead.ts'
-import { createAheadEncoding, requireStateDisk } from '../services.ts'
-import { ensureReader } from '../setup.ts'
+import type { AheadProgress } from '../jobs/encode-ahead.ts'
+import { loadConfig } from './load-config.ts'
+import { interruptible } from './interrupted.ts'
 import { createProgress } from './progress.ts'
 import { tableOption } from './table-option.ts'
 
@@ -12,22 +11,26 @@ export function encodeAheadCommand(): Command {
     .description('store the encoder states of all passages on the disk (CEPE_STATE_DISK_MB), where questions will find them')
     .addOption(tableOption())
     .action(async ({ table }: { table?: string }) => {
-      const config = loadConfig({ TABLE: table })
+      const config = await loadConfig({ TABLE: table })
+      const [{ encodeIndexAhead }, { createAheadEncoding, requireStateDisk }, { ensureReader }] = await Promise.all([
+        import('../jobs/encode-ahead.ts'),
+        import('../services.ts'),
+        import('../setup.ts'),
+      ])
       requireStateDisk(config)
       await ensureReader(config, createProgress)
       const { index, reader, close } = await createAheadEncoding(config)
-      const interrupted = new AbortController()
-      const interrupt = (): void => interrupted.abort(new Error('Interrupted: what is stored is kept; run the command again to go on.'))
-      process.once('SIGINT', interrupt)
       const progress = createProgress('Encoding passages ahead', 'passages')
       try {
         const onProgress = (now: AheadProgress): void => progress.update(now.done, now.total, detail(now))
-        const { done, stored, bytes } = await encodeIndexAhead({ index, reader, onProgress, signal: interrupted.signal })
+        const { done, stored, bytes } = await interruptible(
+          (signal) => encodeIndexAhead({ index, reader, onProgress, signal }),
+          () => 'Interrupted: what is stored is kept; run the command again to go on.',
+        )
         progress.stop()
         process.stdout.write(`${done} passages have states on the disk: ${stored} new ones of ${megabytes(bytes)} MB\n`)
       } finally {
         progress.stop()
-        process.removeListener('SIGINT', interrupt)
         await close()
       }
     })

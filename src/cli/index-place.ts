@@ -2,15 +2,9 @@ import { stat } from 'node:fs/promises'
 import path from 'node:path'
 import { Command } from 'commander'
 import { CodedError } from '../../base/errors.ts'
-import { inspectPlace } from '../../index/ingest/place-check.ts'
-import { openPlace, planPlace } from '../../index/ingest/place.ts'
-import { readPassageFile } from '../../index/read/read.ts'
-import { loadConfig } from '../config.ts'
 import type { Jobs } from '../jobs/jobs.ts'
-import { readOptions } from '../jobs/reading.ts'
-import { DEFAULT_REJECTED_SHARE, type Job } from '../jobs/schema.ts'
-import { configuredModel } from '../services.ts'
-import { ensureRetriever } from '../setup.ts'
+import type { Job } from '../jobs/schema.ts'
+import { loadConfig } from './load-config.ts'
 import { wholeNumber } from './numbers.ts'
 import { createProgress } from './progress.ts'
 import { jobOptions, withReadingOptions, type ReadingOptions } from './reading-options.ts'
@@ -24,10 +18,19 @@ export function planCommand(): Command {
     .requiredOption('--out <place>', 'new folder; one that holds this plan already is left as it is')
     .option('--shard-rows <number>', 'passages of a shard: one commit, and what a lost worker loses', wholeNumber({ min: 1, max: 65_536 }))
     .action(async (given: string, { out, shardRows, ...reading }: ReadingOptions & { out: string; shardRows?: number }) => {
-      const config = loadConfig()
+      const config = await loadConfig()
       const file = path.resolve(given)
       const found = await stat(file).catch(() => undefined)
       if (found?.isFile() !== true) throw new CodedError('not_found', `The file ${file} does not exist.`, { field: 'corpus' })
+      const [{ planPlace }, { readPassageFile }, { readOptions }, { DEFAULT_REJECTED_SHARE }, { configuredModel }, { ensureRetriever }] =
+        await Promise.all([
+          import('../../index/ingest/place.ts'),
+          import('../../index/read/read.ts'),
+          import('../jobs/reading.ts'),
+          import('../jobs/schema.ts'),
+          import('../services.ts'),
+          import('../setup.ts'),
+        ])
       await ensureRetriever(config, createProgress)
       const options = jobOptions(reading)
       const progress = createProgress(`Planning ${path.basename(file)}`, 'lines')
@@ -51,6 +54,10 @@ export function pendingCommand(): Command {
     .description('the shards of a planned corpus that have no vectors yet, as lines of work for `cepe embed-worker`')
     .argument('<place>', 'folder that `cepe index plan` made')
     .action(async (folder: string) => {
+      const [{ openPlace }, { inspectPlace }] = await Promise.all([
+        import('../../index/ingest/place.ts'),
+        import('../../index/ingest/place-check.ts'),
+      ])
       const place = await openPlace(path.resolve(folder))
       const { missing, foreign } = await inspectPlace(place)
       for (const { file, why } of foreign) process.stderr.write(`${file} ${why}\n`)

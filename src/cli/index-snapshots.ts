@@ -1,6 +1,4 @@
 import { Command } from 'commander'
-import { switchTable } from '../../index/snapshots/replace.ts'
-import { createSnapshot, deleteSnapshot, listSnapshots, restoreSnapshot } from '../../index/snapshots/snapshots.ts'
 import type { PassageIndex } from '../../index/open.ts'
 import type { Indexing } from '../services.ts'
 import { tableOption } from './table-option.ts'
@@ -8,6 +6,8 @@ import { tableOption } from './table-option.ts'
 type WithIndexing = (table: string | undefined, run: (indexing: Indexing) => Promise<unknown>) => Promise<void>
 
 const KB = 1000
+
+const snapshots = () => import('../../index/snapshots/snapshots.ts')
 
 /** `cepe index snapshot` and `cepe index alias`. */
 export function snapshotCommands(withIndexing: WithIndexing): Command[] {
@@ -22,11 +22,12 @@ export function snapshotCommands(withIndexing: WithIndexing): Command[] {
         })
       })
   const create = command('create', 'keep the table as it is now under a name', async (index, name) => {
+    const { createSnapshot } = await snapshots()
     const { rows } = await createSnapshot(name, index)
     return `${name}: ${rows} passages kept\n`
   })
   const list = command('list', 'the snapshots of the table', async (index) =>
-    (await listSnapshots(index))
+    (await (await snapshots()).listSnapshots(index))
       .map(
         ({ name, created_at, rows, bytes, model }) =>
           `${name}\t${created_at}\t${rows} passages\t${Math.round(bytes / KB)} kB of its own\t${model}\n`,
@@ -34,13 +35,16 @@ export function snapshotCommands(withIndexing: WithIndexing): Command[] {
       .join(''),
   )
   const restore = command('restore', 'put a snapshot in the place of the present table', async (index, name) => {
+    const { restoreSnapshot } = await snapshots()
     return `${index.table}: ${await restoreSnapshot(name, index)} passages, as kept in ${name}\n`
   })
   const remove = command('delete', 'remove a snapshot', async (index, name) => {
+    const { deleteSnapshot } = await snapshots()
     await deleteSnapshot(name, index)
     return `${name}: deleted\n`
   })
   const alias = command('alias', 'answer with what another table of the index holds now, which stays as it is', async (index, name) => {
+    const { switchTable } = await import('../../index/snapshots/replace.ts')
     return `${index.table}: ${await switchTable(name, index)} passages, as in ${name}\n`
   })
   const snapshot = new Command('snapshot').description('keep states of the table, and go back to them').addCommand(list)

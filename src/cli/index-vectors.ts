@@ -1,13 +1,9 @@
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { Command } from 'commander'
-import { openPlace } from '../../index/ingest/place.ts'
 import type { Named } from '../../index/vectors/given.ts'
-import { giveVectors } from '../../index/vectors/give.ts'
-import { vectorFiles } from '../../index/vectors/open.ts'
-import { loadConfig } from '../config.ts'
-import { createEmbedding } from '../services.ts'
-import { ensureRetriever } from '../setup.ts'
+import { loadConfig } from './load-config.ts'
+import { interruptible } from './interrupted.ts'
 import { decimal, wholeNumber } from './numbers.ts'
 import { createProgress } from './progress.ts'
 
@@ -38,24 +34,33 @@ export function vectorsCommand(): Command {
     .option('--min-cosine <number>', 'least cosine of a given vector and the one that the retriever makes', decimal({ max: 1 }), MIN_COSINE)
     .option('--work <folder>', 'for JSON lines and Parquet: takes 2 bytes a number while the command runs', tmpdir())
     .action(async (folder: string, given: string[], { work, sameModel = false, ...options }: VectorsOptions) => {
-      const config = loadConfig()
+      const config = await loadConfig()
+      const [{ openPlace }, { giveVectors }, { vectorFiles }, { createEmbedding }, { ensureRetriever }] = await Promise.all([
+        import('../../index/ingest/place.ts'),
+        import('../../index/vectors/give.ts'),
+        import('../../index/vectors/open.ts'),
+        import('../services.ts'),
+        import('../setup.ts'),
+      ])
       const place = await openPlace(path.resolve(folder))
       const files = await vectorFiles(given.map((file) => path.resolve(file)))
       await ensureRetriever(config, createProgress)
       const embedding = await createEmbedding(config)
       const bars = { reading: createProgress('Reading ids', 'ids'), writing: createProgress('Comparing and writing', 'shards') }
-      const stop = new AbortController()
-      process.once('SIGINT', () => stop.abort(new Error('Interrupted: run the command again, and it goes on.')))
       try {
-        const { written, present, missing, foreign, compared, leastCosine } = await giveVectors(place, {
-          ...options,
-          ...embedding,
-          files,
-          sameModel,
-          work: path.resolve(work),
-          signal: stop.signal,
-          onProgress: (phase, done, total) => bars[phase].update(done, total),
-        })
+        const { written, present, missing, foreign, compared, leastCosine } = await interruptible(
+          (signal) =>
+            giveVectors(place, {
+              ...options,
+              ...embedding,
+              files,
+              sameModel,
+              work: path.resolve(work),
+              signal,
+              onProgress: (phase, done, total) => bars[phase].update(done, total),
+            }),
+          () => 'Interrupted: shards that are written are kept; run the command again, and it goes on.',
+        )
         const least = compared === 0 ? '' : `, least cosine ${leastCosine.toFixed(4)}`
         process.stdout.write(
           `${place.folder}: vectors of ${written} shards written, ${present} had theirs; ${compared} passages compared${least}\n`,

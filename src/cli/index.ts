@@ -1,20 +1,17 @@
 import { Command } from 'commander'
 import { CodedError, messageOf } from '../../base/errors.ts'
-import { loadConfig } from '../config.ts'
-import { followJob } from '../follow-job.ts'
-import { maintainTable, type State } from '../../index/table/maintain.ts'
+import type { State } from '../../index/table/maintain.ts'
 import type { Jobs } from '../jobs/jobs.ts'
 import type { Job, JobOptions } from '../jobs/schema.ts'
-import { useScratch } from '../places.ts'
-import { createIndexing, type Indexing } from '../services.ts'
-import { ensureRetriever } from '../setup.ts'
-import { checkFile } from '../jobs/check.ts'
+import type { Indexing } from '../services.ts'
 import { corpusFiles } from './corpus-files.ts'
 import { contentsCommands } from './index-contents.ts'
 import { commitCommand, pendingCommand, planCommand } from './index-place.ts'
 import { vectorsCommand } from './index-vectors.ts'
 import { snapshotCommands } from './index-snapshots.ts'
 import { encodeAheadCommand } from './encode-ahead.ts'
+import { loadConfig } from './load-config.ts'
+import { interruptible, interruptibleAtOnce } from './interrupted.ts'
 import { createProgress } from './progress.ts'
 import { jobOptions, withReadingOptions, type ReadingOptions } from './reading-options.ts'
 import { tableOption } from './table-option.ts'
@@ -37,19 +34,19 @@ export function indexCommand(): Command {
     .addCommand(planCommand())
     .addCommand(vectorsCommand())
     .addCommand(pendingCommand())
-    .addCommand(commitCommand((table, order) => withIndexing(table, 'embeds', ({ jobs }) => follow(jobs, order(jobs)))))
+    .addCommand(commitCommand((table, order) => withIndexing(table, 'embeds', ({ jobs }) => follow(jobs, order(jobs), table))))
     .addCommand(
       tableCommand({
         name: 'status',
         description: 'show the index and its jobs',
         argument: '[job]',
         run: async ({ index, jobs }, id?: string) => {
-          if (id !== undefined) return process.stdout.write(`${JSON.stringify(await jobs.get(id), null, 2)}\n`)
+          if (id !== undefined) return showJob(jobs, id)
           const summary = await index.info().then(
             ({ table, rows, version, kind, model }) => `table ${table}: ${rows} passages, version ${version}, ${kind} search, ${model}`,
             (error: Error) => error.message,
           )
-          return process.stdout.write(`${[summary, ...(await jobs.list()).map(line)].join('\n')}\n`)
+          return process.stdout.write(`${[summary, ...(await listed(jobs))].join('\n')}\n`)
         },
       }),
     )
@@ -60,7 +57,7 @@ export function indexCommand(): Command {
         name: 'cancel',
         description: 'end a job; what it committed to a live table stays',
         argument: '<job>',
-        run: async ({ jobs }, id = '') => process.stdout.write(`${line(await jobs.cancel(id))}\n`),
+        run: ({ jobs }, id = '') => cancel(jobs, id),
       }),
     )
     .addCommand(
@@ -69,7 +66,7 @@ export function indexCommand(): Command {
         description: 'go on with a stopped job',
         argument: '<job>',
         need: 'embeds',
-        run: ({ jobs }, id = '') => follow(jobs, jobs.resume(id)),
+        run: ({ jobs }, id = '', table?: string) => follow(jobs, jobs.resume(id), table),
       }),
     )
 }
@@ -84,7 +81,8 @@ function maintenanceCommand(task: 'compact' | 'cleanup', description: string): C
     .option('--dry-run', 'only say what there is to do')
     .addOption(tableOption())
     .action(async ({ dryRun = false, table: name }: { dryRun?: boolean; table?: string }) => {
-      const { INDEX_DIR: dir, TABLE: table, KEEP_VERSIONS_MIN: minutes } = loadConfig({ TABLE: name })
+      const { INDEX_DIR: dir, TABLE: table, KEEP_VERSIONS_MIN: minutes } = await loadConfig({ TABLE: name })
+      const [{ useScratch }, { maintainTable }] = await Promise.all([import('../places.ts'), import('../../index/table/maintain.ts')])
       await useScratch()
       const { before, after } = await maintainTable({ dir, table, task, keepMs: minutes * 60_000, dryRun })
       const shown = ({ fragments, surplus, oldVersions, bytes, diskBytes }: State): string =>
@@ -112,7 +110,9 @@ function addCommand(): Command {
         for (const [i, file] of files.entries()) {
           if (options.check === true) await check(file, addOptions(options), index.model.dimension)
           else
-            await follow(jobs, jobs.addFile(file, addOptions(options))).catch((error: unknown) => stoppedBefore(files.slice(i + 1), error))
+            await follow(jobs, jobs.addFile(file, addOptions(options)), options.table).catch((error: unknown) =>
+              stoppedBefore(files.slice(i + 1), error),
+            )
         }
       })
     })
@@ -126,6 +126,7 @@ function stoppedBefore(left: readonly string[], error: unknown): never {
 
 /** Says what a job would meet; the exit status is 1 where it would fail. */
 async function check(file: string, options: JobOptions, dimension: number): Promise<void> {
+  const { checkFile } = await import('../jobs/check.ts')
   const found = await checkFile(file, options, dimension).catch((error: unknown) => {
     if (!(error instanceof CodedError)) throw error
     return error
@@ -149,7 +150,7 @@ interface TableCommand {
   readonly description: string
   readonly argument: string
   readonly need?: Need
-  readonly run: (indexing: Indexing, id?: string) => Promise<unknown>
+  readonly run: (indexing: Indexing, id?: string, table?: string) => Promise<unknown>
 }
 
 function tableCommand({ name, description, argument, need = 'looks', run }: TableCommand): Command {
@@ -158,7 +159,7 @@ function tableCommand({ name, description, argument, need = 'looks', run }: Tabl
     .argument(argument)
     .addOption(tableOption())
     .action(async (id: string | undefined, { table }: { table?: string }) => {
-      await withIndexing(table, need, (indexing) => run(indexing, id))
+      await withIndexing(table, need, (indexing) => run(indexing, id, table))
     })
 }
 
@@ -166,9 +167,12 @@ function tableCommand({ name, description, argument, need = 'looks', run }: Tabl
 type Need = 'embeds' | 'looks'
 
 async function withIndexing(table: string | undefined, need: Need, run: (indexing: Indexing) => Promise<unknown>): Promise<void> {
-  const config = loadConfig({ TABLE: table })
-  if (need === 'embeds') await ensureRetriever(config, createProgress)
-  const indexing = await createIndexing(config)
+  const config = await loadConfig({ TABLE: table })
+  const [{ createIndexing }, { ensureRetriever }] = await Promise.all([import('../services.ts'), import('../setup.ts')])
+  const indexing = await interruptibleAtOnce(async () => {
+    if (need === 'embeds') await ensureRetriever(config, createProgress)
+    return createIndexing(config)
+  }, 'Interrupted before anything was begun: run the command again.')
   try {
     await run(indexing)
   } finally {
@@ -176,24 +180,56 @@ async function withIndexing(table: string | undefined, need: Need, run: (indexin
   }
 }
 
-/** Follows an ordered job to its end and says how it went. */
-async function follow(jobs: Jobs, ordered: Promise<Job>): Promise<void> {
-  process.stdout.write(`${line(await untilEnded(jobs, (await ordered).id))}\n`)
+/** Follows an ordered job to its end and says how it went; Ctrl-C leaves it where it stands, to be resumed. */
+async function follow(jobs: Jobs, ordered: Promise<Job>, table: string | undefined): Promise<void> {
+  const { id } = await ordered
+  const { followJob } = await import('../follow-job.ts')
+  const job = await interruptible(
+    (signal) => followJob(jobs, id, createProgress, signal),
+    async () => {
+      // What is being written comes to its end first: what is said of the job is what is on the disk.
+      await jobs.close()
+      return leftOf(await jobs.get(id), table)
+    },
+  )
+  process.stdout.write(`${line(job)}\n`)
 }
 
-/** Follows a job; Ctrl-C leaves it where it stands, to be resumed. */
-async function untilEnded(jobs: Jobs, id: string): Promise<Job> {
-  const interrupted = new AbortController()
-  const interrupt = (): void => {
-    process.stderr.write(`\nThe job goes on where it stopped at the next start of the service, or with: cepe index resume ${id}\n`)
-    interrupted.abort()
-  }
-  process.once('SIGINT', interrupt)
-  try {
-    return await followJob(jobs, id, createProgress, interrupted.signal)
-  } finally {
-    process.removeListener('SIGINT', interrupt)
-  }
+/** What an interrupted job leaves, and how it goes on. */
+function leftOf({ id, source, counters: { committed, accepted } }: Job, table: string | undefined): string {
+  const kept =
+    committed === 0
+      ? `nothing of ${source.name} is committed yet`
+      : `${committed} of ${accepted} passages of ${source.name} are committed and kept`
+  return `Interrupted: ${kept}. The job goes on at the next start of the service, or with: cepe index resume ${id}${table === undefined ? '' : ` --table ${table}`}`
+}
+
+/** All jobs, a line each. */
+async function listed(jobs: Jobs): Promise<string[]> {
+  const lines: string[] = []
+  for (const job of await jobs.list()) lines.push(`${line(job)}${(await jobs.isAbandoned(job.id)) ? `: ${abandoned(job.id)}` : ''}`)
+  return lines
+}
+
+async function showJob(jobs: Jobs, id: string): Promise<void> {
+  process.stdout.write(`${JSON.stringify(await jobs.get(id), null, 2)}\n`)
+  if (await jobs.isAbandoned(id)) process.stderr.write(`${abandoned(id)}\n`)
+}
+
+function abandoned(id: string): string {
+  return `its process has ended, and nothing happens until the next start of the service, cepe index resume ${id} or cepe index cancel ${id}`
+}
+
+async function cancel(jobs: Jobs, id: string): Promise<void> {
+  const { isSettled } = await import('../jobs/schema.ts')
+  const wasAbandoned = await jobs.isAbandoned(id)
+  const job = await jobs.cancel(id)
+  const how = wasAbandoned
+    ? ': its process had ended before'
+    : isSettled(job.state)
+      ? ''
+      : ': the process that runs it ends it at its next step'
+  process.stdout.write(`${line(job)}${how}\n`)
 }
 
 function addOptions(options: AddOptions): JobOptions {

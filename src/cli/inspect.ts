@@ -1,5 +1,4 @@
 import { Command } from 'commander'
-import { formatDescription, inspectModel } from '../../models/inspect.ts'
 
 /** `cepe inspect`: what is in a built model. */
 export function inspectCommand(): Command {
@@ -7,6 +6,7 @@ export function inspectCommand(): Command {
     .description('show a built model: graphs, parameters, bytes, dimensions')
     .argument('<built>', 'folder of the built model')
     .action(async (built: string) => {
+      const { formatDescription, inspectModel } = await import('../../models/inspect.ts')
       process.stdout.write(`${formatDescription(await inspectModel(built))}\n`)
     })
 }

@@ -1,8 +1,6 @@
 import { Command } from 'commander'
-import { loadConfig } from '../config.ts'
-import { readUsage } from '../keys/quota.ts'
 import type { KeyRecord } from '../keys/record.ts'
-import { addKey, readKeys, revokeKey } from '../keys/store.ts'
+import { loadConfig } from './load-config.ts'
 import { wholeNumber } from './numbers.ts'
 
 interface AddOptions {
@@ -23,7 +21,8 @@ export function keysCommand(): Command {
         .option('--requests-per-minute <number>', 'requests of any kind', wholeNumber({ min: 1, max: 1_000_000_000 }))
         .option('--questions-per-day <number>', 'questions on a day (UTC)', wholeNumber({ min: 1, max: 1_000_000_000 }))
         .action(async (name: string, { admin, requestsPerMinute, questionsPerDay }: AddOptions) => {
-          const key = await addKey(loadConfig().KEYS_DIR, {
+          const { addKey } = await import('../keys/store.ts')
+          const key = await addKey((await loadConfig()).KEYS_DIR, {
             name,
             role: admin === true ? 'admin' : 'user',
             ...(requestsPerMinute !== undefined && { requests_per_minute: requestsPerMinute }),
@@ -34,7 +33,8 @@ export function keysCommand(): Command {
     )
     .addCommand(
       new Command('list').description('the keys, and the questions asked with them today').action(async () => {
-        const { KEYS_DIR: dir } = loadConfig()
+        const { KEYS_DIR: dir } = await loadConfig()
+        const [{ readUsage }, { readKeys }] = await Promise.all([import('../keys/quota.ts'), import('../keys/store.ts')])
         const usage = await readUsage(dir)
         const lines = (await readKeys(dir)).map((record) => line(record, usage.get(record.name) ?? 0))
         process.stdout.write(lines.length === 0 ? `no keys in ${dir}\n` : `${lines.join('\n')}\n`)
@@ -45,7 +45,8 @@ export function keysCommand(): Command {
         .description('make a key worthless')
         .argument('<name>')
         .action(async (name: string) => {
-          await revokeKey(loadConfig().KEYS_DIR, name)
+          const { revokeKey } = await import('../keys/store.ts')
+          await revokeKey((await loadConfig()).KEYS_DIR, name)
           process.stdout.write(`${name} is revoked\n`)
         }),
     )

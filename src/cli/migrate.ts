@@ -1,6 +1,5 @@
 import { Command } from 'commander'
-import { migrateIndex, restoreIndex } from '../../index/table/migrate-index.ts'
-import { loadConfig } from '../config.ts'
+import { loadConfig } from './load-config.ts'
 import { wholeNumber } from './numbers.ts'
 import { tableOption } from './table-option.ts'
 
@@ -22,7 +21,8 @@ export function migrateCommand(): Command {
     )
     .addOption(tableOption())
     .action(async ({ dryRun = false, restore, table: name }: MigrateArguments) => {
-      const { INDEX_DIR: dir, TABLE: table } = loadConfig({ TABLE: name })
+      const { INDEX_DIR: dir, TABLE: table } = await loadConfig({ TABLE: name })
+      const { migrateIndex, restoreIndex } = await import('../../index/table/migrate-index.ts')
       if (restore !== undefined) {
         await restoreIndex({ dir, table, version: restore })
         process.stdout.write(`table ${table} is as it was in version ${restore}\n`)

@@ -1,8 +1,6 @@
 import path from 'node:path'
 import { Command } from 'commander'
 import { CodedError } from '../../base/errors.ts'
-import { pullCheckpoint } from '../../models/pull/pull.ts'
-import { hubSettings } from '../config.ts'
 import { megabytes } from '../progress.ts'
 import { createProgress } from './progress.ts'
 
@@ -16,6 +14,7 @@ export function pullCommand(): Command {
       const [repository = '', revision = 'main'] = name.split('@')
       if (revision === '')
         throw new CodedError('options_invalid', `${name} names no revision after the @: give a branch, tag or commit.`, { field: 'name' })
+      const [{ pullCheckpoint }, { hubSettings }] = await Promise.all([import('../../models/pull/pull.ts'), import('../config.ts')])
       const outDir = out ?? path.basename(repository)
       const progress = createProgress('Fetching', 'MB')
       try {

@@ -1,6 +1,7 @@
 import { Option, type Command } from 'commander'
 import { FORMATS, type Format } from '../../index/read/contract.ts'
-import { SPLIT_WORDS, type JobOptions } from '../jobs/schema.ts'
+import type { JobOptions } from '../jobs/schema.ts'
+import { SPLIT_WORDS } from '../jobs/split-words.ts'
 import { decimal, wholeNumber } from './numbers.ts'
 
 /** Options of the commands that read a corpus. */

@@ -1,8 +1,7 @@
 import { Command } from 'commander'
-import { loadConfig } from '../config.ts'
 import type { Config } from '../settings.ts'
 import { checkAddress } from './address.ts'
-import { checkExposure } from './exposure.ts'
+import { loadConfig } from './load-config.ts'
 
 /** `cepe serve`: the HTTP service. */
 export function serveCommand(): Command {
@@ -11,7 +10,8 @@ export function serveCommand(): Command {
     .option('--host <address>', 'address to listen on')
     .option('--port <number>', 'port to listen on; 0 takes a free one')
     .action(async (options: { host?: string; port?: string }) => {
-      const config = loadConfig({ HOST: options.host, PORT: options.port })
+      const config = await loadConfig({ HOST: options.host, PORT: options.port })
+      const { checkExposure } = await import('./exposure.ts')
       await checkExposure(config)
       await checkAddress(config.HOST, config.PORT)
       // Loading the rest of the program takes a second: what is quick to find wrong comes before.

@@ -2,12 +2,8 @@ import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { Command } from 'commander'
 import { CodedError } from '../../base/errors.ts'
-import { compareBuilds, formatDistance, type Sample } from '../../models/against.ts'
-import { formatVerification } from '../../models/golden.ts'
-import { loadManifest } from '../../models/folder.ts'
-import { verifyGolden } from '../../models/verify.ts'
-import { packageRoot } from '../config.ts'
-import { loadTokenizer } from '../text/tokenizer.ts'
+import type { Sample } from '../../models/against.ts'
+import { packageRoot } from '../package.ts'
 import { decimal, wholeNumber } from './numbers.ts'
 
 /** Parity promised for f32 builds. */
@@ -47,17 +43,20 @@ export function verifyCommand(): Command {
 }
 
 async function againstGoldens(built: string, golden: readonly string[], atol: number): Promise<void> {
+  const [{ verifyGolden }, { formatVerification }] = await Promise.all([import('../../models/verify.ts'), import('../../models/golden.ts')])
   const results = await verifyGolden(built, golden, atol)
   process.stdout.write(`${results.map(formatVerification).join('\n\n')}\n`)
   if (!results.every((result) => result.ok)) process.exitCode = 1
 }
 
 async function againstBuild(built: string, other: string, { texts, samples }: VerifyOptions): Promise<void> {
+  const { compareBuilds, formatDistance } = await import('../../models/against.ts')
   process.stdout.write(`${formatDistance(await compareBuilds(built, other, await samplesOf(built, texts, samples)))}\n`)
 }
 
 /** Groups of lines from all over the file. */
 async function samplesOf(built: string, file: string, count: number): Promise<Sample[]> {
+  const [{ loadManifest }, { loadTokenizer }] = await Promise.all([import('../../models/folder.ts'), import('../text/tokenizer.ts')])
   const manifest = await loadManifest(built)
   const special =
     manifest.architecture === 'cepe' ? { bosId: manifest.tokens.bos_id, eosIds: manifest.tokens.eos_ids } : { bosId: null, eosIds: [] }

@@ -54,7 +54,9 @@ export interface Jobs {
   list(): Promise<Job[]>
   /** @throws not_found */
   get(id: string): Promise<Job>
-  /** Asks for the end of a job; what it committed to a live table stays. @throws conflict for one that has ended. */
+  /** Whether a job is not at its end and nobody is at work at it, or will be: the process that had it has ended. */
+  isAbandoned(id: string): Promise<boolean>
+  /** Ends a job, or asks the process that runs it for its end; what it committed to a live table stays. @throws conflict for one that has ended. */
   cancel(id: string): Promise<Job>
   /** Queues a stopped or interrupted job again. @throws conflict for one that has ended. */
   resume(id: string): Promise<Job>
@@ -180,6 +182,10 @@ class IndexJobs implements Jobs {
     return this.#fresh(await this.#store.load(id))
   }
 
+  async isAbandoned(id: string): Promise<boolean> {
+    return !isSettled((await this.get(id)).state) && !(await this.#store.isLeased(id))
+  }
+
   async cancel(id: string): Promise<Job> {
     const job = await this.get(id)
     if (['done', 'failed', 'cancelled'].includes(job.state))
@@ -192,8 +198,20 @@ class IndexJobs implements Jobs {
     const now = await this.get(id)
     if (now.state === 'queued' || now.state === 'stopped') {
       await cancelStopped(now, { index: this.#options.index, store: this.#store })
-    } else if (!isSettled(now.state)) await this.#queue.enqueue(id)
+    } else await this.#cancelAbandoned(id)
     return this.get(id)
+  }
+
+  /** A job of a dead process is ended here; one that is at work elsewhere, or waits here, is ended by the note. */
+  async #cancelAbandoned(id: string): Promise<void> {
+    const lease = await this.#store.lease(id)
+    if (lease === undefined) return
+    try {
+      const job = await this.#store.load(id)
+      if (!isSettled(job.state)) await cancelStopped(job, { index: this.#options.index, store: this.#store })
+    } finally {
+      await lease.release()
+    }
   }
 
   async resume(id: string): Promise<Job> {

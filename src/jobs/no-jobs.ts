@@ -13,6 +13,7 @@ export const noJobs: Jobs = {
   addUpload: refuse,
   list: () => Promise.resolve([]),
   get: refuse,
+  isAbandoned: refuse,
   cancel: refuse,
   resume: refuse,
   reportPath: refuse,

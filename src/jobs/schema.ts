@@ -1,5 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { FORMATS } from '../../index/read/contract.ts'
+import { SPLIT_WORDS } from './split-words.ts'
 
 export const JOB_STATES = ['queued', 'planning', 'indexing', 'verifying', 'done', 'failed', 'stopped', 'cancelled'] as const
 const JobStateSchema = Type.Enum([...JOB_STATES], {
@@ -16,8 +17,7 @@ export function isSettled(state: JobState): boolean {
 /** Share of rejected lines that a job bears unless told otherwise. */
 export const DEFAULT_REJECTED_SHARE = 0.01
 
-/** Words of a passage that documents are cut into; the default is the literature's. */
-export const SPLIT_WORDS = { least: 20, most: 1000, byDefault: 100 } as const
+export { SPLIT_WORDS }
 const LABEL_CHARACTERS = 500
 
 export const JobOptionsSchema = Type.Object(

@@ -6,7 +6,7 @@ import { writeFileDurably } from '../../base/durable.ts'
 import { osCode, CodedError } from '../../base/errors.ts'
 import { exists } from '../../base/exists.ts'
 import { jobFiles } from '../../index/ingest/files.ts'
-import { takeLock, type Lock } from '../../base/lock.ts'
+import { isLockHeld, takeLock, type Lock } from '../../base/lock.ts'
 import type { KnownJobs } from '../../index/ingest/sweep.ts'
 import { parseJson } from '../../base/json.ts'
 import { isSettled, JOB_ID, JOB_VERSION, JobSchema, type Job } from './schema.ts'
@@ -81,7 +81,12 @@ export class JobStore {
 
   /** The right to run a job, or to take its upload in: for one process at a time. @returns undefined if another has it. */
   lease(id: string): Promise<Lock | undefined> {
-    return takeLock(join(this.folder(id), 'lease'), 0)
+    return takeLock(this.#lease(id), 0)
+  }
+
+  /** Whether a living process has the right to run a job. */
+  isLeased(id: string): Promise<boolean> {
+    return isLockHeld(this.#lease(id))
   }
 
   /** Tells the process that runs the job, whichever it is, to cancel it. */
@@ -125,6 +130,10 @@ export class JobStore {
   async #ids(): Promise<string[]> {
     await mkdir(this.#dir, { recursive: true })
     return (await readdir(this.#dir)).filter((name) => new RegExp(JOB_ID).test(name)).sort()
+  }
+
+  #lease(id: string): string {
+    return join(this.folder(id), 'lease')
   }
 
   #record(id: string): string {

@@ -1,8 +1,9 @@
-import { mkdir, readdir, readFile } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'
 import Value from 'typebox/value'
 import { writeFileDurably } from '../../base/durable.ts'
 import { CodedError, messageOf, osCode } from '../../base/errors.ts'
+import { makeFolder } from '../../base/make-folder.ts'
 import { parseJson } from '../../base/json.ts'
 import { hashKey, KeyRecordSchema, newKey, type KeyRecord } from './record.ts'
 
@@ -29,7 +30,7 @@ export async function addKey(dir: string, asked: NewKey): Promise<string> {
       cause: error,
     })
   }
-  await mkdir(dir, { recursive: true }).catch(refused)
+  await makeFolder(dir).catch(refused)
   try {
     await writeFileDurably(path.join(dir, record.name + KEY_FILE), toText(record), { mode: MODE, exclusive: true })
   } catch (error) {

@@ -1,9 +1,9 @@
 import { Type, type Static } from 'typebox'
 import { CHUNKINGS } from '../text/document-request.ts'
+import { DOCUMENT_REQUEST_LIMITS } from './limits.ts'
 import { AnswerResponseSchema, ChatTemplateSchema, HighlightSchema, LIMITS, nonBlank, SamplingSchema } from './schema.ts'
 
-/** Limits of a request about a document; its size is the service's setting. */
-export const DOCUMENT_REQUEST_LIMITS = { newTokens: 1024, evidence: 200, titleCharacters: 1000 } as const
+export { DOCUMENT_REQUEST_LIMITS }
 
 const DocumentOptions = {
   question: Type.Optional(

@@ -1,8 +1,9 @@
 import { Type } from 'typebox'
 import { SIGNALS } from './calibration/signal-names.ts'
+import { LIMITS } from './limits.ts'
 
 /** Passages that an explanation leaves out, one at a time. */
-export const MOST_DROPPED = 5
+const MOST_DROPPED = LIMITS.droppedPassages
 
 const probability = Type.Number({ minimum: 0, maximum: 1 })
 

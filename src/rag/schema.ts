@@ -3,33 +3,11 @@ import { FilterSchema } from '../../index/filter-schema.ts'
 import { PassageMetadataSchema } from '../../index/passage-metadata.ts'
 import { CHAT_TEMPLATES, type Turn } from '../text/chat-template.ts'
 import { MODES } from '../text/plan.ts'
-import {
-  AttendedSchema,
-  ExplanationResponseFields,
-  JudgementRequestFields,
-  JudgementResponseFields,
-  MOST_DROPPED,
-} from './judgement-schema.ts'
+import { AttendedSchema, ExplanationResponseFields, JudgementRequestFields, JudgementResponseFields } from './judgement-schema.ts'
+import { LIMITS, METHODS } from './limits.ts'
 
-/** Limits of one request; each is also the schema's, so that the API's documentation shows it. */
-export const LIMITS = {
-  questionCharacters: 4096,
-  k: 200,
-  suppliedPassages: 200,
-  passageCharacters: 20_000,
-  demonstrations: 16,
-  newTokens: 256,
-  stops: 4,
-  stopCharacters: 100,
-  contextTokens: 512,
-  /** Size of a supplied retrieval score. */
-  score: 1e6,
-  /** Colder sampling, and sharper weights of passages, are greedy in all but name. */
-  leastTemperature: 0.001,
-  droppedPassages: MOST_DROPPED,
-} as const
+export { LIMITS, METHODS }
 
-export const METHODS = ['dense', 'text', 'hybrid'] as const
 export const MethodSchema = Type.Enum([...METHODS], {
   description:
     "dense: Contriever. text: BM25. hybrid: both, their scores fused with a weight measured on the corpus. Default: the service's setting (CEPE_RETRIEVAL).",

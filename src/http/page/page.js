@@ -30,13 +30,14 @@ function element(name, properties = {}, ...children) {
   return made
 }
 
-function complain(error) {
-  byId('problem').hidden = error === undefined
-  byId('problem').textContent = error?.message ?? ''
+/** Shows an error in the form that it is of; without one, takes away what is shown there. */
+function complain(place, error) {
+  byId(place).hidden = error === undefined
+  byId(place).textContent = error?.message ?? ''
 }
 
 async function describeService() {
-  const { reader, retriever, index, modes, methods } = await call('/v1/info')
+  const { reader, retriever, index, modes, methods } = await call('v1/info')
   byId('about').textContent = [
     index ? `${index.passages.toLocaleString('en')} passages` : 'no passages yet',
     `reader ${reader.id}`,
@@ -63,15 +64,18 @@ async function ask() {
     ...(mode.value && { mode: mode.value }),
     ...(method.value && { method: method.value }),
   }
-  complain()
+  complain('problem')
+  // What is shown below is of this question, or nothing is.
+  byId('result').hidden = true
+  form.scrollIntoView({ block: 'nearest' })
   byId('go').textContent = 'Asking…'
   byId('result').setAttribute('aria-busy', 'true')
   try {
     show(await answerTo(body, mine.signal))
     remember(text)
   } catch (error) {
-    if (error.name !== 'AbortError') complain(error)
-    else if (running === mine) complain(new Error('Cancelled.'))
+    if (error.name !== 'AbortError') complain('problem', error)
+    else if (running === mine) complain('problem', new Error('Cancelled.'))
   } finally {
     if (running === mine) {
       running = undefined
@@ -85,7 +89,7 @@ async function ask() {
 async function answerTo(body, signal) {
   const post = (question) =>
     fetch(
-      '/v1/answer',
+      'v1/answer',
       withKey({ method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(question), signal }),
     )
   const response = await post({ ...body, stream: true })
@@ -116,8 +120,8 @@ async function streamed(response) {
 function showEvidence(evidence) {
   byId('result').hidden = false
   byId('answer').textContent = '…'
-  byId('sure').textContent = ''
-  byId('confidence').hidden = true
+  byId('certainty').hidden = true
+  byId('nearest').hidden = true
   byId('strip').replaceChildren()
   byId('times').textContent = ''
   showPassages(evidence)
@@ -131,11 +135,22 @@ function showPassages(evidence) {
   list.children[at]?.focus({ preventScroll: true })
 }
 
-function show({ answer, abstained, confidence, probability_correct: probability, evidence, timings_ms: times }) {
+/** What stands in the place of an answer; undefined where there is one. */
+function noAnswer({ answer, abstained, evidence }) {
+  if (abstained) return 'No confident answer'
+  if (answer === null) return 'No passage was found'
+  if (answer !== '') return undefined
+  return evidence.length === 0 ? 'No answer' : 'The passages do not say'
+}
+
+function show(result) {
+  const { answer, abstained, confidence, probability_correct: probability, evidence, timings_ms: times } = result
   byId('result').hidden = false
-  byId('answer').textContent = abstained ? 'No confident answer' : answer === null ? 'No answer' : answer === '' ? '(nothing)' : answer
+  byId('answer').textContent = noAnswer(result) ?? answer
   const sure = probability ?? confidence
-  byId('confidence').hidden = false
+  // Of no answer there is no confidence; of a withheld one there is.
+  byId('certainty').hidden = !abstained && !answer
+  byId('nearest').hidden = abstained || answer !== '' || evidence.length === 0
   byId('confidence').value = sure
   byId('sure').textContent = typeof probability !== 'number' ? `confidence ${sure.toFixed(2)}` : `${percent(sure)} % likely right`
   const parts = ['embed', 'retrieve', 'queue', 'encode', 'generate'].map((name) => [name, times[name] ?? 0])
@@ -220,22 +235,27 @@ function showHistory() {
   )
 }
 
+/** What a corpus is sent as, by the ending of its name; the service finds out the format of any other from its content. */
+const TYPES = {
+  tsv: 'text/tab-separated-values',
+  csv: 'text/csv',
+  jsonl: 'application/x-ndjson',
+  ndjson: 'application/x-ndjson',
+  gz: 'application/gzip',
+}
+
 async function index() {
   const [file] = byId('corpus').files
   if (!file) throw new Error('Choose a file first.')
-  const type = /\.gz$/.test(file.name)
-    ? 'application/gzip'
-    : /\.jsonl$/.test(file.name)
-      ? 'application/x-ndjson'
-      : 'text/tab-separated-values'
-  const address = `/v1/admin/index-jobs${byId('replace').checked ? '?replace=true' : ''}`
+  const type = TYPES[file.name.split('.').at(-1).toLowerCase()] ?? 'application/octet-stream'
+  const address = `v1/admin/index-jobs${byId('replace').checked ? '?replace=true' : ''}`
   byId('job').value = 'uploading'
   let job = await call(address, { method: 'POST', headers: { 'content-type': type }, body: file })
   byId('progress').hidden = false
   while (['queued', 'planning', 'indexing', 'verifying'].includes(job.state)) {
     showJob(job)
     await new Promise((resolve) => setTimeout(resolve, POLL_MS))
-    job = await call(`/v1/admin/index-jobs/${job.id}`)
+    job = await call(`v1/admin/index-jobs/${job.id}`)
   }
   showJob(job)
   await describeService()
@@ -253,16 +273,20 @@ form.addEventListener('submit', (event) => {
 })
 byId('upload').addEventListener('submit', (event) => {
   event.preventDefault()
-  complain()
+  complain('upload-problem')
   index().catch((error) => {
     byId('job').value = ''
-    complain(error)
+    complain('upload-problem', error)
   })
 })
 byId('key').value = kept(() => sessionStorage.getItem('key')) ?? ''
 byId('key').addEventListener('change', () => {
   kept(() => sessionStorage.setItem('key', byId('key').value))
-  describeService().catch(complain)
+  complain('upload-problem')
+  describeService().then(
+    () => complain('problem'),
+    (error) => complain('upload-problem', error),
+  )
 })
 byId('forget').addEventListener('click', () => {
   kept(() => localStorage.removeItem('questions'))
@@ -279,4 +303,4 @@ document.addEventListener('keydown', (event) => {
 })
 addEventListener('pagehide', () => running?.abort())
 showHistory()
-describeService().catch(complain)
+describeService().catch((error) => complain('problem', error))

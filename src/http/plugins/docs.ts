@@ -13,6 +13,8 @@ declare module 'fastify' {
 
 export interface DocsOptions {
   readonly version: string
+  /** Path under which a proxy serves all of this. */
+  readonly basePath: string
 }
 
 /** The documentation loads nothing but its own files and asks nobody but this service. The hash is of the style in its logo. */
@@ -20,7 +22,7 @@ const CSP =
   "default-src 'none'; script-src 'self'; style-src 'self' 'sha256-RL3ie0nH+Lzz2YNqQN83mnU0J1ot4QL7b99vMdIX99w='; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 /** OpenAPI from the route schemas, with a page to try them at /docs (JSON at /docs/json). */
-export const docs = fp(async (app: FastifyInstance, { version }: DocsOptions) => {
+export const docs = fp(async (app: FastifyInstance, { version, basePath }: DocsOptions) => {
   await app.register(swagger, {
     transform: ({ schema, url, route }) => {
       const documented = route.config?.documentedBody
@@ -29,6 +31,7 @@ export const docs = fp(async (app: FastifyInstance, { version }: DocsOptions) =>
     },
     openapi: {
       openapi: '3.1.0',
+      ...(basePath !== '' && { servers: [{ url: basePath }] }),
       info: { title: 'cepe-qa', version, description: 'Open-domain question answering with CEPE, Contriever and LanceDB.' },
       tags: [
         { name: 'questions', description: 'Answers, searches and scores' },
@@ -45,7 +48,7 @@ export const docs = fp(async (app: FastifyInstance, { version }: DocsOptions) =>
       },
     },
   })
-  await app.register(swaggerUi, { routePrefix: '/docs', staticCSP: CSP })
+  await app.register(swaggerUi, { routePrefix: '/docs', indexPrefix: basePath, staticCSP: CSP })
 })
 
 /** Where the service has user keys, any route under /v1 may need one, and may have been asked too often with it. */

@@ -19,6 +19,8 @@ export interface AdminIndexJobsOptions {
   readonly requireAdmin: onRequestAsyncHookHandler
   /** Does what has an idempotency key once. */
   readonly once: Once
+  /** Path under which a proxy serves the routes. */
+  readonly basePath: string
 }
 
 const STREAMED = [
@@ -64,7 +66,7 @@ const ImportSchema = Type.Object(
 const REPORT = Type.Unsafe<Readable | string>({ type: 'string' })
 
 /** Bulk indexing: POST a corpus, follow, cancel and resume jobs. */
-export const adminIndexJobs: FastifyPluginAsyncTypebox<AdminIndexJobsOptions> = async (app, { jobs, requireAdmin, once }) => {
+export const adminIndexJobs: FastifyPluginAsyncTypebox<AdminIndexJobsOptions> = async (app, { jobs, requireAdmin, once, basePath }) => {
   app.addHook('onRequest', requireAdmin)
   // The jobs limit the size of every kind of upload.
   await app.register(multipart, { limits: { files: 1, fields: 0, fileSize: Infinity } })
@@ -88,7 +90,7 @@ export const adminIndexJobs: FastifyPluginAsyncTypebox<AdminIndexJobsOptions> = 
     },
     async (request, reply) => {
       const job = await orderJob({ request, reply, jobs, once, options: request.query })
-      return reply.code(202).header('location', `/v1/admin/index-jobs/${job.id}`).send(job)
+      return reply.code(202).header('location', `${basePath}/v1/admin/index-jobs/${job.id}`).send(job)
     },
   )
   followingRoutes(app, jobs)

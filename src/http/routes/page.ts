@@ -2,6 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { packageRoot } from '../../config.ts'
+import { needsSlash } from '../base-path.ts'
 
 /** Only what the page is made of: no path of a request is ever looked up on the disk. */
 const FILES = [
@@ -17,11 +18,18 @@ const HEADERS = {
   'cache-control': 'no-cache',
 }
 
+export interface PageOptions {
+  /** Path under which a proxy serves the page. */
+  readonly basePath: string
+}
+
 /** GET /: a page to ask questions on, made of four files of the package. */
-export const pageRoutes: FastifyPluginAsyncTypebox = async (app) => {
+export const pageRoutes: FastifyPluginAsyncTypebox<PageOptions> = async (app, { basePath }) => {
   const folder = path.join(packageRoot(), 'src/http/page')
   for (const { url, name, type } of FILES) {
     const content = await readFile(path.join(folder, name))
-    app.get(url, { schema: { hide: true }, logLevel: 'warn' }, (_request, reply) => reply.headers(HEADERS).type(type).send(content))
+    app.get(url, { schema: { hide: true }, logLevel: 'warn' }, (request, reply) =>
+      needsSlash(request, basePath) ? reply.redirect(`${basePath}/`, 308) : reply.headers(HEADERS).type(type).send(content),
+    )
   }
 }

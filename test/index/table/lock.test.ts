@@ -1,10 +1,10 @@
 import { mkdir, readdir, rename, rmdir, utimes, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { processTag, stateOf } from '../../../base/process.ts'
 import { tryLock } from '../../../index/ingest/lock.ts'
-import { takeLock } from '../../../base/lock.ts'
+import { isLockHeld, takeLock } from '../../../base/lock.ts'
 import { withLock } from '../../../index/table/lock.ts'
 import { tempDir } from '../helpers.ts'
 
@@ -59,12 +59,15 @@ await t.test('the lock admits one at a time, in the order in which they came', a
 
 await t.test('a dead process holds nothing; one of another machine or container holds it as long as it shows life', async (t) => {
   const folder = join(await tempDir(t), 'lock')
+  t.notOk(await isLockHeld(folder), 'nobody was ever there')
   await (await takeLock(folder, 0))?.release()
   const [place = '', pid = '', started = ''] = (await processTag()).split('-')
   for (const dead of [`${place}-${2 ** 22 + 1}-1`, `${place}-${pid}-${started}1`]) {
     await ticketOf(folder, dead)
+    t.notOk(await isLockHeld(folder))
     const lock = await takeLock(folder, 0)
     t.ok(lock, `${dead} is gone`)
+    t.ok(await isLockHeld(folder))
     await lock?.release()
   }
   // The same process id and start, as in two containers that were made alike: another place all the same.
@@ -72,7 +75,10 @@ await t.test('a dead process holds nothing; one of another machine or container 
   t.equal(await stateOf(elsewhere), 'elsewhere')
   const ticket = await ticketOf(folder, elsewhere)
   t.equal(await takeLock(folder, 100), undefined, 'it was there a moment ago')
+  t.ok(await isLockHeld(folder))
   await utimes(ticket, HOUR_AGO, HOUR_AGO)
+  t.notOk(await isLockHeld(folder))
+  t.same(await readdir(folder), [basename(ticket)], 'a look leaves nothing')
   const lock = await takeLock(folder, 0)
   t.ok(lock, 'nothing was heard of it for an hour')
   t.same((await readdir(folder)).length, 1)
