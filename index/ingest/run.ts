@@ -27,7 +27,7 @@ export interface RunJobOptions {
   readonly table: string
   readonly model: EmbeddingModel
   readonly embed: Embed
-  /** Embeds questions, to measure how much the dense search is worth on this corpus; not measured without. */
+  /** Embeds questions, to measure how much the dense search is worth on this corpus and what the vector index finds for them; not measured without. */
   readonly embedQuestions?: Embed
   readonly jobId: string
   /** The job's folder, in which the corpus was planned. */
@@ -166,8 +166,9 @@ class Run {
       await verifyTable(table, this.#plan, signal)
       await this.#journal.add(...this.#plan.shard_rows.map((_, shard) => ({ step: 'verified' as const, shard })))
     }
-    const ann = await this.#upkeep(Infinity, () => buildIndexes(table, policy, signal))
-    if (this.#options.embedQuestions) await measureDenseWeight(table, this.#options.embedQuestions, signal)
+    const { embedQuestions } = this.#options
+    const ann = await this.#upkeep(Infinity, () => buildIndexes(table, policy, { signal, ...(embedQuestions && { embedQuestions }) }))
+    if (embedQuestions) await measureDenseWeight(table, embedQuestions, signal)
     signal.throwIfAborted()
     await sync.flush()
     if (replace) {

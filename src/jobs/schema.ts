@@ -115,7 +115,8 @@ export const JobSchema = Type.Object({
     Type.Object({
       rows: Type.Integer({ description: 'Passages in the table.' }),
       recall: Type.Union([Type.Number(), Type.Null()], {
-        description: 'Measured recall@10 of the vector index; null where every vector is compared.',
+        description:
+          'Measured recall@10 of the vector index, by stored vectors and by questions the lower; null where every vector is compared.',
       }),
     }),
     Type.Null(),
