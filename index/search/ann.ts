@@ -6,6 +6,7 @@ import type { Embed } from '../contract.ts'
 import { readMetadata, writeAnn, writePartitions, type AnnSettings } from '../table/metadata.ts'
 import { takeProbes } from './recall.ts'
 import { MOST_SEGMENTS, mergeSegments } from '../table/segments.ts'
+import { Stages } from '../stages.ts'
 import { tune } from './tune.ts'
 
 /** When a table gets a vector index, and what is asked of it. */
@@ -44,6 +45,8 @@ export interface BuildOptions {
   /** Embeds questions, so that recall is measured with them too. */
   readonly embedQuestions?: Embed
   readonly signal?: AbortSignal
+  /** Told how far it is. */
+  readonly stages?: Stages
 }
 
 /**
@@ -55,23 +58,24 @@ export interface BuildOptions {
 export async function buildIndexes(
   table: Table,
   policy: SearchPolicy = SEARCH_POLICY,
-  { embedQuestions, signal }: BuildOptions = {},
+  { embedQuestions, signal, stages = new Stages() }: BuildOptions = {},
 ): Promise<AnnSettings | undefined> {
   const rows = await table.countRows()
   const { ann: known, partitions: built } = await readMetadata(table)
   const { keepMs = KEEP_MS, onWarning } = policy
-  await foldIndexes(table, { rows, large: rows >= policy.exactBelow, keepMs, ...(onWarning && { onWarning }) })
+  await foldIndexes(table, { rows, large: rows >= policy.exactBelow, keepMs, stages, ...(onWarning && { onWarning }) })
   if (rows < policy.exactBelow) {
     if (known !== undefined) await writing(table, () => writeAnn(table, undefined))
     return undefined
   }
-  const partitions = await buildVectorIndex(table, rows, built)
+  const partitions = await stages.estimated('indexing vectors', rows, () => buildVectorIndex(table, rows, built))
   const measured = embedQuestions === undefined || known?.questionRecall !== undefined
   if (measured && known?.partitions === partitions && rows < known.rows * REMEASURE && known.recall >= policy.minRecall) return known
   signal?.throwIfAborted()
+  const onProbes = stages.counted('measuring recall')
   const { chosen, best } = await tune(
     table,
-    { partitions, rows, minRecall: policy.minRecall },
+    { partitions, rows, minRecall: policy.minRecall, onProbes },
     await takeProbes(table, policy.sample, embedQuestions, signal),
     signal,
   )

@@ -42,6 +42,8 @@ export interface TuneOptions {
   /** Of the table. */
   readonly rows: number
   readonly minRecall: number
+  /** Told how many of the steps are done; there may be fewer. */
+  readonly onProbes?: (done: number, total: number) => void
 }
 
 /** Probes whose searches are timed in an object store, where each of them is tens of requests. */
@@ -55,7 +57,7 @@ const TIMED_REMOTELY = 8
  */
 export async function tune(
   table: Table,
-  { partitions, rows, minRecall }: TuneOptions,
+  { partitions, rows, minRecall, onProbes }: TuneOptions,
   probes: Probes,
   signal?: AbortSignal,
 ): Promise<Tuned> {
@@ -65,7 +67,9 @@ export async function tune(
   let refinements = REFINE
   let best: AnnSettings = { partitions, nprobes: partitions, refine: Math.max(...REFINE), rows, recall: 0 }
   let chosen: { readonly settings: AnnSettings; readonly latency: number } | undefined
-  for (const nprobes of nprobesFor(partitions)) {
+  const steps = nprobesFor(partitions)
+  for (const [done, nprobes] of steps.entries()) {
+    onProbes?.(done, steps.length)
     if (refinements.length === 0) break
     const settings = { partitions, nprobes, rows, recall: 0 }
     const stored = await reachOf(table, { ...settings, refinements }, passages, signal)

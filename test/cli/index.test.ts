@@ -30,7 +30,7 @@ await t.test('a corpus in several files: checked, indexed, listed by source, exp
   const added = await index('add', corpus, '--max-rejected', '0.5')
   t.equal(added.code, 0, added.stderr)
   t.match(added.stdout, /done {2}a\.csv {2}2\/2 committed.*1 rejected.*\n.*done {2}b\.json/)
-  t.match(added.stderr, /^(Reading|Indexing) (a\.csv|b\.json): \d/m, 'progress off a terminal')
+  t.match(added.stderr, /^(Indexing (a\.csv|b\.json): \d|(a\.csv|b\.json): [a-z ]+: \d+\/100 %)/m, 'progress off a terminal')
   const [job = ''] = added.stdout.split(' ')
   t.match(JSON.parse((await index('report', job)).stdout), { line: 4, reason: 'missing_column' })
 
