@@ -109,7 +109,13 @@ async function prepare(options: TaskOptions, client: ReaderClient): Promise<Prep
   const most = options.integer('items', 1)
   const examples = data === undefined ? spread(read.examples, most) : read.examples.slice(0, most)
   const items = examples.flatMap((example) =>
-    seeds.map((seed): Asked => ({ id: seed === undefined ? example.id : `${seed}: ${example.id}`, groups: {}, example, seed })),
+    seeds.map((seed): Asked => ({
+      id: seed === undefined ? example.id : `${seed}: ${example.id}`,
+      groups: {},
+      cluster: example.id,
+      example,
+      seed,
+    })),
   )
   return {
     settings: settings.map((setting) => setting.name),
