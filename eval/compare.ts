@@ -1,3 +1,4 @@
+import { at } from '../base/at.ts'
 import { CodedError } from '../base/errors.ts'
 import { bestOver, exactMatch, f1 } from './metrics/answer.ts'
 import { table, text, type Block } from './report/blocks.ts'
@@ -41,16 +42,21 @@ export function compareRuns(a: StoredRun, b: StoredRun): { shared: number; onlyA
         ),
       )
     const [matchA, matchB, f1A, f1B] = [scores(0, exactMatch), scores(1, exactMatch), scores(0, f1), scores(1, f1)]
+    const paired = (first: readonly number[], second: readonly number[]) =>
+      pairedBootstrap(
+        pairs.map(([{ id }], i) => ({ cluster: id, a: at(first, i), b: at(second, i) })),
+        seed,
+      )
     const only = (right: readonly number[], wrong: readonly number[]) => right.filter((score, i) => score === 1 && wrong[i] === 0).length
     return {
       setting: settingName(setting),
       exactMatch: {
-        ...pairedBootstrap(matchA, matchB, seed),
+        ...paired(matchA, matchB),
         a: mean(matchA),
         b: mean(matchB),
         mcnemarP: mcnemar(only(matchA, matchB), only(matchB, matchA)),
       },
-      f1: { ...pairedBootstrap(f1A, f1B, seed), a: mean(f1A), b: mean(f1B) },
+      f1: { ...paired(f1A, f1B), a: mean(f1A), b: mean(f1B) },
     }
   })
   return { shared: pairs.length, onlyA: ofA.size - pairs.length, onlyB: ofB.size - pairs.length, comparisons }

@@ -74,6 +74,10 @@ export interface IndexInfo {
   readonly nprobes: number
   /** Candidates refined per hit wanted; 0 for an exact scan. */
   readonly refine: number
+  /** recall@10 that was measured when the settings were chosen, of stored vectors and of questions the lower; null for an exact scan. */
+  readonly recall: number | null
+  /** That of questions alone; null where it was not measured. */
+  readonly questionRecall: number | null
   /** Rows that the vector index does not cover yet; they are scanned exactly. */
   readonly unindexedRows: number
   readonly fullText: boolean

@@ -1,6 +1,6 @@
 import { CodedError } from '../base/errors.ts'
-import { DEFAULT_DENSE_WEIGHT, FUSED_DEPTH, fuseScores } from './search/hybrid.ts'
-import { findByVector, findByWords, searchVector, searchWords, wholeHits } from './search/search.ts'
+import { searchHybrid } from './search/hybrid-search.ts'
+import { searchVector, searchWords } from './search/search.ts'
 import type { Live } from './table/live-table.ts'
 import type { EmbeddingModel, SearchHit, SearchOptions } from './contract.ts'
 
@@ -44,11 +44,7 @@ export function viewOf(name: string, { table, metadata, model }: Live, reading: 
     },
     searchHybrid: async (query, vector, options) => {
       check(options, model, vector)
-      const deeper = { ...options, k: Math.max(FUSED_DEPTH, options.k) }
-      return reading(async () => {
-        const [dense, text] = await Promise.all([findByVector(table, metadata.ann, vector, deeper), findByWords(table, query, deeper)])
-        return wholeHits(fuseScores({ dense, text }, metadata.hybrid?.denseWeight ?? DEFAULT_DENSE_WEIGHT, options.k))
-      })
+      return reading(() => searchHybrid(table, metadata, { query, vector }, options))
     },
     version: () =>
       reading(async () => {

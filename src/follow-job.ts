@@ -8,19 +8,18 @@ import type { Progress, StartProgress } from './progress.ts'
  * @throws corpus_invalid or conflict with the job's own message if it did not succeed; the signal's reason once aborted
  */
 export async function followJob(jobs: Jobs, id: string, startProgress: StartProgress, signal?: AbortSignal): Promise<Job> {
-  let phase: Job['state'] | undefined
+  let shown: string | undefined
   let progress: Progress | undefined
-  let since = 0
-  const show = ({ state, counters, source }: Job): void => {
-    if (state !== phase) {
+  const show = (job: Job): void => {
+    const { state, counters, stage } = job
+    const step = `${state} ${stage?.name ?? ''}`
+    if (step !== shown) {
       progress?.stop()
-      progress = begin(startProgress, state, source.name)
-      since = performance.now()
-      phase = state
+      progress = begin(startProgress, job)
+      shown = step
     }
-    if (state === 'planning') progress?.update(counters.read, 0)
-    else if (state === 'verifying') progress?.update(Math.round((performance.now() - since) / 1000), 0)
-    else progress?.update(counters.embedded + counters.skipped, counters.accepted)
+    if (stage) progress?.update(Math.round(stage.share * 100), 100)
+    else if (state === 'indexing') progress?.update(counters.embedded + counters.skipped, counters.accepted)
   }
   try {
     const job = await jobs.wait(id, show, signal)
@@ -38,9 +37,8 @@ function unfinished({ id, source, state, error }: Job): CodedError {
   return new CodedError(state === 'failed' ? 'corpus_invalid' : 'conflict', `The job ${id} (${source.name}) ${ended}${why}`)
 }
 
-/** The display of a phase that something can be said of. */
-function begin(startProgress: StartProgress, state: Job['state'], name: string): Progress | undefined {
-  if (state === 'planning') return startProgress(`Reading ${name}`, 'lines')
-  if (state === 'indexing') return startProgress(`Indexing ${name}`, 'passages')
-  return state === 'verifying' ? startProgress(`Verifying and indexing the table of ${name}`, 'seconds') : undefined
+/** The display of a step that something can be said of. */
+function begin(startProgress: StartProgress, { state, stage, source: { name } }: Job): Progress | undefined {
+  if (stage) return startProgress(`${name}: ${stage.name}`, '%')
+  return state === 'indexing' ? startProgress(`Indexing ${name}`, 'passages') : undefined
 }

@@ -7,6 +7,7 @@ import { FILTER_COLUMNS, sqlFilter } from '../../index/search/filter.ts'
 import { filterIndexName } from '../../index/search/fold.ts'
 import { connectLance, prewarm, type Table } from '../../index/table/lance.ts'
 import { readMetadata, type AnnSettings } from '../../index/table/metadata.ts'
+import { searchHybrid } from '../../index/search/hybrid-search.ts'
 import { searchVector, searchWords } from '../../index/search/search.ts'
 import { clusteredVector, syntheticPassage } from './index-corpus.ts'
 import { quantile } from './measure.ts'
@@ -47,7 +48,8 @@ export async function searchFigures(dir: string, name: string, rows: number, que
   const connection = await connectLance(dir, 500)
   const alias = await readAlias(dir, name)
   const table: Table = await connection.openTable(alias?.stored_as ?? '')
-  const { ann } = await readMetadata(table)
+  const metadata = await readMetadata(table)
+  const { ann } = metadata
   const vectors = Array.from({ length: queries }, (_, i) => clusteredVector(rows + i, rows))
   const ids = (settings?: AnnSettings) => async (query: Float32Array) =>
     (await searchVector(table, settings, query, { k: K })).map((hit) => hit.id)
@@ -74,6 +76,15 @@ export async function searchFigures(dir: string, name: string, rows: number, que
   )
   const text = await timed(vectors, async (_, probe) => (await searchWords(table, at(words, probe), { k: K })).map((hit) => hit.id))
   figures.push({ name: 'BM25, six words', ...text, recall: NaN })
+  const parts = await timed(vectors, async (vector, probe) => [
+    ...(await searchVector(table, ann, vector, { k: K })).map((hit) => hit.id),
+    ...(await searchWords(table, at(words, probe), { k: K })).map((hit) => hit.id),
+  ])
+  figures.push({ name: 'vector and BM25, one after the other', ...parts, recall: NaN })
+  const both = await timed(vectors, async (vector, probe) =>
+    (await searchHybrid(table, metadata, { query: at(words, probe), vector }, { k: K })).map((hit) => hit.id),
+  )
+  figures.push({ name: 'hybrid', ...both, recall: NaN })
   if (ann !== undefined) figures.push(...(await filterFigures(table, ann, vectors)))
   connection.close()
   return figures

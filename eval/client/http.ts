@@ -13,22 +13,30 @@ const ErrorBody = Compile(
 export interface HttpClientOptions {
   /** A key of the service, where it wants one. It is sent, and goes nowhere else: into no message, no file. */
   readonly key?: string
-  /** Tries per request where the service is busy or out of reach. */
+  /** Tries per request where the service is out of reach, or busy without a Retry-After. */
   readonly attempts?: number
-  /** Milliseconds before the second try; doubled for each further one. The service's Retry-After goes first. */
+  /** Milliseconds for which a request that a busy service refuses with a Retry-After is sent again, however often. */
+  readonly busyMs?: number
+  /** Milliseconds before the second try; doubled for each further one, and the least that is waited. The service's Retry-After goes first. */
   readonly pauseMs?: number
 }
 
 /** Busy services and limits by the minute are waited for; a key whose day's questions are used up would be waited for until tomorrow. */
 const LONGEST_WAIT_MS = 120_000
+/** Questions of others may keep a service busy for long; each of them ends. */
+const BUSY_MS = 3_600_000
 
 /** The pipeline of a running service. Busy answers (429, 503) that ask for no long wait, and broken connections, are tried again. */
-export function createHttpClient(url: string, { key, attempts = 6, pauseMs = 250 }: HttpClientOptions = {}): AnswerClient {
+export function createHttpClient(
+  url: string,
+  { key, attempts = 6, pauseMs = 250, busyMs = BUSY_MS }: HttpClientOptions = {},
+): AnswerClient {
   const base = baseAddress(url)
   const headers = { 'content-type': 'application/json', ...(key !== undefined && { authorization: `Bearer ${checkedKey(key)}` }) }
 
   async function post<T extends TSchema>(route: string, body: unknown, schema: T): Promise<Static<T>> {
     const request = { method: 'POST', headers, body: JSON.stringify(body) }
+    const started = performance.now()
     for (let attempt = 1; ; attempt++) {
       const last = attempt >= attempts
       let response: Response
@@ -42,11 +50,15 @@ export function createHttpClient(url: string, { key, attempts = 6, pauseMs = 250
         continue
       }
       if (response.ok) return checked(schema, text, base + route)
-      if ((response.status === 503 || response.status === 429) && !last) {
+      if (response.status === 503 || response.status === 429) {
         const seconds = Number(response.headers.get('retry-after') ?? Number.NaN)
-        const waitMs = Number.isFinite(seconds) ? seconds * 1000 : pauseMs * 2 ** (attempt - 1)
-        if (waitMs <= LONGEST_WAIT_MS) {
+        const told = Number.isFinite(seconds)
+        const waitMs = told ? Math.max(pauseMs, seconds * 1000) : pauseMs * 2 ** (attempt - 1)
+        const goesOn = told ? performance.now() - started + waitMs <= busyMs : !last
+        if (waitMs <= LONGEST_WAIT_MS && goesOn) {
           await sleep(waitMs)
+          // Being told when to come again is no failure.
+          if (told) attempt--
           continue
         }
       }

@@ -2,7 +2,7 @@ import { createProgress } from '../../src/cli/progress.ts'
 import { loadConfig } from '../../src/config.ts'
 import type { Config } from '../../src/settings.ts'
 import { CodedError } from '../../base/errors.ts'
-import { createAdmission } from '../../src/inference/pool/admission.ts'
+import type { Admission } from '../../src/inference/contract.ts'
 import { loadDemonstrations } from '../../src/rag/demonstrations.ts'
 import { answerQuestion } from '../../src/rag/answer.ts'
 import type { AnswerServices } from '../../src/rag/pipeline.ts'
@@ -12,12 +12,16 @@ import { ensureArtefacts } from '../../src/setup.ts'
 import type { AnswerClient } from './client.ts'
 import { createReaderClient } from './reader.ts'
 
-/** The pipeline of constructed services, without HTTP. */
-export function servicesClient(services: Pick<Services, 'answering' | 'close'>, deadlineMs: number): AnswerClient {
+/** An evaluation asks as many questions at a time as it was told to, and each takes as long as it takes. */
+const OPEN: Admission = { enter: () => ({ release: () => undefined }) }
+
+/** The pipeline of constructed services, without HTTP, and without the deadline and the admission that protect a service. */
+export function servicesClient(services: Pick<Services, 'answering' | 'close'>): AnswerClient {
+  const answering: AnswerServices = { ...services.answering, admission: OPEN }
   return {
     name: 'in process',
-    answer: (request) => answerQuestion(request, services.answering, { deadlineMs }),
-    search: (request) => searchPassages(request, services.answering.retriever, { deadlineMs }),
+    answer: (request) => answerQuestion(request, answering),
+    search: (request) => searchPassages(request, answering.retriever, { admitted: true }),
     close: () => services.close(),
   }
 }
@@ -32,7 +36,7 @@ export async function createReadingClient(): Promise<AnswerClient> {
   }
   const services: AnswerServices = {
     reader,
-    admission: createAdmission({ maxWaiting: config.QUEUE, places: config.READERS ?? 1 }),
+    admission: OPEN,
     retriever: {
       get embedder() {
         return none()
@@ -45,7 +49,7 @@ export async function createReadingClient(): Promise<AnswerClient> {
   }
   return {
     name: 'in process',
-    answer: (request) => answerQuestion(request, services, { deadlineMs: config.DEADLINE_MS }),
+    answer: (request) => answerQuestion(request, services),
     search: none,
     close: () => client.close(),
   }
@@ -55,5 +59,5 @@ export async function createReadingClient(): Promise<AnswerClient> {
 export async function createInProcessClient(overrides: Partial<Record<keyof Config, unknown>> = {}): Promise<AnswerClient> {
   const config = loadConfig(overrides)
   await ensureArtefacts(config, createProgress)
-  return servicesClient(await createServices(config), config.DEADLINE_MS)
+  return servicesClient(await createServices(config))
 }

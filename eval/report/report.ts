@@ -46,7 +46,7 @@ export function buildReport(
     ...lead,
     heading(2, 'Results'),
     text(
-      'Exact match in percent with 95 % bootstrap intervals over questions; closed-book has no passages and stands in the first column of its dataset.',
+      'Exact match in percent with 95 % Wilson intervals over questions; closed-book has no passages and stands in the first column of its dataset.',
     ),
     resultsTable(tableRuns),
     text(

@@ -2,7 +2,7 @@ import { at } from '../../base/at.ts'
 import { bestOver, exactMatch, f1, popqaMatch, substringMatch } from '../metrics/answer.ts'
 import { auroc, riskCoverage, type CoveragePoint } from '../metrics/confidence.ts'
 import { recallAt } from '../metrics/retrieval.ts'
-import { estimate, mean, quantile, type Estimate } from '../statistics/bootstrap.ts'
+import { estimateShare, mean, quantile, type Estimate, type Sample } from '../statistics/bootstrap.ts'
 import type { Problem } from '../datasets/question-set.ts'
 import type { Manifest } from './manifest.ts'
 import { largestK, settingsOf } from './protocol.ts'
@@ -105,6 +105,10 @@ function answersOf(records: readonly EvalRecord[], method: string, k: number): S
   )
 }
 
+function samplesOf(answers: readonly Pick<Scored, 'record'>[], values: readonly number[]): Sample[] {
+  return answers.map(({ record }, i) => ({ cluster: record.id, value: at(values, i) }))
+}
+
 function summariseSetting(
   { method, k }: Pick<SettingSummary, 'method' | 'k'>,
   { scored, unanswerable }: { readonly scored: readonly EvalRecord[]; readonly unanswerable: readonly EvalRecord[] },
@@ -112,6 +116,7 @@ function summariseSetting(
 ): SettingSummary {
   const answers = answersOf(scored, method, k)
   const scores = (metric: typeof exactMatch) => answers.map(({ record, prediction }) => bestOver(metric, prediction.answer, record.answers))
+  const estimated = (metric: typeof exactMatch) => estimateShare(samplesOf(answers, scores(metric)), seed)
   const matches = scores(exactMatch)
   const judged = answers.map(({ prediction }, i) => ({ confidence: prediction.confidence, correct: at(matches, i) }))
   const confidencesWhere = (correct: number) => judged.filter((answer) => answer.correct === correct).map(({ confidence }) => confidence)
@@ -119,10 +124,10 @@ function summariseSetting(
   return {
     method,
     k,
-    exactMatch: estimate(matches, seed),
-    f1: estimate(scores(f1), seed),
-    substringMatch: estimate(scores(substringMatch), seed),
-    popqa: dataset === 'popqa' ? estimate(scores(popqaMatch), seed) : null,
+    exactMatch: estimated(exactMatch),
+    f1: estimated(f1),
+    substringMatch: estimated(substringMatch),
+    popqa: dataset === 'popqa' ? estimated(popqaMatch) : null,
     groups: byGroup(answers, matches, seed),
     riskCoverage: riskCoverage(judged),
     aurocCorrect: auroc(confidencesWhere(1), confidencesWhere(0)),
@@ -144,38 +149,51 @@ function summariseSetting(
 }
 
 function byGroup(answers: readonly Scored[], matches: readonly number[], seed: number): Record<string, GroupScore[]> {
-  const groups = new Map<string, Map<string, number[]>>()
+  const groups = new Map<string, Map<string, Sample[]>>()
   answers.forEach(({ record }, i) => {
     for (const [name, value] of Object.entries(record.groups)) {
-      const values = groups.get(name) ?? new Map<string, number[]>()
+      const values = groups.get(name) ?? new Map<string, Sample[]>()
       const scores = values.get(value) ?? []
-      scores.push(at(matches, i))
+      scores.push({ cluster: record.id, value: at(matches, i) })
       groups.set(name, values.set(value, scores))
     }
   })
   return Object.fromEntries(
     [...groups].map(([name, values]) => [
       name,
-      [...values].map(([value, scores]) => ({ value, exactMatch: estimate(scores, seed) })).sort((a, b) => b.exactMatch.n - a.exactMatch.n),
+      [...values]
+        .map(([value, scores]) => ({ value, exactMatch: estimateShare(scores, seed) }))
+        .sort((a, b) => b.exactMatch.n - a.exactMatch.n),
     ]),
   )
 }
 
 function summariseRetrieval(scored: readonly EvalRecord[], seed: number, k: number): RetrievalSummary | null {
-  const retrievals = scored.flatMap(({ retrieval }) => retrieval ?? [])
+  const found = scored.flatMap((record) => (record.retrieval === null ? [] : [{ record, retrieval: record.retrieval }]))
+  const retrievals = found.map(({ retrieval }) => retrieval)
   const depth = Math.min(...retrievals.map(({ ids }) => ids.length))
   if (retrievals.length === 0 || depth === 0) return null
-  const depths = [...new Set([...RECALL_DEPTHS, k])].filter((at) => at > 0 && at <= depth).sort((a, b) => a - b)
-  const golds = scored
-    .filter(({ has_gold_passage: known }) => known)
-    .map(({ retrieval }) => (retrieval?.gold_rank === null || retrieval === null ? [] : [retrieval.gold_rank]))
-  const at = (ranks: readonly (readonly number[])[], depthWanted: number) => ranks.map((list) => recallAt(list, depthWanted))
+  const depths = [...new Set([...RECALL_DEPTHS, k])].filter((wanted) => wanted > 0 && wanted <= depth).sort((a, b) => a - b)
+  const named = scored.filter(({ has_gold_passage: known }) => known)
+  const golds = named.map(({ retrieval }) => (retrieval?.gold_rank === null || retrieval === null ? [] : [retrieval.gold_rank]))
+  const recalls = (ranks: readonly (readonly number[])[], depthWanted: number) => ranks.map((list) => recallAt(list, depthWanted))
+  const estimated = (records: readonly Pick<Scored, 'record'>[], values: readonly number[]) =>
+    estimateShare(samplesOf(records, values), seed)
   const answerRanks = retrievals.map(({ answer_ranks: ranks }) => ranks)
   const timings = retrievals.flatMap(({ timings_ms: ms }) => ms ?? [])
   return {
-    recall: depths.map((wanted) => ({ k: wanted, estimate: estimate(at(answerRanks, wanted), seed) })),
-    curve: Array.from({ length: depth }, (_, i) => ({ k: i + 1, recall: mean(at(answerRanks, i + 1)) })),
-    goldRecall: golds.length === 0 ? [] : depths.map((wanted) => ({ k: wanted, estimate: estimate(at(golds, wanted), seed) })),
+    recall: depths.map((wanted) => ({ k: wanted, estimate: estimated(found, recalls(answerRanks, wanted)) })),
+    curve: Array.from({ length: depth }, (_, i) => ({ k: i + 1, recall: mean(recalls(answerRanks, i + 1)) })),
+    goldRecall:
+      golds.length === 0
+        ? []
+        : depths.map((wanted) => ({
+            k: wanted,
+            estimate: estimated(
+              named.map((record) => ({ record })),
+              recalls(golds, wanted),
+            ),
+          })),
     latencyMs:
       timings.length === 0
         ? null

@@ -1,15 +1,24 @@
 import { seededRandom } from '../../base/random.ts'
 
-/** A mean with its 95 % percentile-bootstrap interval. */
+/** A mean with its 95 % interval. */
 export interface Estimate {
   readonly mean: number
+  /** NaN where the values do not tell. */
   readonly low: number
   readonly high: number
   readonly n: number
 }
 
+/** A score, and what it is about: scores of one question, item or document rise and fall together. */
+export interface Sample {
+  readonly cluster: string
+  readonly value: number
+}
+
 /** Resamples per interval. */
 const RESAMPLES = 1000
+/** Two-sided 95 %. */
+const Z = 1.96
 
 export function mean(values: readonly number[]): number {
   return values.length === 0 ? Number.NaN : values.reduce((sum, value) => sum + value, 0) / values.length
@@ -23,20 +32,75 @@ export function quantile(sorted: readonly number[], share: number): number {
   return below + (above - below) * (position - Math.floor(position))
 }
 
-/** Means of `resamples` samples with replacement. */
-export function bootstrapMeans(values: readonly number[], seed: number, resamples = RESAMPLES): number[] {
+/** Sums of the values of one cluster. */
+interface Cluster {
+  readonly sum: number
+  readonly count: number
+}
+
+/** By their names, and within each by value: neither sums nor resamples depend on the order in which answers came. */
+function clustersOf(samples: readonly Sample[]): Cluster[] {
+  const values = new Map<string, number[]>()
+  for (const { cluster, value } of samples) {
+    const known = values.get(cluster)
+    if (known === undefined) values.set(cluster, [value])
+    else known.push(value)
+  }
+  return [...values]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([, list]) => ({ sum: list.sort((a, b) => a - b).reduce((sum, value) => sum + value, 0), count: list.length }))
+}
+
+/** Means of `resamples` samples of clusters with replacement (Efron's bootstrap; a cluster for every value is the plain one). */
+export function bootstrapMeans(samples: readonly Sample[], seed: number, resamples = RESAMPLES): number[] {
   const random = seededRandom('bootstrap', seed)
-  const fixed = Float64Array.from(values)
+  const clusters = clustersOf(samples)
+  const sums = Float64Array.from(clusters, ({ sum }) => sum)
+  const counts = Float64Array.from(clusters, ({ count }) => count)
   return Array.from({ length: resamples }, () => {
-    let sum = 0
-    for (let i = 0; i < fixed.length; i++) sum += fixed[Math.floor(random() * fixed.length)] as number
-    return sum / fixed.length
+    let [sum, count] = [0, 0]
+    for (let i = 0; i < sums.length; i++) {
+      const drawn = Math.floor(random() * sums.length)
+      sum += sums[drawn] as number
+      count += counts[drawn] as number
+    }
+    return sum / count
   })
 }
 
-/** Mean of per-question scores with its 95 % interval over resampled questions (Efron's percentile bootstrap). NaN without values. */
-export function estimate(values: readonly number[], seed: number): Estimate {
-  if (values.length === 0) return { mean: Number.NaN, low: Number.NaN, high: Number.NaN, n: 0 }
-  const means = bootstrapMeans(values, seed).sort((a, b) => a - b)
-  return { mean: mean(values), low: quantile(means, 0.025), high: quantile(means, 0.975), n: values.length }
+const NOTHING: Estimate = { mean: Number.NaN, low: Number.NaN, high: Number.NaN, n: 0 }
+
+/**
+ * Mean of scores with its 95 % interval over resampled clusters (percentile bootstrap). A single cluster tells nothing of how
+ * others would differ: its interval is NaN. NaN throughout without values.
+ */
+export function estimate(samples: readonly Sample[], seed: number): Estimate {
+  const clusters = clustersOf(samples)
+  if (clusters.length === 0) return NOTHING
+  const value = clusters.reduce((sum, cluster) => sum + cluster.sum, 0) / samples.length
+  if (clusters.length === 1) return { mean: value, low: Number.NaN, high: Number.NaN, n: samples.length }
+  const means = bootstrapMeans(samples, seed).sort((a, b) => a - b)
+  return { mean: value, low: quantile(means, 0.025), high: quantile(means, 0.975), n: samples.length }
+}
+
+/**
+ * Mean of scores from 0 to 1 with its 95 % interval. Where all are 0 or 1 and each is a cluster of its own, and where the bootstrap has
+ * nothing to resample (all clusters alike), Wilson's, with a trial a cluster; else the cluster bootstrap's.
+ */
+export function estimateShare(samples: readonly Sample[], seed: number): Estimate {
+  const clusters = clustersOf(samples)
+  if (clusters.length === 0) return NOTHING
+  const value = clusters.reduce((sum, cluster) => sum + cluster.sum, 0) / samples.length
+  const binary = clusters.length === samples.length && samples.every((sample) => sample.value === 0 || sample.value === 1)
+  const alike = clusters.every(({ sum, count }) => sum / count === (clusters[0]?.sum ?? 0) / (clusters[0]?.count ?? 1))
+  if (binary || alike) return { mean: value, ...wilson(value, clusters.length), n: samples.length }
+  return estimate(samples, seed)
+}
+
+/** Wilson's 95 % interval of a share of `trials`. */
+export function wilson(share: number, trials: number): { readonly low: number; readonly high: number } {
+  const middle = share + Z ** 2 / (2 * trials)
+  const half = Z * Math.sqrt((share * (1 - share)) / trials + Z ** 2 / (4 * trials ** 2))
+  const scale = 1 + Z ** 2 / trials
+  return { low: Math.max(0, (middle - half) / scale), high: Math.min(1, (middle + half) / scale) }
 }

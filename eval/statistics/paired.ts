@@ -12,17 +12,24 @@ export interface PairedDifference {
 
 const RESAMPLES = 10_000
 
+/** Scores of the same item in two runs. */
+export interface Pair {
+  readonly cluster: string
+  readonly a: number
+  readonly b: number
+}
+
 /**
  * Paired bootstrap over questions (Efron and Tibshirani; Koehn 2004 for its use on systems' scores): the differences are
- * resampled together, p is twice the smaller share of resamples on the other side of zero, never below 1 / (resamples + 1).
+ * resampled together, those of one cluster as one, p is twice the smaller share of resamples on the other side of zero, never below 1 / (resamples + 1).
  */
-export function pairedBootstrap(a: readonly number[], b: readonly number[], seed: number): PairedDifference {
-  const differences = b.map((score, i) => score - (a[i] ?? Number.NaN))
+export function pairedBootstrap(pairs: readonly Pair[], seed: number): PairedDifference {
+  const differences = pairs.map(({ cluster, a, b }) => ({ cluster, value: b - a }))
   const means = bootstrapMeans(differences, seed, RESAMPLES).sort((x, y) => x - y)
   const notAbove = means.filter((value) => value <= 0).length
   const notBelow = means.filter((value) => value >= 0).length
   return {
-    difference: mean(differences),
+    difference: mean(differences.map(({ value }) => value)),
     low: quantile(means, 0.025),
     high: quantile(means, 0.975),
     p: Math.min(1, (2 * (Math.min(notAbove, notBelow) + 1)) / (RESAMPLES + 1)),

@@ -14,6 +14,8 @@ export interface TaskItem {
   readonly id: string
   /** Values by which scores are broken down. */
   readonly groups: Readonly<Record<string, string>>
+  /** The question, item or document that other items are about too. */
+  readonly cluster?: string
 }
 
 /** A file of the run, by its name and contents. */

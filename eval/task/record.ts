@@ -21,6 +21,9 @@ export type SettingResult = Static<typeof SettingResultSchema>
 const TaskRecordSchema = Type.Object({
   id: Type.String(),
   groups: Type.Record(Type.String(), Type.String()),
+  cluster: Type.Optional(
+    Type.String({ description: 'The question, item or document that other rows are about too; absent where it is the row itself.' }),
+  ),
   results: Type.Array(SettingResultSchema),
   skipped: Type.Optional(
     Type.Object({
@@ -32,6 +35,11 @@ const TaskRecordSchema = Type.Object({
   ),
 })
 export type TaskRecord = Static<typeof TaskRecordSchema>
+
+/** What a row is about: rows of the same are no independent measurements. */
+export function clusterOf({ id, cluster = id }: Pick<TaskRecord, 'id' | 'cluster'>): string {
+  return cluster
+}
 
 /** manifest.json of a task's run. */
 const TaskManifestSchema = Type.Object({

@@ -72,7 +72,7 @@ function defaultFolder({ task, subject }: TaskManifest): string {
 }
 
 async function askItem(item: TaskItem, prepared: PreparedTask): Promise<TaskRecord> {
-  const base = { id: item.id, groups: { ...item.groups } }
+  const base = { id: item.id, groups: { ...item.groups }, ...(item.cluster !== undefined && { cluster: item.cluster }) }
   try {
     return { ...base, results: [...(await prepared.ask(item))] }
   } catch (error) {

@@ -1,7 +1,7 @@
 import type { Problem } from '../datasets/question-set.ts'
 import type { Stored } from '../run/folder.ts'
-import { estimate, mean, quantile, type Estimate } from '../statistics/bootstrap.ts'
-import type { SettingResult, TaskManifest, TaskRecord } from './record.ts'
+import { estimate, estimateShare, mean, quantile, type Estimate, type Sample } from '../statistics/bootstrap.ts'
+import { clusterOf, type SettingResult, type TaskManifest, type TaskRecord } from './record.ts'
 import type { Metric } from './parts.ts'
 
 export interface GroupScores {
@@ -73,10 +73,10 @@ function summariseSetting(
   return {
     setting,
     n: results.length,
-    scores: scoresOf(metrics, results),
+    scores: scoresOf(metrics, found),
     groups: names.flatMap((group) =>
       [...new Set(found.map(({ record }) => record.groups[group]).filter((value) => value !== undefined))].map((value) => {
-        const members = found.filter(({ record }) => record.groups[group] === value).map(({ result }) => result)
+        const members = found.filter(({ record }) => record.groups[group] === value)
         return { group, value, n: members.length, scores: scoresOf(metrics, members) }
       }),
     ),
@@ -99,18 +99,18 @@ function summariseSetting(
 }
 
 /** By metric, over the results that have it. */
-function scoresOf(metrics: readonly Metric[], results: readonly SettingResult[]): Record<string, Estimate> {
+function scoresOf(
+  metrics: readonly Metric[],
+  found: readonly { readonly record: TaskRecord; readonly result: SettingResult }[],
+): Record<string, Estimate> {
   return Object.fromEntries(
-    metrics.map((metric) => [
-      metric.name,
-      aggregated(
-        metric,
-        estimate(
-          results.map(({ scores }) => scores[metric.name]).filter((value) => value !== undefined),
-          0,
-        ),
-      ),
-    ]),
+    metrics.map((metric) => {
+      const samples = found.flatMap(({ record, result }): Sample[] => {
+        const value = result.scores[metric.name]
+        return value === undefined ? [] : [{ cluster: clusterOf(record), value }]
+      })
+      return [metric.name, aggregated(metric, (metric.aggregate === 'percent' ? estimateShare : estimate)(samples, 0))]
+    }),
   )
 }
 
@@ -120,7 +120,8 @@ function aggregated({ aggregate }: Metric, value: Estimate): Estimate {
   return { mean: change(value.mean), low: change(value.low), high: change(value.high), n: value.n }
 }
 
-/** `1.23 (1.1, 1.4)`, or `-` where nothing has the metric. */
+/** `1.23 (1.1, 1.4)`, `1.23` where no interval is known, or `-` where nothing has the metric. */
 export function shown({ digits }: Metric, { mean: value, low, high, n }: Estimate): string {
-  return n === 0 ? '-' : `${value.toFixed(digits)} (${low.toFixed(digits)}, ${high.toFixed(digits)})`
+  if (Number.isNaN(low)) return n === 0 ? '-' : value.toFixed(digits)
+  return `${value.toFixed(digits)} (${low.toFixed(digits)}, ${high.toFixed(digits)})`
 }

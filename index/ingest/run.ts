@@ -10,6 +10,7 @@ import type { Embed, EmbeddingModel } from '../contract.ts'
 import { LaterChanges, watchChanges } from '../table/changes.ts'
 import { inTurn } from '../table/turn.ts'
 import { upkeep } from '../table/upkeep.ts'
+import { Stages, type Stage } from '../stages.ts'
 import { Additions } from './additions.ts'
 import { jobFiles } from './files.ts'
 import { handOver, tellEarlierJobs } from './handover.ts'
@@ -27,7 +28,7 @@ export interface RunJobOptions {
   readonly table: string
   readonly model: EmbeddingModel
   readonly embed: Embed
-  /** Embeds questions, to measure how much the dense search is worth on this corpus; not measured without. */
+  /** Embeds questions, to measure how much the dense search is worth on this corpus and what the vector index finds for them; not measured without. */
   readonly embedQuestions?: Embed
   readonly jobId: string
   /** The job's folder, in which the corpus was planned. */
@@ -38,7 +39,8 @@ export interface RunJobOptions {
   /** Vectors of a planned shard that others have embedded, float16 in the order of its rows. `embed` is then only for what was changed meanwhile. */
   readonly readyVectors?: (shard: number, rows: readonly PlannedRow[]) => Promise<Uint16Array>
   readonly signal: AbortSignal
-  readonly onProgress?: (phase: Phase, counters: Counters) => void
+  /** `stage`: of the verifying phase. */
+  readonly onProgress?: (phase: Phase, counters: Counters, stage?: Stage) => void
   readonly onWarning?: (message: string) => void
 }
 
@@ -160,32 +162,39 @@ class Run {
       await this.#writer({ table, previous, sync, additions }).write()
     }
     this.#report('verifying')
+    const rows = this.#plan.accepted
+    const stages = new Stages((stage) => this.#report('verifying', stage))
     if (replace && !this.#before.carrying) {
       // While nobody reads it and no index points into it, that is a copy of the last shards; later it would be the first thing that additions do.
-      await compactWritten(table, sync, { ...policy, least: 1 })
-      await verifyTable(table, this.#plan, signal)
+      await stages.estimated('compacting', rows, () => compactWritten(table, sync, { ...policy, least: 1 }))
+      await verifyTable(table, this.#plan, signal, stages.counted('reading back'))
       await this.#journal.add(...this.#plan.shard_rows.map((_, shard) => ({ step: 'verified' as const, shard })))
     }
-    const ann = await this.#upkeep(Infinity, () => buildIndexes(table, policy, signal))
-    if (this.#options.embedQuestions) await measureDenseWeight(table, this.#options.embedQuestions, signal)
+    const { embedQuestions } = this.#options
+    const ann = await this.#upkeep(Infinity, () =>
+      buildIndexes(table, policy, { signal, stages, ...(embedQuestions && { embedQuestions }) }),
+    )
+    if (embedQuestions) await measureDenseWeight(table, embedQuestions, { signal, stages })
     signal.throwIfAborted()
     await sync.flush()
     if (replace) {
       if (!this.#before.carrying) await this.#journal.add({ step: 'carrying' })
-      const carried = await handOver({
-        dir,
-        table: name,
-        jobId,
-        model,
-        embed: this.#options.embed,
-        replace: this.#options.replace,
-        connection: this.#connection,
-        own: table,
-        sync,
-        later: this.#later,
-        signal,
-        onWarning,
-      })
+      const carried = await stages.estimated('taking over changes', rows, () =>
+        handOver({
+          dir,
+          table: name,
+          jobId,
+          model,
+          embed: this.#options.embed,
+          replace: this.#options.replace,
+          connection: this.#connection,
+          own: table,
+          sync,
+          later: this.#later,
+          signal,
+          onWarning,
+        }),
+      )
       await this.#journal.add({ step: 'live' })
       if (carried > 0) onWarning(`${carried} passages are as they were changed or deleted in the live table meanwhile.`)
     }
@@ -237,7 +246,7 @@ class Run {
     })
   }
 
-  #report(phase: Phase): void {
-    this.#options.onProgress?.(phase, { ...this.#counters })
+  #report(phase: Phase, stage?: Stage): void {
+    this.#options.onProgress?.(phase, { ...this.#counters }, stage)
   }
 }

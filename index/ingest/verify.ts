@@ -17,7 +17,12 @@ const MOD = 2n ** 64n
  * every vector present and finite.
  * @throws index_invalid saying what differs.
  */
-export async function verifyTable(table: Table, plan: Plan, signal?: AbortSignal): Promise<void> {
+export async function verifyTable(
+  table: Table,
+  plan: Plan,
+  signal?: AbortSignal,
+  onRows?: (done: number, total: number) => void,
+): Promise<void> {
   const ids = new IdSet()
   let [rows, digest] = [0, 0n]
   const breathe = breather()
@@ -34,6 +39,7 @@ export async function verifyTable(table: Table, plan: Plan, signal?: AbortSignal
       if (!halvesFinite(halvesAt(row))) throw mismatch(table, `the vector of passage "${id}" is not finite`)
     }
     rows += part.numRows
+    onRows?.(rows, plan.accepted)
   }
   if (rows !== plan.accepted) throw mismatch(table, `it holds ${rows} of ${plan.accepted} planned passages`)
   if (ids.size !== rows) throw mismatch(table, `only ${ids.size} of ${rows} ids are distinct`)

@@ -52,12 +52,16 @@ function columnsOf(children: ReturnType<typeof parquetSchema>['children'], wants
  * Rows of a Parquet file with the columns id (or _id) and text, and title, source and metadata if present; uncompressed or
  * compressed with Snappy, gzip, Zstandard, Brotli or LZ4. Parquet keeps its directory at the end, so it is read from a
  * file, not from a stream.
- * @param options metadata: false to leave it unread; limits: on what the rows may hold.
+ * @param options metadata: false to leave it unread; limits: on what the rows may hold; onShare: told the share of the rows that was read.
  * @throws corpus_invalid for a damaged file, missing columns or nested metadata, payload_too_large for a bomb.
  */
 export async function* readParquet(
   path: string,
-  { metadata: wantsMetadata = true, limits }: { readonly metadata?: boolean; readonly limits?: Partial<ReadLimits> } = {},
+  {
+    metadata: wantsMetadata = true,
+    limits,
+    onShare,
+  }: { readonly metadata?: boolean; readonly limits?: Partial<ReadLimits>; readonly onShare?: (share: number) => void } = {},
 ): AsyncGenerator<RawRow> {
   try {
     const file = await asyncBufferFromFile(path)
@@ -74,6 +78,7 @@ export async function* readParquet(
         count(raw)
         yield raw
       }
+      onShare?.(rowEnd / Number(metadata.num_rows))
     }
   } catch (error) {
     if (error instanceof CodedError) throw error

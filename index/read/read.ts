@@ -1,4 +1,5 @@
 import { createReadStream } from 'node:fs'
+import { stat } from 'node:fs/promises'
 import { IdSet } from '../id-set.ts'
 import { readCsv } from './csv.ts'
 import { readArrayElements } from './json-array.ts'
@@ -25,6 +26,8 @@ export interface ReadOptions {
   readonly quotes?: boolean
   /** False to leave the rows' metadata unread. */
   readonly metadata?: boolean
+  /** Told the share of the file that was read, 0 to 1; not of streams. */
+  readonly onShare?: (share: number) => void
 }
 
 /** Bytes looked at to tell the format. */
@@ -91,15 +94,32 @@ export async function* readPassages(bytes: AsyncIterable<Buffer>, options: ReadO
   if (items === 0) throw new CodedError('corpus_invalid', 'The file holds no passages.', { field: 'file' })
 }
 
+/** Bytes on their way, of so many. */
+async function* told(chunks: AsyncIterable<Buffer>, bytes: number, onShare: ReadOptions['onShare']): AsyncGenerator<Buffer> {
+  let read = 0
+  for await (const chunk of chunks) {
+    yield chunk
+    read += chunk.length
+    onShare?.(bytes > 0 ? Math.min(1, read / bytes) : 0)
+  }
+}
+
 /** As `readPassages`, from a file, Parquet included. */
 export async function* readPassageFile(path: string, options: ReadOptions = {}): AsyncGenerator<ReadItem> {
   const stream = createReadStream(path, { highWaterMark: 256 * 1024 })
+  const bytes =
+    options.onShare === undefined
+      ? 0
+      : await stat(path).then(
+          ({ size }) => size,
+          () => 0,
+        )
   try {
     const { head, all } = await peek(stream as AsyncIterable<Buffer>, 4)
     if (isParquet(head)) yield* accept(readParquet(path, options), options)
     else if (options.format === 'parquet' && !isGzip(head))
       throw new CodedError('corpus_invalid', 'The file is no Parquet: its first bytes are not PAR1.', { field: 'format' })
-    else yield* readPassages(all, options)
+    else yield* readPassages(told(all, bytes, options.onShare), options)
   } catch (error) {
     if (osCode(error) === 'ENOENT') throw new CodedError('not_found', `The file ${path} does not exist.`, { field: 'file', cause: error })
     if (osCode(error) === 'EISDIR')

@@ -2,9 +2,11 @@ import { CodedError } from '../../base/errors.ts'
 import { KEEP_MS } from '../table/compact.ts'
 import { foldIndexes } from './fold.ts'
 import { vectorIndexConfig, writing, type Table } from '../table/lance.ts'
+import type { Embed } from '../contract.ts'
 import { readMetadata, writeAnn, writePartitions, type AnnSettings } from '../table/metadata.ts'
 import { takeProbes } from './recall.ts'
 import { MOST_SEGMENTS, mergeSegments } from '../table/segments.ts'
+import { Stages } from '../stages.ts'
 import { tune } from './tune.ts'
 
 /** When a table gets a vector index, and what is asked of it. */
@@ -13,7 +15,7 @@ export interface SearchPolicy {
   readonly exactBelow: number
   /** Least recall@10 against exact search; without it the index is not put into service. */
   readonly minRecall: number
-  /** Stored vectors taken as queries to measure recall: 64 tell 0.95 from 0.93. They share one scan of the table. */
+  /** Passages whose vectors and sentences are taken as queries to measure recall: 64 tell 0.95 from 0.93. They share one scan of the table. */
   readonly sample: number
   /** How long files that were replaced are kept, in milliseconds. */
   readonly keepMs?: number
@@ -39,32 +41,42 @@ export function partitionsFor(rows: number): number {
   return Math.max(1, Math.min(MOST_PARTITIONS, Math.round(rows / PARTITION_ROWS)))
 }
 
+export interface BuildOptions {
+  /** Embeds questions, so that recall is measured with them too. */
+  readonly embedQuestions?: Embed
+  readonly signal?: AbortSignal
+  /** Told how far it is. */
+  readonly stages?: Stages
+}
+
 /**
  * Builds the indexes that a table of its size should have, or brings them up to date, and chooses the search settings by
  * measuring recall. Searches go on meanwhile. Run again after an interruption, or with another policy, it does what is left.
  * @returns the settings; undefined where every vector is compared.
- * @throws index_invalid if no settings reach the wanted recall; the signal's reason once aborted.
+ * @throws index_invalid if no settings reach the wanted recall; what `embedQuestions` throws; the signal's reason once aborted.
  */
 export async function buildIndexes(
   table: Table,
   policy: SearchPolicy = SEARCH_POLICY,
-  signal?: AbortSignal,
+  { embedQuestions, signal, stages = new Stages() }: BuildOptions = {},
 ): Promise<AnnSettings | undefined> {
   const rows = await table.countRows()
   const { ann: known, partitions: built } = await readMetadata(table)
   const { keepMs = KEEP_MS, onWarning } = policy
-  await foldIndexes(table, { rows, large: rows >= policy.exactBelow, keepMs, ...(onWarning && { onWarning }) })
+  await foldIndexes(table, { rows, large: rows >= policy.exactBelow, keepMs, stages, ...(onWarning && { onWarning }) })
   if (rows < policy.exactBelow) {
     if (known !== undefined) await writing(table, () => writeAnn(table, undefined))
     return undefined
   }
-  const partitions = await buildVectorIndex(table, rows, built)
-  if (known?.partitions === partitions && rows < known.rows * REMEASURE && known.recall >= policy.minRecall) return known
+  const partitions = await stages.estimated('indexing vectors', rows, () => buildVectorIndex(table, rows, built))
+  const measured = embedQuestions === undefined || known?.questionRecall !== undefined
+  if (measured && known?.partitions === partitions && rows < known.rows * REMEASURE && known.recall >= policy.minRecall) return known
   signal?.throwIfAborted()
+  const onProbes = stages.counted('measuring recall')
   const { chosen, best } = await tune(
     table,
-    { partitions, rows, minRecall: policy.minRecall },
-    await takeProbes(table, policy.sample),
+    { partitions, rows, minRecall: policy.minRecall, onProbes },
+    await takeProbes(table, policy.sample, embedQuestions, signal),
     signal,
   )
   if (chosen !== undefined) {
@@ -75,10 +87,14 @@ export async function buildIndexes(
   if (known !== undefined) await writing(table, () => writeAnn(table, best))
   throw new CodedError(
     'index_invalid',
-    `The vector index of ${table.storedAs} reaches recall@10 ${best.recall.toFixed(3)} of the wanted ${policy.minRecall}, at nprobes ${best.nprobes} of ${best.partitions} and refine ${best.refine}: it is not put into service; rows and index are kept. ` +
+    `The vector index of ${table.storedAs} reaches recall@10 ${best.recall.toFixed(3)} of the wanted ${policy.minRecall}${ofQuestions(best)}, at nprobes ${best.nprobes} of ${best.partitions} and refine ${best.refine}: it is not put into service; rows and index are kept. ` +
       `Lower CEPE_MIN_RECALL, or set CEPE_EXACT_BELOW above ${rows} to compare every vector; the job goes on when the service starts again, or with \`cepe index resume <job>\`. Many equal vectors point to a wrong embedding model.`,
     { field: 'CEPE_MIN_RECALL' },
   )
+}
+
+function ofQuestions({ questionRecall }: AnnSettings): string {
+  return questionRecall === undefined ? '' : ` (${questionRecall.toFixed(3)} for sentences of passages as questions)`
 }
 
 /** @returns the number of partitions of the index that is there or was made. */

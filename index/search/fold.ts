@@ -5,6 +5,7 @@ import { LABELS_COLUMN } from '../table/metadata-columns.ts'
 import { readMetadata } from '../table/metadata.ts'
 import { fewValuesConfig, listsConfig, manyValuesConfig, textIndexConfig, writing, type Table } from '../table/lance.ts'
 import { TEXT_COLUMNS } from '../table/columns.ts'
+import { Stages } from '../stages.ts'
 import { stringAt } from '../table/rows.ts'
 import { sampleRows } from '../table/sample.ts'
 
@@ -37,13 +38,18 @@ export interface FoldOptions {
   readonly keepMs: number
   /** Told where additions could not be folded. */
   readonly onWarning?: (message: string) => void
+  /** Told how far it is. */
+  readonly stages?: Stages
 }
 
 /**
  * Text and id indexes, and for a large table those of the columns that filters name. One that covers less than half of
  * the rows is made anew, which reads one column; smaller additions are folded into all indexes, which also compacts the table.
  */
-export async function foldIndexes(table: Table, { rows, large, keepMs, onWarning = () => undefined }: FoldOptions): Promise<void> {
+export async function foldIndexes(
+  table: Table,
+  { rows, large, keepMs, onWarning = () => undefined, stages = new Stages() }: FoldOptions,
+): Promise<void> {
   const left = new Map((await table.listIndices()).map(({ name, numUnindexedRows }) => [name, numUnindexedRows ?? rows]))
   const outdated = (name: string): boolean => (left.get(name) ?? rows) * 2 > rows
   const made = async (name: string, make: () => Promise<void>): Promise<void> => {
@@ -51,20 +57,24 @@ export async function foldIndexes(table: Table, { rows, large, keepMs, onWarning
     await writing(table, make)
     left.delete(name)
   }
-  for (const column of TEXT_COLUMNS) await made(indexName(column), () => table.createIndex(column, { config: textIndexConfig() }))
-  await made(indexName('id'), () => table.createIndex('id', { config: manyValuesConfig() }))
-  if (large) {
+  await stages.estimated('indexing words', rows, async () => {
+    for (const column of TEXT_COLUMNS) await made(indexName(column), () => table.createIndex(column, { config: textIndexConfig() }))
+  })
+  await stages.estimated('indexing ids and filters', rows, async () => {
+    await made(indexName('id'), () => table.createIndex('id', { config: manyValuesConfig() }))
+    if (!large) return
     for (const column of FILTER_COLUMNS) {
       const name = filterIndexName(column)
       await made(name, async () =>
         table.createIndex(column, { config: (await hasFewValues(table, column)) ? fewValuesConfig() : manyValuesConfig(), name }),
       )
     }
-  }
-  if (large && (await readMetadata(table)).requiredVersion >= METADATA_VERSION)
-    await made(indexName(LABELS_COLUMN), () => table.createIndex(LABELS_COLUMN, { config: listsConfig() }))
+    if ((await readMetadata(table)).requiredVersion >= METADATA_VERSION)
+      await made(indexName(LABELS_COLUMN), () => table.createIndex(LABELS_COLUMN, { config: listsConfig() }))
+  })
   const worthFolding = Math.min(MOST_FOLD_ROWS, Math.max(FOLD_ROWS, rows * FOLD_SHARE))
-  if (Math.max(0, ...left.values()) >= worthFolding) await orLater(() => cleanTable(table, keepMs), onWarning)
+  if (Math.max(0, ...left.values()) >= worthFolding)
+    await stages.estimated('compacting', rows, () => orLater(() => cleanTable(table, keepMs), onWarning))
 }
 
 /** Looks at rows spread evenly over the table. */

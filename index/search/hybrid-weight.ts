@@ -4,6 +4,7 @@ import { readMetadata, writeDenseWeight, type TableMetadata } from '../table/met
 import { PASSAGE_COLUMNS } from '../table/columns.ts'
 import { passageAt } from '../table/rows.ts'
 import { sampleRows } from '../table/sample.ts'
+import { Stages } from '../stages.ts'
 import type { Embed, SearchHit } from '../contract.ts'
 import { DEFAULT_DENSE_WEIGHT, FUSED_DEPTH } from './hybrid.ts'
 import { searchVector, searchWords } from './search.ts'
@@ -26,6 +27,12 @@ export function middleSentence(text: string): string {
     .join(' ')
 }
 
+interface MeasureOptions {
+  readonly signal?: AbortSignal
+  /** Told how far it is. */
+  readonly stages?: Stages
+}
+
 /**
  * Measures on the corpus itself how well each of the two searches finds a passage by one of its sentences, and stores the
  * dense search's share of what both find (mean reciprocal ranks) as its weight in hybrid searches. A search that finds
@@ -33,18 +40,30 @@ export function middleSentence(text: string): string {
  * @returns the weight, 0 to 1
  * @throws what `embed` throws; the signal's reason once aborted
  */
-export async function measureDenseWeight(table: Table, embed: Embed, signal?: AbortSignal): Promise<number> {
+export async function measureDenseWeight(
+  table: Table,
+  embed: Embed,
+  { signal, stages = new Stages() }: MeasureOptions = {},
+): Promise<number> {
   const { ann, hybrid } = await readMetadata(table)
   const rows = await table.countRows()
   if (hybrid !== undefined && rows < hybrid.rows * REMEASURE) return hybrid.denseWeight
   if (rows === 0) return DEFAULT_DENSE_WEIGHT
   const aside = await connectLance(table.dir, 0, SMALL_CACHES)
-  const denseWeight = await measured(await aside.openTable(table.storedAs), ann, embed, signal).finally(() => aside.close())
+  const denseWeight = await measured(await aside.openTable(table.storedAs), ann, embed, { stages, ...(signal && { signal }) }).finally(() =>
+    aside.close(),
+  )
   await writing(table, () => writeDenseWeight(table, { denseWeight, rows }))
   return denseWeight
 }
 
-async function measured(table: Table, ann: TableMetadata['ann'], embed: Embed, signal?: AbortSignal): Promise<number> {
+async function measured(
+  table: Table,
+  ann: TableMetadata['ann'],
+  embed: Embed,
+  { signal, stages }: MeasureOptions & { readonly stages: Stages },
+): Promise<number> {
+  const onProbes = stages.counted('weighing searches')
   const taken = await sampleRows(table, SAMPLE, PASSAGE_COLUMNS)
   const probes = Array.from({ length: taken.numRows }, (_, row) => passageAt(taken, row))
   const questions = probes.map(({ text }) => middleSentence(text))
@@ -52,6 +71,7 @@ async function measured(table: Table, ann: TableMetadata['ann'], embed: Embed, s
   let [dense, text] = [0, 0]
   for (const [i, { id }] of probes.entries()) {
     signal?.throwIfAborted()
+    onProbes(i, probes.length)
     dense += reciprocalRank(await searchVector(table, ann, at(vectors, i), { k: FUSED_DEPTH }), id)
     text += reciprocalRank(await searchWords(table, at(questions, i), { k: FUSED_DEPTH }), id)
   }

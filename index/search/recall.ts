@@ -1,17 +1,21 @@
 import { performance } from 'node:perf_hooks'
 import { at } from '../../base/at.ts'
 import { f16ToF32 } from '../../base/binary16.ts'
+import type { Embed } from '../contract.ts'
+import { PASSAGE_COLUMNS } from '../table/columns.ts'
 import type { Table } from '../table/lance.ts'
 import { RECALL_AT, type AnnSettings } from '../table/metadata.ts'
-import { halvesAt, stringAt } from '../table/rows.ts'
+import { halvesAt, passageAt } from '../table/rows.ts'
 import { sampleRows } from '../table/sample.ts'
+import { middleSentence } from './hybrid-weight.ts'
 import { findCandidates, searchExactly, searchVector } from './search.ts'
 
-/** A stored vector as a query, with what exact search finds for it. */
+/** A query, with what exact search finds for it. */
 export interface Probe {
-  readonly id: string
+  /** Of the passage whose stored vector it is: any search finds that one, so it does not count. Absent for a question. */
+  readonly id?: string
   readonly vector: Float32Array
-  /** Passages that exact search finds, the probe's own left out: at most ten. */
+  /** Passages that exact search finds and that count: at most ten. */
   readonly wanted: number
   /** Score of the last of them. */
   readonly least: number
@@ -19,6 +23,14 @@ export interface Probe {
   readonly rows: ReadonlySet<string>
   /** More rows may score the same than were looked at. */
   readonly crowded: boolean
+}
+
+/** The queries that recall is measured with. */
+export interface Probes {
+  /** Stored vectors. */
+  readonly passages: readonly Probe[]
+  /** Sentences of the same passages, embedded as questions; none where nothing embeds them. */
+  readonly questions: readonly Probe[]
 }
 
 /** A share that was measured. */
@@ -41,28 +53,40 @@ export interface Measured {
 }
 
 /**
- * Takes stored vectors, evenly over the table, and finds their exact neighbours in one scan of all vectors, the costly
- * part of measuring recall. A passage's own vector is found by any search and says nothing, so it does not count.
+ * Takes passages, evenly over the table, and finds the exact neighbours of their stored vectors and of their sentences as
+ * questions in one scan of all vectors, the costly part of measuring recall. Stored vectors lie in the middle of their
+ * clusters and questions do not, so that an index may find the neighbours of the former and miss those of the latter.
+ * @param embedQuestions without it there are no questions among the probes
+ * @throws what `embedQuestions` throws
  */
-export async function takeProbes(table: Table, count: number): Promise<Probe[]> {
-  const stored = await sampleRows(table, count, ['id', 'vector'])
-  const queries = Array.from({ length: stored.numRows }, (_, row) => ({
-    id: stringAt(stored, 'id', row),
+export async function takeProbes(table: Table, count: number, embedQuestions?: Embed, signal?: AbortSignal): Promise<Probes> {
+  const stored = await sampleRows(table, count, [...PASSAGE_COLUMNS, 'vector'])
+  const rows = Array.from({ length: stored.numRows }, (_, row) => ({
+    ...passageAt(stored, row),
     vector: f16ToF32(halvesAt(stored, row)),
   }))
+  const asked =
+    (await embedQuestions?.(
+      rows.map(({ text }) => middleSentence(text)),
+      signal,
+    )) ?? []
+  const probes = await withNeighbours(table, [...rows.map(({ id, vector }) => ({ id, vector })), ...asked.map((vector) => ({ vector }))])
+  return { passages: probes.slice(0, rows.length), questions: probes.slice(rows.length) }
+}
+
+async function withNeighbours(table: Table, queries: readonly Pick<Probe, 'id' | 'vector'>[]): Promise<Probe[]> {
   const exact = await searchExactly(
     table,
     queries.map(({ vector }) => vector),
     NEIGHBOURS,
   )
-  return queries.map(({ id, vector }, i) => {
+  return queries.map((query, i) => {
     const near = at(exact, i)
-    const scores = othersScores(near, id)
+    const scores = othersScores(near, query.id)
     const least = scores.at(-1) ?? 0
-    const good = near.filter((hit) => hit.id !== id && hit.score >= tied(least))
+    const good = near.filter((hit) => hit.id !== query.id && hit.score >= tied(least))
     return {
-      id,
-      vector,
+      ...query,
       wanted: scores.length,
       least,
       rows: new Set(good.map(({ row }) => row)),
@@ -158,8 +182,8 @@ export function shareOf(found: readonly number[], wanted: readonly number[]): Sh
   return { share, atLeast: (middle - half) / (1 + Z ** 2 / n) }
 }
 
-/** Scores of the ten best passages other than `id`, best first. */
-function othersScores(hits: readonly { readonly id: string; readonly score: number }[], id: string): number[] {
+/** Scores of the ten best passages, best first; `id` is left out. */
+function othersScores(hits: readonly { readonly id: string; readonly score: number }[], id: string | undefined): number[] {
   return hits
     .filter((hit) => hit.id !== id)
     .slice(0, RECALL_AT)

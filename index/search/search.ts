@@ -1,5 +1,5 @@
 import { sqlFilter } from './filter.ts'
-import { MatchQuery, type Table } from '../table/lance.ts'
+import { MatchQuery, type Query, type Table, type VectorQuery } from '../table/lance.ts'
 import { RECALL_AT, type AnnSettings } from '../table/metadata.ts'
 import { PASSAGE_COLUMNS, TEXT_COLUMNS } from '../table/columns.ts'
 import { passagesOf, stringsOf, type Columns } from '../table/rows.ts'
@@ -17,6 +17,13 @@ export function wholeHits(rows: readonly FoundRow[]): SearchHit[] {
   return rows.map(({ passage, score }, i) => ({ ...passage(), score, rank: i + 1 }))
 }
 
+/** A row that a search found, by its number within the table's version. */
+export interface FoundNumber {
+  /** The row's number. */
+  readonly id: string
+  readonly score: number
+}
+
 /** The rows of a result, best first. */
 function ranked(result: Columns, score: (row: number) => number): FoundRow[] {
   const id = stringsOf(result, 'id')
@@ -25,8 +32,14 @@ function ranked(result: Columns, score: (row: number) => number): FoundRow[] {
   return inOrder(rows)
 }
 
+/** {@link ranked} of a result that has row numbers in place of passages. */
+function rankedNumbers(result: Columns, score: (row: number) => number): FoundNumber[] {
+  const id = rowIdsOf(result)
+  return inOrder(Array.from({ length: result.numRows }, (_, row) => ({ id: id(row), score: score(row) })))
+}
+
 /** By their scores, and where these are equal by their ids. */
-function inOrder(rows: FoundRow[]): FoundRow[] {
+function inOrder<Found extends FoundNumber>(rows: Found[]): Found[] {
   return rows.sort((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1))
 }
 
@@ -35,35 +48,61 @@ function numbersOf(result: Columns, column: string): (row: number) => number {
   return (row) => Number(values?.get(row))
 }
 
+/** Where many hits are wanted only for the scale of their scores, candidates for each of them. */
+const LEAST_FACTOR = 2
+
+/**
+ * Candidates that LanceDB refines for each of k hits, so that the first `sure` come with the recall that was measured. For few
+ * hits those are as many as recall was measured with: of ten and the query's own passage.
+ */
+export function refineFactor({ refine }: Pick<AnnSettings, 'refine'>, k: number, sure: number): number {
+  return Math.ceil(Math.max(refine * Math.max(RECALL_AT + 1, sure), Math.min(refine, LEAST_FACTOR) * k) / k)
+}
+
+export interface VectorSearchOptions extends SearchOptions {
+  /** Hits, from the best, that are found with the recall that was measured; of those beyond more may be missed. All k where absent. */
+  readonly sure?: number
+}
+
 /**
  * The k passages of the largest dot product. LanceDB's `_distance` is 1 - dot, exact after refinement with the stored
- * float16 vectors. Always names the distance: another one than the index's would scan everything.
+ * float16 vectors.
  */
-export async function findByVector(
-  table: Table,
-  ann: AnnSettings | undefined,
-  vector: Float32Array,
-  options: SearchOptions,
-): Promise<FoundRow[]> {
-  let query = table
-    .query()
-    .nearestTo(vector)
-    .column('vector')
-    .distanceType('dot')
-    .limit(options.k)
+export async function findByVector(...search: VectorSearch): Promise<FoundRow[]> {
+  const result = await vectorQuery(...search)
     .select([...PASSAGE_COLUMNS, '_distance'])
-  const where = sqlFilter(options.filter)
+    .toArrow()
+  return ranked(result, similarityOf(result))
+}
+
+/** {@link findByVector}, without reading the passages. */
+export async function rowsByVector(...search: VectorSearch): Promise<FoundNumber[]> {
+  const result = await vectorQuery(...search)
+    .withRowId()
+    .select(['_distance', '_rowid'])
+    .toArrow()
+  return rankedNumbers(result, similarityOf(result))
+}
+
+type VectorSearch = [table: Table, ann: AnnSettings | undefined, vector: Float32Array, options: VectorSearchOptions]
+
+/** Always names the distance: another one than the index's would scan everything. */
+function vectorQuery(...[table, ann, vector, { k, sure = k, filter }]: VectorSearch): VectorQuery {
+  let query = table.query().nearestTo(vector).column('vector').distanceType('dot').limit(k)
+  const where = sqlFilter(filter)
   if (where !== undefined) query = query.where(where)
   if (ann === undefined) query = query.bypassVectorIndex()
   else {
-    // For few hits, as many candidates as recall was measured with: those of ten and the query's own passage.
-    query = query.nprobes(ann.nprobes).refineFactor(Math.ceil((ann.refine * Math.max(RECALL_AT + 1, options.k)) / options.k))
+    query = query.nprobes(ann.nprobes).refineFactor(refineFactor(ann, k, sure))
     // A narrow filter leaves few rows per partition: read on until k are found.
     if (where !== undefined) query = query.maximumNprobes(ann.partitions)
   }
-  const result = await query.toArrow()
+  return query
+}
+
+function similarityOf(result: Columns): (row: number) => number {
   const distance = numbersOf(result, '_distance')
-  return ranked(result, (row) => 1 - distance(row))
+  return (row) => 1 - distance(row)
 }
 
 /** {@link findByVector} with whole passages. */
@@ -104,7 +143,8 @@ export async function searchExactly(table: Table, vectors: readonly Float32Array
   return lists.map((hits) => hits.sort((a, b) => b.score - a.score))
 }
 
-function rowIdsOf(result: Columns): (row: number) => string {
+/** The numbers of a result's rows within the table's version. */
+export function rowIdsOf(result: Columns): (row: number) => string {
   const values = result.getChild('_rowid')
   return (row) => String(values?.get(row))
 }
@@ -125,21 +165,33 @@ export async function findCandidates(table: Table, nprobes: number, vector: Floa
  * of the words: 600 ms at 21 million passages, where a query for each column takes 16 ms. The k best of either are all that can be among the k best.
  */
 export async function findByWords(table: Table, query: string, options: SearchOptions): Promise<FoundRow[]> {
-  const lists = await Promise.all(TEXT_COLUMNS.map((column) => findInColumn(table, new MatchQuery(query, column), options)))
-  const best = new Map<string, FoundRow>()
-  for (const row of lists.flat()) if (row.score > (best.get(row.id)?.score ?? -Infinity)) best.set(row.id, row)
-  return inOrder([...best.values()]).slice(0, options.k)
+  return bestOfColumns(options.k, async (column) => {
+    const result = await wordQuery(table, new MatchQuery(query, column), options)
+      .select([...PASSAGE_COLUMNS, '_score'])
+      .toArrow()
+    return ranked(result, numbersOf(result, '_score'))
+  })
 }
 
-async function findInColumn(table: Table, match: MatchQuery, { k, filter }: SearchOptions): Promise<FoundRow[]> {
+/** {@link findByWords}, without reading the passages. */
+export async function rowsByWords(table: Table, query: string, options: SearchOptions): Promise<FoundNumber[]> {
+  return bestOfColumns(options.k, async (column) => {
+    const result = await wordQuery(table, new MatchQuery(query, column), options).withRowId().select(['_score', '_rowid']).toArrow()
+    return rankedNumbers(result, numbersOf(result, '_score'))
+  })
+}
+
+async function bestOfColumns<Found extends FoundNumber>(k: number, search: (column: string) => Promise<Found[]>): Promise<Found[]> {
+  const lists = await Promise.all(TEXT_COLUMNS.map(search))
+  const best = new Map<string, Found>()
+  for (const row of lists.flat()) if (row.score > (best.get(row.id)?.score ?? -Infinity)) best.set(row.id, row)
+  return inOrder([...best.values()]).slice(0, k)
+}
+
+function wordQuery(table: Table, match: MatchQuery, { k, filter }: SearchOptions): Query {
   const where = sqlFilter(filter)
-  const search = table
-    .query()
-    .fullTextSearch(match)
-    .limit(k)
-    .select([...PASSAGE_COLUMNS, '_score'])
-  const result = await (where === undefined ? search : search.where(where)).toArrow()
-  return ranked(result, numbersOf(result, '_score'))
+  const search = table.query().fullTextSearch(match).limit(k)
+  return where === undefined ? search : search.where(where)
 }
 
 /** {@link findByWords} with whole passages. */

@@ -19,6 +19,8 @@ export async function infoOf(name: string, { table, storedAs, metadata }: Live):
     kind: ann === undefined ? 'exact' : 'ivf_rq',
     nprobes: ann?.nprobes ?? 0,
     refine: ann?.refine ?? 0,
+    recall: ann?.recall ?? null,
+    questionRecall: ann?.questionRecall ?? null,
     unindexedRows: unindexed ?? rows,
     fullText: indexed('text') !== undefined,
   }

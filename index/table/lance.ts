@@ -15,7 +15,7 @@ export function lanceText(thrown: unknown): string {
     .slice(0, 300)
 }
 
-export { MatchQuery } from '@lancedb/lancedb'
+export { MatchQuery, type Query, type VectorQuery } from '@lancedb/lancedb'
 
 /**
  * A table of LanceDB. Its own `name` throws while any other call on the table is under way, so it is hidden here, and the

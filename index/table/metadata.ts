@@ -29,8 +29,10 @@ export interface AnnSettings {
   readonly refine: number
   /** Rows of the table when the settings were chosen. */
   readonly rows: number
-  /** recall@10 against exact search, on a sample, when the settings were chosen. */
+  /** recall@10 against exact search, on a sample, when the settings were chosen: of stored vectors and of questions the lower. */
   readonly recall: number
+  /** That of questions alone; absent where it was not measured. */
+  readonly questionRecall?: number
 }
 
 /** How much the dense search counts in hybrid searches, found by measuring both on the corpus itself. */
@@ -87,7 +89,7 @@ function parseHybrid(text: string | undefined): HybridSettings | undefined {
 }
 
 function parseAnn(text: string, table: string): AnnSettings {
-  const [partitions, nprobes, refine, rows, recall] = text.split(' ').map(Number)
+  const [partitions, nprobes, refine, rows, recall, questionRecall] = text.split(' ').map(Number)
   if (partitions === undefined || nprobes === undefined || refine === undefined || rows === undefined || recall === undefined) {
     throw new CodedError(
       'index_invalid',
@@ -95,7 +97,7 @@ function parseAnn(text: string, table: string): AnnSettings {
       { field: table },
     )
   }
-  return { partitions, nprobes, refine, rows, recall }
+  return { partitions, nprobes, refine, rows, recall, ...(questionRecall !== undefined && { questionRecall }) }
 }
 
 /** @param required the version that software must know from now on. */
@@ -104,9 +106,14 @@ export async function writeSchemaVersion(table: Table, version: number, required
   await table.updateFieldMetadata([{ path: 'id', metadata }])
 }
 
+/** Earlier software reads the first five. */
+function annText({ partitions, nprobes, refine, rows, recall, questionRecall }: AnnSettings): string {
+  return [partitions, nprobes, refine, rows, recall, questionRecall].filter((value) => value !== undefined).join(' ')
+}
+
 /** @param ann undefined to compare every vector from now on. */
 export async function writeAnn(table: Table, ann: AnnSettings | undefined): Promise<void> {
-  const text = ann === undefined ? null : [ann.partitions, ann.nprobes, ann.refine, ann.rows, ann.recall].join(' ')
+  const text = ann === undefined ? null : annText(ann)
   await table.updateFieldMetadata([{ path: 'vector', metadata: { [ANN_KEY]: text } }])
 }
 

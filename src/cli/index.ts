@@ -1,5 +1,6 @@
 import { Command } from 'commander'
 import { CodedError, messageOf } from '../../base/errors.ts'
+import type { IndexInfo } from '../../index/contract.ts'
 import type { State } from '../../index/table/maintain.ts'
 import type { Jobs } from '../jobs/jobs.ts'
 import type { Job, JobOptions } from '../jobs/schema.ts'
@@ -42,10 +43,7 @@ export function indexCommand(): Command {
         argument: '[job]',
         run: async ({ index, jobs }, id?: string) => {
           if (id !== undefined) return showJob(jobs, id)
-          const summary = await index.info().then(
-            ({ table, rows, version, kind, model }) => `table ${table}: ${rows} passages, version ${version}, ${kind} search, ${model}`,
-            (error: Error) => error.message,
-          )
+          const summary = await index.info().then(described, (error: Error) => error.message)
           return process.stdout.write(`${[summary, ...(await listed(jobs))].join('\n')}\n`)
         },
       }),
@@ -234,6 +232,12 @@ async function cancel(jobs: Jobs, id: string): Promise<void> {
 
 function addOptions(options: AddOptions): JobOptions {
   return { ...(options.replace === true && { replace: true }), ...jobOptions(options) }
+}
+
+function described({ table, rows, version, kind, recall, questionRecall, model }: IndexInfo): string {
+  const questions = questionRecall === null ? '' : `, of questions ${questionRecall.toFixed(3)}`
+  const found = recall === null ? '' : ` (recall@10 ${recall.toFixed(3)}${questions})`
+  return `table ${table}: ${rows} passages, version ${version}, ${kind} search${found}, ${model}`
 }
 
 function line({ id, state, source, counters, result, error }: Job): string {

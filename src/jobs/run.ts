@@ -17,6 +17,7 @@ import { readPassageFile } from '../../index/read/read.ts'
 import type { ReadLimits } from '../../index/read/contract.ts'
 import { allModels, type Embed, type EmbeddingModel } from '../../index/contract.ts'
 import { Rate } from './rate.ts'
+import { StageEta } from './stage-eta.ts'
 import { noteRejects, readOptions } from './reading.ts'
 import { DEFAULT_REJECTED_SHARE, isSettled, type Job } from './schema.ts'
 import type { JobStore } from './store.ts'
@@ -59,6 +60,7 @@ export class JobRun {
   readonly #options: JobRunOptions
   readonly #abort = new AbortController()
   readonly #rate = new Rate()
+  readonly #stageEta = new StageEta()
   #job: Job
   #saved: Promise<void> = Promise.resolve()
   /** How the job ends, once that is being written. */
@@ -149,12 +151,13 @@ export class JobRun {
       ...(policy && { policy }),
       ...(place && { readyVectors: vectorReader(place) }),
       signal: this.#abort.signal,
-      onProgress: (state, counters) => {
+      onProgress: (state, counters, stage) => {
+        if (stage !== undefined) return this.#atStage({ ...this.#job, state, counters, rate: null }, stage)
         const done = counters.embedded + counters.skipped
         this.#rate.add(done, performance.now())
         const rate = this.#rate.perSecond()
         const eta = rate === null || rate === 0 ? null : Math.round((counters.accepted - done) / rate)
-        this.#job = { ...this.#job, state, counters, rate: rate === null ? null : Math.round(rate * 10) / 10, eta_s: eta }
+        this.#job = { ...this.#job, state, counters, rate: rate === null ? null : Math.round(rate * 10) / 10, eta_s: eta, stage: null }
       },
       onWarning: (message) => {
         this.#options.log('warn', message)
@@ -168,6 +171,10 @@ export class JobRun {
     // Questions meet the new table before the job is called done.
     await index.refresh()
     await this.#end('done', null, { rows, recall: ann?.recall ?? null })
+  }
+
+  #atStage(job: Job, stage: NonNullable<Job['stage']>): void {
+    this.#job = { ...job, stage, eta_s: this.#stageEta.left(stage, performance.now()) }
   }
 
   /** The model of the table that the job writes: its own where it makes one (or has vectors already), else that of the table that is there by now. */
@@ -202,13 +209,16 @@ export class JobRun {
     this.#job = { ...this.#job, state: 'planning' }
     await this.#save()
     await requireSpace(folder, await planBytes(source.path), 'The copy of the corpus')
-    await planCorpus(noteRejects(readPassageFile(source.path, readOptions(options, source.name, limits)), rejects), {
+    let share = 0
+    const reading = { ...readOptions(options, source.name, limits), onShare: (done: number) => (share = done) }
+    await planCorpus(noteRejects(readPassageFile(source.path, reading), rejects), {
       folder,
       maxRejectedShare: options.max_rejected_share ?? DEFAULT_REJECTED_SHARE,
       ...(shardRows && { shardRows }),
       signal: this.#abort.signal,
       onProgress: (counts) => {
-        this.#job = { ...this.#job, counters: { ...this.#job.counters, ...counts }, recent_rejects: [...rejects] }
+        const job = { ...this.#job, counters: { ...this.#job.counters, ...counts }, recent_rejects: [...rejects] }
+        this.#atStage(job, { name: 'reading the source', share })
       },
     })
     this.#job = { ...this.#job, recent_rejects: rejects }
@@ -226,7 +236,7 @@ export class JobRun {
    */
   async #end(state: EndState, error: Job['error'], result: Job['result'] = null): Promise<void> {
     const { store, log, closing } = this.#options
-    const final = { ...this.#job, state, error, result, eta_s: null, finished_at: new Date().toISOString() }
+    const final = { ...this.#job, state, error, result, eta_s: null, stage: null, finished_at: new Date().toISOString() }
     for (let attempt = 1; ; attempt++) {
       try {
         await this.#settle(state)

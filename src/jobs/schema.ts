@@ -1,4 +1,5 @@
 import { Type, type Static } from 'typebox'
+import { STAGES } from '../../index/stages.ts'
 import { FORMATS } from '../../index/read/contract.ts'
 import { SPLIT_WORDS } from './split-words.ts'
 
@@ -81,6 +82,15 @@ const CountersSchema = Type.Object({
   committed: Type.Integer({ description: 'Passages durably in the table, skipped ones included.' }),
 })
 
+const StageSchema = Type.Object({
+  name: Type.Enum(['reading the source', ...STAGES]),
+  share: Type.Number({
+    minimum: 0,
+    maximum: 1,
+    description: 'Of the stage that is done; of work that cannot be counted, as expected by time.',
+  }),
+})
+
 /** Version of the records that this software writes; it reads those up to it. */
 export const JOB_VERSION = 2
 /** Version of the records of jobs that earlier software can go on with. */
@@ -107,7 +117,12 @@ export const JobSchema = Type.Object({
   finished_at: Type.Union([Type.String(), Type.Null()]),
   counters: CountersSchema,
   rate: Type.Union([Type.Number(), Type.Null()], { description: 'Passages per second, lately.' }),
-  eta_s: Type.Union([Type.Number(), Type.Null()], { description: 'Seconds until the last passage is committed, at that rate.' }),
+  eta_s: Type.Union([Type.Number(), Type.Null()], {
+    description: 'Seconds until the last passage is committed, at that rate; of planning and verifying, until the end of the stage.',
+  }),
+  stage: Type.Optional(
+    Type.Union([StageSchema, Type.Null()], { description: 'Of planning and verifying; null where nothing is known of it.' }),
+  ),
   recent_rejects: Type.Array(RejectSchema, { description: 'The latest rejected lines; all of them are in the report.' }),
   warnings: Type.Array(Type.String()),
   error: Type.Union([Type.Object({ code: Type.String(), message: Type.String() }), Type.Null()]),
@@ -115,7 +130,8 @@ export const JobSchema = Type.Object({
     Type.Object({
       rows: Type.Integer({ description: 'Passages in the table.' }),
       recall: Type.Union([Type.Number(), Type.Null()], {
-        description: 'Measured recall@10 of the vector index; null where every vector is compared.',
+        description:
+          'Measured recall@10 of the vector index, by stored vectors and by questions the lower; null where every vector is compared.',
       }),
     }),
     Type.Null(),

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { once } from 'node:events'
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { takeLock } from '../../base/lock.ts'
 import { CLI, finished, startNode } from '../../eval/bench/processes.ts'
@@ -30,7 +30,7 @@ await t.test('a corpus in several files: checked, indexed, listed by source, exp
   const added = await index('add', corpus, '--max-rejected', '0.5')
   t.equal(added.code, 0, added.stderr)
   t.match(added.stdout, /done {2}a\.csv {2}2\/2 committed.*1 rejected.*\n.*done {2}b\.json/)
-  t.match(added.stderr, /^(Reading|Indexing) (a\.csv|b\.json): \d/m, 'progress off a terminal')
+  t.match(added.stderr, /^(Indexing (a\.csv|b\.json): \d|(a\.csv|b\.json): [a-z ]+: \d+\/100 %)/m, 'progress off a terminal')
   const [job = ''] = added.stdout.split(' ')
   t.match(JSON.parse((await index('report', job)).stdout), { line: 4, reason: 'missing_column' })
 
@@ -48,6 +48,20 @@ await t.test('a corpus in several files: checked, indexed, listed by source, exp
   t.match(await index('snapshot', 'delete', 'whole'), { code: 0 })
   t.match((await index('compact', '--dry-run')).stdout, /^passages: \d+ fragments .* kB on the disk\n$/)
   t.match((await index('cleanup')).stdout, /\nnow: \d+ fragments/)
+})
+
+await t.test('the recall of a vector index is shown, with that of questions', async (t) => {
+  const dir = await tempDir(t)
+  const env = { ...tinyService(dir), CEPE_EXACT_BELOW: '300', CEPE_MIN_RECALL: '0.5' }
+  const rows = (await readFile('index/corpus/passages.tsv', 'utf8')).split('\n').slice(0, 401)
+  const corpus = path.join(dir, 'part.tsv')
+  await writeFile(corpus, rows.join('\n'))
+  const added = await runCli(['index', 'add', corpus], env)
+  t.equal(added.code, 0, added.stderr)
+  t.match(
+    (await runCli(['index', 'status'], env)).stdout,
+    /400 passages, .*ivf_rq search \(recall@10 [01]\.\d{3}, of questions [01]\.\d{3}\)/,
+  )
 })
 
 await t.test('a command that waits for another process says for whom', async (t) => {

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import t, { type Test } from 'tap'
 import { built, finished, startNode } from '../../eval/bench/processes.ts'
+import { CodedError } from '../../base/errors.ts'
 import { createHttpClient } from '../../eval/client/http.ts'
 import { servicesClient } from '../../eval/client/in-process.ts'
 import { prepare } from '../../eval/prepare.ts'
@@ -119,7 +120,7 @@ t.test('killed with SIGKILL and repeated, the command finishes the same run and 
   t.match(resumed.stderr, /12\/12 questions \(EM 100\.0 cepe, k = 6, 0\.0 closed-book\)/)
 
   const whole = path.join(dir, 'whole')
-  const client = servicesClient(services, 10_000)
+  const client = servicesClient(services)
   const { protocol } = (await readRun(folder)).manifest.subject
   await evaluate({
     client,
@@ -181,7 +182,7 @@ t.test('over HTTP the answers are the same as in process', async (t) => {
     },
   } as const
   const records: EvalRecord[][] = []
-  for (const client of [createHttpClient(url), servicesClient(services, 10_000)]) {
+  for (const client of [createHttpClient(url), servicesClient(services)]) {
     const mutable = {
       ...options,
       protocol: {
@@ -249,7 +250,7 @@ t.test('a service that dies in the middle is named, and what was answered is kep
 t.test('a busy service is asked again after its Retry-After; a strange one is named', async (t) => {
   const { services } = await service(t)
   const seen: number[] = []
-  const answer = JSON.stringify(await servicesClient(services, 1000).answer({ question: 'what is fact 1', k: 2 }))
+  const answer = JSON.stringify(await servicesClient(services).answer({ question: 'what is fact 1', k: 2 }))
   const fake = createServer((request, response) => {
     seen.push(seen.length)
     request.resume()
@@ -274,6 +275,46 @@ t.test('a busy service is asked again after its Retry-After; a strange one is na
     message: /\/v1\/search does not answer as this version's API does/,
   })
   t.throws(() => createHttpClient('localhost:8080'), { code: 'options_invalid' })
+})
+
+t.test('in process neither a deadline nor a full service stops a question; over HTTP a busy one is waited for', async (t) => {
+  const { answering } = (await service(t)).services
+  const runs: unknown[] = []
+  const full = () => {
+    throw new CodedError('overloaded', 'An answer would take about 116 s, and 1.5 s are allowed.', { retryAfterS: 1 })
+  }
+  const { reader } = answering
+  const client = servicesClient({
+    answering: {
+      ...answering,
+      admission: { enter: full },
+      reader: {
+        ...reader,
+        answer: (request, run) => {
+          runs.push(run?.deadlineMs, run?.admitted)
+          return reader.answer(request, run)
+        },
+      },
+    },
+    close: () => Promise.resolve(),
+  })
+  t.equal((await client.answer({ question: 'what is fact 1', k: 2 })).answer, 'a1')
+  t.same(runs, [undefined, true])
+  t.equal((await client.search({ query: 'what is fact 1', k: 2 })).passages.length, 2)
+
+  let refusals = 0
+  const { url } = await service(t, {
+    onAnswer: () => {
+      if (refusals++ < 3) full()
+    },
+  })
+  const patient = createHttpClient(url, { attempts: 2, pauseMs: 1 })
+  t.equal((await patient.answer({ question: 'what is fact 1', k: 2, demonstrations: [] })).answer, 'a1')
+  t.equal(refusals, 4, 'as often as it takes')
+  refusals = 0
+  await t.rejects(createHttpClient(url, { attempts: 2, pauseMs: 1, busyMs: 1500 }).answer({ question: 'what is fact 1', k: 2 }), {
+    code: 'overloaded',
+  })
 })
 
 t.test('bad options are refused with what is allowed', async (t) => {

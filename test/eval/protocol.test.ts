@@ -40,7 +40,7 @@ t.test('passages come from the question file where it has them, without a retrie
 
   const { services } = factServices()
   const client = {
-    ...servicesClient({ answering: services, close: () => Promise.resolve() }, 10_000),
+    ...servicesClient({ answering: services, close: () => Promise.resolve() }),
     search: () => Promise.reject(new Error('nothing is searched')),
   }
   const prepared = await prepare(await chooseRetrieval(readOptions({ ...RAW, dataset: file('ctxs.jsonl') })), client)
@@ -54,7 +54,7 @@ t.test('passages come from the question file where it has them, without a retrie
 t.test('no demonstration is a test question, not only not the one asked', async (t) => {
   const file = await files(t, { 'test.jsonl': [fact(1), fact(2)], 'train.jsonl': [fact(1), fact(2), fact(3), fact(4), fact(5)] })
   const { services } = factServices()
-  const client = servicesClient({ answering: services, close: () => Promise.resolve() }, 10_000)
+  const client = servicesClient({ answering: services, close: () => Promise.resolve() })
   const options = readOptions({ ...RAW, dataset: file('test.jsonl'), train: file('train.jsonl'), shots: '2' })
   const { pool, manifest } = await prepare(await chooseRetrieval(options), client)
   t.same(
@@ -81,7 +81,7 @@ t.test('Table 7 asks every mode at its own k', (t) => {
 t.test('paper-exact: long contexts keep their end, dumped prompts show them as cut', async (t) => {
   const file = await files(t, { 'ctxs.jsonl': [fact(1, 3)] })
   const { services } = factServices()
-  const client = servicesClient({ answering: services, close: () => Promise.resolve() }, 10_000)
+  const client = servicesClient({ answering: services, close: () => Promise.resolve() })
   const encoded = async (protocol: string) => {
     const options = readOptions({
       ...RAW,

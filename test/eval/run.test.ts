@@ -43,7 +43,7 @@ async function setUp(
   await writeFile(questions, lines(...Array.from({ length: count }, (_, i) => factQuestion(i))))
   await writeFile(train, lines(...Array.from({ length: 6 }, (_, i) => factQuestion(i + 10)), factQuestion(0)))
   const { services, asked } = factServices(facts)
-  const client = servicesClient({ answering: services, close: () => Promise.resolve() }, 10_000)
+  const client = servicesClient({ answering: services, close: () => Promise.resolve() })
   const options: EvaluationOptions = { dataset: 'nq', questions, train, protocol, dumpPrompts: false, ...changes }
   const run = async (folder = path.join(dir, 'run'), used: AnswerClient = client) => {
     const prepared = await prepare(options, used)

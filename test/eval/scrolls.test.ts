@@ -4,10 +4,11 @@ import path from 'node:path'
 import t, { type Test } from 'tap'
 import { splitDocument } from '../../src/text/split-document.ts'
 import { otherNumber, placeParagraph, PLACES, replaceNumber } from '../../eval/tasks/altqa/generate.ts'
+import { reachingEncoder } from '../../eval/tasks/documents/lengths.ts'
 import { linesCase } from '../../eval/tasks/lines/generate.ts'
-import { passkeyCase } from '../../eval/tasks/passkey/task.ts'
+import { effectiveWindow, passkeyCase } from '../../eval/tasks/passkey/task.ts'
 import { readScrolls } from '../../eval/tasks/zeroscrolls/read.ts'
-import { SETS } from '../../eval/tasks/zeroscrolls/sets.ts'
+import { documentHead, questionText, SETS } from '../../eval/tasks/zeroscrolls/sets.ts'
 import { firstLetter } from '../../eval/tasks/zeroscrolls/task.ts'
 import { seededRandom } from '../../base/random.ts'
 
@@ -56,7 +57,27 @@ t.test("SCROLLS's files: query, document, references; choices by letter; what ca
     ]),
     SETS.qasper,
   )
-  t.same(qasper.examples, [{ id: 'a', query: 'Which?', document: 'First.\n\nSecond.', answers: ['this', 'that'] }])
+  const asked = { query: 'Which?', document: 'First.\n\nSecond.' }
+  t.same(
+    qasper.examples,
+    [
+      { ...asked, id: 'a', answers: ['this'] },
+      { ...asked, id: 'a, row 2', rowOf: 'a', answers: ['that'] },
+    ],
+    'rows are scored each',
+  )
+  const narrative = await readScrolls(
+    await fileOf(t, [
+      { id: 'a', input: 'Who?\n\nText.', output: 'this' },
+      { id: 'a', input: 'Who?\n\nText.', output: 'that' },
+    ]),
+    SETS.narrative_qa,
+  )
+  t.same(
+    narrative.examples.map(({ answers }) => answers),
+    [['this', 'that']],
+    'references of one question',
+  )
   t.same(
     qasper.problems.map(({ kind }) => kind),
     ['no query', 'no answer'],
@@ -78,9 +99,55 @@ t.test('generated cases hold what they ask for, once, and depend on their seed a
   t.equal(record.document.split(`line ${name}: REGISTER_CONTENT is <${record.expected}>`).length, 2)
   t.equal(new Set(record.document.match(/^line \S+:/gm)).size, 30, 'names are different')
 
-  const key = passkeyCase(1000, 400, 1, 0)
-  t.equal(key.document.split(key.expected).length, 3, 'the key stands there twice, in one sentence')
-  t.equal(key.document.length - key.document.lastIndexOf('pass key.') - 'pass key.'.length - 1, 400, 'characters behind it')
+  const words = (text: string): number => text.split(/\s+/).filter((word) => word !== '').length
+  for (const distance of [8, 100, 400, 850]) {
+    const key = passkeyCase({ tokens: 1000, distance }, 1, 0, words)
+    const prompt = key.document + key.question
+    t.equal(key.document.split(key.expected).length, 3, 'the key stands there twice, in one sentence')
+    t.ok(Math.abs(words(prompt) - 1000) <= 1, `${words(prompt)} tokens`)
+    const behind = words(prompt.slice(key.document.lastIndexOf(`${key.expected} is the pass key.`))) - 5
+    t.ok(Math.abs(behind - distance) <= 1, `${behind} tokens behind the key`)
+  }
+  t.end()
+})
+
+t.test('the effective window ends before the first distance at which keys are lost', (t) => {
+  const points = [90, 100, 20, 10, 60].map((accuracy, i) => ({ distance: 100 * (i + 1), accuracy }))
+  t.equal(effectiveWindow(points), 300)
+  t.equal(effectiveWindow([...points].reverse()), 300, 'whatever their order')
+  t.equal(effectiveWindow(points.slice(3)), 0)
+  t.equal(effectiveWindow([]), 0)
+  t.end()
+})
+
+t.test('prompts to the letter: GovReport has its own opening, the other sets have none', (t) => {
+  t.equal(
+    documentHead(SETS.gov_report) + 'TEXT' + questionText(SETS.gov_report, '', false),
+    'Report:\nTEXT\n\nInstruction: You are given a report by a government agency. Write a one-page summary of the report.\nSummary:\n',
+  )
+  t.equal(
+    documentHead(SETS.summ_screen_fd) + 'TEXT' + questionText(SETS.summ_screen_fd, '', false),
+    'Episode Script:\nTEXT\n\nYou are given a script of a TV episode. Summarize the episode in a paragraph.\n\nSummary:\n',
+  )
+  t.ok(questionText(SETS.qasper, 'Which?', true).startsWith('... [The rest of the article is omitted]\n\nYou are given a scientific'))
+  t.end()
+})
+
+t.test('settings that give the encoder nothing new are told from the others', (t) => {
+  const read: number[] = []
+  const documents = function* (...lengths: number[]) {
+    for (const document of lengths) {
+      read.push(document)
+      yield { document, question: 12 }
+    }
+  }
+  const of = (tokens: number[], ...lengths: number[]) => reachingEncoder(tokens, documents(...lengths), 112)
+  t.same(of([0, 50, 200], 90, 100), { reached: [0], idle: [50, 200] }, 'every document stands in the decoder')
+  t.same(of([0, 50, 200], 90, 140), { reached: [0, 50], idle: [200] }, '40 tokens at most for the encoder')
+  t.same(of([Infinity], 100), { reached: [], idle: [Infinity] })
+  read.length = 0
+  t.same(of([0, 50, 200], 400, 90, 90), { reached: [0, 50, 200], idle: [] })
+  t.same(read, [400], 'no more documents are read than it takes')
   t.end()
 })
 

@@ -1,7 +1,12 @@
 import t from 'tap'
-import { estimate, quantile } from '../../eval/statistics/bootstrap.ts'
+import { estimate, estimateShare, quantile, type Sample } from '../../eval/statistics/bootstrap.ts'
 import { mcnemar, pairedBootstrap } from '../../eval/statistics/paired.ts'
 import { sampleIndices, seededRandom } from '../../base/random.ts'
+
+/** Each in a cluster of its own. */
+function samples(values: readonly number[]): Sample[] {
+  return values.map((value, i) => ({ cluster: `item ${i}`, value }))
+}
 
 function repeat(value: number, count: number): number[] {
   return Array.from({ length: count }, () => value)
@@ -31,13 +36,13 @@ t.test('sampled indices are distinct, in range and equally likely', (t) => {
 })
 
 t.test('the interval of a share is close to the normal approximation', (t) => {
-  const { mean, low, high, n } = estimate([...repeat(1, 300), ...repeat(0, 100)], 0)
+  const { mean, low, high, n } = estimateShare(samples([...repeat(1, 300), ...repeat(0, 100)]), 0)
   const half = 1.96 * Math.sqrt((0.75 * 0.25) / 400)
   t.equal(mean, 0.75)
   t.equal(n, 400)
   t.ok(Math.abs(low - (0.75 - half)) < 0.01)
   t.ok(Math.abs(high - (0.75 + half)) < 0.01)
-  t.same(estimate([1, 0, 1], 5), estimate([1, 0, 1], 5), 'seeded')
+  t.same(estimate(samples([1, 0, 1]), 5), estimate(samples([1, 0, 1]), 5), 'seeded')
   t.equal(estimate([], 0).n, 0)
   t.end()
 })
@@ -60,9 +65,54 @@ t.test("McNemar's exact test by hand", (t) => {
 t.test('paired bootstrap: a clear difference is significant, none is not', (t) => {
   const a = [...repeat(0, 60), ...repeat(1, 40)]
   const better = [...repeat(1, 30), ...repeat(0, 30), ...repeat(1, 40)]
-  const clear = pairedBootstrap(a, better, 0)
+  const pairs = (b: readonly number[]) => a.map((score, i) => ({ cluster: String(i), a: score, b: b[i] ?? 0 }))
+  const clear = pairedBootstrap(pairs(better), 0)
   t.equal(clear.difference, 0.3)
   t.ok(clear.p < 0.001 && clear.low > 0.2 && clear.high < 0.4)
-  t.equal(pairedBootstrap(a, a, 0).p, 1)
+  t.equal(pairedBootstrap(pairs(a), 0).p, 1)
+  t.end()
+})
+
+t.test('intervals of shares near 0 and 1 hold the truth, and one answer says little', (t) => {
+  const share = (values: readonly number[]) => estimateShare(samples(values), 0)
+  t.ok(share([1]).low < 0.25 && share([1]).high === 1, 'not 1 (1, 1)')
+  t.ok(share([0.5]).low < 0.1 && share([0.5]).high > 0.9)
+  t.ok(Number.isNaN(estimate(samples([2.5]), 0).low), 'of a loss, one says nothing')
+  for (const truth of [0.02, 0.98]) {
+    const random = seededRandom('coverage', truth)
+    let held = 0
+    for (let run = 0; run < 400; run++) {
+      const { low, high } = share(Array.from({ length: 50 }, () => (random() < truth ? 1 : 0)))
+      if (low <= truth && truth <= high) held++
+    }
+    t.ok(held / 400 >= 0.9, `${held} of 400 intervals hold ${truth}`)
+  }
+  t.end()
+})
+
+t.test('rows about the same item widen the interval, in whatever order they came', (t) => {
+  const random = seededRandom('clusters')
+  // Six rows for each of 30 questions, mostly right or wrong together.
+  const rows = Array.from({ length: 30 }, () => (random() < 0.5 ? 1 : 0)).flatMap((known, q) =>
+    Array.from({ length: 6 }, () => ({ cluster: `question ${q}`, value: random() < 0.9 ? known : 1 - known })),
+  )
+  const width = ({ low, high }: { low: number; high: number }) => high - low
+  const clustered = estimateShare(rows, 0)
+  const alone = estimateShare(samples(rows.map(({ value }) => value)), 0)
+  t.equal(clustered.mean, alone.mean)
+  t.equal(clustered.n, 180)
+  t.ok(width(clustered) > 1.6 * width(alone), `${width(clustered)} and ${width(alone)}`)
+  const shuffled = sampleIndices(rows.length, rows.length, seededRandom('order')).flatMap((i) => rows[i] ?? [])
+  t.notSame(shuffled, rows)
+  t.same(estimateShare(shuffled, 0), clustered)
+  t.same(estimate(shuffled, 0), estimate(rows, 0))
+  const losses = rows.map(({ cluster, value }, i) => ({ cluster, value: value + 0.1 * i }))
+  t.same(estimate([...losses].reverse(), 0), estimate(losses, 0))
+  const paired = (list: readonly Sample[]) =>
+    pairedBootstrap(
+      list.map(({ cluster, value }) => ({ cluster, a: value, b: 1 - value })),
+      0,
+    )
+  t.match(paired(shuffled), { low: paired(rows).low, high: paired(rows).high, p: paired(rows).p })
   t.end()
 })

@@ -221,7 +221,7 @@ await t.test('a run is resumed, reported and compared; another one is refused', 
   await t.rejects(
     runTask({
       task: passkey,
-      options: taskOptions(passkey, { characters: '10', distances: '1', tries: '1', decoderTokens: '40' }),
+      options: taskOptions(passkey, { tokens: '90', distances: '1', tries: '1', decoderTokens: '40' }),
       client,
       folder: run,
     }),
@@ -240,7 +240,7 @@ await t.test('a run is resumed, reported and compared; another one is refused', 
 await t.test('what a window does not hold has no score and is named', async (t) => {
   const client = await clientOf(t, 'cepe-tiny-gqa')
   const dir = await folder(t)
-  const given = { characters: '600', distances: '2', tries: '1', decoderTokens: '60', chunkTokens: '32', maxNewTokens: '4' }
+  const given = { tokens: '160', distances: '2', tries: '1', decoderTokens: '60', chunkTokens: '32', maxNewTokens: '4' }
   await runTask({ task: passkey, options: taskOptions(passkey, given), client, folder: path.join(dir, 'p') })
   const { records } = await readRunOf(path.join(dir, 'p'))
   t.ok(records.every(({ results }) => results.some(({ setting }) => setting === 'cepe')))
@@ -293,7 +293,7 @@ await t.test("the user's own labelled file; its mistakes are named", async (t) =
 })
 
 t.test('generated cases are named by their seed', (t) => {
-  t.equal(taskOptions(lines, {}, true).integers('lines').length, 4)
+  t.equal(taskOptions(lines, {}, true).integers('tokens').length, 4)
   t.throws(() => taskOptions(lines, { lines: '5,x' }).integers('lines', 1), {
     code: 'options_invalid',
     message: /--lines takes whole numbers from 1/,

@@ -31,6 +31,8 @@ await t.test('an index without a table says so, and the first upsert makes it', 
     model: hashEmbedding.id,
     kind: 'exact',
     nprobes: 0,
+    recall: null,
+    questionRecall: null,
     unindexedRows: 50,
   })
 })

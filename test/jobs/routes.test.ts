@@ -15,10 +15,10 @@ import { embedderOf, toTsv, withJobs } from './helpers.ts'
 
 const KEY = 'a-key-for-tests-only'
 
-async function served(t: Test) {
+async function served(t: Test, options: Parameters<typeof withJobs>[2] = {}) {
   const dir = await tempDir(t)
   await mkdir(join(dir, 'import'))
-  const { index, jobs } = await withJobs(t, dir, { importDir: join(dir, 'import'), maxUploadBytes: 100_000 })
+  const { index, jobs } = await withJobs(t, dir, { importDir: join(dir, 'import'), maxUploadBytes: 100_000, ...options })
   const services = await servicesAround(t, recordingServices().services, { index, jobs, embedder: embedderOf() })
   const app = await buildApp(services, loadConfig({ LOG_LEVEL: 'silent', ADMIN_KEY: KEY }, {}), '0.0.0-test')
   const url = await app.listen({ port: 0, host: '127.0.0.1' })
@@ -70,9 +70,22 @@ await t.test('corpora arrive as TSV, JSON lines, gzip, forms and names of files'
     rows: 5,
     kind: 'exact',
     nprobes: 0,
+    recall: null,
+    question_recall: null,
     schema_version: 3,
     full_text: true,
   })
+})
+
+await t.test('what the vector index finds is shown: by stored vectors and by questions', async (t) => {
+  const { call, ended } = await served(t, { policy: { exactBelow: 500, minRecall: 0.5, sample: 16 } })
+  const job = await ended(
+    await call('POST', '/v1/admin/index-jobs', toTsv(somePassages(1000)), { 'content-type': 'text/tab-separated-values' }),
+  )
+  const { json } = await call('GET', '/v1/admin/index')
+  t.match(json, { kind: 'ivf_rq', recall: job.result?.recall })
+  const [recall, ofQuestions] = [Number(json.recall), Number(json.question_recall)]
+  t.ok(recall >= 0.5 && recall <= ofQuestions && ofQuestions <= 1, `recall ${recall}, of questions ${ofQuestions}`)
 })
 
 await t.test('bad requests are refused with a reason', async (t) => {

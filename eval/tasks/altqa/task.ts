@@ -137,6 +137,7 @@ function rows(
       const atEnd = where === QUESTION_PLACES[0]
       return {
         id: `${kind}, ${question.id}, ${characters} characters, answer ${place}, ${where}`,
+        cluster: question.id,
         groups: { kind, characters: String(characters), answer_place: place, question_place: present(where.split(' ').at(-1)) },
         document: `${VICUNA.before}${atEnd ? '' : `${question.question}\n`}${document}\n`,
         question: `${atEnd ? question.question : ''}${VICUNA.after}`,

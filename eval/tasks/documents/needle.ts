@@ -3,6 +3,7 @@ import type { ReaderClient } from '../../client/reader.ts'
 import type { TaskOptions } from '../../task/options.ts'
 import type { Metric, PreparedTask, TaskItem, TaskOption } from '../../task/contract.ts'
 import { present } from '../../../base/at.ts'
+import { reachingEncoder, type Lengths } from './lengths.ts'
 import { chunkTokens, generateText, promptBudget } from './generate.ts'
 import { splitDocument } from '../../../src/text/split-document.ts'
 
@@ -62,18 +63,26 @@ export function prepareNeedles(task: NeedleTask, options: TaskOptions, client: R
   const chunk = chunkTokens(options.integer('chunkTokens', 1), client)
   if (methods.includes('cepe') && client.manifest.graphs.encoder === null)
     throw new CodedError('options_invalid', 'This model has no encoder: ask for --methods decoder-only.')
+  const { bos_id: bosId } = client.manifest.tokens
+  const idsOf = ({ document, question }: NeedleItem) => ({
+    documentIds: [...(bosId === null ? [] : [bosId]), ...client.tokenizer.encode(document)],
+    questionIds: client.tokenizer.encode(question),
+  })
+  const idle = methods.includes('cepe') && reachingEncoder([Infinity], lengths(task.items, idsOf), budget).idle.length > 0
+  const settings = idle ? methods.filter((method) => method !== 'cepe') : methods
+  const nothing = `every text stands whole in the ${budget} tokens of the decoder, so that the encoder reads nothing (lower --decoder-tokens)`
+  if (settings.length === 0) throw new CodedError('options_invalid', `No setting can be asked: cepe: ${nothing}.`)
   return {
-    settings: methods,
+    settings,
     items: task.items,
     files: task.files,
-    problems: task.problems ?? [],
+    problems: [...(task.problems ?? []), ...(idle ? [{ kind: nothing, count: 1, places: ['cepe'], effect: 'skipped' as const }] : [])],
     ask: async (item) => {
-      const { document, question, expected } = present(task.items.find(({ id }) => id === item.id))
-      const { bos_id: bosId } = client.manifest.tokens
-      const documentIds = [...(bosId === null ? [] : [bosId]), ...client.tokenizer.encode(document)]
-      const questionIds = client.tokenizer.encode(question)
+      const needle = present(task.items.find(({ id }) => id === item.id))
+      const { expected } = needle
+      const { documentIds, questionIds } = idsOf(needle)
       const results = []
-      for (const method of methods) {
+      for (const method of settings) {
         const room = method === 'cepe' ? budget : documentIds.length + questionIds.length
         // A text that the decoder's window does not hold cannot be asked of the decoder alone: the setting has no score there.
         if (room + task.maxNewTokens > window) continue
@@ -90,6 +99,16 @@ export function prepareNeedles(task: NeedleTask, options: TaskOptions, client: R
       }
       return results
     },
+  }
+}
+
+function* lengths(
+  items: readonly NeedleItem[],
+  idsOf: (item: NeedleItem) => { readonly documentIds: readonly number[]; readonly questionIds: readonly number[] },
+): Generator<Lengths> {
+  for (const item of items) {
+    const { documentIds, questionIds } = idsOf(item)
+    yield { document: documentIds.length, question: questionIds.length }
   }
 }
 

@@ -109,7 +109,9 @@ async function prepare(options: TaskOptions, client: ReaderClient): Promise<Prep
   const asked = options.text('test') === undefined ? spread(known, most) : known.slice(0, most)
   const items = options
     .integers('seeds')
-    .flatMap((seed): Asked[] => asked.map((example) => ({ id: `${seed}: ${example.id}`, groups: {}, test: example, seed })))
+    .flatMap((seed): Asked[] =>
+      asked.map((example) => ({ id: `${seed}: ${example.id}`, groups: {}, cluster: example.id, test: example, seed })),
+    )
   const settings = settingsOf(options)
   const classification = await classificationOf(options, { labels, pool }, client)
   return {

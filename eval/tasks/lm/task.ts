@@ -163,7 +163,7 @@ function windowsOf(
       return []
     }
     const starts = Array.from({ length: 1 + Math.max(0, Math.ceil((text.ids.length - total) / step) - 1) }, (_, i) => i * step)
-    return starts.map((start) => ({ id: `${text.id} @ ${start}`, groups: {}, text, start }))
+    return starts.map((start) => ({ id: `${text.id} @ ${start}`, groups: {}, cluster: text.id, text, start }))
   })
 }
 

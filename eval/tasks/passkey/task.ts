@@ -1,7 +1,11 @@
+import { CodedError } from '../../../base/errors.ts'
 import { seededRandom } from '../../../base/random.ts'
 import type { ReaderClient } from '../../client/reader.ts'
 import type { TaskOptions } from '../../task/options.ts'
 import type { PreparedTask, Task } from '../../task/contract.ts'
+import { table, text, type Block } from '../../report/blocks.ts'
+import type { TaskSummary } from '../../task/summary.ts'
+import { sizeFor } from '../documents/lengths.ts'
 import { overGroup } from '../documents/figures.ts'
 import { NEEDLE_OPTIONS, NUMBER_METRICS, NUMBERS, prepareNeedles } from '../documents/needle.ts'
 
@@ -15,27 +19,79 @@ function filler(characters: number): string {
   return `${FILLER} `.repeat(Math.ceil(characters / (FILLER.length + 1))).slice(0, characters)
 }
 
-/** A prompt with the key `distance` characters before the question, in a text of `characters` of filler. */
-export function passkeyCase(characters: number, distance: number, seed: number, index: number) {
-  const random = seededRandom('passkey', seed, characters, distance, index)
+function keyLine(key: string): string {
+  return `The pass key is ${key}. Remember it. ${key} is the pass key.`
+}
+
+export interface PasskeySizes {
+  /** Tokens of the prompt, all in all. */
+  readonly tokens: number
+  /** Tokens from the end of the key's line to the end of the prompt. */
+  readonly distance: number
+}
+
+/**
+ * A prompt with a key at a distance from its end. The filler on both sides is cut by characters, where the tokens are as many as wanted.
+ * @param count tokens of a text
+ */
+export function passkeyCase({ tokens, distance }: PasskeySizes, seed: number, index: number, count: (text: string) => number) {
+  const random = seededRandom('passkey', seed, tokens, distance, index)
   const key = String(10_000 + Math.floor(random() * 90_000))
-  const after = Math.min(characters, Math.round(distance))
+  const line = keyLine(key)
+  const asked = count(QUESTION)
+  const after = filler(sizeFor(distance - asked, (size) => count(`\n${filler(size)}`), 4 * FILLER.length))
+  const document = (size: number): string => [TASK, filler(size), line, after].join('\n')
   return {
-    document: [TASK, filler(characters - after), `The pass key is ${key}. Remember it. ${key} is the pass key.`, filler(after)].join('\n'),
+    document: document(sizeFor(tokens - asked, (size) => count(document(size)), 4 * FILLER.length)),
     question: QUESTION,
     expected: key,
   }
 }
 
+/** Least accuracy, in percent, at which a key counts as found at a distance. */
+const FOUND = 20
+
+/** The largest distance up to which, at all shorter ones too, keys are found; 0 where the shortest is too far. */
+export function effectiveWindow(points: readonly { readonly distance: number; readonly accuracy: number }[]): number {
+  let reached = 0
+  for (const { distance, accuracy } of [...points].sort((a, b) => a.distance - b.distance)) {
+    if (accuracy < FOUND) break
+    reached = distance
+  }
+  return reached
+}
+
+function effectiveWindows({ settings }: TaskSummary): Block[] {
+  return [
+    text(
+      `Effective window: the largest distance in tokens up to which at least ${FOUND} % of the keys are found, at all shorter ones too.`,
+    ),
+    table(
+      ['setting', 'tokens'],
+      settings.map(({ setting, groups }) => {
+        const points = groups
+          .filter(({ group, scores }) => group === 'distance' && (scores['accuracy']?.n ?? 0) > 0)
+          .map(({ value, scores }) => ({ distance: Number(value), accuracy: scores['accuracy']?.mean ?? 0 }))
+        return [setting, points.length === 0 ? '-' : String(effectiveWindow(points))]
+      }),
+    ),
+  ]
+}
+
 /** Passkey retrieval by distance (position interpolation, landmark attention). */
 export const passkey: Task = {
   name: 'passkey',
-  version: 1,
+  version: 2,
   title: 'Passkey retrieval',
   description: 'Five digits hidden in filler text at a given distance from the question.',
   options: [
-    { flags: '--characters <number>', description: 'characters of filler', byDefault: '16000', small: '3000' },
-    { flags: '--distances <number>', description: 'distances, spaced evenly over the filler', byDefault: '32', small: '6' },
+    { flags: '--tokens <number>', description: 'tokens of the prompt: the target window', byDefault: '4096', small: '768' },
+    {
+      flags: '--distances <number>',
+      description: 'distances in tokens, spaced evenly up to the farthest that the prompt allows',
+      byDefault: '32',
+      small: '6',
+    },
     { flags: '--tries <number>', description: 'keys per distance', byDefault: '10', small: '3' },
     { flags: '--seed <number>', description: 'of the keys', byDefault: '1' },
     ...NEEDLE_OPTIONS,
@@ -47,29 +103,31 @@ export const passkey: Task = {
     {
       name: 'accuracy',
       caption: 'Accuracy over the distance between key and question, one line per setting.',
-      spec: overGroup(
-        summary,
-        { group: 'distance', metric: 'accuracy' },
-        { xTitle: 'characters between key and question', yTitle: 'accuracy (%)' },
-      ),
+      spec: overGroup(summary, { group: 'distance', metric: 'accuracy' }, { xTitle: 'tokens between key and end', yTitle: 'accuracy (%)' }),
     },
   ],
+  tables: effectiveWindows,
   notes: [
-    "The first number of the output must be the key. Filler is cut by characters, as landmark attention's script does.",
+    "The first number of the output must be the key. Filler is cut by characters, as landmark attention's script does, where the prompt has the tokens wanted.",
+    'Distances are in tokens, from the key to the end of the prompt.',
     'cepe: the filler and the key that the decoder does not hold are in chunks in the encoder.',
     'A prompt that the window does not hold is not asked of the decoder alone: such cells have no score.',
   ],
 }
 
 function prepare(options: TaskOptions, client: ReaderClient): Promise<PreparedTask> {
-  const characters = options.integer('characters', 1)
+  const tokens = options.integer('tokens', 1)
+  const count = (text: string): number => client.tokenizer.encode(text).length
+  // Right behind the task's sentence.
+  const farthest = tokens - count([TASK, keyLine('10000')].join('\n'))
+  if (farthest < 1) throw new CodedError('options_invalid', `--tokens ${tokens} leaves no room for filler: take more.`)
   const distances = options.integer('distances', 1)
   const seed = options.integer('seed')
-  const items = Array.from({ length: distances }, (_, d) => Math.round((characters * (d + 1)) / distances)).flatMap((distance) =>
+  const items = Array.from({ length: distances }, (_, d) => Math.round((farthest * (d + 1)) / distances)).flatMap((distance) =>
     Array.from({ length: options.integer('tries', 1) }, (_, i) => ({
       id: `distance ${distance}, try ${i + 1}`,
       groups: { distance: String(distance) },
-      ...passkeyCase(characters, distance, seed, i),
+      ...passkeyCase({ tokens, distance }, seed, i, count),
     })),
   )
   const newTokens = { maxNewTokens: options.integer('maxNewTokens', 1), minNewTokens: 0 }

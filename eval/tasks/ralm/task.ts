@@ -211,6 +211,7 @@ async function retrieved(texts: readonly LanguageText[], sizes: Retrieval, clien
   return sequences.map(({ id, ids, article }, i) => ({
     id,
     groups: { domain: article.domain },
+    cluster: article.id,
     ids,
     contexts: nearest(at(queries, i), vectors, most).map(({ index, score }) => ({ ids: at(chunks, index), score })),
   }))

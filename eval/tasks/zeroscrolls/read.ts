@@ -10,6 +10,8 @@ import type { ScrollsSet } from './sets.ts'
 
 export interface ScrollsExample {
   readonly id: string
+  /** Id of its first row, for further rows of a question that are scored each. */
+  readonly rowOf?: string
   readonly document: string
   readonly query: string
   readonly answers: readonly string[]
@@ -22,18 +24,24 @@ export interface ScrollsFile {
 
 /**
  * Reads SCROLLS's JSON lines ({id, input, output}: the query, where there is one, a blank line, the document; rows of one
- * id are its references) or {document, question, answers}.
+ * id are its references, or are scored each) or {document, question, answers}.
  * @throws dataset_invalid
  */
 export async function readScrolls(file: string, set: ScrollsSet): Promise<ScrollsFile> {
   const problems = new ProblemLog()
   const examples = new Map<string, ScrollsExample>()
+  const rows = new Map<string, number>()
   for await (const { at, value } of readRecords(file)) {
     const example = understood(value, at, set)
     if (typeof example === 'string') problems.add(example, at)
     else {
       const known = examples.get(example.id)
-      examples.set(example.id, known ? { ...known, answers: [...known.answers, ...example.answers] } : example)
+      if (known && set.eachRow === true) {
+        const row = (rows.get(example.id) ?? 1) + 1
+        rows.set(example.id, row)
+        const id = `${example.id}, row ${row}`
+        examples.set(id, { ...example, id, rowOf: example.id })
+      } else examples.set(example.id, known ? { ...known, answers: [...known.answers, ...example.answers] } : example)
     }
   }
   if (examples.size === 0)

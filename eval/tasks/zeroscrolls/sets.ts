@@ -12,6 +12,8 @@ export interface ScrollsSet {
   /** A line end ends short answers, never summaries. */
   readonly stopAtLineEnd: boolean
   readonly sampling: boolean
+  /** Rows of one id are scored each with its own answer; else they are references of one question. */
+  readonly eachRow?: boolean
 }
 
 const QA = { maxNewTokens: 50, minNewTokens: 0, stopAtLineEnd: true, sampling: false } as const
@@ -31,6 +33,7 @@ export const SETS = {
     kind: 'Article',
     query: 'question',
     metric: 'f1',
+    eachRow: true,
     instruction:
       'You are given a scientific article and a question. Answer the question as concisely as you can, using a single phrase or sentence if possible. If the question cannot be answered based on the information in the article, write "unanswerable". If the question is a yes/no question, answer "yes", "no", or "unanswerable".\n\n',
   },
@@ -47,7 +50,8 @@ export const SETS = {
     kind: 'Report',
     minNewTokens: 10,
     sampling: true,
-    instruction: 'You are given a report by a government agency. Write a one-page summary of the report.\n\n',
+    // The published evaluation's own words, unlike those of the other sets.
+    instruction: 'Instruction: You are given a report by a government agency. Write a one-page summary of the report.\n',
   },
   summ_screen_fd: {
     ...SUMMARY,

@@ -3,6 +3,7 @@ import { at, present } from '../../../base/at.ts'
 import { CodedError } from '../../../base/errors.ts'
 import { packageRoot } from '../../../src/config.ts'
 import type { ReaderClient } from '../../client/reader.ts'
+import { ProblemLog } from '../../datasets/problems.ts'
 import { ITEMS, spread } from '../../datasets/spread.ts'
 import { bestOver, f1 } from '../../metrics/answer.ts'
 import { rougeL } from '../../metrics/rouge.ts'
@@ -11,6 +12,7 @@ import type { Metric, PreparedTask, Task, TaskItem } from '../../task/contract.t
 import type { SettingResult } from '../../task/record.ts'
 import { chunkTokens, generateText, promptBudget } from '../documents/generate.ts'
 import { splitDocument } from '../../../src/text/split-document.ts'
+import { reachingEncoder, type Lengths } from '../documents/lengths.ts'
 import { demoCorpus } from '../language/texts.ts'
 import { articlesWithQuestions, readScrolls, type ScrollsExample } from './read.ts'
 import { documentHead, questionText, SET_NAMES, SETS, type ScrollsSet, type SetName } from './sets.ts'
@@ -24,7 +26,7 @@ const METRICS: readonly Metric[] = [
 /** Questions about, and summaries of, long documents: Tables 4 and 13 of the paper. */
 export const zeroscrolls: Task = {
   name: 'zeroscrolls',
-  version: 2,
+  version: 3,
   title: 'Questions about long documents (ZeroSCROLLS)',
   description: 'The end of the document stands in the decoder with the question; what comes before it is read by the encoder in chunks.',
   options: [
@@ -102,24 +104,40 @@ async function prepare(options: TaskOptions, client: ReaderClient): Promise<Prep
     promptTokens: promptBudget(options.integer('decoderTokens', 1), maxNewTokens, client.manifest.dims.window),
     chunkTokens: chunkTokens(options.integer('chunkTokens', 1), client),
   }
-  const settings = settingsOf(options.integers('encoderTokens'), asking.template)
-  if (settings.some(({ encoderTokens }) => encoderTokens > 0) && client.manifest.graphs.encoder === null)
+  const wanted = options.integers('encoderTokens')
+  if (wanted.some((tokens) => tokens > 0) && client.manifest.graphs.encoder === null)
     throw new CodedError('options_invalid', 'This model has no encoder: ask for --encoder-tokens 0.')
   const seeds = set.sampling ? options.integers('seeds') : [undefined]
   const most = options.integer('items', 1)
   const examples = data === undefined ? spread(read.examples, most) : read.examples.slice(0, most)
   const items = examples.flatMap((example) =>
-    seeds.map((seed): Asked => ({ id: seed === undefined ? example.id : `${seed}: ${example.id}`, groups: {}, example, seed })),
+    seeds.map((seed): Asked => ({
+      id: seed === undefined ? example.id : `${seed}: ${example.id}`,
+      groups: {},
+      cluster: example.rowOf ?? example.id,
+      example,
+      seed,
+    })),
   )
+  const { reached, idle } = reachingEncoder(wanted, lengthsOf(examples, asking, client), asking.promptTokens)
+  const settings = settingsOf(reached, asking.template)
+  const problems = new ProblemLog()
+  for (const { name } of settingsOf(idle, asking.template))
+    problems.add(`setting gives the encoder no more of any document than the one before (decoder: ${asking.promptTokens} tokens)`, name)
+  if (settings.length === 0)
+    throw new CodedError(
+      'options_invalid',
+      `Every document stands whole in the decoder's ${asking.promptTokens} tokens, so that the encoder would read nothing: lower --decoder-tokens, or ask for --encoder-tokens 0.`,
+    )
   return {
     settings: settings.map((setting) => setting.name),
     items,
     files: read.files,
-    problems: read.problems,
+    problems: [...read.problems, ...problems.list()],
     ask: async (item) => {
-      const wanted = present(items.find(({ id }) => id === item.id))
+      const asked = present(items.find(({ id }) => id === item.id))
       const results = []
-      for (const setting of settings) results.push(await askExample(wanted, setting, asking, client))
+      for (const setting of settings) results.push(await askExample(asked, setting, asking, client))
       return results
     },
   }
@@ -146,20 +164,29 @@ async function askExample({ example, seed }: Asked, setting: Setting, asking: As
   return { setting: setting.name, scores, output, expected: [...example.answers], tokens, ms }
 }
 
-function splitFor(
-  { document, query }: ScrollsExample,
-  { set, template, promptTokens, chunkTokens }: Asking,
-  encoderTokens: number,
-  { tokenizer, manifest }: ReaderClient,
-) {
+/** Ids of a document with its head, and of what follows it. */
+function idsOf({ document, query }: ScrollsExample, { set, template }: Asking, { tokenizer, manifest }: ReaderClient) {
   const { bos_id: bosId } = manifest.tokens
   const documentIds = [...(bosId === null ? [] : [bosId]), ...tokenizer.encode(documentHead(set) + document)]
   const question = (omitted: boolean) => tokenizer.encode(questionText(set, query, omitted) + (template ? ' [/INST]' : ''))
+  return { documentIds, headIds: template ? tokenizer.encode('[INST] ') : [], question }
+}
+
+function* lengthsOf(examples: readonly ScrollsExample[], asking: Asking, client: ReaderClient): Generator<Lengths> {
+  for (const example of examples) {
+    const { documentIds, headIds, question } = idsOf(example, asking, client)
+    yield { document: documentIds.length, question: headIds.length + question(false).length }
+  }
+}
+
+function splitFor(example: ScrollsExample, asking: Asking, encoderTokens: number, client: ReaderClient) {
+  const { promptTokens, chunkTokens } = asking
+  const { documentIds, headIds, question } = idsOf(example, asking, client)
   const whole = question(false)
   const cut = encoderTokens === 0 && documentIds.length + whole.length > promptTokens
   return splitDocument({
     documentIds,
-    ...(template && { headIds: tokenizer.encode('[INST] ') }),
+    headIds,
     questionIds: cut ? question(true) : whole,
     decoderTokens: promptTokens,
     encoderTokens,

@@ -21,6 +21,13 @@ const IndexInfoSchema = Type.Object({
   kind: Type.Enum(['exact', 'ivf_rq'], { description: 'exact: every vector is compared. ivf_rq: inverted lists with RaBitQ codes.' }),
   nprobes: Type.Integer({ description: 'Partitions read per question; 0 for exact.' }),
   refine: Type.Integer({ description: 'Candidates compared exactly per passage wanted; 0 for exact.' }),
+  recall: Type.Union([Type.Number(), Type.Null()], {
+    description:
+      'recall@10 of the vector index against exact search, measured on a sample when its settings were chosen: by stored vectors and by sentences of passages as questions, the lower of both. Null for exact.',
+  }),
+  question_recall: Type.Union([Type.Number(), Type.Null()], {
+    description: 'That by sentences as questions alone; null where it was not measured.',
+  }),
   unindexed_rows: Type.Integer({ description: 'Rows that the vector index does not cover yet; they are compared exactly.' }),
   full_text: Type.Boolean(),
 })
@@ -39,8 +46,15 @@ export const adminIndex: FastifyPluginAsyncTypebox<AdminIndexOptions> = (app, { 
       },
     },
     async () => {
-      const { storedAs, schemaVersion, unindexedRows, fullText, ...same } = await index.info()
-      return { ...same, stored_as: storedAs, schema_version: schemaVersion, unindexed_rows: unindexedRows, full_text: fullText }
+      const { storedAs, schemaVersion, questionRecall, unindexedRows, fullText, ...same } = await index.info()
+      return {
+        ...same,
+        stored_as: storedAs,
+        schema_version: schemaVersion,
+        question_recall: questionRecall,
+        unindexed_rows: unindexedRows,
+        full_text: fullText,
+      }
     },
   )
   return Promise.resolve()

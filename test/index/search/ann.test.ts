@@ -12,7 +12,7 @@ import { measureRecall, reachOf, shareOf, takeProbes } from '../../../index/sear
 import { packVectors } from '../../../index/table/rows.ts'
 import { searchVector } from '../../../index/search/search.ts'
 import { appendRows } from '../../../index/table/write.ts'
-import type { Passage } from '../../../index/contract.ts'
+import type { Embed, Passage } from '../../../index/contract.ts'
 import { embed, embedText, hashEmbedding, somePassages, tempDir } from '../helpers.ts'
 
 async function append(table: Table, passages: readonly Passage[], vectors?: readonly Float32Array[]): Promise<void> {
@@ -49,11 +49,11 @@ await t.test('small tables stay exact; large ones get an index whose settings re
   t.match(ann, { partitions: 1, rows: 3000 })
   if (ann === undefined) return
   t.ok(ann.recall >= 0.95 && ann.nprobes === 1 && ann.refine >= 4, `recall ${ann.recall} at nprobes ${ann.nprobes}, refine ${ann.refine}`)
-  const measured = await measureRecall(table, ann, await takeProbes(table, policy.sample))
+  const measured = await measureRecall(table, ann, (await takeProbes(table, policy.sample)).passages)
   t.ok(measured.atLeast >= 0.95 && measured.atLeast <= measured.recall, `${measured.atLeast} to be had, ${measured.recall} measured`)
   t.same((await readMetadata(table)).ann, ann)
   t.ok(
-    (await measureRecall(table, { ...ann, nprobes: 1, refine: 1 }, await takeProbes(table, 16))).recall < 1,
+    (await measureRecall(table, { ...ann, nprobes: 1, refine: 1 }, (await takeProbes(table, 16)).passages)).recall < 1,
     'codes without refinement are not enough: the measure can fail',
   )
   t.same(await buildIndexes(table, policy), ann, 'nothing to do the second time')
@@ -110,7 +110,7 @@ await t.test('where reading every partition is not enough, more candidates are r
   const ann = await buildIndexes(table, { exactBelow: 1000, minRecall: 0.99, sample: 32 })
   t.ok(ann)
   if (ann === undefined) return
-  const probes = await takeProbes(table, 32)
+  const { passages: probes } = await takeProbes(table, 32)
   const { recall } = await measureRecall(table, { ...ann, nprobes: ann.partitions, refine: 10 }, probes)
   t.ok(recall < 0.99, `recall ${recall} with all partitions and ten candidates per hit`)
   t.ok(ann.refine > 10 && ann.recall >= 0.99, `recall ${ann.recall} at nprobes ${ann.nprobes}, refine ${ann.refine}`)
@@ -126,6 +126,44 @@ await t.test('where reading every partition is not enough, more candidates are r
   t.ok(same >= questions.length - 1, `the first hit alone is the right one, ${same} of ${questions.length} times`)
 })
 
+/** Ten passages close around each of many centres: the nearest of a stored vector stand out. */
+function clustered(n: number): Float32Array[] {
+  const centres = shapeless(Math.ceil(n / 10))
+  const next = uniform(5)
+  return Array.from({ length: n }, (_, i) => (centres[i % centres.length] ?? new Float32Array()).map((value) => value + 0.1 * next()))
+}
+
+/** Questions lie apart from the clusters. */
+function asked(seed: number): Embed {
+  const next = uniform(seed)
+  return (texts) => Promise.resolve(texts.map(() => Float32Array.from({ length: hashEmbedding.dimension }, () => 2 * next() - 1)))
+}
+
+await t.test('recall is measured with questions too, and the lower of both counts', async (t) => {
+  const { table, goLive } = await stored(t)
+  await append(table, somePassages(4000), clustered(4000))
+  const limits = { exactBelow: 1000, minRecall: 0.95, sample: 48 }
+  const blind = await buildIndexes(table, limits)
+  t.ok(blind)
+  if (blind === undefined) return
+  const { questions } = await takeProbes(table, 48, asked(11))
+  const missed = await measureRecall(table, blind, questions)
+  t.ok(blind.recall >= 0.95 && missed.recall < 0.9, `recall ${blind.recall} of stored vectors, ${missed.recall} of questions`)
+  t.equal(blind.questionRecall, undefined)
+
+  const ann = await buildIndexes(table, limits, { embedQuestions: asked(7) })
+  t.ok(ann)
+  if (ann === undefined) return
+  t.equal(ann.recall, Math.min(ann.recall, ann.questionRecall ?? 0), 'the lower of both')
+  const found = await measureRecall(table, ann, questions)
+  t.ok(ann.refine > blind.refine && found.recall >= 0.94, `recall ${found.recall} of other questions at refine ${ann.refine}`)
+  t.same(await buildIndexes(table, limits, { embedQuestions: asked(7) }), ann, 'measured once')
+  t.match(await (await goLive()).info(), { recall: ann.recall, questionRecall: ann.questionRecall })
+  await t.rejects(buildIndexes(table, { ...limits, minRecall: 1.01 }, { embedQuestions: asked(7) }), {
+    message: /of the wanted 1\.01 \([01]\.\d{3} for sentences of passages as questions\)/,
+  })
+})
+
 await t.test('the recall that candidates alone tell is that of searches', async (t) => {
   const { table } = await stored(t)
   const vectors = shapeless(6000)
@@ -135,7 +173,7 @@ await t.test('the recall that candidates alone tell is that of searches', async 
   )
   await append(table, somePassages(6000), repeated)
   await writing(table, () => table.createIndex('vector', { config: vectorIndexConfig(4) }))
-  const probes = await takeProbes(table, 40)
+  const { passages: probes } = await takeProbes(table, 40)
   t.ok(probes.some(({ crowded }) => crowded) && probes.some(({ crowded }) => !crowded), 'probes of both kinds')
   const refinements = [1, 4, 10, 28]
   for (const nprobes of [1, 3]) {

@@ -1,8 +1,10 @@
 import t from 'tap'
 import { connectLance } from '../../../index/table/lance.ts'
 import { readMetadata } from '../../../index/table/metadata.ts'
-import { DEFAULT_DENSE_WEIGHT, fuseScores } from '../../../index/search/hybrid.ts'
+import { DEFAULT_DENSE_WEIGHT, FUSED_DEPTH, fuseScores } from '../../../index/search/hybrid.ts'
+import { searchHybrid } from '../../../index/search/hybrid-search.ts'
 import { middleSentence } from '../../../index/search/hybrid-weight.ts'
+import { findByVector, findByWords, refineFactor, wholeHits } from '../../../index/search/search.ts'
 import type { Embed, Passage, SearchHit } from '../../../index/contract.ts'
 import { embed, embedText, hashEmbedding, tempDir } from '../helpers.ts'
 import { opened, planned, run } from '../ingest/job-helpers.ts'
@@ -103,4 +105,69 @@ await t.test('the weaker side costs nothing: the weight is measured on the corpu
     t.equal((await index.searchHybrid(questionAbout(8), embedText(questionAbout(8)), { k: 200 }))[0]?.id, 'p8')
   })
   t.ok(DEFAULT_DENSE_WEIGHT > 0 && DEFAULT_DENSE_WEIGHT < 0.5)
+})
+
+await t.test('a hybrid search refines as many candidates as its k hits take, whatever the depth that is fused', (t) => {
+  const ann = { refine: 14 }
+  const candidates = (k: number, sure: number) => k * refineFactor(ann, k, sure)
+  t.equal(candidates(10, 10), 160, 'ten hits: as recall was measured, in whole factors')
+  t.equal(candidates(FUSED_DEPTH, 10), 200, 'a hundred of which ten are wanted')
+  t.equal(candidates(FUSED_DEPTH, FUSED_DEPTH), 1400, 'a hundred that are wanted')
+  t.equal(candidates(1, 1), 154)
+  t.end()
+})
+
+await t.test('a hybrid search gives the passages of the rows it fused, also while the table changes', async (t) => {
+  const dir = await tempDir(t)
+  await planned(dir, 'j1', CORPUS)
+  const { storedAs } = await run(dir, 'j1', { embedQuestions: embed })
+  const connection = await connectLance(dir, 0)
+  t.teardown(() => connection.close())
+  const table = await connection.openTable(storedAs)
+  const metadata = await readMetadata(table)
+  const asked = { query: questionAbout(7), vector: embedText(questionAbout(7)) }
+  const fused = async (filter?: { title: string[] }) => {
+    const options = { k: FUSED_DEPTH, ...(filter && { filter }) }
+    const dense = await findByVector(table, undefined, asked.vector, options)
+    const text = await findByWords(table, asked.query, options)
+    return wholeHits(fuseScores({ dense, text }, metadata.hybrid?.denseWeight ?? DEFAULT_DENSE_WEIGHT, 5))
+  }
+  t.same(await searchHybrid(table, metadata, asked, { k: 5 }), await fused())
+  const filter = { title: ['Entry 7', 'Entry 9', 'Entry 11'] }
+  t.same(await searchHybrid(table, metadata, asked, { k: 5, filter }), await fused(filter))
+  t.same(await searchHybrid(table, metadata, asked, { k: 5, filter: { title: 'none' } }), [])
+
+  // A version that passes between the searches and the reading of passages: other rows have the numbers that were found.
+  const index = await opened(t, dir)
+  let versions = 0
+  const moving = new Proxy(table, {
+    get(target, name) {
+      if (name === 'takeRowIds' && versions++ === 0) return () => target.takeRowIds([0, 1, 2, 3, 4])
+      if (name === 'version') return () => Promise.resolve(versions)
+      const value: unknown = Reflect.get(target, name)
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value
+    },
+  })
+  t.same(await searchHybrid(moving, metadata, asked, { k: 5 }), await fused(), 'the search is done again')
+
+  let writing = true
+  const written = (async () => {
+    for (let i = 0; i < 12; i++) {
+      const some = CORPUS.slice(i * 10, i * 10 + 10)
+      await index.upsert(some, await embed(some.map(({ text }) => text)))
+      await table.checkoutLatest()
+      await table.optimize()
+    }
+    writing = false
+  })()
+  let [searches, wrong] = [0, 0]
+  while (writing) {
+    for (let i = 0; i < 5; i++) {
+      const [best] = await index.searchHybrid(questionAbout(i), embedText(questionAbout(i)), { k: 1 })
+      searches++
+      if (best?.id !== `p${i}` || best.text !== CORPUS[i]?.text) wrong++
+    }
+  }
+  await written
+  t.equal(wrong, 0, `of ${searches} searches`)
 })
