@@ -1,30 +1,58 @@
-/** One-way layers: see the design section of README.md. */
+/** One-way layers: see docs/tour.md. A file may import what stands before its room in the stack, never what stands behind it. */
 const inside = (...folders) => `^(${folders.join('|')})/`
+/** Rooms of a folder from the lowest to the highest. Their own subfolders are rooms where they are named too. */
+const stack = (folder, rooms) => {
+  const pathOf = (room) => {
+    const own = rooms.filter((other) => other.startsWith(`${room}/`)).map((other) => other.slice(room.length + 1))
+    return own.length > 0 ? `${room}/(?!(${own.join('|')})/)` : `${room}/`
+  }
+  return rooms.slice(0, -1).map((room, i) => ({
+    name: `${folder}-${room}`.replaceAll('/', '-'),
+    severity: 'error',
+    from: { path: `^${folder}/${pathOf(room)}` },
+    to: { path: `^${folder}/(${rooms.slice(i + 1).map(pathOf).join('|')})` },
+  }))
+}
 module.exports = {
   forbidden: [
     { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true } },
     { name: 'no-orphans', severity: 'error', from: { orphan: true, path: inside('base', 'src', 'models', 'index'), pathNot: '^src/http/page/|\\.d\\.ts$' }, to: {} },
+
     { name: 'base-is-the-ground', severity: 'error', from: { path: inside('base') }, to: { path: inside('src', 'models', 'index', 'migrations', 'eval', 'test', 'node_modules') } },
-    { name: 'base-files-stand-alone', severity: 'error', from: { path: inside('base'), pathNot: '^base/(durable|exists|process|left-overs|lock|scratch|binary16|files-under)\\.ts$|^base/pickle/' }, to: { path: inside('base') } },
+    { name: 'base-files-below-its-rooms', severity: 'error', from: { path: '^base/[^/]+$' }, to: { path: '^base/[^/]+/' } },
+    { name: 'base-rooms-alone', severity: 'error', from: { path: '^base/([^/]+)/' }, to: { path: '^base/[^/]+/', pathNot: '^base/$1/' } },
     { name: 'models-alone', severity: 'error', from: { path: inside('models') }, to: { path: inside('src', 'index', 'migrations', 'eval', 'test') } },
     { name: 'index-alone', severity: 'error', from: { path: inside('index') }, to: { path: inside('src', 'models', 'eval', 'test') } },
     { name: 'migrations-only-declare', severity: 'error', from: { path: inside('migrations') }, to: { path: inside('src', 'models', 'index', 'eval', 'test') } },
-    { name: 'table-is-the-lowest-room', severity: 'error', from: { path: '^index/table/' }, to: { path: '^index/(search|read|ingest)/' } },
-    { name: 'search-above-table-only', severity: 'error', from: { path: '^index/search/' }, to: { path: '^index/(read|ingest)/' } },
-    { name: 'read-knows-no-table', severity: 'error', from: { path: '^index/read/' }, to: { path: '^index/(table|search|ingest)/' } },
     { name: 'nothing-imports-eval-or-test', severity: 'error', from: { path: inside('src', 'models', 'index', 'migrations') }, to: { path: inside('eval', 'test') } },
+
+    ...stack('index', ['store', 'table', 'versions', 'writers', 'compaction', 'search', 'ingest/plan', 'ingest', 'ingest/shard-dir', 'vectors']),
+    { name: 'index-read-is-a-leaf', severity: 'error', from: { path: '^index/read/' }, to: { path: '^index/(?!read/)[^/]+/' } },
+    { name: 'index-read-is-for-ingest', severity: 'error', from: { path: '^index/(store|table|versions|writers|compaction|search)/' }, to: { path: '^index/read/' } },
+    { name: 'index-replica-only-reads', severity: 'error', from: { path: '^index/replica/' }, to: { path: '^index/(writers|compaction|search|read|ingest|vectors|snapshots)/' } },
+    { name: 'index-replica-and-snapshots-on-top', severity: 'error', from: { path: '^index/(?!replica/|snapshots/)[^/]+/' }, to: { path: '^index/(replica|snapshots)/' } },
+    { name: 'index-snapshots-below-ingest', severity: 'error', from: { path: '^index/snapshots/' }, to: { path: '^index/(search|read|ingest|vectors|replica)/' } },
+
     { name: 'text-is-a-leaf', severity: 'error', from: { path: '^src/text/' }, to: { path: '^src/(?!text/)' } },
+    { name: 'text-below-text-of-documents', severity: 'error', from: { path: '^src/text/[^/]+$' }, to: { path: '^src/text/document/' } },
     { name: 'inference-below-rag', severity: 'error', from: { path: '^src/inference/' }, to: { path: '^src/(?!inference/|text/)' } },
     { name: 'pool-and-worker-meet-in-messages', severity: 'error', from: { path: '^src/inference/pool/' }, to: { path: '^src/inference/worker/' } },
     { name: 'worker-knows-no-pool', severity: 'error', from: { path: '^src/inference/worker/' }, to: { path: '^src/inference/pool/' } },
     { name: 'pool-never-reaches-ort', severity: 'error', from: { path: '^src/inference/pool/' }, to: { path: 'node_modules/onnxruntime-node/', reachable: true } },
+    ...stack('src/inference/worker', ['runtime', 'encoder', 'decoder', 'tasks']),
     { name: 'rag-below-http', severity: 'error', from: { path: '^src/rag/' }, to: { path: '^src/(?!rag/|inference/|text/)' } },
     { name: 'jobs-below-http', severity: 'error', from: { path: '^src/jobs/' }, to: { path: '^src/(?!jobs/|inference/|text/)' } },
     { name: 'http-below-app', severity: 'error', from: { path: '^src/http/' }, to: { path: '^src/(?!http/|rag/|jobs/|keys/|documents/|inference/|text/|(config|settings)\\.ts)' } },
-    { name: 'http-and-keys-know-no-table', severity: 'error', from: { path: '^src/(http|keys)/' }, to: { path: '^index/(table|search|ingest|snapshots)/' } },
+    ...stack('src/http', ['errors', 'observability', 'auth', 'idempotency', 'request', 'plugins', 'routes']),
+    { name: 'http-and-keys-know-no-table', severity: 'error', from: { path: '^src/(http|keys)/' }, to: { path: '^index/(table|versions|writers|compaction|replica|search|ingest|snapshots)/' } },
     { name: 'keys-below-http', severity: 'error', from: { path: '^src/keys/' }, to: { path: '^src/(?!keys/|inference/)' } },
     { name: 'documents-is-a-leaf', severity: 'error', from: { path: '^src/documents/' }, to: { path: '^src/(?!documents/)' } },
-    { name: 'leaves', severity: 'error', from: { path: '^src/(config|settings)\\.ts$' }, to: { path: '^src/(?!(settings|package)\\.ts)' } },
+    { name: 'service-below-app', severity: 'error', from: { path: '^src/service/' }, to: { path: '^src/(cli/|(app|cli)\\.ts$)' } },
+    { name: 'leaves', severity: 'error', from: { path: '^src/(config|settings|package)\\.ts$' }, to: { path: '^src/(?!(settings|package)\\.ts)' } },
+
+    ...stack('eval/bench', ['reader', 'service', 'index', 'scale']),
+    { name: 'fixtures-know-no-tests', severity: 'error', from: { path: '^test/fixtures/' }, to: { path: '^test/(?!fixtures/|helpers/)' } },
+
     { name: 'fastify-in-http-only', severity: 'error', from: { path: inside('src', 'models', 'index', 'migrations'), pathNot: '^src/(http/|app\\.ts)' }, to: { path: 'node_modules/(fastify|@fastify)/' } },
     { name: 'one-file-imports-lancedb', severity: 'error', from: { path: inside('src', 'models', 'index', 'migrations', 'eval'), pathNot: '^index/table/lance\\.ts$|^eval/bench/' }, to: { path: 'node_modules/@lancedb/' } },
     { name: 'one-file-imports-ort', severity: 'error', from: { path: inside('base', 'src', 'models', 'index', 'migrations', 'eval', 'test'), pathNot: '^models/runtime\\.ts$' }, to: { path: 'node_modules/onnxruntime-node/' } },

@@ -14,7 +14,7 @@ const ENVIRONMENT = {
 /** Shares of the processes, and quotas, go by key: a route that names the client itself would pass them by. */
 const CLIENTS = ['MemberExpression[property.name="ip"]', 'Property[key.name="ip"]', 'Property[key.name="client"]'].map((selector) => ({
   selector,
-  message: 'Take runOptions() of src/http/run-options.ts.',
+  message: 'Take runOptions() of src/http/request/run-options.ts.',
 }))
 
 export default tseslint.config(

@@ -21,6 +21,6 @@ export async function makeFolder(folder: string): Promise<void> {
   }
 }
 
-async function isFolder(place: string): Promise<boolean> {
-  return (await stat(place).catch(() => undefined))?.isDirectory() === true
+async function isFolder(location: string): Promise<boolean> {
+  return (await stat(location).catch(() => undefined))?.isDirectory() === true
 }

@@ -4,9 +4,9 @@ const NICER_BY = 5
 const LEAST_PRIORITY = 19
 
 /**
- * Puts this process further down the operating system's list than the service that started it ("nice" values). What
- * computes would have every core at once; the service's thread needs little, but soon: probes and refusals wait for it.
+ * Lowers the scheduling priority of this process below that of the service that started it ("nice" values). Inference can use
+ * every core; the service's thread needs little time, but soon: probes and rejections wait for it.
  */
-export function giveWay(): void {
+export function lowerPriority(): void {
   setPriority(Math.min(LEAST_PRIORITY, getPriority() + NICER_BY))
 }

@@ -8,7 +8,7 @@ import type { AnswerClient } from './client/client.ts'
 import { connectTo } from './client/connect.ts'
 import { compareRuns, comparisonBlocks } from './compare.ts'
 import { describeProblem } from './datasets/problems.ts'
-import { defaultFolder, readOptions, type RawOptions } from './options.ts'
+import { defaultFolder, parseOptions, type RawOptions } from './options.ts'
 import { chooseRetrieval, prepare } from './prepare.ts'
 import { toMarkdown } from './report/blocks.ts'
 import { publishedFile, readPublished } from './report/published.ts'
@@ -112,7 +112,7 @@ async function connect({ url, key }: Pick<RunOptions, 'url' | 'key'>, retrieval:
 }
 
 async function runEvaluation(raw: RunOptions): Promise<void> {
-  const options = await chooseRetrieval(readOptions(raw))
+  const options = await chooseRetrieval(parseOptions(raw))
   const published = await readPublished(raw.published)
   const folder = raw.out ?? defaultFolder(options, raw.url)
   const client = await connect(raw, options.protocol.retrieval)

@@ -36,7 +36,7 @@ const PUBLISHED_DATASETS = ['nq', 'triviaqa', 'popqa'] as const
  * Understands the options.
  * @throws options_invalid naming the option and what it takes
  */
-export function readOptions(raw: RawOptions): EvaluationOptions {
+export function parseOptions(raw: RawOptions): EvaluationOptions {
   if (raw.dataset === undefined && raw.questions === undefined)
     throw invalid('--dataset is missing: nq, triviaqa, popqa (with --questions <file>), or a question file.')
   const published = PUBLISHED_DATASETS.find((name) => name === raw.dataset)

@@ -38,14 +38,14 @@ export interface EmbeddingModel {
   readonly dimension: number
 }
 
-/** The models at hand: tables of any of them are searched and changed; new tables are made with `model`. */
+/** The loaded models: tables of any of them are searched and changed; new tables are made with `model`. */
 export interface Models {
   readonly model: EmbeddingModel
   /** None where absent. */
   readonly furtherModels?: readonly EmbeddingModel[]
 }
 
-/** All models at hand, that of new tables first. */
+/** All loaded models, that of new tables first. */
 export function allModels({ model, furtherModels = [] }: Models): readonly EmbeddingModel[] {
   return [model, ...furtherModels]
 }

@@ -1,25 +1,25 @@
 import { mkdir } from 'node:fs/promises'
-import { isRemote } from './store/place.ts'
+import { isRemote } from './store/location.ts'
 import { readError } from './store/reading.ts'
-import { checkTableName, tableFolder } from './table/alias.ts'
+import { checkTableName, tableFolder } from './versions/alias.ts'
 import { sqlFilter } from './search/filter.ts'
 import { CodedError } from '../base/errors.ts'
 import { contentHash } from './hash.ts'
 import { connectLance, type Connection, type Table } from './table/lance.ts'
-import { infoOf } from './table/info.ts'
-import { LiveTable, type Live, type LiveForWriting } from './table/live-table.ts'
-import { Tidying, type Tidied } from './table/tidying.ts'
-import { migrateAutomatically } from './table/migrate-index.ts'
-import { noteChange, watchingJobs } from './table/changes.ts'
-import { beginReading } from './table/readings.ts'
-import { GATHER_FILES, gatherRows, joinRows } from './table/gather.ts'
+import { infoOf } from './versions/info.ts'
+import { LiveTable, type Live, type LiveForWriting } from './versions/live-table.ts'
+import { BackgroundCompaction, type LiveTableFolder } from './compaction/background.ts'
+import { migrateAutomatically } from './versions/migrate-index.ts'
+import { appendChange, watchingJobs } from './writers/change-log.ts'
+import { pinForReading } from './versions/read-pins.ts'
+import { COALESCE_FILES, coalesceSmallUpserts, joinRows } from './compaction/coalesce.ts'
 import { PASSAGE_COLUMNS } from './table/columns.ts'
 import { packVectors, passageAt, type Rows } from './table/rows.ts'
 import { sqlIds } from './table/sql.ts'
 import { countSources, exportPassages, listPassages, type ListOptions } from './search/list.ts'
 import { ModelChangedError } from './model-changed.ts'
-import { inTurn } from './table/turn.ts'
-import { upkeep } from './table/upkeep.ts'
+import { withWriterLock } from './writers/writer-lock.ts'
+import { withMaintenanceLock } from './writers/maintenance-lock.ts'
 import { deleteRows, deleteWhere, idsWhere, mergeRows, storedHashes } from './table/write.ts'
 import { viewOf, type TableVersion, type TableView } from './view.ts'
 import type { PassageIndex } from './passage-index.ts'
@@ -34,11 +34,11 @@ export interface OpenIndexOptions extends Models {
   readonly table?: string
   /** Commits and replacements by other processes are seen within so many milliseconds. */
   readonly consistencyMs?: number
-  /** Small files, of upserts of all processes, from which on they are put together and the indexes brought up to date. */
-  readonly tidyAfter?: number
+  /** Small files, of upserts of all processes, from which on they are compacted and the indexes updated. */
+  readonly compactAfter?: number
   /** How long files that were replaced are kept, in milliseconds. */
   readonly keepMs?: number
-  /** Told of damage that was worked around. */
+  /** Called with damage that was worked around. */
   readonly onWarning?: (message: string) => void
   /** Nothing in the folder is made, migrated or repaired, and changes are refused: for replicas. */
   readonly readOnly?: boolean
@@ -59,7 +59,7 @@ export async function openIndex(options: OpenIndexOptions): Promise<PassageIndex
     furtherModels = [],
     table = DEFAULT_TABLE,
     consistencyMs = 500,
-    tidyAfter = 32,
+    compactAfter = 32,
     keepMs,
     onWarning = () => undefined,
     readOnly = false,
@@ -71,17 +71,17 @@ export async function openIndex(options: OpenIndexOptions): Promise<PassageIndex
   }
   const connection = await connectLance(dir, consistencyMs)
   const live = new LiveTable({ dir, connection, name: table, model, furtherModels, consistencyMs, onWarning, readOnly })
-  const tidying = new Tidying({
-    surplus: tidyAfter,
+  const compaction = new BackgroundCompaction({
+    surplus: compactAfter,
     ...(keepMs === undefined ? {} : { keepMs }),
     onWarning,
-    upkeep: (work) => upkeep(dir, table, { waitMs: 0 }, work),
+    withMaintenanceLock: (work) => withMaintenanceLock(dir, table, { waitMs: 0 }, work),
   })
-  if (!readOnly) tidying.watch(async () => folderOf(dir, await live.find().catch(() => undefined)))
-  return new LanceIndex({ dir, table, model, furtherModels }, connection, live, tidying)
+  if (!readOnly) compaction.watch(async () => folderOf(dir, await live.find().catch(() => undefined)))
+  return new LanceIndex({ dir, table, model, furtherModels }, connection, live, compaction)
 }
 
-function folderOf(dir: string, live: Live | undefined): Tidied | undefined {
+function folderOf(dir: string, live: Live | undefined): LiveTableFolder | undefined {
   return live && { table: live.table, sync: live.sync, folder: tableFolder(dir, live.storedAs) }
 }
 
@@ -92,7 +92,7 @@ class LanceIndex implements PassageIndex {
   readonly furtherModels: readonly EmbeddingModel[]
   readonly #connection: Connection
   readonly #live: LiveTable
-  readonly #tidying: Tidying
+  readonly #compaction: BackgroundCompaction
   /** Since the last look for small files. */
   #upserts = Infinity
 
@@ -100,7 +100,7 @@ class LanceIndex implements PassageIndex {
     { dir, table, model, furtherModels }: Pick<PassageIndex, 'dir' | 'table'> & Required<Models>,
     connection: Connection,
     live: LiveTable,
-    tidying: Tidying,
+    compaction: BackgroundCompaction,
   ) {
     this.dir = dir
     this.table = table
@@ -108,7 +108,7 @@ class LanceIndex implements PassageIndex {
     this.furtherModels = furtherModels
     this.#connection = connection
     this.#live = live
-    this.#tidying = tidying
+    this.#compaction = compaction
   }
 
   async view(): Promise<TableView> {
@@ -154,12 +154,12 @@ class LanceIndex implements PassageIndex {
       const live = await this.#live.find()
       return live === undefined ? [...passages] : differing(passages, await storedHashes(live.table, ids))
     }
-    return inTurn(this.dir, this.table, async () => {
+    return withWriterLock(this.dir, this.table, async () => {
       const live = await this.#live.refresh()
       const changed = live === undefined ? [...passages] : differing(passages, await storedHashes(live.table, ids))
       const open = new Set(changed.map(({ id }) => id))
       const confirmed = ids.filter((id) => !open.has(id))
-      if (confirmed.length > 0) await noteChange(this.dir, this.table, { ids: confirmed })
+      if (confirmed.length > 0) await appendChange(this.dir, this.table, { ids: confirmed })
       return changed
     })
   }
@@ -169,35 +169,35 @@ class LanceIndex implements PassageIndex {
     const halves = packVectors(passages, vectors, dimension)
     if (passages.length === 0) return
     const rows = { passages, hashes: passages.map(contentHash), halves }
-    const written = await inTurn(this.dir, this.table, async () => {
+    const written = await withWriterLock(this.dir, this.table, async () => {
       const live = await this.#live.getForWriting(true)
       if (live.model.id !== by.id) throw new ModelChangedError(this.table, by, live.model)
-      await mergeRows(live.table, await this.#withGathered(live.table, rows, dimension), dimension)
+      await mergeRows(live.table, await this.#withCoalesced(live.table, rows, dimension), dimension)
       await live.sync.flush()
-      await noteChange(this.dir, this.table, { ids: passages.map((passage) => passage.id) })
+      await appendChange(this.dir, this.table, { ids: passages.map((passage) => passage.id) })
       return live
     })
     await this.#seen(written)
   }
 
   /** Every few upserts: the first one looks, since other processes wrote as well. */
-  async #withGathered(table: Table, rows: Rows, dimension: number): Promise<Rows> {
-    if (++this.#upserts < GATHER_FILES) return rows
+  async #withCoalesced(table: Table, rows: Rows, dimension: number): Promise<Rows> {
+    if (++this.#upserts < COALESCE_FILES) return rows
     this.#upserts = 0
-    const gathered = await gatherRows(table, dimension, new Set(rows.passages.map(({ id }) => id)))
-    return gathered === undefined ? rows : joinRows(rows, gathered)
+    const coalesced = await coalesceSmallUpserts(table, dimension, new Set(rows.passages.map(({ id }) => id)))
+    return coalesced === undefined ? rows : joinRows(rows, coalesced)
   }
 
   async delete(which: readonly string[] | SearchFilter): Promise<number> {
     if (!isIdList(which)) wholeFilter(which)
-    const { live, deleted } = await inTurn(this.dir, this.table, async () => {
+    const { live, deleted } = await withWriterLock(this.dir, this.table, async () => {
       const live = await this.#live.getForWriting(false)
       // By its ids: while a job is under way, what a filter names must be known, so that the job does not bring it back.
       const watched = (await watchingJobs(this.dir, this.table)).length > 0
       const ids = isIdList(which) || !watched ? [] : await idsWhere(live.table, wholeFilter(which))
       const gone = isIdList(which) ? await deleteRows(live.table, which) : await deleteWhere(live.table, wholeFilter(which))
       await live.sync.flush()
-      if (watched) await noteChange(this.dir, this.table, { ids: isIdList(which) ? [...which] : ids })
+      if (watched) await appendChange(this.dir, this.table, { ids: isIdList(which) ? [...which] : ids })
       return { live, deleted: gone }
     })
     await this.#seen(live)
@@ -207,7 +207,7 @@ class LanceIndex implements PassageIndex {
   /** What was written is there for the next read: in an object store it was written through another handle than reads go through. */
   async #seen({ idle, sync }: LiveForWriting): Promise<void> {
     if (isRemote(this.dir)) await this.#reading(() => idle.checkoutLatest())
-    this.#tidying.wrote(idle, sync)
+    this.#compaction.noteWrite(idle, sync)
   }
 
   async count(filter?: SearchFilter): Promise<number> {
@@ -220,7 +220,7 @@ class LanceIndex implements PassageIndex {
 
   async *export(filter?: SearchFilter): AsyncGenerator<Passage> {
     const { table } = await this.#live.get()
-    const end = await beginReading(table)
+    const end = await pinForReading(table)
     try {
       yield* exportPassages(table, filter)
     } catch (error) {
@@ -248,7 +248,7 @@ class LanceIndex implements PassageIndex {
   }
 
   close(): void {
-    this.#tidying.close()
+    this.#compaction.close()
     this.#live.close()
     this.#connection.close()
   }

@@ -1,7 +1,7 @@
 import { CodedError } from '../base/errors.ts'
 import { searchHybrid } from './search/hybrid-search.ts'
 import { searchVector, searchWords } from './search/search.ts'
-import type { Live } from './table/live-table.ts'
+import type { Live } from './versions/live-table.ts'
 import type { EmbeddingModel, SearchHit, SearchOptions } from './contract.ts'
 
 const MAX_K = 1000

@@ -26,7 +26,7 @@ export async function loadManifest(dir: string): Promise<Manifest> {
   try {
     value = JSON.parse(await readFile(file, 'utf8'))
   } catch (cause) {
-    throw damaged(file, 'is missing or no JSON', cause)
+    throw damaged(file, 'is missing or not valid JSON', cause)
   }
   if (!Value.Check(ManifestSchema, value)) throw damaged(file, `is no manifest of a built model${mismatch(value)}`)
   if (value.builder_version !== BUILDER_VERSION)

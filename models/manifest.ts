@@ -56,7 +56,7 @@ export const CepeManifestSchema = Type.Object({
     encoder: Type.Union([Type.String(), Type.Null()], { description: 'null for a decoder alone.' }),
     generate: Type.String(),
     continue: Type.Optional(
-      Type.String({ description: 'Goes on with an answer that `generate` began, for streaming; earlier builds have none.' }),
+      Type.String({ description: 'Continues an answer that `generate` began, for streaming; earlier builds have none.' }),
     ),
     step: Type.String(),
   }),

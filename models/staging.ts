@@ -3,8 +3,8 @@ import { basename, dirname, join, resolve } from 'node:path'
 import { osCode } from '../base/errors.ts'
 import { makeFolder } from '../base/make-folder.ts'
 import { exists } from '../base/exists.ts'
-import { leftOvers, sweep } from '../base/left-overs.ts'
-import { processTag } from '../base/process.ts'
+import { staleFiles, removeStaleFiles } from '../base/locks/stale-files.ts'
+import { processTag } from '../base/locks/process.ts'
 import { unsupported } from './errors.ts'
 import { MANIFEST_FILE } from './manifest.ts'
 
@@ -25,7 +25,7 @@ function tagIn(outDir: string, name: string): string | undefined {
 export async function recoverFolder(folder: string): Promise<boolean> {
   const outDir = resolve(folder)
   if ((await exists(outDir)) || !(await exists(dirname(outDir)))) return false
-  const [old] = await leftOvers(dirname(outDir), (name) => (name.endsWith(OLD) ? tagIn(outDir, name) : undefined))
+  const [old] = await staleFiles(dirname(outDir), (name) => (name.endsWith(OLD) ? tagIn(outDir, name) : undefined))
   if (old === undefined) return false
   await rename(join(dirname(outDir), old), outDir)
   return true
@@ -46,14 +46,14 @@ let builds = 0
 
 /**
  * Fills `outDir` aside and puts it in place with renames when `fill` succeeds; an older build is replaced, a failed or
- * killed one leaves `outDir` as it was, or as `recoverFolder` makes it. Left-overs of killed builds are removed by the next one.
+ * killed one leaves `outDir` as it was, or as `recoverFolder` makes it. Stale files of killed builds are removed by the next one.
  */
 export async function fillFolder<T>(folder: string, fill: (staging: string) => Promise<T>): Promise<T> {
   const outDir = resolve(folder)
   await makeFolder(dirname(outDir))
   await recoverFolder(outDir)
   await assertReplaceable(outDir)
-  await sweep(dirname(outDir), (name) => tagIn(outDir, name))
+  await removeStaleFiles(dirname(outDir), (name) => tagIn(outDir, name))
   const staging = `${outDir}${MARK}${await processTag()}.${builds++}`
   await mkdir(staging)
   try {

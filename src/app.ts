@@ -4,32 +4,32 @@ import path from 'node:path'
 import type { Logger } from 'pino'
 import { listed } from './config.ts'
 import type { Config } from './settings.ts'
-import { adminGuard, refuseChanges } from './http/admin-guard.ts'
-import { access } from './http/plugins/access.ts'
-import { bodyTime } from './http/plugins/body-time.ts'
+import { adminGuard, refuseChanges } from './http/auth/admin-guard.ts'
+import { auth } from './http/auth/auth.ts'
+import { bodyTimeout } from './http/plugins/body-timeout.ts'
 import { compression } from './http/plugins/compression.ts'
 import { cors, letRead } from './http/plugins/cors.ts'
 import { docs } from './http/plugins/docs.ts'
-import { drain } from './http/plugins/drain.ts'
-import { errors, errorSender } from './http/plugins/errors.ts'
+import { gracefulShutdown } from './http/plugins/graceful-shutdown.ts'
+import { errors, errorSender } from './http/errors/plugin.ts'
 import { forwarded } from './http/plugins/forwarded.ts'
 import { headers, requestId, setHeaders } from './http/plugins/headers.ts'
 import { host } from './http/plugins/host.ts'
 import { jsonBodies } from './http/plugins/json-bodies.ts'
-import { metrics } from './http/plugins/metrics.ts'
-import { observers } from './http/plugins/observers.ts'
+import { metrics } from './http/observability/metrics-plugin.ts'
+import { observers } from './http/observability/observers.ts'
 import { rateLimit } from './http/plugins/rate-limit.ts'
-import { traces } from './http/plugins/traces.ts'
+import { traces } from './http/observability/traces-plugin.ts'
 import { unknownRoutes } from './http/plugins/unknown-routes.ts'
-import { withoutBasePath } from './http/base-path.ts'
-import { onceFor } from './http/idempotency.ts'
-import { KeptAnswers } from './http/kept-answers.ts'
-import { publicText } from './http/public-text.ts'
-import { validatorCompiler } from './http/query-numbers.ts'
-import { answerClientError, refuseExpectations } from './http/raw-errors.ts'
+import { withoutBasePath } from './http/request/base-path.ts'
+import { onceFor } from './http/idempotency/idempotency.ts'
+import { StoredResponses } from './http/idempotency/stored-responses.ts'
+import { publicText } from './http/errors/public-text.ts'
+import { validatorCompiler } from './http/request/query-numbers.ts'
+import { answerClientError, refuseExpectations } from './http/errors/raw-errors.ts'
 import { adminIndexJobs } from './http/routes/admin-index-jobs.ts'
 import { adminPassages } from './http/routes/admin-passages.ts'
-import { answersDir } from './stores.ts'
+import { answersDir } from './service/stores.ts'
 import { adminIndex } from './http/routes/admin-index.ts'
 import { answerRoute } from './http/routes/answer.ts'
 import { answersRoute } from './http/routes/answers.ts'
@@ -42,8 +42,8 @@ import { passages } from './http/routes/passages.ts'
 import { scoreRoute } from './http/routes/score.ts'
 import { searchRoute } from './http/routes/search.ts'
 import { upsertPassages } from './http/routes/upsert-passages.ts'
-import { createLog } from './log.ts'
-import type { Services } from './services.ts'
+import { createLog } from './service/log.ts'
+import type { Services } from './service/services.ts'
 
 /** A passage id of 512 bytes, percent-encoded. */
 const MAX_PATH_PARAMETER = 3 * 512
@@ -74,11 +74,11 @@ export async function buildApp(
   await app.register(errors, { publicText: said })
   await app.register(compression)
   await app.register(jsonBodies)
-  await app.register(bodyTime, { bodyMs: config.REQUEST_TIMEOUT_MS, uploadIdleMs: config.UPLOAD_IDLE_MS })
-  await app.register(drain)
+  await app.register(bodyTimeout, { bodyMs: config.REQUEST_TIMEOUT_MS, uploadIdleMs: config.UPLOAD_IDLE_MS })
+  await app.register(gracefulShutdown)
   await app.register(forwarded, { trusted: config.TRUST_PROXY !== '' })
   await app.register(rateLimit, { perMinute: config.RATE_LIMIT })
-  await app.register(access, { keys: services.keys, adminKey: config.ADMIN_KEY })
+  await app.register(auth, { keys: services.keys, adminKey: config.ADMIN_KEY })
   await app.register(host, { host: config.HOST, allowed: listed(config.ALLOWED_HOSTS), keys: services.keys })
   await app.register(unknownRoutes)
   await app.register(docs, { version, basePath: config.BASE_PATH })
@@ -103,7 +103,7 @@ export async function buildApp(
     })
     await app.register(openAiRoutes, { ...questions, countTokens: services.countTokens, publicText: said })
   }
-  const once = onceFor(new KeptAnswers({ dir: path.join(answersDir(config, index.dir), `${index.table}.answers`) }))
+  const once = onceFor(new StoredResponses({ dir: path.join(answersDir(config, index.dir), `${index.table}.answers`) }))
   const changes = { index, embedder, ...(further && { further }), unreadTokens: services.unreadTokens, requireAdmin, once }
   await app.register(upsertPassages, changes)
   await app.register(passages, changes)

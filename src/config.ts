@@ -4,7 +4,7 @@ import { statSync } from 'node:fs'
 import { loadEnvFile } from 'node:process'
 import Value from 'typebox/value'
 import { CodedError } from '../base/errors.ts'
-import { checkAddress, isRemote } from '../index/store/place.ts'
+import { checkAddress, isRemote } from '../index/store/location.ts'
 import { storeSettingsOf } from '../index/store/environment.ts'
 import { configureStores } from '../index/store/settings.ts'
 import { packageRoot, packageVersion } from './package.ts'
@@ -239,7 +239,7 @@ export function hubSettings(): { readonly url: string; readonly token: string | 
 }
 
 /**
- * LanceDB writes warnings of its own on standard error that nobody can act on (a partition without rows, at every folding): only its errors are wanted,
+ * LanceDB writes warnings of its own on standard error that nobody can act on (a partition without rows, at every index update): only its errors are wanted,
  * unless LANCEDB_LOG says otherwise. To be called before it is loaded.
  */
 export function quietLanceDb(): void {

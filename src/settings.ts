@@ -46,7 +46,7 @@ export const ConfigSchema = Type.Object({
   PROVIDER: Type.Enum(['cpu', 'cuda'], { description: 'Where the graphs run.', default: 'cpu' }),
   DEVICE_ID: integer('CUDA device.', 0, 0, 63),
   CPU_FALLBACK: Type.Boolean({
-    description: 'With PROVIDER=cuda: run on the CPU where CUDA is not to be had, instead of refusing to start.',
+    description: 'With PROVIDER=cuda: run on the CPU if CUDA is not available, instead of refusing to start.',
     default: false,
   }),
   ROLE: Type.Enum(['all', 'replica', 'indexer'], {
@@ -169,14 +169,9 @@ export const ConfigSchema = Type.Object({
       maximum: 64,
     }),
   ),
-  QUEUE: integer(
-    'Questions that may wait for a reader; more are answered 503. Several clients may bring in twice as many.',
-    64,
-    0,
-    100_000,
-  ),
+  QUEUE: integer('Questions queued for a reader; more are rejected with 503. With several clients the limit is doubled.', 64, 0, 100_000),
   DEADLINE_MS: integer(
-    'Time a question may take, queueing included; then it is answered 504, and one that would wait longer 503 at once.',
+    'Deadline of a question, queueing included; then it is answered 504. If the estimated wait exceeds it, the question is rejected immediately with 503.',
     120_000,
     100,
     3_600_000,
@@ -213,7 +208,7 @@ export const ConfigSchema = Type.Object({
   CHAT_TEMPLATE: Type.Optional(
     Type.Enum(['none', 'inst', 'tokenizer'], {
       description:
-        "What is put around prompts where a request does not choose: nothing, LLaMA-2-Chat's [INST] marks, or the model's own chat template. Default: nothing; for chats the model's own, where it has one.",
+        "Default chat template of prompts: none, LLaMA-2-Chat's [INST] marks, or the model's own chat template. Default: nothing; for chats the model's own, where it has one.",
     }),
   ),
   DOCUMENT_MB: integer('Largest file of a document.', 32, 1, 1024),

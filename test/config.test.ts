@@ -4,7 +4,7 @@ import path from 'node:path'
 import t from 'tap'
 import { lanceStorageOptions } from '../index/store/settings.ts'
 import { calibrationFiles, loadConfig, packageRoot } from '../src/config.ts'
-import { publicText } from '../src/http/public-text.ts'
+import { publicText } from '../src/http/errors/public-text.ts'
 import { ConfigSchema } from '../src/settings.ts'
 
 t.test('defaults stand, paths are absolute', (t) => {

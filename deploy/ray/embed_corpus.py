@@ -33,7 +33,7 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument("--attempts", type=int, default=5, help="times that one shard is tried")
     options.add_argument("--shard-timeout", type=float, default=3600, help="seconds after which a worker is taken for stuck")
     options.add_argument("--plan", default="", help="further options of `cepe index plan`, for instance '--split 100'")
-    options.add_argument("--replace", action="store_true", help="the table is to hold this corpus and nothing else")
+    options.add_argument("--replace", action="store_true", help="replace the contents of the table with this corpus")
     options.add_argument("--table", help="table, instead of the configured one")
     options.add_argument("--no-commit", action="store_true", help="end when all is embedded")
     return options

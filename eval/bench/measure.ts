@@ -4,7 +4,7 @@ import { InferenceSession, Tensor, env } from '../../models/runtime.ts'
 import { encodeModel } from '../../models/onnx/proto.ts'
 import { Graph } from '../../models/onnx/graph.ts'
 import { matmul } from '../../models/onnx/ops.ts'
-import { uniform } from './synthetic-checkpoint.ts'
+import { uniform } from '../../test/fixtures/synthetic-checkpoint.ts'
 
 export type Feeds = Record<string, Tensor>
 

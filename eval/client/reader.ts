@@ -6,7 +6,7 @@ import type { Config } from '../../src/settings.ts'
 import type { Embedder, Generator, Reader } from '../../src/inference/contract.ts'
 import { createEmbedder } from '../../src/inference/pool/create-embedder.ts'
 import { createReader } from '../../src/inference/pool/create-reader.ts'
-import { ensureReader, ensureRetriever } from '../../src/setup.ts'
+import { ensureReader, ensureRetriever } from '../../src/service/setup.ts'
 import { loadTokenizer, type Tokenizer } from '../../src/text/tokenizer.ts'
 
 /** The reader and the retriever themselves, asked with token ids: the limits of the HTTP API do not bind it. */

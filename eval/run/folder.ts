@@ -4,7 +4,7 @@ import { Compile } from 'typebox/compile'
 import { CodedError, osCode } from '../../base/errors.ts'
 import { exists } from '../../base/exists.ts'
 import { parseJson } from '../../base/json.ts'
-import { takeLock, type Lock } from '../../base/lock.ts'
+import { takeLock, type Lock } from '../../base/locks/lock.ts'
 import { ManifestSchema, type Manifest } from './manifest.ts'
 import { RecordSchema, type EvalRecord } from './record.ts'
 

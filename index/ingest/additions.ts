@@ -1,10 +1,10 @@
 import { at } from '../../base/at.ts'
-import { noteChange, type LaterChanges } from '../table/changes.ts'
+import { appendChange, type ChangeLog } from '../writers/change-log.ts'
 import type { Table } from '../table/lance.ts'
 import type { TableSync } from '../table/table-sync.ts'
-import { inTurn } from '../table/turn.ts'
+import { withWriterLock } from '../writers/writer-lock.ts'
 import { doubledIds, mergeRows, removeDoubles } from '../table/write.ts'
-import type { PlannedRow } from './plan.ts'
+import type { PlannedRow } from './plan/plan.ts'
 import type { PreparedShard } from './shard.ts'
 
 export interface AdditionsOptions {
@@ -12,11 +12,11 @@ export interface AdditionsOptions {
   readonly table: string
   readonly jobId: string
   readonly dimension: number
-  readonly later: LaterChanges
+  readonly changeLog: ChangeLog
   readonly sync: TableSync
 }
 
-/** A job's commits into the live table, each in the table's turn. */
+/** A job's commits into the live table, each under the table's writer lock. */
 export class Additions {
   readonly #options: AdditionsOptions
   /** Ids of shards that are on their way. */
@@ -36,7 +36,7 @@ export class Additions {
     this.#ids.set(number, ids)
     const doubled = await doubledIds(table, ids)
     if (doubled.length === 0) return
-    await inTurn(dir, name, async () => {
+    await withWriterLock(dir, name, async () => {
       await table.checkoutLatest()
       this.doubles += await removeDoubles(table, doubled)
       await sync.flush()
@@ -48,11 +48,11 @@ export class Additions {
     table: Table,
     shard: PreparedShard,
   ): Promise<{ readonly version: number | undefined; readonly planned: readonly PlannedRow[] }> {
-    const { dir, table: name, dimension, later, sync } = this.#options
-    return inTurn(dir, name, async () => {
+    const { dir, table: name, dimension, changeLog, sync } = this.#options
+    return withWriterLock(dir, name, async () => {
       await table.checkoutLatest()
-      await later.read()
-      const kept = [...shard.planned.entries()].flatMap(([row, { passage }]) => (later.ids.has(passage.id) ? [] : [row]))
+      await changeLog.read()
+      const kept = [...shard.planned.entries()].flatMap(([row, { passage }]) => (changeLog.ids.has(passage.id) ? [] : [row]))
       this.leftOut += shard.planned.length - kept.length
       const rest = kept.length === shard.planned.length ? shard : picked(shard, kept, dimension)
       const version = rest.planned.length === 0 ? undefined : await mergeRows(table, rest.rows, dimension)
@@ -65,14 +65,14 @@ export class Additions {
   /** For a shard that is in the table, perhaps without the earlier jobs having been told. */
   confirm(shard: number): Promise<void> {
     const { dir, table } = this.#options
-    return inTurn(dir, table, () => this.#note(shard))
+    return withWriterLock(dir, table, () => this.#note(shard))
   }
 
   async #note(shard: number): Promise<void> {
-    const { dir, table, jobId, later } = this.#options
-    const ids = (this.#ids.get(shard) ?? []).filter((id) => !later.ids.has(id))
+    const { dir, table, jobId, changeLog } = this.#options
+    const ids = (this.#ids.get(shard) ?? []).filter((id) => !changeLog.ids.has(id))
     this.#ids.delete(shard)
-    if (ids.length > 0) await noteChange(dir, table, { ids }, jobId)
+    if (ids.length > 0) await appendChange(dir, table, { ids }, jobId)
   }
 }
 

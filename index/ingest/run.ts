@@ -1,5 +1,5 @@
 import { at } from '../../base/at.ts'
-import { readAlias, tableFolder } from '../table/alias.ts'
+import { readAlias, tableFolder } from '../versions/alias.ts'
 import { buildIndexes, SEARCH_POLICY, type SearchPolicy } from '../search/ann.ts'
 import { measureDenseWeight } from '../search/hybrid-weight.ts'
 import { TableSync } from '../table/table-sync.ts'
@@ -7,18 +7,18 @@ import { CodedError, isDiskFull, messageOf } from '../../base/errors.ts'
 import { connectForWriting, connectLance, lanceText, writing, type Connection, type Table } from '../table/lance.ts'
 import type { AnnSettings } from '../table/metadata.ts'
 import type { Embed, EmbeddingModel } from '../contract.ts'
-import { LaterChanges, watchChanges } from '../table/changes.ts'
-import { inTurn } from '../table/turn.ts'
-import { upkeep } from '../table/upkeep.ts'
+import { ChangeLog, watchChanges } from '../writers/change-log.ts'
+import { withWriterLock } from '../writers/writer-lock.ts'
+import { withMaintenanceLock } from '../writers/maintenance-lock.ts'
 import { Stages, type Stage } from '../stages.ts'
 import { Additions } from './additions.ts'
-import { jobFiles } from './files.ts'
-import { handOver, tellEarlierJobs } from './handover.ts'
+import { jobFiles } from './plan/job-files.ts'
+import { promote, notifyEarlierJobs } from './promote.ts'
 import { JournalWriter, readJournal, type Progress, type Target } from './journal.ts'
-import { plannedBytes, readPlan, type PlannedRow } from './plan.ts'
+import { plannedBytes, readPlan, type PlannedRow } from './plan/plan.ts'
 import { requireSpace, tableBytes } from './space.ts'
 import { chooseTarget, markReplacing, openLiveTarget, openOwnTable, openPrevious, targetIsStale } from './target.ts'
-import { type Counters, type Phase, type Plan } from './contract.ts'
+import { type Counters, type Phase, type Plan } from './plan/contract.ts'
 import { compactWritten, ShardWriter, type WriterParts } from './write-shards.ts'
 import { verifyTable } from './verify.ts'
 
@@ -55,7 +55,7 @@ export interface JobResult {
 
 /**
  * Takes a planned corpus into the index: shard by shard embedded, committed, verified, each step in the journal before
- * the next one begins. Run again after an interruption of any kind it goes on where it stopped. The caller holds the
+ * the next one begins. Run again after an interruption of any kind, it resumes where it stopped. The caller holds the
  * writer lock.
  * @throws disk_full, conflict or index_invalid; what the embedder throws; the signal's reason once aborted.
  */
@@ -67,17 +67,18 @@ export async function runJob(options: RunJobOptions): Promise<JobResult> {
   const before = await readJournal(jobFiles(folder).journal)
   if (before.target?.replace === true && alias?.stored_as === before.target.storedAs) return finished(options, before.target)
   await watchChanges(dir, name, jobId)
-  const later = new LaterChanges(dir, name, jobId)
-  await later.read()
-  if (later.replacedBy !== undefined) return { storedAs: '', rows: 0, supersededBy: later.replacedBy }
+  const changeLog = new ChangeLog(dir, name, jobId)
+  await changeLog.read()
+  if (changeLog.replacedBy !== undefined) return { storedAs: '', rows: 0, supersededBy: changeLog.replacedBy }
   const journal = await JournalWriter.open(jobFiles(folder).journal)
   const connection = await connectForWriting(dir)
   try {
-    const keep = before.target !== undefined && !(await targetIsStale(connection, dir, { target: before.target, alias, replace, later }))
+    const keep =
+      before.target !== undefined && !(await targetIsStale(connection, dir, { target: before.target, alias, replace, later: changeLog }))
     const target = keep && before.target !== undefined ? before.target : chooseTarget(alias, name, jobId, replace)
     if (!keep) await journal.add({ step: 'target', replace: target.replace, stored_as: target.storedAs })
     const progress: Progress = keep ? before : { target, shards: new Map(), carrying: false }
-    return await new Run({ options, plan, target, before: progress, journal, connection, later }).run()
+    return await new Run({ options, plan, target, before: progress, journal, connection, changeLog }).run()
   } catch (error) {
     if (isDiskFull(error) && !(error instanceof CodedError))
       throw new CodedError('disk_full', `The disk is full: free space, then resume. (${lanceText(error)})`, { field: dir, cause: error })
@@ -95,7 +96,7 @@ async function finished(
 ): Promise<JobResult> {
   const connection = await connectLance(dir, 0)
   const table = await openLiveTarget({ connection, dir, model, onWarning }, storedAs)
-  await inTurn(dir, name, () => tellEarlierJobs({ dir, table: name, jobId, replace, own: table }))
+  await withWriterLock(dir, name, () => notifyEarlierJobs({ dir, table: name, jobId, replace, own: table }))
   const rows = await table.countRows()
   connection.close()
   return { storedAs, rows }
@@ -112,7 +113,7 @@ interface RunParts {
   readonly before: Progress
   readonly journal: JournalWriter
   readonly connection: Connection
-  readonly later: LaterChanges
+  readonly changeLog: ChangeLog
 }
 
 class Run {
@@ -123,11 +124,11 @@ class Run {
   readonly #journal: JournalWriter
   readonly #connection: Connection
   readonly #counters: Counters
-  readonly #later: LaterChanges
+  readonly #changeLog: ChangeLog
 
-  constructor({ options, plan, target, before, journal, connection, later }: RunParts) {
+  constructor({ options, plan, target, before, journal, connection, changeLog }: RunParts) {
     this.#options = options
-    this.#later = later
+    this.#changeLog = changeLog
     this.#plan = plan
     this.#target = target
     this.#before = before
@@ -155,7 +156,7 @@ class Run {
     // Compaction would bring them up to date again and again; they are made at the end.
     if (replace && this.#before.shards.size === 0) await dropIndexes(table)
     const previous = await openPrevious(opening, alias, this.#target)
-    const additions = new Additions({ dir, table: name, jobId, dimension: model.dimension, later: this.#later, sync })
+    const additions = new Additions({ dir, table: name, jobId, dimension: model.dimension, changeLog: this.#changeLog, sync })
     this.#report('indexing')
     if (!this.#before.carrying) {
       await this.#forecast(onWarning)
@@ -171,7 +172,7 @@ class Run {
       await this.#journal.add(...this.#plan.shard_rows.map((_, shard) => ({ step: 'verified' as const, shard })))
     }
     const { embedQuestions } = this.#options
-    const ann = await this.#upkeep(Infinity, () =>
+    const ann = await this.#maintain(Infinity, () =>
       buildIndexes(table, policy, { signal, stages, ...(embedQuestions && { embedQuestions }) }),
     )
     if (embedQuestions) await measureDenseWeight(table, embedQuestions, { signal, stages })
@@ -180,7 +181,7 @@ class Run {
     if (replace) {
       if (!this.#before.carrying) await this.#journal.add({ step: 'carrying' })
       const carried = await stages.estimated('taking over changes', rows, () =>
-        handOver({
+        promote({
           dir,
           table: name,
           jobId,
@@ -190,26 +191,26 @@ class Run {
           connection: this.#connection,
           own: table,
           sync,
-          later: this.#later,
+          changeLog: this.#changeLog,
           signal,
           onWarning,
         }),
       )
       await this.#journal.add({ step: 'live' })
-      if (carried > 0) onWarning(`${carried} passages are as they were changed or deleted in the live table meanwhile.`)
+      if (carried > 0) onWarning(`${carried} passages were changed or deleted in the live table during the job; the newer state is kept.`)
     }
     if (additions.leftOut > 0)
       onWarning(`${additions.leftOut} passages were left out: they were changed or deleted after this job was ordered.`)
-    if (additions.doubles > 0) onWarning(`${additions.doubles} rows were removed beside newer ones of the same id.`)
+    if (additions.doubles > 0) onWarning(`${additions.doubles} rows were removed: older duplicates of the same id.`)
     return { storedAs, rows: await table.countRows(), ...(ann === undefined ? {} : { ann }) }
   }
 
-  /** Nobody else puts files of the live table together meanwhile. @returns undefined if another process was at it for longer than `waitMs`. */
-  async #upkeep<T>(waitMs: number, work: () => Promise<T>): Promise<T | undefined> {
+  /** No other process compacts the live table at the same time. @returns undefined if another process held the lock for longer than `waitMs`. */
+  async #maintain<T>(waitMs: number, work: () => Promise<T>): Promise<T | undefined> {
     if (this.#target.replace) return work()
     const { dir, table, signal } = this.#options
     let result: T | undefined
-    await upkeep(dir, table, { waitMs, signal }, async () => (result = await work()))
+    await withMaintenanceLock(dir, table, { waitMs, signal }, async () => (result = await work()))
     return result
   }
 

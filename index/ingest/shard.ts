@@ -1,13 +1,13 @@
 import type { Table as ArrowTable } from 'apache-arrow'
 import { at } from '../../base/at.ts'
-import { breather } from '../../base/breathe.ts'
+import { eventLoopYielder } from '../../base/yield-to-event-loop.ts'
 import { sqlIds } from '../table/sql.ts'
 import { sameVector } from '../hash.ts'
 import type { Table } from '../table/lance.ts'
 import { checkVectorCount, halvesAt, packVector, stringAt, type Rows } from '../table/rows.ts'
 import { passageText, type Embed } from '../contract.ts'
 import { chunks, storedHashes } from '../table/write.ts'
-import type { PlannedRow } from './plan.ts'
+import type { PlannedRow } from './plan/plan.ts'
 
 /** Texts of one call of the embedder: several of its batches, so that it is never idle, and cancelling is prompt. */
 const TEXTS_PER_CALL = 128
@@ -54,9 +54,9 @@ export async function prepareShard(number: number, shard: readonly PlannedRow[],
   const halves = new Uint16Array(planned.length * dimension)
   const open = previous === undefined ? [...planned.keys()] : await takeOver(previous, planned, halves, dimension)
   const byLength = open.map((row) => ({ row, text: textAt(planned, row) })).sort((a, b) => b.text.length - a.text.length)
-  const breathe = breather()
+  const yieldToEventLoop = eventLoopYielder()
   for (const some of chunks(byLength, TEXTS_PER_CALL)) {
-    const pause = breathe()
+    const pause = yieldToEventLoop()
     if (pause !== undefined) await pause
     signal.throwIfAborted()
     const vectors = await embed(

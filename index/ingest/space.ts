@@ -1,7 +1,7 @@
 import { stat, statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { CodedError, osCode } from '../../base/errors.ts'
-import { isRemote } from '../store/place.ts'
+import { isRemote } from '../store/location.ts'
 
 /** What one passage takes in a table beside its text and vector: offsets, indexes, manifests. */
 const ROW_BYTES = 200

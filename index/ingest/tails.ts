@@ -1,14 +1,14 @@
 import type { Table } from '../table/lance.ts'
 import { sqlIds } from '../table/sql.ts'
 import { chunks, deleteRows, idsWhere } from '../table/write.ts'
-import type { PlannedRow } from './plan.ts'
+import type { PlannedRow } from './plan/plan.ts'
 
 const STEP = 1000
 
 /**
  * Deletes the passages that documents which were cut had more of before: `doc#4` and on where `doc` now has three.
  * Numbers of a document's passages have no gaps; what is cut off last is deleted first, so that this stays so after a kill.
- * To be called in the table's turn.
+ * The caller must hold the table's writer lock.
  * @returns the ids deleted.
  */
 export async function dropTails(table: Table, rows: readonly PlannedRow[]): Promise<string[]> {

@@ -1,15 +1,15 @@
-import { readAlias, removeAlias, storedName, tableFolder, tableOf, writeAlias, type Alias } from '../table/alias.ts'
+import { readAlias, removeAlias, storedName, tableFolder, tableOf, writeAlias, type Alias } from '../versions/alias.ts'
 import { removeTree } from '../store/tree.ts'
 import { CodedError } from '../../base/errors.ts'
 import type { Connection, Table } from '../table/lance.ts'
-import { fitMetadata, isOfModel, unfit } from '../table/fitness.ts'
+import { compatibleMetadata, isOfModel, incompatibility } from '../versions/compatibility.ts'
 import { readMetadata } from '../table/metadata.ts'
 import { createTable } from '../table/create.ts'
 import { migrateTable } from '../table/migrate.ts'
-import { hasVersion, openServing, openStored } from '../table/recover.ts'
+import { hasVersion, openServing, openStored } from '../versions/recover.ts'
 import { stringAt } from '../table/rows.ts'
-import { inTurn } from '../table/turn.ts'
-import type { LaterChanges } from '../table/changes.ts'
+import { withWriterLock } from '../writers/writer-lock.ts'
+import type { ChangeLog } from '../writers/change-log.ts'
 import type { EmbeddingModel } from '../contract.ts'
 import type { Target } from './journal.ts'
 
@@ -31,14 +31,14 @@ export function chooseTarget(alias: Alias | undefined, table: string, jobId: str
 export async function targetIsStale(
   connection: Connection,
   dir: string,
-  { target, alias, replace, later }: { target: Target; alias: Alias | undefined; replace: boolean; later: LaterChanges },
+  { target, alias, replace, later: changeLog }: { target: Target; alias: Alias | undefined; replace: boolean; later: ChangeLog },
 ): Promise<boolean> {
   if (!target.replace) return alias?.stored_as !== target.storedAs
   if (replace || typeof alias?.stored_as !== 'string') return false
   const live = await openStored(connection, dir, alias.stored_as, () => undefined)
   try {
     for await (const batch of live.query().select(['id'])) {
-      for (let row = 0; row < batch.numRows; row++) if (!later.ids.has(stringAt(batch, 'id', row))) return true
+      for (let row = 0; row < batch.numRows; row++) if (!changeLog.ids.has(stringAt(batch, 'id', row))) return true
     }
     return false
   } finally {
@@ -51,7 +51,7 @@ export async function targetIsStale(
  * which would be lost.
  */
 export function markReplacing(dir: string, table: string, jobId: string): Promise<void> {
-  return inTurn(dir, table, async () => {
+  return withWriterLock(dir, table, async () => {
     const alias = await readAlias(dir, table)
     await writeAlias(dir, table, { stored_as: alias?.stored_as ?? null, replaced_by_job: jobId })
   })
@@ -59,7 +59,7 @@ export function markReplacing(dir: string, table: string, jobId: string): Promis
 
 /** Takes the mark of a job back. */
 export function unmarkReplacing(dir: string, table: string, jobId: string): Promise<void> {
-  return inTurn(dir, table, async () => {
+  return withWriterLock(dir, table, async () => {
     const alias = await readAlias(dir, table)
     if (alias?.replaced_by_job !== jobId) return
     if (alias.stored_as === null) await removeAlias(dir, table)
@@ -92,7 +92,7 @@ export async function openOwnTable({ connection, dir, model, onWarning }: Openin
 async function isUsable(table: Table, model: EmbeddingModel): Promise<boolean> {
   try {
     if ((await table.countRows()) > 0) await migrateTable(table)
-    return unfit(table.storedAs, await readMetadata(table), { model }) === undefined
+    return incompatibility(table.storedAs, await readMetadata(table), { model }) === undefined
   } catch (error) {
     if (error instanceof CodedError) return false
     throw error
@@ -102,7 +102,7 @@ async function isUsable(table: Table, model: EmbeddingModel): Promise<boolean> {
 /** Opens a table whose vectors are of this model. @throws index_invalid for another model or schema. */
 export async function openLiveTarget({ connection, dir, model, onWarning }: Opening, storedAs: string): Promise<Table> {
   const table = await openServing(connection, dir, storedAs, onWarning)
-  const found = await fitMetadata(tableOf(storedAs), table, { model })
+  const found = await compatibleMetadata(tableOf(storedAs), table, { model })
   if (!(found instanceof CodedError)) return table
   table.close()
   throw found

@@ -1,4 +1,4 @@
-import { breather } from '../../base/breathe.ts'
+import { eventLoopYielder } from '../../base/yield-to-event-loop.ts'
 import { CodedError } from '../../base/errors.ts'
 import { halvesFinite } from '../../base/binary16.ts'
 import { rowFingerprint } from '../hash.ts'
@@ -7,8 +7,8 @@ import type { Connection, Table } from '../table/lance.ts'
 import { halvesOf, stringsOf, type Columns } from '../table/rows.ts'
 import { sqlIds } from '../table/sql.ts'
 import { chunks } from '../table/write.ts'
-import type { PlannedRow } from './plan.ts'
-import type { Plan } from './contract.ts'
+import type { PlannedRow } from './plan/plan.ts'
+import type { Plan } from './plan/contract.ts'
 
 const MOD = 2n ** 64n
 
@@ -25,13 +25,13 @@ export async function verifyTable(
 ): Promise<void> {
   const ids = new IdSet()
   let [rows, digest] = [0, 0n]
-  const breathe = breather()
+  const yieldToEventLoop = eventLoopYielder()
   for await (const batch of table.query().select(['id', 'hash', 'vector'])) {
     signal?.throwIfAborted()
     const part: Columns = batch
     const [idAt, hashAt, halvesAt] = [stringsOf(part, 'id'), stringsOf(part, 'hash'), halvesOf(part)]
     for (let row = 0; row < part.numRows; row++) {
-      const pause = breathe()
+      const pause = yieldToEventLoop()
       if (pause !== undefined) await pause
       const id = idAt(row)
       ids.add(id)

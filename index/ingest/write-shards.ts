@@ -1,25 +1,25 @@
 import { at } from '../../base/at.ts'
 import type { SearchPolicy } from '../search/ann.ts'
-import { noteChange } from '../table/changes.ts'
-import { compactTable, fragmentation, KEEP_MS, orLater } from '../table/compact.ts'
+import { appendChange } from '../writers/change-log.ts'
+import { compactTable, fragmentation, KEEP_MS, orLater } from '../compaction/compact.ts'
 import { lanceText, type Connection, type Table } from '../table/lance.ts'
 import { arrowTable } from '../table/rows.ts'
 import type { TableSync } from '../table/table-sync.ts'
-import { inTurn } from '../table/turn.ts'
-import { upkeep } from '../table/upkeep.ts'
+import { withWriterLock } from '../writers/writer-lock.ts'
+import { withMaintenanceLock } from '../writers/maintenance-lock.ts'
 import { appendRows } from '../table/write.ts'
 import type { Embed, EmbeddingModel } from '../contract.ts'
 import type { Additions } from './additions.ts'
-import { oneAhead, OneBehind } from './ahead.ts'
-import type { Counters, Plan } from './contract.ts'
+import { prefetchOne, WriteBehind } from './one-behind.ts'
+import type { Counters, Plan } from './plan/contract.ts'
 import type { JournalWriter, Progress, Target } from './journal.ts'
-import { readShard, type PlannedRow } from './plan.ts'
+import { readShard, type PlannedRow } from './plan/plan.ts'
 import { prepareShard, type PreparedShard } from './shard.ts'
 import { dropTails } from './tails.ts'
-import { takeBackUnreadable } from './take-back.ts'
+import { rollbackUnreadable } from '../versions/rollback-unreadable.ts'
 import { verifyShard } from './verify.ts'
 
-/** Fragments of committed shards that are put together at a time. */
+/** Fragments of committed shards that are compacted at a time. */
 const COMPACT_AFTER = 64
 
 export interface WriterParts {
@@ -37,7 +37,7 @@ export interface WriterParts {
   }
   readonly plan: Plan
   readonly target: Target
-  /** Where the job stood when it began or went on. */
+  /** Progress of the job when it started or resumed. */
   readonly before: Progress
   readonly journal: JournalWriter
   readonly connection: Connection
@@ -57,7 +57,7 @@ export interface WriterParts {
  */
 export class ShardWriter {
   readonly #parts: WriterParts
-  readonly #behind = new OneBehind()
+  readonly #behind = new WriteBehind()
 
   constructor(parts: WriterParts) {
     this.#parts = parts
@@ -73,7 +73,7 @@ export class ShardWriter {
     )
     let commits = COMPACT_AFTER - 1
     try {
-      for await (const shard of oneAhead(remaining, (number) => this.#prepare(number, known.has(number)))) {
+      for await (const shard of prefetchOne(remaining, (number) => this.#prepare(number, known.has(number)))) {
         await this.#commit(shard)
         if (++commits >= COMPACT_AFTER) {
           commits = 0
@@ -122,10 +122,10 @@ export class ShardWriter {
     const states = [...shards].map(([number, { state }]) => ({ number, state: state === 'verified' ? 'committed' : state }))
     const committed = states.filter(({ state }) => state === 'committed')
     const expected = committed.reduce((sum, { number }) => sum + at(plan.shard_rows, number), 0)
-    const damage = await takeBackUnreadable(table, expected)
+    const damage = await rollbackUnreadable(table, expected)
     if (damage !== undefined)
       options.onWarning?.(
-        `The rows that were written last could not be read (${lanceText(damage)}), as after a power loss: they are written again.`,
+        `The last rows could not be read (${lanceText(damage)}), for example after a power loss. They were rolled back and are written again.`,
       )
     let surplus = (await table.countRows()) - expected
     // Shards are written in the plan's order, so that those in the table are the first of those that the journal leaves open.
@@ -185,12 +185,12 @@ export class ShardWriter {
     const { options, table, sync } = this.#parts
     if (ends.length === 0) return
     const { dir, table: name, jobId } = options
-    await inTurn(dir, name, async () => {
+    await withWriterLock(dir, name, async () => {
       await table.checkoutLatest()
       const deleted = await dropTails(table, ends)
       if (deleted.length === 0) return
       await sync.flush()
-      await noteChange(dir, name, { ids: deleted }, jobId)
+      await appendChange(dir, name, { ids: deleted }, jobId)
     })
   }
 }
@@ -198,7 +198,7 @@ export class ShardWriter {
 /**
  * Keeps the number of fragments, and with it the length of every version's manifest, bounded: a version lists them all.
  * Old files of a table of the job's own, which nobody else reads, go at once; one in service is left alone where another process is at it.
- * @param options `live`: the table in service; `least`: fragments beyond a tidy table's that are worth it
+ * @param options `live`: the table in service; `least`: fragments beyond a compacted table's that are worth it
  */
 export async function compactWritten(
   table: Table,
@@ -209,7 +209,7 @@ export async function compactWritten(
   const compact = (keepMs: number) => () => compactTable(table, sync, { keepMs, mostSegments: Infinity })
   if (live === undefined) return compact(0)()
   const { dir, table: name, signal, onWarning = () => undefined } = live
-  await upkeep(dir, name, { waitMs: 0, signal }, () => orLater(compact(keepMs), onWarning))
+  await withMaintenanceLock(dir, name, { waitMs: 0, signal }, () => orLater(compact(keepMs), onWarning))
 }
 
 interface LiveName {

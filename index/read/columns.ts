@@ -2,7 +2,7 @@ import { CodedError } from '../../base/errors.ts'
 import type { RawRow, Rejected } from './contract.ts'
 
 /** Where a header puts the columns that are read; -1 where it has none. */
-export interface ColumnPlaces {
+export interface ColumnPositions {
   readonly names: readonly string[]
   readonly count: number
   readonly id: number
@@ -25,7 +25,7 @@ function remedy(names: readonly string[]): string {
 }
 
 /** Reads a header. @throws corpus_invalid naming a missing or repeated column. */
-export function columnsOf(given: readonly string[], line: number): ColumnPlaces {
+export function columnsOf(given: readonly string[], line: number): ColumnPositions {
   const names = given.map((name) => name.trim().toLowerCase())
   const at = (name: string): number => names.indexOf(name)
   const fields = names.flatMap((name, at) =>
@@ -59,7 +59,7 @@ export function columnsOf(given: readonly string[], line: number): ColumnPlaces 
 export function rowOf(
   at: Pick<RawRow, 'line' | 'lines'>,
   values: readonly string[],
-  columns: ColumnPlaces,
+  columns: ColumnPositions,
   separators: string,
 ): RawRow | Rejected {
   const { count } = columns
@@ -84,7 +84,7 @@ export function rowOf(
 }
 
 /** Fields from columns of their own; empty ones are absent. */
-function fieldsOf(values: readonly string[], { fields }: ColumnPlaces): Record<string, string> {
+function fieldsOf(values: readonly string[], { fields }: ColumnPositions): Record<string, string> {
   return Object.fromEntries(
     fields.flatMap(({ name, at }) => {
       const value = values[at]?.trim()

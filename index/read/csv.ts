@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { pipeline, Readable } from 'node:stream'
 import { parse, type CsvError } from 'csv-parse'
 import { CodedError } from '../../base/errors.ts'
-import { columnsOf, rowOf, type ColumnPlaces } from './columns.ts'
+import { columnsOf, rowOf, type ColumnPositions } from './columns.ts'
 import type { RawRow, Rejected } from './contract.ts'
 
 export interface CsvOptions {
@@ -13,10 +13,10 @@ export interface CsvOptions {
   readonly maxBytes: number
 }
 
-type Place = Pick<RawRow, 'line' | 'lines'>
+type Position = Pick<RawRow, 'line' | 'lines'>
 
 /** Fields of a record, as bytes in Latin-1 strings: so text that is not UTF-8 can be told from text that is. */
-interface Parsed extends Place {
+interface Parsed extends Position {
   readonly fields: readonly string[]
 }
 
@@ -24,7 +24,7 @@ interface Parsed extends Place {
 function records(bytes: AsyncIterable<Buffer>, options: CsvOptions, skipped: Rejected[]): AsyncIterable<Parsed> {
   let before = 0
   let blank = 0
-  const upTo = (lines: number, emptyLines: number): Place => {
+  const upTo = (lines: number, emptyLines: number): Position => {
     before += emptyLines - blank
     blank = emptyLines
     const place = { line: before + 1, ...(lines - before > 1 ? { lines: lines - before } : {}) }
@@ -64,7 +64,7 @@ function records(bytes: AsyncIterable<Buffer>, options: CsvOptions, skipped: Rej
  */
 export async function* readCsv(bytes: AsyncIterable<Buffer>, options: CsvOptions): AsyncGenerator<RawRow | Rejected> {
   const skipped: Rejected[] = []
-  let columns: ColumnPlaces | undefined
+  let columns: ColumnPositions | undefined
   for await (const { fields, ...at } of records(bytes, options, skipped)) {
     while (columns !== undefined && (skipped[0]?.line ?? Infinity) < at.line) yield* skipped.splice(0, 1)
     const values = fields.map((value) => Buffer.from(value, 'latin1'))

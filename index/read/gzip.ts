@@ -29,7 +29,7 @@ export async function* gunzip(bytes: AsyncIterable<Buffer>, limits: ReadLimits):
       if (written > limits.expandedBytes || (written > RATIO_FROM && written > read * limits.expansionRatio)) {
         throw new CodedError(
           'payload_too_large',
-          `The gzip stream expands to more than ${written} bytes from ${read}: it is refused as a bomb (limits: ${limits.expandedBytes} bytes, ${limits.expansionRatio} times).`,
+          `The gzip stream expands to more than ${written} bytes from ${read}: rejected as a decompression bomb (limits: ${limits.expandedBytes} bytes, ${limits.expansionRatio} times).`,
           { field: 'gzip' },
         )
       }

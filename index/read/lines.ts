@@ -1,4 +1,4 @@
-import { breather } from '../../base/breathe.ts'
+import { eventLoopYielder } from '../../base/yield-to-event-loop.ts'
 import type { Rejected } from './contract.ts'
 
 export interface Line {
@@ -23,7 +23,7 @@ export async function* readLines(bytes: AsyncIterable<Buffer>, maxBytes: number)
   let held: Buffer[] = []
   let heldBytes = 0
   let line = 1
-  const breathe = breather()
+  const yieldToEventLoop = eventLoopYielder()
   const finish = (last: Buffer): Line | Rejected => {
     const total = heldBytes + last.length
     const at = line++
@@ -36,7 +36,7 @@ export async function* readLines(bytes: AsyncIterable<Buffer>, maxBytes: number)
   for await (const chunk of bytes) {
     let from = 0
     for (let to = chunk.indexOf(NEWLINE); to >= 0; to = chunk.indexOf(NEWLINE, from)) {
-      const pause = breathe()
+      const pause = yieldToEventLoop()
       if (pause !== undefined) await pause
       yield finish(chunk.subarray(from, to))
       from = to + 1

@@ -65,7 +65,7 @@ export function boundOnRows(fileBytes: number, { expandedBytes, expansionRatio }
     for (const value of [id, title, text, source, metadata]) if (typeof value === 'string') held += value.length
     if (held > expandedBytes || (held > RATIO_FROM && held > fileBytes * expansionRatio))
       throw bomb(
-        `The Parquet file's rows hold more than ${held} characters in ${fileBytes} bytes: it is refused as a bomb (limits: ${expandedBytes} bytes, ${expansionRatio} times).`,
+        `The Parquet file's rows hold more than ${held} characters in ${fileBytes} bytes: rejected as a decompression bomb (limits: ${expandedBytes} bytes, ${expansionRatio} times).`,
       )
   }
 }

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { CodedError } from '../../base/errors.ts'
 import type { Line } from './lines.ts'
 import type { RawRow, Rejected } from './contract.ts'
-import { columnsOf, rowOf, type ColumnPlaces } from './columns.ts'
+import { columnsOf, rowOf, type ColumnPositions } from './columns.ts'
 
 const QUOTE = '"'
 /** Lines that one quoted field may span. */
@@ -85,7 +85,7 @@ export async function* readTsv(lines: AsyncIterable<Line | Rejected>, { quotes, 
 class Records {
   readonly #quotes: boolean
   readonly #maxBytes: number
-  #columns: ColumnPlaces | undefined
+  #columns: ColumnPositions | undefined
   /** Lines since a quote that is open. */
   #held: Held[] = []
   #heldLength = 0

@@ -1,11 +1,11 @@
 import { CodedError } from '../../base/errors.ts'
-import { KEEP_MS } from '../table/compact.ts'
-import { foldIndexes } from './fold.ts'
+import { KEEP_MS } from '../compaction/compact.ts'
+import { updateIndexes } from './update-indexes.ts'
 import { vectorIndexConfig, writing, type Table } from '../table/lance.ts'
 import type { Embed } from '../contract.ts'
 import { readMetadata, writeAnn, writePartitions, type AnnSettings } from '../table/metadata.ts'
 import { takeProbes } from './recall.ts'
-import { MOST_SEGMENTS, mergeSegments } from '../table/segments.ts'
+import { MOST_SEGMENTS, mergeSegments } from '../compaction/segments.ts'
 import { Stages } from '../stages.ts'
 import { tune } from './tune.ts'
 
@@ -19,14 +19,14 @@ export interface SearchPolicy {
   readonly sample: number
   /** How long files that were replaced are kept, in milliseconds. */
   readonly keepMs?: number
-  /** Told of what was left to later jobs. */
+  /** Called with what was left to later jobs. */
   readonly onWarning?: (message: string) => void
 }
 
 export const SEARCH_POLICY: SearchPolicy = { exactBelow: 50_000, minRecall: 0.95, sample: 64, keepMs: KEEP_MS }
 
 /**
- * Rows of a partition. LanceDB wants so many in an index of this kind: where rows are folded in or files put together, it joins
+ * Rows of a partition. LanceDB wants so many in an index of this kind: where rows are added to the index or files compacted, it joins
  * partitions of less than a quarter, and a search then reads more of the table than it was tuned to.
  */
 const PARTITION_ROWS = 4096
@@ -51,7 +51,7 @@ export interface BuildOptions {
 
 /**
  * Builds the indexes that a table of its size should have, or brings them up to date, and chooses the search settings by
- * measuring recall. Searches go on meanwhile. Run again after an interruption, or with another policy, it does what is left.
+ * measuring recall. Searches continue. Run again after an interruption, or with another policy, it does what is left.
  * @returns the settings; undefined where every vector is compared.
  * @throws index_invalid if no settings reach the wanted recall; what `embedQuestions` throws; the signal's reason once aborted.
  */
@@ -63,7 +63,7 @@ export async function buildIndexes(
   const rows = await table.countRows()
   const { ann: known, partitions: built } = await readMetadata(table)
   const { keepMs = KEEP_MS, onWarning } = policy
-  await foldIndexes(table, { rows, large: rows >= policy.exactBelow, keepMs, stages, ...(onWarning && { onWarning }) })
+  await updateIndexes(table, { rows, large: rows >= policy.exactBelow, keepMs, stages, ...(onWarning && { onWarning }) })
   if (rows < policy.exactBelow) {
     if (known !== undefined) await writing(table, () => writeAnn(table, undefined))
     return undefined
@@ -88,7 +88,7 @@ export async function buildIndexes(
   throw new CodedError(
     'index_invalid',
     `The vector index of ${table.storedAs} reaches recall@10 ${best.recall.toFixed(3)} of the wanted ${policy.minRecall}${ofQuestions(best)}, at nprobes ${best.nprobes} of ${best.partitions} and refine ${best.refine}: it is not put into service; rows and index are kept. ` +
-      `Lower CEPE_MIN_RECALL, or set CEPE_EXACT_BELOW above ${rows} to compare every vector; the job goes on when the service starts again, or with \`cepe index resume <job>\`. Many equal vectors point to a wrong embedding model.`,
+      `Lower CEPE_MIN_RECALL, or set CEPE_EXACT_BELOW above ${rows} to compare every vector; the job resumes when the service starts again, or with \`cepe index resume <job>\`. Many equal vectors point to a wrong embedding model.`,
     { field: 'CEPE_MIN_RECALL' },
   )
 }

@@ -1,4 +1,4 @@
-import { breather } from '../../base/breathe.ts'
+import { eventLoopYielder } from '../../base/yield-to-event-loop.ts'
 import type { Table } from '../table/lance.ts'
 import { PASSAGE_COLUMNS } from '../table/columns.ts'
 import { passageAt, stringAt, type Columns } from '../table/rows.ts'
@@ -26,11 +26,11 @@ export async function listPassages(table: Table, { after, limit, filter }: ListO
 export async function* exportPassages(table: Table, filter?: SearchFilter): AsyncGenerator<Passage> {
   const where = sqlFilter(filter)
   const query = table.query().select([...PASSAGE_COLUMNS])
-  const breathe = breather()
+  const yieldToEventLoop = eventLoopYielder()
   for await (const batch of where === undefined ? query : query.where(where)) {
     const part: Columns = batch
     for (let row = 0; row < part.numRows; row++) {
-      const pause = breathe()
+      const pause = yieldToEventLoop()
       if (pause !== undefined) await pause
       yield passageAt(part, row)
     }
@@ -40,14 +40,14 @@ export async function* exportPassages(table: Table, filter?: SearchFilter): Asyn
 /** Passages of each source, '' for those without one; most first. Reads one column of the whole table. */
 export async function countSources(table: Table): Promise<{ readonly source: string; readonly passages: number }[]> {
   const counts = new Map<string, number>()
-  const breathe = breather()
+  const yieldToEventLoop = eventLoopYielder()
   for await (const batch of table.query().select(['source'])) {
     const part: Columns = batch
     for (let row = 0; row < part.numRows; row++) {
       const source = stringAt(part, 'source', row)
       counts.set(source, (counts.get(source) ?? 0) + 1)
     }
-    const pause = breathe()
+    const pause = yieldToEventLoop()
     if (pause !== undefined) await pause
   }
   return [...counts].map(([source, passages]) => ({ source, passages })).sort((a, b) => b.passages - a.passages)

@@ -1,5 +1,5 @@
 import { at } from '../../base/at.ts'
-import { isRemote } from '../store/place.ts'
+import { isRemote } from '../store/location.ts'
 import type { Table } from '../table/lance.ts'
 import type { AnnSettings } from '../table/metadata.ts'
 import { measureRecall, reachOf, type Probes, type Share } from './recall.ts'

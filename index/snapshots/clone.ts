@@ -3,10 +3,10 @@ import { basename, dirname, join, relative, sep } from 'node:path'
 import { CodedError, isDiskFull, messageOf, osCode } from '../../base/errors.ts'
 import { at } from '../../base/at.ts'
 import { filesUnder } from '../../base/files-under.ts'
-import { manifests } from '../table/recover.ts'
+import { manifests } from '../versions/recover.ts'
 import { TableSync } from '../table/table-sync.ts'
 import { copyObject, forEachOf, listObjects, type ObjectInfo } from '../store/objects.ts'
-import { isRemote } from '../store/place.ts'
+import { isRemote } from '../store/location.ts'
 import { treeBytes } from '../store/tree.ts'
 
 /** Folders whose files LanceDB writes once and never again: a second name for them costs nothing. */
@@ -18,7 +18,7 @@ const NO_LINKS = ['EXDEV', 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK',
 /**
  * Makes another stored table of the newest version of a stored table, of the same files: hard links where the file system
  * has them, copies elsewhere; an object store copies within itself. From then on neither knows of the other; what one replaces, the other keeps. To be called in
- * the table's turn; on the disk when it returns. Compaction may go on meanwhile: the files of a version outlive it by far.
+ * the writer lock; on the disk when it returns. Compaction may run at the same time: the files of a version outlive it by far.
  * @param from,to folders of stored tables; `to` must not exist.
  * @throws disk_full, conflict where the version was cleaned up meanwhile.
  */
@@ -27,10 +27,10 @@ export async function cloneTable(from: string, to: string): Promise<void> {
   if (isRemote(from)) return copyTable(from, to, newest)
   try {
     for (const path of await filesUnder(from)) {
-      const place = relative(from, path)
-      const [top = ''] = place.split(sep)
+      const location = relative(from, path)
+      const [top = ''] = location.split(sep)
       if (LEFT_OUT.includes(top) || basename(path).startsWith('.tmp')) continue
-      await second(path, join(to, place), WRITTEN_ONCE.includes(top))
+      await second(path, join(to, location), WRITTEN_ONCE.includes(top))
     }
     await second(join(from, '_versions', newest), join(to, '_versions', newest), false)
     await stat(join(to, '_versions', newest))
@@ -38,7 +38,7 @@ export async function cloneTable(from: string, to: string): Promise<void> {
     if (isDiskFull(error))
       throw new CodedError('disk_full', `The disk of the index is full: free space and try again. (${messageOf(error)})`, { cause: error })
     if (osCode(error) === 'ENOENT')
-      throw new CodedError('conflict', 'The version was cleaned up while it was being taken: try again.', { cause: error })
+      throw new CodedError('conflict', 'The version was removed while it was being copied. Try again.', { cause: error })
     throw error
   }
   await TableSync.distrusting(to).flush()
@@ -76,8 +76,7 @@ async function copyTable(from: string, to: string, newest: string): Promise<void
   }
   await forEachOf(files, copy)
   await forEachOf(manifest, copy)
-  if ((await manifests(to)).length === 0)
-    throw new CodedError('conflict', 'The version was cleaned up while it was being taken: try again.')
+  if ((await manifests(to)).length === 0) throw new CodedError('conflict', 'The version was removed while it was being copied. Try again.')
 }
 
 /** Bytes of the files in a folder that have no other name: what removing it would free. In an object store each has one name. */

@@ -1,13 +1,13 @@
 import { CodedError } from '../../base/errors.ts'
-import { tryLock } from '../ingest/lock.ts'
-import { isRemote } from '../store/place.ts'
+import { tryJobLock } from '../writers/job-lock.ts'
+import { isRemote } from '../store/location.ts'
 import { removeTree } from '../store/tree.ts'
-import { readAlias, storedName, tableFolder, writeAlias } from '../table/alias.ts'
-import { watchingJobs } from '../table/changes.ts'
-import { fitMetadata } from '../table/fitness.ts'
+import { readAlias, storedName, tableFolder, writeAlias } from '../versions/alias.ts'
+import { watchingJobs } from '../writers/change-log.ts'
+import { compatibleMetadata } from '../versions/compatibility.ts'
 import { connectForWriting } from '../table/lance.ts'
 import { TableSync } from '../table/table-sync.ts'
-import { inTurn } from '../table/turn.ts'
+import { withWriterLock } from '../writers/writer-lock.ts'
 import type { Models } from '../contract.ts'
 import { cloneTable } from './clone.ts'
 import { countedRows } from './verify.ts'
@@ -30,7 +30,7 @@ export interface ReplaceOptions extends TableOptions, Models {}
  */
 export async function replaceWith(take: (folder: string) => Promise<void>, options: ReplaceOptions): Promise<number> {
   const { dir, table: name } = options
-  const lock = await tryLock(dir)
+  const lock = await tryJobLock(dir)
   if (lock === undefined) throw busy(name, [])
   const storedAs = storedName(name)
   const folder = tableFolder(dir, storedAs)
@@ -39,7 +39,7 @@ export async function replaceWith(take: (folder: string) => Promise<void>, optio
     if (jobs.length > 0) throw busy(name, jobs)
     await take(folder)
     const rows = await fitted(storedAs, options)
-    await inTurn(dir, name, async () => {
+    await withWriterLock(dir, name, async () => {
       const meanwhile = await watchingJobs(dir, name)
       if (meanwhile.length > 0) throw busy(name, meanwhile)
       await writeAlias(dir, name, { stored_as: storedAs, replaced_by_job: null })
@@ -59,7 +59,7 @@ async function fitted(storedAs: string, options: ReplaceOptions): Promise<number
   const connection = await connectForWriting(dir)
   try {
     const table = await connection.openTable(storedAs)
-    const metadata = await fitMetadata(name, table, options)
+    const metadata = await compatibleMetadata(name, table, options)
     if (metadata instanceof CodedError) throw metadata
     const rows = await countedRows(table)
     await TableSync.distrusting(tableFolder(dir, storedAs)).flush()
@@ -85,13 +85,11 @@ export async function switchTable(other: string, options: ReplaceOptions): Promi
     })
   // Copies in an object store may take longer than writers of the other table would wait; the version that is copied outlives them.
   const take = (folder: string): Promise<void> => cloneTable(tableFolder(dir, storedAs), folder)
-  return replaceWith((folder) => (isRemote(dir) ? take(folder) : inTurn(dir, other, () => take(folder))), options)
+  return replaceWith((folder) => (isRemote(dir) ? take(folder) : withWriterLock(dir, other, () => take(folder))), options)
 }
 
 function busy(table: string, jobs: readonly string[]): CodedError {
   const which =
-    jobs.length === 0
-      ? 'A job is at work in this index'
-      : `Jobs of the table "${table}" are not at their end (${jobs.slice(0, 5).join(', ')})`
+    jobs.length === 0 ? 'A job is running in this index' : `Jobs of the table "${table}" are still running (${jobs.slice(0, 5).join(', ')})`
   return new CodedError('conflict', `${which}: let it end, or cancel it (cepe index cancel <job>), and try again.`, { field: 'table' })
 }

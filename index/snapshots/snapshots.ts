@@ -5,15 +5,15 @@ import { Value } from 'typebox/value'
 import { syncPath } from '../../base/durable.ts'
 import { CodedError } from '../../base/errors.ts'
 import { parseJson } from '../../base/json.ts'
-import { isRemote, within } from '../store/place.ts'
+import { isRemote, within } from '../store/location.ts'
 import { namesIn, readText, removeTree, writeText } from '../store/tree.ts'
-import { checkTableName, readAlias, tableFolder } from '../table/alias.ts'
+import { checkTableName, readAlias, tableFolder } from '../versions/alias.ts'
 import { connectLance } from '../table/lance.ts'
-import { withLock } from '../table/lock.ts'
+import { withLock } from '../writers/lock.ts'
 import { readMetadata } from '../table/metadata.ts'
-import { inTurn } from '../table/turn.ts'
+import { withWriterLock } from '../writers/writer-lock.ts'
 import { deleteObject } from '../store/objects.ts'
-import { beginReading } from '../table/readings.ts'
+import { pinForReading } from '../versions/read-pins.ts'
 import { cloneTable, ownBytes } from './clone.ts'
 import { replaceWith, type ReplaceOptions, type TableOptions } from './replace.ts'
 import { countedRows } from './verify.ts'
@@ -63,12 +63,12 @@ export async function createSnapshot(name: string, options: TableOptions): Promi
     const take = async (): Promise<void> => {
       const storedAs = (await readAlias(dir, table))?.stored_as
       if (typeof storedAs !== 'string')
-        throw new CodedError('index_missing', `There is no table "${table}" in ${dir}: nothing to keep.`, { field: 'table' })
-      const end = await beginReading({ dir, storedAs })
+        throw new CodedError('index_missing', `There is no table "${table}" in ${dir}: nothing to snapshot.`, { field: 'table' })
+      const end = await pinForReading({ dir, storedAs })
       await cloneTable(tableFolder(dir, storedAs), tableFolder(making, STORED_AS)).finally(end)
     }
     // Copies may take longer than others would wait; in an object store other processes keep what is copied for a while only (CEPE_KEEP_VERSIONS_MIN).
-    await (isRemote(dir) ? take() : inTurn(dir, table, take))
+    await (isRemote(dir) ? take() : withWriterLock(dir, table, take))
     const snapshot = { name, table, created_at: new Date().toISOString(), ...(await lookedThrough(making)) }
     await writeText(recordOf(making), `${JSON.stringify(snapshot)}\n`)
     if (making !== folder) {

@@ -48,7 +48,7 @@ async function look(address: string, writes: boolean): Promise<void> {
   }
   throw new CodedError(
     'config_invalid',
-    `The store of ${address} does not heed conditional writes (If-None-Match and If-Match of PUT): two writers could not be kept apart. Use one that does; replicas read from any.`,
+    `The store of ${address} does not support conditional writes (If-None-Match and If-Match of PUT): concurrent writers would not be safe. Use a store that does; replicas can read from any store.`,
     { field: 'CEPE_INDEX_DIR' },
   )
 }

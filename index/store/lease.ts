@@ -4,8 +4,8 @@ import { Type, type Static } from 'typebox'
 import { Value } from 'typebox/value'
 import { CodedError } from '../../base/errors.ts'
 import { parseJson } from '../../base/json.ts'
-import { Waiting } from '../../base/lock-wait.ts'
-import { processTag, stateOf } from '../../base/process.ts'
+import { LockWaitReporter } from '../../base/locks/lock-wait.ts'
+import { processTag, stateOf } from '../../base/locks/process.ts'
 import { putObject, readObject } from './objects.ts'
 
 /**
@@ -44,7 +44,7 @@ export interface TakeOptions {
   /** 0 to try once. */
   readonly waitMs: number
   readonly signal?: AbortSignal | undefined
-  /** Called before a lease is given out that a holder did not give back: ends what that holder may still have on its way. */
+  /** Called before a lease is granted that a holder did not release: rejects the late writes of that holder. */
   readonly onTakeover: () => Promise<void>
   /** Nothing that is written hangs on it: see `checkLeases`. */
   readonly advisory?: boolean
@@ -96,7 +96,7 @@ export async function takeLease(
 ): Promise<Lease | undefined> {
   const lease = { token: randomUUID(), process: await processTag(), beat: 0 }
   const started = performance.now()
-  const waiting = new Waiting(address)
+  const waiting = new LockWaitReporter(address)
   for (;;) {
     const found = await read(address)
     const held = found?.lease ?? null
@@ -109,7 +109,7 @@ export async function takeLease(
         return holder
       }
     }
-    if (held !== null) waiting.on(held.process)
+    if (held !== null) waiting.report(held.process)
     signal?.throwIfAborted()
     if (performance.now() - started >= waitMs) return undefined
     await sleep(POLL_MS * (0.5 + Math.random()))
@@ -163,7 +163,7 @@ class Holder implements Lease {
 
   async release(): Promise<void> {
     this.#stop()
-    // One that cannot be given back expires.
+    // One that cannot be released expires.
     await this.#change((state) => ({ ...state, lease: null })).catch(() => undefined)
   }
 
@@ -203,7 +203,7 @@ class Holder implements Lease {
     clearInterval(this.#timer)
     const gone = new CodedError(
       'conflict',
-      'This process was silent for so long that another took over the writing of the index: nothing more of it is written. Try again.',
+      'The writer lease was lost: this process did not renew it in time. Nothing more is written. Try again.',
       { retryAfterS: 5 },
     )
     this.#lost.abort(gone)
@@ -220,7 +220,7 @@ export async function writeValue(address: string, value: unknown): Promise<void>
   if (holder !== undefined) return holder.write(value)
   for (;;) {
     const found = await read(address)
-    if (found?.lease) throw new CodedError('conflict', 'Another process writes the index: try again.', { retryAfterS: 5 })
+    if (found?.lease) throw new CodedError('conflict', 'Another process is writing to the index. Try again.', { retryAfterS: 5 })
     if ((await swap(address, found?.etag, { value, lease: null })) !== undefined) return
   }
 }

@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises'
 import type * as Sdk from '@aws-sdk/client-s3'
 import { CodedError } from '../../base/errors.ts'
 import { statusOf, storeError } from './errors.ts'
-import { bucketAndKey } from './place.ts'
+import { bucketAndKey } from './location.ts'
 import { answerMs, ATTEMPTS, CONNECT_MS, settingsVersion, storeSettings } from './settings.ts'
 
 /** An object, small enough for the memory. */

@@ -1,5 +1,5 @@
 import { CodedError, messageOf } from '../../base/errors.ts'
-import { isRemote } from './place.ts'
+import { isRemote } from './location.ts'
 
 /** How LanceDB says that a read did not come about for the store's sake. */
 const STORE =

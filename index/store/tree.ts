@@ -3,7 +3,7 @@ import { writeFileDurably } from '../../base/durable.ts'
 import { osCode } from '../../base/errors.ts'
 import { filesUnder } from '../../base/files-under.ts'
 import { deleteBeneath, listNames, listObjects, putObject, readObject } from './objects.ts'
-import { isRemote } from './place.ts'
+import { isRemote } from './location.ts'
 
 /** Names of what is directly in a folder, or beneath an address; none where there is no such folder. */
 export async function namesIn(dir: string): Promise<string[]> {

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os'
 import { connect, Index, makeArrowTable, Session, type Table as LanceTable } from '@lancedb/lancedb'
 import { Schema, type Field } from 'apache-arrow'
 import { CodedError, isDiskFull, messageOf } from '../../base/errors.ts'
-import { inScratch, keepScratch } from '../../base/scratch.ts'
+import { inScratch, keepScratch } from '../../base/locks/scratch.ts'
 import { checkLeases } from '../store/lease.ts'
-import { isRemote } from '../store/place.ts'
+import { isRemote } from '../store/location.ts'
 import { lanceStorageOptions } from '../store/settings.ts'
 
 /** What LanceDB says of an error, without where in its own source it arose. */

@@ -20,7 +20,7 @@ export interface MigrationReport {
 }
 
 /**
- * Brings a table to the current schema version, step by step. Reads and writes go on meanwhile; run again after an
+ * Brings a table to the current schema version, step by step. Reads and writes continue; run again after an
  * interruption it takes up where it stopped, and on a current table it does nothing.
  * @throws index_invalid for a table of a later schema version.
  */

@@ -1,7 +1,7 @@
 import { dirname } from 'node:path'
 import { syncPath } from '../../base/durable.ts'
 import { filesUnder } from '../../base/files-under.ts'
-import { isRemote } from '../store/place.ts'
+import { isRemote } from '../store/location.ts'
 
 /**
  * LanceDB acknowledges a write before it is on the disk. This forces the files that appeared since it last looked.

@@ -73,7 +73,7 @@ export async function idsWhere(table: Table, condition: string): Promise<string[
 
 /**
  * Removes all but the last written row of each of the ids: software without turns could leave several of one.
- * To be called in the table's turn.
+ * The caller must hold the table's writer lock.
  * @returns the rows removed.
  */
 export async function removeDoubles(table: Table, ids: readonly string[]): Promise<number> {

@@ -3,7 +3,7 @@ import { f16ToF32 } from '../../base/binary16.ts'
 import { CodedError } from '../../base/errors.ts'
 import { sampleIndices, seededRandom } from '../../base/random.ts'
 import { passageText, type Embed } from '../contract.ts'
-import type { PlannedRow } from '../ingest/plan.ts'
+import type { PlannedRow } from '../ingest/plan/plan.ts'
 
 /** Vectors of one model in another precision lie within a few percent in length. */
 const LENGTH_TOLERANCE = 0.05

@@ -1,14 +1,14 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { CodedError, isDiskFull, messageOf } from '../../base/errors.ts'
-import { sweep } from '../../base/left-overs.ts'
-import { processTag } from '../../base/process.ts'
+import { removeStaleFiles } from '../../base/locks/stale-files.ts'
+import { processTag } from '../../base/locks/process.ts'
 import type { EmbeddingModel, Embed } from '../contract.ts'
-import { oneAhead } from '../ingest/ahead.ts'
-import { readPlanned } from '../ingest/place-embed.ts'
-import { checkPlaceModel, hasVectors, shardOf, vectorPath, type Place } from '../ingest/place.ts'
-import type { PlannedRow } from '../ingest/plan.ts'
-import { writeVectorFile } from '../ingest/vector-file.ts'
+import { prefetchOne } from '../ingest/one-behind.ts'
+import { readPlanned } from '../ingest/shard-dir/embed-shard.ts'
+import { checkShardDirModel, hasVectors, shardOf, vectorPath, type ShardDir } from '../ingest/shard-dir/shard-dir.ts'
+import type { PlannedRow } from '../ingest/plan/plan.ts'
+import { writeVectorFile } from '../ingest/shard-dir/vector-file.ts'
 import { compareSome } from './compare.ts'
 import { GivenVectors, type Named } from './given.ts'
 import { openVectors } from './open.ts'
@@ -53,21 +53,21 @@ const EXAMPLES = 3
  * of its passages have a vector and a sample of them is what the retriever makes of their text. Run again, it goes on.
  * @throws index_invalid for vectors of another model, or that are not what was said; corpus_invalid; disk_full.
  */
-export async function giveVectors(place: Place, options: GiveOptions): Promise<GivenReport> {
+export async function giveVectors(shardDir: ShardDir, options: GiveOptions): Promise<GivenReport> {
   const { madeBy, sameModel, model } = options
-  checkPlaceModel(place, model)
-  if (madeBy !== place.model && !sameModel)
+  checkShardDirModel(shardDir, model)
+  if (madeBy !== shardDir.model && !sameModel)
     throw new CodedError(
       'index_invalid',
-      `The vectors are said to be of ${madeBy}, the plan is for ${place.model}: vectors of different models cannot be compared. If it is the same model (in another precision or another software), say so with --same-model; a sample is compared in any case.`,
+      `The vectors are said to be of ${madeBy}, the plan is for ${shardDir.model}: vectors of different models cannot be compared. If it is the same model (in another precision or another software), say so with --same-model; a sample is compared in any case.`,
       { field: '--made-by' },
     )
   await mkdir(options.work, { recursive: true })
   const tag = /^cepe-vectors-(.+)-[^-]+$/
-  await sweep(options.work, (name) => tag.exec(name)?.[1])
+  await removeStaleFiles(options.work, (name) => tag.exec(name)?.[1])
   const work = await mkdtemp(join(options.work, `cepe-vectors-${await processTag()}-`))
   try {
-    return await give(place, await openAll(place, options, work), options)
+    return await give(shardDir, await openAll(shardDir, options, work), options)
   } catch (error) {
     if (isDiskFull(error))
       throw new CodedError('disk_full', `The disk is full: free space, then run the command again. (${messageOf(error)})`, { cause: error })
@@ -77,7 +77,7 @@ export async function giveVectors(place: Place, options: GiveOptions): Promise<G
   }
 }
 
-async function openAll({ dimension }: Place, { files, signal }: GiveOptions, work: string): Promise<VectorSource[]> {
+async function openAll({ dimension }: ShardDir, { files, signal }: GiveOptions, work: string): Promise<VectorSource[]> {
   const sources: VectorSource[] = []
   for (const [number, path] of files.entries()) {
     signal.throwIfAborted()
@@ -95,15 +95,15 @@ interface Ready {
   readonly halves?: Uint16Array
 }
 
-async function give(place: Place, sources: readonly VectorSource[], options: GiveOptions): Promise<GivenReport> {
+async function give(shardDir: ShardDir, sources: readonly VectorSource[], options: GiveOptions): Promise<GivenReport> {
   const { signal, sample, onProgress } = options
-  const { shard_rows: shards } = place.plan
+  const { shard_rows: shards } = shardDir.plan
   const total = sources.reduce((sum, { rows }) => sum + rows, 0)
   const given = await GivenVectors.read(sources, signal, (ids) => onProgress('reading', ids, total))
   const perShard = Math.max(1, Math.ceil(sample / shards.length))
   const prepare = async (shard: number): Promise<Ready> => {
     signal.throwIfAborted()
-    const rows = await readPlanned(place, shard)
+    const rows = await readPlanned(shardDir, shard)
     const wanted: { id: string; row: number }[] = []
     const without: string[] = []
     for (const { passage } of rows) {
@@ -111,16 +111,16 @@ async function give(place: Place, sources: readonly VectorSource[], options: Giv
       if (row === undefined) without.push(passage.id)
       else wanted.push({ id: passage.id, row })
     }
-    if (await hasVectors(place, shard)) return { shard, rows, without: [], least: 1 }
+    if (await hasVectors(shardDir, shard)) return { shard, rows, without: [], least: 1 }
     if (without.length > 0) return { shard, rows, without, least: 1 }
-    const halves = await given.read(wanted, place.dimension)
-    return { shard, rows, without, halves, least: await compareSome(rows, halves, { ...options, count: perShard, model: place.model }) }
+    const halves = await given.read(wanted, shardDir.dimension)
+    return { shard, rows, without, halves, least: await compareSome(rows, halves, { ...options, count: perShard, model: shardDir.model }) }
   }
   let [written, present, missing, shardsLeft, compared, leastCosine] = [0, 0, 0, 0, 0, 1]
   const examples: string[] = []
-  for await (const { shard, rows, without, least, halves } of oneAhead(shards.keys(), prepare)) {
+  for await (const { shard, rows, without, least, halves } of prefetchOne(shards.keys(), prepare)) {
     if (halves !== undefined) {
-      await writeVectorFile(vectorPath(place.folder, shard), shardOf(place, shard), rows, halves)
+      await writeVectorFile(vectorPath(shardDir.folder, shard), shardOf(shardDir, shard), rows, halves)
       written++
       compared += Math.min(perShard, rows.length)
       leastCosine = Math.min(leastCosine, least)

@@ -1,7 +1,7 @@
 import { open } from 'node:fs/promises'
 import { at, present } from '../../base/at.ts'
 import { halvesFinite } from '../../base/binary16.ts'
-import { breather } from '../../base/breathe.ts'
+import { eventLoopYielder } from '../../base/yield-to-event-loop.ts'
 import { CodedError } from '../../base/errors.ts'
 import { IdMap } from '../id-set.ts'
 import { packVector } from '../table/rows.ts'
@@ -50,14 +50,14 @@ export class GivenVectors {
         sources,
         starts.findLastIndex((start) => start <= row),
       ).name
-    const breathe = breather()
+    const yieldToEventLoop = eventLoopYielder()
     for (const source of sources) {
       starts.push(rows)
       const end = rows + source.rows
       if (end > MOST_ROWS) throw tooMany(end)
       for await (const id of source.ids()) {
         if (rows === end) throw miscounted(source, 'more')
-        const pause = breathe()
+        const pause = yieldToEventLoop()
         if (pause !== undefined) {
           await pause
           signal.throwIfAborted()

@@ -1,7 +1,7 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import { basename } from 'node:path'
 import { at } from '../../base/at.ts'
-import { breather } from '../../base/breathe.ts'
+import { eventLoopYielder } from '../../base/yield-to-event-loop.ts'
 import { PICKLE_LIMITS, type PickleLimits, type PickleSource } from '../../base/pickle/machine.ts'
 import { readPickle, type PickleHost } from '../../base/pickle/read.ts'
 import {
@@ -153,9 +153,9 @@ export function openNumpyPickle(path: string): VectorSource {
 
 async function* idsOf(path: string): AsyncGenerator<string> {
   const { ids } = readFile(path)
-  const breathe = breather()
+  const yieldToEventLoop = eventLoopYielder()
   for (let row = 0; row < ids.length; row++) {
-    const pause = breathe()
+    const pause = yieldToEventLoop()
     if (pause !== undefined) await pause
     yield checkedId(at(ids, row), basename(path), `row ${row}`)
   }

@@ -1,6 +1,6 @@
 import { open } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { LineFile } from '../ingest/line-file.ts'
+import { LineFile } from '../ingest/plan/line-file.ts'
 import { packVector } from '../table/rows.ts'
 import { idLines } from './npy.ts'
 import { NUMBER_BYTES, refuse, type VectorSource } from './contract.ts'

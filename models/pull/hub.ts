@@ -63,12 +63,8 @@ export function hubError(repository: string, revision: string, status: number | 
   if (status === 404)
     return new CodedError('not_found', `The hub has no model ${repository} at revision ${revision}.`, { field: repository, cause })
   const what = status === undefined ? messageOf(cause) : `status ${status}`
-  return new CodedError(
-    'hub_unreachable',
-    `The hub does not answer for ${repository} (${what}). Repeat the command: it goes on where it stopped.`,
-    {
-      field: repository,
-      cause,
-    },
-  )
+  return new CodedError('hub_unreachable', `The hub does not answer for ${repository} (${what}). Repeat the command to resume.`, {
+    field: repository,
+    cause,
+  })
 }

@@ -81,7 +81,7 @@ async function openStaging(
   const state = await readFile(join(staging, STATE_FILE), 'utf8').catch(() => undefined)
   if (state !== undefined && state !== JSON.stringify(now)) {
     onWarning(
-      `${staging} holds an unfinished pull of another revision; ${now.repository} is at ${now.commit.slice(0, 12)} now and is fetched anew`,
+      `${staging} holds an unfinished pull of another revision; ${now.repository} is at ${now.commit.slice(0, 12)} now and is fetched again`,
     )
     await rm(staging, { recursive: true })
   }

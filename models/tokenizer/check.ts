@@ -29,7 +29,7 @@ export function checkedTokenizer(json: unknown, config: TokenizerConfig, path: s
 
 function unread(path: string, json: unknown, problem: string): Error {
   return invalid(
-    `${path} is no tokenizer that can be used (${kindOf(json)}): ${problem}. Take the file from the checkpoint again, or save it anew with huggingface/tokenizers, as one of ${KINDS.join(', ')}.`,
+    `${path} is no tokenizer that can be used (${kindOf(json)}): ${problem}. Take the file from the checkpoint again, or save it again with huggingface/tokenizers, as one of ${KINDS.join(', ')}.`,
     path,
   )
 }

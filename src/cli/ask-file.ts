@@ -2,10 +2,10 @@ import { createReadStream } from 'node:fs'
 import { open, stat, type FileHandle } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import { CodedError, messageOf, osCode } from '../../base/errors.ts'
-import { parseLine, readQuestion } from '../http/read-question.ts'
+import { parseLine, readQuestion } from '../http/request/read-question.ts'
 import { answerBatch, type BatchOptions } from '../rag/batch.ts'
 import type { AnswerRequest } from '../rag/schema.ts'
-import type { StartProgress } from '../progress.ts'
+import type { StartProgress } from '../service/progress.ts'
 
 export interface AskFileOptions extends BatchOptions {
   readonly file: string

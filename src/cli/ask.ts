@@ -6,11 +6,11 @@ import type { AskOptions } from './run-ask.ts'
 /** `cepe ask`: answers one question, or a file of them, without a server. */
 export function askCommand(): Command {
   return new Command('ask')
-    .description('answer one question from the shell, or a file of them')
+    .description('answer one question, or a file of questions')
     .argument('[question]')
     .option('--k <number>', 'passages to retrieve', wholeNumber({ max: LIMITS.k }))
-    .addOption(new Option('--method <method>', 'how passages are searched (default: CEPE_RETRIEVAL)').choices(METHODS))
-    .option('--json', 'print the whole response')
+    .addOption(new Option('--method <method>', 'retrieval method (default: CEPE_RETRIEVAL)').choices(METHODS))
+    .option('--json', 'print the full response as JSON')
     .option('--file <file>', 'answer the questions of this file, one a line: JSON as in POST /v1/answer, or the bare question')
     .option('--out <file>', 'with --file: where answers go, as JSON lines (default: standard output); a new file')
     .action(async (question: string | undefined, options: AskOptions) => {

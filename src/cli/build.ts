@@ -2,7 +2,7 @@ import { Command, Option } from 'commander'
 import { BLOCK_SIZES, INT4_DEFAULTS, type Int4Options } from '../../models/blocks/precision.ts'
 import { DTYPES } from '../../models/dtypes.ts'
 import type { Dtype } from '../../models/manifest.ts'
-import { megabytes } from '../progress.ts'
+import { megabytes } from '../service/progress.ts'
 import { wholeNumber } from './numbers.ts'
 import { createProgress } from './progress.ts'
 

@@ -8,23 +8,23 @@ import { createProgress } from './progress.ts'
 export function embedWorkerCommand(): Command {
   return new Command('embed-worker')
     .description('embed shards of a planned corpus: {"shard": <number>} a line on standard input, an answer a line on standard output')
-    .argument('<place>', 'folder that `cepe index plan` made')
+    .argument('<folder>', 'folder that `cepe index plan` made')
     .action(async (folder: string) => {
       const config = await loadConfig()
-      const [{ checkPlaceModel, openPlace }, { answerWork }, { createEmbedding }, { ensureRetriever }] = await Promise.all([
-        import('../../index/ingest/place.ts'),
+      const [{ checkShardDirModel, openShardDir }, { answerWork }, { createEmbedding }, { ensureRetriever }] = await Promise.all([
+        import('../../index/ingest/shard-dir/shard-dir.ts'),
         import('../jobs/embed-work.ts'),
-        import('../services.ts'),
-        import('../setup.ts'),
+        import('../service/services.ts'),
+        import('../service/setup.ts'),
       ])
-      const place = await openPlace(path.resolve(folder))
+      const shardDir = await openShardDir(path.resolve(folder))
       await ensureRetriever(config, createProgress)
       const embedding = await createEmbedding(config)
       try {
-        checkPlaceModel(place, embedding.model)
-        await answer({ state: 'ready', model: place.model, shards: place.plan.shard_rows.length, passages: place.plan.accepted })
+        checkShardDirModel(shardDir, embedding.model)
+        await answer({ state: 'ready', model: shardDir.model, shards: shardDir.plan.shard_rows.length, passages: shardDir.plan.accepted })
         const input = process.stdin as AsyncIterable<Buffer>
-        for await (const done of answerWork(input, place, embedding.embed, new AbortController().signal)) {
+        for await (const done of answerWork(input, shardDir, embedding.embed, new AbortController().signal)) {
           if (done.state === 'failed') process.exitCode = 1
           await answer(done)
         }

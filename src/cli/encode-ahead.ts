@@ -5,17 +5,17 @@ import { interruptible } from './interrupted.ts'
 import { createProgress } from './progress.ts'
 import { tableOption } from './table-option.ts'
 
-/** `cepe index encode-ahead`: Ctrl-C leaves what is stored, and another run goes on from there. */
+/** `cepe index encode-ahead`: Ctrl-C leaves what is stored, and another run resumes from there. */
 export function encodeAheadCommand(): Command {
   return new Command('encode-ahead')
-    .description('store the encoder states of all passages on the disk (CEPE_STATE_DISK_MB), where questions will find them')
+    .description('precompute the encoder states of all passages on disk (CEPE_STATE_DISK_MB)')
     .addOption(tableOption())
     .action(async ({ table }: { table?: string }) => {
       const config = await loadConfig({ TABLE: table })
       const [{ encodeIndexAhead }, { createAheadEncoding, requireStateDisk }, { ensureReader }] = await Promise.all([
         import('../jobs/encode-ahead.ts'),
-        import('../services.ts'),
-        import('../setup.ts'),
+        import('../service/services.ts'),
+        import('../service/setup.ts'),
       ])
       requireStateDisk(config)
       await ensureReader(config, createProgress)
@@ -25,7 +25,7 @@ export function encodeAheadCommand(): Command {
         const onProgress = (now: AheadProgress): void => progress.update(now.done, now.total, detail(now))
         const { done, stored, bytes } = await interruptible(
           (signal) => encodeIndexAhead({ index, reader, onProgress, signal }),
-          () => 'Interrupted: what is stored is kept; run the command again to go on.',
+          () => 'Interrupted: stored states are kept; run the command again to resume.',
         )
         progress.stop()
         process.stdout.write(`${done} passages have states on the disk: ${stored} new ones of ${megabytes(bytes)} MB\n`)

@@ -4,7 +4,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { CodedError } from '../../base/errors.ts'
 import { exists } from '../../base/exists.ts'
-import type { Indexing } from '../services.ts'
+import type { Indexing } from '../service/services.ts'
 import { tableOption } from './table-option.ts'
 
 type WithIndexing = (table: string | undefined, run: (indexing: Indexing) => Promise<unknown>) => Promise<void>

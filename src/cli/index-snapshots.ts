@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import type { PassageIndex } from '../../index/open.ts'
-import type { Indexing } from '../services.ts'
+import type { Indexing } from '../service/services.ts'
 import { tableOption } from './table-option.ts'
 
 type WithIndexing = (table: string | undefined, run: (indexing: Indexing) => Promise<unknown>) => Promise<void>
@@ -21,12 +21,12 @@ export function snapshotCommands(withIndexing: WithIndexing): Command[] {
           process.stdout.write(await run(index, name))
         })
       })
-  const create = command('create', 'keep the table as it is now under a name', async (index, name) => {
+  const create = command('create', 'create a snapshot of the table', async (index, name) => {
     const { createSnapshot } = await snapshots()
     const { rows } = await createSnapshot(name, index)
-    return `${name}: ${rows} passages kept\n`
+    return `${name}: snapshot of ${rows} passages created\n`
   })
-  const list = command('list', 'the snapshots of the table', async (index) =>
+  const list = command('list', 'list the snapshots of the table', async (index) =>
     (await (await snapshots()).listSnapshots(index))
       .map(
         ({ name, created_at, rows, bytes, model }) =>
@@ -34,20 +34,20 @@ export function snapshotCommands(withIndexing: WithIndexing): Command[] {
       )
       .join(''),
   )
-  const restore = command('restore', 'put a snapshot in the place of the present table', async (index, name) => {
+  const restore = command('restore', 'replace the table with a snapshot', async (index, name) => {
     const { restoreSnapshot } = await snapshots()
-    return `${index.table}: ${await restoreSnapshot(name, index)} passages, as kept in ${name}\n`
+    return `${index.table}: ${await restoreSnapshot(name, index)} passages, restored from ${name}\n`
   })
   const remove = command('delete', 'remove a snapshot', async (index, name) => {
     const { deleteSnapshot } = await snapshots()
     await deleteSnapshot(name, index)
     return `${name}: deleted\n`
   })
-  const alias = command('alias', 'answer with what another table of the index holds now, which stays as it is', async (index, name) => {
+  const alias = command('alias', 'serve a copy of another table of the index', async (index, name) => {
     const { switchTable } = await import('../../index/snapshots/replace.ts')
     return `${index.table}: ${await switchTable(name, index)} passages, as in ${name}\n`
   })
-  const snapshot = new Command('snapshot').description('keep states of the table, and go back to them').addCommand(list)
+  const snapshot = new Command('snapshot').description('create, list, restore and delete table snapshots').addCommand(list)
   for (const one of [create, restore, remove]) snapshot.addCommand(one.argument('<name>'))
   return [snapshot, alias.argument('<other table>')]
 }

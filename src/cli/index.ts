@@ -1,13 +1,13 @@
 import { Command } from 'commander'
 import { CodedError, messageOf } from '../../base/errors.ts'
 import type { IndexInfo } from '../../index/contract.ts'
-import type { State } from '../../index/table/maintain.ts'
+import type { FragmentationState } from '../../index/compaction/command.ts'
 import type { Jobs } from '../jobs/jobs.ts'
 import type { Job, JobOptions } from '../jobs/schema.ts'
-import type { Indexing } from '../services.ts'
+import type { Indexing } from '../service/services.ts'
 import { corpusFiles } from './corpus-files.ts'
 import { contentsCommands } from './index-contents.ts'
-import { commitCommand, pendingCommand, planCommand } from './index-place.ts'
+import { commitCommand, pendingCommand, planCommand } from './index-shards.ts'
 import { vectorsCommand } from './index-vectors.ts'
 import { snapshotCommands } from './index-snapshots.ts'
 import { encodeAheadCommand } from './encode-ahead.ts'
@@ -29,7 +29,7 @@ export function indexCommand(): Command {
   const looking = (table: string | undefined, run: (indexing: Indexing) => Promise<unknown>) => withIndexing(table, 'looks', run)
   for (const one of [...contentsCommands(looking), ...snapshotCommands(looking)]) command.addCommand(one)
   return command
-    .description('put passages into the index and follow the jobs that do so')
+    .description('add passages to the index and manage index jobs')
     .addCommand(addCommand())
     .addCommand(encodeAheadCommand())
     .addCommand(planCommand())
@@ -48,12 +48,12 @@ export function indexCommand(): Command {
         },
       }),
     )
-    .addCommand(maintenanceCommand('compact', 'put small files together, bring the indexes up to date and clean up'))
-    .addCommand(maintenanceCommand('cleanup', 'remove the files of versions that nobody reads any more'))
+    .addCommand(maintenanceCommand('compact', 'compact small files, update the indexes and remove expired versions'))
+    .addCommand(maintenanceCommand('cleanup', 'remove the files of expired versions'))
     .addCommand(
       tableCommand({
         name: 'cancel',
-        description: 'end a job; what it committed to a live table stays',
+        description: 'cancel a job; passages already committed stay in the table',
         argument: '<job>',
         run: ({ jobs }, id = '') => cancel(jobs, id),
       }),
@@ -61,7 +61,7 @@ export function indexCommand(): Command {
     .addCommand(
       tableCommand({
         name: 'resume',
-        description: 'go on with a stopped job',
+        description: 'resume a stopped job',
         argument: '<job>',
         need: 'embeds',
         run: ({ jobs }, id = '', table?: string) => follow(jobs, jobs.resume(id), table),
@@ -76,15 +76,18 @@ const MB = 1e6
 function maintenanceCommand(task: 'compact' | 'cleanup', description: string): Command {
   return new Command(task)
     .description(description)
-    .option('--dry-run', 'only say what there is to do')
+    .option('--dry-run', 'print what would be done and exit')
     .addOption(tableOption())
     .action(async ({ dryRun = false, table: name }: { dryRun?: boolean; table?: string }) => {
       const { INDEX_DIR: dir, TABLE: table, KEEP_VERSIONS_MIN: minutes } = await loadConfig({ TABLE: name })
-      const [{ useScratch }, { maintainTable }] = await Promise.all([import('../places.ts'), import('../../index/table/maintain.ts')])
+      const [{ useScratch }, { compactionCommand }] = await Promise.all([
+        import('../service/paths.ts'),
+        import('../../index/compaction/command.ts'),
+      ])
       await useScratch()
-      const { before, after } = await maintainTable({ dir, table, task, keepMs: minutes * 60_000, dryRun })
-      const shown = ({ fragments, surplus, oldVersions, bytes, diskBytes }: State): string =>
-        `${fragments} fragments (${surplus} to put together), ${oldVersions} versions past their time, ${Math.round(bytes / KB)} kB in use of ${Math.round(diskBytes / KB)} kB on the disk`
+      const { before, after } = await compactionCommand({ dir, table, task, keepMs: minutes * 60_000, dryRun })
+      const shown = ({ fragments, surplus, oldVersions, bytes, diskBytes }: FragmentationState): string =>
+        `${fragments} fragments (${surplus} to compact), ${oldVersions} expired versions, ${Math.round(bytes / KB)} kB in use of ${Math.round(diskBytes / KB)} kB on the disk`
       process.stdout.write(`${table}: ${shown(before)}\n${after === undefined ? '' : `now: ${shown(after)}\n`}`)
     })
 }
@@ -93,8 +96,8 @@ function addCommand(): Command {
   return withReadingOptions(new Command('add'))
     .description('index a corpus file: psgs_w100.tsv shape, CSV, JSON lines, a JSON array or Parquet; .gz too')
     .argument('<files...>', 'or folders of such files; each becomes a job')
-    .option('--replace', 'the table is to hold this corpus and nothing else')
-    .option('--check', 'only read them, and say what indexing would meet')
+    .option('--replace', 'replace the contents of the table with this corpus')
+    .option('--check', 'validate the files without indexing them')
     .addOption(tableOption())
     .action(async (given: string[], options: AddOptions) => {
       const files = await corpusFiles(given)
@@ -118,7 +121,7 @@ function addCommand(): Command {
 
 /** A job that fails ends the command: says which files are left. */
 function stoppedBefore(left: readonly string[], error: unknown): never {
-  if (left.length > 0) process.stderr.write(`Not begun: ${left.join(', ')}\n`)
+  if (left.length > 0) process.stderr.write(`Not started: ${left.join(', ')}\n`)
   throw error
 }
 
@@ -166,7 +169,7 @@ type Need = 'embeds' | 'looks'
 
 async function withIndexing(table: string | undefined, need: Need, run: (indexing: Indexing) => Promise<unknown>): Promise<void> {
   const config = await loadConfig({ TABLE: table })
-  const [{ createIndexing }, { ensureRetriever }] = await Promise.all([import('../services.ts'), import('../setup.ts')])
+  const [{ createIndexing }, { ensureRetriever }] = await Promise.all([import('../service/services.ts'), import('../service/setup.ts')])
   const indexing = await interruptibleAtOnce(async () => {
     if (need === 'embeds') await ensureRetriever(config, createProgress)
     return createIndexing(config)
@@ -181,7 +184,7 @@ async function withIndexing(table: string | undefined, need: Need, run: (indexin
 /** Follows an ordered job to its end and says how it went; Ctrl-C leaves it where it stands, to be resumed. */
 async function follow(jobs: Jobs, ordered: Promise<Job>, table: string | undefined): Promise<void> {
   const { id } = await ordered
-  const { followJob } = await import('../follow-job.ts')
+  const { followJob } = await import('../service/follow-job.ts')
   const job = await interruptible(
     (signal) => followJob(jobs, id, createProgress, signal),
     async () => {
@@ -193,13 +196,13 @@ async function follow(jobs: Jobs, ordered: Promise<Job>, table: string | undefin
   process.stdout.write(`${line(job)}\n`)
 }
 
-/** What an interrupted job leaves, and how it goes on. */
+/** What an interrupted job keeps, and how to resume it. */
 function leftOf({ id, source, counters: { committed, accepted } }: Job, table: string | undefined): string {
   const kept =
     committed === 0
       ? `nothing of ${source.name} is committed yet`
       : `${committed} of ${accepted} passages of ${source.name} are committed and kept`
-  return `Interrupted: ${kept}. The job goes on at the next start of the service, or with: cepe index resume ${id}${table === undefined ? '' : ` --table ${table}`}`
+  return `Interrupted: ${kept}. The job resumes when the service starts again, or with: cepe index resume ${id}${table === undefined ? '' : ` --table ${table}`}`
 }
 
 /** All jobs, a line each. */

@@ -12,12 +12,12 @@ interface AddOptions {
 /** `cepe keys`: makes, lists and revokes keys. */
 export function keysCommand(): Command {
   return new Command('keys')
-    .description('make, list and revoke the keys that requests are sent with; a running service follows within a second')
+    .description('create, list and revoke API keys; a running service applies changes within a second')
     .addCommand(
       new Command('add')
-        .description('make a key and print it: it is shown this once and kept nowhere')
-        .argument('<name>', 'whose key it is: letters, digits, dots, dashes, underscores')
-        .option('--admin', 'may change the index too')
+        .description('create a key and print it once; only its hash is stored')
+        .argument('<name>', 'name of the key: letters, digits, dots, dashes, underscores')
+        .option('--admin', 'allow changes to the index')
         .option('--requests-per-minute <number>', 'requests of any kind', wholeNumber({ min: 1, max: 1_000_000_000 }))
         .option('--questions-per-day <number>', 'questions on a day (UTC)', wholeNumber({ min: 1, max: 1_000_000_000 }))
         .action(async (name: string, { admin, requestsPerMinute, questionsPerDay }: AddOptions) => {
@@ -32,7 +32,7 @@ export function keysCommand(): Command {
         }),
     )
     .addCommand(
-      new Command('list').description('the keys, and the questions asked with them today').action(async () => {
+      new Command('list').description('list the keys and the questions asked with each today').action(async () => {
         const { KEYS_DIR: dir } = await loadConfig()
         const [{ readUsage }, { readKeys }] = await Promise.all([import('../keys/quota.ts'), import('../keys/store.ts')])
         const usage = await readUsage(dir)
@@ -42,7 +42,7 @@ export function keysCommand(): Command {
     )
     .addCommand(
       new Command('revoke')
-        .description('make a key worthless')
+        .description('revoke a key')
         .argument('<name>')
         .action(async (name: string) => {
           const { revokeKey } = await import('../keys/store.ts')

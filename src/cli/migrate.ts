@@ -9,20 +9,16 @@ interface MigrateArguments {
   readonly table?: string
 }
 
-/** `cepe migrate`: brings a table to the current schema, or back. */
+/** `cepe migrate`: migrates a table to the current schema, or restores an earlier version. */
 export function migrateCommand(): Command {
   return new Command('migrate')
-    .description("bring the index to this version's schema, or back; questions are answered meanwhile")
-    .option('--dry-run', 'only say what would be done')
-    .option(
-      '--restore <version>',
-      'go back to a version that a migration named; rows written since leave the table',
-      wholeNumber({ min: 1 }),
-    )
+    .description("migrate the index to this version's schema, or restore an earlier version, without downtime")
+    .option('--dry-run', 'print what would be done and exit')
+    .option('--restore <version>', 'restore a version named by a migration; rows written since are lost', wholeNumber({ min: 1 }))
     .addOption(tableOption())
     .action(async ({ dryRun = false, restore, table: name }: MigrateArguments) => {
       const { INDEX_DIR: dir, TABLE: table } = await loadConfig({ TABLE: name })
-      const { migrateIndex, restoreIndex } = await import('../../index/table/migrate-index.ts')
+      const { migrateIndex, restoreIndex } = await import('../../index/versions/migrate-index.ts')
       if (restore !== undefined) {
         await restoreIndex({ dir, table, version: restore })
         process.stdout.write(`table ${table} is as it was in version ${restore}\n`)
@@ -37,7 +33,7 @@ export function migrateCommand(): Command {
       if (steps.length === 0) process.stdout.write(`table ${table} has schema version ${to}; nothing to do\n`)
       else
         process.stdout.write(
-          `table ${table}: schema version ${from} -> ${to}${dryRun ? ' (dry run)' : ''}\n${steps.map((step) => `  ${step}\n`).join('')}way back: cepe migrate --restore ${restoreTo}\n`,
+          `table ${table}: schema version ${from} -> ${to}${dryRun ? ' (dry run)' : ''}\n${steps.map((step) => `  ${step}\n`).join('')}to undo: cepe migrate --restore ${restoreTo}\n`,
         )
     })
 }

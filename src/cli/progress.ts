@@ -1,5 +1,5 @@
 import cliProgress from 'cli-progress'
-import type { Progress } from '../progress.ts'
+import type { Progress } from '../service/progress.ts'
 
 /** Share of the work between two lines where standard error is not a terminal. */
 const LINE_STEP = 0.1

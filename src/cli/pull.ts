@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { Command } from 'commander'
 import { CodedError } from '../../base/errors.ts'
-import { megabytes } from '../progress.ts'
+import { megabytes } from '../service/progress.ts'
 import { createProgress } from './progress.ts'
 
 /** `cepe pull`: fetches a checkpoint from a hub. */

@@ -24,11 +24,11 @@ export function withReadingOptions(command: Command): Command {
       `cut documents into passages of about so many words (${SPLIT_WORDS.byDefault})`,
       wholeNumber({ min: SPLIT_WORDS.least, max: SPLIT_WORDS.most }),
     )
-    .addOption(new Option('--format <format>', 'found out from the content where absent').choices(FORMATS))
+    .addOption(new Option('--format <format>', 'detected from the content by default').choices(FORMATS))
     .option('--no-quotes', 'TSV and CSV: quotes are characters like any others')
-    .option('--no-metadata', 'leave the metadata of the rows unread')
+    .option('--no-metadata', 'ignore the metadata of the rows')
     .option('--label <text>', "source of passages that name none (default: the file's name)")
-    .option('--max-rejected <share>', 'share of bad lines that is too much, 0 to 1', decimal({ max: 1 }))
+    .option('--max-rejected <share>', 'maximum share of rejected lines, 0 to 1', decimal({ max: 1 }))
 }
 
 /** The options of a command as a job keeps them; what is not given is absent. */

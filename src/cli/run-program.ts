@@ -1,7 +1,7 @@
 import { CommanderError, type Command } from 'commander'
 import { CodedError, messageOf, osCode } from '../../base/errors.ts'
-import { onLockWait, type LockWait } from '../../base/lock-wait.ts'
-import { pidOf } from '../../base/process.ts'
+import { onLockWait, type LockWait } from '../../base/locks/lock-wait.ts'
+import { pidOf } from '../../base/locks/process.ts'
 import { Interrupted, INTERRUPTED_CODE } from './interrupted.ts'
 import { checkOpenFiles } from './open-files.ts'
 
@@ -15,7 +15,7 @@ export async function runProgram(program: Command): Promise<void> {
   process.stdout.on('error', (error) => {
     if (osCode(error) !== 'EPIPE') fail(program, error)
   })
-  onLockWait((wait) => void tellWait(program, wait))
+  onLockWait((wait) => void reportLockWait(program, wait))
   program.hook('preAction', prepare)
   try {
     await program.parseAsync()
@@ -34,10 +34,10 @@ async function prepare(): Promise<void> {
 }
 
 /** Locks between processes can take a minute to come free: that is no reason to look dead. */
-async function tellWait(program: Command, { place, holder }: LockWait): Promise<void> {
+async function reportLockWait(program: Command, { location, holder }: LockWait): Promise<void> {
   const pid = await pidOf(holder)
-  const who = pid === undefined ? 'a process of another machine or container' : `process ${pid}`
-  process.stderr.write(`${program.name()}: waiting for ${who}, which is at ${place}\n`)
+  const who = pid === undefined ? 'a process on another machine or in another container' : `process ${pid}`
+  process.stderr.write(`${program.name()}: waiting for a lock held by ${who}: ${location}\n`)
 }
 
 /** What was said: a stream's error reaches whoever writes to it, and its listeners. */

@@ -7,10 +7,10 @@ import { createAdmission } from '../inference/pool/admission.ts'
 import { createReader } from '../inference/pool/create-reader.ts'
 import { answerDocument } from '../rag/document.ts'
 import type { DocumentForm, DocumentResponse } from '../rag/document-schema.ts'
-import { documentDefaults, readerOptions } from '../open-reader.ts'
-import { ensureReader } from '../setup.ts'
+import { documentDefaults, readerOptions } from '../service/open-reader.ts'
+import { ensureReader } from '../service/setup.ts'
 import type { ChatTemplate } from '../text/chat-template.ts'
-import type { CHUNKINGS } from '../text/document-request.ts'
+import type { CHUNKINGS } from '../text/document/request.ts'
 import { createProgress } from './progress.ts'
 
 /** Characters of a chunk shown without --json. */
@@ -55,7 +55,7 @@ async function readDocument(file: string, question: string | undefined, options:
           return { ...document, title: title ?? (document.title || path.parse(file).name) }
         },
       },
-      { reader, admission: createAdmission({ maxWaiting: 0, places: 1 }), ...documentDefaults(config) },
+      { reader, admission: createAdmission({ maxWaiting: 0, concurrency: 1 }), ...documentDefaults(config) },
       { deadlineMs: config.DEADLINE_MS },
     )
   } finally {

@@ -24,7 +24,7 @@ export function serveCommand(): Command {
 export function welcome(address: string, { ROLE: role }: Pick<Config, 'ROLE'>): string {
   const [doing, example] =
     role === 'indexer'
-      ? ['Taking jobs and changes', `${address}/v1/admin/index -H "authorization: Bearer $CEPE_ADMIN_KEY"`]
+      ? ['Accepting jobs and changes', `${address}/v1/admin/index -H "authorization: Bearer $CEPE_ADMIN_KEY"`]
       : [
           'Answering questions',
           `${address}/v1/answer -H 'content-type: application/json' -d '{"question": "what is the capital of australia"}'`,

@@ -1,12 +1,12 @@
 import closeWithGrace from 'close-with-grace'
 import { buildApp } from '../app.ts'
-import { startWhole } from '../closing.ts'
+import { withDisposer } from '../service/disposer.ts'
 import { packageVersion } from '../config.ts'
-import { createLog } from '../log.ts'
-import { createServices } from '../services.ts'
+import { createLog } from '../service/log.ts'
+import { createServices } from '../service/services.ts'
 import type { Config } from '../settings.ts'
-import { ensureArtefacts } from '../setup.ts'
-import { shutDown } from '../shut-down.ts'
+import { ensureArtefacts } from '../service/setup.ts'
+import { shutDown } from '../service/shut-down.ts'
 import { cannotListen } from './address.ts'
 import { createProgress } from './progress.ts'
 
@@ -23,11 +23,11 @@ function serve(config: Config): Promise<string> {
   const { HOST: host, PORT: port, DRAIN_MS: drainMs } = config
   const log = createLog(config)
   const { logger } = log
-  return startWhole(async (closing) => {
+  return withDisposer(async (disposer) => {
     const services = await createServices(config, (level, message) => logger[level](message))
-    closing.add(() => services.close({ drainMs: 0 }))
+    disposer.add(() => services.close({ drainMs: 0 }))
     const app = await buildApp(services, config, packageVersion(), logger)
-    closing.add(() => app.close())
+    disposer.add(() => app.close())
     await services.jobs.start()
     const address = await app.listen({ host, port }).catch((error: unknown) => {
       throw cannotListen(error, host, port)

@@ -3,7 +3,7 @@
  * environment, reads the file from a message, and is killed by its parent where it takes too long or too much memory.
  */
 import { CodedError, messageOf } from '../../base/errors.ts'
-import { giveWay } from '../../base/priority.ts'
+import { lowerPriority } from '../../base/priority.ts'
 import type { ChildJob, ChildResult } from './protocol.ts'
 
 async function read({ type, bytes, mediaType, limits }: ChildJob): Promise<ChildResult> {
@@ -20,7 +20,7 @@ async function read({ type, bytes, mediaType, limits }: ChildJob): Promise<Child
   }
 }
 
-giveWay()
+lowerPriority()
 process.on('disconnect', () => process.exit(0))
 process.on('SIGINT', () => undefined)
 process.on('SIGTERM', () => undefined)

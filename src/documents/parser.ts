@@ -37,7 +37,7 @@ export function createDocumentParser({ parseMs, entry = CHILD_FILE }: ParserOpti
     { signal, deadlineMs = Infinity }: { signal?: AbortSignal | undefined; deadlineMs?: number | undefined },
   ) => {
     if (limit.pendingCount >= MOST_WAITING)
-      throw new CodedError('overloaded', `${limit.pendingCount} files wait to be read already. Try again later.`, {
+      throw new CodedError('overloaded', `${limit.pendingCount} files are queued already. Try again later.`, {
         retryAfterS: RETRY_AFTER_S,
       })
     const until = performance.now() + deadlineMs
@@ -126,7 +126,7 @@ async function residentBytes(pid: number | undefined): Promise<number> {
 }
 
 function unwanted(): CodedError {
-  return new CodedError('client_closed', 'The file is no longer wanted.')
+  return new CodedError('client_closed', 'The request was cancelled.')
 }
 
 function tooSlow(ms: number): CodedError {

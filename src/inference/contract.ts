@@ -1,6 +1,6 @@
 import type { CepeManifest, ContrieverManifest } from '../../models/manifest.ts'
 import type { ChatTemplate, Turn } from '../text/chat-template.ts'
-import type { DocumentChunk, DocumentRequest } from '../text/document-request.ts'
+import type { DocumentChunk, DocumentRequest } from '../text/document/request.ts'
 import type { Observer } from './observer.ts'
 import type { PromptRequest } from '../text/plan.ts'
 
@@ -11,11 +11,11 @@ export interface RunOptions {
   readonly deadlineMs?: number
   /** Who asks, opaque: processes are shared between clients by the work that they bring. Default: one for all. */
   readonly client?: string
-  /** Work of a request that was let in at the door already: no further bound applies to it. */
+  /** True for work of a request that was admitted already: no further limit applies to it. */
   readonly admitted?: boolean
   /** Of an answer: hears its text as it comes about, in pieces. What they leave out of the answer is its end. */
   readonly onText?: (text: string) => void
-  /** Told of the parts of the work. */
+  /** Called with the parts of the work. */
   readonly observe?: Observer
 }
 
@@ -247,7 +247,7 @@ export interface EmbedOptions extends RunOptions {
   readonly priority: 'question' | 'bulk'
 }
 
-/** The models of questions and passages that are at hand. */
+/** The loaded models of questions and passages. */
 export interface Embedders<One extends Embedder = Embedder> {
   /** Of the model that new tables are made with. */
   readonly embedder: One
@@ -255,7 +255,7 @@ export interface Embedders<One extends Embedder = Embedder> {
   readonly further?: ReadonlyMap<string, One>
 }
 
-/** The embedder of a model at hand. */
+/** The embedder of a loaded model. */
 export function embedderOf({ embedder, further }: Embedders, model: { readonly id: string }): Embedder {
   return further?.get(model.id) ?? embedder
 }

@@ -7,7 +7,7 @@ export function observedReader<Own extends Reader>(reader: Own): Own {
     ...reader,
     answer: async (read, run) => {
       const result = await reader.answer(read, run)
-      if (run?.observe) tellRead(run.observe, { ...result, contextTokens: sum(result.contextTokenCounts) })
+      if (run?.observe) reportRead(run.observe, { ...result, contextTokens: sum(result.contextTokenCounts) })
       return result
     },
     choices: async (read, run) => {
@@ -25,7 +25,7 @@ interface Told extends Pick<AnswerReadResult, 'timingsMs' | 'promptTokens' | 'lo
 }
 
 /** Tells what reading and answering took. Its stages come one after the other, the last of them ends right now. */
-export function tellRead(observer: Observer, { timingsMs, promptTokens, contextTokens, logprobs }: Told): void {
+export function reportRead(observer: Observer, { timingsMs, promptTokens, contextTokens, logprobs }: Told): void {
   const { queue, plan, encode, generate } = timingsMs
   let startedAt = performance.now() - (queue + plan + encode + generate)
   for (const [name, ms] of Object.entries({ queue, plan, encode, generate }) as [Stage, number][]) {

@@ -7,7 +7,7 @@ export type Stage = 'embed' | 'search' | 'parse' | 'queue' | 'plan' | 'encode' |
 /** Tokens of prompts, of the encoder's contexts, and of answers. */
 export type TokenKind = 'prompt' | 'context' | 'generated'
 
-/** Told of a request's work as its parts end, for metrics and traces. */
+/** Observes a request's work as its parts end, for metrics and traces. */
 export interface Observer {
   /** @param startedAt on the clock of performance.now() */
   stage(name: Stage, startedAt: number, ms: number): void

@@ -82,7 +82,7 @@ export type Output<Name extends TaskName> = Tasks[Name]['output']
  * Awaited between the steps of a task: lets messages and other tasks in.
  * @throws client_closed where the task is no longer wanted
  */
-export type Step = () => Promise<void>
+export type YieldPoint = () => Promise<void>
 
 /**
  * A piece of a text as it comes about. Pieces come in order; `from`, the characters before this one, tells a piece that
@@ -92,19 +92,19 @@ export interface Piece {
   readonly from: number
   readonly text: string
 }
-export type Say = (piece: Piece) => void
+export type OnText = (piece: Piece) => void
 
 /** What a process does of the tasks; `say` is there where the caller listens. */
 export type TaskHandlers = {
-  readonly [Name in TaskName]?: (input: Tasks[Name]['input'], step: Step, say?: Say) => Promise<Output<Name>>
+  readonly [Name in TaskName]?: (input: Tasks[Name]['input'], step: YieldPoint, onText?: OnText) => Promise<Output<Name>>
 }
 
-export type Job = { readonly [Name in TaskName]: { readonly task: Name; readonly input: Tasks[Name]['input'] } }[TaskName]
+export type TaskCall = { readonly [Name in TaskName]: { readonly task: Name; readonly input: Tasks[Name]['input'] } }[TaskName]
 
 export type ParentMessage =
   | { readonly kind: 'start'; readonly options: ChildOptions }
-  /** `spoken`: the caller wants the text as it comes about. */
-  | { readonly kind: 'run'; readonly id: number; readonly job: Job; readonly spoken: boolean }
+  /** `streamed`: the caller wants the text as it is generated. */
+  | { readonly kind: 'run'; readonly id: number; readonly job: TaskCall; readonly streamed: boolean }
   /** The run is no longer wanted: it ends at its next step. */
   | { readonly kind: 'cancel'; readonly id: number }
   | { readonly kind: 'ping' }
@@ -119,7 +119,7 @@ export interface CacheCounts {
 export type ChildMessage =
   | { readonly kind: 'ready'; readonly rssBytes: number }
   | { readonly kind: 'refused'; readonly error: WireError }
-  /** Part of the text of a `spoken` run. */
+  /** Part of the text of a `streamed` run. */
   | { readonly kind: 'piece'; readonly id: number; readonly piece: Piece }
   | {
       readonly kind: 'done'

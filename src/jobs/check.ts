@@ -1,8 +1,8 @@
 import { basename } from 'node:path'
-import { breather } from '../../base/breathe.ts'
+import { eventLoopYielder } from '../../base/yield-to-event-loop.ts'
 import { tableBytes } from '../../index/ingest/space.ts'
 import { readPassageFile } from '../../index/read/read.ts'
-import { noteRejects, readOptions } from './reading.ts'
+import { noteRejects, corpusReadOptions } from './reading.ts'
 import { DEFAULT_REJECTED_SHARE, type Job, type JobOptions } from './schema.ts'
 
 /** What indexing a file would meet. */
@@ -26,10 +26,10 @@ export interface CheckReport {
  */
 export async function checkFile(path: string, options: JobOptions, dimension: number): Promise<CheckReport> {
   const rejects: Job['recent_rejects'] = []
-  const breathe = breather()
+  const yieldToEventLoop = eventLoopYielder()
   let [read, rejected, accepted, text, lastLine] = [0, 0, 0, 0, 0]
-  for await (const item of noteRejects(readPassageFile(path, readOptions(options, basename(path), undefined)), rejects)) {
-    const pause = breathe()
+  for await (const item of noteRejects(readPassageFile(path, corpusReadOptions(options, basename(path), undefined)), rejects)) {
+    const pause = yieldToEventLoop()
     if (pause !== undefined) await pause
     const { lines = 1 } = item
     if (item.line !== lastLine) read += lines

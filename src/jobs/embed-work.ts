@@ -3,8 +3,8 @@ import { Value } from 'typebox/value'
 import { messageOf } from '../../base/errors.ts'
 import { parseJson } from '../../base/json.ts'
 import type { Embed } from '../../index/contract.ts'
-import { embedShard } from '../../index/ingest/place-embed.ts'
-import type { Place } from '../../index/ingest/place.ts'
+import { embedShard } from '../../index/ingest/shard-dir/embed-shard.ts'
+import type { ShardDir } from '../../index/ingest/shard-dir/shard-dir.ts'
 import { readLines } from '../../index/read/lines.ts'
 import { toJobError } from './run.ts'
 
@@ -24,7 +24,7 @@ export const WorkAnswerSchema = Type.Union([
   }),
   Type.Object({
     shard: Type.Union([Type.Integer(), Type.Null()], { description: 'null for a line that is no work.' }),
-    state: Type.Literal('failed', { description: 'The shard was left out; the next one goes on.' }),
+    state: Type.Literal('failed', { description: 'The shard was skipped; processing continues with the next one.' }),
     line: Type.Integer({ description: 'Of the input, from 1.' }),
     code: Type.String(),
     message: Type.String(),
@@ -38,7 +38,7 @@ export type WorkAnswer = Static<typeof WorkAnswerSchema>
  */
 export async function* answerWork(
   input: AsyncIterable<Buffer>,
-  place: Place,
+  shardDir: ShardDir,
   embed: Embed,
   signal: AbortSignal,
 ): AsyncGenerator<WorkAnswer> {
@@ -54,7 +54,7 @@ export async function* answerWork(
     const { shard } = work
     const started = performance.now()
     try {
-      const { rows, present } = await embedShard(place, shard, embed, signal)
+      const { rows, present } = await embedShard(shardDir, shard, embed, signal)
       yield { shard, state: present ? 'present' : 'done', passages: rows, ms: Math.round(performance.now() - started) }
     } catch (error) {
       if (signal.aborted) throw error

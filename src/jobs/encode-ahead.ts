@@ -38,7 +38,7 @@ export async function encodeIndexAhead({ index, reader, onProgress, signal }: Ah
   let progress: AheadProgress = { done: 0, total: await index.count(), stored: 0, bytes: 0, left: undefined }
   let contexts: string[] = []
   const flush = async (): Promise<void> => {
-    const result = await patiently(() => reader.encodeAhead({ contexts, contextTokens }, signal ? { signal } : {}), signal)
+    const result = await withRetry(() => reader.encodeAhead({ contexts, contextTokens }, signal ? { signal } : {}), signal)
     progress = advance(progress, contexts.length, result)
     contexts = []
     if (progress.left !== undefined && progress.left > result.room) throw tooLarge(progress, result.room)
@@ -71,7 +71,7 @@ function tooLarge({ done, total, left = 0 }: AheadProgress, room: number): Coded
 }
 
 /** Tried again where the reader is busy or its process was replaced: work of hours must not end with one child. */
-async function patiently<Result>(work: () => Promise<Result>, signal: AbortSignal | undefined): Promise<Result> {
+async function withRetry<Result>(work: () => Promise<Result>, signal: AbortSignal | undefined): Promise<Result> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await work()

@@ -3,16 +3,16 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Value } from 'typebox/value'
 import { isDiskFull, CodedError, messageOf } from '../../base/errors.ts'
 import { allModels } from '../../index/contract.ts'
-import { jobFiles } from '../../index/ingest/files.ts'
-import { watchChanges } from '../../index/table/changes.ts'
-import type { Lock } from '../../base/lock.ts'
-import { planCorpus } from '../../index/ingest/plan.ts'
-import { checkPlace } from '../../index/ingest/place-check.ts'
-import { checkPlaceModel, openPlace } from '../../index/ingest/place.ts'
+import { jobFiles } from '../../index/ingest/plan/job-files.ts'
+import { watchChanges } from '../../index/writers/change-log.ts'
+import type { Lock } from '../../base/locks/lock.ts'
+import { planCorpus } from '../../index/ingest/plan/plan.ts'
+import { checkShardDir } from '../../index/ingest/shard-dir/check.ts'
+import { checkShardDirModel, openShardDir } from '../../index/ingest/shard-dir/shard-dir.ts'
 import { readPassages } from '../../index/read/read.ts'
 import { importPath } from './import-folder.ts'
 import { limitBytes } from './limit-bytes.ts'
-import { noteRejects, readOptions } from './reading.ts'
+import { noteRejects, corpusReadOptions } from './reading.ts'
 import { JobQueue, type QueueOptions } from './queue.ts'
 import { cancelStopped, toJobError } from './run.ts'
 import { DEFAULT_REJECTED_SHARE, FILE_JOB_VERSION, isSettled, JOB_VERSION, JobOptionsSchema, type Job, type JobOptions } from './schema.ts'
@@ -44,7 +44,7 @@ export interface Jobs {
    * end goes on. For the command line.
    * @throws index_invalid naming shards that are missing or foreign, or the model that differs; conflict where one that is not at its end was ordered otherwise.
    */
-  addPlace(folder: string, options: Pick<JobOptions, 'replace'>): Promise<Job>
+  addShardDir(folder: string, options: Pick<JobOptions, 'replace'>): Promise<Job>
   /**
    * Reads an upload to its end, checks and plans it, and queues it. A cut-off or refused upload leaves nothing behind,
    * except that one with too many bad lines stays as a failed job, for its report.
@@ -66,7 +66,7 @@ export interface Jobs {
   wait(id: string, onProgress?: (job: Job) => void, signal?: AbortSignal): Promise<Job>
   /** Takes up the jobs that an earlier process left unfinished. */
   start(): Promise<void>
-  /** Stops after the running batch; unfinished jobs go on at the next start. */
+  /** Stops after the running batch; unfinished jobs resume at the next start. */
   close(): Promise<void>
 }
 
@@ -98,10 +98,10 @@ class IndexJobs implements Jobs {
     return this.addFile(await importPath(this.#options.importDir, name), options)
   }
 
-  async addPlace(folder: string, options: Pick<JobOptions, 'replace'>): Promise<Job> {
-    const place = await openPlace(folder)
-    const model = allModels(this.#options.index).find(({ id }) => id === place.model) ?? this.#options.index.model
-    checkPlaceModel(place, model)
+  async addShardDir(folder: string, options: Pick<JobOptions, 'replace'>): Promise<Job> {
+    const shardDir = await openShardDir(folder)
+    const model = allModels(this.#options.index).find(({ id }) => id === shardDir.model) ?? this.#options.index.model
+    checkShardDirModel(shardDir, model)
     const open = (await this.#store.list()).find(
       ({ source, table, state }) =>
         source.place === true &&
@@ -118,8 +118,8 @@ class IndexJobs implements Jobs {
         },
       )
     if (open !== undefined) return this.resume(open.id)
-    await checkPlace(place)
-    const job = this.#newJob(this.#store.newId(), { name: place.name, path: folder, place: true }, options, model.id)
+    await checkShardDir(shardDir)
+    const job = this.#newJob(this.#store.newId(), { name: shardDir.name, path: folder, place: true }, options, model.id)
     await this.#order(job)
     return job
   }
@@ -132,7 +132,7 @@ class IndexJobs implements Jobs {
     const lease = await this.#store.lease(id)
     const rejects: Job['recent_rejects'] = []
     try {
-      const items = readPassages(limitBytes(bytes, maxUploadBytes), readOptions(options, name, limits))
+      const items = readPassages(limitBytes(bytes, maxUploadBytes), corpusReadOptions(options, name, limits))
       const onProgress = (counts: { read: number; rejected: number }): void => {
         job = { ...job, counters: { ...job.counters, ...counts } }
       }
@@ -239,7 +239,7 @@ class IndexJobs implements Jobs {
   }
 
   async start(): Promise<void> {
-    await this.#store.sweepOrphans()
+    await this.#store.removeOrphans()
     for (const job of await this.#store.list()) {
       if (job.state === 'stopped' && this.#queue.isOfOurModel(job)) await this.resume(job.id)
     }

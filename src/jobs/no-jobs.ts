@@ -9,7 +9,7 @@ function refuse(): Promise<never> {
 export const noJobs: Jobs = {
   addFile: refuse,
   addImport: refuse,
-  addPlace: refuse,
+  addShardDir: refuse,
   addUpload: refuse,
   list: () => Promise.resolve([]),
   get: refuse,

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { messageOf } from '../../base/errors.ts'
-import { tryLock } from '../../index/ingest/lock.ts'
-import { sweep } from '../../index/ingest/sweep.ts'
+import { tryJobLock } from '../../index/writers/job-lock.ts'
+import { removeStale } from '../../index/ingest/remove-stale.ts'
 import type { PassageIndex } from '../../index/open.ts'
 import type { ReadLimits } from '../../index/read/contract.ts'
 import type { SearchPolicy } from '../../index/search/ann.ts'
-import type { Lock } from '../../base/lock.ts'
-import { isRemote } from '../../index/store/place.ts'
+import type { Lock } from '../../base/locks/lock.ts'
+import { isRemote } from '../../index/store/location.ts'
 import { allModels } from '../../index/contract.ts'
 import { embedderOf, type Embedders } from '../inference/contract.ts'
 import { bulkEmbed } from './bulk-embed.ts'
@@ -32,7 +32,7 @@ const SUPERVISE_MS = 2000
 
 /**
  * Runs jobs one at a time and in the order in which they were ordered, over all processes of an index. A process holds a
- * lease of every job that it has queued or runs; a job whose lease nobody holds was left by a process that died.
+ * lease of every job that it has queued or runs; a job whose lease is not held was left by a process that died.
  */
 export class JobQueue {
   readonly #options: QueueOptions
@@ -45,7 +45,7 @@ export class JobQueue {
   #supervising: NodeJS.Timeout | undefined
   #supervised: Promise<void> = Promise.resolve()
   /** True while a replaced table may wait to be removed. */
-  #sweeping = true
+  #removingStale = true
 
   constructor(options: QueueOptions, store: JobStore) {
     this.#options = options
@@ -100,7 +100,7 @@ export class JobQueue {
     this.#leases.delete(id)
     await lease
       ?.release()
-      .catch((error: unknown) => this.#options.log?.('warn', `index job ${id}: its lease was not given back: ${messageOf(error)}`))
+      .catch((error: unknown) => this.#options.log?.('warn', `index job ${id}: its lease was not released: ${messageOf(error)}`))
   }
 
   async #pump(): Promise<void> {
@@ -139,7 +139,7 @@ export class JobQueue {
   /** Runs a job if it is its turn. @returns false if it has to wait for other jobs. */
   async #attempt(id: string): Promise<boolean> {
     const { index, limits, policy, shardRows, log = () => undefined } = this.#options
-    const lock = await tryLock(index.dir)
+    const lock = await tryJobLock(index.dir)
     if (lock === undefined) return isSettled((await this.#store.load(id)).state)
     try {
       const job = await this.#store.load(id)
@@ -156,9 +156,9 @@ export class JobQueue {
         closing: AbortSignal.any(signals.filter((signal) => signal !== undefined)),
       })
       await this.#current.run()
-      // In an object store nobody else goes on with a job of this machine: it says why it stopped.
+      // In an object store no other process resumes a job of this machine: it says why it stopped.
       if (lock.lost.aborted && isRemote(index.dir)) await this.#stop(id, lock.lost.reason)
-      this.#sweeping ||= job.options.replace === true
+      this.#removingStale ||= job.options.replace === true
       this.#options.onIndexed?.()
       return true
     } finally {
@@ -176,7 +176,7 @@ export class JobQueue {
         await this.enqueue(job.id)
         return true
       }
-      // Of a dead process with another model: nobody here can go on with it.
+      // Of a dead process with another model: no process here can resume it.
       const lease = await this.#store.lease(job.id)
       if (lease === undefined) return true
       await lease.release()
@@ -194,12 +194,12 @@ export class JobQueue {
     for (const job of await this.#store.list()) {
       if (!isSettled(job.state) && this.isOfOurModel(job) && !this.closing.aborted) await this.enqueue(job.id)
     }
-    if (!this.#sweeping || this.#pumping !== undefined) return
+    if (!this.#removingStale || this.#pumping !== undefined) return
     const { index } = this.#options
-    const lock = await tryLock(index.dir)
+    const lock = await tryJobLock(index.dir)
     if (lock === undefined) return
     try {
-      this.#sweeping = (await sweep(index.dir, index.table, () => this.#store.known(index.table), allModels(index))).left
+      this.#removingStale = (await removeStale(index.dir, index.table, () => this.#store.known(index.table), allModels(index))).left
     } finally {
       await lock.release()
     }

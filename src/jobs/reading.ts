@@ -16,7 +16,7 @@ export async function* noteRejects(items: AsyncIterable<ReadItem>, latest: Job['
 }
 
 /** How a job's corpus is read. @param name of its file, which passages without a source of their own are given. */
-export function readOptions(
+export function corpusReadOptions(
   { format, split_words, no_quotes, no_metadata, label }: JobOptions,
   name: string | undefined,
   limits: Partial<ReadLimits> | undefined,

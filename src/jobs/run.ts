@@ -1,24 +1,24 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { SearchPolicy } from '../../index/search/ann.ts'
 import { CodedError, isDiskFull, messageOf, type ErrorCode } from '../../base/errors.ts'
-import { abandonJob } from '../../index/ingest/abandon.ts'
-import { planCorpus, readPlan } from '../../index/ingest/plan.ts'
-import { adoptPlan, vectorReader } from '../../index/ingest/place-adopt.ts'
-import { checkPlace } from '../../index/ingest/place-check.ts'
-import { checkPlaceModel, openPlace, type Place } from '../../index/ingest/place.ts'
+import { abandonJob } from '../../index/ingest/abandon-job.ts'
+import { planCorpus, readPlan } from '../../index/ingest/plan/plan.ts'
+import { adoptPlan, vectorReader } from '../../index/ingest/shard-dir/adopt-plan.ts'
+import { checkShardDir } from '../../index/ingest/shard-dir/check.ts'
+import { checkShardDirModel, openShardDir, type ShardDir } from '../../index/ingest/shard-dir/shard-dir.ts'
 import { runJob } from '../../index/ingest/run.ts'
 import { planBytes, requireSpace } from '../../index/ingest/space.ts'
-import { sweep } from '../../index/ingest/sweep.ts'
+import { removeStale } from '../../index/ingest/remove-stale.ts'
 import { unmarkReplacing } from '../../index/ingest/target.ts'
-import { readAlias } from '../../index/table/alias.ts'
-import { unwatchChanges } from '../../index/table/changes.ts'
+import { readAlias } from '../../index/versions/alias.ts'
+import { unwatchChanges } from '../../index/writers/change-log.ts'
 import type { PassageIndex } from '../../index/open.ts'
 import { readPassageFile } from '../../index/read/read.ts'
 import type { ReadLimits } from '../../index/read/contract.ts'
 import { allModels, type Embed, type EmbeddingModel } from '../../index/contract.ts'
 import { Rate } from './rate.ts'
 import { StageEta } from './stage-eta.ts'
-import { noteRejects, readOptions } from './reading.ts'
+import { noteRejects, corpusReadOptions } from './reading.ts'
 import { DEFAULT_REJECTED_SHARE, isSettled, type Job } from './schema.ts'
 import type { JobStore } from './store.ts'
 
@@ -47,7 +47,7 @@ export function toJobError(error: unknown): { code: ErrorCode; message: string }
   return { code: 'internal', message: messageOf(error) }
 }
 
-/** Ends a job that stopped, instead of going on with it: frees its copy of the corpus and the table it was building. */
+/** Ends a stopped job instead of resuming it: frees its copy of the corpus and the table it was building. */
 export async function cancelStopped(job: Job, { index, store }: Pick<JobRunOptions, 'index' | 'store'>): Promise<void> {
   await store.dropShards(job.id)
   await abandonJob({ dir: index.dir, table: job.table, jobId: job.id, folder: store.folder(job.id) })
@@ -133,12 +133,12 @@ export class JobRun {
     const { index, embedOf, store, policy } = this.#options
     const { id, table } = this.#job
     const folder = store.folder(id)
-    await sweep(index.dir, table, () => store.known(table), allModels(index))
+    await removeStale(index.dir, table, () => store.known(table), allModels(index))
     await store.takeReserve(id)
-    const place = await this.#place()
+    const shardDir = await this.#shardDir()
     const model = await this.#model()
     const embed = embedOf(model)
-    if ((await readPlan(folder)) === undefined) await (place === undefined ? this.#plan(folder) : this.#adopt(place, folder, model))
+    if ((await readPlan(folder)) === undefined) await (shardDir === undefined ? this.#plan(folder) : this.#adopt(shardDir, folder, model))
     const { rows, ann, supersededBy } = await runJob({
       dir: index.dir,
       table,
@@ -149,7 +149,7 @@ export class JobRun {
       folder,
       replace: this.#job.options.replace ?? false,
       ...(policy && { policy }),
-      ...(place && { readyVectors: vectorReader(place) }),
+      ...(shardDir && { readyVectors: vectorReader(shardDir) }),
       signal: this.#abort.signal,
       onProgress: (state, counters, stage) => {
         if (stage !== undefined) return this.#atStage({ ...this.#job, state, counters, rate: null }, stage)
@@ -188,16 +188,16 @@ export class JobRun {
     return index.writtenWith()
   }
 
-  async #place(): Promise<Place | undefined> {
-    const { path, place } = this.#job.source
-    return place === true && path !== null ? openPlace(path) : undefined
+  async #shardDir(): Promise<ShardDir | undefined> {
+    const { path, place: shardDir } = this.#job.source
+    return shardDir === true && path !== null ? openShardDir(path) : undefined
   }
 
   /** The plan of a place, whose vectors are there. Once it is the job's own, it is not looked at again. */
-  async #adopt(place: Place, folder: string, model: EmbeddingModel): Promise<void> {
-    checkPlaceModel(place, model)
-    await checkPlace(place)
-    const { read, rejected, accepted } = await adoptPlan(place, folder)
+  async #adopt(shardDir: ShardDir, folder: string, model: EmbeddingModel): Promise<void> {
+    checkShardDirModel(shardDir, model)
+    await checkShardDir(shardDir)
+    const { read, rejected, accepted } = await adoptPlan(shardDir, folder)
     this.#job = { ...this.#job, counters: { ...this.#job.counters, read, rejected, accepted } }
   }
 
@@ -210,7 +210,7 @@ export class JobRun {
     await this.#save()
     await requireSpace(folder, await planBytes(source.path), 'The copy of the corpus')
     let share = 0
-    const reading = { ...readOptions(options, source.name, limits), onShare: (done: number) => (share = done) }
+    const reading = { ...corpusReadOptions(options, source.name, limits), onShare: (done: number) => (share = done) }
     await planCorpus(noteRejects(readPassageFile(source.path, reading), rejects), {
       folder,
       maxRejectedShare: options.max_rejected_share ?? DEFAULT_REJECTED_SHARE,

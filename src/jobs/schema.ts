@@ -29,7 +29,7 @@ export const JobOptionsSchema = Type.Object(
           'The table is to hold this corpus and nothing else. It is built beside the live one, which answers until the new one is verified. Default: passages are added, those of known ids replaced.',
       }),
     ),
-    format: Type.Optional(Type.Enum([...FORMATS], { description: 'Found out from the content where absent.' })),
+    format: Type.Optional(Type.Enum([...FORMATS], { description: 'Detected from the content by default.' })),
     split_words: Type.Optional(
       Type.Integer({
         minimum: SPLIT_WORDS.least,
@@ -43,7 +43,7 @@ export const JobOptionsSchema = Type.Object(
     ),
     no_metadata: Type.Optional(
       Type.Boolean({
-        description: 'Leave the metadata of the rows unread. Default: it is stored, and a row whose metadata does not fit is rejected.',
+        description: 'Ignore the metadata of the rows. Default: it is stored, and a row whose metadata does not fit is rejected.',
       }),
     ),
     label: Type.Optional(
@@ -93,7 +93,7 @@ const StageSchema = Type.Object({
 
 /** Version of the records that this software writes; it reads those up to it. */
 export const JOB_VERSION = 2
-/** Version of the records of jobs that earlier software can go on with. */
+/** Version of the records of jobs that earlier software can resume. */
 export const FILE_JOB_VERSION = 1
 
 /** A job as it is stored in its folder and shown by the API. */
@@ -108,7 +108,7 @@ export const JobSchema = Type.Object({
     path: Type.Union([Type.String(), Type.Null()], { description: 'Null for an upload: it was planned as it came in.' }),
     place: Type.Optional(
       Type.Literal(true, {
-        description: 'The path is a place: a corpus planned by `cepe index plan`, with vectors of embed-workers. Since version 2.',
+        description: 'The path is a shard folder: a corpus planned by `cepe index plan`, with vectors of embed workers. Since version 2.',
       }),
     ),
   }),
@@ -116,7 +116,7 @@ export const JobSchema = Type.Object({
   created_at: Type.String(),
   finished_at: Type.Union([Type.String(), Type.Null()]),
   counters: CountersSchema,
-  rate: Type.Union([Type.Number(), Type.Null()], { description: 'Passages per second, lately.' }),
+  rate: Type.Union([Type.Number(), Type.Null()], { description: 'Recent passages per second.' }),
   eta_s: Type.Union([Type.Number(), Type.Null()], {
     description: 'Seconds until the last passage is committed, at that rate; of planning and verifying, until the end of the stage.',
   }),

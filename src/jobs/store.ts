@@ -5,9 +5,9 @@ import { Value } from 'typebox/value'
 import { writeFileDurably } from '../../base/durable.ts'
 import { osCode, CodedError } from '../../base/errors.ts'
 import { exists } from '../../base/exists.ts'
-import { jobFiles } from '../../index/ingest/files.ts'
-import { isLockHeld, takeLock, type Lock } from '../../base/lock.ts'
-import type { KnownJobs } from '../../index/ingest/sweep.ts'
+import { jobFiles } from '../../index/ingest/plan/job-files.ts'
+import { isLockHeld, takeLock, type Lock } from '../../base/locks/lock.ts'
+import type { KnownJobs } from '../../index/ingest/remove-stale.ts'
 import { parseJson } from '../../base/json.ts'
 import { isSettled, JOB_ID, JOB_VERSION, JobSchema, type Job } from './schema.ts'
 
@@ -117,7 +117,7 @@ export class JobStore {
   }
 
   /** Removes what uploads left that were cut off by a kill: folders without a record that no process holds. */
-  async sweepOrphans(): Promise<void> {
+  async removeOrphans(): Promise<void> {
     for (const id of await this.#ids()) {
       if ((await this.#read(id)) !== undefined || Date.now() - (await stat(this.folder(id))).mtimeMs < ORPHAN_MS) continue
       const lease = await this.lease(id)

@@ -56,7 +56,7 @@ export async function openKeys({ dir, pollMs = DEFAULT_POLL_MS, log }: KeysOptio
       problems = [messageOf(error)]
     }
     for (const problem of problems)
-      if (!before.includes(problem)) log?.('error', `Keys cannot be read again, and count as they were: ${problem}`)
+      if (!before.includes(problem)) log?.('error', `Keys could not be reloaded; the previous keys stay in use: ${problem}`)
     if (!closed) timer = setTimeout(() => void look(), pollMs).unref()
   }
   let timer = setTimeout(() => void look(), pollMs).unref()

@@ -5,7 +5,7 @@ import Value from 'typebox/value'
 import { writeFileDurably } from '../../base/durable.ts'
 import { CodedError, messageOf, osCode } from '../../base/errors.ts'
 import { parseJson } from '../../base/json.ts'
-import { takeLock } from '../../base/lock.ts'
+import { takeLock } from '../../base/locks/lock.ts'
 import type { Admission } from '../inference/contract.ts'
 import type { Log } from '../inference/log.ts'
 import type { Keys } from './keys.ts'
@@ -21,7 +21,7 @@ const UsageSchema = Type.Object({ day: Type.String(), questions: Type.Record(Typ
 export type Usage = ReadonlyMap<string, number>
 
 export interface Quotas {
-  /** An admission that lets in what a key's quota allows; each question that is let in counts, whatever becomes of it. */
+  /** An admission within a key's quota; each admitted question counts, whatever its outcome. */
   around(admission: Admission): Admission
   /** Adds what has not been saved yet to the day's count, which services on one folder share. */
   save(): Promise<void>
@@ -79,7 +79,7 @@ export async function createQuotas({ dir, keys, now = Date.now, log }: QuotaOpti
       await write()
       complained = false
     } catch (error) {
-      if (!complained) log?.('warn', `Questions of keys are counted in memory alone: ${messageOf(error)}`)
+      if (!complained) log?.('warn', `Quotas of keys are counted in memory only: ${messageOf(error)}`)
       complained = true
     }
   }

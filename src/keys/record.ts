@@ -14,7 +14,7 @@ export const KeyRecordSchema = Type.Object({
   created_at: Type.String(),
   revoked_at: Type.Optional(Type.String()),
   requests_per_minute: positive('Requests of any kind in a minute.'),
-  questions_per_day: positive('Questions that are let in on a day (UTC).'),
+  questions_per_day: positive('Questions admitted per day (UTC).'),
 })
 export type KeyRecord = Static<typeof KeyRecordSchema>
 

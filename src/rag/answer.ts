@@ -2,7 +2,7 @@ import type { AnswerReadResult, RunOptions } from '../inference/contract.ts'
 import { evidence } from './evidence.ts'
 import { explainByDropping } from './explain.ts'
 import { NO_RETRIEVAL } from './gather.ts'
-import { judge, judgedSignals, NO_ANSWER } from './judge.ts'
+import { assessAnswer, confidenceSignals, NO_ANSWER } from './confidence.ts'
 import { hasNoPassages, sources, withPassages, type Asked, type AnswerServices } from './pipeline.ts'
 import type { AnswerResponse, ChatQuestion } from './schema.ts'
 import { roundedMs } from './timings.ts'
@@ -15,7 +15,7 @@ export interface AnswerListener {
 
 /**
  * Answers a question from retrieved (or supplied) passages.
- * @throws overloaded at the door; deadline_exceeded; invalid_request and unprocessable naming the field
+ * @throws overloaded if the request is not admitted; deadline_exceeded; invalid_request and unprocessable naming the field
  */
 export function answerQuestion(
   request: ChatQuestion,
@@ -31,8 +31,8 @@ export function answerQuestion(
     const mayBeWithheld = judging.minConfidence > 0
     const read = hasNoPassages(asked) ? NOTHING_READ : await readAloud(asked, services, mayBeWithheld ? undefined : listener)
     const found = await evidence(asked.passages, read, { shares: read.contextShares, answer: read.text, attended: read.attended })
-    const signals = judgedSignals(asked.settled, read, found)
-    const judged = read === NOTHING_READ ? NO_ANSWER : judge(read, signals, judging)
+    const signals = confidenceSignals(asked.resolved, read, found)
+    const judged = read === NOTHING_READ ? NO_ANSWER : assessAnswer(read, signals, judging)
     if (mayBeWithheld && judged.answer) listener?.text(judged.answer)
     const explanation = request.explain && (judged.answer ? await explainByDropping(judged.answer, found, asked, services) : null)
     const total = performance.now() - started
@@ -40,19 +40,19 @@ export function answerQuestion(
       ...judged,
       // What is withheld is not shown in the passages either.
       evidence: judged.abstained ? found.map((passage) => ({ ...passage, highlights: [] })) : found,
-      mode: asked.settled.mode,
+      mode: asked.resolved.mode,
       usage: usageOf(read),
       timings_ms: roundedMs({ ...(asked.found?.timings ?? NO_RETRIEVAL), ...read.timingsMs, total }),
       ...sources(services, asked),
       ...(explanation !== undefined && { explanation }),
       ...(request.include_signals && { signals }),
-      ...(asked.settled.includePrompts && { prompts: [...read.prompts], contexts: [...read.contexts] }),
+      ...(asked.resolved.includePrompts && { prompts: [...read.prompts], contexts: [...read.contexts] }),
     }
   })
 }
 
 async function readAloud(asked: Asked, { reader }: AnswerServices, listener: AnswerListener | undefined): Promise<AnswerReadResult> {
-  const question = { ...asked.settled, passages: asked.passages }
+  const question = { ...asked.resolved, passages: asked.passages }
   if (!listener) return reader.answer(question, asked.run())
   let heard = ''
   const onText = (piece: string): void => {

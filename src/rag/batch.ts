@@ -11,7 +11,7 @@ export const BATCH_AT_ONCE = 8
 /** Answers that wait for one before them, or for their taker, and questions in work: no more than so many are begun ahead. */
 const AHEAD = 2 * BATCH_AT_ONCE
 const DEFAULT_RETRY_S = 1
-/** Asking at the door costs nothing here: a question does not stay away for as long as a client is told to. */
+/** An admission check costs nothing here: a question retries sooner than Retry-After tells clients to. */
 const LONGEST_WAIT_MS = 2_000
 
 /** What became of a question. */
@@ -63,14 +63,14 @@ interface Batch extends BatchOptions {
 async function outcomeOf(question: () => AnswerRequest, batch: Batch): Promise<Outcome> {
   try {
     if (batch.run.signal.aborted) throw left()
-    return { result: await answerPatiently(question(), batch) }
+    return { result: await answerWithRetry(question(), batch) }
   } catch (error) {
     return { error }
   }
 }
 
 /** @throws deadline_exceeded where the batch has no more time */
-async function answerPatiently(request: AnswerRequest, { services, run, batchMs, endsAt }: Batch): Promise<AnswerResponse> {
+async function answerWithRetry(request: AnswerRequest, { services, run, batchMs, endsAt }: Batch): Promise<AnswerResponse> {
   for (;;) {
     const leftMs = endsAt - performance.now()
     if (leftMs <= 0)
@@ -91,5 +91,5 @@ async function answerPatiently(request: AnswerRequest, { services, run, batchMs,
 }
 
 function left(): CodedError {
-  return new CodedError('client_closed', 'The caller has left.')
+  return new CodedError('client_closed', 'The client closed the connection.')
 }

@@ -1,6 +1,6 @@
 import type { CepeManifest } from '../../models/manifest.ts'
 import { LIMITS } from './schema.ts'
-import type { SettledQuestion } from './settle.ts'
+import type { ResolvedQuestion } from './resolve-request.ts'
 
 /** Of a prompt once more: the answer's likelihood is read beside the answer itself. */
 const READINGS_PER_DROP = 2
@@ -19,11 +19,11 @@ const CHARACTERS_PER_TOKEN = 4
  * passages: prompts x (tokens + new tokens), and the encoder's contexts. Only ratios count: the time of a token is measured.
  * @param answers texts whose likelihood is asked for
  */
-export function questionCost(question: SettledQuestion, manifest: CepeManifest, answers: readonly string[] = []): number {
+export function questionCost(question: ResolvedQuestion, manifest: CepeManifest, answers: readonly string[] = []): number {
   return BASE_COST + tokenCost(question, manifest, answers)
 }
 
-function tokenCost(question: SettledQuestion, { dims }: CepeManifest, answers: readonly string[]): number {
+function tokenCost(question: ResolvedQuestion, { dims }: CepeManifest, answers: readonly string[]): number {
   const { mode, k, kDecoder, contextTokens, maxNewTokens } = question
   const tokens = (text: string): number => Math.ceil(text.length / CHARACTERS_PER_TOKEN)
   const examples = question.demonstrations.reduce(
@@ -51,7 +51,7 @@ function tokenCost(question: SettledQuestion, { dims }: CepeManifest, answers: r
  * Work of answering again, and of scoring the answer, without each of the best passages: prompts only, since the states of
  * passages are cached.
  */
-export function explanationCost(question: SettledQuestion, manifest: CepeManifest): number {
+export function explanationCost(question: ResolvedQuestion, manifest: CepeManifest): number {
   const { mode, k, kDecoder } = question
   const read = mode === 'decoder-only' ? k : Math.min(k, kDecoder)
   const prompt = tokenCost({ ...question, mode: 'decoder-only', k: read }, manifest, [])

@@ -1,14 +1,14 @@
 import { at } from '../../base/at.ts'
 import { modelId } from '../../models/manifest.ts'
 import type { Admission, DocumentReader, DocumentReadResult, RunOptions } from '../inference/contract.ts'
-import { tellRead } from '../inference/observed-reader.ts'
-import type { DocumentChunk } from '../text/document-request.ts'
+import { reportRead } from '../inference/observed-reader.ts'
+import type { DocumentChunk } from '../text/document/request.ts'
 import { BASE_COST } from './cost.ts'
 import type { DocumentEvidence, DocumentForm, DocumentResponse } from './document-schema.ts'
 import { confidence } from './evidence.ts'
 import { highlights } from './highlights.ts'
-import { letIn } from './let-in.ts'
-import { settleDocument, type DocumentDefaults, type DocumentSource } from './settle-document.ts'
+import { withAdmission } from './admission.ts'
+import { resolveDocument, type DocumentDefaults, type DocumentSource } from './resolve-document.ts'
 import { roundedMs } from './timings.ts'
 
 /** What answering from documents works with. */
@@ -28,7 +28,7 @@ export interface DocumentAsked {
   readonly form: DocumentForm
   /** Bytes of the file: a first idea of the work. */
   readonly bytes: number
-  /** Gets the text out of the file, once the question was let in. */
+  /** Extracts the text of the file, once the question was admitted. */
   readonly load: (run: RunOptions) => Promise<LoadedDocument>
 }
 
@@ -39,7 +39,7 @@ const BYTES_PER_TOKEN = 4
 /**
  * Answers a question about a document, or summarises it: its end stands in the decoder's prompt, what comes before is read
  * by the encoder chunk by chunk.
- * @throws overloaded at the door; deadline_exceeded; what `load` throws; invalid_request and unprocessable naming the field;
+ * @throws overloaded if the request is not admitted; deadline_exceeded; what `load` throws; invalid_request and unprocessable naming the field;
  * payload_too_large for a document of too many tokens
  */
 export async function answerDocument(
@@ -53,16 +53,16 @@ export async function answerDocument(
     BASE_COST +
     Math.min(documentTokens, Math.ceil(bytes / BYTES_PER_TOKEN)) +
     (form.max_new_tokens ?? reader.manifest.qa_defaults.max_new_tokens)
-  return letIn(admission, { cost }, run, async (left) => {
+  return withAdmission(admission, { cost }, run, async (left) => {
     const document = await load(left())
     const loaded = performance.now() - started
     run.observe?.stage('parse', started, loaded)
-    const settled = settleDocument(form, document, reader.manifest, services)
-    const read = await reader.document(settled, left())
+    const resolved = resolveDocument(form, document, reader.manifest, services)
+    const read = await reader.document(resolved, left())
     const contextTokens = read.chunks.reduce((sum, { tokens }) => sum + tokens, 0)
-    if (run.observe) tellRead(run.observe, { ...read, contextTokens })
+    if (run.observe) reportRead(run.observe, { ...read, contextTokens })
     const total = performance.now() - started
-    const first = Math.min(...[...read.chunks, ...(read.tail ? [read.tail] : [])].map(({ start }) => start), settled.to)
+    const first = Math.min(...[...read.chunks, ...(read.tail ? [read.tail] : [])].map(({ start }) => start), resolved.to)
     return {
       answer: read.text,
       confidence: read.text === '' ? 0 : confidence(read.logprobs),
@@ -74,10 +74,10 @@ export async function answerDocument(
         tokens: read.documentTokens,
         pages: document.pages.length === 0 ? null : document.pages.length,
         chunks: read.chunks.length,
-        unread: first - settled.from,
+        unread: first - resolved.from,
         ...(form.include_text === true && { text: document.text }),
       },
-      evidence: evidenceOf(document, read, { count: form.evidence ?? DEFAULT_EVIDENCE, answer: settled.stopAtLineEnd ? read.text : '' }),
+      evidence: evidenceOf(document, read, { count: form.evidence ?? DEFAULT_EVIDENCE, answer: resolved.stopAtLineEnd ? read.text : '' }),
       usage: {
         prompt_tokens: read.promptTokens,
         context_tokens: contextTokens,

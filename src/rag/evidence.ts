@@ -1,5 +1,5 @@
 import { at } from '../../base/at.ts'
-import { breather } from '../../base/breathe.ts'
+import { eventLoopYielder } from '../../base/yield-to-event-loop.ts'
 import type { AttendedSentence, ReadPlacement } from '../inference/contract.ts'
 import type { RankedPassage } from './gather.ts'
 import { highlights } from './highlights.ts'
@@ -22,10 +22,10 @@ export async function evidence(
   placement: ReadPlacement,
   { shares = [], answer = '', attended }: EvidenceOptions = {},
 ): Promise<Evidence[]> {
-  const breathe = breather()
+  const yieldToEventLoop = eventLoopYielder()
   const found: Evidence[] = []
   for (const [i, { id, title, text, source, metadata, score }] of passages.entries()) {
-    const pause = breathe()
+    const pause = yieldToEventLoop()
     if (pause) await pause
     const context = at(placement.contextOf, i)
     const encoded = context >= 0

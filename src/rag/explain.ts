@@ -18,8 +18,8 @@ export async function explainByDropping(
   asked: Asked,
   { reader }: AnswerServices,
 ): Promise<Explanation> {
-  const { settled, passages } = asked
-  const read = { ...settled, includePrompts: false, attendedSentences: false }
+  const { resolved, passages } = asked
+  const read = { ...resolved, includePrompts: false, attendedSentences: false }
   const score = async (others: readonly RankedPassage[]): Promise<number> => {
     const { logprobs } = await reader.choices({ ...read, passages: others, choices: [answer] }, asked.run()).catch(namedAnew)
     return at(logprobs, 0).reduce((sum, logprob) => sum + logprob, 0)

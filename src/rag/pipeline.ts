@@ -5,16 +5,16 @@ import type { Demonstration } from '../text/prompt.ts'
 import type { Calibration } from './calibration/calibration.ts'
 import { explanationCost, questionCost } from './cost.ts'
 import { gatherPassages, type Gathered } from './gather.ts'
-import { letIn, type AdmittedRun } from './let-in.ts'
+import { withAdmission, type AdmittedRun } from './admission.ts'
 import type { Retriever } from './retrieve.ts'
 import type { AnswerResponse, ChatQuestion } from './schema.ts'
-import { settleQuestion, type SettledQuestion } from './settle.ts'
+import { resolveRequest, type ResolvedQuestion } from './resolve-request.ts'
 
 /** What answering works with. */
 export interface AnswerServices {
   readonly reader: Reader
   readonly retriever: Retriever
-  /** The door: a question takes its place before any work is done for it. */
+  /** Admission control: a question takes a permit before any work is done for it. */
   readonly admission: Admission
   /** The service's worked examples, in the order in which they are used. */
   readonly demonstrations: readonly Demonstration[]
@@ -28,15 +28,15 @@ export interface AnswerServices {
   readonly chatRouteTemplate?: ChatTemplate
 }
 
-/** A question that was let in, with its passages. */
+/** An admitted question with its passages. */
 export interface Asked extends Gathered {
-  readonly settled: SettledQuestion
-  /** The request's own, less the time that has passed; let in already, with the cost of one reading. */
+  readonly resolved: ResolvedQuestion
+  /** The request's own options with the time that is left; admitted already, with the cost of one reading. */
   readonly run: () => AdmittedRun
 }
 
 /**
- * Lets a question in, finds its passages, and has it read.
+ * Admits a question, retrieves its passages and has it read.
  * @param choices of a question whose answers are scored
  */
 export async function withPassages<Response>(
@@ -46,18 +46,18 @@ export async function withPassages<Response>(
   read: (asked: Asked) => Promise<Response>,
 ): Promise<Response> {
   const { manifest } = services.reader
-  const settled = settleQuestion(request, manifest, services.demonstrations, services.chatTemplate)
-  const cost = questionCost(settled, manifest, choices)
-  const beyond = request.explain ? explanationCost(settled, manifest) : 0
-  return letIn(services.admission, { cost, beyond }, run, async (left) => {
-    const gathered = await gatherPassages(request, settled.k, services.retriever, left())
-    return read({ ...gathered, settled, run: left })
+  const resolved = resolveRequest(request, manifest, services.demonstrations, services.chatTemplate)
+  const cost = questionCost(resolved, manifest, choices)
+  const extraCost = request.explain ? explanationCost(resolved, manifest) : 0
+  return withAdmission(services.admission, { cost, extraCost }, run, async (left) => {
+    const gathered = await gatherPassages(request, resolved.k, services.retriever, left())
+    return read({ ...gathered, resolved, run: left })
   })
 }
 
 /** True where passages were asked for and there are none: whatever the model said would be invented. */
-export function hasNoPassages({ settled, passages }: Asked): boolean {
-  return passages.length === 0 && settled.wantsPassages
+export function hasNoPassages({ resolved, passages }: Asked): boolean {
+  return passages.length === 0 && resolved.wantsPassages
 }
 
 /** Models and index that answered. */

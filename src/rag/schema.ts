@@ -3,7 +3,7 @@ import { FilterSchema } from '../../index/filter-schema.ts'
 import { PassageMetadataSchema } from '../../index/passage-metadata.ts'
 import { CHAT_TEMPLATES, type Turn } from '../text/chat-template.ts'
 import { MODES } from '../text/plan.ts'
-import { AttendedSchema, ExplanationResponseFields, JudgementRequestFields, JudgementResponseFields } from './judgement-schema.ts'
+import { AttendedSchema, ExplanationResponseFields, ConfidenceRequestFields, ConfidenceResponseFields } from './confidence-schema.ts'
 import { LIMITS, METHODS } from './limits.ts'
 
 export { LIMITS, METHODS }
@@ -37,7 +37,7 @@ export const StopSchema = Type.Array(Type.String({ minLength: 1, maxLength: LIMI
 
 export const ChatTemplateSchema = Type.Enum([...CHAT_TEMPLATES], {
   description:
-    "What is put around the prompt. none: nothing, as in the paper. inst: LLaMA-2-Chat's [INST] ... [/INST]. tokenizer: the model's own, as the only message of a user. Default: the service's setting (CEPE_CHAT_TEMPLATE), else none.",
+    "Chat template of the prompt. none: nothing, as in the paper. inst: LLaMA-2-Chat's [INST] ... [/INST]. tokenizer: the model's own, as the only message of a user. Default: the service's setting (CEPE_CHAT_TEMPLATE), else none.",
 })
 
 export function nonBlank(maxLength: number, description: string) {
@@ -121,7 +121,7 @@ export const AnswerRequestSchema = Type.Object(
           'passages (default): each passage is cut to context_tokens, and what does not fit the window is left out whole. text: as the published evaluation: passages are cut where the window ends, with a line that says so, and encoder contexts at their front.',
       }),
     ),
-    ...JudgementRequestFields,
+    ...ConfidenceRequestFields,
     chat_template: Type.Optional(ChatTemplateSchema),
     include_prompts: Type.Optional(
       Type.Boolean({ description: 'Also return the rendered decoder prompts, as tokenised, and the texts of the encoder, as cut.' }),
@@ -184,7 +184,7 @@ export const AnswerResponseSchema = Type.Object({
     description:
       'The answer; empty where the model stopped at once, null where there was nothing to answer from or it is withheld (see reason).',
   }),
-  ...JudgementResponseFields,
+  ...ConfidenceResponseFields,
   confidence: Type.Number({
     minimum: 0,
     maximum: 1,

@@ -6,7 +6,7 @@ import type { ScoreRequest, ScoreResponse } from './schema.ts'
 
 /**
  * Log-likelihood of each choice as the answer, given the retrieved (or supplied) passages.
- * @throws overloaded at the door; deadline_exceeded; unprocessable where prompt and choices do not fit
+ * @throws overloaded if the request is not admitted; deadline_exceeded; unprocessable where prompt and choices do not fit
  */
 export function scoreChoices(
   { choices, ...request }: ScoreRequest,
@@ -14,9 +14,9 @@ export function scoreChoices(
   run: RunOptions = {},
 ): Promise<ScoreResponse> {
   return withPassages({ request, choices }, services, run, async (asked) => {
-    const { settled, passages } = asked
+    const { resolved, passages } = asked
     if (hasNoPassages(asked)) return { choices: [], best: null, reason: 'no_passages', evidence: [], ...sources(services, asked) }
-    const read = await services.reader.choices({ ...settled, passages, choices }, asked.run())
+    const read = await services.reader.choices({ ...resolved, passages, choices }, asked.run())
     return { ...ranked(choices, read.logprobs), reason: null, evidence: await evidence(passages, read), ...sources(services, asked) }
   })
 }

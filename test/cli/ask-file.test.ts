@@ -32,7 +32,7 @@ t.test('a file of questions, a line each: every line has its answer or what is w
   t.match(written, [
     { line: 1, question: 'what is fact 1', result: { answer: 'a1' } },
     { line: 3, question: 'what is fact 2', result: { answer: 'a2' } },
-    { line: 4, error: { code: 'invalid_request', message: /no JSON/ } },
+    { line: 4, error: { code: 'invalid_request', message: /not valid JSON/ } },
     { line: 5, error: { code: 'invalid_request', field: 'q' } },
     { line: 6, question: 'what is fact 5', error: { code: 'unprocessable' } },
     { line: 7, question: 'what is fact 6', result: { answer: 'a6' } },

@@ -2,7 +2,7 @@ import t from 'tap'
 import { once } from 'node:events'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { takeLock } from '../../base/lock.ts'
+import { takeLock } from '../../base/locks/lock.ts'
 import { CLI, finished, startNode } from '../../eval/bench/processes.ts'
 import { runCli } from '../helpers/cli.ts'
 import { tinyService } from '../helpers/service-settings.ts'
@@ -37,13 +37,13 @@ await t.test('a corpus in several files: checked, indexed, listed by source, exp
   t.equal((await index('sources')).stdout, '2\ta.csv\n1\tb.json\n')
   const exported = (await index('export', '--source', 'b.json')).stdout
   t.same(JSON.parse(exported), { id: '3', title: '1984', text: 'A novel', source: 'b.json' })
-  t.match(await index('snapshot', 'create', 'whole'), { code: 0, stdout: 'whole: 3 passages kept\n' })
+  t.match(await index('snapshot', 'create', 'whole'), { code: 0, stdout: 'whole: snapshot of 3 passages created\n' })
   t.match(await index('delete', '--source', ''), { code: 1, stderr: /--source is empty/ })
   t.equal((await index('delete', '--source', 'a.csv')).stdout, '2 passages deleted\n')
   t.equal((await index('sources')).stdout, '1\tb.json\n')
   t.match((await index('snapshot', 'list')).stdout, /^whole\t\S+\t3 passages\t\d+ kB of its own\tcontriever@/)
   t.match(await index('alias', 'passages', '--table', 'other'), { code: 0, stdout: 'other: 1 passages, as in passages\n' })
-  t.match(await index('snapshot', 'restore', 'whole'), { code: 0, stdout: 'passages: 3 passages, as kept in whole\n' })
+  t.match(await index('snapshot', 'restore', 'whole'), { code: 0, stdout: 'passages: 3 passages, restored from whole\n' })
   t.equal((await index('sources')).stdout, '2\ta.csv\n1\tb.json\n')
   t.match(await index('snapshot', 'delete', 'whole'), { code: 0 })
   t.match((await index('compact', '--dry-run')).stdout, /^passages: \d+ fragments .* kB on the disk\n$/)
@@ -78,7 +78,7 @@ await t.test('a command that waits for another process says for whom', async (t)
   t.match(await ended, {
     code: 0,
     stdout: /\nnow: /,
-    stderr: new RegExp(`^cepe: waiting for process ${process.pid}, which is at .*passages\\.upkeep\n$`),
+    stderr: new RegExp(`^cepe: waiting for a lock held by process ${process.pid}: .*passages\\.upkeep\n$`),
   })
 })
 
@@ -92,7 +92,7 @@ await t.test('of several files each problem is said with its file, and what was 
   const checked = await runCli(['index', 'add', path.join(dir, 'corpus'), '--check'], env)
   t.match(checked, { code: 1, stdout: /a\.tsv: The file is empty.*a job would fail\n.*b\.tsv: 1 lines.*fit to index\n/ })
   const added = await runCli(['index', 'add', path.join(dir, 'corpus')], env)
-  t.match(added, { code: 1, stderr: /Not begun: .*b\.tsv\n.*\(a\.tsv\) has failed: The file is empty/ })
+  t.match(added, { code: 1, stderr: /Not started: .*b\.tsv\n.*\(a\.tsv\) has failed: The file is empty/ })
   t.match(await runCli(['index', 'status', 'nope'], env), { code: 1, stderr: /cepe index status/ })
   t.match(await runCli(['ask', ' '], env), { code: 1, stderr: /question must not be blank/ })
 })

@@ -42,7 +42,7 @@ await t.test('Ctrl-C in `index add` says what is kept, and the command that goes
   const [, command = ''] =
     /^cepe: Interrupted: [1-9]\d* of 8000 passages of towns\.tsv are committed and kept\..* with: cepe (.*)$/m.exec(stderr) ?? []
   t.equal(command, `index resume ${id} --table towns`, stderr)
-  t.match(stderr, /Not begun: .*other\.tsv\n/)
+  t.match(stderr, /Not started: .*other\.tsv\n/)
   t.notMatch(stderr, /abort|\n +at /, 'no word of how the program ends itself')
 
   const state = new RegExp(`^${id}  indexing .*: its process has ended.* cepe index resume ${id} or cepe index cancel ${id}$`, 'm')

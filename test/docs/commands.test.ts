@@ -10,7 +10,7 @@ import { ropeCommand } from '../../eval/task/rope.ts'
 import { TASKS } from '../../eval/tasks/list.ts'
 import { COMMANDS } from '../../src/cli/commands.ts'
 import { packageRoot } from '../../src/config.ts'
-import { ERROR_STATUS } from '../../src/http/status.ts'
+import { ERROR_STATUS } from '../../src/http/errors/status.ts'
 import { ConfigSchema } from '../../src/settings.ts'
 import { testApp } from '../http/helpers.ts'
 

@@ -113,7 +113,7 @@ await t.test('an indexer and two replicas on an object store', WITH_STORE, async
   t.equal((await ready(direct.url)).status, 503)
   t.notMatch((await ready(direct.url)).detail('index'), /a-secret-of|a-key-of/)
   store.reachable = true
-  await until(async () => (await ready(mirrored.url)).detail('store') === 'the copy is up to date')
+  await until(async () => (await ready(mirrored.url)).detail('store') === 'the replica cache is up to date')
   await until(async () => (await search(direct.url)).titles[0] === 'generation 2')
   for (const server of [indexer, mirrored, direct, again]) t.equal(await server.stop(), 0)
 })

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { createEmbedder } from '../../src/inference/pool/create-embedder.ts'
 import { runCli, startServer, type RunningServer } from '../helpers/cli.ts'
-import { askedOf, randomRetriever, randomText, type Asked } from '../helpers/random-retriever.ts'
+import { askedOf, randomRetriever, randomText, type Asked } from '../fixtures/random-retriever.ts'
 import { tinyService } from '../helpers/service-settings.ts'
 import { tempDir } from '../index/helpers.ts'
 import { toTsv } from '../jobs/helpers.ts'
@@ -93,7 +93,7 @@ await t.test('another retriever of the same shape takes over while a service ans
   t.match(await info(old), { retriever: { id: byA.model }, newer_table: { code: 'index_invalid', message: /CEPE_FURTHER_RETRIEVERS/ } })
   const ready = await json<{ checks: { name: string; detail: string }[] }>(old, '/readyz')
   t.equal(ready.status, 200, JSON.stringify(ready.body))
-  t.match(ready.body.checks.find(({ name }) => name === 'index')?.detail, /answering from the table before the newest/)
+  t.match(ready.body.checks.find(({ name }) => name === 'index')?.detail, /serving the previous table/)
   t.match(await (await fetch(`${old.url}/metrics`)).text(), /cepe_index_behind 1/)
   const metrics = await (await fetch(`${server.url}/metrics`)).text()
   t.ok(metrics.includes(`cepe_retriever_serves{model="${byB.model}"} 1`))
@@ -140,8 +140,8 @@ await t.test(
     await writeFile(corpus, toTsv(passages))
     let started = 0
     const start = async (role: 'indexer' | 'replica', own: Record<string, string>) => {
-      const mirror = role === 'replica' && ++started % 3 !== 0 ? { CEPE_MIRROR_DIR: path.join(dir, `mirror-${started}`) } : {}
-      const server = await startServer(settingsOf(dir, { CEPE_ROLE: role, CEPE_LOG_LEVEL: 'silent', ...mirror, ...own }))
+      const replicaCache = role === 'replica' && ++started % 3 !== 0 ? { CEPE_MIRROR_DIR: path.join(dir, `mirror-${started}`) } : {}
+      const server = await startServer(settingsOf(dir, { CEPE_ROLE: role, CEPE_LOG_LEVEL: 'silent', ...replicaCache, ...own }))
       t.teardown(() => server.stop('SIGKILL'))
       return server
     }

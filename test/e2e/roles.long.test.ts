@@ -117,7 +117,7 @@ await t.test('an indexer and two replicas on a shared folder', { timeout: 380_00
   t.equal((await store()).ready, true, 'and says that it is ready, and what is wrong')
   t.notMatch(await trouble(), dir, 'without naming folders')
   await rename(path.join(dir, 'away'), env.CEPE_INDEX_DIR)
-  await until(async () => (await trouble()) === 'the copy is up to date')
+  await until(async () => (await trouble()) === 'the replica cache is up to date')
   t.equal(await mirrored.stop(), 0)
   t.equal(await direct.stop(), 0)
 })

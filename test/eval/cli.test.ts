@@ -13,7 +13,7 @@ import { readRun } from '../../eval/run/folder.ts'
 import { evaluate } from '../../eval/run/evaluate.ts'
 import type { EvalRecord } from '../../eval/run/record.ts'
 import { compareRuns, comparisonBlocks } from '../../eval/compare.ts'
-import { readOptions, type RawOptions } from '../../eval/options.ts'
+import { parseOptions, type RawOptions } from '../../eval/options.ts'
 import { toMarkdown } from '../../eval/report/blocks.ts'
 import { buildReport } from '../../eval/report/report.ts'
 import { buildApp } from '../../src/app.ts'
@@ -281,7 +281,7 @@ t.test('in process neither a deadline nor a full service stops a question; over 
   const { answering } = (await service(t)).services
   const runs: unknown[] = []
   const full = () => {
-    throw new CodedError('overloaded', 'An answer would take about 116 s, and 1.5 s are allowed.', { retryAfterS: 1 })
+    throw new CodedError('overloaded', 'The estimated response time is 116 s, the deadline 1.5 s.', { retryAfterS: 1 })
   }
   const { reader } = answering
   const client = servicesClient({
@@ -329,13 +329,13 @@ t.test('bad options are refused with what is allowed', async (t) => {
     [{ dataset: 'q.jsonl', shots: '-1' }, /--shots takes whole numbers from 0/],
     [{ dataset: 'q.jsonl', passages: 'p.jsonl', retrieval: 'dense' }, /leave --retrieval out/],
   ]
-  for (const [options, message] of cases) t.throws(() => readOptions({ ...defaults, ...options }), { code: 'options_invalid', message })
-  t.match(readOptions({ ...defaults, dataset: 'a/q.jsonl', k: '20,5,5', shots: 'service' }), {
+  for (const [options, message] of cases) t.throws(() => parseOptions({ ...defaults, ...options }), { code: 'options_invalid', message })
+  t.match(parseOptions({ ...defaults, dataset: 'a/q.jsonl', k: '20,5,5', shots: 'service' }), {
     dataset: 'q.jsonl',
     questions: 'a/q.jsonl',
     protocol: { ks: [5, 20], shots: null, k_decoder: 10, context_tokens: 256, max_new_tokens: 25, retrieval: 'dense' },
   })
-  t.match(readOptions({ ...defaults, dataset: 'nq', questions: 'q.jsonl', passages: 'p.jsonl', protocol: 'model' }), {
+  t.match(parseOptions({ ...defaults, dataset: 'nq', questions: 'q.jsonl', passages: 'p.jsonl', protocol: 'model' }), {
     dataset: 'nq',
     protocol: { shots: null, k_decoder: null, retrieval: 'supplied' },
   })

@@ -4,7 +4,7 @@ import path from 'node:path'
 import t, { type Test } from 'tap'
 import { servicesClient } from '../../eval/client/in-process.ts'
 import { f1 } from '../../eval/metrics/answer.ts'
-import { readOptions, type RawOptions } from '../../eval/options.ts'
+import { parseOptions, type RawOptions } from '../../eval/options.ts'
 import { chooseRetrieval, prepare } from '../../eval/prepare.ts'
 import { evaluate } from '../../eval/run/evaluate.ts'
 import { settingName, settingsOf } from '../../eval/run/protocol.ts'
@@ -32,7 +32,7 @@ function fact(i: number, ctxs?: number) {
 t.test('passages come from the question file where it has them, without a retriever', async (t) => {
   const file = await files(t, { 'ctxs.jsonl': [fact(1, 3), fact(2, 3)], 'bare.jsonl': [fact(1)], 'mixed.jsonl': [fact(1, 3), fact(2)] })
   const chosen = async (name: string, changes: Partial<RawOptions> = {}) =>
-    (await chooseRetrieval(readOptions({ ...RAW, dataset: file(name), ...changes }))).protocol.retrieval
+    (await chooseRetrieval(parseOptions({ ...RAW, dataset: file(name), ...changes }))).protocol.retrieval
   t.equal(await chosen('ctxs.jsonl'), 'supplied')
   t.equal(await chosen('bare.jsonl'), 'dense')
   t.equal(await chosen('ctxs.jsonl', { retrieval: 'dense' }), 'dense', 'what is asked for holds')
@@ -43,7 +43,7 @@ t.test('passages come from the question file where it has them, without a retrie
     ...servicesClient({ answering: services, close: () => Promise.resolve() }),
     search: () => Promise.reject(new Error('nothing is searched')),
   }
-  const prepared = await prepare(await chooseRetrieval(readOptions({ ...RAW, dataset: file('ctxs.jsonl') })), client)
+  const prepared = await prepare(await chooseRetrieval(parseOptions({ ...RAW, dataset: file('ctxs.jsonl') })), client)
   const records = await evaluate({ client, folder: file('run'), concurrency: 1, onProgress: () => undefined, ...prepared })
   t.same(
     records.map(({ predictions }) => predictions[0]?.answer),
@@ -55,7 +55,7 @@ t.test('no demonstration is a test question, not only not the one asked', async 
   const file = await files(t, { 'test.jsonl': [fact(1), fact(2)], 'train.jsonl': [fact(1), fact(2), fact(3), fact(4), fact(5)] })
   const { services } = factServices()
   const client = servicesClient({ answering: services, close: () => Promise.resolve() })
-  const options = readOptions({ ...RAW, dataset: file('test.jsonl'), train: file('train.jsonl'), shots: '2' })
+  const options = parseOptions({ ...RAW, dataset: file('test.jsonl'), train: file('train.jsonl'), shots: '2' })
   const { pool, manifest } = await prepare(await chooseRetrieval(options), client)
   t.same(
     pool.map(({ question }) => question),
@@ -66,15 +66,15 @@ t.test('no demonstration is a test question, not only not the one asked', async 
 })
 
 t.test('Table 7 asks every mode at its own k', (t) => {
-  const { protocol } = readOptions({ ...RAW, dataset: 'q.jsonl', table: '7', protocol: 'paper-exact' })
+  const { protocol } = parseOptions({ ...RAW, dataset: 'q.jsonl', table: '7', protocol: 'paper-exact' })
   t.equal(protocol.packing, 'text')
   t.same(settingsOf(protocol).map(settingName), [
     ...[1, 5, 10, 15, 20].map((k) => `decoder-only, k = ${k}`),
     ...[5, 10, 15, 20, 30].map((k) => `replug, k = ${k}`),
     ...[10, 15, 20, 30, 60].map((k) => `cepe, k = ${k}`),
   ])
-  t.throws(() => readOptions({ ...RAW, dataset: 'q.jsonl', table: '8' }), { code: 'options_invalid' })
-  t.throws(() => readOptions({ ...RAW, dataset: 'q.jsonl', protocol: 'exact' }), { code: 'options_invalid', message: /paper-exact/ })
+  t.throws(() => parseOptions({ ...RAW, dataset: 'q.jsonl', table: '8' }), { code: 'options_invalid' })
+  t.throws(() => parseOptions({ ...RAW, dataset: 'q.jsonl', protocol: 'exact' }), { code: 'options_invalid', message: /paper-exact/ })
   t.end()
 })
 
@@ -83,7 +83,7 @@ t.test('paper-exact: long contexts keep their end, dumped prompts show them as c
   const { services } = factServices()
   const client = servicesClient({ answering: services, close: () => Promise.resolve() })
   const encoded = async (protocol: string) => {
-    const options = readOptions({
+    const options = parseOptions({
       ...RAW,
       dataset: file('ctxs.jsonl'),
       protocol,

@@ -7,7 +7,7 @@ import { createHttpClient } from '../../eval/client/http.ts'
 import { prepare } from '../../eval/prepare.ts'
 import { evaluate } from '../../eval/run/evaluate.ts'
 import { readRun } from '../../eval/run/folder.ts'
-import { builtFixture } from '../helpers/built-fixture.ts'
+import { builtFixture } from '../fixtures/built-fixture.ts'
 import { startServer } from '../helpers/cli.ts'
 import { builtService } from '../helpers/service-settings.ts'
 

@@ -12,7 +12,7 @@ import { runTask } from '../../eval/task/run.ts'
 import { toMarkdown } from '../../eval/report/blocks.ts'
 import { lines } from '../../eval/tasks/lines/task.ts'
 import { lm } from '../../eval/tasks/lm/task.ts'
-import { builtFixture } from '../helpers/built-fixture.ts'
+import { builtFixture } from '../fixtures/built-fixture.ts'
 
 await t.test('what a researcher may take by mistake is named, and never scored', async (t) => {
   const client = await createReaderClient({ READER_DIR: await builtFixture(t, 'cepe-tiny-gqa'), READER_CHECKPOINT: '' })

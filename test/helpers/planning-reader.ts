@@ -1,8 +1,8 @@
 import type { CepeManifest } from '../../models/manifest.ts'
 import type { GenerateRequest, GenerateResult, Reader, ReplugRequest } from '../../src/inference/contract.ts'
-import { answerResult, generateRequest, replugRequest } from '../../src/inference/worker/answer-parts.ts'
+import { answerResult, generateRequest, replugRequest } from '../../src/inference/worker/tasks/answer-parts.ts'
 import { planRead, type PromptRequest } from '../../src/text/plan.ts'
-import type { wordTokenizer } from './word-tokenizer.ts'
+import type { wordTokenizer } from '../fixtures/word-tokenizer.ts'
 
 /** Tells what a model that saw these prompts and contexts says. */
 export interface Oracle {

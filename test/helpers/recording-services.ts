@@ -4,7 +4,7 @@ import { createAdmission } from '../../src/inference/pool/admission.ts'
 import type { AnswerServices } from '../../src/rag/pipeline.ts'
 import type { PassageSource, SearchedTable } from '../../src/rag/retrieve.ts'
 import { planningReader, type Oracle } from './planning-reader.ts'
-import { wordTokenizer } from './word-tokenizer.ts'
+import { wordTokenizer } from '../fixtures/word-tokenizer.ts'
 
 const common = {
   builder_version: 1,
@@ -85,7 +85,7 @@ export function recordingServices({ window = 1000, found = 6 } = {}) {
   }
   const services: AnswerServices = {
     reader: planningReader(readerManifest(window), tokenizer, oracle),
-    admission: createAdmission({ maxWaiting: 64, places: 1 }),
+    admission: createAdmission({ maxWaiting: 64, concurrency: 1 }),
     retriever: { embedder, index },
     demonstrations: [{ question: 'dq', answer: 'da', passage: { title: 'dt', text: 'dx' } }],
   }

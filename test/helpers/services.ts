@@ -5,7 +5,7 @@ import { createJobs } from '../../src/jobs/jobs.ts'
 import type { AnswerServices } from '../../src/rag/pipeline.ts'
 import { createDocumentParser } from '../../src/documents/parser.ts'
 import { openKeys } from '../../src/keys/keys.ts'
-import type { Services } from '../../src/services.ts'
+import type { Services } from '../../src/service/services.ts'
 
 /** Whole services around a pipeline under test, over an empty index of their own. */
 export async function servicesAround(t: Test, answering: AnswerServices, changes: Partial<Services> = {}): Promise<Services> {

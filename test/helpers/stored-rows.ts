@@ -1,4 +1,4 @@
-import { readAlias } from '../../index/table/alias.ts'
+import { readAlias } from '../../index/versions/alias.ts'
 import { connectLance } from '../../index/table/lance.ts'
 import { halvesAt, stringAt } from '../../index/table/rows.ts'
 

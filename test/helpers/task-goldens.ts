@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { readGolden, type Golden } from '../../models/golden.ts'
-import { fixtureDir } from './built-fixture.ts'
+import { fixtureDir } from '../fixtures/built-fixture.ts'
 import { SKIPS } from './skips.ts'
 import { root } from './root.ts'
 

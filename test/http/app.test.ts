@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
 import { CodedError } from '../../base/errors.ts'
-import type { Services } from '../../src/services.ts'
+import type { Services } from '../../src/service/services.ts'
 import { recordingServices } from '../helpers/recording-services.ts'
 import { testApp, type ErrorBody } from './helpers.ts'
 

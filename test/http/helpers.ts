@@ -6,7 +6,7 @@ import { CodedError } from '../../base/errors.ts'
 import { buildApp } from '../../src/app.ts'
 import { loadConfig } from '../../src/config.ts'
 import type { Reader } from '../../src/inference/contract.ts'
-import type { Services } from '../../src/services.ts'
+import type { Services } from '../../src/service/services.ts'
 import { recordingServices } from '../helpers/recording-services.ts'
 import { servicesAround } from '../helpers/services.ts'
 

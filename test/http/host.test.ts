@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { addKey } from '../../src/keys/store.ts'
 import { openKeys } from '../../src/keys/keys.ts'
-import type { Services } from '../../src/services.ts'
+import type { Services } from '../../src/service/services.ts'
 import { parseRaw, rawConnection, testApp } from './helpers.ts'
 
 /** Asks a listening service under a name of its own choice, which `fetch` does not let one do. */

@@ -3,12 +3,12 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { CodedError } from '../../base/errors.ts'
 import { passageText, type Embed, type EmbeddingModel, type Models, type Passage } from '../../index/contract.ts'
-import { sweep } from '../../index/ingest/sweep.ts'
+import { removeStale } from '../../index/ingest/remove-stale.ts'
 import { openIndex, type PassageIndex } from '../../index/open.ts'
 import { createSnapshot, restoreSnapshot } from '../../index/snapshots/snapshots.ts'
-import { tableFolder } from '../../index/table/alias.ts'
-import { unwatchChanges } from '../../index/table/changes.ts'
-import { startMirror } from '../../index/table/mirror.ts'
+import { tableFolder } from '../../index/versions/alias.ts'
+import { unwatchChanges } from '../../index/writers/change-log.ts'
+import { startReplicaCache } from '../../index/replica/replica-cache.ts'
 import { embedText, hashEmbedding, somePassages, tempDir } from './helpers.ts'
 import { planned, run } from './ingest/job-helpers.ts'
 
@@ -133,13 +133,13 @@ await t.test('a replaced table stays while the model that it was made with is at
   const all = await tables()
   t.equal(all.length, 3)
   const knownJobs = () => Promise.resolve({ unfinished: new Set<string>(), ended: new Set(['j1', 'j2']) })
-  const later = Date.now() + 120_000
+  const changeLog = Date.now() + 120_000
   const { now } = Date
   t.teardown(() => (Date.now = now))
-  Date.now = () => later
-  t.same((await sweep(dir, 'passages', knownJobs, [B, A])).removed, [], 'the tables of the other model may still be read')
+  Date.now = () => changeLog
+  t.same((await removeStale(dir, 'passages', knownJobs, [B, A])).removed, [], 'the tables of the other model may still be read')
   t.same(await tables(), all)
-  await sweep(dir, 'passages', knownJobs, [B])
+  await removeStale(dir, 'passages', knownJobs, [B])
   t.same(await tables(), ['passages.j2.lance'])
 })
 
@@ -149,15 +149,15 @@ await t.test('a copy keeps to the table that can be searched here, and within it
   const index = await opened(t, store, { model: A })
   await put(index, somePassages(200), A)
   const follow = (to: string, models: Models, maxBytes = 1e9) =>
-    startMirror({ from: store, to, table: 'passages', models, maxBytes, everyMs: 3_600_000 })
+    startReplicaCache({ from: store, to, table: 'passages', models, maxBytes, everyMs: 3_600_000 })
   const tablesIn = async (folder: string) => (await readdir(folder)).filter((name) => name.endsWith('.lance')).length
-  const mirror = await follow(copy, { model: A })
-  t.teardown(() => mirror.close())
+  const replicaCache = await follow(copy, { model: A })
+  t.teardown(() => replicaCache.close())
   const reader = await opened(t, copy, { model: A }, true)
   t.equal(await reader.count(), 200)
   await replaced(store, 'j1', B, somePassages(150))
-  await mirror.sync()
-  t.match(mirror.status(), { trouble: undefined, refused: { code: 'index_invalid', message: new RegExp(B.id) } })
+  await replicaCache.sync()
+  t.match(replicaCache.status(), { trouble: undefined, refused: { code: 'index_invalid', message: new RegExp(B.id) } })
   t.equal(await tablesIn(copy), 1, 'what cannot be searched is not copied')
   await reader.refresh()
   t.equal(await reader.count(), 200)

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import { embedWords, hashedWords } from '../../eval/bench/hashed-words.ts'
+import { embedWords, hashedWords } from '../fixtures/hashed-words.ts'
 import type { Embed, Passage } from '../../index/contract.ts'
 
 export const hashEmbedding = hashedWords

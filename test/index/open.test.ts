@@ -114,7 +114,7 @@ await t.test('bad vectors are refused before anything is written', async (t) => 
 
 await t.test('many small upserts are tidied up', async (t) => {
   const dir = await tempDir(t)
-  const index = await openIndex({ dir, model: hashEmbedding, tidyAfter: 5, consistencyMs: 0 })
+  const index = await openIndex({ dir, model: hashEmbedding, compactAfter: 5, consistencyMs: 0 })
   t.teardown(() => index.close())
   for (const passage of somePassages(10)) await index.upsert([passage], await vectorsOf([passage]))
   const connection = await connectLance(dir, 0)

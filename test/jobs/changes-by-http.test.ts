@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { Test } from 'tap'
 import { buildApp } from '../../src/app.ts'
 import { loadConfig } from '../../src/config.ts'
-import { KeptAnswers } from '../../src/http/kept-answers.ts'
+import { StoredResponses } from '../../src/http/idempotency/stored-responses.ts'
 import { recordingServices } from '../helpers/recording-services.ts'
 import { servicesAround } from '../helpers/services.ts'
 import { tempDir } from '../index/helpers.ts'
@@ -209,29 +209,29 @@ await t.test('a corpus sent again with its key is not indexed twice', async (t) 
 
 await t.test('two requests with one key at a time: one works, the other is told to wait', async (t) => {
   const dir = join(await tempDir(t), 'answers')
-  const answers = new KeptAnswers({ dir })
+  const answers = new StoredResponses({ dir })
   const claim = await answers.claim('k')
-  await t.rejects(new KeptAnswers({ dir }).claim('k'), { code: 'conflict', field: 'idempotency-key' })
+  await t.rejects(new StoredResponses({ dir }).claim('k'), { code: 'conflict', field: 'idempotency-key' })
   await (await answers.claim('other')).release()
   await claim.release()
   const next = await answers.claim('k')
   t.equal(next.kept, undefined, 'one that ended without an answer has left none')
   await next.keep({ request: 'r', found: true, body: { a: 1 } })
   await next.release()
-  t.match((await new KeptAnswers({ dir }).claim('k')).kept ?? {}, { request: 'r', body: { a: 1 } })
+  t.match((await new StoredResponses({ dir }).claim('k')).kept ?? {}, { request: 'r', body: { a: 1 } })
 })
 
 await t.test('kept answers are bounded in time and number', async (t) => {
   const dir = join(await tempDir(t), 'answers')
-  const keep = async (answers: KeptAnswers, key: string) => {
+  const keep = async (answers: StoredResponses, key: string) => {
     const claim = await answers.claim(key)
     await claim.keep({ request: 'r', found: true, body: null })
     await claim.release()
   }
-  const bounded = new KeptAnswers({ dir, most: 5 })
+  const bounded = new StoredResponses({ dir, most: 5 })
   for (let i = 0; i < 101; i++) await keep(bounded, `k${i}`)
   t.equal((await readdir(dir)).filter((name) => name.endsWith('.json')).length, 5)
-  const late = new KeptAnswers({ dir, keepMs: 0 })
+  const late = new StoredResponses({ dir, keepMs: 0 })
   t.equal((await late.claim('k100')).kept, undefined)
   await keep(late, 'fresh')
   t.ok((await readdir(dir)).filter((name) => name.endsWith('.json')).length <= 1)

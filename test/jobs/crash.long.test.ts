@@ -4,7 +4,7 @@ import { basename, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { built, finished, startNode } from '../../eval/bench/processes.ts'
-import { readAlias } from '../../index/table/alias.ts'
+import { readAlias } from '../../index/versions/alias.ts'
 import { contentHash } from '../../index/hash.ts'
 import { connectLance } from '../../index/table/lance.ts'
 import { stringAt } from '../../index/table/rows.ts'
@@ -24,7 +24,13 @@ interface Indexing {
 
 function start(dir: string, corpus: string, { delay = 30, options = {}, cancelAfter }: Indexing = {}): ChildProcess {
   const cancelled = cancelAfter === undefined ? [] : [String(cancelAfter)]
-  return startNode(built('eval/bench/indexing-process.js'), [dir, corpus, String(delay), JSON.stringify(options), ...cancelled])
+  return startNode(built('eval/bench/index/processes/indexing-process.js'), [
+    dir,
+    corpus,
+    String(delay),
+    JSON.stringify(options),
+    ...cancelled,
+  ])
 }
 
 async function ended(child: ChildProcess): Promise<{ code: number | null; output: string }> {
@@ -164,7 +170,7 @@ await t.test(
     await mkdir(mounted)
     const corpus = join(dir, 'corpus.tsv')
     await writeFile(corpus, toTsv(somePassages(6000)))
-    const add = `${process.execPath} dist/eval/bench/indexing-process.js`
+    const add = `${process.execPath} dist/eval/bench/index/processes/indexing-process.js`
     const script = `
     mount -t tmpfs -o size=3m tmpfs ${mounted}
     head -200 ${corpus} > ${dir}/small.tsv

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import { hashedWordsManifest } from '../../eval/bench/hashed-words.ts'
+import { hashedWordsManifest } from '../fixtures/hashed-words.ts'
 import type { PassageIndex } from '../../index/open.ts'
 import type { Embed, Passage } from '../../index/contract.ts'
 import type { Embedder } from '../../src/inference/contract.ts'

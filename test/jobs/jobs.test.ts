@@ -375,7 +375,7 @@ await t.test('a lease that cannot be given back ends neither the queue nor the p
     t.match(await jobs.wait(id), { state: 'done' }, words)
   }
   await queue.close()
-  t.match(said, [/lease was not given back: the folder is away/])
+  t.match(said, [/lease was not released: the folder is away/])
 })
 
 await t.test('rate over the last half minute', (t) => {

@@ -124,7 +124,7 @@ t.test('questions count by key and day, over restarts and for services that shar
   let now = Date.parse('2026-11-22T23:59:00Z')
   const service = () => createQuotas({ dir, keys, now: () => now })
   const [one, two] = [await service(), await service()]
-  const full = createAdmission({ maxWaiting: 0, places: 100 })
+  const full = createAdmission({ maxWaiting: 0, concurrency: 100 })
   const ask = (quotas: typeof one, client = 'key:ann') => quotas.around(full).enter({ client, cost: 1 }).release(true)
   for (const quotas of [one, one, two]) ask(quotas)
   await Promise.all([one.save(), two.save()])
@@ -150,7 +150,7 @@ t.test('what another service counted holds for one that was not asked since, and
   const service = async () => {
     const quotas = await createQuotas({ dir, keys, now })
     t.teardown(() => quotas.close())
-    const door = quotas.around(createAdmission({ maxWaiting: 0, places: 100 }))
+    const door = quotas.around(createAdmission({ maxWaiting: 0, concurrency: 100 }))
     return { save: () => quotas.save(), ask: () => door.enter({ client: 'key:ann', cost: 1 }).release(true) }
   }
   const [one, idle] = [await service(), await service()]
@@ -173,7 +173,7 @@ t.test('a question that the service itself refuses does not count, and a folder 
   const keys = await openKeys({ dir })
   t.teardown(() => keys.close())
   const quotas = await createQuotas({ dir, keys })
-  const door = quotas.around(createAdmission({ maxWaiting: 0, places: 1 }))
+  const door = quotas.around(createAdmission({ maxWaiting: 0, concurrency: 1 }))
   const first = door.enter({ client: 'key:ann', cost: 1 })
   t.throws(() => door.enter({ client: 'key:ann', cost: 1 }), { code: 'overloaded' })
   first.release(true)

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import t from 'tap'
-import { writeSyntheticCheckpoint } from '../../eval/bench/synthetic-checkpoint.ts'
+import { writeSyntheticCheckpoint } from '../fixtures/synthetic-checkpoint.ts'
 import { compareBuilds, formatDistance } from '../../models/against.ts'
 import { build, CEPE, FIXTURES, randomIds, temporaryFolder } from './helpers.ts'
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { Tensor } from '../../models/runtime.ts'
 import t from 'tap'
-import { writeSyntheticCheckpoint } from '../../eval/bench/synthetic-checkpoint.ts'
+import { writeSyntheticCheckpoint } from '../fixtures/synthetic-checkpoint.ts'
 import { build, CEPE, floats, int64, LLAMA, numbers, randomIds, randomPhi, temporaryFolder, type Run } from './helpers.ts'
 
 interface Made {

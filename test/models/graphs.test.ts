@@ -1,8 +1,8 @@
 import t from 'tap'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { writeSyntheticCheckpoint } from '../../eval/bench/synthetic-checkpoint.ts'
-import { f32Safetensors } from '../helpers/weights.ts'
+import { writeSyntheticCheckpoint } from '../fixtures/synthetic-checkpoint.ts'
+import { f32Safetensors } from '../fixtures/weights.ts'
 import { openCheckpoint } from '../../models/checkpoint/open.ts'
 import {
   build,

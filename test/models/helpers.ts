@@ -5,7 +5,7 @@ import { InferenceSession, Tensor } from '../../models/runtime.ts'
 import type { Test } from 'tap'
 import { buildModel, type BuildOptions } from '../../models/build.ts'
 import type { Manifest } from '../../models/manifest.ts'
-import { normal, uniform } from '../../eval/bench/synthetic-checkpoint.ts'
+import { normal, uniform } from '../fixtures/synthetic-checkpoint.ts'
 
 /** A folder that is removed when the test ends. */
 export function temporaryFolder(t: Test): string {

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { InferenceSession, type Tensor } from '../../models/runtime.ts'
 import t from 'tap'
-import { writeSyntheticCheckpoint } from '../../eval/bench/synthetic-checkpoint.ts'
+import { writeSyntheticCheckpoint } from '../fixtures/synthetic-checkpoint.ts'
 import { emptyCache } from '../../models/open-model.ts'
 import { build, CEPE, int64, randomIds, randomPhi, temporaryFolder } from './helpers.ts'
 

@@ -2,12 +2,12 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Tensor } from '../../models/runtime.ts'
 import t from 'tap'
-import { normal, writeSyntheticCheckpoint } from '../../eval/bench/synthetic-checkpoint.ts'
+import { normal, writeSyntheticCheckpoint } from '../fixtures/synthetic-checkpoint.ts'
 import { quantize } from '../../models/blocks/quantize.ts'
 import type { BlockSize } from '../../models/blocks/precision.ts'
 import { openCheckpoint } from '../../models/checkpoint/open.ts'
 import { verifyGolden } from '../../models/verify.ts'
-import { f32Safetensors } from '../helpers/weights.ts'
+import { f32Safetensors } from '../fixtures/weights.ts'
 import {
   build,
   CEPE,

@@ -165,7 +165,7 @@ await t.test('a pull that gave up keeps what it has; repeated, it goes on', asyn
   const { state, outDir, pull } = await setUp(t, (state) => {
     state.cuts = [120_000, 0, 0, 0, 0, 0, 0, 0, 0]
   })
-  await t.rejects(pull(), { code: 'hub_unreachable', message: /goes on where it stopped/ })
+  await t.rejects(pull(), { code: 'hub_unreachable', message: /Repeat the command to resume/ })
   t.notOk(existsSync(outDir), 'nothing half-installed')
   state.cuts = []
   state.asked = []

@@ -5,7 +5,7 @@ import { readGolden } from '../../models/golden.ts'
 import { verifyGolden } from '../../models/verify.ts'
 import { createReader } from '../../src/inference/pool/create-reader.ts'
 import type { GenerateRequest } from '../../src/inference/contract.ts'
-import { builtFixture, wordsOf } from '../helpers/built-fixture.ts'
+import { builtFixture, wordsOf } from '../fixtures/built-fixture.ts'
 import { root } from '../helpers/root.ts'
 import { ATOL, largestDifference, numbers, question } from '../inference/pool/golden-requests.ts'
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import t from 'tap'
-import { writeSyntheticCheckpoint } from '../../eval/bench/synthetic-checkpoint.ts'
+import { writeSyntheticCheckpoint } from '../fixtures/synthetic-checkpoint.ts'
 import { rotaryFrequencies, rotaryTable } from '../../models/blocks/rope.ts'
 import { build, int64, LLAMA, logitsAt, randomIds, randomPhi, stepper, temporaryFolder } from './helpers.ts'
 

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { processTag } from '../../base/process.ts'
+import { processTag } from '../../base/locks/process.ts'
 import { fillFolder, recoverFolder } from '../../models/staging.ts'
 import { temporaryFolder } from './helpers.ts'
 

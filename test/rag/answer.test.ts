@@ -6,7 +6,7 @@ import { answerQuestion } from '../../src/rag/answer.ts'
 import { questionCost } from '../../src/rag/cost.ts'
 import { confidence } from '../../src/rag/evidence.ts'
 import { scoreChoices } from '../../src/rag/score.ts'
-import { settleQuestion } from '../../src/rag/settle.ts'
+import { resolveRequest } from '../../src/rag/resolve-request.ts'
 import { recordingServices } from '../helpers/recording-services.ts'
 
 t.test('cepe: the first k_decoder passages stand in the prompt, the others go to the encoder', async (t) => {
@@ -99,7 +99,7 @@ t.test('where passages are wanted and there are none, there is no answer, and th
 
 t.test('a refused question costs nothing: it is neither embedded nor searched', async (t) => {
   const { services, asked } = recordingServices()
-  const full = createAdmission({ maxWaiting: 0, places: 1 })
+  const full = createAdmission({ maxWaiting: 0, concurrency: 1 })
   const permit = full.enter({ cost: 1 })
   let embedded = 0
   const embed: typeof services.retriever.embedder.embed = (...args) => {
@@ -158,7 +158,7 @@ t.test('scores say what the encoder read', async (t) => {
 t.test('cost: prompts times tokens', (t) => {
   const { services } = recordingServices()
   const { manifest } = services.reader
-  const cost = (request: Parameters<typeof settleQuestion>[0]) => questionCost(settleQuestion(request, manifest, []), manifest)
+  const cost = (request: Parameters<typeof resolveRequest>[0]) => questionCost(resolveRequest(request, manifest, []), manifest)
   const plain = cost({ question: 'what', k: 2 })
   t.ok(cost({ question: 'what', k: 60, mode: 'replug' }) > 10 * plain)
   t.ok(cost({ question: 'what', k: 200, mode: 'replug' }) > 3 * cost({ question: 'what', k: 60, mode: 'replug' }))

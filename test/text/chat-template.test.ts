@@ -1,7 +1,7 @@
 import t from 'tap'
 import { chatWrap } from '../../src/text/chat-template.ts'
 import { packPrompt } from '../../src/text/pack.ts'
-import { wordTokenizer } from '../helpers/word-tokenizer.ts'
+import { wordTokenizer } from '../fixtures/word-tokenizer.ts'
 
 /** meta-llama/Llama-2-7b-chat-hf, tokenizer_config.json. */
 const LLAMA2 =

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { packText } from '../../src/text/pack-text.ts'
 import type { PackOptions } from '../../src/text/pack.ts'
-import { wordTokenizer } from '../helpers/word-tokenizer.ts'
+import { wordTokenizer } from '../fixtures/word-tokenizer.ts'
 
 const tokenizer = wordTokenizer()
 

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { packPrompt, truncatePassage, type PackOptions, type PromptTokenizer } from '../../src/text/pack.ts'
 import { planRead, type PromptRequest } from '../../src/text/plan.ts'
-import { wordTokenizer } from '../helpers/word-tokenizer.ts'
+import { wordTokenizer } from '../fixtures/word-tokenizer.ts'
 
 function passage(name: string, words: number) {
   return { title: name, text: Array.from({ length: words }, (_, i) => `w${i}`).join(' ') }

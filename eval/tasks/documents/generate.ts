@@ -1,7 +1,7 @@
 import { CodedError } from '../../../base/errors.ts'
 import type { GenerateRequest } from '../../../src/inference/contract.ts'
 import type { ReaderClient } from '../../client/reader.ts'
-import type { SplitDocument } from '../../../src/text/split-document.ts'
+import type { SplitDocument } from '../../../src/text/document/split-document.ts'
 
 export interface GenerateOptions {
   readonly maxNewTokens: number

@@ -5,7 +5,7 @@ import type { Metric, PreparedTask, TaskItem, TaskOption } from '../../task/cont
 import { present } from '../../../base/at.ts'
 import { reachingEncoder, type Lengths } from './lengths.ts'
 import { chunkTokens, generateText, promptBudget } from './generate.ts'
-import { splitDocument } from '../../../src/text/split-document.ts'
+import { splitDocument } from '../../../src/text/document/split-document.ts'
 
 /** Something to find in a long text: the text up to the question, the question, and how an output is judged. */
 export interface NeedleItem extends TaskItem {

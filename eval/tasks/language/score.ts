@@ -1,6 +1,6 @@
 import { at } from '../../../base/at.ts'
 import type { StreamingCache } from '../../../src/inference/contract.ts'
-import { logSumExp } from '../../../src/inference/worker/sampling.ts'
+import { logSumExp } from '../../../src/inference/worker/decoder/sampling.ts'
 import type { ReaderClient } from '../../client/reader.ts'
 import { mean } from '../../statistics/bootstrap.ts'
 

@@ -3,7 +3,7 @@ import fp from 'fastify-plugin'
 import { constants } from 'node:zlib'
 import type { FastifyInstance } from 'fastify'
 import { CodedError } from '../../../base/errors.ts'
-import { hasBody } from './body-time.ts'
+import { hasBody } from './body-timeout.ts'
 
 /** Smaller answers fit into one packet anyway. */
 const LEAST_BYTES = 1024
@@ -28,9 +28,13 @@ export const compression = fp(async (app: FastifyInstance) => {
     if (taken || request.is404 || !hasBody(request)) return next()
     void reply.header('accept-encoding', 'identity')
     next(
-      new CodedError('unsupported_media_type', `A body in the encoding ${coding.slice(0, 100)} is not unpacked: send it as it is.`, {
-        field: 'content-encoding',
-      }),
+      new CodedError(
+        'unsupported_media_type',
+        `Compressed request bodies are not supported (Content-Encoding: ${coding.slice(0, 100)}). Send the body uncompressed.`,
+        {
+          field: 'content-encoding',
+        },
+      ),
     )
   })
   await app.register(compress, {

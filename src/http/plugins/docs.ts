@@ -2,7 +2,7 @@ import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
 import fp from 'fastify-plugin'
 import type { FastifyInstance, FastifySchema } from 'fastify'
-import { errorResponses } from '../error-body.ts'
+import { errorResponses } from '../errors/error-body.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {

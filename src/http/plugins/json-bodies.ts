@@ -1,7 +1,7 @@
 import fp from 'fastify-plugin'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { CodedError, messageOf } from '../../../base/errors.ts'
-import { utf8Body } from '../utf8-body.ts'
+import { utf8Body } from '../request/utf8-body.ts'
 
 const TYPE = 'application/json'
 
@@ -26,7 +26,7 @@ function problemOf(text: string): string {
   try {
     JSON.parse(text)
   } catch (error) {
-    return `The body is no JSON (${messageOf(error)}).`
+    return `The body is not valid JSON (${messageOf(error)}).`
   }
   return 'The body holds a key __proto__, or constructor with prototype: neither is taken.'
 }

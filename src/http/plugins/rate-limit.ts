@@ -1,7 +1,7 @@
 import rateLimiter from '@fastify/rate-limit'
 import fp from 'fastify-plugin'
 import type { FastifyInstance } from 'fastify'
-import { isProbe } from '../probes.ts'
+import { isProbe } from '../observability/probes.ts'
 
 export interface RateLimitOptions {
   /** Requests per minute and client; 0 for no limit. */

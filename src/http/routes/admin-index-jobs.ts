@@ -9,9 +9,9 @@ import { CodedError } from '../../../base/errors.ts'
 import { exists } from '../../../base/exists.ts'
 import type { Jobs } from '../../jobs/jobs.ts'
 import { JOB_ID, JobOptionsSchema, JobSchema, type Job, type JobOptions } from '../../jobs/schema.ts'
-import { ADMIN_SECURITY } from '../admin-guard.ts'
-import { bodyErrorResponses, errorResponses } from '../error-body.ts'
-import { hashedBody, IdempotencyHeaders, requestFingerprint, type Once } from '../idempotency.ts'
+import { ADMIN_SECURITY } from '../auth/admin-guard.ts'
+import { bodyErrorResponses, errorResponses } from '../errors/error-body.ts'
+import { hashedBody, IdempotencyHeaders, requestFingerprint, type Once } from '../idempotency/idempotency.ts'
 
 export interface AdminIndexJobsOptions {
   readonly jobs: Jobs
@@ -42,7 +42,7 @@ const DOCUMENTED_BODY = {
           schema: {
             type: 'string',
             format: 'binary',
-            description: 'The corpus; what it is is found out from its content, or said by `format`.',
+            description: 'The corpus; its format is detected from the content unless `format` is given.',
           },
         },
       ]),
@@ -107,7 +107,7 @@ function followingRoutes(app: Parameters<FastifyPluginAsyncTypebox>[0], jobs: Jo
   app.delete('/v1/admin/index-jobs/:id', { schema: { ...one, summary: 'Cancel an index job' } }, (request) =>
     jobs.cancel(request.params.id),
   )
-  app.post('/v1/admin/index-jobs/:id/resume', { schema: { ...one, summary: 'Go on with a stopped index job' } }, (request) =>
+  app.post('/v1/admin/index-jobs/:id/resume', { schema: { ...one, summary: 'Resume a stopped index job' } }, (request) =>
     jobs.resume(request.params.id),
   )
 

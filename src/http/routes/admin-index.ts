@@ -2,8 +2,8 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { onRequestAsyncHookHandler } from 'fastify'
 import { Type } from 'typebox'
 import type { PassageIndex } from '../../../index/open.ts'
-import { ADMIN_SECURITY } from '../admin-guard.ts'
-import { errorResponses } from '../error-body.ts'
+import { ADMIN_SECURITY } from '../auth/admin-guard.ts'
+import { errorResponses } from '../errors/error-body.ts'
 
 export interface AdminIndexOptions {
   readonly index: PassageIndex

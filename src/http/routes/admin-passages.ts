@@ -4,8 +4,8 @@ import { Readable } from 'node:stream'
 import { Type } from 'typebox'
 import type { PassageIndex } from '../../../index/open.ts'
 import { READ_LIMITS } from '../../../index/read/contract.ts'
-import { ADMIN_SECURITY } from '../admin-guard.ts'
-import { errorResponses } from '../error-body.ts'
+import { ADMIN_SECURITY } from '../auth/admin-guard.ts'
+import { errorResponses } from '../errors/error-body.ts'
 import { PassageSchema } from './passages.ts'
 
 export interface AdminPassagesOptions {

@@ -5,11 +5,11 @@ import { answerQuestion } from '../../rag/answer.ts'
 import { answerEvents } from '../../rag/answer-events.ts'
 import type { AnswerServices } from '../../rag/pipeline.ts'
 import { AnswerRequestSchema, AnswerResponseSchema } from '../../rag/schema.ts'
-import { bodyErrorResponses } from '../error-body.ts'
-import type { PublicText } from '../public-text.ts'
-import { runOptions } from '../run-options.ts'
-import { sendEvents, serverEvent } from '../send-parts.ts'
-import { errorBody, tellError } from '../tell-error.ts'
+import { bodyErrorResponses } from '../errors/error-body.ts'
+import type { PublicText } from '../errors/public-text.ts'
+import { runOptions } from '../request/run-options.ts'
+import { sendEvents, serverEvent } from '../request/stream-response.ts'
+import { errorBody, reportError } from '../errors/report-error.ts'
 
 export interface QuestionRouteOptions {
   readonly services: AnswerServices
@@ -63,7 +63,7 @@ export const answerRoute: FastifyPluginAsyncTypebox<AnswerRouteOptions> = (app, 
         events: answerEvents(question, services, run),
         format: ({ event, data }) => serverEvent(JSON.stringify(data), event),
         failed: (error) => {
-          const described = tellError(error as FastifyError, request, publicText)
+          const described = reportError(error as FastifyError, request, publicText)
           return serverEvent(JSON.stringify(errorBody(described, request)), 'error')
         },
       })

@@ -5,14 +5,14 @@ import { Type } from 'typebox'
 import { CodedError } from '../../../base/errors.ts'
 import { answerBatch, BATCH_AT_ONCE, type Outcome } from '../../rag/batch.ts'
 import { AnswerRequestSchema, AnswerResponseSchema } from '../../rag/schema.ts'
-import { runOptions } from '../run-options.ts'
-import { weightOf } from '../accept.ts'
-import { bodyErrorResponses, ErrorBodySchema } from '../error-body.ts'
-import type { PublicText } from '../public-text.ts'
-import { parseLine, readQuestion } from '../read-question.ts'
-import { sendParts } from '../send-parts.ts'
-import { errorBody, tellError } from '../tell-error.ts'
-import { utf8Body } from '../utf8-body.ts'
+import { runOptions } from '../request/run-options.ts'
+import { weightOf } from '../request/accept.ts'
+import { bodyErrorResponses, ErrorBodySchema } from '../errors/error-body.ts'
+import type { PublicText } from '../errors/public-text.ts'
+import { parseLine, readQuestion } from '../request/read-question.ts'
+import { streamResponse } from '../request/stream-response.ts'
+import { errorBody, reportError } from '../errors/report-error.ts'
+import { utf8Body } from '../request/utf8-body.ts'
 import type { AnswerRouteOptions } from './answer.ts'
 
 /** Questions of one batch. */
@@ -88,7 +88,7 @@ export const answersRoute: FastifyPluginAsyncTypebox<AnswersOptions> = (app, opt
       )
       const items = itemsOf(outcomes, request, publicText)
       const [type, parts] = wantsLines(request) ? [NDJSON_TYPE, lines(items)] : [JSON_TYPE, oneObject(items)]
-      await sendParts(reply, type, parts)
+      await streamResponse(reply, type, parts)
       return reply
     },
   )
@@ -131,7 +131,7 @@ async function* itemsOf(
   for await (const outcome of outcomes) {
     if ('result' in outcome) yield JSON.stringify({ index, status: 200, result: outcome.result })
     else {
-      const described = tellError(outcome.error as FastifyError, request, publicText)
+      const described = reportError(outcome.error as FastifyError, request, publicText)
       yield JSON.stringify({ index, status: described.status, ...errorBody(described, request) })
     }
     index++

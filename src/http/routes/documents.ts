@@ -13,9 +13,9 @@ import {
   type DocumentForm,
   type DocumentResponse,
 } from '../../rag/document-schema.ts'
-import { FORM_LIMITS, readDocumentForm } from '../documents-form.ts'
-import { bodyErrorResponses } from '../error-body.ts'
-import { runOptions } from '../run-options.ts'
+import { FORM_LIMITS, readDocumentForm } from '../request/documents-form.ts'
+import { bodyErrorResponses } from '../errors/error-body.ts'
+import { runOptions } from '../request/run-options.ts'
 
 export interface DocumentRouteOptions {
   readonly services: DocumentServices

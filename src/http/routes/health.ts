@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
-import { errorResponses } from '../error-body.ts'
-import type { PublicText } from '../public-text.ts'
+import { errorResponses } from '../errors/error-body.ts'
+import type { PublicText } from '../errors/public-text.ts'
 
 /** One condition of readiness. */
 export interface ReadinessCheck {

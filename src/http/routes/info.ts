@@ -8,8 +8,8 @@ import type { AnswerServices } from '../../rag/pipeline.ts'
 import type { IndexVersion } from '../../rag/retrieve.ts'
 import { IndexVersionSchema, LIMITS, METHODS, MethodSchema } from '../../rag/schema.ts'
 import { MODES } from '../../text/plan.ts'
-import type { PublicText } from '../public-text.ts'
-import { allEmbedders, describeRetriever, servingEmbedder } from '../retrievers.ts'
+import type { PublicText } from '../errors/public-text.ts'
+import { allEmbedders, describeRetriever, servingEmbedder } from '../observability/retrievers.ts'
 
 const number = Type.Number()
 const RetrieverFields = { id: Type.String(), dtype: Type.String(), dimension: number }

@@ -2,9 +2,9 @@ import { STATUS_CODES } from 'node:http'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { CodedError } from '../../../base/errors.ts'
-import { documentedHeaders, setErrorHeaders } from '../error-headers.ts'
-import type { PublicText } from '../public-text.ts'
-import { tellError } from '../tell-error.ts'
+import { documentedHeaders, setErrorHeaders } from '../errors/error-headers.ts'
+import type { PublicText } from '../errors/public-text.ts'
+import { reportError } from '../errors/report-error.ts'
 
 /** Errors of the OpenAI-compatible routes have the shape that OpenAI's clients read. */
 const OpenAiErrorSchema = Type.Object({
@@ -42,7 +42,7 @@ function typeOf(status: number): string {
 
 /** An error as OpenAI's clients read it, logged whole. */
 export function openAiError(error: FastifyError, request: FastifyRequest, publicText: PublicText) {
-  const described = tellError(error, request, publicText)
+  const described = reportError(error, request, publicText)
   const { status, code, message, field } = described
   const own = error instanceof UnknownModelError ? 'model_not_found' : code
   return { described, body: { error: { message, type: typeOf(status), param: field ?? null, code: own } } }

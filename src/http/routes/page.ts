@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { packageRoot } from '../../config.ts'
-import { needsSlash } from '../base-path.ts'
+import { needsSlash } from '../request/base-path.ts'
 
 /** Only what the page is made of: no path of a request is ever looked up on the disk. */
 const FILES = [

@@ -8,9 +8,9 @@ import { CodedError } from '../../../base/errors.ts'
 import type { Embedders } from '../../inference/contract.ts'
 import { FilterSchema } from '../../../index/filter-schema.ts'
 import { PassageMetadataSchema } from '../../../index/passage-metadata.ts'
-import { ADMIN_SECURITY } from '../admin-guard.ts'
-import { bodyErrorResponses, errorResponses } from '../error-body.ts'
-import { IdempotencyHeaders, requestFingerprint, type Once } from '../idempotency.ts'
+import { ADMIN_SECURITY } from '../auth/admin-guard.ts'
+import { bodyErrorResponses, errorResponses } from '../errors/error-body.ts'
+import { IdempotencyHeaders, requestFingerprint, type Once } from '../idempotency/idempotency.ts'
 
 export interface PassagesOptions extends Embedders {
   readonly index: PassageIndex

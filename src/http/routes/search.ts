@@ -1,8 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { searchPassages } from '../../rag/retrieve.ts'
 import { SearchRequestSchema, SearchResponseSchema } from '../../rag/schema.ts'
-import { bodyErrorResponses } from '../error-body.ts'
-import { runOptions } from '../run-options.ts'
+import { bodyErrorResponses } from '../errors/error-body.ts'
+import { runOptions } from '../request/run-options.ts'
 import type { QuestionRouteOptions } from './answer.ts'
 
 /** POST /v1/search: the retriever alone. */

@@ -3,10 +3,10 @@ import type { Admission, Permit } from '../contract.ts'
 
 const LONGEST_RETRY_AFTER_S = 60
 /** Part of what was known that the newest finished question leaves. */
-const REMEMBERED = 0.95
+const DECAY = 0.95
 /** Questions that must have finished before the rate is believed. */
 const LEAST_FINISHED = 3
-const MEMORY_OF_REFUSALS_MS = 1000
+const REJECTION_MEMORY_MS = 1000
 /** Part of its deadline that a question may be expected to take: less after every late one, more again after those in time. */
 const SAFE_SHARE = { least: 0.2, most: 0.9, afterLate: 0.8, afterDone: 0.02 } as const
 
@@ -14,35 +14,35 @@ export interface AdmissionOptions {
   /** Questions that may wait beside those in work. Several clients may bring in twice as many. */
   readonly maxWaiting: number
   /** Questions that are worked on at the same time. */
-  readonly places: number
+  readonly concurrency: number
   /** Milliseconds; for tests. */
   readonly now?: () => number
 }
 
 /**
- * The door in front of the whole pipeline: a question takes one place here before any work is done for it, and keeps it
- * to its end. What would wait past its deadline is refused at once, by the rate at which questions were finished lately.
+ * Admission control in front of the whole pipeline: a question takes a permit before any work is done for it, and holds it
+ * until it ends. If its estimated wait, by the recent rate of finished questions, exceeds its deadline, it is rejected immediately.
  */
-export function createAdmission({ maxWaiting, places, now = () => performance.now() }: AdmissionOptions): Admission {
-  return new Door(maxWaiting + places, places, now)
+export function createAdmission({ maxWaiting, concurrency, now = () => performance.now() }: AdmissionOptions): Admission {
+  return new AdmissionController(maxWaiting + concurrency, concurrency, now)
 }
 
 type Question = Parameters<Admission['enter']>[0]
 
-class Door implements Admission {
+class AdmissionController implements Admission {
   readonly #most: number
-  readonly #places: number
+  readonly #concurrency: number
   readonly #now: () => number
   readonly #rate: WorkRate
   readonly #clients = new Map<string, { questions: number; cost: number }>()
   #questions = 0
   #safeShare: number = SAFE_SHARE.most
-  /** Work refused of late. */
-  readonly #turnedAway = { cost: 0, at: 0 }
+  /** Recently rejected work. */
+  readonly #rejected = { cost: 0, at: 0 }
 
-  constructor(most: number, places: number, now: () => number) {
+  constructor(most: number, concurrency: number, now: () => number) {
     this.#most = most
-    this.#places = places
+    this.#concurrency = concurrency
     this.#now = now
     this.#rate = new WorkRate(now)
   }
@@ -63,7 +63,7 @@ class Door implements Admission {
         isHeld = false
         this.#leave(client, cost)
         if (done) this.#finish(cost)
-        else if (this.#now() - entered >= deadlineMs) this.#beMoreCareful()
+        else if (this.#now() - entered >= deadlineMs) this.#reduceSafeShare()
       },
     }
   }
@@ -75,11 +75,11 @@ class Door implements Admission {
     const expectedMs = this.#workBefore(client, cost) * this.#rate.msPerCost()
     const isFull = this.#questions >= 2 * this.#most || held >= this.#most / present
     if (this.#questions >= this.#most && isFull)
-      throw this.#refusal(`${this.#questions} questions are being answered or wait already.`, cost, expectedMs / 2)
+      throw this.#refusal(`${this.#questions} questions are running or queued.`, cost, expectedMs / 2)
     const safeMs = this.#safeShare * deadlineMs
-    if (this.#questions < this.#places || expectedMs <= safeMs) return
+    if (this.#questions < this.#concurrency || expectedMs <= safeMs) return
     const seconds = (expectedMs / 1000).toFixed(1)
-    throw this.#refusal(`An answer would take about ${seconds} s, and ${deadlineMs / 1000} s are allowed.`, cost, expectedMs - safeMs)
+    throw this.#refusal(`The estimated response time is ${seconds} s, the deadline ${deadlineMs / 1000} s.`, cost, expectedMs - safeMs)
   }
 
   /** Work done before this question is: that of others counts up to the client's own, since clients are served in equal parts. */
@@ -91,10 +91,10 @@ class Door implements Admission {
 
   #refusal(message: string, cost: number, waitMs: number): CodedError {
     const time = this.#now()
-    const away = this.#turnedAway
-    away.cost = away.cost * Math.exp((away.at - time) / MEMORY_OF_REFUSALS_MS) + cost
+    const away = this.#rejected
+    away.cost = away.cost * Math.exp((away.at - time) / REJECTION_MEMORY_MS) + cost
     away.at = time
-    // Those who were turned away come back too: were all told the same, refusing them would be all that is done.
+    // Rejected clients retry: with equal Retry-After values, their retries would arrive together and be rejected again.
     const crowdMs = away.cost * this.#rate.msPerCost()
     return new CodedError('overloaded', `${message} Try again later.`, {
       retryAfterS: Math.min(LONGEST_RETRY_AFTER_S, Math.max(1, Math.ceil(Math.max(waitMs, crowdMs) / 1000))),
@@ -115,12 +115,12 @@ class Door implements Admission {
     this.#rate.finish(cost)
   }
 
-  #beMoreCareful(): void {
+  #reduceSafeShare(): void {
     this.#safeShare = Math.max(SAFE_SHARE.least, this.#safeShare * SAFE_SHARE.afterLate)
   }
 }
 
-/** How long work takes, by the questions that were finished lately. */
+/** How long work takes, by the recently finished questions. */
 class WorkRate {
   readonly #now: () => number
   /** Decaying sums over finished questions, as long as there was work: their ratio is the time per unit of cost. */
@@ -139,8 +139,8 @@ class WorkRate {
   finish(cost: number): void {
     const time = this.#now()
     const finished = this.#finished
-    finished.ms = REMEMBERED * finished.ms + time - this.#workedSince
-    finished.cost = REMEMBERED * finished.cost + cost
+    finished.ms = DECAY * finished.ms + time - this.#workedSince
+    finished.cost = DECAY * finished.cost + cost
     finished.count++
     this.#workedSince = time
   }

@@ -1,7 +1,15 @@
 import { fork, type ChildProcess } from 'node:child_process'
 import { CodedError, messageOf } from '../../../base/errors.ts'
 import type { Log } from '../log.ts'
-import { fromWire, type CacheCounts, type ChildMessage, type ChildOptions, type Job, type ParentMessage, type Say } from '../protocol.ts'
+import {
+  fromWire,
+  type CacheCounts,
+  type ChildMessage,
+  type ChildOptions,
+  type TaskCall,
+  type ParentMessage,
+  type OnText,
+} from '../protocol.ts'
 
 /** How long a process that was asked to end may take before it is killed. */
 const STOP_GRACE_MS = 3_000
@@ -20,7 +28,7 @@ export interface Child {
   /** Milliseconds that a ping has been waiting for any message; 0 where none waits, or a graph is being loaded. A run may keep the process silent. */
   readonly silentMs: number
   /** Runs one job, beside others in turns of a step. `say` hears its text as it comes about. Rejects with the task's error, or inference_failed where the process dies. */
-  run(job: Job, say?: Say): Run
+  run(job: TaskCall, onText?: OnText): Run
   /** Asks for a sign of life. */
   ping(): void
   /** SIGKILL: a step cannot be interrupted in any other way. */
@@ -39,7 +47,7 @@ export interface Run {
 interface Pending {
   readonly resolve: (output: unknown) => void
   readonly reject: (error: Error) => void
-  readonly say: Say | undefined
+  readonly onText: OnText | undefined
 }
 
 export interface StartOptions {
@@ -153,11 +161,11 @@ class ForkedChild implements Child {
     this.#send({ kind: 'start', options })
   }
 
-  run(job: Job, say?: Say): Run {
+  run(job: TaskCall, onText?: OnText): Run {
     const id = this.#nextId++
     const done = new Promise((resolve, reject) => {
-      this.#pending.set(id, { resolve, reject, say })
-      this.#send({ kind: 'run', id, job, spoken: say !== undefined })
+      this.#pending.set(id, { resolve, reject, onText })
+      this.#send({ kind: 'run', id, job, streamed: onText !== undefined })
     })
     return { done, cancel: () => this.#send({ kind: 'cancel', id }) }
   }
@@ -203,7 +211,7 @@ class ForkedChild implements Child {
         this.#start?.onRefused(fromWire(message.error))
         break
       case 'piece':
-        this.#pending.get(message.id)?.say?.(message.piece)
+        this.#pending.get(message.id)?.onText?.(message.piece)
         break
       case 'done':
         this.#cache = message.cache

@@ -1,6 +1,6 @@
 import type { RunOptions } from '../contract.ts'
 import type { Log } from '../log.ts'
-import type { CacheCounts, ChildOptions, Job } from '../protocol.ts'
+import type { CacheCounts, ChildOptions, TaskCall } from '../protocol.ts'
 import type { Lane } from './queue.ts'
 
 export const DEFAULT_CHILDREN = 1
@@ -20,7 +20,7 @@ export interface PoolOptions {
   readonly options: ChildOptions
   /** Number of processes. Default 1. */
   readonly children?: number
-  /** Requests of each lane that may wait; more are refused at once. Default 64. */
+  /** Requests of each lane that may wait; more are rejected immediately. Default 64. */
   readonly maxQueue?: number
   /** Longest run, whatever the request's deadline; only a longer one is killed. Default 10 minutes. */
   readonly maxRunMs?: number
@@ -74,7 +74,7 @@ export interface Pool {
    * @throws overloaded at once where the queue is full; deadline_exceeded; client_closed after an abort;
    * inference_failed where the process dies; not_ready where no process can be started; and the task's own errors
    */
-  run(job: Job, options?: PoolRunOptions): Promise<PoolResult>
+  run(job: TaskCall, options?: PoolRunOptions): Promise<PoolResult>
   status(): PoolStatus
   /** Refuses new jobs, finishes the accepted ones for `drainMs` at most, then ends every process. */
   close(options?: { readonly drainMs?: number }): Promise<void>

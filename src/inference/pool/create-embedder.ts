@@ -54,7 +54,7 @@ export async function createEmbedder(options: EmbedderOptions): Promise<Embedder
 
   /** One batch after the other, so that questions come in between. */
   const embedBulk = async (texts: readonly string[], run: EmbedOptions): Promise<Float32Array[]> => {
-    // A call is let in as a whole: it never fails half way because questions fill the queue.
+    // A call is admitted as a whole: it never fails half way because questions fill the queue.
     if (bulkCalls >= maxBulkCalls)
       throw new CodedError('overloaded', `${bulkCalls} bulk calls wait for the embedder already. Try again later.`, { retryAfterS: 1 })
     bulkCalls++

@@ -1,4 +1,4 @@
-import type { Job, Say } from '../protocol.ts'
+import type { TaskCall, OnText } from '../protocol.ts'
 import type { PoolResult } from './contract.ts'
 import type { Share } from './queue.ts'
 
@@ -7,7 +7,7 @@ export const LONGEST_TIMER_MS = 2 ** 31 - 1
 
 /** A job as it was brought in. */
 export interface Order extends Share {
-  readonly job: Job
+  readonly job: TaskCall
   readonly since: number
   readonly deadlineAt: number
 }
@@ -17,7 +17,7 @@ export interface Entry extends Order {
   readonly resolve: (result: PoolResult) => void
   readonly reject: (error: unknown) => void
   /** Hears the text as it comes about, where the caller listens. */
-  readonly say: Say | undefined
+  readonly onText: OnText | undefined
   /** The caller has its answer. */
   readonly isSettled: () => boolean
 }
@@ -47,7 +47,7 @@ export function openEntry(order: Order, { signal, onText }: Caller, { onOpen, on
     }
     const entry: Entry = {
       ...order,
-      say: onText && hear(onText, () => isSettled),
+      onText: onText && textForwarder(onText, () => isSettled),
       isSettled: () => isSettled,
       resolve: (result) => {
         settled()
@@ -67,7 +67,7 @@ export function openEntry(order: Order, { signal, onText }: Caller, { onOpen, on
 }
 
 /** Passes pieces on until the caller has its answer; what a run that is done anew says again is left out. */
-function hear(onText: (text: string) => void, isSettled: () => boolean): Say {
+function textForwarder(onText: (text: string) => void, isSettled: () => boolean): OnText {
   let heard = 0
   return ({ from, text }) => {
     const fresh = text.slice(Math.max(0, heard - from))

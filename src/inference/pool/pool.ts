@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { messageOf, type CodedError } from '../../../base/errors.ts'
 import { silent } from '../log.ts'
-import type { Job, Output, TaskName, Tasks } from '../protocol.ts'
+import type { TaskCall, Output, TaskName, Tasks } from '../protocol.ts'
 import { startChild, type Child } from './child-process.ts'
 import { LONGEST_TIMER_MS, openEntry, type Entry, type Order } from './entry.ts'
 import { createFairQueue, LANES, type Lane } from './queue.ts'
@@ -86,7 +86,7 @@ class ProcessPool implements Pool {
   }
 
   async run(
-    job: Job,
+    job: TaskCall,
     { signal, deadlineMs = Infinity, client = '', lane = 'question', cost = 1, admitted = false, onText }: PoolRunOptions = {},
   ): Promise<PoolResult> {
     if (!this.#accepting) throw shuttingDown()
@@ -212,7 +212,7 @@ class ProcessPool implements Pool {
     if (!child) return
     const { role, maxRunMs, log } = this.#settings
     const started = performance.now()
-    const run = child.run(entry.job, entry.say)
+    const run = child.run(entry.job, entry.onText)
     slot.running.set(entry.lane, { entry, run, expectedMs: this.#runTimes.expect(entry) })
     let overran = false
     const overrun = (): void => {
@@ -242,7 +242,7 @@ class ProcessPool implements Pool {
     this.#dispatch()
   }
 
-  /** Tells the caller of a waiting or running job that it is over, and the run that nobody wants it. */
+  /** Rejects a waiting or running job for its caller, and cancels its run. */
   #leave(entry: Entry, error: CodedError): void {
     this.#queue.remove(entry)
     entry.reject(error)
@@ -253,7 +253,7 @@ class ProcessPool implements Pool {
     this.#dispatch()
   }
 
-  /** Without any process left, nobody is kept waiting. */
+  /** Without any process left, all waiting jobs are rejected. */
   #failed(slot: Slot, error: CodedError, waitMs: number): void {
     this.#lastError = error
     if (slot.failures < 2 || this.#slots.some(({ child }) => child?.alive === true)) return
@@ -283,7 +283,7 @@ export async function runTask<Name extends TaskName>(
   input: Tasks[Name]['input'],
   options?: PoolRunOptions,
 ): Promise<Omit<PoolResult, 'output'> & { readonly output: Output<Name> }> {
-  const { output, ...times } = await pool.run({ task, input } as Job, options)
+  const { output, ...times } = await pool.run({ task, input } as TaskCall, options)
   // The process is this program: a task's output has the task's type.
   return { output: output as Output<Name>, ...times }
 }

@@ -4,7 +4,7 @@ import type { Order } from './entry.ts'
 /** Why a job gets no result of its own: what the pool tells its caller. */
 
 export function abandoned(): CodedError {
-  return new CodedError('client_closed', 'The caller has left.')
+  return new CodedError('client_closed', 'The client closed the connection.')
 }
 
 /** New work meets a pool that is closing. */

@@ -1,10 +1,10 @@
-import type { Job } from '../protocol.ts'
+import type { TaskCall } from '../protocol.ts'
 import type { Share } from './queue.ts'
 
 /** Weight of the newest run in the averages. */
 const NEWEST = 0.2
 
-type Work = Pick<Share, 'lane' | 'cost'> & { readonly job: Pick<Job, 'task'> }
+type Work = Pick<Share, 'lane' | 'cost'> & { readonly job: Pick<TaskCall, 'task'> }
 
 /** How long runs take, learnt from those that ended. */
 export interface RunTimes {

@@ -12,7 +12,7 @@ export interface Running {
   readonly expectedMs: number
 }
 
-/** The place of one process, which is filled again whenever the process ends. */
+/** The slot of one process, which is restarted whenever it ends. */
 export interface Slot {
   child?: Child
   /** One run of each lane at most. */
@@ -23,7 +23,7 @@ export interface Slot {
   overran: boolean
 }
 
-/** A place without a process. */
+/** A slot without a process. */
 export function createSlot(): Slot {
   return { running: new Map(), failures: 0, overran: false }
 }

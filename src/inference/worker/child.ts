@@ -4,24 +4,24 @@
  */
 import { setImmediate as turn } from 'node:timers/promises'
 import { CodedError, messageOf } from '../../../base/errors.ts'
-import { giveWay } from '../../../base/priority.ts'
-import { cacheCounts } from './cache-counts.ts'
-import { createEmbedderTasks } from './embedder-tasks.ts'
+import { lowerPriority } from '../../../base/priority.ts'
+import { cacheCounts } from './encoder/cache-counts.ts'
+import { createEmbedderTasks } from './tasks/embedder-tasks.ts'
 import {
   toWire,
   type ChildMessage,
   type ChildOptions,
-  type Job,
+  type TaskCall,
   type Output,
   type ParentMessage,
-  type Say,
-  type Step,
+  type OnText,
+  type YieldPoint,
   type TaskHandlers,
 } from '../protocol.ts'
-import { createReaderTasks } from './reader-tasks.ts'
+import { createReaderTasks } from './tasks/reader-tasks.ts'
 
 function send(message: ChildMessage): void {
-  // Without a parent there is nobody to tell; 'disconnect' ends the process.
+  // Without a parent there is no receiver; 'disconnect' ends the process.
   if (process.connected) process.send?.(message, undefined, undefined, () => undefined)
 }
 
@@ -37,10 +37,11 @@ function load(options: ChildOptions): Promise<TaskHandlers> {
   return options.role === 'reader' ? createReaderTasks(options, log, onLoading) : createEmbedderTasks(options, log)
 }
 
-async function runJob(handlers: TaskHandlers, job: Job, step: Step, say?: Say): Promise<Output<Job['task']>> {
-  const handler = handlers[job.task] as ((input: Job['input'], step: Step, say?: Say) => Promise<Output<Job['task']>>) | undefined
+async function runJob(handlers: TaskHandlers, job: TaskCall, step: YieldPoint, onText?: OnText): Promise<Output<TaskCall['task']>> {
+  const handler = handlers[job.task] as
+    ((input: TaskCall['input'], step: YieldPoint, onText?: OnText) => Promise<Output<TaskCall['task']>>) | undefined
   if (!handler) throw new Error(`This is a bug: the process was asked for "${job.task}", which its role does not do.`)
-  return handler(job.input, step, say)
+  return handler(job.input, step, onText)
 }
 
 /** Runs in progress; false from the moment that one is no longer wanted. */
@@ -50,7 +51,7 @@ async function step(id: number): Promise<void> {
   // Messages come in between the first and the second: the first may continue in the phase right before they are read.
   await turn()
   await turn()
-  if (wanted.get(id) !== true) throw new CodedError('client_closed', 'The caller has left.')
+  if (wanted.get(id) !== true) throw new CodedError('client_closed', 'The client closed the connection.')
 }
 
 let handlers: TaskHandlers = {}
@@ -64,10 +65,10 @@ async function start(options: ChildOptions): Promise<void> {
   }
 }
 
-async function run(id: number, job: Job, spoken: boolean): Promise<void> {
+async function run(id: number, job: TaskCall, streamed: boolean): Promise<void> {
   wanted.set(id, true)
   try {
-    const output = await runJob(handlers, job, () => step(id), spoken ? (piece) => send({ kind: 'piece', id, piece }) : undefined)
+    const output = await runJob(handlers, job, () => step(id), streamed ? (piece) => send({ kind: 'piece', id, piece }) : undefined)
     send({ kind: 'done', id, output, rssBytes: process.memoryUsage.rss(), cache: cacheCounts() })
   } catch (error) {
     send({ kind: 'failed', id, error: toWire(error), rssBytes: process.memoryUsage.rss() })
@@ -81,7 +82,7 @@ async function receive(message: ParentMessage): Promise<void> {
     case 'start':
       return start(message.options)
     case 'run':
-      return run(message.id, message.job, message.spoken)
+      return run(message.id, message.job, message.streamed)
     case 'cancel':
       if (wanted.has(message.id)) wanted.set(message.id, false)
       return
@@ -91,7 +92,7 @@ async function receive(message: ParentMessage): Promise<void> {
 }
 
 // Before a model is loaded: the threads that compute inherit it.
-giveWay()
+lowerPriority()
 process.on('message', (message: ParentMessage) => {
   receive(message).catch((error: unknown) => log('error', `This is a bug: ${messageOf(error)}`))
 })

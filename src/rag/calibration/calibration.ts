@@ -49,7 +49,7 @@ const validator = Compile(CalibrationSchema)
  */
 export async function loadCalibration(file: string): Promise<Calibration | undefined> {
   const invalid = (problem: string, cause?: unknown) =>
-    new CodedError('config_invalid', `Calibration ${file} ${problem}: make it anew (cepe calibrate).`, {
+    new CodedError('config_invalid', `Calibration ${file} ${problem}: create it again (cepe calibrate).`, {
       field: 'CEPE_CALIBRATION',
       cause,
     })
@@ -61,7 +61,9 @@ export async function loadCalibration(file: string): Promise<Calibration | undef
   const value = parseJson(content)
   if (!validator.Check(value)) {
     const [problem] = validator.Errors(value)
-    throw invalid(value === undefined ? 'is no JSON' : `is not what this version reads (${problem?.instancePath} ${problem?.message})`)
+    throw invalid(
+      value === undefined ? 'is not valid JSON' : `is not what this version reads (${problem?.instancePath} ${problem?.message})`,
+    )
   }
   if (value.signals.map(({ name }) => name).join() !== SIGNALS.join()) throw invalid('weighs other signals than this version measures')
   return value

@@ -49,6 +49,6 @@ function usable(file: string, log?: Log): Promise<Calibration | undefined> {
 
 function ofReader(calibration: Calibration | undefined, file: string, reader: string, log?: Log): Calibration | undefined {
   if (calibration === undefined || calibration.reader === reader) return calibration
-  log?.('warn', `The calibration ${file} is of ${calibration.reader}, not of ${reader}, and is not used: make it anew (cepe calibrate).`)
+  log?.('warn', `The calibration ${file} is of ${calibration.reader}, not of ${reader}, and is not used: create it again (cepe calibrate).`)
   return undefined
 }

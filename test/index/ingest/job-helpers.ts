@@ -1,7 +1,7 @@
 import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import { planCorpus } from '../../../index/ingest/plan.ts'
+import { planCorpus } from '../../../index/ingest/plan/plan.ts'
 import { runJob, type JobResult, type RunJobOptions } from '../../../index/ingest/run.ts'
 import { openIndex, type PassageIndex } from '../../../index/open.ts'
 import type { ReadItem } from '../../../index/read/contract.ts'

@@ -1,11 +1,11 @@
 import t, { type Test } from 'tap'
 import { appendFile, readdir, readFile, stat, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { readAlias } from '../../../index/table/alias.ts'
+import { readAlias } from '../../../index/versions/alias.ts'
 import { contentHash } from '../../../index/hash.ts'
 import { packVectors } from '../../../index/table/rows.ts'
 import { appendRows } from '../../../index/table/write.ts'
-import { abandonJob } from '../../../index/ingest/abandon.ts'
+import { abandonJob } from '../../../index/ingest/abandon-job.ts'
 import { connectLance } from '../../../index/table/lance.ts'
 import { embed, embedText, hashEmbedding, somePassages, tempDir } from '../helpers.ts'
 import { journalOf, opened, planned, run } from './job-helpers.ts'
@@ -132,7 +132,7 @@ await t.test('replace: the old corpus answers until the new one is verified, unc
     idsOf([...next.slice(2), { id: 'x' }]),
     'with what was changed and without what was deleted meanwhile',
   )
-  t.match(warnings, [/4 passages are as they were changed or deleted/])
+  t.match(warnings, [/4 passages were changed or deleted in the live table/])
   await index.refresh()
   t.equal(await index.count(), 149)
   t.equal((await index.get('p62'))?.text, 'later')
@@ -232,7 +232,7 @@ await t.test('a job goes on where a power loss left whole manifests without the 
   const warnings: string[] = []
   const result = await run(dir, 'j1', { embed: counted, onWarning: (message) => warnings.push(message) })
   t.equal(seen.texts, 200, 'what is on the disk for certain is kept')
-  t.match(warnings, [/written last could not be read/])
+  t.match(warnings, [/last rows could not be read/])
   t.same(await idsIn(dir, result.storedAs), idsOf(corpus))
 })
 

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { uniform } from '../../../eval/bench/synthetic-checkpoint.ts'
+import { uniform } from '../../fixtures/synthetic-checkpoint.ts'
 import { buildIndexes } from '../../../index/search/ann.ts'
 import { connectLance, vectorIndexConfig, writing, type Table } from '../../../index/table/lance.ts'
 import { readMetadata } from '../../../index/table/metadata.ts'
 import { createTable } from '../../../index/table/create.ts'
 import { openIndex, type OpenIndexOptions } from '../../../index/open.ts'
-import { writeAlias } from '../../../index/table/alias.ts'
+import { writeAlias } from '../../../index/versions/alias.ts'
 import { contentHash } from '../../../index/hash.ts'
 import { measureRecall, reachOf, shareOf, takeProbes } from '../../../index/search/recall.ts'
 import { packVectors } from '../../../index/table/rows.ts'
@@ -219,7 +219,7 @@ await t.test('large tables filter through indexes, which cover what was added la
   await buildIndexes(table, policy)
   t.same(await filters(), ['source_filter Bitmap 0', 'title_filter BTree 0'], 'few sources, many titles')
 
-  const index = await goLive({ consistencyMs: 0, tidyAfter: 2 })
+  const index = await goLive({ consistencyMs: 0, compactAfter: 2 })
   const late = somePassages(40, 1500).map((passage) => ({ ...passage, source: 'late.tsv' }))
   await index.upsert(late, await embed(late.map((p) => p.text)))
   t.equal(await index.count({ source: 'late.tsv' }), 40, 'rows that no index covers yet are found')

@@ -1,10 +1,10 @@
 import t from 'tap'
-import { readAlias, tableFolder } from '../../../index/table/alias.ts'
+import { readAlias, tableFolder } from '../../../index/versions/alias.ts'
 import { connectLance } from '../../../index/table/lance.ts'
 import { readMetadata } from '../../../index/table/metadata.ts'
-import { foldIndexes } from '../../../index/search/fold.ts'
-import { watchChanges } from '../../../index/table/changes.ts'
-import { compactTable } from '../../../index/table/compact.ts'
+import { updateIndexes } from '../../../index/search/update-indexes.ts'
+import { watchChanges } from '../../../index/writers/change-log.ts'
+import { compactTable } from '../../../index/compaction/compact.ts'
 import { TableSync } from '../../../index/table/table-sync.ts'
 import { openIndex, type PassageIndex } from '../../../index/open.ts'
 import { passageText, type Passage, type SearchFilter } from '../../../index/contract.ts'
@@ -220,7 +220,7 @@ await t.test(
     }
     await agree('without an index')
     const table = await storedTable(t, dir)
-    await foldIndexes(table, { rows: await table.countRows(), large: true, keepMs: 0 })
+    await updateIndexes(table, { rows: await table.countRows(), large: true, keepMs: 0 })
     t.ok((await table.listIndices()).some(({ columns }) => columns.includes('metadata_labels')))
     await index.refresh()
     await agree('with an index')

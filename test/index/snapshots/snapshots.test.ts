@@ -7,9 +7,9 @@ import t from 'tap'
 import { ownBytes } from '../../../index/snapshots/clone.ts'
 import { switchTable } from '../../../index/snapshots/replace.ts'
 import { createSnapshot, deleteSnapshot, listSnapshots, restoreSnapshot } from '../../../index/snapshots/snapshots.ts'
-import { readAlias, tableFolder } from '../../../index/table/alias.ts'
-import { watchChanges } from '../../../index/table/changes.ts'
-import { compactTable } from '../../../index/table/compact.ts'
+import { readAlias, tableFolder } from '../../../index/versions/alias.ts'
+import { watchChanges } from '../../../index/writers/change-log.ts'
+import { compactTable } from '../../../index/compaction/compact.ts'
 import { connectLance } from '../../../index/table/lance.ts'
 import { TableSync } from '../../../index/table/table-sync.ts'
 import { openIndex, type PassageIndex } from '../../../index/open.ts'
@@ -65,15 +65,15 @@ await t.test('a snapshot keeps the table whatever happens to it, costs nothing a
   await rewrite(dir)
   t.ok((await ownBytes(folder)) > whole / 2, 'what the live table has replaced is its own now')
   await createSnapshot('after', index)
-  const later = await all(index)
-  t.equal(later.length, 70)
+  const changeLog = await all(index)
+  t.equal(changeLog.length, 70)
   t.equal(await restoreSnapshot('before', { ...MODEL, dir, table: 'passages' }), 200)
   t.same(await all(index), sorted(first), 'the open index follows')
   t.same((await index.search(embedText(passageText(first[7] as Passage)), { k: 1 }))[0]?.id, 'p7')
   await put(index, [{ id: 'new', title: '', text: 'written to the restored table' }])
   await index.delete(['p0'])
   t.equal(await restoreSnapshot('after', { ...MODEL, dir, table: 'passages' }), 70)
-  t.same(await all(index), later)
+  t.same(await all(index), changeLog)
   t.equal(await restoreSnapshot('before', { ...MODEL, dir, table: 'passages' }), 200)
   t.same(await all(index), sorted(first), 'writing to a restored table did not touch the snapshot')
   t.same(

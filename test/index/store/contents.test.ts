@@ -3,7 +3,7 @@ import { createSnapshot, deleteSnapshot, listSnapshots, restoreSnapshot } from '
 import { switchTable } from '../../../index/snapshots/replace.ts'
 import { checkStore } from '../../../index/store/check.ts'
 import { listNames } from '../../../index/store/objects.ts'
-import { maintainTable } from '../../../index/table/maintain.ts'
+import { compactionCommand } from '../../../index/compaction/command.ts'
 import { openIndex } from '../../../index/open.ts'
 import { passageText, type Passage } from '../../../index/contract.ts'
 import { noObjectStore, startObjectStore } from '../../helpers/object-store.ts'
@@ -56,7 +56,7 @@ async function lifeOf(t: Test, dir: string): Promise<unknown[]> {
   await other.put(somePassages(1, 300))
   seen.push(await ids(), (await other.ids()).length)
   for (let at = 0; at < 4; at++) await put(somePassages(1, 400 + at))
-  const { before, after } = await maintainTable({ dir, table: 'passages', task: 'compact', keepMs: 0, dryRun: false })
+  const { before, after } = await compactionCommand({ dir, table: 'passages', task: 'compact', keepMs: 0, dryRun: false })
   seen.push(before.fragments > 1, after?.fragments, await ids())
   return seen
 }

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { clusteredIn, clusters, indexedTable } from '../../../eval/bench/index-table.ts'
+import { clusteredIn, clusters, indexedTable } from '../../fixtures/synthetic-table.ts'
 import { connectLance, prewarm } from '../../../index/table/lance.ts'
 import { searchWords } from '../../../index/search/search.ts'
 import { tempDir } from '../helpers.ts'

@@ -4,10 +4,10 @@ import { gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import { f16ToF32 } from '../../../base/binary16.ts'
 import type { Embed, EmbeddingModel, Passage } from '../../../index/contract.ts'
-import { inspectPlace } from '../../../index/ingest/place-check.ts'
-import { planPlace, shardOf, vectorPath, type Place } from '../../../index/ingest/place.ts'
-import { readShard } from '../../../index/ingest/plan.ts'
-import { readVectorFile } from '../../../index/ingest/vector-file.ts'
+import { inspectShardDir } from '../../../index/ingest/shard-dir/check.ts'
+import { planShardDir, shardOf, vectorPath, type ShardDir } from '../../../index/ingest/shard-dir/shard-dir.ts'
+import { readShard } from '../../../index/ingest/plan/plan.ts'
+import { readVectorFile } from '../../../index/ingest/shard-dir/vector-file.ts'
 import { giveVectors, type GivenReport, type GiveOptions } from '../../../index/vectors/give.ts'
 import { openVectors, vectorFiles } from '../../../index/vectors/open.ts'
 import { tempDir } from '../helpers.ts'
@@ -18,12 +18,12 @@ const vectorOf = (i: number): number[] => [1 + i / 16, -i / 8, 0.5, i]
 const model: EmbeddingModel = { id: 'four-numbers', dimension: 4 }
 const embed: Embed = (texts) => Promise.resolve(texts.map((text) => Float32Array.from(vectorOf(Number(/number (\d+)/.exec(text)?.[1])))))
 
-async function planned(t: Test, ids = Array.from({ length: 10 }, (_, i) => `p${i}`), shardRows = 3): Promise<Place> {
+async function planned(t: Test, ids = Array.from({ length: 10 }, (_, i) => `p${i}`), shardRows = 3): Promise<ShardDir> {
   const passages: Passage[] = ids.map((id) => ({ id, title: 'Place', text: `It is number ${id.replace(/^p/, '')}.` }))
   const items = async function* () {
     for (const [i, passage] of passages.entries()) yield await Promise.resolve({ line: i + 1, passage })
   }
-  return planPlace(items, {
+  return planShardDir(items, {
     folder: join(await tempDir(t), 'place'),
     model,
     name: 'corpus',
@@ -33,7 +33,7 @@ async function planned(t: Test, ids = Array.from({ length: 10 }, (_, i) => `p${i
   })
 }
 
-async function give(t: Test, place: Place, files: readonly string[], change: Partial<GiveOptions> = {}): Promise<GivenReport> {
+async function give(t: Test, place: ShardDir, files: readonly string[], change: Partial<GiveOptions> = {}): Promise<GivenReport> {
   return giveVectors(place, {
     files,
     madeBy: model.id,
@@ -50,7 +50,7 @@ async function give(t: Test, place: Place, files: readonly string[], change: Par
 }
 
 /** The vectors in a place, shard after shard. */
-async function stored(place: Place): Promise<number[][]> {
+async function stored(place: ShardDir): Promise<number[][]> {
   const found: number[][] = []
   for (const shard of place.plan.shard_rows.keys()) {
     const of = shardOf(place, shard)
@@ -84,7 +84,7 @@ for (const name of [
       leastCosine: 1,
     })
     t.same(await stored(place), whole)
-    t.same(await inspectPlace(place), { missing: [], foreign: [] })
+    t.same(await inspectShardDir(place), { missing: [], foreign: [] })
   })
 
 await t.test('several files, ids that are numbers, and passages in another order than the vectors', async (t) => {
@@ -128,7 +128,7 @@ await t.test('missing, foreign and doubled ids are counted, and the first of the
     foreign: { count: 2, examples: ['p8', 'p9'] },
     compared: 6,
   })
-  t.same((await inspectPlace(place)).missing, [2, 3, 4], 'shards that are not whole are left to others')
+  t.same((await inspectShardDir(place)).missing, [2, 3, 4], 'shards that are not whole are left to others')
   t.match(
     await give(t, place, [join(FIXTURES, 'halves.npy')]),
     { written: 0, present: 2, foreign: { count: 2 } },
@@ -139,7 +139,7 @@ await t.test('missing, foreign and doubled ids are counted, and the first of the
     code: 'corpus_invalid',
     message: /4 ids occur more than once .*"p6" in halves\.npy and numpy1-protocol4, "p7" .*"p8" /,
   })
-  t.same((await inspectPlace(other)).missing, [0, 1, 2, 3], 'nothing was written')
+  t.same((await inspectShardDir(other)).missing, [0, 1, 2, 3], 'nothing was written')
 })
 
 await t.test('the model that made them is to be said, and is not taken on trust', async (t) => {
@@ -160,7 +160,7 @@ await t.test('the model that made them is to be said, and is not taken on trust'
   })
   const longer: Embed = async (texts, signal) => (await embed(texts, signal)).map((vector) => vector.map((x) => 2 * x))
   await t.rejects(give(t, place, files, { embed: longer, ...declared }), { message: /0\.500 times as long \(normalised/ })
-  t.same((await inspectPlace(place)).missing, [0, 1, 2, 3], 'nothing was written')
+  t.same((await inspectShardDir(place)).missing, [0, 1, 2, 3], 'nothing was written')
   t.match(await give(t, place, files, { ...declared, sample: 1 }), { written: 4, compared: 4 }, 'every shard is compared in part')
 })
 
@@ -172,7 +172,7 @@ await t.test("a shard whose vectors are another model's stops it; what was right
   const file = join(dir, 'vectors.jsonl')
   await writeFile(file, lines(true))
   await t.rejects(give(t, place, [file]), { message: /passage "p[678]" is not what/ })
-  t.same((await inspectPlace(place)).missing, [2, 3])
+  t.same((await inspectShardDir(place)).missing, [2, 3])
   await writeFile(file, lines(false))
   t.match(await give(t, place, [file]), { written: 2, present: 2 })
   t.same(await stored(place), whole)
@@ -211,7 +211,7 @@ await t.test('bad vectors and files are refused by name', async (t) => {
     [line([1, 2, 3, 1e6]), { code: 'index_invalid', message: /"p0" holds 1000000 at position 3/ }],
     ['{"id":"p0","vector":[1,2,3,1e999]}', { code: 'index_invalid', message: /holds Infinity/ }],
     [line([1, 2, 3, null]), { code: 'corpus_invalid', message: /no list of numbers as the vector of "p0" \(line 1\)/ }],
-    [`${line(vectorOf(0))}{"id":`, { code: 'corpus_invalid', message: /no JSON object in line 2/ }],
+    [`${line(vectorOf(0))}{"id":`, { code: 'corpus_invalid', message: /not valid JSON object in line 2/ }],
     [line([1, 2, 3, 4], ''), { code: 'corpus_invalid', message: /no id in line 1: The id is empty/ }],
     ['{}', { code: 'corpus_invalid', message: /no id in line 1/ }],
     ['id\tvector\n', { code: 'corpus_invalid', message: /holds no vectors: pickles/ }],
@@ -250,7 +250,7 @@ await t.test('stopped in the middle it goes on', async (t) => {
     },
   })
   await t.rejects(stopping, { message: 'stopped' })
-  const left = (await inspectPlace(place)).missing.length
+  const left = (await inspectShardDir(place)).missing.length
   t.ok(left > 0 && left < 4, `${left} shards are left`)
   t.match(await give(t, place, files), { written: left, present: 4 - left })
   t.same(await stored(place), whole)

@@ -4,7 +4,7 @@ import { createAdmission } from '../../../src/inference/pool/admission.ts'
 
 function open(options: { maxWaiting?: number; places?: number } = {}) {
   let time = 0
-  const admission = createAdmission({ maxWaiting: 64, places: 1, now: () => time, ...options })
+  const admission = createAdmission({ maxWaiting: 64, concurrency: 1, now: () => time, ...options })
   const refused = (question: Parameters<typeof admission.enter>[0]): CodedError | undefined => {
     try {
       admission.enter(question)
@@ -38,7 +38,7 @@ t.test('what would wait past its deadline is refused at the door, by the rate of
   answer(20, 100)
   const burst = Array.from({ length: 64 }, () => refused({ cost: 1, deadlineMs: 1000 }))
   t.equal(burst.filter((error) => error === undefined).length, 9, 'nine in 900 ms')
-  t.match(burst[9], { code: 'overloaded', message: /1 s are allowed/, retryAfterS: 1 })
+  t.match(burst[9], { code: 'overloaded', message: /the deadline 1 s/, retryAfterS: 1 })
   t.equal(burst.at(-1)?.retryAfterS, 6, 'a crowd is told to come back one after the other')
   t.equal(refused({ cost: 1, deadlineMs: 120_000 }), undefined, 'who has time may wait')
   t.end()

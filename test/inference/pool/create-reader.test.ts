@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, truncateSync, utimesSync,
 import path from 'node:path'
 import t from 'tap'
 import { createReader } from '../../../src/inference/pool/create-reader.ts'
-import { builtFixture, goldenOf } from '../../helpers/built-fixture.ts'
+import { builtFixture, goldenOf } from '../../fixtures/built-fixture.ts'
 import { requestOf } from './golden-requests.ts'
 
 await t.test('weights shared through saved graphs give the same numbers', async (t) => {

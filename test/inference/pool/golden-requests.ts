@@ -1,6 +1,6 @@
 import type { Golden } from '../../../models/golden.ts'
 import type { AnswerRead, GenerateRequest } from '../../../src/inference/contract.ts'
-import { wordsOf } from '../../helpers/built-fixture.ts'
+import { wordsOf } from '../../fixtures/built-fixture.ts'
 
 /** Largest difference to the recorded outputs, in f32. */
 export const ATOL = 2e-4

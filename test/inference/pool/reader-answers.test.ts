@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { createReader } from '../../../src/inference/pool/create-reader.ts'
-import { builtFixture, goldenOf } from '../../helpers/built-fixture.ts'
+import { builtFixture, goldenOf } from '../../fixtures/built-fixture.ts'
 import { largestDifference, question, requestOf } from './golden-requests.ts'
 
 const QUESTION = question('w5 w9 w11', { maxNewTokens: 4, includePrompts: true })

@@ -1,8 +1,8 @@
 import { readdirSync } from 'node:fs'
 import t from 'tap'
 import { createReader } from '../../../src/inference/pool/create-reader.ts'
-import { logSoftmax, mixLogprobs } from '../../../src/inference/worker/sampling.ts'
-import { builtFixture, fixtureDir, goldenOf } from '../../helpers/built-fixture.ts'
+import { logSoftmax, mixLogprobs } from '../../../src/inference/worker/decoder/sampling.ts'
+import { builtFixture, fixtureDir, goldenOf } from '../../fixtures/built-fixture.ts'
 import { SKIPS } from '../../helpers/skips.ts'
 import { ATOL, largestDifference, numbers, requestOf, rowsOf } from './golden-requests.ts'
 

@@ -3,7 +3,7 @@ import t from 'tap'
 import type { Dtype } from '../../../models/manifest.ts'
 import type { AnswerRead, AnswerReadResult } from '../../../src/inference/contract.ts'
 import { createReader } from '../../../src/inference/pool/create-reader.ts'
-import { builtFixture } from '../../helpers/built-fixture.ts'
+import { builtFixture } from '../../fixtures/built-fixture.ts'
 import { question } from './golden-requests.ts'
 
 const sampling = { temperature: 0.9, topP: 0.95, seed: 7 }

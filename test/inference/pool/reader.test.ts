@@ -3,9 +3,9 @@ import path from 'node:path'
 import t from 'tap'
 import type { GenerateRequest } from '../../../src/inference/contract.ts'
 import { createReader } from '../../../src/inference/pool/create-reader.ts'
-import { buildWithWords, builtFixture, goldenOf } from '../../helpers/built-fixture.ts'
-import { LLAMA_CONFIG, weightsFor, writeFolder } from '../../helpers/checkpoint-folder.ts'
-import { f32Safetensors } from '../../helpers/weights.ts'
+import { buildWithWords, builtFixture, goldenOf } from '../../fixtures/built-fixture.ts'
+import { LLAMA_CONFIG, weightsFor, writeFolder } from '../../fixtures/checkpoint-folder.ts'
+import { f32Safetensors } from '../../fixtures/weights.ts'
 import { ATOL, largestDifference, requestOf } from './golden-requests.ts'
 
 await t.test('one reader', async (t) => {

@@ -1,5 +1,5 @@
 import type { PoolOptions } from '../../../src/inference/pool/contract.ts'
-import type { Job } from '../../../src/inference/protocol.ts'
+import type { TaskCall } from '../../../src/inference/protocol.ts'
 import { fileUrl } from '../../helpers/root.ts'
 
 /** A pool of stub processes steered through `folder`. */
@@ -13,6 +13,6 @@ export function stubOptions(folder: string, options: Partial<PoolOptions> = {}):
 }
 
 /** A job that the stub carries out: `echo x`, `hang`, `sleep <ms>`, `until <file>`, `steps <file>`, `say <file>`, `load <ms>`, `exit <code>`, `fail <message>`. */
-export function job(command: string): Job {
+export function job(command: string): TaskCall {
   return { task: 'embed', input: [command] }
 }

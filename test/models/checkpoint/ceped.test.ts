@@ -2,8 +2,8 @@ import path from 'node:path'
 import t from 'tap'
 import { buildModel } from '../../../models/build.ts'
 import { parseConfig } from '../../../models/checkpoint/config-parse.ts'
-import { CEPE_CONFIG, weightsFor, writeFolder } from '../../helpers/checkpoint-folder.ts'
-import { f32Torch } from '../../helpers/weights.ts'
+import { CEPE_CONFIG, weightsFor, writeFolder } from '../../fixtures/checkpoint-folder.ts'
+import { f32Torch } from '../../fixtures/weights.ts'
 
 /** What the published training code adds to config.json for CEPED-LLaMA-2-Chat: the fields of distillation, and the encoder's whole configuration. */
 const DISTILLED = {

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { parseConfig } from '../../../models/checkpoint/config-parse.ts'
-import { CEPE_CONFIG, CONTRIEVER_CONFIG, LLAMA_CONFIG } from '../../helpers/checkpoint-folder.ts'
+import { CEPE_CONFIG, CONTRIEVER_CONFIG, LLAMA_CONFIG } from '../../fixtures/checkpoint-folder.ts'
 
 t.test('CEPE: decoder, encoder, cross-attention and tokens', (t) => {
   t.match(parseConfig(CEPE_CONFIG), {

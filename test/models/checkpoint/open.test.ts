@@ -5,9 +5,9 @@ import { parseConfig } from '../../../models/checkpoint/config-parse.ts'
 import { openCheckpoint } from '../../../models/checkpoint/open.ts'
 import { checkTensors, expectedTensors } from '../../../models/checkpoint/rename.ts'
 import type { Checkpoint } from '../../../models/checkpoint/checkpoint.ts'
-import { CEPE_CONFIG, CONTRIEVER_CONFIG, LLAMA_CONFIG, weightsFor, writeFolder } from '../../helpers/checkpoint-folder.ts'
+import { CEPE_CONFIG, CONTRIEVER_CONFIG, LLAMA_CONFIG, weightsFor, writeFolder } from '../../fixtures/checkpoint-folder.ts'
 import { SKIPS } from '../../helpers/skips.ts'
-import { f32Safetensors, f32Torch, safetensorsOf, type F32Tensor } from '../../helpers/weights.ts'
+import { f32Safetensors, f32Torch, safetensorsOf, type F32Tensor } from '../../fixtures/weights.ts'
 
 type Weights = Record<string, F32Tensor>
 type Files = Parameters<typeof writeFolder>[1]
@@ -225,7 +225,7 @@ function sharded(index: object): Files {
 
 const REFUSED: readonly [string, Files, RegExp, string?][] = [
   ['no config', { 'model.safetensors': f32Safetensors({}) }, /no config\.json/],
-  ['a config that is no JSON', { 'config.json': '{"architectures":' }, /config\.json is not JSON/],
+  ['a config that is not valid JSON', { 'config.json': '{"architectures":' }, /config\.json is not JSON/],
   ['no weights', { 'config.json': LLAMA_CONFIG }, /holds no weights; expected one of model\.safetensors/],
   ['a missing shard', sharded(indexOf({ 'a.safetensors': first, 'b.safetensors': second })), /names b\.safetensors, missing/],
   [

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { openWeightFile } from '../../../models/checkpoint/file.ts'
 import { MAX_HEADER_BYTES, readSafetensorsIndex } from '../../../models/checkpoint/safetensors.ts'
-import { f32Safetensors, safetensorsOf } from '../../helpers/weights.ts'
+import { f32Safetensors, safetensorsOf } from '../../fixtures/weights.ts'
 
 async function read(t: { testdir(): string }, bytes: Uint8Array) {
   const path = join(t.testdir(), 'model.safetensors')
@@ -44,7 +44,7 @@ const BROKEN: readonly [string, Uint8Array, RegExp, string?][] = [
   ['a truncated header', truncatedHeader, /header claims \d+ bytes.*truncated/],
   ['a header length above the limit', hugeHeader, /exceeds the limit/],
   ['a header length of 2^64 - 1', wholeU64, /exceeds the limit/],
-  ['a header that is no JSON', Buffer.concat([Buffer.from([3, 0, 0, 0, 0, 0, 0, 0]), Buffer.from('{a}')]), /not JSON/],
+  ['a header that is not valid JSON', Buffer.concat([Buffer.from([3, 0, 0, 0, 0, 0, 0, 0]), Buffer.from('{a}')]), /not JSON/],
   ['a header that is a list', safetensorsOf([]), /not a JSON object/],
   ['an entry without offsets', safetensorsOf({ a: { dtype: 'F32', shape: [1] } }), /tensor a needs dtype, shape/],
   ['a negative dimension', safetensorsOf({ a: tensor(0, 4, [-1]) }, Buffer.alloc(4)), /tensor a needs dtype, shape/],

@@ -4,8 +4,8 @@ import t from 'tap'
 import { openWeightFile } from '../../../models/checkpoint/file.ts'
 import { PICKLE_LIMITS } from '../../../base/pickle/machine.ts'
 import { readTorchIndex } from '../../../models/checkpoint/torch.ts'
-import { f32Torch, op, stateDictPickle, tensorPickle, torchZip, zipOf } from '../../helpers/weights.ts'
-import { writeZip64, type ZipEntry } from '../../../eval/bench/zip64.ts'
+import { f32Torch, op, stateDictPickle, tensorPickle, torchZip, zipOf } from '../../fixtures/weights.ts'
+import { writeZip64, type ZipEntry } from '../../fixtures/zip64.ts'
 
 async function readPath(path: string) {
   const file = await openWeightFile(path)

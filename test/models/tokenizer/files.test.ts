@@ -4,8 +4,8 @@ import { parseConfig } from '../../../models/checkpoint/config-parse.ts'
 import { openTokenizer } from '../../../models/tokenizer/codec.ts'
 import { fitTokenizer, requiredTokenId, tokenizerFiles } from '../../../models/tokenizer/files.ts'
 import { vocabularySize, type TokenizerFiles } from '../../../models/tokenizer/tokenizer-json.ts'
-import { CEPE_CONFIG, CONTRIEVER_CONFIG, LLAMA_CONFIG, writeFolder } from '../../helpers/checkpoint-folder.ts'
-import { bpePieces, sentencePieceOf } from '../../helpers/sentencepiece.ts'
+import { CEPE_CONFIG, CONTRIEVER_CONFIG, LLAMA_CONFIG, writeFolder } from '../../fixtures/checkpoint-folder.ts'
+import { bpePieces, sentencePieceOf } from '../../fixtures/sentencepiece.ts'
 
 function encode(files: TokenizerFiles, text: string): number[] {
   return openTokenizer(files).encode(text).ids
@@ -97,7 +97,7 @@ const REFUSED: readonly [string, Parameters<typeof writeFolder>[1], RegExp][] = 
   [
     'a tokenizer.json that the reader does not know',
     { 'tokenizer.json': { ...json(1), normalizer: { type: 'Rot13' } } },
-    /tokenizer\.json is no tokenizer .*type WordPiece\): .*Rot13.*save it anew/,
+    /tokenizer\.json is no tokenizer .*type WordPiece\): .*Rot13.*save it again/,
   ],
   ['broken JSON', { 'tokenizer.json': '{' }, /is not JSON/],
   ['a vocabulary without [CLS]', { 'vocab.txt': '[PAD]\n[UNK]\n[SEP]\n' }, /lacks the token \[CLS\]/],

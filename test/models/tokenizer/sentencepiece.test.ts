@@ -4,7 +4,7 @@ import t from 'tap'
 import { openTokenizer, type Codec } from '../../../models/tokenizer/codec.ts'
 import { convertSentencePiece } from '../../../models/tokenizer/sentencepiece.ts'
 import { tokenId, vocabularySize } from '../../../models/tokenizer/tokenizer-json.ts'
-import { FIRST_PIECE, bpePieces, sentencePieceOf } from '../../helpers/sentencepiece.ts'
+import { FIRST_PIECE, bpePieces, sentencePieceOf } from '../../fixtures/sentencepiece.ts'
 import { SENTENCEPIECE } from '../../helpers/sentencepiece-goldens.ts'
 
 function load(bytes: Uint8Array): Codec {

@@ -1,0 +1,288 @@
+/**
+ * The reader's speed against its alternatives and the machine's limits, ratios within one run. Random weights in the
+ * widths of TinyLlama-1.1B and CEPE-LLaMA-2-7B, fewer layers. Usage: reader.ts [threads]
+ */
+import { at } from '../../../base/at.ts'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { InferenceSession, Tensor } from '../../../models/runtime.ts'
+import { precisionOf } from '../../../models/blocks/precision.ts'
+import { buildModel } from '../../../models/build.ts'
+import type { CepeReaderConfig } from '../../../models/checkpoint/config.ts'
+import { openCheckpoint } from '../../../models/checkpoint/open.ts'
+import { cepeGenerateGraph, type CrossStrategy } from '../../../models/graphs/cepe-generate.ts'
+import { writeGraphs } from '../../../models/onnx/write.ts'
+import { tokenBudgetBatches } from '../../../src/inference/batches.ts'
+import { padRight } from '../../../src/inference/worker/runtime/pad.ts'
+import { caching, reprojecting } from './cross-strategies.ts'
+import { fastest, int64, machine, measureLimits, openSession, randomTensor, table, type Limits } from '../measure.ts'
+import { absorbedFlops, encoderFlops, prefillFlops, tokenBytes } from './reader-flops.ts'
+import { cepe1B, cepe7B, type Depth } from './shapes.ts'
+import { uniform, writeSyntheticCheckpoint } from '../../../test/fixtures/synthetic-checkpoint.ts'
+
+const CONTEXT_ROWS = [0, 2000, 8000] as const
+const DEPTH_1B: Depth = { layers: 4, encoderLayers: 2 }
+const DEPTH_7B: Depth = { layers: 2, encoderLayers: 1 }
+/** As the service batches passages. */
+const BATCH_TOKENS = 2048
+
+const threads = Number(process.argv.at(2) ?? 2)
+const folder = mkdtempSync(join(tmpdir(), 'cepe-bench-'))
+function say(text: string): void {
+  return console.log(text)
+}
+function ms(value: number): string {
+  return value.toFixed(value < 10 ? 2 : value < 100 ? 1 : 0)
+}
+function times(value: number): string {
+  return `${value.toFixed(value < 10 ? 2 : 1)}x`
+}
+
+/** Layers of the published models. */
+const FULL_DEPTH = { '1.1B widths': 22, '7B widths': 32 } as const
+type ShapeName = keyof typeof FULL_DEPTH
+
+function randomIds(count: number, seed: number): number[] {
+  const next = uniform(seed)
+  return Array.from({ length: count }, () => 3 + Math.floor(next() * 31_000))
+}
+
+/** What the service takes of the generate graph; the caches beside it would be copied. */
+const ANSWER = ['tokens', 'logprobs', 'attention']
+
+function feedsOf(prompt: number, phi: Tensor, newTokens: number): Record<string, Tensor> {
+  return {
+    input_ids: int64(randomIds(prompt, 1), [1, prompt]),
+    phi,
+    stop_ids: int64([], [0]),
+    max_new_tokens: int64([newTokens], []),
+  }
+}
+
+/** Milliseconds of one further token: a run of several less a run of one. */
+async function perToken(session: InferenceSession, phi: Tensor, tokens: number, repeats: number): Promise<number> {
+  await session.run(feedsOf(16, phi, 2), ANSWER)
+  const one = await fastest(repeats, () => session.run(feedsOf(16, phi, 1), ANSWER))
+  return ((await fastest(repeats, () => session.run(feedsOf(16, phi, 1 + tokens), ANSWER))) - one) / tokens
+}
+
+interface Shape {
+  readonly name: ShapeName
+  readonly checkpointDir: string
+  readonly builtDir: string
+  readonly config: CepeReaderConfig
+}
+
+async function makeShape(name: ShapeName, config: object): Promise<Shape> {
+  const checkpointDir = await writeSyntheticCheckpoint(join(folder, name), config)
+  const builtDir = join(folder, `${name}-f32`)
+  await buildModel({ checkpointDir, outDir: builtDir, dtype: 'f32', inPlace: true })
+  const checkpoint = await openCheckpoint(checkpointDir)
+  await checkpoint.close()
+  if (checkpoint.config.architecture !== 'cepe' || checkpoint.config.encoder === null) throw new Error('a reader is needed')
+  return { name, checkpointDir, builtDir, config: checkpoint.config }
+}
+
+/** The generate graph with another way of cross-attention, over the same weights. */
+async function openAlternative({ name, checkpointDir, config }: Shape, label: string, strategy: CrossStrategy): Promise<InferenceSession> {
+  const checkpoint = await openCheckpoint(checkpointDir)
+  const dir = join(folder, `${name}-${label}`)
+  mkdirSync(dir)
+  const graph = cepeGenerateGraph(checkpoint, config, precisionOf('f32'), strategy)
+  await writeGraphs([graph], {
+    dir,
+    dataFile: 'weights.bin',
+    producerVersion: 'bench',
+    inPlace: true,
+    onProgress: () => undefined,
+    signal: undefined,
+  })
+  await checkpoint.close()
+  return openSession(join(dir, 'cepe_generate.onnx'), threads)
+}
+
+/** Runs with a session that is released afterwards: memory holds one at a time. */
+async function using<T>(opening: Promise<InferenceSession>, run: (session: InferenceSession) => Promise<T>): Promise<T> {
+  const session = await opening
+  try {
+    return await run(session)
+  } finally {
+    await session.release()
+  }
+}
+
+async function decodeTable(shape: Shape, limits: Limits): Promise<void> {
+  const { decoder, encoder } = shape.config
+  const phis = CONTEXT_ROWS.map((rows) => randomTensor([rows, encoder.hiddenSize], rows))
+  const measure =
+    (tokens: number, repeats: number) =>
+    async (session: InferenceSession): Promise<number[]> => {
+      const results: number[] = []
+      for (const phi of phis) results.push(await perToken(session, phi, tokens, repeats))
+      return results
+    }
+  const absorbed = await using(openSession(join(shape.builtDir, 'cepe_generate.onnx'), threads), measure(8, 3))
+  const cached = await using(openAlternative(shape, 'cached', caching()), measure(8, 3))
+  const projected = await using(openAlternative(shape, 'reprojected', reprojecting()), measure(2, 2))
+  const depth = FULL_DEPTH[shape.name]
+  const head = (4 * decoder.hiddenSize * decoder.vocabSize) / limits.gigabytesPerSecond / 1e6
+  const full = (time: number): number => head + ((time - head) / decoder.layers) * depth
+  say(`\n## Decode, ${shape.name}, ${decoder.layers} layers, ms per token\n`)
+  say(
+    table(
+      [
+        'context rows',
+        'generate graph',
+        'cached K/V',
+        're-projected',
+        'times faster than re-projected',
+        'time over cached',
+        `the same at ${depth} layers`,
+      ],
+      CONTEXT_ROWS.map((rows, i) => {
+        const [ours = 0, kept = 0, anew = 0] = [absorbed[i], cached[i], projected[i]]
+        return [
+          String(rows),
+          ms(ours),
+          ms(kept),
+          ms(anew),
+          times(anew / ours),
+          times(ours / kept),
+          `${times(full(anew) / full(ours))}, ${times(full(ours) / full(kept))}`,
+        ]
+      }),
+    ),
+  )
+  say(
+    `\nContext memory while decoding, numbers per context row: ${2 * encoder.hiddenSize} (phi and its transpose) for all layers; cached K/V ${2 * decoder.kvHeads * decoder.headDim} in each of ${depth} layers. At ${depth} layers: the output projection's ${ms(head)} ms once, the rest by the layer.`,
+  )
+}
+
+function encodeTime(session: InferenceSession, passages: readonly number[][], batches: readonly (readonly number[])[]): Promise<number> {
+  const feeds = batches.map((batch) =>
+    padRight(
+      batch.map((i) => at(passages, i)),
+      0,
+    ),
+  )
+  return fastest(2, async () => {
+    for (const batch of feeds) await session.run(batch)
+  })
+}
+
+async function encoderTable(shape: Shape, limits: Limits): Promise<void> {
+  const length = uniform(9)
+  const passages = Array.from({ length: 60 }, (_, i) => randomIds(40 + Math.floor(length() * 161), 100 + i))
+  const lengths = passages.map((ids) => ids.length)
+  const tokens = lengths.reduce((a, b) => a + b, 0)
+  const flops = encoderFlops(shape.config, lengths)
+  const ways: [string, readonly (readonly number[])[]][] = [
+    ['one at a time', passages.map((_, i) => [i])],
+    ['one padded batch', [passages.map((_, i) => i)]],
+    ...[1024, BATCH_TOKENS, 4096].map((budget): [string, number[][]] => [
+      `sorted, at most ${budget} padded tokens${budget === BATCH_TOKENS ? ' (the service)' : ''}`,
+      tokenBudgetBatches(lengths, budget),
+    ]),
+  ]
+  const timed = await using(openSession(join(shape.builtDir, 'cepe_encoder.onnx'), threads), async (session) => {
+    const results: [string, number][] = []
+    for (const [name, batches] of ways) results.push([name, await encodeTime(session, passages, batches)])
+    return results
+  })
+  const best = Math.min(...timed.map(([, time]) => time))
+  say(`\n## Encoder, ${shape.config.encoder.layers} layers, 60 passages of 40 to 200 tokens (${tokens})\n`)
+  say(
+    table(
+      ['batches', 'ms', 'tokens/s', 'of the best', 'GFLOP/s', 'of the large product'],
+      timed.map(([name, time]) => [
+        name,
+        ms(time),
+        ((1000 * tokens) / time).toFixed(0),
+        times(time / best),
+        (flops / time / 1e6).toFixed(0),
+        (flops / time / 1e6 / limits.gflops).toFixed(2),
+      ]),
+    ),
+  )
+}
+
+async function prefillTable(shape: Shape, limits: Limits): Promise<void> {
+  const rows = await using(openSession(join(shape.builtDir, 'cepe_generate.onnx'), threads), async (session) => {
+    const results: string[][] = []
+    for (const [prompt, context] of [
+      [128, 0],
+      [512, 0],
+      [512, 2000],
+      [512, 8000],
+    ] as const) {
+      const feeds = feedsOf(prompt, randomTensor([context, shape.config.encoder.hiddenSize], 3), 1)
+      const time = await fastest(2, () => session.run(feeds, ANSWER))
+      const gflops = prefillFlops(shape.config, prompt, context) / time / 1e6
+      results.push([String(prompt), String(context), ms(time), gflops.toFixed(0), (gflops / limits.gflops).toFixed(2)])
+    }
+    return results
+  })
+  say(`\n## Prefill, ${shape.name}, ${shape.config.decoder.layers} layers\n`)
+  say(table(['prompt tokens', 'context rows', 'ms', 'GFLOP/s', 'of the large product'], rows))
+}
+
+/** 50 passages in the encoder; 10 passages, 2 demonstrations with a passage each and the question in the prompt. */
+async function answerTable(shape: Shape, limits: Limits): Promise<void> {
+  const [passageTokens, promptTokens, newTokens] = [120, 12 * 120 + 100, 25]
+  const passages = Array.from({ length: 50 }, (_, i) => randomIds(passageTokens, 300 + i))
+  const lengths = passages.map((ids) => ids.length)
+  const rows = 50 * passageTokens
+  const encode = await using(openSession(join(shape.builtDir, 'cepe_encoder.onnx'), threads), (session) =>
+    encodeTime(session, passages, tokenBudgetBatches(lengths, BATCH_TOKENS)),
+  )
+  const phi = randomTensor([rows, shape.config.encoder.hiddenSize], 4)
+  const [prefill, whole] = await using(
+    openSession(join(shape.builtDir, 'cepe_generate.onnx'), threads),
+    async (session) =>
+      [
+        await fastest(2, () => session.run(feedsOf(promptTokens, phi, 1), ANSWER)),
+        await fastest(2, () => session.run(feedsOf(promptTokens, phi, newTokens), ANSWER)),
+      ] as const,
+  )
+  const decodeLimit =
+    ((newTokens - 1) * (tokenBytes(shape.config) / limits.gigabytesPerSecond + absorbedFlops(shape.config, rows) / limits.gflops)) / 1e6
+  const stages: [string, number, number][] = [
+    ['encode 50 passages', encode, encoderFlops(shape.config, lengths) / limits.gflops / 1e6],
+    [`prefill ${promptTokens} tokens`, prefill, prefillFlops(shape.config, promptTokens, rows) / limits.gflops / 1e6],
+    [`decode ${newTokens} tokens`, whole - prefill, decodeLimit],
+  ]
+  const total = stages.reduce<[string, number, number]>(
+    ([name, a, b], [, time, limit]) => [name, a + time, b + limit],
+    ['whole answer', 0, 0],
+  )
+  say(
+    `\n## A whole answer: 60 passages, 2 demonstrations, 25 tokens; ${shape.name}, ${shape.config.decoder.layers} decoder and ${shape.config.encoder.layers} encoder layers\n`,
+  )
+  say(
+    table(
+      ['stage', 'ms', 'limit ms', 'share of the limit'],
+      [...stages, total].map(([name, time, limit]) => [name, ms(time), ms(limit), (limit / time).toFixed(2)]),
+    ),
+  )
+  say('\nLimit: operations at the speed of the large product; weights of each further token at the speed of a vector-matrix product.')
+}
+
+try {
+  const started = performance.now()
+  say(`# Reader\n\n${machine(threads)}, ${new Date().toISOString().slice(0, 10)}`)
+  const limits = await measureLimits(threads)
+  say(
+    `Large f32 product (1024 x 2048 x 4096): ${limits.gflops.toFixed(0)} GFLOP/s; vector-matrix product reads ${limits.gigabytesPerSecond.toFixed(1)} GB/s.`,
+  )
+  const small = await makeShape('1.1B widths', cepe1B(DEPTH_1B))
+  await decodeTable(small, limits)
+  await prefillTable(small, limits)
+  await encoderTable(small, limits)
+  await answerTable(small, limits)
+  for (const name of ['1.1B widths', '1.1B widths-f32']) rmSync(join(folder, name), { recursive: true })
+  await decodeTable(await makeShape('7B widths', cepe7B(DEPTH_7B)), limits)
+  say(`\nThe run took ${((performance.now() - started) / 1000).toFixed(0)} s.`)
+} finally {
+  rmSync(folder, { recursive: true, force: true })
+}

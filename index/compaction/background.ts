@@ -1,0 +1,106 @@
+import { cleanTable, compactTable, fragmentation, isWasteful, KEEP_MS } from './compact.ts'
+import { lanceText, type Table } from '../table/lance.ts'
+import { MOST_SEGMENTS, vectorSegments } from './segments.ts'
+import type { TableSync } from '../table/table-sync.ts'
+
+/** Looks at the table while the wanted surplus builds up. */
+const CHECKS = 4
+/** Time that passes between two compactions, in lengths of the last one: at most a tenth of the time goes into them. */
+const PAUSE_FACTOR = 9
+
+/**
+ * Rows up to which a service merges the parts of a vector index. Training takes its cores, and then the whole table is written anew, while
+ * changes wait (a second for 100,000 rows). Larger tables are left to the next job, or to `cepe index compact`.
+ */
+const MERGED_ROWS = 2 ** 18
+
+export interface BackgroundCompactionOptions {
+  /** Small fragments from which on the table is compacted. */
+  readonly surplus: number
+  /** How long replaced files are kept, in milliseconds. */
+  readonly keepMs?: number
+  readonly onWarning: (message: string) => void
+  /** Runs work unless another process does such work: see `withMaintenanceLock`. */
+  readonly withMaintenanceLock: (work: () => Promise<void>) => Promise<unknown>
+}
+
+/** The table and its folder. */
+export interface LiveTableFolder {
+  readonly table: Table
+  readonly sync: TableSync
+  readonly folder: string
+}
+
+/** Bounds of the interval between checks for expired files: a timer takes 25 days at most, and retention may be longer. */
+const MIN_CHECK_MS = 1000
+const MAX_CHECK_MS = 3_600_000
+
+/**
+ * Compacts a table in the background. Every upsert leaves a small file, a version and rows that no index covers. When there are
+ * too many, whichever process wrote them, the files are compacted, the indexes updated and expired files removed.
+ */
+export class BackgroundCompaction {
+  readonly #options: BackgroundCompactionOptions
+  /** The first write looks: what earlier processes left counts too. */
+  #writes = Infinity
+  #running: Promise<void> | undefined
+  #notBefore = 0
+  #watch: NodeJS.Timeout | undefined
+
+  constructor(options: BackgroundCompactionOptions) {
+    this.#options = options
+  }
+
+  /** Counts a write to a table; every few writes, checks whether to compact. */
+  noteWrite(table: Table, sync: TableSync): void {
+    if (++this.#writes < this.#options.surplus / CHECKS || this.#running !== undefined || performance.now() < this.#notBefore) return
+    this.#writes = 0
+    this.#running = this.#compact(table, sync)
+      .catch((error: unknown) => this.#options.onWarning(`${table.storedAs} could not be compacted: ${lanceText(error)}`))
+      .finally(() => {
+        this.#running = undefined
+      })
+  }
+
+  /**
+   * Removes expired files also when there are no more writes: whoever replaced them, an upsert or a job of any process, could
+   * not yet. Holds no process.
+   */
+  watch(live: () => Promise<LiveTableFolder | undefined>): void {
+    const { keepMs = KEEP_MS, onWarning, withMaintenanceLock } = this.#options
+    const look = async (): Promise<void> => {
+      const found = await live()
+      if (found === undefined || this.#running !== undefined || !(await isWasteful(found.table, found.folder, keepMs))) return
+      await withMaintenanceLock(async () => {
+        await cleanTable(found.table, keepMs)
+        await found.sync.flush()
+      })
+    }
+    let looking = false
+    this.#watch = setInterval(
+      () => {
+        if (looking) return
+        looking = true
+        look()
+          .catch((error: unknown) => onWarning(`Expired files could not be removed: ${lanceText(error)}`))
+          .finally(() => {
+            looking = false
+          })
+      },
+      Math.min(MAX_CHECK_MS, Math.max(MIN_CHECK_MS, keepMs)),
+    ).unref()
+  }
+
+  close(): void {
+    clearInterval(this.#watch)
+  }
+
+  async #compact(table: Table, sync: TableSync): Promise<void> {
+    const { surplus, keepMs = KEEP_MS, withMaintenanceLock } = this.#options
+    if ((await fragmentation(table)).surplus < surplus) return
+    const from = performance.now()
+    const merge = (await vectorSegments(table)) >= MOST_SEGMENTS && (await table.countRows()) <= MERGED_ROWS
+    await withMaintenanceLock(() => compactTable(table, sync, { keepMs, mostSegments: merge ? 1 : Infinity }))
+    this.#notBefore = performance.now() + PAUSE_FACTOR * (performance.now() - from)
+  }
+}

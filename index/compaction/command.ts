@@ -1,0 +1,75 @@
+import { treeBytes } from '../store/tree.ts'
+import { readAlias, tableFolder } from '../versions/alias.ts'
+import { cleanTable, compactTable, fragmentation, oldVersions } from './compact.ts'
+import { connectForWriting } from '../table/lance.ts'
+import { openStored } from '../versions/recover.ts'
+import { TableSync } from '../table/table-sync.ts'
+import { withMaintenanceLock } from '../writers/maintenance-lock.ts'
+import { CodedError } from '../../base/errors.ts'
+
+/** How long to wait for the compaction of a service; a job takes longer. */
+const WAIT_MS = 60_000
+
+export interface CompactionCommandOptions {
+  /** Folder of the tables. */
+  readonly dir: string
+  readonly table: string
+  /** compact: compact small files, then clean up. cleanup: only remove the files of expired versions. */
+  readonly task: 'compact' | 'cleanup'
+  /** How long files that were replaced are kept, in milliseconds. */
+  readonly keepMs: number
+  /** Only say what there is to do. */
+  readonly dryRun: boolean
+}
+
+export interface CompactionReport {
+  readonly before: FragmentationState
+  /** Absent after a dry run. */
+  readonly after?: FragmentationState
+}
+
+export interface FragmentationState {
+  readonly fragments: number
+  /** Fragments that compaction would merge. */
+  readonly surplus: number
+  /** Versions whose files have expired. */
+  readonly oldVersions: number
+  /** Bytes of the newest version, and of all files of the table. */
+  readonly bytes: number
+  readonly diskBytes: number
+}
+
+/**
+ * Compacts a live table from outside the serving process; reads and writes continue.
+ * @throws index_missing, disk_full, conflict
+ */
+export async function compactionCommand({ dir, table: name, task, keepMs, dryRun }: CompactionCommandOptions): Promise<CompactionReport> {
+  const storedAs = (await readAlias(dir, name))?.stored_as
+  if (typeof storedAs !== 'string')
+    throw new CodedError('index_missing', `There is no table "${name}" in ${dir}: nothing to compact.`, { field: 'table' })
+  const folder = tableFolder(dir, storedAs)
+  const sync = await TableSync.start(folder)
+  const connection = await connectForWriting(dir)
+  try {
+    const table = await openStored(connection, dir, storedAs, () => undefined)
+    const state = async (): Promise<FragmentationState> => ({
+      ...(await fragmentation(table)),
+      oldVersions: await oldVersions(table, keepMs),
+      diskBytes: await treeBytes(folder),
+    })
+    const before = await state()
+    if (dryRun) return { before }
+    const done = await withMaintenanceLock(dir, name, { waitMs: WAIT_MS }, async () => {
+      if (task === 'compact') await compactTable(table, sync, { keepMs, mostSegments: 1 })
+      else await cleanTable(table, keepMs)
+      await sync.flush()
+    })
+    if (!done)
+      throw new CodedError('conflict', `A job is building the indexes of "${name}". Compact the table when the job has ended.`, {
+        field: 'table',
+      })
+    return { before, after: await state() }
+  } finally {
+    connection.close()
+  }
+}

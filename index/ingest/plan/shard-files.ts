@@ -1,0 +1,55 @@
+import { contentHash, rowFingerprint } from '../../hash.ts'
+import type { Passage } from '../../contract.ts'
+import type { jobFiles } from './job-files.ts'
+import { LineFile } from './line-file.ts'
+
+const MOD = 2n ** 64n
+
+/** Lays passages out as shard files of `shardRows` each, one after the other. */
+export class ShardFiles {
+  readonly #files: ReturnType<typeof jobFiles>
+  readonly #shardRows: number
+  #open: LineFile | undefined
+  #rows = 0
+  #digest = 0n
+  #total = 0n
+  /** Rows of every shard that is closed. */
+  readonly rows: number[] = []
+  /** And the sum of its rows' fingerprints. */
+  readonly digests: string[] = []
+
+  constructor(files: ReturnType<typeof jobFiles>, shardRows: number) {
+    this.#files = files
+    this.#shardRows = shardRows
+  }
+
+  /** Sum of all rows' fingerprints. */
+  get digest(): string {
+    return this.#total.toString(16)
+  }
+
+  async write(passage: Passage, parts: number | undefined): Promise<void> {
+    const hash = contentHash(passage)
+    this.#open ??= new LineFile(this.#files.shard(this.rows.length))
+    await this.#open.write(JSON.stringify({ ...passage, hash, parts }))
+    this.#digest = (this.#digest + rowFingerprint(passage.id, hash)) % MOD
+    if (++this.#rows === this.#shardRows) await this.close()
+  }
+
+  /** The open shard is on the disk afterwards. */
+  async close(): Promise<void> {
+    if (this.#open === undefined) return
+    await this.#open.close()
+    this.rows.push(this.#rows)
+    this.digests.push(this.#digest.toString(16))
+    this.#total = (this.#total + this.#digest) % MOD
+    this.#open = undefined
+    this.#rows = 0
+    this.#digest = 0n
+  }
+
+  /** Gives the open shard up. */
+  async abandon(): Promise<void> {
+    await this.#open?.close().catch(() => undefined)
+  }
+}

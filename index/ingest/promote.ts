@@ -1,0 +1,125 @@
+import { contentHash } from '../hash.ts'
+import { passageText, type Embed, type EmbeddingModel, type Passage } from '../contract.ts'
+import { readAlias, writeAlias } from '../versions/alias.ts'
+import { appendChange, watchingJobs, type ChangeLog } from '../writers/change-log.ts'
+import { PASSAGE_COLUMNS } from '../table/columns.ts'
+import { isOfModel } from '../versions/compatibility.ts'
+import type { Connection, Table } from '../table/lance.ts'
+import { readMetadata } from '../table/metadata.ts'
+import { migrateTable } from '../table/migrate.ts'
+import { openStored } from '../versions/recover.ts'
+import { halvesAt, packVectors, passageAt, stringAt } from '../table/rows.ts'
+import { sqlIds } from '../table/sql.ts'
+import type { TableSync } from '../table/table-sync.ts'
+import { withWriterLock } from '../writers/writer-lock.ts'
+import { chunks, deleteRows, mergeRows } from '../table/write.ts'
+import { verifyShard } from './verify.ts'
+
+/** Passages of one commit, and of one note. */
+const ROWS_PER_COMMIT = 1000
+/** Catching up before the last step, which other writers wait for. */
+const CATCH_UP_ROUNDS = 5
+
+export interface PromoteOptions {
+  readonly dir: string
+  readonly table: string
+  readonly jobId: string
+  readonly model: EmbeddingModel
+  readonly embed: Embed
+  /** True if the corpus is to be all that is in the table. */
+  readonly replace: boolean
+  readonly connection: Connection
+  /** The verified table that goes into service. */
+  readonly own: Table
+  readonly sync: TableSync
+  readonly changeLog: ChangeLog
+  readonly signal: AbortSignal
+  readonly onWarning: (message: string) => void
+}
+
+/**
+ * Promotes a job's own table to the live one. First catches up with the changes of the live table since the job was created:
+ * changed passages are copied with their vectors, deleted ones are deleted. Idempotent after an interruption.
+ * @returns the number of passages copied or deleted.
+ */
+export async function promote(options: PromoteOptions): Promise<number> {
+  const { dir, table, jobId, own, sync, changeLog, replace, signal } = options
+  await changeLog.read()
+  // All of them first, whoever read them before; then what came meanwhile.
+  let fresh: ReadonlySet<string> = new Set(changeLog.ids)
+  for (let round = 0; round < CATCH_UP_ROUNDS && fresh.size > 0; round++) {
+    await catchUp([...fresh], options)
+    signal.throwIfAborted()
+    fresh = await changeLog.read()
+  }
+  await withWriterLock(dir, table, async () => {
+    await catchUp([...fresh, ...(await changeLog.read())], options)
+    await sync.flush()
+    await writeAlias(dir, table, { stored_as: own.storedAs, replaced_by_job: null })
+    await notifyEarlierJobs({ dir, table, jobId, replace, own })
+  })
+  return changeLog.ids.size
+}
+
+/** Notes for the jobs before this one, which are not at their end, that this one put its table into service. */
+export async function notifyEarlierJobs({
+  dir,
+  table,
+  jobId,
+  replace,
+  own,
+}: Pick<PromoteOptions, 'dir' | 'table' | 'jobId' | 'replace' | 'own'>): Promise<void> {
+  if ((await watchingJobs(dir, table)).every((job) => job >= jobId)) return
+  if (replace) return appendChange(dir, table, { replaced_by: jobId }, jobId)
+  for await (const batch of own.query().select(['id'])) {
+    const ids = Array.from({ length: batch.numRows }, (_, row) => stringAt(batch, 'id', row))
+    for (const some of chunks(ids, ROWS_PER_COMMIT)) await appendChange(dir, table, { ids: some }, jobId)
+  }
+}
+
+async function catchUp(ids: readonly string[], options: PromoteOptions): Promise<void> {
+  const { dir, table: name, connection, own, model, onWarning, signal } = options
+  const storedAs = (await readAlias(dir, name))?.stored_as
+  if (ids.length === 0 || typeof storedAs !== 'string') return
+  const live = await openStored(connection, dir, storedAs, onWarning)
+  try {
+    // Older software may have put it into service since this process looked at it.
+    await migrateTable(live)
+    const sameModel = isOfModel(await readMetadata(live), model)
+    for (const some of chunks(ids, ROWS_PER_COMMIT)) {
+      signal.throwIfAborted()
+      const { passages, halves } = await rowsOf(live, some, sameModel, options)
+      const present = new Set(passages.map(({ id }) => id))
+      const gone = some.filter((id) => !present.has(id))
+      if (gone.length > 0) await deleteRows(own, gone)
+      if (passages.length === 0) continue
+      const hashes = passages.map(contentHash)
+      const version = await mergeRows(own, { passages, hashes, halves }, model.dimension)
+      const planned = passages.map((passage) => ({ passage, hash: contentHash(passage) }))
+      await verifyShard(connection, own.storedAs, version, planned)
+    }
+  } finally {
+    live.close()
+  }
+}
+
+/** Passages of the live table with vectors of the job's model. */
+async function rowsOf(
+  live: Table,
+  ids: readonly string[],
+  sameModel: boolean,
+  { model, embed, signal }: PromoteOptions,
+): Promise<{ passages: Passage[]; halves: Uint16Array }> {
+  const found = await live
+    .query()
+    .where(sqlIds(ids))
+    .select([...PASSAGE_COLUMNS, 'vector'])
+    .toArrow()
+  const rows = new Map(Array.from({ length: found.numRows }, (_, row) => [stringAt(found, 'id', row), row]))
+  const passages = [...rows.values()].map((row) => passageAt(found, row))
+  if (!sameModel && passages.length > 0)
+    return { passages, halves: packVectors(passages, await embed(passages.map(passageText), signal), model.dimension) }
+  const halves = new Uint16Array(passages.length * model.dimension)
+  for (const [i, row] of [...rows.values()].entries()) halves.set(halvesAt(found, row), i * model.dimension)
+  return { passages, halves }
+}

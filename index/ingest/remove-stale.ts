@@ -1,0 +1,117 @@
+import { stat } from 'node:fs/promises'
+import { aliasAge, readAlias, storedName, tableFolder } from '../versions/alias.ts'
+import { unwatchChanges, watchingJobs } from '../writers/change-log.ts'
+import { modelOf } from '../versions/compatibility.ts'
+import { connectLance } from '../table/lance.ts'
+import { readMetadata } from '../table/metadata.ts'
+import { hasReadPins } from '../versions/read-pins.ts'
+import { openStored } from '../versions/recover.ts'
+import { CodedError, osCode } from '../../base/errors.ts'
+import { listObjects } from '../store/objects.ts'
+import { isRemote, within } from '../store/location.ts'
+import { namesIn, removeTree } from '../store/tree.ts'
+import type { EmbeddingModel } from '../contract.ts'
+
+/** What is younger may belong to someone who is just making it. */
+const MIN_AGE_MS = 60_000
+/** By then every process has looked at the alias many times, opened what it points at now, and ended what it began before. */
+const RETIRE_MS = 60_000
+/** What the clocks of a store and of this machine may be apart. */
+const CLOCK_MS = 60_000
+
+/** Milliseconds since a file or folder was changed; since the newest of the objects beneath an address was written, or the object itself. */
+async function ageOf(path: string): Promise<number> {
+  if (isRemote(path)) {
+    let newest = -Infinity
+    for await (const { modified } of listObjects(path)) newest = Math.max(newest, modified.getTime())
+    // The store's clock may be a little off this one's.
+    return newest === -Infinity ? Infinity : Date.now() - newest - CLOCK_MS
+  }
+  try {
+    return Date.now() - (await stat(path)).mtimeMs
+  } catch (error) {
+    if (osCode(error) === 'ENOENT') return Infinity
+    throw error
+  }
+}
+
+export interface KnownJobs {
+  readonly unfinished: ReadonlySet<string>
+  readonly ended: ReadonlySet<string>
+}
+
+/**
+ * Removes what killed writers left behind and what was replaced: LanceDB's and our own temporary files, and stored tables
+ * and notes of `table` that neither the alias nor an unfinished job refers to. Only for the holder of the writer lock.
+ * An index in an object store may have jobs of other machines, whose records are not here: what they refer to is kept.
+ * A table that was replaced by one of another model is kept while its model is loaded too: processes with only that model answer from it.
+ * @param knownJobs ids of the jobs here: of those that may go on, those whose record cannot be read among them, and of those that ended.
+ * @param models all that are loaded.
+ * @returns the paths removed, and whether something is left that is to go a minute later.
+ */
+export async function removeStale(
+  dir: string,
+  table: string,
+  knownJobs: () => Promise<KnownJobs>,
+  models: readonly EmbeddingModel[] = [],
+): Promise<{ removed: string[]; left: boolean }> {
+  // In this order: a job has its record before changes are noted for it.
+  const watched = await watchingJobs(dir, table)
+  const { unfinished, ended } = await knownJobs()
+  const going = isRemote(dir) ? new Set([...unfinished, ...watched.filter((job) => !ended.has(job))]) : unfinished
+  const removed: string[] = []
+  let left = false
+  const drop = async (path: string): Promise<void> => {
+    if ((await ageOf(path)) < MIN_AGE_MS) {
+      left = true
+      return
+    }
+    await removeTree(path)
+    removed.push(path)
+  }
+  const alias = await readAlias(dir, table)
+  const retiring = (await aliasAge(dir, table)) < RETIRE_MS
+  const keep = new Set([...going].map((id) => storedName(table, id)))
+  for (const name of await namesIn(dir)) {
+    const path = within(dir, name)
+    if (name.startsWith(`${table}.alias.json.`)) await drop(path)
+    if (!name.startsWith(`${table}.`) || !name.endsWith('.lance')) continue
+    const storedAs = name.slice(0, -'.lance'.length)
+    if (storedAs === alias?.stored_as || keep.has(storedAs)) continue
+    if (retiring || (await hasReadPins({ dir, storedAs }))) left = true
+    else if (!(await isStillServed(dir, { storedAs, live: alias?.stored_as ?? null, models }))) await drop(path)
+  }
+  for (const storedAs of [...keep, ...(typeof alias?.stored_as === 'string' ? [alias.stored_as] : [])]) {
+    const data = within(tableFolder(dir, storedAs), 'data')
+    // An object store has none: what is written there is whole or absent.
+    const names = isRemote(dir) ? [] : await namesIn(data)
+    for (const name of names.filter((file) => file.startsWith('.tmp'))) await drop(within(data, name))
+  }
+  for (const job of watched) if (!going.has(job)) await unwatchChanges(dir, table, job)
+  return { removed, left }
+}
+
+interface Replaced {
+  readonly storedAs: string
+  /** The table that the alias points at. */
+  readonly live: string | null
+  readonly models: readonly EmbeddingModel[]
+}
+
+/** True for a table of one of these models where the live one is of another; one that does not open now is taken for such. */
+async function isStillServed(dir: string, { storedAs, live, models }: Replaced): Promise<boolean> {
+  if (models.length < 2 || live === null) return false
+  const connection = await connectLance(dir, undefined)
+  const idOf = async (name: string): Promise<string | undefined> => {
+    const table = await openStored(connection, dir, name, undefined)
+    return modelOf(await readMetadata(table), models)?.id
+  }
+  try {
+    const own = await idOf(storedAs)
+    return own !== undefined && own !== (await idOf(live))
+  } catch (error) {
+    return !(error instanceof CodedError && error.code === 'index_missing')
+  } finally {
+    connection.close()
+  }
+}

@@ -1,0 +1,84 @@
+import { cleanTable, orLater } from '../compaction/compact.ts'
+import { FILTER_COLUMNS } from './filter.ts'
+import { METADATA_VERSION } from '../../migrations/list.ts'
+import { LABELS_COLUMN } from '../table/metadata-columns.ts'
+import { readMetadata } from '../table/metadata.ts'
+import { fewValuesConfig, listsConfig, manyValuesConfig, textIndexConfig, writing, type Table } from '../table/lance.ts'
+import { TEXT_COLUMNS } from '../table/columns.ts'
+import { Stages } from '../stages.ts'
+import { stringAt } from '../table/rows.ts'
+import { sampleRows } from '../table/sample.ts'
+
+/**
+ * Rows added since the last update of the indexes that are worth another: an update copies the indexes and the table's
+ * last fragments, and until then those rows are compared one by one (20,000 in about 10 ms).
+ */
+const UPDATE_ROWS = 2000
+const UPDATE_SHARE = 0.05
+const MAX_UPDATE_ROWS = 20_000
+/** Rows that are looked at to tell whether a column holds few different values, and how many are few (LanceDB's documentation: 1000). */
+const SAMPLE = 4096
+const FEW = 1000
+
+/** The name that LanceDB gives a column's index unless told otherwise. */
+function indexName(column: string): string {
+  return `${column}_idx`
+}
+/** Titles have a text index too, under the column's own name. */
+export function filterIndexName(column: string): string {
+  return `${column}_filter`
+}
+
+export interface UpdateIndexesOptions {
+  /** Of the table. */
+  readonly rows: number
+  /** The table is large enough for indexes of the columns that filters name. */
+  readonly large: boolean
+  /** How long files that were replaced are kept. */
+  readonly keepMs: number
+  /** Called if the indexes could not be updated. */
+  readonly onWarning?: (message: string) => void
+  /** Told how far it is. */
+  readonly stages?: Stages
+}
+
+/**
+ * Text and id indexes, and for a large table those of the columns that filters name. One that covers less than half of
+ * the rows is made anew, which reads one column; smaller additions are added to all indexes, which also compacts the table.
+ */
+export async function updateIndexes(
+  table: Table,
+  { rows, large, keepMs, onWarning = () => undefined, stages = new Stages() }: UpdateIndexesOptions,
+): Promise<void> {
+  const left = new Map((await table.listIndices()).map(({ name, numUnindexedRows }) => [name, numUnindexedRows ?? rows]))
+  const outdated = (name: string): boolean => (left.get(name) ?? rows) * 2 > rows
+  const made = async (name: string, make: () => Promise<void>): Promise<void> => {
+    if (!outdated(name)) return
+    await writing(table, make)
+    left.delete(name)
+  }
+  await stages.estimated('indexing words', rows, async () => {
+    for (const column of TEXT_COLUMNS) await made(indexName(column), () => table.createIndex(column, { config: textIndexConfig() }))
+  })
+  await stages.estimated('indexing ids and filters', rows, async () => {
+    await made(indexName('id'), () => table.createIndex('id', { config: manyValuesConfig() }))
+    if (!large) return
+    for (const column of FILTER_COLUMNS) {
+      const name = filterIndexName(column)
+      await made(name, async () =>
+        table.createIndex(column, { config: (await hasFewValues(table, column)) ? fewValuesConfig() : manyValuesConfig(), name }),
+      )
+    }
+    if ((await readMetadata(table)).requiredVersion >= METADATA_VERSION)
+      await made(indexName(LABELS_COLUMN), () => table.createIndex(LABELS_COLUMN, { config: listsConfig() }))
+  })
+  const worthFolding = Math.min(MAX_UPDATE_ROWS, Math.max(UPDATE_ROWS, rows * UPDATE_SHARE))
+  if (Math.max(0, ...left.values()) >= worthFolding)
+    await stages.estimated('compacting', rows, () => orLater(() => cleanTable(table, keepMs), onWarning))
+}
+
+/** Looks at rows spread evenly over the table. */
+async function hasFewValues(table: Table, column: string): Promise<boolean> {
+  const taken = await sampleRows(table, SAMPLE, [column])
+  return new Set(Array.from({ length: taken.numRows }, (_, row) => stringAt(taken, column, row))).size <= FEW
+}

@@ -1,0 +1,60 @@
+import { CodedError } from '../../base/errors.ts'
+import { allModels, type EmbeddingModel, type Models } from '../contract.ts'
+import type { Table } from '../table/lance.ts'
+import { readMetadata, type TableMetadata } from '../table/metadata.ts'
+import { migrateTable, SCHEMA_VERSION } from '../table/migrate.ts'
+
+/** The one of these models that a table's vectors are of, under its own name before a former one; undefined if they are of another. */
+export function modelOf({ model, dimension }: TableMetadata, models: readonly EmbeddingModel[]): EmbeddingModel | undefined {
+  const fitting = models.filter((one) => one.dimension === dimension)
+  return fitting.find(({ id }) => id === model) ?? fitting.find(({ formerId }) => formerId === model)
+}
+
+/** True if vectors of the table and of the model can be compared. */
+export function isOfModel(metadata: TableMetadata, model: EmbeddingModel): boolean {
+  return modelOf(metadata, [model]) !== undefined
+}
+
+/** Returns the error, with its remedy, if a table cannot be used with these models or this version; undefined if it can. The table itself is valid in each case. */
+export function incompatibility(name: string, metadata: TableMetadata, models: Models): CodedError | undefined {
+  if (modelOf(metadata, allModels(models)) === undefined) {
+    const here = allModels(models).map(({ id, dimension }) => `${id} (${dimension})`)
+    return new CodedError(
+      'index_invalid',
+      `The table "${name}" holds vectors of the model ${metadata.model} (${metadata.dimension} numbers), this process embeds with ${here.join(' and ')}. ` +
+        `The table is sound: start with the model it was made with (CEPE_RETRIEVER_DIR, or beside another in CEPE_FURTHER_RETRIEVERS), or use another table (CEPE_TABLE) for the other model. ` +
+        `To change over, index the corpus with --replace: the present table stays until the new one is verified.`,
+      { field: 'model' },
+    )
+  }
+  if (metadata.requiredVersion > SCHEMA_VERSION) {
+    return new CodedError(
+      'index_invalid',
+      `The table "${name}" was made for newer software (schema version ${metadata.requiredVersion}, this one knows ${SCHEMA_VERSION}). The table is sound: update this software.`,
+      { field: 'table' },
+    )
+  }
+  if (metadata.schemaVersion < SCHEMA_VERSION) {
+    return new CodedError(
+      'index_invalid',
+      `The table "${name}" has schema version ${metadata.schemaVersion}, this software needs ${SCHEMA_VERSION}: run \`cepe migrate\`, which keeps every passage.`,
+      { field: 'table' },
+    )
+  }
+  return undefined
+}
+
+/** Reads the table's metadata after automatic migrations (none when read-only). Returns an error if the table is incompatible. */
+export async function compatibleMetadata(
+  name: string,
+  table: Table,
+  models: Models,
+  readOnly = false,
+): Promise<TableMetadata | CodedError> {
+  let metadata = await readMetadata(table)
+  if (!readOnly && metadata.schemaVersion < SCHEMA_VERSION && (await migrateTable(table, { dryRun: true })).automatic) {
+    await migrateTable(table)
+    metadata = await readMetadata(table)
+  }
+  return incompatibility(name, metadata, models) ?? metadata
+}

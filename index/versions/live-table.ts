@@ -1,0 +1,235 @@
+import { isRemote } from '../store/location.ts'
+import { aliasStamp, createAlias, readAlias, storedName, tableFolder, writeAlias } from './alias.ts'
+import { syncPath } from '../../base/durable.ts'
+import { TableSync } from '../table/table-sync.ts'
+import { CodedError, messageOf } from '../../base/errors.ts'
+import { connectForWriting, prewarm, type Connection, type Table } from '../table/lance.ts'
+import type { TableMetadata } from '../table/metadata.ts'
+import { createTable } from '../table/create.ts'
+import { compatibleMetadata, modelOf } from './compatibility.ts'
+import { openServing } from './recover.ts'
+import { allModels, type EmbeddingModel, type Models } from '../contract.ts'
+
+/** How often a table is looked at that nobody asks: well below the time after which a replaced table's files are removed. */
+const WATCH_MS = 2000
+
+/** The stored table behind an alias at one moment. */
+export interface Live {
+  readonly table: Table
+  readonly storedAs: string
+  readonly metadata: TableMetadata
+  /** Of its vectors, by the name that it has here. */
+  readonly model: EmbeddingModel
+  readonly sync: TableSync
+}
+
+export interface LiveForWriting extends Live {
+  /** The same table, for what goes on beside changes. */
+  readonly idle: Table
+}
+
+export interface LiveTableOptions extends Models {
+  readonly dir: string
+  readonly connection: Connection
+  readonly name: string
+  readonly consistencyMs: number
+  readonly onWarning: (message: string) => void
+  /** Nothing is migrated or repaired. */
+  readonly readOnly?: boolean
+}
+
+/** A stored table that cannot be used, and why. */
+interface Incompatible {
+  readonly error: CodedError
+  readonly storedAs: string
+}
+
+/**
+ * Follows an alias: gives the table it points at, and looks every `consistencyMs`, when it is used, whether it points at
+ * another. Readers never wait for that: the table before answers until the new one is open and its indexes are in
+ * memory, and also while a look fails for a passing reason. Only a finding is passed on: no table, or one that does not fit.
+ * Where a table was replaced by one that does not fit, the one before goes on answering, until its files are gone.
+ */
+export class LiveTable {
+  readonly #options: LiveTableOptions
+  #held: { readonly live: Live; readonly stamp: string } | undefined
+  /** Why the table cannot be used, as found by the last look that came to an end. */
+  #verdict: Incompatible | undefined
+  #checkedAt = -Infinity
+  #checking: Promise<Live | undefined> | undefined
+  #next: Promise<Live | undefined> | undefined
+  #watch: NodeJS.Timeout | undefined
+  /** What kept the last look from coming to an end. */
+  #trouble: string | undefined
+  #writing: Connection | undefined
+  #written: Table | undefined
+
+  constructor(options: LiveTableOptions) {
+    this.#options = options
+  }
+
+  /** The live table, or undefined if there is none yet. @throws index_invalid for one that does not fit model or software. */
+  async find(): Promise<Live | undefined> {
+    const held = this.#held?.live
+    if (held === undefined || this.#verdict !== undefined) return this.refresh()
+    if (performance.now() - this.#checkedAt >= this.#options.consistencyMs) this.#look()
+    return held
+  }
+
+  /** Looks, beginning now, and waits for what it finds: a look that is under way may have begun before the caller's cause. */
+  refresh(): Promise<Live | undefined> {
+    if (this.#checking === undefined) return this.#begin()
+    this.#next ??= this.#checking
+      .catch(() => undefined)
+      .then(() => {
+        this.#next = undefined
+        return this.#begin()
+      })
+    return this.#next
+  }
+
+  /** Why the table that replaced the one that answers does not; undefined where the newest one answers. */
+  behind(): CodedError | undefined {
+    const replaced = this.#held !== undefined && this.#verdict !== undefined && this.#verdict.storedAs !== this.#held.live.storedAs
+    return replaced ? this.#verdict?.error : undefined
+  }
+
+  /** The table to read. @throws index_missing if there is none yet; index_invalid for one that does not fit, where it replaced none that does. */
+  async get(): Promise<Live> {
+    // The watch goes on looking.
+    if (this.#held !== undefined && this.behind() !== undefined) return this.#held.live
+    const live = await this.find()
+    if (live === undefined) throw this.#missing()
+    return live
+  }
+
+  /**
+   * The live table for a change, under the writer lock: no process can switch the alias until the lock is released.
+   * @param create make it if there is none.
+   * @throws index_missing if there is none and none is to be made; index_invalid for one that does not fit.
+   */
+  async getForWriting(create: boolean): Promise<LiveForWriting> {
+    const { dir, name, readOnly } = this.#options
+    if (readOnly === true) throw new CodedError('forbidden', 'This process only reads the index: send changes to the one that writes it.')
+    const alias = await readAlias(dir, name)
+    if (create && typeof alias?.stored_as !== 'string') await this.#create()
+    const held = this.#verdict === undefined ? this.#held?.live : undefined
+    const live = held !== undefined && alias?.stored_as === held.storedAs ? held : await this.refresh()
+    if (live === undefined) throw this.#missing()
+    const writable = isRemote(dir) ? { ...live, table: await this.#writable(live.storedAs) } : live
+    // A merge sees the rows of the version that its handle is at: it must be the newest.
+    await writable.table.checkoutLatest()
+    return { ...writable, idle: live.table }
+  }
+
+  /** In an object store, a handle that nothing but changes moves on. */
+  async #writable(storedAs: string): Promise<Table> {
+    if (this.#written?.storedAs === storedAs) return this.#written
+    const { dir, onWarning } = this.#options
+    this.#writing ??= await connectForWriting(dir)
+    this.#written?.close()
+    this.#written = await openServing(this.#writing, dir, storedAs, onWarning)
+    return this.#written
+  }
+
+  close(): void {
+    clearInterval(this.#watch)
+    this.#written?.close()
+    this.#writing?.close()
+  }
+
+  #begin(): Promise<Live | undefined> {
+    this.#checking = this.#check().finally(() => {
+      this.#checking = undefined
+    })
+    return this.#checking
+  }
+
+  /** A look that nobody waits for. */
+  #look(): void {
+    if (this.#checking !== undefined) return
+    // Not again at once where it fails.
+    this.#checkedAt = performance.now()
+    this.#begin().then(
+      () => (this.#trouble = undefined),
+      (error: unknown) => {
+        // Once for each obstacle: a store that is away is looked for twice a second.
+        if (this.#trouble !== messageOf(error)) this.#options.onWarning(messageOf(error))
+        this.#trouble = messageOf(error)
+      },
+    )
+  }
+
+  async #create(): Promise<void> {
+    const { dir, name, connection, model } = this.#options
+    const storedAs = storedName(name)
+    const table = await createTable(connection, storedAs, model)
+    table.close()
+    await TableSync.distrusting(tableFolder(dir, storedAs)).flush()
+    await syncPath(dir)
+    const alias = await readAlias(dir, name)
+    if (alias !== undefined) await writeAlias(dir, name, { ...alias, stored_as: storedAs })
+    else if (!(await createAlias(dir, name, { stored_as: storedAs, replaced_by_job: null }))) await connection.dropTable(storedAs)
+  }
+
+  async #check(): Promise<Live | undefined> {
+    const began = performance.now()
+    const stamp = await aliasStamp(this.#options.dir, this.#options.name)
+    const found = this.#held?.stamp === stamp ? await this.#again(this.#held.live) : await this.#open()
+    if (found !== undefined && 'error' in found) {
+      this.#verdict = found
+      throw found.error
+    }
+    this.#held = found === undefined ? undefined : { stamp, live: found }
+    this.#verdict = undefined
+    this.#checkedAt = began
+    this.#keepWatch()
+    return found
+  }
+
+  /** The table that is held, with what it says of itself now. */
+  async #again(live: Live): Promise<Live | Incompatible> {
+    const fitted = await this.#checkCompatible(live.table)
+    return 'error' in fitted ? fitted : { ...live, ...fitted }
+  }
+
+  async #checkCompatible(table: Table): Promise<Pick<Live, 'metadata' | 'model'> | Incompatible> {
+    const metadata = await compatibleMetadata(this.#options.name, table, this.#options, this.#options.readOnly)
+    if (metadata instanceof CodedError) return { error: metadata, storedAs: table.storedAs }
+    return { metadata, model: modelOf(metadata, allModels(this.#options)) ?? this.#options.model }
+  }
+
+  /** The table that the alias points at. */
+  async #open(): Promise<Live | Incompatible | undefined> {
+    const { dir, name, connection, onWarning, readOnly } = this.#options
+    const storedAs = (await readAlias(dir, name))?.stored_as
+    if (typeof storedAs !== 'string') return undefined
+    const held = this.#held?.live
+    const table = held?.storedAs === storedAs ? held.table : await openServing(connection, dir, storedAs, readOnly ? undefined : onWarning)
+    const fitted = await this.#checkCompatible(table)
+    if ('error' in fitted) {
+      if (held?.storedAs !== storedAs) table.close()
+      return fitted
+    }
+    if (held?.storedAs === storedAs) return { ...held, ...fitted }
+    if (fitted.metadata.ann !== undefined) await prewarm(table)
+    // The table before it is not closed: searches may be under way in it. It goes when they have ended.
+    return { table, storedAs, ...fitted, sync: await TableSync.start(tableFolder(dir, storedAs)) }
+  }
+
+  /** A service that is asked nothing must not find, with its next question, that its table was replaced and removed. */
+  #keepWatch(): void {
+    this.#watch ??= setInterval(() => {
+      if (performance.now() - this.#checkedAt >= WATCH_MS) this.#look()
+    }, WATCH_MS).unref()
+  }
+
+  #missing(): CodedError {
+    const { name, dir } = this.#options
+    return new CodedError(
+      'index_missing',
+      `There is no table "${name}" in ${dir} yet: index a corpus, for instance with \`cepe index add <file>\`.`,
+      { field: 'table' },
+    )
+  }
+}

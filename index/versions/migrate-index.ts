@@ -1,0 +1,84 @@
+import { readAlias, tableFolder } from './alias.ts'
+import { TableSync } from '../table/table-sync.ts'
+import { CodedError } from '../../base/errors.ts'
+import { lanceText } from '../table/lance.ts'
+import { connectForWriting, type Table } from '../table/lance.ts'
+import { migrateTable, restoreVersion, type MigrationReport } from '../table/migrate.ts'
+import { openStored } from './recover.ts'
+
+export interface MigrateOptions {
+  /** Folder of the tables. */
+  readonly dir: string
+  readonly table: string
+  /** Only say what would be done. */
+  readonly dryRun?: boolean
+  readonly onWarning?: (message: string) => void
+}
+
+/**
+ * Brings a live table to the current schema version; reads and writes continue, and running it again changes nothing.
+ * @returns what was done, and the version that `restoreIndex` goes back to.
+ * @throws index_missing if there is no such table, index_invalid if it is newer than this software.
+ */
+export async function migrateIndex({ dir, table, dryRun = false, onWarning }: MigrateOptions): Promise<MigrationReport> {
+  const report = await withLive(dir, table, onWarning, (live) => migrateTable(live, { dryRun }))
+  if (report === undefined)
+    throw new CodedError('index_missing', `There is no table "${table}" in ${dir}: nothing to migrate.`, { field: 'table' })
+  return report
+}
+
+/**
+ * The steps that a service takes by itself when it starts; where others are due, none is taken, and using the table says so.
+ * A table that cannot be opened is no reason not to start: `onWarning` is told, and using the table says so too.
+ */
+export async function migrateAutomatically(dir: string, table: string, onWarning: (message: string) => void): Promise<void> {
+  try {
+    await withLive(dir, table, onWarning, async (live) => {
+      const due = await migrateTable(live, { dryRun: true })
+      if (due.steps.length > 0 && due.automatic) await migrateTable(live)
+    })
+  } catch (error) {
+    onWarning(lanceText(error))
+  }
+}
+
+/**
+ * The way back from a migration: an earlier version of the live table, schema and rows, becomes the newest one.
+ * @param version `restoreTo` of the migration's report. Rows written since are no longer in the table.
+ * @throws index_missing, or not_found if that version was cleaned up.
+ */
+export async function restoreIndex({
+  dir,
+  table,
+  version,
+}: {
+  readonly dir: string
+  readonly table: string
+  readonly version: number
+}): Promise<void> {
+  const restored = await withLive(dir, table, undefined, async (live) => {
+    await restoreVersion(live, version)
+    return true
+  })
+  if (restored !== true)
+    throw new CodedError('index_missing', `There is no table "${table}" in ${dir}: nothing to restore.`, { field: 'table' })
+}
+
+async function withLive<T>(
+  dir: string,
+  table: string,
+  onWarning: (message: string) => void = () => undefined,
+  use: (live: Table) => Promise<T>,
+): Promise<T | undefined> {
+  const alias = await readAlias(dir, table)
+  if (alias === undefined || alias.stored_as === null) return undefined
+  const sync = await TableSync.start(tableFolder(dir, alias.stored_as))
+  const connection = await connectForWriting(dir)
+  try {
+    const result = await use(await openStored(connection, dir, alias.stored_as, onWarning))
+    await sync.flush()
+    return result
+  } finally {
+    connection.close()
+  }
+}

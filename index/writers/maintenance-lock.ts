@@ -1,0 +1,30 @@
+import { within } from '../store/location.ts'
+import { checkTableName } from '../versions/alias.ts'
+import { takeLock } from './lock.ts'
+
+export interface MaintenanceLockOptions {
+  /** How long to wait for another process that is at it; Infinity for as long as it takes. */
+  readonly waitMs: number
+  readonly signal?: AbortSignal
+}
+
+/**
+ * Serializes compaction and index builds of a table over all processes: concurrent runs would conflict and repeat work. Writes
+ * and reads continue.
+ * @returns false if another process held the lock for longer than `waitMs`: nothing was done.
+ */
+export async function withMaintenanceLock(
+  dir: string,
+  table: string,
+  { waitMs, signal }: MaintenanceLockOptions,
+  work: () => Promise<unknown>,
+): Promise<boolean> {
+  const lock = await takeLock(within(dir, `${checkTableName(table)}.upkeep`), waitMs, { signal, advisory: true })
+  if (lock === undefined) return false
+  try {
+    await work()
+  } finally {
+    await lock.release()
+  }
+  return true
+}

@@ -1,0 +1,34 @@
+import { aliasPath, checkTableName } from '../versions/alias.ts'
+import { fenceLive } from './fence.ts'
+import { withLock } from './lock.ts'
+import { isRemote, within } from '../store/location.ts'
+
+/** Longest wait for the writer lock. */
+const WAIT_MS = 60_000
+
+/** Queues of the writers of this process by lock: only one of them at a time competes with other processes. */
+const tails = new Map<string, Promise<void>>()
+
+/**
+ * Serializes the writers of a table over all processes: upserts, deletes, commits of jobs, and the switch of the alias to another
+ * stored table. LanceDB's merge does not notice another writer that inserts the same ids at the same time, which would leave
+ * two rows of one id. A change under the lock goes into the table that is live at that moment.
+ * @throws overloaded if the changes of other processes take longer than a minute.
+ */
+export function withWriterLock<T>(dir: string, table: string, work: () => Promise<T>): Promise<T> {
+  // In an object store the alias says itself whose turn it is: one write tells both.
+  const location = isRemote(dir) ? aliasPath(dir, table) : within(dir, `${checkTableName(table)}.turns`)
+  const before = tails.get(location) ?? Promise.resolve()
+  const mine = before.then(() => withLock(location, WAIT_MS, work, { onTakeover: () => fenceLive(dir, table) }))
+  const tail = mine.then(
+    () => undefined,
+    () => undefined,
+  )
+  tails.set(location, tail)
+  tail
+    .then(() => {
+      if (tails.get(location) === tail) tails.delete(location)
+    })
+    .catch(() => undefined)
+  return mine
+}

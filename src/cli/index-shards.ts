@@ -1,0 +1,87 @@
+import { stat } from 'node:fs/promises'
+import path from 'node:path'
+import { Command } from 'commander'
+import { CodedError } from '../../base/errors.ts'
+import type { Jobs } from '../jobs/jobs.ts'
+import type { Job } from '../jobs/schema.ts'
+import { loadConfig } from './load-config.ts'
+import { wholeNumber } from './numbers.ts'
+import { createProgress } from './progress.ts'
+import { jobOptions, withReadingOptions, type ReadingOptions } from './reading-options.ts'
+import { tableOption } from './table-option.ts'
+
+/** `cepe index plan`: lays a corpus out in shards that others embed. */
+export function planCommand(): Command {
+  return withReadingOptions(new Command('plan'))
+    .description('split a corpus into shards for `cepe embed-worker` on one or several machines')
+    .argument('<corpus>', 'file, as for `cepe index add`')
+    .requiredOption('--out <folder>', 'output folder; an identical existing plan is kept')
+    .option('--shard-rows <number>', 'passages per shard (the unit of commits and retries)', wholeNumber({ min: 1, max: 65_536 }))
+    .action(async (given: string, { out, shardRows, ...reading }: ReadingOptions & { out: string; shardRows?: number }) => {
+      const config = await loadConfig()
+      const file = path.resolve(given)
+      const found = await stat(file).catch(() => undefined)
+      if (found?.isFile() !== true) throw new CodedError('not_found', `The file ${file} does not exist.`, { field: 'corpus' })
+      const [
+        { planShardDir },
+        { readPassageFile },
+        { corpusReadOptions },
+        { DEFAULT_REJECTED_SHARE },
+        { configuredModel },
+        { ensureRetriever },
+      ] = await Promise.all([
+        import('../../index/ingest/shard-dir/shard-dir.ts'),
+        import('../../index/read/read.ts'),
+        import('../jobs/reading.ts'),
+        import('../jobs/schema.ts'),
+        import('../service/services.ts'),
+        import('../service/setup.ts'),
+      ])
+      await ensureRetriever(config, createProgress)
+      const options = jobOptions(reading)
+      const progress = createProgress(`Planning ${path.basename(file)}`, 'lines')
+      const shardDir = await planShardDir(() => readPassageFile(file, corpusReadOptions(options, path.basename(file), undefined)), {
+        folder: path.resolve(out),
+        model: await configuredModel(config),
+        name: path.basename(file),
+        corpus: JSON.stringify([path.basename(file), found.size, Math.trunc(found.mtimeMs), options, shardRows]),
+        maxRejectedShare: options.max_rejected_share ?? DEFAULT_REJECTED_SHARE,
+        onProgress: ({ read }) => progress.update(read, 0),
+        ...(shardRows === undefined ? {} : { shardRows }),
+      }).finally(() => progress.stop())
+      const { accepted, rejected, shard_rows } = shardDir.plan
+      process.stdout.write(`${shardDir.folder}: ${accepted} passages in ${shard_rows.length} shards, ${rejected} lines rejected\n`)
+    })
+}
+
+/** `cepe index pending`: the work that is left, as `cepe embed-worker` reads it. */
+export function pendingCommand(): Command {
+  return new Command('pending')
+    .description('list the shards without vectors, as input lines for `cepe embed-worker`')
+    .argument('<folder>', 'folder that `cepe index plan` made')
+    .action(async (folder: string) => {
+      const [{ openShardDir }, { inspectShardDir }] = await Promise.all([
+        import('../../index/ingest/shard-dir/shard-dir.ts'),
+        import('../../index/ingest/shard-dir/check.ts'),
+      ])
+      const shardDir = await openShardDir(path.resolve(folder))
+      const { missing, foreign } = await inspectShardDir(shardDir)
+      for (const { file, why } of foreign) process.stderr.write(`${file} ${why}\n`)
+      for (const shard of missing) process.stdout.write(`${JSON.stringify({ shard })}\n`)
+    })
+}
+
+/** Orders a job in the configured index, or the given table, and follows it to its end. */
+type Follow = (table: string | undefined, order: (jobs: Jobs) => Promise<Job>) => Promise<void>
+
+/** `cepe index commit`: takes the vectors of a planned corpus into the table, as a job. */
+export function commitCommand(follow: Follow): Command {
+  return new Command('commit')
+    .description('commit the vectors of a planned corpus to the table; resumes when run again')
+    .argument('<folder>', 'folder that `cepe index plan` made')
+    .option('--replace', 'replace the contents of the table with this corpus')
+    .addOption(tableOption())
+    .action((folder: string, { table, replace }: { table?: string; replace?: boolean }) =>
+      follow(table, (jobs) => jobs.addShardDir(path.resolve(folder), replace === true ? { replace } : {})),
+    )
+}

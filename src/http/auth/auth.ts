@@ -1,0 +1,88 @@
+import fp from 'fastify-plugin'
+import { timingSafeEqual } from 'node:crypto'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { CodedError } from '../../../base/errors.ts'
+import type { Holder, Keys } from '../../keys/keys.ts'
+import { clientOfKey, hashKey } from '../../keys/record.ts'
+import { bearerOf } from './bearer.ts'
+
+/** Wrong keys of an address in a minute that are answered 401; further ones are answered 429, and told when to try again. */
+const WRONG_KEYS_PER_MINUTE = 30
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Who sent it; null where no key that is good came with it. */
+    holder: Holder | null
+  }
+  interface FastifyInstance {
+    /**
+     * Who sent a request. @param kind of key, for the message
+     * @throws unauthorized without a good key, rate_limited with one wrong key too many
+     */
+    needKey(request: FastifyRequest, kind: string): Promise<Holder>
+    /** Whether an admin's key is good here at all. */
+    hasAdminKey(): boolean
+  }
+}
+
+export interface AuthOptions {
+  readonly keys: Keys
+  /** A further admin key, by setting. */
+  readonly adminKey: string | undefined
+}
+
+/**
+ * Who may ask, and how much: every request's key is looked up; where there are user keys, the routes under /v1 need one.
+ * Needs the rate limit's plugin. Wrong keys are limited by address; a good key is never refused for them, since many clients may share an address.
+ */
+export const auth = fp((app: FastifyInstance, { keys, adminKey }: AuthOptions, done) => {
+  const bySetting = adminKey === undefined ? undefined : hashKey(adminKey)
+  const wrongKeys = app.createRateLimit({ max: WRONG_KEYS_PER_MINUTE, timeWindow: '1 minute' })
+  const requests = app.createRateLimit({
+    max: ({ holder }: FastifyRequest) => holder?.requests_per_minute ?? Infinity,
+    keyGenerator: ({ holder }: FastifyRequest) => clientOfKey(holder?.name ?? ''),
+    timeWindow: '1 minute',
+  })
+
+  const find = (key: string | undefined): Holder | null => {
+    if (key === undefined) return null
+    if (bySetting !== undefined && timingSafeEqual(hashKey(key), bySetting)) return { name: 'CEPE_ADMIN_KEY', role: 'admin' }
+    return keys.find(key) ?? null
+  }
+
+  const needKey = async (request: FastifyRequest, kind: string): Promise<Holder> => {
+    const { holder } = request
+    if (holder !== null) return holder
+    if (bearerOf(request) === undefined) throw unauthorized(kind, '')
+    const tried = await wrongKeys(request)
+    if (!tried.isAllowed && tried.isExceeded)
+      throw new CodedError('rate_limited', `Too many wrong keys came from this address: try again in ${tried.ttlInSeconds} s.`, {
+        retryAfterS: tried.ttlInSeconds,
+      })
+    throw unauthorized(kind, ', and the one that was sent is unknown or revoked')
+  }
+
+  const countRequest = async (request: FastifyRequest, { name, requests_per_minute: most }: Holder): Promise<void> => {
+    if (most === undefined) return
+    const limit = await requests(request)
+    if (!limit.isAllowed && limit.isExceeded)
+      throw new CodedError('rate_limited', `The key ${name} may send ${most} requests a minute: try again in ${limit.ttlInSeconds} s.`, {
+        retryAfterS: limit.ttlInSeconds,
+      })
+  }
+
+  app.decorateRequest('holder', null)
+  app.addHook('onRequest', async (request) => {
+    request.holder = find(bearerOf(request))
+    const needed = keys.required && request.routeOptions.url?.startsWith('/v1/') === true
+    const holder = needed ? await needKey(request, 'a') : request.holder
+    if (holder !== null) await countRequest(request, holder)
+  })
+  app.decorate('needKey', needKey)
+  app.decorate('hasAdminKey', () => bySetting !== undefined || keys.hasAdmin)
+  done()
+})
+
+function unauthorized(kind: string, problem: string): CodedError {
+  return new CodedError('unauthorized', `This route needs ${kind} key${problem}: send it as Authorization: Bearer <key>.`)
+}

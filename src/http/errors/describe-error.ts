@@ -1,0 +1,89 @@
+import type { FastifyError, FastifyRequest } from 'fastify'
+import { CodedError, messageOf, type ErrorCode } from '../../../base/errors.ts'
+import { describeValidation } from './describe-validation.ts'
+import { ERROR_STATUS } from './status.ts'
+
+export interface Described {
+  readonly status: number
+  readonly code: ErrorCode
+  readonly message: string
+  readonly field?: string | undefined
+  readonly retryAfterS?: number | undefined
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Media types of the body, where they are others than JSON. */
+    accepts?: readonly string[]
+  }
+}
+
+const FASTIFY_CODES: Readonly<Record<string, ErrorCode>> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: 'payload_too_large',
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: 'unsupported_media_type',
+  FST_REQ_FILE_TOO_LARGE: 'payload_too_large',
+  FST_ERR_HANDLER_TIMEOUT: 'deadline_exceeded',
+  FST_FILES_LIMIT: 'invalid_request',
+  FST_FIELDS_LIMIT: 'invalid_request',
+  // The answer was being sent.
+  ERR_STREAM_PREMATURE_CLOSE: 'client_closed',
+}
+
+/** What the framework and the parser of forms name, but do not explain, or only by repeating all of it. */
+const KNOWN_PROBLEMS: Readonly<Record<string, { readonly message: string; readonly field?: string }>> = {
+  FST_ERR_BAD_URL: { message: 'The path of the URL is not valid: percent signs must begin the bytes of UTF-8.' },
+  FST_ERR_MAX_PARAM_LENGTH: { message: 'A path parameter is longer than the longest id (512 bytes).' },
+  FST_FILES_LIMIT: { message: 'The form holds more than one file: send one.', field: 'file' },
+  FST_FIELDS_LIMIT: { message: 'The form has too many fields: send each field once.', field: 'form' },
+}
+
+const STATUS_CODE: Readonly<Record<number, ErrorCode>> = {
+  401: 'unauthorized',
+  404: 'not_found',
+  408: 'request_timeout',
+  413: 'payload_too_large',
+  415: 'unsupported_media_type',
+  429: 'rate_limited',
+  503: 'overloaded',
+}
+
+/** What the parser of forms says of a body that is no form, or not a whole one. */
+const BROKEN_FORM = /^Multipart: |^Unexpected end of (form|multipart data)|^Malformed (part|content)/
+
+const HIDDEN = 'Something went wrong inside the service; the log has the details under this request_id.'
+
+/** Code, status and words of an error: what the user did wrong is said, what went wrong inside stays in the log. */
+export function describeError(error: FastifyError, request: FastifyRequest): Described {
+  if (error.validation) {
+    return {
+      status: ERROR_STATUS.invalid_request,
+      code: 'invalid_request',
+      ...describeValidation(error.validation, error.validationContext ?? 'body'),
+    }
+  }
+  const code = codeOf(error)
+  const status = code === undefined ? 500 : ERROR_STATUS[code]
+  if (code === undefined || code === 'internal') return { status, code: 'internal', message: HIDDEN }
+  if (error instanceof CodedError) return { status, code, message: error.message, field: error.field, retryAfterS: error.retryAfterS }
+  return { status, code, message: inOurWords(code, request) ?? messageOf(error), ...KNOWN_PROBLEMS[error.code ?? ''] }
+}
+
+/** Where the framework says only that something is not allowed: what is. */
+function inOurWords(code: ErrorCode, { headers, routeOptions }: FastifyRequest): string | undefined {
+  if (code === 'payload_too_large')
+    return `The body is larger than the ${routeOptions.bodyLimit} bytes that are allowed (CEPE_BODY_LIMIT_KB).`
+  if (code !== 'unsupported_media_type') return undefined
+  const given = headers['content-type']
+  const allowed = routeOptions.config.accepts ?? ['application/json']
+  return `${given === undefined ? 'The body has no content-type' : `The media type ${given.slice(0, 100)} is not supported`}: send ${allowed.join(', ')}.`
+}
+
+function codeOf(error: FastifyError): ErrorCode | undefined {
+  if (error instanceof CodedError) return error.code
+  const known = FASTIFY_CODES[error.code ?? '']
+  if (known !== undefined) return known
+  if (BROKEN_FORM.test(messageOf(error))) return 'invalid_request'
+  const { statusCode } = error
+  if (statusCode === undefined) return undefined
+  return STATUS_CODE[statusCode] ?? (statusCode >= 400 && statusCode < 500 ? 'invalid_request' : undefined)
+}

@@ -1,0 +1,34 @@
+import { STATUS_CODES } from 'node:http'
+import { Type, type Static } from 'typebox'
+import { ERROR_CODES } from '../../../base/errors.ts'
+import { documentedHeaders } from './error-headers.ts'
+
+/** The body of every answer that is not 2xx. */
+export const ErrorBodySchema = Type.Object({
+  error: Type.Object({
+    code: Type.String({ description: 'Stable: programs may depend on it.', examples: [ERROR_CODES[0]] }),
+    message: Type.String({ description: 'For people: what is wrong, where, and what to do.' }),
+    field: Type.Optional(Type.String({ description: 'The offending field of the request.' })),
+    request_id: Type.String(),
+  }),
+})
+export type ErrorBody = Static<typeof ErrorBodySchema>
+
+/** What any route may answer: a malformed request, an `Expect` that is none, another host's, too many requests, headers too large, a defect, a shutdown. */
+const EVERYWHERE = [400, 417, 421, 429, 431, 500, 503]
+/** What a route with a body may answer besides: a body that does not arrive, is too large, or of another kind. */
+const WITH_BODY = [408, 413, 415]
+
+/** Error responses of a route without a body, for its schema: its own statuses and those of all routes. */
+export function errorResponses(...statuses: number[]) {
+  return Object.fromEntries([...new Set([...EVERYWHERE, ...statuses])].sort().map((status) => [status, described(status)]))
+}
+
+/** Error responses of a route with a body, for its schema. */
+export function bodyErrorResponses(...statuses: number[]) {
+  return errorResponses(...WITH_BODY, ...statuses)
+}
+
+function described(status: number) {
+  return { ...ErrorBodySchema, description: STATUS_CODES[status] ?? String(status), ...documentedHeaders(status) }
+}

@@ -1,0 +1,52 @@
+import { randomUUID } from 'node:crypto'
+import { STATUS_CODES, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { osCode, type ErrorCode } from '../../../base/errors.ts'
+import type { ErrorBody } from './error-body.ts'
+import { ERROR_STATUS } from './status.ts'
+
+/** Answers what is no HTTP request, or never becomes one, and closes the connection: what follows on it cannot be understood. */
+export function answerClientError(error: Error, socket: Socket): void {
+  if (!socket.writable || osCode(error) === 'ECONNRESET') return void socket.destroy()
+  const { status, id, body } = refusal(...meaningOf(osCode(error)))
+  socket.end(
+    [
+      `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+      'content-type: application/json; charset=utf-8',
+      `x-request-id: ${id}`,
+      `content-length: ${Buffer.byteLength(body)}`,
+      'connection: close',
+      '',
+      body,
+    ].join('\r\n'),
+  )
+  // A client that never reads must not keep the connection.
+  setTimeout(() => socket.destroy(), 1_000).unref()
+}
+
+/** Refuses requests with an `Expect` other than `100-continue` in the documented shape; Node's own refusal has no body. */
+export function refuseExpectations(server: Server): void {
+  server.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) => {
+    const { status, id, body } = refusal('expectation_failed', 'Unsupported Expect header: only 100-continue is supported.', 'Expect')
+    const type = 'application/json; charset=utf-8'
+    const headers = { 'content-type': type, 'x-request-id': id, 'content-length': Buffer.byteLength(body), connection: 'close' }
+    response.writeHead(status, headers).end(body)
+  })
+}
+
+function meaningOf(code: string | undefined): [ErrorCode, string] {
+  switch (code) {
+    case 'HPE_HEADER_OVERFLOW':
+      return ['headers_too_large', 'The headers of the request are larger than 16 KiB: send fewer or shorter ones.']
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return ['request_timeout', 'The request did not arrive in time (CEPE_REQUEST_TIMEOUT_MS).']
+    default:
+      return ['invalid_request', 'Malformed HTTP request.']
+  }
+}
+
+function refusal(code: ErrorCode, message: string, field?: string): { status: number; id: string; body: string } {
+  const id = randomUUID()
+  const body: ErrorBody = { error: { code, message, ...(field !== undefined && { field }), request_id: id } }
+  return { status: ERROR_STATUS[code], id, body: JSON.stringify(body) }
+}

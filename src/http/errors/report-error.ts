@@ -1,0 +1,22 @@
+import type { FastifyError, FastifyRequest } from 'fastify'
+import type { ErrorCode } from '../../../base/errors.ts'
+import { describeError, type Described } from './describe-error.ts'
+import type { ErrorBody } from './error-body.ts'
+import type { PublicText } from './public-text.ts'
+
+/** Codes that say that the service is at its bounds, or its end, and not that something is wrong with it. */
+const NO_ALARM: readonly ErrorCode[] = ['overloaded', 'not_ready']
+
+/** Describes an error for the client and logs it in full. */
+export function reportError(error: FastifyError, request: FastifyRequest, publicText: PublicText): Described {
+  const described = describeError(error, request)
+  const { status, code, message } = described
+  request.failedWith = code
+  request.log[status >= 500 && !NO_ALARM.includes(code) ? 'error' : 'info']({ err: error, code }, 'request failed')
+  return { ...described, message: status >= 500 ? publicText(message) : message }
+}
+
+/** The documented body of an error. */
+export function errorBody({ code, message, field }: Described, request: FastifyRequest): ErrorBody {
+  return { error: { code, message, ...(field !== undefined && { field }), request_id: request.id } }
+}

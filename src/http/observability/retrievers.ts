@@ -1,0 +1,21 @@
+import { modelId, type ContrieverManifest } from '../../../models/manifest.ts'
+import { embedderOf, type Embedder } from '../../inference/contract.ts'
+import type { Retriever } from '../../rag/retrieve.ts'
+
+/** All loaded retrievers, that of new tables first. */
+export function allEmbedders({ embedder, further }: Pick<Retriever, 'embedder' | 'further'>): readonly Embedder[] {
+  return [embedder, ...(further?.values() ?? [])]
+}
+
+/** What questions are embedded with now: the retriever of the table that is searched, or that of new tables where there is no table. */
+export async function servingEmbedder(retriever: Retriever): Promise<Embedder> {
+  return retriever.index.view().then(
+    ({ model }) => embedderOf(retriever, model),
+    () => retriever.embedder,
+  )
+}
+
+/** Description of a retriever. */
+export function describeRetriever(manifest: ContrieverManifest): { id: string; dtype: string; dimension: number } {
+  return { id: modelId(manifest), dtype: manifest.dtype, dimension: manifest.dims.hidden_size }
+}

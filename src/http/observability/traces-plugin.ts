@@ -1,0 +1,44 @@
+import fp from 'fastify-plugin'
+import type { FastifyInstance } from 'fastify'
+import { CodedError, messageOf } from '../../../base/errors.ts'
+import type { RequestSpan } from './tracing.ts'
+import { isProbe } from './probes.ts'
+
+export interface TracesOptions {
+  /** Where traces go; empty: none are made, and nothing is loaded for them. */
+  readonly url: string
+  readonly version: string
+}
+
+/** OpenTelemetry traces of requests and of the stages of their work. Questions and passages are never in them. */
+export const traces = fp(async (app: FastifyInstance, { url, version }: TracesOptions) => {
+  if (url === '') return
+  const { startTracing } = await import('./tracing.ts').catch((cause: unknown) => {
+    throw new CodedError(
+      'config_invalid',
+      `Traces (CEPE_TRACES_URL) need OpenTelemetry's packages, which are optional: npm ci --include=optional (${messageOf(cause)}).`,
+      { field: 'CEPE_TRACES_URL', cause },
+    )
+  })
+  const tracing = startTracing({ url, version, log: (message) => app.log.warn(message) })
+  const spans = new WeakMap<object, RequestSpan>()
+  app.addHook('onRequest', (request, _reply, next) => {
+    if (!isProbe(request)) {
+      const { method, headers, routeOptions, id } = request
+      const span = tracing.begin({ method, route: routeOptions.url, requestId: id, headers })
+      spans.set(request, span)
+      request.observers.push(span)
+    }
+    next()
+  })
+  app.addHook('onResponse', (request, reply, next) => {
+    spans.get(request)?.end(reply.statusCode, request.failedWith)
+    next()
+  })
+  // A client that left: no response will be sent.
+  app.addHook('onRequestAbort', (request, next) => {
+    spans.get(request)?.end(0, 'client_closed')
+    next()
+  })
+  app.addHook('onClose', () => tracing.close())
+})

@@ -1,0 +1,74 @@
+import { diag, DiagLogLevel, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace, defaultTextMapGetter } from '@opentelemetry/api'
+import { W3CTraceContextPropagator } from '@opentelemetry/core'
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
+import { defaultResource, resourceFromAttributes } from '@opentelemetry/resources'
+import { BasicTracerProvider, BatchSpanProcessor } from '@opentelemetry/sdk-trace-base'
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Observer } from '../../inference/observer.ts'
+
+export interface TracingOptions {
+  /** OTLP over HTTP. */
+  readonly url: string
+  readonly version: string
+  /** Told where spans cannot be delivered; requests never wait for it. */
+  readonly log: (message: string) => void
+}
+
+/** The span of one request. */
+export interface RequestSpan extends Observer {
+  /** Further calls change nothing. @param status 0 where nothing was answered */
+  end(status: number, error: string | null): void
+}
+
+export interface Tracing {
+  begin(request: {
+    readonly method: string
+    readonly route: string | undefined
+    readonly requestId: string
+    readonly headers: IncomingHttpHeaders
+  }): RequestSpan
+  /** Sends what waits. */
+  close(): Promise<void>
+}
+
+/** Makes spans by OpenTelemetry's conventions for HTTP servers; the SDK's own OTEL_ variables hold (sampling, batches, headers). */
+export function startTracing({ url, version, log }: TracingOptions): Tracing {
+  const quiet = (): void => undefined
+  diag.setLogger(
+    { error: log, warn: log, info: quiet, debug: quiet, verbose: quiet },
+    { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true },
+  )
+  const provider = new BasicTracerProvider({
+    resource: defaultResource().merge(resourceFromAttributes({ 'service.name': 'cepe-qa', 'service.version': version })),
+    spanProcessors: [new BatchSpanProcessor(new OTLPTraceExporter({ url }))],
+  })
+  const tracer = provider.getTracer('cepe-qa', version)
+  const propagator = new W3CTraceContextPropagator()
+  return {
+    begin: ({ method, route, requestId, headers }) => {
+      const parent = propagator.extract(ROOT_CONTEXT, headers, defaultTextMapGetter)
+      const attributes = {
+        'http.request.method': method,
+        ...(route !== undefined && { 'http.route': route }),
+        'cepe.request_id': requestId,
+      }
+      const span = tracer.startSpan(`${method} ${route ?? ''}`.trim(), { kind: SpanKind.SERVER, attributes }, parent)
+      const within = trace.setSpan(parent, span)
+      return {
+        stage: (name, startedAt, ms) => {
+          const startTime = performance.timeOrigin + startedAt
+          tracer.startSpan(name, { startTime }, within).end(startTime + ms)
+        },
+        tokens: (kind, count) => void span.setAttribute(`cepe.tokens.${kind}`, count),
+        end: (status, error) => {
+          if (!span.isRecording()) return
+          if (status > 0) span.setAttribute('http.response.status_code', status)
+          if (error !== null) span.setAttribute('error.type', error)
+          if (status >= 500) span.setStatus({ code: SpanStatusCode.ERROR })
+          span.end()
+        },
+      }
+    },
+    close: () => provider.shutdown().catch((error: unknown) => log(`Traces were not delivered: ${String(error)}`)),
+  }
+}

@@ -1,0 +1,16 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { RunOptions } from '../../inference/contract.ts'
+import { clientOfKey } from '../../keys/record.ts'
+import { clientSignal } from './client-signal.ts'
+import { together } from '../observability/observers.ts'
+
+/** How a request's work runs: to its deadline, as long as its client waits, in the name of its key or else of its address. */
+export function runOptions(request: FastifyRequest, reply: FastifyReply, deadlineMs: number): RunOptions {
+  const { holder, ip } = request
+  return {
+    signal: clientSignal(reply),
+    deadlineMs,
+    client: holder === null ? ip : clientOfKey(holder.name),
+    observe: together(request.observers),
+  }
+}

@@ -1,0 +1,86 @@
+import { Readable } from 'node:stream'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { FastifyReply } from 'fastify'
+
+/** Time in which a client has to take a piece of what is sent to it; then its connection is closed. */
+const STALL_MS = 60_000
+/** Bytes of a piece. */
+const PIECE = 64 * 1024
+/** Silence after which a comment is sent: proxies close connections on which nothing is said. */
+const KEEP_ALIVE_MS = 15_000
+const COMMENT = ':\n\n'
+
+/**
+ * Sends a body as its parts come about. The next part is only asked for when the client has taken those before it, so that
+ * a slow one makes nothing pile up here.
+ */
+export function streamResponse(reply: FastifyReply, mediaType: string, parts: AsyncIterable<string>): FastifyReply {
+  return reply
+    .type(`${mediaType}; charset=utf-8`)
+    .headers({ 'cache-control': 'no-cache', 'x-accel-buffering': 'no' })
+    .send(Readable.from(withBackpressure(parts, () => reply.raw.destroy())))
+}
+
+async function* withBackpressure(parts: AsyncIterable<string>, giveUp: () => void): AsyncGenerator<Buffer, void, undefined> {
+  for await (const part of parts) {
+    const bytes = Buffer.from(part)
+    for (let at = 0; at < bytes.length; at += PIECE) {
+      const timer = setTimeout(giveUp, STALL_MS)
+      try {
+        yield bytes.subarray(at, at + PIECE)
+      } finally {
+        clearTimeout(timer)
+      }
+    }
+  }
+}
+
+export interface EventStream<Event> {
+  readonly events: AsyncGenerator<Event, void, undefined>
+  /** The event as it is written, see {@link serverEvent}. */
+  readonly format: (event: Event) => string
+  /** What is written in place of the rest where it fails. */
+  readonly failed: (error: unknown) => string
+}
+
+/** One server-sent event; a name where there is one. */
+export function serverEvent(data: string, event?: string): string {
+  return `${event === undefined ? '' : `event: ${event}\n`}data: ${data}\n\n`
+}
+
+/**
+ * Sends server-sent events (HTML standard, section 9.2).
+ * @throws what goes wrong before the first event: it has a status of its own
+ */
+export async function sendEvents<Event>(reply: FastifyReply, stream: EventStream<Event>): Promise<FastifyReply> {
+  const first = await stream.events.next()
+  return streamResponse(reply, 'text/event-stream', written(first, stream))
+}
+
+async function* written<Event>(
+  first: IteratorResult<Event, void>,
+  { events, format, failed }: EventStream<Event>,
+): AsyncGenerator<string, void, undefined> {
+  try {
+    for (let next = first; next.done !== true; next = yield* withKeepAlive(events.next())) yield format(next.value)
+  } catch (error) {
+    yield failed(error)
+  } finally {
+    await events.return()
+  }
+}
+
+/** Comments for as long as nothing comes. */
+async function* withKeepAlive<Result>(pending: Promise<Result>): AsyncGenerator<string, Result, undefined> {
+  for (;;) {
+    const over = new AbortController()
+    const quiet = delay(KEEP_ALIVE_MS, undefined, { signal: over.signal, ref: false }).then(
+      () => true,
+      () => false,
+    )
+    const isQuiet = await Promise.race([pending.then(() => false), quiet])
+    over.abort()
+    if (!isQuiet) return pending
+    yield COMMENT
+  }
+}

@@ -1,0 +1,116 @@
+import { at } from '../../../../base/at.ts'
+import { CodedError } from '../../../../base/errors.ts'
+import type { CepeManifest } from '../../../../models/manifest.ts'
+import type { GenerateRequest } from '../../contract.ts'
+import type { RunContext } from './run-context.ts'
+import type { EncodedContexts } from '../encoder/encode-contexts.ts'
+import { checkNumber } from '../runtime/finite.ts'
+import { floats, int64, integers, type Feeds, type Graph, type Tensor } from '../runtime/session.ts'
+import { measuredAttention } from './context-shares.ts'
+import type { Decoded } from './step-decoding.ts'
+import type { OnToken } from './token-stream.ts'
+
+export type GreedyAnswer = Decoded & ReturnType<typeof measuredAttention>
+
+/** The answer itself; the caches beside it are for who goes on. */
+const ANSWER = ['tokens', 'logprobs', 'attention']
+
+/** The whole greedy answer in one run of the generate graph. */
+export async function greedy(graph: Graph, request: GenerateRequest, encoded: EncodedContexts): Promise<GreedyAnswer> {
+  return answerOf([await graph.run(promptFeeds(request, encoded, request.maxNewTokens), ANSWER)], request, encoded)
+}
+
+function promptFeeds({ promptIds, stopIds }: GenerateRequest, { phi }: EncodedContexts, maxNewTokens: number): Feeds {
+  return {
+    input_ids: int64(promptIds, [1, promptIds.length]),
+    phi,
+    stop_ids: int64(stopIds, [stopIds.length]),
+    max_new_tokens: int64([maxNewTokens], []),
+  }
+}
+
+/** An answer from the outputs of the runs that made it. */
+function answerOf(runs: readonly Feeds[], { wantsTokenShares }: GenerateRequest, { tokenCounts }: EncodedContexts): GreedyAnswer {
+  const attention = runs.map((outputs) => floats(outputs, 'attention'))
+  return {
+    tokenIds: runs.flatMap((outputs) => integers(outputs, 'tokens')),
+    logprobs: runs.flatMap((outputs) => Array.from(floats(outputs, 'logprobs'), checkNumber)),
+    ...measuredAttention(joined(attention), tokenCounts, wantsTokenShares),
+  }
+}
+
+function joined(parts: readonly Float32Array[]): Float32Array {
+  const all = new Float32Array(parts.reduce((size, part) => size + part.length, 0))
+  parts.reduce((offset, part) => {
+    all.set(part, offset)
+    return offset + part.length
+  }, 0)
+  return all
+}
+
+export interface PiecesModel {
+  readonly generate: Graph
+  /** The graph that goes on with what `generate` began; loaded when it is first needed, which the first token does not wait for. */
+  readonly rest: () => Promise<Graph>
+  readonly dims: CepeManifest['dims']
+}
+
+/**
+ * The same answer, a token a run: the first by the generate graph, the others by the graph that goes on, which does the
+ * very same steps. Between two runs others come in, and `step` ends what nobody waits for.
+ */
+export async function greedyInPieces(
+  { generate, rest, dims }: PiecesModel,
+  request: GenerateRequest,
+  encoded: EncodedContexts,
+  { yieldPoint, onToken }: RunContext & { readonly onToken: OnToken },
+): Promise<GreedyAnswer> {
+  const { promptIds, stopIds, maxNewTokens } = request
+  const first = await generate.run(promptFeeds(request, encoded, 1))
+  const prompt = renamed(first, 'prompt', 'prompt')
+  const runs = [first]
+  let since: Feeds | undefined
+  for (let token = lastToken(first); ;) {
+    const isOver = onToken(token)
+    const position = promptIds.length + runs.length - 1
+    if (isOver || stopIds.includes(token) || runs.length >= maxNewTokens || position >= dims.window) return answerOf(runs, request, encoded)
+    await yieldPoint()
+    const graph = await rest()
+    const outputs = await graph.run({
+      token: int64([token], [1, 1]),
+      position: int64([position], [1, 1]),
+      phi: encoded.phi,
+      stop_ids: int64(stopIds, [stopIds.length]),
+      max_new_tokens: int64([1], []),
+      ...prompt,
+      ...(since ?? emptySince(graph, prompt, dims)),
+    })
+    since = renamed(outputs, 'made', 'since')
+    runs.push(pick(outputs, ANSWER))
+    token = lastToken(outputs)
+  }
+}
+
+function lastToken(outputs: Feeds): number {
+  return at(integers(outputs, 'tokens'), 0)
+}
+
+/** `from.{layer}.{key|value}` of all layers, as `to.{layer}.{key|value}`. */
+function renamed(outputs: Feeds, from: string, to: string): Feeds {
+  const caches = Object.entries(outputs).filter(([name]) => name.startsWith(`${from}.`))
+  if (caches.length === 0)
+    throw new CodedError('model_invalid', `The graph gives no "${from}" keys and values: build the model again.`, { field: from })
+  return Object.fromEntries(caches.map(([name, tensor]) => [`${to}${name.slice(from.length)}`, tensor]))
+}
+
+function pick(outputs: Feeds, names: readonly string[]): Feeds {
+  return Object.fromEntries(names.flatMap((name) => (outputs[name] ? [[name, outputs[name]]] : [])))
+}
+
+function emptySince(graph: Graph, prompt: Feeds, { kv_heads, head_dim }: CepeManifest['dims']): Feeds {
+  const empty = (name: string): [string, Tensor] => {
+    const since = name.replace(/^prompt/, 'since')
+    return [since, graph.input(since, new Uint8Array(0), [1, kv_heads, 0, head_dim])]
+  }
+  return Object.fromEntries(Object.keys(prompt).map(empty))
+}

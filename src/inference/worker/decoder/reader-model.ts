@@ -1,0 +1,99 @@
+import type { CepeManifest } from '../../../../models/manifest.ts'
+import type { PromptLimits } from '../../../text/plan.ts'
+import { loadTokenizer, type Tokenizer } from '../../../text/tokenizer.ts'
+import type { Log } from '../../log.ts'
+import { loadCepeManifest } from '../../../../models/folder.ts'
+import type { ReaderChildOptions } from '../../protocol.ts'
+import { counted } from '../encoder/cache-counts.ts'
+import { warnOfSlowDtype } from '../runtime/cpu.ts'
+import type { ContextEncoder } from '../encoder/encode-contexts.ts'
+import { loadModelGraph, type ModelGraphOptions } from '../runtime/prepack.ts'
+import type { Graph } from '../runtime/session.ts'
+import { createStateCache } from '../encoder/state-cache.ts'
+import { createStateCodec } from '../encoder/state-codec.ts'
+import { createStateStore } from '../encoder/state-store.ts'
+import type { StepModel } from './step.ts'
+
+/** RePlug decodes in so many batches at least where its memory is used to the full: a run copies the past of one. */
+const REPLUG_BATCHES = 8
+
+/** A reader as this process has loaded it: encoder and generate graphs at once, the others when they are first needed. */
+export interface ReaderModel {
+  readonly manifest: CepeManifest
+  readonly tokenizer: Tokenizer & { readonly bosId: number | null }
+  /** Ids that end an answer of one line. */
+  readonly stopIds: readonly number[]
+  readonly limits: PromptLimits
+  readonly encoder: ContextEncoder
+  readonly generateGraph: Graph
+  /** Goes on with what the generate graph began; absent where the model was built without it. */
+  readonly continueGraph: (() => Promise<Graph>) | undefined
+  readonly stepModel: () => Promise<StepModel>
+}
+
+/**
+ * @param onLoading told when a graph begins to be loaded in the midst of a task, and when it is there
+ * @throws model_invalid, provider_unavailable
+ */
+export async function loadReaderModel(options: ReaderChildOptions, log: Log, onLoading: (loading: boolean) => void): Promise<ReaderModel> {
+  const manifest = await loadCepeManifest(options.modelDir)
+  await warnOfSlowDtype(manifest.dtype, log)
+  const { dims, graphs, tokens } = manifest
+  const tokenizer = await loadTokenizer(options.modelDir, { bosId: tokens.bos_id, eosIds: tokens.eos_ids })
+  const graphOptions: ModelGraphOptions = { ...options, manifest, log }
+  const encoder = await loadEncoder(options, { ...graphOptions, manifest }, tokenizer)
+  // Their runs grow with passages and prompt; the encoder's are batches of one size.
+  const decoderOptions = { ...graphOptions, arena: false }
+  const generateGraph = await loadModelGraph(graphs.generate, decoderOptions)
+  const later = (file: string): (() => Promise<Graph>) => {
+    let graph: Promise<Graph> | undefined
+    const load = (): Promise<Graph> => {
+      onLoading(true)
+      return loadModelGraph(file, decoderOptions).finally(() => onLoading(false))
+    }
+    return () =>
+      (graph ??= load().catch((error: unknown) => {
+        // What kept it from loading, too little memory for one, may be over when it is wanted again.
+        graph = undefined
+        throw error
+      }))
+  }
+  const replugTokens = Math.floor(options.replugBytes / pastBytes(manifest))
+  const batchTokens = Math.max(1, Math.floor(replugTokens / REPLUG_BATCHES))
+  const stepGraph = later(graphs.step)
+  const byLength = manifest.rotary ? 'by_length' in manifest.rotary : false
+  return {
+    manifest,
+    tokenizer: { ...tokenizer, bosId: tokens.bos_id },
+    stopIds: tokenizer.stopIds('\n'),
+    limits: { window: dims.window, hasEncoder: dims.cross_attention_layers > 0, replugTokens },
+    encoder,
+    generateGraph,
+    continueGraph: graphs.continue === undefined ? undefined : later(graphs.continue),
+    stepModel: async () => ({ graph: await stepGraph(), dims, byLength, prefillTokens: options.prefillTokens, batchTokens }),
+  }
+}
+
+async function loadEncoder(
+  options: ReaderChildOptions,
+  graphOptions: ModelGraphOptions & { readonly manifest: CepeManifest },
+  tokenizer: Tokenizer,
+): Promise<ContextEncoder> {
+  const { stateDtype: dtype, stateDisk } = options
+  const { manifest, log } = graphOptions
+  const file = manifest.graphs.encoder
+  return {
+    graph: file === null ? null : await loadModelGraph(file, graphOptions),
+    tokenizer,
+    manifest,
+    cache: counted(createStateCache(options.stateCacheBytes)),
+    codec: await createStateCodec(dtype),
+    store: stateDisk && (await createStateStore({ ...stateDisk, manifest, dtype, log })),
+    batchTokens: options.batchTokens,
+  }
+}
+
+/** Bytes of keys and values of one token in every layer of the decoder. */
+function pastBytes({ dims, dtype }: CepeManifest): number {
+  return 2 * dims.layers * dims.kv_heads * dims.head_dim * (dtype.startsWith('f16') ? 2 : 4)
+}

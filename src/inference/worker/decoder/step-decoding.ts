@@ -1,0 +1,144 @@
+import { at } from '../../../../base/at.ts'
+import { mulberry32 } from '../../../../base/random.ts'
+import { tokenBudgetBatches } from '../../batches.ts'
+import type { GenerateRequest, ReplugRequest, ScoreRequest } from '../../contract.ts'
+import type { YieldPoint as Pause } from '../../protocol.ts'
+import type { RunContext } from './run-context.ts'
+import { checkNumber } from '../runtime/finite.ts'
+import { argmax, logSoftmax, mixLogprobs, sampleToken } from './sampling.ts'
+import { extend, logitsRow, mergePasts, prefill, type Past, type StepModel } from './step.ts'
+import { float32, type Tensor } from '../runtime/session.ts'
+
+/** Tokens with their natural-log probabilities. */
+export interface Decoded {
+  readonly tokenIds: readonly number[]
+  readonly logprobs: readonly number[]
+}
+
+interface Decoding extends RunContext {
+  /** Encoder states, [m, d_enc]. */
+  readonly phi: Tensor
+  readonly maxNewTokens: number
+  readonly stopIds: readonly number[]
+  /** Log-probabilities of the next token, from those of every row. */
+  readonly mix: (rows: readonly Float64Array[]) => Float64Array
+  readonly choose: (logprobs: Float64Array) => number
+  /** Tokens before which no stop id is chosen. */
+  readonly minNewTokens?: number
+}
+
+/** Rows that are run together: their past, and the logits after it of each. */
+interface Batch {
+  past: Past
+  logits: readonly Float32Array[]
+}
+
+/** Chooses token after token; every row of every batch goes on with the same one. */
+async function decode(
+  model: StepModel,
+  batches: readonly Batch[],
+  { phi, maxNewTokens, stopIds, mix, choose, minNewTokens = 0, yieldPoint: pause, onToken }: Decoding,
+): Promise<Decoded> {
+  const tokenIds: number[] = []
+  const logprobs: number[] = []
+  for (;;) {
+    const next = mix(batches.flatMap(({ logits }) => logits.map(logSoftmax)))
+    const id = choose(tokenIds.length < minNewTokens ? without(next, stopIds) : next)
+    tokenIds.push(id)
+    const isOver = onToken?.(id) ?? false
+    logprobs.push(checkNumber(next[id]))
+    if (isOver || tokenIds.length >= maxNewTokens || stopIds.includes(id)) return { tokenIds, logprobs }
+    for (const batch of batches) {
+      await pause()
+      const rows = batch.logits.map(() => [id])
+      const step = await extend(model, batch.past, rows, phi)
+      batch.past = step.past
+      batch.logits = rows.map((_, row) => logitsRow(model, step.logits, row))
+    }
+  }
+}
+
+/** The distribution with some ids made impossible; the others keep their log-probabilities. */
+function without(logprobs: Float64Array, ids: readonly number[]): Float64Array {
+  const left = logprobs.slice()
+  for (const id of ids) left[id] = -Infinity
+  return left
+}
+
+/** Temperature and top-p sampling, or greedy without it; log-probabilities are the model's own, at temperature 1. */
+export async function sample(
+  model: StepModel,
+  { promptIds, stopIds, maxNewTokens, minNewTokens, sampling }: GenerateRequest,
+  phi: Tensor,
+  runContext: RunContext,
+): Promise<Decoded> {
+  const random = mulberry32(sampling?.seed ?? 0)
+  const { past, logits } = await prefill(model, { ids: promptIds }, phi, runContext.yieldPoint)
+  const decoding: Decoding = {
+    ...runContext,
+    phi,
+    maxNewTokens,
+    stopIds,
+    ...(minNewTokens !== undefined && { minNewTokens }),
+    mix: ([row]) => row ?? new Float64Array(0),
+    choose: (logprobs) => (sampling ? sampleToken(logprobs, sampling.temperature, sampling.topP, random) : argmax(logprobs)),
+  }
+  return decode(model, [{ past, logits: [logits] }], decoding)
+}
+
+/** RePlug, greedy: prompts are read one by one, then decoded in batches of like length. No encoder contexts. */
+export async function replug(
+  model: StepModel,
+  { prompts, temperature, stopIds, maxNewTokens }: ReplugRequest,
+  runContext: RunContext,
+): Promise<Decoded> {
+  const phi = float32(new Float32Array(0), [0, model.dims.encoder_hidden_size])
+  const members = tokenBudgetBatches(
+    prompts.map(({ ids }) => ids.length),
+    model.batchTokens,
+  )
+  const batches: Batch[] = []
+  for (const indices of members) {
+    const read = []
+    for (const index of indices) read.push(await prefill(model, at(prompts, index), phi, runContext.yieldPoint))
+    batches.push({
+      past: mergePasts(
+        model,
+        read.map(({ past }) => past),
+      ),
+      logits: read.map(({ logits }) => logits),
+    })
+  }
+  const scores = members.flat().map((index) => at(prompts, index).score)
+  const mix: Decoding['mix'] = (rows) => mixLogprobs(rows, scores, temperature)
+  return decode(model, batches, { ...runContext, phi, maxNewTokens, stopIds, mix, choose: argmax })
+}
+
+/**
+ * Log-probability of every token of every continuation; the prompt is read once. For a rotary basis by length all of it is
+ * one text, as long as the longest continuation makes it.
+ */
+export async function score(
+  model: StepModel,
+  { promptIds, continuations }: Pick<ScoreRequest, 'promptIds' | 'continuations'>,
+  phi: Tensor,
+  pause: Pause,
+): Promise<number[][]> {
+  const following = Math.max(0, ...continuations.map(({ length }) => length))
+  const { past, logits } = await prefill(model, { ids: promptIds, following }, phi, pause)
+  const first = logSoftmax(logits)
+  const scores: number[][] = []
+  for (const ids of continuations) {
+    await pause()
+    // The last token is only predicted, never read.
+    const read = ids.slice(0, -1)
+    const step = read.length === 0 ? undefined : await extend(model, past, [read], phi)
+    scores.push(
+      ids.map((id, position) => {
+        const distribution = step === undefined || position === 0 ? first : logSoftmax(logitsRow(model, step.logits, position - 1))
+        return checkNumber(distribution[id])
+      }),
+    )
+  }
+  return scores
+}

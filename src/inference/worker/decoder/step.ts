@@ -1,0 +1,142 @@
+import { at } from '../../../../base/at.ts'
+import type { CepeManifest } from '../../../../models/manifest.ts'
+import { CodedError } from '../../../../base/errors.ts'
+import type { YieldPoint as Pause } from '../../protocol.ts'
+import { bytesOf, floats, int64, type Feeds, type Graph, type Tensor } from '../runtime/session.ts'
+
+/** The step graph: logits of new tokens after a past, cross-attending to phi. */
+export interface StepModel {
+  readonly graph: Graph
+  readonly dims: CepeManifest['dims']
+  /** Whether its rotary basis depends on the length of the text. */
+  readonly byLength: boolean
+  /** Prompt tokens of one run: the graph gives logits for all of them, so this bounds their memory. */
+  readonly prefillTokens: number
+  /** Padded tokens of one batch of RePlug's prompts: bounds what a run of the batch copies. */
+  readonly batchTokens: number
+}
+
+/** What has been read so far. */
+export interface Past {
+  /** `past_key_values.{layer}.{key|value}` [rows, kv_heads, width, head_dim], in the graph's float type. */
+  readonly tensors: Feeds
+  /** Of each row and place: 1 for a token, 0 for padding, which may stand anywhere; [rows][width]. */
+  readonly mask: readonly (readonly number[])[]
+  /** Length of the text that this is the beginning of, where it is known; otherwise it is as long as what has been read. */
+  readonly textTokens?: number
+}
+
+export interface Step {
+  readonly past: Past
+  /** [rows, new tokens, vocab_size] */
+  readonly logits: Float32Array
+}
+
+/** `{layer}.{key|value}` of every layer. */
+function cacheNames({ dims }: StepModel): string[] {
+  return Array.from({ length: dims.layers }, (_, layer) => [`${layer}.key`, `${layer}.value`]).flat()
+}
+
+function pastInput(name: string): string {
+  return `past_key_values.${name}`
+}
+
+function pastOf(model: StepModel, mask: Past['mask'], tensor: (name: string) => Tensor): Past {
+  return {
+    mask,
+    tensors: Object.fromEntries(cacheNames(model).map((name) => [pastInput(name), tensor(name)])),
+  }
+}
+
+/** One row that has read nothing of a text, of so many tokens where that is known. */
+export function emptyPast(model: StepModel, textTokens?: number): Past {
+  const past = pastOf(model, [[]], (name) =>
+    model.graph.input(pastInput(name), new Uint8Array(0), [1, model.dims.kv_heads, 0, model.dims.head_dim]),
+  )
+  return textTokens === undefined ? past : { ...past, textTokens }
+}
+
+/** Reads the same number of new tokens on every row. */
+export async function extend(model: StepModel, past: Past, rows: readonly (readonly number[])[], phi: Tensor): Promise<Step> {
+  const mask = past.mask.map((seen, row) => [...seen, ...at(rows, row).map(() => 1)])
+  const outputs = await model.graph.run({
+    input_ids: int64(rows.flat(), [rows.length, rows[0]?.length ?? 0]),
+    attention_mask: int64(mask.flat(), [mask.length, mask[0]?.length ?? 0]),
+    phi,
+    ...(model.byLength && { text_tokens: int64(textTokens(mask, past), [mask.length]) }),
+    ...past.tensors,
+  })
+  return {
+    past: { ...past, ...pastOf(model, mask, (name) => output(outputs, `present.${name}`)) },
+    logits: floats(outputs, 'logits'),
+  }
+}
+
+/** How long the text of each row is: what was told, until more has been read. */
+function textTokens(mask: Past['mask'], { textTokens: told = 0 }: Past): number[] {
+  return mask.map((row) =>
+    Math.max(
+      told,
+      row.reduce((sum, kept) => sum + kept, 0),
+    ),
+  )
+}
+
+/** A prompt, and how many tokens may follow that its text's length counts. */
+export interface Prompt {
+  readonly ids: readonly number[]
+  readonly following?: number
+}
+
+/**
+ * Reads one prompt, a piece at a time.
+ * @returns its past and the logits [vocab_size] after its last token
+ */
+export async function prefill(model: StepModel, { ids, following = 0 }: Prompt, phi: Tensor, pause: Pause): Promise<Step> {
+  let past = emptyPast(model, ids.length + following)
+  let logits = new Float32Array(0)
+  for (let start = 0; start < ids.length; start += model.prefillTokens) {
+    await pause()
+    const step = await extend(model, past, [ids.slice(start, start + model.prefillTokens)], phi)
+    past = step.past
+    logits = step.logits.slice(-model.dims.vocab_size)
+  }
+  return { past, logits }
+}
+
+/** Puts single-row pasts into one right-padded batch. */
+export function mergePasts(model: StepModel, pasts: readonly Past[]): Past {
+  const { kv_heads, head_dim } = model.dims
+  const widths = pasts.map(({ mask }) => mask[0]?.length ?? 0)
+  const width = Math.max(...widths)
+  const mask = widths.map((tokens) => Array.from({ length: width }, (_, place) => (place < tokens ? 1 : 0)))
+  return pastOf(model, mask, (name) => {
+    // Bytes, since the float type is the graph's: a head's tokens lie together in every float type.
+    const sources = pasts.map(({ tensors }) => bytesOf(output(tensors, pastInput(name))))
+    const tokenBytes = (sources[0]?.length ?? 0) / (kv_heads * at(widths, 0))
+    const merged = new Uint8Array(pasts.length * kv_heads * width * tokenBytes)
+    for (const [row, source] of sources.entries()) {
+      const headBytes = at(widths, row) * tokenBytes
+      for (let head = 0; head < kv_heads; head++) {
+        merged.set(source.subarray(head * headBytes, (head + 1) * headBytes), (row * kv_heads + head) * width * tokenBytes)
+      }
+    }
+    return model.graph.input(pastInput(name), merged, [pasts.length, kv_heads, width, head_dim])
+  })
+}
+
+/** A past with every tensor replaced, under another mask; `replace` gets the input's name. */
+export function mapPast(model: StepModel, past: Past, mask: Past['mask'], replace: (name: string, tensor: Tensor) => Tensor): Past {
+  return pastOf(model, mask, (name) => replace(pastInput(name), output(past.tensors, pastInput(name))))
+}
+
+/** Row `index` of logits [n, vocab_size], as a view. */
+export function logitsRow({ dims }: StepModel, logits: Float32Array, index: number): Float32Array {
+  return logits.subarray(index * dims.vocab_size, (index + 1) * dims.vocab_size)
+}
+
+function output(outputs: Feeds, name: string): Tensor {
+  const tensor = outputs[name]
+  if (!tensor) throw new CodedError('model_invalid', `The step graph has no "${name}"; build the model again.`, { field: name })
+  return tensor
+}

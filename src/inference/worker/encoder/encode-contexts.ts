@@ -1,0 +1,150 @@
+import { at } from '../../../../base/at.ts'
+import { CodedError } from '../../../../base/errors.ts'
+import { modelId, type CepeManifest } from '../../../../models/manifest.ts'
+import type { Tokenizer } from '../../../text/tokenizer.ts'
+import { tokenBudgetBatches } from '../../batches.ts'
+import type { AheadResult, EncoderInput } from '../../contract.ts'
+import type { YieldPoint } from '../../protocol.ts'
+import { padRight } from '../runtime/pad.ts'
+import { float32, floats, type Graph, type Tensor } from '../runtime/session.ts'
+import { idsKey, stateKey, type ContextStates, type StateCache } from './state-cache.ts'
+import type { StateCodec } from './state-codec.ts'
+import type { StateStore } from './state-store.ts'
+
+export interface EncodedContexts {
+  /** States of all contexts one after the other, [m, d_enc]. */
+  readonly phi: Tensor
+  /** Tokens of each context; they sum to m. */
+  readonly tokenCounts: readonly number[]
+}
+
+export interface ContextEncoder {
+  /** null for a decoder alone, which is asked without contexts. */
+  readonly graph: Graph | null
+  readonly tokenizer: Tokenizer
+  readonly manifest: CepeManifest
+  readonly cache: StateCache
+  readonly codec: StateCodec
+  /** States on the disk; null for none. */
+  readonly store: StateStore | null
+  /** Padded tokens of one run. */
+  readonly batchTokens: number
+}
+
+/**
+ * Encodes every context alone (the paper's parallel encoding), without BOS, cut at its end.
+ * States in memory or on the disk are taken as they are; equal contexts are encoded once. New ones are rounded as they will
+ * be kept before they are used, so that an answer does not depend on what is kept.
+ */
+export async function encodeContexts(
+  encoder: ContextEncoder,
+  input: EncoderInput,
+  step: YieldPoint = () => Promise.resolve(),
+): Promise<EncodedContexts> {
+  const { manifest, cache, codec, store } = encoder
+  const width = manifest.dims.encoder_hidden_size
+  const sources = contextSources(encoder, input)
+  const known = await knownStates(encoder, new Set(sources.map(({ key }) => key)))
+  const missing = new Map<string, readonly number[]>()
+  for (const { key, ids } of sources) {
+    if (known.has(key) || missing.has(key)) continue
+    await step()
+    missing.set(key, ids())
+  }
+  const fresh = await encodeRows(encoder, [...missing.values()], step)
+  for (const [index, key] of [...missing.keys()].entries()) {
+    const states = fresh[index] ?? NO_STATES
+    known.set(key, states)
+    cache.set(key, states)
+    store?.keep(key, states)
+  }
+  const ordered = sources.map(({ key }) => known.get(key) ?? NO_STATES)
+  const tokenCounts = ordered.map((states) => states.length / width)
+  const tokens = tokenCounts.reduce((sum, count) => sum + count, 0)
+  return { phi: float32(await codec.unpack(ordered), [tokens, width]), tokenCounts }
+}
+
+/** What is in memory, and of the others what is on the disk. */
+async function knownStates({ cache, store }: ContextEncoder, keys: ReadonlySet<string>): Promise<Map<string, ContextStates>> {
+  const known = new Map<string, ContextStates>()
+  const read = [...keys].map(async (key) => {
+    const cached = cache.get(key)
+    const states = cached ?? (await store?.read(key))
+    if (!states) return
+    known.set(key, states)
+    if (!cached) cache.set(key, states)
+  })
+  await Promise.all(read)
+  return known
+}
+
+/**
+ * Stores the states of contexts on the disk ahead of the questions that will need them. Memory is left to what is asked for.
+ * @throws config_invalid without a place for them; disk_full; and the system's errors
+ */
+export async function encodeAhead(encoder: ContextEncoder, input: EncoderInput, step: YieldPoint): Promise<AheadResult> {
+  const { store } = encoder
+  if (!store) throw new CodedError('config_invalid', 'This reader keeps no encoder states on the disk: set CEPE_STATE_DISK_MB.')
+  const missing = new Map<string, readonly number[]>()
+  for (const { key, ids } of contextSources(encoder, input)) {
+    await step()
+    if (!(await store.has(key))) missing.set(key, ids())
+  }
+  const states = await encodeRows(encoder, [...missing.values()], step)
+  let [stored, bytes] = [0, 0]
+  for (const [index, key] of [...missing.keys()].entries()) {
+    const written = await store.write(key, at(states, index))
+    if (written > 0) stored++
+    bytes += written
+  }
+  return { stored, bytes, room: await store.room() }
+}
+
+/** Of each context the key of its states, and its ids, which are only made where the states are not known. */
+function contextSources({ manifest, tokenizer }: ContextEncoder, { contexts, contextTokens, contextIds }: EncoderInput) {
+  const limit = Math.min(contextTokens, manifest.dims.encoder_window)
+  const model = modelId(manifest)
+  if (contextIds) {
+    return contextIds.map((given) => {
+      const ids = given.slice(0, limit)
+      return { key: idsKey(ids, model), ids: () => ids }
+    })
+  }
+  return contexts.map((text) => ({ key: stateKey(text, limit, model), ids: () => tokenizer.encode(text, { maxTokens: limit }) }))
+}
+
+const NO_STATES: ContextStates = new Float32Array(0)
+
+/** States of each row of ids, in order; rows of like length share a run, and others come in between runs. */
+async function encodeRows(
+  { graph, manifest, batchTokens, codec }: ContextEncoder,
+  rows: readonly (readonly number[])[],
+  step: YieldPoint,
+): Promise<ContextStates[]> {
+  const states = rows.map(() => NO_STATES)
+  // A context without tokens has no states, and attention over a fully masked row is undefined.
+  const filled = [...rows.entries()].filter(([, ids]) => ids.length > 0)
+  if (!graph) return states
+  for (const batch of tokenBudgetBatches(
+    filled.map(([, ids]) => ids.length),
+    batchTokens,
+  )) {
+    await step()
+    const members = batch.flatMap((position) => filled.slice(position, position + 1))
+    const phi = floats(
+      await graph.run(
+        padRight(
+          members.map(([, ids]) => ids),
+          manifest.tokens.pad_id ?? 0,
+        ),
+      ),
+      'phi',
+    )
+    const packed = await codec.pack(
+      phi,
+      members.map(([, ids]) => ids.length * manifest.dims.encoder_hidden_size),
+    )
+    for (const [place, [index]] of members.entries()) states[index] = at(packed, place)
+  }
+  return states
+}

@@ -1,0 +1,210 @@
+import { randomUUID } from 'node:crypto'
+import { mkdir, open, rename, rm, statfs, writeFile, type FileHandle } from 'node:fs/promises'
+import path from 'node:path'
+import pLimit from 'p-limit'
+import { CodedError, isDiskFull, messageOf, osCode } from '../../../../base/errors.ts'
+import { removeStaleFiles } from '../../../../base/locks/stale-files.ts'
+import { processTag } from '../../../../base/locks/process.ts'
+import { modelId, type CepeManifest } from '../../../../models/manifest.ts'
+import type { Log } from '../../log.ts'
+import type { StateDtype } from '../../protocol.ts'
+import type { ContextStates } from './state-cache.ts'
+import { decodeStateFile, encodeStateFile } from './state-file.ts'
+import { STATE_FILE, trimStates } from './state-trim.ts'
+
+/** Encoder states on the disk, one file a context, for every process of a reader. */
+export interface StateStore {
+  /** undefined for what is not there, or is damaged. */
+  read(key: string): Promise<ContextStates | undefined>
+  has(key: string): Promise<boolean>
+  /** Writes states whole or not at all. @returns its bytes; 0 for no states, and for numbers beyond the dtype's range, which are not stored. @throws disk_full, and the system's errors */
+  write(key: string, states: ContextStates): Promise<number>
+  /** Bytes that may still be written: of the limit, or of the disk where that has less. */
+  room(): Promise<number>
+  /** Writes in the background what fits into the backlog; a disk that takes nothing is only warned of. */
+  keep(key: string, states: ContextStates): void
+  /** When all that was to be kept is written, or given up. */
+  settled(): Promise<void>
+}
+
+export interface StateStoreOptions {
+  /** Folder of all readers' states. */
+  readonly dir: string
+  /** The reader whose states these are: the folder's name tells its weights, precision and tokenizer. */
+  readonly manifest: CepeManifest
+  readonly dtype: StateDtype
+  /** Of all files in `dir`; past it those that were not used for longest go. */
+  readonly maxBytes: number
+  readonly log: Log
+}
+
+const ASIDE = 'aside'
+const WRITERS = 2
+const READERS = 8
+/** Bytes that wait to be written in the background. */
+const BACKLOG_BYTES = 64 * 2 ** 20
+/** A file that is read counts as used anew, noted once in so long. */
+const TOUCH_MS = 3_600_000
+/** The folder is looked through whenever this share of its limit has been written: other processes write too. */
+const LOOK_SHARE = 0.05
+/** After a failure nothing is written for so long. */
+const PAUSE_MS = 60_000
+
+/** Folder of one reader's states: others' are never looked at. */
+export function stateFolder(manifest: CepeManifest, dtype: StateDtype): string {
+  return `${modelId(manifest).replaceAll(/[^\w.@+-]/g, '_')}-${dtype}`
+}
+
+/** Opens the states of one reader, and removes what killed processes left half written. */
+export async function createStateStore(options: StateStoreOptions): Promise<StateStore> {
+  const { dir, maxBytes } = options
+  const aside = path.join(dir, ASIDE)
+  await mkdir(aside, { recursive: true })
+  await removeStaleFiles(aside, (name) => name.split('.', 1)[0])
+  return new DiskStore(options, { aside, tag: await processTag(), seen: await trimStates(dir, maxBytes) })
+}
+
+/** What a store finds when it is opened. */
+interface Found {
+  /** Folder of files that are being written. */
+  readonly aside: string
+  /** This process's, for their names. */
+  readonly tag: string
+  /** Bytes of all states. */
+  readonly seen: number
+}
+
+class DiskStore implements StateStore {
+  readonly #options: StateStoreOptions
+  readonly #found: Found
+  readonly #folder: string
+  readonly #width: number
+  readonly #writers = pLimit(WRITERS)
+  readonly #readers = pLimit(READERS)
+  readonly #waiting = new Set<Promise<void>>()
+  #backlog = 0
+  #pausedUntil = 0
+  /** Bytes in the folder when it was looked through. */
+  #seen: number
+  /** Bytes written since. */
+  #unseen = 0
+
+  constructor(options: StateStoreOptions, found: Found) {
+    this.#options = options
+    this.#found = found
+    this.#seen = found.seen
+    this.#folder = path.join(options.dir, stateFolder(options.manifest, options.dtype))
+    this.#width = options.manifest.dims.encoder_hidden_size
+  }
+
+  read(key: string): Promise<ContextStates | undefined> {
+    const { dtype, log } = this.#options
+    return this.#readers(() => readStates(this.#fileOf(key), this.#width, dtype)).catch((error: unknown) => {
+      log('warn', `Encoder states cannot be read, and are computed again: ${messageOf(error)}`)
+      return undefined
+    })
+  }
+
+  has(key: string): Promise<boolean> {
+    return this.#readers(() => exists(this.#fileOf(key)))
+  }
+
+  async write(key: string, states: ContextStates): Promise<number> {
+    if (states.length === 0 || (this.#options.dtype === 'f16') !== states instanceof Uint16Array) return 0
+    const bytes = encodeStateFile(states, this.#width)
+    const written = path.join(this.#found.aside, `${this.#found.tag}.${randomUUID()}`)
+    const file = this.#fileOf(key)
+    try {
+      // Not forced onto the disk, file by file: what a lost power leaves of one does not match its checksum, and is computed again.
+      await writeFile(written, bytes, { flag: 'wx' })
+      await mkdir(path.dirname(file), { recursive: true })
+      await rename(written, file)
+    } catch (error) {
+      await rm(written, { force: true }).catch(() => undefined)
+      if (!isDiskFull(error)) throw error
+      const message = `The disk is full: no encoder states can be written to ${this.#folder}.`
+      throw new CodedError('disk_full', message, { field: this.#folder, cause: error })
+    }
+    await this.#wrote(bytes.byteLength)
+    return bytes.byteLength
+  }
+
+  async room(): Promise<number> {
+    const { dir, maxBytes } = this.#options
+    const { bavail, bsize } = await statfs(dir)
+    return Math.max(0, Math.min(maxBytes - this.#seen - this.#unseen, bavail * bsize))
+  }
+
+  keep(key: string, states: ContextStates): void {
+    if (this.#isPaused() || this.#backlog + states.byteLength > BACKLOG_BYTES) return
+    this.#backlog += states.byteLength
+    const done = this.#writers(() => this.#writeOrPause(key, states)).finally(() => {
+      this.#backlog -= states.byteLength
+      this.#waiting.delete(done)
+    })
+    this.#waiting.add(done)
+  }
+
+  async settled(): Promise<void> {
+    while (this.#waiting.size > 0) await Promise.all(this.#waiting)
+  }
+
+  #isPaused(): boolean {
+    return Date.now() < this.#pausedUntil
+  }
+
+  #fileOf(key: string): string {
+    const name = Buffer.from(key, 'base64').toString('hex')
+    return path.join(this.#folder, name.slice(0, 2), name + STATE_FILE)
+  }
+
+  async #wrote(bytes: number): Promise<void> {
+    const { dir, maxBytes } = this.#options
+    this.#unseen += bytes
+    if (this.#unseen <= maxBytes * LOOK_SHARE && this.#seen + this.#unseen <= maxBytes) return
+    this.#unseen = 0
+    this.#seen = await trimStates(dir, maxBytes)
+  }
+
+  async #writeOrPause(key: string, states: ContextStates): Promise<void> {
+    if (this.#isPaused()) return
+    try {
+      await this.write(key, states)
+    } catch (error) {
+      if (this.#isPaused()) return
+      this.#pausedUntil = Date.now() + PAUSE_MS
+      this.#options.log('warn', `Encoder states are not kept on the disk for a minute: ${messageOf(error)}`)
+    }
+  }
+}
+
+async function opened(file: string): Promise<FileHandle | undefined> {
+  return open(file, 'r').catch((error: unknown) => {
+    if (osCode(error) === 'ENOENT') return undefined
+    throw error
+  })
+}
+
+async function exists(file: string): Promise<boolean> {
+  const handle = await opened(file)
+  await handle?.close()
+  return handle !== undefined
+}
+
+/** A file that is no such file is removed, so that its states are stored anew. */
+async function readStates(file: string, width: number, dtype: StateDtype): Promise<ContextStates | undefined> {
+  const handle = await opened(file)
+  if (!handle) return undefined
+  try {
+    const states = decodeStateFile(await handle.readFile(), width, dtype)
+    if (!states) await rm(file, { force: true })
+    else if (Date.now() - (await handle.stat()).mtimeMs > TOUCH_MS) {
+      const now = new Date()
+      // Of another user's files one may read: then they only count as older.
+      await handle.utimes(now, now).catch(() => undefined)
+    }
+    return states
+  } finally {
+    await handle.close()
+  }
+}

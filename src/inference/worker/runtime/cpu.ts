@@ -1,0 +1,20 @@
+import { readFile } from 'node:fs/promises'
+import { arch } from 'node:os'
+import type { Dtype } from '../../../../models/manifest.ts'
+import type { Log } from '../../log.ts'
+
+/** Whether an x86 CPU multiplies 8-bit numbers into 32 bits in one instruction, by Linux's /proc/cpuinfo; undefined where it does not tell. */
+export function hasVnni(cpuinfo: string): boolean | undefined {
+  const flags = /^flags\s*:(.*)$/m.exec(cpuinfo)?.[1]
+  return flags === undefined ? undefined : /\bavx512_vnni\b|\bavx_vnni\b/.test(flags)
+}
+
+/** Says so where a model's 8-bit products run without the instructions that they were made for. */
+export async function warnOfSlowDtype(dtype: Dtype, log: Log): Promise<void> {
+  if (!dtype.startsWith('int8') || arch() !== 'x64') return
+  if (hasVnni(await readFile('/proc/cpuinfo', 'utf8').catch(() => '')) !== false) return
+  log(
+    'warn',
+    `The model is a build in ${dtype}, and this CPU has no VNNI instructions: it will be slow, and its sums of two products are cut at 16 bits. Build it as int4 or f32.`,
+  )
+}

@@ -1,0 +1,159 @@
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
+import os from 'node:os'
+import path from 'node:path'
+import { crc32 } from 'node:zlib'
+import { Type, type Static } from 'typebox'
+import Value from 'typebox/value'
+import { syncPath, writeFileDurably } from '../../../../base/durable.ts'
+import { messageOf } from '../../../../base/errors.ts'
+import { parseJson } from '../../../../base/json.ts'
+import { removeStaleFiles } from '../../../../base/locks/stale-files.ts'
+import { takeLock } from '../../../../base/locks/lock.ts'
+import { processTag } from '../../../../base/locks/process.ts'
+import { modelId, type Manifest } from '../../../../models/manifest.ts'
+import type { Log } from '../../log.ts'
+import { loadGraph, runtimeVersion, type Graph, type GraphOptions } from './session.ts'
+
+const GRAPH_FILE = 'graph.onnx'
+const WEIGHTS_FILE = 'weights.bin'
+/** Smaller initializers stay in the graph file, where the runtime wants shapes and axes to be. */
+const EXTERNAL_FROM_BYTES = 1024
+/** Sizes and CRC-32 of the files beside it. */
+const SUMS_FILE = 'sums.json'
+const SumsSchema = Type.Record(Type.String(), Type.Object({ bytes: Type.Integer(), crc32: Type.Integer() }))
+const MISSING = 'missing'
+/** What is being written: the process's tag is the end of its name. */
+const PARTIAL = /\.partial-(.+)$/
+const LOCK = '.turns'
+const LOCK_WAIT_MS = 600_000
+const READ_BYTES = 2 ** 20
+
+export interface ModelGraphOptions extends GraphOptions {
+  readonly modelDir: string
+  readonly manifest: Manifest
+  /** Folder of the saved graphs; null loads the graph as built. */
+  readonly prepackDir: string | null
+  readonly log: Log
+}
+
+/**
+ * Loads one graph of a built model. With a `prepackDir`, on the CPU, the graph is saved there once with its weights in
+ * the layout that the kernels want (`session.save_external_prepacked_constant_initializers`), and loaded from there:
+ * the weights are then memory-mapped, and further processes share them instead of holding a copy each.
+ * The layout depends on the CPU, so the folder's name does too. What is damaged is made again; where saving fails, the graph
+ * is loaded as built.
+ * f32 builds only: with ONNX Runtime 1.30, a saved int4 generate graph loads and then crashes as it runs.
+ * @throws model_invalid, provider_unavailable
+ */
+export async function loadModelGraph(graphFile: string, options: ModelGraphOptions): Promise<Graph> {
+  const { modelDir, prepackDir, provider, log } = options
+  const built = path.join(modelDir, graphFile)
+  if (prepackDir === null || provider.name !== 'cpu') return loadGraph(built, options)
+  if (options.manifest.dtype !== 'f32') {
+    log(
+      'info',
+      `Weights of ${graphFile} are not shared between processes: that works for f32 builds alone, this one is ${options.manifest.dtype}`,
+    )
+    return loadGraph(built, options)
+  }
+  const folder = path.join(prepackDir, prepackKey(graphFile, options.manifest))
+  try {
+    await ensurePrepacked(built, folder, options)
+    return await loadGraph(path.join(folder, GRAPH_FILE), options)
+  } catch (error) {
+    log('warn', `Weights of ${graphFile} are not shared between processes: ${messageOf(error)}`)
+    return loadGraph(built, options)
+  }
+}
+
+/** Folder name of a saved graph: model, graph, and a hash of everything that its contents depend on. */
+function prepackKey(graphFile: string, manifest: Manifest): string {
+  const hash = createHash('sha256')
+    .update(JSON.stringify([os.arch(), os.cpus()[0]?.model, runtimeVersion(), modelId(manifest), manifest.files]))
+    .digest('hex')
+  return `${path.parse(graphFile).name}-${hash.slice(0, 24)}`
+}
+
+/**
+ * Sees to it that a saved graph is there and sound: saves it where it is missing, and again where it is damaged. It is saved
+ * aside and renamed, so that a folder of that name is whole, and processes that start together wait for the first of them.
+ * @throws where it cannot be saved
+ */
+async function ensurePrepacked(built: string, folder: string, options: ModelGraphOptions): Promise<void> {
+  if ((await problemOf(folder)) === undefined) return
+  const shelf = path.dirname(folder)
+  const lock = await takeLock(path.join(shelf, LOCK), LOCK_WAIT_MS)
+  if (lock === undefined) throw new Error(`other processes have been saving graphs in ${shelf} for ${LOCK_WAIT_MS / 1000} s`)
+  try {
+    const problem = await problemOf(folder)
+    if (problem === undefined) return
+    if (problem !== MISSING) options.log('warn', `The saved graph ${folder} is damaged (${problem}): it is made again.`)
+    await rm(folder, { recursive: true, force: true })
+    await removeStaleFiles(shelf, (name) => PARTIAL.exec(name)?.[1])
+    const aside = `${folder}.partial-${await processTag()}`
+    try {
+      await mkdir(aside)
+      await save(built, aside, options)
+      await rename(aside, folder)
+    } finally {
+      await rm(aside, { recursive: true, force: true })
+    }
+  } finally {
+    await lock.release()
+  }
+}
+
+/**
+ * It is saved unoptimised, since the optimiser (1.30) may write a Loop whose body names a constant as the graph around it
+ * does, which does not load again; optimised on loading, it shares as much.
+ */
+async function save(built: string, folder: string, options: GraphOptions): Promise<void> {
+  const saving = await loadGraph(built, {
+    ...options,
+    saveTo: path.join(folder, GRAPH_FILE),
+    optimise: false,
+    config: {
+      optimized_model_external_initializers_file_name: WEIGHTS_FILE,
+      optimized_model_external_initializers_min_size_in_bytes: String(EXTERNAL_FROM_BYTES),
+      save_external_prepacked_constant_initializers: '1',
+    },
+  })
+  await saving.release()
+  const sums: Static<typeof SumsSchema> = {}
+  // A graph of few weights has no file of them.
+  for (const name of await readdir(folder)) {
+    await syncPath(path.join(folder, name))
+    sums[name] = await sumOf(path.join(folder, name))
+  }
+  await writeFileDurably(path.join(folder, SUMS_FILE), JSON.stringify(sums))
+}
+
+/** What is wrong with a saved graph: its files are read whole, since a damaged number is as good as any other to the runtime. */
+async function problemOf(folder: string): Promise<string | undefined> {
+  if (!(await exists(folder))) return MISSING
+  const sums = parseJson(await readFile(path.join(folder, SUMS_FILE), 'utf8').catch(() => ''))
+  if (!Value.Check(SumsSchema, sums)) return `no ${SUMS_FILE}`
+  for (const [name, { bytes, crc32: sum }] of Object.entries(sums)) {
+    const found = await sumOf(path.join(folder, name)).catch(messageOf)
+    if (typeof found === 'string') return found
+    if (found.bytes !== bytes) return `${name} has ${found.bytes} bytes in place of ${bytes}`
+    if (found.crc32 !== sum) return `${name} is not as it was written`
+  }
+  return undefined
+}
+
+/** A third of a second for a GiB that the system has in memory, where it is wanted anyway. */
+async function sumOf(file: string): Promise<{ readonly bytes: number; readonly crc32: number }> {
+  let [bytes, sum] = [0, 0]
+  for await (const chunk of createReadStream(file, { highWaterMark: READ_BYTES }) as AsyncIterable<Buffer>) {
+    bytes += chunk.length
+    sum = crc32(chunk, sum)
+  }
+  return { bytes, crc32: sum }
+}
+
+async function exists(file: string): Promise<boolean> {
+  return (await stat(file).catch(() => undefined)) !== undefined
+}

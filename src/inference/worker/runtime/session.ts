@@ -1,0 +1,131 @@
+import { InferenceSession, Tensor, env } from '../../../../models/runtime.ts'
+import { CodedError, messageOf } from '../../../../base/errors.ts'
+import type { Provider } from '../../protocol.ts'
+
+export type { Tensor }
+export type Feeds = Readonly<Record<string, Tensor>>
+
+export interface GraphOptions {
+  /** Threads of one operator. */
+  readonly threads: number
+  readonly provider: Provider
+  /** Entries of ONNX Runtime's session configuration (onnxruntime_session_options_config_keys.h). */
+  readonly config?: Readonly<Record<string, string>>
+  /** Where to write the graph as it is after loading. */
+  readonly saveTo?: string
+  /** Default true. */
+  readonly optimise?: boolean
+  /**
+   * Whether memory of runs on the CPU is kept for the next ones. It is never given back, so that a process would stay as
+   * large as its largest request made it. Default true: for graphs whose runs are all about as large.
+   */
+  readonly arena?: boolean
+}
+
+export interface Graph {
+  /** Runs the graph, blocking the thread. @param outputs the names of those that are wanted; default: all */
+  run(feeds: Feeds, outputs?: readonly string[]): Promise<Feeds>
+  /** A tensor for the named input in that input's type (keys and values are f16 on f16 builds), from its little-endian bytes. */
+  input(name: string, bytes: Uint8Array<ArrayBuffer>, dims: readonly number[]): Tensor
+  release(): Promise<void>
+}
+
+/** Version of the runtime in use. */
+export function runtimeVersion(): string {
+  return env.versions.node ?? env.versions.common
+}
+
+/** Names under which ONNX Runtime reports that CUDA's libraries, driver or device are not to be had. */
+const PROVIDER_PROBLEM = /cuda|cudnn|providers_shared|execution provider/i
+
+/**
+ * Loads a graph by path, so that external data beside it is memory-mapped; a graph without weights may be given as its bytes.
+ * Spinning is off: with several sessions on one machine, idle threads would burn the cores that others need.
+ * @throws model_invalid naming the file; provider_unavailable where CUDA is asked for and missing
+ */
+export async function loadGraph(
+  model: string | Uint8Array,
+  { threads, provider, config, saveTo, optimise = true, arena = true }: GraphOptions,
+): Promise<Graph> {
+  const file = typeof model === 'string' ? model : 'made in memory'
+  const options: InferenceSession.SessionOptions = {
+    intraOpNumThreads: threads,
+    interOpNumThreads: 1,
+    executionMode: 'sequential',
+    enableCpuMemArena: arena,
+    graphOptimizationLevel: optimise ? 'all' : 'disabled',
+    executionProviders: provider.name === 'cuda' ? [{ name: 'cuda', deviceId: provider.deviceId }, 'cpu'] : ['cpu'],
+    extra: { session: { 'intra_op.allow_spinning': '0', ...config } },
+    logSeverityLevel: 3,
+    ...(saveTo === undefined ? {} : { optimizedModelFilePath: saveTo }),
+  }
+  // One call for each: the runtime declares them apart.
+  const loading = typeof model === 'string' ? InferenceSession.create(model, options) : InferenceSession.create(model, options)
+  const session = await loading.catch((error: unknown) => {
+    if (provider.name === 'cuda' && PROVIDER_PROBLEM.test(messageOf(error))) {
+      throw new CodedError(
+        'provider_unavailable',
+        `CUDA device ${provider.deviceId} cannot be used (${messageOf(error)}). Install the CUDA libraries of onnxruntime-node, or run on the CPU.`,
+        { cause: error },
+      )
+    }
+    throw new CodedError('model_invalid', `Cannot load the graph ${file}: ${messageOf(error)}. Build the model again.`, {
+      field: file,
+      cause: error,
+    })
+  })
+  return {
+    run: (feeds, outputs = session.outputNames) => session.run(feeds, outputs),
+    input: (name, bytes, dims) => {
+      const metadata = session.inputMetadata.find((input) => input.name === name)
+      return metadata?.isTensor === true && metadata.type === 'float16'
+        ? new Tensor('float16', new Uint16Array(bytes.buffer), dims)
+        : new Tensor('float32', new Float32Array(bytes.buffer), dims)
+    },
+    release: () => session.release(),
+  }
+}
+
+/** An int64 tensor of ids, masks or sizes. */
+export function int64(values: readonly number[], dims: readonly number[]): Tensor {
+  return new Tensor('int64', BigInt64Array.from(values, BigInt), dims)
+}
+
+export function float32(values: Float32Array, dims: readonly number[]): Tensor {
+  return new Tensor('float32', values, dims)
+}
+
+/** A vector of f16 bit patterns. */
+export function float16(values: Uint16Array): Tensor {
+  return new Tensor('float16', values, [values.length])
+}
+
+/** A float tensor's bytes, as a view. */
+export function bytesOf({ data }: Tensor): Uint8Array {
+  if (!ArrayBuffer.isView(data)) throw new TypeError('This is a bug: only numeric tensors have bytes.')
+  return new Uint8Array(data.buffer, data.byteOffset, data.byteLength)
+}
+
+/** The named output as numbers. @throws model_invalid where the graph has no such f32 output */
+export function floats(outputs: Feeds, name: string): Float32Array {
+  const data = outputs[name]?.data
+  if (!(data instanceof Float32Array))
+    throw new CodedError('model_invalid', `The graph gives no f32 output "${name}"; build the model again.`, { field: name })
+  return data
+}
+
+/** The named f16 output as bit patterns. @throws model_invalid where the graph has no such output */
+export function halves(outputs: Feeds, name: string): Uint16Array {
+  const data = outputs[name]?.data
+  if (!(data instanceof Uint16Array))
+    throw new CodedError('model_invalid', `The graph gives no f16 output "${name}"; build the model again.`, { field: name })
+  return data
+}
+
+/** The named int64 output as numbers. @throws model_invalid where the graph has no such output */
+export function integers(outputs: Feeds, name: string): number[] {
+  const data = outputs[name]?.data
+  if (!(data instanceof BigInt64Array))
+    throw new CodedError('model_invalid', `The graph gives no int64 output "${name}"; build the model again.`, { field: name })
+  return Array.from(data, Number)
+}

@@ -1,0 +1,68 @@
+import { at } from '../../../../base/at.ts'
+import type { PromptTokenizer } from '../../../text/pack.ts'
+import { cutContexts, type ReadPlan } from '../../../text/plan.ts'
+import type { AnswerRead, AnswerReadResult, GenerateRequest, GenerateResult, ReplugRequest } from '../../contract.ts'
+import { cutAtStop } from '../../../text/stops.ts'
+import { firstLine } from '../decoder/token-stream.ts'
+
+/** What the model is asked for one planned prompt. */
+export function generateRequest(
+  read: AnswerRead,
+  { prompts, contexts, contextIds }: ReadPlan,
+  stopIds: readonly number[],
+): GenerateRequest {
+  return {
+    promptIds: at(prompts, 0).ids,
+    contexts,
+    ...(contextIds && { contextIds }),
+    contextTokens: read.contextTokens,
+    stopIds,
+    maxNewTokens: read.maxNewTokens,
+    ...(read.sampling && { sampling: read.sampling }),
+    // Contexts that were cut at their front are not where their passages' sentences are.
+    wantsTokenShares: (read.attendedSentences ?? false) && contextIds === undefined,
+  }
+}
+
+/** What it is asked for RePlug's prompts. */
+export function replugRequest(read: AnswerRead, { prompts }: ReadPlan, stopIds: readonly number[]): ReplugRequest {
+  return { prompts, temperature: read.replugTemperature, stopIds, maxNewTokens: read.maxNewTokens }
+}
+
+/** Text of the new tokens, without the one that ended them; a stop token may hold more than the line end, and text after it. */
+export function decodedText(
+  { tokenIds }: Pick<GenerateResult, 'tokenIds'>,
+  stopIds: readonly number[],
+  tokenizer: Pick<PromptTokenizer, 'decode'>,
+): { readonly text: string; readonly stopped: boolean } {
+  const last = tokenIds.at(-1)
+  const stopped = last !== undefined && stopIds.includes(last)
+  return { stopped, text: tokenizer.decode(stopped ? tokenIds.slice(0, -1) : tokenIds) }
+}
+
+export interface AnswerParts {
+  readonly read: AnswerRead
+  readonly plan: ReadPlan
+  readonly decoded: Omit<GenerateResult, 'timingsMs'>
+  readonly stopIds: readonly number[]
+  readonly tokenizer: PromptTokenizer
+}
+
+/** The answer that a plan and what the model made of it come to; its times and attended sentences are the caller's to add. */
+export function answerResult({ read, plan, decoded, stopIds, tokenizer }: AnswerParts): Omit<AnswerReadResult, 'timingsMs' | 'attended'> {
+  const { text, stopped } = decodedText(decoded, stopIds, tokenizer)
+  const cut = cutAtStop(firstLine(text), read.stop ?? [])
+  return {
+    text: cut.text.trim(),
+    stopped: stopped || cut.stopped,
+    logprobs: decoded.logprobs,
+    contextShares: decoded.contextShares,
+    ...(decoded.attentionFocus && { attentionFocus: decoded.attentionFocus }),
+    contextTokenCounts: decoded.contextTokenCounts,
+    contextOf: plan.contextOf,
+    inDecoder: plan.inDecoder,
+    promptTokens: plan.prompts.reduce((sum, { ids }) => sum + ids.length, 0),
+    prompts: read.includePrompts ? plan.prompts.map(({ text }) => text) : [],
+    contexts: read.includePrompts ? cutContexts(plan, read.contextTokens, tokenizer) : [],
+  }
+}

@@ -1,0 +1,78 @@
+import { CodedError } from '../../../../base/errors.ts'
+import type { CepeManifest } from '../../../../models/manifest.ts'
+import { planDocument } from '../../../text/document/plan-document.ts'
+import type { DocumentPlan } from '../../../text/document/request.ts'
+import type { Tokenizer } from '../../../text/tokenizer.ts'
+import type { DocumentRead, GenerateRequest } from '../../contract.ts'
+import type { Output, YieldPoint } from '../../protocol.ts'
+import { decodedText } from './answer-parts.ts'
+import { firstLine } from '../decoder/token-stream.ts'
+
+/** Attention that one run may hold at once, in bytes: a longer answer from more chunks goes token by token. */
+const MOST_ATTENTION_BYTES = 2 ** 31
+const FLOAT_BYTES = 4
+
+export interface DocumentTaskParts {
+  readonly manifest: CepeManifest
+  readonly tokenizer: Tokenizer
+  readonly generate: (request: GenerateRequest, step: YieldPoint) => Promise<Output<'generate'>>
+}
+
+/** Divides a document between encoder and decoder, and answers. @throws as planDocument; unsupported for a chat template */
+export function createDocumentTask({ manifest, tokenizer, generate }: DocumentTaskParts) {
+  const { bos_id: bosId, eos_ids: eosIds } = manifest.tokens
+  const promptTokenizer = { ...tokenizer, bosId }
+  return async (read: DocumentRead, step: YieldPoint): Promise<Output<'document'>> => {
+    const started = performance.now()
+    const plan = await planDocument(read, tokenizer.chatWrap(read.chatTemplate), promptTokenizer, step)
+    if (manifest.graphs.encoder === null && plan.contextIds.length > 0) throw noEncoder(plan)
+    const planned = performance.now() - started
+    const stopIds = read.stopAtLineEnd ? tokenizer.stopIds('\n') : eosIds
+    const decoded = await generate(
+      {
+        promptIds: plan.promptIds,
+        contexts: [],
+        contextIds: plan.contextIds,
+        contextTokens: Math.max(1, read.chunkTokens),
+        stopIds,
+        maxNewTokens: read.maxNewTokens,
+        ...(read.minNewTokens > 0 && { minNewTokens: read.minNewTokens }),
+        ...(attentionBytes(plan, read, manifest) > MOST_ATTENTION_BYTES && { stepwise: true }),
+        ...(read.sampling && { sampling: read.sampling }),
+      },
+      step,
+    )
+    const { text, stopped } = decodedText(decoded, stopIds, tokenizer)
+    return {
+      text: (read.stopAtLineEnd ? firstLine(text) : text).trim(),
+      stopped,
+      logprobs: decoded.logprobs,
+      chunks: plan.chunks,
+      contextShares: decoded.contextShares,
+      tail: plan.tail,
+      documentTokens: plan.tokens,
+      promptTokens: plan.promptIds.length,
+      prompts: read.includePrompts ? [plan.promptText] : [],
+      contexts: read.includePrompts ? plan.contextIds.map((ids) => tokenizer.decode(ids)) : [],
+      timingsMs: { plan: planned, ...decoded.timingsMs },
+    }
+  }
+}
+
+function noEncoder({ tokens, tail }: DocumentPlan): CodedError {
+  return new CodedError(
+    'unprocessable',
+    `This model has no encoder, and its window holds ${tail?.tokens ?? 0} of the document's ${tokens} tokens: ask for encoder_tokens 0 to have its end read alone.`,
+    { field: 'encoder_tokens' },
+  )
+}
+
+/** What the prompt's attention to the contexts takes in one layer, and that of the new tokens, which is an output. */
+function attentionBytes(
+  { contextIds, promptIds }: { readonly contextIds: readonly (readonly number[])[]; readonly promptIds: readonly number[] },
+  { maxNewTokens }: DocumentRead,
+  { dims }: CepeManifest,
+): number {
+  const rows = contextIds.reduce((sum, { length }) => sum + length, 0)
+  return FLOAT_BYTES * rows * (dims.heads * promptIds.length + maxNewTokens)
+}

@@ -1,0 +1,55 @@
+import { at } from '../../../../base/at.ts'
+import { CodedError } from '../../../../base/errors.ts'
+import { loadTokenizer } from '../../../text/tokenizer.ts'
+import { tokenBudgetBatches } from '../../batches.ts'
+import { checkNumber } from '../runtime/finite.ts'
+import type { Log } from '../../log.ts'
+import { loadContrieverManifest } from '../../../../models/folder.ts'
+import { padRight } from '../runtime/pad.ts'
+import { loadModelGraph } from '../runtime/prepack.ts'
+import type { EmbedderChildOptions, TaskHandlers } from '../../protocol.ts'
+import { floats } from '../runtime/session.ts'
+
+/**
+ * Loads a retriever in this process.
+ * @throws model_invalid, provider_unavailable
+ */
+export async function createEmbedderTasks(options: EmbedderChildOptions, log: Log): Promise<TaskHandlers> {
+  const manifest = await loadContrieverManifest(options.modelDir)
+  const { cls_id, sep_id, pad_id } = manifest.tokens
+  const { window, hidden_size } = manifest.dims
+  if (cls_id === null || sep_id === null) {
+    throw new CodedError(
+      'model_invalid',
+      `${options.modelDir} was built from a checkpoint without tokenizer, so it cannot be served. Add tokenizer.json or vocab.txt to the checkpoint and build it again.`,
+    )
+  }
+  const tokenizer = await loadTokenizer(options.modelDir, { bosId: null, eosIds: [] })
+  const graph = await loadModelGraph(manifest.graphs.embed, { ...options, manifest, log })
+  const tokenize = (text: string): number[] => [cls_id, ...tokenizer.encode(text, { maxTokens: window - 2 }), sep_id]
+
+  return {
+    embed: async (texts, step) => {
+      const rows = texts.map(tokenize)
+      const vectors = new Float32Array(texts.length * hidden_size)
+      for (const batch of tokenBudgetBatches(
+        rows.map((ids) => ids.length),
+        options.batchTokens,
+      )) {
+        await step()
+        const embedded = floats(
+          await graph.run(
+            padRight(
+              batch.map((index) => at(rows, index)),
+              pad_id,
+            ),
+          ),
+          'embedding',
+        )
+        embedded.forEach(checkNumber)
+        batch.forEach((index, row) => vectors.set(embedded.subarray(row * hidden_size, (row + 1) * hidden_size), index * hidden_size))
+      }
+      return vectors
+    },
+  }
+}

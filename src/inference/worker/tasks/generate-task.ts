@@ -1,0 +1,40 @@
+import type { GenerateRequest, ReplugRequest } from '../../contract.ts'
+import type { Output } from '../../protocol.ts'
+import type { RunContext } from '../decoder/run-context.ts'
+import { encodeContexts, type EncodedContexts } from '../encoder/encode-contexts.ts'
+import { greedy, greedyInPieces, type GreedyAnswer } from '../decoder/greedy.ts'
+import type { ReaderModel } from '../decoder/reader-model.ts'
+import { replug, sample } from '../decoder/step-decoding.ts'
+import { timed } from '../runtime/timed.ts'
+
+/** Encodes the contexts, and has the decoder go on from the prompt. */
+export async function generateTask(model: ReaderModel, request: GenerateRequest, runContext: RunContext): Promise<Output<'generate'>> {
+  const { result: encoded, ms: encode } = await timed(() => encodeContexts(model.encoder, request, runContext.yieldPoint))
+  await runContext.yieldPoint()
+  const stepwise = request.sampling !== undefined || request.stepwise === true || (request.minNewTokens ?? 0) > 0
+  const { result: decoded, ms: generate } = await timed(async () =>
+    stepwise
+      ? { ...(await sample(await model.stepModel(), request, encoded.phi, runContext)), contextShares: [] }
+      : decodeGreedily(model, request, encoded, runContext),
+  )
+  return { ...decoded, contextTokenCounts: encoded.tokenCounts, timingsMs: { encode, generate } }
+}
+
+function decodeGreedily(
+  model: ReaderModel,
+  request: GenerateRequest,
+  encoded: EncodedContexts,
+  runContext: RunContext,
+): Promise<GreedyAnswer> {
+  const { generateGraph, continueGraph, manifest } = model
+  // A model that was built without the graph that goes on answers whole.
+  if (!runContext.onToken || !continueGraph) return greedy(generateGraph, request, encoded)
+  const pieces = { generate: generateGraph, rest: continueGraph, dims: manifest.dims }
+  return greedyInPieces(pieces, request, encoded, { yieldPoint: runContext.yieldPoint, onToken: runContext.onToken })
+}
+
+/** RePlug: no encoder, one prompt a passage. */
+export async function replugTask(model: ReaderModel, request: ReplugRequest, runContext: RunContext): Promise<Output<'replug'>> {
+  const { result: decoded, ms } = await timed(async () => replug(await model.stepModel(), request, runContext))
+  return { ...decoded, contextShares: [], contextTokenCounts: [], timingsMs: { encode: 0, generate: ms } }
+}

@@ -1,0 +1,89 @@
+import { Type } from 'typebox'
+import { SIGNALS } from './calibration/signal-names.ts'
+import { LIMITS } from './limits.ts'
+
+/** Passages that an explanation leaves out, one at a time. */
+const MAX_DROPPED = LIMITS.droppedPassages
+
+const probability = Type.Number({ minimum: 0, maximum: 1 })
+
+/** What a request says of how its answer is judged, withheld and explained. */
+export const ConfidenceRequestFields = {
+  min_confidence: Type.Optional(
+    Type.Number({
+      minimum: 0,
+      maximum: 1,
+      description:
+        "Least probability_correct, or confidence where that is null, of an answer; one below it is withheld (abstained). Default: the service's setting (CEPE_MIN_CONFIDENCE).",
+    }),
+  ),
+  attention: Type.Optional(
+    Type.Enum(['sentences'], {
+      description:
+        'sentences: also tell the sentence of each passage that the answer attended to most (evidence[].attended). The texts are tokenised again for that.',
+    }),
+  ),
+  explain: Type.Optional(
+    Type.Enum(['drop'], {
+      description: `drop: answer again without each of the ${MAX_DROPPED} passages with most attention, one at a time, and tell what changes (explanation). Reads ${2 * MAX_DROPPED + 1} prompts more. Not with sampling, replug or closed-book.`,
+    }),
+  ),
+  include_signals: Type.Optional(Type.Boolean({ description: 'Also return what a calibration weighs (signals).' })),
+}
+
+const AbstentionReasonSchema = Type.Union(
+  [Type.Literal('no_passages'), Type.Literal('low_probability_correct'), Type.Literal('low_confidence'), Type.Null()],
+  {
+    description:
+      'Why there is no answer: no_passages, none were found (or supplied); low_probability_correct, low_confidence: what is named is below min_confidence. null where there is one.',
+  },
+)
+
+/** What a response says of it. */
+export const ConfidenceResponseFields = {
+  abstained: Type.Boolean({ description: 'The answer is withheld: it is less likely right than min_confidence asks for.' }),
+  reason: AbstentionReasonSchema,
+  probability_correct: Type.Union([probability, Type.Null()], {
+    description:
+      "Probability that the answer is right, by the model's calibration (cepe calibrate); null where there is none, and where what it weighs is not measured (sampling, modes other than cepe, nothing in the encoder, an empty answer).",
+  }),
+}
+
+const DroppedSchema = Type.Object({
+  id: Type.String({ description: 'The passage that was left out.' }),
+  rank: Type.Integer({ minimum: 1 }),
+  answer: Type.String({ description: 'The answer without it.' }),
+  changed: Type.Boolean({ description: 'The answer is another one, case, accents and punctuation aside.' }),
+  logprob_change: Type.Number({
+    description: 'Log-probability of the first answer without the passage, less that with it: below 0 where the passage supports it.',
+  }),
+})
+
+const ExplanationSchema = Type.Object({
+  hangs_on: Type.Array(Type.String(), { description: 'Ids of the passages without which the answer is another one.' }),
+  logprob: Type.Number({ description: 'Log-probability of the answer and the line end after it, with all passages.' }),
+  dropped: Type.Array(DroppedSchema, { description: 'Most attended passage first.' }),
+})
+
+/** What a response says only where it was asked for. */
+export const ExplanationResponseFields = {
+  explanation: Type.Optional(
+    Type.Union([ExplanationSchema, Type.Null()], {
+      description: 'With explain: what hangs on which passage; null where there is no answer to explain.',
+    }),
+  ),
+  signals: Type.Optional(
+    Type.Union([Type.Object(Object.fromEntries(SIGNALS.map((name) => [name, Type.Number()]))), Type.Null()], {
+      description: 'With include_signals: what a calibration weighs; null where it is not measured.',
+    }),
+  ),
+}
+
+const offset = Type.Integer({ minimum: 0 })
+/** Of a passage, with `attention: sentences`. */
+export const AttendedSchema = Type.Optional(
+  Type.Union([Type.Object({ start: offset, end: offset, share: probability }), Type.Null()], {
+    description:
+      "With attention: sentences: the sentence of `text` with most of the passage's cross-attention, and its share of that. null where it was not measured (the 20 passages with most attention are).",
+  }),
+)

@@ -1,0 +1,90 @@
+import { CodedError } from '../../base/errors.ts'
+import type { CepeManifest } from '../../models/manifest.ts'
+import type { DocumentRead } from '../inference/contract.ts'
+import type { ChatTemplate } from '../text/chat-template.ts'
+import { readPromptFile } from '../text/prompt-file.ts'
+import { renderQuestion } from '../text/prompt.ts'
+import type { DocumentForm } from './document-schema.ts'
+
+/** The decoder's part of the published evaluation of long documents, new tokens included. */
+const DECODER_TOKENS = 2048
+const SUMMARY_TOKENS = 256
+const SUMMARY = '\n\nWrite a summary of the document above.\n\nSummary:\n'
+
+/** What is read, as it came out of the file or the request. */
+export interface DocumentSource {
+  readonly text: string
+  readonly title: string
+}
+
+/** What a service settles for all documents. */
+export interface DocumentDefaults {
+  readonly documentTokens: number
+  readonly chatTemplate: ChatTemplate
+}
+
+/**
+ * Fills a request's gaps from the model's own protocol, and finds the question: the request's, a summary, or the document's own.
+ * @throws invalid_request, unprocessable naming the field
+ */
+export function resolveDocument(
+  form: DocumentForm,
+  source: DocumentSource,
+  { qa_defaults: defaults, dims, graphs }: CepeManifest,
+  { documentTokens, chatTemplate }: DocumentDefaults,
+): DocumentRead {
+  const asked = questionOf(form, source.text)
+  const chunkTokens =
+    form.chunk_tokens ?? (dims.encoder_window > 0 ? Math.min(defaults.context_tokens, dims.encoder_window) : defaults.context_tokens)
+  if (dims.encoder_window > 0 && chunkTokens > dims.encoder_window)
+    throw invalid('chunk_tokens', `is ${chunkTokens}, but this model's encoder takes ${dims.encoder_window} at most`)
+  const maxNewTokens =
+    form.max_new_tokens ?? (asked.isLine ? defaults.max_new_tokens : Math.min(SUMMARY_TOKENS, Math.max(1, dims.window >> 1)))
+  const minNewTokens = form.min_new_tokens ?? 0
+  if (minNewTokens > maxNewTokens) throw invalid('min_new_tokens', `is ${minNewTokens}, more than the ${maxNewTokens} of max_new_tokens`)
+  const window = form.decoder_tokens === undefined ? Math.min(dims.window, DECODER_TOKENS) : dims.window
+  if (maxNewTokens >= window)
+    throw invalid('max_new_tokens', `is ${maxNewTokens}, which leaves nothing of the decoder's ${window} tokens for the question`)
+  const { sampling } = form
+  return {
+    ...asked.parts,
+    text: source.text,
+    title: source.title,
+    chunking: form.chunking ?? (asked.isOwn ? 'tokens' : 'passages'),
+    chunkTokens,
+    promptTokens: window - maxNewTokens,
+    // A model without encoder reads what its window holds.
+    tailTokens: form.decoder_tokens ?? (graphs.encoder === null ? window : defaults.k_decoder * defaults.context_tokens),
+    encoderTokens: form.encoder_tokens ?? null,
+    documentTokens,
+    chatTemplate: form.chat_template ?? chatTemplate,
+    stopAtLineEnd: asked.isLine,
+    maxNewTokens,
+    minNewTokens,
+    ...(sampling && { sampling: { temperature: sampling.temperature, topP: sampling.top_p, seed: sampling.seed } }),
+    includePrompts: form.include_prompts ?? false,
+  }
+}
+
+interface Asked {
+  readonly parts: Pick<DocumentRead, 'from' | 'to' | 'head' | 'query'>
+  /** A line answers it. */
+  readonly isLine: boolean
+  /** The document brought it. */
+  readonly isOwn: boolean
+}
+
+function questionOf({ question, summarise }: DocumentForm, text: string): Asked {
+  if (question !== undefined && summarise === true) throw invalid('summarise', 'is given beside question: give one of them')
+  const whole = { from: 0, to: text.length, head: '' }
+  if (question !== undefined) return { parts: { ...whole, query: `\n\n${renderQuestion(question.trim())}` }, isLine: true, isOwn: false }
+  if (summarise === true) return { parts: { ...whole, query: SUMMARY }, isLine: false, isOwn: false }
+  const file = readPromptFile(text)
+  if (file === undefined)
+    throw invalid('question', 'is missing: give one, or summarise, or a document between BEGIN and END lines with its question after them')
+  return { parts: file, isLine: false, isOwn: true }
+}
+
+function invalid(field: string, problem: string): CodedError {
+  return new CodedError('invalid_request', `${field} ${problem}.`, { field })
+}

@@ -1,0 +1,101 @@
+import { CodedError } from '../../base/errors.ts'
+import type { CepeManifest } from '../../models/manifest.ts'
+import { defaultMode } from '../../models/protocol.ts'
+import type { AnswerRead } from '../inference/contract.ts'
+import type { ChatTemplate } from '../text/chat-template.ts'
+import type { Demonstration } from '../text/prompt.ts'
+import type { AnswerRequest, ChatQuestion } from './schema.ts'
+
+/** A request with all defaults resolved from the model's own protocol; its passages are not retrieved yet. */
+export interface ResolvedQuestion extends Omit<AnswerRead, 'passages'> {
+  /** Passages to answer from, at most. */
+  readonly k: number
+  /** False where passages are not wanted: closed-book, or k = 0. */
+  readonly wantsPassages: boolean
+}
+
+/**
+ * Resolves a request's defaults from the model's own protocol.
+ * @param own the service's worked examples
+ * @param chatTemplate the service's
+ * @throws invalid_request naming the field that the model or the service cannot serve
+ */
+export function resolveRequest(
+  request: ChatQuestion,
+  manifest: CepeManifest,
+  own: readonly Demonstration[],
+  chatTemplate: ChatTemplate = 'none',
+): ResolvedQuestion {
+  const { qa_defaults: defaults, dims } = manifest
+  const mode = request.mode ?? defaultMode(manifest)
+  if (mode === 'cepe' && manifest.graphs.encoder === null)
+    throw new CodedError(
+      'invalid_request',
+      'mode is cepe, but this model is a decoder without encoder: leave it out, or ask in mode decoder-only.',
+      {
+        field: 'mode',
+      },
+    )
+  if (mode === 'replug' && request.sampling)
+    throw new CodedError('invalid_request', 'sampling is not available in replug mode: leave it out, or choose another mode.', {
+      field: 'sampling',
+    })
+  if (request.explain !== undefined) checkExplainable(request)
+  const contextTokens = request.context_tokens ?? defaults.context_tokens
+  if (dims.encoder_window > 0 && contextTokens > dims.encoder_window) {
+    throw new CodedError(
+      'invalid_request',
+      `context_tokens is ${contextTokens}, but this model's encoder takes ${dims.encoder_window} at most.`,
+      { field: 'context_tokens' },
+    )
+  }
+  const { sampling, stop, earlier } = request
+  const k = request.k ?? (request.passages === undefined ? defaults.k : request.passages.length)
+  return {
+    question: request.question.trim(),
+    mode,
+    k: mode === 'closed-book' ? 0 : k,
+    wantsPassages: mode !== 'closed-book' && (k > 0 || request.passages?.length === 0),
+    kDecoder: request.k_decoder ?? defaults.k_decoder,
+    encoderPassages: request.encoder_passages ?? 'others',
+    // Of the protocol's number, those that the service has.
+    demonstrations:
+      request.demonstrations === undefined ? own.slice(0, defaults.demonstrations) : chooseDemonstrations(request.demonstrations, own),
+    contextTokens,
+    chatTemplate: request.chat_template ?? chatTemplate,
+    packing: request.packing ?? 'passages',
+    maxNewTokens: request.max_new_tokens ?? defaults.max_new_tokens,
+    ...(stop && stop.length > 0 && { stop }),
+    ...(earlier && earlier.length > 0 && { earlier }),
+    ...(sampling && { sampling: { temperature: sampling.temperature, topP: sampling.top_p, seed: sampling.seed } }),
+    replugTemperature: request.replug_temperature ?? 1,
+    includePrompts: request.include_prompts ?? false,
+    ...(request.attention === 'sentences' && { attendedSentences: true }),
+  }
+}
+
+/** @throws invalid_request where leaving passages out means nothing, or the answer is drawn by chance */
+function checkExplainable({ mode, sampling }: AnswerRequest): void {
+  const hindrance = sampling ? 'with sampling' : mode === 'replug' || mode === 'closed-book' ? `in ${mode} mode` : undefined
+  if (hindrance === undefined) return
+  throw new CodedError('invalid_request', `explain is not available ${hindrance}: leave it out, or ask in mode cepe or decoder-only.`, {
+    field: 'explain',
+  })
+}
+
+function chooseDemonstrations(
+  wanted: NonNullable<AnswerRequest['demonstrations']>,
+  own: readonly Demonstration[],
+): readonly Demonstration[] {
+  if (typeof wanted !== 'number') {
+    return wanted.map(({ question, answer, passage }) => ({ question, answer, ...(passage && { passage }) }))
+  }
+  if (wanted > own.length) {
+    throw new CodedError(
+      'invalid_request',
+      `demonstrations is ${wanted}, but the service has ${own.length}: send the examples themselves, or set CEPE_DEMONSTRATIONS.`,
+      { field: 'demonstrations' },
+    )
+  }
+  return own.slice(0, wanted)
+}

@@ -1,0 +1,44 @@
+import { CodedError } from '../../base/errors.ts'
+import type { Jobs } from '../jobs/jobs.ts'
+import type { Job } from '../jobs/schema.ts'
+import type { Progress, StartProgress } from './progress.ts'
+
+/**
+ * Shows a job's progress until it has ended.
+ * @throws corpus_invalid or conflict with the job's own message if it did not succeed; the signal's reason once aborted
+ */
+export async function followJob(jobs: Jobs, id: string, startProgress: StartProgress, signal?: AbortSignal): Promise<Job> {
+  let shown: string | undefined
+  let progress: Progress | undefined
+  const show = (job: Job): void => {
+    const { state, counters, stage } = job
+    const step = `${state} ${stage?.name ?? ''}`
+    if (step !== shown) {
+      progress?.stop()
+      progress = begin(startProgress, job)
+      shown = step
+    }
+    if (stage) progress?.update(Math.round(stage.share * 100), 100)
+    else if (state === 'indexing') progress?.update(counters.embedded + counters.skipped, counters.accepted)
+  }
+  try {
+    const job = await jobs.wait(id, show, signal)
+    if (job.state === 'done') return job
+    throw unfinished(job)
+  } finally {
+    progress?.stop()
+  }
+}
+
+/** What a job that did not succeed ends a command with. */
+function unfinished({ id, source, state, error }: Job): CodedError {
+  const ended = state === 'failed' ? 'has failed' : state === 'stopped' ? 'has stopped' : 'was cancelled'
+  const why = error === null ? '.' : `: ${error.message}`
+  return new CodedError(state === 'failed' ? 'corpus_invalid' : 'conflict', `The job ${id} (${source.name}) ${ended}${why}`)
+}
+
+/** The display of a step that something can be said of. */
+function begin(startProgress: StartProgress, { state, stage, source: { name } }: Job): Progress | undefined {
+  if (stage) return startProgress(`${name}: ${stage.name}`, '%')
+  return state === 'indexing' ? startProgress(`Indexing ${name}`, 'passages') : undefined
+}

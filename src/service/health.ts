@@ -1,0 +1,66 @@
+/** Health of the parts of the service, for readiness and metrics. */
+import type { PassageIndex } from '../../index/open.ts'
+import type { ReplicaCache } from '../../index/replica/replica-cache.ts'
+import { messageOf } from '../../base/errors.ts'
+import type { ReadinessCheck } from '../http/routes/health.ts'
+import type { ProcessStatus } from '../http/observability/work-metrics.ts'
+import type { PoolStatus } from '../inference/pool/contract.ts'
+import type { Supervised } from '../inference/pool/process-options.ts'
+import type { Keys } from '../keys/keys.ts'
+
+/** Detail of a service that keeps serving a table which was replaced. */
+const BEFORE = 'serving the previous table'
+
+/** Of all processes of a role, whatever their models. */
+export function processStatus(role: string, ...pools: readonly PoolStatus[]): ProcessStatus {
+  const children = pools.flatMap((pool) => pool.children)
+  const caches = children.flatMap(({ cache }) => cache ?? [])
+  const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0)
+  return {
+    role,
+    queued: sum(pools.flatMap(({ queued }) => [queued.question, queued.long, queued.bulk])),
+    busy: sum(pools.map(({ busy }) => busy)),
+    ready: sum(pools.map(({ ready }) => ready)),
+    restarts: sum(pools.map(({ restarts }) => restarts)),
+    rssBytes: sum(children.map(({ rssBytes }) => rssBytes)),
+    ...(caches.length > 0 && {
+      cache: {
+        hits: sum(caches.map(({ hits }) => hits)),
+        misses: sum(caches.map(({ misses }) => misses)),
+        bytes: sum(caches.map(({ bytes }) => bytes)),
+      },
+    }),
+  }
+}
+
+/** Ready while one process of the pool is. */
+export function processCheck(name: string, process: Supervised): Promise<ReadinessCheck> {
+  const { ready, restarts, lastError } = process.status()
+  return Promise.resolve({ name, ok: ready > 0, detail: lastError ?? `${ready} ready, ${restarts} restarts` })
+}
+
+/** Always ready: what the replica has, it answers from. */
+export function storeCheck(replicaCache: ReplicaCache): Promise<ReadinessCheck> {
+  const { trouble, refused, checkedAt } = replicaCache.status()
+  const since = checkedAt === undefined ? 'never reached' : `last reached ${checkedAt.toISOString()}`
+  const upToDate = refused === undefined ? 'the replica cache is up to date' : `${BEFORE}: ${refused.message}`
+  return Promise.resolve({ name: 'store', ok: true, detail: trouble === undefined ? upToDate : `${trouble} (${since})` })
+}
+
+/** Always ready: keys that cannot be read count as before, and one damaged file must not take every replica out of service. Names no key. */
+export function keysCheck({ unreadable }: Pick<Keys, 'unreadable'>): Promise<ReadinessCheck> {
+  const trouble = `${unreadable} cannot be read and count as before: the log names them`
+  return Promise.resolve({ name: 'keys', ok: true, detail: unreadable === 0 ? 'up to date' : trouble })
+}
+
+/** Ready where there is a table that can be read, also one that was replaced by a table that cannot. */
+export function indexCheck(index: PassageIndex): Promise<ReadinessCheck> {
+  return index.info().then(
+    ({ table, rows, version }) => {
+      const behind = index.behind()
+      const detail = `table ${table}, version ${version}, ${rows} passages`
+      return { name: 'index', ok: true, detail: behind === undefined ? detail : `${detail}; ${BEFORE}: ${behind.message}` }
+    },
+    (error: unknown) => ({ name: 'index', ok: false, detail: messageOf(error) }),
+  )
+}

@@ -1,0 +1,69 @@
+import { CodedError, messageOf } from '../../base/errors.ts'
+import type { Log } from '../inference/log.ts'
+import { loadCepeManifest } from '../../models/folder.ts'
+import { allotCores, usableCores } from '../inference/pool/allotment.ts'
+import { createReader, type ReaderOptions } from '../inference/pool/create-reader.ts'
+import type { ProcessOptions } from '../inference/pool/process-options.ts'
+import { statesDir } from './paths.ts'
+import type { DocumentDefaults } from '../rag/resolve-document.ts'
+import type { Config } from '../settings.ts'
+import { chatWrap } from '../text/chat-template.ts'
+import { readTokenizerConfig } from '../text/tokenizer.ts'
+
+/** What every inference process is started with. */
+export function processOptions(config: Config, log?: Log): Omit<ProcessOptions, 'modelDir'> {
+  return {
+    threads: config.THREADS ?? usableCores(),
+    provider: config.PROVIDER === 'cuda' ? { name: 'cuda', deviceId: config.DEVICE_ID } : { name: 'cpu' },
+    maxQueue: config.QUEUE,
+    maxRunMs: config.MAX_RUN_MS,
+    ...(log && { log }),
+  }
+}
+
+/** The reader, in as many processes as the machine's cores and its size allow. */
+export async function openReader(config: Config, log?: Log) {
+  const { readers, threads } = allotCores({
+    cores: usableCores(),
+    parameters: (await loadCepeManifest(config.READER_DIR)).parameters,
+    readers: config.READERS,
+    threads: config.THREADS,
+  })
+  return { reader: await createReader({ ...readerOptions(config, log), children: readers, threads }), places: readers }
+}
+
+/** How a reader is started, whatever its number of processes. */
+export function readerOptions(config: Config, log?: Log): ReaderOptions {
+  const { STATE_DISK_MB: diskMb } = config
+  return {
+    ...processOptions(config, log),
+    modelDir: config.READER_DIR,
+    stateCacheBytes: config.STATE_CACHE_MB * 2 ** 20,
+    stateDtype: config.STATE_DTYPE,
+    ...(diskMb > 0 && { stateDisk: { dir: statesDir(config), maxBytes: diskMb * 2 ** 20 } }),
+    replugBytes: config.REPLUG_MB * 2 ** 20,
+  }
+}
+
+/** Options of questions about documents where a request does not say. */
+export function documentDefaults(config: Config): DocumentDefaults {
+  return { documentTokens: config.DOCUMENT_TOKENS, chatTemplate: config.CHAT_TEMPLATE ?? 'none' }
+}
+
+/**
+ * What is put around prompts, and around those of chats, where a request does not choose.
+ * @throws config_invalid where the model's own template is wanted and there is none that could be used
+ */
+export async function chatTemplates({ CHAT_TEMPLATE: wanted, READER_DIR: dir }: Config, log?: Log) {
+  if (wanted !== undefined && wanted !== 'tokenizer') return { chatTemplate: wanted, chatRouteTemplate: wanted }
+  const config = await readTokenizerConfig(dir)
+  try {
+    chatWrap('tokenizer', config)
+  } catch (error) {
+    if (wanted !== undefined)
+      throw new CodedError('config_invalid', `CEPE_CHAT_TEMPLATE: ${messageOf(error)}`, { field: 'CEPE_CHAT_TEMPLATE', cause: error })
+    if ('chat_template' in config) log?.('warn', `Chats are asked without the model's own template: ${messageOf(error)}`)
+    return { chatTemplate: 'none', chatRouteTemplate: 'none' } as const
+  }
+  return { chatTemplate: wanted ?? 'none', chatRouteTemplate: 'tokenizer' } as const
+}

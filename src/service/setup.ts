@@ -1,0 +1,125 @@
+import path from 'node:path'
+import { CodedError, messageOf, osCode } from '../../base/errors.ts'
+import { exists } from '../../base/exists.ts'
+import type { PassageIndex } from '../../index/open.ts'
+import { buildModel, isBuiltFrom } from '../../models/build.ts'
+import { loadManifest } from '../../models/folder.ts'
+import { checkFiles } from '../../models/integrity.ts'
+import { MANIFEST_FILE, type Dtype } from '../../models/manifest.ts'
+import { recoverFolder } from '../../models/staging.ts'
+import type { Config } from '../settings.ts'
+import { followJob } from './follow-job.ts'
+import { isSettled } from '../jobs/schema.ts'
+import { checkPaths } from './paths.ts'
+import { furtherFolders } from './retrievers.ts'
+import { megabytes, type StartProgress } from './progress.ts'
+import { createIndexing } from './services.ts'
+
+/** Makes what a first start misses: built models and the index of the configured corpus. */
+export async function ensureArtefacts(config: Config, startProgress: StartProgress): Promise<void> {
+  await checkPaths(config)
+  if (config.ROLE === 'indexer') await ensureRetriever(config, startProgress)
+  else await ensureModels(config, startProgress)
+  if (config.ROLE !== 'replica') await ensureIndex(config, startProgress)
+}
+
+/**
+ * Indexes the configured corpus where the table is missing; an interrupted first start is taken up where it stopped.
+ * A table that is there, whatever is in it, is left alone.
+ */
+async function ensureIndex(config: Config, startProgress: StartProgress): Promise<void> {
+  if (config.CORPUS === '') return
+  const indexing = await createIndexing(config)
+  try {
+    if (!(await isMissing(indexing.index))) return
+    await indexing.jobs.start()
+    const unfinished = (await indexing.jobs.list()).find((job) => job.source.path === config.CORPUS && !isSettled(job.state))
+    const job = unfinished ?? (await indexing.jobs.addFile(config.CORPUS, { replace: true }))
+    await followJob(indexing.jobs, job.id, startProgress)
+  } finally {
+    await indexing.close()
+  }
+}
+
+function isMissing(index: PassageIndex): Promise<boolean> {
+  return index.info().then(
+    () => false,
+    (error: unknown) => error instanceof CodedError && error.code === 'index_missing',
+  )
+}
+
+/**
+ * Builds the models that are missing, or that were built from an earlier state of their checkpoint, in another precision or by an
+ * older builder. A built model whose checkpoint is not there is taken as it is. What is there already is checked against its manifest.
+ * @throws model_invalid where there is neither; config_invalid where the folder holds another checkpoint's model, which is never
+ * replaced; model_invalid or checkpoint_invalid for a damaged model, or a checkpoint that cannot be built
+ */
+async function ensureModels(config: Config, startProgress: StartProgress): Promise<void> {
+  await ensureRetriever(config, startProgress)
+  await ensureReader(config, startProgress)
+}
+
+/** {@link ensureModels} for the reader alone. */
+export function ensureReader(config: Config, startProgress: StartProgress): Promise<void> {
+  return ensureModel({ setting: 'READER', from: config.READER_CHECKPOINT, to: config.READER_DIR, dtype: config.DTYPE }, startProgress)
+}
+
+/** {@link ensureModels} for the retrievers alone, which are all that indexing needs. Further ones are built already. */
+export async function ensureRetriever(config: Config, startProgress: StartProgress): Promise<void> {
+  for (const { dir, manifest } of await furtherFolders(config)) await checkFiles(dir, manifest)
+  return ensureModel({ setting: 'RETRIEVER', from: config.RETRIEVER_CHECKPOINT, to: config.RETRIEVER_DIR, dtype: 'f32' }, startProgress)
+}
+
+/** A model's build: the settings that name its folders begin with `setting`. */
+interface Wanted {
+  readonly setting: 'READER' | 'RETRIEVER'
+  readonly from: string
+  readonly to: string
+  readonly dtype: Dtype
+}
+
+async function ensureModel(wanted: Wanted, startProgress: StartProgress): Promise<void> {
+  const { setting, from: checkpointDir, to: modelDir, dtype } = wanted
+  await recoverFolder(modelDir)
+  const built = await loadManifest(modelDir).catch(() => undefined)
+  if (checkpointDir === '' || !(await exists(path.join(checkpointDir, 'config.json')))) {
+    if (built) return checkFiles(modelDir, built)
+    // A manifest that is there tells why it cannot be served.
+    if (await exists(path.join(modelDir, MANIFEST_FILE))) await loadManifest(modelDir)
+    throw new CodedError(
+      'model_invalid',
+      `There is no built model at ${modelDir} and no checkpoint${checkpointDir === '' ? '' : ` at ${checkpointDir}`}: set CEPE_${setting}_CHECKPOINT to a Hugging Face folder, or CEPE_${setting}_DIR to a folder made by cepe build.`,
+      { field: `CEPE_${setting}_DIR` },
+    )
+  }
+  if (built && built.dtype === dtype && (await isBuiltFrom(built, checkpointDir))) return checkFiles(modelDir, built)
+  if (built && built.source.name !== path.basename(path.resolve(checkpointDir)))
+    throw new CodedError(
+      'config_invalid',
+      `${modelDir} holds a model built from ${built.source.name}, not from ${checkpointDir}, and is left as it is: set CEPE_${setting}_DIR to another folder, or leave CEPE_${setting}_CHECKPOINT out to serve what is there.`,
+      { field: `CEPE_${setting}_DIR` },
+    )
+  await buildWanted(wanted, startProgress)
+}
+
+/** @throws config_invalid where the folder cannot be written to */
+async function buildWanted({ setting, from: checkpointDir, to: modelDir, dtype }: Wanted, startProgress: StartProgress): Promise<void> {
+  const progress = startProgress(`Building ${path.basename(modelDir)} (${dtype})`, 'MB')
+  try {
+    await buildModel({
+      checkpointDir,
+      outDir: modelDir,
+      dtype,
+      onProgress: ({ done, total }) => progress.update(megabytes(done), megabytes(total)),
+    })
+  } catch (error) {
+    if (error instanceof CodedError || osCode(error) === undefined) throw error
+    throw new CodedError(
+      'config_invalid',
+      `The model cannot be built in ${modelDir} (${messageOf(error)}): set CEPE_${setting}_DIR to another folder.`,
+      { field: `CEPE_${setting}_DIR`, cause: error },
+    )
+  } finally {
+    progress.stop()
+  }
+}

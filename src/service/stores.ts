@@ -1,0 +1,40 @@
+/** An index in an object store, and a replica's copy: looked at before anything is opened. */
+import { CodedError } from '../../base/errors.ts'
+import { checkStore } from '../../index/store/check.ts'
+import { isRemote } from '../../index/store/location.ts'
+import type { Models } from '../../index/contract.ts'
+import { readAlias } from '../../index/versions/alias.ts'
+import { startReplicaCache, type ReplicaCache } from '../../index/replica/replica-cache.ts'
+import type { Log } from '../inference/log.ts'
+import type { Config } from '../settings.ts'
+
+/** Folder for the answers that are kept for clients that try again: with the index, or, where that is in an object store, with its jobs. */
+export function answersDir(config: Config, indexDir: string): string {
+  return isRemote(indexDir) ? (config.JOBS_DIR ?? config.KEYS_DIR) : indexDir
+}
+
+/**
+ * Looks whether a replica can read the object store of its index. One that has a copy starts also where the store does not answer.
+ * @throws config_invalid, store_unavailable
+ */
+export async function reachStore(config: Config, log: Log | undefined): Promise<void> {
+  if (!isRemote(config.INDEX_DIR)) return
+  await checkStore(config.INDEX_DIR, { writes: false }).catch(async (error: unknown) => {
+    const copied = config.MIRROR_DIR !== undefined && (await readAlias(config.MIRROR_DIR, config.TABLE)) !== undefined
+    if (!copied || !(error instanceof CodedError) || error.code !== 'store_unavailable') throw error
+    log?.('warn', `${error.message} Serving from the replica cache.`)
+  })
+}
+
+/** A replica's copy of the table, up to date as far as the store can be reached. */
+export async function replicaCacheOf(config: Config, models: Models, log: Log | undefined): Promise<ReplicaCache | undefined> {
+  if (config.ROLE !== 'replica' || config.MIRROR_DIR === undefined) return undefined
+  return startReplicaCache({
+    from: config.INDEX_DIR,
+    to: config.MIRROR_DIR,
+    table: config.TABLE,
+    models,
+    maxBytes: config.MIRROR_MB * 1e6,
+    ...(log && { onWarning: (message: string) => log('warn', message) }),
+  })
+}

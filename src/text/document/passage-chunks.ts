@@ -1,0 +1,149 @@
+import { at } from '../../../base/at.ts'
+import { tooLong, type DocumentChunk, type DocumentRequest, type DocumentSplit } from './request.ts'
+import { encodeLong } from '../encode-long.ts'
+import type { PromptTokenizer } from '../pack.ts'
+import { renderPassage } from '../prompt.ts'
+import { unitsOf, type TextUnit } from './sections.ts'
+
+interface CountedUnit extends TextUnit {
+  readonly tokens: number
+}
+
+/** Units between two steps. */
+const STEP_UNITS = 16
+
+/**
+ * Packs units of text into chunks, each rendered as a passage with the title and the heading above it, as the model knows
+ * passages from open-domain questions. A chunk ends where a heading stands.
+ * @param room most tokens of the document's end for the decoder
+ */
+export async function passageChunks(
+  request: DocumentRequest,
+  room: number,
+  tokenizer: PromptTokenizer,
+  step: () => Promise<void>,
+): Promise<DocumentSplit> {
+  const { text, to, chunkTokens, encoderTokens } = request
+  const titles = titlesFor(request.title, chunkTokens, tokenizer)
+  const units = await countedUnits(request, tokenizer, step)
+  const tail = lastUnits(units, units.length, room)
+  const first = lastUnits(units, tail, encoderTokens ?? Infinity)
+
+  const contextIds: number[][] = []
+  const chunks: DocumentChunk[] = []
+  const emit = async (members: readonly TextUnit[]): Promise<void> => {
+    await step()
+    const { start, heading } = at(members, 0)
+    const { end } = at(members, members.length - 1)
+    const ids = tokenizer.encode(renderPassage({ title: titles(heading).title, text: shownText(text, members) }))
+    if (ids.length <= chunkTokens) {
+      contextIds.push(ids)
+      chunks.push({ start, end, tokens: ids.length })
+      return
+    }
+    // Together they have more tokens than apart.
+    const halves =
+      members.length > 1 ? [members.slice(0, members.length >> 1), members.slice(members.length >> 1)] : halved(at(members, 0), text)
+    for (const half of halves) await emit(half)
+  }
+
+  let members: CountedUnit[] = []
+  let held = 0
+  for (const unit of units.slice(first, tail)) {
+    const previous = members[0]
+    const full = previous !== undefined && held + unit.tokens + titles(unit.heading).tokens > chunkTokens
+    if (previous !== undefined && (full || previous.heading !== unit.heading || isHeading(text, unit))) {
+      await emit(members)
+      members = []
+      held = 0
+    }
+    members.push(unit)
+    held += unit.tokens
+  }
+  if (members.length > 0) await emit(members)
+  return { contextIds, chunks, tailStart: units[tail]?.start ?? to, tailTokens: sumOf(units.slice(tail)), tokens: sumOf(units) }
+}
+
+/** Units with their tokens; one that is longer than half a chunk is cut where tokens begin. */
+async function countedUnits(
+  { text, from, to, chunkTokens, documentTokens }: DocumentRequest,
+  tokenizer: PromptTokenizer,
+  step: () => Promise<void>,
+): Promise<CountedUnit[]> {
+  const longest = Math.max(1, chunkTokens >> 1)
+  const units: CountedUnit[] = []
+  let total = 0
+  const add = (unit: CountedUnit): void => {
+    units.push(unit)
+    total += unit.tokens
+    if (total > documentTokens) throw tooLong(documentTokens)
+  }
+  let seen = 0
+  for (const unit of unitsOf(text, from, to)) {
+    if (seen++ % STEP_UNITS === 0) await step()
+    const encoding = await encodeLong(text.slice(unit.start, unit.end), tokenizer, async (tokens) => {
+      if (tokens > 0) await step()
+      if (total + tokens > documentTokens) throw tooLong(documentTokens)
+    })
+    const { length } = encoding.ids
+    for (let token = 0; token === 0 || token < length; token += longest) {
+      const last = Math.min(length, token + longest)
+      const start = token === 0 ? unit.start : unit.start + encoding.startOf(token)
+      add({ heading: unit.heading, start, end: last === length ? unit.end : unit.start + encoding.startOf(last), tokens: last - token })
+    }
+  }
+  return units
+}
+
+function sumOf(units: readonly CountedUnit[]): number {
+  return units.reduce((sum, { tokens }) => sum + tokens, 0)
+}
+
+/** Index of the first of the units before `end` that together have no more than so many tokens. */
+function lastUnits(units: readonly CountedUnit[], end: number, tokens: number): number {
+  let first = end
+  for (let left = tokens; first > 0 && at(units, first - 1).tokens <= left;) left -= at(units, --first).tokens
+  return first
+}
+
+/** What stands in front of a chunk under a heading, and its tokens; a title that would take half of a chunk is left out. */
+function titlesFor(title: string, chunkTokens: number, tokenizer: PromptTokenizer) {
+  const known = new Map<string, { readonly title: string; readonly tokens: number }>()
+  return (heading: string): { readonly title: string; readonly tokens: number } => {
+    const found = known.get(heading)
+    if (found) return found
+    const candidates = [[title, heading], [heading], [title], []].map((parts) =>
+      [...new Set(parts)].filter((part) => part !== '').join(': '),
+    )
+    const counted = candidates.map((candidate) => ({
+      title: candidate,
+      tokens: tokenizer.encode(renderPassage({ title: candidate, text: '' }), { maxTokens: chunkTokens }).length,
+    }))
+    const chosen = counted.find(({ tokens }) => tokens <= chunkTokens >> 1) ?? at(counted, counted.length - 1)
+    known.set(heading, chosen)
+    return chosen
+  }
+}
+
+function isHeading(text: string, { start, heading }: TextUnit): boolean {
+  return heading !== '' && text[start] === '#'
+}
+
+/** A chunk as a passage has it: without its heading, which stands in the title, and without line breaks inside paragraphs. */
+function shownText(text: string, members: readonly TextUnit[]): string {
+  const own = members.filter((unit) => !isHeading(text, unit))
+  if (own.length === 0) return at(members, 0).heading
+  const lines = text
+    .slice(at(own, 0).start, at(own, own.length - 1).end)
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '')
+  return lines.reduce((joined, line) => (joined === '' ? line : joined + (/^(?:[-*+|>]|\d+[.)])\s/.test(line) ? '\n' : ' ') + line), '')
+}
+
+function halved({ start, end, heading }: TextUnit, text: string): TextUnit[][] {
+  const space = text.lastIndexOf(' ', (start + end) >> 1)
+  const middle = space > start ? space : (start + end) >> 1
+  if (middle <= start || middle >= end) throw new RangeError('This is a bug: a chunk of one character has too many tokens.')
+  return [[{ start, end: middle, heading }], [{ start: middle, end, heading }]]
+}

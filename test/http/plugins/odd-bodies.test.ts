@@ -1,0 +1,88 @@
+import t from 'tap'
+import { testApp, type ErrorBody } from '../helpers.ts'
+
+const KEY = 'an admin key of a test'
+const admin = { authorization: `Bearer ${KEY}` }
+const JSON_TYPE = { 'content-type': 'application/json' }
+
+t.test('what is not valid JSON is said with its place; text of another encoding is never taken for UTF-8', async (t) => {
+  const { app } = await testApp(t, {}, { ADMIN_KEY: KEY })
+  const put = async (payload: string | Buffer, url = '/v1/passages', type = 'application/json') => {
+    const response = await app.inject({ method: 'PUT', url, headers: { ...admin, 'content-type': type }, payload })
+    return { status: response.statusCode, ...response.json<ErrorBody>().error }
+  }
+  t.match(await put('{"passages": [}'), { status: 400, code: 'invalid_request', message: /not valid JSON \(.+\)/ })
+  t.match(await put(''), { status: 400, message: /is empty/ })
+  t.match(await put('{"passages":[{"id":"a","title":"","text":"x","metadata":{"__proto__":1}}]}'), { message: /__proto__/ })
+  const latin = Buffer.from('{"passages":[{"id":"a","title":"Malmö","text":"x"}]}', 'latin1')
+  t.match(await put(latin), { status: 400, code: 'invalid_request', message: /not UTF-8/ })
+  t.match(await put(latin, '/v1/passages', 'application/json; charset=iso-8859-1'), { message: /not UTF-8/ })
+  const lines = await app.inject({
+    method: 'POST',
+    url: '/v1/answers',
+    headers: { 'content-type': 'application/x-ndjson' },
+    payload: latin,
+  })
+  t.match(lines.json(), { error: { message: /not UTF-8/ } })
+
+  const marked = await app.inject({ method: 'POST', url: '/v1/answer', headers: JSON_TYPE, payload: '\ufeff{"question": "q"}' })
+  t.equal(marked.statusCode, 200, 'a byte order mark is none of the text')
+})
+
+t.test('a type without a body is no mistake where no body is asked for', async (t) => {
+  const { app } = await testApp(t, {}, { ADMIN_KEY: KEY })
+  const missing = await app.inject({ method: 'DELETE', url: '/v1/passages/none', headers: { ...admin, ...JSON_TYPE } })
+  t.match(missing.json(), { error: { code: 'index_missing' } }, 'it was looked for')
+  const resumed = await app.inject({
+    method: 'POST',
+    url: '/v1/admin/index-jobs/20261122T120000000-abcd/resume',
+    headers: { ...admin, ...JSON_TYPE },
+  })
+  t.match(resumed.json(), { error: { code: 'not_found' } })
+})
+
+t.test('of many alternatives the nearest one speaks, also where the first ones have a lot to object', async (t) => {
+  const { post } = await testApp(t)
+  const problem = async (filter: object) => (await post('/v1/search', { query: 'q', filter })).json<ErrorBody>().error
+  t.match(await problem({ metadata: { public: { gt: false } } }), {
+    field: 'filter.metadata.public.gt',
+    message: /gt must be number or string/,
+  })
+  t.match(await problem({ metadata: { lang: { in: ['en', {}] } } }), { field: 'filter.metadata.lang.in.1' })
+})
+
+t.test('paths that no route can have are named, and not repeated', async (t) => {
+  const { app } = await testApp(t)
+  t.match((await app.inject({ url: '/v1/passages/%zz' })).json(), { error: { code: 'invalid_request', message: /percent/ } })
+  const { error } = (await app.inject({ url: `/v1/passages/${'i'.repeat(5000)}` })).json<ErrorBody>()
+  t.match(error, { code: 'invalid_request', message: /512 bytes/ })
+  t.ok(error.message.length < 200)
+})
+
+t.test('a passage is found under the id that it was sent with; those without a source under an empty one', async (t) => {
+  const { app } = await testApp(t, {}, { ADMIN_KEY: KEY })
+  const ask = async (method: 'GET' | 'PUT' | 'DELETE' | 'POST', url: string, payload?: object) =>
+    (await app.inject({ method, url, headers: admin, ...(payload && { payload }) })).json<Record<string, unknown>>()
+  const passages = ['\ufeffmarked', 'plain'].map((id) => ({ id, title: 't', text: `text of ${id}` }))
+  t.match(await ask('PUT', '/v1/passages', { passages }), { upserted: 2 })
+  t.match(await ask('PUT', '/v1/passages', { passages: [{ id: 'sourced', title: '', text: 'x', source: 's' }] }), { upserted: 1 })
+  const url = `/v1/passages/${encodeURIComponent('\ufeffmarked')}`
+  t.match(await ask('GET', url), { id: 'marked' })
+  t.match(await ask('GET', '/v1/admin/sources'), { sources: [{ source: '', passages: 2 }, { source: 's' }] })
+  t.match(await ask('GET', '/v1/admin/passages?source='), { passages: [{ id: 'marked' }, { id: 'plain' }], next: null })
+  t.match(await ask('DELETE', url), { deleted: 1 })
+  t.match(await ask('POST', '/v1/passages/delete', { ids: ['\ufeffplain'] }), { deleted: 1 })
+})
+
+t.test('a question of a chat is counted in characters, as every other', async (t) => {
+  const { post } = await testApp(t)
+  const ask = (content: string) => post('/v1/chat/completions', { model: 'fake', messages: [{ role: 'user', content }] })
+  t.not((await ask('😀'.repeat(4096))).statusCode, 400)
+  t.match((await ask('😀'.repeat(4097))).json(), { error: { param: 'messages', message: /has 4097 characters/ } })
+})
+
+t.test('what clients of OpenAI write as null is not set', async (t) => {
+  const { post } = await testApp(t)
+  const response = await post('/v1/embeddings', { model: 'fake', input: 'a', encoding_format: null, dimensions: null })
+  t.match(response.json(), { data: [{ embedding: [Number, Number] }] })
+})

@@ -1,0 +1,172 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import OpenAI from 'openai'
+import t, { type Test } from 'tap'
+import type { AnswerResponse } from '../../../src/rag/schema.ts'
+import { startServer, type RunningServer } from '../../helpers/cli.ts'
+import type { ErrorBody } from '../helpers.ts'
+
+const CORPUS = [
+  ['1', 'It was founded in 1913. Canberra is the capital of Australia. It lies between Sydney and Melbourne.', 'Canberra'],
+  ['2', 'English is spoken there. Australia, an independent country since 1901, is governed from Canberra, its capital.', 'Australia'],
+  ['3', 'The Orinoco rises in the Parima Mountains and empties into the Atlantic Ocean in Venezuela.', 'Orinoco'],
+]
+const QUESTION = 'what is the capital of australia'
+
+/** The service over that corpus, with the shipped models. */
+async function serverOf(t: Test, settings: Readonly<Record<string, string>> = {}): Promise<RunningServer> {
+  const dir = await mkdtemp(path.join(tmpdir(), 'cepe-judged-'))
+  t.teardown(() => rm(dir, { recursive: true, force: true, maxRetries: 5 }))
+  const corpus = path.join(dir, 'corpus.tsv')
+  await writeFile(corpus, ['id\ttext\ttitle', ...CORPUS.map((row) => row.join('\t')), ''].join('\n'))
+  const server = await startServer({
+    CEPE_INDEX_DIR: path.join(dir, 'index'),
+    CEPE_CORPUS: corpus,
+    CEPE_THREADS: '1',
+    CEPE_LOG_LEVEL: 'warn',
+    ...settings,
+  })
+  t.teardown(() => server.stop())
+  return server
+}
+
+t.test('answers of the shipped model are judged, withheld and explained', { timeout: 380_000 }, async (t) => {
+  const server = await serverOf(t)
+  const post = async <Body>(route: string, payload: object) => {
+    const response = await fetch(server.url + route, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(payload),
+    })
+    return { status: response.status, body: (await response.json()) as Body }
+  }
+  const ask = async (payload: object) => (await post<AnswerResponse>('/v1/answer', { question: QUESTION, ...payload })).body
+
+  await t.test('the shipped calibration serves, and tells that it is of another table', async (t) => {
+    const info = (await (await fetch(`${server.url}/v1/info`)).json()) as { reader: { id: string } }
+    t.match(info, {
+      calibration: { same_index: false, index: { table: 'passages' }, ece: Number, auroc: Number },
+      min_confidence: 0,
+      limits: { dropped_passages: 5 },
+    })
+  })
+
+  await t.test('a probability beside the confidence; below the least there is no answer', async (t) => {
+    const given = await ask({ include_signals: true })
+    t.match(given, {
+      answer: String,
+      abstained: false,
+      reason: null,
+      probability_correct: Number,
+      signals: { confidence: given.confidence },
+    })
+    const { probability_correct: probability, answer } = given
+    t.ok(probability !== null && probability > 0 && probability < 1)
+    t.equal((await ask({ min_confidence: (probability ?? 0) * 0.999 })).answer, answer)
+    const withheld = await ask({ min_confidence: 1 })
+    t.match(withheld, {
+      answer: null,
+      abstained: true,
+      reason: 'low_probability_correct',
+      probability_correct: probability,
+      finish_reason: 'stop',
+    })
+    t.ok(withheld.evidence.length === 3 && withheld.evidence.every(({ highlights }) => highlights.length === 0))
+    t.equal(withheld.signals, undefined)
+    for (const unmeasured of [
+      { mode: 'closed-book' },
+      { mode: 'decoder-only' },
+      { k_decoder: 3 },
+      { sampling: { temperature: 1, top_p: 1, seed: 1 } },
+    ])
+      t.match(await ask({ ...unmeasured, min_confidence: 1, include_signals: true }), {
+        reason: 'low_confidence',
+        probability_correct: null,
+        signals: null,
+      })
+    t.match(await ask({ passages: [], min_confidence: 1 }), { answer: null, abstained: false, reason: 'no_passages' })
+  })
+
+  await t.test('which sentence was attended to', async (t) => {
+    const { evidence } = await ask({ attention: 'sentences' })
+    t.ok(evidence.some(({ attended }) => attended))
+    for (const { text, attended } of evidence) {
+      if (!attended) continue
+      t.ok(attended.share > 0 && attended.share <= 1)
+      t.match(text.slice(attended.start, attended.end), /^[A-Z].*\.$/, 'a whole sentence')
+    }
+    t.ok((await ask({})).evidence.every((passage) => !('attended' in passage)))
+    const [cut] = (await ask({ attention: 'sentences', context_tokens: 16 })).evidence
+    t.ok(!cut?.attended || cut.attended.start === 0, 'nothing beyond what was read')
+    t.equal(
+      (await ask({ attention: 'sentences', packing: 'text' })).evidence.find(({ attended }) => attended),
+      undefined,
+    )
+  })
+
+  await t.test('what the answer hangs on', async (t) => {
+    const { answer, explanation, evidence } = await ask({ explain: 'drop' })
+    t.ok(explanation && explanation.logprob < 0)
+    t.same(explanation?.dropped.map(({ id }) => id).sort(), ['1', '2', '3'])
+    for (const { id, changed, answer: other } of explanation?.dropped ?? []) {
+      t.equal(changed, explanation?.hangs_on.includes(id))
+      if (other === answer) t.notOk(changed)
+    }
+    const saying = evidence.filter(({ highlights }) => highlights.length > 0).map(({ id }) => id)
+    const without = await ask({
+      passages: CORPUS.filter(([id = '']) => !saying.includes(id)).map(([id, text, title]) => ({ id, text, title })),
+    })
+    t.not(without.answer, answer, 'without all passages that say it, there is another answer')
+    const change = (id: string) => explanation?.dropped.find((passage) => passage.id === id)?.logprob_change ?? 0
+    t.ok(
+      saying.some((id) => change(id) !== 0),
+      'what a passage that says it does for the answer is told',
+    )
+    t.match(await ask({ explain: 'drop', min_confidence: 1 }), { abstained: true, explanation: null })
+  })
+
+  await t.test('bad values are refused by name', async (t) => {
+    for (const [payload, field] of [
+      [{ min_confidence: 1.5 }, 'min_confidence'],
+      [{ min_confidence: '0.5' }, 'min_confidence'],
+      [{ explain: 'shuffle' }, 'explain'],
+      [{ explain: 'drop', mode: 'replug' }, 'explain'],
+      [{ explain: 'drop', mode: 'closed-book' }, 'explain'],
+      [{ attention: 'heads' }, 'attention'],
+      [{ include_signals: 1 }, 'include_signals'],
+    ] as const) {
+      const { status, body } = await post<ErrorBody>('/v1/answer', { question: QUESTION, ...payload })
+      t.equal(status, 400, JSON.stringify(payload))
+      t.match(body.error, { code: 'invalid_request', field })
+    }
+  })
+
+  await t.test("through OpenAI's client: a refusal", async (t) => {
+    const client = new OpenAI({ baseURL: `${server.url}/v1`, apiKey: 'unused' })
+    const body = { model: 'cepe', messages: [{ role: 'user' as const, content: QUESTION }], cepe: { min_confidence: 1 } }
+    const { choices, ...rest } = await client.chat.completions.create(body)
+    t.match(choices[0]?.message, { content: null, refusal: 'No answer is sure enough.' })
+    t.match(rest, { cepe: { abstained: true, probability_correct: Number } })
+  })
+})
+
+t.test(
+  'the setting withholds where a request does not say; a calibration of another reader is not used',
+  { timeout: 380_000 },
+  async (t) => {
+    const server = await serverOf(t, { CEPE_CALIBRATION: '', CEPE_MIN_CONFIDENCE: '1' })
+    const ask = async (payload: object) => {
+      const headers = { 'content-type': 'application/json' }
+      const response = await fetch(`${server.url}/v1/answer`, {
+        method: 'POST',
+        headers,
+        body: JSON.stringify({ question: QUESTION, ...payload }),
+      })
+      return response.json()
+    }
+    t.match(await (await fetch(`${server.url}/v1/info`)).json(), { calibration: null, min_confidence: 1 })
+    t.match(await ask({}), { answer: null, abstained: true, reason: 'low_confidence', probability_correct: null })
+    t.match(await ask({ min_confidence: 0 }), { answer: String, abstained: false, reason: null })
+  },
+)

@@ -1,0 +1,198 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import t, { type Test } from 'tap'
+import { packageRoot } from '../../../src/config.ts'
+import { createDocumentParser } from '../../../src/documents/parser.ts'
+import { createReader } from '../../../src/inference/pool/create-reader.ts'
+import type { DocumentResponse } from '../../../src/rag/document-schema.ts'
+import { buildModel } from '../../../models/build.ts'
+import { makePdf } from '../../fixtures/pdf.ts'
+import { recordingServices } from '../../helpers/recording-services.ts'
+import { testApp, type ErrorBody } from '../helpers.ts'
+
+const PAGES = 30
+
+/** The texts of thirty titles of the demo corpus: lines of a page, or a document with headings. */
+async function sections(): Promise<{ title: string; passages: string[] }[]> {
+  const lines = (await readFile(path.join(packageRoot(), 'index/corpus/passages.tsv'), 'utf8')).trim().split('\n').slice(1)
+  const byTitle = new Map<string, string[]>()
+  for (const line of lines) {
+    const [, text = '', title = ''] = line.split('\t')
+    byTitle.set(title, [...(byTitle.get(title) ?? []), text])
+  }
+  const all = [...byTitle].map(([title, passages]) => ({ title, passages }))
+  return all.filter((_, i) => i % 9 === 0).slice(0, PAGES)
+}
+
+function wrapped(text: string): string[] {
+  const ascii = text.normalize('NFD').replace(/[^\x20-\x7e]/g, '')
+  return ascii.match(/\S.{0,94}(?=\s|$)/g) ?? []
+}
+
+async function shippedReader(t: Test) {
+  const modelDir = await mkdtemp(path.join(tmpdir(), 'cepe-documents-'))
+  t.teardown(() => rm(modelDir, { recursive: true, force: true }))
+  await buildModel({
+    checkpointDir: path.join(packageRoot(), 'models/tiny/checkpoint/cepe'),
+    outDir: path.join(modelDir, 'cepe'),
+    dtype: 'f32',
+  })
+  const reader = await createReader({ modelDir: path.join(modelDir, 'cepe'), threads: 1 })
+  t.teardown(() => reader.close({ drainMs: 0 }))
+  return reader
+}
+
+t.test('one question of a thirty-page file, as PDF, Markdown and HTML', async (t) => {
+  const reader = await shippedReader(t)
+  const { admission } = recordingServices().services
+  const parser = createDocumentParser({ parseMs: 60_000 })
+  t.teardown(() => parser.close())
+  const services = { reader, admission, documentTokens: 32_768, chatTemplate: 'none' as const }
+  const { app, post } = await testApp(t, { documents: { services, parser } })
+  const url = await app.listen({ host: '127.0.0.1', port: 0 })
+  const texts = await sections()
+  const files = {
+    'atlas.pdf': makePdf(texts.map(({ title, passages }) => [`# ${title}`, ...passages.flatMap((passage) => [...wrapped(passage), ''])])),
+    'atlas.md': Buffer.from(texts.map(({ title, passages }) => `# ${title}\n\n${passages.join('\n\n')}`).join('\n\n')),
+    'atlas.html': Buffer.from(
+      `<html><head><meta charset="utf-8"><title>Atlas</title></head><body>${texts.map(({ title, passages }) => `<h2>${title}</h2>${passages.map((passage) => `<p>${passage}</p>`).join('')}`).join('')}</body></html>`,
+    ),
+  }
+  for (const [name, bytes] of Object.entries(files)) {
+    const form = new FormData()
+    form.set('question', 'who wrote great expectations')
+    form.set('evidence', '3')
+    form.set('include_text', 'true')
+    form.set('title', '')
+    form.set('file', new Blob([new Uint8Array(bytes)]), name)
+    const response = await fetch(`${url}/v1/documents/answer`, { method: 'POST', body: form })
+    const body = (await response.json()) as DocumentResponse
+    t.equal(response.status, 200, JSON.stringify(body).slice(0, 300))
+    t.match(body, {
+      answer: 'charles dickens',
+      finish_reason: 'stop',
+      document: { type: { pdf: 'pdf', md: 'markdown', html: 'html' }[name.split('.')[1] ?? ''] },
+    })
+    const [first] = body.evidence
+    const text = body.document.text ?? ''
+    t.equal(body.evidence.length, 3)
+    t.equal(first?.text, text.slice(first?.start, first?.end))
+    t.match(first?.text, /Great Expectations/)
+    const highlight = body.evidence.flatMap(({ highlights }) => highlights)[0]
+    t.equal(text.slice(highlight?.start, highlight?.end), 'Charles Dickens')
+    t.ok(body.document.chunks >= PAGES && body.document.tokens > 5000)
+    const page = texts.findIndex(({ title }) => title === 'Great Expectations') + 1
+    t.same(first?.pages, name === 'atlas.pdf' ? { first: page, last: page } : null)
+  }
+
+  const markdown = files['atlas.md'].toString()
+  const asked = async (body: object): Promise<DocumentResponse> =>
+    (await post('/v1/documents/answer', { type: 'markdown', ...body })).json()
+  const again = await asked({ text: markdown, question: 'where was george eliot born', evidence: 200 })
+  t.equal(again.answer, 'nuneaton')
+  const shares = again.evidence.map(({ attention }) => attention ?? 0)
+  t.ok(Math.abs(shares.reduce((sum, share) => sum + share, 0) - 1) < 1e-4)
+  t.same(
+    shares,
+    [...shares].sort((a, b) => b - a),
+    'those looked at most come first',
+  )
+
+  const reversed = [...texts].reverse()
+  const other = reversed.map(({ title, passages }) => `# ${title}\n\n${passages.join('\n\n')}`).join('\n\n')
+  const turned = await asked({ text: other, question: 'where was george eliot born' })
+  t.equal(turned.answer, 'nuneaton', 'the order of chunks does not count')
+  t.ok(Math.abs(turned.confidence - again.confidence) < 1e-3)
+
+  const paper = `Here is a text.\n=== BEGIN ===\n${markdown}\n=== END OF FILE ===\nQuestion: who wrote great expectations\nAnswer:`
+  const own = await asked({ text: paper, max_new_tokens: 8, min_new_tokens: 3, decoder_tokens: 64, include_prompts: true })
+  t.ok(own.usage.generated_tokens >= 3)
+  t.match(own.prompts?.[0], /^Here is a text\.\n=== BEGIN ===\n[^]*\n=== END OF FILE ===\nQuestion: who wrote great expectations\nAnswer:$/)
+  t.equal(own.evidence.at(-1)?.role, 'decoder')
+  t.equal(own.evidence.at(-1)?.end, paper.indexOf('\n=== END OF FILE ==='), 'the tail ends where the document does')
+  const summary = await asked({
+    text: markdown.slice(0, 3000),
+    summarise: true,
+    max_new_tokens: 12,
+    decoder_tokens: 100,
+    chat_template: 'inst',
+    include_prompts: true,
+  })
+  t.match(summary.prompts?.[0], /^\[INST\] [^]*Summary:\n \[\/INST\]$/)
+})
+
+t.test('what cannot be asked is named, and no place is kept', async (t) => {
+  const { app, post, answering } = await testApp(t)
+  const { code, field } = { code: 'invalid_request', field: 'question' }
+  const refused = async (body: object, status: number, error: object): Promise<void> => {
+    const response = await post('/v1/documents/answer', body)
+    t.equal(response.statusCode, status, response.body)
+    t.match(response.json<ErrorBody>(), { error })
+  }
+  await refused({ question: 'who' }, 400, { code, field: 'text' })
+  await refused({ text: 'x' }, 400, { code, field })
+  await refused({ text: 'x', question: 'a', summarise: true }, 400, { code, field: 'summarise' })
+  await refused({ text: 'x', question: 'a', chunk_tokens: 400 }, 400, { code, field: 'chunk_tokens' })
+  await refused({ text: 'x', question: 'a', max_new_tokens: 1000 }, 400, { code, field: 'max_new_tokens' })
+  await refused({ text: 'x', question: 'a', max_new_tokens: 4, min_new_tokens: 5 }, 400, { code, field: 'min_new_tokens' })
+  await refused({ text: 'x', question: 'a', k: 4 }, 400, { code, field: 'k' })
+  await refused({ text: ' \n', question: 'a' }, 422, { code: 'document_without_text' })
+
+  const boundary = 'cut-here'
+  const form = (parts: string[]) =>
+    app.inject({
+      method: 'POST',
+      url: '/v1/documents/answer',
+      headers: { 'content-type': `multipart/form-data; boundary=${boundary}` },
+      payload: `${parts.map((part) => `--${boundary}\r\ncontent-disposition: form-data; ${part}\r\n`).join('')}--${boundary}--\r\n`,
+    })
+  const question = 'name="question"\r\n\r\nwho'
+  const cases: [string[], number, object][] = [
+    [[question], 400, { code, field: 'file' }],
+    [['name="evidence"\r\n\r\nmany', 'name="file"; filename="a.txt"\r\n\r\nx'], 400, { code, field: 'evidence' }],
+    [[question, 'name="file"; filename="a.docx"\r\n\r\nPK\u0003\u0004'], 415, { code: 'unsupported_media_type', field: 'file' }],
+    [[question, 'name="file"; filename="a.txt"\r\n\r\n'], 422, { code: 'document_without_text' }],
+    [[question, 'name="file"; filename="a.pdf"\r\n\r\nnone'], 422, { code: 'document_invalid', field: 'file' }],
+    [[question, 'name="color"\r\n\r\nred', 'name="file"; filename="a.txt"\r\n\r\nx'], 400, { code, field: 'color' }],
+    [[question, question, 'name="file"; filename="a.txt"\r\n\r\nx'], 400, { code, field, message: /given twice/ }],
+    [
+      [question, ...['a', 'b'].map((name) => `name="${name}"; filename="${name}.txt"\r\n\r\nx`)],
+      400,
+      { code, field: 'file', message: /one/ },
+    ],
+    [Array.from({ length: 31 }, (_, i) => `name="f${i}"\r\n\r\nx`), 400, { code, field: 'form', message: /too many fields/ }],
+  ]
+  for (const [parts, status, error] of cases) {
+    const response = await form(parts)
+    t.equal(response.statusCode, status, response.body)
+    t.match(response.json<ErrorBody>(), { error })
+  }
+  const permits = Array.from({ length: 65 }, (_, i) => answering.admission.enter({ client: String(i), cost: 1 }))
+  t.equal(permits.length, 65, 'all places of the service are free again')
+  permits.forEach((permit) => permit.release(false))
+})
+
+t.test('a full service refuses a document before it reads it; too large a file is refused', async (t) => {
+  const { app, post, answering } = await testApp(t, {}, { DOCUMENT_MB: 1 })
+  const url = await app.listen({ host: '127.0.0.1', port: 0 })
+  const form = new FormData()
+  form.set('question', 'who')
+  form.set('file', new Blob([new Uint8Array(2 ** 21).fill(65)]), 'a.txt')
+  const large = await fetch(`${url}/v1/documents/answer`, { method: 'POST', body: form })
+  t.equal(large.status, 413)
+  t.match(await large.json(), { error: { code: 'payload_too_large', field: 'file', message: /CEPE_DOCUMENT_MB/ } })
+  const permits = Array.from({ length: 130 }, () => {
+    try {
+      return [answering.admission.enter({ client: '127.0.0.1', cost: 1 })]
+    } catch {
+      return []
+    }
+  }).flat()
+  const full = await post('/v1/documents/answer', { text: '', question: 'who' })
+  t.equal(full.statusCode, 400)
+  const busy = await post('/v1/documents/answer', { text: ' ', question: 'who' })
+  t.equal(busy.statusCode, 503, 'before it is found out that there is no text')
+  t.ok(busy.headers['retry-after'])
+  permits.forEach((permit) => permit.release(false))
+})

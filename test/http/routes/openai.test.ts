@@ -1,0 +1,243 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import OpenAI, { NotFoundError, type APIError } from 'openai'
+import t, { type Test } from 'tap'
+import { buildApp } from '../../../src/app.ts'
+import { loadConfig } from '../../../src/config.ts'
+import { CodedError } from '../../../base/errors.ts'
+import type { AnswerRead, Reader } from '../../../src/inference/contract.ts'
+import { recordingServices } from '../../helpers/recording-services.ts'
+import { servicesAround } from '../../helpers/services.ts'
+
+/** A listening service and OpenAI's own client with only a base URL. */
+async function withClient(t: Test, changes: Partial<Reader> = {}, settings: Record<string, unknown> = {}) {
+  const { services: base, asked } = recordingServices()
+  const hit = { id: 'p0', title: 'T0', text: 'text 0', source: 'https://example.org/t0', score: 1, rank: 1 }
+  const index = {
+    ...base.retriever.index,
+    search: () => Promise.resolve([hit, { ...hit, id: 'p1', title: '', source: 'notes.txt', rank: 2 }]),
+  }
+  const embed = (texts: readonly string[]) => Promise.resolve(texts.map((text) => Float32Array.from([text.length, 0.1])))
+  const embedder = { ...base.retriever.embedder, embed }
+  const reads: AnswerRead[] = []
+  const answer: Reader['answer'] = (read, run) => {
+    reads.push(read)
+    return base.reader.answer(read, run)
+  }
+  const answering = { ...base, reader: { ...base.reader, answer, ...changes }, retriever: { embedder, index } }
+  const services = await servicesAround(t, answering)
+  const app = await buildApp(services, loadConfig({ LOG_LEVEL: 'silent', ...settings }, {}), '0.0.0-test')
+  t.teardown(() => app.close())
+  const address = await app.listen({ host: '127.0.0.1', port: 0 })
+  return { client: new OpenAI({ baseURL: `${address}/v1`, apiKey: 'unused-key', maxRetries: 0 }), asked, reads, address }
+}
+
+const ask = (content: string) => ({ model: 'fake', messages: [{ role: 'user' as const, content }] })
+
+t.test('models are listed and found, under their full and their short name', async (t) => {
+  const { client } = await withClient(t)
+  const { data } = await client.models.list()
+  t.match(data, [{ id: /^fake@/, object: 'model', owned_by: 'cepe-qa' }, { id: /^fake@/ }])
+  t.equal((await client.models.retrieve(data[0]?.id ?? '')).id, data[0]?.id)
+  t.match((await client.models.retrieve('fake')).id, /^fake@/)
+  await t.rejects(client.models.retrieve('gpt-4o'), { status: 404, code: 'model_not_found', type: 'invalid_request_error', param: 'model' })
+})
+
+t.test('a chat completion answers the last user message, with usage and evidence', async (t) => {
+  const { client, asked, reads } = await withClient(t)
+  const completion = await client.chat.completions.create({
+    model: 'fake',
+    messages: [
+      { role: 'system', content: 'Be brief.' },
+      { role: 'user', content: 'what was asked before' },
+      { role: 'assistant', content: 'something' },
+      { role: 'user', content: [{ type: 'text', text: 'what is it' }] },
+    ],
+    max_tokens: 100_000,
+    temperature: 0,
+    presence_penalty: 0,
+    logprobs: false,
+    tools: [],
+    response_format: { type: 'text' },
+    stop: ['.', 'no'],
+    user: 'someone',
+  })
+  t.match(completion, {
+    id: /^chatcmpl-/,
+    object: 'chat.completion',
+    model: /^fake@/,
+    choices: [{ index: 0, finish_reason: 'stop', message: { role: 'assistant', content: 'yes' } }],
+    cepe: { evidence: [{ id: 'p0', source: 'https://example.org/t0' }, { id: 'p1' }], confidence: Number, mode: 'cepe' },
+  })
+  const { usage } = completion
+  t.ok(usage && usage.prompt_tokens > 0 && usage.total_tokens === usage.prompt_tokens + usage.completion_tokens)
+  t.equal(usage?.completion_tokens, 2)
+  t.match(asked.generate[0], { maxNewTokens: 256, sampling: undefined })
+  const earlier = [
+    { role: 'system', content: 'Be brief.' },
+    { role: 'user', content: 'what was asked before' },
+    { role: 'assistant', content: 'something' },
+  ]
+  t.match(reads[0], { question: 'what is it', earlier, stop: ['.', 'no'] })
+})
+
+t.test('options of this service come in the field cepe; sources are numbered, with their URLs', async (t) => {
+  const { client, asked, reads } = await withClient(t)
+  const body = { ...ask('what is it'), cepe: { k: 2, k_decoder: 0, sources: true }, temperature: 0.7, seed: -1 }
+  const { choices } = await client.chat.completions.create(body)
+  t.equal(choices[0]?.message.content, 'yes\n\nSources:\n[1] T0, https://example.org/t0\n[2] p1, notes.txt')
+  t.equal(asked.generate[0]?.contexts.length, 2)
+  t.match(reads[0]?.sampling, { temperature: 0.7, topP: 1, seed: 2 ** 32 - 1 })
+})
+
+t.test('a streamed completion is put together to the same text', async (t) => {
+  const { client } = await withClient(t)
+  const stream = client.chat.completions.stream({ ...ask('what is it'), stream_options: { include_usage: true } })
+  const chunks: unknown[] = []
+  stream.on('chunk', (chunk) => chunks.push(chunk))
+  const final = await stream.finalChatCompletion()
+  t.match(final.choices[0], { finish_reason: 'stop', message: { content: 'yes', role: 'assistant' } })
+  t.match(chunks[0], { object: 'chat.completion.chunk', choices: [{ delta: { role: 'assistant' }, finish_reason: null }] })
+  t.match(chunks.at(-2), { choices: [{ finish_reason: 'stop' }], cepe: { evidence: [{ id: 'p0' }, { id: 'p1' }] } })
+  t.match(chunks.at(-1), { choices: [], usage: { completion_tokens: 2 } })
+})
+
+t.test('a streamed completion comes in deltas as the reader says it; sources come last', async (t) => {
+  const { client } = await withClient(t, {
+    answer: async (read, run) => {
+      for (const piece of ['ye', 's']) run?.onText?.(piece)
+      await sleep(20)
+      for (const piece of [' and', ' no']) run?.onText?.(piece)
+      return { ...(await recordingServices().services.reader.answer(read)), text: 'yes and no' }
+    },
+  })
+  const deltas: (string | null | undefined)[] = []
+  for (const sources of [false, true]) {
+    const stream = await client.chat.completions.create({ ...ask('q'), stream: true, ...({ cepe: { sources, k_decoder: 0 } } as object) })
+    for await (const { choices } of stream) deltas.push(choices[0]?.delta.content)
+  }
+  const list = '\n\nSources:\n[1] T0, https://example.org/t0\n[2] p1, notes.txt'
+  t.same(deltas, ['', 'yes', ' and no', undefined, '', 'yes', ' and no', list, undefined])
+})
+
+t.test('a streamed completion that fails midway ends with an error that the client raises', async (t) => {
+  const { client } = await withClient(t, {
+    answer: async (_, run) => {
+      run?.onText?.('ye')
+      await sleep(20)
+      throw new CodedError('deadline_exceeded', 'Too late.')
+    },
+  })
+  const stream = await client.chat.completions.create({ ...ask('q'), stream: true })
+  let heard = ''
+  const reading = (async () => {
+    for await (const { choices } of stream) heard += choices[0]?.delta.content ?? ''
+  })()
+  await t.rejects(reading, { type: 'server_error', code: 'deadline_exceeded', message: /Too late/ })
+  t.equal(heard, 'ye')
+})
+
+t.test('embeddings of one text and of many, in either encoding', async (t) => {
+  const { client } = await withClient(t)
+  const one = await client.embeddings.create({ model: 'fake', input: 'four' })
+  t.match(one, { object: 'list', model: /^fake@/, data: [{ object: 'embedding', index: 0 }], usage: { prompt_tokens: 1, total_tokens: 1 } })
+  t.same(one.data[0]?.embedding, [4, Math.fround(0.1)])
+  const many = await client.embeddings.create({ model: 'fake', input: ['a', 'bb cc'], encoding_format: 'float' })
+  t.same(
+    many.data.map(({ embedding }) => embedding[0]),
+    [1, 5],
+  )
+  t.equal(many.usage.total_tokens, 3)
+  for (const [input, message] of [
+    ['', /input is empty/],
+    [[], /input has 0 texts/],
+    [['a', ''], /input\.1 is empty/],
+    [[1, 2], /token ids/],
+    [[[1, 2]], /token ids/],
+    [Array.from({ length: 2049 }, () => 'a'), /2048/],
+    ['x'.repeat(100_001), /100001 characters/],
+  ] as const) {
+    const refused = client.embeddings.create({ model: 'fake', input: input as string[] })
+    await t.rejects(refused, { status: 400, param: /^input/, type: 'invalid_request_error', message })
+  }
+  await t.rejects(client.embeddings.create({ model: 'fake', input: 'a', dimensions: 3 }), {
+    status: 400,
+    param: 'dimensions',
+    message: /this model has 2/,
+  })
+  t.equal((await client.embeddings.create({ model: 'fake', input: 'a', dimensions: 2 })).data.length, 1)
+  const asQuery = { model: 'fake', input: 'a', input_type: 'query' }
+  await t.rejects(client.embeddings.create(asQuery), { status: 400, param: 'input_type', message: /not supported/ })
+  const unknown = await client.embeddings.create({ model: 'text-embedding-3-small', input: 'a' }).catch((error: unknown) => error)
+  t.ok(unknown instanceof NotFoundError)
+})
+
+t.test('errors have the shape that the client reads', async (t) => {
+  const { client, asked, address } = await withClient(t)
+  await t.rejects(client.chat.completions.create({ ...ask('q'), model: 'gpt-4o' }), {
+    status: 404,
+    code: 'model_not_found',
+    type: 'invalid_request_error',
+    param: 'model',
+  })
+  const cases: [object, string, RegExp][] = [
+    [{ model: 'fake', messages: [] }, 'messages', /messages/],
+    [{ model: 'fake', messages: [{ role: 'system', content: 'x' }] }, 'messages', /no text from the user/],
+    [ask('x'.repeat(4097)), 'messages', /4097 characters/],
+    [{ ...ask('q'), n: 2 }, 'n', /n/],
+    [{ ...ask('q'), tools: [{ type: 'function', function: { name: 'f' } }] }, 'tools', /tools is not supported/],
+    [{ ...ask('q'), response_format: { type: 'json_object' } }, 'response_format', /not supported/],
+    [{ ...ask('q'), logprobs: true }, 'logprobs', /not supported/],
+    [{ ...ask('q'), presence_penalty: 0.5 }, 'presence_penalty', /not supported/],
+    [{ ...ask('q'), guided_json: {} }, 'guided_json', /not supported/],
+    [{ ...ask('q'), stop: ['a', 'b', 'c', 'd', 'e'] }, 'stop', /stop/],
+    [{ model: 'fake', messages: [{ role: 'tool', content: 'x', tool_call_id: '1' }, ...ask('q').messages] }, 'messages.0.role', /"tool"/],
+    [{ model: 'fake', messages: [...ask('q').messages, { role: 'assistant', content: 'x' }] }, 'messages.1', /must be the last/],
+    [
+      { model: 'fake', messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'x' } }] }] },
+      'messages.0.content.0.type',
+      /only text/,
+    ],
+    [{ ...ask('q'), cepe: { k: 1000 } }, 'cepe.k', /k must be <= 200/],
+    [{ ...ask('q'), cepe: { kk: 1 } }, 'cepe.kk', /not a known field/],
+  ]
+  for (const [body, param, message] of cases) {
+    const refused = client.chat.completions.create(body as Parameters<typeof client.chat.completions.create>[0])
+    await t.rejects(refused, { status: 400, type: 'invalid_request_error', code: 'invalid_request', param, message })
+  }
+  t.same(asked.generate, [])
+  const broken = await fetch(`${address}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: '{',
+  })
+  t.equal(broken.status, 400)
+  t.match(await broken.json(), { error: { type: 'invalid_request_error', param: null } })
+  const busy = await withClient(t, {
+    answer: () => Promise.reject(new CodedError('overloaded', 'The queue is full.', { retryAfterS: 3 })),
+  })
+  for (const stream of [false, true]) {
+    const refused = await busy.client.chat.completions.create({ ...ask('q'), stream }).catch((error: unknown) => error)
+    t.match(refused, { status: 503, type: 'server_error', code: 'overloaded' })
+    t.equal((refused as InstanceType<typeof APIError>).headers?.get('retry-after'), '3')
+  }
+  const limited = await withClient(t, {}, { RATE_LIMIT: 1 })
+  await limited.client.models.list()
+  await t.rejects(limited.client.chat.completions.create(ask('q')), { status: 429, type: 'rate_limit_error', message: /rate/i })
+})
+
+t.test('a client that goes away takes its question with it', async (t) => {
+  let signal: AbortSignal | undefined
+  const { client } = await withClient(t, {
+    answer: (_, run) => {
+      signal = run?.signal
+      return new Promise((_resolve, reject) => run?.signal?.addEventListener('abort', () => reject(new Error('aborted'))))
+    },
+  })
+  const controller = new AbortController()
+  const asked = client.chat.completions.create(ask('q'), { signal: controller.signal }).catch(() => undefined)
+  while (signal === undefined) await sleep(5)
+  controller.abort()
+  await asked
+  while (!signal.aborted) await sleep(5)
+  t.ok(signal.aborted)
+})

@@ -1,0 +1,261 @@
+import { writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import t from 'tap'
+import type { AnswerReadResult } from '../../src/inference/contract.ts'
+import { createAdmission } from '../../src/inference/pool/admission.ts'
+import { answerQuestion } from '../../src/rag/answer.ts'
+import { loadCalibration, probabilityCorrect, type Calibration } from '../../src/rag/calibration/calibration.ts'
+import { chooseCalibration } from '../../src/rag/calibration/choose.ts'
+import { SIGNALS } from '../../src/rag/calibration/signal-names.ts'
+import { signalsOf } from '../../src/rag/calibration/signals.ts'
+import { explanationCost, questionCost } from '../../src/rag/cost.ts'
+import { evidence } from '../../src/rag/evidence.ts'
+import { assessAnswer } from '../../src/rag/confidence.ts'
+import type { AnswerRequest } from '../../src/rag/schema.ts'
+import { resolveRequest } from '../../src/rag/resolve-request.ts'
+import { factServices } from '../helpers/fact-services.ts'
+import { recordingServices } from '../helpers/recording-services.ts'
+
+/** A calibration that looks at one signal alone. */
+function calibrationBy(name: (typeof SIGNALS)[number], { weight = 1, bias = 0, reader = 'r' } = {}): Calibration {
+  const quality = { log_loss: 0.3, ece: 0.02, auroc: 0.9 }
+  return {
+    version: 1,
+    fitted_at: '2026-11-22T00:00:00.000Z',
+    reader,
+    retriever: 'c',
+    index: { table: 'passages', version: 3, passages: 20 },
+    asked: { files: [], k: [null], answers: 40, right: 20, unanswerable: 10, unanswerable_share: null },
+    l2: 1,
+    bias,
+    signals: SIGNALS.map((signal) => ({ name: signal, mean: 0, scale: 1, weight: signal === name ? weight : 0 })),
+    cross_validated: { probability: quality, confidence: quality },
+  }
+}
+
+const READ: AnswerReadResult = {
+  text: 'the neva',
+  stopped: true,
+  logprobs: [Math.log(0.5), Math.log(0.8), Math.log(0.9)],
+  contextShares: [0.1, 0.6, 0.3],
+  attentionFocus: [
+    { peak: 0.4, entropy: 0.2 },
+    { peak: 0.2, entropy: 0.6 },
+    { peak: 0.3, entropy: 0.4 },
+  ],
+  contextTokenCounts: [4, 4, 4],
+  contextOf: [-1, 0, 1, 2],
+  inDecoder: [true, false, false, false],
+  promptTokens: 9,
+  prompts: [],
+  contexts: [],
+  timingsMs: { queue: 0, plan: 0, encode: 0, generate: 0 },
+}
+const PASSAGES = [
+  ['Moscow', 'It lies on the Moskva.'],
+  ['Ladoga', 'A lake.'],
+  ['Saint Petersburg', 'It is old. Waterways that cross it are the Neva and others.'],
+  ['Neva', 'The Neva is long.'],
+].map(([title = '', text = ''], i) => ({ id: `p${i}`, title, text, score: 4 - i }))
+const QUESTION = 'Which waterway crosses Saint Petersburg?'
+const near = (a: number | undefined, b: number) => a !== undefined && Math.abs(a - b) < 1e-9
+
+t.test('signals of an answer', async (t) => {
+  const found = await evidence(PASSAGES, READ, { shares: READ.contextShares, answer: READ.text })
+  const signals = signalsOf(QUESTION, READ, found)
+  t.same(Object.keys(signals ?? {}), [...SIGNALS], 'each is measured, in the order of its name')
+  t.ok(near(signals?.confidence, Math.cbrt(0.36)))
+  t.ok(near(signals?.first_doubt, Math.log(1e-4 - Math.log(0.5))) && near(signals?.most_doubt, signals?.first_doubt ?? 0))
+  t.ok(near(signals?.stop_doubt, Math.log(1e-4 - Math.log(0.9))))
+  t.ok(near(signals?.token_peak, 0.3) && near(signals?.token_entropy, 0.4) && near(signals?.first_token_entropy, 0.2))
+  t.ok(near(signals?.attended_rank, 1 / 3))
+  t.ok(near(signals?.saying_attention, 0.9) && near(signals?.saying_share, 0.5) && near(signals?.saying_rank, 0.5))
+  t.equal(signals?.sentence_overlap, 1, '"waterway" and "crosses" have their stems in the sentence; the title does not count')
+  t.equal(signals?.title_overlap, 1)
+  t.equal(signals?.echo, 0)
+  const spread = signals?.passage_entropy ?? 0
+  t.ok(spread > 0.5 && spread < 1)
+
+  const unmeasured = { ...READ, attentionFocus: undefined, contextShares: [] }
+  t.equal(signalsOf(QUESTION, { ...READ, text: '' }, found), null)
+  t.equal(signalsOf(QUESTION, unmeasured as unknown as AnswerReadResult, found), null)
+  t.equal(signalsOf(QUESTION, READ, []), null)
+  t.equal(signalsOf('Neva?', READ, found)?.echo, 0.5)
+})
+
+t.test('an answer below the least is withheld, by what is named in the reason', (t) => {
+  const signals = { ...Object.fromEntries(SIGNALS.map((name) => [name, 0])), saying_share: 2 } as never
+  const calibration = calibrationBy('saying_share')
+  const probability = 1 / (1 + Math.exp(-2))
+  t.ok(near(probabilityCorrect(calibration, signals), probability))
+  t.match(assessAnswer(READ, signals, { calibration, minConfidence: 0.88 }), {
+    answer: 'the neva',
+    abstained: false,
+    reason: null,
+    finish_reason: 'stop',
+  })
+  t.match(assessAnswer(READ, signals, { calibration, minConfidence: 0.89 }), {
+    answer: null,
+    abstained: true,
+    reason: 'low_probability_correct',
+    confidence: Math.cbrt(0.36),
+  })
+  t.match(assessAnswer(READ, null, { calibration, minConfidence: 0.7 }), {
+    answer: 'the neva',
+    probability_correct: null,
+    abstained: false,
+  })
+  t.match(assessAnswer(READ, null, { calibration, minConfidence: 0.72 }), { answer: null, abstained: true, reason: 'low_confidence' })
+  t.match(assessAnswer(READ, signals, { calibration: null, minConfidence: 0.72 }), { reason: 'low_confidence', probability_correct: null })
+  t.match(assessAnswer({ ...READ, text: '' }, null, { calibration, minConfidence: 0 }), { answer: '', confidence: 0, abstained: false })
+  t.match(assessAnswer({ ...READ, text: '' }, null, { calibration, minConfidence: 0.01 }), { answer: null, abstained: true })
+  t.end()
+})
+
+t.test('calibrations on the disk are checked, and those of other readers left alone', async (t) => {
+  const dir = t.testdir()
+  const at = (name: string) => path.join(dir, name)
+  const good = calibrationBy('confidence')
+  const { signals } = good
+  for (const [name, content] of [
+    ['good.json', JSON.stringify(good)],
+    ['other.json', JSON.stringify({ ...good, reader: 'another' })],
+    ['broken.json', '{"version": 1'],
+    ['old.json', JSON.stringify({ ...good, version: 0 })],
+    ['scaleless.json', JSON.stringify({ ...good, signals: signals.map((signal) => ({ ...signal, scale: 0 })) })],
+    ['fewer.json', JSON.stringify({ ...good, signals: signals.slice(1) })],
+  ] as const)
+    await writeFile(at(name), content)
+  t.same(await loadCalibration(at('good.json')), good)
+  t.equal(await loadCalibration(at('none.json')), undefined)
+  for (const [name, says] of [
+    ['broken.json', /is not valid JSON/],
+    ['old.json', /not what this version reads \(\/version/],
+    ['scaleless.json', /\/signals\/0\/scale/],
+    ['fewer.json', /weighs other signals/],
+  ] as const)
+    await t.rejects(loadCalibration(at(name)), { code: 'config_invalid', field: 'CEPE_CALIBRATION', message: says })
+
+  const said: string[] = []
+  const log = (_: string, message: string) => void said.push(message)
+  const choose = (files: { named?: string; own?: string; shipped?: string }) =>
+    chooseCalibration({ own: at('none.json'), shipped: at('none.json'), ...files }, 'r', log)
+  t.same(await choose({ own: at('good.json') }), good)
+  t.same(await choose({ shipped: at('good.json') }), good)
+  t.same(await choose({ named: at('good.json'), own: at('broken.json') }), good)
+  t.equal(await choose({ named: '', own: at('good.json') }), undefined, 'switched off')
+  t.equal(await choose({}), undefined)
+  t.equal(await choose({ shipped: at('other.json') }), undefined)
+  t.same(said, [], 'nobody asked for the shipped one')
+  t.equal(await choose({ named: at('other.json') }), undefined)
+  t.match(said.splice(0), [/other\.json is of another, not of r, and is not used/])
+  t.same(await choose({ own: at('other.json'), shipped: at('good.json') }), good)
+  t.same(await choose({ own: at('broken.json'), shipped: at('good.json') }), good)
+  t.match(said, [/of another/, /is not used: .*broken\.json is not valid JSON/])
+  await t.rejects(choose({ named: at('none.json') }), { code: 'config_invalid', message: /There is no calibration at .*none\.json/ })
+  await t.rejects(choose({ named: at('broken.json') }), { code: 'config_invalid' })
+})
+
+t.test('leaving passages out shows which one the answer hangs on', async (t) => {
+  const { services, asked } = factServices()
+  const response = await answerQuestion({ question: 'what is fact 7', k: 8, explain: 'drop', include_prompts: true }, services)
+  const { explanation } = response
+  t.match(explanation, { hangs_on: [], dropped: Array.from({ length: 5 }, () => ({ answer: 'a7', changed: false })) })
+  t.equal(
+    explanation?.dropped.every(({ rank }) => rank > 2),
+    true,
+    'the six encoded passages come first: their attention is known',
+  )
+  const few = await answerQuestion({ question: 'what is fact 7', k: 3, explain: 'drop' }, services)
+  t.same(few.explanation?.hangs_on, ['p7'])
+  t.match(
+    few.explanation?.dropped.find(({ id }) => id === 'p7'),
+    { rank: 1, answer: 'unknown', changed: true, logprob_change: Number },
+  )
+  t.equal(few.explanation?.dropped.length, 3)
+  t.equal(asked.generate.length, 1 + 5 + 1 + 3)
+  t.equal((await answerQuestion({ question: 'what is fact 7' }, services)).explanation, undefined)
+  const none = await answerQuestion({ question: 'what is fact 7', explain: 'drop', min_confidence: 1 }, services)
+  t.match(none, { answer: null, abstained: true, explanation: null })
+  t.ok(
+    none.evidence.every(({ highlights }) => highlights.length === 0),
+    'what is withheld is not marked either',
+  )
+  for (const request of [
+    { mode: 'replug' },
+    { mode: 'closed-book' },
+    { sampling: { temperature: 1, top_p: 1, seed: 1 } },
+  ] as Partial<AnswerRequest>[])
+    await t.rejects(answerQuestion({ question: 'q', explain: 'drop', ...request }, services), { code: 'invalid_request', field: 'explain' })
+})
+
+t.test('an explanation ends with its question: cancelled, or past its deadline', async (t) => {
+  const controller = new AbortController()
+  let readings = 0
+  const { services } = factServices()
+  const reader: typeof services.reader = {
+    ...services.reader,
+    answer: (read, run) => {
+      if (++readings === 3) controller.abort()
+      run?.signal?.throwIfAborted()
+      return services.reader.answer(read, run)
+    },
+  }
+  await t.rejects(answerQuestion({ question: 'what is fact 7', explain: 'drop' }, { ...services, reader }, { signal: controller.signal }))
+  t.equal(readings, 3)
+  const deadlines: number[] = []
+  const noting: typeof services.reader = {
+    ...services.reader,
+    answer: (read, run) => {
+      deadlines.push(run?.deadlineMs ?? Infinity)
+      return services.reader.answer(read, run)
+    },
+  }
+  await answerQuestion({ question: 'what is fact 7', explain: 'drop' }, { ...services, reader: noting }, { deadlineMs: 60_000 })
+  t.equal(deadlines.length, 6)
+  t.ok(
+    deadlines.every((left, i) => left <= (deadlines[i - 1] ?? 60_000)),
+    'each reading has what is left of the time',
+  )
+})
+
+t.test('an explanation takes the place of the work that it is', async (t) => {
+  const { services } = recordingServices()
+  const { manifest } = services.reader
+  const settled = (request: Partial<AnswerRequest>) => resolveRequest({ question: 'what', ...request }, manifest, [])
+  const [one, six] = [1, 6].map((k) => explanationCost(settled({ k }), manifest))
+  t.ok((six ?? 0) > 2 * (one ?? 0))
+  t.equal(
+    explanationCost(settled({ k: 60, k_decoder: 2 }), manifest),
+    explanationCost(settled({ k: 6, k_decoder: 2 }), manifest),
+    'so many at most',
+  )
+  const entered: number[] = []
+  const admission = {
+    enter: ({ cost }: { cost: number }) => {
+      entered.push(cost)
+      return { release: () => undefined }
+    },
+  }
+  await answerQuestion({ question: 'what' }, { ...services, admission })
+  await answerQuestion({ question: 'what', explain: 'drop' }, { ...services, admission })
+  t.equal(entered[0], questionCost(settled({}), manifest))
+  t.equal(entered[1], questionCost(settled({}), manifest) + explanationCost(settled({}), manifest))
+})
+
+t.test('small questions, which take their time for other things than tokens, do not make a large one look endless', (t) => {
+  const { manifest } = recordingServices().services.reader
+  const costOf = (request: Partial<AnswerRequest>) => questionCost(resolveRequest({ question: 'what', ...request }, manifest, []), manifest)
+  let time = 0
+  const admission = createAdmission({ maxWaiting: 4, concurrency: 1, now: () => time })
+  const small = { cost: costOf({ mode: 'closed-book', max_new_tokens: 1 }), deadlineMs: 20_000 }
+  for (let i = 0; i < 50; i++) {
+    const permit = admission.enter(small)
+    time += 50
+    permit.release(true)
+  }
+  const before = admission.enter(small)
+  t.doesNotThrow(() => admission.enter({ cost: costOf({ k: 60, k_decoder: 0 }), deadlineMs: 20_000 }).release(true))
+  before.release(true)
+  t.end()
+})
