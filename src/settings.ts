@@ -17,7 +17,7 @@ export const TABLE_NAME = '^[A-Za-z][A-Za-z0-9_-]{0,63}$'
 
 /**
  * Every setting of the service: an environment variable `CEPE_<NAME>`, also read from `.env` in the working folder.
- * The README's configuration table is made from this schema; config.ts reads it.
+ * docs/configuration.md shows this schema as a table (a test compares them); config.ts reads it.
  */
 export const ConfigSchema = Type.Object({
   HOST: Type.String({ description: 'Address to listen on.', default: '127.0.0.1', pattern: '\\S' }),

@@ -11,7 +11,7 @@ import { tune } from './tune.ts'
 
 /** When a table gets a vector index, and what is asked of it. */
 export interface SearchPolicy {
-  /** Rows below which every vector is compared: exact, and fast enough (see the benchmark in the README). */
+  /** Rows below which every vector is compared: exact, and fast enough (docs/benchmarks.md). */
   readonly exactBelow: number
   /** Least recall@10 against exact search; without it the index is not put into service. */
   readonly minRecall: number

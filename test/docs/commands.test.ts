@@ -38,7 +38,10 @@ interface Document {
 async function documents(): Promise<Document[]> {
   const folders = await Promise.all(['docs', 'deploy', 'models/tiny'].map((folder) => filesUnder(path.join(root, folder))))
   const files = folders.flat().filter((file) => file.endsWith('.md') && !file.includes('decisions'))
-  return [path.join(root, 'README.md'), ...files].map((file) => ({ name: path.relative(root, file), text: readFileSync(file, 'utf8') }))
+  return ['README.md', 'CONTRIBUTING.md']
+    .map((file) => path.join(root, file))
+    .concat(files)
+    .map((file) => ({ name: path.relative(root, file), text: readFileSync(file, 'utf8') }))
 }
 
 /** Commands of the shell in a document: lines of its blocks of code, and what stands between backticks. */

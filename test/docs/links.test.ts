@@ -22,7 +22,9 @@ function anchor(heading: string): string {
 t.test('every link of the documents leads to a file that is there, and to one of its headings', async (t) => {
   const root = packageRoot()
   const files = (await Promise.all(FOLDERS.map((folder) => filesUnder(path.join(root, folder))))).flat()
-  const documents = [path.join(root, 'README.md'), ...files.filter((file) => file.endsWith('.md'))]
+  const documents = ['README.md', 'CONTRIBUTING.md']
+    .map((file) => path.join(root, file))
+    .concat(files.filter((file) => file.endsWith('.md')))
   let links = 0
   for (const document of documents) {
     for (const [, target = ''] of prose(document).matchAll(/\]\(([^)\s]+)\)/g)) {

@@ -1,0 +1,42 @@
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
+import t from 'tap'
+import type { TSchema } from 'typebox'
+import { packageRoot } from '../../src/config.ts'
+import { ConfigSchema } from '../../src/settings.ts'
+
+/** What of a setting's schema its row shows. */
+interface Setting {
+  readonly type?: string
+  readonly enum?: readonly string[]
+  readonly minimum?: number
+  readonly maximum?: number
+  readonly default?: string | number | boolean
+  readonly description?: string
+}
+
+/** The values that a setting takes: a range, the names of an enumeration, or empty for text. */
+function valuesOf({ type, enum: names, minimum, maximum }: Setting): string {
+  if (names !== undefined) return names.map((name) => `\`${name}\``).join(', ')
+  if (type === 'boolean') return '`true`, `false`'
+  return minimum === undefined || maximum === undefined ? '' : `${minimum} to ${maximum}`
+}
+
+/** The row of a setting in the table of docs/configuration.md. */
+function rowOf(name: string, schema: TSchema): string {
+  const setting: Setting = schema
+  const value = setting.default === undefined || setting.default === '' ? '' : `\`${String(setting.default)}\``
+  return `| \`CEPE_${name}\` | ${value} | ${valuesOf(setting)} | ${setting.description ?? ''} |`
+}
+
+t.test('the table of settings is what the schema says, row by row, in its order', (t) => {
+  const document = readFileSync(path.join(packageRoot(), 'docs/configuration.md'), 'utf8')
+  const [table = ''] = document.split('\nOther variables')
+  const rows = table.split('\n').filter((line) => line.startsWith('| `CEPE_'))
+  // On a difference, copy the wanted rows into the document.
+  t.strictSame(
+    rows,
+    Object.entries(ConfigSchema.properties).map(([name, schema]) => rowOf(name, schema)),
+  )
+  t.end()
+})
