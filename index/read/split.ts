@@ -1,9 +1,9 @@
+import { sentencesIn } from '../../base/sentences.ts'
 import type { Passage } from '../contract.ts'
 
-const sentences = new Intl.Segmenter('en', { granularity: 'sentence' })
 const words = new Intl.Segmenter('en', { granularity: 'word' })
 
-/** Most UTF-16 units that a segmenter is given at once: its time grows with the square of the text's length. */
+/** Most UTF-16 units of a sentence whose words are found at once: the segmenter's time grows with the square of a text's length. */
 const PIECE = 2000
 /** Longest run without a space that is one word; and longest word in one that is longer (a URL, base64). */
 const RUN = 40
@@ -16,19 +16,17 @@ interface Word {
   readonly spaced: boolean
 }
 
-/** Paragraphs of a text with their line ends, long ones in pieces that end at a sentence or at least a word where there is such an end. */
+/** Sentences of a text, long ones in pieces that end at a word where there is such an end. */
 function* pieces(text: string): Generator<string> {
-  for (let from = 0; from < text.length;) {
-    const newline = text.indexOf('\n', from)
-    const end = newline < 0 ? text.length : newline
+  for (const { start, end } of sentencesIn(text)) {
+    let from = start
     while (end - from > PIECE) {
       const window = text.slice(from, from + PIECE)
       const cut = cutIn(window)
       yield window.slice(0, cut)
       from += cut
     }
-    yield text.slice(from, end + 1)
-    from = end + 1
+    yield text.slice(from, end)
   }
 }
 
@@ -100,19 +98,17 @@ export function* splitDocument(document: Passage, target = 100): Generator<Part>
   }
   let apart = true
   for (const piece of pieces(document.text)) {
-    for (const { segment } of sentences.segment(piece)) {
-      for (const part of breakLong(wordsOf(segment, apart), most)) {
-        if (current.length + part.length > most) {
-          const done = flush()
-          if (done !== undefined) yield { passage: done }
-        }
-        current.push(...part)
-        if (current.length < target) continue
+    for (const part of breakLong(wordsOf(piece, apart), most)) {
+      if (current.length + part.length > most) {
         const done = flush()
         if (done !== undefined) yield { passage: done }
       }
-      apart = /\s$/.test(segment)
+      current.push(...part)
+      if (current.length < target) continue
+      const done = flush()
+      if (done !== undefined) yield { passage: done }
     }
+    apart = /\s$/.test(piece)
   }
   const done = flush()
   if (done !== undefined) yield { passage: done }

@@ -1,4 +1,5 @@
 import { at } from '../../base/at.ts'
+import { sentencesIn } from '../../base/sentences.ts'
 import { connectLance, SMALL_CACHES, writing, type Table } from '../table/lance.ts'
 import { readMetadata, writeDenseWeight, type TableMetadata } from '../table/metadata.ts'
 import { PASSAGE_COLUMNS } from '../table/columns.ts'
@@ -16,11 +17,9 @@ const QUESTION_WORDS = 32
 /** The weight is measured again once the table has grown so much. */
 const REMEASURE = 1.5
 
-const sentences = new Intl.Segmenter(undefined, { granularity: 'sentence' })
-
 /** A sentence from the middle of a passage: it neither begins like the passage nor carries its title. */
 export function middleSentence(text: string): string {
-  const all = Array.from(sentences.segment(text), ({ segment }) => segment.trim()).filter((segment) => segment !== '')
+  const all = Array.from(sentencesIn(text), ({ start, end }) => text.slice(start, end).trim()).filter((segment) => segment !== '')
   return at(all.length === 0 ? [text.trim()] : all, all.length >> 1)
     .split(/\s+/)
     .slice(0, QUESTION_WORDS)

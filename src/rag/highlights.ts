@@ -23,7 +23,7 @@ export function highlights(text: string, answer: string): Highlight[] {
   for (let at = 0; at + wanted.length <= own.length && found.length < MOST_HIGHLIGHTS; at++) {
     const [from, to] = [own[at], own[at + wanted.length - 1]]
     if (from === undefined || to === undefined || !wanted.every((word, i) => own[at + i]?.plain === word)) continue
-    found.push({ start: from.start, end: to.end, sentence: sentenceAround((sentences ??= sentencesOf(text)), from.start, to.end) })
+    found.push({ start: from.start, end: to.end, sentence: sentenceAround((sentences ??= [...sentencesOf(text)]), from.start, to.end) })
   }
   return found
 }

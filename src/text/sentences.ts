@@ -1,12 +1,12 @@
+import { sentencesIn } from '../../base/sentences.ts'
+
 /** A part of a text in UTF-16 code units; `start` inclusive, `end` exclusive. */
 export interface Span {
   readonly start: number
   readonly end: number
 }
 
-const segmenter = new Intl.Segmenter(undefined, { granularity: 'sentence' })
-
-/** The sentences of a text, in order, each without the space after it. */
-export function sentencesOf(text: string): Span[] {
-  return Array.from(segmenter.segment(text), ({ segment, index }) => ({ start: index, end: index + segment.trimEnd().length }))
+/** The sentences of a text, in order and one at a time, each without the space after it. */
+export function* sentencesOf(text: string): Generator<Span> {
+  for (const { start, end } of sentencesIn(text)) yield { start, end: start + text.slice(start, end).trimEnd().length }
 }

@@ -13,6 +13,16 @@ import {
 
 /** How long a process that was asked to end may take before it is killed. */
 const STOP_GRACE_MS = 3_000
+/** Seconds after which asking again makes sense where a process has ended. */
+const REPLACED_S = 1
+
+/** A run ended with its process. Waiting helps: the process is replaced. */
+export class ProcessEnded extends CodedError {
+  constructor(process: string, how: string) {
+    const message = `The ${process} ended (${how}) while running the request; it is being replaced. Send the request again.`
+    super('not_ready', message, { retryAfterS: REPLACED_S })
+  }
+}
 
 /** One forked inference process that has loaded its model. */
 export interface Child {
@@ -27,7 +37,7 @@ export interface Child {
   readonly exited: Promise<string>
   /** Milliseconds that a ping has been waiting for any message; 0 where none waits, or a graph is being loaded. A run may keep the process silent. */
   readonly silentMs: number
-  /** Runs one job, beside others in turns of a step. `say` hears its text as it comes about. Rejects with the task's error, or inference_failed where the process dies. */
+  /** Runs one job, beside others in turns of a step. `say` hears its text as it comes about. Rejects with the task's error, or ProcessEnded. */
   run(job: TaskCall, onText?: OnText): Run
   /** Asks for a sign of life. */
   ping(): void
@@ -195,8 +205,7 @@ class ForkedChild implements Child {
 
   #gone(how: string): void {
     this.#alive = false
-    const message = `The ${this.name} ended (${how}) while running the request; it is being replaced. Send the request again.`
-    for (const { reject } of this.#pending.values()) reject(new CodedError('inference_failed', message))
+    for (const { reject } of this.#pending.values()) reject(new ProcessEnded(this.name, how))
     this.#pending.clear()
   }
 

@@ -70,9 +70,10 @@ export type ChildState = 'starting' | 'idle' | 'busy' | 'silent'
 
 export interface Pool {
   /**
-   * Runs one job on the next free process. At the deadline the caller is told so, and the run ends at its next step.
+   * Runs one job on the next free process. Where that dies, the run is repeated once if no text was heard of it and its
+   * deadline allows. At the deadline the caller is told so, and the run ends at its next step.
    * @throws overloaded at once where the queue is full; deadline_exceeded; client_closed after an abort;
-   * inference_failed where the process dies; not_ready where no process can be started; and the task's own errors
+   * not_ready where no process can be started, or where the process dies and the run cannot be repeated; and the task's own errors
    */
   run(job: TaskCall, options?: PoolRunOptions): Promise<PoolResult>
   status(): PoolStatus

@@ -18,6 +18,8 @@ export interface Entry extends Order {
   readonly reject: (error: unknown) => void
   /** Hears the text as it comes about, where the caller listens. */
   readonly onText: OnText | undefined
+  /** The caller has heard some of the text. */
+  readonly isHeard: () => boolean
   /** The caller has its answer. */
   readonly isSettled: () => boolean
 }
@@ -45,9 +47,15 @@ export function openEntry(order: Order, { signal, onText }: Caller, { onOpen, on
       clearTimeout(timer)
       signal?.removeEventListener('abort', abort)
     }
+    let isHeard = false
+    const hearing = (text: string): void => {
+      isHeard = true
+      onText?.(text)
+    }
     const entry: Entry = {
       ...order,
-      onText: onText && textForwarder(onText, () => isSettled),
+      onText: onText && textForwarder(hearing, () => isSettled),
+      isHeard: () => isHeard,
       isSettled: () => isSettled,
       resolve: (result) => {
         settled()

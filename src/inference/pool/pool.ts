@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { messageOf, type CodedError } from '../../../base/errors.ts'
 import { silent } from '../log.ts'
 import type { TaskCall, Output, TaskName, Tasks } from '../protocol.ts'
-import { startChild, type Child } from './child-process.ts'
+import { ProcessEnded, startChild, type Child } from './child-process.ts'
 import { LONGEST_TIMER_MS, openEntry, type Entry, type Order } from './entry.ts'
 import { createFairQueue, LANES, type Lane } from './queue.ts'
 import { abandoned, cutOff, late, overlong, queueFull, shuttingDown, unavailable } from './refusals.ts'
@@ -25,6 +25,8 @@ import {
 } from './contract.ts'
 
 const LONGEST_RETRY_AFTER_S = 60
+/** Crashes in a row after which nobody is kept waiting; one question that brings its process down does so twice. */
+const HOPELESS = 3
 const CHILD_FILE = new URL('../worker/child.js', import.meta.url)
 
 /**
@@ -57,6 +59,9 @@ class ProcessPool implements Pool {
   readonly #settings: ReturnType<typeof withDefaults>
   readonly #queue = createFairQueue<Entry>()
   readonly #runTimes = createRunTimes()
+  readonly #repeated = new WeakSet<Entry>()
+  /** Milliseconds that the last process took to load its model. */
+  #startMs = 0
   readonly #slots: readonly Slot[]
   #supervised: readonly Promise<void>[] = []
   readonly #closing = new AbortController()
@@ -131,9 +136,12 @@ class ProcessPool implements Pool {
     return (this.#closed ??= this.#close(drainMs))
   }
 
-  #startChild(): Promise<Child> {
+  async #startChild(): Promise<Child> {
     const { entry, options, startTimeoutMs, log } = this.#settings
-    return startChild({ entry, options, startTimeoutMs, signal: this.#closing.signal, log })
+    const since = performance.now()
+    const child = await startChild({ entry, options, startTimeoutMs, signal: this.#closing.signal, log })
+    this.#startMs = performance.now() - since
+    return child
   }
 
   #busy(): number {
@@ -153,9 +161,10 @@ class ProcessPool implements Pool {
     return isSilent(slot, this.#settings.heartbeatMs) ? 'silent' : slot.running.size > 0 ? 'busy' : 'idle'
   }
 
-  /** A question and a long run take turns in one process; bulk work has it alone, and only when no question waits. */
-  #takes({ child, running }: Slot, lane: Lane): boolean {
-    if (child?.alive !== true || running.has(lane)) return false
+  /** A question and a long run take turns in one process; bulk work has it alone, and only when no question waits. A silent one takes nothing. */
+  #takes(slot: Slot, lane: Lane): boolean {
+    const { child, running } = slot
+    if (child?.alive !== true || running.has(lane) || isSilent(slot, this.#settings.heartbeatMs)) return false
     return lane === 'bulk' ? running.size + this.#queue.size('question') === 0 : !running.has('bulk')
   }
 
@@ -170,7 +179,7 @@ class ProcessPool implements Pool {
 
   /** @throws not_ready where no process stays up */
   #checkServing(): void {
-    const broken = this.#slots.every(({ child }) => child?.alive !== true) && this.#slots.some(({ failures }) => failures > 1)
+    const broken = this.#slots.every(({ child }) => child?.alive !== true) && this.#slots.some(({ failures }) => failures >= HOPELESS)
     if (broken && this.#lastError) throw unavailable(this.#settings.role, this.#lastError, this.#settings.backoffMs.first)
   }
 
@@ -207,6 +216,18 @@ class ProcessPool implements Pool {
     return performance.now() + needed > entry.deadlineAt && needed <= entry.deadlineAt - entry.since
   }
 
+  /** Nothing of the run was heard, it is the first that its process did not survive, and there is time for another. */
+  #mayRepeat(entry: Entry): boolean {
+    if (entry.isSettled() || entry.isHeard() || this.#repeated.has(entry)) return false
+    const startMs = this.#slots.some(({ child }) => child?.alive === true) ? 0 : this.#settings.backoffMs.first + this.#startMs
+    return performance.now() + startMs + this.#runTimes.expect(entry) <= entry.deadlineAt
+  }
+
+  #repeat(entry: Entry): void {
+    this.#repeated.add(entry)
+    this.#queue.push(entry)
+  }
+
   async #execute(slot: Slot, entry: Entry): Promise<void> {
     const { child } = slot
     if (!child) return
@@ -231,6 +252,7 @@ class ProcessPool implements Pool {
       if (overran) entry.reject(overlong(maxRunMs))
       // Another run was the reason that its process was killed.
       else if (slot.overran && !child.alive && !entry.isSettled()) this.#queue.push(entry)
+      else if (error instanceof ProcessEnded && this.#mayRepeat(entry)) this.#repeat(entry)
       else entry.reject(error)
     }
     clearTimeout(timer)
@@ -256,7 +278,7 @@ class ProcessPool implements Pool {
   /** Without any process left, all waiting jobs are rejected. */
   #failed(slot: Slot, error: CodedError, waitMs: number): void {
     this.#lastError = error
-    if (slot.failures < 2 || this.#slots.some(({ child }) => child?.alive === true)) return
+    if (slot.failures < HOPELESS || this.#slots.some(({ child }) => child?.alive === true)) return
     for (const entry of this.#queue.clear()) entry.reject(unavailable(this.#settings.role, error, waitMs))
     this.#dispatch()
   }

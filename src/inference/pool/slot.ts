@@ -28,19 +28,21 @@ export function createSlot(): Slot {
   return { running: new Map(), failures: 0, overran: false }
 }
 
-/** How many times the time that its runs should take a busy process may be silent: no step is longer than its run. */
+/** How many times the time that its runs should take a busy process may be silent before it is killed: no step is longer than its run. */
 const PATIENCE = 20
+/** Likewise before it gets no further runs, and before it is killed where the callers of all its runs have their answer or left. */
+const SUSPICION = 3
 const PINGS_PER_HEARTBEAT = 4
 
 /**
- * True where the process does not answer though it should: idle, or much longer at one step than whole runs take.
+ * True where the process does not answer though it should: idle, or longer at one step than several whole runs take.
  * Where no run has finished yet, only the bound on runs tells.
  */
-export function isSilent({ child, running }: Slot, heartbeatMs: number): boolean {
+export function isSilent({ child, running }: Slot, heartbeatMs: number, patience = SUSPICION): boolean {
   if (child === undefined) return false
   const expected = [...running.values()].reduce((sum, { expectedMs }) => sum + expectedMs, 0)
   if (running.size > 0 && expected === 0) return false
-  return child.silentMs > Math.max(heartbeatMs, PATIENCE * expected)
+  return child.silentMs > Math.max(heartbeatMs, patience * expected)
 }
 
 export interface Supervision {
@@ -85,9 +87,11 @@ export async function supervise(slot: Slot, supervision: Supervision, first?: Ch
 }
 
 /** Pings the process, and kills it where it stays silent. */
-function listen(slot: Slot, child: Child, { role, heartbeatMs, log }: Supervision): NodeJS.Timeout {
+function listen(slot: Slot, child: Child, { role, heartbeatMs, log, onServing }: Supervision): NodeJS.Timeout {
   const check = (): void => {
-    if (!isSilent(slot, heartbeatMs)) return
+    const isAwaited = [...slot.running.values()].some(({ entry }) => !entry.isSettled())
+    // One that speaks again takes what has been waiting since.
+    if (!isSilent(slot, heartbeatMs, isAwaited ? PATIENCE : SUSPICION)) return onServing()
     log('error', `Killing ${role} process ${child.pid}: it has not answered for ${Math.round(child.silentMs)} ms.`)
     child.kill()
   }

@@ -1,3 +1,5 @@
+import { sentencesIn } from '../../../base/sentences.ts'
+
 /** A piece of text that is not cut where it can be helped: a sentence, a heading, a line of a table. */
 export interface TextUnit {
   /** Characters (UTF-16 code units) of the whole text; the units follow each other without gap. */
@@ -10,20 +12,16 @@ export interface TextUnit {
 const HEADING = /^#{1,6}\s+(\S.*)$/
 /** A longer line is none. */
 const LONGEST_HEADING = 300
-const sentences = new Intl.Segmenter(undefined, { granularity: 'sentence' })
 
 /** Cuts a text with Markdown's headings into units, in its order: every character is in one. */
 export function* unitsOf(text: string, from = 0, to = text.length): Generator<TextUnit> {
   let heading = ''
   for (const { start, end } of paragraphs(text, from, to)) {
-    const paragraph = text.slice(start, end)
-    const title = headingOf(paragraph)
+    const title = headingOf(text.slice(start, end))
     if (title !== undefined) {
       heading = title
       yield { start, end, heading }
-    } else
-      for (const { segment, index } of sentences.segment(paragraph))
-        yield { start: start + index, end: start + index + segment.length, heading }
+    } else for (const sentence of sentencesIn(text, start, end)) yield { ...sentence, heading }
   }
 }
 

@@ -88,7 +88,8 @@ await t.test('overload kills no process: past the deadline the caller is told so
   const before = pool.status().children[0]?.pid
   const slow = pool.run(job('until go'), { deadlineMs: 100 })
   const waiting = Array.from({ length: 20 }, () => pool.run(job('echo late'), { deadlineMs: 100 }))
-  for (const late of [slow, ...waiting]) await t.rejects(late, { code: 'deadline_exceeded', message: /100 ms/, retryAfterS: Number })
+  const refusal = { code: 'deadline_exceeded', message: /100 ms/, retryAfterS: Number }
+  await Promise.all([slow, ...waiting].map((late) => t.rejects(late, refusal)))
   t.match(pool.status(), { ready: 1, busy: 1, queued: { question: 0 }, restarts: 0 })
   await touch('go')
   t.equal(pidOf(await pool.run(job('echo next'))), before)
@@ -183,17 +184,44 @@ await t.test('a process that is stopped is seen, and replaced', async (t) => {
   t.notOk(isRunning(pid))
   await pool.run(job('echo'))
 
-  t.equal(await codeOf(pool.run(job('hang'))), 'inference_failed', 'so is one that hangs in a run much longer than runs take')
+  t.equal(await codeOf(pool.run(job('hang'))), 'not_ready', 'so is one that hangs in a run much longer than runs take')
   await pool.run(job('echo'))
-  t.equal(pool.status().restarts, 2)
+  t.equal(pool.status().restarts, 3, 'the run was repeated once')
 })
 
 await t.test('a process that loads a graph in the midst of a run is let be', async (t) => {
   const { pool } = await open(t, { heartbeatMs: 200 })
   for (let i = 0; i < 3; i++) await pool.run(job('echo'))
   const pid = pool.status().children[0]?.pid
-  t.equal(pidOf(await pool.run(job('load 3000'))), pid)
-  t.equal(await codeOf(pool.run(job('hang'))), 'inference_failed', 'and killed as ever afterwards')
+  t.equal(pidOf(await pool.run(job('load 1000'))), pid)
+  t.equal(await codeOf(pool.run(job('hang'))), 'not_ready', 'and killed as ever afterwards')
+  t.equal(pool.status().restarts, 2)
+})
+
+await t.test('a process that is silent gets no further runs, and does not count as ready', async (t) => {
+  const { pool, log } = await open(t, { heartbeatMs: 200, children: 2 })
+  await until(() => pool.status().ready === 2)
+  await pool.run(job('sleep 1000'))
+  const hanging = codeOf(pool.run(job('hang')))
+  await until(async () => (await log()).includes('hang'))
+  const pid = pool.status().children[0]?.pid
+  await until(() => pool.status().children[0]?.state === 'silent')
+  t.equal(pool.status().ready, 1)
+  t.not(pidOf(await pool.run(job('echo'), { lane: 'long' })), pid)
+  t.match(pool.status(), { restarts: 0, children: [{ pid }] })
+  await pool.close({ drainMs: 0 })
+  t.equal(await hanging, 'not_ready')
+})
+
+await t.test('a process that hangs is replaced once the deadline of its run has passed', async (t) => {
+  const { pool, log } = await open(t, { heartbeatMs: 200 })
+  await pool.run(job('sleep 2000'))
+  const hanging = codeOf(pool.run(job('hang'), { deadlineMs: 4000 }))
+  await until(async () => (await log()).includes('hang'))
+  const pid = pool.status().children[0]?.pid
+  t.equal(await hanging, 'deadline_exceeded')
+  t.not(pidOf(await pool.run(job('echo'), { deadlineMs: 30_000 })), pid)
+  t.match(await log(), ['sleep 2000', 'hang', 'echo'])
   t.equal(pool.status().restarts, 1)
 })
 
@@ -240,14 +268,48 @@ await t.test('a process that dies fails its own request only', async (t) => {
   const { pool, log } = await open(t)
   const crashed = codeOf(pool.run(job('exit 7')))
   const next = pool.run(job('echo next'))
-  t.equal(await crashed, 'inference_failed')
+  t.equal(await crashed, 'not_ready')
   t.ok(pidOf(await next))
-  const killed = codeOf(pool.run(job('hang')))
-  await until(async () => (await log()).at(-1) === 'hang')
-  process.kill(pool.status().children[0]?.pid ?? 0, 'SIGKILL')
-  t.equal(await killed, 'inference_failed')
-  await pool.run(job('echo'))
+  t.equal((await log()).filter((line) => line === 'exit 7').length, 2)
   t.equal(pool.status().restarts, 2)
+})
+
+await t.test('a run whose process is killed is repeated once, and where that is killed too it is to be sent again', async (t) => {
+  const { pool, log, touch } = await open(t)
+  const kill = () => process.kill(pool.status().children[0]?.pid ?? 0, 'SIGKILL')
+  const begun = (command: string, times: number) => until(async () => (await log()).filter((line) => line === command).length === times)
+  const saved = pool.run(job('until go'))
+  await begun('until go', 1)
+  const before = pool.status().children[0]?.pid
+  kill()
+  await begun('until go', 2)
+  await touch('go')
+  t.not(pidOf(await saved), before)
+
+  const lost = t.rejects(pool.run(job('hang')), { code: 'not_ready', retryAfterS: 1, message: /Send the request again/ })
+  await begun('hang', 1)
+  kill()
+  await begun('hang', 2)
+  const waiting = pool.run(job('echo waits'))
+  kill()
+  await lost
+  await waiting
+  t.equal(pool.status().restarts, 3)
+})
+
+await t.test('a run is not repeated where its text was heard, or where no time is left', async (t) => {
+  const { pool, log } = await open(t, { backoffMs: { first: 3_600_000, longest: 3_600_000 }, children: 2 })
+  await until(() => pool.status().ready === 2)
+  const pieces: string[] = []
+  const spoken = codeOf(pool.run(job('say never'), { onText: (piece) => pieces.push(piece) }))
+  await until(() => pieces.length === 2)
+  process.kill(pool.status().children.find(({ state }) => state === 'busy')?.pid ?? 0, 'SIGKILL')
+  t.equal(await spoken, 'not_ready')
+  const late = codeOf(pool.run(job('hang'), { deadlineMs: 600_000 }))
+  await until(async () => (await log()).at(-1) === 'hang')
+  process.kill(pool.status().children.find(({ state }) => state === 'busy')?.pid ?? 0, 'SIGKILL')
+  t.equal(await late, 'not_ready')
+  t.same(await log(), ['say never', 'hang'])
 })
 
 await t.test('several processes run at the same time, and the service goes on', async (t) => {
@@ -276,7 +338,7 @@ await t.test('where no process can be kept running nobody waits in vain, and it 
   await touch('die')
   const crashed = codeOf(pool.run(job('exit 1')))
   const waiting = codeOf(pool.run(job('echo waits')))
-  t.equal(await crashed, 'inference_failed')
+  t.equal(await crashed, 'not_ready')
   t.equal(await waiting, 'not_ready')
   await t.rejects(pool.run(job('echo')), { code: 'not_ready', retryAfterS: Number })
   t.match(pool.status(), { state: 'recovering', ready: 0, lastError: /exit code 3/ })

@@ -103,10 +103,9 @@ await t.test('one reader', async (t) => {
 
   await t.test('killed while it runs, it is replaced and gives the same answer', async (t) => {
     const before = await reader.generate(request)
-    const running = t.rejects(reader.generate(request), { code: 'inference_failed' })
+    const running = reader.generate(request)
     process.kill(reader.status().children[0]?.pid ?? 0, 'SIGKILL')
-    await running
-    t.same({ ...(await reader.generate(request)), timingsMs: 0 }, { ...before, timingsMs: 0 })
+    t.same({ ...(await running), timingsMs: 0 }, { ...before, timingsMs: 0 })
     t.equal(reader.status().restarts, 1)
   })
 })

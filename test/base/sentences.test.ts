@@ -1,0 +1,54 @@
+import t from 'tap'
+import { sentencesIn } from '../../base/sentences.ts'
+
+const whole = new Intl.Segmenter('en', { granularity: 'sentence' })
+
+function cut(text: string): string[] {
+  return Array.from(sentencesIn(text), ({ start, end }) => text.slice(start, end))
+}
+
+t.test('sentences, with the space after them and without gap', (t) => {
+  t.same(cut('One. Two!  Three?\nfour'), ['One. ', 'Two!  ', 'Three?\n', 'four'])
+  t.same(cut(''), [])
+  t.same([...sentencesIn('One. Two. Three.', 5, 10)], [{ start: 5, end: 10 }])
+  t.end()
+})
+
+t.test('what a window holds of the text decides nothing: long texts are cut as the segmenter cuts them as a whole', (t) => {
+  const parts = [
+    ...[
+      'A',
+      'b',
+      ' ',
+      ' ',
+      '.',
+      '. ',
+      '? ',
+      '! ',
+      'Mr. ',
+      'e.g. ',
+      '3.5 ',
+      '\n',
+      '\r\n',
+      '" ',
+      ') ',
+      ', ',
+      '-',
+      '。',
+      '\u0301',
+      '\u200d',
+      '😀',
+    ],
+    ...['- '.repeat(600), 'word '.repeat(500), '. '.repeat(1100), 'x'.repeat(1999), '\r'],
+  ]
+  let seed = 7
+  const draw = (below: number): number => (seed = (seed * 48271) % 2147483647) % below
+  for (let round = 0; round < 60; round++) {
+    const text = Array.from({ length: 100 + draw(700) }, () => parts[draw(round % 2 === 0 ? parts.length : 21)]).join('')
+    t.same(
+      cut(text),
+      Array.from(whole.segment(text), ({ segment }) => segment),
+    )
+  }
+  t.end()
+})
