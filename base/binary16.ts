@@ -78,6 +78,11 @@ const EXPONENTS = 0x7c007c00
 const ONES = 0x04000400
 const SIGNS = 0x80008000 | 0
 
+/** True if a bit pattern is neither 0 nor -0. */
+export function halvesSomeNonZero(halves: Uint16Array): boolean {
+  return halves.some((half) => (half & 0x7fff) !== 0)
+}
+
 /** True if no bit pattern is NaN or infinite. Takes eight at a time: a table of vectors is looked through as often as it is moved. */
 export function halvesFinite(halves: Uint16Array): boolean {
   const aligned = halves.byteOffset % 4 === 0 ? Math.floor(halves.length / 8) : 0

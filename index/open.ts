@@ -7,7 +7,7 @@ import { CodedError } from '../base/errors.ts'
 import { contentHash } from './hash.ts'
 import { connectLance, type Connection, type Table } from './table/lance.ts'
 import { infoOf } from './versions/info.ts'
-import { LiveTable, type Live, type LiveForWriting } from './versions/live-table.ts'
+import { LiveTable, type ForWriting, type Live, type LiveTexts } from './versions/live-table.ts'
 import { BackgroundCompaction, type LiveTableFolder } from './compaction/background.ts'
 import { migrateAutomatically } from './versions/migrate-index.ts'
 import { appendChange, watchingJobs } from './writers/change-log.ts'
@@ -21,7 +21,7 @@ import { ModelChangedError } from './model-changed.ts'
 import { withWriterLock } from './writers/writer-lock.ts'
 import { withMaintenanceLock } from './writers/maintenance-lock.ts'
 import { deleteRows, deleteWhere, idsWhere, mergeRows, storedHashes } from './table/write.ts'
-import { viewOf, type TableVersion, type TableView } from './view.ts'
+import { versionOf, viewOf, type TableVersion, type TableView } from './view.ts'
 import type { PassageIndex } from './passage-index.ts'
 import type { EmbeddingModel, IndexInfo, Models, Passage, SearchFilter, SearchHit, SearchOptions } from './contract.ts'
 
@@ -49,8 +49,8 @@ const DEFAULT_TABLE = 'passages'
 /**
  * Opens an index, and brings its table to the current schema where that is a matter of moments. The table need not
  * exist: until it does, reads fail with index_missing, and the first upsert or job makes it.
- * @throws invalid_request for a bad table name. A table of another model or schema is an error of each call
- * (index_invalid), so that a running service heals when the table is replaced.
+ * @throws invalid_request for a bad table name. A table of another schema is an error of each call, one of another
+ * model of those that search it or write vectors (index_invalid), so that a running service heals when the table is replaced.
  */
 export async function openIndex(options: OpenIndexOptions): Promise<PassageIndex> {
   const {
@@ -170,7 +170,7 @@ class LanceIndex implements PassageIndex {
     if (passages.length === 0) return
     const rows = { passages, hashes: passages.map(contentHash), halves }
     const written = await withWriterLock(this.dir, this.table, async () => {
-      const live = await this.#live.getForWriting(true)
+      const live = await this.#live.getForWriting()
       if (live.model.id !== by.id) throw new ModelChangedError(this.table, by, live.model)
       await mergeRows(live.table, await this.#withCoalesced(live.table, rows, dimension), dimension)
       await live.sync.flush()
@@ -191,7 +191,7 @@ class LanceIndex implements PassageIndex {
   async delete(which: readonly string[] | SearchFilter): Promise<number> {
     if (!isIdList(which)) wholeFilter(which)
     const { live, deleted } = await withWriterLock(this.dir, this.table, async () => {
-      const live = await this.#live.getForWriting(false)
+      const live = await this.#live.getForDeleting()
       // By its ids: while a job is under way, what a filter names must be known, so that the job does not bring it back.
       const watched = (await watchingJobs(this.dir, this.table)).length > 0
       const ids = isIdList(which) || !watched ? [] : await idsWhere(live.table, wholeFilter(which))
@@ -205,7 +205,7 @@ class LanceIndex implements PassageIndex {
   }
 
   /** What was written is there for the next read: in an object store it was written through another handle than reads go through. */
-  async #seen({ idle, sync }: LiveForWriting): Promise<void> {
+  async #seen({ idle, sync }: ForWriting<LiveTexts>): Promise<void> {
     if (isRemote(this.dir)) await this.#reading(() => idle.checkoutLatest())
     this.#compaction.noteWrite(idle, sync)
   }
@@ -219,7 +219,7 @@ class LanceIndex implements PassageIndex {
   }
 
   async *export(filter?: SearchFilter): AsyncGenerator<Passage> {
-    const { table } = await this.#live.get()
+    const { table } = await this.#live.getTexts()
     const end = await pinForReading(table)
     try {
       yield* exportPassages(table, filter)
@@ -235,7 +235,7 @@ class LanceIndex implements PassageIndex {
   }
 
   async version(): Promise<TableVersion> {
-    return (await this.view()).version()
+    return this.#read(({ table }) => versionOf(this.table, table))
   }
 
   async info(): Promise<IndexInfo> {
@@ -259,8 +259,9 @@ class LanceIndex implements PassageIndex {
     return view
   }
 
-  async #read<T>(work: (live: Live) => Promise<T>): Promise<T> {
-    return this.#reading(async () => work(await this.#live.get()))
+  /** For all that needs no vectors. */
+  async #read<T>(work: (live: LiveTexts) => Promise<T>): Promise<T> {
+    return this.#reading(async () => work(await this.#live.getTexts()))
   }
 
   /**

@@ -1,6 +1,7 @@
 import { CodedError } from '../base/errors.ts'
 import { searchHybrid } from './search/hybrid-search.ts'
 import { searchVector, searchWords } from './search/search.ts'
+import type { Table } from './table/lance.ts'
 import type { Live } from './versions/live-table.ts'
 import type { EmbeddingModel, SearchHit, SearchOptions } from './contract.ts'
 
@@ -46,12 +47,14 @@ export function viewOf(name: string, { table, metadata, model }: Live, reading: 
       check(options, model, vector)
       return reading(() => searchHybrid(table, metadata, { query, vector }, options))
     },
-    version: () =>
-      reading(async () => {
-        const [version, passages] = await Promise.all([table.version(), table.countRows()])
-        return { table: name, version, passages }
-      }),
+    version: () => reading(() => versionOf(name, table)),
   }
+}
+
+/** @param name that users give the table. */
+export async function versionOf(name: string, table: Table): Promise<TableVersion> {
+  const [version, passages] = await Promise.all([table.version(), table.countRows()])
+  return { table: name, version, passages }
 }
 
 function check({ k }: SearchOptions, { id, dimension }: EmbeddingModel, vector?: Float32Array): void {

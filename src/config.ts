@@ -244,6 +244,8 @@ export function hubSettings(): { readonly url: string; readonly token: string | 
  */
 export function quietLanceDb(): void {
   process.env['LANCEDB_LOG'] ??= 'error'
+  // Which Node versions the client of object stores supports is settled by the locked dependencies, not by whoever runs a command.
+  process.env['AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED'] ??= 'true'
 }
 
 /** Where this process, and what it loads, puts temporary files from now on. */

@@ -92,7 +92,7 @@ export class ShardWriter {
     const { options, plan, target, table, previous, additions, journal, counters, report } = this.#parts
     const { model, embed, folder, signal, readyVectors } = options
     signal.throwIfAborted()
-    const rows = await readShard(folder, number, at(plan.shard_rows, number))
+    const rows = await readShard(folder, number, plan)
     const ids = rows.map(({ passage }) => passage.id)
     if (!target.replace) await additions.expect(table, number, ids)
     const shard = await prepareShard(number, rows, {

@@ -31,9 +31,9 @@ export function passageId(given: unknown, maxBytes: number): string | Problem {
   return value
 }
 
-function optionalText(field: string, value: unknown): string | Problem {
+function optionalText(field: string, value: unknown, exact: boolean): string | Problem {
   if (value === undefined || value === null) return ''
-  if (typeof value === 'string') return wellFormed(value.trim())
+  if (typeof value === 'string') return wellFormed(exact ? value : value.trim())
   if (typeof value === 'number' && (!Number.isInteger(value) || Number.isSafeInteger(value))) return String(value)
   const kind = Array.isArray(value) ? 'a list' : typeof value === 'number' ? 'not an exact number' : `a JSON ${typeof value}`
   return { problem: `The ${field} is ${kind}: write it as one string.` }
@@ -42,8 +42,9 @@ function optionalText(field: string, value: unknown): string | Problem {
 /**
  * Checks one row's content.
  * @param maxTextBytes limit for the text: the passage's, or the whole document's where documents are split afterwards.
+ * @param exact true to keep white space around text, title and source; rows of files are trimmed.
  */
-export function checkRow(row: RawRow, limits: ReadLimits, maxTextBytes: number): ReadItem {
+export function checkRow(row: RawRow, limits: ReadLimits, maxTextBytes: number, exact = false): ReadItem {
   const at = { line: row.line, ...(row.lines === undefined ? {} : { lines: row.lines }) }
   const reject = (reason: Rejected['reason'], detail: string): Rejected => ({ ...at, reason, detail })
   if (row.id === undefined || row.id === null) return reject('missing_column', 'The line has no id.')
@@ -51,16 +52,16 @@ export function checkRow(row: RawRow, limits: ReadLimits, maxTextBytes: number):
   const id = passageId(row.id, limits.idBytes)
   if (typeof id !== 'string') return reject('bad_id', id.problem)
   if (typeof row.text !== 'string') return reject('malformed', 'The text is not a string.')
-  const text = wellFormed(row.text.trim())
-  if (text === '') return reject('empty_text', 'The text is empty.')
+  const text = wellFormed(exact ? row.text : row.text.trim())
+  if (text.trim() === '') return reject('empty_text', 'The text is empty.')
   const bytes = Buffer.byteLength(text)
   if (bytes > maxTextBytes)
     return reject('text_too_long', `The text has ${bytes} bytes; at most ${maxTextBytes} are allowed. Split long documents into passages.`)
-  const title = optionalText('title', row.title)
+  const title = optionalText('title', row.title, exact)
   if (typeof title !== 'string') return reject('malformed', title.problem)
   if (Buffer.byteLength(title) > limits.titleBytes)
     return reject('title_too_long', `The title has ${Buffer.byteLength(title)} bytes; at most ${limits.titleBytes} are allowed.`)
-  const source = optionalText('source', row.source)
+  const source = optionalText('source', row.source, exact)
   if (typeof source !== 'string') return reject('malformed', source.problem)
   const { metadata, problem } = checkMetadata(row.metadata)
   if (problem !== undefined) return reject('bad_metadata', problem)

@@ -4,8 +4,9 @@ import { isRemote } from '../store/location.ts'
 import { removeTree } from '../store/tree.ts'
 import { readAlias, storedName, tableFolder, writeAlias } from '../versions/alias.ts'
 import { watchingJobs } from '../writers/change-log.ts'
-import { compatibleMetadata } from '../versions/compatibility.ts'
-import { connectForWriting } from '../table/lance.ts'
+import { fitModel, migratedMetadata, unfitSchema } from '../versions/compatibility.ts'
+import { connectForWriting, type Connection } from '../table/lance.ts'
+import { readMetadata } from '../table/metadata.ts'
 import { TableSync } from '../table/table-sync.ts'
 import { withWriterLock } from '../writers/writer-lock.ts'
 import type { Models } from '../contract.ts'
@@ -26,7 +27,8 @@ export interface ReplaceOptions extends TableOptions, Models {}
  * present table, which answers until one rename puts the new one in its place.
  * @param take makes the copy, a stored table in the folder that it is given.
  * @returns the passages that are now in service.
- * @throws conflict while a job of the table is not at its end; index_invalid for a table of another model, or newer software's.
+ * @throws conflict while a job of the table is not at its end; index_invalid for newer software's table, or one of another model
+ * than those at hand and the present table's.
  */
 export async function replaceWith(take: (folder: string) => Promise<void>, options: ReplaceOptions): Promise<number> {
   const { dir, table: name } = options
@@ -59,13 +61,28 @@ async function fitted(storedAs: string, options: ReplaceOptions): Promise<number
   const connection = await connectForWriting(dir)
   try {
     const table = await connection.openTable(storedAs)
-    const metadata = await compatibleMetadata(name, table, options)
-    if (metadata instanceof CodedError) throw metadata
+    const metadata = await migratedMetadata(table)
+    const schema = unfitSchema(name, metadata)
+    if (schema !== undefined) throw schema
+    const model = fitModel(name, metadata, options)
+    // In the place of a table that cannot be searched here either, it takes nothing away.
+    if (model instanceof CodedError && (await presentModel(connection, options)) !== metadata.model) throw model
     const rows = await countedRows(table)
     await TableSync.distrusting(tableFolder(dir, storedAs)).flush()
     return rows
   } finally {
     connection.close()
+  }
+}
+
+/** What the present table says that its vectors are of; undefined where there is none, or it does not open. */
+async function presentModel(connection: Connection, { dir, table }: ReplaceOptions): Promise<string | undefined> {
+  const storedAs = (await readAlias(dir, table))?.stored_as
+  if (typeof storedAs !== 'string') return undefined
+  try {
+    return (await readMetadata(await connection.openTable(storedAs))).model
+  } catch {
+    return undefined
   }
 }
 

@@ -1,7 +1,7 @@
 import { Field, FixedSizeList, Float16, makeData, RecordBatch, Schema, Struct, Table, Utf8 } from 'apache-arrow'
 import { at } from '../../base/at.ts'
 import { CodedError } from '../../base/errors.ts'
-import { writeHalves } from '../../base/binary16.ts'
+import { halvesSomeNonZero, writeHalves } from '../../base/binary16.ts'
 import { METADATA_COLUMNS } from '../../migrations/list.ts'
 import type { Passage } from '../contract.ts'
 import { metadataColumns, storedMetadata } from './metadata-columns.ts'
@@ -36,7 +36,7 @@ export interface Rows {
 
 /**
  * Writes a passage's vector as float16 into row `row` of `out`, checking it: LanceDB pads, truncates and stores infinities without a word.
- * @throws index_invalid naming the passage whose vector has another length or a number that float16 cannot hold.
+ * @throws index_invalid naming the passage whose vector has another length, holds zeros only or a number that float16 cannot hold.
  */
 export function packVector(
   { id, vector }: { readonly id: string; readonly vector: Float32Array },
@@ -59,6 +59,17 @@ export function packVector(
       { field: 'vector' },
     )
   }
+  // Also what float16 rounds to zeros.
+  if (!halvesSomeNonZero(out.subarray(row * dimension, (row + 1) * dimension))) throw zeroVector(id)
+}
+
+/** A vector of zeros has no direction: its score is 0 for every question. */
+export function zeroVector(id: string): CodedError {
+  return new CodedError(
+    'index_invalid',
+    `The vector of passage "${id}" holds zeros only, so that no question can find it. Check the embedding model, or the file that the vector is from.`,
+    { field: 'vector' },
+  )
 }
 
 /** @throws index_invalid unless there is one vector per passage. */

@@ -1,10 +1,10 @@
 import { open } from 'node:fs/promises'
 import { at, present } from '../../base/at.ts'
-import { halvesFinite } from '../../base/binary16.ts'
+import { halvesFinite, halvesSomeNonZero } from '../../base/binary16.ts'
 import { eventLoopYielder } from '../../base/yield-to-event-loop.ts'
 import { CodedError } from '../../base/errors.ts'
 import { IdMap } from '../id-set.ts'
-import { packVector } from '../table/rows.ts'
+import { packVector, zeroVector } from '../table/rows.ts'
 import { NUMBER_BYTES, type NumberType, type VectorSource } from './contract.ts'
 
 /** Ids of what is wrong, the first of them. */
@@ -173,6 +173,7 @@ function take(
   const halves = new Uint16Array(bytes.slice().buffer)
   if (!halvesFinite(halves))
     throw new CodedError('index_invalid', `${name}: the vector of passage "${id}" holds numbers that are not finite.`, { field: 'vector' })
+  if (!halvesSomeNonZero(halves)) throw zeroVector(id)
   out.set(halves, to * dimension)
 }
 

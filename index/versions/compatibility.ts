@@ -17,16 +17,28 @@ export function isOfModel(metadata: TableMetadata, model: EmbeddingModel): boole
 
 /** Returns the error, with its remedy, if a table cannot be used with these models or this version; undefined if it can. The table itself is valid in each case. */
 export function incompatibility(name: string, metadata: TableMetadata, models: Models): CodedError | undefined {
-  if (modelOf(metadata, allModels(models)) === undefined) {
-    const here = allModels(models).map(({ id, dimension }) => `${id} (${dimension})`)
-    return new CodedError(
-      'index_invalid',
-      `The table "${name}" holds vectors of the model ${metadata.model} (${metadata.dimension} numbers), this process embeds with ${here.join(' and ')}. ` +
-        `The table is sound: start with the model it was made with (CEPE_RETRIEVER_DIR, or beside another in CEPE_FURTHER_RETRIEVERS), or use another table (CEPE_TABLE) for the other model. ` +
-        `To change over, index the corpus with --replace: the present table stays until the new one is verified.`,
-      { field: 'model' },
-    )
-  }
+  const schema = unfitSchema(name, metadata)
+  if (schema !== undefined) return schema
+  const model = fitModel(name, metadata, models)
+  return model instanceof CodedError ? model : undefined
+}
+
+/** The one of these models that a table's vectors are of; or why they are of none, where all that needs no vectors can still be done with the table. */
+export function fitModel(name: string, metadata: TableMetadata, models: Models): EmbeddingModel | CodedError {
+  const model = modelOf(metadata, allModels(models))
+  if (model !== undefined) return model
+  const here = allModels(models).map(({ id, dimension }) => `${id} (${dimension})`)
+  return new CodedError(
+    'index_invalid',
+    `The table "${name}" holds vectors of the model ${metadata.model} (${metadata.dimension} numbers), this process embeds with ${here.join(' and ')}. ` +
+      `The table is sound: its passages can be read, exported and deleted. To search it, make it anew from its own texts (\`cepe index reembed\`; it stays until the new one is verified), ` +
+      `start with the model it was made with (CEPE_RETRIEVER_DIR, or beside another in CEPE_FURTHER_RETRIEVERS), or use another table (CEPE_TABLE).`,
+    { field: 'model' },
+  )
+}
+
+/** Why a table cannot be used by this software, whatever the model. */
+export function unfitSchema(name: string, metadata: TableMetadata): CodedError | undefined {
   if (metadata.requiredVersion > SCHEMA_VERSION) {
     return new CodedError(
       'index_invalid',
@@ -44,17 +56,16 @@ export function incompatibility(name: string, metadata: TableMetadata, models: M
   return undefined
 }
 
-/** Reads the table's metadata after automatic migrations (none when read-only). Returns an error if the table is incompatible. */
-export async function compatibleMetadata(
-  name: string,
-  table: Table,
-  models: Models,
-  readOnly = false,
-): Promise<TableMetadata | CodedError> {
-  let metadata = await readMetadata(table)
-  if (!readOnly && metadata.schemaVersion < SCHEMA_VERSION && (await migrateTable(table, { dryRun: true })).automatic) {
-    await migrateTable(table)
-    metadata = await readMetadata(table)
-  }
+/** What a table says of itself, once the steps are taken that need nobody's word (not where it is only read). */
+export async function migratedMetadata(table: Table, readOnly = false): Promise<TableMetadata> {
+  const metadata = await readMetadata(table)
+  if (readOnly || metadata.schemaVersion >= SCHEMA_VERSION || !(await migrateTable(table, { dryRun: true })).automatic) return metadata
+  await migrateTable(table)
+  return readMetadata(table)
+}
+
+/** As {@link migratedMetadata}; or why the table cannot be used. */
+export async function compatibleMetadata(name: string, table: Table, models: Models): Promise<TableMetadata | CodedError> {
+  const metadata = await migratedMetadata(table)
   return incompatibility(name, metadata, models) ?? metadata
 }

@@ -1,8 +1,8 @@
 import type { IndexInfo } from '../contract.ts'
-import type { Live } from './live-table.ts'
+import type { LiveTexts } from './live-table.ts'
 
 /** All that is known of a live table. */
-export async function infoOf(name: string, { table, storedAs, metadata }: Live): Promise<IndexInfo> {
+export async function infoOf(name: string, { table, storedAs, metadata }: LiveTexts): Promise<IndexInfo> {
   const [version, rows, indices] = await Promise.all([table.version(), table.countRows(), table.listIndices()])
   const indexed = (column: string): string | undefined => indices.find(({ columns }) => columns.includes(column))?.name
   const vectorIndex = indexed('vector')

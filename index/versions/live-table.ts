@@ -6,24 +6,29 @@ import { CodedError, messageOf } from '../../base/errors.ts'
 import { connectForWriting, prewarm, type Connection, type Table } from '../table/lance.ts'
 import type { TableMetadata } from '../table/metadata.ts'
 import { createTable } from '../table/create.ts'
-import { compatibleMetadata, modelOf } from './compatibility.ts'
+import { fitModel, migratedMetadata, unfitSchema } from './compatibility.ts'
 import { openServing } from './recover.ts'
-import { allModels, type EmbeddingModel, type Models } from '../contract.ts'
+import type { EmbeddingModel, Models } from '../contract.ts'
 
 /** How often a table is looked at that nobody asks: well below the time after which a replaced table's files are removed. */
 const WATCH_MS = 2000
 
-/** The stored table behind an alias at one moment. */
-export interface Live {
+/** The stored table behind an alias at one moment, of whatever model: enough for all that needs no vectors. */
+export interface LiveTexts {
   readonly table: Table
   readonly storedAs: string
   readonly metadata: TableMetadata
-  /** Of its vectors, by the name that it has here. */
-  readonly model: EmbeddingModel
   readonly sync: TableSync
 }
 
-export interface LiveForWriting extends Live {
+/** One that can be searched. */
+export interface Live extends LiveTexts {
+  /** Of its vectors, by the name that it has here. */
+  readonly model: EmbeddingModel
+}
+
+/** One that is to be changed. */
+export type ForWriting<Of extends LiveTexts> = Of & {
   /** The same table, for what goes on beside changes. */
   readonly idle: Table
 }
@@ -38,10 +43,12 @@ export interface LiveTableOptions extends Models {
   readonly readOnly?: boolean
 }
 
-/** A stored table that cannot be used, and why. */
+/** A stored table that cannot be searched, and why. */
 interface Incompatible {
   readonly error: CodedError
   readonly storedAs: string
+  /** Where only its model keeps it from being searched. */
+  readonly texts?: LiveTexts
 }
 
 /**
@@ -103,19 +110,55 @@ export class LiveTable {
     return live
   }
 
+  /** As `get`, and where there is none, the one that only its model keeps from being searched. */
+  getTexts(): Promise<LiveTexts> {
+    return this.#orTexts(this.get())
+  }
+
   /**
-   * The live table for a change, under the writer lock: no process can switch the alias until the lock is released.
-   * @param create make it if there is none.
-   * @throws index_missing if there is none and none is to be made; index_invalid for one that does not fit.
+   * The live table for writing vectors, in the table's turn: nobody can put another in its place until the turn is over. Made if there is none.
+   * @throws index_invalid for one that does not fit.
    */
-  async getForWriting(create: boolean): Promise<LiveForWriting> {
-    const { dir, name, readOnly } = this.#options
-    if (readOnly === true) throw new CodedError('forbidden', 'This process only reads the index: send changes to the one that writes it.')
+  async getForWriting(): Promise<ForWriting<Live>> {
+    this.#checkWritable()
+    const { dir, name } = this.#options
+    if (typeof (await readAlias(dir, name))?.stored_as !== 'string') await this.#create()
+    return this.#forWriting(await this.#newest())
+  }
+
+  /** The live table for removing rows, of whatever model. @throws index_missing if there is none, else as `getForWriting` */
+  async getForDeleting(): Promise<ForWriting<LiveTexts>> {
+    this.#checkWritable()
+    return this.#forWriting(await this.#orTexts(this.#newest()))
+  }
+
+  #checkWritable(): void {
+    if (this.#options.readOnly === true)
+      throw new CodedError('forbidden', 'This process only reads the index: send changes to the one that writes it.')
+  }
+
+  /** The table that the alias points at now. */
+  async #newest(): Promise<Live> {
+    const { dir, name } = this.#options
     const alias = await readAlias(dir, name)
-    if (create && typeof alias?.stored_as !== 'string') await this.#create()
     const held = this.#verdict === undefined ? this.#held?.live : undefined
     const live = held !== undefined && alias?.stored_as === held.storedAs ? held : await this.refresh()
     if (live === undefined) throw this.#missing()
+    return live
+  }
+
+  async #orTexts(finding: Promise<Live>): Promise<LiveTexts> {
+    try {
+      return await finding
+    } catch (error) {
+      const { texts, error: why } = this.#verdict ?? {}
+      if (texts === undefined || why !== error) throw error
+      return texts
+    }
+  }
+
+  async #forWriting<Of extends LiveTexts>(live: Of): Promise<ForWriting<Of>> {
+    const { dir } = this.#options
     const writable = isRemote(dir) ? { ...live, table: await this.#writable(live.storedAs) } : live
     // A merge sees the rows of the version that its handle is at: it must be the newest.
     await writable.table.checkoutLatest()
@@ -188,15 +231,20 @@ export class LiveTable {
   }
 
   /** The table that is held, with what it says of itself now. */
-  async #again(live: Live): Promise<Live | Incompatible> {
-    const fitted = await this.#checkCompatible(live.table)
-    return 'error' in fitted ? fitted : { ...live, ...fitted }
+  async #again({ table, sync }: Live): Promise<Live | Incompatible> {
+    return this.#checkCompatible(table, () => Promise.resolve(sync))
   }
 
-  async #checkCompatible(table: Table): Promise<Pick<Live, 'metadata' | 'model'> | Incompatible> {
-    const metadata = await compatibleMetadata(this.#options.name, table, this.#options, this.#options.readOnly)
-    if (metadata instanceof CodedError) return { error: metadata, storedAs: table.storedAs }
-    return { metadata, model: modelOf(metadata, allModels(this.#options)) ?? this.#options.model }
+  /** What a table says of itself, and whether it can be searched with the models at hand. */
+  async #checkCompatible(table: Table, syncOf: () => Promise<TableSync>): Promise<Live | Incompatible> {
+    const { name, readOnly } = this.#options
+    const { storedAs } = table
+    const metadata = await migratedMetadata(table, readOnly)
+    const error = unfitSchema(name, metadata)
+    if (error !== undefined) return { error, storedAs }
+    const texts = { table, storedAs, metadata, sync: await syncOf() }
+    const model = fitModel(name, metadata, this.#options)
+    return model instanceof CodedError ? { error: model, storedAs, texts } : { ...texts, model }
   }
 
   /** The table that the alias points at. */
@@ -204,17 +252,18 @@ export class LiveTable {
     const { dir, name, connection, onWarning, readOnly } = this.#options
     const storedAs = (await readAlias(dir, name))?.stored_as
     if (typeof storedAs !== 'string') return undefined
-    const held = this.#held?.live
-    const table = held?.storedAs === storedAs ? held.table : await openServing(connection, dir, storedAs, readOnly ? undefined : onWarning)
-    const fitted = await this.#checkCompatible(table)
-    if ('error' in fitted) {
-      if (held?.storedAs !== storedAs) table.close()
-      return fitted
+    const opened = [this.#held?.live, this.#verdict?.texts].find((one) => one?.storedAs === storedAs)
+    const table = opened?.table ?? (await openServing(connection, dir, storedAs, readOnly ? undefined : onWarning))
+    const found = await this.#checkCompatible(table, () =>
+      opened ? Promise.resolve(opened.sync) : TableSync.start(tableFolder(dir, storedAs)),
+    )
+    if ('error' in found) {
+      if (opened === undefined && found.texts === undefined) table.close()
+      return found
     }
-    if (held?.storedAs === storedAs) return { ...held, ...fitted }
-    if (fitted.metadata.ann !== undefined) await prewarm(table)
+    if (opened === undefined && found.metadata.ann !== undefined) await prewarm(table)
     // The table before it is not closed: searches may be under way in it. It goes when they have ended.
-    return { table, storedAs, ...fitted, sync: await TableSync.start(tableFolder(dir, storedAs)) }
+    return found
   }
 
   /** A service that is asked nothing must not find, with its next question, that its table was replaced and removed. */

@@ -57,7 +57,7 @@ export function planCommand(): Command {
 /** `cepe index pending`: the work that is left, as `cepe embed-worker` reads it. */
 export function pendingCommand(): Command {
   return new Command('pending')
-    .description('list the shards without vectors, as input lines for `cepe embed-worker`')
+    .description('the shards of a planned corpus that have no vectors yet, or damaged ones, as lines of work for `cepe embed-worker`')
     .argument('<folder>', 'folder that `cepe index plan` made')
     .action(async (folder: string) => {
       const [{ openShardDir }, { inspectShardDir }] = await Promise.all([
@@ -65,9 +65,10 @@ export function pendingCommand(): Command {
         import('../../index/ingest/shard-dir/check.ts'),
       ])
       const shardDir = await openShardDir(path.resolve(folder))
-      const { missing, foreign } = await inspectShardDir(shardDir)
+      const { missing, foreign } = await inspectShardDir(shardDir, { whole: true })
       for (const { file, why } of foreign) process.stderr.write(`${file} ${why}\n`)
-      for (const shard of missing) process.stdout.write(`${JSON.stringify({ shard })}\n`)
+      const work = [...missing, ...foreign.flatMap(({ shard }) => shard ?? [])].sort((a, b) => a - b)
+      for (const shard of work) process.stdout.write(`${JSON.stringify({ shard })}\n`)
     })
 }
 

@@ -37,6 +37,12 @@ export function indexCommand(): Command {
     .addCommand(pendingCommand())
     .addCommand(commitCommand((table, order) => withIndexing(table, 'embeds', ({ jobs }) => follow(jobs, order(jobs), table))))
     .addCommand(
+      new Command('reembed')
+        .description('make the table anew from its own texts with the configured retriever; it answers until the new one is verified')
+        .addOption(tableOption())
+        .action(({ table }: { table?: string }) => withIndexing(table, 'embeds', ({ jobs }) => follow(jobs, jobs.addReembed(), table))),
+    )
+    .addCommand(
       tableCommand({
         name: 'status',
         description: 'show the index and its jobs',
@@ -44,7 +50,13 @@ export function indexCommand(): Command {
         run: async ({ index, jobs }, id?: string) => {
           if (id !== undefined) return showJob(jobs, id)
           const summary = await index.info().then(described, (error: Error) => error.message)
-          return process.stdout.write(`${[summary, ...(await listed(jobs))].join('\n')}\n`)
+          // A table that can only be read says so, where its passages were counted.
+          const unfit = await index.view().then(
+            () => undefined,
+            (error: Error) => error.message,
+          )
+          const said = unfit === undefined || unfit === summary ? [summary] : [summary, unfit]
+          return process.stdout.write(`${[...said, ...(await listed(jobs))].join('\n')}\n`)
         },
       }),
     )

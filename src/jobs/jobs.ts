@@ -7,6 +7,7 @@ import { jobFiles } from '../../index/ingest/plan/job-files.ts'
 import { watchChanges } from '../../index/writers/change-log.ts'
 import type { Lock } from '../../base/locks/lock.ts'
 import { planCorpus } from '../../index/ingest/plan/plan.ts'
+import { checkReembed } from '../../index/ingest/reembed.ts'
 import { checkShardDir } from '../../index/ingest/shard-dir/check.ts'
 import { checkShardDirModel, openShardDir } from '../../index/ingest/shard-dir/shard-dir.ts'
 import { readPassages } from '../../index/read/read.ts'
@@ -15,7 +16,7 @@ import { limitBytes } from './limit-bytes.ts'
 import { noteRejects, corpusReadOptions } from './reading.ts'
 import { JobQueue, type QueueOptions } from './queue.ts'
 import { cancelStopped, toJobError } from './run.ts'
-import { DEFAULT_REJECTED_SHARE, FILE_JOB_VERSION, isSettled, JOB_VERSION, JobOptionsSchema, type Job, type JobOptions } from './schema.ts'
+import { DEFAULT_REJECTED_SHARE, isSettled, JobOptionsSchema, recordVersion, type Job, type JobOptions } from './schema.ts'
 import { JobStore } from './store.ts'
 
 export interface JobsOptions extends QueueOptions {
@@ -45,6 +46,11 @@ export interface Jobs {
    * @throws index_invalid naming shards that are missing or foreign, or the model that differs; conflict where one that is not at its end was ordered otherwise.
    */
   addShardDir(folder: string, options: Pick<JobOptions, 'replace'>): Promise<Job>
+  /**
+   * Queues the table's own passages, to be embedded with the model of new tables into a table that replaces it. One that is not at its end goes on.
+   * @throws conflict where its vectors are of that model already; index_missing, index_invalid
+   */
+  addReembed(): Promise<Job>
   /**
    * Reads an upload to its end, checks and plans it, and queues it. A cut-off or refused upload leaves nothing behind,
    * except that one with too many bad lines stays as a failed job, for its report.
@@ -78,6 +84,11 @@ export function createJobs(options: JobsOptions): Jobs {
   return new IndexJobs(options)
 }
 
+/** True for a job that goes on, or can be made to. */
+function isUnfinished({ state }: Pick<Job, 'state'>): boolean {
+  return state === 'stopped' || !isSettled(state)
+}
+
 class IndexJobs implements Jobs {
   readonly #options: JobsOptions
   readonly #store: JobStore
@@ -104,10 +115,7 @@ class IndexJobs implements Jobs {
     checkShardDirModel(shardDir, model)
     const open = (await this.#store.list()).find(
       ({ source, table, state }) =>
-        source.place === true &&
-        source.path === folder &&
-        table === this.#options.index.table &&
-        (state === 'stopped' || !isSettled(state)),
+        source.place === true && source.path === folder && table === this.#options.index.table && isUnfinished({ state }),
     )
     if (open !== undefined && (open.options.replace ?? false) !== (options.replace ?? false))
       throw new CodedError(
@@ -120,6 +128,18 @@ class IndexJobs implements Jobs {
     if (open !== undefined) return this.resume(open.id)
     await checkShardDir(shardDir)
     const job = this.#newJob(this.#store.newId(), { name: shardDir.name, path: folder, place: true }, options, model.id)
+    await this.#order(job)
+    return job
+  }
+
+  async addReembed(): Promise<Job> {
+    const { dir, table, model } = this.#options.index
+    const open = (await this.#store.list()).find(
+      (job) => job.source.reembed === true && job.table === table && job.model === model.id && isUnfinished(job),
+    )
+    if (open !== undefined) return this.resume(open.id)
+    await checkReembed({ dir, table }, model)
+    const job = this.#newJob(this.#store.newId(), { name: table, path: null, reembed: true }, { replace: true })
     await this.#order(job)
     return job
   }
@@ -258,7 +278,7 @@ class IndexJobs implements Jobs {
       throw new CodedError('options_invalid', `${field} ${wrong.message}.`, { field })
     }
     return {
-      version: source.place === true ? JOB_VERSION : FILE_JOB_VERSION,
+      version: recordVersion(source),
       id,
       table: this.#options.index.table,
       model,

@@ -10,6 +10,7 @@ export const noJobs: Jobs = {
   addFile: refuse,
   addImport: refuse,
   addShardDir: refuse,
+  addReembed: refuse,
   addUpload: refuse,
   list: () => Promise.resolve([]),
   get: refuse,

@@ -6,6 +6,7 @@ import { planCorpus, readPlan } from '../../index/ingest/plan/plan.ts'
 import { adoptPlan, vectorReader } from '../../index/ingest/shard-dir/adopt-plan.ts'
 import { checkShardDir } from '../../index/ingest/shard-dir/check.ts'
 import { checkShardDirModel, openShardDir, type ShardDir } from '../../index/ingest/shard-dir/shard-dir.ts'
+import { livePassages, textBytes } from '../../index/ingest/reembed.ts'
 import { runJob } from '../../index/ingest/run.ts'
 import { planBytes, requireSpace } from '../../index/ingest/space.ts'
 import { removeStale } from '../../index/ingest/remove-stale.ts'
@@ -14,7 +15,7 @@ import { readAlias } from '../../index/versions/alias.ts'
 import { unwatchChanges } from '../../index/writers/change-log.ts'
 import type { PassageIndex } from '../../index/open.ts'
 import { readPassageFile } from '../../index/read/read.ts'
-import type { ReadLimits } from '../../index/read/contract.ts'
+import type { ReadItem, ReadLimits } from '../../index/read/contract.ts'
 import { allModels, type Embed, type EmbeddingModel } from '../../index/contract.ts'
 import { Rate } from './rate.ts'
 import { StageEta } from './stage-eta.ts'
@@ -202,16 +203,15 @@ export class JobRun {
   }
 
   async #plan(folder: string): Promise<void> {
-    const { source, options } = this.#job
-    const { shardRows, limits } = this.#options
-    if (source.path === null) throw new CodedError('internal', 'The upload was not planned to its end: send it again.')
+    const { options } = this.#job
+    const { shardRows } = this.#options
     const rejects: Job['recent_rejects'] = []
     this.#job = { ...this.#job, state: 'planning' }
     await this.#save()
-    await requireSpace(folder, await planBytes(source.path), 'The copy of the corpus')
     let share = 0
-    const reading = { ...corpusReadOptions(options, source.name, limits), onShare: (done: number) => (share = done) }
-    await planCorpus(noteRejects(readPassageFile(source.path, reading), rejects), {
+    const { bytes, items } = this.#corpus((done) => (share = done))
+    await requireSpace(folder, await bytes(), 'The copy of the corpus')
+    await planCorpus(noteRejects(items(), rejects), {
       folder,
       maxRejectedShare: options.max_rejected_share ?? DEFAULT_REJECTED_SHARE,
       ...(shardRows && { shardRows }),
@@ -222,6 +222,17 @@ export class JobRun {
       },
     })
     this.#job = { ...this.#job, recent_rejects: rejects }
+  }
+
+  /** What is planned, and what the plan takes on the disk. `onShare` hears how much of a file is read. */
+  #corpus(onShare: (done: number) => void): { readonly bytes: () => Promise<number>; readonly items: () => AsyncIterable<ReadItem> } {
+    const { index, limits } = this.#options
+    const { table, options } = this.#job
+    const { path, name, reembed } = this.#job.source
+    const live = { dir: index.dir, table }
+    if (reembed === true) return { bytes: () => textBytes(live), items: () => livePassages(live) }
+    if (path === null) throw new CodedError('internal', 'The upload was not planned to its end: send it again.')
+    return { bytes: () => planBytes(path), items: () => readPassageFile(path, { ...corpusReadOptions(options, name, limits), onShare }) }
   }
 
   async #fail(error: unknown): Promise<void> {

@@ -66,6 +66,11 @@ export const JobOptionsSchema = Type.Object(
 )
 export type JobOptions = Static<typeof JobOptionsSchema>
 
+/** Version of the record of a job: the first that software which can go on with it knows. */
+export function recordVersion({ place: shardDir, reembed }: Job['source']): number {
+  return reembed === true ? JOB_VERSION : shardDir === true ? 2 : 1
+}
+
 const RejectSchema = Type.Object({
   line: Type.Integer(),
   lines: Type.Optional(Type.Integer()),
@@ -91,10 +96,8 @@ const StageSchema = Type.Object({
   }),
 })
 
-/** Version of the records that this software writes; it reads those up to it. */
-export const JOB_VERSION = 2
-/** Version of the records of jobs that earlier software can resume. */
-export const FILE_JOB_VERSION = 1
+/** Newest version of the records that this software writes; it reads those up to it. */
+export const JOB_VERSION = 3
 
 /** A job as it is stored in its folder and shown by the API. */
 export const JobSchema = Type.Object({
@@ -105,11 +108,16 @@ export const JobSchema = Type.Object({
   state: JobStateSchema,
   source: Type.Object({
     name: Type.String({ description: 'Name of the file or upload.' }),
-    path: Type.Union([Type.String(), Type.Null()], { description: 'Null for an upload: it was planned as it came in.' }),
+    path: Type.Union([Type.String(), Type.Null()], {
+      description: 'Null for an upload, which was planned as it came in, and for passages of the table itself.',
+    }),
     place: Type.Optional(
       Type.Literal(true, {
         description: 'The path is a shard folder: a corpus planned by `cepe index plan`, with vectors of embed workers. Since version 2.',
       }),
+    ),
+    reembed: Type.Optional(
+      Type.Literal(true, { description: "The passages are the table's own, to be embedded with another model. Since version 3." }),
     ),
   }),
   options: JobOptionsSchema,

@@ -53,12 +53,13 @@ export function keysCheck({ unreadable }: Pick<Keys, 'unreadable'>): Promise<Rea
   return Promise.resolve({ name: 'keys', ok: true, detail: unreadable === 0 ? 'up to date' : trouble })
 }
 
-/** Ready where there is a table that can be read, also one that was replaced by a table that cannot. */
+/** Ready where there is a table that can be searched, also one that was replaced by a table that cannot. */
 export function indexCheck(index: PassageIndex): Promise<ReadinessCheck> {
-  return index.info().then(
-    ({ table, rows, version }) => {
+  const looked = index.view().then((view) => view.version())
+  return looked.then(
+    ({ table, passages, version }) => {
       const behind = index.behind()
-      const detail = `table ${table}, version ${version}, ${rows} passages`
+      const detail = `table ${table}, version ${version}, ${passages} passages`
       return { name: 'index', ok: true, detail: behind === undefined ? detail : `${detail}; ${BEFORE}: ${behind.message}` }
     },
     (error: unknown) => ({ name: 'index', ok: false, detail: messageOf(error) }),

@@ -68,7 +68,7 @@ export function recordingServices({ window = 1000, found = 6 } = {}) {
       return Promise.resolve(answer(0))
     },
   }
-  const embedder: Embedder = { manifest: embedderManifest, embed: (texts) => Promise.resolve(texts.map(() => new Float32Array(2))) }
+  const embedder: Embedder = { manifest: embedderManifest, embed: (texts) => Promise.resolve(texts.map(() => Float32Array.of(1, 0))) }
   const hits = Array.from({ length: found }, (_, i) => ({ id: `p${i}`, title: `T${i}`, text: `text ${i}`, score: 10 - i, rank: i + 1 }))
   const index: SearchedTable & PassageSource = {
     model: { id: modelId(embedderManifest) },

@@ -87,7 +87,11 @@ await t.test('a process that has both models searches and changes tables of both
   t.equal(await restoreSnapshot('of-a', index), 21)
   await index.refresh()
   t.equal(await found(index, text), `${A.id} p7 1.00`, 'and the way back')
-  t.equal(await codeOf(restoreSnapshot('of-a', { dir, table: 'passages', model: B })), 'index_invalid')
+  t.equal(await restoreSnapshot('of-a', { dir, table: 'passages', model: B }), 21, 'also where none but A can search it before and after')
+  await replaced(dir, 'j3', B, somePassages(10))
+  const tables = await readdir(dir)
+  await t.rejects(restoreSnapshot('of-a', { dir, table: 'passages', model: B }), { code: 'index_invalid', message: new RegExp(B.id) })
+  t.same(await readdir(dir), tables, 'what was made in vain is gone')
 })
 
 await t.test('who has not the model of the newest table answers from the one before, says so, and changes nothing', async (t) => {

@@ -145,7 +145,7 @@ await t.test('another model cannot open the table', async (t) => {
   await first.upsert(passages, await vectorsOf(passages))
   const other = await openIndex({ dir, model: { id: 'other-model', dimension: 32 } })
   t.teardown(() => other.close())
-  await t.rejects(other.search(embedText('x'), { k: 1 }), { code: 'index_invalid', message: /hashed-words-32.*other-model.*replace/ })
+  await t.rejects(other.search(embedText('x'), { k: 1 }), { code: 'index_invalid', message: /hashed-words-32.*other-model.*reembed/ })
 })
 
 await t.test('a second handle sees commits without being opened again', async (t) => {

@@ -9,6 +9,7 @@ import type { Embed } from '../../index/contract.ts'
 import { readPassageFile } from '../../index/read/read.ts'
 import { answerWork, type WorkAnswer } from '../../src/jobs/embed-work.ts'
 import { embed, somePassages, tempDir } from '../index/helpers.ts'
+import { runCli } from '../helpers/cli.ts'
 import { storedRows } from '../helpers/stored-rows.ts'
 import { streamed, toTsv, withJobs } from './helpers.ts'
 
@@ -116,7 +117,7 @@ await t.test('what is missing or foreign is named, and nothing is written', asyn
   await t.rejects(jobs.addShardDir(join(dir, 'nowhere'), {}), { code: 'index_invalid', message: /no complete plan/ })
   await rm(vectorPath(shardDir.folder, 7))
   t.match(await work(shardDir, shards(0, 4)), Array(5).fill({ state: 'done' }), 'foreign files of planned shards are made anew')
-  t.same(await inspectShardDir(shardDir), { missing: [], foreign: [] })
+  t.same(await inspectShardDir(shardDir, { whole: true }), { missing: [], foreign: [] })
 })
 
 await t.test('bad work is named and left out', async (t) => {
@@ -129,7 +130,7 @@ await t.test('bad work is named and left out', async (t) => {
   const answers = await work(shardDir, `${shards(0, 4)}\nnonsense\n{"shard":5}\n{"shard":"0"}\n${'x'.repeat(2000)}\n`, failing)
   t.match(answers, [
     { shard: 0, state: 'done' },
-    { shard: 1, state: 'failed', line: 2, code: 'index_invalid', message: /Shard 1 .*not those that were planned/ },
+    { shard: 1, state: 'failed', line: 2, code: 'index_invalid', message: /Shard 1 .*holds another passage "p101"/ },
     { shard: 2, state: 'failed', code: 'index_invalid', message: /Shard 2 .*missing or damaged/ },
     { shard: 3, state: 'failed', code: 'index_invalid' },
     { shard: 4, state: 'done' },
@@ -139,7 +140,7 @@ await t.test('bad work is named and left out', async (t) => {
     { shard: null, state: 'failed', line: 10, code: 'invalid_request' },
   ])
   t.equal(answers.length, 9)
-  t.same((await inspectShardDir(shardDir)).missing, [1, 2, 3])
+  t.same((await inspectShardDir(shardDir, { whole: true })).missing, [1, 2, 3])
   t.same(
     (await readdir(join(shardDir.folder, 'vectors'))).filter((file) => !file.endsWith('.arrow')),
     [],
@@ -171,11 +172,40 @@ await t.test('vectors that were damaged stop the commit by name; made anew, it g
   t.equal(await index.count(), 450)
 })
 
+await t.test('a passage that was damaged in the plan stops the commit by name, and the table in service stays', async (t) => {
+  const { dir, place: shardDir } = await planned(t)
+  await work(shardDir, shards(0, 4))
+  const { index, jobs } = await withJobs(t, dir, { embed: never })
+  t.match(await jobs.wait((await jobs.addShardDir(shardDir.folder, {})).id), { state: 'done' })
+  const path = jobFiles(shardDir.folder).shard(1)
+  await writeFile(path, (await readFile(path, 'utf8')).replace('number 101', 'number 999'))
+  t.match(await jobs.wait((await jobs.addShardDir(shardDir.folder, { replace: true })).id), {
+    state: 'stopped',
+    error: { code: 'index_invalid', message: /Shard 1 .*holds another passage "p101" than was planned/ },
+  })
+  t.match(await index.get('p101'), { text: /number 101/ })
+})
+
+await t.test('vectors that were damaged are pending work, and made anew', async (t) => {
+  const { place: shardDir } = await planned(t)
+  await work(shardDir, shards(0, 4))
+  const path = vectorPath(shardDir.folder, 3)
+  const bytes = await readFile(path)
+  const middle = bytes.length / 2
+  bytes.writeUInt8(bytes.readUInt8(middle) ^ 1, middle)
+  await writeFile(path, bytes)
+  const pending = await runCli(['index', 'pending', shardDir.folder])
+  t.equal(pending.stdout, '{"shard":3}\n')
+  t.match(pending.stderr, /000003\.arrow is damaged: its vectors are not those that were written/)
+  t.match(await work(shardDir, pending.stdout), [{ shard: 3, state: 'done' }])
+  t.equal((await runCli(['index', 'pending', shardDir.folder])).stdout, '')
+})
+
 await t.test('a place is planned once, and nothing else is overwritten', async (t) => {
   const { dir, corpus, place: shardDir } = await planned(t)
   await work(shardDir, shards(0, 0))
   t.same((await plan(shardDir.folder, corpus)).plan, shardDir.plan)
-  t.same((await inspectShardDir(shardDir)).missing, [1, 2, 3, 4], 'what is embedded stays')
+  t.same((await inspectShardDir(shardDir, { whole: true })).missing, [1, 2, 3, 4], 'what is embedded stays')
   await t.rejects(plan(shardDir.folder, 'another'), { code: 'conflict', message: /plan of another corpus/ })
   await t.rejects(plan(shardDir.folder, corpus, { model: { id: 'another', dimension: 32 } }), {
     code: 'conflict',
@@ -186,7 +216,7 @@ await t.test('a place is planned once, and nothing else is overwritten', async (
   await rm(join(shardDir.folder, 'place.json'))
   await t.rejects(openShardDir(shardDir.folder), { code: 'index_invalid' }, 'cut off before its end it is no plan')
   t.same((await plan(shardDir.folder, corpus)).plan, shardDir.plan, 'and is planned anew')
-  t.same((await inspectShardDir(shardDir)).missing, [1, 2, 3, 4], 'with the vectors that are there')
+  t.same((await inspectShardDir(shardDir, { whole: true })).missing, [1, 2, 3, 4], 'with the vectors that are there')
 })
 
 t.equal(ranges([0, 1, 2, 5, 7, 8]), '0 to 2, 5, 7 to 8')

@@ -24,7 +24,7 @@ export async function readyPlace(folder: string, rows: number, dimension = DIMEN
   })
   for (const shard of shardDir.plan.shard_rows.keys()) {
     const of = shardOf(shardDir, shard)
-    const planned = await readShard(shardDir.folder, shard, of.rows)
+    const planned = await readShard(shardDir.folder, shard, shardDir.plan)
     const vectors = planned.map(({ passage }) => clusteredVector(Number(passage.id), rows, dimension))
     const passages = planned.map(({ passage }) => passage)
     await writeVectorFile(vectorPath(shardDir.folder, shard), of, planned, packVectors(passages, vectors, dimension))

@@ -63,9 +63,7 @@ try {
       ],
     ),
   )
-  console.log(
-    `\nTexts are of about ${at(await readShard(shardDir.folder, 0, at(shardDir.plan.shard_rows, 0)), 0).passage.text.length} characters.`,
-  )
+  console.log(`\nTexts are of about ${at(await readShard(shardDir.folder, 0, shardDir.plan), 0).passage.text.length} characters.`)
 } finally {
   await rm(dir, { recursive: true, force: true })
 }

@@ -1,11 +1,13 @@
 import { createReadStream } from 'node:fs'
 import { mkdir, readFile, rm, stat } from 'node:fs/promises'
 import { Value } from 'typebox/value'
+import { at } from '../../../base/at.ts'
 import { eventLoopYielder } from '../../../base/yield-to-event-loop.ts'
 import { syncPath, writeFileDurably } from '../../../base/durable.ts'
 import { CodedError, isDiskFull, osCode, messageOf } from '../../../base/errors.ts'
 import type { ReadItem } from '../../read/contract.ts'
 import type { Passage } from '../../contract.ts'
+import { contentHash, sumFingerprints } from '../../hash.ts'
 import { jobFiles } from './job-files.ts'
 import { PlanSchema, SHARD_ROWS, type Plan } from './contract.ts'
 import { LineFile } from './line-file.ts'
@@ -131,9 +133,41 @@ export async function plannedBytes(folder: string, { shard_rows }: Plan, from = 
   return bytes
 }
 
-/** The rows of one shard. @throws internal if the file does not hold what was planned. */
-export async function readShard(folder: string, number: number, expected: number): Promise<PlannedRow[]> {
+/** A shard as its plan has it. */
+export type ShardOf = Pick<Plan, 'shard_rows' | 'shard_digests'>
+
+/**
+ * The rows of one shard. Content hashes are worked out anew, from the passages as they are in the file.
+ * @throws index_invalid if the file does not hold what was planned.
+ */
+export async function readShard(folder: string, number: number, { shard_rows, shard_digests }: ShardOf): Promise<PlannedRow[]> {
   const path = jobFiles(folder).shard(number)
+  const refuse = (what: string, cause?: unknown): CodedError =>
+    new CodedError(
+      'index_invalid',
+      `Shard ${number} of the plan cannot be used: ${path} ${what}. Plan the corpus into a new folder, or cancel its job and start it again.`,
+      { field: 'shard', cause },
+    )
+  const rows = await parsedRows(path).catch((cause: unknown) => {
+    throw refuse(`is missing or damaged (${messageOf(cause)})`, cause)
+  })
+  const expected = at(shard_rows, number)
+  if (rows.length !== expected) throw refuse(`holds ${rows.length} of ${expected} planned passages`)
+  const yieldToEventLoop = eventLoopYielder(2)
+  const hashed: { id: string; hash: string }[] = []
+  for (const { passage, hash } of rows) {
+    const pause = yieldToEventLoop()
+    if (pause !== undefined) await pause
+    if (contentHash(passage) !== hash) throw refuse(`holds another passage "${passage.id}" than was planned`)
+    hashed.push({ id: passage.id, hash })
+  }
+  // Plans of earlier software have no digests.
+  const digest = shard_digests?.[number]
+  if (digest !== undefined && sumFingerprints(hashed) !== digest) throw refuse('does not hold the passages that were planned')
+  return rows
+}
+
+async function parsedRows(path: string): Promise<PlannedRow[]> {
   const rows: PlannedRow[] = []
   // Short slices: the commit of the shard before takes its steps in between.
   const yieldToEventLoop = eventLoopYielder(2)
@@ -141,7 +175,7 @@ export async function readShard(folder: string, number: number, expected: number
   for await (const chunk of createReadStream(path, { highWaterMark: READ_BYTES }) as AsyncIterable<Buffer>) {
     const end = chunk.lastIndexOf(NEWLINE) + 1
     if (end > 0) {
-      // Decoded at once and parsed without checks: what we wrote ourselves needs no more, and reading lines of others takes three times as long.
+      // Decoded at once and parsed without checks of each field: content hashes tell damage, and reading lines of others takes three times as long.
       const lines = Buffer.concat([...rest, chunk.subarray(0, end)])
         .toString()
         .split('\n')
@@ -155,10 +189,6 @@ export async function readShard(folder: string, number: number, expected: number
     }
     rest.push(chunk.subarray(end))
   }
-  if (rows.length !== expected)
-    throw new CodedError('internal', `${path} holds ${rows.length} of ${expected} planned passages: cancel the job and start it again.`, {
-      field: path,
-    })
   return rows
 }
 

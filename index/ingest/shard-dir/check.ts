@@ -2,30 +2,41 @@ import { readdir } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { CodedError } from '../../../base/errors.ts'
 import { shardOf, vectorPath, vectorsFolder, type ShardDir } from './shard-dir.ts'
-import { foreignVectors } from './vector-file.ts'
+import { foreignVectors, unsoundVectors } from './vector-file.ts'
 
 /** Shards whose vectors cannot be committed. */
 export interface ShardDirFindings {
   /** Planned shards without vectors. */
   readonly missing: readonly number[]
   /** Vector files that are not what the plan asks for, and why. */
-  readonly foreign: readonly { readonly file: string; readonly why: string }[]
+  readonly foreign: readonly ForeignFile[]
+}
+
+export interface ForeignFile {
+  readonly file: string
+  readonly why: string
+  /** The planned shard that the file is in the place of. */
+  readonly shard?: number
 }
 
 const VECTOR_FILE = /^\d{6,}\.arrow$/
 
-/** Looks at what every vector file says of itself; the vectors are read when they are committed. */
-export async function inspectShardDir(shardDir: ShardDir): Promise<ShardDirFindings> {
+/**
+ * Looks for vectors of every shard.
+ * @param whole true to read every vector file and compare it with its digests, else what each says of itself is enough.
+ */
+export async function inspectShardDir(shardDir: ShardDir, { whole }: { readonly whole: boolean }): Promise<ShardDirFindings> {
+  const flawOf = whole ? unsoundVectors : foreignVectors
   const files = new Set((await readdir(vectorsFolder(shardDir.folder))).filter((file) => VECTOR_FILE.test(file)))
   const missing: number[] = []
-  const foreign: { file: string; why: string }[] = []
+  const foreign: ForeignFile[] = []
   for (const shard of shardDir.plan.shard_rows.keys()) {
     const path = vectorPath(shardDir.folder, shard)
     const file = basename(path)
     if (!files.delete(file)) missing.push(shard)
     else {
-      const why = await foreignVectors(path, shardOf(shardDir, shard))
-      if (why !== undefined) foreign.push({ file, why })
+      const why = await flawOf(path, shardOf(shardDir, shard))
+      if (why !== undefined) foreign.push({ file, why, shard })
     }
   }
   return { missing, foreign: [...foreign, ...[...files].map((file) => ({ file, why: 'is of a shard that the plan does not have' }))] }
@@ -33,9 +44,9 @@ export async function inspectShardDir(shardDir: ShardDir): Promise<ShardDirFindi
 
 const NAMED = 10
 
-/** @throws index_invalid naming the shards that are missing and the files that are foreign. */
+/** For a commit, which reads the vectors shard by shard itself. @throws index_invalid naming the shards that are missing and the files that are foreign. */
 export async function checkShardDir(shardDir: ShardDir): Promise<void> {
-  const { missing, foreign } = await inspectShardDir(shardDir)
+  const { missing, foreign } = await inspectShardDir(shardDir, { whole: false })
   if (missing.length === 0 && foreign.length === 0) return
   const parts = [
     ...(missing.length > 0 ? [`${missing.length} of ${shardDir.plan.shard_rows.length} shards have no vectors (${ranges(missing)})`] : []),

@@ -1,5 +1,3 @@
-import { CodedError } from '../../../base/errors.ts'
-import { contentHash, sumFingerprints } from '../../hash.ts'
 import type { Embed } from '../../contract.ts'
 import { hasVectors, shardOf, vectorPath, type ShardDir } from './shard-dir.ts'
 import { readShard, type PlannedRow } from '../plan/plan.ts'
@@ -32,24 +30,8 @@ export async function embedShard(shardDir: ShardDir, shard: number, embed: Embed
   return { rows: of.rows, present: false }
 }
 
-/** The rows of a planned shard, as planned. @throws index_invalid for a shard that is missing or not as planned. */
+/** The rows of a planned shard, as planned. @throws not_found for a number that the plan does not have; index_invalid for a shard that is missing or damaged. */
 export async function readPlanned(shardDir: ShardDir, shard: number): Promise<PlannedRow[]> {
-  const of = shardOf(shardDir, shard)
-  const rows = await readShard(shardDir.folder, shard, of.rows).catch((cause: unknown) => {
-    throw damaged(shardDir, shard, 'its file is missing or damaged', cause)
-  })
-  if (digestOf(rows) !== of.digest) throw damaged(shardDir, shard, 'its passages are not those that were planned')
-  return rows
-}
-
-/** Of contents as they are, not of the hashes that are noted beside them. */
-function digestOf(rows: readonly PlannedRow[]): string {
-  return sumFingerprints(rows.map(({ passage }) => ({ id: passage.id, hash: contentHash(passage) })))
-}
-
-function damaged({ folder }: ShardDir, shard: number, what: string, cause?: unknown): CodedError {
-  return new CodedError('index_invalid', `Shard ${shard} of ${folder} cannot be embedded: ${what}. Plan the corpus into a new folder.`, {
-    field: 'shard',
-    cause,
-  })
+  shardOf(shardDir, shard)
+  return readShard(shardDir.folder, shard, shardDir.plan)
 }

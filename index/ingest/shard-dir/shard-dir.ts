@@ -10,7 +10,7 @@ import type { EmbeddingModel } from '../../contract.ts'
 import type { ReadItem } from '../../read/contract.ts'
 import type { Plan } from '../plan/contract.ts'
 import { planCorpus, readPlan, type PlanOptions } from '../plan/plan.ts'
-import { foreignVectors, VECTOR_PRECISION, type VectorFileOf } from './vector-file.ts'
+import { unsoundVectors, VECTOR_PRECISION, type VectorFileOf } from './vector-file.ts'
 
 /**
  * A folder that machines share: a corpus as planned, laid out like a job's, and the vectors of its shards, one file each.
@@ -131,10 +131,10 @@ export function shardOf({ plan, model, dimension }: ShardDir, shard: number): Ve
   return { model, dimension, shard, rows, digest }
 }
 
-/** True if the shard's vectors are there, by what their file says of itself. */
+/** True if the shard's vectors are there, and as they were written. */
 export async function hasVectors(shardDir: ShardDir, shard: number): Promise<boolean> {
   try {
-    return (await foreignVectors(vectorPath(shardDir.folder, shard), shardOf(shardDir, shard))) === undefined
+    return (await unsoundVectors(vectorPath(shardDir.folder, shard), shardOf(shardDir, shard))) === undefined
   } catch (error) {
     if (osCode(error) === 'ENOENT') return false
     throw error

@@ -18,6 +18,7 @@ import { at } from '../../../base/at.ts'
 import { halvesFinite } from '../../../base/binary16.ts'
 import { writeFileDurably } from '../../../base/durable.ts'
 import { CodedError, messageOf } from '../../../base/errors.ts'
+import { sumFingerprints } from '../../hash.ts'
 import { stringsOf } from '../../table/rows.ts'
 import { utf8 } from '../../table/utf8.ts'
 import type { PlannedRow } from '../plan/plan.ts'
@@ -78,6 +79,36 @@ export async function foreignVectors(path: string, of: VectorFileOf): Promise<st
   }
 }
 
+/** As {@link foreignVectors}, of a file that is read whole: also why its ids, content hashes or vectors are not those that were written. */
+export async function unsoundVectors(path: string, of: VectorFileOf): Promise<string | undefined> {
+  const foreign = await foreignVectors(path, of)
+  if (foreign !== undefined) return foreign
+  try {
+    const table = tableFromIPC(await readWhole(path))
+    const [ids, hashes] = [stringsOf(table, 'id'), stringsOf(table, 'hash')]
+    const rows = Array.from({ length: table.numRows }, (_, row) => ({ id: ids(row), hash: hashes(row) }))
+    if (sumFingerprints(rows) !== of.digest) return 'is damaged: its passages are not those of the shard'
+    return await unsound(table, of)
+  } catch (error) {
+    return `is damaged: it cannot be read (${messageOf(error)})`
+  }
+}
+
+/** Why a file's vectors cannot be used; undefined where they can. */
+async function unsound(table: Table, of: VectorFileOf): Promise<string | undefined> {
+  const halves = halvesOf(table)
+  if (halves?.length !== of.rows * of.dimension || table.numRows !== of.rows)
+    return 'does not hold one vector for each passage of the shard'
+  if ((await sha256(halves)) !== table.schema.metadata.get(`${PREFIX}sha256`))
+    return 'is damaged: its vectors are not those that were written'
+  return halvesFinite(halves) ? undefined : 'holds numbers that are not finite'
+}
+
+function halvesOf(table: Table): Uint16Array | undefined {
+  const halves: unknown = table.getChild('vector')?.data[0]?.children[0]?.values
+  return halves instanceof Uint16Array ? halves : undefined
+}
+
 /**
  * The vectors of a planned shard, float16 [rows, dimension]; every id, content hash and number is checked.
  * @throws index_invalid naming the shard and what is wrong with its file.
@@ -99,14 +130,12 @@ export async function readVectorFile(path: string, of: VectorFileOf, rows: reado
   }
   const difference = differs(table.schema.metadata, of)
   if (difference !== undefined) throw refuse(difference)
-  const halves: unknown = table.getChild('vector')?.data[0]?.children[0]?.values
-  if (!(halves instanceof Uint16Array) || table.numRows !== rows.length || halves.length !== rows.length * of.dimension)
-    throw refuse('does not hold one vector for each passage of the shard')
+  const halves = halvesOf(table)
+  if (halves === undefined || table.numRows !== rows.length) throw refuse('does not hold one vector for each passage of the shard')
   const other = otherPassage(table, rows)
   if (other !== undefined) throw refuse(`has another passage than "${at(rows, other).passage.id}" in row ${other}`)
-  if ((await sha256(halves)) !== table.schema.metadata.get(`${PREFIX}sha256`))
-    throw refuse('is damaged: its vectors are not those that were written')
-  if (!halvesFinite(halves)) throw refuse('holds numbers that are not finite')
+  const why = await unsound(table, of)
+  if (why !== undefined) throw refuse(why)
   return halves
 }
 

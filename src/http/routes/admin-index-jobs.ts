@@ -93,6 +93,24 @@ export const adminIndexJobs: FastifyPluginAsyncTypebox<AdminIndexJobsOptions> = 
       return reply.code(202).header('location', `${basePath}/v1/admin/index-jobs/${job.id}`).send(job)
     },
   )
+  app.post(
+    '/v1/admin/index/reembed',
+    {
+      schema: {
+        tags: ['index'],
+        security: ADMIN_SECURITY,
+        summary: "Embed the table's own passages with the retriever in service",
+        description:
+          'For a table of another retriever, as after an upgrade. A job makes the new table beside the present one, from its texts, and puts it in its place once it is verified. One that is under way or stopped goes on.',
+        headers: IdempotencyHeaders,
+        response: { 202: JobSchema, ...errorResponses(401, 403, 409, 422, 503, 507) },
+      },
+    },
+    async (request, reply) => {
+      const job = await once(request, reply, { fingerprint: () => requestFingerprint(request), work: () => jobs.addReembed() })
+      return reply.code(202).header('location', `/v1/admin/index-jobs/${job.id}`).send(job)
+    },
+  )
   followingRoutes(app, jobs)
 }
 

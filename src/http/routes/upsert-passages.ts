@@ -153,7 +153,7 @@ function check(given: unknown, { at, seen, split }: { at: number; seen: Set<stri
     const { field, message } = describeValidation([...Value.Errors(PassageSchema, given)], 'passage')
     return reject(field === undefined ? `${place}: ${message}` : `${place}.${message}`, field === undefined ? place : `${place}.${field}`)
   }
-  const item = checkRow({ line: at, source: undefined, metadata: undefined, ...given }, READ_LIMITS, READ_LIMITS.textBytes)
+  const item = checkRow({ line: at, source: undefined, metadata: undefined, ...given }, READ_LIMITS, READ_LIMITS.textBytes, true)
   if ('reason' in item) return reject(`${place}: ${item.detail}`)
   const { passage } = item
   if (seen.has(passage.id))

@@ -268,7 +268,7 @@ await t.test('bad vectors stop the job before they are written; what was committ
   t.equal(await index.count(), 100)
   const wrong = () => Promise.resolve([new Float32Array(16)])
   await t.rejects(run(dir, 'j1', { embed: wrong }), { code: 'index_invalid', message: /vectors for/ })
-  await t.rejects(run(dir, 'j1', { model: { ...hashEmbedding, id: 'another' } }), { code: 'index_invalid', message: /another.*replace/ })
+  await t.rejects(run(dir, 'j1', { model: { ...hashEmbedding, id: 'another' } }), { code: 'index_invalid', message: /another.*reembed/ })
   await run(dir, 'j1')
   t.equal(await index.count(), 150)
 })

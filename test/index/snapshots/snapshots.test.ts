@@ -103,7 +103,7 @@ await t.test('names, jobs at work and other models stand in the way, and say so'
   await t.rejects(restoreSnapshot('none', { ...MODEL, dir, table: 'passages' }), { code: 'not_found' })
   await t.rejects(deleteSnapshot('none', index), { code: 'not_found' })
   const other = { id: 'another-model', dimension: 32 }
-  await t.rejects(restoreSnapshot('one', { dir, table: 'passages', model: other }), { code: 'index_invalid', message: /another-model/ })
+  await t.rejects(switchTable('passages', { dir, table: 'third', model: other }), { code: 'index_invalid', message: /another-model/ })
   const tables = (await readdir(dir)).filter((name) => name.endsWith('.lance'))
   t.equal(tables.length, 1, 'what was made in vain is gone')
   await watchChanges(dir, 'passages', '20261122T000000000-abcd')

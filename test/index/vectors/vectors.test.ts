@@ -54,7 +54,7 @@ async function stored(place: ShardDir): Promise<number[][]> {
   const found: number[][] = []
   for (const shard of place.plan.shard_rows.keys()) {
     const of = shardOf(place, shard)
-    const numbers = f16ToF32(await readVectorFile(vectorPath(place.folder, shard), of, await readShard(place.folder, shard, of.rows)))
+    const numbers = f16ToF32(await readVectorFile(vectorPath(place.folder, shard), of, await readShard(place.folder, shard, place.plan)))
     for (let row = 0; row < of.rows; row++) found.push([...numbers.subarray(row * 4, row * 4 + 4)])
   }
   return found
@@ -84,7 +84,7 @@ for (const name of [
       leastCosine: 1,
     })
     t.same(await stored(place), whole)
-    t.same(await inspectShardDir(place), { missing: [], foreign: [] })
+    t.same(await inspectShardDir(place, { whole: true }), { missing: [], foreign: [] })
   })
 
 await t.test('several files, ids that are numbers, and passages in another order than the vectors', async (t) => {
@@ -128,7 +128,7 @@ await t.test('missing, foreign and doubled ids are counted, and the first of the
     foreign: { count: 2, examples: ['p8', 'p9'] },
     compared: 6,
   })
-  t.same((await inspectShardDir(place)).missing, [2, 3, 4], 'shards that are not whole are left to others')
+  t.same((await inspectShardDir(place, { whole: true })).missing, [2, 3, 4], 'shards that are not whole are left to others')
   t.match(
     await give(t, place, [join(FIXTURES, 'halves.npy')]),
     { written: 0, present: 2, foreign: { count: 2 } },
@@ -139,7 +139,7 @@ await t.test('missing, foreign and doubled ids are counted, and the first of the
     code: 'corpus_invalid',
     message: /4 ids occur more than once .*"p6" in halves\.npy and numpy1-protocol4, "p7" .*"p8" /,
   })
-  t.same((await inspectShardDir(other)).missing, [0, 1, 2, 3], 'nothing was written')
+  t.same((await inspectShardDir(other, { whole: true })).missing, [0, 1, 2, 3], 'nothing was written')
 })
 
 await t.test('the model that made them is to be said, and is not taken on trust', async (t) => {
@@ -160,7 +160,7 @@ await t.test('the model that made them is to be said, and is not taken on trust'
   })
   const longer: Embed = async (texts, signal) => (await embed(texts, signal)).map((vector) => vector.map((x) => 2 * x))
   await t.rejects(give(t, place, files, { embed: longer, ...declared }), { message: /0\.500 times as long \(normalised/ })
-  t.same((await inspectShardDir(place)).missing, [0, 1, 2, 3], 'nothing was written')
+  t.same((await inspectShardDir(place, { whole: true })).missing, [0, 1, 2, 3], 'nothing was written')
   t.match(await give(t, place, files, { ...declared, sample: 1 }), { written: 4, compared: 4 }, 'every shard is compared in part')
 })
 
@@ -172,7 +172,7 @@ await t.test("a shard whose vectors are another model's stops it; what was right
   const file = join(dir, 'vectors.jsonl')
   await writeFile(file, lines(true))
   await t.rejects(give(t, place, [file]), { message: /passage "p[678]" is not what/ })
-  t.same((await inspectShardDir(place)).missing, [2, 3])
+  t.same((await inspectShardDir(place, { whole: true })).missing, [2, 3])
   await writeFile(file, lines(false))
   t.match(await give(t, place, [file]), { written: 2, present: 2 })
   t.same(await stored(place), whole)
@@ -250,7 +250,7 @@ await t.test('stopped in the middle it goes on', async (t) => {
     },
   })
   await t.rejects(stopping, { message: 'stopped' })
-  const left = (await inspectShardDir(place)).missing.length
+  const left = (await inspectShardDir(place, { whole: true })).missing.length
   t.ok(left > 0 && left < 4, `${left} shards are left`)
   t.match(await give(t, place, files), { written: left, present: 4 - left })
   t.same(await stored(place), whole)

@@ -1,0 +1,106 @@
+import { CodedError } from '../../base/errors.ts'
+import { IdSet } from '../id-set.ts'
+import type { ReadItem } from '../read/contract.ts'
+import { exportPassages } from '../search/list.ts'
+import { readAlias, tableFolder } from '../versions/alias.ts'
+import { isOfModel, migratedMetadata, unfitSchema } from '../versions/compatibility.ts'
+import { connectForWriting, type Table } from '../table/lance.ts'
+import type { TableMetadata } from '../table/metadata.ts'
+import { pinForReading } from '../versions/read-pins.ts'
+import { openServing } from '../versions/recover.ts'
+import { stringAt, type Columns } from '../table/rows.ts'
+import { TableSync } from '../table/table-sync.ts'
+import { withWriterLock } from '../writers/writer-lock.ts'
+import { removeDoubles } from '../table/write.ts'
+import type { EmbeddingModel } from '../contract.ts'
+
+export interface LiveName {
+  readonly dir: string
+  readonly table: string
+}
+
+/**
+ * Makes sure that embedding a table anew would change it.
+ * @throws conflict where its vectors are of the model already, or it has no passages; index_missing, index_invalid
+ */
+export async function checkReembed(live: LiveName, model: EmbeddingModel): Promise<void> {
+  await withLive(live, async (table, metadata) => {
+    const refuse = (why: string): CodedError => new CodedError('conflict', `The table "${live.table}" ${why}`, { field: 'table' })
+    if (isOfModel(metadata, model)) throw refuse(`holds vectors of ${model.id} already: there is nothing to do.`)
+    if ((await table.countRows()) === 0) throw refuse('has no passages: index a corpus with `cepe index add --replace`.')
+  })
+}
+
+/** What the plan of a table's passages takes on the disk, roughly, in bytes. */
+export async function textBytes(live: LiveName): Promise<number> {
+  return withLive(live, async (table, { dimension }) => {
+    const { totalBytes, numRows } = await table.stats()
+    return Math.max(0, totalBytes - numRows * dimension * 2)
+  })
+}
+
+/** All passages of the table that the alias points at, whatever its model, as they are planned. Of an id that several rows have, the newest. */
+export async function* livePassages(live: LiveName): AsyncGenerator<ReadItem> {
+  const { connection, table } = await openLive(live)
+  try {
+    await dropDoubles(live, table)
+    const end = await pinForReading(table)
+    try {
+      let line = 0
+      for await (const passage of exportPassages(table)) yield { line: ++line, passage }
+    } finally {
+      await end()
+    }
+  } finally {
+    connection.close()
+  }
+}
+
+/** Software without turns could leave several rows of one id. */
+async function dropDoubles({ dir, table: name }: LiveName, table: Table): Promise<void> {
+  const ids = new IdSet()
+  const doubled = new Set<string>()
+  for await (const batch of table.query().select(['id'])) {
+    const part: Columns = batch
+    for (let row = 0; row < part.numRows; row++) {
+      const id = stringAt(part, 'id', row)
+      if (!ids.add(id)) doubled.add(id)
+    }
+  }
+  if (doubled.size === 0) return
+  const sync = await TableSync.start(tableFolder(dir, table.storedAs))
+  await withWriterLock(dir, name, async () => {
+    await table.checkoutLatest()
+    await removeDoubles(table, [...doubled])
+    await sync.flush()
+  })
+}
+
+async function withLive<T>(live: LiveName, work: (table: Table, metadata: TableMetadata) => Promise<T>): Promise<T> {
+  const { connection, table, metadata } = await openLive(live)
+  try {
+    return await work(table, metadata)
+  } finally {
+    connection.close()
+  }
+}
+
+/** @throws index_missing, index_invalid */
+async function openLive({ dir, table: name }: LiveName) {
+  const storedAs = (await readAlias(dir, name))?.stored_as
+  if (typeof storedAs !== 'string')
+    throw new CodedError('index_missing', `There is no table "${name}" in ${dir}: index a corpus with \`cepe index add\`.`, {
+      field: 'table',
+    })
+  const connection = await connectForWriting(dir)
+  try {
+    const table = await openServing(connection, dir, storedAs, () => undefined)
+    const metadata = await migratedMetadata(table)
+    const error = unfitSchema(name, metadata)
+    if (error !== undefined) throw error
+    return { connection, table, metadata }
+  } catch (error) {
+    connection.close()
+    throw error
+  }
+}
