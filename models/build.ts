@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { exists } from '../base/exists.ts'
+import { withAdapters } from './adapter/apply.ts'
 import { ropeName, withRope, type RopeOption } from './blocks/rope-option.ts'
 import { precisionOf, type Int4Options, type Precision } from './blocks/precision.ts'
 import { openCheckpoint } from './checkpoint/open.ts'
@@ -27,7 +28,7 @@ import type { TokenizerFiles } from './tokenizer/tokenizer-json.ts'
 const DATA_FILE = 'weights.bin'
 
 export interface BuildOptions {
-  /** Hugging Face folder: config.json, safetensors or torch .bin weights, tokenizer. */
+  /** Hugging Face folder (config.json, safetensors or torch .bin weights, tokenizer) or GGUF file. */
   readonly checkpointDir: string
   /** Folder of the built model; an older build in it is replaced when the new one is complete. */
   readonly outDir: string
@@ -36,6 +37,8 @@ export interface BuildOptions {
   readonly int4?: Int4Options
   /** Reference weights in the checkpoint's own files, hard-linked into outDir, where they are stored in the dtype's float type. */
   readonly inPlace?: boolean
+  /** Folders of LoRA adapters in PEFT's layout, merged into the matrices in this order. */
+  readonly adapters?: readonly string[]
   /** Rotary scaling and window of the decoder in place of the checkpoint's own. */
   readonly rope?: RopeOption
   readonly onProgress?: (progress: WriteProgress) => void
@@ -60,8 +63,13 @@ function graphsOf(checkpoint: Checkpoint, precision: Precision): readonly Graph[
   return config.encoder ? [cepeEncoderGraph(checkpoint, config, precision), ...decoder] : decoder
 }
 
-/** null for a folder without a tokenizer: weights alone can be built and verified, not served. */
-async function findTokenizer({ dir, config }: Checkpoint): Promise<TokenizerFiles | null> {
+/** null for a checkpoint without a tokenizer: weights alone can be built and verified, not served. */
+async function findTokenizer(checkpoint: Checkpoint): Promise<TokenizerFiles | null> {
+  const { dir, config } = checkpoint
+  if (checkpoint.tokenizer !== undefined) {
+    const own = checkpoint.tokenizer()
+    return own && fitTokenizer(own, config)
+  }
   const present = await Promise.all(['tokenizer.json', 'tokenizer.model', 'vocab.txt'].map((name) => exists(join(dir, name))))
   return present.includes(true) ? fitTokenizer(await tokenizerFiles(dir), config) : null
 }
@@ -102,11 +110,14 @@ export async function isBuiltFrom(manifest: Manifest, checkpointDir: string): Pr
 /**
  * Builds a model folder from a checkpoint: graphs, one data file, tokenizer files, manifest.json. Nothing is visible at
  * outDir until all of it is written. Memory: the largest tensor, twice, and little more.
- * @throws those of openCheckpoint, checkTensors and tokenizerFiles; checkpoint_invalid when a weight is not finite.
+ * @throws those of openCheckpoint, withAdapters, checkTensors and tokenizerFiles; checkpoint_invalid when a weight is not finite.
  */
 export async function buildModel(options: BuildOptions): Promise<Manifest> {
   const { dtype, inPlace = false, onProgress = () => undefined, onWarning = () => undefined, signal } = options
-  const checkpoint = withOptions(await openCheckpoint(options.checkpointDir), options.rope ?? {})
+  const checkpoint = withOptions(
+    await withAdapters(await openCheckpoint(options.checkpointDir), options.adapters ?? []),
+    options.rope ?? {},
+  )
   try {
     const { unexpected } = checkTensors(checkpoint)
     if (unexpected.length > 0)

@@ -19,7 +19,7 @@ function toHalf(name: string, values: Float32Array): Uint16Array {
 
 /** A checkpoint tensor as f32 or f16 weight; referable in place where it is stored in that type. */
 export function floatWeight(checkpoint: Checkpoint, info: TensorInfo, elem: 'f32' | 'f16'): Weight {
-  const { name, shape, dtype } = info
+  const { name, shape, dtype, converted = false } = info
   const asStored = dtype === elem.toUpperCase()
   return {
     name,
@@ -31,7 +31,7 @@ export function floatWeight(checkpoint: Checkpoint, info: TensorInfo, elem: 'f32
       const values = await checkpoint.readF32(name)
       return bytesOf(elem === 'f32' ? values : toHalf(name, values))
     },
-    ...(asStored && { inFile: { path: info.file, offset: info.offset } }),
+    ...(asStored && !converted && { inFile: { path: info.file, offset: info.offset } }),
   }
 }
 

@@ -2,6 +2,7 @@ import type { QaDefaults } from '../manifest.ts'
 import type { ModelConfig } from './config.ts'
 import type { EmbeddingStyle } from './sentence-transformers.ts'
 import type { TensorDtype } from './dtype.ts'
+import type { TokenizerFiles } from '../tokenizer/tokenizer-json.ts'
 
 /** Where a tensor lies: `bytes` little-endian, row-major bytes from `offset` of `file`. Enough to reference it in place. */
 export interface TensorInfo {
@@ -13,6 +14,8 @@ export interface TensorInfo {
   readonly file: string
   readonly offset: number
   readonly bytes: number
+  /** The bytes in the file are not those of `dtype` and `shape`: only Checkpoint.read gives them. */
+  readonly converted?: true
 }
 
 export interface RawTensor {
@@ -22,13 +25,13 @@ export interface RawTensor {
   readonly data: Uint8Array
 }
 
-/** An opened checkpoint folder: config validated, tensor headers read, tensor data read on request, one tensor at a time. */
+/** An opened checkpoint, a folder or a GGUF file: config validated, tensor headers read, tensor data read on request, one tensor at a time. */
 export interface Checkpoint {
-  /** Absolute path of the folder. */
+  /** Absolute path of the folder or file. */
   readonly dir: string
-  /** Folder name, for people. */
+  /** Name of the folder, or of the file without its ending, for people. */
   readonly name: string
-  readonly format: 'safetensors' | 'torch'
+  readonly format: 'safetensors' | 'torch' | 'gguf'
   readonly config: ModelConfig
   /** The checkpoint's own question answering settings (qa_config.json), where it ships them. */
   readonly qaDefaults?: QaDefaults
@@ -42,5 +45,7 @@ export interface Checkpoint {
   read(name: string): Promise<RawTensor>
   /** A weight as float32, converted from F16, BF16 or F64. @throws those of read; unsupported for another dtype. */
   readF32(name: string): Promise<Float32Array>
+  /** Of a checkpoint that holds its tokenizer itself; null where it has none. @throws those of ggufTokenizer. */
+  tokenizer?(): TokenizerFiles | null
   close(): Promise<void>
 }

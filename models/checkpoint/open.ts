@@ -3,6 +3,7 @@ import { stat } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
 import { QaDefaultsSchema } from '../manifest.ts'
 import { invalid } from '../errors.ts'
+import { openGguf } from '../gguf/open.ts'
 import type { ModelConfig } from './config.ts'
 import { parseConfig } from './config-parse.ts'
 import { openWeightFile, type WeightFile } from './file.ts'
@@ -23,9 +24,14 @@ interface Shard {
   readonly index: WeightIndex
 }
 
+async function isFile(path: string): Promise<boolean> {
+  return (await stat(path).catch(() => undefined))?.isFile() === true
+}
+
 async function checkFolder(dir: string): Promise<void> {
   const info = await stat(dir).catch(() => undefined)
-  if (info?.isDirectory() !== true) throw invalid(`${dir} is no folder; give the path of a downloaded Hugging Face model`, dir)
+  if (info?.isDirectory() !== true)
+    throw invalid(`${dir} is no folder; give the path of a downloaded Hugging Face model, or of a .gguf file`, dir)
 }
 
 function checkWeightMap({ weightMap, indexFile = '' }: ShardPlan, shards: readonly Shard[]): void {
@@ -75,13 +81,14 @@ async function openShards(dir: string, plan: ShardPlan, opened: WeightFile[]): P
 }
 
 /**
- * Opens a Hugging Face checkpoint folder: config.json, weights as safetensors or torch .bin (single or sharded;
+ * Opens a GGUF file (gguf/open.ts) or a Hugging Face checkpoint folder: config.json, weights as safetensors or torch .bin (single or sharded;
  * safetensors when both are there), qa_config.json if present. Reads headers only; close() releases the files.
  * @throws checkpoint_invalid and unsupported, naming the file, field or tensor. Whether the tensors are those of
  * the architecture is checkTensors' to say.
  */
 export async function openCheckpoint(folder: string): Promise<Checkpoint> {
   const dir = resolve(folder)
+  if (await isFile(dir)) return openGguf(dir)
   await checkFolder(dir)
   const configValue = await readJson(join(dir, 'config.json'))
   if (configValue === undefined) throw invalid(`${dir} has no config.json`, 'config.json')

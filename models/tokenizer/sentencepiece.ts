@@ -84,7 +84,7 @@ function normalizerOf(dummyPrefix: boolean): object {
 }
 
 /** Adds the beginning-of-sequence token when the caller asks for special tokens, as LLaMA's own tokenizer does. */
-function postProcessorOf(bos: string, id: number): object {
+export function postProcessorOf(bos: string, id: number): object {
   const start = { SpecialToken: { id: bos, type_id: 0 } }
   const first = { Sequence: { id: 'A', type_id: 0 } }
   return {
@@ -102,7 +102,11 @@ function postProcessorOf(bos: string, id: number): object {
  * @throws checkpoint_invalid for damaged bytes; unsupported for a kind of model that is not converted, by name.
  */
 export function convertSentencePiece(bytes: Uint8Array, file = 'tokenizer.model'): TokenizerFiles {
-  const model = decodeSentencePiece(bytes, file)
+  return convertPieces(decodeSentencePiece(bytes, file), file)
+}
+
+/** convertSentencePiece of a decoded model; `file` names it in messages. */
+export function convertPieces(model: SentencePieceModel, file: string): TokenizerFiles {
   checkSupported(model, file)
   const { pieces, trainer_spec: trainer, normalizer_spec: normalizer } = model
   const unknown = pieces.find(({ type }) => type === PIECE_TYPE.unknown)?.piece ?? null

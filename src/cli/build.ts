@@ -12,6 +12,7 @@ interface BuildArguments {
   readonly blockSize: string
   readonly lmHead: Int4Options['lmHead']
   readonly inPlace?: boolean
+  readonly adapter: readonly string[]
   readonly rope?: string
   readonly window?: number
 }
@@ -19,8 +20,10 @@ interface BuildArguments {
 /** `cepe build`: graphs from a checkpoint. */
 export function buildCommand(): Command {
   return new Command('build')
-    .description('build ONNX graphs from a checkpoint folder in Hugging Face layout (CEPE, decoder-only LLaMA, Contriever)')
-    .argument('<checkpoint>', 'folder with config.json, safetensors or torch .bin weights, and a tokenizer')
+    .description(
+      'build ONNX graphs from a checkpoint: a folder in Hugging Face layout (CEPE, decoder-only LLaMA, Contriever) or a GGUF file (LLaMA)',
+    )
+    .argument('<checkpoint>', 'folder with config.json, safetensors or torch .bin weights, and a tokenizer; or a .gguf file')
     .requiredOption('--out <folder>', 'folder of the built model')
     .addOption(new Option('--dtype <dtype>', 'precision of the graphs').choices(DTYPES).default('f32'))
     .addOption(
@@ -35,16 +38,23 @@ export function buildCommand(): Command {
     )
     .option('--in-place', "reference the weights in the checkpoint's safetensors files (hard links) where their precision allows")
     .option(
+      '--adapter <folder>',
+      'LoRA adapter in the layout of PEFT, merged into the matrices; several are merged in their order',
+      (folder: string, earlier: readonly string[]) => [...earlier, folder],
+      [],
+    )
+    .option(
       '--rope <kind>',
       "context extension in place of the checkpoint's: none, linear:8, yarn:16, power:0.5, truncated:2048, linear:2+truncated:2048, randomised:0.0625, xpos:8192, xpos-halves:8192, dynamic:2",
     )
     .option('--window <positions>', "decoder positions in place of the checkpoint's", wholeNumber({ min: 1 }))
-    .action(async (checkpointDir: string, { out, dtype, blockSize, lmHead, inPlace = false, rope, window }: BuildArguments) => {
+    .action(async (checkpointDir: string, { out, dtype, blockSize, lmHead, inPlace = false, adapter, rope, window }: BuildArguments) => {
       const [{ buildModel }, { modelId }] = await Promise.all([import('../../models/build.ts'), import('../../models/manifest.ts')])
       const progress = createProgress('Building', 'MB')
       try {
         const manifest = await buildModel({
           checkpointDir,
+          adapters: adapter,
           outDir: out,
           dtype,
           int4: { blockSize: blockSize === '128' ? 128 : 32, lmHead },

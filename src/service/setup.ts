@@ -78,22 +78,27 @@ interface Wanted {
   readonly dtype: Dtype
 }
 
+/** A Hugging Face folder, or a GGUF file. */
+function isCheckpoint(place: string): Promise<boolean> {
+  return exists(place.endsWith('.gguf') ? place : path.join(place, 'config.json'))
+}
+
 async function ensureModel(wanted: Wanted, startProgress: StartProgress): Promise<void> {
   const { setting, from: checkpointDir, to: modelDir, dtype } = wanted
   await recoverFolder(modelDir)
   const built = await loadManifest(modelDir).catch(() => undefined)
-  if (checkpointDir === '' || !(await exists(path.join(checkpointDir, 'config.json')))) {
+  if (checkpointDir === '' || !(await isCheckpoint(checkpointDir))) {
     if (built) return checkFiles(modelDir, built)
     // A manifest that is there tells why it cannot be served.
     if (await exists(path.join(modelDir, MANIFEST_FILE))) await loadManifest(modelDir)
     throw new CodedError(
       'model_invalid',
-      `There is no built model at ${modelDir} and no checkpoint${checkpointDir === '' ? '' : ` at ${checkpointDir}`}: set CEPE_${setting}_CHECKPOINT to a Hugging Face folder, or CEPE_${setting}_DIR to a folder made by cepe build.`,
+      `There is no built model at ${modelDir} and no checkpoint${checkpointDir === '' ? '' : ` at ${checkpointDir}`}: set CEPE_${setting}_CHECKPOINT to a Hugging Face folder or a .gguf file, or CEPE_${setting}_DIR to a folder made by cepe build.`,
       { field: `CEPE_${setting}_DIR` },
     )
   }
   if (built && built.dtype === dtype && (await isBuiltFrom(built, checkpointDir))) return checkFiles(modelDir, built)
-  if (built && built.source.name !== path.basename(path.resolve(checkpointDir)))
+  if (built && built.source.name !== path.basename(path.resolve(checkpointDir), '.gguf'))
     throw new CodedError(
       'config_invalid',
       `${modelDir} holds a model built from ${built.source.name}, not from ${checkpointDir}, and is left as it is: set CEPE_${setting}_DIR to another folder, or leave CEPE_${setting}_CHECKPOINT out to serve what is there.`,

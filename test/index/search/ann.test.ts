@@ -148,7 +148,7 @@ await t.test('recall is measured with questions too, and the lower of both count
   if (blind === undefined) return
   const { questions } = await takeProbes(table, 48, asked(11))
   const missed = await measureRecall(table, blind, questions)
-  t.ok(blind.recall >= 0.95 && missed.recall < 0.9, `recall ${blind.recall} of stored vectors, ${missed.recall} of questions`)
+  t.ok(blind.recall >= 0.95 && missed.recall < 0.95, `recall ${blind.recall} of stored vectors, ${missed.recall} of questions`)
   t.equal(blind.questionRecall, undefined)
 
   const ann = await buildIndexes(table, limits, { embedQuestions: asked(7) })

@@ -211,7 +211,7 @@ await t.test('bad vectors and files are refused by name', async (t) => {
     [line([1, 2, 3, 1e6]), { code: 'index_invalid', message: /"p0" holds 1000000 at position 3/ }],
     ['{"id":"p0","vector":[1,2,3,1e999]}', { code: 'index_invalid', message: /holds Infinity/ }],
     [line([1, 2, 3, null]), { code: 'corpus_invalid', message: /no list of numbers as the vector of "p0" \(line 1\)/ }],
-    [`${line(vectorOf(0))}{"id":`, { code: 'corpus_invalid', message: /not valid JSON object in line 2/ }],
+    [`${line(vectorOf(0))}{"id":`, { code: 'corpus_invalid', message: /has no JSON object in line 2/ }],
     [line([1, 2, 3, 4], ''), { code: 'corpus_invalid', message: /no id in line 1: The id is empty/ }],
     ['{}', { code: 'corpus_invalid', message: /no id in line 1/ }],
     ['id\tvector\n', { code: 'corpus_invalid', message: /holds no vectors: pickles/ }],

@@ -1,0 +1,69 @@
+import { createHash } from 'node:crypto'
+import type { Checkpoint, RawTensor } from '../checkpoint/checkpoint.ts'
+import { assertFinite, toF32 } from '../checkpoint/weights.ts'
+import { invalid } from '../errors.ts'
+import type { Adapter, LoraPair } from './open.ts'
+
+/** Adds factor B A to a matrix [out,in] in place: the sum over the ranks first, as PEFT merges. */
+function addProduct(matrix: Float32Array, { ins, outs, rank, factor }: LoraPair, a: Float32Array, b: Float32Array): void {
+  const row = new Float64Array(ins)
+  for (let out = 0; out < outs; out++) {
+    row.fill(0)
+    for (let k = 0; k < rank; k++) {
+      const weight = b[out * rank + k] as number
+      const from = k * ins
+      for (let i = 0; i < ins; i++) row[i] = (row[i] as number) + weight * (a[from + i] as number)
+    }
+    const to = out * ins
+    for (let i = 0; i < ins; i++) matrix[to + i] = (matrix[to + i] as number) + factor * (row[i] as number)
+  }
+}
+
+function checkFits({ name, tensors }: Checkpoint, adapter: Adapter): void {
+  for (const [tensor, { ins, outs }] of adapter.pairs) {
+    const info = tensors.get(tensor)
+    const other = `the adapter ${adapter.name} is of another base`
+    if (info === undefined) throw invalid(`${other}: ${name} has no tensor ${tensor}; give the adapter's own base`, tensor)
+    if (info.shape.length !== 2 || info.shape[0] !== outs || info.shape[1] !== ins) {
+      throw invalid(
+        `${other}: its ${tensor} is [${outs}, ${ins}], that of ${name} [${info.shape.join(', ')}]; give the adapter's own base`,
+        tensor,
+      )
+    }
+  }
+}
+
+/**
+ * A checkpoint whose matrices have the adapter's products added when they are read, one at a time, as float32. It has the
+ * name `base+adapter` and a revision of both; closing it closes both.
+ * @throws checkpoint_invalid when the base has no such matrix, or one of another shape
+ */
+export function withAdapter(base: Checkpoint, adapter: Adapter): Checkpoint {
+  checkFits(base, adapter)
+  const readMerged = async (name: string, pair: LoraPair): Promise<RawTensor> => {
+    const stored = await base.read(name)
+    const matrix = toF32(name, stored)
+    const { a, b } = await pair.read()
+    addProduct(matrix, pair, a, b)
+    const data = new Uint8Array(matrix.buffer, matrix.byteOffset, matrix.byteLength)
+    assertFinite(name, 'F32', data)
+    return { dtype: 'F32', shape: stored.shape, data }
+  }
+  const read = (name: string): Promise<RawTensor> => {
+    const pair = adapter.pairs.get(name)
+    return pair === undefined ? base.read(name) : readMerged(name, pair)
+  }
+  return {
+    ...base,
+    name: `${base.name}+${adapter.name}`,
+    tensors: new Map(
+      [...base.tensors].map(([name, info]) => [name, adapter.pairs.has(name) ? { ...info, dtype: 'F32', converted: true } : info]),
+    ),
+    revision: createHash('sha256').update(`${base.revision} ${adapter.revision}`).digest('hex'),
+    read,
+    readF32: async (name) => toF32(name, await read(name)),
+    close: async () => {
+      await Promise.all([base.close(), adapter.close()])
+    },
+  }
+}

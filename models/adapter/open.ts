@@ -1,0 +1,109 @@
+import { createHash } from 'node:crypto'
+import { stat } from 'node:fs/promises'
+import { basename, join, resolve } from 'node:path'
+import type { TensorInfo } from '../checkpoint/checkpoint.ts'
+import { openWeightFile, type WeightFile } from '../checkpoint/file.ts'
+import { readJson } from '../checkpoint/json.ts'
+import { readSafetensorsIndex } from '../checkpoint/safetensors.ts'
+import { assertFinite, toF32 } from '../checkpoint/weights.ts'
+import { invalid, unsupported } from '../errors.ts'
+import { sha256OfFile } from '../onnx/files.ts'
+import { ADAPTER_CONFIG_FILE, parseAdapterConfig, type LoraScale } from './config.ts'
+
+const WEIGHTS_FILE = 'adapter_model.safetensors'
+
+/** What is added to one matrix [out,in]: factor B A. */
+export interface LoraPair {
+  readonly factor: number
+  readonly rank: number
+  readonly ins: number
+  readonly outs: number
+  /** A [rank,in] and B [out,rank], read anew at each call. */
+  read(): Promise<{ readonly a: Float32Array; readonly b: Float32Array }>
+}
+
+export interface Adapter {
+  /** Folder name, for people. */
+  readonly name: string
+  /** By the base's tensor, such as `model.layers.0.self_attn.q_proj.weight`. */
+  readonly pairs: ReadonlyMap<string, LoraPair>
+  /** SHA-256 (hex) over settings and weights. */
+  readonly revision: string
+  close(): Promise<void>
+}
+
+/** `base_model.model.` is PEFT's wrapper, `.default` the adapter's name where it was saved from a model that has several. */
+const STORED = /^base_model\.model\.(.+)\.lora_([AB])(?:\.\w+)?\.weight$/
+
+interface Halves {
+  readonly A?: TensorInfo
+  readonly B?: TensorInfo
+}
+
+function halvesByModule(tensors: readonly TensorInfo[]): ReadonlyMap<string, Halves> {
+  const modules = new Map<string, Halves>()
+  for (const tensor of tensors) {
+    const [, module, part] = STORED.exec(tensor.name) ?? []
+    if (module === undefined) {
+      throw unsupported(
+        `${WEIGHTS_FILE}: tensor ${tensor.name} is neither lora_A nor lora_B of a matrix; merge the adapter with PEFT and build the merged folder`,
+        tensor.name,
+      )
+    }
+    const known = modules.get(module) ?? {}
+    if (part === 'A' ? known.A : known.B) throw invalid(`${WEIGHTS_FILE}: ${module} has lora_${part ?? ''} twice`, tensor.name)
+    modules.set(module, part === 'A' ? { ...known, A: tensor } : { ...known, B: tensor })
+  }
+  if (modules.size === 0) throw invalid(`${WEIGHTS_FILE} holds no tensors; save the adapter again`, WEIGHTS_FILE)
+  return modules
+}
+
+function pairOf(file: WeightFile, module: string, { A, B }: Halves, { rank, factor }: LoraScale): LoraPair {
+  if (A === undefined || B === undefined)
+    throw invalid(`${WEIGHTS_FILE}: ${module} has no lora_${A ? 'B' : 'A'}; save the adapter again`, module)
+  const [[ranksA = 0, ins = 0], [outs = 0, ranksB = 0]] = [A.shape, B.shape]
+  if (A.shape.length !== 2 || B.shape.length !== 2 || ranksA !== rank || ranksB !== rank) {
+    throw invalid(
+      `${WEIGHTS_FILE}: ${module} has lora_A [${A.shape.join(', ')}] and lora_B [${B.shape.join(', ')}], ${ADAPTER_CONFIG_FILE} says rank ${rank}; the files do not belong together`,
+      module,
+    )
+  }
+  const read = async (tensor: TensorInfo): Promise<Float32Array> => {
+    const data = await file.read(tensor.offset, tensor.bytes)
+    assertFinite(tensor.name, tensor.dtype, data)
+    return toF32(tensor.name, { ...tensor, data })
+  }
+  return { factor, rank, ins, outs, read: async () => ({ a: await read(A), b: await read(B) }) }
+}
+
+/**
+ * Opens a LoRA adapter in PEFT's layout: adapter_config.json and adapter_model.safetensors. Reads headers only; close()
+ * releases the file.
+ * @throws checkpoint_invalid for files that are missing, damaged or contradict each other; unsupported for anything but plain LoRA
+ */
+export async function openAdapter(folder: string): Promise<Adapter> {
+  const dir = resolve(folder)
+  if ((await stat(dir).catch(() => undefined))?.isDirectory() !== true)
+    throw invalid(`${dir} is no folder; give the folder of an adapter that PEFT saved`, dir)
+  const configValue = await readJson(join(dir, ADAPTER_CONFIG_FILE))
+  if (configValue === undefined)
+    throw invalid(`${dir} has no ${ADAPTER_CONFIG_FILE}; give the folder of an adapter that PEFT saved`, ADAPTER_CONFIG_FILE)
+  const scaleOf = parseAdapterConfig(configValue)
+  const file = await openWeightFile(join(dir, WEIGHTS_FILE))
+  try {
+    const { tensors } = await readSafetensorsIndex(file)
+    const modules = halvesByModule(tensors)
+    return {
+      name: basename(dir),
+      pairs: new Map([...modules].map(([module, halves]) => [`${module}.weight`, pairOf(file, module, halves, scaleOf(module))])),
+      revision: createHash('sha256')
+        .update(JSON.stringify(configValue))
+        .update(await sha256OfFile(file.path))
+        .digest('hex'),
+      close: () => file.close(),
+    }
+  } catch (thrown) {
+    await file.close()
+    throw thrown
+  }
+}

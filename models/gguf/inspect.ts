@@ -1,0 +1,72 @@
+import { basename } from 'node:path'
+import { messageOf } from '../../base/errors.ts'
+import { openWeightFile } from '../checkpoint/file.ts'
+import { readGgufHeader, type GgufHeader } from './header.ts'
+import type { MetadataValue } from './metadata.ts'
+import { openGguf } from './open.ts'
+
+export interface GgufDescription {
+  readonly name: string
+  readonly bytes: number
+  readonly header: GgufHeader
+  /** Why no model can be built of it; undefined where one can. */
+  readonly problem?: string
+}
+
+async function problemOf(path: string): Promise<string | undefined> {
+  try {
+    const checkpoint = await openGguf(path)
+    try {
+      checkpoint.tokenizer?.()
+    } finally {
+      await checkpoint.close()
+    }
+    return undefined
+  } catch (thrown) {
+    return messageOf(thrown)
+  }
+}
+
+/** Reads a GGUF file's metadata and tensor list. @throws checkpoint_invalid and unsupported where they cannot be read. */
+export async function inspectGguf(path: string): Promise<GgufDescription> {
+  const file = await openWeightFile(path)
+  try {
+    const header = await readGgufHeader(file)
+    const problem = await problemOf(path)
+    return { name: basename(path), bytes: file.size, header, ...(problem !== undefined && { problem }) }
+  } finally {
+    await file.close()
+  }
+}
+
+const LONGEST = 80
+
+/** JSON, so that no character of a file reaches the terminal as a command. */
+function valueLine(value: MetadataValue): string {
+  if (typeof value === 'object') return `list of ${value.length}`
+  const text = JSON.stringify(value)
+  return text.length > LONGEST ? `${text.slice(0, LONGEST)} ... (${text.length} characters)` : text
+}
+
+function typeLines({ tensors }: GgufHeader): string[] {
+  const types = [...new Set(tensors.map(({ type }) => type))].sort()
+  return types.map((type) => {
+    const those = tensors.filter((tensor) => tensor.type === type)
+    const bytes = those.reduce((sum, tensor) => sum + tensor.bytes, 0)
+    return `  ${type}: ${those.length} tensors, ${(bytes / 1e6).toFixed(2)} MB`
+  })
+}
+
+/** Plain text for people. */
+export function formatGguf({ name, bytes, header, problem }: GgufDescription): string {
+  const weights = header.tensors.reduce((sum, { shape }) => sum + shape.reduce((product, dim) => product * dim, 1), 0)
+  const plain = (key: string): string => JSON.stringify(key).slice(1, -1)
+  return [
+    `${name}: GGUF version ${header.version}, ${weights.toLocaleString('en')} weights in ${header.tensors.length} tensors, ${(bytes / 1e6).toFixed(2)} MB`,
+    problem === undefined ? 'cepe build can build it' : `cepe build cannot build it: ${problem}`,
+    ...typeLines(header),
+    '',
+    'metadata:',
+    ...[...header.metadata].map(([key, value]) => `  ${plain(key)}: ${valueLine(value)}`),
+  ].join('\n')
+}

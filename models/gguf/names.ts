@@ -1,0 +1,24 @@
+const WHOLE: ReadonlyMap<string, string> = new Map([
+  ['token_embd.weight', 'model.embed_tokens.weight'],
+  ['output_norm.weight', 'model.norm.weight'],
+  ['output.weight', 'lm_head.weight'],
+])
+
+const IN_LAYER: ReadonlyMap<string, string> = new Map([
+  ['attn_norm', 'input_layernorm'],
+  ['attn_q', 'self_attn.q_proj'],
+  ['attn_k', 'self_attn.k_proj'],
+  ['attn_v', 'self_attn.v_proj'],
+  ['attn_output', 'self_attn.o_proj'],
+  ['ffn_norm', 'post_attention_layernorm'],
+  ['ffn_gate', 'mlp.gate_proj'],
+  ['ffn_up', 'mlp.up_proj'],
+  ['ffn_down', 'mlp.down_proj'],
+])
+
+/** The canonical name of a LLaMA tensor (rename.ts); one that is not known keeps its own. */
+export function fromGgufName(name: string): string {
+  const [, layer, part = '', kind] = /^blk\.(\d+)\.(\w+)\.(weight|bias)$/.exec(name) ?? []
+  const inLayer = IN_LAYER.get(part)
+  return WHOLE.get(name) ?? (inLayer === undefined ? name : `model.layers.${layer}.${inLayer}.${kind}`)
+}

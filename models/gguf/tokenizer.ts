@@ -1,0 +1,169 @@
+import { at } from '../../base/at.ts'
+import { invalid, unsupported } from '../errors.ts'
+import { checkedTokenizer } from '../tokenizer/check.ts'
+import { MODEL_TYPE, PIECE_TYPE } from '../tokenizer/sentencepiece-model.ts'
+import { convertPieces, postProcessorOf } from '../tokenizer/sentencepiece.ts'
+import type { TokenizerConfig, TokenizerFiles, TokenizerJson } from '../tokenizer/tokenizer-json.ts'
+import { addsBos } from './config.ts'
+import { booleanIn, numberIn, numbersIn, stringIn, stringsIn, type Metadata } from './metadata.ts'
+import { preTokenizer } from './pre-tokenizer.ts'
+
+const KEY = 'tokenizer.ggml'
+const REMEDY = 'convert the model again'
+
+interface Token {
+  readonly text: string
+  /** PIECE_TYPE */
+  readonly type: number
+}
+
+function tokensOf(metadata: Metadata): readonly Token[] {
+  const texts = stringsIn(metadata, `${KEY}.tokens`)
+  if (texts === undefined || texts.length === 0) throw invalid(`metadata ${KEY}.tokens is missing; ${REMEDY}`, `${KEY}.tokens`)
+  const types = numbersIn(metadata, `${KEY}.token_type`) ?? texts.map(() => PIECE_TYPE.normal)
+  if (types.length !== texts.length) {
+    throw invalid(`metadata ${KEY}.token_type has ${types.length} entries, ${KEY}.tokens ${texts.length}; ${REMEDY}`, `${KEY}.token_type`)
+  }
+  return texts.map((text, id) => ({ text, type: types[id] ?? PIECE_TYPE.normal }))
+}
+
+/** The token that the metadata name as the beginning, the end ... */
+function namedToken(metadata: Metadata, role: 'bos' | 'eos' | 'unknown' | 'padding', tokens: readonly Token[]): string | undefined {
+  const key = `${KEY}.${role}_token_id`
+  const id = numberIn(metadata, key)
+  if (id === undefined) return undefined
+  const token = tokens[id]
+  if (token === undefined) throw invalid(`metadata ${key} is ${id}, the vocabulary has ${tokens.length} tokens; ${REMEDY}`, key)
+  return token.text
+}
+
+/** Tokens that are found in text before it is cut into words. */
+function addedTokens(tokens: readonly Token[], types: readonly number[]): TokenizerJson['added_tokens'] {
+  return tokens.flatMap(({ text, type }, id) => {
+    const flags = { single_word: false, lstrip: false, rstrip: false, normalized: false, special: type === PIECE_TYPE.control }
+    return types.includes(type) && text !== '' ? [{ id, content: text, ...flags }] : []
+  })
+}
+
+function mergesOf(metadata: Metadata, vocabulary: Readonly<Record<string, number>>): [string, string][] {
+  const key = `${KEY}.merges`
+  const merges = stringsIn(metadata, key)
+  if (merges === undefined) throw invalid(`metadata ${key} is missing; ${REMEDY}`, key)
+  return merges.map((merge, rank) => {
+    const [left = '', right = '', ...rest] = merge.split(' ')
+    if (rest.length > 0 || ![left, right, left + right].every((token) => Object.hasOwn(vocabulary, token)))
+      throw invalid(
+        `metadata ${key} has the entry ${JSON.stringify(merge)} at ${rank}, which joins no two tokens to a third; ${REMEDY}`,
+        key,
+      )
+    return [left, right]
+  })
+}
+
+function byteLevelBpe(metadata: Metadata, tokens: readonly Token[]): TokenizerJson {
+  const vocab = Object.fromEntries(tokens.map(({ text }, id) => [text, id]))
+  if (Object.keys(vocab).length !== tokens.length) throw invalid(`metadata ${KEY}.tokens holds a token twice; ${REMEDY}`, `${KEY}.tokens`)
+  const { pre_tokenizer, ignore_merges } = preTokenizer(stringIn(metadata, `${KEY}.pre`) ?? 'default')
+  return {
+    added_tokens: addedTokens(tokens, [PIECE_TYPE.control, PIECE_TYPE.userDefined]),
+    normalizer: null,
+    pre_tokenizer,
+    post_processor: null,
+    decoder: { type: 'ByteLevel', add_prefix_space: true, trim_offsets: true, use_regex: true },
+    model: bpeModel(vocab, mergesOf(metadata, vocab), ignore_merges),
+  }
+}
+
+function bpeModel(vocab: Record<string, number>, merges: [string, string][], ignoreMerges: boolean): TokenizerJson['model'] {
+  const model = {
+    type: 'BPE',
+    dropout: null,
+    unk_token: null,
+    continuing_subword_prefix: null,
+    end_of_word_suffix: null,
+    fuse_unk: false,
+    byte_fallback: false,
+    ignore_merges: ignoreMerges,
+    vocab,
+    merges,
+  }
+  return model
+}
+
+/**
+ * User-defined pieces are found in text first, as SentencePiece does; unused ones never are. Neither takes part in merging,
+ * so both go as control pieces through the conversion.
+ */
+function sentencePiece(metadata: Metadata, tokens: readonly Token[], path: string): TokenizerFiles {
+  const scores = numbersIn(metadata, `${KEY}.scores`)
+  if (scores?.length !== tokens.length) {
+    throw invalid(`metadata ${KEY}.scores has ${scores?.length ?? 0} entries, ${KEY}.tokens ${tokens.length}; ${REMEDY}`, `${KEY}.scores`)
+  }
+  const aside: readonly number[] = [PIECE_TYPE.userDefined, PIECE_TYPE.unused]
+  const pieces = tokens.map(({ text, type }, id) => ({
+    piece: text,
+    score: at(scores, id),
+    type: aside.includes(type) ? PIECE_TYPE.control : type,
+  }))
+  const converted = convertPieces(
+    {
+      pieces,
+      trainer_spec: {
+        model_type: MODEL_TYPE.bpe,
+        treat_whitespace_as_suffix: false,
+        byte_fallback: tokens.some(({ type }) => type === PIECE_TYPE.byte),
+      },
+      normalizer_spec: {
+        name: 'precompiled_charsmap',
+        precompiled_charsmap: Uint8Array.from(numbersIn(metadata, `${KEY}.precompiled_charsmap`) ?? []),
+        add_dummy_prefix: booleanIn(metadata, `${KEY}.add_space_prefix`) ?? true,
+        remove_extra_whitespaces: booleanIn(metadata, `${KEY}.remove_extra_whitespaces`) ?? false,
+        escape_whitespaces: true,
+      },
+    },
+    path,
+  )
+  return { ...converted, tokenizer: { ...converted.tokenizer, added_tokens: addedTokens(tokens, [PIECE_TYPE.userDefined]) } }
+}
+
+function converted(metadata: Metadata, tokens: readonly Token[], path: string): TokenizerFiles {
+  const kind = stringIn(metadata, `${KEY}.model`)
+  if (kind === 'llama') return sentencePiece(metadata, tokens, path)
+  if (kind === 'gpt2') return { tokenizer: byteLevelBpe(metadata, tokens), config: { clean_up_tokenization_spaces: false } }
+  throw unsupported(
+    `metadata ${KEY}.model is ${JSON.stringify(kind ?? null)}; supported are "gpt2" (byte-level BPE) and "llama" (SentencePiece BPE): build from the Hugging Face folder of the model instead`,
+    `${KEY}.model`,
+  )
+}
+
+/**
+ * The tokenizer in a GGUF file's metadata as tokenizer.json and tokenizer_config.json, its chat template included; the
+ * token of the beginning goes in front where the file says so.
+ * @returns null for a file without one: `no_vocab`, or nothing at all
+ * @throws checkpoint_invalid and unsupported, naming the metadata, the problem and the remedy
+ */
+export function ggufTokenizer(metadata: Metadata, path: string): TokenizerFiles | null {
+  const kind = metadata.get(`${KEY}.model`)
+  if (kind === undefined || kind === 'no_vocab') return null
+  const tokens = tokensOf(metadata)
+  const files = converted(metadata, tokens, path)
+  const bos = namedToken(metadata, 'bos', tokens)
+  const withBos = addsBos(metadata) && bos !== undefined
+  const tokenizer: TokenizerJson = {
+    ...files.tokenizer,
+    post_processor: withBos ? postProcessorOf(bos, numberIn(metadata, `${KEY}.bos_token_id`) ?? 0) : null,
+  }
+  const special = {
+    bos_token: bos,
+    eos_token: namedToken(metadata, 'eos', tokens),
+    unk_token: namedToken(metadata, 'unknown', tokens),
+    pad_token: namedToken(metadata, 'padding', tokens),
+    chat_template: stringIn(metadata, 'tokenizer.chat_template'),
+  }
+  const config: TokenizerConfig = {
+    ...files.config,
+    add_bos_token: withBos,
+    ...Object.fromEntries(Object.entries(special).filter(([, value]) => value !== undefined)),
+  }
+  return { tokenizer: checkedTokenizer(tokenizer, config, path), config }
+}

@@ -1,0 +1,46 @@
+/** Little-endian GGUF of any contents, right or wrong. */
+export interface GgufParts {
+  readonly version?: number
+  readonly entries: readonly GgufEntry[]
+  readonly tensors?: readonly { readonly name: string; readonly dims: readonly number[]; readonly type: number; readonly offset: number }[]
+  /** In place of the true counts. */
+  readonly counts?: { readonly tensors?: bigint; readonly entries?: bigint }
+  readonly data?: number
+}
+
+export type GgufEntry = readonly [key: string, value: string | number | boolean | Buffer]
+
+export function u32(value: number): Buffer {
+  const bytes = Buffer.alloc(4)
+  bytes.writeUInt32LE(value)
+  return bytes
+}
+export function u64(value: bigint | number): Buffer {
+  const bytes = Buffer.alloc(8)
+  bytes.writeBigUInt64LE(BigInt(value))
+  return bytes
+}
+export function text(value: string): Buffer {
+  return Buffer.concat([u64(Buffer.byteLength(value)), Buffer.from(value)])
+}
+
+/** A number is written as u32; a Buffer is a value with its type in front. */
+function entry([key, value]: GgufEntry): Buffer {
+  if (typeof value === 'string') return Buffer.concat([text(key), u32(8), text(value)])
+  if (typeof value === 'boolean') return Buffer.concat([text(key), u32(7), Buffer.from([Number(value)])])
+  return Buffer.concat([text(key), typeof value === 'number' ? Buffer.concat([u32(4), u32(value)]) : value])
+}
+
+export function ggufOf({ version = 3, entries, tensors = [], counts = {}, data = 0 }: GgufParts): Buffer {
+  const head = Buffer.concat([
+    Buffer.from('GGUF'),
+    u32(version),
+    u64(counts.tensors ?? tensors.length),
+    u64(counts.entries ?? entries.length),
+    ...entries.map(entry),
+    ...tensors.map(({ name, dims, type, offset }) =>
+      Buffer.concat([text(name), u32(dims.length), ...dims.map(u64), u32(type), u64(offset)]),
+    ),
+  ])
+  return Buffer.concat([head, Buffer.alloc(((32 - (head.length % 32)) % 32) + data)])
+}

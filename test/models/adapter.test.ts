@@ -1,0 +1,133 @@
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { withAdapters } from '../../models/adapter/apply.ts'
+import { buildModel } from '../../models/build.ts'
+import { openCheckpoint } from '../../models/checkpoint/open.ts'
+import { modelId, type Manifest } from '../../models/manifest.ts'
+import { LLAMA_CONFIG, weightsFor, writeFolder } from '../fixtures/checkpoint-folder.ts'
+import { runCli } from '../helpers/cli.ts'
+import { f32Safetensors, type F32Tensor } from '../fixtures/weights.ts'
+import { temporaryFolder } from './helpers.ts'
+
+/** Heads of 16, the least that is built. */
+const CONFIG = { ...LLAMA_CONFIG, hidden_size: 32, tie_word_embeddings: true }
+const RANK = 2
+const SETTINGS = { peft_type: 'LORA', r: RANK, lora_alpha: 4, target_modules: ['q_proj', 'down_proj'], bias: 'none', modules_to_save: null }
+const QUERY = 'model.layers.0.self_attn.q_proj'
+const DOWN = 'model.layers.1.mlp.down_proj'
+type Tensors = Record<string, F32Tensor>
+
+/** Values whose sums and products are exact in float32. */
+function matrix(rows: number, columns: number, seed: number): F32Tensor {
+  return { shape: [rows, columns], values: Array.from({ length: rows * columns }, (_, i) => (((i + 1) * seed) % 17) / 16 - 0.5) }
+}
+
+function pair(module: string, [outs, ins]: readonly [number, number], seed: number, rank = RANK): Tensors {
+  return {
+    [`base_model.model.${module}.lora_A.weight`]: matrix(rank, ins, seed),
+    [`base_model.model.${module}.lora_B.weight`]: matrix(outs, rank, seed + 2),
+  }
+}
+
+const PAIRS = { ...pair(QUERY, [32, 32], 3), ...pair(DOWN, [32, 6], 5) }
+
+/** W + factor B A, written as its definition. */
+function mergedWeights(weights: Tensors, pairs: Tensors, factorOf: (module: string) => number): Tensors {
+  const entries = Object.entries(weights).map(([name, { shape, values }]) => {
+    const module = name.replace(/\.weight$/, '')
+    const [a, b] = ['A', 'B'].map((part) => pairs[`base_model.model.${module}.lora_${part}.weight`])
+    if (!a || !b) return [name, { shape, values }] as const
+    const [rank = 0, ins = 0] = a.shape
+    const product = (at: number): number => {
+      const [out, i] = [Math.floor(at / ins), at % ins]
+      return Array.from({ length: rank }, (_, k) => (b.values[out * rank + k] ?? 0) * (a.values[k * ins + i] ?? 0)).reduce(
+        (x, y) => x + y,
+        0,
+      )
+    }
+    return [name, { shape, values: values.map((value, at) => value + factorOf(module) * product(at)) }] as const
+  })
+  return Object.fromEntries(entries)
+}
+
+const WEIGHTS = weightsFor(CONFIG)
+function base(folder: string, weights: Tensors = WEIGHTS): string {
+  return writeFolder(folder, { 'config.json': CONFIG, 'model.safetensors': f32Safetensors(weights) })
+}
+function adapter(folder: string, settings: object = SETTINGS, pairs: Tensors = PAIRS): string {
+  return writeFolder(folder, { 'adapter_config.json': settings, 'adapter_model.safetensors': f32Safetensors(pairs) })
+}
+function weightsHash({ files }: Manifest): string | undefined {
+  return files.find(({ name }) => name === 'weights.bin')?.sha256
+}
+
+t.test('an adapter is merged as if the base had been saved so', async (t) => {
+  const dir = temporaryFolder(t)
+  const checkpointDir = base(join(dir, 'base'))
+  const [first, second] = [adapter(join(dir, 'first')), adapter(join(dir, 'second'), SETTINGS, pair(QUERY, [32, 32], 7))]
+  const once = mergedWeights(WEIGHTS, PAIRS, () => 2)
+  const twice = mergedWeights(once, pair(QUERY, [32, 32], 7), () => 2)
+  for (const dtype of ['f32', 'int8'] as const) {
+    const built = await buildModel({ checkpointDir, adapters: [first, second], outDir: join(dir, `a-${dtype}`), dtype })
+    const same = await buildModel({ checkpointDir: base(join(dir, 'merged'), twice), outDir: join(dir, `b-${dtype}`), dtype })
+    t.equal(weightsHash(built), weightsHash(same), dtype)
+    t.match(modelId(built), /^base\+first\+second@/)
+  }
+  const plain = await buildModel({ checkpointDir, outDir: join(dir, 'plain'), dtype: 'f32' })
+  const adapted = await buildModel({ checkpointDir, adapters: [first], outDir: join(dir, 'adapted'), dtype: 'f32', inPlace: true })
+  t.not(adapted.source.revision, plain.source.revision)
+})
+
+t.test('ranks and factors follow the settings, and one matrix is read at a time', async (t) => {
+  const dir = temporaryFolder(t)
+  const settings = { ...SETTINGS, r: 16, use_rslora: true, rank_pattern: { down_proj: 4 }, alpha_pattern: { [DOWN]: 1 } }
+  const pairs = { ...pair(QUERY, [32, 32], 3, 16), ...pair(DOWN, [32, 6], 5, 4) }
+  const checkpoint = await withAdapters(await openCheckpoint(base(join(dir, 'base'))), [adapter(join(dir, 'adapter'), settings, pairs)])
+  t.teardown(() => checkpoint.close())
+  const expected = mergedWeights(WEIGHTS, pairs, (module) => (module === DOWN ? 0.5 : 1))
+  for (const name of [`${QUERY}.weight`, `${DOWN}.weight`, 'model.norm.weight', `${QUERY}.weight`])
+    t.same([...(await checkpoint.readF32(name))], Float32Array.from(expected[name]?.values ?? []), name)
+})
+
+t.test('an adapter that cannot be merged is refused by name, and nothing is left behind', async (t) => {
+  const dir = temporaryFolder(t)
+  const checkpointDir = base(join(dir, 'base'))
+  const cases: readonly (readonly [string, object, Tensors, RegExp])[] = [
+    ['another kind', { ...SETTINGS, peft_type: 'IA3' }, PAIRS, /peft_type is "IA3".*merge it with PEFT/],
+    ['DoRA', { ...SETTINGS, use_dora: true }, PAIRS, /use_dora is true/],
+    ['biases', { ...SETTINGS, bias: 'all' }, PAIRS, /bias is "all"/],
+    ['whole modules', { ...SETTINGS, modules_to_save: ['lm_head'] }, PAIRS, /modules_to_save is \["lm_head"\]/],
+    ['a changed base', { ...SETTINGS, init_lora_weights: 'pissa' }, PAIRS, /init_lora_weights is "pissa"/],
+    ['no rank', { ...SETTINGS, r: 0 }, PAIRS, /adapter_config\.json: r /],
+    ['a pattern', { ...SETTINGS, rank_pattern: { '(a+)+': 2 } }, PAIRS, /rank_pattern is "\(a\+\)\+"/],
+    ['another rank', { ...SETTINGS, r: 8 }, PAIRS, /lora_A \[2, 32\].*says rank 8/],
+    ['half a pair', SETTINGS, { [`base_model.model.${QUERY}.lora_A.weight`]: matrix(RANK, 32, 3) }, /has no lora_B/],
+    ['a foreign tensor', SETTINGS, { ...PAIRS, [`${QUERY}.bias`]: matrix(1, 8, 3) }, /is neither lora_A nor lora_B/],
+    ['no tensors', SETTINGS, {}, /holds no tensors/],
+    ['another width', SETTINGS, pair(QUERY, [16, 16], 3), /of another base: its .*q_proj\.weight is \[16, 16\], that of base \[32, 32\]/],
+    ['another depth', SETTINGS, pair('model.layers.9.self_attn.q_proj', [32, 32], 3), /base has no tensor model\.layers\.9/],
+  ]
+  for (const [name, settings, pairs, message] of cases) {
+    const adapters = [adapter(join(dir, 'adapters', name), settings, pairs)]
+    const failed = buildModel({ checkpointDir, adapters, outDir: join(dir, 'out', 'model'), dtype: 'f32' })
+    await t.rejects(failed, { code: /^(checkpoint_invalid|unsupported)$/, message }, name)
+  }
+  await t.rejects(buildModel({ checkpointDir, adapters: [checkpointDir], outDir: join(dir, 'out', 'model'), dtype: 'f32' }), {
+    code: 'checkpoint_invalid',
+    message: /has no adapter_config\.json/,
+  })
+  t.same(readdirSync(dir).sort(), ['adapters', 'base'])
+})
+
+t.test('cepe build --adapter merges and says what was built', async (t) => {
+  const dir = temporaryFolder(t)
+  const args = ['build', base(join(dir, 'base')), '--adapter', adapter(join(dir, 'tuned')), '--out', join(dir, 'model')]
+  const { code, stdout } = await runCli(args)
+  t.equal(code, 0)
+  t.match(stdout, /base\+tuned@/)
+  const foreign = adapter(join(dir, 'foreign'), SETTINGS, pair(QUERY, [16, 16], 3))
+  const refused = await runCli(['build', join(dir, 'base'), '--adapter', foreign, '--out', join(dir, 'none')])
+  t.not(refused.code, 0)
+  t.match(refused.stderr, /the adapter foreign is of another base/)
+})
