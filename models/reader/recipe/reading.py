@@ -1,0 +1,161 @@
+"""Paragraphs with questions as packed rows: passages in the prompt, then several questions about them. Each question sees the
+passages and itself only, at the positions of its own prompt, so a passage is read once for all of its questions."""
+
+import json
+import math
+import random
+import re
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from tokenizers import Tokenizer
+from torch import Tensor
+
+CONTEXT_TOKENS = 256
+ROW_TOKENS = 1100
+QUESTIONS = 10  # of a row, at most
+REFUSED = 0.2  # of the questions
+NEAR = 0.7  # of the distractors are retrieved for the passage, the others are drawn
+LOWER = 0.3  # of the questions are typed in lower case without a question mark
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    title: str
+    text: str
+    questions: tuple[tuple[str, tuple[str, ...]], ...]
+
+
+@dataclass(frozen=True)
+class Row:
+    prefix: list[int]
+    branches: list[tuple[list[int], list[int]]]
+
+
+class Prompts:
+    """The service's prompt protocol in token ids (paper, section 4.2), without BOS: the base has none."""
+
+    def __init__(self, tokenizer: Tokenizer):
+        self.tokenizer = tokenizer
+
+    def ids(self, text: str) -> list[int]:
+        return self.tokenizer.encode(text, add_special_tokens=False).ids
+
+    def prefix(self, passages: list[Paragraph]) -> list[int]:
+        """The blocks are joined by blank lines; the tokeniser divides there, so that blocks can be encoded one by one."""
+        out: list[int] = []
+        for number, p in enumerate(passages):
+            block = self.ids(f"Document (Title: {p.title}): {p.text.strip()}")[:CONTEXT_TOKENS]
+            out += (self.ids("\n\n") if number else []) + block
+        return out
+
+    def question(self, text: str, after_passages: bool = True) -> list[int]:
+        return self.ids(("\n\n" if after_passages else "") + f"Question: {text}\nAnswer:")
+
+    def answer(self, text: str) -> list[int]:
+        return self.ids(f" {text}\n") if text else self.ids("\n")
+
+
+def load_paragraphs(folder: Path) -> list[Paragraph]:
+    out = []
+    for file in sorted(folder.glob("*.jsonl")):
+        for line in file.read_text("utf-8").splitlines():
+            row = json.loads(line)
+            asked = []
+            for q in row["questions"]:
+                answers = q["answer"] if isinstance(q["answer"], list) else [q["answer"]]
+                asked.append((q["question"].strip(), tuple(dict.fromkeys(answers))))
+            out.append(Paragraph(row["title"].replace("_", " "), row["text"], tuple(asked)))
+    return out
+
+
+def neighbours(paragraphs: list[Paragraph], count: int = 8) -> list[list[int]]:
+    """For each paragraph those nearest by TF-IDF over words that neither one paragraph alone nor a twentieth of all hold."""
+    bags = [Counter(re.findall(r"\w+", f"{p.title} {p.text}".lower())) for p in paragraphs]
+    frequency = Counter(word for bag in bags for word in bag)
+    kept = {w: math.log(len(bags) / f) for w, f in frequency.items() if 1 < f < len(bags) / 20}
+    postings: dict[str, list[tuple[int, float]]] = defaultdict(list)
+    vectors = []
+    for number, bag in enumerate(bags):
+        weights = {w: (1 + math.log(n)) * kept[w] for w, n in bag.items() if w in kept}
+        norm = math.sqrt(sum(v * v for v in weights.values())) or 1.0
+        vectors.append({w: v / norm for w, v in weights.items()})
+        for word, value in vectors[-1].items():
+            postings[word].append((number, value))
+    found = []
+    for number, vector in enumerate(vectors):
+        scores: Counter[int] = Counter()
+        for word, value in sorted(vector.items(), key=lambda item: -item[1])[:20]:
+            for other, weight in postings[word]:
+                scores[other] += value * weight
+        del scores[number]
+        found.append([other for other, _ in scores.most_common(count)])
+    return found
+
+
+class Rows:
+    def __init__(self, prompts: Prompts, paragraphs: list[Paragraph]):
+        self.prompts, self.paragraphs, self.near = prompts, paragraphs, neighbours(paragraphs)
+
+    def row(self, most: int, rng: random.Random) -> Row:
+        """One to `most` passages; questions about any of them, and some that none of them answers: about a passage like one of
+        them, or about any other."""
+        first = rng.randrange(len(self.paragraphs))
+        count = min(rng.choice((1, 1, 2, 3, 3, 4, 5)), most)
+        shown = [first]
+        while len(shown) < count:
+            near = [i for i in self.near[rng.choice(shown)] if i not in shown]
+            chosen = rng.choice(near) if near and rng.random() < NEAR else rng.randrange(len(self.paragraphs))
+            shown += [chosen] if chosen not in shown else []
+        rng.shuffle(shown)
+        prefix = self.prompts.prefix([self.paragraphs[i] for i in shown])
+        asked = [(q, rng.choice(answers)) for i in shown for q, answers in self.paragraphs[i].questions]
+        asked = rng.sample(asked, min(len(asked), round(QUESTIONS * (1 - REFUSED))))
+        text = "\n".join(self.paragraphs[i].text for i in shown).lower()
+        for _ in range(round(len(asked) * REFUSED / (1 - REFUSED) + rng.random() - 0.5)):
+            close = [i for s in shown for i in self.near[s] if i not in shown]
+            other = rng.choice(close) if close and rng.random() < 0.5 else rng.randrange(len(self.paragraphs))
+            if other not in shown and self.paragraphs[other].questions:
+                question, answers = rng.choice(self.paragraphs[other].questions)
+                if not any(answer.lower() in text for answer in answers):
+                    asked.append((question, ""))
+        branches, total = [], len(prefix)
+        for question, answer in rng.sample(asked, len(asked)):
+            typed = question.lower().rstrip("? ") if rng.random() < LOWER else question
+            branch = self.prompts.question(typed), self.prompts.answer(answer)
+            total += len(branch[0]) + len(branch[1])
+            if total <= ROW_TOKENS:
+                branches.append(branch)
+        return Row(prefix, branches)
+
+
+@dataclass(frozen=True)
+class Packed:
+    """ids and positions [L], bias [1,1,L,L]; `at` are the places that predict an answer's token, `targets` those tokens and
+    `branch` the question of each."""
+
+    ids: Tensor
+    positions: Tensor
+    bias: Tensor
+    at: Tensor
+    targets: Tensor
+    branch: Tensor
+
+
+def pack(row: Row) -> Packed:
+    ids, positions, segment = list(row.prefix), list(range(len(row.prefix))), [0] * len(row.prefix)
+    at, targets, branch = [], [], []
+    for number, (prompt, answer) in enumerate(row.branches):
+        at += [len(ids) + len(prompt) - 1 + i for i in range(len(answer))]
+        targets += answer
+        branch += [number] * len(answer)
+        tokens = prompt + answer[:-1]
+        positions += range(len(row.prefix), len(row.prefix) + len(tokens))
+        segment += [number + 1] * len(tokens)
+        ids += tokens
+    part = torch.tensor(segment)
+    allowed = ((part[:, None] == part[None]) | (part[None] == 0)) & torch.ones(len(ids), len(ids), dtype=torch.bool).tril()
+    bias = torch.zeros(allowed.shape, dtype=torch.bfloat16).masked_fill(~allowed, -1e4)[None, None]
+    return Packed(torch.tensor(ids), torch.tensor(positions), bias, torch.tensor(at), torch.tensor(targets), torch.tensor(branch))
