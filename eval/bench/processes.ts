@@ -76,7 +76,7 @@ export function addressOf(child: ChildProcess): Promise<string> {
   return new Promise((resolve, reject) => {
     child.stderr?.setEncoding('utf8').on('data', (chunk: string) => {
       said += chunk
-      const found = /(?:Answering questions|Taking jobs and changes) at (http:\/\/\S+)/.exec(said)?.[1]
+      const found = /(?:Answering questions|Accepting jobs and changes) at (http:\/\/\S+)/.exec(said)?.[1]
       if (found !== undefined) resolve(found)
     })
     child.stderr?.once('close', () => reject(new Error(`the service ended: ${said}`)))

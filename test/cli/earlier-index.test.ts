@@ -37,7 +37,7 @@ await t.test(
     t.same(await exported(), all)
     t.match((await index('status')).stdout, /^table passages: 25 passages, .*\n.*The table is sound.*cepe index reembed/)
     t.equal((await index('sources')).stdout, '23\tcorpus.jsonl\n1\thand\n1\t\n')
-    t.match(await index('snapshot', 'create', 'kept'), { code: 0, stdout: 'kept: 25 passages kept\n' })
+    t.match(await index('snapshot', 'create', 'kept'), { code: 0, stdout: 'kept: snapshot of 25 passages created\n' })
     t.match(await index('snapshot', 'restore', 'before'), { code: 0, stdout: 'passages: 24 passages, restored from before\n' })
     t.match(await index('snapshot', 'restore', 'kept'), { code: 0 })
     t.same(await exported(), all)
@@ -87,7 +87,7 @@ await t.test(
     await cp(path.join(env.CEPE_INDEX_DIR, 'passages.snapshots/backup'), path.join(dir, 'backup'), { recursive: true })
     await rm(env.CEPE_INDEX_DIR, { recursive: true })
     await cp(path.join(dir, 'backup'), path.join(env.CEPE_INDEX_DIR, 'passages.snapshots/backup'), { recursive: true })
-    t.match(await index('snapshot', 'restore', 'backup'), { code: 0, stdout: `passages: ${now.length} passages, as kept in backup\n` })
+    t.match(await index('snapshot', 'restore', 'backup'), { code: 0, stdout: `passages: ${now.length} passages, restored from backup\n` })
     t.same(await exported(), now)
   },
 )

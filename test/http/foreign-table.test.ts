@@ -77,7 +77,7 @@ await t.test('so do the commands', async (t) => {
   t.match(await index('status'), new RegExp(hashedWords.id))
   t.same((await index('export')).trim().split('\n').sort(), lines)
   t.equal(await index('sources'), `${EVEN}\teven.tsv\n${20 - EVEN}\todd.tsv\n`)
-  t.equal(await index('snapshot', 'create', 'whole'), 'whole: 20 passages kept\n')
+  t.equal(await index('snapshot', 'create', 'whole'), 'whole: snapshot of 20 passages created\n')
   t.equal(await index('delete', '--source', 'even.tsv'), `${EVEN} passages deleted\n`)
   t.match(await index('snapshot', 'restore', 'whole'), /^passages: 20 passages/)
   t.same((await index('export')).trim().split('\n').sort(), lines)
