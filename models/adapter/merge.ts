@@ -5,7 +5,12 @@ import { invalid } from '../errors.ts'
 import type { Adapter, LoraPair } from './open.ts'
 
 /** Adds factor B A to a matrix [out,in] in place: the sum over the ranks first, as PEFT merges. */
-function addProduct(matrix: Float32Array, { ins, outs, rank, factor }: LoraPair, a: Float32Array, b: Float32Array): void {
+export function addProduct(
+  matrix: Float32Array,
+  { ins, outs, rank, factor }: Pick<LoraPair, 'ins' | 'outs' | 'rank' | 'factor'>,
+  a: Float32Array,
+  b: Float32Array,
+): void {
   const row = new Float64Array(ins)
   for (let out = 0; out < outs; out++) {
     row.fill(0)

@@ -45,6 +45,8 @@ export interface Precision {
 }
 
 const ROWS: RowForm = { kind: 'rows' }
+/** Of int8-blocks: a scale for 32 inputs, for weights and activations alike, keeps small models' likeliest tokens. */
+const FINE: BlockForm = { kind: 'blocks', bits: 8, blockSize: 32 }
 
 /** How a build of that dtype keeps each kind of weight. */
 export function precisionOf(dtype: Dtype, { blockSize, lmHead }: Int4Options = INT4_DEFAULTS): Precision {
@@ -57,6 +59,8 @@ export function precisionOf(dtype: Dtype, { blockSize, lmHead }: Int4Options = I
       return { float: dtype, table: dtype, matrices: null, tokens: null, context: null, head: null }
     case 'int8':
       return { float: 'f32', table: 'f16', matrices: ROWS, tokens: ROWS, context: ROWS, head: rowHead }
+    case 'int8-blocks':
+      return { float: 'f32', table: 'f16', matrices: FINE, tokens: FINE, context: ROWS, head: lmHead === 'int8' ? FINE : null }
     case 'int8+int4':
       return { float: 'f32', table: 'f16', matrices: ROWS, tokens: blocks, context: ROWS, head: rowHead }
     case 'int4':

@@ -3,6 +3,8 @@ import { stat } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
 import { QaDefaultsSchema } from '../manifest.ts'
 import { invalid } from '../errors.ts'
+import { isComposed } from '../composed/config.ts'
+import { openComposed } from '../composed/open.ts'
 import { openGguf } from '../gguf/open.ts'
 import type { ModelConfig } from './config.ts'
 import { parseConfig } from './config-parse.ts'
@@ -81,7 +83,7 @@ async function openShards(dir: string, plan: ShardPlan, opened: WeightFile[]): P
 }
 
 /**
- * Opens a GGUF file (gguf/open.ts) or a Hugging Face checkpoint folder: config.json, weights as safetensors or torch .bin (single or sharded;
+ * Opens a GGUF file (gguf/open.ts), a composed checkpoint (composed/open.ts) or a Hugging Face checkpoint folder: config.json, weights as safetensors or torch .bin (single or sharded;
  * safetensors when both are there), qa_config.json if present. Reads headers only; close() releases the files.
  * @throws checkpoint_invalid and unsupported, naming the file, field or tensor. Whether the tensors are those of
  * the architecture is checkTensors' to say.
@@ -92,6 +94,7 @@ export async function openCheckpoint(folder: string): Promise<Checkpoint> {
   await checkFolder(dir)
   const configValue = await readJson(join(dir, 'config.json'))
   if (configValue === undefined) throw invalid(`${dir} has no config.json`, 'config.json')
+  if (isComposed(configValue)) return openComposed(dir, configValue)
   const config = parseConfig(configValue)
   const qaConfig = await readJson(join(dir, 'qa_config.json'))
   const qaDefaults = qaConfig === undefined ? undefined : parseAs(QaDefaultsSchema, qaConfig, 'qa_config.json')

@@ -9,11 +9,11 @@ export interface GgufDescription {
   readonly name: string
   readonly bytes: number
   readonly header: GgufHeader
-  /** Why no model can be built of it; undefined where one can. */
-  readonly problem?: string
+  /** Names the weights (`base_revision` of a composed checkpoint), or why no model can be built of them. */
+  readonly outcome: { readonly revision: string } | { readonly problem: string }
 }
 
-async function problemOf(path: string): Promise<string | undefined> {
+async function outcomeOf(path: string): Promise<GgufDescription['outcome']> {
   try {
     const checkpoint = await openGguf(path)
     try {
@@ -21,9 +21,9 @@ async function problemOf(path: string): Promise<string | undefined> {
     } finally {
       await checkpoint.close()
     }
-    return undefined
+    return { revision: checkpoint.revision }
   } catch (thrown) {
-    return messageOf(thrown)
+    return { problem: messageOf(thrown) }
   }
 }
 
@@ -32,8 +32,7 @@ export async function inspectGguf(path: string): Promise<GgufDescription> {
   const file = await openWeightFile(path)
   try {
     const header = await readGgufHeader(file)
-    const problem = await problemOf(path)
-    return { name: basename(path), bytes: file.size, header, ...(problem !== undefined && { problem }) }
+    return { name: basename(path), bytes: file.size, header, outcome: await outcomeOf(path) }
   } finally {
     await file.close()
   }
@@ -58,12 +57,12 @@ function typeLines({ tensors }: GgufHeader): string[] {
 }
 
 /** Plain text for people. */
-export function formatGguf({ name, bytes, header, problem }: GgufDescription): string {
+export function formatGguf({ name, bytes, header, outcome }: GgufDescription): string {
   const weights = header.tensors.reduce((sum, { shape }) => sum + shape.reduce((product, dim) => product * dim, 1), 0)
   const plain = (key: string): string => JSON.stringify(key).slice(1, -1)
   return [
     `${name}: GGUF version ${header.version}, ${weights.toLocaleString('en')} weights in ${header.tensors.length} tensors, ${(bytes / 1e6).toFixed(2)} MB`,
-    problem === undefined ? 'cepe build can build it' : `cepe build cannot build it: ${problem}`,
+    'problem' in outcome ? `cepe build cannot build it: ${outcome.problem}` : `cepe build can build it; revision ${outcome.revision}`,
     ...typeLines(header),
     '',
     'metadata:',

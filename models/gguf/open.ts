@@ -1,20 +1,16 @@
-import { createHash } from 'node:crypto'
 import { basename } from 'node:path'
 import { CodedError } from '../../base/errors.ts'
-import type { Checkpoint, RawTensor, TensorInfo } from '../checkpoint/checkpoint.ts'
+import type { Checkpoint, RawTensor } from '../checkpoint/checkpoint.ts'
 import type { LlamaConfig } from '../checkpoint/config.ts'
-import { openWeightFile, type WeightFile } from '../checkpoint/file.ts'
-import { assertFinite, toF32 } from '../checkpoint/weights.ts'
+import { openWeightFile } from '../checkpoint/file.ts'
+import { toF32 } from '../checkpoint/weights.ts'
 import { invalid, unsupported } from '../errors.ts'
 import { ggufConfig } from './config.ts'
-import { dequantise, turnRowsBack } from './dequantise.ts'
-import { readGgufHeader, type GgufHeader, type GgufTensor } from './header.ts'
+import { readGgufHeader } from './header.ts'
 import { numberIn } from './metadata.ts'
 import { fromGgufName } from './names.ts'
+import { ggufRevision, readGgufTensor, storedTensor } from './tensors.ts'
 import { ggufTokenizer } from './tokenizer.ts'
-
-/** Bytes of each tensor's start and end that take part in the revision. */
-const SAMPLE_BYTES = 256
 
 function splitError(name: string, parts: string): CodedError {
   return unsupported(
@@ -34,39 +30,10 @@ function inFile(name: string, thrown: unknown): unknown {
   return new CodedError(thrown.code, `${name}: ${thrown.message}`, { field: thrown.field, cause: thrown })
 }
 
-async function revisionOf(file: WeightFile, header: GgufHeader): Promise<string> {
-  const hash = createHash('sha256').update(`gguf ${file.size}`).update(header.bytes)
-  for (const { offset, bytes } of header.tensors) {
-    const sample = Math.min(SAMPLE_BYTES, bytes)
-    hash.update(await file.read(offset, sample)).update(await file.read(offset + bytes - sample, sample))
-  }
-  return hash.digest('hex')
-}
-
 /** Heads whose rows GGUF keeps in another order; 0 for any other tensor. */
 function turnedHeads(name: string, { heads, kvHeads }: LlamaConfig): number {
   if (name.endsWith('.self_attn.q_proj.weight')) return heads
   return name.endsWith('.self_attn.k_proj.weight') ? kvHeads : 0
-}
-
-function tensorInfo({ name, type, shape, offset, bytes }: GgufTensor, path: string): TensorInfo {
-  const dtype = type === 'F16' || type === 'BF16' ? type : 'F32'
-  return { name: fromGgufName(name), dtype, shape, file: path, offset, bytes, converted: true }
-}
-
-async function readTensor(file: WeightFile, stored: GgufTensor, info: TensorInfo, heads: number): Promise<RawTensor> {
-  const { type } = stored
-  const [rows = 0] = info.shape
-  if (heads > 0 && (info.shape.length !== 2 || rows % (2 * heads) !== 0))
-    throw invalid(
-      `tensor ${stored.name} has the shape [${info.shape.join(', ')}], whose rows do not divide into ${heads} heads`,
-      stored.name,
-    )
-  const raw = await file.read(stored.offset, stored.bytes)
-  const ordered = heads > 0 ? turnRowsBack(raw, rows, heads) : raw
-  const data = type === 'F32' || type === 'F16' || type === 'BF16' ? ordered : new Uint8Array(dequantise(type, ordered).buffer)
-  assertFinite(stored.name, info.dtype, data)
-  return { dtype: info.dtype, shape: info.shape, data }
 }
 
 /**
@@ -86,11 +53,11 @@ export async function openGguf(path: string): Promise<Checkpoint> {
     const config = ggufConfig(header)
     const stored = new Map(header.tensors.map((tensor) => [fromGgufName(tensor.name), tensor]))
     if (stored.size !== header.tensors.length) throw invalid('two tensors stand for the same weight; convert the model again', 'tensors')
-    const tensors = new Map([...stored].map(([canonical, tensor]) => [canonical, tensorInfo(tensor, path)]))
+    const tensors = new Map([...stored].map(([canonical, tensor]) => [canonical, storedTensor(tensor, canonical, path)]))
     const read = async (wanted: string): Promise<RawTensor> => {
       const [info, tensor] = [tensors.get(wanted), stored.get(wanted)]
       if (info === undefined || tensor === undefined) throw invalid(`${name} has no tensor ${wanted}`, wanted)
-      return readTensor(file, tensor, info, turnedHeads(wanted, config.decoder))
+      return readGgufTensor(file, tensor, info, turnedHeads(wanted, config.decoder))
     }
     return {
       dir: path,
@@ -98,7 +65,7 @@ export async function openGguf(path: string): Promise<Checkpoint> {
       format: 'gguf',
       config,
       tensors,
-      revision: await revisionOf(file, header),
+      revision: await ggufRevision(file, header),
       read,
       readF32: async (wanted) => toF32(wanted, await read(wanted)),
       tokenizer: () => ggufTokenizer(metadata, path),

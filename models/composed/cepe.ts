@@ -1,0 +1,135 @@
+import { createHash } from 'node:crypto'
+import { basename, join } from 'node:path'
+import { addProduct } from '../adapter/merge.ts'
+import type { Checkpoint, RawTensor, TensorInfo } from '../checkpoint/checkpoint.ts'
+import { openWeightFile } from '../checkpoint/file.ts'
+import { assertFinite, toF32 } from '../checkpoint/weights.ts'
+import { invalid } from '../errors.ts'
+import { readGgufHeader, type GgufTensor } from '../gguf/header.ts'
+import { ggufRevision, readGgufTensor, storedTensor } from '../gguf/tensors.ts'
+import type { CepeParts } from './config.ts'
+
+const LORA = /^encoder\.(.+)\.lora_[ab]$/
+
+/** The decoder's tensor that one of the encoder is made of. */
+function sourceOf(name: string): string {
+  return name.replace(/^encoder\./, 'model.')
+}
+
+/** An adapter's halves, stored as A [rank,in] and the transpose of B, [rank,out]: quantised blocks then fit any rank. */
+interface Halves {
+  readonly a: GgufTensor
+  readonly b: GgufTensor
+}
+
+function halvesOf(tensors: ReadonlyMap<string, GgufTensor>, file: string): ReadonlyMap<string, Halves> {
+  const modules = new Set([...tensors.keys()].flatMap((name) => LORA.exec(name)?.[1] ?? []))
+  return new Map(
+    [...modules].map((module) => {
+      const [a, b] = [tensors.get(`encoder.${module}.lora_a`), tensors.get(`encoder.${module}.lora_b`)]
+      if (a === undefined || b === undefined || a.shape.length !== 2 || b.shape.length !== 2 || a.shape[0] !== b.shape[0])
+        throw invalid(`${file}: lora_a and lora_b of encoder.${module} must be two matrices of as many rows`, module)
+      return [`encoder.${module}.weight`, { a, b }]
+    }),
+  )
+}
+
+function transposed(matrix: Float32Array, rows: number): Float32Array {
+  const columns = matrix.length / rows
+  const turned = new Float32Array(matrix.length)
+  for (let row = 0; row < rows; row++) {
+    for (let column = 0; column < columns; column++) turned[column * rows + row] = matrix[row * columns + column] as number
+  }
+  return turned
+}
+
+/** Names of the encoder's tensors that the decoder's lower layers give. */
+function derivedNames(decoder: Checkpoint, layers: number): readonly string[] {
+  const inLayer = (name: string): boolean => Number(/^model\.layers\.(\d+)\./.exec(name)?.[1] ?? Infinity) < layers
+  return [...decoder.tensors.keys()]
+    .filter((name) => name === 'model.embed_tokens.weight' || inLayer(name))
+    .map((name) => name.replace(/^model\./, 'encoder.'))
+}
+
+interface Learned {
+  readonly stored: ReadonlyMap<string, GgufTensor>
+  /** By the weight that each changes. */
+  readonly adapters: ReadonlyMap<string, Halves>
+  readonly path: string
+}
+
+/** The decoder's tensors, the encoder's that follow from them, and those that are stored whole. */
+function composedTensors(decoder: Checkpoint, parts: CepeParts, { stored, adapters, path }: Learned): ReadonlyMap<string, TensorInfo> {
+  const infos = new Map<string, TensorInfo>(decoder.tensors)
+  for (const name of derivedNames(decoder, parts.encoder_layers)) {
+    const source = decoder.tensors.get(sourceOf(name))
+    // A tensor without an adapter keeps its source's name: graphs then share its bytes.
+    if (source) infos.set(name, adapters.has(name) ? { ...source, name, dtype: 'F32', converted: true } : source)
+  }
+  for (const name of adapters.keys()) {
+    if (!infos.has(name)) throw invalid(`${basename(path)}: ${name} is no matrix of the ${parts.encoder_layers} encoder layers`, name)
+  }
+  for (const tensor of stored.values()) if (!LORA.test(tensor.name)) infos.set(tensor.name, storedTensor(tensor, tensor.name, path))
+  return infos
+}
+
+/**
+ * The decoder with an encoder made of its lower layers and with cross-attention in every layer. `parts.file` (GGUF) holds
+ * `encoder.layers.N.<matrix>.lora_a` and `lora_b` (the weight is the decoder's plus lora_factor B A), `encoder.norm.weight`,
+ * and `model.layers.N.cross_attn.*` in Hugging Face's order of rows. The embedding is shared.
+ * @throws checkpoint_invalid naming a tensor that is missing or fits no layer
+ */
+export async function withCepe(decoder: Checkpoint, dir: string, parts: CepeParts): Promise<Checkpoint> {
+  const file = await openWeightFile(join(dir, parts.file))
+  try {
+    const { config } = decoder
+    if (config.architecture !== 'cepe' || config.encoder !== null) throw invalid('the base must be a decoder alone', 'base_model')
+    if (parts.encoder_layers > config.decoder.layers)
+      throw invalid(`config.json: encoder_layers is ${parts.encoder_layers}, the base has ${config.decoder.layers}`, 'encoder_layers')
+    const header = await readGgufHeader(file)
+    const stored = new Map(header.tensors.map((tensor) => [tensor.name, tensor]))
+    const adapters = halvesOf(stored, basename(file.path))
+    const infos = composedTensors(decoder, parts, { stored, adapters, path: file.path })
+
+    const readStored = async (tensor: GgufTensor): Promise<RawTensor> =>
+      readGgufTensor(file, tensor, storedTensor(tensor, tensor.name, file.path), 0)
+    const readAdapted = async (name: string, { a, b }: Halves): Promise<RawTensor> => {
+      const source = await decoder.read(sourceOf(name))
+      const [outs = 0, ins = 0] = source.shape
+      const [rank = 0] = a.shape
+      if (a.shape[1] !== ins || b.shape[1] !== outs) throw invalid(`${basename(file.path)}: the adapter of ${name} has another shape`, name)
+      const matrix = toF32(name, source)
+      const [left, right] = [toF32(a.name, await readStored(a)), toF32(b.name, await readStored(b))]
+      addProduct(matrix, { ins, outs, rank, factor: parts.lora_factor }, left, transposed(right, rank))
+      const data = new Uint8Array(matrix.buffer, matrix.byteOffset, matrix.byteLength)
+      assertFinite(name, 'F32', data)
+      return { dtype: 'F32', shape: source.shape, data }
+    }
+    const read = (name: string): Promise<RawTensor> => {
+      const adapter = adapters.get(name)
+      if (adapter) return readAdapted(name, adapter)
+      const own = stored.get(name)
+      return own ? readStored(own) : decoder.read(decoder.tensors.has(name) ? name : sourceOf(name))
+    }
+    return {
+      ...decoder,
+      config: {
+        ...config,
+        crossAttentionLayers: config.decoder.layers,
+        encoder: { ...config.decoder, layers: parts.encoder_layers, window: parts.encoder_window, tieWordEmbeddings: true },
+      },
+      tensors: infos,
+      revision: createHash('sha256')
+        .update(`${decoder.revision} ${await ggufRevision(file, header)}`)
+        .digest('hex'),
+      read,
+      readF32: async (name) => toF32(name, await read(name)),
+      close: async () => {
+        await Promise.all([decoder.close(), file.close()])
+      },
+    }
+  } catch (thrown) {
+    await Promise.all([decoder.close(), file.close()])
+    throw thrown
+  }
+}

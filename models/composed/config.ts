@@ -1,0 +1,43 @@
+import { Type, type Static } from 'typebox'
+
+/** Of a file or folder in the checkpoint's own folder: no path leads out of it. */
+const Name = Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9._-]*$', maxLength: 200 })
+
+/** config.json of a composed checkpoint: a published base, unchanged, and what was learned over it. */
+export const ComposedSchema = Type.Object(
+  {
+    base_model: Name,
+    base_revision: Type.Optional(
+      Type.String({ pattern: '^[0-9a-f]{64}$', description: "The base's revision, as `cepe inspect` prints it: another base is refused." }),
+    ),
+    adapters: Type.Optional(
+      Type.Array(Name, { maxItems: 16, description: 'Folders of LoRA adapters of the decoder, merged in this order.' }),
+    ),
+    chat_template: Type.Optional(
+      Type.Boolean({ description: "false: the base's chat template is left out, because what was learned expects plain prompts." }),
+    ),
+    cepe: Type.Optional(
+      Type.Object(
+        {
+          file: Name,
+          encoder_layers: Type.Integer({ minimum: 1, maximum: 1024 }),
+          encoder_window: Type.Integer({ minimum: 1, maximum: 1 << 20 }),
+          lora_factor: Type.Number({ description: "Of the encoder's adapters: alpha / rank." }),
+        },
+        {
+          additionalProperties: false,
+          description:
+            "The encoder is the decoder's lower layers with adapters; cross-attention and the encoder's last norm are stored whole.",
+        },
+      ),
+    ),
+  },
+  { additionalProperties: false },
+)
+export type ComposedConfig = Static<typeof ComposedSchema>
+export type CepeParts = NonNullable<ComposedConfig['cepe']>
+
+/** Whether a config.json is that of a composed checkpoint. */
+export function isComposed(configValue: unknown): boolean {
+  return typeof configValue === 'object' && configValue !== null && 'base_model' in configValue
+}

@@ -1,0 +1,54 @@
+import { createHash } from 'node:crypto'
+import { basename, join } from 'node:path'
+import { withAdapters } from '../adapter/apply.ts'
+import type { Checkpoint } from '../checkpoint/checkpoint.ts'
+import { parseAs, readJson } from '../checkpoint/json.ts'
+import { invalid } from '../errors.ts'
+import { openGguf } from '../gguf/open.ts'
+import { QaDefaultsSchema } from '../manifest.ts'
+import type { TokenizerFiles } from '../tokenizer/tokenizer-json.ts'
+import { withCepe } from './cepe.ts'
+import { ComposedSchema, type ComposedConfig } from './config.ts'
+
+async function openBase(dir: string, { base_model: file, base_revision: revision }: ComposedConfig): Promise<Checkpoint> {
+  if (!/\.gguf$/i.test(file)) throw invalid(`config.json: base_model is ${file}; it must be a GGUF file in the same folder`, 'base_model')
+  const base = await openGguf(join(dir, file))
+  if (revision === undefined || revision === base.revision) return base
+  await base.close()
+  throw invalid(
+    `${file} has the revision ${base.revision}, config.json wants ${revision}: what was learned belongs to another base; put that base into ${dir}`,
+    'base_revision',
+  )
+}
+
+function withoutChatTemplate(files: TokenizerFiles | null): TokenizerFiles | null {
+  if (files === null) return null
+  return { ...files, config: Object.fromEntries(Object.entries(files.config).filter(([name]) => name !== 'chat_template')) }
+}
+
+/**
+ * Opens a folder whose config.json names a base (GGUF) and what was learned over it: LoRA adapters of the decoder and, where
+ * it is CEPE, the encoder's adapters and the cross-attention. Tensors are composed when they are read, one at a time.
+ * @throws checkpoint_invalid where a part is missing, damaged or of another base; those of openGguf and openAdapter
+ */
+export async function openComposed(dir: string, configValue: unknown): Promise<Checkpoint> {
+  const composed = parseAs(ComposedSchema, configValue, 'config.json')
+  const qaConfig = await readJson(join(dir, 'qa_config.json'))
+  const qaDefaults = qaConfig === undefined ? undefined : parseAs(QaDefaultsSchema, qaConfig, 'qa_config.json')
+  const base = await openBase(dir, composed)
+  const decoder = await withAdapters(
+    base,
+    (composed.adapters ?? []).map((name) => join(dir, name)),
+  )
+  const checkpoint = composed.cepe === undefined ? decoder : await withCepe(decoder, dir, composed.cepe)
+  const plain = composed.chat_template === false
+  const beside = JSON.stringify([configValue, qaConfig ?? null])
+  return {
+    ...checkpoint,
+    dir,
+    name: basename(dir),
+    ...(qaDefaults !== undefined && { qaDefaults }),
+    ...(plain && { tokenizer: () => withoutChatTemplate(checkpoint.tokenizer?.() ?? null) }),
+    revision: createHash('sha256').update(`${checkpoint.revision} ${beside}`).digest('hex'),
+  }
+}

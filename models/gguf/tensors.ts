@@ -1,0 +1,46 @@
+import { createHash } from 'node:crypto'
+import type { RawTensor, TensorInfo } from '../checkpoint/checkpoint.ts'
+import type { WeightFile } from '../checkpoint/file.ts'
+import { assertFinite } from '../checkpoint/weights.ts'
+import { invalid } from '../errors.ts'
+import { dequantise, turnRowsBack } from './dequantise.ts'
+import type { GgufHeader, GgufTensor } from './header.ts'
+
+/** Bytes of each tensor's start and end that take part in the revision. */
+const SAMPLE_BYTES = 256
+
+/** SHA-256 (hex) over the header and the ends of every tensor. */
+export async function ggufRevision(file: WeightFile, header: GgufHeader): Promise<string> {
+  const hash = createHash('sha256').update(`gguf ${file.size}`).update(header.bytes)
+  for (const { offset, bytes } of header.tensors) {
+    const sample = Math.min(SAMPLE_BYTES, bytes)
+    hash.update(await file.read(offset, sample)).update(await file.read(offset + bytes - sample, sample))
+  }
+  return hash.digest('hex')
+}
+
+/** A tensor under its canonical name; quantised ones are read as float32. */
+export function storedTensor({ type, shape, offset, bytes }: GgufTensor, name: string, path: string): TensorInfo {
+  const dtype = type === 'F16' || type === 'BF16' ? type : 'F32'
+  return { name, dtype, shape, file: path, offset, bytes, converted: true }
+}
+
+/**
+ * One tensor, dequantised.
+ * @param heads of query or key rows that stand in GGUF's order; 0 for any other tensor
+ * @throws checkpoint_invalid naming a tensor that is not finite or whose rows do not divide into the heads
+ */
+export async function readGgufTensor(file: WeightFile, stored: GgufTensor, info: TensorInfo, heads: number): Promise<RawTensor> {
+  const { type } = stored
+  const [rows = 0] = info.shape
+  if (heads > 0 && (info.shape.length !== 2 || rows % (2 * heads) !== 0))
+    throw invalid(
+      `tensor ${stored.name} has the shape [${info.shape.join(', ')}], whose rows do not divide into ${heads} heads`,
+      stored.name,
+    )
+  const raw = await file.read(stored.offset, stored.bytes)
+  const ordered = heads > 0 ? turnRowsBack(raw, rows, heads) : raw
+  const data = type === 'F32' || type === 'F16' || type === 'BF16' ? ordered : new Uint8Array(dequantise(type, ordered).buffer)
+  assertFinite(stored.name, info.dtype, data)
+  return { dtype: info.dtype, shape: info.shape, data }
+}

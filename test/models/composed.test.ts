@@ -1,0 +1,157 @@
+import { cpSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { buildModel } from '../../models/build.ts'
+import type { Checkpoint } from '../../models/checkpoint/checkpoint.ts'
+import { checkTensors } from '../../models/checkpoint/rename.ts'
+import { openCheckpoint } from '../../models/checkpoint/open.ts'
+import { loadCepeManifest } from '../../models/folder.ts'
+import { emptyCache, floatsOf, int64, ones, openModel, output } from '../../models/open-model.ts'
+import { f32Safetensors, type F32Tensor } from '../fixtures/weights.ts'
+import { writeFolder } from '../fixtures/checkpoint-folder.ts'
+import { f32Gguf } from '../helpers/gguf.ts'
+import { temporaryFolder } from './helpers.ts'
+
+const BASE = 'test/fixtures/gguf/llama.gguf'
+const RANK = 2
+const FACTOR = 0.5
+
+type Tensors = Readonly<Record<string, F32Tensor>>
+
+/** Values whose sums and products are exact in float32. */
+function matrix(rows: number, columns: number, seed: number): F32Tensor {
+  return { shape: [rows, columns], values: Array.from({ length: rows * columns }, (_, i) => (((i + 1) * seed) % 17) / 256 - 1 / 32) }
+}
+
+async function decoderOf(): Promise<Checkpoint & { readonly width: number; readonly layers: number; readonly keyed: number }> {
+  const base = await openCheckpoint(BASE)
+  if (base.config.architecture !== 'cepe') throw new Error('the fixture is a decoder')
+  const { hiddenSize: width, layers, kvHeads, headDim } = base.config.decoder
+  return { ...base, width, layers, keyed: kvHeads * headDim }
+}
+
+/** What was learned: an adapter of one encoder matrix, the encoder's norm, and cross-attention in every layer. */
+function learned(width: number, keyed: number, layers: number): Tensors {
+  const query = 'encoder.layers.0.self_attn.q_proj'
+  const parts: Record<string, F32Tensor> = {
+    [`${query}.lora_a`]: matrix(RANK, width, 3),
+    [`${query}.lora_b`]: matrix(RANK, width, 5),
+    'encoder.norm.weight': { shape: [width], values: Array.from({ length: width }, () => 1) },
+  }
+  for (let layer = 0; layer < layers; layer++) {
+    const at = `model.layers.${layer}.cross_attn`
+    parts[`${at}.layernorm.weight`] = { shape: [width], values: Array.from({ length: width }, () => 1) }
+    for (const [name, rows] of Object.entries({ q_proj: width, k_proj: keyed, v_proj: keyed, o_proj: width }))
+      parts[`${at}.${name}.weight`] = matrix(rows, width, 7 + layer)
+  }
+  return parts
+}
+
+const CEPE = { file: 'cepe.gguf', encoder_layers: 1, encoder_window: 64, lora_factor: FACTOR }
+
+function composed(dir: string, config: object, parts: Tensors): string {
+  const folder = writeFolder(dir, { 'config.json': { base_model: 'base.gguf', ...config }, 'cepe.gguf': f32Gguf(parts) })
+  cpSync(BASE, join(folder, 'base.gguf'))
+  return folder
+}
+
+await t.test('an encoder is the decoder with its adapter, and shares what has none', async (t) => {
+  const base = await decoderOf()
+  t.teardown(() => base.close())
+  const parts = learned(base.width, base.keyed, base.layers)
+  const checkpoint = await openCheckpoint(composed(join(temporaryFolder(t), 'reader'), { cepe: CEPE, base_revision: base.revision }, parts))
+  t.teardown(() => checkpoint.close())
+  t.same(checkTensors(checkpoint).unexpected, [])
+  t.equal(checkpoint.name, 'reader')
+
+  const name = 'encoder.layers.0.self_attn.q_proj'
+  const [a, b] = [parts[`${name}.lora_a`]?.values ?? [], parts[`${name}.lora_b`]?.values ?? []]
+  const own = await base.readF32('model.layers.0.self_attn.q_proj.weight')
+  const expected = own.map((value, at) => {
+    const [out, ins] = [Math.floor(at / base.width), at % base.width]
+    const products = Array.from({ length: RANK }, (_, k) => (b[k * base.width + out] ?? 0) * (a[k * base.width + ins] ?? 0))
+    return value + FACTOR * products.reduce((x, y) => x + y, 0)
+  })
+  t.same(await checkpoint.readF32(`${name}.weight`), expected)
+  t.same(await checkpoint.readF32('encoder.layers.0.mlp.up_proj.weight'), await base.readF32('model.layers.0.mlp.up_proj.weight'))
+  t.equal(checkpoint.tensors.get('encoder.embed_tokens.weight')?.name, 'model.embed_tokens.weight', 'one table for both')
+  const cross = 'model.layers.1.cross_attn.k_proj.weight'
+  t.same([...(await checkpoint.readF32(cross))], parts[cross]?.values)
+})
+
+/** Logits of a prompt beside one encoded passage. */
+async function logitsOf(dir: string): Promise<Float32Array> {
+  const model = await openModel(dir)
+  const manifest = await loadCepeManifest(dir)
+  const ids = (values: readonly bigint[]) => int64(BigInt64Array.from(values), [1, values.length])
+  try {
+    const passage = { input_ids: ids([5n, 6n, 7n, 8n]), attention_mask: int64(ones(4), [1, 4]) }
+    const phi = output(await model.run(manifest.graphs.encoder ?? '', passage), 'phi')
+    const inputs = { input_ids: ids([9n, 10n, 11n]), attention_mask: int64(ones(3), [1, 3]), phi, ...emptyCache(manifest, 1) }
+    return floatsOf(output(await model.run(manifest.graphs.step, inputs), 'logits')).slice()
+  } finally {
+    await model.release()
+  }
+}
+
+await t.test('it is built as the same weights in one file would be', async (t) => {
+  const dir = temporaryFolder(t)
+  const base = await decoderOf()
+  t.teardown(() => base.close())
+  const folder = composed(join(dir, 'reader'), { cepe: CEPE }, learned(base.width, base.keyed, base.layers))
+  const checkpoint = await openCheckpoint(folder)
+  t.teardown(() => checkpoint.close())
+  const flat: Record<string, F32Tensor> = {}
+  for (const [name, { shape }] of checkpoint.tensors) flat[name] = { shape, values: [...(await checkpoint.readF32(name))] }
+  if (checkpoint.config.architecture !== 'cepe') throw new Error('a reader')
+  const { decoder, encoder } = checkpoint.config
+  const llama = (config: typeof decoder) => ({
+    ...{ vocab_size: config.vocabSize, hidden_size: config.hiddenSize, intermediate_size: config.intermediateSize },
+    ...{ num_hidden_layers: config.layers, num_attention_heads: config.heads, num_key_value_heads: config.kvHeads },
+    ...{ head_dim: config.headDim, max_position_embeddings: config.window, rms_norm_eps: config.rmsNormEps },
+    ...{ rope_theta: config.ropeTheta, hidden_act: 'silu', tie_word_embeddings: config.tieWordEmbeddings },
+    ...{ bos_token_id: 1, eos_token_id: 2, pad_token_id: -1 },
+  })
+  if (encoder === null) throw new Error('a reader with an encoder')
+  const config = {
+    ...llama(decoder),
+    architectures: ['LlamaForCausalContextLM'],
+    ...{ do_cross_attention: true, num_cross_attn_layers: decoder.layers, num_cross_attn_hidden_states: 1, encode_mode: 'context_only' },
+    encoder_hidden_size: encoder.hiddenSize,
+    encoder_config: { ...llama(encoder), architectures: ['LlamaForMLM'] },
+  }
+  const whole = writeFolder(join(dir, 'whole'), { 'config.json': config, 'model.safetensors': f32Safetensors(flat) })
+  for (const dtype of ['f32', 'int8-blocks'] as const) {
+    const [one, other] = [join(dir, `a-${dtype}`), join(dir, `b-${dtype}`)]
+    await buildModel({ checkpointDir: folder, outDir: one, dtype })
+    await buildModel({ checkpointDir: whole, outDir: other, dtype })
+    const manifest = await loadCepeManifest(one)
+    t.equal(manifest.dims.encoder_layers, 1)
+    t.equal(manifest.dims.cross_attention_layers, decoder.layers)
+    t.same(await logitsOf(one), await logitsOf(other), dtype)
+  }
+})
+
+await t.test('a part that does not belong is refused by name', async (t) => {
+  const dir = temporaryFolder(t)
+  const base = await decoderOf()
+  t.teardown(() => base.close())
+  const parts = learned(base.width, base.keyed, base.layers)
+  const attempt = (name: string, config: object, tensors: Tensors = parts) => openCheckpoint(composed(join(dir, name), config, tensors))
+  await t.rejects(attempt('base', { base_revision: '0'.repeat(64) }), { code: 'checkpoint_invalid', field: 'base_revision' })
+  await t.rejects(attempt('path', { base_model: '../base.gguf' }), { code: 'checkpoint_invalid', field: 'base_model' })
+  await t.rejects(attempt('field', { cepe: CEPE, encoder: 1 }), { code: 'checkpoint_invalid' })
+  await t.rejects(attempt('layers', { cepe: { ...CEPE, encoder_layers: 99 } }), { code: 'checkpoint_invalid', field: 'encoder_layers' })
+  await t.rejects(attempt('adapter', { adapters: ['missing'] }), { code: 'checkpoint_invalid' })
+  const { 'encoder.layers.0.self_attn.q_proj.lora_b': _, ...half } = parts
+  await t.rejects(attempt('half', { cepe: CEPE }, half), { code: 'checkpoint_invalid', message: /lora_a and lora_b/ })
+  const elsewhere = {
+    ...parts,
+    'encoder.layers.7.self_attn.q_proj.lora_a': matrix(RANK, base.width, 3),
+    'encoder.layers.7.self_attn.q_proj.lora_b': matrix(RANK, base.width, 3),
+  }
+  await t.rejects(attempt('elsewhere', { cepe: CEPE }, elsewhere), { code: 'checkpoint_invalid', message: /encoder layers/ })
+  const folder = composed(join(dir, 'cut'), { cepe: CEPE }, parts)
+  writeFileSync(join(folder, 'cepe.gguf'), readFileSync(join(folder, 'cepe.gguf')).subarray(0, 4000))
+  await t.rejects(openCheckpoint(folder), { code: 'checkpoint_invalid', message: /cut off/ })
+})
