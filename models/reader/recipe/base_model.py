@@ -3,6 +3,7 @@
 GGUF format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md. LoRA: Hu et al. 2021, arXiv 2106.09685.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -95,6 +96,19 @@ class LoraLinear(nn.Module):
         x = x.to(torch.bfloat16)
         return F.linear(x, self.weight) + F.linear(F.linear(x, self.lora_A.to(x.dtype)), self.lora_B.to(x.dtype)) * self.scale
 
+    def merged(self) -> Tensor:
+        """The matrix [out,in] with the adapter's product added, f32."""
+        return self.weight.float() + self.scale * self.lora_B.detach() @ self.lora_A.detach()
+
+
+class FrozenLinear(nn.Module):
+    def __init__(self, weight: Tensor):
+        super().__init__()
+        self.register_buffer("weight", weight.to(torch.bfloat16), persistent=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.linear(x.to(torch.bfloat16), self.weight)
+
 
 class Block(nn.Module):
     def __init__(self, gguf: Gguf, layer: int, rank: int, alpha: float):
@@ -108,8 +122,8 @@ class Block(nn.Module):
     def linear(self, name: str, x: Tensor) -> Tensor:
         return self.get_submodule(name)(x)
 
-    def forward(self, x: Tensor, rope: tuple[Tensor, Tensor], bias: Tensor) -> Tensor:
-        """x [B,L,d] f32; rope cos and sin [L,D]; bias [1,1,L,L] or [B,1,L,L] bf16."""
+    def forward(self, x: Tensor, rope: tuple[Tensor, Tensor], bias: Tensor, cross: Callable[[Tensor], Tensor] | None = None) -> Tensor:
+        """x [B,L,d] f32; rope cos and sin [L,D]; bias [1,1,L,L], [B,1,1,L] or [B,1,L,L] bf16; `cross` stands between attention and MLP."""
         s = self.shape
         h = F.rms_norm(x, (s.width,), self.norm_attn, s.eps)
         split = lambda t, heads: t.view(*t.shape[:2], heads, s.head_dim).transpose(1, 2)
@@ -119,6 +133,7 @@ class Block(nn.Module):
         k, v = (t.repeat_interleave(s.heads // s.kv_heads, 1) for t in (k, v))
         out = F.scaled_dot_product_attention(q, k, v, attn_mask=bias)
         x = x + self.linear("self_attn__o_proj", out.transpose(1, 2).flatten(2))
+        x = x if cross is None else cross(x)
         h = F.rms_norm(x, (s.width,), self.norm_mlp, s.eps)
         gated = F.silu(self.linear("mlp__gate_proj", h)) * self.linear("mlp__up_proj", h)
         return x + self.linear("mlp__down_proj", gated)
@@ -128,6 +143,13 @@ def rotate(x: Tensor, rope: tuple[Tensor, Tensor]) -> Tensor:
     cos, sin = rope
     first, second = x.chunk(2, dim=-1)
     return x * cos + torch.cat([-second, first], -1) * sin
+
+
+def rope_of(shape: Shape, positions: Tensor) -> tuple[Tensor, Tensor]:
+    """cos and sin [L,D] of positions [L]."""
+    angles = positions[:, None].float() * shape.rope_theta ** (-torch.arange(0, shape.head_dim, 2).float() / shape.head_dim)
+    angles = torch.cat([angles, angles], -1)
+    return angles.cos().to(torch.bfloat16), angles.sin().to(torch.bfloat16)
 
 
 class Decoder(nn.Module):
@@ -144,14 +166,10 @@ class Decoder(nn.Module):
 
     def hidden(self, ids: Tensor, positions: Tensor, bias: Tensor) -> Tensor:
         """Final normed states [B,L,d] for ids [B,L], positions [L] and an additive bias."""
-        s = self.shape
-        angles = positions[:, None].float() * s.rope_theta ** (-torch.arange(0, s.head_dim, 2).float() / s.head_dim)
-        angles = torch.cat([angles, angles], -1)
-        rope = angles.cos().to(torch.bfloat16), angles.sin().to(torch.bfloat16)
-        x = self.embedding[ids].float()
+        x, rope = self.embedding[ids].float(), rope_of(self.shape, positions)
         for layer in self.layers:
             x = layer(x, rope, bias)
-        return F.rms_norm(x, (s.width,), self.norm, s.eps)
+        return F.rms_norm(x, (self.shape.width,), self.norm, self.shape.eps)
 
     def logits(self, hidden: Tensor) -> Tensor:
         return F.linear(hidden.to(torch.bfloat16), self.output).float()

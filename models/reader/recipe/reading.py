@@ -133,12 +133,13 @@ class Rows:
 
 @dataclass(frozen=True)
 class Packed:
-    """ids and positions [L], bias [1,1,L,L]; `at` are the places that predict an answer's token, `targets` those tokens and
-    `branch` the question of each."""
+    """ids and positions [L], bias [1,1,L,L]; `segment` [L] is 0 for the prefix, else the branch's number from 1; `at` are the
+    places that predict an answer's token, `targets` those tokens and `branch` the question of each, from 0."""
 
     ids: Tensor
     positions: Tensor
     bias: Tensor
+    segment: Tensor
     at: Tensor
     targets: Tensor
     branch: Tensor
@@ -158,4 +159,4 @@ def pack(row: Row) -> Packed:
     part = torch.tensor(segment)
     allowed = ((part[:, None] == part[None]) | (part[None] == 0)) & torch.ones(len(ids), len(ids), dtype=torch.bool).tril()
     bias = torch.zeros(allowed.shape, dtype=torch.bfloat16).masked_fill(~allowed, -1e4)[None, None]
-    return Packed(torch.tensor(ids), torch.tensor(positions), bias, torch.tensor(at), torch.tensor(targets), torch.tensor(branch))
+    return Packed(torch.tensor(ids), torch.tensor(positions), bias, part, torch.tensor(at), torch.tensor(targets), torch.tensor(branch))

@@ -1,4 +1,4 @@
-"""Exact match on paragraphs that were never trained on, the right one alone in the prompt (greedy decoding)."""
+"""Exact match on paragraphs that were never trained on (greedy decoding): the right one alone in the prompt, or in the encoder."""
 
 import csv
 import json
@@ -10,6 +10,7 @@ from pathlib import Path
 import torch
 
 from base_model import Decoder
+from cepe_model import Reader
 from reading import Paragraph, Prompts
 
 MAX_NEW_TOKENS = 16
@@ -47,3 +48,25 @@ def answer_of(model: Decoder, prompts: Prompts, passages: list[Paragraph], quest
 def exact_match(model: Decoder, prompts: Prompts, rows: list[tuple[Paragraph, str, list[str]]]) -> float:
     hits = [normalised(answer_of(model, prompts, [p], q)) in {normalised(a) for a in answers} for p, q, answers in rows]
     return sum(hits) / len(hits)
+
+
+@torch.no_grad()
+def through_encoder(reader: Reader, prompts: Prompts, rows: list[tuple[Paragraph, str, list[str]]], passages: int) -> float:
+    """The share answered exactly with nothing in the prompt, the right passage among `passages` in the encoder."""
+    rng, pool, hits, newline = random.Random(9), [row[0] for row in rows], 0, prompts.ids("\n")[0]
+    for passage, question, answers in rows:
+        shown = rng.sample([p for p in pool if p.text != passage.text], passages - 1) + [passage]
+        states, _ = reader.encode([prompts.prefix([p]) for p in rng.sample(shown, passages)])
+        ids, out = prompts.question(question, False), []
+        while len(out) < MAX_NEW_TOKENS:
+            tokens = torch.tensor([ids + out])
+            length = tokens.shape[1]
+            bias = torch.full((length, length), -1e4, dtype=torch.bfloat16).triu(1)[None, None]
+            free = torch.zeros(1, 1, length, len(states), dtype=torch.bfloat16)
+            hidden = reader.hidden(tokens, torch.arange(length), bias, states, free)
+            token = int(reader.decoder[0].logits(hidden[0, -1:]).argmax())
+            if token in (newline, 2):
+                break
+            out.append(token)
+        hits += normalised(prompts.tokenizer.decode(out)) in {normalised(a) for a in answers}
+    return hits / len(rows)
