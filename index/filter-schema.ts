@@ -55,7 +55,11 @@ export const FilterSchema = Type.Object(
       }),
     ),
   },
-  { additionalProperties: false, description: 'Conditions on the passages; all must hold. A value means equal, a list means in.' },
+  {
+    additionalProperties: false,
+    title: 'Filter',
+    description: 'Conditions on the passages; all must hold. A value means equal, a list means in.',
+  },
 )
 export type SearchFilter = Static<typeof FilterSchema>
 export type Condition = Static<typeof ConditionSchema>

@@ -28,6 +28,14 @@ export function sameVector(a: string, b: string): boolean {
   return a !== '' && a.slice(0, TEXT_PART) === b.slice(0, TEXT_PART)
 }
 
+/** What of a content hash covers title and text. */
+export function contentPart(hash: string): string {
+  return hash.slice(0, TEXT_PART)
+}
+
+/** The same, as SQL of the column; LanceDB knows no substr. */
+export const CONTENT_OF_HASH = `left(hash, ${TEXT_PART})`
+
 const MOD = 2n ** 64n
 
 /** Sum modulo 2^64 of the fingerprints of rows, in hexadecimal: tells sets of rows apart. */

@@ -22,6 +22,7 @@ export type MetadataValue = Static<typeof ValueSchema>
 
 /** What a corpus says of a passage beside its text: named values, nothing nested. */
 export const PassageMetadataSchema = Type.Record(Type.String(), ValueSchema, {
+  title: 'PassageMetadata',
   maxProperties: METADATA_LIMITS.fields,
   description: `Named values: strings, numbers, true, false, null or lists of strings; usable as a filter. At most ${METADATA_LIMITS.fields} of them, ${METADATA_LIMITS.bytes} bytes of JSON together.`,
 })

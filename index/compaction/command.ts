@@ -62,7 +62,7 @@ export async function compactionCommand({ dir, table: name, task, keepMs, dryRun
     const done = await withMaintenanceLock(dir, name, { waitMs: WAIT_MS }, async () => {
       if (task === 'compact') await compactTable(table, sync, { keepMs, mostSegments: 1 })
       else await cleanTable(table, keepMs)
-      await sync.flush()
+      await sync.flushWithChecksums()
     })
     if (!done)
       throw new CodedError('conflict', `A job is building the indexes of "${name}". Compact the table when the job has ended.`, {

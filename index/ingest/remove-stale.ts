@@ -9,7 +9,7 @@ import { openStored } from '../versions/recover.ts'
 import { CodedError, osCode } from '../../base/errors.ts'
 import { listObjects } from '../store/objects.ts'
 import { isRemote, within } from '../store/location.ts'
-import { namesIn, removeTree } from '../store/tree.ts'
+import { namesIn, removeTree, treeBytes } from '../store/tree.ts'
 import type { EmbeddingModel } from '../contract.ts'
 
 /** What is younger may belong to someone who is just making it. */
@@ -40,6 +40,37 @@ export interface KnownJobs {
   readonly ended: ReadonlySet<string>
 }
 
+/** Finds the ids of a table's jobs. */
+export type FindJobs = () => Promise<KnownJobs>
+
+/** A stored table that answers for no name any more. */
+export interface ReplacedTable {
+  readonly storedAs: string
+  /** What its files take; those that it shares with a snapshot stay. */
+  readonly bytes: number
+}
+
+/** Stored tables of `table` that neither the alias nor a job that may go on refers to. */
+export async function replacedTables(dir: string, table: string, knownJobs: FindJobs): Promise<ReplacedTable[]> {
+  const names = await replacedNames(dir, table, await jobsThatGoOn(dir, await watchingJobs(dir, table), knownJobs))
+  return Promise.all(names.map(async (storedAs) => ({ storedAs, bytes: await treeBytes(tableFolder(dir, storedAs)) })))
+}
+
+async function replacedNames(dir: string, table: string, going: ReadonlySet<string>): Promise<string[]> {
+  const alias = await readAlias(dir, table)
+  const keep = new Set([...going].map((id) => storedName(table, id)))
+  return (await namesIn(dir))
+    .filter((name) => name.startsWith(`${table}.`) && name.endsWith('.lance'))
+    .map((name) => name.slice(0, -'.lance'.length))
+    .filter((storedAs) => storedAs !== alias?.stored_as && !keep.has(storedAs))
+}
+
+/** @param watched read before: a job has its record before changes are noted for it. */
+async function jobsThatGoOn(dir: string, watched: readonly string[], knownJobs: FindJobs): Promise<ReadonlySet<string>> {
+  const { unfinished, ended } = await knownJobs()
+  return isRemote(dir) ? new Set([...unfinished, ...watched.filter((job) => !ended.has(job))]) : unfinished
+}
+
 /**
  * Removes what killed writers left behind and what was replaced: LanceDB's and our own temporary files, and stored tables
  * and notes of `table` that neither the alias nor an unfinished job refers to. Only for the holder of the writer lock.
@@ -52,13 +83,11 @@ export interface KnownJobs {
 export async function removeStale(
   dir: string,
   table: string,
-  knownJobs: () => Promise<KnownJobs>,
+  knownJobs: FindJobs,
   models: readonly EmbeddingModel[] = [],
 ): Promise<{ removed: string[]; left: boolean }> {
-  // In this order: a job has its record before changes are noted for it.
   const watched = await watchingJobs(dir, table)
-  const { unfinished, ended } = await knownJobs()
-  const going = isRemote(dir) ? new Set([...unfinished, ...watched.filter((job) => !ended.has(job))]) : unfinished
+  const going = await jobsThatGoOn(dir, watched, knownJobs)
   const removed: string[] = []
   let left = false
   const drop = async (path: string): Promise<void> => {
@@ -71,17 +100,15 @@ export async function removeStale(
   }
   const alias = await readAlias(dir, table)
   const retiring = (await aliasAge(dir, table)) < RETIRE_MS
-  const keep = new Set([...going].map((id) => storedName(table, id)))
-  for (const name of await namesIn(dir)) {
-    const path = within(dir, name)
-    if (name.startsWith(`${table}.alias.json.`)) await drop(path)
-    if (!name.startsWith(`${table}.`) || !name.endsWith('.lance')) continue
-    const storedAs = name.slice(0, -'.lance'.length)
-    if (storedAs === alias?.stored_as || keep.has(storedAs)) continue
+  for (const name of await namesIn(dir)) if (name.startsWith(`${table}.alias.json.`)) await drop(within(dir, name))
+  for (const storedAs of await replacedNames(dir, table, going)) {
     if (retiring || (await hasReadPins({ dir, storedAs }))) left = true
-    else if (!(await isStillServed(dir, { storedAs, live: alias?.stored_as ?? null, models }))) await drop(path)
+    else if (!(await isStillServed(dir, { storedAs, live: alias?.stored_as ?? null, models }))) await drop(tableFolder(dir, storedAs))
   }
-  for (const storedAs of [...keep, ...(typeof alias?.stored_as === 'string' ? [alias.stored_as] : [])]) {
+  for (const storedAs of [
+    ...[...going].map((id) => storedName(table, id)),
+    ...(typeof alias?.stored_as === 'string' ? [alias.stored_as] : []),
+  ]) {
     const data = within(tableFolder(dir, storedAs), 'data')
     // An object store has none: what is written there is whole or absent.
     const names = isRemote(dir) ? [] : await namesIn(data)

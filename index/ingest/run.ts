@@ -38,6 +38,8 @@ export interface RunJobOptions {
   readonly policy?: Partial<SearchPolicy>
   /** Vectors of a planned shard that others have embedded, float16 in the order of its rows. `embed` is then only for what was changed meanwhile. */
   readonly readyVectors?: (shard: number, rows: readonly PlannedRow[]) => Promise<Uint16Array>
+  /** The corpus is a folder of files: passages of renamed ones keep their vectors. */
+  readonly byContent?: boolean | undefined
   readonly signal: AbortSignal
   /** `stage`: of the verifying phase. */
   readonly onProgress?: (phase: Phase, counters: Counters, stage?: Stage) => void
@@ -177,7 +179,7 @@ class Run {
     )
     if (embedQuestions) await measureDenseWeight(table, embedQuestions, { signal, stages })
     signal.throwIfAborted()
-    await sync.flush()
+    await sync.flushWithChecksums()
     if (replace) {
       if (!this.#before.carrying) await this.#journal.add({ step: 'carrying' })
       const carried = await stages.estimated('taking over changes', rows, () =>

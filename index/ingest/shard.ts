@@ -1,8 +1,8 @@
 import type { Table as ArrowTable } from 'apache-arrow'
 import { at } from '../../base/at.ts'
 import { eventLoopYielder } from '../../base/yield-to-event-loop.ts'
-import { sqlIds } from '../table/sql.ts'
-import { sameVector } from '../hash.ts'
+import { sqlIds, sqlIn } from '../table/sql.ts'
+import { CONTENT_OF_HASH, contentPart, sameVector } from '../hash.ts'
 import type { Table } from '../table/lance.ts'
 import { checkVectorCount, halvesAt, packVector, stringAt, type Rows } from '../table/rows.ts'
 import { passageText, type Embed } from '../contract.ts'
@@ -22,7 +22,7 @@ export interface PreparedShard {
   readonly rows: Rows
   /** The rows as Arrow, where that is what will be written: packed beside the commit of the shard before. */
   readonly source?: ArrowTable
-  /** Ends of documents that were cut: what they had more of before has to go. */
+  /** Ends of documents and files that were cut: what they had more of before has to go. */
   readonly ends: readonly PlannedRow[]
   /** Passages whose vectors were computed, and the others: known already. */
   readonly embedded: number
@@ -36,6 +36,8 @@ export interface PrepareOptions {
   readonly present: Table | undefined
   /** Table of the same model whose vectors of passages with the same title and text can be taken over. */
   readonly previous: Table | undefined
+  /** Also of passages with another id: of files that were renamed, or whose passages moved. Reads a column of the table for every shard. */
+  readonly byContent?: boolean | undefined
   /** Vectors of the shard's passages, in their order, where others have embedded them: nothing is embedded or taken over then. */
   readonly ready?: Uint16Array | undefined
   readonly signal: AbortSignal
@@ -44,7 +46,7 @@ export interface PrepareOptions {
 
 /** Works out what of a shard has to be written and embeds (unless its vectors are given) what has no vector yet, texts of similar length together. */
 export async function prepareShard(number: number, shard: readonly PlannedRow[], options: PrepareOptions): Promise<PreparedShard> {
-  const { dimension, embed, present, previous, ready, signal, onEmbedded } = options
+  const { dimension, embed, present, previous, byContent, ready, signal, onEmbedded } = options
   const known = present === undefined ? undefined : await storedHashes(present, idsOf(shard))
   const planned = known === undefined ? shard : shard.filter((row) => known.get(row.passage.id) !== row.hash)
   if (ready !== undefined) {
@@ -52,7 +54,9 @@ export async function prepareShard(number: number, shard: readonly PlannedRow[],
     return prepared({ number, shard, planned, halves: picked(ready, shard, planned, dimension), embedded: planned.length })
   }
   const halves = new Uint16Array(planned.length * dimension)
-  const open = previous === undefined ? [...planned.keys()] : await takeOver(previous, planned, halves, dimension)
+  const unknown = previous === undefined ? [...planned.keys()] : await takeOver(previous, planned, halves, dimension)
+  const into = { planned, halves, dimension }
+  const open = previous === undefined || byContent !== true ? unknown : await takeOverByContent(previous, unknown, into)
   const byLength = open.map((row) => ({ row, text: textAt(planned, row) })).sort((a, b) => b.text.length - a.text.length)
   const yieldToEventLoop = eventLoopYielder()
   for (const some of chunks(byLength, TEXTS_PER_CALL)) {
@@ -87,7 +91,7 @@ function prepared({ number, shard, planned, halves, embedded }: Parts): Prepared
     size: shard.length,
     planned,
     rows: { passages: planned.map((row) => row.passage), hashes: planned.map((row) => row.hash), halves },
-    ends: shard.filter((row) => row.parts !== undefined),
+    ends: shard.filter((row) => row.parts !== undefined || row.whole !== undefined),
     embedded,
     skipped: shard.length - embedded,
   }
@@ -113,6 +117,28 @@ function idsOf(rows: readonly PlannedRow[]): string[] {
 
 function textAt(rows: readonly PlannedRow[], row: number): string {
   return passageText(at(rows, row).passage)
+}
+
+/** Copies the vectors of passages with the same title and text. @returns the rows that have none. */
+async function takeOverByContent(
+  previous: Table,
+  rows: readonly number[],
+  { planned, halves, dimension }: { readonly planned: readonly PlannedRow[]; readonly halves: Uint16Array; readonly dimension: number },
+): Promise<number[]> {
+  const open = new Map<string, number[]>()
+  for (const row of rows) {
+    const content = contentPart(at(planned, row).hash)
+    open.set(content, [...(open.get(content) ?? []), row])
+  }
+  for (const some of chunks([...open.keys()], 1000)) {
+    const found = await previous.query().where(sqlIn(CONTENT_OF_HASH, some)).select(['hash', 'vector']).toArrow()
+    for (let row = 0; row < found.numRows; row++) {
+      const content = contentPart(stringAt(found, 'hash', row))
+      for (const to of open.get(content) ?? []) halves.set(halvesAt(found, row), to * dimension)
+      open.delete(content)
+    }
+  }
+  return [...open.values()].flat()
 }
 
 /** Copies the vectors of unchanged passages. @returns the rows that have none. */

@@ -1,9 +1,10 @@
 import type { Table } from '../table/lance.ts'
-import { sqlIds } from '../table/sql.ts'
+import { sqlIds, sqlIn } from '../table/sql.ts'
 import { chunks, deleteRows, idsWhere } from '../table/write.ts'
 import type { PlannedRow } from './plan/plan.ts'
 
 const STEP = 1000
+const SOURCES_STEP = 500
 
 /**
  * Deletes the passages that documents which were cut had more of before: `doc#4` and on where `doc` now has three.
@@ -28,6 +29,34 @@ export async function dropTails(table: Table, rows: readonly PlannedRow[]): Prom
       await deleteRows(table, tail)
       deleted.push(...tail)
     }
+  }
+  return deleted
+}
+
+/**
+ * Deletes what files gave before and no longer have: passages of their sources whose ids files made, and that are not in the plan.
+ * The caller must hold the table's writer lock.
+ * @returns the ids deleted.
+ */
+export async function dropReplaced(table: Table, rows: readonly PlannedRow[]): Promise<string[]> {
+  const deleted: string[] = []
+  for (const files of chunks(
+    rows.flatMap(({ whole }) => whole ?? []),
+    SOURCES_STEP,
+  )) {
+    const prefixes = files.map(({ prefix }) => prefix)
+    const kept = new Set(files.flatMap(({ prefix, rest }) => rest.map((one) => prefix + one)))
+    const found = await idsWhere(
+      table,
+      sqlIn(
+        'source',
+        files.map(({ source }) => source),
+      ),
+    )
+    const ofFiles = new Set(prefixes)
+    const gone = found.filter((id) => !kept.has(id) && ofFiles.has(id.slice(0, id.lastIndexOf('#') + 1)))
+    await deleteRows(table, gone)
+    deleted.push(...gone)
   }
   return deleted
 }

@@ -15,7 +15,7 @@ import type { Counters, Plan } from './plan/contract.ts'
 import type { JournalWriter, Progress, Target } from './journal.ts'
 import { readShard, type PlannedRow } from './plan/plan.ts'
 import { prepareShard, type PreparedShard } from './shard.ts'
-import { dropTails } from './tails.ts'
+import { dropReplaced, dropTails } from './tails.ts'
 import { rollbackUnreadable } from '../versions/rollback-unreadable.ts'
 import { verifyShard } from './verify.ts'
 
@@ -32,6 +32,7 @@ export interface WriterParts {
     readonly embed: Embed
     readonly readyVectors?: (shard: number, rows: readonly PlannedRow[]) => Promise<Uint16Array>
     readonly policy?: Partial<SearchPolicy>
+    readonly byContent?: boolean | undefined
     readonly onWarning?: (message: string) => void
     readonly signal: AbortSignal
   }
@@ -90,7 +91,7 @@ export class ShardWriter {
   /** @param known true if the table may have the shard already, or parts of it */
   async #prepare(number: number, known: boolean): Promise<PreparedShard> {
     const { options, plan, target, table, previous, additions, journal, counters, report } = this.#parts
-    const { model, embed, folder, signal, readyVectors } = options
+    const { model, embed, folder, signal, readyVectors, byContent } = options
     signal.throwIfAborted()
     const rows = await readShard(folder, number, plan)
     const ids = rows.map(({ passage }) => passage.id)
@@ -100,6 +101,7 @@ export class ShardWriter {
       embed,
       present: !target.replace || known ? table : undefined,
       previous: target.replace ? previous : table,
+      byContent,
       ready: await readyVectors?.(number, rows),
       signal,
       onEmbedded: (count) => {
@@ -187,7 +189,7 @@ export class ShardWriter {
     const { dir, table: name, jobId } = options
     await withWriterLock(dir, name, async () => {
       await table.checkoutLatest()
-      const deleted = await dropTails(table, ends)
+      const deleted = [...(await dropTails(table, ends)), ...(await dropReplaced(table, ends))]
       if (deleted.length === 0) return
       await sync.flush()
       await appendChange(dir, name, { ids: deleted }, jobId)

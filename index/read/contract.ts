@@ -3,8 +3,26 @@ import type { Passage } from '../contract.ts'
 export const FORMATS = ['tsv', 'csv', 'jsonl', 'json', 'parquet'] as const
 export type Format = (typeof FORMATS)[number]
 
-/** Why a line was not accepted. */
+/** Why a whole file was not read. */
+export const FILE_PROBLEMS = [
+  'not_supported',
+  'encrypted',
+  'damaged',
+  'encoding',
+  'too_slow',
+  'too_much_memory',
+  'without_text',
+  'scanned',
+  'too_large',
+  'hidden',
+  'link',
+  'unreadable',
+] as const
+export type FileProblem = (typeof FILE_PROBLEMS)[number]
+
+/** Why a line, or a file, was not accepted. */
 export type RejectReason =
+  | FileProblem
   | 'missing_column'
   | 'malformed'
   | 'bad_utf8'
@@ -17,7 +35,9 @@ export type RejectReason =
   | 'bad_metadata'
 
 export interface Rejected {
-  /** 1-based physical line of the file at which the record begins; the row of a Parquet file, the element of a JSON array. */
+  /** Path of the file in a folder of several; absent where the corpus is one file. */
+  readonly file?: string
+  /** 1-based physical line of the file at which the record begins; the row of a Parquet file, the element of a JSON array; 0 for a whole file. */
   readonly line: number
   /** Physical lines that the record spans, where more than one. */
   readonly lines?: number
@@ -26,12 +46,24 @@ export interface Rejected {
   readonly detail: string
 }
 
+/** What a file that was cut into passages has now: any other passage of its source that a file gave before is no longer in it. */
+export interface WholeFile {
+  readonly source: string
+  /** What the ids of its passages begin with. */
+  readonly prefix: string
+  /** The rest of each passage's id. */
+  readonly rest: readonly string[]
+}
+
 export interface Accepted {
+  readonly file?: string
   readonly line: number
   readonly lines?: number
   readonly passage: Passage
   /** On the last passage of a document that was cut: how many it has. */
   readonly parts?: number
+  /** On the last passage of a file of a folder. */
+  readonly whole?: WholeFile
 }
 
 export type ReadItem = Accepted | Rejected

@@ -10,6 +10,7 @@ import { aliasPath, readAlias, tableFolder, writeAlias } from '../versions/alias
 import { modelOf, incompatibility } from '../versions/compatibility.ts'
 import { connectLance } from '../table/lance.ts'
 import { readMetadata } from '../table/metadata.ts'
+import { pathInTable, readChecksums, sha256Of } from '../table/checksums.ts'
 
 /** How often the store is looked at: a commit or another table is noticed within half of that, on average. */
 const DEFAULT_EVERY_MS = 500
@@ -182,7 +183,9 @@ class FolderReplicaCache implements ReplicaCache {
     const tooMuch = await this.#tooMuch(totalOf(open), totalOf(others))
     if (tooMuch !== undefined) return tooMuch
     const changed = open.map(([file]) => file)
-    const copy = (file: string): Promise<void> => this.#copy(within(source, file), join(target, file))
+    const checksums = await readChecksums(source)
+    const copy = (file: string): Promise<void> =>
+      this.#copy(within(source, file), join(target, file), checksums.get(pathInTable(target, join(target, file))))
     await forEachOf(changed, copy, AT_ONCE)
     await forEachOf(fresh, copy, AT_ONCE)
     const present = new Set([...others.keys(), ...manifests])
@@ -211,13 +214,18 @@ class FolderReplicaCache implements ReplicaCache {
     )
   }
 
-  /** In place whole or not at all. */
-  async #copy(source: string, target: string): Promise<void> {
+  /** In place whole or not at all, and as it was committed. @param sums its checksums; undefined where none was recorded */
+  async #copy(source: string, target: string, sums: ReadonlySet<string> | undefined): Promise<void> {
     const aside = join(this.#options.to, ASIDE, randomUUID())
     await mkdir(dirname(aside), { recursive: true })
     await mkdir(dirname(target), { recursive: true })
     try {
       await (isRemote(source) ? downloadObject(source, aside) : copyFile(source, aside))
+      if (sums !== undefined && !sums.has(await sha256Of(aside)))
+        throw new CodedError(
+          'index_invalid',
+          `${source} has changed since it was committed (SHA-256): run cepe index verify beside the table.`,
+        )
       await rename(aside, target)
     } catch (error) {
       await rm(aside, { force: true })

@@ -41,7 +41,7 @@ export async function cloneTable(from: string, to: string): Promise<void> {
       throw new CodedError('conflict', 'The version was removed while it was being copied. Try again.', { cause: error })
     throw error
   }
-  await TableSync.distrusting(to).flush()
+  await TableSync.ofCopy(to).flush()
 }
 
 /** A second name for a file, or a copy. A file of an earlier version that is removed meanwhile is nothing to miss. */

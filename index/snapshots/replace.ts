@@ -68,7 +68,7 @@ async function fitted(storedAs: string, options: ReplaceOptions): Promise<number
     // In the place of a table that cannot be searched here either, it takes nothing away.
     if (model instanceof CodedError && (await presentModel(connection, options)) !== metadata.model) throw model
     const rows = await countedRows(table)
-    await TableSync.distrusting(tableFolder(dir, storedAs)).flush()
+    await TableSync.ofCopy(tableFolder(dir, storedAs)).flush()
     return rows
   } finally {
     connection.close()

@@ -15,6 +15,7 @@ import { withWriterLock } from '../writers/writer-lock.ts'
 import { deleteObject } from '../store/objects.ts'
 import { pinForReading } from '../versions/read-pins.ts'
 import { cloneTable, ownBytes } from './clone.ts'
+import { damagedFile, requireSound, type CheckedFiles } from './integrity.ts'
 import { replaceWith, type ReplaceOptions, type TableOptions } from './replace.ts'
 import { countedRows } from './verify.ts'
 
@@ -95,11 +96,23 @@ export async function listSnapshots(options: TableOptions): Promise<(Snapshot & 
 /**
  * Puts a snapshot into service in the place of the present table. The snapshot stays.
  * @returns the passages that are now in service.
- * @throws not_found; as `replaceWith`.
+ * @throws not_found; index_invalid where a file of it has changed since it was committed; as `replaceWith`.
  */
 export async function restoreSnapshot(name: string, options: ReplaceOptions): Promise<number> {
   await readSnapshot(name, options)
+  await requireSound(tableFolder(snapshotFolder(options, name), STORED_AS), `the snapshot "${name}"`, (checked) =>
+    lastSoundSnapshot(options, checked),
+  )
   return replaceWith((folder) => cloneTable(tableFolder(snapshotFolder(options, name), STORED_AS), folder), options)
+}
+
+/** The newest snapshot all of whose files are as they were committed; undefined where there is none. @param checked files that were read before */
+export async function lastSoundSnapshot(options: TableOptions, checked: CheckedFiles): Promise<string | undefined> {
+  for (const { name } of (await listSnapshots(options)).reverse()) {
+    const damaged = await damagedFile(tableFolder(snapshotFolder(options, name), STORED_AS), checked)
+    if (damaged === undefined) return name
+  }
+  return undefined
 }
 
 /** @throws not_found */

@@ -3,7 +3,12 @@ export function sqlString(value: string): string {
   return `'${value.replaceAll("'", "''")}'`
 }
 
+/** `column IN (...)` for LanceDB's `where`. @param column a name or expression of the code's own */
+export function sqlIn(column: string, values: readonly string[]): string {
+  return `${column} IN (${values.map(sqlString).join(', ')})`
+}
+
 /** `id IN (...)` for LanceDB's `where`. */
 export function sqlIds(ids: readonly string[]): string {
-  return `id IN (${ids.map(sqlString).join(', ')})`
+  return sqlIn('id', ids)
 }

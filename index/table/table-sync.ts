@@ -2,27 +2,36 @@ import { dirname } from 'node:path'
 import { syncPath } from '../../base/durable.ts'
 import { filesUnder } from '../../base/files-under.ts'
 import { isRemote } from '../store/location.ts'
+import { Checksums } from './checksums.ts'
 
 /**
- * LanceDB acknowledges a write before it is on the disk. This forces the files that appeared since it last looked.
+ * LanceDB acknowledges a write before it is on the disk. This forces the files that appeared since it last looked, and records
+ * their checksums.
  * In an object store there is nothing to force: what it has acknowledged is durable.
  */
 export class TableSync {
   readonly #folder: string
   readonly #known: Set<string>
+  readonly #checksums: Checksums | undefined
 
-  private constructor(folder: string, known: Set<string>) {
+  private constructor(folder: string, known: Set<string>, checksums?: Checksums) {
     this.#folder = folder
     this.#known = known
+    this.#checksums = checksums
   }
 
   /** Files that exist now are taken as durable: make this before the first write. */
   static async start(folder: string): Promise<TableSync> {
-    return new TableSync(folder, new Set(isRemote(folder) ? [] : await filesUnder(folder)))
+    return new TableSync(folder, new Set(isRemote(folder) ? [] : await filesUnder(folder)), new Checksums(folder))
   }
 
   /** Takes no file as durable: for a table that a killed process was writing. */
   static distrusting(folder: string): TableSync {
+    return new TableSync(folder, new Set(), new Checksums(folder))
+  }
+
+  /** For a copy of a table, whose files have the checksums of the table that it was copied from. */
+  static ofCopy(folder: string): TableSync {
     return new TableSync(folder, new Set())
   }
 
@@ -31,6 +40,12 @@ export class TableSync {
     await (
       await this.written()
     )()
+  }
+
+  /** As `flush`, and large files have their checksums too. */
+  async flushWithChecksums(): Promise<void> {
+    await this.flush()
+    await this.#checksums?.settled()
   }
 
   /**
@@ -45,6 +60,7 @@ export class TableSync {
       await Promise.all(fresh.map(syncPath))
       await Promise.all([...folders, this.#folder, dirname(this.#folder)].map(syncPath))
       for (const file of fresh) this.#known.add(file)
+      await this.#checksums?.add(fresh)
     }
   }
 }

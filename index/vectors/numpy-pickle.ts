@@ -14,6 +14,7 @@ import {
   type PickleValue,
 } from '../../base/pickle/values.ts'
 import { checkedId } from './ids.ts'
+import { CHARACTER_BYTES, readStrings, stringWidth, type StringArray } from './numpy-strings.ts'
 import { NUMBER_BYTES, numberType, READ_ARRAYS, refuse, type Matrix, type NumberType, type VectorSource } from './contract.ts'
 
 export const PICKLE_PROTO = 0x80
@@ -42,8 +43,11 @@ class NumpyType extends PickleObject {
 
 class NumpyArray extends PickleObject {
   readonly kind = 'a numpy array'
-  matrix: Matrix | undefined
+  content: Content | undefined
 }
+
+/** Numbers, or what may be ids: strings of fixed width in the file, or Python's own objects. */
+type Content = { readonly matrix: Matrix } | { readonly strings: StringArray } | { readonly objects: readonly PickleValue[] }
 
 function numpyHost(name: string): PickleHost {
   const fail = (what: string): never => refuse(name, what)
@@ -60,7 +64,7 @@ function numpyHost(name: string): PickleHost {
       if (RECONSTRUCT.includes(path) && first instanceof PickleGlobal && first.path === NDARRAY) return new NumpyArray()
       if (FROM_BUFFER.includes(path)) {
         const array = new NumpyArray()
-        array.matrix = matrixOf({ bytes: first, type: second, shape: third, rowMajor: fourth === 'C' }, fail)
+        array.content = contentOf({ bytes: first, type: second, shape: third, rowMajor: fourth === 'C' }, fail)
         return array
       }
       return fail(`calls ${path} with ${args.map(describePickle).join(', ')}; nothing of it was executed`)
@@ -70,7 +74,7 @@ function numpyHost(name: string): PickleHost {
       const items = state instanceof PickleTuple ? state.items : []
       if (target instanceof NumpyType) target.order = typeof items[1] === 'string' ? items[1] : ''
       else if (target instanceof NumpyArray)
-        target.matrix = matrixOf({ bytes: items[4], type: items[2], shape: items[1], rowMajor: items[3] === false }, fail)
+        target.content = contentOf({ bytes: items[4], type: items[2], shape: items[1], rowMajor: items[3] === false }, fail)
     },
   }
 }
@@ -80,6 +84,21 @@ interface Described {
   readonly type: PickleValue | undefined
   readonly shape: PickleValue | undefined
   readonly rowMajor: boolean
+}
+
+const READ_IDS = 'ids are read as a list, or as a one-dimensional array of strings (numpy.array(ids, dtype=str))'
+
+function contentOf(described: Described, fail: (what: string) => never): Content {
+  const { bytes, type, shape } = described
+  const sizes = shape instanceof PickleTuple ? shape.items : []
+  const [count] = sizes
+  if (!(type instanceof NumpyType) || sizes.length !== 1 || typeof count !== 'number') return { matrix: matrixOf(described, fail) }
+  if (type.name === 'O8' && bytes instanceof PickleList) return { objects: bytes.items }
+  const width = stringWidth(type.name)
+  if (width !== undefined && bytes instanceof PickleBytes && bytes.length === count * width * CHARACTER_BYTES)
+    return { strings: { count, width, isLittleEndian: type.order !== '>', offset: bytes.offset } }
+  if (/^[iuSU]\d+$/.test(type.name)) return fail(`holds an array of ${type.order}${type.name} [${count}]: ${READ_IDS}`)
+  return { matrix: matrixOf(described, fail) }
 }
 
 function matrixOf({ bytes, type, shape, rowMajor }: Described, fail: (what: string) => never): Matrix {
@@ -120,20 +139,34 @@ function fileSource(descriptor: number, name: string): PickleSource {
   }
 }
 
-function readFile(path: string): { readonly ids: readonly PickleValue[]; readonly matrix: Matrix } {
+/** Ids of an array are read from the file where `wantsIds` says so. */
+function readFile(path: string, wantsIds: boolean): { readonly ids: readonly PickleValue[]; readonly matrix: Matrix } {
   const name = basename(path)
   const descriptor = openSync(path, 'r')
   try {
-    const value = readPickle(fileSource(descriptor, name), numpyHost(name), LIMITS)
+    const source = fileSource(descriptor, name)
+    const value = readPickle(source, numpyHost(name), LIMITS)
     const items = value instanceof PickleTuple || value instanceof PickleList ? value.items : []
     const [ids, array] = items
-    if (items.length !== 2 || !(ids instanceof PickleList) || !(array instanceof NumpyArray) || array.matrix === undefined)
-      return refuse(name, `holds ${describe(value)} in place of a list of ids and an array of their vectors`)
-    const { matrix } = array
-    if (ids.items.length !== matrix.rows) return refuse(name, `has ${ids.items.length} ids for ${matrix.rows} vectors`)
-    return { ids: ids.items, matrix }
+    const content = array instanceof NumpyArray ? array.content : undefined
+    const listed = ids instanceof PickleList ? { objects: ids.items } : ids instanceof NumpyArray ? ids.content : undefined
+    if (items.length !== 2 || listed === undefined || 'matrix' in listed || content === undefined || !('matrix' in content))
+      return refuse(name, `holds ${describe(value)} in place of ids and an array of their vectors: ${READ_IDS}`)
+    const { matrix } = content
+    const count = 'objects' in listed ? listed.objects.length : listed.strings.count
+    if (count !== matrix.rows) return refuse(name, `has ${count} ids for ${matrix.rows} vectors`)
+    return { ids: 'objects' in listed ? listed.objects : wantsIds ? stringsOf(listed.strings, source, name) : [], matrix }
   } finally {
     closeSync(descriptor)
+  }
+}
+
+function stringsOf(strings: StringArray, source: PickleSource, name: string): string[] {
+  try {
+    return readStrings(strings, source)
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error
+    return refuse(name, 'has ids that are no text', error)
   }
 }
 
@@ -142,17 +175,17 @@ function describe(value: PickleValue): string {
 }
 
 /**
- * The vectors of a pickle of a list of ids and a numpy array, as Contriever's `generate_passage_embeddings.py` writes
+ * The vectors of a pickle of ids (a list, or a numpy array of strings) and a numpy array, as Contriever's `generate_passage_embeddings.py` writes
  * them (`passages_00` ...). Nothing of it is executed; the numbers stay in the file.
  * @throws corpus_invalid
  */
 export function openNumpyPickle(path: string): VectorSource {
   const name = basename(path)
-  return { ...readFile(path).matrix, name, path, ids: () => idsOf(path) }
+  return { ...readFile(path, false).matrix, name, path, ids: () => idsOf(path) }
 }
 
 async function* idsOf(path: string): AsyncGenerator<string> {
-  const { ids } = readFile(path)
+  const { ids } = readFile(path, true)
   const yieldToEventLoop = eventLoopYielder()
   for (let row = 0; row < ids.length; row++) {
     const pause = yieldToEventLoop()

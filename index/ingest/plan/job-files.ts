@@ -8,6 +8,10 @@ export function jobFiles(folder: string) {
     reserve: join(folder, 'reserve'),
     journal: join(folder, 'journal.jsonl'),
     rejects: join(folder, 'rejects.jsonl'),
+    /** Files of an upload of several. */
+    uploads: join(folder, 'uploads'),
+    /** Which files a folder had. */
+    listed: join(folder, 'listed.json'),
     shards: join(folder, 'shards'),
     shard: (number: number): string => join(folder, 'shards', `${String(number).padStart(6, '0')}.jsonl`),
   }

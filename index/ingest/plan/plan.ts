@@ -5,7 +5,7 @@ import { at } from '../../../base/at.ts'
 import { eventLoopYielder } from '../../../base/yield-to-event-loop.ts'
 import { syncPath, writeFileDurably } from '../../../base/durable.ts'
 import { CodedError, isDiskFull, osCode, messageOf } from '../../../base/errors.ts'
-import type { ReadItem } from '../../read/contract.ts'
+import type { ReadItem, WholeFile } from '../../read/contract.ts'
 import type { Passage } from '../../contract.ts'
 import { contentHash, sumFingerprints } from '../../hash.ts'
 import { jobFiles } from './job-files.ts'
@@ -22,6 +22,8 @@ export interface PlannedRow {
   readonly hash: string
   /** On the last passage of a document that was cut: how many it has. */
   readonly parts?: number
+  /** On the last passage of a file of a folder. */
+  readonly whole?: WholeFile
 }
 
 export interface PlanOptions {
@@ -30,6 +32,8 @@ export interface PlanOptions {
   readonly shardRows?: number
   /** Share of rejected lines above which the corpus is refused. */
   readonly maxRejectedShare: number
+  /** What the corpus is made of, as messages say it. */
+  readonly unit?: 'lines' | 'files'
   readonly signal?: AbortSignal
   readonly onProgress?: (counts: { readonly read: number; readonly rejected: number }) => void
 }
@@ -48,7 +52,7 @@ export async function planCorpus(items: AsyncIterable<ReadItem>, options: PlanOp
   await mkdir(files.shards, { recursive: true })
   const shards = new ShardFiles(files, shardRows)
   const counts = await layOut(items, shards, options)
-  checkCounts(counts, options.maxRejectedShare)
+  checkCounts(counts, options)
   await syncPath(files.shards)
   const plan: Plan = { shard_rows: shards.rows, shard_digests: shards.digests, ...counts, digest: shards.digest }
   await writeFileDurably(files.plan, `${JSON.stringify(plan)}\n`)
@@ -63,17 +67,17 @@ async function layOut(items: AsyncIterable<ReadItem>, shards: ShardFiles, { fold
   const rejects = new LineFile(files.rejects)
   const counts = { read: 0, rejected: 0, accepted: 0 }
   const yieldToEventLoop = eventLoopYielder()
-  let lastLine = 0
+  let last: Pick<ReadItem, 'file' | 'line'> = { line: -1 }
   const take = async (item: ReadItem): Promise<void> => {
     const { lines = 1 } = item
     // Parts of one document share its line.
-    if (item.line !== lastLine) counts.read += lines
-    lastLine = item.line
+    if (item.line !== last.line || item.file !== last.file) counts.read += lines
+    last = item
     if ('reason' in item) {
       counts.rejected += lines
       await rejects.write(JSON.stringify(item))
     } else {
-      await shards.write(item.passage, item.parts)
+      await shards.write(item)
       counts.accepted++
     }
     if ((counts.read & 1023) === 0) onProgress?.({ ...counts })
@@ -101,9 +105,21 @@ async function layOut(items: AsyncIterable<ReadItem>, shards: ShardFiles, { fold
 }
 
 /** @throws corpus_invalid */
-function checkCounts({ read, rejected, accepted }: Counts, maxRejectedShare: number): void {
+function checkCounts({ read, rejected, accepted }: Counts, { maxRejectedShare, unit = 'lines' }: PlanOptions): void {
   if (accepted === 0)
-    throw new CodedError('corpus_invalid', `All ${read} lines were rejected; the report names the reasons.`, { field: 'rejected' })
+    throw new CodedError(
+      'corpus_invalid',
+      unit === 'files'
+        ? `None of ${read} files could be read; the report names the reasons.`
+        : `All ${read} lines were rejected; the report names the reasons.`,
+      { field: 'rejected' },
+    )
+  if (unit === 'files' && rejected > read * maxRejectedShare)
+    throw new CodedError(
+      'corpus_invalid',
+      `${rejected} of ${read} files were left out, more than is allowed (strict, max_rejected_share): see the report. Nothing was indexed.`,
+      { field: 'max_rejected_share' },
+    )
   if (rejected > read * maxRejectedShare) {
     throw new CodedError(
       'corpus_invalid',
@@ -195,7 +211,8 @@ async function parsedRows(path: string): Promise<PlannedRow[]> {
 type PlannedLine = Passage & Omit<PlannedRow, 'passage'>
 
 /** Property by property: a rest pattern takes longer than parsing does. */
-function plannedRow({ id, title, text, source, metadata, hash, parts }: PlannedLine): PlannedRow {
+function plannedRow({ id, title, text, source, metadata, hash, parts, whole }: PlannedLine): PlannedRow {
   const passage = { id, title, text, ...(source !== undefined && { source }), ...(metadata !== undefined && { metadata }) }
+  if (whole !== undefined) return { passage, hash, whole }
   return parts === undefined ? { passage, hash } : { passage, hash, parts }
 }

@@ -1,5 +1,5 @@
 import { contentHash, rowFingerprint } from '../../hash.ts'
-import type { Passage } from '../../contract.ts'
+import type { Accepted } from '../../read/contract.ts'
 import type { jobFiles } from './job-files.ts'
 import { LineFile } from './line-file.ts'
 
@@ -28,10 +28,10 @@ export class ShardFiles {
     return this.#total.toString(16)
   }
 
-  async write(passage: Passage, parts: number | undefined): Promise<void> {
+  async write({ passage, parts, whole }: Accepted): Promise<void> {
     const hash = contentHash(passage)
     this.#open ??= new LineFile(this.#files.shard(this.rows.length))
-    await this.#open.write(JSON.stringify({ ...passage, hash, parts }))
+    await this.#open.write(JSON.stringify({ ...passage, hash, parts, whole }))
     this.#digest = (this.#digest + rowFingerprint(passage.id, hash)) % MOD
     if (++this.#rows === this.#shardRows) await this.close()
   }

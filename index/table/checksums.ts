@@ -1,0 +1,156 @@
+import { createHash, randomUUID } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { appendFile, mkdir, readdir, rm, stat } from 'node:fs/promises'
+import { basename, join, relative, sep } from 'node:path'
+import { Type } from 'typebox'
+import { Value } from 'typebox/value'
+import { osCode } from '../../base/errors.ts'
+import { parseJson } from '../../base/json.ts'
+import { within } from '../store/location.ts'
+import { namesIn, readText } from '../store/tree.ts'
+
+/**
+ * SHA-256 of the files of a stored table, which LanceDB writes once and never changes. Each process that writes appends to a
+ * list of its own in this folder of the table: a line for a file, when it is committed. Lists are copied with the table.
+ */
+const FOLDER = '_checksums'
+const SUFFIX = '.jsonl'
+/** Folders of a stored table whose files have checksums. */
+const CHECKED = ['data', '_indices', '_deletions']
+
+const EntrySchema = Type.Object({ file: Type.String(), sha256: Type.String({ pattern: '^[0-9a-f]{64}$' }) })
+
+/** Larger files are read beside what follows: who made them waits for no more than the disk. */
+const SMALL_BYTES = 8 * 2 ** 20
+const CHUNK_BYTES = 2 ** 20
+/** A list of files that have all gone is removed when its process has ended by all that is known. */
+const FORGOTTEN_MS = 24 * 3_600_000
+
+/** Recorded checksums by path in the table, with slashes. Several of one file where processes read it at the same time. */
+export type Recorded = ReadonlyMap<string, ReadonlySet<string>>
+
+interface TableFile {
+  readonly path: string
+  /** In the table, as checksums name it. */
+  readonly file: string
+}
+
+/** True for a file that has a checksum, by its path in the table. */
+export function isChecked(file: string): boolean {
+  const [top = ''] = file.split('/')
+  return CHECKED.includes(top) && !basename(file).startsWith('.tmp') && !file.includes('#')
+}
+
+/** A file's path in a table's folder, as checksums name it. */
+export function pathInTable(folder: string, path: string): string {
+  return relative(folder, path).split(sep).join('/')
+}
+
+/** SHA-256 of a file, in hexadecimal digits. Reads it in pieces. */
+export async function sha256Of(path: string): Promise<string> {
+  const hash = createHash('sha256')
+  for await (const piece of createReadStream(path, { highWaterMark: CHUNK_BYTES })) hash.update(piece as Buffer)
+  return hash.digest('hex')
+}
+
+/** The checksums that a stored table has. @param folder or address of the table */
+export async function readChecksums(folder: string): Promise<Recorded> {
+  const recorded = new Map<string, Set<string>>()
+  const lists = within(folder, FOLDER)
+  for (const name of await namesIn(lists)) if (name.endsWith(SUFFIX)) addEntries(recorded, await readText(within(lists, name)))
+  return recorded
+}
+
+function addEntries(recorded: Map<string, Set<string>>, text = ''): void {
+  for (const line of text.split('\n')) {
+    const value = parseJson(line)
+    // A line that was cut off.
+    if (!Value.Check(EntrySchema, value)) continue
+    const known = recorded.get(value.file) ?? new Set()
+    recorded.set(value.file, known.add(value.sha256))
+  }
+}
+
+/** Records the checksums of new files of one table in a folder. */
+export class Checksums {
+  readonly #folder: string
+  readonly #list = `${randomUUID()}${SUFFIX}`
+  /** Lists as they were read, by their size. */
+  readonly #read = new Map<string, number>()
+  readonly #recorded = new Map<string, Set<string>>()
+  #later: Promise<void> = Promise.resolve()
+
+  constructor(folder: string) {
+    this.#folder = folder
+  }
+
+  /**
+   * Reads files that have no checksum yet, once, and records theirs; that of a large file after the function has returned.
+   * What they hold is committed: a checksum that cannot be recorded is left out, which `cepe index verify` tells.
+   */
+  async add(paths: readonly string[]): Promise<void> {
+    const files = paths.map((path) => ({ path, file: pathInTable(this.#folder, path) })).filter(({ file }) => isChecked(file))
+    if (files.length > 0) await this.#add(files).catch(() => undefined)
+  }
+
+  async #add(files: readonly TableFile[]): Promise<void> {
+    await this.#readLists()
+    const [small, large]: [TableFile[], TableFile[]] = [[], []]
+    for (const one of files) {
+      if (!this.#recorded.has(one.file)) (((await sizeOf(one.path)) ?? 0) <= SMALL_BYTES ? small : large).push(one)
+    }
+    await this.#record(small)
+    if (large.length > 0) this.#later = this.#later.then(() => this.#record(large)).catch(() => undefined)
+  }
+
+  /** Resolves when large files have their checksums too. */
+  settled(): Promise<void> {
+    return this.#later
+  }
+
+  async #record(files: readonly TableFile[]): Promise<void> {
+    let lines = ''
+    for (const { path, file } of files) {
+      const sha256 = await sha256Of(path).catch(ifGone)
+      if (sha256 === undefined) continue
+      this.#recorded.set(file, new Set([sha256]))
+      lines += `\n${JSON.stringify({ file, sha256 })}`
+    }
+    if (lines === '') return
+    await mkdir(join(this.#folder, FOLDER), { recursive: true })
+    // Not forced onto the disk: a line that a power loss takes leaves a file without checksum, not a wrong one.
+    await appendFile(join(this.#folder, FOLDER, this.#list), lines)
+  }
+
+  /** What other processes have recorded meanwhile. Their large files are not read a second time. */
+  async #readLists(): Promise<void> {
+    const folder = join(this.#folder, FOLDER)
+    const names = await readdir(folder).catch(ifGone)
+    for (const name of names ?? []) {
+      const path = join(folder, name)
+      const size = await sizeOf(path)
+      if (!name.endsWith(SUFFIX) || name === this.#list || size === undefined || this.#read.get(name) === size) continue
+      this.#read.set(name, size)
+      const own = new Map<string, Set<string>>()
+      addEntries(own, await readText(path))
+      for (const [file, sums] of own) this.#recorded.set(file, sums)
+      if (await this.#isForgotten(path, own)) await rm(path, { force: true })
+    }
+  }
+
+  async #isForgotten(path: string, entries: Recorded): Promise<boolean> {
+    const touched = await stat(path).catch(ifGone)
+    if (touched === undefined || Date.now() - touched.mtimeMs < FORGOTTEN_MS) return false
+    for (const file of entries.keys()) if ((await sizeOf(join(this.#folder, file))) !== undefined) return false
+    return true
+  }
+}
+
+function ifGone(error: unknown): undefined {
+  if (osCode(error) !== 'ENOENT') throw error
+  return undefined
+}
+
+async function sizeOf(path: string): Promise<number | undefined> {
+  return (await stat(path).catch(ifGone))?.size
+}
