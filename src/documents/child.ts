@@ -1,19 +1,24 @@
 /**
- * Entry of the process that reads one HTML or PDF file. What is in such a file is nobody's to trust: the process has no
+ * Entry of the process that reads one file. What is in such a file is nobody's to trust: the process has no
  * environment, reads the file from a message, and is killed by its parent where it takes too long or too much memory.
  */
 import { CodedError, messageOf } from '../../base/errors.ts'
 import { lowerPriority } from '../../base/priority.ts'
+import type { ReadDocument } from './contract.ts'
 import type { ChildJob, ChildResult } from './protocol.ts'
+
+/** The libraries of one kind are loaded, not those of all. */
+async function documentOf({ type, bytes, mediaType, limits }: ChildJob): Promise<ReadDocument> {
+  if (type === 'pdf') return (await import('./pdf.ts')).readPdf(bytes, limits)
+  if (type === 'html') return (await import('./html.ts')).readHtml(bytes, mediaType, limits)
+  const [{ readBlocks }, { renderBlocks }] = await Promise.all([import('./blocks/read.ts'), import('./blocks/render.ts')])
+  const { title, blocks } = await readBlocks({ type, bytes }, limits)
+  return { type, title, text: renderBlocks(blocks), pages: [] }
+}
 
 async function read({ type, bytes, mediaType, limits }: ChildJob): Promise<ChildResult> {
   try {
-    // One library or the other is loaded, not both.
-    const document =
-      type === 'pdf'
-        ? await (await import('./pdf.ts')).readPdf(bytes, limits)
-        : (await import('./html.ts')).readHtml(bytes, mediaType, limits)
-    return { document }
+    return { document: await documentOf({ type, bytes, mediaType, limits }) }
   } catch (error) {
     if (error instanceof CodedError) return { error: { code: error.code, message: error.message } }
     return { error: { code: 'document_invalid', message: `The file cannot be read (${messageOf(error)}).` } }

@@ -1,5 +1,5 @@
 /** What a file can be. */
-export const DOCUMENT_TYPES = ['text', 'markdown', 'html', 'pdf'] as const
+export const DOCUMENT_TYPES = ['text', 'markdown', 'html', 'pdf', 'docx', 'epub'] as const
 export type DocumentType = (typeof DOCUMENT_TYPES)[number]
 
 /** A file as it came. */
@@ -11,7 +11,7 @@ export interface DocumentFile {
   readonly mediaType?: string
 }
 
-/** The text of a file. Headings of HTML and PDF are marked as in Markdown. */
+/** The text of a file. Headings of all but plain text are marked as in Markdown. */
 export interface ReadDocument {
   readonly type: DocumentType
   readonly text: string
@@ -31,13 +31,20 @@ export interface DocumentLimits {
 /** Pages and characters of a file. */
 export const DOCUMENT_LIMITS: DocumentLimits = { pages: 2000, characters: 10_000_000 }
 
+export interface ReadOptions {
+  readonly signal?: AbortSignal
+  readonly deadlineMs?: number
+  /** Who asks, opaque: processes are shared between clients. Default: one for all. */
+  readonly client?: string
+}
+
 export interface DocumentParser {
   /**
-   * Reads a file. HTML and PDF are read in a process of their own, which is killed where it takes too long or too much memory.
+   * Reads a file. All but text and Markdown are read in a process of their own, which is killed where it takes too long or too much memory.
    * @throws unsupported_media_type, document_invalid (broken, encrypted, wrong encoding, beyond a bound), document_without_text,
    * payload_too_large, overloaded where too many files wait, deadline_exceeded, client_closed
    */
-  read(file: DocumentFile, options?: { readonly signal?: AbortSignal; readonly deadlineMs?: number }): Promise<ReadDocument>
+  read(file: DocumentFile, options?: ReadOptions): Promise<ReadDocument>
   /** Ends what is being read. */
   close(): void
 }

@@ -1,6 +1,6 @@
 import { convert } from 'html-to-text'
-import { CodedError } from '../../base/errors.ts'
 import type { DocumentLimits, ReadDocument } from './contract.ts'
+import { DocumentError } from './errors.ts'
 import { decodeText } from './text.ts'
 
 /** What holds no sentences of the page. */
@@ -32,9 +32,7 @@ export function readHtml(bytes: Uint8Array, mediaType: string | undefined, { cha
     ],
   })
   if (text.length > characters)
-    throw new CodedError('payload_too_large', `The page has ${text.length} characters of text; ${characters} are read at most.`, {
-      field: 'file',
-    })
+    throw new DocumentError('too_large', `The page has ${text.length} characters of text; ${characters} are read at most.`)
   return { type: 'html', text, title: titleOf(source), pages: [] }
 }
 

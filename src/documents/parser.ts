@@ -1,10 +1,12 @@
 import { fork } from 'node:child_process'
-import { readFile } from 'node:fs/promises'
-import pLimit from 'p-limit'
 import { CodedError, messageOf } from '../../base/errors.ts'
-import { DOCUMENT_LIMITS, type DocumentParser, type ReadDocument } from './contract.ts'
+import { DOCUMENT_LIMITS, type DocumentParser, type ReadDocument, type ReadOptions } from './contract.ts'
+import { permissionFlags } from './permissions.ts'
+import { HEAP_MB, MEMORY_CHECK_MS, RESIDENT_BYTES, residentBytes } from './process-bounds.ts'
+import { processorMs, wallMs } from './process-time.ts'
 import type { ChildJob, ChildResult } from './protocol.ts'
 import { decodeText, plainDocument, withText } from './text.ts'
+import { createTurns } from './turns.ts'
 import { documentType } from './type.ts'
 
 const CHILD_FILE = new URL('./child.js', import.meta.url)
@@ -12,36 +14,23 @@ const CHILD_FILE = new URL('./child.js', import.meta.url)
 const AT_ONCE = 2
 /** Files that may wait for one. */
 const MOST_WAITING = 32
-/** Memory of a reading process. */
-const HEAP_MB = 512
-const RESIDENT_BYTES = 1024 * 2 ** 20
-const MEMORY_CHECK_MS = 200
-/** Pages of /proc/<pid>/statm are of this size on Linux's x86-64 and most of its arm64. */
-const PAGE_BYTES = 4096
 const RETRY_AFTER_S = 5
 
 export interface ParserOptions {
-  /** Milliseconds that reading a file may take. */
+  /** Milliseconds of processor time that reading a file may take. */
   readonly parseMs: number
   /** File that the processes run. Default: the entry beside this file. */
   readonly entry?: URL
 }
 
-/** Reads text and Markdown here, and HTML and PDF in processes of their own, one a file. */
+/** Reads text and Markdown here, and the other kinds in processes of their own, one a file. */
 export function createDocumentParser({ parseMs, entry = CHILD_FILE }: ParserOptions): DocumentParser {
-  const limit = pLimit(AT_ONCE)
+  const inTurn = createTurns({ atOnce: AT_ONCE, mostWaiting: MOST_WAITING })
   const closing = new AbortController()
 
-  const inChild = async (
-    job: ChildJob,
-    { signal, deadlineMs = Infinity }: { signal?: AbortSignal | undefined; deadlineMs?: number | undefined },
-  ) => {
-    if (limit.pendingCount >= MOST_WAITING)
-      throw new CodedError('overloaded', `${limit.pendingCount} files are queued already. Try again later.`, {
-        retryAfterS: RETRY_AFTER_S,
-      })
+  const inChild = async (job: ChildJob, { signal, deadlineMs = Infinity, client = '' }: ReadOptions) => {
     const until = performance.now() + deadlineMs
-    return limit(() => {
+    return inTurn(client, async () => {
       // Whoever left while it waited gets no process.
       if (signal?.aborted === true) throw unwanted()
       const left = until - performance.now()
@@ -49,8 +38,9 @@ export function createDocumentParser({ parseMs, entry = CHILD_FILE }: ParserOpti
       const signals = signal ? [signal, closing.signal] : [closing.signal]
       return readInChild(job, {
         entry,
-        ms: Math.min(parseMs, left),
-        late: left < parseMs ? late(deadlineMs) : tooSlow(parseMs),
+        cpuMs: parseMs,
+        ms: Math.min(wallMs(parseMs), left),
+        late: left < wallMs(parseMs) ? late(deadlineMs) : tooSlow(parseMs),
         signal: AbortSignal.any(signals),
       })
     })
@@ -60,7 +50,7 @@ export function createDocumentParser({ parseMs, entry = CHILD_FILE }: ParserOpti
     read: async (file, options = {}) => {
       const type = documentType(file)
       const document =
-        type === 'html' || type === 'pdf'
+        type !== 'text' && type !== 'markdown'
           ? await inChild({ type, bytes: file.bytes, mediaType: file.mediaType, limits: DOCUMENT_LIMITS }, options)
           : plainDocument(decodeText(file.bytes, file.mediaType === undefined ? {} : { mediaType: file.mediaType }), type)
       return withText(document)
@@ -71,6 +61,9 @@ export function createDocumentParser({ parseMs, entry = CHILD_FILE }: ParserOpti
 
 interface ChildRun {
   readonly entry: URL
+  /** Processor time. */
+  readonly cpuMs: number
+  /** Time that may pass. */
   readonly ms: number
   /** What to say where the time is over. */
   readonly late: CodedError
@@ -78,17 +71,17 @@ interface ChildRun {
 }
 
 /** One process for one file: whatever the file does to it, it does to no other. */
-function readInChild(job: ChildJob, { entry, ms, late, signal }: ChildRun): Promise<ReadDocument> {
+function readInChild(job: ChildJob, { entry, cpuMs, ms, late, signal }: ChildRun): Promise<ReadDocument> {
   return new Promise((resolve, reject) => {
     const child = fork(entry, {
       serialization: 'advanced',
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
       env: {},
-      execArgv: [`--max-old-space-size=${HEAP_MB}`],
+      execArgv: [`--max-old-space-size=${HEAP_MB}`, ...permissionFlags(entry)],
     })
     const end = (): void => {
       clearTimeout(timer)
-      clearInterval(memory)
+      clearInterval(bounds)
       signal.removeEventListener('abort', abandon)
       child.removeAllListeners('exit')
       child.kill('SIGKILL')
@@ -99,7 +92,10 @@ function readInChild(job: ChildJob, { entry, ms, late, signal }: ChildRun): Prom
     }
     const abandon = (): void => fail(unwanted())
     const timer = setTimeout(() => fail(late), ms)
-    const memory = setInterval(() => {
+    const bounds = setInterval(() => {
+      void processorMs(child.pid).then((used) => {
+        if (used > cpuMs) fail(tooSlow(cpuMs))
+      })
       void residentBytes(child.pid).then((bytes) => {
         if (bytes > RESIDENT_BYTES) fail(tooLarge())
       })
@@ -119,20 +115,18 @@ function readInChild(job: ChildJob, { entry, ms, late, signal }: ChildRun): Prom
   })
 }
 
-/** Resident memory of a process where /proc tells it, else 0: then the bound on its heap holds alone. */
-async function residentBytes(pid: number | undefined): Promise<number> {
-  const fields = await readFile(`/proc/${pid ?? 0}/statm`, 'utf8').catch(() => '')
-  return PAGE_BYTES * Number(fields.split(' ').at(1) ?? 0)
-}
-
 function unwanted(): CodedError {
   return new CodedError('client_closed', 'The request was cancelled.')
 }
 
 function tooSlow(ms: number): CodedError {
-  return new CodedError('document_invalid', `Reading the file took longer than ${ms} ms (CEPE_DOCUMENT_PARSE_MS) and was given up.`, {
-    field: 'file',
-  })
+  return new CodedError(
+    'document_invalid',
+    `Reading the file took longer than ${ms} ms of processor time (CEPE_DOCUMENT_PARSE_MS) and was given up.`,
+    {
+      field: 'file',
+    },
+  )
 }
 
 function late(deadlineMs: number): CodedError {

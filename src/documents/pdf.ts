@@ -1,20 +1,28 @@
 import { getDocumentProxy } from 'unpdf'
 import { at } from '../../base/at.ts'
-import { CodedError, messageOf } from '../../base/errors.ts'
+import { messageOf } from '../../base/errors.ts'
 import type { DocumentLimits, ReadDocument } from './contract.ts'
+import { DocumentError } from './errors.ts'
 
-/** A line of a page: its text, the height of its letters, and how far its base is above the page's lower edge, in points. */
-interface Line {
+/** A line of a page: its text, the height of its letters, and how far its base is above the page's lower edge and its first letter from the left one, in points. */
+export interface Line {
   readonly text: string
   readonly height: number
   readonly base: number
+  readonly left: number
 }
 
 /** Lines further apart than this many letters' heights belong to different paragraphs. */
-const PARAGRAPH_GAP = 2
+export const PARAGRAPH_GAP = 2
 /** Letters so much larger than the document's own are a heading's. */
-const HEADING_RATIO = 1.15
-const LONGEST_HEADING = 200
+export const HEADING_RATIO = 1.15
+export const LONGEST_HEADING = 200
+
+/** The lines of a PDF, page by page. */
+export interface PdfPages {
+  readonly pages: readonly (readonly Line[])[]
+  readonly title: string
+}
 
 /**
  * The text of a PDF, page by page: lines are joined to paragraphs, words that were divided at a line's end put together,
@@ -22,6 +30,20 @@ const LONGEST_HEADING = 200
  * @throws document_invalid (broken, encrypted), document_without_text (scanned), payload_too_large
  */
 export async function readPdf(bytes: Uint8Array, limits: DocumentLimits): Promise<ReadDocument> {
+  const { pages, title } = await readPdfPages(bytes, limits)
+  const body = bodyHeight(pages.flat())
+  const starts: number[] = []
+  let text = ''
+  for (const lines of pages) {
+    starts.push(text.length)
+    const page = paragraphs(lines, body)
+    text += page === '' ? '' : `${page}\n\n`
+  }
+  return { type: 'pdf', text, title, pages: starts }
+}
+
+/** @throws document_invalid (broken, encrypted), document_without_text (scanned), payload_too_large */
+export async function readPdfPages(bytes: Uint8Array, limits: DocumentLimits): Promise<PdfPages> {
   const document = await getDocumentProxy(new Uint8Array(bytes), {
     isEvalSupported: false,
     stopAtErrors: false,
@@ -33,8 +55,7 @@ export async function readPdf(bytes: Uint8Array, limits: DocumentLimits): Promis
     throw unreadable(error)
   })
   const { numPages } = document
-  if (numPages > limits.pages)
-    throw new CodedError('payload_too_large', `The PDF has ${numPages} pages; ${limits.pages} are read at most.`, { field: 'file' })
+  if (numPages > limits.pages) throw new DocumentError('too_large', `The PDF has ${numPages} pages; ${limits.pages} are read at most.`)
   const pages: Line[][] = []
   let characters = 0
   for (let number = 1; number <= numPages; number++) {
@@ -47,31 +68,16 @@ export async function readPdf(bytes: Uint8Array, limits: DocumentLimits): Promis
     const lines = linesOf(items)
     characters += lines.reduce((sum, { text }) => sum + text.length, 0)
     if (characters > limits.characters)
-      throw new CodedError(
-        'payload_too_large',
-        `The PDF has more than ${limits.characters} characters of text, which is the most that is read.`,
-        {
-          field: 'file',
-        },
-      )
+      throw new DocumentError('too_large', `The PDF has more than ${limits.characters} characters of text, which is the most that is read.`)
     pages.push(lines)
     page.cleanup()
   }
   if (characters === 0)
-    throw new CodedError(
-      'document_without_text',
+    throw new DocumentError(
+      'scanned',
       `The PDF has ${numPages} ${numPages === 1 ? 'page' : 'pages'} and no text: it seems to be scanned. Send one with recognised text (OCR).`,
-      { field: 'file' },
     )
-  const body = bodyHeight(pages.flat())
-  const starts: number[] = []
-  let text = ''
-  for (const lines of pages) {
-    starts.push(text.length)
-    const page = paragraphs(lines, body)
-    text += page === '' ? '' : `${page}\n\n`
-  }
-  return { type: 'pdf', text, title: await titleOf(document), pages: starts }
+  return { pages, title: await titleOf(document) }
 }
 
 type Items = Awaited<ReturnType<Awaited<ReturnType<Awaited<ReturnType<typeof getDocumentProxy>>['getPage']>>['getTextContent']>>['items']
@@ -81,14 +87,15 @@ function linesOf(items: Items): Line[] {
   let text = ''
   let height = 0
   let base = 0
+  let left = 0
   const finish = (): void => {
-    if (text.trim() !== '') lines.push({ text: text.replace(/\0/g, '').trim(), height, base })
+    if (text.trim() !== '') lines.push({ text: text.replace(/\0/g, '').trim(), height, base, left })
     text = ''
     height = 0
   }
   for (const item of items) {
     if (!('str' in item)) continue
-    if (text.trim() === '') base = Number(item.transform[5])
+    if (text.trim() === '') [left, base] = [Number(item.transform[4]), Number(item.transform[5])]
     text += item.str
     if (item.str.trim() !== '') height = Math.max(height, item.height)
     if (item.hasEOL) finish()
@@ -98,7 +105,7 @@ function linesOf(items: Items): Line[] {
 }
 
 /** Height of most letters. */
-function bodyHeight(lines: readonly Line[]): number {
+export function bodyHeight(lines: readonly Line[]): number {
   const letters = new Map<number, number>()
   for (const { height, text } of lines) letters.set(Math.round(height), (letters.get(Math.round(height)) ?? 0) + text.length)
   return [...letters].reduce((most, next) => (next[1] > most[1] ? next : most), [0, 0])[0]
@@ -128,13 +135,13 @@ async function titleOf(document: Awaited<ReturnType<typeof getDocumentProxy>>): 
   return typeof title === 'string' ? title.replace(/\s+/g, ' ').trim().slice(0, LONGEST_HEADING) : ''
 }
 
-function unreadable(error: unknown, page?: number): CodedError {
+function unreadable(error: unknown, page?: number): DocumentError {
   const encrypted = error instanceof Error && error.name === 'PasswordException'
-  return new CodedError(
-    'document_invalid',
+  return new DocumentError(
+    encrypted ? 'encrypted' : 'damaged',
     encrypted
       ? 'The PDF is encrypted: send it without a password.'
       : `The PDF cannot be read${page === undefined ? '' : ` at page ${page}`} (${messageOf(error)}).`,
-    { field: 'file', cause: error },
+    error,
   )
 }

@@ -1,9 +1,9 @@
 import type { ErrorCode } from '../../base/errors.ts'
-import type { DocumentLimits, ReadDocument } from './contract.ts'
+import type { DocumentLimits, DocumentType, ReadDocument } from './contract.ts'
 
 /** One file for the process that reads it. */
 export interface ChildJob {
-  readonly type: 'html' | 'pdf'
+  readonly type: Exclude<DocumentType, 'text' | 'markdown'>
   readonly bytes: Uint8Array
   readonly mediaType?: string | undefined
   readonly limits: DocumentLimits

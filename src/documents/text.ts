@@ -1,5 +1,5 @@
-import { CodedError } from '../../base/errors.ts'
 import { DOCUMENT_LIMITS, type ReadDocument } from './contract.ts'
+import { DocumentError } from './errors.ts'
 
 /** Marks of an encoding at a file's beginning. */
 const MARKS: readonly (readonly [label: string, mark: readonly number[]])[] = [
@@ -26,9 +26,7 @@ export function decodeText(
   const label = marked ?? CHARSET.exec(mediaType)?.[1] ?? meta ?? 'utf-8'
   const text = decoded(bytes, label)
   if (text.includes('\0'))
-    throw new CodedError('document_invalid', 'The file holds zero bytes: it is no text, or is UTF-16 without a byte order mark.', {
-      field: 'file',
-    })
+    throw new DocumentError('encoding', 'The file holds zero bytes: it is no text, or is UTF-16 without a byte order mark.')
   return text
 }
 
@@ -37,12 +35,12 @@ function decoded(bytes: Uint8Array, label: string): string {
     return new TextDecoder(label, { fatal: true }).decode(bytes)
   } catch (error) {
     const known = !(error instanceof RangeError)
-    throw new CodedError(
-      'document_invalid',
+    throw new DocumentError(
+      'encoding',
       known
         ? `The file is not ${label}: save it as UTF-8, or name its encoding in its media type (text/plain; charset=...).`
         : `The encoding ${label} is not known: save the file as UTF-8.`,
-      { field: 'file', cause: error },
+      error,
     )
   }
 }
@@ -50,18 +48,12 @@ function decoded(bytes: Uint8Array, label: string): string {
 /** A text or Markdown file as it is. @throws payload_too_large, document_without_text */
 export function plainDocument(text: string, type: 'text' | 'markdown'): ReadDocument {
   if (text.length > DOCUMENT_LIMITS.characters)
-    throw new CodedError(
-      'payload_too_large',
-      `The document has ${text.length} characters; ${DOCUMENT_LIMITS.characters} are read at most.`,
-      {
-        field: 'file',
-      },
-    )
+    throw new DocumentError('too_large', `The document has ${text.length} characters; ${DOCUMENT_LIMITS.characters} are read at most.`)
   return withText({ type, text, title: '', pages: [] })
 }
 
 /** @throws document_without_text where there is nothing to read */
 export function withText(document: ReadDocument): ReadDocument {
-  if (document.text.trim() === '') throw new CodedError('document_without_text', 'The document has no text.', { field: 'file' })
+  if (document.text.trim() === '') throw new DocumentError('without_text', 'The document has no text.')
   return document
 }

@@ -1,6 +1,6 @@
 import { at } from '../../base/at.ts'
-import { CodedError } from '../../base/errors.ts'
 import { DOCUMENT_TYPES, type DocumentFile, type DocumentType } from './contract.ts'
+import { DocumentError } from './errors.ts'
 
 const BY_ENDING: Readonly<Record<string, DocumentType>> = {
   txt: 'text',
@@ -11,6 +11,8 @@ const BY_ENDING: Readonly<Record<string, DocumentType>> = {
   htm: 'html',
   xhtml: 'html',
   pdf: 'pdf',
+  docx: 'docx',
+  epub: 'epub',
 }
 const BY_MEDIA_TYPE: Readonly<Record<string, DocumentType>> = {
   'text/plain': 'text',
@@ -18,7 +20,11 @@ const BY_MEDIA_TYPE: Readonly<Record<string, DocumentType>> = {
   'text/html': 'html',
   'application/xhtml+xml': 'html',
   'application/pdf': 'pdf',
+  'application/vnd.openxmlformats-officedocument.wordprocessingml.document': 'docx',
+  'application/epub+zip': 'epub',
 }
+/** Endings of the files that are read. */
+export const DOCUMENT_ENDINGS: readonly string[] = Object.keys(BY_ENDING)
 /** Bytes at a file's beginning in which its kind is looked for. */
 const HEAD_BYTES = 1024
 
@@ -31,21 +37,28 @@ export function documentType({ bytes, name = '', mediaType = '' }: DocumentFile)
   if (head.includes('%PDF-')) return 'pdf'
   const media = at(mediaType.split(';'), 0).trim().toLowerCase()
   const ending = /\.([^./\\]+)$/.exec(name)?.[1]?.toLowerCase() ?? ''
+  const archive = BY_MEDIA_TYPE[media] ?? BY_ENDING[ending]
+  // A DOCX with a password is kept in the container of its older form.
+  if (/^(?:PK|\xd0\xcf\x11\xe0)/.test(head) && (archive === 'docx' || archive === 'epub')) return archive
   const isBinary = /^(?:PK\x03\x04|\x1f\x8b|\x89PNG|\xff\xd8\xff|GIF8|\xd0\xcf\x11\xe0|\{\\rtf)/.test(head)
   if (isBinary) throw unknown(ending, media)
   // Clients call whatever they do not know plain text.
   const said = (media === 'text/plain' ? BY_ENDING[ending] : undefined) ?? BY_MEDIA_TYPE[media] ?? BY_ENDING[ending]
-  if (said === 'pdf') throw new CodedError('document_invalid', 'The file is called a PDF, but does not begin as one.', { field: 'file' })
+  if (said === 'pdf' || said === 'docx' || said === 'epub')
+    throw new DocumentError('damaged', `The file is called ${article(said)}, but does not begin as one.`)
   if (said !== undefined) return said
   const isAnything = ['', 'application/octet-stream'].includes(media)
   if (!isAnything || ending !== '') throw unknown(ending, media)
   return /^\s*(?:<!doctype html|<html)/i.test(head) ? 'html' : 'text'
 }
 
-function unknown(ending: string, media: string): CodedError {
-  return new CodedError(
-    'unsupported_media_type',
+function article(type: 'pdf' | 'docx' | 'epub'): string {
+  return `${type === 'epub' ? 'an' : 'a'} ${type.toUpperCase()}`
+}
+
+function unknown(ending: string, media: string): DocumentError {
+  return new DocumentError(
+    'not_supported',
     `${ending === '' ? media || 'This file' : `A .${ending} file`} cannot be read: send ${DOCUMENT_TYPES.join(', ')}.`,
-    { field: 'file' },
   )
 }

@@ -1,9 +1,12 @@
 import { basename } from 'node:path'
 import { eventLoopYielder } from '../../base/yield-to-event-loop.ts'
 import { tableBytes } from '../../index/ingest/space.ts'
+import type { ReadItem } from '../../index/read/contract.ts'
 import { readPassageFile } from '../../index/read/read.ts'
 import { noteRejects, corpusReadOptions } from './reading.ts'
-import { DEFAULT_REJECTED_SHARE, type Job, type JobOptions } from './schema.ts'
+import { leftOutShare, readFolder, type FileBounds, type FolderSource } from './folder/read.ts'
+import { FileTally, type Files } from './folder/summary.ts'
+import { rejectedShare, type Job, type JobOptions } from './schema.ts'
 
 /** What indexing a file would meet. */
 export interface CheckReport {
@@ -17,6 +20,8 @@ export interface CheckReport {
   readonly bytes: number
   /** True if a job would go on: not more than the allowed share of lines is bad, and there are passages. */
   readonly passes: boolean
+  /** Of documents: how many files would be indexed and left out. */
+  readonly files?: Files
 }
 
 /**
@@ -25,21 +30,35 @@ export interface CheckReport {
  * @throws as reading does: corpus_invalid, not_found, payload_too_large.
  */
 export async function checkFile(path: string, options: JobOptions, dimension: number): Promise<CheckReport> {
+  const items = readPassageFile(path, corpusReadOptions(options, basename(path), undefined))
+  return checkItems(items, rejectedShare(options), dimension)
+}
+
+/** As `checkFile`, of the documents of a folder. @throws not_found */
+export async function checkFolder(source: FolderSource, options: JobOptions, bounds: FileBounds, dimension: number): Promise<CheckReport> {
+  const tally = new FileTally()
+  const items = readFolder(source, { options, bounds, signal: new AbortController().signal })
+  const report = await checkItems(tally.counting(items), leftOutShare(options), dimension)
+  return { ...report, files: tally.files }
+}
+
+async function checkItems(items: AsyncIterable<ReadItem>, share: number, dimension: number): Promise<CheckReport> {
   const rejects: Job['recent_rejects'] = []
   const yieldToEventLoop = eventLoopYielder()
-  let [read, rejected, accepted, text, lastLine] = [0, 0, 0, 0, 0]
-  for await (const item of noteRejects(readPassageFile(path, corpusReadOptions(options, basename(path), undefined)), rejects)) {
+  let [read, rejected, accepted, text] = [0, 0, 0, 0]
+  let last: Pick<ReadItem, 'file' | 'line'> = { line: -1 }
+  for await (const item of noteRejects(items, rejects)) {
     const pause = yieldToEventLoop()
     if (pause !== undefined) await pause
     const { lines = 1 } = item
-    if (item.line !== lastLine) read += lines
-    lastLine = item.line
+    if (item.line !== last.line || item.file !== last.file) read += lines
+    last = item
     if ('reason' in item) rejected += lines
     else {
       accepted++
       text += Buffer.byteLength(item.passage.text) + item.passage.title.length
     }
   }
-  const passes = accepted > 0 && rejected <= read * (options.max_rejected_share ?? DEFAULT_REJECTED_SHARE)
+  const passes = accepted > 0 && rejected <= read * share
   return { read, rejected, accepted, rejects, bytes: tableBytes(text, accepted, dimension), passes }
 }

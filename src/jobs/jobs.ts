@@ -7,16 +7,20 @@ import { jobFiles } from '../../index/ingest/plan/job-files.ts'
 import { watchChanges } from '../../index/writers/change-log.ts'
 import type { Lock } from '../../base/locks/lock.ts'
 import { planCorpus } from '../../index/ingest/plan/plan.ts'
+import { replacedTables, type ReplacedTable } from '../../index/ingest/remove-stale.ts'
 import { checkReembed } from '../../index/ingest/reembed.ts'
 import { checkShardDir } from '../../index/ingest/shard-dir/check.ts'
 import { checkShardDirModel, openShardDir } from '../../index/ingest/shard-dir/shard-dir.ts'
 import { readPassages } from '../../index/read/read.ts'
 import { importPath } from './import-folder.ts'
+import { checkDeleteMissing } from './folder/missing.ts'
 import { limitBytes } from './limit-bytes.ts'
+import { addFiles } from './upload/add-files.ts'
+import type { UploadedFile } from './upload/contract.ts'
 import { noteRejects, corpusReadOptions } from './reading.ts'
 import { JobQueue, type QueueOptions } from './queue.ts'
 import { cancelStopped, toJobError } from './run.ts'
-import { DEFAULT_REJECTED_SHARE, isSettled, JobOptionsSchema, recordVersion, type Job, type JobOptions } from './schema.ts'
+import { isSettled, JobOptionsSchema, recordVersion, rejectedShare, type Job, type JobOptions } from './schema.ts'
 import { JobStore } from './store.ts'
 
 export interface JobsOptions extends QueueOptions {
@@ -34,10 +38,17 @@ export interface Upload {
   readonly options: JobOptions
 }
 
+export interface FilesUpload {
+  readonly files: AsyncIterable<UploadedFile> | Iterable<UploadedFile>
+  readonly options: JobOptions
+}
+
 /** Bulk indexing: jobs in a queue on the disk, one running at a time over all processes of an index. */
 export interface Jobs {
   /** Queues a file by its path. For the command line: over HTTP only `addImport`. @throws options_invalid */
   addFile(path: string, options: JobOptions): Promise<Job>
+  /** Queues the documents of a folder: all of them, or those that are named. For the command line. @throws options_invalid */
+  addFolder(path: string, options: JobOptions, only?: readonly string[]): Promise<Job>
   /** Queues a file of the import folder. @throws as `importPath`. */
   addImport(name: string, options: JobOptions): Promise<Job>
   /**
@@ -56,6 +67,12 @@ export interface Jobs {
    * except that one with too many bad lines stays as a failed job, for its report.
    */
   addUpload(upload: Upload): Promise<Job>
+  /**
+   * Keeps the files of an upload, those in archives among them, and queues them; one table alone is planned as it comes in, as `addUpload`
+   * does. A cut-off or refused upload leaves nothing behind.
+   * @throws payload_too_large, corpus_invalid for a damaged archive, invalid_request without a file
+   */
+  addFiles(upload: FilesUpload): Promise<Job>
   /** All jobs, oldest first. */
   list(): Promise<Job[]>
   /** @throws not_found */
@@ -66,6 +83,8 @@ export interface Jobs {
   cancel(id: string): Promise<Job>
   /** Queues a stopped or interrupted job again. @throws conflict for one that has ended. */
   resume(id: string): Promise<Job>
+  /** Tables that were replaced and are not removed yet. */
+  replacedTables(): Promise<readonly ReplacedTable[]>
   /** Path of the file of all rejected lines (JSON lines); absent if none was rejected. */
   reportPath(id: string): Promise<string>
   /** Follows a job to its end, whichever process runs it. */
@@ -101,6 +120,14 @@ class IndexJobs implements Jobs {
 
   async addFile(path: string, options: JobOptions): Promise<Job> {
     const job = this.#newJob(this.#store.newId(), { name: basename(path), path }, options)
+    await this.#order(job)
+    return job
+  }
+
+  async addFolder(path: string, options: JobOptions, only?: readonly string[]): Promise<Job> {
+    const [first] = only ?? []
+    const name = only?.length === 1 && first !== undefined ? first : basename(path)
+    const job = this.#newJob(this.#store.newId(), { name, path, files: { ...(only && { only: [...only] }) } }, options)
     await this.#order(job)
     return job
   }
@@ -158,7 +185,7 @@ class IndexJobs implements Jobs {
       }
       const plan = await planCorpus(noteRejects(items, rejects), {
         folder,
-        maxRejectedShare: options.max_rejected_share ?? DEFAULT_REJECTED_SHARE,
+        maxRejectedShare: rejectedShare(options),
         signal: this.#queue.closing,
         onProgress,
         ...(shardRows && { shardRows }),
@@ -194,12 +221,26 @@ class IndexJobs implements Jobs {
     }
   }
 
+  addFiles({ files, options }: FilesUpload): Promise<Job> {
+    return addFiles(files, {
+      store: this.#store,
+      maxBytes: this.#options.maxUploadBytes ?? DEFAULT_UPLOAD_BYTES,
+      newJob: (id, name) => this.#newJob(id, { name, path: null, files: { uploaded: true } }, options),
+      order: (job, lease) => this.#order(job, lease),
+    })
+  }
+
   async list(): Promise<Job[]> {
     return (await this.#store.list()).map((job) => this.#fresh(job))
   }
 
   async get(id: string): Promise<Job> {
     return this.#fresh(await this.#store.load(id))
+  }
+
+  replacedTables(): Promise<readonly ReplacedTable[]> {
+    const { dir, table } = this.#options.index
+    return replacedTables(dir, table, () => this.#store.known(table))
   }
 
   async isAbandoned(id: string): Promise<boolean> {
@@ -277,6 +318,7 @@ class IndexJobs implements Jobs {
       const field = wrong.instancePath.slice(1)
       throw new CodedError('options_invalid', `${field} ${wrong.message}.`, { field })
     }
+    checkDeleteMissing(source, options)
     return {
       version: recordVersion(source),
       id,

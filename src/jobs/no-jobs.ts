@@ -8,13 +8,16 @@ function refuse(): Promise<never> {
 /** The jobs of a process that has none: nothing is read or made in the jobs folder. */
 export const noJobs: Jobs = {
   addFile: refuse,
+  addFolder: refuse,
   addImport: refuse,
   addShardDir: refuse,
   addReembed: refuse,
   addUpload: refuse,
+  addFiles: refuse,
   list: () => Promise.resolve([]),
   get: refuse,
   isAbandoned: refuse,
+  replacedTables: () => Promise.resolve([]),
   cancel: refuse,
   resume: refuse,
   reportPath: refuse,

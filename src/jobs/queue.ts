@@ -10,6 +10,7 @@ import { isRemote } from '../../index/store/location.ts'
 import { allModels } from '../../index/contract.ts'
 import { embedderOf, type Embedders } from '../inference/contract.ts'
 import { bulkEmbed } from './bulk-embed.ts'
+import type { FileBounds } from './folder/read.ts'
 import { JobRun, toJobError } from './run.ts'
 import { isSettled, type Job } from './schema.ts'
 import type { JobStore } from './store.ts'
@@ -20,6 +21,8 @@ export interface QueueOptions extends Embedders {
   readonly policy?: Partial<SearchPolicy>
   /** Passages per commit. */
   readonly shardRows?: number
+  /** Bounds of reading documents. */
+  readonly fileBounds?: FileBounds
   /** Told after every job that was run here. */
   readonly onIndexed?: () => void
   readonly log?: (level: 'info' | 'warn' | 'error', message: string) => void
@@ -29,6 +32,8 @@ const POLL_MS = 200
 const RETRY_MS = 2000
 /** How often a service looks for jobs that other processes left. */
 const SUPERVISE_MS = 2000
+/** How often it looks for tables that other processes replaced and could not remove yet. */
+const REMOVE_STALE_MS = 10 * 60_000
 
 /**
  * Runs jobs one at a time and in the order in which they were ordered, over all processes of an index. A process holds a
@@ -46,6 +51,7 @@ export class JobQueue {
   #supervised: Promise<void> = Promise.resolve()
   /** True while a replaced table may wait to be removed. */
   #removingStale = true
+  #removedStaleAt = -Infinity
 
   constructor(options: QueueOptions, store: JobStore) {
     this.#options = options
@@ -138,7 +144,7 @@ export class JobQueue {
 
   /** Runs a job if it is its turn. @returns false if it has to wait for other jobs. */
   async #attempt(id: string): Promise<boolean> {
-    const { index, limits, policy, shardRows, log = () => undefined } = this.#options
+    const { index, limits, policy, shardRows, fileBounds, log = () => undefined } = this.#options
     const lock = await tryJobLock(index.dir)
     if (lock === undefined) return isSettled((await this.#store.load(id)).state)
     try {
@@ -152,13 +158,15 @@ export class JobQueue {
         limits,
         policy,
         shardRows,
+        fileBounds,
         log,
         closing: AbortSignal.any(signals.filter((signal) => signal !== undefined)),
       })
       await this.#current.run()
       // In an object store no other process resumes a job of this machine: it says why it stopped.
       if (lock.lost.aborted && isRemote(index.dir)) await this.#stop(id, lock.lost.reason)
-      this.#removingStale ||= job.options.replace === true
+      // Tables that were replaced shortly before the job began, or by it, could not go then.
+      if (!this.closing.aborted) await this.#removeStale().catch((error: unknown) => log('warn', `index jobs: ${messageOf(error)}`))
       this.#options.onIndexed?.()
       return true
     } finally {
@@ -194,14 +202,22 @@ export class JobQueue {
     for (const job of await this.#store.list()) {
       if (!isSettled(job.state) && this.isOfOurModel(job) && !this.closing.aborted) await this.enqueue(job.id)
     }
-    if (!this.#removingStale || this.#pumping !== undefined) return
-    const { index } = this.#options
-    const lock = await tryJobLock(index.dir)
+    const isDue = this.#removingStale || performance.now() - this.#removedStaleAt > REMOVE_STALE_MS
+    if (!isDue || this.#pumping !== undefined) return
+    const lock = await tryJobLock(this.#options.index.dir)
     if (lock === undefined) return
     try {
-      this.#removingStale = (await removeStale(index.dir, index.table, () => this.#store.known(index.table), allModels(index))).left
+      await this.#removeStale()
     } finally {
       await lock.release()
     }
+  }
+
+  /** For the holder of the job lock. */
+  async #removeStale(): Promise<void> {
+    const { index } = this.#options
+    this.#removedStaleAt = performance.now()
+    this.#removingStale = true
+    this.#removingStale = (await removeStale(index.dir, index.table, () => this.#store.known(index.table), allModels(index))).left
   }
 }

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { SearchPolicy } from '../../index/search/ann.ts'
 import { CodedError, isDiskFull, messageOf, type ErrorCode } from '../../base/errors.ts'
 import { abandonJob } from '../../index/ingest/abandon-job.ts'
+import { jobFiles } from '../../index/ingest/plan/job-files.ts'
 import { planCorpus, readPlan } from '../../index/ingest/plan/plan.ts'
 import { adoptPlan, vectorReader } from '../../index/ingest/shard-dir/adopt-plan.ts'
 import { checkShardDir } from '../../index/ingest/shard-dir/check.ts'
@@ -20,7 +21,11 @@ import { allModels, type Embed, type EmbeddingModel } from '../../index/contract
 import { Rate } from './rate.ts'
 import { StageEta } from './stage-eta.ts'
 import { noteRejects, corpusReadOptions } from './reading.ts'
-import { DEFAULT_REJECTED_SHARE, isSettled, type Job } from './schema.ts'
+import { isSettled, rejectedShare, type Job } from './schema.ts'
+import { DEFAULT_FILE_BOUNDS, folderBytes, leftOutShare, readFolder, type FileBounds } from './folder/read.ts'
+import { describeFiles } from './folder/describe.ts'
+import { deleteMissing, noteFiles } from './folder/missing.ts'
+import { FileTally, type Files } from './folder/summary.ts'
 import type { JobStore } from './store.ts'
 
 export interface JobRunOptions {
@@ -30,6 +35,7 @@ export interface JobRunOptions {
   readonly limits: Partial<ReadLimits> | undefined
   readonly policy: Partial<SearchPolicy> | undefined
   readonly shardRows: number | undefined
+  readonly fileBounds: FileBounds | undefined
   readonly log: (level: 'info' | 'warn' | 'error', message: string) => void
   /** Aborted when the service stops: the job then stays as it is, for the next start. */
   readonly closing: AbortSignal
@@ -149,6 +155,7 @@ export class JobRun {
       jobId: id,
       folder,
       replace: this.#job.options.replace ?? false,
+      byContent: this.#job.source.files !== undefined,
       ...(policy && { policy }),
       ...(shardDir && { readyVectors: vectorReader(shardDir) }),
       signal: this.#abort.signal,
@@ -171,7 +178,18 @@ export class JobRun {
     }
     // Questions meet the new table before the job is called done.
     await index.refresh()
-    await this.#end('done', null, { rows, recall: ann?.recall ?? null })
+    const gone = await this.#deleteMissing()
+    await this.#end('done', null, { rows: rows - gone, recall: ann?.recall ?? null })
+  }
+
+  /** @returns the passages deleted */
+  async #deleteMissing(): Promise<number> {
+    const { files, source, options } = this.#job
+    // A table that was made anew holds nothing of earlier files.
+    if (options.delete_missing !== true || options.replace === true || source.files === undefined) return 0
+    const gone = await deleteMissing(this.#job, this.#options)
+    if (files !== undefined) this.#job = { ...this.#job, files: { ...files, gone } }
+    return gone.passages
   }
 
   #atStage(job: Job, stage: NonNullable<Job['stage']>): void {
@@ -209,30 +227,58 @@ export class JobRun {
     this.#job = { ...this.#job, state: 'planning' }
     await this.#save()
     let share = 0
+    const ofFiles = this.#job.source.files !== undefined
+    const tally = new FileTally()
     const { bytes, items } = this.#corpus((done) => (share = done))
     await requireSpace(folder, await bytes(), 'The copy of the corpus')
-    await planCorpus(noteRejects(items(), rejects), {
+    const planned = planCorpus(tally.counting(noteRejects(items(), rejects)), {
       folder,
-      maxRejectedShare: options.max_rejected_share ?? DEFAULT_REJECTED_SHARE,
+      maxRejectedShare: ofFiles ? leftOutShare(options) : rejectedShare(options),
+      unit: ofFiles ? 'files' : 'lines',
       ...(shardRows && { shardRows }),
       signal: this.#abort.signal,
       onProgress: (counts) => {
-        const job = { ...this.#job, counters: { ...this.#job.counters, ...counts }, recent_rejects: [...rejects] }
+        const counters = { ...this.#job.counters, ...counts }
+        const job = { ...this.#job, counters, ...(ofFiles && { files: tally.files }), recent_rejects: [...rejects] }
         this.#atStage(job, { name: 'reading the source', share })
       },
     })
-    this.#job = { ...this.#job, recent_rejects: rejects }
+    await planned.catch((error: unknown) => {
+      throw ofFiles ? withFiles(error, tally.files) : error
+    })
+    this.#job = { ...this.#job, ...(ofFiles && { files: tally.files }), recent_rejects: rejects }
+    await this.#save()
   }
 
   /** What is planned, and what the plan takes on the disk. `onShare` hears how much of a file is read. */
   #corpus(onShare: (done: number) => void): { readonly bytes: () => Promise<number>; readonly items: () => AsyncIterable<ReadItem> } {
     const { index, limits } = this.#options
     const { table, options } = this.#job
-    const { path, name, reembed } = this.#job.source
+    const { path, name, reembed, files } = this.#job.source
     const live = { dir: index.dir, table }
     if (reembed === true) return { bytes: () => textBytes(live), items: () => livePassages(live) }
-    if (path === null) throw new CodedError('internal', 'The upload was not planned to its end: send it again.')
-    return { bytes: () => planBytes(path), items: () => readPassageFile(path, { ...corpusReadOptions(options, name, limits), onShare }) }
+    const folder = files?.uploaded === true ? jobFiles(this.#options.store.folder(this.id)).uploads : path
+    if (folder === null) throw new CodedError('internal', 'The upload was not planned to its end: send it again.')
+    if (files !== undefined) {
+      const { fileBounds: bounds = DEFAULT_FILE_BOUNDS } = this.#options
+      const source = { path: folder, ...files }
+      return {
+        bytes: () => folderBytes(source),
+        items: () =>
+          readFolder(source, {
+            options,
+            bounds,
+            limits,
+            signal: this.#abort.signal,
+            onShare,
+            onListed: (listed) => noteFiles(this.#options.store.folder(this.id), listed, options.label),
+          }),
+      }
+    }
+    return {
+      bytes: () => planBytes(folder),
+      items: () => readPassageFile(folder, { ...corpusReadOptions(options, name, limits), onShare }),
+    }
   }
 
   async #fail(error: unknown): Promise<void> {
@@ -284,6 +330,12 @@ export class JobRun {
     this.#saved = next
     return next
   }
+}
+
+/** What is wrong with a corpus of files, with the kinds of those that were left out. */
+function withFiles(error: unknown, files: Files): unknown {
+  if (!(error instanceof CodedError) || error.code !== 'corpus_invalid') return error
+  return new CodedError('corpus_invalid', `${error.message} (${describeFiles(files, 'readable')}.)`, { cause: error })
 }
 
 function deferred(): { readonly promise: Promise<void>; readonly resolve: () => void } {

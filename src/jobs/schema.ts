@@ -1,6 +1,7 @@
 import { Type, type Static } from 'typebox'
 import { STAGES } from '../../index/stages.ts'
 import { FORMATS } from '../../index/read/contract.ts'
+import { FilesSchema } from './folder/summary.ts'
 import { SPLIT_WORDS } from './split-words.ts'
 
 export const JOB_STATES = ['queued', 'planning', 'indexing', 'verifying', 'done', 'failed', 'stopped', 'cancelled'] as const
@@ -35,7 +36,7 @@ export const JobOptionsSchema = Type.Object(
         minimum: SPLIT_WORDS.least,
         maximum: SPLIT_WORDS.most,
         description:
-          'Cut documents into passages of about so many words (100 in the literature), at sentence ends; ids become `doc#1`, `doc#2`, ... Default: each row is a passage.',
+          'Cut documents into passages of about so many words (100 in the literature), at sentence ends; ids become `doc#1`, `doc#2`, ... Default: each row is a passage; of documents (Markdown, HTML, PDF, text, DOCX, EPUB) 100 words.',
       }),
     ),
     no_quotes: Type.Optional(
@@ -50,37 +51,54 @@ export const JobOptionsSchema = Type.Object(
       Type.String({
         minLength: 1,
         maxLength: LABEL_CHARACTERS,
-        description: "Source of passages that name none of their own. Default: the file's name.",
+        description:
+          "Source of passages that name none of their own; of documents it stands in front of each source (`label/path`). Default: the file's name, and of documents the path in their folder.",
       }),
     ),
     max_rejected_share: Type.Optional(
       Type.Number({
         minimum: 0,
         maximum: 1,
-        description: 'The job fails, with nothing indexed, if a larger share of lines is rejected.',
-        default: DEFAULT_REJECTED_SHARE,
+        description:
+          'The job fails, with nothing indexed, if a larger share of lines is rejected. Default: 0.01; of documents any share of files may be left out.',
       }),
     ),
+    delete_missing: Type.Optional(
+      Type.Boolean({
+        description:
+          'Delete the passages of files that earlier jobs of the same folder found and this one does not; of uploads, jobs of the same label.',
+      }),
+    ),
+    strict: Type.Optional(Type.Boolean({ description: 'The job fails, with nothing indexed, if a line is rejected or a file left out.' })),
   },
   { additionalProperties: false },
 )
 export type JobOptions = Static<typeof JobOptionsSchema>
 
+/** Share of lines that may be rejected. */
+export function rejectedShare({ strict, max_rejected_share: share = DEFAULT_REJECTED_SHARE }: JobOptions): number {
+  return strict === true ? 0 : share
+}
+
 /** Version of the record of a job: the first that software which can go on with it knows. */
-export function recordVersion({ place: shardDir, reembed }: Job['source']): number {
-  return reembed === true ? JOB_VERSION : shardDir === true ? 2 : 1
+export function recordVersion({ place: shardDir, reembed, files }: Job['source']): number {
+  if (files !== undefined) return JOB_VERSION
+  return reembed === true ? 3 : shardDir === true ? 2 : 1
 }
 
 const RejectSchema = Type.Object({
-  line: Type.Integer(),
+  file: Type.Optional(Type.String({ description: 'Path of the file, where the corpus is several.' })),
+  line: Type.Integer({ description: '0 for a whole file.' }),
   lines: Type.Optional(Type.Integer()),
   reason: Type.String(),
   detail: Type.String(),
 })
 
 const CountersSchema = Type.Object({
-  read: Type.Integer({ description: 'Lines of the source that were read, rejected ones included; header and blank lines apart.' }),
-  rejected: Type.Integer({ description: 'Lines not accepted; the report says why.' }),
+  read: Type.Integer({
+    description: 'Lines of the source that were read, rejected ones included; header and blank lines apart. Of documents: files.',
+  }),
+  rejected: Type.Integer({ description: 'Lines not accepted, or files left out; the report says why.' }),
   accepted: Type.Integer({ description: 'Passages to index; 0 until the corpus is planned.' }),
   embedded: Type.Integer({ description: 'Passages embedded by this job, or for it.' }),
   skipped: Type.Integer({ description: 'Passages known already, unchanged: not embedded again.' }),
@@ -97,54 +115,69 @@ const StageSchema = Type.Object({
 })
 
 /** Newest version of the records that this software writes; it reads those up to it. */
-export const JOB_VERSION = 3
+export const JOB_VERSION = 4
 
 /** A job as it is stored in its folder and shown by the API. */
-export const JobSchema = Type.Object({
-  version: Type.Optional(Type.Integer({ description: 'Of the record. Absent in the first records, which are of version 1.' })),
-  id: Type.String(),
-  table: Type.String(),
-  model: Type.Optional(Type.String({ description: 'Embedding model that it was ordered with: only processes of that model take it up.' })),
-  state: JobStateSchema,
-  source: Type.Object({
-    name: Type.String({ description: 'Name of the file or upload.' }),
-    path: Type.Union([Type.String(), Type.Null()], {
-      description: 'Null for an upload, which was planned as it came in, and for passages of the table itself.',
-    }),
-    place: Type.Optional(
-      Type.Literal(true, {
-        description: 'The path is a shard folder: a corpus planned by `cepe index plan`, with vectors of embed workers. Since version 2.',
-      }),
+export const JobSchema = Type.Object(
+  {
+    version: Type.Optional(Type.Integer({ description: 'Of the record. Absent in the first records, which are of version 1.' })),
+    id: Type.String(),
+    table: Type.String(),
+    model: Type.Optional(
+      Type.String({ description: 'Embedding model that it was ordered with: only processes of that model take it up.' }),
     ),
-    reembed: Type.Optional(
-      Type.Literal(true, { description: "The passages are the table's own, to be embedded with another model. Since version 3." }),
-    ),
-  }),
-  options: JobOptionsSchema,
-  created_at: Type.String(),
-  finished_at: Type.Union([Type.String(), Type.Null()]),
-  counters: CountersSchema,
-  rate: Type.Union([Type.Number(), Type.Null()], { description: 'Recent passages per second.' }),
-  eta_s: Type.Union([Type.Number(), Type.Null()], {
-    description: 'Seconds until the last passage is committed, at that rate; of planning and verifying, until the end of the stage.',
-  }),
-  stage: Type.Optional(
-    Type.Union([StageSchema, Type.Null()], { description: 'Of planning and verifying; null where nothing is known of it.' }),
-  ),
-  recent_rejects: Type.Array(RejectSchema, { description: 'The latest rejected lines; all of them are in the report.' }),
-  warnings: Type.Array(Type.String()),
-  error: Type.Union([Type.Object({ code: Type.String(), message: Type.String() }), Type.Null()]),
-  result: Type.Union([
-    Type.Object({
-      rows: Type.Integer({ description: 'Passages in the table.' }),
-      recall: Type.Union([Type.Number(), Type.Null()], {
-        description:
-          'Measured recall@10 of the vector index, by stored vectors and by questions the lower; null where every vector is compared.',
+    state: JobStateSchema,
+    source: Type.Object({
+      name: Type.String({ description: 'Name of the file or upload.' }),
+      path: Type.Union([Type.String(), Type.Null()], {
+        description: 'Null for an upload, which was planned as it came in, and for passages of the table itself.',
       }),
+      place: Type.Optional(
+        Type.Literal(true, {
+          description: 'The path is a shard folder: a corpus planned by `cepe index plan`, with vectors of embed workers. Since version 2.',
+        }),
+      ),
+      reembed: Type.Optional(
+        Type.Literal(true, { description: "The passages are the table's own, to be embedded with another model. Since version 3." }),
+      ),
+      files: Type.Optional(
+        Type.Object(
+          {
+            only: Type.Optional(Type.Array(Type.String(), { description: 'Names of files; absent for all of the folder.' })),
+            uploaded: Type.Optional(Type.Literal(true, { description: 'The files came as an upload; the path is null.' })),
+          },
+          { description: 'The source is several files: the path is their folder. Since version 4.' },
+        ),
+      ),
     }),
-    Type.Null(),
-  ]),
-})
+    options: JobOptionsSchema,
+    created_at: Type.String(),
+    finished_at: Type.Union([Type.String(), Type.Null()]),
+    counters: CountersSchema,
+    files: Type.Optional(FilesSchema),
+    rate: Type.Union([Type.Number(), Type.Null()], { description: 'Recent passages per second.' }),
+    eta_s: Type.Union([Type.Number(), Type.Null()], {
+      description: 'Seconds until the last passage is committed, at that rate; of planning and verifying, until the end of the stage.',
+    }),
+    stage: Type.Optional(
+      Type.Union([StageSchema, Type.Null()], { description: 'Of planning and verifying; null where nothing is known of it.' }),
+    ),
+    recent_rejects: Type.Array(RejectSchema, { description: 'The latest rejected lines; all of them are in the report.' }),
+    warnings: Type.Array(Type.String()),
+    error: Type.Union([Type.Object({ code: Type.String(), message: Type.String() }), Type.Null()]),
+    result: Type.Union([
+      Type.Object({
+        rows: Type.Integer({ description: 'Passages in the table.' }),
+        recall: Type.Union([Type.Number(), Type.Null()], {
+          description:
+            'Measured recall@10 of the vector index, by stored vectors and by questions the lower; null where every vector is compared.',
+        }),
+      }),
+      Type.Null(),
+    ]),
+  },
+  { title: 'IndexJob' },
+)
 export type Job = Static<typeof JobSchema>
 
 export const JOB_ID = '^[0-9]{8}T[0-9]{9}-[0-9a-f]{4}$'

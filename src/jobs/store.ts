@@ -107,9 +107,11 @@ export class JobStore {
     await rm(jobFiles(this.folder(id)).reserve, { force: true })
   }
 
-  /** Gives the space of the planned corpus back: for a job that will not read it again. */
+  /** Gives the space of the planned corpus, and of uploaded files, back: for a job that will not read it again. */
   async dropShards(id: string): Promise<void> {
-    await rm(jobFiles(this.folder(id)).shards, { recursive: true, force: true })
+    const { shards, uploads } = jobFiles(this.folder(id))
+    await rm(shards, { recursive: true, force: true })
+    await rm(uploads, { recursive: true, force: true })
   }
 
   async remove(id: string): Promise<void> {

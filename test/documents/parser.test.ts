@@ -3,6 +3,7 @@ import t, { type Test } from 'tap'
 import { isAlive } from '../../base/locks/process.ts'
 import type { DocumentFile } from '../../src/documents/contract.ts'
 import { createDocumentParser } from '../../src/documents/parser.ts'
+import { createTurns } from '../../src/documents/turns.ts'
 import { makePdf } from '../fixtures/pdf.ts'
 import { fileUrl } from '../helpers/root.ts'
 
@@ -46,12 +47,26 @@ t.test('HTML: sentences and headings without scripts and menus, in the encoding 
   t.equal(text.trim(), '## Danube\n\nIt rises in the Black Forest, at Donaueschingen. K\u00f6ln is elsewhere.')
 })
 
+t.test('DOCX and EPUB: headings are marked as in Markdown', async (t) => {
+  const { parser } = parserFor(t)
+  for (const kind of ['docx', 'epub'] as const) {
+    const bytes = await readFile(`test/fixtures/documents/handbook.${kind}`)
+    const { text, title, type } = await parser.read({ bytes, name: `handbook.${kind}` })
+    t.match({ title, type }, { title: 'Harbour handbook', type: kind })
+    t.match(
+      text,
+      /# Pilots\n\nShips longer than eighty metres[^]*\n## Ordering a pilot\n\nCall the pilot[^]*\n- the draught at the stern\n/,
+    )
+  }
+})
+
 t.test('what cannot be read is named', async (t) => {
   const { parser, refused } = parserFor(t)
   await refused({ bytes: makePdf([null, null]) }, { code: 'document_without_text', message: /2 pages.*scanned/, field: 'file' })
   await refused({ text: '%PDF-1.4 and then nothing' }, { code: 'document_invalid', message: /cannot be read/ })
   await refused({ text: 'no pdf', name: 'x.pdf' }, { code: 'document_invalid', message: /does not begin as one/ })
-  await refused({ text: 'PK\u0003\u0004', name: 'x.docx' }, { code: 'unsupported_media_type', message: /\.docx/ })
+  await refused({ text: 'PK\u0003\u0004', name: 'x.docx' }, { code: 'document_invalid', message: /damaged/ })
+  await refused({ text: 'PK\u0003\u0004', name: 'x.xlsx' }, { code: 'unsupported_media_type', message: /\.xlsx/ })
   await refused({ text: 'x', mediaType: 'image/png' }, { code: 'unsupported_media_type', message: /image\/png/ })
   await refused({ bytes: Buffer.from('K\u00f6ln', 'latin1'), name: 'x.txt' }, { code: 'document_invalid', message: /not utf-8/ })
   await refused({ bytes: Buffer.from('Koeln', 'utf16le') }, { code: 'document_invalid', message: /zero bytes/ })
@@ -80,6 +95,50 @@ t.test('a file that takes its process over takes nothing else', async (t) => {
   const left = async () => (await children()).filter((pid) => !before.includes(pid))
   for (let i = 0; i < 50 && (await left()).length > 0; i++) await new Promise((resolve) => setTimeout(resolve, 100))
   t.same(await left(), [], 'no process is left')
+})
+
+t.test(
+  'time that passes on a busy machine is not counted: processor time is',
+  { skip: process.platform !== 'linux' && 'needs /proc' },
+  async (t) => {
+    const { parser } = parserFor(t, { parseMs: 2000, entry: STUB })
+    t.match(await parser.read({ bytes: Buffer.from('wait'), name: 'a.html' }), { text: /waited/ })
+  },
+)
+
+const hasPermissions = ['--permission', '--experimental-permission'].some((flag) => process.allowedNodeEnvironmentFlags.has(flag))
+
+t.test(
+  'the process reads no file but its own, and starts nothing',
+  { skip: !hasPermissions && 'Node has no permission model' },
+  async (t) => {
+    const { parser } = parserFor(t, { entry: STUB })
+    const denied = 'ERR_ACCESS_DENIED'
+    const { text } = await parser.read({ bytes: Buffer.from('escape'), name: 'a.html' })
+    t.same(JSON.parse(text.trim()), { read: denied, write: denied, spawn: denied, thread: denied })
+  },
+)
+
+t.test('two places are shared between clients, and so is room to wait', async (t) => {
+  const inTurn = createTurns({ atOnce: 2, mostWaiting: 4 })
+  const begun: string[] = []
+  const ends: (() => void)[] = []
+  const work = (client: string, name: string) =>
+    inTurn(client, () => {
+      begun.push(name)
+      return new Promise<void>((resolve) => ends.push(resolve))
+    })
+  const all = ['a1', 'a2', 'a3', 'a4', 'a5', 'a6'].map((name) => work('a', name))
+  await t.rejects(work('a', 'a7'), { code: 'overloaded' })
+  all.push(work('b', 'b1'), work('b', 'b2'))
+  await t.rejects(work('b', 'b3'), { code: 'overloaded' })
+  await t.rejects(work('a', 'a7'), { code: 'overloaded' })
+  for (let i = 0; i < all.length; i++) {
+    while (ends.length <= i) await new Promise((resolve) => setImmediate(resolve))
+    ends[i]?.()
+  }
+  await Promise.all(all)
+  t.same(begun, ['a1', 'a2', 'b1', 'a3', 'b2', 'a4', 'a5', 'a6'])
 })
 
 t.test('a file that fills the memory ends its process', { skip: process.platform !== 'linux' && 'needs /proc' }, async (t) => {

@@ -1,4 +1,17 @@
-// A reading process that a file has taken over: it never answers, fills its memory, or ends.
+// A reading process that a file has taken over: it never answers, fills its memory, ends, or looks around.
+import { spawnSync } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { Worker } from 'node:worker_threads'
+
+const answer = (value) => process.send({ document: { type: 'html', text: JSON.stringify(value), title: '', pages: [] } })
+const tried = (work) => {
+  try {
+    work()
+    return 'done'
+  } catch (error) {
+    return error.code
+  }
+}
 process.on('disconnect', () => process.exit(0))
 process.once('message', ({ bytes }) => {
   const wish = Buffer.from(bytes).toString()
@@ -8,5 +21,14 @@ process.once('message', ({ bytes }) => {
     for (;;) held.push(Buffer.alloc(64 * 2 ** 20, 1))
   }
   if (wish.includes('crash')) process.abort()
-  if (wish.includes('environment')) process.send({ document: { type: 'html', text: JSON.stringify(process.env), title: '', pages: [] } })
+  if (wish.includes('environment')) answer(process.env)
+  if (wish.includes('wait')) setTimeout(() => answer('waited'), 4000)
+  if (wish.includes('escape')) {
+    answer({
+      read: tried(() => readFileSync('/etc/hostname')),
+      write: tried(() => writeFileSync(new URL('./escaped', import.meta.url), '')),
+      spawn: tried(() => spawnSync(process.execPath, ['--version'])),
+      thread: tried(() => new Worker('0', { eval: true })),
+    })
+  }
 })

@@ -347,7 +347,16 @@ await t.test('a job whose turn comes as the service ends is left for the next st
   await jobs.close()
   const job = await jobs.addFile(join(dir, 'corpus.tsv'), {})
   const store = new JobStore(join(dir, 'index', 'jobs'))
-  const asked = { index, embedOf: () => embed, store, limits: undefined, policy: undefined, shardRows: undefined, log: () => undefined }
+  const asked = {
+    index,
+    embedOf: () => embed,
+    store,
+    limits: undefined,
+    policy: undefined,
+    shardRows: undefined,
+    fileBounds: undefined,
+    log: () => undefined,
+  }
   await new JobRun(job, { ...asked, closing: AbortSignal.abort() }).run()
   t.match(await store.load(job.id), { state: 'queued', error: null })
   await t.rejects(index.count(), { code: 'index_missing' })

@@ -1,0 +1,50 @@
+import path from 'node:path/posix'
+import { parseDocument } from 'htmlparser2'
+import { DocumentError } from '../errors.ts'
+import { decodeText } from '../text.ts'
+import type { Block, BlockDocument } from './contract.ts'
+import { markupBlocks } from './markup.ts'
+import { elementsOf, elementText } from './xml.ts'
+import { openZip, type ZipDocument } from './zip.ts'
+
+const CONTAINER = 'META-INF/container.xml'
+const ENCRYPTION = 'META-INF/encryption.xml'
+const PAGES = ['application/xhtml+xml', 'text/html']
+/** Fonts alone may be obfuscated; that keeps nobody from reading the text. */
+const FONT_METHODS = /idpf\.org\/2008\/embedding|ns\.adobe\.com\/pdf\/enc#RC/
+
+/** An EPUB: its chapters in the order of its spine, without its table of contents. @throws document_invalid (damaged, encrypted), payload_too_large */
+export async function epubDocument(bytes: Uint8Array): Promise<BlockDocument> {
+  const zip = await openZip(bytes)
+  await checkReadable(zip)
+  const packageFile = elementsOf((await zip.read(CONTAINER)).toString(), 'rootfile')[0]?.attribs['full-path'] ?? ''
+  const opf = (await zip.read(packageFile)).toString()
+  const items = new Map(elementsOf(opf, 'item').map(({ attribs }) => [attribs.id ?? '', attribs]))
+  const blocks: Block[] = []
+  for (const { attribs } of elementsOf(opf, 'itemref')) {
+    const item = items.get(attribs.idref ?? '')
+    const { 'media-type': mediaType = '' } = item ?? {}
+    if (item === undefined || !PAGES.includes(mediaType) || item.properties?.split(' ').includes('nav') === true) continue
+    const name = path.join(path.dirname(packageFile), decoded(item.href ?? ''))
+    const source = decodeText(await zip.read(name), { isHtml: true })
+    blocks.push(...markupBlocks(parseDocument(source, { recognizeSelfClosing: true }).children))
+  }
+  return { type: 'epub', title: elementText(opf, 'dc:title'), blocks }
+}
+
+async function checkReadable(zip: ZipDocument): Promise<void> {
+  if (!zip.names.includes(CONTAINER)) throw new DocumentError('damaged', 'The file is no EPUB: it has no list of its parts.')
+  if (!zip.names.includes(ENCRYPTION)) return
+  const methods = elementsOf((await zip.read(ENCRYPTION)).toString(), 'enc:EncryptionMethod')
+  const others = elementsOf((await zip.read(ENCRYPTION)).toString(), 'EncryptionMethod')
+  if ([...methods, ...others].some(({ attribs }) => !FONT_METHODS.test(attribs.Algorithm ?? '')))
+    throw new DocumentError('encrypted', 'The EPUB is encrypted (DRM).')
+}
+
+function decoded(href: string): string {
+  try {
+    return decodeURIComponent(href.replace(/#.*$/, ''))
+  } catch {
+    return href
+  }
+}

@@ -1,0 +1,55 @@
+import { isTag, isText, type AnyNode, type Element } from 'domhandler'
+import { DocumentError } from '../errors.ts'
+import { inline } from './contract.ts'
+
+/** What holds no sentences of the page. */
+const SKIPPED = new Set(
+  'script style noscript template svg math-annotation button select input textarea iframe object img audio video canvas nav head'.split(
+    ' ',
+  ),
+)
+/** What ends a paragraph. */
+export const BLOCKS = new Set(
+  (
+    'address article aside blockquote body caption center details dd div dl dt fieldset figcaption figure footer form header hr html li main ' +
+    'p section summary tbody td tfoot th thead tr'
+  ).split(' '),
+)
+/** Links that a generator puts beside headings. */
+const PERMALINK = /\b(?:headerlink|anchor|hash-link|permalink|anchorjs-link)\b/
+/** Elements inside each other. */
+const MAX_DEPTH = 512
+
+/** The text of an element in one line. */
+export function textOf(nodes: readonly AnyNode[], depth = 0): string {
+  return inline(rawText(nodes, depth))
+}
+
+/** The characters of an element as they are. */
+export function rawText(nodes: readonly AnyNode[], depth = 0): string {
+  checkDepth(depth)
+  return nodes
+    .map((node) => {
+      if (isText(node)) return node.data
+      if (!isTag(node) || isSkipped(node)) return ''
+      if (node.name === 'br') return '\n'
+      const text = rawText(node.children, depth + 1)
+      return BLOCKS.has(node.name) ? ` ${text} ` : text
+    })
+    .join('')
+}
+
+export function isSkipped({ name, attribs }: Element): boolean {
+  return (
+    SKIPPED.has(name) ||
+    attribs.hidden !== undefined ||
+    attribs.role === 'navigation' ||
+    /display\s*:\s*none/i.test(attribs.style ?? '') ||
+    (name === 'a' && PERMALINK.test(attribs.class ?? ''))
+  )
+}
+
+/** @throws document_invalid */
+export function checkDepth(depth: number): void {
+  if (depth > MAX_DEPTH) throw new DocumentError('damaged', `The page has elements nested deeper than ${MAX_DEPTH}.`)
+}

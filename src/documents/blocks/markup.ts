@@ -1,0 +1,68 @@
+import { isTag, isText, type AnyNode, type Element } from 'domhandler'
+import { inline, type Block } from './contract.ts'
+import { listItems } from './markup-list.ts'
+import { isLayout, tableRows } from './markup-table.ts'
+import { BLOCKS, checkDepth, isSkipped, rawText, textOf } from './markup-text.ts'
+
+const HEADING = /^h([1-6])$/
+
+/** The blocks of parsed HTML, in their order. @throws document_invalid where elements are nested too deep */
+export function markupBlocks(nodes: readonly AnyNode[], depth = 0): Block[] {
+  const walk = new Walk()
+  walk.all(nodes, depth)
+  walk.endParagraph()
+  return walk.blocks
+}
+
+class Walk {
+  readonly blocks: Block[] = []
+  #text = ''
+
+  all(nodes: readonly AnyNode[], depth: number): void {
+    checkDepth(depth)
+    for (const node of nodes) {
+      if (isText(node)) this.#text += node.data
+      else if (isTag(node) && !isSkipped(node)) this.#element(node, depth)
+    }
+  }
+
+  endParagraph(): void {
+    const text = inline(this.#text)
+    this.#text = ''
+    if (text !== '') this.blocks.push({ kind: 'paragraph', text })
+  }
+
+  #element(element: Element, depth: number): void {
+    const { name, children } = element
+    const level = HEADING.exec(name)?.[1]
+    if (level !== undefined) return this.#push(headingOf(textOf(children, depth + 1), Number(level)))
+    if (name === 'pre') return this.#push(codeOf(rawText(children, depth + 1)))
+    if (name === 'ul' || name === 'ol' || name === 'dl')
+      return this.#push({ kind: 'list', items: listItems(element, markupBlocks, depth + 1) })
+    if (name === 'table' && !isLayout(element)) return this.#table(element, depth)
+    if (name === 'br') this.#text += '\n'
+    const isBlock = BLOCKS.has(name) || name === 'table'
+    if (isBlock) this.endParagraph()
+    this.all(children, depth + 1)
+    if (isBlock) this.endParagraph()
+  }
+
+  #table(element: Element, depth: number): void {
+    const { caption, rows } = tableRows(element, depth + 1)
+    this.#push({ kind: 'paragraph', text: caption })
+    this.#push({ kind: 'table', rows })
+  }
+
+  #push(block: Block): void {
+    this.endParagraph()
+    if ('text' in block ? block.text !== '' : 'items' in block ? block.items.length > 0 : block.rows.length > 0) this.blocks.push(block)
+  }
+}
+
+function headingOf(text: string, level: number): Block {
+  return { kind: 'heading', level, text: text.replace(/\s*[\u00b6\uf0c1]$/, '') }
+}
+
+function codeOf(text: string): Block {
+  return { kind: 'code', text: text.replace(/^\s*\n/, '').trimEnd() }
+}

@@ -1,0 +1,124 @@
+import { at } from '../../../base/at.ts'
+import { decodeText } from '../text.ts'
+import { inline, type Block, type BlockDocument } from './contract.ts'
+
+const BULLET = /^\s{0,8}(?:[-*+\u2022\u25e6\u25aa\u2013]|\(?\d{1,3}[.)])\s+\S/
+const UNDERLINE = /^(={3,}|-{3,}|~{3,}|\*{3,})\s*$/
+const RULE = /^[\s*=_~#-]{3,}$/
+const CODE = /^(?: {4}|\t)/
+const LONGEST_HEADING = 80
+const HEADING_WORDS = 12
+const DEPTH_OF_OTHERS = 2
+
+/**
+ * Plain text: paragraphs stand between blank lines and may be wrapped. A short line that stands alone, without a full stop and with text
+ * below it, is a heading; one that is underlined or numbered ("2.1 Terms") says its depth. Runs of lines that are indented by four
+ * characters are kept as they are.
+ */
+export function plainDocument(bytes: Uint8Array, mediaType: string | undefined): BlockDocument {
+  const text = decodeText(bytes, mediaType === undefined ? {} : { mediaType })
+  const groups = groupsOf(text.replace(/\r\n?|\f/g, '\n').split('\n'))
+  const blocks = groups.flatMap((lines, i) => blocksOf(lines, { isFirst: i === 0, isLast: i === groups.length - 1, next: groups[i + 1] }))
+  return { type: 'text', title: '', blocks: joinedCode(blocks) }
+}
+
+/** Runs of lines between blank ones. */
+function groupsOf(lines: readonly string[]): string[][] {
+  const groups: string[][] = []
+  let group: string[] = []
+  for (const line of [...lines, '']) {
+    if (line.trim() !== '') group.push(line.trimEnd())
+    else if (group.length > 0) {
+      groups.push(group)
+      group = []
+    }
+  }
+  return groups
+}
+
+interface Around {
+  readonly isFirst: boolean
+  readonly isLast: boolean
+  readonly next: readonly string[] | undefined
+}
+
+function blocksOf(lines: readonly string[], around: Around): Block[] {
+  const [first = '', second = '', ...rest] = lines
+  const underline = UNDERLINE.exec(second)?.[1]
+  if (underline !== undefined && first.trim().length <= LONGEST_HEADING && !RULE.test(first)) {
+    const heading: Block = { kind: 'heading', level: underline.startsWith('=') ? 1 : DEPTH_OF_OTHERS, text: inline(first) }
+    return rest.length === 0 ? [heading] : [heading, ...blocksOf(rest, { ...around, isFirst: false })]
+  }
+  if (lines.every((line) => RULE.test(line))) return []
+  if (lines.length === 1 && isHeading(first, around)) return [{ kind: 'heading', level: levelOf(first, around), text: inline(first) }]
+  if (BULLET.test(first)) return [{ kind: 'list', items: itemsOf(lines) }]
+  if (lines.every((line) => CODE.test(line))) return [{ kind: 'code', text: lines.join('\n') }]
+  const list = lines.findIndex((line) => BULLET.test(line))
+  // A list right below its lead-in.
+  if (
+    list > 0 &&
+    at(lines, list - 1)
+      .trimEnd()
+      .endsWith(':')
+  )
+    return [
+      { kind: 'paragraph', text: inline(lines.slice(0, list).join('\n')) },
+      { kind: 'list', items: itemsOf(lines.slice(list)) },
+    ]
+  return [{ kind: 'paragraph', text: inline(lines.join('\n')) }]
+}
+
+function isHeading(line: string, { isLast, next }: Around): boolean {
+  const text = line.trim()
+  const isNumbered = /^\d+(?:\.\d+)*\.?\s+\p{Lu}/u.test(text)
+  return (
+    !isLast &&
+    !/^\s{4}/.test(line) &&
+    (isNumbered || !BULLET.test(line)) &&
+    text.length <= LONGEST_HEADING &&
+    text.split(/\s+/).length <= HEADING_WORDS &&
+    /^[\p{Lu}\p{Lo}\d]/u.test(text) &&
+    !/[.!?:;,|\u3002]$/.test(text) &&
+    next !== undefined
+  )
+}
+
+function levelOf(line: string, { isFirst }: Around): number {
+  const depth = /^\s*(\d+(?:\.\d+)*)\.?\s/.exec(line)?.[1]?.split('.').length
+  return isFirst ? 1 : depth === undefined ? DEPTH_OF_OTHERS : Math.min(6, depth + 1)
+}
+
+function itemsOf(lines: readonly string[]): string[] {
+  const items: string[] = []
+  for (const line of lines) {
+    if (BULLET.test(line)) items.push(marked(line))
+    else items.push(`${items.pop() ?? '-'} ${inline(line)}`)
+  }
+  return items
+}
+
+/** An item with the mark that lists of all kinds of files have. */
+export function marked(line: string): string {
+  return inline(line)
+    .replace(/^[-*+\u2022\u25e6\u25aa\u2013]\s+/, '- ')
+    .replace(/^\(?(\d{1,3})[.)]\s+/, '$1. ')
+}
+
+/** Parts of one listing, which may have blank lines in it; and of one list. */
+function joinedCode(blocks: readonly Block[]): Block[] {
+  const joined: Block[] = []
+  for (const block of blocks) {
+    const before = joined.at(-1)
+    if (block.kind === 'code' && before?.kind === 'code') joined.splice(-1, 1, { kind: 'code', text: `${before.text}\n\n${block.text}` })
+    else if (block.kind === 'list' && before?.kind === 'list')
+      joined.splice(-1, 1, { kind: 'list', items: [...before.items, ...block.items] })
+    else joined.push(block)
+  }
+  return joined.map((block) => (block.kind === 'code' ? { ...block, text: unindented(block.text) } : block))
+}
+
+function unindented(text: string): string {
+  const lines = text.split('\n')
+  const common = Math.min(...lines.filter((line) => line !== '').map((line) => line.search(/\S/)))
+  return lines.map((line) => line.slice(common)).join('\n')
+}

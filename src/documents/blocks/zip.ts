@@ -1,0 +1,73 @@
+import { fromBufferPromise, type Entry, type ZipFile } from 'yauzl'
+import { CodedError, messageOf } from '../../../base/errors.ts'
+import { DocumentError } from '../errors.ts'
+
+/** Bounds of a document that is a zip archive inside (DOCX, EPUB). */
+const MOST_ENTRIES = 10_000
+const MOST_BYTES = 256 * 2 ** 20
+/** An archive's entries may expand to so many times its size, once they are large. */
+const MOST_RATIO = 200
+const RATIO_FROM = 32 * 2 ** 20
+
+/** The entries of a zip archive that was read to its end. */
+export interface ZipDocument {
+  readonly names: readonly string[]
+  /** @throws document_invalid for an entry that is missing, damaged or encrypted, or has another size than it says */
+  read(name: string): Promise<Buffer>
+}
+
+function damaged(message: string, cause?: unknown): DocumentError {
+  return new DocumentError('damaged', message, cause)
+}
+
+/**
+ * Opens a document that is a zip archive, within bounds on entries, their size and their ratio.
+ * @throws document_invalid (damaged), payload_too_large (beyond a bound)
+ */
+export async function openZip(bytes: Uint8Array): Promise<ZipDocument> {
+  try {
+    const zip = await fromBufferPromise(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), { lazyEntries: true })
+    const entries = await entriesOf(zip, bytes.length)
+    return {
+      names: [...entries.keys()],
+      read: async (name) => {
+        const entry = entries.get(name)
+        if (entry === undefined) throw damaged(`The file is incomplete: ${JSON.stringify(name.slice(0, 100))} is missing in it.`)
+        return readEntry(zip, entry)
+      },
+    }
+  } catch (error) {
+    if (error instanceof CodedError) throw error
+    throw damaged(`The file is damaged (${messageOf(error)}).`, error)
+  }
+}
+
+async function entriesOf(zip: ZipFile, size: number): Promise<ReadonlyMap<string, Entry>> {
+  const entries = new Map<string, Entry>()
+  let total = 0
+  for await (const entry of zip.eachEntry()) {
+    total += entry.uncompressedSize
+    if (entries.size >= MOST_ENTRIES || total > MOST_BYTES || (total > RATIO_FROM && total > size * MOST_RATIO))
+      throw new DocumentError(
+        'too_large',
+        `The file expands to more than is read (${MOST_ENTRIES} entries, ${MOST_BYTES} bytes, ${MOST_RATIO} times its size).`,
+      )
+    entries.set(entry.fileName, entry)
+  }
+  return entries
+}
+
+/** yauzl ends a stream that has other bytes than its entry says. */
+async function readEntry(zip: ZipFile, entry: Entry): Promise<Buffer> {
+  if (entry.isEncrypted()) throw new DocumentError('encrypted', 'The file is encrypted: save it without a password.')
+  try {
+    const chunks: Buffer[] = []
+    const content = await zip.openReadStreamPromise(entry)
+    // A stream of another size than is said fails once more after it was given up.
+    content.on('error', () => undefined)
+    for await (const chunk of content as AsyncIterable<Buffer>) chunks.push(chunk)
+    return Buffer.concat(chunks)
+  } catch (error) {
+    throw damaged(`The file is damaged at ${JSON.stringify(entry.fileName.slice(0, 100))} (${messageOf(error)}).`, error)
+  }
+}

@@ -1,0 +1,76 @@
+import type { Block, BlockDocument } from '../blocks/contract.ts'
+import type { DocumentPassage } from './contract.ts'
+import { sectionsOf, type Section } from './sections.ts'
+import { unitsOf, type Unit } from './units.ts'
+import { countWords } from './words.ts'
+
+/** Characters of a passage's title: further headings than the first and the last give way. */
+const LONGEST_TITLE = 300
+/** A passage may have so many words more than wanted where a sentence would be cut, or a section's rest would be short. */
+const SURPLUS = 1.25
+const SURPLUS_AT_END = 1.5
+
+/**
+ * Cuts a document into passages of about `words` words (DPR: Karpukhin et al. 2020 use 100), each within one section and ending with a
+ * sentence, an item, a row or a whole code block. The title is the document's with the headings above.
+ * @param document.title what it is called where the file does not say
+ */
+export function* cutPassages({ title, blocks }: Pick<BlockDocument, 'title' | 'blocks'>, words = 100): Generator<DocumentPassage> {
+  for (const section of sectionsOf(title, blocks)) {
+    const heading = section.path.join(' > ')
+    const said = { title: titleOf([title, ...section.path]), heading: shortened(heading, LONGEST_TITLE) }
+    for (const units of groupsOf(sectionUnits(section, words), words)) {
+      const page = units.find((unit) => unit.page !== undefined)?.page
+      yield { ...said, text: textOf(units), ...(page !== undefined && { page }) }
+    }
+  }
+}
+
+/** A heading without anything below it is a passage of its own: nothing of a document is left out. */
+function sectionUnits({ blocks, lone }: Section, words: number): Unit[] {
+  const shown: readonly Block[] = lone === undefined ? blocks : [lone]
+  return [...unitsOf(shown, Math.ceil(words * SURPLUS))]
+}
+
+function* groupsOf(units: readonly Unit[], words: number): Generator<Unit[]> {
+  let left = units.reduce((sum, unit) => sum + unit.words, 0)
+  let group: Unit[] = []
+  let held = 0
+  const take = (unit: Unit): void => {
+    group.push(unit)
+    held += unit.words
+  }
+  for (const unit of units) {
+    const isFull = held >= words && held + left > words * SURPLUS_AT_END
+    if (group.length > 0 && (isFull || (held + unit.words > words * SURPLUS && held + left > words * SURPLUS_AT_END))) {
+      // What introduces this unit goes with it.
+      const introduction = group.length > 1 && group.at(-1)?.introduces === true ? group.pop() : undefined
+      const alone = group.length === 1 && group[0]?.introduces === true
+      if (!alone) {
+        yield group
+        group = []
+        held = 0
+        if (introduction !== undefined) take(introduction)
+        else if (unit.leadIn !== undefined) take({ text: unit.leadIn, words: countWords(unit.leadIn), join: '\n' })
+      }
+    }
+    take(unit)
+    left -= unit.words
+  }
+  if (group.length > 0) yield group
+}
+
+function textOf(units: readonly Unit[]): string {
+  return units.map(({ text, join }, i) => (i === 0 ? text : join + text)).join('')
+}
+
+/** The document's title and the headings down to the passage; where that is too long, those in the middle are left out. */
+function titleOf(path: readonly string[]): string {
+  const parts = path.filter((part) => part !== '')
+  while (parts.length > 2 && parts.join(' > ').length > LONGEST_TITLE) parts.splice(1, 1)
+  return shortened(parts.join(' > '), LONGEST_TITLE)
+}
+
+function shortened(text: string, most: number): string {
+  return text.length <= most ? text : `${text.slice(0, most - 3).replace(/[\ud800-\udbff]$/, '')}...`
+}

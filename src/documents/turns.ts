@@ -1,0 +1,63 @@
+import { CodedError } from '../../base/errors.ts'
+
+const RETRY_AFTER_S = 5
+
+export interface TurnOptions {
+  /** Work that is done at the same time. */
+  readonly atOnce: number
+  /** Work that may wait. Several clients may bring in twice as much. */
+  readonly mostWaiting: number
+}
+
+/** Runs work of a client in its turn. @throws overloaded */
+export type InTurn = <Result>(client: string, work: () => Promise<Result>) => Promise<Result>
+
+/**
+ * Shares places between clients: a free one goes to the client that has the fewest, of those to the one that was served longest ago.
+ * Where more waits than may, no client holds more of it than its share.
+ */
+export function createTurns({ atOnce, mostWaiting }: TurnOptions): InTurn {
+  /** By client, the one served longest ago first. */
+  const clients = new Map<string, { running: number; readonly waiting: (() => void)[] }>()
+  let [running, waiting] = [0, 0]
+
+  const start = (): void => {
+    if (running >= atOnce) return
+    const [next] = [...clients].filter(([, one]) => one.waiting.length > 0).sort(([, a], [, b]) => a.running - b.running)
+    if (next === undefined) return
+    const [name, client] = next
+    const begin = client.waiting.shift()
+    clients.delete(name)
+    clients.set(name, client)
+    client.running++
+    running++
+    waiting--
+    begin?.()
+  }
+
+  const checkRoom = (client: string): void => {
+    const held = clients.get(client)?.waiting.length ?? 0
+    const present = clients.size + (clients.has(client) ? 0 : 1)
+    if (waiting < mostWaiting || (waiting < 2 * mostWaiting && held < mostWaiting / present)) return
+    throw new CodedError('overloaded', `${waiting} files are queued already. Try again later.`, { retryAfterS: RETRY_AFTER_S })
+  }
+
+  return async (name, work) => {
+    checkRoom(name)
+    const client = clients.get(name) ?? { running: 0, waiting: [] }
+    clients.set(name, client)
+    waiting++
+    await new Promise<void>((resolve) => {
+      client.waiting.push(resolve)
+      start()
+    })
+    try {
+      return await work()
+    } finally {
+      running--
+      client.running--
+      if (client.running + client.waiting.length === 0) clients.delete(name)
+      start()
+    }
+  }
+}

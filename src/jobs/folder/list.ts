@@ -1,0 +1,83 @@
+import type { Dirent } from 'node:fs'
+import { lstat, readdir } from 'node:fs/promises'
+import path from 'node:path'
+import { CodedError, messageOf, osCode } from '../../../base/errors.ts'
+import type { FileProblem } from '../../../index/read/contract.ts'
+import { DOCUMENT_ENDINGS } from '../../documents/type.ts'
+
+/** A file to be read. */
+export interface FolderFile {
+  /** Path relative to the folder, with slashes: what passages have as their source. */
+  readonly file: string
+  readonly path: string
+  readonly bytes: number
+  readonly modified?: Date
+}
+
+/** A file, or a folder, that is not read, and why. */
+export interface LeftOutFile {
+  readonly file: string
+  readonly problem: FileProblem
+  readonly detail: string
+}
+
+const TABLE = /\.(tsv|csv|jsonl|ndjson|json|parquet)(\.gz)?$/i
+const DOCUMENT = new RegExp(`\\.(${DOCUMENT_ENDINGS.join('|')})$`, 'i')
+
+/** Whether a file's name is that of a table of passages. */
+export function isTable(name: string): boolean {
+  return TABLE.test(name)
+}
+
+/** Whether a file's name is that of a document. */
+export function isDocument(name: string): boolean {
+  return DOCUMENT.test(name)
+}
+
+/**
+ * The documents of a folder and below it, in the order of their names, and what else there is but tables. Symbolic links are not followed,
+ * and names that begin with a dot not read.
+ * @throws not_found for a folder that is missing
+ */
+export async function listFolder(root: string): Promise<(FolderFile | LeftOutFile)[]> {
+  const entries = await readdir(root, { withFileTypes: true }).catch((error: unknown) => {
+    if (osCode(error) === 'ENOENT') throw new CodedError('not_found', `The folder ${root} does not exist.`, { field: 'file', cause: error })
+    throw error
+  })
+  return inside(root, '', entries)
+}
+
+/** The named files of a folder, whatever they are. */
+export async function listFiles(root: string, names: readonly string[]): Promise<(FolderFile | LeftOutFile)[]> {
+  return Promise.all(names.map((name) => fileOf(root, name)))
+}
+
+async function inside(root: string, folder: string, entries: readonly Dirent[]): Promise<(FolderFile | LeftOutFile)[]> {
+  const found: (FolderFile | LeftOutFile)[] = []
+  for (const entry of entries.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
+    const file = folder === '' ? entry.name : `${folder}/${entry.name}`
+    if (entry.name.startsWith('.')) found.push({ file, problem: 'hidden', detail: 'Its name begins with a dot.' })
+    else if (entry.isDirectory()) {
+      const below = await readdir(path.join(root, file), { withFileTypes: true }).catch((error: unknown) => unreadable(file, error))
+      if ('problem' in below) found.push(below)
+      else found.push(...(await inside(root, file, below)))
+    } else if (!isTable(entry.name)) found.push(await fileOf(root, file))
+  }
+  return found
+}
+
+async function fileOf(root: string, file: string): Promise<FolderFile | LeftOutFile> {
+  const at = path.join(root, file)
+  const found = await lstat(at).catch((error: unknown) => unreadable(file, error))
+  if ('problem' in found) return found
+  if (found.isSymbolicLink()) return { file, problem: 'link', detail: 'Symbolic links are not followed.' }
+  if (!found.isFile()) return { file, problem: 'not_supported', detail: 'It is no regular file.' }
+  if (!isDocument(file))
+    return { file, problem: 'not_supported', detail: `Files of this kind are not read: ${DOCUMENT_ENDINGS.join(', ')} are.` }
+  return { file, path: at, bytes: found.size, modified: found.mtime }
+}
+
+/** What of a file or folder cannot be read. */
+export function unreadable(file: string, error: unknown): LeftOutFile {
+  return { file, problem: 'unreadable', detail: `It cannot be read (${osCode(error) ?? messageOf(error)}).` }
+}

@@ -1,0 +1,101 @@
+import { readFile } from 'node:fs/promises'
+import { Type } from 'typebox'
+import { Value } from 'typebox/value'
+import { writeFileDurably } from '../../../base/durable.ts'
+import { CodedError } from '../../../base/errors.ts'
+import { parseJson } from '../../../base/json.ts'
+import { jobFiles } from '../../../index/ingest/plan/job-files.ts'
+import type { PassageIndex } from '../../../index/passage-index.ts'
+import type { Job, JobOptions } from '../schema.ts'
+import type { JobStore } from '../store.ts'
+import { prefixOf, sourceOf } from './ids.ts'
+import type { FolderFile, LeftOutFile } from './list.ts'
+
+const ListedSchema = Type.Object({
+  /** Sources of all files that were there, those left out among them. */
+  sources: Type.Array(Type.String()),
+  /** Folders that could not be looked into: what they hold is not known to be gone. */
+  unseen: Type.Array(Type.String()),
+})
+
+/** Sources and passages of one query. */
+const SOURCES_STEP = 50
+const PASSAGES_STEP = 1000
+
+/** Writes down which files a job found, for the jobs of the same folder that come after it. */
+export async function noteFiles(jobFolder: string, files: readonly (FolderFile | LeftOutFile)[], label: string | undefined): Promise<void> {
+  const unseen = files.filter((file) => 'problem' in file && file.problem === 'unreadable')
+  const listed = {
+    sources: files.map(({ file }) => sourceOf(file, label)),
+    unseen: unseen.map(({ file }) => `${sourceOf(file, label)}/`),
+  }
+  await writeFileDurably(jobFiles(jobFolder).listed, JSON.stringify(listed))
+}
+
+/** @throws options_invalid where it is not known which files belong together */
+export function checkDeleteMissing({ files, path }: Job['source'], { delete_missing: wanted, label }: JobOptions): void {
+  if (wanted !== true) return
+  const problem =
+    files === undefined
+      ? 'is for documents: a table is replaced with replace'
+      : files.only !== undefined
+        ? 'is for whole folders: files are named one by one here'
+        : path === null && label === undefined
+          ? 'needs a label with an upload, which says which files belong together'
+          : undefined
+  if (problem !== undefined) throw new CodedError('options_invalid', `delete_missing ${problem}.`, { field: 'delete_missing' })
+}
+
+/**
+ * Deletes passages of files that earlier jobs of the same folder (of the same label, where files were uploaded) found and this one did
+ * not. Only passages that files gave are deleted, never those of tables.
+ */
+export async function deleteMissing(
+  job: Job,
+  { index, store }: { readonly index: PassageIndex; readonly store: JobStore },
+): Promise<{ readonly files: number; readonly passages: number }> {
+  const now = await listedBy(store.folder(job.id))
+  const present = new Set(now.sources)
+  const gone = new Set<string>()
+  for (const earlier of await store.list()) {
+    if (earlier.id >= job.id || !isOfSameFiles(earlier, job)) continue
+    for (const source of (await listedBy(store.folder(earlier.id))).sources)
+      if (!present.has(source) && !now.unseen.some((folder) => source.startsWith(folder))) gone.add(source)
+  }
+  let passages = 0
+  const files = new Set<string>()
+  const sources = [...gone]
+  for (let from = 0; from < sources.length; from += SOURCES_STEP) {
+    for await (const page of passagesOf(index, sources.slice(from, from + SOURCES_STEP))) {
+      passages += await index.delete(page.map(({ id }) => id))
+      for (const { source } of page) files.add(source)
+    }
+  }
+  return { files: files.size, passages }
+}
+
+function isOfSameFiles(a: Job, b: Job): boolean {
+  return (
+    a.table === b.table &&
+    a.source.files !== undefined &&
+    a.source.path === b.source.path &&
+    a.options.label === b.options.label &&
+    // Without a path it is the label that tells.
+    (a.source.path !== null || a.options.label !== undefined)
+  )
+}
+
+async function listedBy(jobFolder: string): Promise<{ readonly sources: readonly string[]; readonly unseen: readonly string[] }> {
+  const found = parseJson(await readFile(jobFiles(jobFolder).listed, 'utf8').catch(() => ''))
+  return Value.Check(ListedSchema, found) ? found : { sources: [], unseen: [] }
+}
+
+async function* passagesOf(index: PassageIndex, sources: readonly string[]): AsyncGenerator<{ id: string; source: string }[]> {
+  for (let after: string | undefined; ;) {
+    const page = await index.list({ filter: { source: [...sources] }, limit: PASSAGES_STEP, ...(after !== undefined && { after }) })
+    const ofFiles = page.flatMap(({ id, source = '' }) => (id.startsWith(prefixOf(source)) ? [{ id, source }] : []))
+    if (ofFiles.length > 0) yield ofFiles
+    after = page.at(-1)?.id
+    if (page.length < PASSAGES_STEP) return
+  }
+}

@@ -1,0 +1,35 @@
+import { allModels, type Models } from '../../index/contract.ts'
+import { removeStale, replacedTables, type ReplacedTable } from '../../index/ingest/remove-stale.ts'
+import { tryJobLock } from '../../index/writers/job-lock.ts'
+import { JobStore } from './store.ts'
+
+export interface RemoveReplacedOptions {
+  /** Folder of the tables. */
+  readonly dir: string
+  readonly table: string
+  readonly jobsDir: string
+  /** Those at hand, of which none loses a table that it still answers from; without, nothing is removed. */
+  readonly models: Models | undefined
+}
+
+export interface RemovedTables {
+  readonly before: readonly ReplacedTable[]
+  /** Those that stay for now: replaced less than a minute ago, being read, answering for another model, or beside a job that runs. */
+  readonly after: readonly ReplacedTable[]
+}
+
+/** Removes replaced tables from outside the service, by the rules by which jobs remove them. */
+export async function removeReplaced({ dir, table, jobsDir, models }: RemoveReplacedOptions): Promise<RemovedTables> {
+  const store = new JobStore(jobsDir)
+  const knownJobs = () => store.known(table)
+  const before = await replacedTables(dir, table, knownJobs)
+  if (models === undefined || before.length === 0) return { before, after: before }
+  const lock = await tryJobLock(dir)
+  if (lock === undefined) return { before, after: before }
+  try {
+    await removeStale(dir, table, knownJobs, allModels(models))
+  } finally {
+    await lock.release()
+  }
+  return { before, after: await replacedTables(dir, table, knownJobs) }
+}

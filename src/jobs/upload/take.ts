@@ -1,0 +1,49 @@
+import { stat } from 'node:fs/promises'
+import { READ_LIMITS } from '../../../index/read/contract.ts'
+import { limitBytes } from '../limit-bytes.ts'
+import { ARCHIVE, isArchive } from './archive-name.ts'
+import { ArchiveBudget } from './budget.ts'
+import type { UploadedFile } from './contract.ts'
+import type { FileSpool } from './spool.ts'
+import { takeTar } from './tar.ts'
+import { takeZip } from './zip.ts'
+
+/** Entries of one archive. */
+const MOST_ENTRIES = 20_000
+
+/**
+ * Keeps the files of an upload, those in its archives among them: of one archive that comes alone under their own paths, else under the
+ * archive's name.
+ * @param maxBytes of all files, archives expanded
+ * @throws payload_too_large, corpus_invalid for a damaged archive, invalid_request for a name that is there twice
+ */
+export async function takeFiles(files: AsyncIterable<UploadedFile>, spool: FileSpool, maxBytes: number): Promise<void> {
+  const archives: { readonly name: string; readonly stored: string }[] = []
+  let others = 0
+  let received = 0
+  const counted = async function* (bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+    for await (const chunk of limitBytes(bytes, maxBytes - received)) {
+      received += chunk.length
+      yield chunk
+    }
+  }
+  for await (const { name, bytes } of files) {
+    if (isArchive(name)) archives.push({ name, stored: await spool.store(counted(bytes)) })
+    else {
+      others++
+      await spool.take(name, counted(bytes))
+    }
+  }
+  let expanded = 0
+  for (const { name, stored } of archives) {
+    const at = spool.pathOf(stored)
+    const budget = new ArchiveBudget(
+      { entries: MOST_ENTRIES, bytes: maxBytes - expanded, ratio: READ_LIMITS.expansionRatio },
+      (await stat(at)).size,
+    )
+    const within = archives.length + others === 1 ? '' : `${name.replace(ARCHIVE, '')}/`
+    await (/\.zip$/i.test(name) ? takeZip : takeTar)(at, spool, budget, within)
+    await spool.drop(stored)
+    expanded += budget.bytes
+  }
+}

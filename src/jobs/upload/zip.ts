@@ -1,0 +1,44 @@
+import { openPromise, type Entry } from 'yauzl'
+import { CodedError, messageOf } from '../../../base/errors.ts'
+import type { ArchiveBudget } from './budget.ts'
+import { entryName } from './entry-name.ts'
+import type { FileSpool } from './spool.ts'
+
+const LINK = 0o120000
+const KIND = 0o170000
+
+/** Takes the files of a ZIP archive. @throws corpus_invalid (damaged, paths that lead out of it), payload_too_large */
+export async function takeZip(archive: string, spool: FileSpool, budget: ArchiveBudget, within: string): Promise<void> {
+  try {
+    const zip = await openPromise(archive, { lazyEntries: true, autoClose: false, decodeStrings: true, strictFileNames: false })
+    try {
+      for await (const entry of zip.eachEntry()) {
+        budget.entry()
+        const file = within + entryName(entry.fileName)
+        if (entry.fileName.endsWith('/')) continue
+        if (isLink(entry)) spool.leaveOut(file, 'link', 'Links in archives are not followed.')
+        else if (entry.isEncrypted()) spool.leaveOut(file, 'encrypted', 'The entry is encrypted.')
+        else {
+          const content = await zip.openReadStreamPromise(entry)
+          // A stream of another size than is said fails once more after it was given up.
+          content.on('error', () => undefined)
+          await spool.take(file, budget.expanding(content as AsyncIterable<Buffer>), entry.getLastModDate())
+        }
+      }
+    } finally {
+      zip.close()
+    }
+  } catch (error) {
+    if (error instanceof CodedError || isOfDisk(error)) throw error
+    throw new CodedError('corpus_invalid', `The ZIP archive is damaged (${messageOf(error)}).`, { field: 'file', cause: error })
+  }
+}
+
+function isLink({ externalFileAttributes }: Entry): boolean {
+  return ((externalFileAttributes >>> 16) & KIND) === LINK
+}
+
+/** An error of the system while files are written, not of the archive. */
+export function isOfDisk(error: unknown): boolean {
+  return error instanceof Error && 'syscall' in error
+}

@@ -1,0 +1,154 @@
+import { readFile } from 'node:fs/promises'
+import path from 'node:path'
+import t, { type Test } from 'tap'
+import { createPassageReader } from '../../src/documents/corpus/reader.ts'
+import type { DocumentPassage } from '../../src/documents/passages/contract.ts'
+import { makePdf } from '../fixtures/pdf.ts'
+
+const FIXTURES = 'test/fixtures/documents'
+
+function readerFor(t: Test) {
+  const reader = createPassageReader({ parseMs: 60_000 })
+  t.teardown(() => reader.close())
+  const options = { words: 100, signal: new AbortController().signal }
+  const text = (name: string, content: string | Buffer) => reader.read({ bytes: Buffer.from(content), name }, options)
+  return {
+    text,
+    file: async (name: string) => reader.read({ bytes: await readFile(path.join(FIXTURES, name)), name }, options),
+    texts: async (name: string, content: string) => (await text(name, content)).passages.map((passage) => passage.text),
+  }
+}
+
+/** Spacing differs between kinds of files. */
+function withoutSpacing(passages: readonly DocumentPassage[]): string[] {
+  return passages.map(({ text }) => text.replace(/\s+/g, ' '))
+}
+
+t.test('the same handbook gives the same passages as Markdown, HTML, PDF, DOCX, EPUB and text', async (t) => {
+  const { file } = readerFor(t)
+  const { passages: expected, type } = await file('handbook.md')
+  t.equal(type, 'markdown')
+  t.same(
+    expected.map(({ title, heading }) => [title, heading]),
+    [
+      ['Harbour handbook > Pilots', 'Pilots'],
+      ['Harbour handbook > Pilots > Ordering a pilot', 'Pilots > Ordering a pilot'],
+      ['Harbour handbook > Pilots > Ordering a pilot', 'Pilots > Ordering a pilot'],
+      ['Harbour handbook > Berths', 'Berths'],
+      ['Harbour handbook > Berths > Leaving', 'Berths > Leaving'],
+    ],
+  )
+  t.match(expected[1]?.text, /^Call the pilot station on channel 12 and say:\n- the name .*\n- the draught .*\n- the time .*\nThe station /)
+  for (const kind of ['html', 'docx', 'epub', 'pdf', 'txt']) {
+    const { passages } = await file(`handbook.${kind}`)
+    t.same(withoutSpacing(passages), withoutSpacing(expected), kind)
+    // Plain text has no levels of headings, and no title but its first line.
+    if (kind !== 'txt')
+      t.same(
+        passages.map(({ title }) => title),
+        expected.map(({ title }) => title),
+        kind,
+      )
+    if (kind === 'pdf')
+      t.same(
+        passages.map(({ page }) => page),
+        [1, 1, 1, 1, 1],
+      )
+  }
+})
+
+t.test('tables become rows of "column: value", code stays whole, both with what introduces them', async (t) => {
+  const { file } = readerFor(t)
+  const expected =
+    'Dues are charged by length and by day:\nLength: up to 20 m; Per day: 15; Berths: western basin\n' +
+    'Length: up to 80 m; Per day: 60; Berths: quays A and B\nLength: longer; Per day: 240; Berths: quay C\n' +
+    'The gauge answers to this query:\nGET /gauge?station=mole\n{\n  "level": 412,\n  "unit": "cm"\n}\nReadings are kept for ten years.'
+  for (const kind of ['md', 'html', 'docx', 'epub']) {
+    const { passages } = await file(`reference.${kind}`)
+    t.same(
+      passages.map(({ title, text }) => [title, text]),
+      [['Reference', expected]],
+      kind,
+    )
+  }
+  const { passages } = await file('watch.docx')
+  t.match(passages, [
+    {
+      title: 'Notes of the watch > Night',
+      text: 'The light on the southern mole was out from two to four.\n- First of all\n- Then the second\nHour: 03; Wind: north-west 5',
+    },
+  ])
+})
+
+t.test('passages of about 100 words end with sentences and never cross headings; a long list keeps its lead-in', async (t) => {
+  const { text, texts } = readerFor(t)
+  const sentence = 'The ferry leaves the southern quay at noon and returns in the evening. '
+  const { passages } = await text('a.md', `# A\n\n${sentence.repeat(40)}\n\n# B\n\nShort.\n\n# C\n`)
+  for (const { text } of passages) t.match(text, /[.C]$/)
+  t.same(
+    passages.map(({ title, text }) => [title, text.split(/\s+/).length]),
+    [
+      ['a > A', 104],
+      ['a > A', 104],
+      ['a > A', 104],
+      ['a > A', 104],
+      ['a > A', 104],
+      ['a > B', 1],
+      ['a', 1],
+    ],
+    'a heading with nothing below it is kept too',
+  )
+  const items = Array.from({ length: 40 }, (_, i) => `- the lamp number ${i} of the harbour`).join('\n')
+  const lists = await texts('b.md', `Check these lamps:\n\n${items}\n`)
+  t.ok(lists.length > 1)
+  for (const one of lists) t.match(one, /^Check these lamps:\n- the lamp/)
+  const code = Array.from({ length: 200 }, (_, i) => `call(${i}, "one two three")`).join('\n')
+  const [whole, after] = await texts('c.md', `Run this:\n\n\`\`\`\n${code}\n\`\`\`\n\n${sentence.repeat(9)}`)
+  t.equal(whole, `Run this:\n${code}`, 'code is not cut')
+  t.match(after, /^The ferry/)
+})
+
+t.test('web pages: the main text without what stands around it', async (t) => {
+  const { texts } = readerFor(t)
+  const around = (inside: string) =>
+    `<!doctype html><html><head><title>Lamps</title></head><body><header><a href="/">Home</a> Search</header><nav>Menu</nav>${inside}<footer>Imprint</footer></body></html>`
+  const prose = '<p>The lamp on the mole burns from dusk until dawn, and is looked after by the watch.</p>'
+  for (const inside of [
+    `<main><h1>Lamps</h1>${prose}</main>`,
+    `<article><h1>Lamps</h1>${prose}</article>`,
+    `<div id="content">${prose}</div>`,
+  ])
+    t.same(await texts('a.html', around(inside)), ['The lamp on the mole burns from dusk until dawn, and is looked after by the watch.'])
+  t.same(await texts('b.html', '<dl><dt>Mole<dd>a wall in the sea</dl><p hidden>secret</p><table><tr><td><ul><li>placed</ul></table>'), [
+    '- Mole: a wall in the sea\n- placed',
+  ])
+})
+
+t.test('PDF: pages, running heads left out, paragraphs across pages', async (t) => {
+  const { text } = readerFor(t)
+  const page = (number: number, ...lines: string[]) => ['Harbour rules', ...lines, `page ${number} of 3`]
+  const pdf = makePdf([
+    page(1, '# Ships', 'A ship that is longer than the quay', 'waits at anchor until'),
+    page(2, 'a tug has come.', '', '# Boats', 'Boats moor anywhere.'),
+    page(3, '', 'On the third page nothing is said of them.'),
+  ])
+  const { passages } = await text('rules.pdf', pdf)
+  t.match(passages, [
+    { title: 'rules > Ships', page: 1, text: 'A ship that is longer than the quay waits at anchor until a tug has come.' },
+    { title: 'rules > Boats', page: 2, text: /^Boats moor anywhere\.\s+On the third page/ },
+  ])
+})
+
+t.test('a file that cannot be read is named with its reason, and the next one is read', async (t) => {
+  const { text, file } = readerFor(t)
+  await t.rejects(file('encrypted.pdf'), { problem: 'encrypted', code: 'document_invalid' })
+  await t.rejects(text('scan.pdf', makePdf([null])), { problem: 'scanned', code: 'document_without_text' })
+  await t.rejects(text('a.docx', 'PK\u0003\u0004 and nothing'), { problem: 'damaged', code: 'document_invalid' })
+  await t.rejects(text('a.epub', 'no zip'), { problem: 'damaged', code: 'document_invalid' })
+  await t.rejects(text('a.docx', Buffer.from('d0cf11e0a1b11ae1', 'hex')), { problem: 'encrypted', code: 'document_invalid' })
+  await t.rejects(text('a.md', ' \n'), { problem: 'without_text', code: 'document_without_text' })
+  await t.rejects(text('a.txt', Buffer.from('K\u00f6ln', 'latin1')), { problem: 'encoding', code: 'document_invalid' })
+  await t.rejects(text('a.xlsx', 'x'), { problem: 'not_supported', code: 'unsupported_media_type' })
+  await t.rejects(text('a.html', `${'<em>'.repeat(2000)}deep`), { problem: 'damaged', message: /nested/ })
+  t.match(await text('a.txt', 'Good text.'), { passages: [{ title: 'a', text: 'Good text.' }] })
+})

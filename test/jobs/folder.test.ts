@@ -1,0 +1,146 @@
+import { copyFile, mkdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import t, { type Test } from 'tap'
+import { describeFiles } from '../../src/jobs/folder/describe.ts'
+import type { JobOptions } from '../../src/jobs/schema.ts'
+import { makePdf } from '../fixtures/pdf.ts'
+import { embed, tempDir } from '../index/helpers.ts'
+import { withJobs } from './helpers.ts'
+
+const FIXTURES = 'test/fixtures/documents'
+
+async function folderOf(t: Test) {
+  const dir = await tempDir(t)
+  const docs = path.join(dir, 'docs')
+  await mkdir(path.join(docs, 'more'), { recursive: true })
+  const texts: string[] = []
+  const { index, jobs } = await withJobs(t, dir, { embed: (some) => (texts.push(...some), embed(some)) })
+  const file = (name: string, text: string | Buffer) => writeFile(path.join(docs, name), text)
+  const add = async (options: JobOptions = {}, only?: readonly string[]) => {
+    texts.length = 0
+    return jobs.wait((await jobs.addFolder(docs, options, only)).id)
+  }
+  const copy = (name: string, to = name) => copyFile(path.join(FIXTURES, name), path.join(docs, to))
+  /** What was embedded as passages, not as questions about them. */
+  const embedded = () => texts.filter((text) => text.includes(' > '))
+  return { dir, docs, index, jobs, file, add, copy, embedded }
+}
+
+t.test('a folder of each kind: passages with source and metadata, and all that is left out is named', async (t) => {
+  const { docs, index, jobs, file, add, copy } = await folderOf(t)
+  for (const kind of ['md', 'html', 'docx', 'epub', 'pdf', 'txt']) await copy(`handbook.${kind}`, `more/handbook.${kind}`)
+  await copy('encrypted.pdf')
+  await file('scan.pdf', makePdf([null]))
+  await file('a.xlsx', 'PK')
+  await file('more/b.xlsx', 'PK')
+  await file('notes.rst', 'Notes')
+  await file('empty.md', '')
+  await file('latin.txt', Buffer.from('K\u00f6ln', 'latin1'))
+  await file('.hidden.md', 'hidden')
+  await file('table.tsv', 'id\ttext\n1\tx\n')
+  await symlink('/etc/passwd', path.join(docs, 'link.md'))
+  const job = await add()
+  t.match(job, {
+    version: 4,
+    state: 'done',
+    source: { name: 'docs', path: docs, files: {} },
+    counters: { read: 15, rejected: 9, accepted: 30, embedded: 30, committed: 30 },
+    files: { indexed: 6 },
+  })
+  t.equal(
+    describeFiles(job.files ?? { indexed: 0, left_out: [] }),
+    '6 files indexed; 9 left out: 2 .xlsx (not supported), 1 .hidden.md (hidden), 1 .md (no text), 1 encrypted PDF, 1 .txt (not UTF-8), ' +
+      '1 .md (symbolic link), 1 .rst (not supported), 1 .pdf (scanned, no text)',
+  )
+  const report = (await readFile(await jobs.reportPath(job.id), 'utf8')).trim().split('\n')
+  t.match(
+    report.map((line) => JSON.parse(line) as unknown),
+    [
+      { file: '.hidden.md', line: 0, reason: 'hidden' },
+      { file: 'a.xlsx', reason: 'not_supported', detail: /docx/ },
+      { file: 'empty.md', reason: 'without_text' },
+      { file: 'encrypted.pdf', reason: 'encrypted' },
+      { file: 'latin.txt', reason: 'encoding' },
+      { file: 'link.md', reason: 'link' },
+      { file: 'more/b.xlsx' },
+      { file: 'notes.rst' },
+      { file: 'scan.pdf', reason: 'scanned' },
+    ],
+  )
+  const [found] = await index.list({ filter: { source: ['more/handbook.pdf'], metadata: { position: 2 } }, limit: 5 })
+  t.match(found, {
+    id: /^more\/handbook\.pdf#[\w-]{12}$/,
+    title: 'Harbour handbook > Pilots > Ordering a pilot',
+    source: 'more/handbook.pdf',
+    metadata: { kind: 'pdf', page: 1, heading: 'Pilots > Ordering a pilot', position: 2, modified: /^\d{4}-.*Z$/ },
+  })
+})
+
+t.test('a second run embeds what changed, and drops what a file no longer has', async (t) => {
+  const { docs, index, file, add, copy, embedded } = await folderOf(t)
+  await copy('handbook.md')
+  await file('note.md', '# Note\n\n## One\n\nThe first lamp burns.\n\n## Old\n\nThe second lamp is out.\n')
+  t.match((await add()).counters, { accepted: 7, embedded: 7 })
+  const before = (await index.list({ limit: 20 })).map(({ id }) => id)
+  t.match((await add()).counters, { accepted: 7, embedded: 0, skipped: 7 })
+  await file('note.md', '# Note\n\n## New\n\nThe third lamp is new.\n\n## One\n\nThe first lamp burns.\n')
+  const third = await add()
+  t.equal(third.error, null)
+  t.match(third.counters, { accepted: 7, embedded: 1, skipped: 6 })
+  t.same(embedded(), ['Note > New The third lamp is new.'])
+  const after = (await index.list({ limit: 20 })).map(({ id }) => id)
+  t.equal(after.length, 7)
+  t.equal(after.filter((id) => before.includes(id)).length, 6, 'ids stay with what passages say')
+  await rename(path.join(docs, 'handbook.md'), path.join(docs, 'more', 'manual.md'))
+  t.match((await add()).counters, { embedded: 0, skipped: 7 }, 'a renamed file keeps its vectors')
+  t.match(await index.sources(), [
+    { source: 'handbook.md', passages: 5 },
+    { source: 'more/manual.md', passages: 5 },
+    { source: 'note.md', passages: 2 },
+  ])
+  t.match((await add({ label: 'harbour/' }, ['note.md'])).source, { name: 'note.md', files: { only: ['note.md'] } })
+  t.equal(await index.count({ source: ['harbour/note.md'] }), 2)
+})
+
+t.test('delete_missing drops what gone files gave, and nothing else', async (t) => {
+  const { dir, docs, index, jobs, file, add } = await folderOf(t)
+  const lamp = (name: string) => `# Lamp\n\nThe lamp ${name} burns.\n`
+  for (const name of ['a', 'b', 'more/c', 'more/d']) await file(`${name}.md`, lamp(name))
+  t.match(await add(), { state: 'done' })
+  await writeFile(path.join(dir, 'table.tsv'), 'id\ttext\tsource\nrow\tA row.\tb.md\n')
+  await jobs.wait((await jobs.addFile(path.join(dir, 'table.tsv'), {})).id)
+  await mkdir(path.join(dir, 'other'))
+  await writeFile(path.join(dir, 'other', 'e.md'), lamp('e'))
+  await jobs.wait((await jobs.addFolder(path.join(dir, 'other'), {})).id)
+  await rm(path.join(docs, 'b.md'))
+  await file('a.md', '')
+  await rename(path.join(docs, 'more', 'c.md'), path.join(docs, 'more', 'renamed.md'))
+  const job = await add({ delete_missing: true })
+  t.match(job, { state: 'done', files: { indexed: 2, gone: { files: 2, passages: 2 } }, counters: { embedded: 0 }, result: { rows: 5 } })
+  t.equal(
+    describeFiles(job.files ?? { indexed: 0, left_out: [] }),
+    '2 files indexed; 1 left out: 1 .md (no text); 2 gone (2 passages deleted)',
+  )
+  t.equal(await index.count(), 5)
+  t.same(
+    (await index.sources()).map(({ source }) => source).sort(),
+    ['a.md', 'b.md', 'e.md', 'more/d.md', 'more/renamed.md'],
+    'a row of a table, a file that cannot be read now and another folder stay',
+  )
+  t.ok(await index.get('row'))
+  await t.rejects(jobs.addFolder(docs, { delete_missing: true }, ['a.md']), { code: 'options_invalid' })
+  await t.rejects(jobs.addFile(path.join(dir, 'table.tsv'), { delete_missing: true }), { code: 'options_invalid' })
+})
+
+t.test('strict: nothing is indexed where a file is left out; a folder without readable files says why', async (t) => {
+  const { index, file, add, docs } = await folderOf(t)
+  await file('a.xlsx', 'PK')
+  t.match(await add(), { state: 'failed', error: { code: 'corpus_invalid', message: /None of 1 files.*1 \.xlsx \(not supported\)/ } })
+  await file('note.md', 'A lamp.')
+  t.match(await add({ strict: true }), { state: 'failed', error: { code: 'corpus_invalid', message: /1 of 2 files were left out/ } })
+  await t.rejects(index.count(), { code: 'index_missing' })
+  t.match(await add({ no_metadata: true }), { state: 'done' })
+  t.notOk((await index.list({ limit: 1 }))[0]?.metadata)
+  await rm(docs, { recursive: true })
+  t.match(await add(), { state: 'failed', error: { code: 'not_found' } })
+})

@@ -1,0 +1,150 @@
+import { mkdir, readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { gzipSync } from 'node:zlib'
+import { buildApp } from '../../src/app.ts'
+import { loadConfig } from '../../src/config.ts'
+import type { Job } from '../../src/jobs/schema.ts'
+import { makeTar } from '../fixtures/tar.ts'
+import { makeZip } from '../fixtures/zip.ts'
+import { recordingServices } from '../helpers/recording-services.ts'
+import { servicesAround } from '../helpers/services.ts'
+import { tempDir } from '../index/helpers.ts'
+import { embedderOf, withJobs } from './helpers.ts'
+
+const KEY = 'a-key-for-tests-only'
+const MB = 2 ** 20
+
+async function served(t: Test, maxUploadBytes = 10 * MB) {
+  const dir = await tempDir(t)
+  await mkdir(join(dir, 'import'))
+  const { index, jobs } = await withJobs(t, dir, { maxUploadBytes })
+  const services = await servicesAround(t, recordingServices().services, { index, jobs, embedder: embedderOf() })
+  const app = await buildApp(services, loadConfig({ LOG_LEVEL: 'silent', ADMIN_KEY: KEY }, {}), '0.0.0-test')
+  const url = await app.listen({ port: 0, host: '127.0.0.1' })
+  t.teardown(() => app.close())
+  const post = async (body: FormData | Buffer, headers: Record<string, string> = {}, query = '') => {
+    const response = await fetch(`${url}/v1/admin/index-jobs${query}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${KEY}`, ...headers },
+      body: body instanceof FormData ? body : new Uint8Array(body),
+    })
+    return { status: response.status, json: (await response.json()) as { id?: string; error?: { code: string; message: string } } }
+  }
+  const form = async (files: Record<string, string | Buffer>, headers: Record<string, string> = {}, query = '') => {
+    const data = new FormData()
+    for (const [name, content] of Object.entries(files)) data.append('file', new Blob([new Uint8Array(Buffer.from(content))]), name)
+    return post(data, headers, query)
+  }
+  const ended = ({ json }: { json: { id?: string } }): Promise<Job> => jobs.wait(String(json.id))
+  const folders = () => readdir(join(dir, 'index', 'jobs'))
+  return { dir, index, jobs, post, form, ended, folders }
+}
+
+const NOTE = '# Lamps\n\nThe lamp on the mole burns from dusk until dawn.\n'
+const TABLE = 'id\ttext\n1\tThe ferry leaves at noon.\n'
+
+await t.test('several files of a form, tables among them, in any order', async (t) => {
+  const { dir, index, form, ended } = await served(t)
+  const handbook = await readFile('test/fixtures/documents/handbook.docx')
+  const sent = await form({ 'ports.tsv': TABLE, 'lamps.md': NOTE, 'handbook.docx': handbook, 'dues.xlsx': 'PK' }, {}, '?label=upload')
+  t.equal(sent.status, 202, JSON.stringify(sent.json))
+  const job = await ended(sent)
+  t.match(job, {
+    state: 'done',
+    source: { name: 'ports.tsv and 3 more', path: null, files: { uploaded: true } },
+    counters: { accepted: 7, committed: 7, rejected: 1 },
+    files: { indexed: 3, left_out: [{ kind: '.xlsx', reason: 'not_supported', files: 1 }] },
+  })
+  t.match(await index.sources(), [{ source: 'upload/handbook.docx', passages: 5 }, { passages: 1 }, { passages: 1 }])
+  t.equal((await index.get('1'))?.source, 'upload/ports.tsv')
+  t.notOk((await readdir(join(dir, 'index', 'jobs', job.id))).includes('uploads'), 'the files are gone with the job')
+  t.match(await ended(await form({ 'one.md': NOTE })), { state: 'done', source: { name: 'one.md' }, files: { indexed: 1 } })
+  t.match(await ended(await form({ 'one.tsv': TABLE })), { state: 'done', source: { name: 'one.tsv' }, counters: { read: 1 } })
+  const big = `${TABLE}${Array.from({ length: 100 }, (_, i) => `r${i}\t${'word '.repeat(19_000)}\n`).join('')}`
+  t.match(await form({ 'big.tsv': big, 'one.md': NOTE }), {
+    status: 400,
+    json: { error: { code: 'invalid_request', message: /the one file/ } },
+  })
+  t.match(await form({}), { status: 400, json: { error: { code: 'invalid_request' } } })
+})
+
+await t.test('an archive gives the files in it, with their paths', async (t) => {
+  const { index, form, post, ended } = await served(t)
+  const entries = [
+    { name: 'docs/lamps.md', content: NOTE },
+    { name: 'docs/ports.tsv', content: TABLE },
+    { name: 'docs/inner.zip', content: 'PK' },
+    { name: '__MACOSX/docs/._lamps.md', content: 'x' },
+  ]
+  const expected = {
+    state: 'done',
+    counters: { accepted: 2 },
+    files: {
+      indexed: 2,
+      left_out: [
+        { kind: '._lamps.md', reason: 'hidden' },
+        { kind: '.zip', reason: 'not_supported' },
+        { kind: '.md', reason: 'link' },
+      ],
+    },
+  }
+  const zip = makeZip([...entries, { name: 'docs/link.md', content: '/etc/passwd', link: true }])
+  t.match(await ended(await form({ 'docs.zip': zip })), expected)
+  const [lamps] = await index.list({ filter: { source: 'docs/lamps.md' }, limit: 1 })
+  t.match(lamps, { title: 'Lamps', metadata: { kind: 'markdown', modified: /^20/ } })
+  t.match(await ended(await post(zip, { 'content-type': 'application/zip' })), { ...expected, counters: { skipped: 2 } })
+  const tar = gzipSync(await makeTar([...entries, { name: 'docs/link.md', type: 'symlink', linkname: '/etc/passwd' }]))
+  t.match(await ended(await form({ 'docs.tar.gz': tar })), expected)
+  t.match(await ended(await form({ 'a.zip': zip, 'b.md': NOTE })), { files: { indexed: 3 } })
+  t.equal(await index.count({ source: ['a/docs/lamps.md', 'b.md'] }), 2, 'of several, under its name')
+})
+
+await t.test('archives that are hostile or broken are refused, and leave nothing behind', async (t) => {
+  const { form, folders, dir } = await served(t, 70 * MB)
+  const refused = async (files: Record<string, Buffer>, code: string, message: RegExp, status = 422) =>
+    t.match(await form(files), { status, json: { error: { code, message } } })
+  for (const name of ['../escape.md', '/etc/escape.md', 'a/../../escape.md', 'C:\\escape.md']) {
+    await refused({ 'a.zip': makeZip([{ name, content: NOTE }]) }, 'corpus_invalid', /escape|path/)
+    await refused({ 'a.tar': await makeTar([{ name, content: NOTE }]) }, 'corpus_invalid', /leads out/)
+  }
+  const zip = makeZip([{ name: 'a.md', content: NOTE }])
+  await refused({ 'a.zip': zip.subarray(0, zip.length - 30) }, 'corpus_invalid', /damaged/)
+  await refused({ 'a.zip': Buffer.from('no archive') }, 'corpus_invalid', /damaged/)
+  await refused({ 'a.zip': makeZip([{ name: 'a.md', content: NOTE.repeat(50), says: 10 }]) }, 'corpus_invalid', /damaged/)
+  const tar = gzipSync(await makeTar([{ name: 'a.md', content: NOTE.repeat(500) }]))
+  await refused({ 'a.tar.gz': tar.subarray(0, tar.length - 20) }, 'corpus_invalid', /damaged/)
+  await refused({ 'a.tar': Buffer.alloc(1024) }, 'corpus_invalid', /empty/)
+  await refused({ 'a.zip': makeZip([{ name: 'a.md', content: Buffer.alloc(66 * MB, 'a ') }]) }, 'payload_too_large', /100 times/, 413)
+  await refused(
+    { 'a.tgz': gzipSync(await makeTar([{ name: 'a.md', content: Buffer.alloc(66 * MB) }])) },
+    'payload_too_large',
+    /bomb|100/,
+    413,
+  )
+  await refused(
+    {
+      'a.zip': makeZip([
+        { name: 'a.md', content: NOTE },
+        { name: 'a.md', content: NOTE },
+      ]),
+    },
+    'invalid_request',
+    /twice/,
+    400,
+  )
+  const many = makeZip(Array.from({ length: 20_001 }, (_, i) => ({ name: `${i}.bin`, content: '' })))
+  await refused({ 'a.zip': many }, 'payload_too_large', /entries/, 413)
+  t.same(await folders(), [])
+  t.same((await readdir(dir)).sort(), ['import', 'index'], 'nothing was written beside')
+})
+
+await t.test('a form sent again with the same idempotency key is one job', async (t) => {
+  const { jobs, form, ended } = await served(t)
+  const key = { 'idempotency-key': 'once' }
+  const first = await form({ 'a.md': NOTE, 'b.md': `${NOTE}More.` }, key)
+  t.equal((await form({ 'a.md': NOTE, 'b.md': `${NOTE}More.` }, key)).json.id, first.json.id)
+  t.equal((await form({ 'a.md': NOTE, 'c.md': `${NOTE}More.` }, key)).status, 422)
+  await ended(first)
+  t.equal((await jobs.list()).length, 1)
+})
