@@ -24,7 +24,7 @@ import { unknownRoutes } from './http/plugins/unknown-routes.ts'
 import { withoutBasePath } from './http/request/base-path.ts'
 import { onceFor } from './http/idempotency/idempotency.ts'
 import { StoredResponses } from './http/idempotency/stored-responses.ts'
-import { publicText } from './http/errors/public-text.ts'
+import { publicText, type PublicText } from './http/errors/public-text.ts'
 import { validatorCompiler } from './http/request/query-numbers.ts'
 import { answerClientError, refuseExpectations } from './http/errors/raw-errors.ts'
 import { adminIndexJobs } from './http/routes/admin-index-jobs.ts'
@@ -37,8 +37,10 @@ import { documentsRoute } from './http/routes/documents.ts'
 import { healthRoutes } from './http/routes/health.ts'
 import { infoRoute } from './http/routes/info.ts'
 import { openAiRoutes } from './http/routes/openai.ts'
+import { mcpRoute } from './http/routes/mcp.ts'
 import { pageRoutes } from './http/routes/page.ts'
 import { passages } from './http/routes/passages.ts'
+import { rerankRoutes } from './http/routes/rerank.ts'
 import { scoreRoute } from './http/routes/score.ts'
 import { searchRoute } from './http/routes/search.ts'
 import { upsertPassages } from './http/routes/upsert-passages.ts'
@@ -85,24 +87,10 @@ export async function buildApp(
   const { processes, keys, newerTable } = services
   await app.register(metrics, { processes, jobs: services.jobs, keys, retriever: services.answering.retriever, newerTable })
 
-  const { index, jobs, embedder, further, answering, readiness } = services
-  const questions = { services: answering, deadlineMs: config.DEADLINE_MS }
+  const { index, jobs, embedder, further, readiness } = services
   const requireAdmin = config.ROLE === 'replica' ? refuseChanges : adminGuard(app)
   await app.register(healthRoutes, { readiness, publicText: said })
-  if (config.ROLE !== 'indexer') {
-    await app.register(infoRoute, { ...questions, version, newerTable, publicText: said })
-    await app.register(pageRoutes, { basePath: config.BASE_PATH })
-    await app.register(answerRoute, { ...questions, publicText: said })
-    await app.register(answersRoute, { ...questions, batchDeadlineMs: config.BATCH_DEADLINE_MS, publicText: said })
-    await app.register(searchRoute, questions)
-    await app.register(scoreRoute, questions)
-    await app.register(documentsRoute, {
-      ...services.documents,
-      deadlineMs: config.DEADLINE_MS,
-      maxFileBytes: config.DOCUMENT_MB * 2 ** 20,
-    })
-    await app.register(openAiRoutes, { ...questions, countTokens: services.countTokens, publicText: said })
-  }
+  if (config.ROLE !== 'indexer') await registerQuestions(app, services, config, { version, origins, publicText: said })
   const once = onceFor(new StoredResponses({ dir: path.join(answersDir(config, index.dir), `${index.table}.answers`) }))
   const changes = { index, embedder, ...(further && { further }), unreadTokens: services.unreadTokens, requireAdmin, once }
   await app.register(upsertPassages, changes)
@@ -111,6 +99,37 @@ export async function buildApp(
   await app.register(adminIndex, { index, requireAdmin })
   await app.register(adminIndexJobs, { jobs, requireAdmin, once, basePath: config.BASE_PATH })
   return app
+}
+
+/** The routes that ask: an indexer has none of them. */
+async function registerQuestions(
+  app: FastifyInstance,
+  services: Services,
+  config: Config,
+  { version, origins, publicText: said }: { readonly version: string; readonly origins: string[]; readonly publicText: PublicText },
+): Promise<void> {
+  const { answering, index, newerTable } = services
+  const questions = { services: answering, deadlineMs: config.DEADLINE_MS }
+  await app.register(infoRoute, { ...questions, version, newerTable, publicText: said })
+  await app.register(pageRoutes, { basePath: config.BASE_PATH })
+  await app.register(answerRoute, { ...questions, publicText: said })
+  await app.register(answersRoute, { ...questions, batchDeadlineMs: config.BATCH_DEADLINE_MS, publicText: said })
+  await app.register(searchRoute, questions)
+  await app.register(scoreRoute, questions)
+  await app.register(rerankRoutes, questions)
+  await app.register(documentsRoute, {
+    ...services.documents,
+    deadlineMs: config.DEADLINE_MS,
+    maxFileBytes: config.DOCUMENT_MB * 2 ** 20,
+  })
+  await app.register(mcpRoute, { ...questions, index, version, origins, publicText: said })
+  await app.register(openAiRoutes, {
+    ...questions,
+    countTokens: services.countTokens,
+    appendSources: config.CHAT_SOURCES,
+    basePath: config.BASE_PATH,
+    publicText: said,
+  })
 }
 
 /** The bare server with its bounds on time, size and connections. */

@@ -23,12 +23,12 @@ export const ConfigSchema = Type.Object({
   HOST: Type.String({ description: 'Address to listen on.', default: '127.0.0.1', pattern: '\\S' }),
   PORT: integer('Port to listen on; 0 takes a free one. Where it is not set, `PORT` is honoured.', 8080, 0, 65535),
   READER_CHECKPOINT: text(
-    'Checkpoint folder of the reader (Hugging Face layout), built into READER_DIR when that is missing or older. Without a default where READER_DIR is set.',
-    'models/tiny/checkpoint/cepe',
+    'Checkpoint folder of the reader (Hugging Face layout) or GGUF file, built into READER_DIR when that is missing or older. Without a default where READER_DIR is set.',
+    'models/reader/checkpoint/smollm2-135m-qa',
   ),
   READER_DIR: text(
     'Built reader (graphs and manifest). Where only READER_CHECKPOINT is set: `models/built/<its name>-<dtype>`.',
-    'models/built/cepe',
+    'models/built/reader',
   ),
   RETRIEVER_CHECKPOINT: text(
     'Checkpoint folder of the retriever (Contriever). Without a default where RETRIEVER_DIR is set.',
@@ -39,8 +39,8 @@ export const ConfigSchema = Type.Object({
     'Folders of further built retrievers, separated by commas: tables made with any of them are searched and changed too, so that one retriever can take the place of another while questions are answered. Each is loaded at the start.',
     '',
   ),
-  DTYPE: Type.Enum(['f32', 'int8', 'int8+int4', 'int4', 'f16', 'f16-int4'], {
-    description: 'Precision in which a missing reader is built.',
+  DTYPE: Type.Enum(['f32', 'int8', 'int8-blocks', 'int8+int4', 'int4', 'f16', 'f16-int4'], {
+    description: 'Precision in which a missing reader is built. The shipped reader: int8-blocks on the CPU where this is not set.',
     default: DEFAULT_DTYPE,
   }),
   PROVIDER: Type.Enum(['cpu', 'cuda'], { description: 'Where the graphs run.', default: 'cpu' }),
@@ -94,13 +94,14 @@ export const ConfigSchema = Type.Object({
         'What `cepe calibrate` wrote: turns what is known of an answer into its probability of being right; empty for none. Default: `calibration.<table>.json` in INDEX_DIR, else the shipped one, each only where it is of the reader in service.',
     }),
   ),
-  MIN_CONFIDENCE: Type.Number({
-    description:
-      'Least probability of being right (confidence, where there is no calibration) of an answer; one below it is withheld. 0 withholds none.',
-    default: 0,
-    minimum: 0,
-    maximum: 1,
-  }),
+  MIN_CONFIDENCE: Type.Optional(
+    Type.Number({
+      description:
+        'Least probability of being right (confidence, where there is no calibration) of an answer; one below it is withheld. 0 withholds none. Default: 0.5 where a calibration gives a probability, else none is withheld.',
+      minimum: 0,
+      maximum: 1,
+    }),
+  ),
   ADMIN_KEY: Type.Optional(
     Type.String({
       description:
@@ -211,9 +212,19 @@ export const ConfigSchema = Type.Object({
         "Default chat template of prompts: none, LLaMA-2-Chat's [INST] marks, or the model's own chat template. Default: nothing; for chats the model's own, where it has one.",
     }),
   ),
+  CHAT_SOURCES: Type.Boolean({
+    description:
+      'Append the passages to the answers of chats, numbered, with their addresses: for clients that show no citations. A request chooses by `cepe.sources`.',
+    default: false,
+  }),
   DOCUMENT_MB: integer('Largest file of a document.', 32, 1, 1024),
   DOCUMENT_TOKENS: integer('Most tokens of a document; more is answered 413.', 32_768, 1, 10_000_000),
-  DOCUMENT_PARSE_MS: integer('Time that reading a PDF or HTML file may take; then its process is killed.', 30_000, 100, 3_600_000),
+  DOCUMENT_PARSE_MS: integer(
+    'Processor time that reading a document may take, in at most ten times as long; then its process is killed.',
+    30_000,
+    100,
+    3_600_000,
+  ),
   RATE_LIMIT: integer('Requests per minute and client address; 0 for no limit.', 0, 0, 1_000_000),
   TRUST_PROXY: text(
     "Proxies whose `X-Forwarded-For` names the client: their number, or a list of addresses and networks (`loopback`, `10.0.0.0/8`). Empty: the connection's address is the client's.",

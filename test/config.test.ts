@@ -9,7 +9,8 @@ t.test('defaults stand, paths are absolute', (t) => {
   const config = loadConfig({}, {})
   t.equal(config.PORT, 8080)
   t.equal(config.HOST, '127.0.0.1')
-  t.equal(config.READER_CHECKPOINT, path.join(packageRoot(), 'models/tiny/checkpoint/cepe'))
+  t.equal(config.READER_CHECKPOINT, path.join(packageRoot(), 'models/reader/checkpoint/smollm2-135m-qa'))
+  t.equal(config.DTYPE, 'int8-blocks', 'the shipped reader')
   t.equal(config.ADMIN_KEY, undefined)
   t.end()
 })
@@ -38,16 +39,17 @@ t.test("the shipped model and corpus never go into a folder of the user's", (t) 
 t.test('a folder for all that is made: the shipped model and corpus go there, and into nothing that the user names', (t) => {
   const shipped = loadConfig({}, { CEPE_DATA_DIR: '/data' })
   t.match(shipped, {
-    READER_DIR: '/data/models/cepe',
+    READER_DIR: '/data/models/reader',
     RETRIEVER_DIR: '/data/models/contriever',
     INDEX_DIR: '/data/index',
     KEYS_DIR: '/data/keys',
   })
-  t.match(shipped, { READER_CHECKPOINT: /models\/tiny\/checkpoint\/cepe$/, CORPUS: /passages\.tsv$/ })
+  t.match(shipped, { READER_CHECKPOINT: /models\/reader\/checkpoint\/smollm2-135m-qa$/, CORPUS: /passages\.tsv$/ })
   const own = loadConfig({}, { CEPE_DATA_DIR: '/data', CEPE_READER_DIR: '/data/models/7b', CEPE_TABLE: 'wiki' })
   t.match(own, { READER_DIR: '/data/models/7b', READER_CHECKPOINT: '', INDEX_DIR: '/data/index', CORPUS: '' })
   const checkpoint = loadConfig({}, { CEPE_DATA_DIR: '/data', CEPE_READER_CHECKPOINT: '/srv/CEPE-LLaMA-2-7B' })
   t.equal(checkpoint.READER_DIR, '/data/models/CEPE-LLaMA-2-7B-f32')
+  t.equal(checkpoint.DTYPE, 'f32')
   t.throws(() => loadConfig({}, { CEPE_DATA_DIR: 's3://bucket' }), /CEPE_DATA_DIR must be a folder/)
   t.end()
 })
@@ -61,7 +63,7 @@ t.test('what is wrong is named, and refused rather than bent into something else
     [{ CEPE_PORT: '1e3' }, /CEPE_PORT must be a whole number/],
     [{ CEPE_MIN_RECALL: '' + 1.5 }, /CEPE_MIN_RECALL must be a number from 0 to 1/],
     [{ CEPE_CPU_FALLBACK: 'yes' }, /CEPE_CPU_FALLBACK must be true or false/],
-    [{ CEPE_DTYPE: 'fp8' }, /CEPE_DTYPE must be one of f32, int8, int8\+int4, int4/],
+    [{ CEPE_DTYPE: 'fp8' }, /CEPE_DTYPE must be one of f32, int8, int8-blocks, int8\+int4, int4/],
     [{ CEPE_HOST: ' ' }, /CEPE_HOST must not be blank/],
     [{ CEPE_PROT: '1' }, /Unknown setting CEPE_PROT/],
     [{ CEPE_TABLE: '../x' }, /CEPE_TABLE must be 1 to 64 letters, digits, .* a letter first/],

@@ -4,6 +4,7 @@ import type { Command } from 'commander'
 export const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   serve: async () => (await import('./serve.ts')).serveCommand(),
   ask: async () => (await import('./ask.ts')).askCommand(),
+  mcp: async () => (await import('./mcp.ts')).mcpCommand(),
   read: async () => (await import('./read.ts')).readCommand(),
   index: async () => (await import('./index.ts')).indexCommand(),
   keys: async () => (await import('./keys.ts')).keysCommand(),

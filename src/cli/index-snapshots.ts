@@ -9,7 +9,7 @@ const KB = 1000
 
 const snapshots = () => import('../../index/snapshots/snapshots.ts')
 
-/** `cepe index snapshot` and `cepe index alias`. */
+/** `cepe index snapshot`, `cepe index verify` and `cepe index alias`. */
 export function snapshotCommands(withIndexing: WithIndexing): Command[] {
   const command = (name: string, description: string, run: (index: PassageIndex, name: string) => Promise<string>): Command =>
     new Command(name)
@@ -47,7 +47,18 @@ export function snapshotCommands(withIndexing: WithIndexing): Command[] {
     const { switchTable } = await import('../../index/snapshots/replace.ts')
     return `${index.table}: ${await switchTable(name, index)} passages, as in ${name}\n`
   })
+  const verify = command('verify', 'read the table through and compare its files with their checksums', async (index) => {
+    const [{ verifyIndex }, { createProgress }] = await Promise.all([
+      import('../../index/snapshots/verify-index.ts'),
+      import('./progress.ts'),
+    ])
+    const progress = createProgress('Verifying', 'kB')
+    const show = (done: number, total: number) => progress.update(Math.ceil(done / KB), Math.ceil(total / KB))
+    const { passages, files, bytes, recorded } = await verifyIndex(index, show).finally(() => progress.stop())
+    const first = recorded === 0 ? '' : `; ${recorded} files had no checksum and have one now`
+    return `${index.table}: ${passages} passages, ${files} files as they were committed (${Math.round(bytes / KB)} kB)${first}\n`
+  })
   const snapshot = new Command('snapshot').description('create, list, restore and delete table snapshots').addCommand(list)
   for (const one of [create, restore, remove]) snapshot.addCommand(one.argument('<name>'))
-  return [snapshot, alias.argument('<other table>')]
+  return [snapshot, verify, alias.argument('<other table>')]
 }

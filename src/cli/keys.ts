@@ -34,10 +34,17 @@ export function keysCommand(): Command {
     .addCommand(
       new Command('list').description('list the keys and the questions asked with each today').action(async () => {
         const { KEYS_DIR: dir } = await loadConfig()
-        const [{ readUsage }, { readKeys }] = await Promise.all([import('../keys/quota.ts'), import('../keys/store.ts')])
+        const [{ readUsage }, { readChanges }] = await Promise.all([import('../keys/quota.ts'), import('../keys/follow.ts')])
         const usage = await readUsage(dir)
-        const lines = (await readKeys(dir)).map((record) => line(record, usage.get(record.name) ?? 0))
-        process.stdout.write(lines.length === 0 ? `no keys in ${dir}\n` : `${lines.join('\n')}\n`)
+        const files = [...(await readChanges(dir, new Map())).values()]
+        const lines = files.flatMap(({ record }) => (record === undefined ? [] : [line(record, usage.get(record.name) ?? 0)]))
+        if (lines.length > 0) process.stdout.write(`${lines.join('\n')}\n`)
+        else if (files.length === 0) process.stdout.write(`no keys in ${dir}\n`)
+        for (const { problem } of files) {
+          if (problem === undefined) continue
+          process.stderr.write(`cepe: ${problem}\n`)
+          process.exitCode = 1
+        }
       }),
     )
     .addCommand(

@@ -8,7 +8,7 @@ import type { ReadOptions } from './run-read.ts'
 /** `cepe read`: answers a question about one document, without an index. */
 export function readCommand(): Command {
   return new Command('read')
-    .description('answer a question from a file: text, Markdown, HTML or PDF')
+    .description('answer a question from a file: text, Markdown, HTML, PDF, DOCX or EPUB')
     .argument('<file>')
     .argument('[question]', 'optional if the file contains its own question after an END line')
     .option('--summarise', 'summarize the document')

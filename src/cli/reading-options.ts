@@ -14,6 +14,7 @@ export interface ReadingOptions {
   readonly metadata?: boolean
   readonly label?: string
   readonly maxRejected?: number
+  readonly strict?: boolean
 }
 
 /** Gives a command the options of reading a corpus. */
@@ -21,18 +22,19 @@ export function withReadingOptions(command: Command): Command {
   return command
     .option(
       '--split [words]',
-      `cut documents into passages of about so many words (${SPLIT_WORDS.byDefault})`,
+      `cut rows into passages of about so many words (${SPLIT_WORDS.byDefault}, as documents are in any case)`,
       wholeNumber({ min: SPLIT_WORDS.least, max: SPLIT_WORDS.most }),
     )
     .addOption(new Option('--format <format>', 'detected from the content by default').choices(FORMATS))
     .option('--no-quotes', 'TSV and CSV: quotes are characters like any others')
     .option('--no-metadata', 'ignore the metadata of the rows')
-    .option('--label <text>', "source of passages that name none (default: the file's name)")
-    .option('--max-rejected <share>', 'maximum share of rejected lines, 0 to 1', decimal({ max: 1 }))
+    .option('--label <text>', "source of passages that name none (default: the file's name); of documents what their sources begin with")
+    .option('--max-rejected <share>', 'maximum share of rejected lines or left-out files, 0 to 1', decimal({ max: 1 }))
+    .option('--strict', 'fail, with nothing indexed, where a line is rejected or a file left out')
 }
 
 /** The options of a command as a job keeps them; what is not given is absent. */
-export function jobOptions({ split, format, quotes, metadata, label, maxRejected }: ReadingOptions): JobOptions {
+export function jobOptions({ split, format, quotes, metadata, label, maxRejected, strict }: ReadingOptions): JobOptions {
   return {
     ...(split !== undefined && { split_words: split === true ? SPLIT_WORDS.byDefault : split }),
     ...(format !== undefined && { format }),
@@ -40,5 +42,6 @@ export function jobOptions({ split, format, quotes, metadata, label, maxRejected
     ...(metadata === false && { no_metadata: true }),
     ...(label !== undefined && { label }),
     ...(maxRejected !== undefined && { max_rejected_share: maxRejected }),
+    ...(strict === true && { strict: true }),
   }
 }

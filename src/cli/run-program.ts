@@ -29,8 +29,8 @@ export async function runProgram(program: Command): Promise<void> {
 /** What comes before the work of any command, and before most of the program is loaded for it. */
 async function prepare(): Promise<void> {
   checkOpenFiles()
-  const { quietLanceDb } = await import('../config.ts')
-  quietLanceDb()
+  const { quietLibraries } = await import('../config.ts')
+  quietLibraries()
 }
 
 /** Locks between processes can take a minute to come free: that is no reason to look dead. */

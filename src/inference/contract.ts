@@ -3,6 +3,7 @@ import type { ChatTemplate, Turn } from '../text/chat-template.ts'
 import type { DocumentChunk, DocumentRequest } from '../text/document/request.ts'
 import type { Observer } from './observer.ts'
 import type { PromptRequest } from '../text/plan.ts'
+import type { PromptPassage } from '../text/prompt.ts'
 
 /** Limits and cancellation of one request. Past the deadline its run ends at its next step. */
 export interface RunOptions {
@@ -212,11 +213,27 @@ export interface ChoicesReadResult extends ReadPlacement {
   readonly logprobs: readonly (readonly number[])[]
 }
 
+/** Passages, each of which is asked how likely a question is after it. */
+export interface LikelihoodRead {
+  readonly question: string
+  readonly passages: readonly PromptPassage[]
+  /** Tokens kept of each passage. */
+  readonly contextTokens: number
+}
+
+export interface LikelihoodResult {
+  /** Of every token of the question and of the line end after it, by passage. */
+  readonly logprobs: readonly (readonly number[])[]
+  /** Of all prompts. */
+  readonly promptTokens: number
+}
+
 /** What answering needs of a reader. `cost` is the request's work beside that of others. */
 export interface Reader {
   readonly manifest: CepeManifest
   answer(read: AnswerRead, options?: RunOptions & { readonly cost?: number }): Promise<AnswerReadResult>
   choices(read: ChoicesRead, options?: RunOptions & { readonly cost?: number }): Promise<ChoicesReadResult>
+  likelihoods(read: LikelihoodRead, options?: RunOptions & { readonly cost?: number }): Promise<LikelihoodResult>
 }
 
 /** The model's own tasks, on token ids. */

@@ -17,6 +17,13 @@ export function observedReader<Own extends Reader>(reader: Own): Own {
       run?.observe?.tokens('context', sum(result.contextTokenCounts))
       return result
     },
+    likelihoods: async (read, run) => {
+      const started = performance.now()
+      const result = await reader.likelihoods(read, run)
+      run?.observe?.stage('read', started, performance.now() - started)
+      run?.observe?.tokens('prompt', result.promptTokens)
+      return result
+    },
   }
 }
 

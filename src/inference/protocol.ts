@@ -10,6 +10,8 @@ import type {
   EncoderInput,
   GenerateRequest,
   GenerateResult,
+  LikelihoodRead,
+  LikelihoodResult,
   ReplugRequest,
   ScoreRequest,
 } from './contract.ts'
@@ -66,6 +68,7 @@ type Decoded = InChild<GenerateResult>
 export interface Tasks {
   answer: { input: AnswerRead; output: InChild<AnswerReadResult> }
   choices: { input: ChoicesRead; output: ChoicesReadResult }
+  likelihoods: { input: LikelihoodRead; output: LikelihoodResult }
   document: { input: DocumentRead; output: InChild<DocumentReadResult> }
   generate: { input: GenerateRequest; output: Decoded }
   replug: { input: ReplugRequest; output: Decoded }

@@ -1,8 +1,9 @@
 import type { AnswerReadResult, RunOptions } from '../inference/contract.ts'
 import { evidence } from './evidence.ts'
 import { explainByDropping } from './explain.ts'
+import { nearestSentence } from './extract.ts'
 import { NO_RETRIEVAL } from './gather.ts'
-import { assessAnswer, confidenceSignals, NO_ANSWER } from './confidence.ts'
+import { assessAnswer, confidenceSignals, mayBeWithheld, NO_ANSWER } from './confidence.ts'
 import { hasNoPassages, sources, withPassages, type Asked, type AnswerServices } from './pipeline.ts'
 import type { AnswerResponse, ChatQuestion } from './schema.ts'
 import { roundedMs } from './timings.ts'
@@ -26,18 +27,18 @@ export function answerQuestion(
   const started = performance.now()
   return withPassages({ request }, services, run, async (asked) => {
     listener?.passages(asked)
-    const judging = { calibration: services.calibration ?? null, minConfidence: request.min_confidence ?? services.minConfidence ?? 0 }
-    // What may be withheld is not said before it is judged.
-    const mayBeWithheld = judging.minConfidence > 0
-    const read = hasNoPassages(asked) ? NOTHING_READ : await readAloud(asked, services, mayBeWithheld ? undefined : listener)
+    const policy = { calibration: services.calibration ?? null, minConfidence: request.min_confidence ?? services.minConfidence }
+    const isJudgedFirst = mayBeWithheld(policy)
+    const read = hasNoPassages(asked) ? NOTHING_READ : await readAloud(asked, services, isJudgedFirst ? undefined : listener)
     const found = await evidence(asked.passages, read, { shares: read.contextShares, answer: read.text, attended: read.attended })
     const signals = confidenceSignals(asked.resolved, read, found)
-    const judged = read === NOTHING_READ ? NO_ANSWER : assessAnswer(read, signals, judging)
-    if (mayBeWithheld && judged.answer) listener?.text(judged.answer)
+    const judged = read === NOTHING_READ ? NO_ANSWER : assessAnswer(read, signals, policy)
+    if (isJudgedFirst && judged.answer) listener?.text(judged.answer)
     const explanation = request.explain && (judged.answer ? await explainByDropping(judged.answer, found, asked, services) : null)
     const total = performance.now() - started
     return {
       ...judged,
+      extract: judged.answer ? null : nearestSentence(asked.resolved.question, found),
       // What is withheld is not shown in the passages either.
       evidence: judged.abstained ? found.map((passage) => ({ ...passage, highlights: [] })) : found,
       mode: asked.resolved.mode,

@@ -14,7 +14,7 @@ export const ConfidenceRequestFields = {
       minimum: 0,
       maximum: 1,
       description:
-        "Least probability_correct, or confidence where that is null, of an answer; one below it is withheld (abstained). Default: the service's setting (CEPE_MIN_CONFIDENCE).",
+        "Least probability_correct, or confidence where that is null, of an answer; one below it is withheld (abstained). Default: the service's setting (CEPE_MIN_CONFIDENCE), else 0.5 where probability_correct is not null. 0 withholds none, and streams the answer as it is generated.",
     }),
   ),
   attention: Type.Optional(
@@ -45,7 +45,7 @@ export const ConfidenceResponseFields = {
   reason: AbstentionReasonSchema,
   probability_correct: Type.Union([probability, Type.Null()], {
     description:
-      "Probability that the answer is right, by the model's calibration (cepe calibrate); null where there is none, and where what it weighs is not measured (sampling, modes other than cepe, nothing in the encoder, an empty answer).",
+      "Probability that the answer is right, by the model's calibration (cepe calibrate); null where there is none, or one fitted on answers that were read in another way (with the encoder, or in the prompt alone), and for sampling, the modes closed-book and replug, and an empty answer.",
   }),
 }
 

@@ -14,17 +14,31 @@ export type AnswerConfidence = Pick<
 export interface ConfidencePolicy {
   /** Null where there is none for the reader. */
   readonly calibration: Calibration | null
-  /** Least probability (confidence where there is no probability) of an answer that is given. */
-  readonly minConfidence: number
+  /** Least probability (confidence where there is no probability) of an answer that is given; undefined: LEAST_PROBABILITY, where there is one. */
+  readonly minConfidence: number | undefined
 }
 
-/** What a calibration weighs, of an answer that it can judge: a greedy one of mode cepe. */
+/** An answer that is less likely right than wrong is withheld, where a calibration says so and nothing else is set. */
+export const LEAST_PROBABILITY = 0.5
+
+/** Whether an answer may have to be withheld once it is judged: it is not streamed before. */
+export function mayBeWithheld({ calibration, minConfidence }: ConfidencePolicy): boolean {
+  return minConfidence === undefined ? calibration !== null : minConfidence > 0
+}
+
+function isWithheld(probability: number | null, sure: number, minConfidence: number | undefined): boolean {
+  if (minConfidence === undefined) return probability !== null && probability < LEAST_PROBABILITY
+  return (probability ?? sure) < minConfidence
+}
+
+/** What a calibration weighs, of an answer that it can judge: a greedy one from passages that the reader saw together. */
 export function confidenceSignals(
   { question, mode, sampling }: ResolvedQuestion,
   read: AnswerReadResult,
   evidence: readonly Evidence[],
 ): Signals | null {
-  return mode === 'cepe' && sampling === undefined ? signalsOf(question, read, evidence) : null
+  const judged = mode === 'cepe' || mode === 'decoder-only'
+  return judged && sampling === undefined ? signalsOf(question, read, evidence) : null
 }
 
 /** Returns the confidence of an answer, its probability of being right, and whether it is withheld. */
@@ -36,7 +50,7 @@ export function assessAnswer(
   // A reader that stops at once may be sure that it has no answer; there is none to be confident of.
   const sure = text === '' ? 0 : confidence(logprobs)
   const probability = calibration && signals ? probabilityCorrect(calibration, signals) : null
-  const abstained = (probability ?? sure) < minConfidence
+  const abstained = isWithheld(probability, sure, minConfidence)
   return {
     answer: abstained ? null : text,
     abstained,

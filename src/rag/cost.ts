@@ -14,6 +14,11 @@ export const BASE_COST = 256
 /** Characters of a token of running text, about. */
 const CHARACTERS_PER_TOKEN = 4
 
+/** Tokens of a text, about. */
+export function tokensOf(text: string): number {
+  return Math.ceil(text.length / CHARACTERS_PER_TOKEN)
+}
+
 /**
  * Work of a question beside that of others, in tokens that the model will read and write, before anything is known of its
  * passages: prompts x (tokens + new tokens), and the encoder's contexts. Only ratios count: the time of a token is measured.
@@ -25,16 +30,15 @@ export function questionCost(question: ResolvedQuestion, manifest: CepeManifest,
 
 function tokenCost(question: ResolvedQuestion, { dims }: CepeManifest, answers: readonly string[]): number {
   const { mode, k, kDecoder, contextTokens, maxNewTokens } = question
-  const tokens = (text: string): number => Math.ceil(text.length / CHARACTERS_PER_TOKEN)
   const examples = question.demonstrations.reduce(
     (sum, { question, answer, passage }) =>
-      sum + tokens(question) + tokens(answer) + (passage ? Math.min(contextTokens, tokens(passage.text)) : 0),
+      sum + tokensOf(question) + tokensOf(answer) + (passage ? Math.min(contextTokens, tokensOf(passage.text)) : 0),
     0,
   )
-  const said = (question.earlier ?? []).reduce((sum, { content }) => sum + tokens(content), 0)
+  const said = (question.earlier ?? []).reduce((sum, { content }) => sum + tokensOf(content), 0)
   const prompt = (passages: number): number =>
-    Math.min(dims.window, tokens(question.question) + said + examples + passages * contextTokens + maxNewTokens)
-  const scored = answers.reduce((sum, answer) => sum + 1 + tokens(answer), 0)
+    Math.min(dims.window, tokensOf(question.question) + said + examples + passages * contextTokens + maxNewTokens)
+  const scored = answers.reduce((sum, answer) => sum + 1 + tokensOf(answer), 0)
   switch (mode) {
     case 'closed-book':
       return prompt(0) + scored

@@ -114,7 +114,7 @@ export const DocumentResponseSchema = Type.Object({
   finish_reason: Type.Enum(['stop', 'length']),
   document: Type.Object({
     title: Type.String(),
-    type: Type.Enum(['text', 'markdown', 'html', 'pdf']),
+    type: Type.Enum(['text', 'markdown', 'html', 'pdf', 'docx', 'epub']),
     characters: Type.Integer(),
     tokens: Type.Integer({ description: 'Of the whole document.' }),
     pages: Type.Union([Type.Integer(), Type.Null()]),

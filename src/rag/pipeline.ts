@@ -7,6 +7,7 @@ import { explanationCost, questionCost } from './cost.ts'
 import { gatherPassages, type Gathered } from './gather.ts'
 import { withAdmission, type AdmittedRun } from './admission.ts'
 import type { Retriever } from './retrieve.ts'
+import { candidatesFor, firstOf, rerankAdmitted, rerankCost } from './rerank.ts'
 import type { AnswerResponse, ChatQuestion } from './schema.ts'
 import { resolveRequest, type ResolvedQuestion } from './resolve-request.ts'
 
@@ -48,10 +49,15 @@ export async function withPassages<Response>(
   const { manifest } = services.reader
   const resolved = resolveRequest(request, manifest, services.demonstrations, services.chatTemplate)
   const cost = questionCost(resolved, manifest, choices)
-  const extraCost = request.explain ? explanationCost(resolved, manifest) : 0
+  const candidates = request.rerank ? (request.passages?.length ?? candidatesFor(resolved.k)) : resolved.k
+  const ordering = request.rerank ? rerankCost(resolved.question, candidates, resolved.contextTokens) : 0
+  const extraCost = ordering + (request.explain ? explanationCost(resolved, manifest) : 0)
   return withAdmission(services.admission, { cost, extraCost }, run, async (left) => {
-    const gathered = await gatherPassages(request, resolved.k, services.retriever, left())
-    return read({ ...gathered, resolved, run: left })
+    const gathered = await gatherPassages(request, candidates, services.retriever, left())
+    if (!request.rerank) return read({ ...gathered, resolved, run: left })
+    const { question: query, contextTokens, k } = resolved
+    const reranked = await rerankAdmitted({ query, passages: gathered.passages, contextTokens }, services.reader, left())
+    return read({ ...gathered, passages: firstOf(gathered.passages, reranked, k), resolved, run: left })
   })
 }
 

@@ -27,7 +27,7 @@ export const SamplingSchema = Type.Object(
     top_p: Type.Number({ exclusiveMinimum: 0, maximum: 1 }),
     seed: Type.Integer({ minimum: 0, maximum: 0xffffffff }),
   },
-  { additionalProperties: false, description: 'Sample instead of greedy decoding.' },
+  { additionalProperties: false, title: 'Sampling', description: 'Sample instead of greedy decoding.' },
 )
 
 export const StopSchema = Type.Array(Type.String({ minLength: 1, maxLength: LIMITS.stopCharacters }), {
@@ -55,7 +55,7 @@ const SuppliedPassageSchema = Type.Object(
     source: Type.Optional(Type.String({ maxLength: 1000, description: 'Where it came from; comes back with the evidence.' })),
     metadata: Type.Optional(PassageMetadataSchema),
   },
-  { additionalProperties: false },
+  { additionalProperties: false, title: 'SuppliedPassage' },
 )
 
 const DemonstrationSchema = Type.Object(
@@ -69,9 +69,15 @@ const DemonstrationSchema = Type.Object(
       ),
     ),
   },
-  { additionalProperties: false },
+  { additionalProperties: false, title: 'Demonstration' },
 )
 
+const rerankField = Type.Optional(
+  Type.Boolean({
+    description:
+      "Find more passages than are kept, and keep those after which the reader finds the question most likely (as POST /v1/rerank). Scores stay the search's. Default: false.",
+  }),
+)
 const kField = Type.Integer({ minimum: 0, maximum: LIMITS.k, description: "Passages to retrieve (default: the model's own)." })
 
 export const AnswerRequestSchema = Type.Object(
@@ -92,6 +98,7 @@ export const AnswerRequestSchema = Type.Object(
       }),
     ),
     method: Type.Optional(MethodSchema),
+    rerank: rerankField,
     filter: Type.Optional(FilterSchema),
     passages: Type.Optional(
       Type.Array(SuppliedPassageSchema, {
@@ -143,41 +150,56 @@ export type ChatQuestion = AnswerRequest & { readonly earlier?: readonly Turn[] 
 const offset = Type.Integer({ minimum: 0 })
 export const HighlightSchema = Type.Object(
   { start: offset, end: offset, sentence: Type.Object({ start: offset, end: offset }) },
-  { description: 'UTF-16 code units of `text`; the end is exclusive.' },
+  { title: 'Highlight', description: 'UTF-16 code units of `text`; the end is exclusive.' },
 )
 
-export const EvidenceSchema = Type.Object({
-  id: Type.String(),
-  title: Type.String(),
-  text: Type.String(),
-  source: Type.Optional(Type.String({ description: 'Where the passage came from, if the corpus says so: a URL, a file.' })),
-  metadata: Type.Optional(PassageMetadataSchema),
-  score: Type.Union([Type.Number(), Type.Null()], {
-    description: 'By method: dot product with the question, BM25, or both fused (0 to 1); null for supplied passages without one.',
-  }),
-  rank: Type.Integer({ minimum: 1 }),
-  role: Type.Union([Type.Literal('encoder'), Type.Literal('decoder'), Type.Literal('both'), Type.Literal('unused')], {
-    description: 'Where the model read the passage; unused: it did not fit (decoder-only).',
-  }),
-  attention: Type.Union([Type.Number({ minimum: 0, maximum: 1 }), Type.Null()], {
-    description:
-      "Share of the decoder's cross-attention on this passage, over layers, heads and answer tokens; null where the encoder did not see it, and where it is not measured (sampling, scores).",
-  }),
-  tokens: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
-    description: 'Tokens that the encoder kept; null where it did not see it.',
-  }),
-  highlights: Type.Array(HighlightSchema, {
-    description: "Where the passage says the answer's words, each with its sentence; at most 20. Empty where it does not say them.",
-  }),
-  attended: AttendedSchema,
-})
+export const EvidenceSchema = Type.Object(
+  {
+    id: Type.String(),
+    title: Type.String(),
+    text: Type.String(),
+    source: Type.Optional(Type.String({ description: 'Where the passage came from, if the corpus says so: a URL, a file.' })),
+    metadata: Type.Optional(PassageMetadataSchema),
+    score: Type.Union([Type.Number(), Type.Null()], {
+      description: 'By method: dot product with the question, BM25, or both fused (0 to 1); null for supplied passages without one.',
+    }),
+    rank: Type.Integer({ minimum: 1 }),
+    role: Type.Union([Type.Literal('encoder'), Type.Literal('decoder'), Type.Literal('both'), Type.Literal('unused')], {
+      description: 'Where the model read the passage; unused: it did not fit (decoder-only).',
+    }),
+    attention: Type.Union([Type.Number({ minimum: 0, maximum: 1 }), Type.Null()], {
+      description:
+        "Share of the decoder's cross-attention on this passage, over layers, heads and answer tokens; null where the encoder did not see it, and where it is not measured (sampling, scores).",
+    }),
+    tokens: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
+      description: 'Tokens that the encoder kept; null where it did not see it.',
+    }),
+    highlights: Type.Array(HighlightSchema, {
+      description: "Where the passage says the answer's words, each with its sentence; at most 20. Empty where it does not say them.",
+    }),
+    attended: AttendedSchema,
+  },
+  { title: 'Evidence' },
+)
 export type Evidence = Static<typeof EvidenceSchema>
 
-export const IndexVersionSchema = Type.Object({ table: Type.String(), version: Type.Integer(), passages: Type.Integer() })
+export const IndexVersionSchema = Type.Object(
+  { table: Type.String(), version: Type.Integer(), passages: Type.Integer() },
+  { title: 'IndexVersion' },
+)
 
 const ReasonSchema = Type.Union([Type.Literal('no_passages'), Type.Null()], {
   description: 'Why there is no answer: no_passages, none were found (or supplied). null where there is one.',
 })
+
+const ExtractSchema = Type.Object({
+  id: Type.String({ description: 'The passage.' }),
+  title: Type.String(),
+  start: Type.Integer({ minimum: 0, description: "Of the sentence in the passage's text, in UTF-16 code units." }),
+  end: Type.Integer({ minimum: 0 }),
+  text: Type.String(),
+})
+export type Extract = Static<typeof ExtractSchema>
 
 export const AnswerResponseSchema = Type.Object({
   answer: Type.Union([Type.String(), Type.Null()], {
@@ -185,6 +207,10 @@ export const AnswerResponseSchema = Type.Object({
       'The answer; empty where the model stopped at once, null where there was nothing to answer from or it is withheld (see reason).',
   }),
   ...ConfidenceResponseFields,
+  extract: Type.Union([ExtractSchema, Type.Null()], {
+    description:
+      'Where no answer is given (withheld, or empty): the sentence of the passages that comes nearest to the question. null where there is an answer, or no passage.',
+  }),
   confidence: Type.Number({
     minimum: 0,
     maximum: 1,
@@ -224,6 +250,7 @@ export const SearchRequestSchema = Type.Object(
     k: Type.Optional(Type.Integer({ minimum: 1, maximum: LIMITS.k, default: 10 })),
     filter: Type.Optional(FilterSchema),
     method: Type.Optional(MethodSchema),
+    rerank: rerankField,
   },
   { additionalProperties: false },
 )

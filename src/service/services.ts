@@ -92,9 +92,7 @@ function joinServices(config: Config, log: Log | undefined): Promise<Services> {
     const index = await openPassages(config, folders, log)
     disposer.add(() => index.close())
     const answers = config.ROLE !== 'indexer'
-    const calibration = answers
-      ? await chooseCalibration(calibrationFiles(config), modelId(await loadCepeManifest(config.READER_DIR)), log)
-      : undefined
+    const calibration = answers ? await calibrationOf(config, log) : undefined
     const templates = answers ? await chatTemplates(config, log) : {}
     const embedders = await embeddersOf(folders, async ({ dir }) => {
       const embedder = await createEmbedder({ ...processOptions(config, log), modelDir: dir })
@@ -103,13 +101,14 @@ function joinServices(config: Config, log: Log | undefined): Promise<Services> {
     })
     const { reader, places } = answers ? await openReader(config, log) : { reader: await absentReader(), places: 1 }
     disposer.add(() => reader.close({ drainMs: 0 }))
+    const total = totalOf([reader, ...eachOf(embedders)])
     const answering: AnswerServices = {
       reader: answers ? observedReader(reader) : reader,
       retriever: { ...embedders, index, method: config.RETRIEVAL },
-      admission: quotas.around(createAdmission({ maxWaiting: config.QUEUE, concurrency: places })),
+      admission: quotas.around(createAdmission({ maxWaiting: config.QUEUE, concurrency: places, disruptions: total('disruptions') })),
       demonstrations,
       ...(calibration && { calibration }),
-      minConfidence: config.MIN_CONFIDENCE,
+      ...(config.MIN_CONFIDENCE !== undefined && { minConfidence: config.MIN_CONFIDENCE }),
       ...templates,
     }
     const parser = createDocumentParser({ parseMs: config.DOCUMENT_PARSE_MS })
@@ -120,7 +119,7 @@ function joinServices(config: Config, log: Log | undefined): Promise<Services> {
     const jobs =
       config.ROLE === 'replica' ? noJobs : createJobs({ ...jobsOptions(config, index, embedders, log), onIndexed: () => ahead?.follow() })
     const counters = await tokenCounters(folders, answers ? reader.manifest.qa_defaults.context_tokens : undefined)
-    const asking = { services: answering, finishedRuns: () => finishedBy([reader, ...eachOf(embedders)]), deadlineMs: config.DEADLINE_MS }
+    const asking = { services: answering, finishedRuns: total('finished'), deadlineMs: config.DEADLINE_MS }
     const testQuestion = answers ? startTestQuestion({ ...asking, ...(log && { log }) }) : undefined
     const parts = { answers, reader, embedders, index, jobs, keys, quotas, parser, replicaCache, ahead, testQuestion }
     return {
@@ -139,8 +138,14 @@ function joinServices(config: Config, log: Log | undefined): Promise<Services> {
   })
 }
 
-function finishedBy(processes: readonly Supervised[]): number {
-  return processes.reduce((sum, one) => sum + one.status().finished, 0)
+/** The calibration of the reader that answers. */
+async function calibrationOf(config: Config, log: Log | undefined) {
+  return chooseCalibration(calibrationFiles(config), modelId(await loadCepeManifest(config.READER_DIR)), log)
+}
+
+/** Sums a count of all pools whenever it is called. */
+function totalOf(pools: readonly Supervised[]) {
+  return (count: 'finished' | 'disruptions') => () => pools.reduce((sum, pool) => sum + pool.status()[count], 0)
 }
 
 /** What a service watches and ends. */
@@ -291,6 +296,7 @@ function jobsOptions(config: Config, index: PassageIndex, embedders: Embedders, 
     ...embedders,
     jobsDir: jobsDir(config),
     importDir: config.IMPORT_DIR,
+    fileBounds: { parseMs: config.DOCUMENT_PARSE_MS, maxBytes: config.DOCUMENT_MB * 2 ** 20 },
     maxUploadBytes: config.UPLOAD_LIMIT_MB * 2 ** 20,
     policy: { exactBelow: config.EXACT_BELOW, minRecall: config.MIN_RECALL, keepMs: config.KEEP_VERSIONS_MIN * 60_000 },
     ...(log && { log }),

@@ -19,9 +19,12 @@ export function renderPassage({ title, text }: PromptPassage): string {
   return `Document (Title: ${title}): ${text}`
 }
 
+/** Where the question begins in a prompt. */
+export const QUESTION_START = 'Question:'
+
 /** `Question: {question}\nAnswer:`; the model continues with a space, the answer and a newline. */
 export function renderQuestion(question: string): string {
-  return `Question: ${question}\nAnswer:`
+  return `${QUESTION_START} ${question}\nAnswer:`
 }
 
 /** A demonstration with its passage in front of it. */

@@ -15,7 +15,7 @@ await t.test('a corpus in several files: checked, indexed, listed by source, exp
   await mkdir(path.join(corpus, 'more'), { recursive: true })
   await writeFile(path.join(corpus, 'a.csv'), 'id,text\n1,"Canberra, the capital"\n2,The Orinoco\nbad\n')
   await writeFile(path.join(corpus, 'more', 'b.json'), '[{"id": 3, "title": 1984, "text": "A novel"}]')
-  await writeFile(path.join(corpus, 'notes.md'), 'no corpus')
+  await writeFile(path.join(corpus, 'notes.rst'), 'no corpus')
   const index = (...args: string[]) => runCli(['index', ...args], env)
 
   const checked = await index('add', corpus, '--check')
@@ -29,7 +29,10 @@ await t.test('a corpus in several files: checked, indexed, listed by source, exp
   t.match(await index('add', corpus, '--replace'), { code: 1, stderr: /--replace takes one file/ })
   const added = await index('add', corpus, '--max-rejected', '0.5')
   t.equal(added.code, 0, added.stderr)
-  t.match(added.stdout, /done {2}a\.csv {2}2\/2 committed.*1 rejected.*\n.*done {2}b\.json/)
+  t.match(
+    added.stdout,
+    /done {2}a\.csv {2}2\/2 committed.*1 rejected.*\n.*done {2}b\.json.*\n2 files indexed; 1 left out: 1 \.rst \(not supported\)\n$/,
+  )
   t.match(added.stderr, /^(Indexing (a\.csv|b\.json): \d|(a\.csv|b\.json): [a-z ]+: \d+\/100 %)/m, 'progress off a terminal')
   const [job = ''] = added.stdout.split(' ')
   t.match(JSON.parse((await index('report', job)).stdout), { line: 4, reason: 'missing_column' })
@@ -46,7 +49,7 @@ await t.test('a corpus in several files: checked, indexed, listed by source, exp
   t.match(await index('snapshot', 'restore', 'whole'), { code: 0, stdout: 'passages: 3 passages, restored from whole\n' })
   t.equal((await index('sources')).stdout, '2\ta.csv\n1\tb.json\n')
   t.match(await index('snapshot', 'delete', 'whole'), { code: 0 })
-  t.match((await index('compact', '--dry-run')).stdout, /^passages: \d+ fragments .* kB on the disk\n$/)
+  t.match((await index('compact', '--dry-run')).stdout, /^passages: \d+ fragments .* kB on the disk\nreplaced tables: 1, /)
   t.match((await index('cleanup')).stdout, /\nnow: \d+ fragments/)
 })
 

@@ -50,12 +50,13 @@ await t.test('help loads little: no model, no table, no service', async (t) => {
     })
 })
 
-await t.test('help of the programs beside it: no runtime, no table, no service', async (t) => {
-  for (const name of ['eval', 'calibrate']) {
-    const modules = await modulesOf(t, [name, '--help'])
-    const heavy = HEAVY.slice(0, 5)
+await t.test('help of the programs beside it loads no more', async (t) => {
+  for (const args of [['eval'], ['eval', 'lm'], ['eval', 'all'], ['eval', 'rope'], ['calibrate']]) {
+    const name = args.join(' ')
+    const modules = await modulesOf(t, [...args, '--help'])
+    t.ok(modules.length > 10 && modules.length < MOST_MODULES, `${name}: ${modules.length} modules`)
     t.same(
-      heavy.filter((one) => modules.some((url) => url.includes(`/node_modules/${one}/`))),
+      HEAVY.filter((one) => modules.some((url) => url.includes(`/node_modules/${one}/`))),
       [],
       name,
     )

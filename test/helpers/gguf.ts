@@ -44,3 +44,23 @@ export function ggufOf({ version = 3, entries, tensors = [], counts = {}, data =
   ])
   return Buffer.concat([head, Buffer.alloc(((32 - (head.length % 32)) % 32) + data)])
 }
+
+const F32 = 0
+
+/** A GGUF file of float32 tensors. */
+export function f32Gguf(
+  tensors: Readonly<Record<string, { readonly shape: readonly number[]; readonly values: readonly number[] }>>,
+): Buffer {
+  let at = 0
+  const listed = Object.entries(tensors).map(([name, { shape, values }]) => {
+    const offset = at
+    at += Math.ceil((values.length * 4) / 32) * 32
+    return { name, dims: shape.toReversed(), type: F32, offset }
+  })
+  const file = ggufOf({ entries: [['general.architecture', 'cepe']], tensors: listed, data: at })
+  Object.values(tensors).forEach(({ values }, index) => {
+    const start = file.length - at + (listed[index]?.offset ?? 0)
+    Buffer.from(Float32Array.from(values).buffer).copy(file, start)
+  })
+  return file
+}

@@ -28,6 +28,14 @@ export function planningReader(manifest: CepeManifest, tokenizer: ReturnType<typ
         timingsMs: { plan: 0, ...decoded.timingsMs },
       }
     },
+    /** Of the question's words, those that a passage says are likely. */
+    likelihoods: ({ question, passages }) => {
+      const words = (text: string): string[] => [...(text.toLowerCase().match(/\w+/g) ?? [])]
+      const logprobs = passages.map(({ title, text }) =>
+        words(question).map((word) => (words(`${title} ${text}`).includes(word) ? -0.1 : -5)),
+      )
+      return Promise.resolve({ logprobs, promptTokens: passages.length * 10 })
+    },
     choices: async (read) => {
       const { contexts, contextOf, inDecoder } = await plan(read)
       return { logprobs: read.choices.map((_, i) => [-1 - i]), contextOf, inDecoder, contextTokenCounts: contexts.map(() => 7) }

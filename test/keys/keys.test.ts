@@ -49,6 +49,16 @@ t.test('two processes that make keys at once: none is lost, and of one name ther
   t.notMatch(stdout, /cepe_/)
 })
 
+t.test('a list goes on past a damaged file, names it and ends with 1', async (t) => {
+  const dir = path.join(t.testdir(), 'keys')
+  for (const name of ['ann', 'bob', 'carl']) await addKey(dir, { name, role: 'user' })
+  await writeFile(path.join(dir, 'bob.key.json'), '{"name": "bo')
+  const { code, stdout, stderr } = await runCli(['keys', 'list'], { CEPE_KEYS_DIR: dir })
+  t.match(stdout, /^ann .*\ncarl .*\n$/)
+  t.match(stderr, /^cepe: .*bob\.key\.json is no key's file: .*\n$/)
+  t.equal(code, 1)
+})
+
 t.test('a running service follows the folder, and never opens again', async (t) => {
   const dir = path.join(t.testdir(), 'keys')
   const said: string[] = []

@@ -6,11 +6,12 @@ import { createAdmission } from '../../src/inference/pool/admission.ts'
 import { answerQuestion } from '../../src/rag/answer.ts'
 import { loadCalibration, probabilityCorrect, type Calibration } from '../../src/rag/calibration/calibration.ts'
 import { chooseCalibration } from '../../src/rag/calibration/choose.ts'
-import { SIGNALS } from '../../src/rag/calibration/signal-names.ts'
+import { SIGNALS, type Signals } from '../../src/rag/calibration/signal-names.ts'
 import { signalsOf } from '../../src/rag/calibration/signals.ts'
 import { explanationCost, questionCost } from '../../src/rag/cost.ts'
+import { nearestSentence } from '../../src/rag/extract.ts'
 import { evidence } from '../../src/rag/evidence.ts'
-import { assessAnswer } from '../../src/rag/confidence.ts'
+import { assessAnswer, mayBeWithheld } from '../../src/rag/confidence.ts'
 import type { AnswerRequest } from '../../src/rag/schema.ts'
 import { resolveRequest } from '../../src/rag/resolve-request.ts'
 import { factServices } from '../helpers/fact-services.ts'
@@ -78,16 +79,65 @@ t.test('signals of an answer', async (t) => {
 
   const unmeasured = { ...READ, attentionFocus: undefined, contextShares: [] }
   t.equal(signalsOf(QUESTION, { ...READ, text: '' }, found), null)
-  t.equal(signalsOf(QUESTION, unmeasured as unknown as AnswerReadResult, found), null)
+  const prompted = signalsOf(QUESTION, unmeasured as unknown as AnswerReadResult, found)
+  t.match(prompted, { from_prompt: 1, passage_entropy: 0, token_peak: 0, saying_share: 0.5 }, 'read in the prompt alone')
+  t.equal(signals?.from_prompt, 0)
   t.equal(signalsOf(QUESTION, READ, []), null)
   t.equal(signalsOf('Neva?', READ, found)?.echo, 0.5)
+})
+
+t.test('a calibration judges answers that were read as those it was fitted on', (t) => {
+  const values = { ...Object.fromEntries(SIGNALS.map((name) => [name, 0])) } as Signals
+  const encoded = calibrationBy('echo')
+  const prompted = {
+    ...encoded,
+    signals: encoded.signals.map((signal) => (signal.name === 'from_prompt' ? { ...signal, mean: 1 } : signal)),
+  }
+  const older = { ...encoded, signals: encoded.signals.filter(({ name }) => name !== 'from_prompt') }
+  const both = { ...encoded, signals: encoded.signals.map((signal) => (signal.name === 'from_prompt' ? { ...signal, mean: 0.5 } : signal)) }
+  for (const [calibration, withEncoder, inPrompt] of [
+    [encoded, 0.5, null],
+    [older, 0.5, null],
+    [prompted, null, 0.5],
+    [both, 0.5, 0.5],
+  ] as const) {
+    t.equal(probabilityCorrect(calibration, values), withEncoder)
+    t.equal(probabilityCorrect(calibration, { ...values, from_prompt: 1 }), inPrompt)
+  }
+  t.end()
+})
+
+t.test('where nothing is set, an answer is withheld that is less likely right than wrong; confidence alone withholds none', (t) => {
+  const signals = { ...Object.fromEntries(SIGNALS.map((name) => [name, 0])), echo: -1 } as Signals
+  const calibration = calibrationBy('echo')
+  t.match(assessAnswer(READ, signals, { calibration, minConfidence: undefined }), { abstained: true, reason: 'low_probability_correct' })
+  t.match(assessAnswer(READ, { ...signals, echo: 1 }, { calibration, minConfidence: undefined }), { abstained: false })
+  t.match(assessAnswer({ ...READ, logprobs: [-5] }, null, { calibration: null, minConfidence: undefined }), { abstained: false })
+  t.match(assessAnswer(READ, signals, { calibration, minConfidence: 0 }), { abstained: false })
+  t.equal(mayBeWithheld({ calibration, minConfidence: undefined }), true, 'not streamed before it is judged')
+  t.equal(mayBeWithheld({ calibration, minConfidence: 0 }), false)
+  t.equal(mayBeWithheld({ calibration: null, minConfidence: undefined }), false)
+  t.end()
+})
+
+t.test('in the place of an answer: the sentence nearest to the question', async (t) => {
+  const found = await evidence(PASSAGES, READ, { shares: READ.contextShares })
+  t.same(nearestSentence(QUESTION, found), {
+    id: 'p2',
+    title: 'Saint Petersburg',
+    start: 11,
+    end: 59,
+    text: 'Waterways that cross it are the Neva and others.',
+  })
+  t.match(nearestSentence('Xylophones?', found), { id: 'p0' }, 'of equals the first')
+  t.equal(nearestSentence(QUESTION, []), null)
 })
 
 t.test('an answer below the least is withheld, by what is named in the reason', (t) => {
   const signals = { ...Object.fromEntries(SIGNALS.map((name) => [name, 0])), saying_share: 2 } as never
   const calibration = calibrationBy('saying_share')
   const probability = 1 / (1 + Math.exp(-2))
-  t.ok(near(probabilityCorrect(calibration, signals), probability))
+  t.ok(near(probabilityCorrect(calibration, signals) ?? undefined, probability))
   t.match(assessAnswer(READ, signals, { calibration, minConfidence: 0.88 }), {
     answer: 'the neva',
     abstained: false,

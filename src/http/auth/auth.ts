@@ -5,6 +5,7 @@ import { CodedError } from '../../../base/errors.ts'
 import type { Holder, Keys } from '../../keys/keys.ts'
 import { clientOfKey, hashKey } from '../../keys/record.ts'
 import { bearerOf } from './bearer.ts'
+import { needsUserKey } from './keyed-routes.ts'
 
 /** Wrong keys of an address in a minute that are answered 401; further ones are answered 429, and told when to try again. */
 const WRONG_KEYS_PER_MINUTE = 30
@@ -32,7 +33,7 @@ export interface AuthOptions {
 }
 
 /**
- * Who may ask, and how much: every request's key is looked up; where there are user keys, the routes under /v1 need one.
+ * Who may ask, and how much: every request's key is looked up; where there are user keys, the routes that answer from the corpus need one.
  * Needs the rate limit's plugin. Wrong keys are limited by address; a good key is never refused for them, since many clients may share an address.
  */
 export const auth = fp((app: FastifyInstance, { keys, adminKey }: AuthOptions, done) => {
@@ -74,7 +75,7 @@ export const auth = fp((app: FastifyInstance, { keys, adminKey }: AuthOptions, d
   app.decorateRequest('holder', null)
   app.addHook('onRequest', async (request) => {
     request.holder = find(bearerOf(request))
-    const needed = keys.required && request.routeOptions.url?.startsWith('/v1/') === true
+    const needed = keys.required && needsUserKey(request.routeOptions.url)
     const holder = needed ? await needKey(request, 'a') : request.holder
     if (holder !== null) await countRequest(request, holder)
   })

@@ -4,14 +4,17 @@ import { ERROR_CODES } from '../../../base/errors.ts'
 import { documentedHeaders } from './error-headers.ts'
 
 /** The body of every answer that is not 2xx. */
-export const ErrorBodySchema = Type.Object({
-  error: Type.Object({
-    code: Type.String({ description: 'Stable: programs may depend on it.', examples: [ERROR_CODES[0]] }),
-    message: Type.String({ description: 'For people: what is wrong, where, and what to do.' }),
-    field: Type.Optional(Type.String({ description: 'The offending field of the request.' })),
-    request_id: Type.String(),
-  }),
-})
+export const ErrorBodySchema = Type.Object(
+  {
+    error: Type.Object({
+      code: Type.String({ description: 'Stable: programs may depend on it.', examples: [ERROR_CODES[0]] }),
+      message: Type.String({ description: 'For people: what is wrong, where, and what to do.' }),
+      field: Type.Optional(Type.String({ description: 'The offending field of the request.' })),
+      request_id: Type.String(),
+    }),
+  },
+  { title: 'ErrorBody' },
+)
 export type ErrorBody = Static<typeof ErrorBodySchema>
 
 /** What any route may answer: a malformed request, an `Expect` that is none, another host's, too many requests, headers too large, a defect, a shutdown. */

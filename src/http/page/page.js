@@ -122,6 +122,7 @@ function showEvidence(evidence) {
   byId('answer').textContent = '…'
   byId('certainty').hidden = true
   byId('nearest').hidden = true
+  byId('extract').hidden = true
   byId('strip').replaceChildren()
   byId('times').textContent = ''
   showPassages(evidence)
@@ -144,12 +145,14 @@ function noAnswer({ answer, abstained, evidence }) {
 }
 
 function show(result) {
-  const { answer, abstained, confidence, probability_correct: probability, evidence, timings_ms: times } = result
+  const { answer, abstained, extract, confidence, probability_correct: probability, evidence, timings_ms: times } = result
   byId('result').hidden = false
   byId('answer').textContent = noAnswer(result) ?? answer
   const sure = probability ?? confidence
   // Of no answer there is no confidence; of a withheld one there is.
   byId('certainty').hidden = !abstained && !answer
+  byId('extract').hidden = !extract
+  byId('extract').textContent = extract ? `${extract.text} (${extract.title})` : ''
   byId('nearest').hidden = abstained || answer !== '' || evidence.length === 0
   byId('confidence').value = sure
   byId('sure').textContent = typeof probability !== 'number' ? `confidence ${sure.toFixed(2)}` : `${percent(sure)} % likely right`

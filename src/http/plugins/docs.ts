@@ -2,7 +2,9 @@ import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
 import fp from 'fastify-plugin'
 import type { FastifyInstance, FastifySchema } from 'fastify'
+import { needsUserKey } from '../auth/keyed-routes.ts'
 import { errorResponses } from '../errors/error-body.ts'
+import { nameSchemas } from './named-schemas.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -27,7 +29,13 @@ export const docs = fp(async (app: FastifyInstance, { version, basePath }: DocsO
     transform: ({ schema, url, route }) => {
       const documented = route.config?.documentedBody
       const withBody = documented ? { ...schema, body: { content: { ...contentOf(schema), ...documented.content } } } : schema
-      return { url, schema: url.startsWith('/v1/') ? withKeys(withBody) : withBody }
+      return { url, schema: needsUserKey(url) ? withKeys(withBody) : withBody }
+    },
+    transformObject: (made) => {
+      if (!('openapiObject' in made)) return made.swaggerObject
+      const document = structuredClone(made.openapiObject)
+      nameSchemas(document)
+      return document
     },
     openapi: {
       openapi: '3.1.0',
@@ -36,6 +44,7 @@ export const docs = fp(async (app: FastifyInstance, { version, basePath }: DocsO
       tags: [
         { name: 'questions', description: 'Answers, searches and scores' },
         { name: 'openai', description: "For clients made for OpenAI's service" },
+        { name: 'mcp', description: 'For agents: the Model Context Protocol' },
         { name: 'passages', description: 'Single passages of the index' },
         { name: 'index', description: 'Bulk indexing; needs the admin key' },
         { name: 'operations', description: 'Health and metrics' },
@@ -51,7 +60,7 @@ export const docs = fp(async (app: FastifyInstance, { version, basePath }: DocsO
   await app.register(swaggerUi, { routePrefix: '/docs', indexPrefix: basePath, staticCSP: CSP })
 })
 
-/** Where the service has user keys, any route under /v1 may need one, and may have been asked too often with it. */
+/** Where the service has user keys, any route that answers from the corpus may need one, and may have been asked too often with it. */
 function withKeys(schema: FastifySchema): FastifySchema {
   const responses = typeof schema.response === 'object' && schema.response !== null ? schema.response : {}
   return { ...schema, security: schema.security ?? [{}, { userKey: [] }], response: { ...errorResponses(401), ...responses } }

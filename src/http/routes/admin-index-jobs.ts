@@ -2,7 +2,6 @@ import multipart from '@fastify/multipart'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
 import { createReadStream } from 'node:fs'
-import { basename } from 'node:path'
 import { Readable } from 'node:stream'
 import { Type, type Static } from 'typebox'
 import { CodedError } from '../../../base/errors.ts'
@@ -11,6 +10,10 @@ import type { Jobs } from '../../jobs/jobs.ts'
 import { JOB_ID, JobOptionsSchema, JobSchema, type Job, type JobOptions } from '../../jobs/schema.ts'
 import { ADMIN_SECURITY } from '../auth/admin-guard.ts'
 import { bodyErrorResponses, errorResponses } from '../errors/error-body.ts'
+import { isDocument } from '../../jobs/folder/list.ts'
+import type { UploadedFile } from '../../jobs/upload/contract.ts'
+import { isArchive } from '../../jobs/upload/archive-name.ts'
+import { filesOf, formFiles, hashedFiles } from '../request/upload-parts.ts'
 import { hashedBody, IdempotencyHeaders, requestFingerprint, type Once } from '../idempotency/idempotency.ts'
 
 export interface AdminIndexJobsOptions {
@@ -31,7 +34,16 @@ const STREAMED = [
   'application/gzip',
   'application/x-gzip',
   'application/octet-stream',
+  'application/zip',
+  'application/x-tar',
 ]
+/** Archives of documents and tables, with a name for each. */
+const ARCHIVES: ReadonlyMap<string, string> = new Map([
+  ['application/zip', 'upload.zip'],
+  ['application/x-tar', 'upload.tar'],
+])
+/** Files of one form. */
+const MOST_FILES = 2000
 /** The body as the documentation shows it: what is streamed or a form has no schema to be checked against. */
 const DOCUMENTED_BODY = {
   content: {
@@ -50,7 +62,14 @@ const DOCUMENTED_BODY = {
     'multipart/form-data': {
       schema: {
         type: 'object',
-        properties: { file: { type: 'string', format: 'binary', description: 'The corpus, as the one file of the form.' } },
+        properties: {
+          file: {
+            type: 'string',
+            format: 'binary',
+            description:
+              'A table, a document (Markdown, HTML, PDF, text, DOCX, EPUB) or an archive of them (.zip, .tar, .tar.gz); the form may hold several files.',
+          },
+        },
         required: ['file'],
       },
     },
@@ -69,7 +88,7 @@ const REPORT = Type.Unsafe<Readable | string>({ type: 'string' })
 export const adminIndexJobs: FastifyPluginAsyncTypebox<AdminIndexJobsOptions> = async (app, { jobs, requireAdmin, once, basePath }) => {
   app.addHook('onRequest', requireAdmin)
   // The jobs limit the size of every kind of upload.
-  await app.register(multipart, { limits: { files: 1, fields: 0, fileSize: Infinity } })
+  await app.register(multipart, { limits: { files: MOST_FILES, fields: 0, fileSize: Infinity } })
   for (const type of STREAMED) app.addContentTypeParser(type, (_request, payload, done) => done(null, payload))
 
   app.post(
@@ -79,9 +98,10 @@ export const adminIndexJobs: FastifyPluginAsyncTypebox<AdminIndexJobsOptions> = 
       schema: {
         tags: ['index'],
         security: ADMIN_SECURITY,
+        operationId: 'createIndexJob',
         summary: 'Index a corpus',
         description:
-          'The body is the corpus: tab-separated values as in psgs_w100.tsv, CSV, JSON lines ({id, title, text}, {_id, ...} or {id, contents}) or a JSON array of them (as application/octet-stream), gzip of either, or one of them as a multipart file, with the options in the query; or JSON that names a file of the import folder.',
+          'The body is the corpus: tab-separated values as in psgs_w100.tsv, CSV, JSON lines ({id, title, text}, {_id, ...} or {id, contents}) or a JSON array of them (as application/octet-stream), gzip of either, or one of them as a multipart file, with the options in the query; or a form of documents and tables or archives of them, or such an archive itself (application/zip, application/x-tar); or JSON that names a file of the import folder.',
         headers: IdempotencyHeaders,
         querystring: JobOptionsSchema,
         body: { content: { 'application/json': { schema: ImportSchema } } },
@@ -99,6 +119,7 @@ export const adminIndexJobs: FastifyPluginAsyncTypebox<AdminIndexJobsOptions> = 
       schema: {
         tags: ['index'],
         security: ADMIN_SECURITY,
+        operationId: 'createReembeddingJob',
         summary: "Embed the table's own passages with the retriever in service",
         description:
           'For a table of another retriever, as after an upgrade. A job makes the new table beside the present one, from its texts, and puts it in its place once it is verified. One that is under way or stopped goes on.',
@@ -117,24 +138,32 @@ export const adminIndexJobs: FastifyPluginAsyncTypebox<AdminIndexJobsOptions> = 
 /** What there is of jobs that were ordered. */
 function followingRoutes(app: Parameters<FastifyPluginAsyncTypebox>[0], jobs: Jobs): void {
   const tagged = { tags: ['index'], security: ADMIN_SECURITY }
-  const listed = { summary: 'List index jobs', response: { 200: ListSchema, ...errorResponses(401, 403) } }
+  const listed = { operationId: 'listIndexJobs', summary: 'List index jobs', response: { 200: ListSchema, ...errorResponses(401, 403) } }
   app.get('/v1/admin/index-jobs', { schema: { ...tagged, ...listed } }, async () => ({ jobs: await jobs.list() }))
 
   const one = { ...tagged, params: IdSchema, response: { 200: JobSchema, ...errorResponses(401, 403, 404, 409) } }
-  app.get('/v1/admin/index-jobs/:id', { schema: { ...one, summary: 'Progress of an index job' } }, (request) => jobs.get(request.params.id))
-  app.delete('/v1/admin/index-jobs/:id', { schema: { ...one, summary: 'Cancel an index job' } }, (request) =>
+  app.get('/v1/admin/index-jobs/:id', { schema: { ...one, operationId: 'getIndexJob', summary: 'Progress of an index job' } }, (request) =>
+    jobs.get(request.params.id),
+  )
+  app.delete('/v1/admin/index-jobs/:id', { schema: { ...one, operationId: 'cancelIndexJob', summary: 'Cancel an index job' } }, (request) =>
     jobs.cancel(request.params.id),
   )
-  app.post('/v1/admin/index-jobs/:id/resume', { schema: { ...one, summary: 'Resume a stopped index job' } }, (request) =>
-    jobs.resume(request.params.id),
+  app.post(
+    '/v1/admin/index-jobs/:id/resume',
+    { schema: { ...one, operationId: 'resumeIndexJob', summary: 'Resume a stopped index job' } },
+    (request) => jobs.resume(request.params.id),
   )
 
   const summary = 'All rejected lines of an index job, as JSON lines'
   const response = { 200: REPORT, ...errorResponses(401, 403, 404) }
-  app.get('/v1/admin/index-jobs/:id/report', { schema: { ...tagged, summary, params: IdSchema, response } }, async (request, reply) => {
-    const path = await jobs.reportPath(request.params.id)
-    return reply.type('application/x-ndjson').send((await exists(path)) ? createReadStream(path) : '')
-  })
+  app.get(
+    '/v1/admin/index-jobs/:id/report',
+    { schema: { ...tagged, operationId: 'getIndexJobReport', summary, params: IdSchema, response } },
+    async (request, reply) => {
+      const path = await jobs.reportPath(request.params.id)
+      return reply.type('application/x-ndjson').send((await exists(path)) ? createReadStream(path) : '')
+    },
+  )
 }
 
 interface JobOrder {
@@ -150,20 +179,21 @@ interface JobOrder {
 async function orderJob({ request, reply, jobs, once, options }: JobOrder): Promise<Job> {
   const uploaded = (body: AsyncIterable<unknown>, name?: string): Promise<Job> => {
     const { bytes, fingerprint } = hashedBody(request, body)
-    return once(request, reply, { fingerprint, work: () => upload(reply, jobs, { bytes, name, options }) })
+    return once(request, reply, { fingerprint, work: () => received(reply, () => jobs.addUpload({ bytes, name, options })) })
+  }
+  const archive = (body: AsyncIterable<unknown>, name: string): Promise<Job> => {
+    const { bytes, fingerprint } = hashedBody(request, body)
+    return once(request, reply, { fingerprint, work: () => received(reply, () => jobs.addFiles({ files: [{ name, bytes }], options })) })
   }
   if (request.isMultipart()) {
-    const file = await request.file()
-    if (file === undefined)
-      throw new CodedError('invalid_request', 'The form holds no file: send the corpus as its one file.', { field: 'body' })
-    try {
-      // Not destroyed where reading stops early: the parser would wait for it for ever.
-      return await uploaded(file.file.iterator({ destroyOnReturn: false }), basename(file.filename))
-    } finally {
-      file.file.resume()
-    }
+    const { files, digest } = hashedFiles(filesOf(request))
+    const fingerprint = async (): Promise<string> => requestFingerprint({ method: request.method, url: request.url, body: await digest() })
+    return once(request, reply, { fingerprint, work: () => fromForm({ reply, jobs, options }, files) })
   }
-  if (request.body instanceof Readable) return uploaded(request.body)
+  if (request.body instanceof Readable) {
+    const type = request.headers['content-type']?.split(';')[0]?.trim().toLowerCase()
+    return type === undefined || !ARCHIVES.has(type) ? uploaded(request.body) : archive(request.body, ARCHIVES.get(type) ?? '')
+  }
   if (request.body === undefined || request.body === null)
     throw new CodedError('invalid_request', 'The body is empty: send the corpus, or JSON that names a file of the import folder.', {
       field: 'body',
@@ -172,10 +202,21 @@ async function orderJob({ request, reply, jobs, once, options }: JobOrder): Prom
   return once(request, reply, { fingerprint: () => requestFingerprint(request), work: () => jobs.addImport(source, named) })
 }
 
+/** One table, or the files of a form. */
+async function fromForm(
+  { reply, jobs, options }: Pick<JobOrder, 'reply' | 'jobs' | 'options'>,
+  files: AsyncGenerator<UploadedFile>,
+): Promise<Job> {
+  return received(reply, async () => {
+    const form = await formFiles(files, (name) => !isDocument(name) && !isArchive(name))
+    return 'table' in form ? jobs.addUpload({ ...form.table, options }) : jobs.addFiles({ ...form, options })
+  })
+}
+
 /** @throws client_closed if the upload was cut off. */
-async function upload(reply: FastifyReply, jobs: Jobs, corpus: Parameters<Jobs['addUpload']>[0]): Promise<Job> {
+async function received(reply: FastifyReply, order: () => Promise<Job>): Promise<Job> {
   try {
-    return await jobs.addUpload(corpus)
+    return await order()
   } catch (error) {
     // The rest of the body is not read; another request must not wait behind it.
     void reply.header('connection', 'close')

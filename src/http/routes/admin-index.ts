@@ -41,6 +41,7 @@ export const adminIndex: FastifyPluginAsyncTypebox<AdminIndexOptions> = (app, { 
       schema: {
         tags: ['index'],
         security: ADMIN_SECURITY,
+        operationId: 'getIndex',
         summary: 'The index in service',
         response: { 200: IndexInfoSchema, ...errorResponses(401, 403) },
       },

@@ -44,6 +44,7 @@ export const adminPassages: FastifyPluginAsyncTypebox<AdminPassagesOptions> = (a
     {
       schema: {
         ...keyed,
+        operationId: 'listPassages',
         summary: 'List passages in the order of their ids',
         querystring: PageSchema,
         response: { 200: ListedSchema, ...errorResponses(400, 401, 403, 503) },
@@ -60,6 +61,7 @@ export const adminPassages: FastifyPluginAsyncTypebox<AdminPassagesOptions> = (a
     {
       schema: {
         ...keyed,
+        operationId: 'exportPassages',
         summary: 'All passages as JSON lines, as they can be indexed again',
         querystring: Type.Object({ source }, { additionalProperties: false }),
         response: { 200: Type.Unsafe<Readable>({ type: 'string' }), ...errorResponses(400, 401, 403, 503) },
@@ -79,7 +81,14 @@ export const adminPassages: FastifyPluginAsyncTypebox<AdminPassagesOptions> = (a
 
   app.get(
     '/v1/admin/sources',
-    { schema: { ...keyed, summary: 'Passages of each source', response: { 200: SourcesSchema, ...errorResponses(401, 403, 503) } } },
+    {
+      schema: {
+        ...keyed,
+        operationId: 'listSources',
+        summary: 'Passages of each source',
+        response: { 200: SourcesSchema, ...errorResponses(401, 403, 503) },
+      },
+    },
     async () => ({ sources: await index.sources() }),
   )
   return Promise.resolve()

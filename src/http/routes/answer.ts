@@ -41,6 +41,7 @@ export const answerRoute: FastifyPluginAsyncTypebox<AnswerRouteOptions> = (app, 
     {
       schema: {
         tags: ['questions'],
+        operationId: 'answer',
         summary: 'Answer a question from the corpus',
         body: BodySchema,
         response: {

@@ -60,6 +60,7 @@ export const answersRoute: FastifyPluginAsyncTypebox<AnswersOptions> = (app, opt
         envelope.Check(value) ? { value } : { error: envelope.Errors(value) as unknown as Error },
       schema: {
         tags: ['questions'],
+        operationId: 'answerMany',
         summary: 'Answer many questions',
         description:
           `Up to ${BATCH_QUESTIONS} questions, ${BATCH_AT_ONCE} of them in work at a time. A question that fails fails alone: its item has a status ` +

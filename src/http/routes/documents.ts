@@ -36,7 +36,7 @@ const DOCUMENTED_BODY = {
       schema: {
         type: 'object',
         properties: {
-          file: { type: 'string', format: 'binary', description: 'The document: text, Markdown, HTML or PDF.' },
+          file: { type: 'string', format: 'binary', description: 'The document: text, Markdown, HTML, PDF, DOCX or EPUB.' },
           ...DocumentFormSchema.properties,
         },
         required: ['file'],
@@ -68,6 +68,7 @@ export const documentsRoute: FastifyPluginAsyncTypebox<DocumentRouteOptions> = a
       config: { upload: true, accepts: ['application/json', 'multipart/form-data'], documentedBody: DOCUMENTED_BODY },
       schema: {
         tags: ['questions'],
+        operationId: 'answerDocument',
         summary: 'Answer a question from a document, or summarise it',
         description:
           "The document comes as the one file of a form, with the other fields beside it, or as `text` in JSON. Its end stands in the decoder's prompt as far as the protocol wants; what comes before is cut into chunks, which the encoder reads in parallel.",

@@ -17,7 +17,7 @@ export interface HealthRouteOptions {
 
 const RETRY_AFTER_S = 5
 const CheckSchema = Type.Object({ name: Type.String(), ok: Type.Boolean(), detail: Type.String() })
-const ReadySchema = Type.Object({ ready: Type.Boolean(), checks: Type.Array(CheckSchema) })
+const ReadySchema = Type.Object({ ready: Type.Boolean(), checks: Type.Array(CheckSchema) }, { title: 'Readiness' })
 
 /** GET /healthz: the process is alive. GET /readyz: it can answer questions now. */
 export const healthRoutes: FastifyPluginAsyncTypebox<HealthRouteOptions> = (app, { readiness, publicText }) => {
@@ -26,6 +26,7 @@ export const healthRoutes: FastifyPluginAsyncTypebox<HealthRouteOptions> = (app,
     {
       schema: {
         tags: ['operations'],
+        operationId: 'getHealth',
         summary: 'Liveness',
         response: { ...errorResponses(), 200: Type.Object({ status: Type.Literal('ok'), uptime_s: Type.Number() }) },
       },
@@ -39,7 +40,12 @@ export const healthRoutes: FastifyPluginAsyncTypebox<HealthRouteOptions> = (app,
   app.get(
     '/readyz',
     {
-      schema: { tags: ['operations'], summary: 'Readiness', response: { ...errorResponses(), 200: ReadySchema, 503: ReadySchema } },
+      schema: {
+        tags: ['operations'],
+        operationId: 'getReadiness',
+        summary: 'Readiness',
+        response: { ...errorResponses(), 200: ReadySchema, 503: ReadySchema },
+      },
       logLevel: 'warn',
     },
     async (_request, reply) => {

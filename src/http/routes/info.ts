@@ -4,6 +4,7 @@ import type { CodedError } from '../../../base/errors.ts'
 import { modelId } from '../../../models/manifest.ts'
 import { defaultMode } from '../../../models/protocol.ts'
 import type { Calibration } from '../../rag/calibration/calibration.ts'
+import { LEAST_PROBABILITY } from '../../rag/confidence.ts'
 import type { AnswerServices } from '../../rag/pipeline.ts'
 import type { IndexVersion } from '../../rag/retrieve.ts'
 import { IndexVersionSchema, LIMITS, METHODS, MethodSchema } from '../../rag/schema.ts'
@@ -79,11 +80,11 @@ export interface InfoOptions {
 
 /** GET /v1/info: what answers here, and within which limits. */
 export const infoRoute: FastifyPluginAsyncTypebox<InfoOptions> = (app, { services, version, deadlineMs, newerTable, publicText }) => {
-  const { reader, retriever, calibration, minConfidence = 0 } = services
+  const { reader, retriever, calibration, minConfidence = calibration ? LEAST_PROBABILITY : 0 } = services
   const { dtype, parameters, dims, qa_defaults: defaults } = reader.manifest
   app.get(
     '/v1/info',
-    { schema: { tags: ['operations'], summary: 'Models, index and limits', response: { 200: InfoSchema } } },
+    { schema: { tags: ['operations'], operationId: 'getInfo', summary: 'Models, index and limits', response: { 200: InfoSchema } } },
     async () => {
       const index = await retriever.index
         .view()

@@ -1,42 +1,16 @@
-import { randomInt } from 'node:crypto'
 import type { AnswerEvent } from '../../rag/answer-events.ts'
-import { LIMITS, type AnswerResponse, type ChatQuestion, type Evidence } from '../../rag/schema.ts'
+import type { AnswerResponse, ChatQuestion, Evidence } from '../../rag/schema.ts'
 import type { ChatTemplate } from '../../text/chat-template.ts'
+import { annotationsOf, type AddressOf } from './openai-citations.ts'
 import { conversationOf } from './openai-messages.ts'
+import { questionOf } from './openai-question.ts'
 import { ChatRequestSchema, type ChatRequest, type ChatResponse } from './openai-schema.ts'
 import { refuseUnread } from './openai-unread.ts'
 
-/**
- * The answer request that a chat means: its last message is the question, those before it stand in the model's chat template.
- * @param chatTemplate the service's for chats
- * @throws invalid_request naming the field or message that is not read
- */
-export function toAnswerRequest(chat: ChatRequest, chatTemplate: ChatTemplate): ChatQuestion {
+/** The question that a chat asks. @throws invalid_request naming the field or message that is not read */
+export function toAnswerRequest(chat: ChatRequest, own: ChatTemplate): ChatQuestion {
   refuseUnread(chat, ChatRequestSchema.properties)
-  const { question, earlier } = conversationOf(chat.messages)
-  const { sources: _, ...options } = chat.cepe ?? {}
-  const newTokens = chat.max_completion_tokens ?? chat.max_tokens
-  const { temperature, top_p: topP, seed } = chat
-  return {
-    question,
-    ...(earlier.length > 0 && { earlier }),
-    chat_template: chatTemplate,
-    ...options,
-    ...(chat.stop && { stop: typeof chat.stop === 'string' ? [chat.stop] : chat.stop }),
-    ...(typeof newTokens === 'number' && { max_new_tokens: Math.min(newTokens, LIMITS.newTokens) }),
-    ...(typeof temperature === 'number' &&
-      temperature > 0 && {
-        sampling: {
-          temperature: Math.max(LIMITS.leastTemperature, temperature),
-          top_p: topP === 0 ? Number.MIN_VALUE : (topP ?? 1),
-          seed: unsigned(seed ?? randomInt(2 ** 32)),
-        },
-      }),
-  }
-}
-
-function unsigned(seed: number): number {
-  return ((seed % 2 ** 32) + 2 ** 32) % 2 ** 32
+  return questionOf(conversationOf(chat.messages), { ...chat, newTokens: chat.max_completion_tokens ?? chat.max_tokens }, own)
 }
 
 /** A completion's own. */
@@ -45,21 +19,42 @@ export interface Named {
   /** Seconds. */
   readonly created: number
   readonly model: string
+  /** As it was searched and asked. */
+  readonly question: string
   /** Append the passages to the answer. */
   readonly sources: boolean
+  readonly addressOf: AddressOf
 }
 
 const NOTHING_FOUND = 'No passage was found to answer from.'
 const NOT_SURE = 'No answer is sure enough.'
 
+/** Why there is no answer; null where there is one. */
+export function refusalOf({ answer, abstained }: Pick<AnswerResponse, 'answer' | 'abstained'>): string | null {
+  return answer === null ? (abstained ? NOT_SURE : NOTHING_FOUND) : null
+}
+
+/** What is said of the answer beyond OpenAI's fields. */
+export function extensionOf(response: AnswerResponse, question: string): ChatResponse['cepe'] {
+  const { evidence, confidence, probability_correct, abstained, mode, timings_ms, index } = response
+  return { question, evidence, confidence, probability_correct, abstained, mode, timings_ms, index }
+}
+
+/** The answer, with its passages as a numbered list where that is wanted. */
+export function textOf({ answer, evidence }: Pick<AnswerResponse, 'answer' | 'evidence'>, sources: boolean): string | null {
+  return answer !== null && sources ? `${answer}${sourceList(evidence)}` : answer
+}
+
 /** The chat completion that says an answer. */
-export function toCompletion(
-  { answer, abstained, finish_reason, usage, evidence, confidence, probability_correct, mode, timings_ms, index }: AnswerResponse,
-  { id, created, model, sources }: Named,
-): ChatResponse {
+export function toCompletion(response: AnswerResponse, { id, created, model, question, sources, addressOf }: Named): ChatResponse {
+  const { finish_reason, usage } = response
   const prompt_tokens = usage.prompt_tokens + usage.context_tokens
-  const content = answer !== null && sources ? `${answer}${sourceList(evidence)}` : answer
-  const message = { role: 'assistant' as const, content, refusal: answer === null ? (abstained ? NOT_SURE : NOTHING_FOUND) : null }
+  const message = {
+    role: 'assistant' as const,
+    content: textOf(response, sources),
+    refusal: refusalOf(response),
+    annotations: annotationsOf(response, addressOf),
+  }
   return {
     id,
     object: 'chat.completion',
@@ -67,7 +62,7 @@ export function toCompletion(
     model,
     choices: [{ index: 0, message, logprobs: null, finish_reason: finish_reason ?? 'stop' }],
     usage: { prompt_tokens, completion_tokens: usage.generated_tokens, total_tokens: prompt_tokens + usage.generated_tokens },
-    cepe: { evidence, confidence, probability_correct, abstained, mode, timings_ms, index },
+    cepe: extensionOf(response, question),
   }
 }
 
@@ -111,6 +106,7 @@ export async function* toChunks(
         const rest = message.content?.slice(said)
         if (rest) yield chunk({ content: rest }, null)
         if (message.refusal !== null) yield chunk({ refusal: message.refusal }, null)
+        if (message.annotations.length > 0) yield chunk({ annotations: message.annotations }, null)
         yield chunk({}, finish_reason, { cepe })
       }
       if (includeUsage) yield { ...base, choices: [], usage }

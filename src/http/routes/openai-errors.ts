@@ -7,14 +7,17 @@ import type { PublicText } from '../errors/public-text.ts'
 import { reportError } from '../errors/report-error.ts'
 
 /** Errors of the OpenAI-compatible routes have the shape that OpenAI's clients read. */
-const OpenAiErrorSchema = Type.Object({
-  error: Type.Object({
-    message: Type.String(),
-    type: Type.String(),
-    param: Type.Union([Type.String(), Type.Null()]),
-    code: Type.Union([Type.String(), Type.Null()]),
-  }),
-})
+const OpenAiErrorSchema = Type.Object(
+  {
+    error: Type.Object({
+      message: Type.String(),
+      type: Type.String(),
+      param: Type.Union([Type.String(), Type.Null()]),
+      code: Type.Union([Type.String(), Type.Null()]),
+    }),
+  },
+  { title: 'OpenAiError' },
+)
 
 /** Error responses for a route's schema, in the shape of OpenAI's. */
 export function openAiErrorResponses(...statuses: number[]) {

@@ -1,4 +1,5 @@
 import { CodedError } from '../../../base/errors.ts'
+import { saidIn } from '../../rag/follow-up/standalone.ts'
 import { LIMITS } from '../../rag/schema.ts'
 import type { Turn } from '../../text/chat-template.ts'
 import type { ChatRequest } from './openai-schema.ts'
@@ -11,6 +12,15 @@ const ROLES: ReadonlyMap<string, Turn['role']> = new Map([
   ['user', 'user'],
   ['assistant', 'assistant'],
 ])
+/** Kinds of a message's parts that are text, by the field that holds the messages. */
+const TEXT_PARTS: Readonly<Record<'messages' | 'input', readonly string[]>> = {
+  messages: ['text'],
+  input: ['input_text', 'output_text', 'text'],
+}
+interface Place {
+  readonly field: keyof typeof TEXT_PARTS
+  readonly i: number
+}
 /** Fields of a message that hold something else than text. */
 const UNREAD = ['tool_calls', 'tool_call_id', 'function_call', 'audio'] as const
 
@@ -22,39 +32,44 @@ export interface Conversation {
 
 /**
  * The last message, which is the user's question, and those before it.
- * @throws invalid_request naming the message that cannot be read, or `messages` where the question is missing or too long
+ * @param field of the request that holds them
+ * @throws invalid_request naming the message that cannot be read, or the field where the question is missing or too long
  */
-export function conversationOf(messages: readonly Message[]): Conversation {
+export function conversationOf(messages: readonly Message[], field: keyof typeof TEXT_PARTS = 'messages'): Conversation {
   const place = messages.findLastIndex(({ role }) => role === 'user')
   if (place >= 0 && place < messages.length - 1)
-    throw refused(`messages.${place + 1}`, "comes after the user's last message: the question must be the last one")
-  const turns = messages.map(turnOf).filter(({ content }) => content !== '')
+    throw refused(`${field}.${place + 1}`, "comes after the user's last message: the question must be the last one")
+  const turns = messages.map((message, i) => turnOf(message, { field, i })).filter(({ content }) => content !== '')
   const asked = place < 0 ? undefined : turns.at(-1)
-  if (asked?.role !== 'user') throw refused('messages', 'has no text from the user: the last message of role "user" is the question')
+  if (asked?.role !== 'user') throw refused(field, 'has no text from the user: the last message of role "user" is the question')
   // As schemas count them: by code points.
   const characters = Array.from(asked.content).length
   if (characters > LIMITS.questionCharacters)
-    throw refused('messages', `ends with a question that has ${characters} characters; the most is ${LIMITS.questionCharacters}`)
+    throw refused(field, `ends with a question that has ${characters} characters; the most is ${LIMITS.questionCharacters}`)
   return { question: asked.content, earlier: turns.slice(0, -1) }
 }
 
-function turnOf(message: Message, i: number): Turn {
+function turnOf(message: Message, place: Place): Turn {
+  const name = `${place.field}.${place.i}`
   const role = ROLES.get(message.role)
-  if (role === undefined)
-    throw refused(`messages.${i}.role`, `is ${JSON.stringify(message.role)}; it may be ${[...ROLES.keys()].join(', ')}`)
+  if (role === undefined) throw refused(`${name}.role`, `is ${JSON.stringify(message.role)}; it may be ${[...ROLES.keys()].join(', ')}`)
   const fields = new Map<string, unknown>(Object.entries(message))
   for (const field of UNREAD) {
     const value = fields.get(field)
     if (value !== undefined && value !== null && !(Array.isArray(value) && value.length === 0))
-      throw refused(`messages.${i}.${field}`, 'is not supported: this service calls no tools')
+      throw refused(`${name}.${field}`, 'is not supported: this service calls no tools')
   }
-  return { role, content: textOf(message.content ?? '', i) }
+  const content = textOf(message.content ?? '', place)
+  return { role, content: role === 'assistant' ? saidIn(content) : content }
 }
 
-function textOf(content: NonNullable<Message['content']>, message: number): string {
+function textOf(content: NonNullable<Message['content']>, { field, i: message }: Place): string {
   if (typeof content === 'string') return content.trim()
   const parts = content.map(({ type, text }, i) => {
-    if (type !== 'text') throw refused(`messages.${message}.content.${i}.type`, `is ${JSON.stringify(type)}: only text is read`)
+    // An answer that was refused, sent back with the rest of the conversation.
+    if (type === 'refusal') return ''
+    if (!TEXT_PARTS[field].includes(type))
+      throw refused(`${field}.${message}.content.${i}.type`, `is ${JSON.stringify(type)}: only text is read`)
     return text ?? ''
   })
   return parts.join('\n').trim()

@@ -1,4 +1,5 @@
 import { Type, type Static, type TSchema } from 'typebox'
+import { AnnotationsSchema } from './openai-citations.ts'
 import { AnswerRequestSchema, AnswerResponseSchema, EvidenceSchema, LIMITS } from '../../rag/schema.ts'
 
 /** Limits of the OpenAI-compatible routes. */
@@ -22,7 +23,12 @@ const ExtensionSchema = Type.Object(
     context_tokens,
     min_confidence,
     chat_template,
-    sources: Type.Optional(Type.Boolean({ description: 'Append the passages to the answer as a numbered list, with their URLs.' })),
+    sources: Type.Optional(
+      Type.Boolean({
+        description:
+          'Append the passages to the answer as a numbered list, with their URLs, for clients that show no citations. Default: the setting CEPE_CHAT_SOURCES.',
+      }),
+    ),
   },
   { additionalProperties: false, description: 'Options of this service, as in POST /v1/answer.' },
 )
@@ -44,7 +50,7 @@ export const ChatRequestSchema = Type.Object({
   messages: Type.Array(MessageSchema, {
     minItems: 1,
     maxItems: OPENAI_LIMITS.messages,
-    description: `The last is the user's question, at most ${LIMITS.questionCharacters} characters. Those before it (system, user, assistant) stand in the model's own chat template; a model without one takes the question alone.`,
+    description: `The last is the user's question, at most ${LIMITS.questionCharacters} characters. Those before it (system, user, assistant) stand in the model's own chat template; a model without one takes the question alone, made to stand alone, and no system message.`,
   }),
   stream: nullable(Type.Boolean()),
   stream_options: Type.Optional(Type.Union([Type.Object({ include_usage: Type.Optional(Type.Boolean()) }), Type.Null()])),
@@ -73,6 +79,7 @@ export const ChatResponseSchema = Type.Object({
         role: Type.Literal('assistant'),
         content: Type.Union([Type.String(), Type.Null()]),
         refusal: Type.Union([Type.String(), Type.Null()], { description: 'Why there is no answer.' }),
+        annotations: AnnotationsSchema,
       }),
       logprobs: Type.Null(),
       finish_reason: Type.Union([Type.Literal('stop'), Type.Literal('length')]),
@@ -80,6 +87,7 @@ export const ChatResponseSchema = Type.Object({
   ),
   usage: UsageSchema,
   cepe: Type.Object({
+    question: Type.String({ description: 'What was searched and asked: the last message, made to stand alone where it follows another.' }),
     evidence: Type.Array(EvidenceSchema),
     confidence: Type.Number(),
     probability_correct: AnswerResponseSchema.properties.probability_correct,

@@ -19,13 +19,30 @@ function isOneOf(...values: readonly unknown[]): (value: unknown) => boolean {
   return (value) => values.includes(value)
 }
 
+function isText(format: unknown): boolean {
+  return typeof format === 'object' && format !== null && 'type' in format && format.type === 'text'
+}
+/** Of `POST /v1/responses`: how an answer is to be written. */
+function isTextFormat(text: unknown): boolean {
+  return (
+    isEmpty(text) ||
+    (typeof text === 'object' && text !== null && Object.keys(text).length === 1 && 'format' in text && isText(text.format))
+  )
+}
+
 /** Fields that this service does not do, each with the values by which nothing is asked for. */
 const UNDONE: ReadonlyMap<string, (value: unknown) => boolean> = new Map([
   ['tools', isEmpty],
   ['functions', isEmpty],
   ['tool_choice', isOneOf('none', 'auto')],
   ['function_call', isOneOf('none', 'auto')],
-  ['response_format', (value) => typeof value === 'object' && value !== null && 'type' in value && value.type === 'text'],
+  ['response_format', isText],
+  ['text', isTextFormat],
+  ['truncation', isOneOf('disabled')],
+  ['background', isOneOf(false)],
+  ['include', isEmpty],
+  ['reasoning', isEmpty],
+  ['stream_options', isEmpty],
   ['modalities', (value) => Array.isArray(value) && value.every((one) => one === 'text')],
   ['logprobs', isOneOf(false)],
   ['top_logprobs', isOneOf(0)],

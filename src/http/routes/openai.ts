@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyError } from 'fastify'
+import type { FastifyError, FastifyRequest } from 'fastify'
 import { randomUUID } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import { Type } from 'typebox'
@@ -11,12 +11,17 @@ import type { Retriever } from '../../rag/retrieve.ts'
 import type { Embedder } from '../../inference/contract.ts'
 import { sendEvents, serverEvent } from '../request/stream-response.ts'
 import type { QuestionRouteOptions } from './answer.ts'
-import { toAnswerRequest, toChunks, toCompletion } from './openai-chat.ts'
+import { isNamed, isReader, READER_ALIAS } from './model-name.ts'
+import { toAnswerRequest, toChunks, toCompletion, type Named } from './openai-chat.ts'
 import type { PublicText } from '../errors/public-text.ts'
 import { allEmbedders, servingEmbedder } from '../observability/retrievers.ts'
+import { passageAddress } from '../request/passage-address.ts'
 import { runOptions } from '../request/run-options.ts'
 import { refuseUnread } from './openai-unread.ts'
 import { encodeVector, textsOf } from './openai-embeddings.ts'
+import { answered, toQuestion } from './openai-responses.ts'
+import { toResponseEvents } from './openai-responses-events.ts'
+import { ResponsesRequestSchema, ResponsesResponseSchema } from './openai-responses-schema.ts'
 import { openAiError, openAiErrorResponses, openAiErrorSender, UnknownModelError } from './openai-errors.ts'
 import {
   ChatRequestSchema,
@@ -32,6 +37,9 @@ export type CountTokens = (text: string, model: string) => number
 
 export interface OpenAiOptions extends QuestionRouteOptions {
   readonly countTokens: CountTokens
+  /** Append the passages to answers where a request does not say. */
+  readonly appendSources: boolean
+  readonly basePath: string
   readonly publicText: PublicText
 }
 
@@ -40,54 +48,111 @@ const tags = ['openai']
 
 type App = Parameters<FastifyPluginAsyncTypebox>[0]
 
-/** Routes that clients made for OpenAI's service work with: chat completions from the corpus, the retriever's embeddings, models. */
+/** Routes that clients made for OpenAI's service work with: chat completions and responses from the corpus, the retriever's embeddings, models. */
 export const openAiRoutes: FastifyPluginAsyncTypebox<OpenAiOptions> = (app, options) => {
   const { reader, retriever } = options.services
   app.setErrorHandler(openAiErrorSender(options.publicText))
   modelRoutes(app, [reader.manifest, ...allEmbedders(retriever).map(({ manifest }) => manifest)].map(describeModel))
   chatRoute(app, options)
+  responsesRoute(app, options)
   embeddingsRoute(app, options)
   return Promise.resolve()
 }
 
 function modelRoutes(app: App, models: readonly ReturnType<typeof describeModel>[]): void {
-  const list = { tags, summary: 'The models', response: { 200: ModelListSchema } }
+  const list = { tags, operationId: 'listModels', summary: 'The models', response: { 200: ModelListSchema } }
   app.get('/v1/models', { schema: list }, () => ({ object: 'list' as const, data: [...models] }))
 
   const one = {
     tags,
+    operationId: 'getModel',
     summary: 'One model',
     params: Type.Object({ id: Type.String({ minLength: 1, maxLength: 512 }) }),
     response: { 200: ModelSchema, ...openAiErrorResponses(400, 404) },
   }
   app.get('/v1/models/:id', { schema: one }, ({ params: { id } }) => {
-    const found = models.find((model) => names(id, model.id))
+    const [reader] = models
+    const found = models.find((model) => isNamed(id, model.id)) ?? (id === READER_ALIAS ? reader : undefined)
     if (found === undefined) throw new UnknownModelError(id)
     return found
   })
 }
 
-function chatRoute(app: App, { services, deadlineMs, publicText }: OpenAiOptions): void {
+/** What is common to the answers of a request: what it runs with, and the names of its answer. */
+function naming({ services, appendSources, basePath }: OpenAiOptions) {
   const model = modelId(services.reader.manifest)
+  return {
+    template: services.chatRouteTemplate ?? services.chatTemplate ?? 'none',
+    requireModel: (wanted: string): void => {
+      if (!isReader(wanted, model)) throw new UnknownModelError(wanted)
+    },
+    named: (
+      prefix: string,
+      request: FastifyRequest,
+      { question, sources = appendSources }: { question: string; sources?: boolean | undefined },
+    ): Named => ({
+      id: `${prefix}${randomUUID()}`,
+      created: Math.floor(Date.now() / 1000),
+      model,
+      question,
+      sources,
+      addressOf: passageAddress(request, basePath),
+    }),
+  }
+}
+
+function chatRoute(app: App, options: OpenAiOptions): void {
+  const { services, deadlineMs, publicText } = options
+  const { template, requireModel, named } = naming(options)
   const schema = {
     tags,
+    operationId: 'createChatCompletion',
     summary: "Answer a chat's last question from the corpus (OpenAI-compatible)",
     body: ChatRequestSchema,
     response: { 200: ChatResponseSchema, ...openAiErrorResponses(...STATUSES) },
   }
   app.post('/v1/chat/completions', { schema }, async (request, reply) => {
     const { body } = request
-    if (!names(body.model, model)) throw new UnknownModelError(body.model)
+    requireModel(body.model)
     const run = runOptions(request, reply, deadlineMs)
-    const created = Math.floor(Date.now() / 1000)
-    const named = { id: `chatcmpl-${randomUUID()}`, created, model, sources: body.cepe?.sources === true }
-    const question = toAnswerRequest(body, services.chatRouteTemplate ?? services.chatTemplate ?? 'none')
-    if (body.stream !== true) return toCompletion(await answerQuestion(question, services, run), named)
+    const question = toAnswerRequest(body, template)
+    const own = named('chatcmpl-', request, { question: question.question, sources: body.cepe?.sources })
+    if (body.stream !== true) return toCompletion(await answerQuestion(question, services, run), own)
     const includeUsage = body.stream_options?.include_usage === true
     return sendEvents(reply, {
-      events: closed(toChunks(answerEvents(question, services, run), { ...named, includeUsage })),
+      events: closed(toChunks(answerEvents(question, services, run), { ...own, includeUsage })),
       format: serverEvent,
       failed: (error) => serverEvent(JSON.stringify(openAiError(error as FastifyError, request, publicText).body)),
+    })
+  })
+}
+
+function responsesRoute(app: App, options: OpenAiOptions): void {
+  const { services, deadlineMs, publicText } = options
+  const { template, requireModel, named } = naming(options)
+  const schema = {
+    tags,
+    operationId: 'createResponse',
+    summary: 'Answer a question from the corpus (OpenAI-compatible responses; nothing is stored)',
+    body: ResponsesRequestSchema,
+    response: { 200: ResponsesResponseSchema, ...openAiErrorResponses(...STATUSES) },
+  }
+  app.post('/v1/responses', { schema }, async (request, reply) => {
+    const { body } = request
+    requireModel(body.model)
+    const run = runOptions(request, reply, deadlineMs)
+    const question = toQuestion(body, template)
+    const own = named('resp_', request, { question: question.question, sources: body.cepe?.sources })
+    if (body.stream !== true) return answered(await answerQuestion(question, services, run), own, body)
+    return sendEvents(reply, {
+      events: toResponseEvents(answerEvents(question, services, run), own, body),
+      format: (event) => serverEvent(JSON.stringify(event), event.type),
+      failed: (error) => {
+        const { error: told } = openAiError(error as FastifyError, request, publicText).body
+        const { code, message, param } = told
+        // OpenAI's event has the fields by themselves; its client raises what stands in `error`.
+        return serverEvent(JSON.stringify({ type: 'error', code, message, param, error: told }), 'error')
+      },
     })
   })
 }
@@ -95,6 +160,7 @@ function chatRoute(app: App, { services, deadlineMs, publicText }: OpenAiOptions
 function embeddingsRoute(app: App, { services: { retriever }, deadlineMs, countTokens }: OpenAiOptions): void {
   const schema = {
     tags,
+    operationId: 'createEmbeddings',
     summary: "The retriever's embeddings (OpenAI-compatible)",
     body: EmbeddingsRequestSchema,
     response: { 200: EmbeddingsResponseSchema, ...openAiErrorResponses(...STATUSES) },
@@ -129,7 +195,7 @@ function embeddingsRoute(app: App, { services: { retriever }, deadlineMs, countT
 
 /** By a full name, that model; by a short one the retriever that questions are embedded with, before others of that name. @throws UnknownModelError */
 async function namedEmbedder(model: string, retriever: Retriever): Promise<Embedder> {
-  const found = [await servingEmbedder(retriever), ...allEmbedders(retriever)].find(({ manifest }) => names(model, modelId(manifest)))
+  const found = [await servingEmbedder(retriever), ...allEmbedders(retriever)].find(({ manifest }) => isNamed(model, modelId(manifest)))
   if (found === undefined) throw new UnknownModelError(model)
   return found
 }
@@ -152,11 +218,6 @@ function describeModel(manifest: Manifest) {
     created: Number.isFinite(created) ? created : 0,
     owned_by: 'cepe-qa',
   }
-}
-
-/** A model may be named with or without its revision. */
-function names(wanted: string, id: string): boolean {
-  return wanted === id || wanted === id.split('@')[0]
 }
 
 /** Closes a stream as OpenAI's does. */

@@ -32,7 +32,7 @@ export const PassageSchema = Type.Object(
     source: Type.Optional(Type.String({ maxLength: 1000, description: 'Where it came from; usable as a filter.' })),
     metadata: Type.Optional(PassageMetadataSchema),
   },
-  { additionalProperties: false },
+  { additionalProperties: false, title: 'Passage' },
 )
 const DeleteSchema = Type.Union([
   Type.Object({ ids: Type.Array(IdSchema, { minItems: 1, maxItems: MOST_PASSAGES }) }, { additionalProperties: false }),
@@ -45,7 +45,13 @@ const tags = ['passages']
 
 /** Single passages: read, delete. Changes are on the disk when they are answered, and seen by the next question. */
 export const passages: FastifyPluginAsyncTypebox<PassagesOptions> = (app, { index, requireAdmin, once }) => {
-  const find = { tags, summary: 'Read a passage', params: ParamsSchema, response: { 200: PassageSchema, ...errorResponses(404) } }
+  const find = {
+    tags,
+    operationId: 'getPassage',
+    summary: 'Read a passage',
+    params: ParamsSchema,
+    response: { 200: PassageSchema, ...errorResponses(404) },
+  }
   app.get('/v1/passages/:id', { schema: find }, async ({ params: { id } }) => {
     const passage = await index.get(storedId(id))
     if (passage === undefined) throw noPassage(id)
@@ -59,6 +65,7 @@ export const passages: FastifyPluginAsyncTypebox<PassagesOptions> = (app, { inde
       onRequest: requireAdmin,
       schema: {
         ...deletion,
+        operationId: 'deletePassage',
         summary: 'Delete a passage',
         params: ParamsSchema,
         response: { 200: DeletedSchema, ...errorResponses(401, 403, 404, 409, 422) },
@@ -82,6 +89,7 @@ export const passages: FastifyPluginAsyncTypebox<PassagesOptions> = (app, { inde
       onRequest: requireAdmin,
       schema: {
         ...deletion,
+        operationId: 'deletePassages',
         summary: 'Delete passages by ids or by filter',
         body: DeleteSchema,
         response: { 200: DeletedSchema, ...bodyErrorResponses(401, 403, 409, 422) },

@@ -12,6 +12,7 @@ export const scoreRoute: FastifyPluginAsyncTypebox<QuestionRouteOptions> = (app,
     {
       schema: {
         tags: ['questions'],
+        operationId: 'score',
         summary: 'Score possible answers',
         body: ScoreRequestSchema,
         response: { 200: ScoreResponseSchema, ...bodyErrorResponses(422, 504) },

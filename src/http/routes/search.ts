@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { searchPassages } from '../../rag/retrieve.ts'
+import { search } from '../../rag/search.ts'
 import { SearchRequestSchema, SearchResponseSchema } from '../../rag/schema.ts'
 import { bodyErrorResponses } from '../errors/error-body.ts'
 import { runOptions } from '../request/run-options.ts'
@@ -12,12 +12,13 @@ export const searchRoute: FastifyPluginAsyncTypebox<QuestionRouteOptions> = (app
     {
       schema: {
         tags: ['questions'],
+        operationId: 'search',
         summary: 'Find passages',
         body: SearchRequestSchema,
-        response: { 200: SearchResponseSchema, ...bodyErrorResponses(504) },
+        response: { 200: SearchResponseSchema, ...bodyErrorResponses(422, 504) },
       },
     },
-    (request, reply) => searchPassages(request.body, services.retriever, runOptions(request, reply, deadlineMs)),
+    (request, reply) => search(request.body, services, runOptions(request, reply, deadlineMs)),
   )
   return Promise.resolve()
 }

@@ -91,6 +91,7 @@ export const upsertPassages: FastifyPluginAsyncTypebox<PassagesOptions> = (
     schema: {
       tags: ['passages'],
       security: ADMIN_SECURITY,
+      operationId: 'upsertPassages',
       summary: 'Insert or replace passages by id',
       headers: IdempotencyHeaders,
       querystring: QuerySchema,

@@ -15,6 +15,7 @@ export function absentReader(): Promise<Reader & DocumentReader & AheadEncoder &
     },
     answer: () => Promise.reject(absent()),
     choices: () => Promise.reject(absent()),
+    likelihoods: () => Promise.reject(absent()),
     document: () => Promise.reject(absent()),
     encodeAhead: () => Promise.reject(absent()),
     status: () => ({
@@ -25,6 +26,7 @@ export function absentReader(): Promise<Reader & DocumentReader & AheadEncoder &
       queued: { question: 0, long: 0, bulk: 0 },
       restarts: 0,
       finished: 0,
+      disruptions: 0,
     }),
     close: () => Promise.resolve(),
   })

@@ -15,6 +15,11 @@ export interface AdmissionOptions {
   readonly maxWaiting: number
   /** Questions that are worked on at the same time. */
   readonly concurrency: number
+  /**
+   * Grows whenever a process stops, ends or is replaced. What finishes or is late after such an event says nothing about how
+   * long work takes. Default: never.
+   */
+  readonly disruptions?: () => number
   /** Milliseconds; for tests. */
   readonly now?: () => number
 }
@@ -23,8 +28,13 @@ export interface AdmissionOptions {
  * Admission control in front of the whole pipeline: a question takes a permit before any work is done for it, and holds it
  * until it ends. If its estimated wait, by the recent rate of finished questions, exceeds its deadline, it is rejected immediately.
  */
-export function createAdmission({ maxWaiting, concurrency, now = () => performance.now() }: AdmissionOptions): Admission {
-  return new AdmissionController(maxWaiting + concurrency, concurrency, now)
+export function createAdmission({
+  maxWaiting,
+  concurrency,
+  disruptions = () => 0,
+  now = () => performance.now(),
+}: AdmissionOptions): Admission {
+  return new AdmissionController(maxWaiting + concurrency, concurrency, disruptions, now)
 }
 
 type Question = Parameters<Admission['enter']>[0]
@@ -32,6 +42,7 @@ type Question = Parameters<Admission['enter']>[0]
 class AdmissionController implements Admission {
   readonly #most: number
   readonly #concurrency: number
+  readonly #disruptions: () => number
   readonly #now: () => number
   readonly #rate: WorkRate
   readonly #clients = new Map<string, { questions: number; cost: number }>()
@@ -40,11 +51,12 @@ class AdmissionController implements Admission {
   /** Recently rejected work. */
   readonly #rejected = { cost: 0, at: 0 }
 
-  constructor(most: number, concurrency: number, now: () => number) {
+  constructor(most: number, concurrency: number, disruptions: () => number, now: () => number) {
     this.#most = most
     this.#concurrency = concurrency
+    this.#disruptions = disruptions
     this.#now = now
-    this.#rate = new WorkRate(now)
+    this.#rate = new WorkRate(disruptions, now)
   }
 
   enter({ client = '', cost, deadlineMs = Infinity }: Question): Permit {
@@ -57,13 +69,14 @@ class AdmissionController implements Admission {
     this.#clients.set(client, account)
     let isHeld = true
     const entered = this.#now()
+    const disruptions = this.#disruptions()
     return {
       release: (done) => {
         if (!isHeld) return
         isHeld = false
         this.#leave(client, cost)
         if (done) this.#finish(cost)
-        else if (this.#now() - entered >= deadlineMs) this.#reduceSafeShare()
+        else if (this.#now() - entered >= deadlineMs && this.#disruptions() === disruptions) this.#reduceSafeShare()
       },
     }
   }
@@ -122,27 +135,32 @@ class AdmissionController implements Admission {
 
 /** How long work takes, by the recently finished questions. */
 class WorkRate {
+  readonly #disruptions: () => number
   readonly #now: () => number
   /** Decaying sums over finished questions, as long as there was work: their ratio is the time per unit of cost. */
   readonly #finished = { ms: 0, cost: 0, count: 0 }
   #workedSince = 0
+  #disruptionsBefore = 0
 
-  constructor(now: () => number) {
+  constructor(disruptions: () => number, now: () => number) {
+    this.#disruptions = disruptions
     this.#now = now
   }
 
-  /** There is work again. */
+  /** Work begins, or goes on, from here. */
   begin(): void {
     this.#workedSince = this.#now()
+    this.#disruptionsBefore = this.#disruptions()
   }
 
   finish(cost: number): void {
-    const time = this.#now()
-    const finished = this.#finished
-    finished.ms = DECAY * finished.ms + time - this.#workedSince
-    finished.cost = DECAY * finished.cost + cost
-    finished.count++
-    this.#workedSince = time
+    if (this.#disruptions() === this.#disruptionsBefore) {
+      const finished = this.#finished
+      finished.ms = DECAY * finished.ms + this.#now() - this.#workedSince
+      finished.cost = DECAY * finished.cost + cost
+      finished.count++
+    }
+    this.begin()
   }
 
   /** 0 where too little is known. */

@@ -1,6 +1,7 @@
 import { fork, type ChildProcess } from 'node:child_process'
 import { CodedError, messageOf } from '../../../base/errors.ts'
 import type { Log } from '../log.ts'
+import { Vitals } from './vitals.ts'
 import {
   fromWire,
   type CacheCounts,
@@ -10,6 +11,7 @@ import {
   type ParentMessage,
   type OnText,
 } from '../protocol.ts'
+import { PULSE_FD } from '../pulse-pipe.ts'
 
 /** How long a process that was asked to end may take before it is killed. */
 const STOP_GRACE_MS = 3_000
@@ -37,6 +39,12 @@ export interface Child {
   readonly exited: Promise<string>
   /** Milliseconds that a ping has been waiting for any message; 0 where none waits, or a graph is being loaded. A run may keep the process silent. */
   readonly silentMs: number
+  /** Milliseconds that no thread of the process has answered, whatever it runs; 0 where it has no thread for that. */
+  readonly stoppedMs: number
+  /** It uses the processor, though its main thread may be silent. */
+  readonly isComputing: boolean
+  /** Grows whenever the process stops answering on all threads, and when it answers again. */
+  readonly pauses: number
   /** Runs one job, beside others in turns of a step. `say` hears its text as it comes about. Rejects with the task's error, or ProcessEnded. */
   run(job: TaskCall, onText?: OnText): Run
   /** Asks for a sign of life. */
@@ -115,7 +123,7 @@ class ForkedChild implements Child {
   readonly #pending = new Map<number, Pending>()
   #start: Start | undefined
   #nextId = 1
-  #pingedAt: number | undefined
+  readonly #vitals: Vitals
   #loading = false
   #alive = true
   #rssBytes = 0
@@ -125,10 +133,11 @@ class ForkedChild implements Child {
     // What libraries print belongs to diagnostics, never to the output of a command.
     this.#process = fork(entry, {
       serialization: 'advanced',
-      stdio: ['ignore', 2, 2, 'ipc'],
+      stdio: ['ignore', 2, 2, 'ipc', 'pipe'],
       // This process's flags (--inspect) are not meant for its children.
       execArgv: [],
     })
+    this.#vitals = new Vitals(this.#process.stdio[PULSE_FD])
     this.#log = log
     this.name = `${role} process ${this.#process.pid ?? '(not started)'}`
     this.exited = new Promise((resolve) => {
@@ -162,7 +171,19 @@ class ForkedChild implements Child {
   }
 
   get silentMs(): number {
-    return this.#pingedAt === undefined || this.#loading ? 0 : performance.now() - this.#pingedAt
+    return this.#loading ? 0 : this.#vitals.mainSilentMs
+  }
+
+  get stoppedMs(): number {
+    return this.#vitals.stoppedMs
+  }
+
+  get isComputing(): boolean {
+    return this.#vitals.isComputing
+  }
+
+  get pauses(): number {
+    return this.#vitals.pauses
   }
 
   /** Has it load its model. */
@@ -181,9 +202,7 @@ class ForkedChild implements Child {
   }
 
   ping(): void {
-    if (this.#pingedAt !== undefined) return
-    this.#pingedAt = performance.now()
-    this.#send({ kind: 'ping' })
+    this.#vitals.ping(() => this.#send({ kind: 'ping' }))
   }
 
   kill(): void {
@@ -210,7 +229,7 @@ class ForkedChild implements Child {
   }
 
   #receive(message: ChildMessage): void {
-    this.#pingedAt = undefined
+    this.#vitals.hearMain()
     switch (message.kind) {
       case 'ready':
         this.#rssBytes = message.rssBytes

@@ -8,7 +8,10 @@ export const DEFAULT_CHILDREN = 1
 export const DEFAULT_MAX_QUEUE = 64
 /** A run that takes longer is taken for hung, whatever its request's deadline: only then is its process killed. */
 export const DEFAULT_MAX_RUN_MS = 600_000
-/** A process that does not answer for so long, or for many times the length of its runs, is taken for hung. */
+/**
+ * A process that does not answer for so long is taken for hung. Its pulse answers while a graph runs; its main thread may be
+ * silent for as long as the process computes, or else for many times the length of its runs.
+ */
 export const DEFAULT_HEARTBEAT_MS = 10_000
 /** Loading a model, and on the first start saving its prepacked weights. */
 export const DEFAULT_START_TIMEOUT_MS = 600_000
@@ -24,7 +27,7 @@ export interface PoolOptions {
   readonly maxQueue?: number
   /** Longest run, whatever the request's deadline; only a longer one is killed. Default 10 minutes. */
   readonly maxRunMs?: number
-  /** A process that does not answer for so long, or for many times the length of its runs, is replaced. Default 10 s. */
+  /** A process that does not answer for so long is replaced; one whose caller has left after a fifth of that. Default 10 s. */
   readonly heartbeatMs?: number
   /** Longest time for loading the model. Default 10 minutes. */
   readonly startTimeoutMs?: number
@@ -62,6 +65,8 @@ export interface PoolStatus {
   readonly restarts: number
   /** Runs that ended with a result since the start. */
   readonly finished: number
+  /** Grows whenever a process stops answering, answers again, ends or is replaced: times measured across that say nothing about the work. */
+  readonly disruptions: number
   /** Why a process last ended or failed to start, until one serves again. */
   readonly lastError?: string
 }

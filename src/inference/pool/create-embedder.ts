@@ -1,5 +1,6 @@
 import { at, present } from '../../../base/at.ts'
 import { CodedError } from '../../../base/errors.ts'
+import { ALONE } from '../batches.ts'
 import type { Embedder, EmbedOptions } from '../contract.ts'
 import { checkDeviceMemory } from './device-memory.ts'
 import { loadContrieverManifest } from '../../../models/folder.ts'
@@ -17,7 +18,7 @@ const MOST_BATCH_TOKENS = 16_384
 /** A question waits for one bulk batch at most: batches are cut to take so long, by the time that those before them took. */
 const BULK_BATCH_MS = 100
 
-/** Padded tokens of one run where no option says: 545 for BERT-base on a CPU. */
+/** Padded tokens that a process is given at a time where no option says: 545 for BERT-base on a CPU. */
 export function defaultBatchTokens(parameters: number, provider: keyof typeof BATCH_WORK): number {
   return Math.round(Math.min(MOST_BATCH_TOKENS, Math.max(LEAST_BATCH_TOKENS, BATCH_WORK[provider] / parameters)))
 }
@@ -27,7 +28,7 @@ const BYTES_PER_TOKEN = 3
 const FIRST_BATCH_TOKENS = 512
 
 export interface EmbedderOptions extends ProcessOptions {
-  /** Padded tokens of one run. Default {@link defaultBatchTokens}. */
+  /** Padded tokens of one run. Default: {@link ALONE} on a CPU, {@link defaultBatchTokens} on a GPU. */
   readonly batchTokens?: number
 }
 
@@ -39,11 +40,13 @@ export async function createEmbedder(options: EmbedderOptions): Promise<Embedder
   const manifest = await loadContrieverManifest(options.modelDir)
   if (options.provider?.name === 'cuda') await checkDeviceMemory(manifest, options.children ?? 1, options.provider.deviceId)
   const { hidden_size, window } = manifest.dims
-  const batchTokens = options.batchTokens ?? defaultBatchTokens(manifest.parameters, options.provider?.name ?? 'cpu')
+  const provider = options.provider?.name ?? 'cpu'
+  const batchTokens = options.batchTokens ?? defaultBatchTokens(manifest.parameters, provider)
+  const runTokens = options.batchTokens ?? (provider === 'cuda' ? batchTokens : ALONE)
   const maxBulkCalls = (options.maxQueue ?? DEFAULT_MAX_QUEUE) + (options.children ?? 1)
-  const pool = await createPool({ ...options, options: { role: 'embedder', ...commonChildOptions(options), batchTokens } })
+  const pool = await createPool({ ...options, options: { role: 'embedder', ...commonChildOptions(options), batchTokens: runTokens } })
   let bulkCalls = 0
-  /** Of bulk batches so far, a moving average; the first batch is a small one. */
+  /** Of bulk batches so far, a moving average; the first batch is a small one. On a GPU what is cut decides what shares a run: by tokens alone. */
   let msPerToken = BULK_BATCH_MS / Math.min(batchTokens, FIRST_BATCH_TOKENS)
 
   const embedBatch = async (texts: readonly string[], { priority, ...run }: EmbedOptions) => {
@@ -66,7 +69,7 @@ export async function createEmbedder(options: EmbedderOptions): Promise<Embedder
       let left = [...texts.keys()].sort((a, b) => at(lengths, b) - at(lengths, a))
       while (left.length > 0) {
         const longest = at(lengths, at(left, 0))
-        const count = Math.max(1, Math.floor(Math.min(batchTokens, BULK_BATCH_MS / msPerToken) / longest))
+        const count = Math.max(1, Math.floor(Math.min(batchTokens, provider === 'cuda' ? Infinity : BULK_BATCH_MS / msPerToken) / longest))
         const batch = left.slice(0, count)
         left = left.slice(count)
         const deadline = until === Infinity ? {} : { deadlineMs: until - performance.now() }

@@ -2,20 +2,21 @@ import type { AheadEncoder, AnswerRead, DocumentReader, Generator, Reader } from
 import type { StateDtype } from '../protocol.ts'
 import { checkDeviceMemory } from './device-memory.ts'
 import { loadCepeManifest } from '../../../models/folder.ts'
+import { ALONE } from '../batches.ts'
 import { createPool, runTask } from './pool.ts'
 import { commonChildOptions, type ProcessOptions, type Supervised } from './process-options.ts'
 import type { Lane } from './queue.ts'
 import { checkGenerate, checkReplug, checkScore } from './requests.ts'
 
-/** Padded tokens of one encoder run: enough for full matrix-product speed, few enough to bound activations. */
-const DEFAULT_ENCODER_BATCH_TOKENS = 1024
+/** Padded tokens of one encoder run on a GPU: enough for full matrix-product speed, few enough to bound activations. */
+const GPU_ENCODER_BATCH_TOKENS = 1024
 /** Prompt tokens of one run of the step graph, whose logits take vocabulary x 4 bytes each (LLaMA-2: 31 MiB in all). */
 const DEFAULT_PREFILL_TOKENS = 256
 const DEFAULT_STATE_CACHE_BYTES = 256 * 2 ** 20
 const DEFAULT_REPLUG_BYTES = 512 * 2 ** 20
 
 export interface ReaderOptions extends ProcessOptions {
-  /** Padded tokens of one encoder run. Default {@link DEFAULT_ENCODER_BATCH_TOKENS}. */
+  /** Padded tokens of one encoder run. Default: {@link ALONE} on a CPU, {@link GPU_ENCODER_BATCH_TOKENS} on a GPU. */
   readonly batchTokens?: number
   /** Prompt tokens read at a time for scoring, sampling and RePlug. Default {@link DEFAULT_PREFILL_TOKENS}. */
   readonly prefillTokens?: number
@@ -41,7 +42,7 @@ export async function createReader(options: ReaderOptions): Promise<Reader & Doc
     options: {
       role: 'reader',
       ...commonChildOptions(options),
-      batchTokens: options.batchTokens ?? DEFAULT_ENCODER_BATCH_TOKENS,
+      batchTokens: options.batchTokens ?? (options.provider?.name === 'cuda' ? GPU_ENCODER_BATCH_TOKENS : ALONE),
       prefillTokens: options.prefillTokens ?? DEFAULT_PREFILL_TOKENS,
       stateCacheBytes: options.stateCacheBytes ?? DEFAULT_STATE_CACHE_BYTES,
       stateDtype: options.stateDtype ?? 'f32',
@@ -54,6 +55,7 @@ export async function createReader(options: ReaderOptions): Promise<Reader & Doc
     manifest,
     answer: async (read, run) => withQueue(await runTask(pool, 'answer', read, { ...run, lane: laneOf(read) })),
     choices: async (read, run) => (await runTask(pool, 'choices', read, { ...run, lane: 'long' })).output,
+    likelihoods: async (read, run) => (await runTask(pool, 'likelihoods', read, { ...run, lane: 'long' })).output,
     document: async (read, run) => withQueue(await runTask(pool, 'document', read, { ...run, lane: 'long' })),
     generate: async (request, run) => {
       checkGenerate(request, manifest)

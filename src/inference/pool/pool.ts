@@ -7,7 +7,7 @@ import { LONGEST_TIMER_MS, openEntry, type Entry, type Order } from './entry.ts'
 import { createFairQueue, LANES, type Lane } from './queue.ts'
 import { abandoned, cutOff, late, overlong, queueFull, shuttingDown, unavailable } from './refusals.ts'
 import { createRunTimes } from './run-times.ts'
-import { createSlot, isSilent, supervise, type Slot } from './slot.ts'
+import { createSlot, disruptionsOf, isSilent, supervise, type Slot } from './slot.ts'
 import {
   DEFAULT_BACKOFF_MS,
   DEFAULT_CHILDREN,
@@ -128,6 +128,7 @@ class ProcessPool implements Pool {
       queued: { question: this.#queue.size('question'), long: this.#queue.size('long'), bulk: this.#queue.size('bulk') },
       restarts: this.#restarts,
       finished: this.#finished,
+      disruptions: this.#slots.reduce((sum, slot) => sum + disruptionsOf(slot), 0),
       ...(this.#lastError === undefined ? {} : { lastError: this.#lastError.message }),
     }
   }
@@ -233,6 +234,7 @@ class ProcessPool implements Pool {
     if (!child) return
     const { role, maxRunMs, log } = this.#settings
     const started = performance.now()
+    const disruptions = disruptionsOf(slot)
     const run = child.run(entry.job, entry.onText)
     slot.running.set(entry.lane, { entry, run, expectedMs: this.#runTimes.expect(entry) })
     let overran = false
@@ -246,7 +248,7 @@ class ProcessPool implements Pool {
       const output = await run.done
       const runMs = performance.now() - started
       this.#finished++
-      this.#runTimes.note(entry, runMs)
+      if (disruptionsOf(slot) === disruptions) this.#runTimes.note(entry, runMs)
       entry.resolve({ output, queueMs: started - entry.since, runMs })
     } catch (error) {
       if (overran) entry.reject(overlong(maxRunMs))

@@ -21,28 +21,55 @@ export interface Slot {
   failures: number
   /** Killed because a run of it overran its bound, which is no failure of the process. */
   overran: boolean
+  /** Of processes that have gone; see {@link disruptionsOf}. */
+  disruptions: number
 }
 
 /** A slot without a process. */
 export function createSlot(): Slot {
-  return { running: new Map(), failures: 0, overran: false }
+  return { running: new Map(), failures: 0, overran: false, disruptions: 0 }
 }
 
-/** How many times the time that its runs should take a busy process may be silent before it is killed: no step is longer than its run. */
+/** How many times the time that its runs should take a main thread may be silent before its process is killed: no step is longer than its run. */
 const PATIENCE = 20
 /** Likewise before it gets no further runs, and before it is killed where the callers of all its runs have their answer or left. */
 const SUSPICION = 3
-const PINGS_PER_HEARTBEAT = 4
+/** A process that does not answer on any thread gets no further runs after this part of a heartbeat, and is killed then if none of its runs is awaited. */
+const STOPPED_PART = 0.2
+const PINGS_PER_HEARTBEAT = 10
+
+/** True where the process does not answer though it should: nothing is given to it. */
+export function isSilent(slot: Slot, heartbeatMs: number): boolean {
+  return isStopped(slot, STOPPED_PART * heartbeatMs) || isStuck(slot, heartbeatMs, SUSPICION)
+}
+
+/** True where the process has to be killed. */
+export function isHung(slot: Slot, heartbeatMs: number): boolean {
+  const callers = [...slot.running.values()]
+  const isAwaited = callers.some(({ entry }) => !entry.isSettled())
+  const isLeft = callers.length > 0 && !isAwaited
+  return isStopped(slot, isLeft ? STOPPED_PART * heartbeatMs : heartbeatMs) || isStuck(slot, heartbeatMs, isAwaited ? PATIENCE : SUSPICION)
+}
+
+/** No thread of the process answers, which no run explains. */
+function isStopped({ child }: Slot, boundMs: number): boolean {
+  return child !== undefined && child.stoppedMs > boundMs
+}
 
 /**
- * True where the process does not answer though it should: idle, or longer at one step than several whole runs take.
- * Where no run has finished yet, only the bound on runs tells.
+ * Its main thread does not answer: idle, or longer at one step than several whole runs take, and without computing as far as
+ * that is known. Where no run has finished yet, only the bound on runs tells.
  */
-export function isSilent({ child, running }: Slot, heartbeatMs: number, patience = SUSPICION): boolean {
+function isStuck({ child, running }: Slot, heartbeatMs: number, patience: number): boolean {
   if (child === undefined) return false
   const expected = [...running.values()].reduce((sum, { expectedMs }) => sum + expectedMs, 0)
-  if (running.size > 0 && expected === 0) return false
+  if (running.size > 0 && (expected === 0 || child.isComputing)) return false
   return child.silentMs > Math.max(heartbeatMs, patience * expected)
+}
+
+/** Grows whenever the slot's process stops, answers again, ends or is replaced: times measured across that say nothing about the work. */
+export function disruptionsOf({ child, disruptions }: Slot): number {
+  return disruptions + (child?.pauses ?? 0)
 }
 
 export interface Supervision {
@@ -73,10 +100,12 @@ export async function supervise(slot: Slot, supervision: Supervision, first?: Ch
       continue
     }
     slot.child = child
+    slot.disruptions++
     const heartbeat = listen(slot, child, supervision)
     onServing()
     const how = await child.exited
     clearInterval(heartbeat)
+    slot.disruptions += child.pauses + 1
     delete slot.child
     child = undefined
     if (closing.aborted) return
@@ -89,10 +118,10 @@ export async function supervise(slot: Slot, supervision: Supervision, first?: Ch
 /** Pings the process, and kills it where it stays silent. */
 function listen(slot: Slot, child: Child, { role, heartbeatMs, log, onServing }: Supervision): NodeJS.Timeout {
   const check = (): void => {
-    const isAwaited = [...slot.running.values()].some(({ entry }) => !entry.isSettled())
     // One that speaks again takes what has been waiting since.
-    if (!isSilent(slot, heartbeatMs, isAwaited ? PATIENCE : SUSPICION)) return onServing()
-    log('error', `Killing ${role} process ${child.pid}: it has not answered for ${Math.round(child.silentMs)} ms.`)
+    if (!isHung(slot, heartbeatMs)) return onServing()
+    const silentMs = Math.max(child.silentMs, child.stoppedMs)
+    log('error', `Killing ${role} process ${child.pid}: it has not answered for ${Math.round(silentMs)} ms.`)
     child.kill()
   }
   const beat = (): void => {

@@ -3,6 +3,7 @@
  * where it has several. `session.run` blocks this process's thread, which is why it is not the service's.
  */
 import { setImmediate as turn } from 'node:timers/promises'
+import { Worker } from 'node:worker_threads'
 import { CodedError, messageOf } from '../../../base/errors.ts'
 import { lowerPriority } from '../../../base/priority.ts'
 import { cacheCounts } from './encoder/cache-counts.ts'
@@ -54,11 +55,25 @@ async function step(id: number): Promise<void> {
   if (wanted.get(id) !== true) throw new CodedError('client_closed', 'The client closed the connection.')
 }
 
+/** Resolves when the thread answers pings, or cannot: the process is supervised by its main thread alone then. */
+function startPulse(): Promise<void> {
+  const pulse = new Worker(new URL('./pulse.js', import.meta.url))
+  pulse.unref()
+  return new Promise((resolve) => {
+    pulse.once('message', resolve)
+    pulse.on('error', (error) => {
+      log('warn', `The thread that answers pings has ended: ${messageOf(error)}`)
+      resolve()
+    })
+  })
+}
+
 let handlers: TaskHandlers = {}
 
 async function start(options: ChildOptions): Promise<void> {
   try {
     handlers = await load(options)
+    await pulseStarted
     send({ kind: 'ready', rssBytes: process.memoryUsage.rss() })
   } catch (error) {
     send({ kind: 'refused', error: toWire(error) })
@@ -91,7 +106,9 @@ async function receive(message: ParentMessage): Promise<void> {
   }
 }
 
-// Before a model is loaded: the threads that compute inherit it.
+// Before the priority is lowered, which the threads that compute inherit: pings are answered on a busy machine too.
+const pulseStarted = startPulse()
+// Before a model is loaded.
 lowerPriority()
 process.on('message', (message: ParentMessage) => {
   receive(message).catch((error: unknown) => log('error', `This is a bug: ${messageOf(error)}`))

@@ -65,12 +65,25 @@ export async function loadCalibration(file: string): Promise<Calibration | undef
       value === undefined ? 'is not valid JSON' : `is not what this version reads (${problem?.instancePath} ${problem?.message})`,
     )
   }
-  if (value.signals.map(({ name }) => name).join() !== SIGNALS.join()) throw invalid('weighs other signals than this version measures')
+  const names = value.signals.map(({ name }) => name).join()
+  // Files of version 1 may lack the last signal, which was added later.
+  if (names !== SIGNALS.join() && names !== SIGNALS.slice(0, -1).join()) throw invalid('weighs other signals than this version measures')
   return value
 }
 
-/** The probability that an answer with these signals is right. */
-export function probabilityCorrect({ bias, signals }: Calibration, values: Signals): number {
+/** Below this share of its answers a calibration does not know a way of reading. */
+const FEW = 0.01
+
+/** Whether it was fitted on answers read in that way: in the prompt alone, or with the encoder. One without the signal knows the encoder's. */
+function covers({ signals }: Calibration, { from_prompt: fromPrompt }: Signals): boolean {
+  const mean = signals.find(({ name }) => name === 'from_prompt')?.mean ?? 0
+  return fromPrompt === 1 ? mean > FEW : mean < 1 - FEW
+}
+
+/** The probability that an answer with these signals is right; null where the calibration saw no answers read in that way. */
+export function probabilityCorrect(calibration: Calibration, values: Signals): number | null {
+  if (!covers(calibration, values)) return null
+  const { bias, signals } = calibration
   const score = signals.reduce(
     (sum, { name, mean, scale, weight }) => sum + (weight * (values[name as keyof Signals] - mean)) / scale,
     bias,

@@ -29,6 +29,8 @@ export const SIGNALS = [
   'title_overlap',
   /** Share of the answer's words that the question says already. */
   'echo',
+  /** 1 where all passages were read in the prompt: attention over them is not measured, and what is said of it above is 0. */
+  'from_prompt',
 ] as const
 export type Signal = (typeof SIGNALS)[number]
 export type Signals = Readonly<Record<Signal, number>>

@@ -1,5 +1,5 @@
 import { at } from '../../../base/at.ts'
-import { wordsOf } from '../../text/words.ts'
+import { contentStems, plainWords, stemsOf } from '../../text/stems.ts'
 import type { AnswerReadResult } from '../../inference/contract.ts'
 import { confidence } from '../evidence.ts'
 import type { Evidence } from '../schema.ts'
@@ -10,43 +10,46 @@ const LEAST_DOUBT = 1e-4
 /** Sentences that are compared with the question, from the best passage on, and how much of each. */
 const MOST_SENTENCES = 20
 const SENTENCE_CHARACTERS = 1000
-/** Letters of a word that count: endings differ between a question and the sentence that answers it. */
-const STEM = 5
-/** Words that questions share with any sentence. */
-const COMMON = new Set(
-  'the a an of in is was what who which how did do does when where for to by on at and it its with from as many much that be are were s'.split(
-    ' ',
-  ),
-)
-
 /**
- * Signals of a greedy answer with measured attention.
- * @returns null where there is nothing to weigh: an empty answer, or attention that was not measured (other modes, sampling)
+ * Signals of a greedy answer from passages.
+ * @returns null where there is nothing to weigh: an empty answer, or no passages
  */
 export function signalsOf(question: string, read: AnswerReadResult, evidence: readonly Evidence[]): Signals | null {
-  const { text, stopped, logprobs, attentionFocus: focus } = read
-  if (text === '' || logprobs.length === 0 || focus === undefined || focus.length === 0) return null
-  const encoded = evidence.filter(({ attention }) => attention !== null)
-  const shares = encoded.map(({ attention }) => attention ?? 0)
-  if (shares.length === 0) return null
+  const { text, stopped, logprobs } = read
+  if (text === '' || logprobs.length === 0 || evidence.length === 0) return null
   const saying = evidence.filter(({ highlights }) => highlights.length > 0)
   const least = Math.min(...logprobs)
-  const first = at(focus, 0)
+  const { from_prompt: fromPrompt, ...attended } = attentionSignals(read, evidence)
   return {
     confidence: confidence(logprobs),
     mean_doubt: doubt(mean(logprobs)),
     most_doubt: doubt(least),
     first_doubt: doubt(at(logprobs, 0)),
     stop_doubt: doubt(stopped ? at(logprobs, logprobs.length - 1) : least),
+    ...attended,
+    saying_attention: saying.reduce((sum, { attention }) => sum + (attention ?? 0), 0),
+    saying_share: saying.length / evidence.length,
+    saying_rank: saying.length === 0 ? 1 : (at(saying, 0).rank - 1) / evidence.length,
+    ...overlaps(question, text, saying),
+    from_prompt: fromPrompt,
+  }
+}
+
+function attentionSignals(
+  { attentionFocus: focus = [] }: AnswerReadResult,
+  evidence: readonly Evidence[],
+): Pick<Signals, 'passage_entropy' | 'attended_rank' | 'token_peak' | 'token_entropy' | 'first_token_entropy' | 'from_prompt'> {
+  const shares = evidence.flatMap(({ attention }) => attention ?? [])
+  const [first] = focus
+  if (first === undefined || shares.length === 0)
+    return { passage_entropy: 0, attended_rank: 0, token_peak: 0, token_entropy: 0, first_token_entropy: 0, from_prompt: 1 }
+  return {
     passage_entropy: relativeEntropy(shares),
     attended_rank: shares.indexOf(Math.max(...shares)) / shares.length,
     token_peak: mean(focus.map(({ peak }) => peak)),
     token_entropy: mean(focus.map(({ entropy }) => entropy)),
     first_token_entropy: first.entropy,
-    saying_attention: saying.reduce((sum, { attention }) => sum + (attention ?? 0), 0),
-    saying_share: saying.length / evidence.length,
-    saying_rank: saying.length === 0 ? 1 : (at(saying, 0).rank - 1) / evidence.length,
-    ...overlaps(question, text, saying),
+    from_prompt: 0,
   }
 }
 
@@ -78,11 +81,11 @@ function overlaps(
       titleOverlap,
       share([...named], (word) => asked.has(word)),
     )
-    const wanted = [...asked].filter((word) => !COMMON.has(word) && !named.has(word) && !told.has(word)).map(stem)
+    const wanted = contentStems([...asked].filter((word) => !named.has(word) && !told.has(word)))
     const starts = new Map(highlights.map(({ sentence }) => [sentence.start, sentence.end]))
     for (const [start, end] of starts) {
       if (++sentences > MOST_SENTENCES) break
-      const words = new Set([...plainWords(text.slice(start, Math.min(end, start + SENTENCE_CHARACTERS)))].map(stem))
+      const words = stemsOf(text.slice(start, Math.min(end, start + SENTENCE_CHARACTERS)))
       sentenceOverlap = Math.max(
         sentenceOverlap,
         share(wanted, (word) => words.has(word)),
@@ -91,14 +94,6 @@ function overlaps(
     if (sentences > MOST_SENTENCES) break
   }
   return { sentence_overlap: sentenceOverlap, title_overlap: titleOverlap, echo: share([...told], (word) => asked.has(word)) }
-}
-
-function plainWords(text: string): Set<string> {
-  return new Set(wordsOf(text).map(({ plain }) => plain))
-}
-
-function stem(word: string): string {
-  return word.slice(0, STEM)
 }
 
 function share(words: readonly string[], holds: (word: string) => boolean): number {

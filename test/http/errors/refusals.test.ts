@@ -191,7 +191,7 @@ t.test('the problem of an alternative is named by the one that was meant', async
 
 t.test('answers of 5xx and readiness carry no folder names', async (t) => {
   const { services } = recordingServices()
-  const folder = `${packageRoot()}/models/built/cepe`
+  const folder = `${packageRoot()}/models/built/reader`
   const reader = {
     ...services.reader,
     answer: () =>

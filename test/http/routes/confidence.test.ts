@@ -14,7 +14,7 @@ const CORPUS = [
 ]
 const QUESTION = 'what is the capital of australia'
 
-/** The service over that corpus, with the shipped models. */
+/** The service over that corpus, with the tiny reader and what was fitted on its answers to the demo's development questions. */
 async function serverOf(t: Test, settings: Readonly<Record<string, string>> = {}): Promise<RunningServer> {
   const dir = await mkdtemp(path.join(tmpdir(), 'cepe-judged-'))
   t.teardown(() => rm(dir, { recursive: true, force: true, maxRetries: 5 }))
@@ -23,6 +23,8 @@ async function serverOf(t: Test, settings: Readonly<Record<string, string>> = {}
   const server = await startServer({
     CEPE_INDEX_DIR: path.join(dir, 'index'),
     CEPE_CORPUS: corpus,
+    CEPE_READER_CHECKPOINT: 'models/tiny/checkpoint/cepe',
+    CEPE_CALIBRATION: 'test/fixtures/calibration/tiny.json',
     CEPE_THREADS: '1',
     CEPE_LOG_LEVEL: 'warn',
     ...settings,
@@ -31,7 +33,7 @@ async function serverOf(t: Test, settings: Readonly<Record<string, string>> = {}
   return server
 }
 
-t.test('answers of the shipped model are judged, withheld and explained', { timeout: 380_000 }, async (t) => {
+t.test('answers are judged, withheld and explained', { timeout: 380_000 }, async (t) => {
   const server = await serverOf(t)
   const post = async <Body>(route: string, payload: object) => {
     const response = await fetch(server.url + route, {
@@ -43,11 +45,11 @@ t.test('answers of the shipped model are judged, withheld and explained', { time
   }
   const ask = async (payload: object) => (await post<AnswerResponse>('/v1/answer', { question: QUESTION, ...payload })).body
 
-  await t.test('the shipped calibration serves, and tells that it is of another table', async (t) => {
+  await t.test('a calibration serves, and tells that it is of another table', async (t) => {
     const info = (await (await fetch(`${server.url}/v1/info`)).json()) as { reader: { id: string } }
     t.match(info, {
       calibration: { same_index: false, index: { table: 'passages' }, ece: Number, auroc: Number },
-      min_confidence: 0,
+      min_confidence: 0.5,
       limits: { dropped_passages: 5 },
     })
   })
@@ -74,6 +76,10 @@ t.test('answers of the shipped model are judged, withheld and explained', { time
     })
     t.ok(withheld.evidence.length === 3 && withheld.evidence.every(({ highlights }) => highlights.length === 0))
     t.equal(withheld.signals, undefined)
+    const { extract } = withheld
+    t.match(extract, { id: '2', title: 'Australia', text: /^Australia, .* governed from Canberra, its capital\.$/ })
+    t.equal(extract && CORPUS[1]?.[1]?.slice(extract.start, extract.end), extract?.text)
+    t.equal(given.extract, null)
     for (const unmeasured of [
       { mode: 'closed-book' },
       { mode: 'decoder-only' },
@@ -83,7 +89,7 @@ t.test('answers of the shipped model are judged, withheld and explained', { time
       t.match(await ask({ ...unmeasured, min_confidence: 1, include_signals: true }), {
         reason: 'low_confidence',
         probability_correct: null,
-        signals: null,
+        ...('k_decoder' in unmeasured || unmeasured.mode === 'decoder-only' ? { signals: { from_prompt: 1 } } : { signals: null }),
       })
     t.match(await ask({ passages: [], min_confidence: 1 }), { answer: null, abstained: false, reason: 'no_passages' })
   })

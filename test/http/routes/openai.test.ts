@@ -50,8 +50,9 @@ t.test('a chat completion answers the last user message, with usage and evidence
       { role: 'system', content: 'Be brief.' },
       { role: 'user', content: 'what was asked before' },
       { role: 'assistant', content: 'something' },
-      { role: 'user', content: [{ type: 'text', text: 'what is it' }] },
+      { role: 'user', content: [{ type: 'text', text: 'what is the answer' }] },
     ],
+    ...{ cepe: { chat_template: 'tokenizer' } },
     max_tokens: 100_000,
     temperature: 0,
     presence_penalty: 0,
@@ -77,7 +78,7 @@ t.test('a chat completion answers the last user message, with usage and evidence
     { role: 'user', content: 'what was asked before' },
     { role: 'assistant', content: 'something' },
   ]
-  t.match(reads[0], { question: 'what is it', earlier, stop: ['.', 'no'] })
+  t.match(reads[0], { question: 'what is the answer', earlier, stop: ['.', 'no'] })
 })
 
 t.test('options of this service come in the field cepe; sources are numbered, with their URLs', async (t) => {
@@ -116,7 +117,8 @@ t.test('a streamed completion comes in deltas as the reader says it; sources com
     for await (const { choices } of stream) deltas.push(choices[0]?.delta.content)
   }
   const list = '\n\nSources:\n[1] T0, https://example.org/t0\n[2] p1, notes.txt'
-  t.same(deltas, ['', 'yes', ' and no', undefined, '', 'yes', ' and no', list, undefined])
+  // The last two of each are its citations and its end.
+  t.same(deltas, ['', 'yes', ' and no', undefined, undefined, '', 'yes', ' and no', list, undefined, undefined])
 })
 
 t.test('a streamed completion that fails midway ends with an error that the client raises', async (t) => {

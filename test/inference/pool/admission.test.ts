@@ -2,7 +2,7 @@ import t from 'tap'
 import { CodedError } from '../../../base/errors.ts'
 import { createAdmission } from '../../../src/inference/pool/admission.ts'
 
-function open(options: { maxWaiting?: number; places?: number } = {}) {
+function open(options: { maxWaiting?: number; places?: number; disruptions?: () => number } = {}) {
   let time = 0
   const admission = createAdmission({ maxWaiting: 64, concurrency: 1, now: () => time, ...options })
   const refused = (question: Parameters<typeof admission.enter>[0]): CodedError | undefined => {
@@ -106,5 +106,24 @@ t.test('a place is given back once', (t) => {
   permit.release(false)
   t.equal(refused({ cost: 1 }), undefined)
   t.match(refused({ cost: 1 }), { code: 'overloaded' })
+  t.end()
+})
+
+t.test('what takes long because a process hung is not learned', (t) => {
+  let disruptions = 0
+  const { admission, refused, answer, pass } = open({ disruptions: () => disruptions })
+  answer(20, 100)
+  for (let hang = 0; hang < 5; hang++) {
+    const late = admission.enter({ cost: 1, deadlineMs: 10_000 })
+    disruptions++
+    pass(60_000)
+    late.release(false)
+    const answered = admission.enter({ cost: 1 })
+    pass(60_000)
+    disruptions++
+    answered.release(true)
+  }
+  const burst = Array.from({ length: 64 }, () => refused({ cost: 1, deadlineMs: 1000 }))
+  t.equal(burst.filter((error) => error === undefined).length, 9, 'as many as before')
   t.end()
 })

@@ -83,6 +83,19 @@ await t.test('vectors of texts, in order, whatever the batches', async (t) => {
   })
 })
 
+await t.test('a text has the same vector, bit for bit, alone and among others, however fast earlier ones were', async (t) => {
+  const embedder = await createEmbedder({ modelDir: await builtFixture(t, 'contriever-tiny') })
+  t.teardown(() => embedder.close({ drainMs: 0 }))
+  const words = (from: number, count: number) => wordsOf(Array.from({ length: count }, (_, i) => 3 + ((from * 7 + i * 5) % 40)))
+  const texts = Array.from({ length: 90 }, (_, i) => words(i, 3 + (i % 11)))
+  const bits = (vectors: readonly Float32Array[]) => vectors.map((vector) => Buffer.from(vector.slice().buffer).toString('hex'))
+  const first = bits(await embedder.embed(texts, { priority: 'bulk' }))
+  for (let i = 0; i < 20; i++) await embedder.embed(texts.slice(0, 9), { priority: 'bulk' })
+  t.same(bits(await embedder.embed(texts, { priority: 'bulk' })), first, 'in bulk, again')
+  t.same(bits(await embedder.embed(texts.slice(0, 1), { priority: 'question' })), first.slice(0, 1), 'alone')
+  t.same(bits(await embedder.embed(texts.slice(0, 7).reverse(), { priority: 'question' })).reverse(), first.slice(0, 7), 'among a few')
+})
+
 await t.test('batches are smaller for larger models, and larger on a GPU', (t) => {
   t.equal(defaultBatchTokens(110e6, 'cpu'), 545)
   t.equal(defaultBatchTokens(7e9, 'cpu'), 512)

@@ -1,12 +1,15 @@
 /**
  * A process for the pool's tests that does as each job says, so that hangs and crashes happen when a test wants them.
  * It speaks the real protocol. `modelDir` is a folder through which tests steer it:
- * a file `refuse` or `die` there makes it fail to load; jobs append themselves to `log`.
+ * a file `refuse` or `die` there makes it fail to load, `pulse` gives it the service's own thread that answers pings; jobs append
+ * themselves to `log`.
  * Plain JavaScript that imports nothing of the service: it starts in no time, and tests start it often.
  */
+import { once } from 'node:events'
 import { appendFileSync, existsSync } from 'node:fs'
 import path from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
+import { Worker } from 'node:worker_threads'
 
 let folder = ''
 const send = (message) => process.send?.(message)
@@ -40,6 +43,9 @@ const actions = {
     send({ kind: 'loading', loading: false })
   },
   sleep: (ms) => block(Number(ms)),
+  compute: (ms) => {
+    for (const end = Date.now() + Number(ms); Date.now() < end;) Math.random()
+  },
   echo: () => undefined,
   hang: () => block(Infinity),
   until: (file) => {
@@ -51,12 +57,17 @@ const actions = {
   },
 }
 
-const load = (options) => {
+const load = async (options) => {
   folder = options.modelDir
   if (existsSync(path.join(folder, 'die'))) process.exit(3)
   if (existsSync(path.join(folder, 'refuse'))) {
     send({ kind: 'refused', error: { code: 'model_invalid', message: 'graph.onnx is damaged.', details: { field: 'graph.onnx' } } })
     return
+  }
+  if (existsSync(path.join(folder, 'pulse'))) {
+    const pulse = new Worker(new URL('../../../dist-test/src/inference/worker/pulse.js', import.meta.url))
+    await once(pulse, 'message')
+    pulse.unref()
   }
   send({ kind: 'log', level: 'info', message: 'loaded' })
   send({ kind: 'ready', rssBytes: process.memoryUsage.rss() })

@@ -12,7 +12,7 @@ export function stubOptions(folder: string, options: Partial<PoolOptions> = {}):
   }
 }
 
-/** A job that the stub carries out: `echo x`, `hang`, `sleep <ms>`, `until <file>`, `steps <file>`, `say <file>`, `load <ms>`, `exit <code>`, `fail <message>`. */
+/** A job that the stub carries out: `echo x`, `hang`, `sleep <ms>`, `compute <ms>`, `until <file>`, `steps <file>`, `say <file>`, `load <ms>`, `exit <code>`, `fail <message>`. */
 export function job(command: string): TaskCall {
   return { task: 'embed', input: [command] }
 }

@@ -5,6 +5,7 @@ import { choicesTask } from './choices-task.ts'
 import { createDocumentTask } from './document-task.ts'
 import { encodeAhead } from '../encoder/encode-contexts.ts'
 import { generateTask, replugTask } from './generate-task.ts'
+import { likelihoodTask } from './likelihood-task.ts'
 import { loadReaderModel } from '../decoder/reader-model.ts'
 import { scoreTask } from './score-task.ts'
 
@@ -24,6 +25,7 @@ export async function createReaderTasks(
   return {
     answer: (read, step, onText) => answerTask(model, read, step, onText),
     choices: (read, step) => choicesTask(model, read, step),
+    likelihoods: (read, step) => likelihoodTask(model, read, step),
     document: createDocumentTask({ manifest, tokenizer, generate: (request, step) => generateTask(model, request, { yieldPoint: step }) }),
     generate: (request, step) => generateTask(model, request, { yieldPoint: step }),
     replug: (request, step) => replugTask(model, request, { yieldPoint: step }),

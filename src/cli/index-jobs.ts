@@ -1,0 +1,67 @@
+import type { Jobs } from '../jobs/jobs.ts'
+import { describeFiles } from '../jobs/folder/describe.ts'
+import type { Job } from '../jobs/schema.ts'
+import { interruptible } from './interrupted.ts'
+import { createProgress } from './progress.ts'
+
+/** Follows an ordered job to its end and says how it went; Ctrl-C leaves it where it stands, to be resumed. */
+export async function follow(jobs: Jobs, ordered: Promise<Job>, table: string | undefined): Promise<Job> {
+  const { id } = await ordered
+  const { followJob } = await import('../service/follow-job.ts')
+  const job = await interruptible(
+    (signal) => followJob(jobs, id, createProgress, signal),
+    async () => {
+      // What is being written comes to its end first: what is said of the job is what is on the disk.
+      await jobs.close()
+      return leftOf(await jobs.get(id), table)
+    },
+  )
+  process.stdout.write(`${line(job)}\n`)
+  return job
+}
+
+/** What an interrupted job keeps, and how to resume it. */
+function leftOf({ id, source, counters: { committed, accepted } }: Job, table: string | undefined): string {
+  const kept =
+    committed === 0
+      ? `nothing of ${source.name} is committed yet`
+      : `${committed} of ${accepted} passages of ${source.name} are committed and kept`
+  return `Interrupted: ${kept}. The job resumes when the service starts again, or with: cepe index resume ${id}${table === undefined ? '' : ` --table ${table}`}`
+}
+
+/** All jobs, a line each. */
+export async function listed(jobs: Jobs): Promise<string[]> {
+  const lines: string[] = []
+  for (const job of await jobs.list()) lines.push(`${line(job)}${(await jobs.isAbandoned(job.id)) ? `: ${abandoned(job.id)}` : ''}`)
+  return lines
+}
+
+/** Prints a job's record. */
+export async function showJob(jobs: Jobs, id: string): Promise<void> {
+  process.stdout.write(`${JSON.stringify(await jobs.get(id), null, 2)}\n`)
+  if (await jobs.isAbandoned(id)) process.stderr.write(`${abandoned(id)}\n`)
+}
+
+function abandoned(id: string): string {
+  return `its process has ended, and nothing happens until the next start of the service, cepe index resume ${id} or cepe index cancel ${id}`
+}
+
+/** Cancels a job and says how far that has come. */
+export async function cancel(jobs: Jobs, id: string): Promise<void> {
+  const { isSettled } = await import('../jobs/schema.ts')
+  const wasAbandoned = await jobs.isAbandoned(id)
+  const job = await jobs.cancel(id)
+  const how = wasAbandoned
+    ? ': its process had ended before'
+    : isSettled(job.state)
+      ? ''
+      : ': the process that runs it ends it at its next step'
+  process.stdout.write(`${line(job)}${how}\n`)
+}
+
+function line({ id, state, source, counters, files, result, error }: Job): string {
+  const { committed, accepted, skipped, rejected } = counters
+  const outcome = error ? `: ${error.message}` : result ? `; ${result.rows} passages in the table` : ''
+  const rejects = files === undefined ? `${rejected} rejected` : describeFiles(files)
+  return `${id}  ${state}  ${source.name}  ${committed}/${accepted} committed, ${skipped} unchanged, ${rejects}${outcome}`
+}

@@ -1,0 +1,78 @@
+import { isDeepStrictEqual } from 'node:util'
+
+/** What a schema is called in the document: its title, where that could be a type's name. */
+const NAME = /^[A-Z][A-Za-z0-9]*$/
+const JSON_TYPE = 'application/json'
+const METHODS = ['get', 'put', 'post', 'delete']
+
+interface Fields {
+  [name: string]: unknown
+}
+
+/**
+ * Gives bodies the names of their operations (`AnswerRequest`, `AnswerResponse`), and moves every schema that has a name into
+ * `components.schemas`, so that generated clients have one type of each.
+ * @param document OpenAPI; changed in place
+ */
+export function nameSchemas(document: Fields): void {
+  const { paths } = document
+  if (!isFields(paths)) return
+  const taken = new Set<string>()
+  for (const path of Object.values(paths).filter(isFields)) for (const method of METHODS) nameBodies(path, method, taken)
+  const named = new Map<string, Fields>()
+  hoist(paths, named)
+  const components = fieldsIn(document, 'components')
+  components['schemas'] = Object.fromEntries([...named].sort(([a], [b]) => (a < b ? -1 : 1)))
+}
+
+function nameBodies(path: Fields, method: string, taken: Set<string>): void {
+  const operation = path[method]
+  if (!isFields(operation) || typeof operation['operationId'] !== 'string') return
+  const id = operation['operationId']
+  const name = id.charAt(0).toUpperCase() + id.slice(1)
+  // A route of several methods is several operations, which the document has as one object.
+  if (taken.has(id)) path[method] = { ...operation, operationId: `${method}${name}` }
+  taken.add(id)
+  nameBody(operation['requestBody'], `${name}Request`)
+  const { responses } = operation
+  if (isFields(responses)) nameBody(responses['200'] ?? responses['202'], `${name}Response`)
+}
+
+function nameBody(body: unknown, name: string): void {
+  const content = isFields(body) ? body['content'] : undefined
+  const json = isFields(content) ? content[JSON_TYPE] : undefined
+  const schema = isFields(json) ? json['schema'] : undefined
+  if (isFields(schema)) schema['title'] ??= name
+}
+
+/** Puts references in the place of named schemas, the innermost first. */
+function hoist(node: unknown, named: Map<string, Fields>): void {
+  if (Array.isArray(node)) for (const [i, child] of node.entries()) node[i] = referring(child, named)
+  else if (isFields(node)) for (const [key, child] of Object.entries(node)) node[key] = referring(child, named)
+}
+
+function referring(schema: unknown, named: Map<string, Fields>): unknown {
+  hoist(schema, named)
+  if (!isFields(schema)) return schema
+  const { title: name, description, ...rest } = schema
+  if (typeof name !== 'string' || !NAME.test(name)) return schema
+  const known = named.get(name)
+  if (known === undefined) named.set(name, { ...rest, ...(description !== undefined && { description }) })
+  else {
+    const { description: _, ...other } = known
+    if (!isDeepStrictEqual(other, rest)) throw new Error(`This is a bug: two schemas are called ${name}.`)
+  }
+  return { $ref: `#/components/schemas/${name}`, ...(known !== undefined && description !== known['description'] && { description }) }
+}
+
+function fieldsIn(parent: Fields, name: string): Fields {
+  const present = parent[name]
+  if (isFields(present)) return present
+  const made: Fields = {}
+  parent[name] = made
+  return made
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,100 @@
+import type { FastifyRequest } from 'fastify'
+import { createHash } from 'node:crypto'
+import { basename } from 'node:path'
+import { Readable } from 'node:stream'
+import { CodedError } from '../../../base/errors.ts'
+import type { UploadedFile } from '../../jobs/upload/contract.ts'
+
+/** A table of up to so many bytes is held until it is known whether other files follow. */
+const HELD_BYTES = 8 * 2 ** 20
+
+/** The files of a form, one after the other: each is to be read to its end before the next. */
+export async function* filesOf(request: FastifyRequest): AsyncGenerator<UploadedFile> {
+  for await (const part of request.parts()) {
+    if (part.type !== 'file') continue
+    try {
+      // Not destroyed where reading stops early: the parser would wait for it for ever.
+      yield { name: basename(part.filename) || 'upload', bytes: part.file.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer> }
+    } finally {
+      part.file.resume()
+    }
+  }
+}
+
+/** Hashes files on their way; what is not read by then is read for the digest. */
+export function hashedFiles(files: AsyncIterable<UploadedFile>): {
+  readonly files: AsyncGenerator<UploadedFile>
+  readonly digest: () => Promise<string>
+} {
+  const hash = createHash('sha256')
+  const hashed = async function* (bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+    for await (const chunk of bytes) {
+      hash.update(chunk)
+      yield chunk
+    }
+  }
+  const all = async function* (): AsyncGenerator<UploadedFile> {
+    for await (const { name, bytes } of files) {
+      hash.update(`\0${name}\0`)
+      const own = hashed(bytes)
+      yield { name, bytes: own }
+      for await (const _ of own) continue
+    }
+  }
+  const read = all()
+  return {
+    files: read,
+    digest: async () => {
+      for await (const { bytes } of read) for await (const _ of bytes) continue
+      return hash.copy().digest('hex')
+    },
+  }
+}
+
+/** Files of a form, told apart by what they are to become. */
+export type FormFiles = { readonly table: UploadedFile } | { readonly files: AsyncIterable<UploadedFile> }
+
+/**
+ * Whether a form brings one table, which is planned as it comes in, or files to be kept. A large table must be alone.
+ * @param isTable whether a file is no document and no archive, by its name
+ * @throws invalid_request for a form without files
+ */
+export async function formFiles(files: AsyncGenerator<UploadedFile>, isTable: (name: string) => boolean): Promise<FormFiles> {
+  const first = await files.next()
+  if (first.done === true)
+    throw new CodedError('invalid_request', 'The form holds no file: send documents, tables, or an archive of them.', { field: 'body' })
+  const { name, bytes } = first.value
+  if (!isTable(name)) return { files: joined(first.value, files) }
+  const iterator = bytes[Symbol.asyncIterator]()
+  const held: Buffer[] = []
+  for (let size = 0; size <= HELD_BYTES;) {
+    const next = await iterator.next()
+    if (next.done === true) {
+      const second = await files.next()
+      const table = { name, bytes: Readable.from(held) }
+      return second.done === true ? { table } : { files: joined(table, joined(second.value, files)) }
+    }
+    held.push(next.value)
+    size += next.value.length
+  }
+  return { table: { name, bytes: alone(held, iterator, files) } }
+}
+
+async function* joined(first: UploadedFile, rest: AsyncIterable<UploadedFile>): AsyncGenerator<UploadedFile> {
+  yield first
+  yield* rest
+}
+
+/** A large table, which nothing may follow. */
+async function* alone(held: readonly Buffer[], rest: AsyncIterator<Buffer>, files: AsyncGenerator<UploadedFile>): AsyncGenerator<Buffer> {
+  yield* held
+  for (let next = await rest.next(); next.done !== true; next = await rest.next()) yield next.value
+  if ((await files.next()).done !== true)
+    throw new CodedError(
+      'invalid_request',
+      'A table of this size must be the one file of its form: send the others in another request, or all in an archive.',
+      {
+        field: 'body',
+      },
+    )
+}

@@ -1,0 +1,95 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { createMcpHandler } from '@modelcontextprotocol/server'
+import type { FastifyError, onRequestHookHandler } from 'fastify'
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { Type } from 'typebox'
+import type { PassageIndex } from '../../../index/passage-index.ts'
+import { CodedError } from '../../../base/errors.ts'
+import type { ToolContext } from '../../mcp/contract.ts'
+import { createToolServer } from '../../mcp/server.ts'
+import { sourceList } from '../../mcp/source-list.ts'
+import { bodyErrorResponses } from '../errors/error-body.ts'
+import type { PublicText } from '../errors/public-text.ts'
+import { reportError } from '../errors/report-error.ts'
+import { runOptions } from '../request/run-options.ts'
+import { sendWebResponse, webRequest } from '../request/web-request.ts'
+import type { QuestionRouteOptions } from './answer.ts'
+
+export interface McpOptions extends QuestionRouteOptions {
+  readonly index: PassageIndex
+  readonly version: string
+  /** Origins whose pages may call tools. */
+  readonly origins: readonly string[]
+  readonly publicText: PublicText
+}
+
+/** One message: a batch would be many requests that count as one. */
+const MessageSchema = Type.Object(
+  { jsonrpc: Type.Literal('2.0'), method: Type.Optional(Type.String()), params: Type.Optional(Type.Object({})) },
+  { description: 'A message of the Model Context Protocol (JSON-RPC 2.0).' },
+)
+const ANSWERED =
+  'The message that answers it, as JSON or as the only one of a stream, as the client accepts and the protocol version has it.'
+
+/**
+ * POST /mcp: the Model Context Protocol over streamable HTTP, without sessions: every request stands for itself, whichever process
+ * of several takes it. There is nothing to listen to, so that GET and DELETE are refused.
+ */
+export const mcpRoute: FastifyPluginAsyncTypebox<McpOptions> = (app, options) => {
+  const { services: answering, index, deadlineMs, version, publicText } = options
+  const services = { answering, index, sources: sourceList(index) }
+  const calling = new AsyncLocalStorage<ToolContext>()
+  const handler = createMcpHandler(() => createToolServer(version, contextOf(calling.getStore())), {
+    maxSubscriptions: 0,
+    onerror: (error) => app.log.info({ err: error }, 'a message of the Model Context Protocol was refused'),
+  })
+  app.addHook('onClose', () => handler.close())
+  app.post(
+    '/mcp',
+    {
+      onRequest: refuseOtherOrigins(options.origins),
+      schema: {
+        tags: ['mcp'],
+        operationId: 'callTool',
+        summary: 'Tools for agents (Model Context Protocol, streamable HTTP)',
+        body: MessageSchema,
+        response: {
+          200: {
+            description: ANSWERED,
+            content: { 'application/json': { schema: Type.Object({}) }, 'text/event-stream': { schema: Type.String() } },
+          },
+          202: { description: 'A notification was taken.', type: 'null' },
+          ...bodyErrorResponses(403, 404, 405, 406),
+        },
+      },
+    },
+    async (request, reply) => {
+      const run = runOptions(request, reply, deadlineMs)
+      const context: ToolContext = {
+        services: () => Promise.resolve(services),
+        run: () => run,
+        failed: (error) => reportError(error as FastifyError, request, publicText),
+      }
+      const web = webRequest(request, run.signal ?? new AbortController().signal)
+      return sendWebResponse(reply, await calling.run(context, () => handler.fetch(web, { parsedBody: request.body })))
+    },
+  )
+  return Promise.resolve()
+}
+
+function contextOf(context: ToolContext | undefined): ToolContext {
+  if (context === undefined) throw new Error('This is a bug: a server was made outside of a request.')
+  return context
+}
+
+/** What a browser sends along names the page that asks; those of other origins are refused, as the protocol wants (Security Warning). */
+function refuseOtherOrigins(allowed: readonly string[]): onRequestHookHandler {
+  return ({ headers: { origin }, host }, _reply, next) => {
+    if (origin === undefined || allowed.includes(origin) || (URL.canParse(origin) && new URL(origin).host === host)) return next()
+    next(
+      new CodedError('forbidden', `Pages of ${origin.slice(0, 100)} may not call tools here: add the origin to CEPE_CORS_ORIGINS.`, {
+        field: 'Origin',
+      }),
+    )
+  }
+}

@@ -1,0 +1,42 @@
+import { randomInt } from 'node:crypto'
+import { standaloneQuestion } from '../../rag/follow-up/standalone.ts'
+import { LIMITS, type ChatQuestion } from '../../rag/schema.ts'
+import type { ChatTemplate } from '../../text/chat-template.ts'
+import type { Conversation } from './openai-messages.ts'
+import type { ChatRequest } from './openai-schema.ts'
+
+/** What a request of OpenAI's clients chooses, whichever route it is for; they write null for what is not set. */
+export interface ChatOptions extends Pick<ChatRequest, 'temperature' | 'top_p' | 'seed' | 'stop' | 'cepe'> {
+  readonly newTokens: number | null | undefined
+}
+
+/**
+ * The question that a conversation asks: its last message, made to stand alone where it follows one before it. Earlier messages stand in
+ * the model's chat template; where there is none, turns are known from the question alone, and a system message is refused when it is read.
+ * @param own template for chats, of the service
+ */
+export function questionOf(conversation: Conversation, chat: ChatOptions, own: ChatTemplate): ChatQuestion {
+  const { sources: _, chat_template: chatTemplate = own, ...options } = chat.cepe ?? {}
+  const earlier = conversation.earlier.filter(({ role }) => chatTemplate === 'tokenizer' || role === 'system')
+  const { temperature, top_p: topP, seed, stop, newTokens } = chat
+  return {
+    question: standaloneQuestion(conversation.question, conversation.earlier),
+    ...(earlier.length > 0 && { earlier }),
+    chat_template: chatTemplate,
+    ...options,
+    ...(stop && { stop: typeof stop === 'string' ? [stop] : stop }),
+    ...(typeof newTokens === 'number' && { max_new_tokens: Math.min(newTokens, LIMITS.newTokens) }),
+    ...(typeof temperature === 'number' &&
+      temperature > 0 && {
+        sampling: {
+          temperature: Math.max(LIMITS.leastTemperature, temperature),
+          top_p: topP === 0 ? Number.MIN_VALUE : (topP ?? 1),
+          seed: unsigned(seed ?? randomInt(2 ** 32)),
+        },
+      }),
+  }
+}
+
+function unsigned(seed: number): number {
+  return ((seed % 2 ** 32) + 2 ** 32) % 2 ** 32
+}

@@ -1,0 +1,88 @@
+import { CodedError } from '../../../base/errors.ts'
+import type { AnswerResponse, ChatQuestion } from '../../rag/schema.ts'
+import type { ChatTemplate } from '../../text/chat-template.ts'
+import { extensionOf, refusalOf, textOf, type Named } from './openai-chat.ts'
+import { citationsOf } from './openai-citations.ts'
+import { conversationOf } from './openai-messages.ts'
+import { questionOf } from './openai-question.ts'
+import { ResponsesRequestSchema, type OutputItem, type ResponsesRequest, type ResponsesResponse } from './openai-responses-schema.ts'
+import { refuseUnread } from './openai-unread.ts'
+
+/** The question that a request for a response asks. @throws invalid_request naming the field or message that is not read */
+export function toQuestion(body: ResponsesRequest, own: ChatTemplate): ChatQuestion {
+  refuseUnread(body, ResponsesRequestSchema.properties)
+  const { input, instructions, max_output_tokens: newTokens } = body
+  const items = typeof input === 'string' ? [{ role: 'user', content: input }] : input
+  for (const [i, item] of items.entries()) {
+    const type = 'type' in item ? item.type : undefined
+    if (type !== undefined && type !== 'message')
+      throw new CodedError('invalid_request', `input.${i}.type is ${JSON.stringify(type)}: only messages are read.`, {
+        field: `input.${i}.type`,
+      })
+  }
+  const { question, earlier } = conversationOf(items, 'input')
+  const system = instructions?.trim() ? [{ role: 'system' as const, content: instructions.trim() }] : []
+  return questionOf({ question, earlier: [...system, ...earlier] }, { ...body, newTokens }, own)
+}
+
+/** A response before anything is known of its answer. */
+export function begun({ id, created, model }: Named, { instructions, temperature, top_p }: ResponsesRequest): ResponsesResponse {
+  return {
+    id,
+    object: 'response',
+    created_at: created,
+    status: 'in_progress',
+    error: null,
+    incomplete_details: null,
+    instructions: instructions ?? null,
+    model,
+    output: [],
+    parallel_tool_calls: false,
+    previous_response_id: null,
+    temperature: temperature ?? null,
+    top_p: top_p ?? null,
+    text: { format: { type: 'text' } },
+    tool_choice: 'none',
+    tools: [],
+    metadata: {},
+    usage: null,
+  }
+}
+
+/** The response that says an answer. */
+export function answered(response: AnswerResponse, named: Named, request: ResponsesRequest): ResponsesResponse {
+  const { usage, finish_reason: finish } = response
+  const input_tokens = usage.prompt_tokens + usage.context_tokens
+  return {
+    ...begun(named, request),
+    status: finish === 'length' ? 'incomplete' : 'completed',
+    incomplete_details: finish === 'length' ? { reason: 'max_output_tokens' } : null,
+    output: [itemOf(response, named)],
+    usage: {
+      input_tokens,
+      input_tokens_details: { cached_tokens: 0 },
+      output_tokens: usage.generated_tokens,
+      output_tokens_details: { reasoning_tokens: 0 },
+      total_tokens: input_tokens + usage.generated_tokens,
+    },
+    cepe: extensionOf(response, named.question),
+  }
+}
+
+/** The id of a response's only message. */
+export function messageId({ id }: Pick<Named, 'id'>): string {
+  return id.replace(/^resp_/, 'msg_')
+}
+
+function itemOf(response: AnswerResponse, named: Named): OutputItem {
+  const refusal = refusalOf(response)
+  const annotations = citationsOf(response, named.addressOf).map((citation) => ({ type: 'url_citation' as const, ...citation }))
+  const text = textOf(response, named.sources) ?? ''
+  return {
+    type: 'message',
+    id: messageId(named),
+    role: 'assistant',
+    status: response.finish_reason === 'length' ? 'incomplete' : 'completed',
+    content: [refusal === null ? { type: 'output_text', text, annotations, logprobs: [] } : { type: 'refusal', refusal }],
+  }
+}

@@ -1,0 +1,75 @@
+import { Type, type Static } from 'typebox'
+import { answerQuestion } from '../../rag/answer.ts'
+import { AnswerRequestSchema, AnswerResponseSchema, EvidenceSchema, type Evidence } from '../../rag/schema.ts'
+import type { Tool } from '../contract.ts'
+import { heading, sourceField } from './fields.ts'
+
+/** Passages that are shown with an answer. */
+const MOST_SHOWN = 5
+/** Characters of a passage that is shown although it does not say the answer. */
+const QUOTE_CHARACTERS = 300
+
+const { question, k } = AnswerRequestSchema.properties
+const InputSchema = Type.Object({ question, k, source: sourceField }, { additionalProperties: false })
+
+const { answer, abstained, reason, confidence, probability_correct } = AnswerResponseSchema.properties
+const { id, title, source, rank } = EvidenceSchema.properties
+const ShownSchema = Type.Object({
+  id,
+  title,
+  source,
+  rank,
+  quote: Type.String({ description: 'The sentence that says the answer; where none does, the beginning of the passage.' }),
+  says_answer: Type.Boolean({ description: "Whether the passage says the answer's words." }),
+})
+const OutputSchema = Type.Object({
+  answer,
+  abstained,
+  reason,
+  confidence,
+  probability_correct,
+  evidence: Type.Array(ShownSchema, {
+    description: `At most ${MOST_SHOWN} passages: those that say the answer, else those with most attention. get_passage has the whole text.`,
+  }),
+})
+
+/** Answers from the corpus, with the sentences that say so. */
+export const answerTool: Tool<typeof InputSchema, typeof OutputSchema> = {
+  name: 'answer',
+  title: 'Answer from the corpus',
+  description:
+    'Answer one factual question from the passages of the corpus, in a few words. Returns the answer, how likely it is right where that is known, and the passages that say so. Ask a complete question: nothing of the conversation is known here.',
+  input: InputSchema,
+  output: OutputSchema,
+  call: async ({ question, k, source }, { answering }, run) => {
+    const request = { question, ...(k !== undefined && { k }), ...(source !== undefined && { filter: { source } }) }
+    const { answer, abstained, reason, confidence, probability_correct, evidence } = await answerQuestion(request, answering, run)
+    return { answer, abstained, reason, confidence, probability_correct, evidence: shown(evidence) }
+  },
+  text: (output) =>
+    [said(output), ...output.evidence.map((passage) => `[${passage.rank}] ${heading(passage)}\n${passage.quote}`)].join('\n\n'),
+}
+
+function shown(evidence: readonly Evidence[]): Static<typeof ShownSchema>[] {
+  const saying = evidence.filter(({ highlights }) => highlights.length > 0)
+  const chosen = saying.length > 0 ? saying : [...evidence].sort((a, b) => (b.attention ?? 0) - (a.attention ?? 0))
+  return chosen.slice(0, MOST_SHOWN).map(({ id, title, source, rank, text, highlights }) => {
+    const [first] = highlights
+    return {
+      id,
+      title,
+      ...(source !== undefined && { source }),
+      rank,
+      quote: first === undefined ? text.slice(0, QUOTE_CHARACTERS) : text.slice(first.sentence.start, first.sentence.end),
+      says_answer: first !== undefined,
+    }
+  })
+}
+
+function said({ answer, abstained, confidence, probability_correct: probability }: Static<typeof OutputSchema>): string {
+  if (abstained) return 'No answer is sure enough.'
+  if (answer === null) return 'No passage was found to answer from.'
+  const sure =
+    probability === null ? `confidence ${confidence.toFixed(2)}, not calibrated` : `${Math.round(100 * probability)} % likely right`
+  return answer === '' ? 'The reader gave no answer.' : `${answer} (${sure})`
+}

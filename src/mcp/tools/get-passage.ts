@@ -1,0 +1,36 @@
+import { Type } from 'typebox'
+import { CodedError } from '../../../base/errors.ts'
+import { PassageMetadataSchema } from '../../../index/passage-metadata.ts'
+import { READ_LIMITS } from '../../../index/read/contract.ts'
+import { storedId } from '../../../index/read/validate.ts'
+import type { Tool } from '../contract.ts'
+import { heading } from './fields.ts'
+
+const InputSchema = Type.Object(
+  { id: Type.String({ minLength: 1, maxLength: READ_LIMITS.idBytes, description: 'Id of a passage, as search and answer give it.' }) },
+  { additionalProperties: false },
+)
+const OutputSchema = Type.Object({
+  id: Type.String(),
+  title: Type.String(),
+  text: Type.String(),
+  source: Type.Optional(Type.String()),
+  metadata: Type.Optional(PassageMetadataSchema),
+})
+
+/** One passage as it is stored. */
+export const getPassageTool: Tool<typeof InputSchema, typeof OutputSchema> = {
+  name: 'get_passage',
+  title: 'Read a passage',
+  description: 'Read one passage of the corpus by its id: title, whole text, source and metadata.',
+  input: InputSchema,
+  output: OutputSchema,
+  call: async ({ id }, { index }) => {
+    const passage = await index.get(storedId(id))
+    if (passage === undefined) throw new CodedError('not_found', `There is no passage "${id.slice(0, 100)}".`, { field: 'id' })
+    const { title, text, source, metadata } = passage
+    return { id: passage.id, title, text, ...(source !== undefined && { source }), ...(metadata && { metadata }) }
+  },
+  text: (passage) =>
+    [heading(passage), passage.text, ...(passage.metadata ? [`metadata: ${JSON.stringify(passage.metadata)}`] : [])].join('\n\n'),
+}

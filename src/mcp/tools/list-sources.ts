@@ -1,0 +1,38 @@
+import { Type } from 'typebox'
+import type { Tool } from '../contract.ts'
+
+const MOST = 1000
+const DEFAULT_LIMIT = 100
+
+const InputSchema = Type.Object(
+  {
+    prefix: Type.Optional(Type.String({ maxLength: 1000, description: 'Only sources that begin so.' })),
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MOST, default: DEFAULT_LIMIT })),
+  },
+  { additionalProperties: false },
+)
+const OutputSchema = Type.Object({
+  sources: Type.Array(Type.Object({ source: Type.String({ description: 'Empty for passages without one.' }), passages: Type.Integer() }), {
+    description: 'Those with most passages first.',
+  }),
+  total: Type.Integer({ description: 'Sources that fit, listed or not.' }),
+})
+
+/** Where the passages come from. */
+export const listSourcesTool: Tool<typeof InputSchema, typeof OutputSchema> = {
+  name: 'list_sources',
+  title: 'List the sources',
+  description:
+    'List where the passages of the corpus come from (files, URLs), with the number of passages of each. search and answer take a source.',
+  input: InputSchema,
+  output: OutputSchema,
+  call: async ({ prefix = '', limit = DEFAULT_LIMIT }, { sources }) => {
+    const found = (await sources()).filter(({ source }) => source.startsWith(prefix))
+    return { sources: found.slice(0, limit).map(({ source, passages }) => ({ source, passages })), total: found.length }
+  },
+  text: ({ sources, total }) => {
+    const lines = sources.map(({ source, passages }) => `${source === '' ? '(no source)' : source}: ${passages} passages`)
+    const rest = total - sources.length
+    return [...lines, ...(rest > 0 ? [`and ${rest} more`] : []), ...(total === 0 ? ['No source was found.'] : [])].join('\n')
+  },
+}

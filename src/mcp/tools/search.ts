@@ -1,0 +1,36 @@
+import { Type } from 'typebox'
+import { LIMITS, SearchRequestSchema, SearchResponseSchema } from '../../rag/schema.ts'
+import { search } from '../../rag/search.ts'
+import type { Tool } from '../contract.ts'
+import { heading, sourceField } from './fields.ts'
+
+/** Passages where a call does not say: a context window has room for few. */
+const DEFAULT_K = 5
+
+const InputSchema = Type.Object(
+  {
+    query: SearchRequestSchema.properties.query,
+    k: Type.Optional(Type.Integer({ minimum: 1, maximum: LIMITS.k, default: DEFAULT_K, description: 'Passages to find.' })),
+    source: sourceField,
+  },
+  { additionalProperties: false },
+)
+const OutputSchema = Type.Object({ passages: SearchResponseSchema.properties.passages })
+
+/** Finds passages; nothing is generated. */
+export const searchTool: Tool<typeof InputSchema, typeof OutputSchema> = {
+  name: 'search',
+  title: 'Search the corpus',
+  description:
+    'Find the passages of the corpus that fit a question or keywords best, by meaning and by words. Returns whole passages with id, title and source. Use it to read for yourself; use answer for a short factual answer.',
+  input: InputSchema,
+  output: OutputSchema,
+  call: async ({ query, k = DEFAULT_K, source }, { answering }, run) => {
+    const { passages } = await search({ query, k, ...(source !== undefined && { filter: { source } }) }, answering, run)
+    return { passages }
+  },
+  text: ({ passages }) =>
+    passages.length === 0
+      ? 'No passage was found.'
+      : passages.map((passage) => `[${passage.rank}] ${heading(passage)}\n${passage.text}`).join('\n\n'),
+}

@@ -1,0 +1,128 @@
+import type { Turn } from '../../text/chat-template.ts'
+import { LIMITS } from '../limits.ts'
+import { entityOf } from './entity.ts'
+import { AUXILIARY, PREPOSITION, QUESTION_WORD, RELATION } from './vocabulary.ts'
+
+/** A question of a chat, and what was answered. */
+interface Exchange {
+  readonly question: string
+  readonly answer: string
+}
+
+const LEADER = /^(?:(?:and|but|so|then|now|also|ok|okay|or|well)[, ]+)*(?:(?:what|how) about\s+)?/i
+const FRAGMENT = new RegExp(`^(?:(${PREPOSITION})\\s+)?(.+)$`, 'i')
+const COMPLETE = new RegExp(`\\b(?:${QUESTION_WORD}|${AUXILIARY})\\b`, 'i')
+const RELATION_ALONE = new RegExp(`^(?:the|its|his|her|their)\\s+${RELATION}$`, 'i')
+const ASKED_RELATION = new RegExp(`^(${QUESTION_WORD}\\s+${AUXILIARY}\\s+)(?:the\\s+)?(.+?)(\\s+(?:of|in)\\s+.+)$`, 'i')
+const OPEN_RELATION = new RegExp(`^${QUESTION_WORD}\\s+${AUXILIARY}\\s+the\\s+${RELATION}$`, 'i')
+const POSSESSIVE = new RegExp(`\\b(?:its|his|their|her(?=\\s+(?!${PREPOSITION}\\b)\\w))\\b`, 'gi')
+const PERSON = /\b(?:he|him|she|her|hers)\b/gi
+const THING = /\b(?:it|they|them|there|this one|that one)\b/gi
+/** Messages that are looked at: a chain of follow-ups is seldom longer, and each takes time. */
+const MOST_TURNS = 20
+/** Of a fragment: more is a sentence. */
+const MOST_WORDS = 6
+/** Of an answer that something may refer to. */
+const MOST_ANSWER_WORDS = 8
+
+/**
+ * A follow-up as a question that stands alone: `And of Germany?` after `What is the capital of France?` is `What is the capital of
+ * Germany?`. By rule, for English: what is left out, or stands as a pronoun, is taken from the turn before. A question to which no rule
+ * applies is returned as it is.
+ * @param earlier messages before it, the oldest first
+ */
+export function standaloneQuestion(question: string, earlier: readonly Turn[]): string {
+  let last: Exchange | undefined
+  const recent = earlier.slice(-MOST_TURNS)
+  for (const [i, { role, content }] of recent.entries()) {
+    // What is longer than any question is a text that was pasted in.
+    if (role !== 'user' || content.length > LIMITS.questionCharacters) continue
+    const next = recent[i + 1]
+    const answer = next?.role === 'assistant' ? saidIn(next.content) : ''
+    last = { question: resolved(content.trim(), last), answer: shortAnswer(answer) }
+  }
+  return resolved(question, last)
+}
+
+/** An answer without the list of sources that this service may have appended. */
+export function saidIn(message: string): string {
+  return message.replace(/\n\nSources:\n(?:\[\d+\] .*(?:\n|$))+$/, '').trim()
+}
+
+function shortAnswer(answer: string): string {
+  const [line = ''] = answer.split('\n', 1)
+  const plain = line.replace(/[\s.!]+$/, '')
+  return plain.split(/\s+/).length > MOST_ANSWER_WORDS ? '' : plain
+}
+
+function resolved(question: string, last: Exchange | undefined): string {
+  if (last === undefined) return question
+  const plain = singleSpaced(question)
+  const before = { ...last, question: singleSpaced(last.question) }
+  const asked = filledIn(plain, before) ?? withoutPronouns(plain, before) ?? question
+  return asked.length > LIMITS.questionCharacters ? question : asked
+}
+
+/** Patterns take time by the square of a run of spaces. */
+function singleSpaced(text: string): string {
+  return text.trim().replace(/\s+/g, ' ')
+}
+
+/** A fragment in its place in the question before; undefined where it is no fragment. */
+function filledIn(question: string, { question: before }: Exchange): string | undefined {
+  const leader = LEADER.exec(question)?.[0] ?? ''
+  const text = question.slice(leader.length).replace(/[\s?!.]+$/, '')
+  const words = text.split(/\s+/).length
+  const [, preposition, name] = FRAGMENT.exec(text) ?? []
+  if (name === undefined || words > MOST_WORDS) return undefined
+  const entity = entityOf(before)
+  if (OPEN_RELATION.test(text) && entity) return `${capital(text, question)} of ${before.slice(entity.start, entity.end)}?`
+  if (COMPLETE.test(text)) return undefined
+  // Without a word that leads on, few words are a question of their own, unless they are marked as one or need something before them.
+  if (leader === '' && preposition === undefined && !(words <= 3 && question.trimEnd().endsWith('?'))) return undefined
+  const relation = RELATION_ALONE.test(text) ? ASKED_RELATION.exec(before) : null
+  if (relation) return `${relation[1]}the ${text.replace(/^\S+\s+/, '')}${relation[3]}`
+  return (preposition && afterPreposition(before, preposition, name)) ?? (entity && replaced(before, entity, name))
+}
+
+/** The question with another object of a preposition that it has. */
+function afterPreposition(before: string, preposition: string, name: string): string | undefined {
+  const form = new RegExp(`^(.*\\s${preposition}\\s+)(?!${QUESTION_WORD}\\b)([^?!]+?)((?:\\s+${PREPOSITION}\\s+[^?!]+)?[?!.\\s]*)$`, 'i')
+  const [, front, , end] = form.exec(before) ?? []
+  return front === undefined || end === undefined ? undefined : `${front}${name}${end}`
+}
+
+function replaced(text: string, { start, end }: { readonly start: number; readonly end: number }, by: string): string {
+  return text.slice(0, start) + by + text.slice(end)
+}
+
+/** A question whose pronouns are named; undefined where it has none, or nothing is known to stand for them. */
+function withoutPronouns(question: string, { question: before, answer }: Exchange): string | undefined {
+  const span = entityOf(before)
+  const entity = span === undefined ? '' : before.slice(span.start, span.end)
+  const isOfPerson = /^(?:and\s+)?who(?:m|se)?\b/i.test(before)
+  const isOfPlace = /^(?:in |from |at )?(?:where|which (?:city|country|town)|what (?:city|country|town))\b/i.test(before)
+  const person = isOfPerson && answer !== '' ? answer : entity
+  const thing = /^(?:what|which)\b/i.test(before) && !/^what (?:year|day|time|date)/i.test(before) && answer !== '' ? answer : entity
+  const place = (isOfPlace && answer !== '' ? answer : undefined) ?? thing
+  const text = question.slice(LEADER.exec(question)?.[0].length ?? 0)
+  const named = text
+    .replace(POSSESSIVE, (word) => possessive(/^(?:his|her)$/i.test(word) ? person : thing, word))
+    .replace(PERSON, (word) => person || word)
+    .replace(THING, (word) => (word.toLowerCase() === 'there' ? inPlace(text, word, place) : thing || word))
+  return named === text ? undefined : capital(named, question)
+}
+
+function possessive(owner: string, word: string): string {
+  return owner === '' ? word : `${owner}'s`
+}
+
+/** `is there` says that something exists; `live there` names a place. */
+function inPlace(text: string, word: string, place: string): string {
+  return place === '' || new RegExp(`(?:${AUXILIARY}\\s+there|\\bthere\\s+${AUXILIARY})\\b`, 'i').test(text) ? word : `in ${place}`
+}
+
+/** With a capital at the front where the whole had one. */
+function capital(text: string, whole: string): string {
+  return /^\p{Lu}/u.test(whole) ? text.replace(/^\p{Ll}/u, (letter) => letter.toUpperCase()) : text
+}

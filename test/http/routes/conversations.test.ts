@@ -1,0 +1,69 @@
+import OpenAI from 'openai'
+import t, { type Test } from 'tap'
+import type { AnswerRead, Reader } from '../../../src/inference/contract.ts'
+import type { ChatTemplate } from '../../../src/text/chat-template.ts'
+import { factServices } from '../../helpers/fact-services.ts'
+import { testApp } from '../helpers.ts'
+
+type Message = OpenAI.ChatCompletionMessageParam
+
+/** OpenAI's own client of a service over twenty facts, and what its reader was asked. */
+async function withClient(t: Test, chatRouteTemplate: ChatTemplate) {
+  const { services } = factServices()
+  const reads: AnswerRead[] = []
+  const answer: Reader['answer'] = (read, run) => {
+    reads.push(read)
+    return services.reader.answer(read, run)
+  }
+  const { app } = await testApp(t, { answering: { ...services, reader: { ...services.reader, answer }, chatRouteTemplate } })
+  const address = await app.listen({ host: '127.0.0.1', port: 0 })
+  return { client: new OpenAI({ baseURL: `${address}/v1`, apiKey: 'unused', maxRetries: 0 }), reads }
+}
+
+const TURNS: readonly Message[] = [
+  { role: 'user', content: 'what is fact 7' },
+  { role: 'assistant', content: 'a7\n\nSources:\n[1] Fact 7\n[2] Fact 8' },
+]
+
+t.test('a follow-up is searched and asked as a question of its own, and the response says which', async (t) => {
+  for (const template of ['none', 'tokenizer'] as const) {
+    const { client, reads } = await withClient(t, template)
+    const body = { model: 'fake', messages: [...TURNS, { role: 'user' as const, content: 'and fact 9?' }] }
+    const completion = await client.chat.completions.create(body)
+    t.match(completion, { choices: [{ message: { content: 'a9' } }], cepe: { question: 'what is fact 9', evidence: [{ id: 'p9' }] } })
+    const streamed = await client.chat.completions.stream(body).finalChatCompletion()
+    t.match(streamed.choices[0]?.message.content, 'a9')
+    const kept = [
+      { role: 'user', content: 'what is fact 7' },
+      { role: 'assistant', content: 'a7' },
+    ]
+    t.match(reads[0], { question: 'what is fact 9' })
+    t.same(reads[0]?.earlier, template === 'tokenizer' ? kept : undefined, `${template}: turns stand where there is room for them`)
+  }
+})
+
+t.test('a conversation goes on turn by turn, each with the answers before it', async (t) => {
+  const { client } = await withClient(t, 'none')
+  const messages: Message[] = []
+  for (const [said, wanted] of [
+    ['what is fact 3', 'a3'],
+    ['and fact 4?', 'a4'],
+    ['what about fact 5', 'a5'],
+    ['what is fact 11', 'a11'],
+  ] as const) {
+    messages.push({ role: 'user', content: said })
+    const { choices } = await client.chat.completions.create({ model: 'fake', messages })
+    const content = choices[0]?.message.content ?? ''
+    t.equal(content, wanted, said)
+    messages.push({ role: 'assistant', content })
+  }
+})
+
+t.test('a system message is handed to the reader, whichever template there is', async (t) => {
+  for (const template of ['none', 'tokenizer'] as const) {
+    const { client, reads } = await withClient(t, template)
+    const system = { role: 'system' as const, content: 'Be brief.' }
+    await client.chat.completions.create({ model: 'fake', messages: [system, { role: 'user', content: 'what is fact 7' }] })
+    t.same(reads[0]?.earlier, [system], template)
+  }
+})

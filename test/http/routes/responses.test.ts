@@ -1,0 +1,160 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import OpenAI from 'openai'
+import t, { type Test } from 'tap'
+import { CodedError } from '../../../base/errors.ts'
+import type { AnswerRead, Reader } from '../../../src/inference/contract.ts'
+import type { ChatTemplate } from '../../../src/text/chat-template.ts'
+import { factServices } from '../../helpers/fact-services.ts'
+import { recordingServices } from '../../helpers/recording-services.ts'
+import { testApp } from '../helpers.ts'
+
+interface Options {
+  readonly template?: ChatTemplate
+  readonly reader?: Partial<Reader>
+  readonly found?: number
+}
+
+/** OpenAI's own client of a service over twenty facts, and what its reader was asked. */
+async function withClient(t: Test, { template = 'none', reader = {}, found }: Options = {}) {
+  const { services } = found === undefined ? factServices() : recordingServices({ found })
+  const reads: AnswerRead[] = []
+  const answer: Reader['answer'] = (read, run) => {
+    reads.push(read)
+    return services.reader.answer(read, run)
+  }
+  const answering = { ...services, reader: { ...services.reader, answer, ...reader }, chatRouteTemplate: template }
+  const { app } = await testApp(t, { answering })
+  const address = await app.listen({ host: '127.0.0.1', port: 0 })
+  return { client: new OpenAI({ baseURL: `${address}/v1`, apiKey: 'unused', maxRetries: 0 }), reads, address }
+}
+
+t.test('a response says the answer, with its citations and passages', async (t) => {
+  const { client, address } = await withClient(t)
+  const response = await client.responses.create({
+    model: 'fake',
+    input: 'what is fact 7',
+    store: false,
+    text: { format: { type: 'text' } },
+  })
+  t.equal(response.output_text, 'a7')
+  const citation = { type: 'url_citation', title: 'Fact 7', url: `${address}/v1/passages/p7`, start_index: 0, end_index: 2 }
+  t.match(response, {
+    id: /^resp_/,
+    object: 'response',
+    status: 'completed',
+    model: /^fake@/,
+    output: [{ type: 'message', role: 'assistant', status: 'completed', content: [{ type: 'output_text', annotations: [citation] }] }],
+    cepe: { question: 'what is fact 7', evidence: [{ id: 'p7' }] },
+  })
+  const { usage } = response
+  t.ok(usage && usage.input_tokens > 0 && usage.total_tokens === usage.input_tokens + usage.output_tokens)
+})
+
+t.test('messages are a conversation; output of earlier responses may be sent back', async (t) => {
+  const { client, reads } = await withClient(t, { template: 'tokenizer' })
+  const first = await client.responses.create({ model: 'fake', instructions: 'Be brief.', input: 'what is fact 7', max_output_tokens: 3 })
+  const second = await client.responses.create({
+    model: 'fake',
+    instructions: 'Be brief.',
+    input: [
+      { role: 'user', content: 'what is fact 7' },
+      ...first.output,
+      { role: 'user', content: [{ type: 'input_text', text: 'and fact 9?' }] },
+    ],
+  } as OpenAI.Responses.ResponseCreateParamsNonStreaming)
+  t.equal(second.output_text, 'a9')
+  const system = { role: 'system', content: 'Be brief.' }
+  t.match(reads[0], { earlier: [system], maxNewTokens: 3 })
+  t.same(reads[1]?.earlier, [system, { role: 'user', content: 'what is fact 7' }, { role: 'assistant', content: 'a7' }])
+})
+
+t.test('a stream has the events that the client puts together to the same response', async (t) => {
+  const { client } = await withClient(t)
+  const input = { model: 'fake', input: 'what is fact 7' }
+  const types: string[] = []
+  const numbers: number[] = []
+  for await (const event of await client.responses.create({ ...input, stream: true })) {
+    types.push(event.type.replace(/^response\./, ''))
+    numbers.push(event.sequence_number)
+  }
+  t.same(types, [
+    'created',
+    'in_progress',
+    'output_item.added',
+    'content_part.added',
+    'output_text.delta',
+    'output_text.annotation.added',
+    'output_text.done',
+    'content_part.done',
+    'output_item.done',
+    'completed',
+  ])
+  t.same(numbers, [...types.keys()])
+  const stream = client.responses.stream(input)
+  let heard = ''
+  stream.on('response.output_text.delta', ({ delta }) => (heard += delta))
+  const final = await stream.finalResponse()
+  t.equal(heard, 'a7')
+  t.equal(final.output_text, 'a7')
+  const [message] = (await client.responses.create(input)).output
+  t.match(final.output, [{ ...message, id: String }], 'the same message as at once')
+})
+
+t.test('deltas come as the reader says them', async (t) => {
+  const answer: Reader['answer'] = async (read, run) => {
+    run?.onText?.('yes')
+    await sleep(20)
+    run?.onText?.(' and')
+    return { ...(await recordingServices().services.reader.answer(read)), text: 'yes and no', stopped: false }
+  }
+  const { client } = await withClient(t, { reader: { answer } })
+  const deltas: string[] = []
+  let last = ''
+  for await (const event of await client.responses.create({ model: 'fake', input: 'q', stream: true })) {
+    if (event.type === 'response.output_text.delta') deltas.push(event.delta)
+    if (event.type === 'response.incomplete') last = event.response.incomplete_details?.reason ?? ''
+  }
+  t.same(deltas, ['yes', ' and', ' no'])
+  t.equal(last, 'max_output_tokens')
+})
+
+t.test('where there is no answer it is a refusal, streamed too', async (t) => {
+  const { client } = await withClient(t, { found: 0 })
+  const refusal = { type: 'refusal', refusal: 'No passage was found to answer from.' }
+  const input = { model: 'fake', input: 'what is fact 7' }
+  t.match(await client.responses.create(input), { output_text: '', output: [{ content: [refusal] }] })
+  t.match(await client.responses.stream(input).finalResponse(), { output: [{ content: [refusal] }] })
+})
+
+t.test('what is not read is refused by name; failures have their status, or end the stream', async (t) => {
+  const { client } = await withClient(t)
+  const cases: [object, string][] = [
+    [{ input: 'q', previous_response_id: 'resp_1' }, 'previous_response_id'],
+    [{ input: 'q', tools: [{ type: 'web_search' }] }, 'tools'],
+    [{ input: 'q', text: { format: { type: 'json_object' } } }, 'text'],
+    [{ input: 'q', reasoning: { effort: 'high' } }, 'reasoning'],
+    [{ input: 'q', background: true }, 'background'],
+    [{ input: [] }, 'input'],
+    [{ input: [{ type: 'function_call_output', call_id: '1', output: 'x' }] }, 'input.0.role'],
+    [{ input: [{ role: 'user', type: 'reasoning', content: 'x' }] }, 'input.0.type'],
+    [{ input: [{ role: 'user', content: [{ type: 'input_image', image_url: 'x' }] }] }, 'input.0.content.0.type'],
+    [{ input: [{ role: 'assistant', content: 'x' }] }, 'input'],
+  ]
+  for (const [body, param] of cases) {
+    const refused = client.responses.create({ model: 'fake', ...body } as OpenAI.Responses.ResponseCreateParamsNonStreaming)
+    await t.rejects(refused, { status: 400, code: 'invalid_request', param }, param)
+  }
+  await t.rejects(client.responses.create({ model: 'gpt-4o', input: 'q' }), { status: 404, code: 'model_not_found' })
+  const failing: Reader['answer'] = async (_, run) => {
+    run?.onText?.('ye')
+    await sleep(20)
+    throw new CodedError('deadline_exceeded', 'Too late.')
+  }
+  const late = await withClient(t, { reader: { answer: failing } })
+  const reading = (async () => {
+    for await (const _ of await late.client.responses.create({ model: 'fake', input: 'q', stream: true }));
+  })()
+  await t.rejects(reading, { type: 'server_error', code: 'deadline_exceeded' })
+  const busy = await withClient(t, { reader: { answer: () => Promise.reject(new CodedError('overloaded', 'The queue is full.')) } })
+  await t.rejects(busy.client.responses.create({ model: 'fake', input: 'q', stream: true }), { status: 503, code: 'overloaded' })
+})

@@ -1,0 +1,52 @@
+import t from 'tap'
+import { sourceList } from '../../src/mcp/source-list.ts'
+
+/** An index of which every count is held until it is let go. */
+function heldIndex() {
+  const held: { done: () => void; fail: (error: Error) => void }[] = []
+  let version = 1
+  const index = {
+    version: () => Promise.resolve({ table: 'passages', version, passages: 1, fragments: 1 }),
+    sources: () =>
+      new Promise<{ source: string; passages: number }[]>((resolve, reject) => {
+        const counted = version
+        held.push({ done: () => resolve([{ source: `at version ${counted}`, passages: 1 }]), fail: reject })
+      }),
+  }
+  return { index, held, change: () => version++ }
+}
+
+t.test('sources are counted once for a version, at most once a minute, whoever asks', async (t) => {
+  const { index, held, change } = heldIndex()
+  let time = 0
+  const list = sourceList(index, () => time)
+  const both = [list(), list()]
+  while (held.length === 0) await Promise.resolve()
+  held[0]?.done()
+  t.same(await Promise.all(both), [[{ source: 'at version 1', passages: 1 }], [{ source: 'at version 1', passages: 1 }]])
+  time = 100_000
+  await list()
+  t.equal(held.length, 1, 'an unchanged table is not read again')
+  change()
+  const changed = list()
+  while (held.length === 1) await Promise.resolve()
+  held[1]?.done()
+  t.same(await changed, [{ source: 'at version 2', passages: 1 }])
+  change()
+  time += 59_000
+  t.same(await list(), [{ source: 'at version 2', passages: 1 }])
+  t.equal(held.length, 2, 'nor is a changed one within a minute')
+})
+
+t.test('a count that failed is tried again', async (t) => {
+  const { index, held } = heldIndex()
+  const list = sourceList(index)
+  const failing = list()
+  while (held.length === 0) await Promise.resolve()
+  held[0]?.fail(new Error('unreadable'))
+  await t.rejects(failing, /unreadable/)
+  const again = list()
+  while (held.length === 1) await Promise.resolve()
+  held[1]?.done()
+  t.equal((await again).length, 1)
+})

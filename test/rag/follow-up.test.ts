@@ -1,0 +1,95 @@
+import t from 'tap'
+import { saidIn, standaloneQuestion } from '../../src/rag/follow-up/standalone.ts'
+import type { Turn } from '../../src/text/chat-template.ts'
+
+/** A chat in which questions and answers take turns. */
+function chat(...said: readonly string[]): Turn[] {
+  return said.map((content, i) => ({ role: i % 2 === 0 ? 'user' : 'assistant', content }))
+}
+
+const CAPITAL = ['What is the capital of France?', 'Paris'] as const
+const HAMLET = ['who wrote hamlet', 'William Shakespeare'] as const
+const TOWER = ['When was the Eiffel Tower built?', '1889'] as const
+
+/** What was said, the follow-up, and the question that it is. */
+const CASES: readonly (readonly [readonly string[], string, string])[] = [
+  // What is left out: the entity of the turn before is replaced.
+  [CAPITAL, 'And of Germany?', 'What is the capital of Germany?'],
+  [CAPITAL, 'and germany', 'What is the capital of germany?'],
+  [CAPITAL, 'What about the United States?', 'What is the capital of the United States?'],
+  [CAPITAL, 'How about Spain?', 'What is the capital of Spain?'],
+  [CAPITAL, 'of Italy?', 'What is the capital of Italy?'],
+  [CAPITAL, 'Italy?', 'What is the capital of Italy?'],
+  [['what is the capital of australia', 'canberra'], 'and of new zealand?', 'what is the capital of new zealand'],
+  [HAMLET, 'and macbeth?', 'who wrote macbeth'],
+  [HAMLET, 'what about the tempest', 'who wrote the tempest'],
+  [TOWER, 'And the Louvre?', 'When was the Louvre built?'],
+  [['when was the eiffel tower built', '1889'], 'and the louvre?', 'when was the louvre built'],
+  [['who won the world cup in 1998', 'France'], 'and in 2002?', 'who won the world cup in 2002'],
+  [['how tall is mount everest', '8,849 m'], 'and k2?', 'how tall is k2'],
+  [['how many people live in Canberra?', '400,000'], 'and in Sydney?', 'how many people live in Sydney?'],
+  [['in what year did world war ii end', '1945'], 'and world war i', 'in what year did world war i end'],
+  // The relation is replaced, and the entity stays.
+  [CAPITAL, 'And the population?', 'What is the population of France?'],
+  [CAPITAL, 'Who is the president?', 'Who is the president of France?'],
+  // Pronouns.
+  [HAMLET, 'when was he born?', 'when was William Shakespeare born?'],
+  [HAMLET, 'And when was it written?', 'When was hamlet written?'],
+  [['who is the president of france', 'Emmanuel Macron'], 'how old is he', 'how old is Emmanuel Macron'],
+  [['who painted the mona lisa', 'Leonardo'], 'what was his nationality?', "what was Leonardo's nationality?"],
+  [['what is the capital of australia', 'canberra'], 'what is its population?', "what is canberra's population?"],
+  [['what is the capital of australia', 'canberra'], 'how many people live there?', 'how many people live in canberra?'],
+  [TOWER, 'Who designed it?', 'Who designed the Eiffel Tower?'],
+  [['Where is the Louvre?', 'Paris'], 'What river flows there?', 'What river flows in Paris?'],
+  [['Where is the Louvre?', 'Paris'], 'When was it opened?', 'When was the Louvre opened?'],
+  // A chain: each stands on the one before.
+  [[...CAPITAL, 'And of Germany?', 'Berlin'], 'And of Spain?', 'What is the capital of Spain?'],
+  [[...CAPITAL, 'And of Germany?', 'Berlin'], 'how many people live there?', 'how many people live in Berlin?'],
+  // A list of sources is no part of an answer.
+  [
+    ['who wrote hamlet', 'William Shakespeare\n\nSources:\n[1] Hamlet, plays.txt\n'],
+    'when was he born?',
+    'when was William Shakespeare born?',
+  ],
+]
+
+/** Questions of their own stay as they are. */
+const STANDALONE: readonly (readonly [readonly string[], string])[] = [
+  [CAPITAL, 'Who wrote Hamlet?'],
+  [CAPITAL, 'who was the first person on the moon'],
+  [CAPITAL, 'highest mountain of africa'],
+  [CAPITAL, 'canberra population'],
+  [CAPITAL, 'Is there life on Mars?'],
+  [CAPITAL, 'Thank you, that was what I wanted to know about the matter.'],
+  [[], 'And of Germany?'],
+  [[], 'when was it built?'],
+  [['who wrote hamlet', 'I do not know, since nothing in what I have read says anything about that.'], 'who painted guernica'],
+]
+
+t.test('a follow-up becomes a question of its own', (t) => {
+  for (const [said, question, wanted] of CASES)
+    t.equal(standaloneQuestion(question, chat(...said)), wanted, `${said.join(' / ')} / ${question}`)
+  t.end()
+})
+
+t.test('what stands alone is left as it is', (t) => {
+  for (const [said, question] of STANDALONE) t.equal(standaloneQuestion(question, chat(...said)), question)
+  const system: Turn = { role: 'system', content: 'Answer about the capital of France.' }
+  t.equal(standaloneQuestion('And of Germany?', [system]), 'And of Germany?', 'a system message is no turn before')
+  t.end()
+})
+
+t.test('rules take little time whatever is sent', (t) => {
+  const long = 'what of '.repeat(500)
+  const started = performance.now()
+  for (const question of [long, `and ${long}`, 'it '.repeat(1300), `${'A '.repeat(2000)}b`])
+    t.type(standaloneQuestion(question, chat(long, 'x', `and ${'the '.repeat(1000)}`, 'y', question, 'z')), 'string')
+  t.ok(performance.now() - started < 10_000)
+  t.end()
+})
+
+t.test('a list of sources is taken off an answer', (t) => {
+  t.equal(saidIn('canberra\n\nSources:\n[1] Australia, passages.tsv\n[2] Canberra'), 'canberra')
+  t.equal(saidIn('Sources: none'), 'Sources: none')
+  t.end()
+})
