@@ -1,18 +1,20 @@
 import { mkdir, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { parseArgs } from 'node:util'
+import { Type } from 'typebox'
+import { Value } from 'typebox/value'
 import { at } from '../base/at.ts'
 import { createProgress } from '../src/cli/progress.ts'
-import { packageRoot } from '../src/config.ts'
+import { packageRoot } from '../src/package.ts'
 import { CodedError, messageOf } from '../base/errors.ts'
 import type { AnswerClient } from './client/client.ts'
 import { createHttpClient } from './client/http.ts'
 import { startService } from './demo/service.ts'
 import { SURENESS_HEADER, sureAnswers, surenessRows } from './demo/sureness.ts'
-import { demoTargets, targetRows } from './demo/targets.ts'
+import { demoTargets, targetRows, type Subject } from './demo/targets.ts'
 import { prepare, type EvaluationOptions } from './prepare.ts'
 import { heading, table, text } from './report/blocks.ts'
-import { publishedFile, readPublished } from './report/published.ts'
+import { readPublished } from './report/published.ts'
 import { buildReport, writeReport } from './report/report.ts'
 import { evaluate } from './run/evaluate.ts'
 import { readRun, type StoredRun } from './run/folder.ts'
@@ -22,30 +24,25 @@ import { summarise } from './run/summary.ts'
 /** Questions drawn of each class, so that the demo takes less than ten minutes on two cores. */
 const QUESTIONS = 200
 const CONCURRENCY = 2
-/** The shipped default, which the calibration was fitted at. */
-const SURENESS_K = 10
 
 const HEADER = ['on the demo test questions', 'target', 'measured', '']
 
 /** The classes of questions, each a run of its own: attributes with the questions that have no answer beside them, and free sentences. */
 const CLASSES = [
-  {
-    dataset: 'demo, attributes',
-    folder: 'attributes',
-    questions: 'test.jsonl',
-    unanswerable: 'unanswerable.jsonl',
-    modes: ['cepe', 'decoder-only', 'closed-book'],
-    ks: [2, 10, 20, 40],
-  },
-  {
-    dataset: 'demo, free sentences',
-    folder: 'free',
-    questions: 'free.jsonl',
-    unanswerable: undefined,
-    modes: ['cepe', 'decoder-only'],
-    ks: [10, 20, 40],
-  },
+  { dataset: 'demo, attributes', folder: 'attributes', questions: 'test.jsonl', unanswerable: 'unanswerable.jsonl', closedBook: true },
+  { dataset: 'demo, free sentences', folder: 'free', questions: 'free.jsonl', unanswerable: undefined, closedBook: false },
 ] as const
+
+const InfoSchema = Type.Object({
+  reader: Type.Object({ defaults: Type.Object({ mode: Type.Enum(['cepe', 'decoder-only']), k: Type.Integer() }) }),
+})
+
+/** The shipped reader as it is asked by default. An encoder reads many passages, a prompt some more than its own. */
+async function subjectOf(url: string): Promise<Subject> {
+  const info: unknown = await (await fetch(`${url}/v1/info`)).json()
+  const { mode, k } = Value.Parse(InfoSchema, info).reader.defaults
+  return { method: mode, k, more: mode === 'cepe' ? [2 * k, 4 * k] : [k + 2] }
+}
 
 /** Measures the shipped models on the shipped corpus and questions through the HTTP API of a service of its own. */
 async function demo(reportFolder: string, limit: number): Promise<void> {
@@ -64,9 +61,11 @@ async function demo(reportFolder: string, limit: number): Promise<void> {
     index,
   )
   const runs: StoredRun[] = []
+  let subject: Subject
   try {
+    subject = await subjectOf(service.url)
     const client = createHttpClient(service.url)
-    for (const which of CLASSES) runs.push(await measure(client, which, path.join(folder, which.folder), limit))
+    for (const which of CLASSES) runs.push(await measure(client, { ...which, subject }, path.join(folder, which.folder), limit))
   } finally {
     await service.stop()
   }
@@ -74,20 +73,17 @@ async function demo(reportFolder: string, limit: number): Promise<void> {
   const [attributes, free] = runs
   if (attributes === undefined || free === undefined) throw new Error('The demo did not measure every class. This is a bug.')
   const rows = targetRows(
-    demoTargets(summarise(attributes.manifest, attributes.records), summarise(free.manifest, free.records), attributes.records),
+    demoTargets(summarise(attributes.manifest, attributes.records), summarise(free.manifest, free.records), attributes.records, subject),
   )
-  const sureness = surenessRows([...sureAnswers(attributes.records, SURENESS_K), ...sureAnswers(free.records, SURENESS_K)])
+  const sureness = surenessRows([...sureAnswers(attributes.records, subject), ...sureAnswers(free.records, subject)])
   const lead = [
     text('The shipped models on the shipped corpus and questions, measured through the HTTP API of a service started for it.'),
     heading(2, 'Targets'),
     table(HEADER, rows, 2),
-    heading(2, `How sure the answers are (cepe, k = ${SURENESS_K})`),
+    heading(2, `How sure the answers are (${subject.method}, k = ${subject.k})`),
     table(SURENESS_HEADER, sureness, 4),
   ]
-  await writeReport(
-    buildReport(runs, await readPublished(publishedFile()), { title: 'The shipped models on the demo questions', lead }),
-    reportFolder,
-  )
+  await writeReport(buildReport(runs, await readPublished(), { title: 'The shipped models on the demo questions', lead }), reportFolder)
   process.stdout.write(
     `${aligned([HEADER, ...rows])}\n\n${aligned([SURENESS_HEADER, ...sureness])}\n\nReport: ${path.join(reportFolder, 'report.md')} and report.html\n`,
   )
@@ -96,7 +92,7 @@ async function demo(reportFolder: string, limit: number): Promise<void> {
 /** One class of questions, asked in its settings. */
 async function measure(
   client: AnswerClient,
-  { dataset, questions, unanswerable, modes, ks }: (typeof CLASSES)[number],
+  { dataset, questions, unanswerable, closedBook, subject }: (typeof CLASSES)[number] & { readonly subject: Subject },
   folder: string,
   limit: number,
 ): Promise<StoredRun> {
@@ -107,8 +103,8 @@ async function measure(
     ...(unanswerable !== undefined && { unanswerable: file(unanswerable) }),
     limit,
     protocol: {
-      modes: [...modes],
-      ks: [...ks],
+      modes: closedBook ? [subject.method, 'closed-book'] : [subject.method],
+      ks: [subject.k, ...subject.more],
       encoder_passages: ['others'],
       ...MODEL_PROTOCOL,
       retrieval: 'dense',

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
 import path from 'node:path'
 import Value from 'typebox/value'
-import { packageRoot } from '../src/config.ts'
+import { packageRoot } from '../src/package.ts'
 import { MODES } from '../src/text/plan.ts'
 import { CodedError } from '../base/errors.ts'
 import type { EvaluationOptions } from './prepare.ts'
-import { EXACT_PROTOCOL, MODEL_PROTOCOL, PAPER_PROTOCOL, TABLE_7, ProtocolSchema, type Protocol } from './run/protocol.ts'
+import { EXACT_PROTOCOL, MODEL_PROTOCOL, PAPER_PROTOCOL, ProtocolSchema, type Protocol } from './run/protocol.ts'
 
 /** Options as the command line gives them. */
 export interface RawOptions {
@@ -18,7 +18,6 @@ export interface RawOptions {
   readonly modes: string
   readonly encoderPassages: string
   readonly protocol: string
-  readonly table?: string
   readonly shots?: string
   readonly kDecoder?: string
   readonly contextTokens?: string
@@ -60,8 +59,6 @@ function readProtocol(raw: RawOptions): Protocol {
   if (!Object.hasOwn(named, raw.protocol))
     throw invalid(`--protocol must be paper, paper-exact or model, not ${JSON.stringify(raw.protocol)}.`)
   const defaults = named[raw.protocol as keyof typeof named]
-  if (raw.table !== undefined && raw.table !== '7')
-    throw invalid(`--table takes 7, not ${JSON.stringify(raw.table)}; the others are tasks of their own.`)
   const retrieval = raw.retrieval ?? (raw.passages === undefined ? 'dense' : 'supplied')
   if (raw.passages !== undefined && retrieval !== 'supplied') throw invalid('--passages supplies the passages: leave --retrieval out.')
   const count = (option: string, value: string | undefined, byDefault: number | null, minimum: number) =>
@@ -78,7 +75,6 @@ function readProtocol(raw: RawOptions): Protocol {
     retrieval,
     recall_depth: integer('--recall-depth', raw.recallDepth, 1),
     seed: integer('--seed', raw.seed, 0),
-    ...(raw.table === '7' && { modes: [...TABLE_7.modes], ks: [...TABLE_7.ks], mode_ks: TABLE_7.mode_ks }),
   }
   if (Value.Check(ProtocolSchema, protocol)) return protocol
   const field = Value.Errors(ProtocolSchema, protocol)[0]?.instancePath.split('/')[1] ?? ''

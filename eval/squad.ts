@@ -3,53 +3,53 @@ import path from 'node:path'
 import { parseArgs } from 'node:util'
 import { readPassageFile } from '../index/read/read.ts'
 import { createProgress } from '../src/cli/progress.ts'
-import { packageRoot } from '../src/config.ts'
+import { packageRoot } from '../src/package.ts'
 import { CodedError, messageOf } from '../base/errors.ts'
 import { createInProcessClient } from './client/in-process.ts'
 import { readDataset } from './datasets/read.ts'
 import { prepare } from './prepare.ts'
-import { publishedFile, readPublished } from './report/published.ts'
+import { readPublished } from './report/published.ts'
 import { buildReport, writeReport } from './report/report.ts'
 import { evaluate } from './run/evaluate.ts'
 import { readRun, type StoredRun } from './run/folder.ts'
 import { MODEL_PROTOCOL, type Protocol } from './run/protocol.ts'
 import { summarise } from './run/summary.ts'
 
-/** Articles that the shipped models never saw in training (models/tiny/recipe/squad.py). */
-const HELD_OUT = ['Amazon rainforest', 'Black Death', 'Kenya', 'Oxygen', 'Rhine', 'Steam engine']
 const CONCURRENCY = 2
 
-/** What finds the passages, and at which k they are read; `supplied` is the question's own passage alone. */
-const RUNS = [
-  { retrieval: 'supplied', modes: ['cepe'], ks: [1], recall_depth: 1 },
-  { retrieval: 'dense', modes: ['cepe', 'decoder-only', 'closed-book'], ks: [10, 20, 40], recall_depth: 100 },
-  { retrieval: 'hybrid', modes: ['cepe'], ks: [10, 20], recall_depth: 100 },
-  { retrieval: 'text', modes: ['cepe'], ks: [10, 20], recall_depth: 100 },
-] as const
+/** What finds the passages; `supplied` is the question's own passage alone. */
+const RETRIEVALS = ['supplied', 'hybrid'] as const
+
+/** Passages that are read: an encoder takes many, a prompt few. */
+function passagesOf(retrieval: (typeof RETRIEVALS)[number], hasEncoder: boolean): number[] {
+  if (retrieval === 'supplied') return [1]
+  return hasEncoder ? [10, 20] : [3, 5]
+}
 
 /**
- * The shipped models on real text: questions about the held-out articles against all articles of `folder`
- * (passages.tsv, questions.jsonl with passage_id), with their own passage alone and with passages that Contriever, BM25 or both find.
+ * The shipped models on real text that they were not trained on: the questions of `folder` against its passages (passages.tsv,
+ * questions.jsonl with passage_id), with their own passage alone and with passages that are found among all.
  */
 async function squad(folder: string, out: string, limit: number | undefined): Promise<void> {
   const corpus = path.join(folder, 'passages.tsv')
-  const questions = await heldOutQuestions(path.join(folder, 'questions.jsonl'), corpus, out)
+  const questions = await withOwnPassage(path.join(folder, 'questions.jsonl'), corpus, out)
   const index = path.join(out, 'index')
   const client = await createInProcessClient({ INDEX_DIR: index, JOBS_DIR: path.join(index, 'jobs'), CORPUS: corpus })
   const runs: StoredRun[] = []
   try {
-    for (const { retrieval, modes, ks, recall_depth } of RUNS) {
+    const hasEncoder = client.hasEncoder === true
+    for (const retrieval of RETRIEVALS) {
       const protocol: Protocol = {
-        modes: [...modes],
-        ks: [...ks],
+        modes: [hasEncoder ? 'cepe' : 'decoder-only'],
+        ks: passagesOf(retrieval, hasEncoder),
         encoder_passages: ['others'],
         ...MODEL_PROTOCOL,
         retrieval,
-        recall_depth,
+        recall_depth: retrieval === 'supplied' ? 1 : 20,
         seed: 0,
       }
       const prepared = await prepare(
-        { dataset: `held-out articles, ${retrieval}`, questions, ...(limit !== undefined && { limit }), protocol, dumpPrompts: false },
+        { dataset: `real text, ${retrieval}`, questions, ...(limit !== undefined && { limit }), protocol, dumpPrompts: false },
         client,
       )
       const run = path.join(out, retrieval)
@@ -71,31 +71,26 @@ async function squad(folder: string, out: string, limit: number | undefined): Pr
     await client.close()
   }
   await writeReport(
-    buildReport(runs, await readPublished(publishedFile()), { title: 'The shipped models on real text: held-out articles of SQuAD' }),
+    buildReport(runs, await readPublished(), { title: 'The shipped models on real text that they were not trained on' }),
     out,
   )
   process.stdout.write(`${runs.map(shortly).join('\n')}\nReport: ${path.join(out, 'report.md')} and report.html\n`)
 }
 
-/** Writes the questions about the held-out articles, each with its own passage, to a file of their own. */
-async function heldOutQuestions(file: string, corpus: string, out: string): Promise<string> {
-  const heldOut = new Map<string, { id: string; title: string; text: string }>()
-  for await (const item of readPassageFile(corpus))
-    if ('passage' in item && HELD_OUT.includes(item.passage.title)) heldOut.set(item.passage.id, item.passage)
+/** Writes the questions, each with its own passage, to a file of their own. */
+async function withOwnPassage(file: string, corpus: string, out: string): Promise<string> {
+  const passages = new Map<string, { id: string; title: string; text: string }>()
+  for await (const item of readPassageFile(corpus)) if ('passage' in item) passages.set(item.passage.id, item.passage)
   const { questions } = await readDataset(file)
   const lines = questions.flatMap(({ id, question, answers, goldPassage }) => {
-    const passage = goldPassage === undefined ? undefined : heldOut.get(goldPassage)
+    const passage = goldPassage === undefined ? undefined : passages.get(goldPassage)
     return passage === undefined
       ? []
       : [
           `${JSON.stringify({ id, question, answer: answers, passage_id: passage.id, ctxs: [{ id: passage.id, title: passage.title, text: passage.text }] })}\n`,
         ]
   })
-  if (lines.length === 0)
-    throw new CodedError(
-      'dataset_invalid',
-      `${file} has no questions about ${HELD_OUT.join(', ')} (passage_id names a passage of ${corpus}).`,
-    )
+  if (lines.length === 0) throw new CodedError('dataset_invalid', `${file} has no question whose passage_id names a passage of ${corpus}.`)
   await mkdir(out, { recursive: true })
   const target = path.join(out, 'questions.jsonl')
   await writeFile(target, lines.join(''))

@@ -50,7 +50,7 @@ export interface AskOptions {
 
 export interface AskedAnswers {
   readonly judged: readonly JudgedSignals[]
-  /** Questions without: not answered, an empty answer, or one given without the encoder's attention. */
+  /** Questions without: not answered, an empty answer, or one without passages. */
   readonly left: number
   readonly sources: Pick<AnswerResponse, 'model'> & { readonly index: NonNullable<AnswerResponse['index']> }
 }
@@ -91,7 +91,7 @@ export async function askAll(
   if (judged.length === 0)
     throw new CodedError(
       'nothing_scored',
-      'No answer has signals: attention is measured where the encoder reads passages, so ask for more passages than the decoder takes (--k).',
+      'No answer has signals: all are empty, or no passages were found. Look at the answers (cepe ask --file).',
     )
   return { judged, left: tasks.length - judged.length, sources: { model, index } }
 }

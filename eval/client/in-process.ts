@@ -20,6 +20,7 @@ export function servicesClient(services: Pick<Services, 'answering' | 'close'>):
   const answering: AnswerServices = { ...services.answering, admission: OPEN }
   return {
     name: 'in process',
+    hasEncoder: answering.reader.manifest.graphs.encoder !== null,
     answer: (request) => answerQuestion(request, answering),
     search: (request) => searchPassages(request, answering.retriever, { admitted: true }),
     close: () => services.close(),
@@ -49,6 +50,7 @@ export async function createReadingClient(): Promise<AnswerClient> {
   }
   return {
     name: 'in process',
+    hasEncoder: reader.manifest.graphs.encoder !== null,
     answer: (request) => answerQuestion(request, services),
     search: none,
     close: () => client.close(),

@@ -2,10 +2,13 @@ import { parse } from 'csv-parse'
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { createInterface } from 'node:readline'
-import { pipeline, type Readable } from 'node:stream'
-import { createGunzip } from 'node:zlib'
+import { pipeline, Readable } from 'node:stream'
 import { CodedError, messageOf } from '../../base/errors.ts'
+import { parseJson } from '../../base/json.ts'
+import { READ_LIMITS } from '../../index/read/contract.ts'
+import { gunzip } from '../../index/read/gzip.ts'
 import { jsonElements } from './json-elements.ts'
+import { isParquet, parquetRecords } from './parquet.ts'
 import type { RawRecord } from './question-set.ts'
 
 /** TriviaQA's files hold their questions under this key. */
@@ -14,10 +17,10 @@ const TRIVIAQA_KEY = 'Data'
 /** How a file's records are laid out. */
 export type Layout = 'jsonl' | 'json' | 'tsv'
 
-/** The file's text in pieces; `.gz` is unpacked. */
+/** The file's text in pieces; `.gz` is unpacked, within the bounds of the index's reader. */
 function open(file: string): Readable {
   const source = createReadStream(file)
-  return (file.endsWith('.gz') ? pipeline(source, createGunzip(), () => undefined) : source).setEncoding('utf8')
+  return (file.endsWith('.gz') ? Readable.from(gunzip(source, READ_LIMITS), { objectMode: false }) : source).setEncoding('utf8')
 }
 
 /** SHA-256 of the file as it lies on disk. */
@@ -47,27 +50,20 @@ async function layoutOf(file: string): Promise<Layout> {
   throw new CodedError('dataset_invalid', `${file} is empty.`)
 }
 
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
 /**
- * The records of a question file, one by one: JSON lines, a JSON array, TriviaQA's object, or a tab-separated table with
- * a header (PopQA). A record that is not valid JSON comes with an undefined value.
+ * The records of a question file, one by one: JSON lines, a JSON array, TriviaQA's object, a tab-separated table with
+ * a header (PopQA), or Parquet. A record that is not valid JSON comes with an undefined value.
  * @throws dataset_invalid where the file as a whole cannot be read
  */
 export async function* readRecords(file: string): AsyncGenerator<RawRecord> {
   try {
-    const layout = await layoutOf(file)
-    if (layout === 'jsonl') yield* jsonLines(file)
+    const layout = (await isParquet(file)) ? 'parquet' : await layoutOf(file)
+    if (layout === 'parquet') yield* parquetRecords(file)
+    else if (layout === 'jsonl') yield* jsonLines(file)
     else if (layout === 'json') yield* jsonArray(file)
     else yield* table(file)
   } catch (error) {
-    if (error instanceof CodedError) throw error
+    if (error instanceof CodedError && error.code !== 'corpus_invalid') throw error
     throw new CodedError('dataset_invalid', `${file} cannot be read: ${messageOf(error)}.`, { cause: error })
   }
 }

@@ -10,20 +10,20 @@ const MEASURES: readonly Measure[] = ['confidence', 'probability_correct']
 /** Share of wrong answers that a user may put up with. */
 const RISK = 0.1
 
-/** An answer of mode cepe at one k, with its class. */
+/** An answer in one setting, with its class. */
 export interface SureAnswer {
   readonly which: string
   readonly right: number
   readonly prediction: Prediction
 }
 
-/** The answers of a run to judge the sureness by. @param k passages that they were given from */
-export function sureAnswers(records: readonly EvalRecord[], k: number): SureAnswer[] {
+/** The answers of a run in one setting, to judge the sureness by. */
+export function sureAnswers(records: readonly EvalRecord[], { method, k }: Pick<Prediction, 'method' | 'k'>): SureAnswer[] {
   return records.flatMap(({ predictions, groups, answers, answerable, skipped }) =>
     skipped
       ? []
       : predictions
-          .filter((prediction) => prediction.method === 'cepe' && prediction.k === k)
+          .filter((prediction) => prediction.method === method && prediction.k === k)
           .map((prediction) => ({
             which: classOf(groups),
             right: answerable ? bestOver(exactMatch, prediction.answer, answers) : 0,

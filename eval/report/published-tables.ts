@@ -3,7 +3,7 @@ import path from 'node:path'
 import { Type, type Static } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { at } from '../../base/at.ts'
-import { packageRoot } from '../../src/config.ts'
+import { packageRoot } from '../../src/package.ts'
 import { CodedError } from '../../base/errors.ts'
 import { parseJson } from '../../base/json.ts'
 import { list, table, text, type Block } from './blocks.ts'
@@ -30,9 +30,9 @@ const MODELS: Readonly<Record<string, string>> = {
   'CEPED-LLaMA-2-Chat-7B': 'CEPED-LLaMA-2-Chat',
 }
 
-/** The paper's tables beside its open-domain one. @throws options_invalid where the shipped file is damaged */
-export async function readPublishedTables(): Promise<PublishedTables> {
-  const file = path.join(packageRoot(), 'eval', 'published-tables.json')
+/** The tables of a paper as printed. @throws options_invalid where the shipped file is damaged */
+export async function readPublishedTables(paper: 'cepe' | 'giraffe' = 'cepe'): Promise<PublishedTables> {
+  const file = path.join(packageRoot(), 'eval', 'published', `${paper}.json`)
   const value = parseJson(await readFile(file, 'utf8'))
   if (validator.Check(value)) return value
   throw new CodedError('options_invalid', `${file} holds no published tables: install the project again.`)

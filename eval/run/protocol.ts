@@ -44,12 +44,6 @@ export type Protocol = Static<typeof ProtocolSchema>
 export const PAPER_PROTOCOL = { shots: 2, k_decoder: 10, context_tokens: 256, max_new_tokens: 25 } as const satisfies Partial<Protocol>
 /** The paper's protocol with prompts cut where the published evaluation cuts them. */
 export const EXACT_PROTOCOL = { ...PAPER_PROTOCOL, packing: 'text' } as const satisfies Partial<Protocol>
-/** What the paper's Table 7 asks of each mode. */
-export const TABLE_7 = {
-  modes: ['decoder-only', 'replug', 'cepe'],
-  mode_ks: { 'decoder-only': [1, 5, 10, 15, 20], replug: [5, 10, 15, 20, 30], cepe: [10, 15, 20, 30, 60] },
-  ks: [1, 5, 10, 15, 20, 30, 60],
-} as const
 /** Every choice left to the service: its model's own protocol. */
 export const MODEL_PROTOCOL = {
   shots: null,

@@ -1,11 +1,6 @@
 import { Command } from 'commander'
-import path from 'node:path'
-import { createProgress } from '../../src/cli/progress.ts'
-import { describeProblem } from '../datasets/problems.ts'
-import { taskOptions } from './options.ts'
-import { reportTaskRuns } from './report.ts'
-import { runTask } from './run.ts'
 import type { Task } from './contract.ts'
+import type { GivenOptions } from './run-command.ts'
 
 /** `cepe eval <task>`: runs the task and writes its report into the run's folder. */
 export function taskCommand(task: Task): Command {
@@ -13,27 +8,8 @@ export function taskCommand(task: Task): Command {
     .description(`${task.title}: ${task.description}`)
     .option('--out <folder>', `run folder (default: eval/runs/${task.name}-<hash of the options>)`)
     .option('--small', 'sizes for the shipped model')
-    .action(async (given: Record<string, unknown> & { out?: string; small?: boolean }) => {
-      const options = taskOptions(task, given, given.small)
-      const { createReaderClient } = await import('../client/reader.ts')
-      const client = await createReaderClient()
-      const progress = createProgress(task.title, 'items')
-      try {
-        const folder = await runTask({
-          task,
-          options,
-          client,
-          ...(given.out !== undefined && { folder: given.out }),
-          onProblem: (problem) => process.stderr.write(`${describeProblem(problem)}\n`),
-          onProgress: (done, total) => progress.update(done, total),
-        })
-        await reportTaskRuns([folder], folder)
-        process.stderr.write(`Report: ${path.join(folder, 'report.md')} and report.html\n`)
-      } finally {
-        progress.stop()
-        await client.close()
-      }
-    })
+    .option('--dump-prompts', 'keep the prompts as text in predictions.jsonl, beside their hash')
+    .action(async (given: GivenOptions) => (await import('./run-command.ts')).runTaskCommand(task, given))
   for (const { flags, description, byDefault, small } of task.options)
     command.option(
       flags,

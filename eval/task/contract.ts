@@ -24,6 +24,15 @@ export interface NamedFile {
   readonly sha256: string
 }
 
+/** Token ids as the reader got them: decoder prompts, scored tokens included, and contexts. */
+export interface AskedIds {
+  readonly decoder: readonly (readonly number[])[]
+  readonly encoder: readonly (readonly number[])[]
+}
+
+/** What one item gave in one setting, and what it was asked with. */
+export type SettingAnswer = Omit<SettingResult, 'prompt_sha256' | 'prompts'> & { readonly asked: AskedIds }
+
 /** A task made ready: its items, and how one of them is asked. */
 export interface PreparedTask {
   /** Ways of asking, in the order of the report's rows. */
@@ -36,7 +45,7 @@ export interface PreparedTask {
    * Asks one item in every setting.
    * @throws CodedError invalid_request or unprocessable where this item cannot be asked: it is left out and counted
    */
-  ask(item: TaskItem): Promise<readonly SettingResult[]>
+  ask(item: TaskItem): Promise<readonly SettingAnswer[]>
 }
 
 export interface TaskFigure {

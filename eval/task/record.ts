@@ -9,6 +9,14 @@ const SettingResultSchema = Type.Object({
   scores: Type.Record(Type.String(), Type.Number(), { description: 'By metric; perplexities as losses (mean negative log-likelihood).' }),
   output: Type.Optional(Type.String({ description: 'What was generated or chosen.' })),
   expected: Type.Optional(Type.Array(Type.String())),
+  prompt_sha256: Type.Optional(Type.String({ description: 'Of the token ids of the decoder prompts and the contexts; absent: before.' })),
+  demonstrations: Type.Optional(Type.Array(Type.String(), { description: 'Ids of the demonstrations, in the order of the prompt.' })),
+  prompts: Type.Optional(
+    Type.Object(
+      { decoder: Type.Array(Type.String()), encoder: Type.Array(Type.String()) },
+      { description: 'As text, with --dump-prompts.' },
+    ),
+  ),
   tokens: Type.Object({ decoder: Type.Integer(), encoder: Type.Integer(), generated: Type.Integer() }),
   cached_tokens: Type.Optional(
     Type.Integer({ description: 'Decoder tokens whose keys and values are held at once, where they are not all.' }),
@@ -50,6 +58,7 @@ const TaskManifestSchema = Type.Object({
     settings: Type.Array(Type.String()),
     files: Type.Array(FileSchema),
     reader: Type.String({ description: 'Model id: name, revision and precision.' }),
+    dump_prompts: Type.Optional(Type.Boolean()),
   }),
   model: Type.Object(
     {

@@ -5,7 +5,7 @@ import { writeReport, type Report } from '../report/report.ts'
 import { describeProblem } from '../datasets/problems.ts'
 import { shown, summariseTask, type TaskSummary } from './summary.ts'
 import type { TaskRun } from './read.ts'
-import type { Task } from './contract.ts'
+import type { Metric, Task } from './contract.ts'
 
 /** Outputs shown of each setting. */
 const EXAMPLES = 5
@@ -71,16 +71,19 @@ function leftOut({ problems, settings, scored }: TaskSummary): Block {
   return lines.length === 0 ? text('Nothing was left out.') : list(lines)
 }
 
-/** One row per setting: every metric, tokens, and cost relative to the first row. */
+/** Of speeds relative to the first row. */
+const RELATIVE: Metric = { name: 'relative', label: '', aggregate: 'mean', digits: 2 }
+
+/** One row per setting: every metric, tokens, and speed relative to the first row where enough items tell it. */
 function settingsTable({ metrics }: Task, { settings }: TaskSummary): Block {
-  const [first] = settings
+  const timed = settings.some(({ relativeSpeed }) => relativeSpeed !== undefined)
   return table(
     [
       'setting',
       ...metrics.map(({ label }) => label),
       'decoder tokens',
       'encoder tokens',
-      'tokens/s, relative',
+      ...(timed ? ['tokens/s, relative'] : []),
       'cache (MiB, computed)',
       'median ms',
     ],
@@ -92,7 +95,7 @@ function settingsTable({ metrics }: Task, { settings }: TaskSummary): Block {
       }),
       number(setting.tokens.decoder, 0),
       number(setting.tokens.encoder, 0),
-      number(setting.tokensPerSecond / (first?.tokensPerSecond ?? Number.NaN), 2),
+      ...(timed ? [setting.relativeSpeed === undefined ? '-' : shown(RELATIVE, setting.relativeSpeed)] : []),
       number(setting.cacheMiB, 2),
       number(setting.medianMs, 0),
     ]),

@@ -1,14 +1,15 @@
 import { createHash } from 'node:crypto'
 import path from 'node:path'
 import { CodedError } from '../../base/errors.ts'
-import { packageRoot } from '../../src/config.ts'
+import { packageRoot } from '../../src/package.ts'
 import type { ReaderClient } from '../client/reader.ts'
 import { describeProblem } from '../datasets/problems.ts'
 import { environment } from '../run/manifest.ts'
 import { runItems } from '../run/items.ts'
-import { TASK_RUNS, type TaskManifest, type TaskRecord } from './record.ts'
+import { keptResult } from './prompts.ts'
+import { TASK_RUNS, type SettingResult, type TaskManifest, type TaskRecord } from './record.ts'
 import type { TaskOptions } from './options.ts'
-import type { PreparedTask, Task, TaskItem } from './contract.ts'
+import type { PreparedTask, SettingAnswer, Task, TaskItem } from './contract.ts'
 
 /** Items asked at a time: one, so that times compare. */
 const CONCURRENCY = 1
@@ -19,18 +20,30 @@ export interface RunTaskOptions {
   readonly client: ReaderClient
   /** Run folder; a folder that the options name where absent. */
   readonly folder?: string
+  /** Keeps the prompts as text, beside their hash. */
+  readonly dumpPrompts?: boolean
   readonly onProblem?: (problem: TaskManifest['data']['problems'][number]) => void
   readonly onProgress?: (done: number, total: number) => void
 }
 
 /** Runs a task into its folder, or goes on with it. @returns the folder. @throws dataset_invalid, options_invalid, run_mismatch, nothing_scored */
-export async function runTask({ task, options, client, folder, onProblem, onProgress }: RunTaskOptions): Promise<string> {
+export async function runTask({
+  task,
+  options,
+  client,
+  folder,
+  onProblem,
+  onProgress,
+  dumpPrompts = false,
+}: RunTaskOptions): Promise<string> {
   const prepared = await task.prepare(options, client)
   if (prepared.items.length === 0) {
     const why = prepared.problems.map(describeProblem).join('; ')
     throw new CodedError('dataset_invalid', `There is nothing to ask in the data of ${task.name}${why === '' ? '' : `: ${why}`}.`)
   }
-  const manifest = describeRun(task, options, prepared, client)
+  const described = describeRun(task, options, prepared, client)
+  const manifest = dumpPrompts ? { ...described, subject: { ...described.subject, dump_prompts: true } } : described
+  const keep = (answer: SettingAnswer) => keptResult(answer, client.tokenizer, dumpPrompts)
   const into = folder ?? defaultFolder(manifest)
   manifest.data.problems.forEach((problem) => onProblem?.(problem))
   await runItems({
@@ -40,7 +53,7 @@ export async function runTask({ task, options, client, folder, onProblem, onProg
     items: prepared.items,
     what: 'items',
     concurrency: CONCURRENCY,
-    ask: (item) => askItem(item, prepared),
+    ask: (item) => askItem(item, prepared, keep),
     onProgress: onProgress ?? (() => undefined),
   })
   return into
@@ -71,10 +84,10 @@ function defaultFolder({ task, subject }: TaskManifest): string {
   return path.join(packageRoot(), 'eval', 'runs', `${task}-${name}`)
 }
 
-async function askItem(item: TaskItem, prepared: PreparedTask): Promise<TaskRecord> {
+async function askItem(item: TaskItem, prepared: PreparedTask, keep: (answer: SettingAnswer) => SettingResult): Promise<TaskRecord> {
   const base = { id: item.id, groups: { ...item.groups }, ...(item.cluster !== undefined && { cluster: item.cluster }) }
   try {
-    return { ...base, results: [...(await prepared.ask(item))] }
+    return { ...base, results: (await prepared.ask(item)).map(keep) }
   } catch (error) {
     const itsOwn = error instanceof CodedError && ['invalid_request', 'unprocessable'].includes(error.code)
     const failed = error instanceof CodedError && ['inference_failed', 'deadline_exceeded', 'internal'].includes(error.code)

@@ -1,7 +1,7 @@
 import path from 'node:path'
-import { packageRoot } from '../../src/config.ts'
+import { packageRoot } from '../../src/package.ts'
 import { prepare } from '../prepare.ts'
-import { publishedFile, readPublished } from '../report/published.ts'
+import { readPublished } from '../report/published.ts'
 import { buildReport, type Report } from '../report/report.ts'
 import { evaluate } from '../run/evaluate.ts'
 import { readRun } from '../run/folder.ts'
@@ -36,5 +36,5 @@ export async function runSmallQa(folder: string): Promise<Report> {
   } finally {
     await client.close()
   }
-  return buildReport([await readRun(folder)], await readPublished(publishedFile()))
+  return buildReport([await readRun(folder)], await readPublished())
 }

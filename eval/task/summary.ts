@@ -1,6 +1,7 @@
 import type { Problem } from '../datasets/question-set.ts'
 import type { Stored } from '../run/folder.ts'
 import { estimate, estimateShare, mean, quantile, type Estimate, type Sample } from '../statistics/bootstrap.ts'
+import { relativeSpeed, type TimedPair } from '../statistics/speed.ts'
 import { clusterOf, type SettingResult, type TaskManifest, type TaskRecord } from './record.ts'
 import type { Metric } from './parts.ts'
 
@@ -18,8 +19,8 @@ export interface SettingSummary {
   readonly groups: readonly GroupScores[]
   readonly tokens: { readonly decoder: number; readonly encoder: number; readonly generated: number }
   readonly medianMs: number
-  /** Tokens read per second, encoder and decoder together. */
-  readonly tokensPerSecond: number
+  /** Tokens per second over those of the first setting, from the items that both were asked; undefined for too few of them. */
+  readonly relativeSpeed: Estimate | undefined
   /** Mebibytes of keys, values and encoder states that the setting keeps, computed from the model's sizes (f32). */
   readonly cacheMiB: number
 }
@@ -43,8 +44,20 @@ export function summariseTask(
     items: manifest.data.items,
     scored: scored.length,
     problems: [...manifest.data.problems, ...skippedProblems(records)],
-    settings: manifest.subject.settings.map((setting) => summariseSetting(task.metrics, setting, scored, manifest.model)),
+    settings: manifest.subject.settings.map((setting) => ({
+      ...summariseSetting(task.metrics, setting, scored, manifest.model),
+      relativeSpeed: relativeSpeed(timedPairs(scored, manifest.subject.settings[0], setting)),
+    })),
   }
+}
+
+/** Items in the first setting and in another; the first item of all, which finds nothing warm, is left out. */
+function timedPairs(records: readonly TaskRecord[], first: string | undefined, setting: string): TimedPair[] {
+  const cost = ({ tokens, ms }: SettingResult) => ({ tokens: tokens.decoder + tokens.encoder + tokens.generated, ms })
+  return records.slice(1).flatMap(({ id, results }) => {
+    const [base, other] = [first, setting].map((name) => results.find((result) => result.setting === name))
+    return base && other && base.ms > 0 && other.ms > 0 ? [{ id, base: cost(base), other: cost(other) }] : []
+  })
 }
 
 function skippedProblems(records: readonly TaskRecord[]): Problem[] {
@@ -58,7 +71,7 @@ function summariseSetting(
   setting: string,
   records: readonly TaskRecord[],
   model: TaskManifest['model'],
-): SettingSummary {
+): Omit<SettingSummary, 'relativeSpeed'> {
   const found = records.flatMap((record) =>
     record.results.filter((result) => result.setting === setting).map((result) => ({ record, result })),
   )
@@ -69,7 +82,6 @@ function summariseSetting(
     encoder: mean(results.map((result) => result.tokens.encoder)),
     generated: mean(results.map((result) => result.tokens.generated)),
   }
-  const read = results.reduce((sum, result) => sum + result.tokens.decoder + result.tokens.encoder + result.tokens.generated, 0)
   return {
     setting,
     n: results.length,
@@ -85,7 +97,6 @@ function summariseSetting(
       results.map(({ ms }) => ms).sort((a, b) => a - b),
       0.5,
     ),
-    tokensPerSecond: (1000 * read) / results.reduce((sum, { ms }) => sum + ms, 0),
     cacheMiB:
       (mean(results.map((result) => result.cached_tokens ?? result.tokens.decoder + result.tokens.generated)) *
         model.layers *

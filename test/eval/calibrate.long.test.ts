@@ -134,7 +134,7 @@ t.test('a fit tells right answers apart, says how well on held-out groups, and s
   }
   const asked = { files: [], k: [], answers: 0, right: 0, unanswerable: 0, unanswerable_share: null }
   const sure = (values: Partial<Signals>) =>
-    probabilityCorrect({ ...calibration, asked, cross_validated: quality }, { ...at(answers, 0).signals, ...values })
+    probabilityCorrect({ ...calibration, asked, cross_validated: quality }, { ...at(answers, 0).signals, ...values }) ?? NaN
   t.ok(sure({ sentence_overlap: 0.9 }) > 0.7 && sure({ sentence_overlap: 0.1 }) < 0.3)
   t.same(fitCalibration(answers, null).signals, fitted.signals, 'the same answers give the same fit')
   t.ok(fitCalibration(answers, 0.02).bias > fitCalibration(answers, 0.9).bias)

@@ -54,6 +54,13 @@ t.test('TriviaQA unfiltered JSON, pretty-printed and packed', async (t) => {
   ]
   t.match((await readDataset(await file(t, 'triviaqa.json', document))).questions, expected)
   t.match((await readDataset(await file(t, 'triviaqa.json.gz', gzipSync(JSON.stringify(JSON.parse(document)))))).questions, expected)
+  const packed = gzipSync(document)
+  await t.rejects(readDataset(await file(t, 'cut.json.gz', packed.subarray(0, packed.length - 12))), {
+    code: 'dataset_invalid',
+    message: /cut\.json\.gz cannot be read: The gzip stream is damaged or cut off/,
+  })
+  const bomb = gzipSync(`{"question":"${'a'.repeat(1000)}","answer":["a"]}\n`.repeat(80_000))
+  await t.rejects(readDataset(await file(t, 'bomb.jsonl.gz', bomb)), { code: 'payload_too_large' })
 })
 
 t.test('PopQA TSV: answers are a JSON list inside CSV quoting', async (t) => {

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { relativeSpeed } from '../../eval/statistics/speed.ts'
 import { estimate, estimateShare, quantile, type Sample } from '../../eval/statistics/bootstrap.ts'
 import { mcnemar, pairedBootstrap } from '../../eval/statistics/paired.ts'
 import { sampleIndices, seededRandom } from '../../base/random.ts'
@@ -114,5 +115,21 @@ t.test('rows about the same item widen the interval, in whatever order they came
       0,
     )
   t.match(paired(shuffled), { low: paired(rows).low, high: paired(rows).high, p: paired(rows).p })
+  t.end()
+})
+
+t.test('relative speed: pairs of one item, so that a slow machine does not show; too few tell nothing', (t) => {
+  const pairs = Array.from({ length: 40 }, (_, i) => {
+    // The machine is up to five times slower now and then, for both of a pair.
+    const slow = 1 + (i % 5)
+    const noise = 1 + 0.1 * Math.sin(i * 7)
+    return { id: `item ${i}`, base: { tokens: 1000, ms: 100 * slow }, other: { tokens: 1000, ms: (50 * slow) / noise } }
+  })
+  const speed = relativeSpeed(pairs)
+  t.ok(speed && speed.low <= 2 && 2 <= speed.high && speed.high - speed.low < 0.2, JSON.stringify(speed))
+  t.same(relativeSpeed([...pairs].reverse()), speed, 'whatever the order')
+  const outlier = [...pairs.slice(1), { id: 'item 0', base: { tokens: 1000, ms: 100 }, other: { tokens: 1000, ms: 60_000 } }]
+  t.ok(Math.abs((relativeSpeed(outlier)?.mean ?? 0) - (speed?.mean ?? 0)) < 0.05, 'one stalled request moves it little')
+  t.equal(relativeSpeed(pairs.slice(0, 9)), undefined)
   t.end()
 })

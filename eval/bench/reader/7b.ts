@@ -15,7 +15,15 @@ import { stageLines } from './stages.ts'
 import { buildShape, makeShape, SHAPE_NAMES } from './whole-shape.ts'
 
 /** Bytes of a weight that a further token reads; 4 bits with an f32 scale for each 128. */
-const TOKEN_BYTES: Readonly<Record<Dtype, number>> = { f32: 4, f16: 2, int8: 1, 'int8+int4': 0.53, int4: 0.53, 'f16-int4': 0.53 }
+const TOKEN_BYTES: Readonly<Record<Dtype, number>> = {
+  f32: 4,
+  f16: 2,
+  int8: 1,
+  'int8-blocks': 1.1,
+  'int8+int4': 0.53,
+  int4: 0.53,
+  'f16-int4': 0.53,
+}
 
 const options = benchOptions({
   shape: '7b',

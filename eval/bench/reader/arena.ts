@@ -15,7 +15,7 @@ const NEW_TOKENS = 10
 const LARGE_RUNS = 3
 const SMALL_RUNS = 10
 
-const [modelDir = 'models/built/cepe', prompt = '512', rows = '6000', way] = process.argv.slice(2)
+const [modelDir = 'models/built/cepe-f32', prompt = '512', rows = '6000', way] = process.argv.slice(2)
 
 /** Megabytes, by Linux's name of the figure. */
 function memory(name: 'VmRSS' | 'VmHWM'): number {

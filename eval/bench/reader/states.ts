@@ -6,7 +6,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { buildModel } from '../../../models/build.ts'
-import { packageRoot } from '../../../src/config.ts'
+import { packageRoot } from '../../../src/package.ts'
 import type { EncoderInput } from '../../../src/inference/contract.ts'
 import { loadCepeManifest } from '../../../models/folder.ts'
 import { encodeContexts, type ContextEncoder } from '../../../src/inference/worker/encoder/encode-contexts.ts'
@@ -31,7 +31,7 @@ async function measured(folder: string, modelDir: string, input: EncoderInput, d
   const manifest = await loadCepeManifest(modelDir)
   const graph = await loadGraph(path.join(modelDir, manifest.graphs.encoder ?? ''), { threads: 1, provider: { name: 'cpu' } })
   // The synthetic model has no tokenizer, and is asked by ids.
-  const tokenizer = await loadTokenizer(path.join(packageRoot(), 'models/built/cepe'), { bosId: null, eosIds: [] })
+  const tokenizer = await loadTokenizer(path.join(packageRoot(), 'models/built/cepe-f32'), { bosId: null, eosIds: [] })
   const store = await createStateStore({ dir: folder, manifest, dtype, maxBytes: LIMIT, log: console.error })
   const encoder = { graph, tokenizer, manifest, codec: await createStateCodec(dtype), batchTokens: BATCH_TOKENS }
   const cold: ContextEncoder = { ...encoder, cache: createStateCache(0), store: null }
@@ -65,7 +65,7 @@ async function corpusContexts(): Promise<string[]> {
 const folder = await mkdtemp(path.join(tmpdir(), 'cepe-bench-states-'))
 try {
   console.log(`# Encoder states, k = ${k}, ${new Date().toISOString().slice(0, 10)}\n\n${machine(1)}\n`)
-  const shipped = path.join(packageRoot(), 'models/built/cepe')
+  const shipped = path.join(packageRoot(), 'models/built/cepe-f32')
   const checkpointDir = await writeSyntheticCheckpoint(path.join(folder, 'checkpoint'), cepe1B({ layers: 1, encoderLayers: layers }))
   const wide = path.join(folder, 'wide')
   await buildModel({ checkpointDir, outDir: wide, dtype: 'f32', inPlace: true })

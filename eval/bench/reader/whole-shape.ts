@@ -5,7 +5,7 @@ import type { CepeReaderConfig } from '../../../models/checkpoint/config.ts'
 import { openCheckpoint } from '../../../models/checkpoint/open.ts'
 import type { Dtype } from '../../../models/manifest.ts'
 import { createProgress } from '../../../src/cli/progress.ts'
-import { packageRoot } from '../../../src/config.ts'
+import { packageRoot } from '../../../src/package.ts'
 import { megabytes } from '../../../src/service/progress.ts'
 import { cepe1B, cepe7B, cepeSmall, DEPTH_1B, DEPTH_7B } from './shapes.ts'
 import { parametersOf, requireFree, writeTorchShards } from '../../../test/fixtures/torch-shards.ts'
@@ -23,7 +23,15 @@ export const SHAPE_NAMES: readonly ShapeName[] = ['7b', '1.1b', '1.1b-shallow', 
 const SHALLOW = { layers: 4, encoderLayers: 4 }
 
 /** Bytes on the disk of one weight, at most. */
-const WEIGHT_BYTES: Readonly<Record<Dtype, number>> = { f32: 4, f16: 2, int8: 1.15, 'int8+int4': 1.7, int4: 0.85, 'f16-int4': 0.85 }
+const WEIGHT_BYTES: Readonly<Record<Dtype, number>> = {
+  f32: 4,
+  f16: 2,
+  int8: 1.15,
+  'int8-blocks': 1.2,
+  'int8+int4': 1.7,
+  int4: 0.85,
+  'f16-int4': 0.85,
+}
 const CHECKPOINT_BYTES = 2
 /** The published checkpoint has four files. */
 const SHARDS = 4

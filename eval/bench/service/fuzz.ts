@@ -47,6 +47,20 @@ export interface Findings {
   readonly broken: readonly string[]
 }
 
+type Named = Readonly<Record<string, unknown>>
+
+/** Schemas may refer to themselves: what lies deeper is left open. */
+const MOST_REFERENCES = 6
+
+/** The document with its references to named schemas replaced by those. */
+function inlined(value: unknown, schemas: Named, references = 0): unknown {
+  if (Array.isArray(value)) return value.map((entry) => inlined(entry, schemas, references))
+  if (typeof value !== 'object' || value === null) return value
+  const name = '$ref' in value && typeof value.$ref === 'string' ? value.$ref.split('/').at(-1) : undefined
+  if (name !== undefined) return references < MOST_REFERENCES ? inlined(schemas[name], schemas, references + 1) : {}
+  return Object.fromEntries(Object.entries(value).map(([key, entry]) => [key, inlined(entry, schemas, references)]))
+}
+
 function operationsOf({ paths }: Document): Operation[] {
   return Object.entries(paths).flatMap(([path, methods]) =>
     METHODS.flatMap((method) => {
@@ -111,7 +125,9 @@ function escaped(text: string): string {
 
 /** Sends so many generated requests and compares the answers with the service's own OpenAPI document. */
 export async function fuzz(url: string, cases: number, seed: number): Promise<Findings> {
-  const document = JSON.parse(String((await send(url, { method: 'GET', path: '/docs/json' })).body)) as Document
+  const text = String((await send(url, { method: 'GET', path: '/docs/json' })).body)
+  const { components, ...named } = JSON.parse(text) as Document & { readonly components?: { readonly schemas?: Named } }
+  const document = inlined(named, components?.schemas ?? {}) as Document
   const operations = operationsOf(document)
   const each = Math.ceil(cases / operations.length / 2)
   const queue = operations.flatMap((operation) =>

@@ -2,17 +2,14 @@ import path from 'node:path'
 import { at, present } from '../../../base/at.ts'
 import { seededRandom } from '../../../base/random.ts'
 import { CodedError } from '../../../base/errors.ts'
-import { readPassageFile } from '../../../index/read/read.ts'
-import { packageRoot } from '../../../src/config.ts'
+import { packageRoot } from '../../../src/package.ts'
 import type { ReaderClient } from '../../client/reader.ts'
-import { fileHash } from '../../datasets/records.ts'
-import { readDataset } from '../../datasets/read.ts'
 import type { EvalQuestion } from '../../datasets/question-set.ts'
 import type { TaskOptions } from '../../task/options.ts'
 import type { Metric, PreparedTask, Task } from '../../task/contract.ts'
 import { VICUNA } from '../documents/generate.ts'
-import { NEEDLE_OPTIONS, prepareNeedles, type NeedleItem } from '../documents/needle.ts'
-import { demoCorpus } from '../language/texts.ts'
+import { NEEDLE_OPTIONS, prepareNeedles, type NeedleItem, type NeedleTask } from '../documents/needle.ts'
+import { demoCorpus } from '../language/passage-texts.ts'
 import { otherNumber, placeParagraph, PLACES, replaceNumber, type Place } from './generate.ts'
 
 const METRICS: readonly Metric[] = [
@@ -36,6 +33,7 @@ export const altqa: Task = {
   description:
     'Questions over documents of a given length with the answer in the first tenth, anywhere, or in the last tenth; altered numbers cannot be known by heart.',
   options: [
+    { flags: '--data <file>', description: "published rows in place of generated ones: Giraffe's WikiQA (conversations)" },
     { flags: '--passages <file>', description: 'passages, .tsv or .jsonl (default: the demo corpus)' },
     {
       flags: '--questions <file>',
@@ -58,6 +56,30 @@ export const altqa: Task = {
 }
 
 async function prepare(options: TaskOptions, client: ReaderClient): Promise<PreparedTask> {
+  const data = options.text('data')
+  const presence = {
+    metric: 'presence',
+    judge: (output: string, expected: string) => output.includes(expected.trim()),
+    maxNewTokens: options.integer('maxNewTokens', 1),
+    minNewTokens: 0,
+  }
+  // Published rows are asked as Giraffe asks them: all new tokens count, line ends among them.
+  return data === undefined
+    ? prepareNeedles({ ...presence, ...(await generated(options)), stopAtLineEnd: true }, options, client)
+    : prepareNeedles(
+        { ...presence, ...(await (await import('./read.ts')).readConversations(data, options.integer('items', 1))), stopAtLineEnd: false },
+        options,
+        client,
+      )
+}
+
+/** Rows made from passages and their questions. @throws dataset_invalid */
+async function generated(options: TaskOptions): Promise<Pick<NeedleTask, 'items' | 'files' | 'problems'>> {
+  const [{ readPassageFile }, { readDataset }, { fileHash }] = await Promise.all([
+    import('../../../index/read/read.ts'),
+    import('../../datasets/read.ts'),
+    import('../../datasets/records.ts'),
+  ])
   const passagesFile = options.text('passages') ?? demoCorpus()
   const dataset = await readDataset(options.text('questions') ?? path.join(packageRoot(), 'eval', 'questions', 'test.jsonl'))
   const paragraphs: Paragraph[] = []
@@ -82,28 +104,19 @@ async function prepare(options: TaskOptions, client: ReaderClient): Promise<Prep
       `No question of ${dataset.file} can be asked: wanted are answers in the passage that passage_id or entity names (numbers, for altered).`,
     )
   const without = dataset.questions.length - found.length
-  return prepareNeedles(
-    {
-      items,
-      files: [
-        { file: path.basename(passagesFile), sha256: await fileHash(passagesFile) },
-        { file: dataset.file, sha256: dataset.sha256 },
-      ],
-      problems: [
-        ...dataset.problems,
-        ...(without > 0
-          ? [{ kind: 'question whose passage with its answer is not known', count: without, places: [], effect: 'skipped' as const }]
-          : []),
-      ],
-      metric: 'presence',
-      judge: (output, expected) => output.includes(expected.trim()),
-      maxNewTokens: options.integer('maxNewTokens', 1),
-      minNewTokens: 0,
-      stopAtLineEnd: true,
-    },
-    options,
-    client,
-  )
+  return {
+    items,
+    files: [
+      { file: path.basename(passagesFile), sha256: await fileHash(passagesFile) },
+      { file: dataset.file, sha256: dataset.sha256 },
+    ],
+    problems: [
+      ...dataset.problems,
+      ...(without > 0
+        ? [{ kind: 'question whose passage with its answer is not known', count: without, places: [], effect: 'skipped' as const }]
+        : []),
+    ],
+  }
 }
 
 /** The passage that the question was written about, with its first answer in it. */

@@ -1,6 +1,7 @@
 import { CodedError } from '../../../base/errors.ts'
 import type { GenerateRequest } from '../../../src/inference/contract.ts'
 import type { ReaderClient } from '../../client/reader.ts'
+import type { AskedIds } from '../../task/contract.ts'
 import type { SplitDocument } from '../../../src/text/document/split-document.ts'
 
 export interface GenerateOptions {
@@ -13,6 +14,7 @@ export interface GenerateOptions {
 
 export interface Generated {
   readonly output: string
+  readonly asked: AskedIds
   readonly tokens: { readonly decoder: number; readonly encoder: number; readonly generated: number }
   readonly ms: number
 }
@@ -40,6 +42,7 @@ export async function generateText(
   const kept = last !== undefined && stopIds.includes(last) ? tokenIds.slice(0, -1) : tokenIds
   return {
     output: client.tokenizer.decode(kept),
+    asked: { decoder: [promptIds], encoder: contextIds },
     tokens: { decoder: promptIds.length, encoder: contextIds.flat().length, generated: tokenIds.length },
     ms: performance.now() - started,
   }

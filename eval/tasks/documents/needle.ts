@@ -87,14 +87,13 @@ export function prepareNeedles(task: NeedleTask, options: TaskOptions, client: R
         // A text that the decoder's window does not hold cannot be asked of the decoder alone: the setting has no score there.
         if (room + task.maxNewTokens > window) continue
         const split = splitDocument({ documentIds, questionIds, decoderTokens: room, encoderTokens: Infinity, chunkTokens: chunk })
-        const { output, tokens, ms } = await generateText(split, task, client)
+        const { output, ...cost } = await generateText(split, task, client)
         results.push({
           setting: method,
           scores: { [task.metric]: task.judge(output, expected) ? 1 : 0, tokens: documentIds.length + questionIds.length },
           output,
           expected: [expected],
-          tokens,
-          ms,
+          ...cost,
         })
       }
       return results

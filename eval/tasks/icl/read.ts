@@ -4,6 +4,7 @@ import { pipeline } from 'node:stream'
 import { parse } from 'csv-parse'
 import { CodedError, messageOf } from '../../../base/errors.ts'
 import { ProblemLog } from '../../datasets/problems.ts'
+import { classNames } from '../../datasets/parquet.ts'
 import { fileHash, readRecords } from '../../datasets/records.ts'
 import type { Problem } from '../../datasets/question-set.ts'
 import type { Labelled } from './demonstrations.ts'
@@ -15,11 +16,18 @@ export interface LabelledFile {
   readonly problems: readonly Problem[]
 }
 
+export interface LabelledFields {
+  readonly text: string
+  readonly label: string
+  /** Words of classes that the file numbers from 0. */
+  readonly names?: readonly string[] | undefined
+}
+
 /**
- * Reads labelled texts from CSV (with a header), TSV, JSON or JSON lines; `_` in a label becomes a space.
+ * Reads labelled texts from CSV (with a header), TSV, JSON, JSON lines or Parquet; `_` in a label becomes a space.
  * @throws dataset_invalid where no record has both fields, naming the fields that there are
  */
-export async function readLabelled(file: string, textField: string, labelField: string): Promise<LabelledFile> {
+export async function readLabelled(file: string, { text: textField, label: labelField, names }: LabelledFields): Promise<LabelledFile> {
   const problems = new ProblemLog()
   const examples: Labelled[] = []
   const fields = new Set<string>()
@@ -30,7 +38,14 @@ export async function readLabelled(file: string, textField: string, labelField: 
       const [text, label] = [record[textField], record[labelField]]
       if (typeof text !== 'string' || text.trim() === '') problems.add(`no ${textField}`, at)
       else if ((typeof label !== 'string' && typeof label !== 'number') || String(label).trim() === '') problems.add(`no ${labelField}`, at)
-      else examples.push({ id: at, text: text.trim(), label: String(label).trim().replaceAll('_', ' ') })
+      else if (names === undefined) {
+        if (typeof label === 'number') problems.add('label that is a number without a word (name the classes with --labels)', at, 'kept')
+        examples.push({ id: at, text: text.trim(), label: spoken(label) })
+      } else {
+        const known = wordOf(label, names)
+        if (known === undefined) problems.add(`${labelField} that is none of the ${names.length} classes`, at)
+        else examples.push({ id: at, text: text.trim(), label: spoken(known) })
+      }
     }
     if (examples.length > 0) return { file: path.basename(file), sha256: await fileHash(file), examples, problems: problems.list() }
   } catch (error) {
@@ -41,6 +56,23 @@ export async function readLabelled(file: string, textField: string, labelField: 
     'dataset_invalid',
     `${file} has no record with ${textField} and ${labelField} (its fields: ${[...fields].join(', ')}): name them with --text-field and --label-field.`,
   )
+}
+
+/** Names of the classes that one of the files tells; undefined where none does. */
+export async function namesIn(files: readonly string[], field: string): Promise<readonly string[] | undefined> {
+  // A file that cannot be read is named when it is read.
+  const told = await Promise.all(files.map((file) => classNames(file, field).catch(() => undefined)))
+  return told.find((names) => names !== undefined)
+}
+
+function spoken(label: string | number): string {
+  return String(label).trim().replaceAll('_', ' ')
+}
+
+/** The name of a class that is given by its number, or by its name. */
+function wordOf(label: string | number, names: readonly string[]): string | undefined {
+  const word = String(label).trim()
+  return /^\d+$/.test(word) ? names[Number(word)] : names.find((name) => name === word)
 }
 
 async function* csv(file: string): AsyncGenerator<{ at: string; value: unknown }> {

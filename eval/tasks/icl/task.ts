@@ -1,15 +1,13 @@
 import path from 'node:path'
 import { at, present } from '../../../base/at.ts'
 import { CodedError } from '../../../base/errors.ts'
-import { packageRoot } from '../../../src/config.ts'
+import { packageRoot } from '../../../src/package.ts'
 import type { ReaderClient } from '../../client/reader.ts'
 import { ProblemLog } from '../../datasets/problems.ts'
 import type { TaskOptions } from '../../task/options.ts'
-import type { Metric, PreparedTask, Task, TaskItem } from '../../task/contract.ts'
-import type { SettingResult } from '../../task/record.ts'
+import type { Metric, PreparedTask, SettingAnswer, Task, TaskItem } from '../../task/contract.ts'
 import { ITEMS, spread } from '../../datasets/spread.ts'
 import { balancedDemonstrations, type Labelled } from './demonstrations.ts'
-import { readLabelled } from './read.ts'
 import { optionSums, predictions } from './score.ts'
 
 function accuracy(name: string, label: string): Metric {
@@ -36,6 +34,11 @@ export const icl: Task = {
     { flags: '--train <file>', description: 'where demonstrations are drawn from (default: the demo training questions)' },
     { flags: '--text-field <name>', description: 'field of the text', byDefault: 'question' },
     { flags: '--label-field <name>', description: 'field of the label', byDefault: 'kind' },
+    {
+      flags: '--labels <list>',
+      description:
+        'words of the labels where the file numbers them, from 0 (default: the names in a Parquet file, else as the file has them)',
+    },
     {
       flags: '--text-name <word>',
       description: 'what the prompt calls the text (Sentence, Review, Article, Question ...)',
@@ -90,9 +93,17 @@ interface Classification {
 }
 
 async function prepare(options: TaskOptions, client: ReaderClient): Promise<PreparedTask> {
-  const fields = [present(options.text('textField')), present(options.text('labelField'))] as const
-  const test = await readLabelled(options.text('test') ?? questions('test.jsonl'), ...fields)
-  const train = await readLabelled(options.text('train') ?? questions('train.jsonl'), ...fields)
+  const [testFile, trainFile] = [options.text('test') ?? questions('test.jsonl'), options.text('train') ?? questions('train.jsonl')]
+  const label = present(options.text('labelField'))
+  const { namesIn, readLabelled } = await import('./read.ts')
+  const names =
+    options
+      .text('labels')
+      ?.split(',')
+      .map((name) => name.trim()) ?? (await namesIn([trainFile, testFile], label))
+  const fields = { text: present(options.text('textField')), label, names }
+  const test = await readLabelled(testFile, fields)
+  const train = await readLabelled(trainFile, fields)
   const problems = new ProblemLog()
   const labels = [...new Set(train.examples.map(({ label }) => label))].sort()
   if (labels.length < 2) throw new CodedError('dataset_invalid', `${train.file} has ${labels.length} label: two are needed to choose from.`)
@@ -158,7 +169,7 @@ async function classify(
   { name, decoder, encoder }: Setting,
   { labels, optionIds, calibration, pool, textName, labelName, contextTokens }: Classification,
   client: ReaderClient,
-): Promise<SettingResult> {
+): Promise<SettingAnswer> {
   const render = ({ text, label }: Labelled): string => `${textName}: ${text}\n${labelName}: ${label}`
   const drawn = balancedDemonstrations(pool, labels, decoder + encoder, { seed, item: test.id })
   const prompt = [...drawn.slice(0, decoder).map(render), `${textName}: ${test.text}\n${labelName}:`].join('\n\n')
@@ -173,6 +184,8 @@ async function classify(
     scores: Object.fromEntries(Object.entries(chosen).map(([scoring, index]) => [scoring, right(index)])),
     output: at(labels, chosen.sum),
     expected: [test.label],
+    demonstrations: drawn.map(({ id }) => id),
+    asked: { decoder: [promptIds], encoder: contextIds },
     tokens: { decoder: promptIds.length, encoder: contextIds.flat().length, generated: 0 },
     ms: performance.now() - started,
   }

@@ -2,6 +2,7 @@ import { at } from '../../../base/at.ts'
 import type { StreamingCache } from '../../../src/inference/contract.ts'
 import { logSumExp } from '../../../src/inference/worker/decoder/sampling.ts'
 import type { ReaderClient } from '../../client/reader.ts'
+import type { AskedIds } from '../../task/contract.ts'
 import { mean } from '../../statistics/bootstrap.ts'
 
 export const METHODS = ['cepe', 'full-context', 'decoder-only', 'replug', 'streaming'] as const
@@ -21,6 +22,7 @@ export interface ScoredBy {
   /** Natural-log probability of each scored token. */
   readonly logprobs: readonly number[]
   readonly tokens: { readonly decoder: number; readonly encoder: number; readonly generated: number }
+  readonly asked: AskedIds
   /** Decoder tokens that are held at once, where they are not all. */
   readonly cached_tokens?: number
   readonly ms: number
@@ -29,9 +31,10 @@ export interface ScoredBy {
 /** Scores a text by one of the paper's methods. @throws invalid_request where it does not fit the model's window */
 export async function scoreText(method: Method, text: ScoredText, client: ReaderClient, cache: StreamingCache): Promise<ScoredBy> {
   const started = performance.now()
-  const { logprobs, decoder, encoder } = await ask(method, text, client, cache)
+  const { logprobs, decoder, encoder, asked } = await ask(method, text, client, cache)
   return {
     logprobs,
+    asked,
     tokens: { decoder, encoder, generated: 0 },
     ...(method === 'streaming' && { cached_tokens: Math.min(decoder, cache.sinks + cache.recent + cache.stride) }),
     ms: performance.now() - started,
@@ -57,21 +60,27 @@ async function ask(method: Method, text: ScoredText, { reader, manifest }: Reade
       }),
       0,
     )
+  const scored = async (ids: readonly number[], contexts: readonly (readonly number[])[], cache?: StreamingCache) => ({
+    logprobs: await score(ids, contexts, cache),
+    asked: { decoder: [ids], encoder: contexts },
+  })
   const joined = [...contextIds.flat(), ...text.ids]
   switch (method) {
     case 'cepe':
-      return { logprobs: await score(text.ids, contextIds), decoder: text.ids.length, encoder: contextIds.flat().length }
+      return { ...(await scored(text.ids, contextIds)), decoder: text.ids.length, encoder: contextIds.flat().length }
     case 'full-context':
-      return { logprobs: await score(joined, []), decoder: joined.length, encoder: 0 }
+      return { ...(await scored(joined, [])), decoder: joined.length, encoder: 0 }
     case 'decoder-only':
-      return { logprobs: await score(text.ids, []), decoder: text.ids.length, encoder: 0 }
+      return { ...(await scored(text.ids, [])), decoder: text.ids.length, encoder: 0 }
     case 'streaming':
-      return { logprobs: await score(joined, [], streaming), decoder: joined.length, encoder: 0 }
+      return { ...(await scored(joined, [], streaming)), decoder: joined.length, encoder: 0 }
     case 'replug': {
       const rows: (readonly number[])[] = []
-      for (const context of contextIds) rows.push(await score([...context, ...text.ids], []))
+      const prompts = contextIds.map((context) => [...context, ...text.ids])
+      for (const ids of prompts) rows.push(await score(ids, []))
       return {
         logprobs: mixture(rows, text.contextScores),
+        asked: { decoder: prompts, encoder: [] },
         decoder: contextIds.reduce((sum, context) => sum + context.length + text.ids.length, 0),
         encoder: 0,
       }

@@ -3,18 +3,13 @@ import { Type, type Static } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { readFile } from 'node:fs/promises'
 import { readPassageFile } from '../../../index/read/read.ts'
-import { packageRoot } from '../../../src/config.ts'
 import type { Tokenizer } from '../../../src/text/tokenizer.ts'
 import { CodedError } from '../../../base/errors.ts'
 import { ProblemLog } from '../../datasets/problems.ts'
 import { fileHash, readRecords } from '../../datasets/records.ts'
 import type { Problem } from '../../datasets/question-set.ts'
+import { isPassageFile, type LanguageText } from './passage-texts.ts'
 import type { NamedFile } from '../../task/contract.ts'
-
-/** The shipped corpus, which tasks read where no data is named. */
-export function demoCorpus(): string {
-  return path.join(packageRoot(), 'index', 'corpus', 'passages.tsv')
-}
 
 const Ids = Type.Array(Type.Integer({ minimum: 0 }), { minItems: 1 })
 const ContextSchema = Type.Object({
@@ -35,40 +30,28 @@ const TextSchema = Type.Object({
 })
 const isText = Compile(TextSchema)
 
-/** Whether a file is one of passages, whose titles are texts: such texts are joined until they are long enough. */
-export function isPassageFile(file: string): boolean {
-  return /\.tsv(\.gz)?$/.test(file)
-}
-
-export interface LanguageText {
-  readonly id: string
-  readonly domain: string
-  readonly ids: readonly number[]
-  /** Tokens that come before `ids` in files that keep them apart. */
-  readonly before?: readonly number[]
-  readonly contexts?: readonly { readonly ids: readonly number[]; readonly score: number }[]
-}
-
 export interface TextsFile extends NamedFile {
   readonly texts: readonly LanguageText[]
   readonly problems: readonly Problem[]
 }
 
 /**
- * Reads texts as ids: JSON lines ({text} or {ids}, with ctxs; or token_ids and prev_token_ids), a passage file
+ * Reads texts as ids: JSON lines or Parquet ({text} or {ids}, with ctxs; or token_ids and prev_token_ids), a passage file
  * (psgs_w100.tsv's shape: the passages of a title are one text), or one plain text.
+ * @param textField field of the records' text
  * @throws dataset_invalid naming what is wrong
  */
-export async function readTexts(file: string, tokenizer: Tokenizer): Promise<TextsFile> {
+export async function readTexts(file: string, tokenizer: Tokenizer, textField = 'text'): Promise<TextsFile> {
   const named = { file: path.basename(file), sha256: await hashed(file) }
   if (isPassageFile(file)) return { ...named, texts: await articles(file, tokenizer), problems: [] }
-  if (!/\.jsonl?(\.gz)?$/.test(file)) {
+  if (!/\.(jsonl?(\.gz)?|parquet)$/.test(file)) {
     const ids = tokenizer.encode(plainText(await readFile(file), file), { bos: true })
     return { ...named, texts: [{ id: named.file, domain: named.file, ids }], problems: [] }
   }
   const problems = new ProblemLog()
   const texts: LanguageText[] = []
-  for await (const { at, value } of readRecords(file)) {
+  for await (const { at, value: record } of readRecords(file)) {
+    const value = withText(record, textField)
     const text = isText.Check(value) ? understood(value, at, tokenizer) : undefined
     if (text) texts.push(text)
     else problems.add('no text or ids', at)
@@ -79,6 +62,13 @@ export async function readTexts(file: string, tokenizer: Tokenizer): Promise<Tex
       `${file} has no texts: wanted are {"text"} or {"ids"} lines, token_ids with prev_token_ids, a passage .tsv, or plain text.`,
     )
   return { ...named, texts, problems: problems.list() }
+}
+
+/** The record with the text of another field as its text. */
+function withText(record: unknown, field: string): unknown {
+  return field === 'text' || typeof record !== 'object' || record === null
+    ? record
+    : { ...record, text: Reflect.get(record, field) as unknown }
 }
 
 /** @throws dataset_invalid for what is no text: read as one it would be scored all the same */
@@ -130,18 +120,4 @@ async function articles(file: string, tokenizer: Tokenizer): Promise<LanguageTex
     domain: title,
     ids: tokenizer.encode(paragraphs.join('\n'), { bos: true }),
   }))
-}
-
-/** Joins neighbouring texts until each has `tokens` at least; what is left at the end is dropped. */
-export function joinTexts(texts: readonly LanguageText[], tokens: number): LanguageText[] {
-  const joined: LanguageText[] = []
-  let open: LanguageText | undefined
-  for (const text of texts) {
-    open = open ? { ...open, ids: [...open.ids, ...text.ids] } : text
-    if (open.ids.length >= tokens) {
-      joined.push(open)
-      open = undefined
-    }
-  }
-  return joined
 }

@@ -1,10 +1,11 @@
 import { CodedError } from '../../../base/errors.ts'
 import type { ReaderClient } from '../../client/reader.ts'
-import type { Task } from '../../task/contract.ts'
+import type { TaskOptions } from '../../task/options.ts'
+import type { PreparedTask, Task } from '../../task/contract.ts'
 import { overGroup } from '../documents/figures.ts'
 import { VICUNA } from '../documents/generate.ts'
 import { sizeFor } from '../documents/lengths.ts'
-import { NEEDLE_OPTIONS, NUMBER_METRICS, NUMBERS, prepareNeedles } from '../documents/needle.ts'
+import { NEEDLE_OPTIONS, NUMBER_METRICS, NUMBERS, prepareNeedles, type NeedleItem } from '../documents/needle.ts'
 import { linesCase, MOST_LINES } from './generate.ts'
 
 /** LongChat-Lines, as in Giraffe. */
@@ -14,6 +15,10 @@ export const lines: Task = {
   title: 'LongChat-Lines',
   description: 'A record of named lines with a number each, one of which is asked for.',
   options: [
+    {
+      flags: '--data <file>',
+      description: "published cases in place of generated ones: LongChat's or Giraffe's {prompt, expected_number}",
+    },
     {
       flags: '--tokens <numbers>',
       description: 'tokens of the prompt, a list: as many lines as fill them',
@@ -28,26 +33,7 @@ export const lines: Task = {
     { flags: '--min-new-tokens <number>', description: 'least new tokens', byDefault: '5', small: '2' },
   ],
   metrics: NUMBER_METRICS,
-  prepare: (options, client) => {
-    const unit = options.text('lines') === undefined ? 'tokens' : 'lines'
-    const lengths = options.integers(unit, 1)
-    const seed = options.integer('seed')
-    const items = lengths.flatMap((length) =>
-      Array.from({ length: options.integer('cases', 1) }, (_, i) => {
-        const count = checked(unit === 'lines' ? length : linesFor(length, seed, i, client), unit)
-        const { document, question, expected } = linesCase(count, seed, i)
-        return {
-          id: `${length} ${unit}, case ${i + 1}`,
-          groups: { [unit]: String(length) },
-          document: VICUNA.before + document,
-          question: question + VICUNA.after,
-          expected,
-        }
-      }),
-    )
-    const newTokens = { maxNewTokens: options.integer('maxNewTokens', 1), minNewTokens: options.integer('minNewTokens') }
-    return Promise.resolve(prepareNeedles({ ...NUMBERS, ...newTokens, items }, options, client))
-  },
+  prepare,
   figures: (summary) => {
     const unit = summary.settings.some(({ groups }) => groups.some(({ group }) => group === 'lines')) ? 'lines' : 'tokens'
     return [
@@ -61,8 +47,37 @@ export const lines: Task = {
   notes: [
     "The prompt is LongChat's in Vicuna's template; the first number of the output counts (LongChat's own script takes the last).",
     'A record that the window does not hold is not asked of the decoder alone: such cells have no score.',
-    'Records are generated from a seed and the word lists of this project; LongChat ships fixed ones.',
+    'Without --data records are generated from a seed and the word lists of this project.',
   ],
+}
+
+async function prepare(options: TaskOptions, client: ReaderClient): Promise<PreparedTask> {
+  const newTokens = { maxNewTokens: options.integer('maxNewTokens', 1), minNewTokens: options.integer('minNewTokens') }
+  const data = options.text('data')
+  const read =
+    data === undefined
+      ? { items: generated(options, client) }
+      : await (await import('./read.ts')).readLines(data, options.integer('cases', 1))
+  return prepareNeedles({ ...NUMBERS, ...newTokens, ...read }, options, client)
+}
+
+/** Cases of every length that the options name. @throws options_invalid */
+function generated(options: TaskOptions, client: ReaderClient): NeedleItem[] {
+  const unit = options.text('lines') === undefined ? 'tokens' : 'lines'
+  const seed = options.integer('seed')
+  return options.integers(unit, 1).flatMap((length) =>
+    Array.from({ length: options.integer('cases', 1) }, (_, i) => {
+      const count = checked(unit === 'lines' ? length : linesFor(length, seed, i, client), unit)
+      const { document, question, expected } = linesCase(count, seed, i)
+      return {
+        id: `${length} ${unit}, case ${i + 1}`,
+        groups: { [unit]: String(length) },
+        document: VICUNA.before + document,
+        question: question + VICUNA.after,
+        expected,
+      }
+    }),
+  )
 }
 
 /** Lines of a case whose prompt has about so many tokens; at least one. */

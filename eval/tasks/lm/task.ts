@@ -8,7 +8,7 @@ import { ProblemLog } from '../../datasets/problems.ts'
 import { overLength, valueOf } from '../language/figures.ts'
 import { lossOf, METHODS, scoreText, windowNeeded, type Method, type ScoredText } from '../language/score.ts'
 import { retrievalScores } from '../language/retrieval.ts'
-import { demoCorpus, isPassageFile, joinTexts, readTexts, type LanguageText } from '../language/texts.ts'
+import { demoCorpus, isPassageFile, joinTexts, type LanguageText } from '../language/passage-texts.ts'
 
 const PERPLEXITY: Metric = { name: 'loss', label: 'perplexity', aggregate: 'perplexity', digits: 3 }
 
@@ -30,7 +30,11 @@ export const lm: Task = {
   title: 'Long-context language modelling',
   description: 'Perplexity of the last tokens of a window, of which the decoder reads the end and the encoder what comes before.',
   options: [
-    { flags: '--data <file>', description: 'texts: .jsonl ({text} or {ids}), a passage .tsv, or plain text (default: the demo corpus)' },
+    {
+      flags: '--data <file>',
+      description: 'texts: .jsonl or .parquet ({text} or {ids}), a passage .tsv, or plain text (default: the demo corpus)',
+    },
+    { flags: '--text-field <name>', description: 'field of the text in records (default: text)' },
     { flags: '--methods <list>', description: METHODS.join(', '), byDefault: 'cepe,full-context,replug,streaming' },
     { flags: '--contexts <numbers>', description: 'contexts in the encoder, a list', byDefault: '8', small: '0,2,4,8' },
     { flags: '--context-tokens <number>', description: 'tokens of a context', byDefault: '256', small: '64' },
@@ -53,11 +57,6 @@ export const lm: Task = {
       spec: overLength(summary, 'perplexity', valueOf(PERPLEXITY)),
     },
     {
-      name: 'throughput',
-      caption: 'Tokens of text read per second, over its length.',
-      spec: overLength(summary, 'tokens per second', ({ tokensPerSecond }) => tokensPerSecond),
-    },
-    {
       name: 'memory',
       caption: 'Memory of keys, values and encoder states, computed from the sizes of the model (f32), over the length of the text.',
       spec: overLength(summary, 'MiB', ({ cacheMiB }) => cacheMiB),
@@ -66,7 +65,7 @@ export const lm: Task = {
   notes: [
     'Perplexity is exp of the mean over windows of the mean negative log-likelihood of the scored tokens.',
     'Where several numbers of contexts are asked, their windows end at the same token, so that they score the same tokens.',
-    'Encoder states are not cached between windows; tokens per second count what is read, prompts of RePlug one by one.',
+    'Encoder states are not cached between windows; tokens are those that are read, prompts of RePlug one by one.',
   ],
   publishedTable: '1',
 }
@@ -105,7 +104,8 @@ async function prepare(options: TaskOptions, client: ReaderClient): Promise<Prep
     )
   const total = Math.max(...settings.map(({ contexts }) => contexts)) * contextTokens + decoderTokens
   const file = options.text('data') ?? demoCorpus()
-  const data = await readTexts(file, client.tokenizer)
+  const { readTexts } = await import('../language/texts.ts')
+  const data = await readTexts(file, client.tokenizer, options.text('textField'))
   const least = Math.max(total, options.integer('minTokens'))
   const texts = isPassageFile(file) ? joinTexts(data.texts, least) : data.texts
   const windows = windowsOf(texts, { total, least, step: options.integer('step', 1) }, problems).slice(0, options.integer('windows', 1))

@@ -5,13 +5,12 @@ import { ProblemLog } from '../../datasets/problems.ts'
 import { table, text, type Block } from '../../report/blocks.ts'
 import { mean } from '../../statistics/bootstrap.ts'
 import type { TaskOptions } from '../../task/options.ts'
-import type { SettingResult } from '../../task/record.ts'
 import type { TaskSummary } from '../../task/summary.ts'
-import type { Metric, PreparedTask, Task, TaskItem } from '../../task/contract.ts'
+import type { Metric, PreparedTask, SettingAnswer, Task, TaskItem } from '../../task/contract.ts'
 import { overLength, valueOf } from '../language/figures.ts'
 import { nearest } from '../language/retrieval.ts'
 import { lossOf, scoreText, windowNeeded, type Method } from '../language/score.ts'
-import { demoCorpus, isPassageFile, joinTexts, readTexts, type LanguageText } from '../language/texts.ts'
+import { demoCorpus, isPassageFile, joinTexts, type LanguageText } from '../language/passage-texts.ts'
 
 const PERPLEXITY: Metric = { name: 'loss', label: 'perplexity', aggregate: 'perplexity', digits: 3 }
 const METHODS = ['cepe', 'full-context', 'replug'] as const satisfies readonly Method[]
@@ -106,6 +105,7 @@ async function prepare(options: TaskOptions, client: ReaderClient): Promise<Prep
   if (settings.length === 0)
     throw new CodedError('options_invalid', `No setting fits the model's window of ${window}: lower --decoder-tokens.`)
   const file = options.text('data') ?? demoCorpus()
+  const { readTexts } = await import('../language/texts.ts')
   const data = await readTexts(file, client.tokenizer)
   const most = Math.max(...ks)
   const all = isPassageFile(file)
@@ -156,7 +156,7 @@ async function askSequence(
   settings: readonly Setting[],
   { contextTokens, queryTokens }: Sizes,
   client: ReaderClient,
-): Promise<SettingResult[]> {
+): Promise<SettingAnswer[]> {
   const results = []
   for (const { name, method, k } of settings) {
     const used = contexts.slice(0, k)
@@ -166,8 +166,8 @@ async function askSequence(
       scoredTokens: ids.length - queryTokens,
       contextScores: used.map(({ score }) => score),
     }
-    const { logprobs, tokens, ms } = await scoreText(method, scored, client, { sinks: 0, recent: 1, stride: 1 })
-    results.push({ setting: name, scores: { loss: lossOf(logprobs) }, tokens, ms })
+    const { logprobs, ...cost } = await scoreText(method, scored, client, { sinks: 0, recent: 1, stride: 1 })
+    results.push({ setting: name, scores: { loss: lossOf(logprobs) }, ...cost })
   }
   return results
 }

@@ -24,7 +24,7 @@ export interface ScrollsFile {
 
 /**
  * Reads SCROLLS's JSON lines ({id, input, output}: the query, where there is one, a blank line, the document; rows of one
- * id are its references, or are scored each) or {document, question, answers}.
+ * id are its references, or are scored each) or {document, question, answers}, each a text or {text}.
  * @throws dataset_invalid
  */
 export async function readScrolls(file: string, set: ScrollsSet): Promise<ScrollsFile> {
@@ -59,12 +59,10 @@ export async function readScrolls(file: string, set: ScrollsSet): Promise<Scroll
 function understood(value: unknown, at: string, set: ScrollsSet): ScrollsExample | string {
   if (typeof value !== 'object' || value === null) return 'not an object'
   const record = value as Record<string, unknown>
-  const text = (name: string): string => (typeof record[name] === 'string' ? record[name] : '')
+  const text = (name: string): string => textOf(record[name]) ?? ''
   const id = typeof record['id'] === 'string' ? record['id'] : at
   const outputs = record['answers'] ?? record['output']
-  const answers = (Array.isArray(outputs) ? outputs : [outputs]).filter(
-    (answer): answer is string => typeof answer === 'string' && answer !== '',
-  )
+  const answers = (Array.isArray(outputs) ? outputs : [outputs]).flatMap((answer) => textOf(answer) || [])
   const input = text('input')
   const [query, document] = input === '' ? [text('question'), text('document')] : divided(input, set)
   if (document.trim() === '') return 'no document'
@@ -73,6 +71,12 @@ function understood(value: unknown, at: string, set: ScrollsSet): ScrollsExample
   if (set.query !== 'choices') return { id, document, query, answers }
   const letters = answers.flatMap((answer) => letterOf(answer, query) ?? [])
   return letters.length === 0 ? 'no answer that is one of the choices' : { id, document, query, answers: letters }
+}
+
+/** A text, which NarrativeQA's own records wrap as {text}. */
+function textOf(value: unknown): string | undefined {
+  if (typeof value === 'string') return value
+  return typeof value === 'object' && value !== null && 'text' in value && typeof value.text === 'string' ? value.text : undefined
 }
 
 /** SCROLLS's input: the query, a blank line, the document; with choices, all of them come before that line. */

@@ -1,20 +1,19 @@
 import path from 'node:path'
 import { at, present } from '../../../base/at.ts'
 import { CodedError } from '../../../base/errors.ts'
-import { packageRoot } from '../../../src/config.ts'
+import { packageRoot } from '../../../src/package.ts'
 import type { ReaderClient } from '../../client/reader.ts'
 import { ProblemLog } from '../../datasets/problems.ts'
 import { ITEMS, spread } from '../../datasets/spread.ts'
 import { bestOver, f1 } from '../../metrics/answer.ts'
 import { rougeL } from '../../metrics/rouge.ts'
 import type { TaskOptions } from '../../task/options.ts'
-import type { Metric, PreparedTask, Task, TaskItem } from '../../task/contract.ts'
-import type { SettingResult } from '../../task/record.ts'
+import type { Metric, PreparedTask, SettingAnswer, Task, TaskItem } from '../../task/contract.ts'
 import { chunkTokens, generateText, promptBudget } from '../documents/generate.ts'
 import { splitDocument } from '../../../src/text/document/split-document.ts'
 import { reachingEncoder, type Lengths } from '../documents/lengths.ts'
-import { demoCorpus } from '../language/texts.ts'
-import { articlesWithQuestions, readScrolls, type ScrollsExample } from './read.ts'
+import { demoCorpus } from '../language/passage-texts.ts'
+import type { ScrollsExample } from './read.ts'
 import { documentHead, questionText, SET_NAMES, SETS, type ScrollsSet, type SetName } from './sets.ts'
 
 const METRICS: readonly Metric[] = [
@@ -93,6 +92,7 @@ async function prepare(options: TaskOptions, client: ReaderClient): Promise<Prep
   const set: ScrollsSet = SETS[name satisfies SetName]
   const data = options.text('data')
   if (data === undefined && name !== 'qasper') throw new CodedError('options_invalid', `--data is missing: SCROLLS's file of ${name}.`)
+  const { articlesWithQuestions, readScrolls } = await import('./read.ts')
   const read =
     data === undefined
       ? await articlesWithQuestions(demoCorpus(), path.join(packageRoot(), 'eval', 'questions', 'test.jsonl'))
@@ -150,7 +150,7 @@ function settingsOf(encoderTokens: readonly number[], template: boolean): Settin
   }))
 }
 
-async function askExample({ example, seed }: Asked, setting: Setting, asking: Asking, client: ReaderClient): Promise<SettingResult> {
+async function askExample({ example, seed }: Asked, setting: Setting, asking: Asking, client: ReaderClient): Promise<SettingAnswer> {
   const { set, maxNewTokens } = asking
   const generation = {
     maxNewTokens,
@@ -159,9 +159,9 @@ async function askExample({ example, seed }: Asked, setting: Setting, asking: As
     ...(seed !== undefined && { sampling: { temperature: 1, topP: 0.95, seed } }),
   }
   const split = splitFor(example, asking, setting.encoderTokens, client)
-  const { output, tokens, ms } = await generateText(split, generation, client)
+  const { output, ...cost } = await generateText(split, generation, client)
   const scores = scored(set, output, example.answers)
-  return { setting: setting.name, scores, output, expected: [...example.answers], tokens, ms }
+  return { setting: setting.name, scores, output, expected: [...example.answers], ...cost }
 }
 
 /** Ids of a document with its head, and of what follows it. */

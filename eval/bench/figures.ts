@@ -1,0 +1,83 @@
+/**
+ * The tables of docs/benchmarks.md from the results of the benchmarks, eval/bench/results/figures.json:
+ *
+ *     npm run build && node dist/eval/bench/figures.js --write
+ */
+import { readFile, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { parseArgs } from 'node:util'
+import { Type, type Static } from 'typebox'
+import { Compile } from 'typebox/compile'
+import { parseJson } from '../../base/json.ts'
+import { packageRoot } from '../../src/config.ts'
+
+/** Results by table: what its columns are, and a figure for each column of a row. */
+const FiguresSchema = Type.Object(
+  {
+    tables: Type.Record(
+      Type.String({ pattern: '^[a-z0-9-]+$' }),
+      Type.Object(
+        {
+          columns: Type.Array(Type.String(), { minItems: 2 }),
+          rows: Type.Array(Type.Record(Type.String(), Type.String()), { minItems: 1 }),
+        },
+        { additionalProperties: false },
+      ),
+    ),
+  },
+  { additionalProperties: false },
+)
+export type Figures = Static<typeof FiguresSchema>
+const isFigures = Compile(FiguresSchema)
+
+export const DOCUMENT = path.join(packageRoot(), 'docs', 'benchmarks.md')
+const FIGURES = path.join(packageRoot(), 'eval', 'bench', 'results', 'figures.json')
+
+/** Where a table stands in the document: between its mark and the end mark. */
+const PLACE = /<!-- figures: ([a-z0-9-]+) -->\n[^]*?<!-- end of figures -->/g
+
+/** @throws Error naming what is wrong with the file */
+export async function readFigures(file = FIGURES): Promise<Figures> {
+  const value = parseJson(await readFile(file, 'utf8'))
+  if (isFigures.Check(value)) return value
+  const [error] = isFigures.Errors(value)
+  throw new Error(`${file}: ${error?.instancePath ?? ''} ${error?.message ?? 'is not JSON'}`)
+}
+
+function tableOf({ columns, rows }: Figures['tables'][string], name: string): string {
+  const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`
+  const body = rows.map((row) =>
+    line(
+      columns.map((column) => {
+        const figure = row[column]
+        if (figure === undefined) throw new Error(`A row of the figures ${name} has no ${JSON.stringify(column)}: ${JSON.stringify(row)}`)
+        return figure
+      }),
+    ),
+  )
+  return [line(columns), line(columns.map(() => '---')), ...body].join('\n')
+}
+
+/**
+ * The document with every table as the figures have it.
+ * @throws Error for a place without figures, figures without a place, and a row that lacks a column
+ */
+export function withFigures(document: string, { tables }: Figures): string {
+  const placed = new Set<string>()
+  const written = document.replace(PLACE, (_, name: string) => {
+    const table = tables[name]
+    if (table === undefined) throw new Error(`The document has a place for the figures ${name}, which are not there.`)
+    placed.add(name)
+    return `<!-- figures: ${name} -->\n\n${tableOf(table, name)}\n\n<!-- end of figures -->`
+  })
+  const left = Object.keys(tables).filter((name) => !placed.has(name))
+  if (left.length > 0) throw new Error(`The document has no place for the figures ${left.join(', ')}.`)
+  return written
+}
+
+if (import.meta.filename === process.argv[1]) {
+  const { values } = parseArgs({ options: { write: { type: 'boolean', default: false } } })
+  const document = withFigures(await readFile(DOCUMENT, 'utf8'), await readFigures())
+  if (values.write) await writeFile(DOCUMENT, document)
+  else process.stdout.write(document)
+}

@@ -1,0 +1,59 @@
+import { open } from 'node:fs/promises'
+import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects, type FileMetaData } from 'hyparquet'
+import { Type } from 'typebox'
+import { Compile } from 'typebox/compile'
+import { parseJson } from '../../base/json.ts'
+import { boundedCompressors, MAX_READ_BYTES } from '../../index/read/parquet-bounds.ts'
+import type { RawRecord } from './question-set.ts'
+
+const MAGIC = 'PAR1'
+
+/** Whether the file begins as Parquet files do. */
+export async function isParquet(file: string): Promise<boolean> {
+  const handle = await open(file)
+  try {
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(MAGIC.length), 0, MAGIC.length, 0)
+    return bytesRead === MAGIC.length && buffer.toString('latin1') === MAGIC
+  } finally {
+    await handle.close()
+  }
+}
+
+/** The rows of a Parquet file, nested columns included: one row group is in memory at a time. */
+export async function* parquetRecords(file: string): AsyncGenerator<RawRecord> {
+  const buffer = await asyncBufferFromFile(file)
+  const metadata = await parquetMetadataAsync(buffer)
+  let rowStart = 0
+  for (const { num_rows: count } of metadata.row_groups) {
+    const rowEnd = rowStart + Number(count)
+    const compressors = boundedCompressors(MAX_READ_BYTES)
+    const rows = await parquetReadObjects({ file: buffer, metadata, rowStart, rowEnd, compressors })
+    for (const [i, row] of rows.entries()) yield { at: `row ${rowStart + i + 1}`, value: withNumbers(row) }
+    rowStart = rowEnd
+  }
+}
+
+/** 64-bit integers as numbers: ids, labels and counts are far below 2^53. */
+function withNumbers(value: unknown): unknown {
+  if (typeof value === 'bigint') return Number(value)
+  if (Array.isArray(value)) return value.map(withNumbers)
+  if (typeof value !== 'object' || value === null || Object.getPrototypeOf(value) !== Object.prototype) return value
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, withNumbers(inner)]))
+}
+
+const isDatasetInfo = Compile(
+  Type.Object({
+    info: Type.Object({ features: Type.Record(Type.String(), Type.Object({ names: Type.Optional(Type.Array(Type.String())) })) }),
+  }),
+)
+
+function datasetInfo({ key_value_metadata: entries }: FileMetaData): unknown {
+  return parseJson(entries?.find(({ key }) => key === 'huggingface')?.value ?? '')
+}
+
+/** Names of the classes that a column numbers, as Hugging Face's `datasets` writes them into a Parquet file; undefined where it says none. */
+export async function classNames(file: string, column: string): Promise<readonly string[] | undefined> {
+  if (!(await isParquet(file))) return undefined
+  const info = datasetInfo(await parquetMetadataAsync(await asyncBufferFromFile(file)))
+  return isDatasetInfo.Check(info) ? info.info.features[column]?.names : undefined
+}

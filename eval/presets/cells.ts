@@ -1,0 +1,85 @@
+import { createHash } from 'node:crypto'
+import { at } from '../../base/at.ts'
+import type { Preset, PresetColumn, PresetRow } from './schema.ts'
+
+/** One cell of a table as it is asked. */
+export interface Cell {
+  readonly row: PresetRow
+  readonly column: PresetColumn
+  /** Name of the run that the cell reads its score from; cells of the same options share one. */
+  readonly run: string
+  /** Options of the task, without the dashes, but for the files. */
+  readonly options: Readonly<Record<string, string>>
+  /** Names of files by the option that takes them. */
+  readonly files: Readonly<Record<string, string>>
+  readonly metric: string
+}
+
+/** Name by which presets call open-domain question answering. */
+export const OPEN_DOMAIN_QA = 'open-domain-qa'
+
+/** A name that folders may have. */
+export function folderName(value: string): string {
+  return value.replace(/[^\w.-]+/g, '-').replace(/^[-.]+|-+$/g, '')
+}
+
+/** The cells of a preset, row by row, without the columns that average others. */
+export function cellsOf(
+  preset: Preset,
+  { limit, columns }: { readonly limit?: string; readonly columns?: readonly string[] } = {},
+): Cell[] {
+  return preset.rows.flatMap((row) =>
+    preset.columns
+      .filter(({ mean_of: averaged, name }) => averaged === undefined && (columns === undefined || columns.includes(name)))
+      .map((column) => {
+        const options = { ...preset.options, ...column.options, ...row.options, ...(limit !== undefined && { [preset.limit]: limit }) }
+        const files = Object.fromEntries(
+          Object.entries(column.files ?? {}).map(([option, name]) => [option, filled(name, row.values ?? {})]),
+        )
+        // Questions are asked in all modes at once, from one retrieval.
+        const told = preset.task === OPEN_DOMAIN_QA ? withoutOptionsOf(row, options) : options
+        const metric = row.metric ?? column.metric ?? preset.metric
+        return { row, column, options, files, run: runName(preset, column, told, files), metric }
+      }),
+  )
+}
+
+function withoutOptionsOf({ options = {} }: PresetRow, all: Cell['options']): Cell['options'] {
+  return Object.fromEntries(Object.entries(all).filter(([option]) => !Object.hasOwn(options, option)))
+}
+
+function filled(name: string, values: Readonly<Record<string, string>>): string {
+  return name.replace(/\{(\w+)\}/g, (whole, key: string) => values[key] ?? whole)
+}
+
+function runName({ task }: Preset, { name }: PresetColumn, options: Cell['options'], files: Cell['files']): string {
+  const sorted = [options, files].map((values) => Object.entries(values).sort(([a], [b]) => (a < b ? -1 : 1)))
+  const hash = createHash('sha256')
+    .update(JSON.stringify([task, ...sorted]))
+    .digest('hex')
+  return `${folderName(name)}-${hash.slice(0, 8)}`
+}
+
+/** How a cell is named in messages: `8192, CEPE: PG19`. */
+export function cellName({ row, column }: Pick<Cell, 'row' | 'column'>): string {
+  return `${Object.values(row.label).join(', ')}: ${column.name}`
+}
+
+/** The published score of a cell as printed; undefined where the table has none. */
+export function publishedScore(rows: readonly Readonly<Record<string, unknown>>[], row: PresetRow, column: string): string | undefined {
+  const own = row.published
+  if (own !== undefined) return own[column]
+  const found = publishedRow(rows, row)
+  const value = found?.[column]
+  if (value === null && typeof found?.['perplexity_above'] === 'number') return `> ${found['perplexity_above']}`
+  return typeof value === 'number' || typeof value === 'string' ? String(value) : undefined
+}
+
+/** The published row of the same label; of several the first. */
+export function publishedRow(
+  rows: readonly Readonly<Record<string, unknown>>[],
+  { label }: PresetRow,
+): Readonly<Record<string, unknown>> | undefined {
+  const found = rows.filter((row) => Object.entries(label).every(([field, value]) => row[field] === value))
+  return found.length === 0 ? undefined : at(found, 0)
+}

@@ -1,0 +1,153 @@
+import path from 'node:path'
+import { CodedError } from '../../base/errors.ts'
+import { createProgress } from '../../src/cli/progress.ts'
+import { packageRoot } from '../../src/config.ts'
+import type { AnswerClient } from '../client/client.ts'
+import { describeProblem } from '../datasets/problems.ts'
+import { toMarkdown } from '../report/blocks.ts'
+import { readPublishedTables } from '../report/published-tables.ts'
+import { writeReport } from '../report/report.ts'
+import { cellName, cellsOf, folderName, OPEN_DOMAIN_QA, type Cell } from './cells.ts'
+import { dataFiles } from './files.ts'
+import { chooseModel, type AskedReader } from './model.ts'
+import { readerOf, runQuestions } from './questions.ts'
+import { readPreset } from './read.ts'
+import { presetReport } from './report.ts'
+import { missingFiles, runCells, type NotAsked } from './run.ts'
+import { readScores } from './scores.ts'
+import type { Preset } from './schema.ts'
+
+/** Options of `cepe eval --table` and `--giraffe`. */
+export interface PresetOptions {
+  readonly table?: string
+  readonly giraffe?: string
+  /** Folder of the data files. */
+  readonly data?: string
+  readonly columns?: string
+  readonly limit?: string
+  readonly as?: string
+  /** Shows what would be asked. */
+  readonly plan?: boolean
+  readonly dumpPrompts?: boolean
+  readonly out?: string
+  /** Questions asked at a time. */
+  readonly concurrency: number
+}
+
+/** Reaches the pipeline for questions that bring their passages, in this process or over HTTP. */
+export type Connect = () => Promise<AnswerClient>
+
+/**
+ * `cepe eval --table <number>`: asks a table of a paper of the configured reader, and prints published scores beside those of every
+ * reader that was asked so far.
+ * @throws options_invalid where nothing can be asked
+ */
+export async function runPreset(given: PresetOptions, connect: Connect): Promise<void> {
+  const preset = await (given.table === undefined ? readPreset('giraffe', given.giraffe ?? '') : readPreset('cepe', given.table))
+  const cells = cellsOf(preset, { ...wantedColumns(preset, given.columns), ...(given.limit !== undefined && { limit: given.limit }) })
+  const out = given.out ?? path.join(packageRoot(), 'eval', 'runs', `${preset.paper}-${preset.table}`)
+  const fileOf = given.data === undefined ? () => undefined : await dataFiles(given.data)
+  const notAsked = given.plan === true ? new Map<string, string>() : await askCells({ preset, cells, out, fileOf, given, connect })
+  const report = presetReport(preset, {
+    cells,
+    published: await readPublishedTables(preset.paper),
+    readers: await readScores(out, preset, cells),
+    notAsked,
+    fileOf,
+  })
+  process.stdout.write(toMarkdown(report.blocks))
+  if (given.plan === true) return
+  await writeReport(report, out)
+  process.stderr.write(`Report: ${path.join(out, 'report.md')} and report.html\n`)
+}
+
+function wantedColumns({ columns }: Preset, given: string | undefined): { readonly columns?: readonly string[] } {
+  if (given === undefined) return {}
+  const names = columns.filter(({ mean_of: averaged }) => averaged === undefined).map(({ name }) => name)
+  const wanted = given.split(',').map((name) => name.trim())
+  const unknown = wanted.find((name) => !names.includes(name))
+  if (unknown !== undefined) throw new CodedError('options_invalid', `--columns takes ${names.join(', ')}, not ${JSON.stringify(unknown)}.`)
+  return { columns: wanted }
+}
+
+interface Asking {
+  readonly preset: Preset
+  readonly cells: readonly Cell[]
+  readonly out: string
+  readonly fileOf: (name: string) => string | undefined
+  readonly given: PresetOptions
+  readonly connect: Connect
+}
+
+async function askCells(asking: Asking): Promise<NotAsked> {
+  checkFiles(asking)
+  const { preset } = asking
+  const progress = createProgress(preset.title, 'items')
+  const onProgress = (cell: Cell, done: number, total: number) => progress.update(done, total, cellName(cell))
+  try {
+    return await (preset.task === OPEN_DOMAIN_QA ? askQuestions(asking, onProgress) : askTask(asking, onProgress))
+  } finally {
+    progress.stop()
+  }
+}
+
+type OnProgress = (cell: Cell, done: number, total: number) => void
+
+async function askTask({ preset, cells, out, fileOf, given }: Asking, onProgress: OnProgress): Promise<NotAsked> {
+  const { createReaderClient } = await import('../client/reader.ts')
+  const client = await createReaderClient()
+  try {
+    const reader = { id: client.model, hasEncoder: client.manifest.graphs.encoder !== null }
+    return await runCells({
+      preset,
+      cells: cellsFor(preset, cells, reader, given.as),
+      client,
+      folder: readerFolder(out, reader),
+      fileOf,
+      dumpPrompts: given.dumpPrompts ?? false,
+      onProblem: (cell, problem) => process.stderr.write(`${cellName(cell)}: ${describeProblem(problem)}\n`),
+      onProgress,
+    })
+  } finally {
+    await client.close()
+  }
+}
+
+async function askQuestions({ preset, cells, out, fileOf, given, connect }: Asking, onProgress: OnProgress): Promise<NotAsked> {
+  const client = await connect()
+  try {
+    const reader = await readerOf(client)
+    return await runQuestions({
+      cells: cellsFor(preset, cells, reader, given.as),
+      client,
+      folder: readerFolder(out, reader),
+      fileOf,
+      dumpPrompts: given.dumpPrompts ?? false,
+      concurrency: given.concurrency,
+      onProgress,
+    })
+  } finally {
+    await client.close()
+  }
+}
+
+function cellsFor(preset: Preset, cells: readonly Cell[], reader: AskedReader, as: string | undefined): Cell[] {
+  const model = chooseModel(preset, reader, as)
+  return cells.filter(({ row }) => row.models.includes(model.name))
+}
+
+function readerFolder(out: string, { id }: AskedReader): string {
+  return path.join(out, folderName(id))
+}
+
+/** Before anything is loaded. @throws options_invalid where no cell has its files, naming where they come from */
+function checkFiles({ preset, cells, fileOf, given }: Asking): void {
+  const missing = [...new Set(cells.flatMap((cell) => missingFiles(cell, fileOf)))]
+  const sources = missing.map((name) => `${name}: ${preset.files[name]?.what ?? ''}; ${preset.files[name]?.from ?? ''}`)
+  if (cells.every((cell) => missingFiles(cell, fileOf).length > 0))
+    throw new CodedError(
+      'options_invalid',
+      `${given.data === undefined ? '--data is missing: the folder of' : `${given.data} has none of`} the data files of this table, each as .jsonl, .json, .parquet or .csv:\n${sources.map((source) => `- ${source}`).join('\n')}`,
+    )
+  for (const source of sources) process.stderr.write(`Missing ${source}\n`)
+}

@@ -1,0 +1,113 @@
+import path from 'node:path'
+import { present } from '../../base/at.ts'
+import { CodedError } from '../../base/errors.ts'
+import type { AnswerClient } from '../client/client.ts'
+import { parseOptions } from '../options.ts'
+import { prepare, type EvaluationOptions } from '../prepare.ts'
+import { evaluate } from '../run/evaluate.ts'
+import { identify } from '../run/manifest.ts'
+import { PAPER_PROTOCOL, type Protocol } from '../run/protocol.ts'
+import { cellName, type Cell } from './cells.ts'
+import type { AskedReader } from './model.ts'
+import { missingFiles, type NotAsked, type RunCellsOptions } from './run.ts'
+
+export type RunQuestionsOptions = Pick<RunCellsOptions, 'cells' | 'folder' | 'fileOf' | 'dumpPrompts' | 'onProgress'> & {
+  readonly client: AnswerClient
+  /** Questions asked at a time. */
+  readonly concurrency: number
+}
+
+/** The mode and k of a cell. */
+export function modeOf({ row }: Cell): { readonly mode: Protocol['modes'][number]; readonly k: number } {
+  const { modes, k } = row.options ?? {}
+  const mode = (['cepe', 'decoder-only', 'replug', 'closed-book'] as const).find((name) => name === modes)
+  return { mode: present(mode), k: Number(present(k)) }
+}
+
+/** What a column's run asks: all modes and k of its cells, each question with the passages that it brings. @throws options_invalid */
+export function evaluationOf(cells: readonly Cell[], fileOf: RunCellsOptions['fileOf']): EvaluationOptions {
+  const first = present(cells[0])
+  const { protocol: name = 'paper-exact', seed = '0', limit } = first.options
+  const { questions, train } = first.files
+  const options = parseOptions({
+    dataset: first.column.name,
+    questions: present(fileOf(present(questions))),
+    ...(train !== undefined && { train: present(fileOf(train)) }),
+    k: '1',
+    modes: 'cepe',
+    encoderPassages: 'others',
+    protocol: name,
+    retrieval: 'supplied',
+    recallDepth: '100',
+    seed,
+    ...(limit !== undefined && { limit }),
+  })
+  const asked = cells.map(modeOf)
+  const modes = [...new Set(asked.map(({ mode }) => mode))]
+  const ksOf = (mode: string): number[] =>
+    asked
+      .filter((setting) => setting.mode === mode)
+      .map(({ k }) => k)
+      .sort((a, b) => a - b)
+  return {
+    ...options,
+    protocol: {
+      ...options.protocol,
+      modes,
+      ks: [...new Set(asked.map(({ k }) => k))].sort((a, b) => a - b),
+      mode_ks: Object.fromEntries(modes.map((mode) => [mode, ksOf(mode)])),
+    },
+  }
+}
+
+/** The reader behind a client: asked, since a service tells it with its answers alone. */
+export async function readerOf(client: AnswerClient): Promise<AskedReader> {
+  const protocol: Protocol = {
+    ...PAPER_PROTOCOL,
+    modes: ['closed-book'],
+    ks: [1],
+    encoder_passages: ['others'],
+    retrieval: 'supplied',
+    recall_depth: 1,
+    seed: 0,
+  }
+  const { reader } = await identify(client, protocol)
+  return { id: reader, ...(client.hasEncoder !== undefined && { hasEncoder: client.hasEncoder }) }
+}
+
+/**
+ * Asks the questions of every column in all modes and k of its cells, each column in a run of its own.
+ * @returns the cells without a score and why
+ */
+export async function runQuestions({
+  cells,
+  client,
+  folder,
+  fileOf,
+  dumpPrompts,
+  concurrency,
+  onProgress,
+}: RunQuestionsOptions): Promise<NotAsked> {
+  const notAsked: NotAsked = new Map()
+  const runs = new Map<string, Cell[]>()
+  for (const cell of cells) runs.set(cell.run, [...(runs.get(cell.run) ?? []), cell])
+  for (const [run, members] of runs) {
+    const [first] = members
+    if (first === undefined) continue
+    const missing = missingFiles(first, fileOf)
+    const leaveOut = (reason: string) => members.forEach((cell) => notAsked.set(cellName(cell), reason))
+    if (missing.length > 0) {
+      leaveOut(`${missing.join(', ')} is not among the data files`)
+      continue
+    }
+    try {
+      const prepared = await prepare({ ...evaluationOf(members, fileOf), dumpPrompts }, client)
+      const into = path.join(folder, run)
+      await evaluate({ client, folder: into, concurrency, onProgress: (done, total) => onProgress(first, done, total), ...prepared })
+    } catch (error) {
+      if (!(error instanceof CodedError) || !['options_invalid', 'dataset_invalid', 'nothing_scored'].includes(error.code)) throw error
+      leaveOut(error.message)
+    }
+  }
+  return notAsked
+}

@@ -1,0 +1,89 @@
+import path from 'node:path'
+import { present } from '../../base/at.ts'
+import { CodedError, type ErrorCode } from '../../base/errors.ts'
+import type { ReaderClient } from '../client/reader.ts'
+import type { TaskManifest } from '../task/record.ts'
+import { taskOptions } from '../task/options.ts'
+import { runTask } from '../task/run.ts'
+import { TASKS } from '../tasks/list.ts'
+import { cellName, type Cell } from './cells.ts'
+import type { Preset } from './schema.ts'
+
+/** Why cells have no score, by the cell's name. */
+export type NotAsked = Map<string, string>
+
+export interface RunCellsOptions {
+  readonly preset: Preset
+  readonly cells: readonly Cell[]
+  readonly client: ReaderClient
+  /** Folder of the reader's runs. */
+  readonly folder: string
+  readonly fileOf: (name: string) => string | undefined
+  readonly dumpPrompts: boolean
+  readonly onProblem: (cell: Cell, problem: TaskManifest['data']['problems'][number]) => void
+  readonly onProgress: (cell: Cell, done: number, total: number) => void
+}
+
+/** What keeps one cell from being asked, and no other: its data, or a window too small for it. */
+const CELL_CODES: readonly ErrorCode[] = ['options_invalid', 'dataset_invalid', 'nothing_scored']
+
+/** The files of a cell that are not there. */
+export function missingFiles({ files }: Cell, fileOf: RunCellsOptions['fileOf']): string[] {
+  return Object.values(files).filter((name) => fileOf(name) === undefined)
+}
+
+/**
+ * Asks every cell in a run of its own, or goes on with it; cells that cannot be asked are returned with the reason.
+ * @throws disk_full, conflict, run_mismatch, and what else concerns more than a cell
+ */
+export async function runCells({
+  preset,
+  cells,
+  client,
+  folder,
+  fileOf,
+  dumpPrompts,
+  onProblem,
+  onProgress,
+}: RunCellsOptions): Promise<NotAsked> {
+  const task = present(TASKS.find(({ name }) => name === preset.task))
+  const failed = new Map<string, string>()
+  const notAsked: NotAsked = new Map()
+  const asked = new Set<string>()
+  for (const cell of cells) {
+    const missing = missingFiles(cell, fileOf)
+    const before = failed.get(cell.run)
+    if (missing.length > 0 || before !== undefined) {
+      notAsked.set(cellName(cell), before ?? `${missing.join(', ')} is not among the data files`)
+      continue
+    }
+    if (asked.has(cell.run)) continue
+    try {
+      await runTask({
+        task,
+        options: taskOptions(task, givenOptions(cell, fileOf)),
+        client,
+        dumpPrompts,
+        folder: path.join(folder, cell.run),
+        onProblem: (problem) => onProblem(cell, problem),
+        onProgress: (done, total) => onProgress(cell, done, total),
+      })
+      asked.add(cell.run)
+    } catch (error) {
+      if (!(error instanceof CodedError) || !CELL_CODES.includes(error.code)) throw error
+      failed.set(cell.run, error.message)
+      notAsked.set(cellName(cell), error.message)
+    }
+  }
+  return notAsked
+}
+
+/** Options as a command line gives them, with the files in their places. */
+export function givenOptions({ options, files }: Cell, fileOf: RunCellsOptions['fileOf']): Record<string, string> {
+  const named = Object.entries(files).map(([option, name]) => [option, present(fileOf(name))] as const)
+  return Object.fromEntries([...Object.entries(options), ...named].map(([option, value]) => [camelCase(option), value]))
+}
+
+function camelCase(option: string): string {
+  return option.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase())
+}

@@ -1,0 +1,39 @@
+import { at } from '../../base/at.ts'
+import { quantile, type Estimate } from './bootstrap.ts'
+import { seededRandom } from '../../base/random.ts'
+
+/** One item in two settings, asked one right after the other. */
+export interface TimedPair {
+  readonly id: string
+  /** Tokens read and made, and milliseconds. */
+  readonly base: { readonly tokens: number; readonly ms: number }
+  readonly other: { readonly tokens: number; readonly ms: number }
+}
+
+const RESAMPLES = 1000
+/** Fewer pairs tell nothing: single requests differ by a factor of two on a machine that has other work. */
+export const LEAST_PAIRS = 10
+
+/**
+ * Tokens per second of a setting over those of another, from pairs of the same item: the median of the pairs' ratios with its 95 %
+ * interval over resampled pairs. A slow moment of the machine meets both of a pair, or one pair among many.
+ * @returns undefined for fewer than {@link LEAST_PAIRS} pairs
+ */
+export function relativeSpeed(pairs: readonly TimedPair[]): Estimate | undefined {
+  if (pairs.length < LEAST_PAIRS) return undefined
+  const ratios = [...pairs]
+    .sort((a, b) => (a.id < b.id ? -1 : 1))
+    .map(({ base, other }) => other.tokens / other.ms / (base.tokens / base.ms))
+  const random = seededRandom('speed', ratios.length)
+  const medians = Array.from({ length: RESAMPLES }, () => median(ratios.map(() => at(ratios, Math.floor(random() * ratios.length))))).sort(
+    (a, b) => a - b,
+  )
+  return { mean: median(ratios), low: quantile(medians, 0.025), high: quantile(medians, 0.975), n: ratios.length }
+}
+
+function median(values: readonly number[]): number {
+  return quantile(
+    [...values].sort((a, b) => a - b),
+    0.5,
+  )
+}

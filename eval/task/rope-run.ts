@@ -1,0 +1,152 @@
+import path from 'node:path'
+import { CodedError } from '../../base/errors.ts'
+import { parseRopeOption } from '../../models/blocks/rope-option.ts'
+import { buildModel } from '../../models/build.ts'
+import { loadConfig } from '../../src/config.ts'
+import { figure, heading, list, table, text } from '../report/blocks.ts'
+import { linesOver, type LinePoint } from '../report/lines.ts'
+import { writeReport } from '../report/report.ts'
+import { lengthOf } from '../tasks/language/figures.ts'
+import { lines } from '../tasks/lines/task.ts'
+import { lm } from '../tasks/lm/task.ts'
+import { taskOptions } from './options.ts'
+import { readRunOf } from './read.ts'
+import { runTask } from './run.ts'
+import { summariseTask } from './summary.ts'
+import type { Task } from './contract.ts'
+
+const LM = {
+  methods: 'full-context',
+  contexts: '0,4,8,16,24',
+  contextTokens: '64',
+  decoderTokens: '256',
+  scoredTokens: '64',
+  windows: '4',
+  step: '4096',
+}
+const LINES = { methods: 'decoder-only', lines: '5,10,20,40', cases: '4', maxNewTokens: '8', minNewTokens: '2', decoderTokens: '2048' }
+
+interface Point {
+  readonly kind: string
+  readonly x: number
+  readonly y: number
+}
+
+export interface RopeOptions {
+  readonly kinds: string
+  readonly window: string
+  readonly runs: string
+  readonly out?: string
+}
+
+/**
+ * Builds, measures and reports.
+ * @throws options_invalid
+ */
+export async function runRope({ kinds, window, runs, out = runs }: RopeOptions): Promise<void> {
+  const positions = Number(window)
+  if (!Number.isInteger(positions) || positions < 1)
+    throw new CodedError('options_invalid', `--window takes whole numbers from 1, not ${JSON.stringify(window)}.`)
+  const { READER_CHECKPOINT: checkpointDir } = loadConfig()
+  if (checkpointDir === '')
+    throw new CodedError('options_invalid', 'Each kind is built anew from the checkpoint: set CEPE_READER_CHECKPOINT to its folder.')
+  const perplexity: Point[] = []
+  const accuracy: Point[] = []
+  const named = kinds.split(',').map((word) => word.trim())
+  for (const kind of named) parseRopeOption(kind, positions)
+  for (const kind of named) {
+    process.stderr.write(`${kind}\n`)
+    const folder = path.join(runs, kind.replace(/[^\w.-]/g, '_'))
+    const scores = await measure(kind, positions, checkpointDir, folder)
+    perplexity.push(...scores.perplexity)
+    accuracy.push(...scores.accuracy)
+  }
+  await report(perplexity, accuracy, positions, out)
+  process.stderr.write(`Report: ${path.join(out, 'report.md')} and report.html\n`)
+}
+
+async function measure(kind: string, window: number, checkpointDir: string, folder: string) {
+  const outDir = path.join(folder, 'model')
+  await buildModel({ checkpointDir, outDir, dtype: 'f32', rope: { rope: kind, window } })
+  const { createReaderClient } = await import('../client/reader.ts')
+  const client = await createReaderClient({ READER_DIR: outDir, READER_CHECKPOINT: '' })
+  const run = async (task: Task, options: Record<string, string>) => {
+    const into = await runTask({ task, options: taskOptions(task, options), client, folder: path.join(folder, task.name) })
+    return summariseTask(task, await readRunOf(into))
+  }
+  try {
+    const language = await run(lm, LM)
+    const record = await run(lines, LINES)
+    return {
+      perplexity: language.settings.map((setting): Point => ({
+        kind,
+        x: lengthOf(setting),
+        y: setting.scores['loss']?.mean ?? Number.NaN,
+      })),
+      accuracy: record.settings.flatMap(({ groups }) =>
+        groups.map(({ value, scores }): Point => ({ kind, x: Number(value), y: scores['accuracy']?.mean ?? Number.NaN })),
+      ),
+    }
+  } finally {
+    await client.close()
+  }
+}
+
+async function report(perplexity: readonly Point[], accuracy: readonly Point[], window: number, out: string): Promise<void> {
+  const title = 'Context extension by rotary bases'
+  await writeReport(
+    {
+      title,
+      blocks: [
+        heading(1, title),
+        text(`The reader's decoder, built with each basis and a window of ${window} positions; no weight is changed.`),
+        heading(2, 'Perplexity by length'),
+        byKind(perplexity, 'tokens', 2),
+        figure(
+          'perplexity',
+          'Perplexity of the last tokens over the length of the text, one line per basis; every point scores the same tokens.',
+        ),
+        heading(2, 'LongChat-Lines by length'),
+        byKind(accuracy, 'lines', 1),
+        figure('lines', 'Accuracy (%) over the number of lines, one line per basis.'),
+        list([
+          'A basis that a decoder was not trained with shows here what it costs without training; Giraffe trains each.',
+          ...(accuracy.every(({ y }) => y === 0 || Number.isNaN(y))
+            ? ['This decoder finds no line at any length, also as it was trained: the perplexities alone tell the bases apart.']
+            : []),
+        ]),
+      ],
+      figures: new Map([
+        [
+          'perplexity',
+          linesOver(
+            series(perplexity),
+            { x: 'tokens of text', y: 'perplexity', series: 'basis' },
+            { type: 'log', nice: false, padding: 10 },
+          ),
+        ],
+        ['lines', linesOver(series(accuracy), { x: 'lines', y: 'accuracy (%)', series: 'basis' }, { domain: [0, 100] })],
+      ]),
+    },
+    out,
+  )
+}
+
+function series(points: readonly Point[]): LinePoint[] {
+  return points.map(({ kind, x, y }) => ({ series: kind, x, y }))
+}
+
+function byKind(points: readonly Point[], unit: string, digits: number) {
+  const xs = [...new Set(points.map(({ x }) => x))].sort((a, b) => a - b)
+  const kinds = [...new Set(points.map(({ kind }) => kind))]
+  return table(
+    ['basis', ...xs.map((x) => `${x} ${unit}`)],
+    kinds.map((kind) => [
+      kind,
+      ...xs.map((x) => {
+        const point = points.find((candidate) => candidate.kind === kind && candidate.x === x)
+        return point === undefined || Number.isNaN(point.y) ? '-' : point.y.toFixed(digits)
+      }),
+    ]),
+  )
+}

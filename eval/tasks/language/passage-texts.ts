@@ -1,0 +1,35 @@
+import path from 'node:path'
+import { packageRoot } from '../../../src/package.ts'
+
+/** The shipped corpus, which tasks read where no data is named. */
+export function demoCorpus(): string {
+  return path.join(packageRoot(), 'index', 'corpus', 'passages.tsv')
+}
+
+/** Whether a file is one of passages, whose titles are texts: such texts are joined until they are long enough. */
+export function isPassageFile(file: string): boolean {
+  return /\.tsv(\.gz)?$/.test(file)
+}
+
+export interface LanguageText {
+  readonly id: string
+  readonly domain: string
+  readonly ids: readonly number[]
+  /** Tokens that come before `ids` in files that keep them apart. */
+  readonly before?: readonly number[]
+  readonly contexts?: readonly { readonly ids: readonly number[]; readonly score: number }[]
+}
+
+/** Joins neighbouring texts until each has `tokens` at least; what is left at the end is dropped. */
+export function joinTexts(texts: readonly LanguageText[], tokens: number): LanguageText[] {
+  const joined: LanguageText[] = []
+  let open: LanguageText | undefined
+  for (const text of texts) {
+    open = open ? { ...open, ids: [...open.ids, ...text.ids] } : text
+    if (open.ids.length >= tokens) {
+      joined.push(open)
+      open = undefined
+    }
+  }
+  return joined
+}

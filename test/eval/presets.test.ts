@@ -1,0 +1,216 @@
+import { copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import t, { type Test } from 'tap'
+import { built, finished, startNode } from '../../eval/bench/processes.ts'
+import { servicesClient } from '../../eval/client/in-process.ts'
+import { cellName, cellsOf, OPEN_DOMAIN_QA } from '../../eval/presets/cells.ts'
+import { chooseModel } from '../../eval/presets/model.ts'
+import { runQuestions } from '../../eval/presets/questions.ts'
+import { presetTables, readPreset } from '../../eval/presets/read.ts'
+import { presetReport } from '../../eval/presets/report.ts'
+import { readScores } from '../../eval/presets/scores.ts'
+import type { Paper, Preset } from '../../eval/presets/schema.ts'
+import { toMarkdown } from '../../eval/report/blocks.ts'
+import { readPublishedTables } from '../../eval/report/published-tables.ts'
+import { TASKS } from '../../eval/tasks/list.ts'
+import { builtFixture } from '../fixtures/built-fixture.ts'
+import { factServices } from '../helpers/fact-services.ts'
+
+const CLI = built('eval/cli.js')
+const QA_OPTIONS = ['modes', 'k', 'protocol', 'seed', 'limit', 'questions', 'train']
+
+async function folder(t: Test): Promise<string> {
+  const dir = await mkdtemp(path.join(tmpdir(), 'cepe-presets-'))
+  t.teardown(() => rm(dir, { recursive: true }))
+  return dir
+}
+
+async function presetsOf(paper: Paper): Promise<Preset[]> {
+  return Promise.all((await presetTables(paper)).map((table) => readPreset(paper, table)))
+}
+
+await t.test('presets: which tables there are, and why not the others', async (t) => {
+  t.same(await presetTables('cepe'), ['1', '2', '3', '4', '6', '7', '8', '11', '12', '13'])
+  t.same(await presetTables('giraffe'), ['1', '2', '3', '4', '5'])
+  await t.rejects(readPreset('cepe', '5'), { code: 'options_invalid', message: /averages Tables 11 and 12/ })
+  await t.rejects(readPreset('cepe', '../1'), { code: 'options_invalid', message: /--table takes 1, 2, 3/ })
+  await t.rejects(readPreset('giraffe', '6'), { code: 'options_invalid', message: /--giraffe takes 1, 2, 3, 4, 5/ })
+})
+
+for (const paper of ['cepe', 'giraffe'] as const)
+  await t.test(`${paper}: rows, columns, options, files and scores of every preset are known`, async (t) => {
+    const { tables } = await readPublishedTables(paper)
+    for (const preset of await presetsOf(paper)) {
+      const named = `Table ${preset.table}`
+      const task = TASKS.find(({ name }) => name === preset.task)
+      const known = task?.options.map(({ flags }) => /--([\w-]+)/.exec(flags)?.[1] ?? '') ?? QA_OPTIONS
+      if (task === undefined) t.equal(preset.task, OPEN_DOMAIN_QA)
+      const models = preset.models.map(({ name }) => name)
+      const files = new Set<string>()
+      for (const cell of cellsOf(preset, { limit: '1' })) {
+        const wanted = [...Object.keys(cell.options), ...Object.keys(cell.files)]
+        t.same(
+          wanted.filter((option) => !known.includes(option)),
+          [],
+          `${named}: options of ${cellName(cell)}`,
+        )
+        t.same(
+          cell.row.models.filter((model) => !models.includes(model)),
+          [],
+          `${named}: models of ${cellName(cell)}`,
+        )
+        t.ok(task === undefined || task.metrics.some(({ name }) => name === cell.metric), `${named}: score of ${cellName(cell)}`)
+        Object.values(cell.files).forEach((file) => files.add(file))
+      }
+      t.same([...files].sort(), Object.keys(preset.files).sort(), `${named}: every file is described, and used`)
+      const names = cellsOf(preset).map(cellName)
+      t.equal(new Set(names).size, names.length, `${named}: cells have names of their own`)
+    }
+    for (const [table, { rows }] of Object.entries(tables)) {
+      // Table 5 has no preset, Table 8 is laid out by data set.
+      if (paper === 'cepe' && ['5', '8'].includes(table)) continue
+      const preset = await readPreset(paper, table)
+      const matches = rows.map(
+        (row) => preset.rows.filter(({ label }) => Object.entries(label).every(([field, value]) => row[field] === value)).length,
+      )
+      t.ok(
+        matches.every((count) => count === 1),
+        `Table ${table}: one row of the preset for each published one (${matches.join(' ')})`,
+      )
+      for (const { name } of preset.columns)
+        t.ok(
+          rows.every((row) => name in row),
+          `Table ${table}: ${name} is published`,
+        )
+    }
+  })
+
+await t.test('Table 3 scores each data set as Table 8 says; Table 7 asks every model at its own k', async (t) => {
+  const { tables } = await readPublishedTables()
+  const table3 = await readPreset('cepe', '3')
+  const table8 = await readPreset('cepe', '8')
+  for (const { dataset, length_normalised: normalised, calibrated } of tables['8']?.rows ?? []) {
+    const score = `${calibrated === true ? 'calibrated' : ''}${calibrated === true && normalised === true ? '_' : ''}${normalised === true ? 'mean' : ''}`
+    const wanted = score === '' ? 'sum' : score
+    t.equal(table3.columns.find(({ name }) => name === dataset)?.metric, wanted, String(dataset))
+    t.equal(table8.rows.find(({ published }) => published?.[String(dataset)] === 'chosen')?.metric, wanted)
+  }
+  const ks = new Map<string, string[]>()
+  for (const { label, options } of (await readPreset('cepe', '7')).rows)
+    ks.set(String(label['model']), [...(ks.get(String(label['model'])) ?? []), options?.['k'] ?? ''])
+  t.same(Object.fromEntries(ks), {
+    'LLaMA-2': ['1', '5', '10', '15', '20'],
+    'LLaMA-2-32K': ['10', '15', '20', '30', '60'],
+    RePlug: ['5', '10', '15', '20', '30'],
+    CEPE: ['10', '15', '20', '30', '60'],
+  })
+})
+
+await t.test('the model of a table: by its checkpoint, as told, or by what it is', async (t) => {
+  const preset = await readPreset('cepe', '1')
+  const chosen = (id: string, hasEncoder: boolean, as?: string) => chooseModel(preset, { id, hasEncoder }, as).name
+  t.equal(chosen('LLaMA-2-7B-32K@abc-int8-1', false), 'LLaMA-2-32K')
+  t.equal(chosen('mine@abc-int8-1', true), 'CEPE')
+  t.equal(chosen('mine@abc-int8-1', false), 'LLaMA-2')
+  t.equal(chosen('mine@abc-int8-1', false, 'YaRN-64K'), 'YaRN-64K')
+  t.throws(() => chosen('mine@abc', false, 'GPT'), { code: 'options_invalid', message: /--as takes "CEPE", "LLaMA-2"/ })
+  const ablations = await readPreset('cepe', '11')
+  t.throws(() => chooseModel(ablations, { id: 'mine@abc', hasEncoder: false }), {
+    code: 'options_invalid',
+    message: /no encoder: say with --as/,
+  })
+})
+
+const labelled = (from: number, field: string) =>
+  Array.from({ length: 12 }, (_, i) => `${JSON.stringify({ [field]: `w${from + i} w${from + i + 1}`, label: i % 2 })}\n`).join('')
+
+await t.test('cepe eval --table 3: runs, published scores and footnotes in one report; what is missing is named', async (t) => {
+  const dir = await folder(t)
+  const data = path.join(dir, 'data')
+  const out = path.join(dir, 'out')
+  const env = { CEPE_READER_DIR: await builtFixture(t, 'cepe-tiny-gqa'), CEPE_READER_CHECKPOINT: '' }
+  const evaluated = (...args: string[]) => finished(startNode(CLI, ['--table', '3', '--limit', '3', '--out', out, ...args], { env }))
+
+  const without = await evaluated('--columns', 'MR,AGNews')
+  t.equal(without.code, 1)
+  t.match(without.stderr, /--data is missing: the folder of the data files.*[^]*- mr-train: .*Hugging Face, rotten_tomatoes, split train/)
+  t.match((await evaluated('--columns', 'MR,SST-2', '--data', dir)).stderr, /--columns takes SST2, MR, .*not "SST-2"/)
+
+  await mkdir(data)
+  await writeFile(path.join(data, 'mr-train.jsonl'), labelled(5, 'text'))
+  await writeFile(path.join(data, 'mr-test.json'), `[${labelled(40, 'text').trim().split('\n').join(',')}]`)
+  await copyFile('test/fixtures/datasets/classes.parquet', path.join(data, 'banking77-train.parquet'))
+  await writeFile(path.join(data, 'banking77-test.csv'), 'text,label\nw30 w31,card_lost\nw32 w33,1\nw34,7\n')
+  const first = await evaluated('--columns', 'MR,BANKING,AGNews', '--data', data)
+  t.equal(first.code, 0, first.stderr)
+  t.match(first.stderr, /Missing ag-news-train: .*Hugging Face, ag_news, split train/)
+  t.match(first.stderr, /BANKING: 1 x label that is none of the 2 classes \(row 4\), skipped/)
+  const tableOf = (stdout: string) => stdout.split('\n').filter((line) => line.startsWith('| '))
+  const rowOf = (stdout: string, start: RegExp) => tableOf(stdout).find((line) => start.test(line)) ?? ''
+  t.match(rowOf(first.stdout, /^\| CEPE \| 2 \| 18 \| published/), /\| 90\.7 \| 98\.4 \| 71\.9 \|/)
+  const measured = rowOf(first.stdout, /^\| CEPE \| 2 \| 18 \| \w+@/)
+  t.match(measured, /\| - \| \d+\.\d \(\d+\.\d, \d+\.\d\) \| - \|/, 'SST2 was not asked, MR was, AGNews has no files')
+  t.match(rowOf(first.stdout, /^\| LLaMA-2 \| 2 \| 0 \| \w+@/), /\d+\.\d \(/, "LLaMA-2's row is asked of the frozen decoder")
+  t.match(first.stdout, /Footnote, LLaMA-2, 2 demonstrations, SST5 3\.9: below chance/)
+  t.match(first.stdout, /## Not asked\n\n(- .*\n)*- CEPE, 2, 18: AGNews: ag-news-train, ag-news-test is not among the data files/)
+  t.match(first.stdout, /- LLaMA-2, 40, 0: MR: /, 'forty demonstrations are more than the window holds')
+
+  const again = await evaluated('--columns', 'MR,BANKING,AGNews', '--data', data)
+  t.same(tableOf(again.stdout), tableOf(first.stdout), 'repeated, the command asks nothing anew')
+  const wrong = await finished(startNode(CLI, ['--table', '3', '--k', '5'], { env }))
+  t.match(wrong.stderr, /--k is chosen by the table: leave it out/)
+  const alone = await finished(startNode(CLI, ['--dataset', 'q.jsonl', '--columns', 'MR'], { env }))
+  t.match(alone.stderr, /--columns goes with --table or --giraffe/)
+  const plan = await evaluated('--plan', '--data', data)
+  t.match(plan.stdout, /\| mr-train \| mr-train\.jsonl \|.*\n\| mr-test \| mr-test\.json \|/)
+})
+
+await t.test('Table 7: questions with their passages, every model at its own k, in one run a data set', async (t) => {
+  const dir = await folder(t)
+  const fact = (i: number) => ({
+    question: `what is fact ${i}`,
+    answer: [`a${i}`],
+    ctxs: Array.from({ length: 60 }, (_, c) => ({
+      title: `Fact ${(i + c) % 100}`,
+      text: `fact ${(i + c) % 100} is a${(i + c) % 100} indeed`,
+    })),
+  })
+  const write = async (name: string, from: number, to: number) => {
+    const file = path.join(dir, name)
+    await writeFile(file, Array.from({ length: to - from }, (_, i) => `${JSON.stringify(fact(from + i))}\n`).join(''))
+    return file
+  }
+  const files: Record<string, string> = {
+    'nq-open-test': await write('test.jsonl', 0, 3),
+    'nq-open-train': await write('train.jsonl', 10, 16),
+  }
+  const fileOf = (name: string) => files[name]
+  const { services } = factServices({ window: 3000 })
+  const client = servicesClient({ answering: services, close: () => Promise.resolve() })
+  const preset = await readPreset('cepe', '7')
+  const cells = cellsOf(preset, { columns: ['nq', 'triviaqa'] }).filter(({ row }) => row.models.includes('CEPE'))
+  const options = {
+    cells,
+    client,
+    folder: path.join(dir, 'out', 'facts'),
+    fileOf,
+    dumpPrompts: false,
+    concurrency: 2,
+    onProgress: () => undefined,
+  }
+  const notAsked = await runQuestions(options)
+  t.same(new Set([...notAsked.values()]), new Set(['triviaqa-validation, triviaqa-train is not among the data files']))
+  const readers = await readScores(path.join(dir, 'out'), preset, cells)
+  const [reader] = readers
+  t.equal(reader?.scores.size, 15, 'LLaMA-2 at 1 to 20, RePlug at 5 to 30, CEPE at 10 to 60')
+  t.equal(reader?.scores.get('CEPE, 60: nq')?.estimate.mean, 100)
+  const published = await readPublishedTables()
+  const report = toMarkdown(presetReport(preset, { cells, published, readers, notAsked, fileOf }).blocks)
+  t.match(
+    report,
+    /\| CEPE \| 60 \| published \| 34\.07 \| 62\.26 \| 34\.98 \|\n\| CEPE \| 60 \| fake@.* \| 100\.00 \(43\.9, 100\.0\)|\| CEPE \| 60 \| fake@[^|]* \| 100\.00 \(/,
+  )
+  t.match(report, /\| LLaMA-2-32K \| 60 \| published \| 30\.58 \|/)
+  t.notMatch(report, /\| LLaMA-2-32K \| 60 \| fake@/, 'rows of other models are not filled')
+})

@@ -1,0 +1,130 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import t from 'tap'
+import { createReaderClient } from '../../eval/client/reader.ts'
+import { readRunOf } from '../../eval/task/read.ts'
+import { taskOptions } from '../../eval/task/options.ts'
+import { runTask } from '../../eval/task/run.ts'
+import { readConversations } from '../../eval/tasks/altqa/read.ts'
+import { altqa } from '../../eval/tasks/altqa/task.ts'
+import { VICUNA } from '../../eval/tasks/documents/generate.ts'
+import { namesIn, readLabelled } from '../../eval/tasks/icl/read.ts'
+import { readLines } from '../../eval/tasks/lines/read.ts'
+import { lines } from '../../eval/tasks/lines/task.ts'
+import { readScrolls } from '../../eval/tasks/zeroscrolls/read.ts'
+import { SETS } from '../../eval/tasks/zeroscrolls/sets.ts'
+import { builtFixture } from '../fixtures/built-fixture.ts'
+
+const PARQUET = 'test/fixtures/datasets'
+
+const dir = await mkdtemp(path.join(tmpdir(), 'cepe-published-'))
+t.teardown(() => rm(dir, { recursive: true }))
+async function file(name: string, records: readonly unknown[]): Promise<string> {
+  await writeFile(path.join(dir, name), records.map((record) => `${JSON.stringify(record)}\n`).join(''))
+  return path.join(dir, name)
+}
+
+/** A case as LongChat's files have it. */
+function longchatCase(count: number, expected: number) {
+  const record = Array.from({ length: count }, (_, i) => `line w${i}: REGISTER_CONTENT is <${i === 1 ? expected : i}>\n`).join('')
+  return {
+    random_idx: ['w1', 1],
+    expected_number: expected,
+    num_lines: count,
+    prompt: `Now the record start:\n\n${record}\nNow the record is over. Tell me what is the <REGISTER_CONTENT> in line w1? I need the number. `,
+  }
+}
+
+await t.test("LongChat's cases: the record may be divided, the question never; the first of each length are asked", async (t) => {
+  const data = await file('cases.jsonl', [
+    longchatCase(3, 2416),
+    longchatCase(3, 7),
+    longchatCase(3, 8),
+    longchatCase(5, 9),
+    { prompt: 'no number' },
+  ])
+  const { items, problems } = await readLines(data, 2)
+  t.same(
+    items.map(({ id, expected, groups }) => [id, expected, groups['lines']]),
+    [
+      ['3 lines, case 1', '2416', '3'],
+      ['3 lines, case 2', '7', '3'],
+      ['5 lines, case 1', '9', '5'],
+    ],
+  )
+  const [first] = items
+  t.equal(`${first?.document}${first?.question}`, VICUNA.before + longchatCase(3, 2416).prompt + VICUNA.after, 'nothing is added or lost')
+  t.match(first?.question, /^\nNow the record is over/)
+  t.match(problems, [{ kind: 'no prompt with an expected_number', places: ['line 5'] }])
+  await t.rejects(readLines(await file('none.jsonl', [{ text: 'x' }]), 2), { code: 'dataset_invalid', message: /wanted are LongChat's/ })
+})
+
+await t.test("Giraffe's conversations, from Parquet: places by the row, six rows a question", async (t) => {
+  const { items } = await readConversations(path.join(PARQUET, 'conversations.parquet'), 10)
+  t.same(
+    items.map(({ id }) => id),
+    [
+      'question 1, answer start, question at the end',
+      'question 1, answer start, question at the start',
+      'question 1, answer anywhere, question at the end',
+      'question 1, answer anywhere, question at the start',
+      'question 1, answer end, question at the end',
+      'question 1, answer end, question at the start',
+      'question 2, answer start, question at the end',
+    ],
+  )
+  const [end, start] = items
+  t.same([end?.document, end?.question, end?.expected], [`${VICUNA.before}w5 w6 w7\nw8 w9 w10\n`, `w20 w21?${VICUNA.after}`, 'w9'])
+  t.equal(start?.question, VICUNA.after, 'a question at the start is a part of the document')
+  t.equal((await readConversations(path.join(PARQUET, 'conversations.parquet'), 1)).items.length, 6)
+})
+
+await t.test('both are asked in place of generated ones', async (t) => {
+  const client = await createReaderClient({ READER_DIR: await builtFixture(t, 'cepe-tiny-gqa'), READER_CHECKPOINT: '' })
+  t.teardown(() => client.close())
+  const given = { methods: 'decoder-only', decoderTokens: '100', maxNewTokens: '4' }
+  const conversations = taskOptions(altqa, { ...given, data: path.join(PARQUET, 'conversations.parquet') })
+  const wiki = await runTask({ task: altqa, options: conversations, client, folder: path.join(dir, 'altqa') })
+  const asked = await readRunOf(wiki)
+  t.equal(asked.records.length, 7)
+  t.match(asked.manifest.subject.files, [{ file: 'conversations.parquet' }])
+  const data = await file('few.jsonl', [longchatCase(2, 5)])
+  const cases = await runTask({
+    task: lines,
+    options: taskOptions(lines, { ...given, data, minNewTokens: '1' }),
+    client,
+    folder: path.join(dir, 'lines'),
+  })
+  t.match((await readRunOf(cases)).records, [{ id: '2 lines, case 1', results: [{ setting: 'decoder-only', expected: ['5'] }] }])
+})
+
+await t.test('classes by number: names of a Parquet file, or words that are given', async (t) => {
+  const classes = path.join(PARQUET, 'classes.parquet')
+  const names = await namesIn([path.join(dir, 'absent.jsonl'), classes], 'label')
+  t.same(names, ['card_lost', 'card_found'])
+  const read = async (words: readonly string[] | undefined, from = classes) =>
+    readLabelled(from, { text: 'text', label: 'label', names: words })
+  t.same(new Set((await read(names)).examples.map(({ label }) => label)), new Set(['card lost', 'card found']))
+  t.same(
+    (await read(['bad', 'good'])).examples.slice(0, 2).map(({ label }) => label),
+    ['bad', 'good'],
+  )
+  const unnamed = await read(undefined)
+  t.same(unnamed.examples[0]?.label, '0')
+  t.match(unnamed.problems, [{ kind: /number without a word.*--labels/, count: 8, effect: 'kept' }])
+  const words = await read(
+    ['bad', 'good'],
+    await file('words.jsonl', [
+      { text: 'a', label: 'good' },
+      { text: 'b', label: 2 },
+    ]),
+  )
+  t.same([words.examples.map(({ label }) => label), words.problems[0]?.kind], [['good'], 'label that is none of the 2 classes'])
+})
+
+await t.test("NarrativeQA's own records wrap their texts", async (t) => {
+  const record = { document: { text: 'a long story' }, question: { text: 'who?' }, answers: [{ text: 'she' }, { text: 'the woman' }] }
+  const { examples } = await readScrolls(await file('story.jsonl', [record]), SETS.narrative_qa)
+  t.match(examples, [{ document: 'a long story', query: 'who?', answers: ['she', 'the woman'] }])
+})
