@@ -1,0 +1,66 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import OpenAI from 'openai'
+import t from 'tap'
+import type { AnswerResponse } from '../../src/rag/schema.ts'
+import { startServer } from '../helpers/cli.ts'
+
+/** Text that is in no corpus, and questions that it answers word for word. */
+const HANDBOOK = {
+  title: 'Pump handbook',
+  text: 'The Marlow pump was introduced in 2019. It weighs 14 kilograms and is built in Rotterdam. Its warranty ends after three years. Filters are changed every six months by a technician named Ruth Okafor.',
+}
+const LETTER = {
+  title: 'Letter to the tenants',
+  text: 'The heating of the house in Elm Street will be renewed in October. During the work the water is turned off on Tuesdays. Questions go to the caretaker, Mr Lindqvist.',
+}
+const QUESTIONS = [
+  ['Where is the Marlow pump built?', /^Rotterdam$/],
+  ['When was the Marlow pump introduced?', /^(?:in )?2019$/],
+  ['Who changes the filters?', /Ruth Okafor/],
+  ['On which day is the water turned off?', /^(?:on )?Tuesdays?$/],
+  ['Who is the caretaker?', /Lindqvist/],
+] as const
+
+t.test('the shipped reader answers from text that it never saw', { timeout: 380_000 }, async (t) => {
+  const dir = await mkdtemp(path.join(tmpdir(), 'cepe-shipped-'))
+  t.teardown(() => rm(dir, { recursive: true, force: true, maxRetries: 5 }))
+  const corpus = path.join(dir, 'corpus.tsv')
+  await writeFile(
+    corpus,
+    ['id\ttext\ttitle', ...[HANDBOOK, LETTER].map(({ title, text }, id) => `${id}\t${text}\t${title}`), ''].join('\n'),
+  )
+  const server = await startServer({
+    CEPE_INDEX_DIR: path.join(dir, 'index'),
+    CEPE_CORPUS: corpus,
+    CEPE_THREADS: '1',
+    CEPE_LOG_LEVEL: 'warn',
+  })
+  t.teardown(() => server.stop())
+  const ask = async (payload: object) => {
+    const response = await fetch(`${server.url}/v1/answer`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ passages: [HANDBOOK, LETTER], min_confidence: 0, ...payload }),
+    })
+    t.equal(response.status, 200)
+    return (await response.json()) as AnswerResponse
+  }
+  const answers = await Promise.all(QUESTIONS.map(([question]) => ask({ question })))
+  const right = answers.filter(({ answer }, i) => QUESTIONS[i]?.[1].test(answer ?? ''))
+  t.ok(right.length >= 4, answers.map(({ answer }) => answer).join(' | '))
+  t.ok(
+    answers.every(({ probability_correct: probability, mode }) => probability !== null && mode === 'decoder-only'),
+    'judged, though all passages stand in the prompt',
+  )
+  const unanswerable = await ask({ question: 'Who wrote the opera Tosca?' })
+  t.ok((unanswerable.probability_correct ?? 0) < 0.5, `no passage holds it: ${unanswerable.answer ?? ''}`)
+  const withheld = await ask({ question: 'Who wrote the opera Tosca?', min_confidence: undefined })
+  t.ok(withheld.abstained || withheld.answer === '')
+  t.type(withheld.extract?.text, 'string', 'the nearest sentence stands in its place')
+  const client = new OpenAI({ baseURL: `${server.url}/v1`, apiKey: 'unused' })
+  t.match(await client.models.retrieve('cepe'), { id: /^smollm2-135m-qa@/ }, 'whatever the checkpoint is called')
+  const messages = [{ role: 'user' as const, content: 'Where is the Marlow pump built?' }]
+  t.match(await client.chat.completions.create({ model: 'cepe', messages }), { model: /^smollm2-135m-qa@/, choices: [{}] })
+})
