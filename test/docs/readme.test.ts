@@ -23,7 +23,7 @@ t.test('the README leads to every page of docs/', (t) => {
 })
 
 t.test("the README's figures are those of the pages that it names as their source", (t) => {
-  const [readme = '', ...sources] = ['README.md', 'docs/benchmarks.md', 'models/tiny/checkpoint/MODEL_CARD.md'].map((file) =>
+  const [readme = '', ...sources] = ['README.md', 'docs/benchmarks.md', 'models/reader/checkpoint/MODEL_CARD.md'].map((file) =>
     readFileSync(path.join(packageRoot(), file), 'utf8'),
   )
   const [, section = ''] = /^## Benchmarks\n(.*?)^## /ms.exec(readme) ?? []
