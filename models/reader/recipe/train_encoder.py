@@ -6,7 +6,6 @@ of them. From a third of the schedule on, half of the steps also hold a prompt w
 
 import argparse
 import random
-import time
 from pathlib import Path
 
 import torch
@@ -15,9 +14,10 @@ import torch.nn.functional as F
 from base_model import Decoder, Gguf
 from cepe_model import Reader
 from reading import Prompts, Rows, load_paragraphs
+from run import Run, parser_of
 from scores import load_development, through_encoder
 from through_encoder import Tasks, cross_bias, encoder_ids
-from train_reading import ALPHA as READING_ALPHA, RANK as READING_RANK, save
+from train_reading import ALPHA as READING_ALPHA, RANK as READING_RANK
 
 SEED = 20261124
 LAYERS, RANK, ALPHA = 8, 64, 64.0
@@ -28,16 +28,8 @@ WARMUP, DECAY = 30, 0.6
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--base", type=Path, required=True, help="a GGUF file of the LLaMA family")
-    parser.add_argument("--data", type=Path, required=True, help="a folder of *.jsonl: {title, text, questions: [{question, answer}]}")
-    parser.add_argument("--development", type=Path, help="a folder with passages.tsv and questions.jsonl, never trained on")
-    parser.add_argument("--runs", type=Path, required=True, help="the folder of stage 1's checkpoint; this stage's goes beside it")
-    parser.add_argument("--minutes", type=float, default=60)
+    parser = parser_of(__doc__)
     parser.add_argument("--lr", type=float, default=5e-4)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--save-every", type=float, default=240, help="seconds between checkpoints")
-    parser.add_argument("--measure-every", type=float, default=900, help="seconds of training between measurements")
     return parser.parse_args()
 
 
@@ -56,34 +48,27 @@ def main() -> None:
     adapters = [p for name, p in reader.named_parameters() if "lora_" in name]
     others = [p for name, p in reader.named_parameters() if "lora_" not in name]
     optimizer = torch.optim.AdamW([{"params": others, "of": 1.0}, {"params": adapters, "of": 2.0}], betas=(0.9, 0.98), weight_decay=0.0)
-    path, step, asked, before = args.runs / "encoder.pt", 0, 0, 0.0
-    if path.exists():
-        kept = torch.load(path, weights_only=True)
-        reader.load_state_dict(kept["model"])
-        optimizer.load_state_dict(kept["optimizer"])
-        step, asked, before = kept["step"], kept["asked"], kept["seconds"]
-        print(f"resumed at step {step}, {asked} branches, {before:.0f}s", flush=True)
+    run = Run(args, "encoder.pt", reader, optimizer)
     rows = Rows(prompts, load_paragraphs(args.data))
-    tasks, development = Tasks(prompts, rows), load_development(args.development, 60) if args.development else []
-    started = saved = measured = time.monotonic()
+    tasks = Tasks(prompts, rows)
     average: dict[str, float] = {}
 
-    def keep() -> None:
-        seconds = before + time.monotonic() - started
-        save(path, {"model": reader.state_dict(), "optimizer": optimizer.state_dict(), "step": step, "asked": asked, "seconds": seconds})
+    def measure(count: int = 60, passages: tuple[int, ...] = (1, 3)) -> str:
+        development = load_development(args.development, count)
+        return f"exact match, passages in the encoder: { {n: through_encoder(reader, prompts, development, n) for n in passages} }"
 
     def note(name: str, value: float) -> None:
         average[name] = value if name not in average else 0.97 * average[name] + 0.03 * value
 
-    while (seconds := before + time.monotonic() - started) < 60 * args.minutes:
-        rng, done = random.Random(f"{SEED} {step}"), seconds / 60 / args.minutes
+    while (done := run.done) < 1:
+        rng = random.Random(f"{SEED} {run.step}")
         for group in optimizer.param_groups:
-            group["lr"] = args.lr * group["of"] * min(1.0, (step + 1) / WARMUP) * max(0.04, min(1.0, (1 - done) / DECAY))
+            group["lr"] = args.lr * group["of"] * run.rate(WARMUP, DECAY, 0.04)
         shown = tasks.passages(rng.choice(FEW if done < 0.4 else MANY), rng)
         ids = encoder_ids(prompts, [rows.paragraphs[i] for i in shown])
         share = max(COPIES[1], COPIES[0] - (COPIES[0] - COPIES[1]) * 3 * done)
         batch = [tasks.reading(shown, ids, round(QUESTIONS * (1 - share)), round(14 * share), done > 0.3, rng)]
-        if done > 1 / 3 and step % 2:
+        if done > 1 / 3 and run.step % 2:
             batch.append(tasks.beside_prompt(shown, 12, rng))
         states, owner = reader.encode(ids)
         total = sum(float(t.weights.sum()) for t in batch)
@@ -98,29 +83,19 @@ def main() -> None:
             note("tokens", right[~t.copies[t.branch]].mean().item())
             if t.copies.any():
                 note("copies", right[t.copies[t.branch]].mean().item())
-            asked += len(t.copies)
+            run.asked += len(t.copies)
         loss.backward()
         note("loss", loss.item())
         torch.nn.utils.clip_grad_norm_([*others, *adapters], 1.0)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
-        step += 1
-        if step % 20 == 0 or step < 20 and step % 5 == 0:
+        run.end_step(measure if args.development else None)
+        if run.step % 20 == 0 or run.step < 20 and run.step % 5 == 0:
             figures = " ".join(f"{name} {value:.3f}" for name, value in average.items())
-            print(f"step {step} branches {asked} {seconds:.0f}s {figures}", flush=True)
-        now = time.monotonic()
-        if now - saved > args.save_every:
-            saved = now
-            keep()
-        if development and now - measured > args.measure_every:
-            scores = {n: through_encoder(reader, prompts, development, n) for n in (1, 3)}
-            print(f"step {step} development exact match, passages in the encoder: {scores}", flush=True)
-            started += time.monotonic() - now  # measuring is no training time
-            measured = time.monotonic()
-    keep()
-    if development:
-        scores = {n: through_encoder(reader, prompts, load_development(args.development, 200), n) for n in (1, 3, 10)}
-        print(f"step {step} development exact match, passages in the encoder: {scores}", flush=True)
+            print(f"step {run.step} branches {run.asked} {run.seconds:.0f}s {figures}", flush=True)
+    run.save()
+    if args.development:
+        print(f"step {run.step} development {measure(200, (1, 3, 10))}", flush=True)
 
 
 if __name__ == "__main__":
