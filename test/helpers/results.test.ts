@@ -1,7 +1,7 @@
 import path from 'node:path'
 import t from 'tap'
 import { finished, startNode } from '../../eval/bench/processes.ts'
-import { skippedIn } from './skipped.ts'
+import { failedIn, skippedIn } from './results.ts'
 
 const FILE = `
 import t from 'tap'
@@ -26,4 +26,25 @@ t.test('what a file leaves out is told by name and reason', async (t) => {
     ],
     stderr,
   )
+})
+
+const FAILING = `
+import t from 'tap'
+t.test('outer', async (t) => {
+  t.equal(1, 2, 'one is two')
+  t.equal(1, 1, 'one is one')
+  t.fail('not yet', { todo: true })
+})
+t.test('throws', async () => { throw new Error('no such thing') })
+`
+
+t.test('asserts that failed are told with what they saw, the tests around them are not', async (t) => {
+  const file = path.join(t.testdir({ 'failing.test.mjs': FAILING }), 'failing.test.mjs')
+  const { stdout } = await finished(startNode(file, []))
+  const failed = failedIn('failing.test.mjs', stdout)
+  t.same(
+    failed.map(({ name }) => name),
+    ['one is two', 'no such thing'],
+  )
+  t.match(failed[0]?.details, /lineNumber: 4[^]*-2\n *\+1/)
 })
