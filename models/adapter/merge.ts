@@ -5,7 +5,7 @@ import { invalid } from '../errors.ts'
 import type { Adapter, LoraPair } from './open.ts'
 
 /** Adds factor B A to a matrix [out,in] in place: the sum over the ranks first, as PEFT merges. */
-export function addProduct(
+function addProduct(
   matrix: Float32Array,
   { ins, outs, rank, factor }: Pick<LoraPair, 'ins' | 'outs' | 'rank' | 'factor'>,
   a: Float32Array,
@@ -22,6 +22,24 @@ export function addProduct(
     const to = out * ins
     for (let i = 0; i < ins; i++) matrix[to + i] = (matrix[to + i] as number) + factor * (row[i] as number)
   }
+}
+
+/**
+ * The stored matrix [out,in] with factor B A added, as float32.
+ * @throws checkpoint_invalid where a sum is not finite
+ */
+export function merged(
+  name: string,
+  stored: RawTensor,
+  pair: Pick<LoraPair, 'ins' | 'outs' | 'rank' | 'factor'>,
+  a: Float32Array,
+  b: Float32Array,
+): RawTensor {
+  const matrix = toF32(name, stored)
+  addProduct(matrix, pair, a, b)
+  const data = new Uint8Array(matrix.buffer, matrix.byteOffset, matrix.byteLength)
+  assertFinite(name, 'F32', data)
+  return { dtype: 'F32', shape: stored.shape, data }
 }
 
 function checkFits({ name, tensors }: Checkpoint, adapter: Adapter): void {
@@ -47,12 +65,8 @@ export function withAdapter(base: Checkpoint, adapter: Adapter): Checkpoint {
   checkFits(base, adapter)
   const readMerged = async (name: string, pair: LoraPair): Promise<RawTensor> => {
     const stored = await base.read(name)
-    const matrix = toF32(name, stored)
     const { a, b } = await pair.read()
-    addProduct(matrix, pair, a, b)
-    const data = new Uint8Array(matrix.buffer, matrix.byteOffset, matrix.byteLength)
-    assertFinite(name, 'F32', data)
-    return { dtype: 'F32', shape: stored.shape, data }
+    return merged(name, stored, pair, a, b)
   }
   const read = (name: string): Promise<RawTensor> => {
     const pair = adapter.pairs.get(name)

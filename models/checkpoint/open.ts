@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { stat } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
-import { QaDefaultsSchema } from '../manifest.ts'
 import { invalid } from '../errors.ts'
 import { isComposed } from '../composed/config.ts'
 import { openComposed } from '../composed/open.ts'
@@ -9,7 +8,8 @@ import { openGguf } from '../gguf/open.ts'
 import type { ModelConfig } from './config.ts'
 import { parseConfig } from './config-parse.ts'
 import { openWeightFile, type WeightFile } from './file.ts'
-import { parseAs, readJson } from './json.ts'
+import { readJson } from './json.ts'
+import { readQaDefaults } from './qa-config.ts'
 import { canonicalName } from './rename.ts'
 import { readEmbeddingStyle } from './sentence-transformers.ts'
 import { readSafetensorsIndex, type WeightIndex } from './safetensors.ts'
@@ -83,8 +83,9 @@ async function openShards(dir: string, plan: ShardPlan, opened: WeightFile[]): P
 }
 
 /**
- * Opens a GGUF file (gguf/open.ts), a composed checkpoint (composed/open.ts) or a Hugging Face checkpoint folder: config.json, weights as safetensors or torch .bin (single or sharded;
- * safetensors when both are there), qa_config.json if present. Reads headers only; close() releases the files.
+ * Opens a GGUF file (gguf/open.ts), a composed checkpoint (composed/open.ts) or a Hugging Face checkpoint folder: config.json,
+ * weights as safetensors or torch .bin (single or sharded; safetensors when both are there), qa_config.json if present.
+ * Reads headers only; close() releases the files.
  * @throws checkpoint_invalid and unsupported, naming the file, field or tensor. Whether the tensors are those of
  * the architecture is checkTensors' to say.
  */
@@ -96,8 +97,7 @@ export async function openCheckpoint(folder: string): Promise<Checkpoint> {
   if (configValue === undefined) throw invalid(`${dir} has no config.json`, 'config.json')
   if (isComposed(configValue)) return openComposed(dir, configValue)
   const config = parseConfig(configValue)
-  const qaConfig = await readJson(join(dir, 'qa_config.json'))
-  const qaDefaults = qaConfig === undefined ? undefined : parseAs(QaDefaultsSchema, qaConfig, 'qa_config.json')
+  const { qaConfig, qaDefaults } = await readQaDefaults(dir)
   const embedding = config.architecture === 'contriever' ? await readEmbeddingStyle(dir) : undefined
   const plan = await findShards(dir)
   const opened: WeightFile[] = []

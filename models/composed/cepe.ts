@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { basename, join } from 'node:path'
-import { addProduct } from '../adapter/merge.ts'
+import { merged } from '../adapter/merge.ts'
 import type { Checkpoint, RawTensor, TensorInfo } from '../checkpoint/checkpoint.ts'
 import { openWeightFile } from '../checkpoint/file.ts'
-import { assertFinite, toF32 } from '../checkpoint/weights.ts'
+import { toF32 } from '../checkpoint/weights.ts'
 import { invalid } from '../errors.ts'
 import { readGgufHeader, type GgufTensor } from '../gguf/header.ts'
 import { ggufRevision, readGgufTensor, storedTensor } from '../gguf/tensors.ts'
@@ -98,12 +98,8 @@ export async function withCepe(decoder: Checkpoint, dir: string, parts: CepePart
       const [outs = 0, ins = 0] = source.shape
       const [rank = 0] = a.shape
       if (a.shape[1] !== ins || b.shape[1] !== outs) throw invalid(`${basename(file.path)}: the adapter of ${name} has another shape`, name)
-      const matrix = toF32(name, source)
       const [left, right] = [toF32(a.name, await readStored(a)), toF32(b.name, await readStored(b))]
-      addProduct(matrix, { ins, outs, rank, factor: parts.lora_factor }, left, transposed(right, rank))
-      const data = new Uint8Array(matrix.buffer, matrix.byteOffset, matrix.byteLength)
-      assertFinite(name, 'F32', data)
-      return { dtype: 'F32', shape: source.shape, data }
+      return merged(name, source, { ins, outs, rank, factor: parts.lora_factor }, left, transposed(right, rank))
     }
     const read = (name: string): Promise<RawTensor> => {
       const adapter = adapters.get(name)

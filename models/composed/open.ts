@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto'
 import { basename, join } from 'node:path'
 import { withAdapters } from '../adapter/apply.ts'
 import type { Checkpoint } from '../checkpoint/checkpoint.ts'
-import { parseAs, readJson } from '../checkpoint/json.ts'
+import { parseAs } from '../checkpoint/json.ts'
+import { readQaDefaults } from '../checkpoint/qa-config.ts'
 import { invalid } from '../errors.ts'
 import { openGguf } from '../gguf/open.ts'
-import { QaDefaultsSchema } from '../manifest.ts'
 import type { TokenizerFiles } from '../tokenizer/tokenizer-json.ts'
 import { withCepe } from './cepe.ts'
 import { ComposedSchema, type ComposedConfig } from './config.ts'
@@ -33,8 +33,7 @@ function withoutChatTemplate(files: TokenizerFiles | null): TokenizerFiles | nul
  */
 export async function openComposed(dir: string, configValue: unknown): Promise<Checkpoint> {
   const composed = parseAs(ComposedSchema, configValue, 'config.json')
-  const qaConfig = await readJson(join(dir, 'qa_config.json'))
-  const qaDefaults = qaConfig === undefined ? undefined : parseAs(QaDefaultsSchema, qaConfig, 'qa_config.json')
+  const { qaConfig, qaDefaults } = await readQaDefaults(dir)
   const base = await openBase(dir, composed)
   const decoder = await withAdapters(
     base,
