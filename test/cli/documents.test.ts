@@ -5,12 +5,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { CLI, finished, startNode } from '../../eval/bench/processes.ts'
 import { makeZip } from '../fixtures/zip.ts'
 import { runCli } from '../helpers/cli.ts'
-import { tinyService } from '../helpers/service-settings.ts'
+import { tinyShared } from '../helpers/service-settings.ts'
 import { tempDir } from '../index/helpers.ts'
 
 await t.test('a folder of documents and tables, from the command line to an answer with its file', async (t) => {
   const dir = await tempDir(t)
-  const env = tinyService(dir)
+  const env = tinyShared(dir)
   const docs = path.join(dir, 'docs')
   await mkdir(path.join(docs, 'manuals'), { recursive: true })
   for (const kind of ['md', 'pdf', 'docx', 'epub'])
@@ -52,7 +52,7 @@ await t.test('a folder of documents and tables, from the command line to an answ
 
 await t.test('a text file is a document, or a table where it begins as one; folders without either are named', async (t) => {
   const dir = await tempDir(t)
-  const env = tinyService(dir)
+  const env = tinyShared(dir)
   const file = (name: string) => path.join(dir, name)
   await writeFile(file('note.txt'), 'The lamp burns at night.')
   await writeFile(file('table.txt'), 'id\ttext\n1\tThe lamp\n')
@@ -65,15 +65,19 @@ await t.test('a text file is a document, or a table where it begins as one; fold
   t.match(await check(file('pictures/a.png')), { code: 1, stdout: /1 \.png \(not supported\).*a job would fail/ })
 })
 
+/** So many that the job is seen at work before it is done. */
+const FILES = 20
+const SENTENCES = 150
+
 await t.test('a job of documents whose process is killed goes on, and an archive is one job', async (t) => {
   const dir = await tempDir(t)
-  const env = tinyService(dir)
+  const env = tinyShared(dir)
   const docs = path.join(dir, 'docs')
   await mkdir(docs)
   const sentence = (file: number, i: number) =>
     `The lamp number ${i} of pier ${file} burns from dusk until dawn and is looked after by the watch.`
-  for (let file = 0; file < 30; file++) {
-    const text = Array.from({ length: 200 }, (_, i) => sentence(file, i)).join(' ')
+  for (let file = 0; file < FILES; file++) {
+    const text = Array.from({ length: SENTENCES }, (_, i) => sentence(file, i)).join(' ')
     await writeFile(path.join(docs, `pier-${file}.md`), `# Pier ${file}\n\n${text}\n`)
   }
   t.match(await runCli(['index', 'add', path.join(docs, 'pier-0.md')], env), { code: 0 })
@@ -84,7 +88,7 @@ await t.test('a job of documents whose process is killed goes on, and an archive
   let state = ''
   let id = ''
   while (child.exitCode === null && !['indexing', 'verifying', 'done'].includes(state)) {
-    await sleep(50)
+    await sleep(20)
     id = (await readdir(jobs)).find((name) => name !== first) ?? ''
     const record = await readFile(path.join(jobs, id, 'job.json'), 'utf8').catch(() => '{}')
     state = (JSON.parse(record) as { state?: string }).state ?? ''
@@ -93,9 +97,9 @@ await t.test('a job of documents whose process is killed goes on, and an archive
   await ended
   t.equal(state, 'indexing', 'it was at work when it was killed')
   const resumed = await runCli(['index', 'resume', id], env)
-  t.match(resumed, { code: 0, stdout: /done {2}docs .*30 files indexed/ })
+  t.match(resumed, { code: 0, stdout: new RegExp(`done {2}docs .*${FILES} files indexed`) })
   const sources = (await runCli(['index', 'sources'], env)).stdout.trim().split('\n')
-  t.equal(sources.length, 30)
+  t.equal(sources.length, FILES)
   t.equal(new Set(sources.map((line) => line.split('\t')[0])).size, 1, 'each file has all of its passages, once')
 
   const zip = makeZip([

@@ -7,7 +7,7 @@ import t from 'tap'
 import { contentHash } from '../../index/hash.ts'
 import { parseJson } from '../../base/json.ts'
 import { processesWith, runCli } from '../helpers/cli.ts'
-import { tinyService } from '../helpers/service-settings.ts'
+import { tinyShared } from '../helpers/service-settings.ts'
 import { storedRows } from '../helpers/stored-rows.ts'
 import { somePassages, tempDir } from '../index/helpers.ts'
 import { toTsv } from '../jobs/helpers.ts'
@@ -33,7 +33,7 @@ await t.test('workers and commits killed again and again end with the planned ta
   const shardDir = path.join(dir, 'place')
   const corpus = path.join(dir, 'corpus.tsv')
   await writeFile(corpus, toTsv(somePassages(PASSAGES)))
-  const env = tinyService(dir)
+  const env = tinyShared(dir)
   const next = random(7)
   const run = (...args: string[]) => runCli(args, env)
   const planned = await run('index', 'plan', corpus, '--out', shardDir, '--shard-rows', '25')

@@ -5,12 +5,12 @@ import path from 'node:path'
 import { takeLock } from '../../base/locks/lock.ts'
 import { CLI, finished, startNode } from '../../eval/bench/processes.ts'
 import { runCli } from '../helpers/cli.ts'
-import { tinyService } from '../helpers/service-settings.ts'
+import { tinyShared } from '../helpers/service-settings.ts'
 import { tempDir } from '../index/helpers.ts'
 
 await t.test('a corpus in several files: checked, indexed, listed by source, exported, deleted, tidied', async (t) => {
   const dir = await tempDir(t)
-  const env = tinyService(dir)
+  const env = tinyShared(dir)
   const corpus = path.join(dir, 'corpus')
   await mkdir(path.join(corpus, 'more'), { recursive: true })
   await writeFile(path.join(corpus, 'a.csv'), 'id,text\n1,"Canberra, the capital"\n2,The Orinoco\nbad\n')
@@ -55,7 +55,7 @@ await t.test('a corpus in several files: checked, indexed, listed by source, exp
 
 await t.test('the recall of a vector index is shown, with that of questions', async (t) => {
   const dir = await tempDir(t)
-  const env = { ...tinyService(dir), CEPE_EXACT_BELOW: '300', CEPE_MIN_RECALL: '0.5' }
+  const env = { ...tinyShared(dir), CEPE_EXACT_BELOW: '300', CEPE_MIN_RECALL: '0.5' }
   const rows = (await readFile('index/corpus/passages.tsv', 'utf8')).split('\n').slice(0, 401)
   const corpus = path.join(dir, 'part.tsv')
   await writeFile(corpus, rows.join('\n'))
@@ -69,7 +69,7 @@ await t.test('the recall of a vector index is shown, with that of questions', as
 
 await t.test('a command that waits for another process says for whom', async (t) => {
   const dir = await tempDir(t)
-  const env = tinyService(dir)
+  const env = tinyShared(dir)
   const corpus = path.join(dir, 'a.csv')
   await writeFile(corpus, 'id,text\n1,"Canberra, the capital"\n')
   t.match(await runCli(['index', 'add', corpus], env), { code: 0 })
@@ -87,7 +87,7 @@ await t.test('a command that waits for another process says for whom', async (t)
 
 await t.test('of several files each problem is said with its file, and what was not begun; a blank question is none', async (t) => {
   const dir = await tempDir(t)
-  const env = tinyService(dir)
+  const env = tinyShared(dir)
   const file = (name: string): string => path.join(dir, 'corpus', name)
   await mkdir(path.join(dir, 'corpus'))
   await writeFile(file('a.tsv'), '')

@@ -5,16 +5,16 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { CLI, finished, startNode } from '../../eval/bench/processes.ts'
 import type { Job } from '../../src/jobs/schema.ts'
 import { runCli } from '../helpers/cli.ts'
-import { tinyService } from '../helpers/service-settings.ts'
+import { tinyService, tinyShared } from '../helpers/service-settings.ts'
 import { tempDir } from '../index/helpers.ts'
 
 /** Two shards: the first is committed while the second is embedded. */
-const PASSAGES = 8_000
+const PASSAGES = 5_000
 
 /** `cepe index add` of a corpus that takes some seconds, and a way to see how far it is. */
 async function indexing(t: Test) {
   const dir = await tempDir(t)
-  const env = tinyService(dir)
+  const env = tinyShared(dir)
   const [file, other] = [path.join(dir, 'towns.tsv'), path.join(dir, 'other.tsv')]
   const rows = Array.from({ length: PASSAGES }, (_, i) => `${i}\tPlace ${i}\tPlace ${i}`)
   await writeFile(file, ['id\ttext\ttitle', ...rows, ''].join('\n'))
@@ -22,15 +22,23 @@ async function indexing(t: Test) {
   const child = startNode(CLI, ['index', 'add', file, other, '--table', 'towns'], { env })
   t.teardown(() => child.kill('SIGKILL'))
   const jobs = path.join(env.CEPE_INDEX_DIR, 'jobs')
-  const committed = async (): Promise<string> => {
+  const reached = async (holds: (job: Job) => boolean): Promise<string> => {
     for (;;) {
       const [id] = await readdir(jobs).catch(() => [])
       const record = id === undefined ? '' : await readFile(path.join(jobs, id, 'job.json'), 'utf8').catch(() => '')
-      if (id !== undefined && record !== '' && (JSON.parse(record) as Job).counters.committed > 0) return id
+      if (id !== undefined && record !== '' && holds(JSON.parse(record) as Job)) return id
       await sleep(20)
     }
   }
-  return { child, ended: finished(child), committed, index: (...args: string[]) => runCli(['index', ...args, '--table', 'towns'], env) }
+  const atWork = () => reached(({ state }) => state === 'indexing')
+  const committed = () => reached(({ counters }) => counters.committed > 0)
+  return {
+    child,
+    ended: finished(child),
+    atWork,
+    committed,
+    index: (...args: string[]) => runCli(['index', ...args, '--table', 'towns'], env),
+  }
 }
 
 await t.test('Ctrl-C in `index add` says what is kept, and the command that goes on', async (t) => {
@@ -40,19 +48,19 @@ await t.test('Ctrl-C in `index add` says what is kept, and the command that goes
   const { code, stderr } = await ended
   t.equal(code, 130)
   const [, command = ''] =
-    /^cepe: Interrupted: [1-9]\d* of 8000 passages of towns\.tsv are committed and kept\..* with: cepe (.*)$/m.exec(stderr) ?? []
+    /^cepe: Interrupted: [1-9]\d* of 5000 passages of towns\.tsv are committed and kept\..* with: cepe (.*)$/m.exec(stderr) ?? []
   t.equal(command, `index resume ${id} --table towns`, stderr)
   t.match(stderr, /Not started: .*other\.tsv\n/)
   t.notMatch(stderr, /abort|\n +at /, 'no word of how the program ends itself')
 
   const state = new RegExp(`^${id}  indexing .*: its process has ended.* cepe index resume ${id} or cepe index cancel ${id}$`, 'm')
   t.match((await index('status')).stdout, state)
-  t.match(await index('resume', id), { code: 0, stdout: /done {2}towns\.tsv {2}8000\/8000 committed/ })
+  t.match(await index('resume', id), { code: 0, stdout: /done {2}towns\.tsv {2}5000\/5000 committed/ })
 })
 
 await t.test('a job whose process was killed: its state says so, and it can be cancelled', async (t) => {
-  const { child, ended, committed, index } = await indexing(t)
-  const id = await committed()
+  const { child, ended, atWork, index } = await indexing(t)
+  const id = await atWork()
   t.notMatch((await index('status')).stdout, /process has ended/, 'it is at work')
   child.kill('SIGKILL')
   await ended
@@ -65,8 +73,8 @@ await t.test('a job whose process was killed: its state says so, and it can be c
 })
 
 await t.test('the job of a process that is at work is cancelled by that process', async (t) => {
-  const { ended, committed, index } = await indexing(t)
-  const id = await committed()
+  const { ended, atWork, index } = await indexing(t)
+  const id = await atWork()
   t.match(await index('cancel', id), { code: 0, stdout: /: the process that runs it ends it at its next step\n/ })
   t.match(await ended, { code: 1, stderr: /The job .* was cancelled/ })
   t.match((await index('status')).stdout, new RegExp(`^${id}  cancelled `, 'm'))

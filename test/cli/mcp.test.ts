@@ -4,7 +4,7 @@ import t from 'tap'
 import { CLI, finished, startNode } from '../../eval/bench/processes.ts'
 import { processesWith } from '../helpers/cli.ts'
 import { MCP_CLIENTS } from '../helpers/mcp-clients.ts'
-import { tinyService } from '../helpers/service-settings.ts'
+import { tinyService, tinyShared } from '../helpers/service-settings.ts'
 
 /** Small, so that the first call does not wait long for the index. */
 const PASSAGES = `id\ttext\ttitle
@@ -15,7 +15,7 @@ const PASSAGES = `id\ttext\ttitle
 
 /** The tiny models over that corpus, made at the first start. */
 const dir = t.testdir({ 'passages.tsv': PASSAGES })
-const env = { ...tinyService(dir), CEPE_CORPUS: path.join(dir, 'passages.tsv'), PATH: '/usr/bin:/bin' }
+const env = { ...tinyShared(dir), CEPE_CORPUS: path.join(dir, 'passages.tsv'), PATH: '/usr/bin:/bin' }
 
 // One after the other: the first one makes what all of them use.
 for (const [name, connect] of Object.entries(MCP_CLIENTS))

@@ -4,7 +4,7 @@ import t from 'tap'
 import { syntheticPassage } from '../fixtures/synthetic-corpus.ts'
 import { processTag } from '../../base/locks/process.ts'
 import { runCli } from '../helpers/cli.ts'
-import { tinyService } from '../helpers/service-settings.ts'
+import { tinyShared } from '../helpers/service-settings.ts'
 import { tempDir } from '../index/helpers.ts'
 
 const ROWS = 600
@@ -18,7 +18,7 @@ await t.test('making a vector index leaves nothing among the temporary files, an
   const corpus = path.join(dir, 'corpus.jsonl')
   const lines = Array.from({ length: ROWS }, (_, i) => JSON.stringify({ ...syntheticPassage(i), id: String(i) }))
   await writeFile(corpus, lines.join('\n'))
-  const env = { ...tinyService(dir, { CEPE_EXACT_BELOW: '300', CEPE_MIN_RECALL: '0' }), TMPDIR }
+  const env = { ...tinyShared(dir, { CEPE_EXACT_BELOW: '300', CEPE_MIN_RECALL: '0' }), TMPDIR }
   const added = await runCli(['index', 'add', corpus], env)
   t.match(added, { code: 0, stdout: /600 passages in the table/ })
   t.match(await runCli(['index', 'compact'], env), { code: 0 })

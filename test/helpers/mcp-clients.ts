@@ -41,16 +41,7 @@ export const MCP_CLIENTS: Readonly<Record<string, (place: ServerPlace) => Promis
         ? new StreamableHTTPClientTransportV1(new URL(place.url), { requestInit: { headers: headersOf(place) } })
         : new StdioClientTransportV1({ command: place.command, args: [...place.args], env: place.env, stderr: 'ignore' })
     await client.connect(transport)
-    await client.listTools()
-    return {
-      tools: async () => (await client.listTools()).tools,
-      call: async (name, args = {}) => {
-        const { content, structuredContent, isError } = await client.callTool({ name, arguments: args })
-        return { content, structuredContent, isError: isError === true }
-      },
-      version: () => ('protocolVersion' in transport ? transport.protocolVersion : undefined),
-      close: () => client.close(),
-    }
+    return agentOf(client, () => ('protocolVersion' in transport ? transport.protocolVersion : undefined))
   },
 }
 
@@ -60,6 +51,17 @@ async function connected(client: Client, place: ServerPlace): Promise<AgentClien
       ? new StreamableHTTPClientTransport(new URL(place.url), { requestInit: { headers: headersOf(place) } })
       : new StdioClientTransport({ command: place.command, args: [...place.args], env: place.env, stderr: 'ignore' })
   await client.connect(transport)
+  return agentOf(client, () => client.getNegotiatedProtocolVersion())
+}
+
+/** The calls that both versions of the SDK share. */
+interface ToolClient {
+  listTools(): Promise<{ readonly tools: Awaited<ReturnType<AgentClient['tools']>> }>
+  callTool(call: { name: string; arguments: Record<string, unknown> }): Promise<{ readonly [field: string]: unknown }>
+  close(): Promise<void>
+}
+
+async function agentOf(client: ToolClient, version: () => string | undefined): Promise<AgentClient> {
   await client.listTools()
   return {
     tools: async () => (await client.listTools()).tools,
@@ -67,7 +69,7 @@ async function connected(client: Client, place: ServerPlace): Promise<AgentClien
       const { content, structuredContent, isError } = await client.callTool({ name, arguments: args })
       return { content, structuredContent, isError: isError === true }
     },
-    version: () => client.getNegotiatedProtocolVersion(),
+    version,
     close: () => client.close(),
   }
 }

@@ -1,4 +1,5 @@
 import path from 'node:path'
+import { root } from './root.ts'
 
 const QUIET = { CEPE_THREADS: '1', CEPE_LOG_LEVEL: 'warn' } as const
 
@@ -16,6 +17,17 @@ export function tinyService(dir: string, own: Own = {}) {
     ...QUIET,
     ...own,
   }
+}
+
+/** The shipped tiny models, built by the first test that needs them and shared by all: processes that build at once wait for one another. */
+const SHARED = {
+  CEPE_READER_DIR: path.join(root, 'dist-test', 'built', 'reader'),
+  CEPE_RETRIEVER_DIR: path.join(root, 'dist-test', 'built', 'retriever'),
+} as const
+
+/** As `tinyService`, for tests in which building the models is beside the point. */
+export function tinyShared(dir: string, own: Own = {}) {
+  return tinyService(dir, { ...SHARED, ...own })
 }
 
 /** Settings of a service in a folder of its own over models that were built already, without a corpus or demonstrations. */

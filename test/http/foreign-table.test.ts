@@ -8,7 +8,7 @@ import { createJobs } from '../../src/jobs/jobs.ts'
 import { runCli } from '../helpers/cli.ts'
 import { randomRetriever } from '../fixtures/random-retriever.ts'
 import { recordingServices } from '../helpers/recording-services.ts'
-import { tinyService } from '../helpers/service-settings.ts'
+import { tinyShared } from '../helpers/service-settings.ts'
 import { servicesAround } from '../helpers/services.ts'
 import { embed, somePassages, tempDir } from '../index/helpers.ts'
 
@@ -68,7 +68,7 @@ await t.test('over HTTP a table of another retriever is read and deleted from; w
 
 await t.test('so do the commands', async (t) => {
   const dir = await foreignTable(t)
-  const env = { ...tinyService(dir), CEPE_RETRIEVER_DIR: await randomRetriever(dir, { seed: 1 }) }
+  const env = { ...tinyShared(dir), CEPE_RETRIEVER_DIR: await randomRetriever(dir, { seed: 1 }) }
   const index = async (...args: string[]): Promise<string> => {
     const { code, stdout, stderr } = await runCli(['index', ...args], env)
     t.equal(code, 0, stderr)
