@@ -70,7 +70,7 @@ export const ConfigSchema = Type.Object({
     }),
   ),
   MIRROR_MB: integer(
-    'Most that tables may take in MIRROR_DIR. What does not fit is not copied: the table copied before answers on, and readiness says so.',
+    'Limit for the tables in MIRROR_DIR, in megabytes. A table that does not fit is not copied: the previous copy keeps serving, and readiness reports it.',
     100_000,
     1,
     1_000_000_000,
