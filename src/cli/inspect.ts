@@ -1,12 +1,14 @@
+import { existsSync } from 'node:fs'
+import path from 'node:path'
 import { Command } from 'commander'
 
-/** `cepe inspect`: what is in a built model or a GGUF file. */
+/** `cepe inspect`: what is in a built model or a checkpoint. */
 export function inspectCommand(): Command {
   return new Command('inspect')
     .description(
-      'show a built model (graphs, parameters, bytes, dimensions) or a GGUF file (metadata, tensor types, whether it can be built)',
+      'show a built model (graphs, parameters, bytes, dimensions) or a checkpoint (dimensions, tensor types, whether it can be built)',
     )
-    .argument('<model>', 'folder of the built model, or a .gguf file')
+    .argument('<model>', 'folder of a built model or a checkpoint, or a .gguf file')
     .action(async (model: string) => {
       process.stdout.write(`${await described(model)}\n`)
     })
@@ -16,6 +18,10 @@ async function described(model: string): Promise<string> {
   if (/\.gguf$/i.test(model)) {
     const { formatGguf, inspectGguf } = await import('../../models/gguf/inspect.ts')
     return formatGguf(await inspectGguf(model))
+  }
+  if (existsSync(path.join(model, 'config.json')) && !existsSync(path.join(model, 'manifest.json'))) {
+    const { formatCheckpoint, inspectCheckpoint } = await import('../../models/checkpoint/inspect.ts')
+    return formatCheckpoint(await inspectCheckpoint(model))
   }
   const { formatDescription, inspectModel } = await import('../../models/inspect.ts')
   return formatDescription(await inspectModel(model))
