@@ -3,10 +3,14 @@ import { fusedMatmul, groupQueryAttention, multiHeadAttention, type Projections,
 import type { Value } from '../onnx/graph.ts'
 import { add, concat, f32s, cast, matmul, mul, reshape, reshapeLike, sizeOf, softmax, splitLast, transpose } from '../onnx/ops.ts'
 import { dimAt } from '../onnx/shapes.ts'
+import { normHeads } from './norm.ts'
 import type { Params } from './params.ts'
 import { rotate, type Rotations } from './rotations.ts'
 
 export type Heads = Pick<LlamaConfig, 'heads' | 'kvHeads' | 'headDim'>
+
+/** What a self-attention computes beside LLaMA's. */
+export type SelfHeads = Heads & Pick<LlamaConfig, 'projectionBias' | 'headNorms' | 'rmsNormEps'>
 
 /** Rotated keys and values, each [B,kv_heads,T,head_dim]. */
 export interface KeyValues {
@@ -22,7 +26,7 @@ export interface Attended extends KeyValues {
 export interface SelfAttention {
   readonly params: Params
   readonly x: Value
-  readonly heads: Heads
+  readonly heads: SelfHeads
 }
 
 /**
@@ -40,17 +44,23 @@ export function openAttention({ q, k, v }: Projections, keyMask: Value | null, {
   return reshapeLike(transpose(reshapeLike(attended, byGroup), [0, 2, 3, 1, 4]), q)
 }
 
-/** Queries and keys of x, rotated. */
-function rotated(p: Params, x: Value, rotations: Rotations, { heads, kvHeads }: Heads): { q: Value; k: Value } {
-  const q = rotate(p.linear(x, 'q_proj'), 'queries', rotations, heads)
-  return { q, k: rotate(p.linear(x, 'k_proj'), 'keys', rotations, kvHeads) }
+/** Queries, keys and values of x [B,L,d], not rotated yet. */
+function projections(p: Params, x: Value, { projectionBias: bias, headNorms, headDim, rmsNormEps }: SelfHeads): Projections {
+  const [q, k, v] = [p.linear(x, 'q_proj', { bias }), p.linear(x, 'k_proj', { bias }), p.linear(x, 'v_proj', { bias })]
+  if (!headNorms) return { q, k, v }
+  return { q: normHeads(p, q, 'q_norm', { headDim, rmsNormEps }), k: normHeads(p, k, 'k_norm', { headDim, rmsNormEps }), v }
+}
+
+/** The same with queries and keys rotated. */
+function rotated(p: Params, x: Value, rotations: Rotations, heads: SelfHeads): Projections {
+  const { q, k, v } = projections(p, x, heads)
+  return { q: rotate(q, 'queries', rotations, heads.heads), k: rotate(k, 'keys', rotations, heads.kvHeads), v }
 }
 
 /** Bidirectional self-attention of the encoder: x [B,L,d], keyMask i32 [B,L] -> [B,L,d]. */
 export function encoderSelfAttention({ params, x, heads }: SelfAttention, rotations: Rotations, keyMask: Value): Value {
   return params.in('self_attn', (p) => {
-    const { q, k } = rotated(p, x, rotations, heads)
-    return p.linear(openAttention({ q, k, v: p.linear(x, 'v_proj') }, keyMask, heads), 'o_proj')
+    return p.linear(openAttention(rotated(p, x, rotations, heads), keyMask, heads), 'o_proj')
   })
 }
 
@@ -65,9 +75,8 @@ export function promptSelfAttention(
 ): Attended {
   return params.in('self_attn', (p) => {
     const unrotated = 'cos' in rope
-    const { q, k } = unrotated ? { q: p.linear(x, 'q_proj'), k: p.linear(x, 'k_proj') } : rotated(p, x, rope, heads)
-    const projections = { q, k, v: p.linear(x, 'v_proj') }
-    const [context, keys, values] = groupQueryAttention(projections, lengths, unrotated ? rope : null, heads)
+    const projected = unrotated ? projections(p, x, heads) : rotated(p, x, rope, heads)
+    const [context, keys, values] = groupQueryAttention(projected, lengths, unrotated ? rope : null, heads)
     return { output: p.linear(context, 'o_proj'), keys, values }
   })
 }
@@ -118,17 +127,18 @@ function attend(q: Value, blocks: readonly [KeyValues] | readonly [KeyValues, Ke
  * named `total`. Returns the joined keys and values.
  */
 export function cachedSelfAttention(
-  { params, x, heads: { heads, kvHeads, headDim } }: SelfAttention,
+  { params, x, heads: selfHeads }: SelfAttention,
   rotations: Rotations,
   { past, bias, total }: { readonly past: KeyValues; readonly bias: Value; readonly total: string },
 ): Attended {
+  const { heads, kvHeads, headDim } = selfHeads
   return params.in('self_attn', (p) => {
     const [batch, length] = [dimAt(x.shape, 0), dimAt(x.shape, 1)]
     const group = heads / kvHeads
-    const { q, k } = rotated(p, x, rotations, { heads, kvHeads, headDim })
+    const { q, k, v } = rotated(p, x, rotations, selfHeads)
     const byHead = (y: Value): Value => transpose(reshape(y, [batch, length, kvHeads, headDim]), [0, 2, 1, 3])
     const keys = concat([past.keys, byHead(k)], 2, total)
-    const values = concat([past.values, byHead(p.linear(x, 'v_proj'))], 2, total)
+    const values = concat([past.values, byHead(v)], 2, total)
     const queries = transpose(reshape(q, [batch, length, kvHeads, group, headDim]), [0, 2, 3, 1, 4])
     const context = transpose(attend(queries, [groupedKeyValues({ keys, values })], bias, headDim), [0, 3, 1, 2, 4])
     return { output: p.linear(reshape(context, [batch, length, heads * headDim]), 'o_proj'), keys, values }
@@ -140,15 +150,16 @@ export function cachedSelfAttention(
  * x [1,1,d], `prompt` grouped. Returns the made tokens' keys and values, `made` long, the new one included.
  */
 export function decodeSelfAttention(
-  { params, x, heads: { heads, kvHeads, headDim } }: SelfAttention,
+  { params, x, heads: selfHeads }: SelfAttention,
   rotations: Rotations,
   { prompt, since, made }: { readonly prompt: KeyValues; readonly since: KeyValues; readonly made: string },
 ): Attended {
+  const { heads, kvHeads, headDim } = selfHeads
   return params.in('self_attn', (p) => {
-    const { q, k } = rotated(p, x, rotations, { heads, kvHeads, headDim })
+    const { q, k, v } = rotated(p, x, rotations, selfHeads)
     const byHead = (y: Value): Value => reshape(y, [1, kvHeads, 1, headDim])
     const keys = concat([since.keys, byHead(k)], 2, made)
-    const values = concat([since.values, byHead(p.linear(x, 'v_proj'))], 2, made)
+    const values = concat([since.values, byHead(v)], 2, made)
     const context = attend(
       reshape(q, [1, kvHeads, heads / kvHeads, 1, headDim]),
       [prompt, groupedKeyValues({ keys, values })],

@@ -1,6 +1,7 @@
 import { skipRmsNorm } from '../onnx/contrib.ts'
 import type { Value } from '../onnx/graph.ts'
-import { add, cast, div, f32, mul, reduceMean, sqrt } from '../onnx/ops.ts'
+import { add, cast, div, f32, mul, reduceMean, reshape, sqrt } from '../onnx/ops.ts'
+import { dimAt, GraphError } from '../onnx/shapes.ts'
 import type { Params } from './params.ts'
 
 /** The residual stream between two sublayers: its value is x + delta, added where the next norm reads it. */
@@ -19,4 +20,17 @@ function rmsNorm(x: Value, weight: Value, epsilon: number): Value {
 /** RMSNorm of the stream with the weight `name`.weight: [normed, the stream itself]; both the shape of x. */
 export function normStream(p: Params, { x, delta }: Residual, name: string, epsilon: number): readonly [Value, Value] {
   return p.in(name, (q) => (delta ? skipRmsNorm(x, delta, q.tensor('weight'), epsilon) : [rmsNorm(x, q.tensor('weight'), epsilon), x]))
+}
+
+/** RMSNorm of each head of x [B,L,heads*head_dim], one weight `name`.weight [head_dim] for all. */
+export function normHeads(
+  p: Params,
+  x: Value,
+  name: string,
+  { headDim, rmsNormEps }: { readonly headDim: number; readonly rmsNormEps: number },
+): Value {
+  const [batch, length, width] = [dimAt(x.shape, 0), dimAt(x.shape, 1), dimAt(x.shape, 2)]
+  if (typeof width !== 'number') throw new GraphError('the width must be fixed')
+  const byHead = reshape(x, [batch, length, width / headDim, headDim])
+  return p.in(name, (q) => reshape(rmsNorm(byHead, q.tensor('weight'), rmsNormEps), [batch, length, width]))
 }

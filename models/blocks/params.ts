@@ -63,9 +63,9 @@ export class Params {
     })
   }
 
-  /** x [...,in] -> x W^T [...,out] with the matrix `name`.weight [out,in]. */
-  linear(x: Value, name: string): Value {
-    return this.#linearIn(this.precision.matrices, x, name)
+  /** x [...,in] -> x W^T [...,out] with the matrix `name`.weight [out,in]; plus `name`.bias [out] where asked for. */
+  linear(x: Value, name: string, { bias = false }: { readonly bias?: boolean } = {}): Value {
+    return this.#linearIn(this.precision.matrices, x, name, bias)
   }
 
   /** As linear, in the form of the context's projections: x is phi. */
@@ -73,25 +73,18 @@ export class Params {
     return this.#linearIn(this.precision.context, x, name)
   }
 
-  /** x [N,in] -> x W^T + b [N,out] with `name`.weight [out,in] and `name`.bias [out]. */
-  linearBias(x: Value, name: string): Value {
-    const { matrices } = this.precision
-    return this.in(name, (p) => {
-      const bias = p.tensor('bias')
-      if (matrices === null) return gemm(x, p.tensor('weight'), bias)
-      return matrices.kind === 'blocks' ? p.#blocks(x, matrices, bias) : add(int8Product(x, p.#int8({ kind: 'whole' })), bias)
-    })
-  }
-
   /** The output projection: lm_head.weight [V,d], or the embedding matrix where they are tied. */
   head(x: Value, tied: boolean): Value {
     return this.#linearIn(this.precision.head, x, tied ? 'model.embed_tokens' : 'lm_head')
   }
 
-  #linearIn(form: MatrixForm, x: Value, name: string): Value {
+  #linearIn(form: MatrixForm, x: Value, name: string, biased = false): Value {
     return this.in(name, (p) => {
-      if (form === null) return fusedMatmul(x, p.tensor('weight'), { transB: true })
-      return form.kind === 'blocks' ? p.#blocks(x, form, null) : int8Product(x, p.#int8({ kind: 'whole' }))
+      const bias = biased ? p.tensor('bias') : null
+      if (form?.kind === 'blocks') return p.#blocks(x, form, bias)
+      if (form === null && bias && x.shape.length === 2) return gemm(x, p.tensor('weight'), bias)
+      const product = form === null ? fusedMatmul(x, p.tensor('weight'), { transB: true }) : int8Product(x, p.#int8({ kind: 'whole' }))
+      return bias ? add(product, bias) : product
     })
   }
 

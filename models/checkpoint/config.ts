@@ -54,6 +54,10 @@ export interface LlamaConfig {
   readonly rmsNormEps: number
   readonly ropeTheta: number
   readonly ropeScaling: RopeScaling | null
+  /** Queries, keys and values have biases (Qwen 2). */
+  readonly projectionBias: boolean
+  /** Each head of queries and keys is normalised before it is rotated (Qwen 3). */
+  readonly headNorms: boolean
   /** The output projection is the embedding matrix (no lm_head.weight). Always true for the encoder, which has no output used here. */
   readonly tieWordEmbeddings: boolean
 }

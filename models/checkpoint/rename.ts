@@ -16,6 +16,11 @@ function llamaTensors(shapes: Shapes, prefix: 'model' | 'encoder', config: Llama
     shapes.set(`${block}.self_attn.k_proj.weight`, [kvHeads * headDim, d])
     shapes.set(`${block}.self_attn.v_proj.weight`, [kvHeads * headDim, d])
     shapes.set(`${block}.self_attn.o_proj.weight`, [d, heads * headDim])
+    if (config.projectionBias) {
+      shapes.set(`${block}.self_attn.q_proj.bias`, [heads * headDim])
+      for (const part of ['k_proj', 'v_proj']) shapes.set(`${block}.self_attn.${part}.bias`, [kvHeads * headDim])
+    }
+    if (config.headNorms) for (const part of ['q_norm', 'k_norm']) shapes.set(`${block}.self_attn.${part}.weight`, [headDim])
     shapes.set(`${block}.post_attention_layernorm.weight`, [d])
     shapes.set(`${block}.mlp.gate_proj.weight`, [mlp, d])
     shapes.set(`${block}.mlp.up_proj.weight`, [mlp, d])

@@ -6,44 +6,67 @@ import type { GgufHeader } from './header.ts'
 import { booleanIn, numberIn, stringIn, type Metadata } from './metadata.ts'
 
 const HUGGING_FACE = 'build from the Hugging Face folder of the model instead'
+const ARCHITECTURE = 'general.architecture'
 
-function checkArchitecture(metadata: Metadata): void {
-  const key = 'general.architecture'
-  const architecture = stringIn(metadata, key)
-  if (architecture === undefined) throw invalid(`metadata ${key} is missing; convert the model again`, key)
-  if (architecture !== 'llama') {
-    throw unsupported(
-      `metadata ${key} is ${JSON.stringify(architecture)}; supported is "llama": take another model, or ${HUGGING_FACE} where that is supported`,
-      key,
-    )
-  }
-  const experts = numberIn(metadata, 'llama.expert_count') ?? 0
-  if (experts > 0)
-    throw unsupported(`metadata llama.expert_count is ${experts}; supported is a LLaMA without experts`, 'llama.expert_count')
+/** By general.architecture: what a config.json calls it. */
+const ARCHITECTURES: ReadonlyMap<string, string> = new Map([
+  ['llama', 'LlamaForCausalLM'],
+  ['qwen2', 'Qwen2ForCausalLM'],
+  ['qwen3', 'Qwen3ForCausalLM'],
+])
+
+/** Metadata of one architecture: `general.architecture` is in front of their keys. */
+interface OfModel {
+  readonly name: string
+  readonly metadata: Metadata
 }
 
-function required(metadata: Metadata, key: string): number {
-  const value = numberIn(metadata, key)
-  if (value === undefined) throw invalid(`metadata ${key} is missing; convert the model again`, key)
+function modelOf(metadata: Metadata): OfModel {
+  const name = stringIn(metadata, ARCHITECTURE)
+  if (name === undefined) throw invalid(`metadata ${ARCHITECTURE} is missing; convert the model again`, ARCHITECTURE)
+  if (!ARCHITECTURES.has(name)) {
+    throw unsupported(
+      `metadata ${ARCHITECTURE} is ${JSON.stringify(name)}; supported are ${[...ARCHITECTURES.keys()].join(', ')}: take another model, or ${HUGGING_FACE} where that is supported`,
+      ARCHITECTURE,
+    )
+  }
+  const experts = numberIn(metadata, `${name}.expert_count`) ?? 0
+  if (experts > 0)
+    throw unsupported(`metadata ${name}.expert_count is ${experts}; supported are models without experts`, `${name}.expert_count`)
+  return { name, metadata }
+}
+
+/** Whether the rows of queries and keys stand in another order than Hugging Face's: those of LLaMA's files alone. */
+export function turnsRows(metadata: Metadata): boolean {
+  return stringIn(metadata, ARCHITECTURE) === 'llama'
+}
+
+function optional({ name, metadata }: OfModel, key: string): number | undefined {
+  return numberIn(metadata, `${name}.${key}`)
+}
+
+function required(model: OfModel, key: string): number {
+  const value = optional(model, key)
+  if (value === undefined) throw invalid(`metadata ${model.name}.${key} is missing; convert the model again`, `${model.name}.${key}`)
   return value
 }
 
 /** All of a head takes part in the rotation, and values are as wide as keys. */
-function headDim(metadata: Metadata): number {
-  const heads = required(metadata, 'llama.attention.head_count')
-  const width = numberIn(metadata, 'llama.attention.key_length') ?? required(metadata, 'llama.embedding_length') / heads
-  for (const key of ['llama.attention.value_length', 'llama.rope.dimension_count']) {
-    const other = numberIn(metadata, key) ?? width
-    if (other !== width) throw unsupported(`metadata ${key} is ${other}, a head has ${width}; supported is one width for both`, key)
+function headDim(model: OfModel): number {
+  const width = optional(model, 'attention.key_length') ?? required(model, 'embedding_length') / required(model, 'attention.head_count')
+  for (const key of ['attention.value_length', 'rope.dimension_count']) {
+    const other = optional(model, key) ?? width
+    const name = `${model.name}.${key}`
+    if (other !== width) throw unsupported(`metadata ${name} is ${other}, a head has ${width}; supported is one width for both`, name)
   }
   return width
 }
 
-function ropeScaling(metadata: Metadata): object | null {
-  const type = stringIn(metadata, 'llama.rope.scaling.type')
-  const factor = numberIn(metadata, 'llama.rope.scaling.factor') ?? numberIn(metadata, 'llama.rope.scale_linear')
+function ropeScaling(model: OfModel): object | null {
+  const type = stringIn(model.metadata, `${model.name}.rope.scaling.type`)
+  const factor = optional(model, 'rope.scaling.factor') ?? optional(model, 'rope.scale_linear')
   if (type === 'none' || (type === undefined && (factor ?? 1) === 1)) return null
-  const original = numberIn(metadata, 'llama.rope.scaling.original_context_length')
+  const original = optional(model, 'rope.scaling.original_context_length')
   return { type: type ?? 'linear', ...(factor !== undefined && { factor }), original_max_position_embeddings: original ?? null }
 }
 
@@ -64,25 +87,28 @@ export function addsBos(metadata: Metadata): boolean {
 }
 
 /** The config.json that the metadata stand for: one set of checks serves both. */
-function asConfigJson(header: GgufHeader): object {
-  const { metadata, tensors } = header
+function asConfigJson({ metadata, tensors }: GgufHeader): object {
+  const model = modelOf(metadata)
   const embedding = tensors.find(({ name }) => name === 'token_embd.weight')
   if (embedding === undefined) throw invalid('tensor "token_embd.weight" is missing; download the model again', 'token_embd.weight')
   const eos = ['tokenizer.ggml.eos_token_id', 'tokenizer.ggml.eot_token_id'].map((key) => numberIn(metadata, key))
   return {
-    architectures: ['LlamaForCausalLM'],
+    architectures: [ARCHITECTURES.get(model.name)],
     vocab_size: embedding.shape[0],
-    hidden_size: required(metadata, 'llama.embedding_length'),
-    intermediate_size: required(metadata, 'llama.feed_forward_length'),
-    num_hidden_layers: required(metadata, 'llama.block_count'),
-    num_attention_heads: required(metadata, 'llama.attention.head_count'),
-    num_key_value_heads: numberIn(metadata, 'llama.attention.head_count_kv') ?? null,
-    head_dim: headDim(metadata),
-    max_position_embeddings: required(metadata, 'llama.context_length'),
-    rms_norm_eps: required(metadata, 'llama.attention.layer_norm_rms_epsilon'),
+    hidden_size: required(model, 'embedding_length'),
+    intermediate_size: required(model, 'feed_forward_length'),
+    num_hidden_layers: required(model, 'block_count'),
+    num_attention_heads: required(model, 'attention.head_count'),
+    num_key_value_heads: optional(model, 'attention.head_count_kv') ?? null,
+    head_dim: headDim(model),
+    max_position_embeddings: required(model, 'context_length'),
+    rms_norm_eps: required(model, 'attention.layer_norm_rms_epsilon'),
     hidden_act: 'silu',
-    rope_theta: numberIn(metadata, 'llama.rope.freq_base') ?? 10_000,
-    rope_scaling: ropeScaling(metadata),
+    attention_bias: tensors.some(
+      ({ name }) => name === 'blk.0.attn_output.bias' || (model.name === 'llama' && name === 'blk.0.attn_q.bias'),
+    ),
+    rope_theta: optional(model, 'rope.freq_base') ?? 10_000,
+    rope_scaling: ropeScaling(model),
     tie_word_embeddings: tensors.every(({ name }) => name !== 'output.weight'),
     bos_token_id: addsBos(metadata) ? (numberIn(metadata, 'tokenizer.ggml.bos_token_id') ?? null) : null,
     eos_token_id: [...new Set(eos.filter((id) => id !== undefined))],
@@ -91,20 +117,19 @@ function asConfigJson(header: GgufHeader): object {
 }
 
 /**
- * The configuration of a GGUF file's LLaMA. Its output is its embedding where there is no output.weight.
+ * The configuration of a GGUF file's model. Its output is its embedding where there is no output.weight.
  * @throws checkpoint_invalid and unsupported naming the metadata, the problem and the remedy
  */
 export function ggufConfig(header: GgufHeader): CepeConfig {
-  checkArchitecture(header.metadata)
-  checkRopeTensors(header)
   const json = asConfigJson(header)
+  checkRopeTensors(header)
   try {
     const config = parseConfig(json)
-    if (config.architecture !== 'cepe') throw unsupported('the metadata describe no decoder', 'general.architecture')
+    if (config.architecture !== 'cepe') throw unsupported('the metadata describe no decoder', ARCHITECTURE)
     return config
   } catch (thrown) {
     if (!(thrown instanceof CodedError)) throw thrown
-    const message = `the metadata, written as a config.json, do not describe a LLaMA that can be built (${thrown.message})`
+    const message = `the metadata, written as a config.json, do not describe a model that can be built (${thrown.message})`
     throw new CodedError(thrown.code, message, { field: thrown.field, cause: thrown })
   }
 }

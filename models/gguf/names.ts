@@ -9,6 +9,8 @@ const IN_LAYER: ReadonlyMap<string, string> = new Map([
   ['attn_q', 'self_attn.q_proj'],
   ['attn_k', 'self_attn.k_proj'],
   ['attn_v', 'self_attn.v_proj'],
+  ['attn_q_norm', 'self_attn.q_norm'],
+  ['attn_k_norm', 'self_attn.k_norm'],
   ['attn_output', 'self_attn.o_proj'],
   ['ffn_norm', 'post_attention_layernorm'],
   ['ffn_gate', 'mlp.gate_proj'],
@@ -16,7 +18,7 @@ const IN_LAYER: ReadonlyMap<string, string> = new Map([
   ['ffn_down', 'mlp.down_proj'],
 ])
 
-/** The canonical name of a LLaMA tensor (rename.ts); one that is not known keeps its own. */
+/** The canonical name of a tensor (rename.ts); one that is not known keeps its own. */
 export function fromGgufName(name: string): string {
   const [, layer, part = '', kind] = /^blk\.(\d+)\.(\w+)\.(weight|bias)$/.exec(name) ?? []
   const inLayer = IN_LAYER.get(part)

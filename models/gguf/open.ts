@@ -5,7 +5,7 @@ import type { LlamaConfig } from '../checkpoint/config.ts'
 import { openWeightFile } from '../checkpoint/file.ts'
 import { toF32 } from '../checkpoint/weights.ts'
 import { invalid, unsupported } from '../errors.ts'
-import { ggufConfig } from './config.ts'
+import { ggufConfig, turnsRows } from './config.ts'
 import { readGgufHeader } from './header.ts'
 import { numberIn } from './metadata.ts'
 import { fromGgufName } from './names.ts'
@@ -37,8 +37,8 @@ function turnedHeads(name: string, { heads, kvHeads }: LlamaConfig): number {
 }
 
 /**
- * Opens a GGUF file (version 2 or 3, LLaMA) as a checkpoint: quantised tensors are read as float32, one at a time, the rows
- * of queries and keys in Hugging Face's order; the tokenizer comes from the metadata.
+ * Opens a GGUF file (version 2 or 3) as a checkpoint: quantised tensors are read as float32, one at a time, the rows
+ * of a LLaMA's queries and keys in Hugging Face's order; the tokenizer comes from the metadata.
  * @throws checkpoint_invalid for a damaged file; unsupported for another architecture, tensor type, or one part of several.
  */
 export async function openGguf(path: string): Promise<Checkpoint> {
@@ -57,7 +57,7 @@ export async function openGguf(path: string): Promise<Checkpoint> {
     const read = async (wanted: string): Promise<RawTensor> => {
       const [info, tensor] = [tensors.get(wanted), stored.get(wanted)]
       if (info === undefined || tensor === undefined) throw invalid(`${name} has no tensor ${wanted}`, wanted)
-      return readGgufTensor(file, tensor, info, turnedHeads(wanted, config.decoder))
+      return readGgufTensor(file, tensor, info, turnsRows(metadata) ? turnedHeads(wanted, config.decoder) : 0)
     }
     return {
       dir: path,

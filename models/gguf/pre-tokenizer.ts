@@ -5,15 +5,19 @@ function byteLevel(words: boolean): object {
   return { type: 'ByteLevel', add_prefix_space: false, trim_offsets: true, use_regex: words }
 }
 
-/** LLaMA 3's pattern: numbers in threes, line breaks with what is before them. */
-const LLAMA3_WORDS =
-  "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
+/** Words by LLaMA 3's pattern, or another with so many digits of a number together: line breaks go with what is before them. */
+function wordsOf(digits: string): object {
+  const words = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|${digits}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+`
+  const split = { type: 'Split', pattern: { Regex: words }, behavior: 'Isolated', invert: false }
+  return { type: 'Sequence', pretokenizers: [split, byteLevel(false)] }
+}
 
 /** Every numeric character on its own. The format's `Digits` knows 0 to 9 alone in the package that reads it here. */
 const NUMBERS_APART = { type: 'Split', pattern: { Regex: '\\p{N}' }, behavior: 'Isolated', invert: false }
 
 interface PreTokenizer {
   /** Parts of tokenizer.json. */
+  readonly normalizer?: object
   readonly pre_tokenizer: object
   /** Whole words of the vocabulary are taken as they are, without merging. */
   readonly ignore_merges: boolean
@@ -34,13 +38,11 @@ const BY_NAME: ReadonlyMap<string, PreTokenizer> = new Map([
   [
     'llama-bpe',
     {
-      pre_tokenizer: {
-        type: 'Sequence',
-        pretokenizers: [{ type: 'Split', pattern: { Regex: LLAMA3_WORDS }, behavior: 'Isolated', invert: false }, byteLevel(false)],
-      },
+      pre_tokenizer: wordsOf('\\p{N}{1,3}'),
       ignore_merges: true,
     },
   ],
+  ['qwen2', { normalizer: { type: 'NFC' }, pre_tokenizer: wordsOf('\\p{N}'), ignore_merges: false }],
 ])
 
 /** The pre-tokenizer of a name in tokenizer.ggml.pre. @throws unsupported for one that is not known: a guess would give other tokens. */

@@ -63,10 +63,10 @@ function mergesOf(metadata: Metadata, vocabulary: Readonly<Record<string, number
 function byteLevelBpe(metadata: Metadata, tokens: readonly Token[]): TokenizerJson {
   const vocab = Object.fromEntries(tokens.map(({ text }, id) => [text, id]))
   if (Object.keys(vocab).length !== tokens.length) throw invalid(`metadata ${KEY}.tokens holds a token twice; ${REMEDY}`, `${KEY}.tokens`)
-  const { pre_tokenizer, ignore_merges } = preTokenizer(stringIn(metadata, `${KEY}.pre`) ?? 'default')
+  const { normalizer = null, pre_tokenizer, ignore_merges } = preTokenizer(stringIn(metadata, `${KEY}.pre`) ?? 'default')
   return {
     added_tokens: addedTokens(tokens, [PIECE_TYPE.control, PIECE_TYPE.userDefined]),
-    normalizer: null,
+    normalizer,
     pre_tokenizer,
     post_processor: null,
     decoder: { type: 'ByteLevel', add_prefix_space: true, trim_offsets: true, use_regex: true },

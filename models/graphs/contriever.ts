@@ -30,7 +30,7 @@ const SMALLEST_LENGTH = 1e-12
 /** BERT's residual and post-norm: LayerNorm(dense(x) + residual); x [N,in], residual [N,d]. */
 function denseNorm(params: Params, x: Value, residual: Value, epsilon: number): Value {
   return params.in('output', (p) => {
-    const projected = p.linearBias(x, 'dense')
+    const projected = p.linear(x, 'dense', { bias: true })
     return p.in('LayerNorm', (norm) =>
       skipLayerNorm(projected, residual, { weight: norm.tensor('weight'), bias: norm.tensor('bias') }, epsilon),
     )
@@ -46,13 +46,13 @@ function bertLayer(
 ): Value {
   const attended = params.in('attention', (p) => {
     const context = p.in('self', (q) => {
-      const projected = (name: string): Value => reshapeLike(q.linearBias(x, name), rows)
+      const projected = (name: string): Value => reshapeLike(q.linear(x, name, { bias: true }), rows)
       const projections = { q: projected('query'), k: projected('key'), v: projected('value') }
       return reshapeLike(multiHeadAttention(projections, heads, keyMask), x)
     })
     return denseNorm(p, context, x, layerNormEps)
   })
-  const inner = params.in('intermediate', (p) => gelu(p.linearBias(attended, 'dense')))
+  const inner = params.in('intermediate', (p) => gelu(p.linear(attended, 'dense', { bias: true })))
   return denseNorm(params, inner, attended, layerNormEps)
 }
 

@@ -73,6 +73,18 @@ t.test('published decoders of the family', (t) => {
   t.end()
 })
 
+t.test('Qwen: biases, or norms of heads of any width; sliding windows bound the prompt', (t) => {
+  const qwen2 = { ...LLAMA_CONFIG, architectures: ['Qwen2ForCausalLM'], sliding_window: 16 }
+  t.match(parseConfig({ ...qwen2, use_sliding_window: false }), { decoder: { projectionBias: true, headNorms: false, window: 32 } })
+  t.match(parseConfig({ ...qwen2, use_sliding_window: true }), { decoder: { window: 16 } })
+  const qwen3 = { ...LLAMA_CONFIG, architectures: ['Qwen3ForCausalLM'] }
+  t.match(parseConfig({ ...qwen3, head_dim: 32 }), { decoder: { projectionBias: false, headNorms: true, headDim: 32 } })
+  t.match(parseConfig({ ...qwen3, head_dim: undefined }), { decoder: { headDim: 128 } })
+  t.throws(() => parseConfig({ ...qwen3, attention_bias: true }), { code: 'unsupported', message: /attention_bias is true/ })
+  t.throws(() => parseConfig({ ...qwen3, architectures: ['Qwen3MoeForCausalLM'] }), { code: 'unsupported', message: /Qwen3MoeForCausalLM/ })
+  t.end()
+})
+
 t.test('rotary scaling in every spelling', (t) => {
   t.match(ropeOf({ rope_scaling: { type: 'linear', factor: 8 } }), { ropeScaling: { type: 'linear', factor: 8 } })
   t.match(ropeOf({ rope_scaling: { rope_type: 'default' } }), { ropeScaling: null })
@@ -99,7 +111,7 @@ const REFUSED: readonly [string, object, string, RegExp][] = [
     'another architecture',
     { ...LLAMA_CONFIG, architectures: ['GPT2LMHeadModel'] },
     'unsupported',
-    /GPT2LMHeadModel.*supported are LlamaForCausalContextLM, LlamaForCausalLM, MistralForCausalLM, Contriever, BertModel/,
+    /GPT2LMHeadModel.*supported are LlamaForCausalContextLM, LlamaForCausalLM, .*BertModel.*take a checkpoint of one of these/,
   ],
   ['no architecture', { hidden_size: 8 }, 'checkpoint_invalid', /architectures/],
   ['a missing field', { ...LLAMA_CONFIG, hidden_size: undefined }, 'checkpoint_invalid', /hidden_size/],

@@ -198,9 +198,20 @@ const REFUSED: readonly (readonly [what: string, bytes: Buffer, code: string, me
   ['another tensor type', ggufOf({ ...SOUND, tensors: [{ ...EMBEDDING, type: 10 }] }), 'unsupported', /Q2_K; supported are F32/],
   [
     'another architecture',
-    ggufOf({ ...SOUND, entries: [['general.architecture', 'qwen2']] }),
+    ggufOf({ ...SOUND, entries: [['general.architecture', 'falcon']] }),
     'unsupported',
-    /"qwen2"; supported is "llama"/,
+    /"falcon"; supported are llama, qwen2/,
+  ],
+  [
+    'biases of a LLaMA',
+    ggufOf({
+      ...SOUND,
+      entries: LLAMA,
+      tensors: [...(SOUND.tensors ?? []), { name: 'blk.0.attn_q.bias', dims: [1], type: 0, offset: 160 }],
+      data: 192,
+    }),
+    'unsupported',
+    /attention_bias is true/,
   ],
   ['experts', ggufOf({ ...SOUND, entries: [...LLAMA, ['llama.expert_count', 8]] }), 'unsupported', /expert_count is 8/],
   ['a field missing', ggufOf({ ...SOUND, entries: LLAMA.slice(0, -1) }), 'checkpoint_invalid', /rms_epsilon is missing/],
@@ -236,7 +247,7 @@ await t.test('tokenizers that would give other tokens are refused', async (t) =>
   const { metadata } = await headerOf(FILE)
   const changed = (key: string, value: string | readonly string[]) => (): unknown =>
     ggufTokenizer(new Map<string, MetadataValue>([...metadata, [`tokenizer.ggml.${key}`, value]]), FILE)
-  t.throws(changed('pre', 'qwen2'), { code: 'unsupported', message: /"qwen2"; supported are default, gpt-2, smollm, llama-bpe/ })
+  t.throws(changed('pre', 'falcon'), { code: 'unsupported', message: /"falcon"; supported are default, gpt-2, smollm, llama-bpe/ })
   t.throws(changed('model', 't5'), { code: 'unsupported', message: /"t5"; supported are "gpt2"/ })
   t.throws(changed('merges', ['a b c']), { code: 'checkpoint_invalid', message: /joins no two tokens/ })
   t.throws(changed('tokens', ['a', 'b']), { code: 'checkpoint_invalid', message: /token_type has 384 entries/ })

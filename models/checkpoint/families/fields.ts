@@ -1,0 +1,25 @@
+import { Type } from 'typebox'
+import { invalid, unsupported } from '../../errors.ts'
+
+export const Count = Type.Integer({ minimum: 1, maximum: 1e9 })
+/** Far beyond any model: what a config claims is laid out tensor by tensor before the weights are looked at. */
+export const Layers = Type.Integer({ minimum: 1, maximum: 1024 })
+/** Each position takes a row of the rotary tables. */
+export const Window = Type.Integer({ minimum: 1, maximum: 2 ** 22 })
+export const TokenId = Type.Integer({ minimum: 0, maximum: 1e9 })
+export const Positive = Type.Number({ exclusiveMinimum: 0 })
+export function orNull<T extends Parameters<typeof Type.Union>[0][number]>(schema: T) {
+  return Type.Optional(Type.Union([schema, Type.Null()]))
+}
+
+/** Prefix of the field names of a nested config in messages: "" or "encoder_config.". */
+export type Prefix = '' | 'encoder_config.'
+
+export function only(field: string, actual: string | number | boolean, supported: string): never {
+  throw unsupported(`config.json: ${field} is ${JSON.stringify(actual)}; supported is ${supported}`, field)
+}
+
+export function checkedId(field: string, id: number, vocabSize: number): number {
+  if (id >= vocabSize) throw invalid(`config.json: ${field} ${id} is outside the vocabulary of ${vocabSize}`, field)
+  return id
+}

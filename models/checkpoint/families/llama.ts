@@ -1,0 +1,109 @@
+import { Type, type Static } from 'typebox'
+import { invalid } from '../../errors.ts'
+import type { DecoderOnlyConfig, LlamaConfig, SpecialTokens } from '../config.ts'
+import { parseAs } from '../json.ts'
+import { checkedId, Count, Layers, only, orNull, Positive, TokenId, Window, type Prefix } from './fields.ts'
+import { parseRope, RopeSchema } from './rope.ts'
+
+export const LlamaSchema = Type.Object({
+  vocab_size: Count,
+  hidden_size: Count,
+  intermediate_size: Count,
+  num_hidden_layers: Layers,
+  num_attention_heads: Count,
+  num_key_value_heads: orNull(Count),
+  head_dim: orNull(Count),
+  max_position_embeddings: Window,
+  rms_norm_eps: Positive,
+  hidden_act: Type.String(),
+  attention_bias: Type.Optional(Type.Boolean()),
+  mlp_bias: Type.Optional(Type.Boolean()),
+  rope_theta: Type.Optional(Positive),
+  rope_scaling: orNull(RopeSchema),
+  rope_parameters: orNull(RopeSchema),
+  tie_word_embeddings: Type.Optional(Type.Boolean()),
+  bos_token_id: orNull(TokenId),
+  eos_token_id: orNull(Type.Union([TokenId, Type.Array(TokenId)])),
+  pad_token_id: orNull(Type.Integer({ minimum: -1, maximum: 1e9 })),
+  sliding_window: orNull(Count),
+  partial_rotary_factor: orNull(Positive),
+  quantization_config: orNull(Type.Object({ quant_method: Type.Optional(Type.String()) })),
+})
+export type RawLlama = Static<typeof LlamaSchema>
+
+/** What a family's layers have beside LLaMA's. */
+type Extras = Partial<Pick<LlamaConfig, 'projectionBias' | 'headNorms'>>
+
+/** One stack of layers. @throws checkpoint_invalid and unsupported naming the field */
+export function parseLlama(raw: RawLlama, prefix: Prefix, extras: Extras = {}): LlamaConfig {
+  if (raw.hidden_act !== 'silu') only(`${prefix}hidden_act`, raw.hidden_act, '"silu"')
+  if (raw.attention_bias === true) only(`${prefix}attention_bias`, true, 'false')
+  if (raw.mlp_bias === true) only(`${prefix}mlp_bias`, true, 'false')
+  if ((raw.partial_rotary_factor ?? 1) !== 1) only(`${prefix}partial_rotary_factor`, raw.partial_rotary_factor ?? 1, '1')
+  if (raw.quantization_config) {
+    only(
+      `${prefix}quantization_config.quant_method`,
+      raw.quantization_config.quant_method ?? 'unnamed',
+      'a checkpoint in f32, f16 or bf16: cepe build quantises itself',
+    )
+  }
+  const heads = raw.num_attention_heads
+  const kvHeads = raw.num_key_value_heads ?? heads
+  if (heads % kvHeads !== 0) {
+    throw invalid(
+      `config.json: ${prefix}num_attention_heads (${heads}) is no multiple of num_key_value_heads (${kvHeads})`,
+      `${prefix}num_key_value_heads`,
+    )
+  }
+  const headDim = raw.head_dim ?? raw.hidden_size / heads
+  if (!Number.isInteger(headDim) || headDim % 2 !== 0) {
+    throw invalid(
+      `config.json: ${prefix}hidden_size ${raw.hidden_size} over ${heads} heads gives head_dim ${headDim}; rotary embeddings need an even integer`,
+      `${prefix}head_dim`,
+    )
+  }
+  return {
+    vocabSize: raw.vocab_size,
+    hiddenSize: raw.hidden_size,
+    intermediateSize: raw.intermediate_size,
+    layers: raw.num_hidden_layers,
+    heads,
+    kvHeads,
+    headDim,
+    window: raw.max_position_embeddings,
+    rmsNormEps: raw.rms_norm_eps,
+    ropeTheta: raw.rope_theta ?? raw.rope_parameters?.rope_theta ?? 10_000,
+    ropeScaling: parseRope(raw, prefix),
+    projectionBias: extras.projectionBias ?? false,
+    headNorms: extras.headNorms ?? false,
+    tieWordEmbeddings: prefix !== '' || (raw.tie_word_embeddings ?? false),
+  }
+}
+
+export function parseTokens(raw: RawLlama): SpecialTokens {
+  const eos = raw.eos_token_id ?? []
+  const { vocab_size: vocabSize, bos_token_id: bos, pad_token_id: pad } = raw
+  return {
+    bosId: typeof bos === 'number' ? checkedId('bos_token_id', bos, vocabSize) : null,
+    eosIds: (typeof eos === 'number' ? [eos] : eos).map((id) => checkedId('eos_token_id', id, vocabSize)),
+    // LLaMA checkpoints write -1 for "none"; CEPE's encoder pads with an id of its own, one past the decoder's vocabulary.
+    padId: typeof pad === 'number' && pad >= 0 && pad < vocabSize ? pad : null,
+  }
+}
+
+/** A decoder alone. */
+export function parseDecoderOnly(value: unknown, extras: Extras = {}): DecoderOnlyConfig {
+  const raw = parseAs(LlamaSchema, value, 'config.json')
+  return { architecture: 'cepe', decoder: parseLlama(raw, '', extras), tokens: parseTokens(raw), crossAttentionLayers: 0, encoder: null }
+}
+
+/** With its window no longer than `positions`: where tokens see so many before them, shorter prompts are computed the same. */
+export function withinWindow(config: DecoderOnlyConfig, positions: number | null | undefined): DecoderOnlyConfig {
+  const { decoder } = config
+  return { ...config, decoder: { ...decoder, window: Math.min(decoder.window, positions ?? decoder.window) } }
+}
+
+/** A LLaMA whose tokens see the last `sliding_window` before them. */
+export function parseMistral(value: unknown): DecoderOnlyConfig {
+  return withinWindow(parseDecoderOnly(value), parseAs(LlamaSchema, value, 'config.json').sliding_window)
+}

@@ -1,0 +1,75 @@
+import { Type, type Static } from 'typebox'
+import { invalid, unsupported } from '../../errors.ts'
+import type { RopeScaling } from '../config.ts'
+import { Count, only, orNull, Positive, type Prefix } from './fields.ts'
+
+export const RopeSchema = Type.Object({
+  type: Type.Optional(Type.String()),
+  rope_type: Type.Optional(Type.String()),
+  rope_theta: Type.Optional(Positive),
+  factor: Type.Optional(Type.Number({ minimum: 1 })),
+  original_max_position_embeddings: orNull(Count),
+  attention_factor: orNull(Positive),
+  beta_fast: orNull(Positive),
+  beta_slow: orNull(Positive),
+  low_freq_factor: orNull(Positive),
+  high_freq_factor: orNull(Positive),
+})
+
+type RawRope = Static<typeof RopeSchema>
+
+/** Other programs disagree about the defaults of these fields, so that none is assumed. */
+function parseLlama3Rope(rope: RawRope, factor: number, field: string): RopeScaling {
+  const given = (name: 'original_max_position_embeddings' | 'low_freq_factor' | 'high_freq_factor'): number => {
+    const value = rope[name]
+    if (typeof value !== 'number') throw invalid(`config.json: ${field}.${name} is missing`, `${field}.${name}`)
+    return value
+  }
+  const [lowTurns, highTurns] = [given('low_freq_factor'), given('high_freq_factor')]
+  if (!(lowTurns < highTurns)) {
+    throw invalid(
+      `config.json: ${field}.low_freq_factor (${lowTurns}) must be below high_freq_factor (${highTurns})`,
+      `${field}.low_freq_factor`,
+    )
+  }
+  return { type: 'llama3', factor, originalWindow: given('original_max_position_embeddings'), lowTurns, highTurns }
+}
+
+/** What of a config the rotary embedding depends on. */
+interface RawRotary {
+  readonly max_position_embeddings: number
+  readonly rope_scaling?: RawRope | null
+  readonly rope_parameters?: RawRope | null
+}
+
+/** The scaling, or null for none. @throws checkpoint_invalid and unsupported naming the field */
+export function parseRope(raw: RawRotary, prefix: Prefix): RopeScaling | null {
+  const rope = raw.rope_scaling ?? raw.rope_parameters ?? null
+  const type = rope?.rope_type ?? rope?.type ?? 'default'
+  if (rope === null || type === 'default') return null
+  const field = `${prefix}${raw.rope_scaling ? 'rope_scaling' : 'rope_parameters'}`
+  // Its basis depends on how long a text is; the encoder's passages never exceed what it was trained on.
+  const dynamic = type === 'dynamic' && prefix === ''
+  if (type !== 'linear' && type !== 'yarn' && type !== 'llama3' && !dynamic)
+    return only(`${field}.type`, type, prefix === '' ? '"linear", "yarn", "llama3" or "dynamic"' : '"linear", "yarn" or "llama3"')
+  const { factor } = rope
+  if (factor === undefined) throw invalid(`config.json: ${field}.factor is missing`, `${field}.factor`)
+  if (type === 'linear') return { type, factor }
+  if (type === 'dynamic') return { type, factor, originalWindow: raw.max_position_embeddings }
+  if (type === 'llama3') return parseLlama3Rope(rope, factor, field)
+  for (const extra of ['mscale', 'mscale_all_dim', 'truncate']) {
+    if (extra in rope)
+      throw unsupported(
+        `config.json: ${field}.${extra} is not supported; YaRN takes factor, original_max_position_embeddings, attention_factor, beta_fast and beta_slow`,
+        `${field}.${extra}`,
+      )
+  }
+  return {
+    type,
+    factor,
+    originalWindow: rope.original_max_position_embeddings ?? raw.max_position_embeddings,
+    attentionFactor: rope.attention_factor ?? 0.1 * Math.log(factor) + 1,
+    betaFast: rope.beta_fast ?? 32,
+    betaSlow: rope.beta_slow ?? 1,
+  }
+}
