@@ -21,8 +21,8 @@ const GRAPH_FILES = {
 } as const
 
 function rotaryOf(decoder: LlamaConfig): NonNullable<CepeManifest['rotary']> | null {
-  const { ropeScaling: scaling } = decoder
-  if (scaling?.type === 'randomised') return null
+  const { ropeScaling: scaling, local } = decoder
+  if (scaling?.type === 'randomised' || (local !== null && (scaling !== null || local.ropeTheta !== decoder.ropeTheta))) return null
   if (scaling?.type === 'dynamic') return { by_length: true }
   const frequencies = [...rotaryFrequencies(decoder)]
   return scaling?.type === 'xpos'

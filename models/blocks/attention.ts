@@ -1,7 +1,22 @@
 import type { LlamaConfig } from '../checkpoint/config.ts'
 import { fusedMatmul, groupQueryAttention, multiHeadAttention, type Projections, type Waves } from '../onnx/contrib.ts'
 import type { Value } from '../onnx/graph.ts'
-import { add, concat, f32s, cast, matmul, mul, reshape, reshapeLike, sizeOf, softmax, splitLast, transpose } from '../onnx/ops.ts'
+import {
+  add,
+  concat,
+  f32,
+  f32s,
+  cast,
+  matmul,
+  mul,
+  reshape,
+  reshapeLike,
+  sizeOf,
+  softmax,
+  splitLast,
+  tanh,
+  transpose,
+} from '../onnx/ops.ts'
 import { dimAt } from '../onnx/shapes.ts'
 import { normHeads } from './norm.ts'
 import type { Params } from './params.ts'
@@ -10,7 +25,7 @@ import { rotate, type Rotations } from './rotations.ts'
 export type Heads = Pick<LlamaConfig, 'heads' | 'kvHeads' | 'headDim'>
 
 /** What a self-attention computes beside LLaMA's. */
-export type SelfHeads = Heads & Pick<LlamaConfig, 'projectionBias' | 'headNorms' | 'rmsNormEps'>
+export type SelfHeads = Heads & Pick<LlamaConfig, 'projectionBias' | 'headNorms' | 'rmsNormEps' | 'scoreScale' | 'scoreCap'>
 
 /** Rotated keys and values, each [B,kv_heads,T,head_dim]. */
 export interface KeyValues {
@@ -66,17 +81,23 @@ export function encoderSelfAttention({ params, x, heads }: SelfAttention, rotati
 
 /**
  * Causal self-attention over a whole prompt: x [1,L,d]; the rotations of its tokens, or waves by position that the operator
- * rotates by; lastIndex i32 [1] and total i32 scalar as in groupQueryAttention.
+ * rotates by; lastIndex i32 [1] and total i32 scalar as in groupQueryAttention; a window where tokens see only so many.
  */
 export function promptSelfAttention(
   { params, x, heads }: SelfAttention,
   rope: Waves | Rotations,
   lengths: { readonly lastIndex: Value; readonly total: Value },
+  window: number | null,
 ): Attended {
   return params.in('self_attn', (p) => {
     const unrotated = 'cos' in rope
     const projected = unrotated ? projections(p, x, heads) : rotated(p, x, rope, heads)
-    const [context, keys, values] = groupQueryAttention(projected, lengths, unrotated ? rope : null, heads)
+    const [context, keys, values] = groupQueryAttention(projected, lengths, unrotated ? rope : null, {
+      ...heads,
+      scale: heads.scoreScale === heads.headDim ** -0.5 ? undefined : heads.scoreScale,
+      cap: heads.scoreCap ?? undefined,
+      window: window ?? undefined,
+    })
     return { output: p.linear(context, 'o_proj'), keys, values }
   })
 }
@@ -88,35 +109,54 @@ export function groupedKeyValues({ keys, values }: KeyValues): KeyValues {
 }
 
 /**
- * q [...,head_dim] / sqrt(head_dim). The scale goes to the queries because a product with alpha = 1 takes the
+ * q [...,head_dim] / sqrt(head_dim), or times another scale. It goes to the queries because a product with alpha = 1 takes the
  * vector-matrix kernels; and as one number for each of the last axis, because ONNX Runtime's optimiser (MatMulScaleFusion)
  * folds a single number back into alpha, which makes the product three times slower.
  */
-export function scaleQueries(q: Value, headDim: number): Value {
+export function scaleQueries(q: Value, headDim: number, scale = headDim ** -0.5): Value {
   return mul(
     q,
     cast(
       f32s(
         q.graph,
         [headDim],
-        Array.from({ length: headDim }, () => headDim ** -0.5),
+        Array.from({ length: headDim }, () => scale),
       ),
       q.elem,
     ),
   )
 }
 
+/** cap tanh(x / cap). */
+export function capped(x: Value, cap: number): Value {
+  const by = (number: number): Value => cast(f32(x.graph, number), x.elem)
+  return mul(tanh(mul(x, by(1 / cap))), by(cap))
+}
+
+/** Keys and values of attention, grouped, and what is added to their scores: broadcast to [B,kv_heads,group,L,T], or null. */
+interface Block extends KeyValues {
+  readonly bias: Value | null
+}
+
 /**
- * Softmax attention over one or two blocks of keys without joining them: queries [B,kv_heads,group,L,head_dim], blocks
- * grouped, bias broadcast to [B,kv_heads,group,L,T] or null -> [B,kv_heads,group,L,head_dim].
+ * Softmax attention over one or two blocks of keys without joining them: queries [B,kv_heads,group,L,head_dim]
+ * -> [B,kv_heads,group,L,head_dim].
  */
-function attend(q: Value, blocks: readonly [KeyValues] | readonly [KeyValues, KeyValues], bias: Value | null, headDim: number): Value {
-  const scaled = scaleQueries(q, headDim)
+function attend(
+  q: Value,
+  blocks: readonly [Block] | readonly [Block, Block],
+  { headDim, scoreScale, scoreCap }: Pick<SelfHeads, 'headDim' | 'scoreScale' | 'scoreCap'>,
+): Value {
+  const scaled = scaleQueries(q, headDim, scoreScale)
+  const scoresOf = ({ keys, bias }: Block): Value => {
+    const product = fusedMatmul(scaled, keys, { transB: true })
+    const scores = scoreCap === null ? product : capped(product, scoreCap)
+    return bias ? add(scores, bias) : scores
+  }
   const [first, second] = blocks
-  const scores = fusedMatmul(scaled, first.keys, { transB: true })
-  if (!second) return matmul(softmax(bias ? add(scores, bias) : scores), first.values)
-  const moreScores = fusedMatmul(scaled, second.keys, { transB: true })
-  const shares = softmax(concat([scores, moreScores], -1, 'all keys'))
+  const scores = scoresOf(first)
+  if (!second) return matmul(softmax(scores), first.values)
+  const shares = softmax(concat([scores, scoresOf(second)], -1, 'all keys'))
   const sizes = concat([sizeOf(first.keys, 3), sizeOf(second.keys, 3)], 0)
   const [firstShares, secondShares] = splitLast(shares, sizes, dimAt(first.keys.shape, 3), dimAt(second.keys.shape, 3))
   return add(matmul(firstShares, first.values), matmul(secondShares, second.values))
@@ -140,9 +180,19 @@ export function cachedSelfAttention(
     const keys = concat([past.keys, byHead(k)], 2, total)
     const values = concat([past.values, byHead(v)], 2, total)
     const queries = transpose(reshape(q, [batch, length, kvHeads, group, headDim]), [0, 2, 3, 1, 4])
-    const context = transpose(attend(queries, [groupedKeyValues({ keys, values })], bias, headDim), [0, 3, 1, 2, 4])
+    const context = transpose(attend(queries, [{ ...groupedKeyValues({ keys, values }), bias }], selfHeads), [0, 3, 1, 2, 4])
     return { output: p.linear(reshape(context, [batch, length, heads * headDim]), 'o_proj'), keys, values }
   })
+}
+
+/** What one new token attends to. */
+interface Since {
+  readonly prompt: KeyValues
+  readonly since: KeyValues
+  /** Name of the size of the keys made, the new one included. */
+  readonly made: string
+  /** Added to the scores of either, where the token does not see all of them. */
+  readonly hidden: { readonly prompt: Value; readonly since: Value } | null
 }
 
 /**
@@ -152,7 +202,7 @@ export function cachedSelfAttention(
 export function decodeSelfAttention(
   { params, x, heads: selfHeads }: SelfAttention,
   rotations: Rotations,
-  { prompt, since, made }: { readonly prompt: KeyValues; readonly since: KeyValues; readonly made: string },
+  { prompt, since, made, hidden }: Since,
 ): Attended {
   const { heads, kvHeads, headDim } = selfHeads
   return params.in('self_attn', (p) => {
@@ -162,9 +212,11 @@ export function decodeSelfAttention(
     const values = concat([since.values, byHead(v)], 2, made)
     const context = attend(
       reshape(q, [1, kvHeads, heads / kvHeads, 1, headDim]),
-      [prompt, groupedKeyValues({ keys, values })],
-      null,
-      headDim,
+      [
+        { ...prompt, bias: hidden?.prompt ?? null },
+        { ...groupedKeyValues({ keys, values }), bias: hidden?.since ?? null },
+      ],
+      selfHeads,
     )
     return { output: p.linear(reshape(context, [1, 1, heads * headDim]), 'o_proj'), keys, values }
   })

@@ -22,6 +22,11 @@ export function normStream(p: Params, { x, delta }: Residual, name: string, epsi
   return p.in(name, (q) => (delta ? skipRmsNorm(x, delta, q.tensor('weight'), epsilon) : [rmsNorm(x, q.tensor('weight'), epsilon), x]))
 }
 
+/** RMSNorm of x with the weight `name`.weight. */
+export function norm(p: Params, x: Value, name: string, epsilon: number): Value {
+  return p.in(name, (q) => rmsNorm(x, q.tensor('weight'), epsilon))
+}
+
 /** RMSNorm of each head of x [B,L,heads*head_dim], one weight `name`.weight [head_dim] for all. */
 export function normHeads(
   p: Params,
@@ -32,5 +37,5 @@ export function normHeads(
   const [batch, length, width] = [dimAt(x.shape, 0), dimAt(x.shape, 1), dimAt(x.shape, 2)]
   if (typeof width !== 'number') throw new GraphError('the width must be fixed')
   const byHead = reshape(x, [batch, length, width / headDim, headDim])
-  return p.in(name, (q) => reshape(rmsNorm(byHead, q.tensor('weight'), rmsNormEps), [batch, length, width]))
+  return reshape(norm(p, byHead, name, rmsNormEps), [batch, length, width])
 }

@@ -3,6 +3,7 @@ import { unsupported } from '../errors.ts'
 import type { ModelConfig } from './config.ts'
 import { parseContriever } from './families/bert.ts'
 import { parseCepe } from './families/cepe.ts'
+import { parseGemma2, parseGemma3 } from './families/gemma.ts'
 import { parseDecoderOnly, parseMistral } from './families/llama.ts'
 import { parseQwen2, parseQwen3 } from './families/qwen.ts'
 import { parseAs } from './json.ts'
@@ -15,6 +16,8 @@ const PARSERS: ReadonlyMap<string, (value: unknown) => ModelConfig> = new Map<st
   ['MistralForCausalLM', parseMistral],
   ['Qwen2ForCausalLM', parseQwen2],
   ['Qwen3ForCausalLM', parseQwen3],
+  ['Gemma2ForCausalLM', parseGemma2],
+  ['Gemma3ForCausalLM', parseGemma3],
   ['Contriever', parseContriever],
   ['BertModel', parseContriever],
 ])

@@ -39,6 +39,16 @@ export type RopeScaling =
    */
   | { readonly type: 'dynamic'; readonly factor: number; readonly originalWindow: number }
 
+/** Sliding-window attention in some layers of a stack. */
+export interface LocalLayers {
+  /** Tokens. */
+  readonly window: number
+  /** Of each layer, whether it is one of these. */
+  readonly layers: readonly boolean[]
+  /** Base of their rotary embedding, which is not scaled. */
+  readonly ropeTheta: number
+}
+
 /** One LLaMA stack: CEPE's decoder or its encoder. */
 export interface LlamaConfig {
   readonly vocabSize: number
@@ -56,8 +66,24 @@ export interface LlamaConfig {
   readonly ropeScaling: RopeScaling | null
   /** Queries, keys and values have biases (Qwen 2). */
   readonly projectionBias: boolean
-  /** Each head of queries and keys is normalised before it is rotated (Qwen 3). */
+  /** Each head of queries and keys is normalised before it is rotated (Qwen 3, Gemma 3). */
   readonly headNorms: boolean
+  /** Of the MLP's gate. */
+  readonly activation: 'silu' | 'gelu-tanh'
+  /** Attention scores are query times key times this. */
+  readonly scoreScale: number
+  /** Scores s become cap tanh(s / cap) (Gemma 2); null for none. */
+  readonly scoreCap: number | null
+  /** The same of the output's logits. */
+  readonly logitCap: number | null
+  /** Layers whose tokens see only so many before them, themselves included; null where all see all. */
+  readonly local: LocalLayers | null
+  /** What is read of the embedding is multiplied by this. */
+  readonly embeddingScale: number
+  /** What attention and MLP write is normalised as well (Gemma). */
+  readonly postNorms: boolean
+  /** The checkpoint stores norms' weights less 1 (Gemma's Hugging Face folders). */
+  readonly normsLessOne: boolean
   /** The output projection is the embedding matrix (no lm_head.weight). Always true for the encoder, which has no output used here. */
   readonly tieWordEmbeddings: boolean
 }

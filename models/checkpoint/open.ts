@@ -17,6 +17,7 @@ import { findShards, type ShardPlan } from './shards.ts'
 import { readTorchIndex } from './torch.ts'
 import type { Checkpoint, RawTensor, TensorInfo } from './checkpoint.ts'
 import { assertFinite, toF32 } from './weights.ts'
+import { withWholeNorms } from './whole-norms.ts'
 
 /** Bytes of each tensor's start and end that take part in the revision: fine-tuned copies differ in nothing else. */
 const SAMPLE_BYTES = 256
@@ -119,7 +120,7 @@ export async function openCheckpoint(folder: string): Promise<Checkpoint> {
       assertFinite(name, info.dtype, data)
       return { dtype: info.dtype, shape: info.shape, data }
     }
-    return {
+    return withWholeNorms({
       dir,
       name: basename(dir),
       format: plan.format,
@@ -131,7 +132,7 @@ export async function openCheckpoint(folder: string): Promise<Checkpoint> {
       read,
       readF32: async (name) => toF32(name, await read(name)),
       close,
-    }
+    })
   } catch (thrown) {
     await close()
     throw thrown

@@ -22,6 +22,7 @@ function llamaTensors(shapes: Shapes, prefix: 'model' | 'encoder', config: Llama
     }
     if (config.headNorms) for (const part of ['q_norm', 'k_norm']) shapes.set(`${block}.self_attn.${part}.weight`, [headDim])
     shapes.set(`${block}.post_attention_layernorm.weight`, [d])
+    if (config.postNorms) for (const part of ['pre', 'post']) shapes.set(`${block}.${part}_feedforward_layernorm.weight`, [d])
     shapes.set(`${block}.mlp.gate_proj.weight`, [mlp, d])
     shapes.set(`${block}.mlp.up_proj.weight`, [mlp, d])
     shapes.set(`${block}.mlp.down_proj.weight`, [d, mlp])

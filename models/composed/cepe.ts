@@ -4,7 +4,7 @@ import { merged } from '../adapter/merge.ts'
 import type { Checkpoint, RawTensor, TensorInfo } from '../checkpoint/checkpoint.ts'
 import { openWeightFile } from '../checkpoint/file.ts'
 import { toF32 } from '../checkpoint/weights.ts'
-import { invalid } from '../errors.ts'
+import { invalid, unsupported } from '../errors.ts'
 import { readGgufHeader, type GgufTensor } from '../gguf/header.ts'
 import { ggufRevision, readGgufTensor, storedTensor } from '../gguf/tensors.ts'
 import type { CepeParts } from './config.ts'
@@ -84,6 +84,8 @@ export async function withCepe(decoder: Checkpoint, dir: string, parts: CepePart
   try {
     const { config } = decoder
     if (config.architecture !== 'cepe' || config.encoder !== null) throw invalid('the base must be a decoder alone', 'base_model')
+    if (config.decoder.postNorms)
+      throw unsupported('the base is a Gemma, whose layers make no encoder here; take a LLaMA or Qwen', 'base_model')
     if (parts.encoder_layers > config.decoder.layers)
       throw invalid(`config.json: encoder_layers is ${parts.encoder_layers}, the base has ${config.decoder.layers}`, 'encoder_layers')
     const header = await readGgufHeader(file)

@@ -13,6 +13,8 @@ const ARCHITECTURES: ReadonlyMap<string, string> = new Map([
   ['llama', 'LlamaForCausalLM'],
   ['qwen2', 'Qwen2ForCausalLM'],
   ['qwen3', 'Qwen3ForCausalLM'],
+  ['gemma2', 'Gemma2ForCausalLM'],
+  ['gemma3', 'Gemma3ForCausalLM'],
 ])
 
 /** Metadata of one architecture: `general.architecture` is in front of their keys. */
@@ -86,6 +88,36 @@ export function addsBos(metadata: Metadata): boolean {
   return said ?? (stringIn(metadata, 'tokenizer.ggml.model') === 'llama' || stringIn(metadata, 'tokenizer.ggml.pre') === 'llama-bpe')
 }
 
+/** Layers of the models of 27 billion parameters, whose scores are scaled by the width of a head's share, not of a head. */
+const LARGEST: ReadonlyMap<string, number> = new Map([
+  ['gemma2', 46],
+  ['gemma3', 62],
+])
+/** Base of the rotation where a file does not say, if not 10,000. */
+const DEFAULT_BASES: ReadonlyMap<string, number> = new Map([['gemma3', 1e6]])
+/** Of Gemma 2, where a file does not say. */
+const CAPS = { attention: 50, final: 30 }
+
+/** What of config.json only Gemma has; llama.cpp knows the rest by the model's size. */
+function gemmaFields(model: OfModel): object {
+  if (!model.name.startsWith('gemma')) return {}
+  const isLargest = required(model, 'block_count') === LARGEST.get(model.name)
+  const share = required(model, 'embedding_length') / required(model, 'attention.head_count')
+  const caps = model.name === 'gemma2' ? CAPS : { attention: null, final: null }
+  const pattern = model.metadata.get(`${model.name}.attention.sliding_window_pattern`)
+  const base = optional(model, 'rope.freq_base_swa')
+  return {
+    hidden_activation: 'gelu_pytorch_tanh',
+    query_pre_attn_scalar: isLargest ? share : headDim(model),
+    attn_logit_softcapping: optional(model, 'attn_logit_softcapping') ?? caps.attention,
+    final_logit_softcapping: optional(model, 'final_logit_softcapping') ?? caps.final,
+    sliding_window: required(model, 'attention.sliding_window'),
+    ...(typeof pattern === 'number' && { sliding_window_pattern: pattern }),
+    ...(typeof pattern === 'object' && { layer_types: pattern.map((local) => (local === true ? 'sliding_attention' : 'full_attention')) }),
+    ...(base !== undefined && { rope_local_base_freq: base }),
+  }
+}
+
 /** The config.json that the metadata stand for: one set of checks serves both. */
 function asConfigJson({ metadata, tensors }: GgufHeader): object {
   const model = modelOf(metadata)
@@ -107,12 +139,13 @@ function asConfigJson({ metadata, tensors }: GgufHeader): object {
     attention_bias: tensors.some(
       ({ name }) => name === 'blk.0.attn_output.bias' || (model.name === 'llama' && name === 'blk.0.attn_q.bias'),
     ),
-    rope_theta: optional(model, 'rope.freq_base') ?? 10_000,
+    rope_theta: optional(model, 'rope.freq_base') ?? DEFAULT_BASES.get(model.name) ?? 10_000,
     rope_scaling: ropeScaling(model),
     tie_word_embeddings: tensors.every(({ name }) => name !== 'output.weight'),
     bos_token_id: addsBos(metadata) ? (numberIn(metadata, 'tokenizer.ggml.bos_token_id') ?? null) : null,
     eos_token_id: [...new Set(eos.filter((id) => id !== undefined))],
     pad_token_id: numberIn(metadata, 'tokenizer.ggml.padding_token_id') ?? null,
+    ...gemmaFields(model),
   }
 }
 
@@ -126,7 +159,8 @@ export function ggufConfig(header: GgufHeader): CepeConfig {
   try {
     const config = parseConfig(json)
     if (config.architecture !== 'cepe') throw unsupported('the metadata describe no decoder', ARCHITECTURE)
-    return config
+    // GGUF files hold norms' weights whole.
+    return { ...config, decoder: { ...config.decoder, normsLessOne: false } }
   } catch (thrown) {
     if (!(thrown instanceof CodedError)) throw thrown
     const message = `the metadata, written as a config.json, do not describe a model that can be built (${thrown.message})`

@@ -1,3 +1,5 @@
+import type { LlamaConfig } from '../checkpoint/config.ts'
+
 const WHOLE: ReadonlyMap<string, string> = new Map([
   ['token_embd.weight', 'model.embed_tokens.weight'],
   ['output_norm.weight', 'model.norm.weight'],
@@ -18,9 +20,16 @@ const IN_LAYER: ReadonlyMap<string, string> = new Map([
   ['ffn_down', 'mlp.down_proj'],
 ])
 
+/** Gemma's four norms of a layer. */
+const GEMMA: ReadonlyMap<string, string> = new Map([
+  ['post_attention_norm', 'post_attention_layernorm'],
+  ['ffn_norm', 'pre_feedforward_layernorm'],
+  ['post_ffw_norm', 'post_feedforward_layernorm'],
+])
+
 /** The canonical name of a tensor (rename.ts); one that is not known keeps its own. */
-export function fromGgufName(name: string): string {
+export function fromGgufName(name: string, { postNorms }: Pick<LlamaConfig, 'postNorms'>): string {
   const [, layer, part = '', kind] = /^blk\.(\d+)\.(\w+)\.(weight|bias)$/.exec(name) ?? []
-  const inLayer = IN_LAYER.get(part)
+  const inLayer = (postNorms ? GEMMA.get(part) : undefined) ?? IN_LAYER.get(part)
   return WHOLE.get(name) ?? (inLayer === undefined ? name : `model.layers.${layer}.${inLayer}.${kind}`)
 }

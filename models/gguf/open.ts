@@ -51,7 +51,7 @@ export async function openGguf(path: string): Promise<Checkpoint> {
     if (parts > 1) throw splitError(name, String(parts))
     const { metadata } = header
     const config = ggufConfig(header)
-    const stored = new Map(header.tensors.map((tensor) => [fromGgufName(tensor.name), tensor]))
+    const stored = new Map(header.tensors.map((tensor) => [fromGgufName(tensor.name, config.decoder), tensor]))
     if (stored.size !== header.tensors.length) throw invalid('two tensors stand for the same weight; convert the model again', 'tensors')
     const tensors = new Map([...stored].map(([canonical, tensor]) => [canonical, storedTensor(tensor, canonical, path)]))
     const read = async (wanted: string): Promise<RawTensor> => {

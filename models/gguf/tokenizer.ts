@@ -123,7 +123,10 @@ function sentencePiece(metadata: Metadata, tokens: readonly Token[], path: strin
     },
     path,
   )
-  return { ...converted, tokenizer: { ...converted.tokenizer, added_tokens: addedTokens(tokens, [PIECE_TYPE.userDefined]) } }
+  // Gemma's marks of turns are control pieces that its prompts hold as text.
+  const isGemma = stringIn(metadata, 'general.architecture')?.startsWith('gemma') === true
+  const found = isGemma ? [PIECE_TYPE.userDefined, PIECE_TYPE.control] : [PIECE_TYPE.userDefined]
+  return { ...converted, tokenizer: { ...converted.tokenizer, added_tokens: addedTokens(tokens, found) } }
 }
 
 function converted(metadata: Metadata, tokens: readonly Token[], path: string): TokenizerFiles {

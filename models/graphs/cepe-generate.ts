@@ -13,7 +13,7 @@ import {
 import type { Residual } from '../blocks/norm.ts'
 import { Params } from '../blocks/params.ts'
 import type { Precision } from '../blocks/precision.ts'
-import { promptRotations, ropeOf, type Rope } from '../blocks/rotations.ts'
+import { promptRotations, type Rope } from '../blocks/rotations.ts'
 import { unsupported } from '../errors.ts'
 import { loop, type Carried } from '../onnx/control.ts'
 import { Graph, type Value } from '../onnx/graph.ts'
@@ -42,10 +42,13 @@ import {
   sub,
 } from '../onnx/ops.ts'
 import { crossLayers, embedTokens, logitsOf, phiInput } from './decoder.ts'
+import { byLayer, decoderRopes, windowBiases, type ByLayer } from './layer-kinds.ts'
 import { llamaLayers } from './llama.ts'
 
 /** Of GroupQueryAttention with do_rotary. */
 const HEAD_MULTIPLE = 16
+/** Size of the keys of the tokens made, the new one included. */
+const MADE = 'made'
 
 /** How cross-attention is computed, over the prompt and for each further token. */
 export interface CrossStrategy {
@@ -81,7 +84,7 @@ interface Reading {
 function pass({ params, config, ids, context: { phi } }: Reading, sublayers: Sublayers): Pass {
   const keyValues: KeyValues[] = []
   const shares: Value[] = []
-  const embedded = embedTokens(params, ids)
+  const embedded = embedTokens(params, config, ids)
   const stream = params.in('model', (p) =>
     llamaLayers(p, config.decoder, embedded, {
       attend: (q, normed, layer) => {
@@ -103,15 +106,16 @@ function pass({ params, config, ids, context: { phi } }: Reading, sublayers: Sub
   return { stream, keyValues, attention }
 }
 
-function promptPass(reading: Reading, rope: Rope, cross: CrossStrategy): Pass {
+function promptPass(reading: Reading, ropes: ByLayer<Rope>, cross: CrossStrategy): Pass {
   const { ids, context } = reading
-  const heads = reading.config.decoder
+  const { decoder: heads } = reading.config
   const length = sizeOf(ids, 1)
   const total = reshape(cast(length, 'i32'), [])
   const lastIndex = cast(sub(length, i64(ids.graph, 1)), 'i32')
-  const rotations = promptRotations(rope, length)
+  const rotations = ropes.map((rope) => promptRotations(rope, length))
+  const windows = byLayer(heads, (local) => local?.window ?? null)
   const { stream, ...made } = pass(reading, {
-    self: (params, x) => promptSelfAttention({ params, x, heads }, rotations, { lastIndex, total }),
+    self: (params, x, i) => promptSelfAttention({ params, x, heads }, rotations.of(i), { lastIndex, total }, windows.of(i)),
     cross: (params, x, layer) => cross.prompt({ params, x, context, heads }, layer),
   })
   return { ...made, stream: { x: last(stream.x, 1), delta: stream.delta && last(stream.delta, 1) } }
@@ -154,9 +158,9 @@ export function cepeGenerateGraph(
   const maxNewTokens = graph.input('max_new_tokens', 'i64', [])
   const params = new Params(graph, checkpoint, precision)
   const tokenParams = params.with(precision.tokens)
-  const rope = ropeOf(graph, decoder, 'decoder', precision.float)
+  const ropes = decoderRopes(graph, decoder, precision.float)
 
-  const prompt = graph.scope('prompt', () => promptPass({ params, config, ids, context }, rope, cross))
+  const prompt = graph.scope('prompt', () => promptPass({ params, config, ids, context }, ropes, cross))
   const first = choose(params, config, prompt.stream)
   const length = reshape(sizeOf(ids, 1), [])
   const empty = graph.constant(precision.float, [1, decoder.kvHeads, 0, decoder.headDim], new Uint8Array())
@@ -167,7 +171,7 @@ export function cepeGenerateGraph(
     since: prompt.keyValues.map(() => ({ keys: empty, values: empty })),
     rounds: min(sub(maxNewTokens, i64(graph, 1)), sub(i64(graph, decoder.window), length)),
     proceed: goesOn(stopIds, first.token),
-    ...{ stopIds, rope, cross },
+    ...{ stopIds, ropes, cross },
   })
 
   const all = (one: Value, others: Value): Value => concat([flatten(one, 1), flatten(others, 'n-1')], 0, 'n')
@@ -210,7 +214,7 @@ export function cepeContinueGraph(checkpoint: Checkpoint, config: CepeConfig, pr
     rounds: min(maxNewTokens, sub(i64(graph, decoder.window), reshape(position, []))),
     proceed: lessOrEqual(i64(graph, 1), maxNewTokens),
     stopIds,
-    rope: ropeOf(graph, decoder, 'decoder', precision.float),
+    ropes: decoderRopes(graph, decoder, precision.float),
     cross: ABSORBED,
   })
   const tokens = flatten(made.tokens, 'n')
@@ -249,7 +253,7 @@ interface Begun {
   /** bool scalar: whether any is to be made. */
   readonly proceed: Value
   readonly stopIds: Value
-  readonly rope: Rope
+  readonly ropes: ByLayer<Rope>
   readonly cross: CrossStrategy
 }
 
@@ -257,7 +261,7 @@ interface Begun {
 function makeTokens(params: Params, config: CepeConfig, context: Context, begun: Begun) {
   const { graph, precision } = params
   const { decoder } = config
-  const { stopIds, rope, cross } = begun
+  const { stopIds, ropes, cross } = begun
   const promptCache = begun.prompt.map(groupedKeyValues)
   const sinceType = { elem: precision.float, shape: [1, decoder.kvHeads, 'since', decoder.headDim] }
   const carried: Carried[] = [
@@ -274,15 +278,21 @@ function makeTokens(params: Params, config: CepeConfig, context: Context, begun:
   const { carried: left, scans } = loop(start, ([token, position, ...caches]) => {
     const since = pairs(caches)
     const here = present(position)
-    const rotations = rope.at(here, () => flatten(add(here, i64(graph, 1)), 1))
+    const rotations = ropes.map((rope) => rope.at(here, () => flatten(add(here, i64(graph, 1)), 1)))
+    const hidden = byLayer(
+      decoder,
+      (local) =>
+        local && windowBiases(here, sizeOf(at(promptCache, 0).keys, 3), { window: local.window, elem: precision.float, made: MADE }),
+    )
     const made = pass(
       { params, config, ids: present(token), context },
       {
         self: (p, x, i) =>
-          decodeSelfAttention({ params: p, x, heads: decoder }, rotations, {
+          decodeSelfAttention({ params: p, x, heads: decoder }, rotations.of(i), {
             prompt: at(promptCache, i),
             since: at(since, i),
-            made: 'made',
+            made: MADE,
+            hidden: hidden.of(i),
           }),
         cross: (p, x, layer) => cross.decode({ params: p, x, context, heads: decoder }, layer),
       },

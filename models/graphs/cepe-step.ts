@@ -1,36 +1,35 @@
 import { at } from '../../base/at.ts'
-import type { CepeConfig } from '../checkpoint/config.ts'
+import type { CepeConfig, LlamaConfig } from '../checkpoint/config.ts'
 import type { Checkpoint } from '../checkpoint/checkpoint.ts'
 import { cachedSelfAttention, type KeyValues } from '../blocks/attention.ts'
 import { contextOf, stepCrossAttention } from '../blocks/cross-attention.ts'
 import { Params } from '../blocks/params.ts'
 import type { Precision } from '../blocks/precision.ts'
-import { ropeOf } from '../blocks/rotations.ts'
 import { Graph, type Value } from '../onnx/graph.ts'
-import { and, cast, cumSum, f32, i64, lessOrEqual, max, range, reshape, sizeOf, slice, sub, where } from '../onnx/ops.ts'
+import { and, cast, cumSum, i64, lessOrEqual, max, range, reshape, sizeOf, slice, sub } from '../onnx/ops.ts'
 import { crossLayers, embedTokens, logitsOf, phiInput } from './decoder.ts'
+import { byLayer, decoderRopes, nearBy, scoreBias, type ByLayer } from './layer-kinds.ts'
 import { llamaLayers } from './llama.ts'
 
 const TOTAL = 'past+L'
 const TEXT_TOKENS = 'text_tokens'
 
-/** Scores of hidden keys: small enough that softmax gives 0, finite so that a row of padding alone stays finite; fits f16. */
-const HIDDEN = -30_000
-
 /**
- * Positions i64 [B,L] of the new tokens and the scores' bias [B,1,1,L,T]. A token sees the unmasked ones at its own
+ * Positions i64 [B,L] of the new tokens and the scores' bias [B,1,1,L,T] in each layer. A token sees the unmasked ones at its own
  * place or before; its position is the number of unmasked ones before it. So padding may be anywhere: left, right or
  * between the cached part and the new tokens.
  */
-function maskInputs(mask: Value, ids: Value, elem: 'f32' | 'f16'): { positions: Value; bias: Value } {
+function maskInputs(mask: Value, ids: Value, decoder: LlamaConfig, elem: 'f32' | 'f16'): { positions: Value; biases: ByLayer<Value> } {
   const { graph } = mask
   const total = sizeOf(mask, 1)
   const past = sub(total, sizeOf(ids, 1))
-  const positions = slice(max(sub(cumSum(mask), i64(graph, 1)), i64(graph, 0)), 1, { start: past, end: total }, 'L')
+  const keyPositions = max(sub(cumSum(mask), i64(graph, 1)), i64(graph, 0))
+  const positions = slice(keyPositions, 1, { start: past, end: total }, 'L')
   const places = range(reshape(total, []), TOTAL)
   const causal = lessOrEqual(reshape(places, [1, TOTAL]), reshape(slice(places, 0, { start: past, end: total }, 'L'), ['L', 1]))
   const visible = and(causal, reshape(cast(mask, 'bool'), ['B', 1, 1, 1, TOTAL]))
-  return { positions, bias: where(visible, cast(f32(graph, 0), elem), cast(f32(graph, HIDDEN), elem)) }
+  const biases = byLayer(decoder, (local) => scoreBias(local ? and(visible, nearBy(positions, keyPositions, local.window)) : visible, elem))
+  return { positions, biases }
 }
 
 /**
@@ -54,17 +53,21 @@ export function cepeStepGraph(checkpoint: Checkpoint, config: CepeConfig, precis
     return { keys: cache('key'), values: cache('value') }
   })
   const params = new Params(graph, checkpoint, precision)
-  const rope = ropeOf(graph, decoder, 'decoder', precision.float)
-  const { positions, bias } = graph.scope('mask', () => maskInputs(mask, ids, precision.float))
-  const rotations = rope.at(positions, () => graph.input(TEXT_TOKENS, 'i64', ['B']))
+  const ropes = decoderRopes(graph, decoder, precision.float)
+  const { positions, biases } = graph.scope('mask', () => maskInputs(mask, ids, decoder, precision.float))
+  const rotations = ropes.map((rope) => rope.at(positions, () => graph.input(TEXT_TOKENS, 'i64', ['B'])))
 
   const present: KeyValues[] = []
-  const embedded = embedTokens(params, ids)
+  const embedded = embedTokens(params, config, ids)
   const stream = params.in('model', (p) =>
     llamaLayers(p, decoder, embedded, {
       attend: (q, x, i) => {
         const attention = { params: q, x, heads: decoder }
-        const { output, keys, values } = cachedSelfAttention(attention, rotations, { past: at(past, i), bias, total: TOTAL })
+        const { output, keys, values } = cachedSelfAttention(attention, rotations.of(i), {
+          past: at(past, i),
+          bias: biases.of(i),
+          total: TOTAL,
+        })
         present.push({ keys, values })
         return output
       },

@@ -1,8 +1,9 @@
 import type { CepeConfig } from '../checkpoint/config.ts'
+import { capped } from '../blocks/attention.ts'
 import { normStream, type Residual } from '../blocks/norm.ts'
 import type { Params } from '../blocks/params.ts'
 import type { Graph, Value } from '../onnx/graph.ts'
-import { cast } from '../onnx/ops.ts'
+import { cast, f32, mul } from '../onnx/ops.ts'
 import type { CrossLayers, Sublayer } from './llama.ts'
 
 /** phi f32 [m,d_enc]; a decoder without cross-attention reads only its number of rows. */
@@ -11,8 +12,11 @@ export function phiInput(graph: Graph, config: CepeConfig): Value {
 }
 
 /** Token embeddings: ids [B,L] -> [B,L,d]. */
-export function embedTokens(params: Params, ids: Value): Value {
-  return params.in('model', (p) => p.embedding('embed_tokens', ids))
+export function embedTokens(params: Params, { decoder: { embeddingScale } }: CepeConfig, ids: Value): Value {
+  return params.in('model', (p) => {
+    const embedded = p.embedding('embed_tokens', ids)
+    return embeddingScale === 1 ? embedded : mul(embedded, cast(f32(ids.graph, embeddingScale), embedded.elem))
+  })
 }
 
 /** Where the decoder's cross-attention stands: in its last layers, or nowhere. */
@@ -23,5 +27,7 @@ export function crossLayers(config: CepeConfig, attend: Sublayer): CrossLayers |
 /** Final norm and output projection: the stream [B,L,d] -> logits f32 [B,L,V]. */
 export function logitsOf(params: Params, config: CepeConfig, stream: Residual): Value {
   const normed = params.in('model', (p) => normStream(p, stream, 'norm', config.decoder.rmsNormEps)[0])
-  return cast(params.head(normed, config.decoder.tieWordEmbeddings), 'f32')
+  const { tieWordEmbeddings, logitCap } = config.decoder
+  const logits = cast(params.head(normed, tieWordEmbeddings), 'f32')
+  return logitCap === null ? logits : params.graph.scope('cap', () => capped(logits, logitCap))
 }

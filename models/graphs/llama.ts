@@ -1,7 +1,7 @@
 import type { LlamaConfig } from '../checkpoint/config.ts'
 import type { Value } from '../onnx/graph.ts'
 import { mlp } from '../blocks/mlp.ts'
-import { normStream, type Residual } from '../blocks/norm.ts'
+import { norm, normStream, type Residual } from '../blocks/norm.ts'
 import type { Params } from '../blocks/params.ts'
 
 /** Writes one sublayer of layer `index` for its normed input, both [B,L,d]. */
@@ -13,23 +13,33 @@ export interface CrossLayers {
   readonly attend: Sublayer
 }
 
-/** The LLaMA blocks `layers.0` ... of a stack: pre-norm self-attention, cross-attention where given, SwiGLU; all residual. */
+/** Names of a layer's norms: in front of the MLP, and of what attention and MLP write, where that is normalised as well. */
+const NORMS = { mlp: 'post_attention_layernorm', written: null } as const
+const GEMMA_NORMS = {
+  mlp: 'pre_feedforward_layernorm',
+  written: { attention: 'post_attention_layernorm', mlp: 'post_feedforward_layernorm' },
+} as const
+
+/** The LLaMA blocks `layers.0` ... of a stack: pre-norm self-attention, cross-attention where given, gated MLP; all residual. */
 export function llamaLayers(
   params: Params,
   config: LlamaConfig,
   embedded: Value,
   { attend, cross = null }: { readonly attend: Sublayer; readonly cross?: CrossLayers | null },
 ): Residual {
+  const norms = config.postNorms ? GEMMA_NORMS : NORMS
+  const normed = (p: Params, part: 'attention' | 'mlp', written: Value): Value =>
+    norms.written ? norm(p, written, norms.written[part], config.rmsNormEps) : written
   let stream: Residual = { x: embedded, delta: null }
-  const sublayer = (p: Params, norm: string, write: (normed: Value) => Value): void => {
-    const [normed, x] = normStream(p, stream, norm, config.rmsNormEps)
-    stream = { x, delta: write(normed) }
+  const sublayer = (p: Params, name: string, write: (input: Value) => Value): void => {
+    const [input, x] = normStream(p, stream, name, config.rmsNormEps)
+    stream = { x, delta: write(input) }
   }
   for (let i = 0; i < config.layers; i++) {
     params.in(`layers.${i}`, (p) => {
-      sublayer(p, 'input_layernorm', (normed) => attend(p, normed, i))
-      if (cross && i >= cross.from) sublayer(p, 'cross_attn.layernorm', (normed) => cross.attend(p, normed, i))
-      sublayer(p, 'post_attention_layernorm', (normed) => mlp(p, normed))
+      sublayer(p, 'input_layernorm', (input) => normed(p, 'attention', attend(p, input, i)))
+      if (cross && i >= cross.from) sublayer(p, 'cross_attn.layernorm', (input) => cross.attend(p, input, i))
+      sublayer(p, norms.mlp, (input) => normed(p, 'mlp', mlp(p, input, config)))
     })
   }
   return stream

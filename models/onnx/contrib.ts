@@ -76,16 +76,26 @@ export function multiHeadAttention({ q, k, v }: Projections, heads: number, keyM
   return contrib('MultiHeadAttention', [q, k, v, null, keyMask], q, { num_heads: heads })
 }
 
+/** How groupQueryAttention's heads score keys. */
+export interface GroupedHeads {
+  readonly heads: number
+  readonly kvHeads: number
+  readonly scale?: number | undefined
+  readonly cap?: number | undefined
+  readonly window?: number | undefined
+}
+
 /**
  * Causal self-attention of a whole prompt, rotary embedding included where its waves are given: q [B,L,heads*head_dim];
  * k, v [B,L,kv_heads*head_dim] -> output [B,L,heads*head_dim] and the rotated keys and the values [B,kv_heads,L,head_dim].
- * lastIndex i32 [B] is each row's length - 1 (padding on the right), total i32 scalar is L.
+ * lastIndex i32 [B] is each row's length - 1 (padding on the right), total i32 scalar is L. Scores may have another scale than
+ * 1/sqrt(head_dim) and be capped (cap tanh(s / cap)); with a window a token sees so many, itself included.
  */
 export function groupQueryAttention(
   { q, k, v }: Projections,
   { lastIndex, total }: { readonly lastIndex: Value; readonly total: Value },
   waves: Waves | null,
-  { heads, kvHeads }: { readonly heads: number; readonly kvHeads: number },
+  { heads, kvHeads, scale, cap, window }: GroupedHeads,
 ): readonly [Value, Value, Value] {
   const op = 'GroupQueryAttention'
   requireElem(op, lastIndex, 'i32')
@@ -101,6 +111,9 @@ export function groupQueryAttention(
       num_heads: heads,
       kv_num_heads: kvHeads,
       do_rotary: waves ? 1 : 0,
+      ...(scale !== undefined && { scale: { float: scale } }),
+      ...(cap !== undefined && { softcap: { float: cap } }),
+      ...(window !== undefined && { local_window_size: window }),
     },
   )
   if (!out || !keys || !values) throw new GraphError(`${op} has three outputs`)

@@ -105,10 +105,16 @@ export const abs = unary('Abs')
 export const sqrt = unary('Sqrt')
 export const cos = unary('Cos')
 export const sin = unary('Sin')
+export const tanh = unary('Tanh')
 
 /** Gelu in its exact, erf form. */
 export function gelu(x: Value): Value {
   return node('Gelu', [x], x, { approximate: 'none' })
+}
+
+/** Gelu approximated by tanh. */
+export function geluTanh(x: Value): Value {
+  return node('Gelu', [x], x, { approximate: 'tanh' })
 }
 
 /** No node when the type is right already. */

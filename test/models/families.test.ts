@@ -6,11 +6,24 @@ import { openCheckpoint } from '../../models/checkpoint/open.ts'
 import { DTYPES } from '../../models/dtypes.ts'
 import { openTokenizer } from '../../models/tokenizer/codec.ts'
 import { tokenizerFiles } from '../../models/tokenizer/files.ts'
-import { build, greedyBySteps, int64, largestDifference, logitsAt, numbers, randomPhi, stepper, temporaryFolder } from './helpers.ts'
+import {
+  build,
+  floats,
+  greedyBySteps,
+  int64,
+  largestDifference,
+  logitsAt,
+  numbers,
+  randomPhi,
+  stepper,
+  temporaryFolder,
+} from './helpers.ts'
 
 /** Random models of each decoder family and what transformers makes of them (test/fixtures/decoders/make.py). */
 const ROOT = 'test/fixtures/decoders'
-const FAMILIES = ['qwen2', 'qwen3']
+const FAMILIES = ['qwen2', 'qwen3', 'gemma2', 'gemma3']
+/** Its scores' scale is not the one that a GGUF file of its size stands for. */
+const SCALED = 'gemma2'
 
 interface Golden {
   readonly tokens: readonly (readonly [text: string, ids: readonly number[]])[]
@@ -18,6 +31,8 @@ interface Golden {
   /** At the first token, the one in the middle, and the last. */
   readonly logits: readonly (readonly number[])[]
   readonly generated: readonly number[]
+  /** Of what is generated. */
+  readonly logprobs: readonly number[]
 }
 
 function goldenOf(family: string): Golden {
@@ -27,8 +42,8 @@ function goldenOf(family: string): Golden {
 const NO_PHI = randomPhi(0, 0, 0)
 
 for (const family of FAMILIES) {
-  const { tokens, prompt, logits, generated } = goldenOf(family)
-  for (const source of [join(ROOT, family), join(ROOT, family, 'model.gguf')]) {
+  const { tokens, prompt, logits, generated, logprobs } = goldenOf(family)
+  for (const source of [join(ROOT, family), ...(family === SCALED ? [] : [join(ROOT, family, 'model.gguf')])]) {
     await t.test(`${source}: tokens, logits and generation are those of transformers`, async (t) => {
       const { dir, manifest, graph } = await build(t, { checkpointDir: source, dtype: 'f32' })
       const tokenizer = openTokenizer(await tokenizerFiles(dir))
@@ -52,6 +67,7 @@ for (const family of FAMILIES) {
         max_new_tokens: int64([generated.length], []),
       })
       t.same(numbers(outputs['tokens']), generated, 'the generate graph')
+      t.ok(largestDifference(Float32Array.from(logprobs), floats(outputs['logprobs'])) < 1e-3, 'its log-probabilities')
     })
   }
 

@@ -32,11 +32,29 @@ export const LlamaSchema = Type.Object({
 export type RawLlama = Static<typeof LlamaSchema>
 
 /** What a family's layers have beside LLaMA's. */
-type Extras = Partial<Pick<LlamaConfig, 'projectionBias' | 'headNorms'>>
+type Extras = Partial<
+  Pick<
+    LlamaConfig,
+    | 'projectionBias'
+    | 'headNorms'
+    | 'activation'
+    | 'scoreScale'
+    | 'scoreCap'
+    | 'logitCap'
+    | 'local'
+    | 'embeddingScale'
+    | 'postNorms'
+    | 'normsLessOne'
+  >
+>
+
+/** As config.json names them. */
+const ACTIVATIONS = { silu: 'silu', 'gelu-tanh': 'gelu_pytorch_tanh' } as const
 
 /** One stack of layers. @throws checkpoint_invalid and unsupported naming the field */
 export function parseLlama(raw: RawLlama, prefix: Prefix, extras: Extras = {}): LlamaConfig {
-  if (raw.hidden_act !== 'silu') only(`${prefix}hidden_act`, raw.hidden_act, '"silu"')
+  const { activation = 'silu' } = extras
+  if (raw.hidden_act !== ACTIVATIONS[activation]) only(`${prefix}hidden_act`, raw.hidden_act, JSON.stringify(ACTIVATIONS[activation]))
   if (raw.attention_bias === true) only(`${prefix}attention_bias`, true, 'false')
   if (raw.mlp_bias === true) only(`${prefix}mlp_bias`, true, 'false')
   if ((raw.partial_rotary_factor ?? 1) !== 1) only(`${prefix}partial_rotary_factor`, raw.partial_rotary_factor ?? 1, '1')
@@ -74,8 +92,17 @@ export function parseLlama(raw: RawLlama, prefix: Prefix, extras: Extras = {}): 
     rmsNormEps: raw.rms_norm_eps,
     ropeTheta: raw.rope_theta ?? raw.rope_parameters?.rope_theta ?? 10_000,
     ropeScaling: parseRope(raw, prefix),
-    projectionBias: extras.projectionBias ?? false,
-    headNorms: extras.headNorms ?? false,
+    projectionBias: false,
+    headNorms: false,
+    activation,
+    scoreScale: headDim ** -0.5,
+    scoreCap: null,
+    logitCap: null,
+    local: null,
+    embeddingScale: 1,
+    postNorms: false,
+    normsLessOne: false,
+    ...extras,
     tieWordEmbeddings: prefix !== '' || (raw.tie_word_embeddings ?? false),
   }
 }

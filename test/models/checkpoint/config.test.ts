@@ -85,6 +85,35 @@ t.test('Qwen: biases, or norms of heads of any width; sliding windows bound the 
   t.end()
 })
 
+t.test('Gemma: layers, bases and scales as either form of config.json states them', (t) => {
+  const gemma = {
+    ...LLAMA_CONFIG,
+    hidden_act: undefined,
+    hidden_activation: 'gelu_pytorch_tanh',
+    query_pre_attn_scalar: 64,
+    sliding_window: 8,
+  }
+  const gemma2 = { ...gemma, architectures: ['Gemma2ForCausalLM'], attn_logit_softcapping: 50, final_logit_softcapping: 30 }
+  t.match(parseConfig(gemma2), {
+    decoder: { scoreScale: 1 / 8, scoreCap: 50, logitCap: 30, postNorms: true, headNorms: false, local: { window: 8, ropeTheta: 10_000 } },
+  })
+  const gemma3 = { ...gemma, architectures: ['Gemma3ForCausalLM'] }
+  t.match(parseConfig({ ...gemma3, rope_theta: 5e5, rope_scaling: { type: 'linear', factor: 8 } }), {
+    decoder: { headNorms: true, scoreCap: null, ropeTheta: 5e5, ropeScaling: { factor: 8 }, local: { ropeTheta: 10_000 } },
+  })
+  const both = { full_attention: { rope_type: 'default', rope_theta: 7e5 }, sliding_attention: { rope_theta: 2e4 } }
+  t.match(parseConfig({ ...gemma3, rope_parameters: both }), { decoder: { ropeTheta: 7e5, ropeScaling: null, local: { ropeTheta: 2e4 } } })
+  const types = Array.from({ length: LLAMA_CONFIG.num_hidden_layers }, () => 'full_attention')
+  t.match(parseConfig({ ...gemma3, layer_types: types }), { decoder: { local: null } })
+  const refused = (change: object, message: RegExp) =>
+    t.throws(() => parseConfig({ ...gemma3, ...change }), { code: 'unsupported', message })
+  refused({ use_bidirectional_attention: true }, /use_bidirectional_attention is true/)
+  refused({ hidden_activation: 'relu' }, /hidden_act is "relu"; supported is "gelu_pytorch_tanh"/)
+  refused({ layer_types: [...types, 'full_attention'] }, /layer_types is/)
+  refused({ architectures: ['Gemma3ForConditionalGeneration'] }, /Gemma3ForConditionalGeneration/)
+  t.end()
+})
+
 t.test('rotary scaling in every spelling', (t) => {
   t.match(ropeOf({ rope_scaling: { type: 'linear', factor: 8 } }), { ropeScaling: { type: 'linear', factor: 8 } })
   t.match(ropeOf({ rope_scaling: { rope_type: 'default' } }), { ropeScaling: null })

@@ -1,0 +1,107 @@
+import { Type, type Static } from 'typebox'
+import type { DecoderOnlyConfig, LocalLayers } from '../config.ts'
+import { parseAs } from '../json.ts'
+import { Count, Layers, only, orNull, Positive, Window } from './fields.ts'
+import { parseDecoderOnly } from './llama.ts'
+import { RopeSchema } from './rope.ts'
+
+const LAYER_TYPES = { full_attention: false, sliding_attention: true } as const
+
+const GemmaSchema = Type.Object({
+  hidden_size: Count,
+  num_hidden_layers: Layers,
+  max_position_embeddings: Window,
+  head_dim: orNull(Count),
+  hidden_act: Type.Optional(Type.String()),
+  hidden_activation: orNull(Type.String()),
+  query_pre_attn_scalar: Positive,
+  attn_logit_softcapping: orNull(Positive),
+  final_logit_softcapping: orNull(Positive),
+  sliding_window: orNull(Count),
+  sliding_window_pattern: orNull(Count),
+  layer_types: orNull(Type.Array(Type.Union([Type.Literal('full_attention'), Type.Literal('sliding_attention')]))),
+  use_bidirectional_attention: orNull(Type.Boolean()),
+  tie_word_embeddings: Type.Optional(Type.Boolean()),
+  rope_theta: Type.Optional(Positive),
+  rope_local_base_freq: Type.Optional(Positive),
+  rope_scaling: orNull(RopeSchema),
+  // transformers 5 states the rotation of each kind of layer, where they differ.
+  rope_parameters: orNull(Type.Union([Type.Object({ full_attention: RopeSchema, sliding_attention: RopeSchema }), RopeSchema])),
+})
+type RawGemma = Static<typeof GemmaSchema>
+
+/** What the versions differ in. */
+interface Version {
+  /** Where config.json does not say: every so many layers see all, the others are local. */
+  readonly pattern: number
+  readonly ropeTheta: number
+  readonly localTheta?: number
+  readonly headNorms: boolean
+}
+
+/** Rotation of the layers that see all, as the fields of older configs, and the base of the local ones. */
+function rotations(
+  raw: RawGemma,
+  version: Version,
+): { readonly rope_theta: number; readonly rope_scaling: object | null; readonly local: number } {
+  const { rope_parameters: parameters } = raw
+  if (parameters && 'full_attention' in parameters) {
+    const { full_attention: full, sliding_attention: sliding } = parameters
+    const type = sliding.rope_type ?? 'default'
+    if (type !== 'default') only('rope_parameters.sliding_attention.rope_type', type, '"default"')
+    const rope_theta = full.rope_theta ?? version.ropeTheta
+    return { rope_theta, rope_scaling: full, local: sliding.rope_theta ?? version.localTheta ?? rope_theta }
+  }
+  const rope_theta = raw.rope_theta ?? parameters?.rope_theta ?? version.ropeTheta
+  return {
+    rope_theta,
+    rope_scaling: raw.rope_scaling ?? parameters ?? null,
+    local: raw.rope_local_base_freq ?? version.localTheta ?? rope_theta,
+  }
+}
+
+/** null where the window holds every prompt. */
+function localLayers(raw: RawGemma, pattern: number, ropeTheta: number): LocalLayers | null {
+  const { sliding_window: window, num_hidden_layers: count, layer_types: types } = raw
+  if (types && types.length !== count) only('layer_types', types.length, `an entry for each of the ${count} layers`)
+  const layers = types
+    ? types.map((type) => LAYER_TYPES[type])
+    : Array.from({ length: count }, (_, i) => (i + 1) % (raw.sliding_window_pattern ?? pattern) !== 0)
+  return window && layers.includes(true) ? { window, layers, ropeTheta } : null
+}
+
+function parseGemma(value: unknown, version: Version): DecoderOnlyConfig {
+  const raw = parseAs(GemmaSchema, value, 'config.json')
+  if (raw.use_bidirectional_attention === true) only('use_bidirectional_attention', true, 'false (a decoder)')
+  const { rope_theta, rope_scaling, local } = rotations(raw, version)
+  const plain = {
+    ...(value as object),
+    hidden_act: raw.hidden_activation ?? raw.hidden_act ?? 'gelu_pytorch_tanh',
+    head_dim: raw.head_dim ?? 256,
+    tie_word_embeddings: raw.tie_word_embeddings ?? true,
+    sliding_window: null,
+    rope_parameters: null,
+    ...{ rope_theta, rope_scaling },
+  }
+  return parseDecoderOnly(plain, {
+    headNorms: version.headNorms,
+    activation: 'gelu-tanh',
+    scoreScale: raw.query_pre_attn_scalar ** -0.5,
+    scoreCap: raw.attn_logit_softcapping ?? null,
+    logitCap: raw.final_logit_softcapping ?? null,
+    local: localLayers(raw, version.pattern, local),
+    embeddingScale: raw.hidden_size ** 0.5,
+    postNorms: true,
+    normsLessOne: true,
+  })
+}
+
+/** Gemma 2: capped scores and logits, every other layer local. */
+export function parseGemma2(value: unknown): DecoderOnlyConfig {
+  return parseGemma(value, { pattern: 2, ropeTheta: 10_000, headNorms: false })
+}
+
+/** Gemma 3's text model: norms of heads, five of six layers local, which turn at a base of their own. */
+export function parseGemma3(value: unknown): DecoderOnlyConfig {
+  return parseGemma(value, { pattern: 6, ropeTheta: 1e6, localTheta: 10_000, headNorms: true })
+}
