@@ -33,6 +33,8 @@ module.exports = {
     { name: 'index-replica-and-snapshots-on-top', severity: 'error', from: { path: '^index/(?!replica/|snapshots/)[^/]+/' }, to: { path: '^index/(replica|snapshots)/' } },
     { name: 'index-snapshots-below-ingest', severity: 'error', from: { path: '^index/snapshots/' }, to: { path: '^index/(search|read|ingest|vectors|replica)/' } },
 
+    { name: 'client-alone', severity: 'error', from: { path: '^src/client/' }, to: { pathNot: '^src/client/' } },
+    { name: 'client-for-others', severity: 'error', from: { path: inside('base', 'src', 'models', 'index', 'migrations'), pathNot: '^src/client/' }, to: { path: '^src/client/' } },
     { name: 'text-is-a-leaf', severity: 'error', from: { path: '^src/text/' }, to: { path: '^src/(?!text/)' } },
     { name: 'text-below-text-of-documents', severity: 'error', from: { path: '^src/text/[^/]+$' }, to: { path: '^src/text/document/' } },
     { name: 'inference-below-rag', severity: 'error', from: { path: '^src/inference/' }, to: { path: '^src/(?!inference/|text/)' } },

@@ -1,14 +1,9 @@
-import { setTimeout as sleep } from 'node:timers/promises'
-import { Type, type TSchema, type Static } from 'typebox'
+import { type TSchema, type Static } from 'typebox'
 import { Compile } from 'typebox/compile'
-import { CodedError, isErrorCode, messageOf } from '../../base/errors.ts'
-import { parseJson } from '../../base/json.ts'
+import { CodedError, isErrorCode } from '../../base/errors.ts'
+import { CepeError, createClient } from '../../src/client/index.ts'
 import { AnswerResponseSchema, SearchResponseSchema } from '../../src/rag/schema.ts'
 import type { AnswerClient } from './client.ts'
-
-const ErrorBody = Compile(
-  Type.Object({ error: Type.Object({ code: Type.String(), message: Type.String(), field: Type.Optional(Type.String()) }) }),
-)
 
 export interface HttpClientOptions {
   /** A key of the service, where it wants one. It is sent, and goes nowhere else: into no message, no file. */
@@ -26,100 +21,50 @@ const LONGEST_WAIT_MS = 120_000
 /** Questions of others may keep a service busy for long; each of them ends. */
 const BUSY_MS = 3_600_000
 
-/** The pipeline of a running service. Busy answers (429, 503) that ask for no long wait, and broken connections, are tried again. */
+/**
+ * The pipeline of a running service, by the published client. Busy answers (429, 503) that ask for no long wait, and broken
+ * connections, are tried again; responses are checked, so that another version's are not measured.
+ * @throws options_invalid for an address or a key that is none
+ */
 export function createHttpClient(
   url: string,
   { key, attempts = 6, pauseMs = 250, busyMs = BUSY_MS }: HttpClientOptions = {},
 ): AnswerClient {
-  const base = baseAddress(url)
-  const headers = { 'content-type': 'application/json', ...(key !== undefined && { authorization: `Bearer ${checkedKey(key)}` }) }
-
-  async function post<T extends TSchema>(route: string, body: unknown, schema: T): Promise<Static<T>> {
-    const request = { method: 'POST', headers, body: JSON.stringify(body) }
-    const started = performance.now()
-    for (let attempt = 1; ; attempt++) {
-      const last = attempt >= attempts
-      let response: Response
-      let text: string
-      try {
-        response = await fetch(base + route, request)
-        text = await response.text()
-      } catch (error) {
-        if (last) throw unreachable(base, error)
-        await sleep(pauseMs * 2 ** (attempt - 1))
-        continue
-      }
-      if (response.ok) return checked(schema, text, base + route)
-      if (response.status === 503 || response.status === 429) {
-        const seconds = Number(response.headers.get('retry-after') ?? Number.NaN)
-        const told = Number.isFinite(seconds)
-        const waitMs = told ? Math.max(pauseMs, seconds * 1000) : pauseMs * 2 ** (attempt - 1)
-        const goesOn = told ? performance.now() - started + waitMs <= busyMs : !last
-        if (waitMs <= LONGEST_WAIT_MS && goesOn) {
-          await sleep(waitMs)
-          // Being told when to come again is no failure.
-          if (told) attempt--
-          continue
-        }
-      }
-      throw serviceError(response.status, text, base + route)
-    }
-  }
-
+  const retry = { attempts, pauseMs, busyMs, longestWaitMs: LONGEST_WAIT_MS }
+  const client = coded(() => createClient({ url, key, retry }))
   return {
-    name: base,
-    answer: (request) => post('/v1/answer', request, AnswerResponseSchema),
-    search: (request) => post('/v1/search', request, SearchResponseSchema),
+    name: client.url,
+    answer: async (request) => checked(AnswerResponseSchema, await client.answer(request).catch(rethrow), `${client.url}/v1/answer`),
+    search: async (request) => checked(SearchResponseSchema, await client.search(request).catch(rethrow), `${client.url}/v1/search`),
     close: () => Promise.resolve(),
   }
 }
 
-function baseAddress(url: string): string {
-  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) {
-    throw new CodedError(
-      'options_invalid',
-      `--url must be an http or https address such as http://127.0.0.1:8080, not ${JSON.stringify(url)}.`,
-    )
-  }
-  // It is kept with the run, and shown.
-  if (new URL(url).username !== '' || new URL(url).password !== '')
-    throw new CodedError(
-      'options_invalid',
-      '--url must not hold a name or a password: give a key of the service with --key, or in CEPE_KEY.',
-    )
-  return url.replace(/\/+$/, '')
-}
-
-/** @throws options_invalid for what no header can hold; the runtime's own error would show it */
-function checkedKey(key: string): string {
-  if (/^[\x21-\x7e]+$/.test(key)) return key
-  throw new CodedError(
-    'options_invalid',
-    'The key (--key, CEPE_KEY) is empty, or holds spaces or letters that no key has; it is not shown.',
-  )
-}
-
-function unreachable(base: string, error: unknown): CodedError {
-  const cause = error instanceof Error && error.cause !== undefined ? error.cause : error
-  return new CodedError('service_unreachable', `The service at ${base} does not answer (${messageOf(cause)}).`, { cause: error })
-}
-
-function checked<T extends TSchema>(schema: T, text: string, route: string): Static<T> {
-  const value = parseJson(text)
+function checked<T extends TSchema>(schema: T, value: unknown, route: string): Static<T> {
   const validator = Compile(schema)
   if (validator.Check(value)) return value
   const [error] = validator.Errors(value)
   throw new CodedError(
     'service_unreachable',
-    `${route} does not answer as this version's API does (${error?.instancePath ?? ''} ${error?.message ?? 'not JSON'}): is it a cepe service of the same version?`,
+    `${route} does not answer as this version's API does (${error?.instancePath ?? ''} ${error?.message ?? ''}): is it a cepe service of the same version?`,
   )
 }
 
-function serviceError(status: number, text: string, route: string): Error {
-  const body = parseJson(text)
-  if (!ErrorBody.Check(body))
-    return new CodedError('service_unreachable', `${route} answered ${status} without an error body: is it a cepe service?`)
-  const { code, message, field } = body.error
+function coded<T>(make: () => T): T {
+  try {
+    return make()
+  } catch (error) {
+    return rethrow(error)
+  }
+}
+
+/** The error as a command says it. */
+function rethrow(error: unknown): never {
+  if (!(error instanceof CepeError)) throw error
+  const { code, message, field, cause } = error
+  const details = { ...(field !== undefined && { field }), ...(cause !== undefined && { cause }) }
+  if (code === 'unexpected_response') throw new CodedError('service_unreachable', message, details)
+  if (code === 'options_invalid') throw new CodedError(code, `The service (--url, --key or CEPE_KEY): ${message}`, details)
   const remedy = code === 'unauthorized' ? ' (here: --key, or CEPE_KEY)' : ''
-  return new CodedError(isErrorCode(code) ? code : 'internal', message + remedy, { ...(field === undefined ? {} : { field }) })
+  throw new CodedError(isErrorCode(code) ? code : 'internal', message + remedy, details)
 }

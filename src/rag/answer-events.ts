@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox'
 import type { RunOptions } from '../inference/contract.ts'
 import { answerQuestion } from './answer.ts'
 import { sources, type AnswerServices } from './pipeline.ts'
-import { AnswerResponseSchema, EvidenceSchema, type AnswerResponse, type ChatQuestion } from './schema.ts'
+import { AnswerResponseSchema, EvidenceSchema, type ChatQuestion } from './schema.ts'
 
 const { id, title, text, source, score, rank } = EvidenceSchema.properties
 
@@ -21,10 +21,15 @@ export const TokenEventSchema = Type.Object(
 )
 
 /** What happens on the way to an answer, in this order: the passages, parts of the text, the whole answer. */
-export type AnswerEvent =
-  | { readonly event: 'evidence'; readonly data: Static<typeof EvidenceEventSchema> }
-  | { readonly event: 'token'; readonly data: Static<typeof TokenEventSchema> }
-  | { readonly event: 'answer'; readonly data: AnswerResponse }
+export const AnswerEventSchema = Type.Union(
+  [
+    Type.Object({ event: Type.Literal('evidence'), data: EvidenceEventSchema }),
+    Type.Object({ event: Type.Literal('token'), data: TokenEventSchema }),
+    Type.Object({ event: Type.Literal('answer'), data: AnswerResponseSchema }),
+  ],
+  { title: 'AnswerEvent' },
+)
+export type AnswerEvent = Static<typeof AnswerEventSchema>
 
 /**
  * {@link answerQuestion} as it happens. Text that is not taken is put together, so that a slow taker holds one answer in

@@ -141,7 +141,7 @@ export const AnswerRequestSchema = Type.Object(
       }),
     ),
   },
-  { additionalProperties: false },
+  { additionalProperties: false, title: 'Question' },
 )
 export type AnswerRequest = Static<typeof AnswerRequestSchema>
 /** A question with what was said before it in a chat. */
@@ -201,47 +201,50 @@ const ExtractSchema = Type.Object({
 })
 export type Extract = Static<typeof ExtractSchema>
 
-export const AnswerResponseSchema = Type.Object({
-  answer: Type.Union([Type.String(), Type.Null()], {
-    description:
-      'The answer; empty where the model stopped at once, null where there was nothing to answer from or it is withheld (see reason).',
-  }),
-  ...ConfidenceResponseFields,
-  extract: Type.Union([ExtractSchema, Type.Null()], {
-    description:
-      'Where no answer is given (withheld, or empty): the sentence of the passages that comes nearest to the question. null where there is an answer, or no passage.',
-  }),
-  confidence: Type.Number({
-    minimum: 0,
-    maximum: 1,
-    description:
-      'Geometric mean of the probabilities of the generated tokens, the stop token included: exp(mean log-probability); 0 where the answer is empty. A ranking score, not a calibrated probability.',
-  }),
-  finish_reason: Type.Union([Type.Literal('stop'), Type.Literal('length'), Type.Null()], {
-    description: 'stop: the answer ended by itself. length: max_new_tokens was reached. null: nothing was generated.',
-  }),
-  evidence: Type.Array(EvidenceSchema),
-  mode: ModeSchema,
-  usage: Type.Object({
-    prompt_tokens: Type.Integer({ description: 'Decoder prompt (in replug mode: of all prompts).' }),
-    context_tokens: Type.Integer({ description: 'Encoder tokens over all passages.' }),
-    generated_tokens: Type.Integer(),
-  }),
-  timings_ms: Type.Object({
-    embed: Type.Number(),
-    retrieve: Type.Number(),
-    queue: Type.Number({ description: 'Waiting for a free reader.' }),
-    plan: Type.Number({ description: 'Making and tokenising the prompts.' }),
-    encode: Type.Number(),
-    generate: Type.Number(),
-    total: Type.Number(),
-  }),
-  model: Type.Object({ reader: Type.String(), retriever: Type.Union([Type.String(), Type.Null()]) }),
-  index: Type.Union([IndexVersionSchema, Type.Null()]),
-  ...ExplanationResponseFields,
-  prompts: Type.Optional(Type.Array(Type.String())),
-  contexts: Type.Optional(Type.Array(Type.String(), { description: "The encoder's texts, by rank (with include_prompts)." })),
-})
+export const AnswerResponseSchema = Type.Object(
+  {
+    answer: Type.Union([Type.String(), Type.Null()], {
+      description:
+        'The answer; empty where the model stopped at once, null where there was nothing to answer from or it is withheld (see reason).',
+    }),
+    ...ConfidenceResponseFields,
+    extract: Type.Union([ExtractSchema, Type.Null()], {
+      description:
+        'Where no answer is given (withheld, or empty): the sentence of the passages that comes nearest to the question. null where there is an answer, or no passage.',
+    }),
+    confidence: Type.Number({
+      minimum: 0,
+      maximum: 1,
+      description:
+        'Geometric mean of the probabilities of the generated tokens, the stop token included: exp(mean log-probability); 0 where the answer is empty. A ranking score, not a calibrated probability.',
+    }),
+    finish_reason: Type.Union([Type.Literal('stop'), Type.Literal('length'), Type.Null()], {
+      description: 'stop: the answer ended by itself. length: max_new_tokens was reached. null: nothing was generated.',
+    }),
+    evidence: Type.Array(EvidenceSchema),
+    mode: ModeSchema,
+    usage: Type.Object({
+      prompt_tokens: Type.Integer({ description: 'Decoder prompt (in replug mode: of all prompts).' }),
+      context_tokens: Type.Integer({ description: 'Encoder tokens over all passages.' }),
+      generated_tokens: Type.Integer(),
+    }),
+    timings_ms: Type.Object({
+      embed: Type.Number(),
+      retrieve: Type.Number(),
+      queue: Type.Number({ description: 'Waiting for a free reader.' }),
+      plan: Type.Number({ description: 'Making and tokenising the prompts.' }),
+      encode: Type.Number(),
+      generate: Type.Number(),
+      total: Type.Number(),
+    }),
+    model: Type.Object({ reader: Type.String(), retriever: Type.Union([Type.String(), Type.Null()]) }),
+    index: Type.Union([IndexVersionSchema, Type.Null()]),
+    ...ExplanationResponseFields,
+    prompts: Type.Optional(Type.Array(Type.String())),
+    contexts: Type.Optional(Type.Array(Type.String(), { description: "The encoder's texts, by rank (with include_prompts)." })),
+  },
+  { title: 'AnswerResponse' },
+)
 export type AnswerResponse = Static<typeof AnswerResponseSchema>
 
 export const SearchRequestSchema = Type.Object(

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyError } from 'fastify'
 import { Type } from 'typebox'
 import { answerQuestion } from '../../rag/answer.ts'
-import { answerEvents } from '../../rag/answer-events.ts'
+import { AnswerEventSchema, answerEvents } from '../../rag/answer-events.ts'
 import type { AnswerServices } from '../../rag/pipeline.ts'
 import { AnswerRequestSchema, AnswerResponseSchema } from '../../rag/schema.ts'
 import { bodyErrorResponses } from '../errors/error-body.ts'
@@ -49,7 +49,7 @@ export const answerRoute: FastifyPluginAsyncTypebox<AnswerRouteOptions> = (app, 
             description: 'The answer; with `stream`, events.',
             content: {
               'application/json': { schema: AnswerResponseSchema },
-              'text/event-stream': { schema: Type.String({ description: EVENTS }) },
+              'text/event-stream': { schema: { ...AnswerEventSchema, description: EVENTS } },
             },
           },
           ...bodyErrorResponses(422, 504),

@@ -33,12 +33,15 @@ const BodySchema = Type.Object(
 /** What the body as a whole has to be: each question is checked in its turn, and fails alone. */
 const envelope = Compile(Type.Object({ questions: Type.Array(Type.Unknown(), bounds) }, { additionalProperties: false }))
 
-const ItemSchema = Type.Object({
-  index: Type.Integer({ minimum: 0, description: "The question's place in the request." }),
-  status: Type.Integer({ description: 'What POST /v1/answer would have answered.' }),
-  result: Type.Optional(AnswerResponseSchema),
-  error: Type.Optional(ErrorBodySchema.properties.error),
-})
+const ItemSchema = Type.Object(
+  {
+    index: Type.Integer({ minimum: 0, description: "The question's place in the request." }),
+    status: Type.Integer({ description: 'What POST /v1/answer would have answered.' }),
+    result: Type.Optional(AnswerResponseSchema),
+    error: Type.Optional(ErrorBodySchema.properties.error),
+  },
+  { title: 'BatchItem' },
+)
 
 /** A line that could not be read, in the place of its question. */
 class BadLine {

@@ -1,0 +1,55 @@
+/** What a service says of a request that it did not do. */
+export interface ErrorDetails {
+  readonly status?: number | undefined
+  readonly field?: string | undefined
+  readonly requestId?: string | undefined
+  readonly retryAfterS?: number | undefined
+  readonly cause?: unknown
+}
+
+/**
+ * A request that failed. `code` is the service's (see its documentation of errors), or one of the client's own:
+ * `options_invalid`, `service_unreachable` (no connection, or one that broke) and `unexpected_response` (no service of this kind).
+ */
+export class CepeError extends Error {
+  readonly code: string
+  /** HTTP status; absent where there was no response, and for errors in the midst of a stream. */
+  readonly status?: number
+  /** The field of the request that is wrong. */
+  readonly field?: string
+  /** What the service's log calls the request. */
+  readonly requestId?: string
+  /** Seconds after which trying again makes sense. */
+  readonly retryAfterS?: number
+
+  constructor(code: string, message: string, { status, field, requestId, retryAfterS, cause }: ErrorDetails = {}) {
+    super(message, cause === undefined ? undefined : { cause })
+    this.name = 'CepeError'
+    this.code = code
+    if (status !== undefined) this.status = status
+    if (field !== undefined) this.field = field
+    if (requestId !== undefined) this.requestId = requestId
+    if (retryAfterS !== undefined) this.retryAfterS = retryAfterS
+  }
+}
+
+/** The error of an error's body, or undefined where it is none. */
+export function errorFrom(body: unknown, details: ErrorDetails = {}): CepeError | undefined {
+  const error = fieldOf(body, 'error')
+  const [code, message, field, requestId] = ['code', 'message', 'field', 'request_id'].map((name) => textOf(fieldOf(error, name)))
+  return code === undefined || message === undefined ? undefined : new CepeError(code, message, { ...details, field, requestId })
+}
+
+/** A connection that could not be made, or that broke. */
+export function unreachable(url: string, thrown: unknown): CepeError {
+  const reason = thrown instanceof Error && thrown.cause !== undefined ? thrown.cause : thrown
+  const said = reason instanceof Error ? reason.message : String(reason)
+  return new CepeError('service_unreachable', `The service at ${url} does not answer (${said}).`, { cause: thrown })
+}
+
+function fieldOf(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>)[name] : undefined
+}
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined
+}

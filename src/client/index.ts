@@ -1,0 +1,10 @@
+/**
+ * Client of a cepe-qa service: `createClient({ url })`, then `client.answer({ question })`.
+ * Types are made from the schemas of the service's API.
+ */
+export { createClient } from './client.ts'
+export type { CallOptions, Client, ClientOptions } from './client.ts'
+export { CepeError } from './errors.ts'
+export type { ErrorDetails } from './errors.ts'
+export type { RetryOptions } from './retry.ts'
+export type * from './types.ts'
