@@ -27,6 +27,8 @@ module.exports = {
     { name: 'nothing-imports-eval-or-test', severity: 'error', from: { path: inside('src', 'models', 'index', 'migrations') }, to: { path: inside('eval', 'test') } },
 
     ...stack('index', ['store', 'table', 'versions', 'writers', 'compaction', 'search', 'ingest/plan', 'ingest', 'ingest/shard-dir', 'vectors']),
+    { name: 'index-stores-alone', severity: 'error', from: { path: '^index/store/(folder|object-store)/' }, to: { path: '^index/store/(folder|object-store)/', pathNot: '^index/store/$1/' } },
+    { name: 'index-stores-by-their-interface', severity: 'error', from: { path: inside('index', 'src', 'migrations'), pathNot: '^index/store/|^src/config\\.ts$' }, to: { path: '^index/store/(folder|object-store)/' } },
     { name: 'index-read-is-a-leaf', severity: 'error', from: { path: '^index/read/' }, to: { path: '^index/(?!read/)[^/]+/' } },
     { name: 'index-read-is-for-ingest', severity: 'error', from: { path: '^index/(store|table|versions|writers|compaction|search)/' }, to: { path: '^index/read/' } },
     { name: 'index-replica-only-reads', severity: 'error', from: { path: '^index/replica/' }, to: { path: '^index/(writers|compaction|search|read|ingest|vectors|snapshots)/' } },

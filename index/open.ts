@@ -1,6 +1,4 @@
-import { mkdir } from 'node:fs/promises'
-import { isRemote } from './store/location.ts'
-import { readError } from './store/reading.ts'
+import { storeOf } from './store/store-of.ts'
 import { checkTableName, tableFolder } from './versions/alias.ts'
 import { sqlFilter } from './search/filter.ts'
 import { CodedError } from '../base/errors.ts'
@@ -66,7 +64,7 @@ export async function openIndex(options: OpenIndexOptions): Promise<PassageIndex
   } = options
   checkTableName(table)
   if (!readOnly) {
-    if (!isRemote(dir)) await mkdir(dir, { recursive: true })
+    await storeOf(dir).files.makeFolder(dir)
     await migrateAutomatically(dir, table, onWarning)
   }
   const connection = await connectLance(dir, consistencyMs)
@@ -204,9 +202,9 @@ class LanceIndex implements PassageIndex {
     return deleted
   }
 
-  /** What was written is there for the next read: in an object store it was written through another handle than reads go through. */
-  async #seen({ idle, sync }: ForWriting<LiveTexts>): Promise<void> {
-    if (isRemote(this.dir)) await this.#reading(() => idle.checkoutLatest())
+  /** What was written is there for the next read, also where it was written through another handle than reads go through. */
+  async #seen({ table, idle, sync }: ForWriting<LiveTexts>): Promise<void> {
+    if (table !== idle) await this.#reading(() => idle.checkoutLatest())
     this.#compaction.noteWrite(idle, sync)
   }
 
@@ -224,7 +222,7 @@ class LanceIndex implements PassageIndex {
     try {
       yield* exportPassages(table, filter)
     } catch (error) {
-      throw readError(this.dir, error)
+      throw storeOf(this.dir).readError(error)
     } finally {
       await end()
     }
@@ -273,7 +271,7 @@ class LanceIndex implements PassageIndex {
       return await work()
     } catch (error) {
       const behind = error instanceof CodedError ? undefined : this.behind()
-      throw behind ?? readError(this.dir, error)
+      throw behind ?? storeOf(this.dir).readError(error)
     }
   }
 }

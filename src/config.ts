@@ -4,9 +4,10 @@ import { statSync } from 'node:fs'
 import { loadEnvFile } from 'node:process'
 import Value from 'typebox/value'
 import { CodedError } from '../base/errors.ts'
-import { checkAddress, isRemote } from '../index/store/location.ts'
-import { storeSettingsOf } from '../index/store/environment.ts'
-import { configureStores } from '../index/store/settings.ts'
+import { checkAddress } from '../index/store/object-store/address.ts'
+import { storeSettingsOf } from '../index/store/object-store/environment.ts'
+import { configureStores } from '../index/store/object-store/settings.ts'
+import { storeOf } from '../index/store/store-of.ts'
 import { packageRoot, packageVersion } from './package.ts'
 import { BASE_PATH, ConfigSchema, DEFAULT_DTYPE, TABLE_NAME, type Config } from './settings.ts'
 
@@ -58,17 +59,17 @@ export function loadConfig(overrides: Partial<Record<keyof Config, unknown>> = {
   checkAdminKey(config)
   if (config.ENCODE_AHEAD && config.STATE_DISK_MB === 0)
     throw refused('ENCODE_AHEAD', 'needs a limit of the disk that it may take: set CEPE_STATE_DISK_MB')
-  if (isRemote(config.INDEX_DIR)) useObjectStore(config, env)
+  if (!storeOf(config.INDEX_DIR).keepsFiles) useObjectStore(config, env)
   config.FURTHER_RETRIEVERS = furtherRetrievers(config)
     .map((folder) => path.resolve(folder))
     .join(',')
   for (const name of PATH_SETTINGS) {
     const folder = config[name]
-    if (folder !== '' && !isRemote(folder)) config[name] = path.resolve(defaultPaths.has(name) ? packageRoot() : '.', folder)
+    if (folder !== '') config[name] = storeOf(folder).resolve(defaultPaths.has(name) ? packageRoot() : '.', folder)
   }
   for (const name of ['DATA_DIR', 'IMPORT_DIR', 'JOBS_DIR', 'STATE_DIR', 'CALIBRATION', 'MIRROR_DIR'] as const) {
     const folder = config[name]
-    if (folder && isRemote(folder)) throw refused(name, `must be a folder (got ${JSON.stringify(folder)})`)
+    if (folder && !storeOf(folder).keepsFiles) throw refused(name, `must be a folder (got ${JSON.stringify(folder)})`)
     if (folder) config[name] = path.resolve(folder)
   }
   return config
@@ -277,7 +278,7 @@ export function calibrationFiles({ CALIBRATION, INDEX_DIR, TABLE }: Pick<Config,
   return {
     ...(CALIBRATION !== undefined && { named: CALIBRATION }),
     // A calibration is of a reader and read once, at the start: one of an index in an object store is named (CALIBRATION).
-    ...(isRemote(INDEX_DIR) ? {} : { own: path.join(INDEX_DIR, `calibration.${TABLE}.json`) }),
+    ...(storeOf(INDEX_DIR).keepsFiles && { own: path.join(INDEX_DIR, `calibration.${TABLE}.json`) }),
     shipped: path.join(packageRoot(), 'index/corpus/calibration.json'),
   }
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import path from 'node:path'
 import t from 'tap'
-import { lanceStorageOptions } from '../index/store/settings.ts'
+import { lanceStorageOptions } from '../index/store/object-store/settings.ts'
 import { calibrationFiles, loadConfig, packageRoot } from '../src/config.ts'
 import { publicText } from '../src/http/errors/public-text.ts'
 

@@ -1,4 +1,4 @@
-import { treeBytes } from '../store/tree.ts'
+import { storeOf } from '../store/store-of.ts'
 import { readAlias, tableFolder } from '../versions/alias.ts'
 import { cleanTable, compactTable, fragmentation, oldVersions } from './compact.ts'
 import { connectForWriting } from '../table/lance.ts'
@@ -55,7 +55,7 @@ export async function compactionCommand({ dir, table: name, task, keepMs, dryRun
     const state = async (): Promise<FragmentationState> => ({
       ...(await fragmentation(table)),
       oldVersions: await oldVersions(table, keepMs),
-      diskBytes: await treeBytes(folder),
+      diskBytes: await storeOf(folder).files.bytes(folder),
     })
     const before = await state()
     if (dryRun) return { before }

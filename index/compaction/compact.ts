@@ -1,5 +1,5 @@
 import { CodedError } from '../../base/errors.ts'
-import { treeBytes } from '../store/tree.ts'
+import { storeOf } from '../store/store-of.ts'
 import type { Table } from '../table/lance.ts'
 import { optimize } from './optimize.ts'
 import { retentionMs } from '../versions/read-pins.ts'
@@ -101,5 +101,5 @@ const WASTE = 0.5
 export async function isWasteful(table: Table, folder: string, keepMs: number): Promise<boolean> {
   if ((await oldVersions(table, keepMs)) === 0) return false
   const { bytes } = await fragmentation(table)
-  return (await treeBytes(folder)) > bytes * (1 + WASTE)
+  return (await storeOf(folder).files.bytes(folder)) > bytes * (1 + WASTE)
 }

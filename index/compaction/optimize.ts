@@ -1,15 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { isRemote, within } from '../store/location.ts'
-import { namesIn } from '../store/tree.ts'
+import { storeOf, within } from '../store/store-of.ts'
 import { readAlias, tableFolder, tableOf } from '../versions/alias.ts'
 import { writing, type Table } from '../table/lance.ts'
 import { withWriterLock } from '../writers/writer-lock.ts'
 
 type OptimizeStats = Awaited<ReturnType<Table['optimize']>>
 
-/** How often it is looked whether the files are together; listing an object store takes longer. */
+/** How often it is looked whether the files are together; where each look is a request less often. */
 const LOOK_MS = 10
-const REMOTE_LOOK_MS = 250
+const SLOW_LOOK_MS = 250
 /** How long changes wait at most: less than they would (see `withWriterLock`). What takes longer is refused if a row of it is changed then, and begun anew. */
 const MOST_HELD_MS = 45_000
 
@@ -46,7 +45,7 @@ async function isLive({ dir, storedAs }: Table): Promise<boolean> {
  */
 async function watchFiles(table: Table): Promise<(ended: AbortSignal) => Promise<void>> {
   const folder = tableFolder(table.dir, table.storedAs)
-  const names = (name: string): Promise<string[]> => namesIn(within(folder, name))
+  const names = (name: string): Promise<string[]> => storeOf(folder).files.list(within(folder, name))
   const added = async (name: string, before: ReadonlySet<string>): Promise<boolean> => (await names(name)).some((one) => !before.has(one))
   const state = async (): Promise<string> => {
     const { totalBytes, fragmentStats } = await table.stats()
@@ -58,7 +57,7 @@ async function watchFiles(table: Table): Promise<(ended: AbortSignal) => Promise
   const from = performance.now()
   return async (ended) => {
     while (!ended.aborted && performance.now() - from < MOST_HELD_MS) {
-      await sleep(isRemote(table.dir) ? REMOTE_LOOK_MS : LOOK_MS)
+      await sleep(storeOf(table.dir).slowReads ? SLOW_LOOK_MS : LOOK_MS)
       // A look that fails (a version goes while it is read) shows nothing, and is no reason to give up what is under way.
       if (await shows().catch(() => false)) return
     }

@@ -4,11 +4,9 @@ import { connectLance } from '../table/lance.ts'
 import { jobFiles } from './plan/job-files.ts'
 import { readJournal } from './journal.ts'
 import type { RunJobOptions } from './run.ts'
-import { unmarkReplacing } from './target.ts'
 
-/** Takes the job's mark back and drops what it built but did not put into service. For a job that will not go on. */
+/** Drops what it built but did not put into service. For a job that will not go on. */
 export async function abandonJob({ dir, table, jobId, folder }: Pick<RunJobOptions, 'dir' | 'table' | 'jobId' | 'folder'>): Promise<void> {
-  await unmarkReplacing(dir, table, jobId)
   await unwatchChanges(dir, table, jobId)
   const { target } = await readJournal(jobFiles(folder).journal)
   const alias = await readAlias(dir, table)

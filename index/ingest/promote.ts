@@ -55,7 +55,7 @@ export async function promote(options: PromoteOptions): Promise<number> {
   await withWriterLock(dir, table, async () => {
     await catchUp([...fresh, ...(await changeLog.read())], options)
     await sync.flush()
-    await writeAlias(dir, table, { stored_as: own.storedAs, replaced_by_job: null })
+    await writeAlias(dir, table, { stored_as: own.storedAs })
     await notifyEarlierJobs({ dir, table, jobId, replace, own })
   })
   return changeLog.ids.size

@@ -1,4 +1,3 @@
-import { stat } from 'node:fs/promises'
 import { aliasAge, readAlias, storedName, tableFolder } from '../versions/alias.ts'
 import { unwatchChanges, watchingJobs } from '../writers/change-log.ts'
 import { modelOf } from '../versions/compatibility.ts'
@@ -6,34 +5,14 @@ import { connectLance } from '../table/lance.ts'
 import { readMetadata } from '../table/metadata.ts'
 import { hasReadPins } from '../versions/read-pins.ts'
 import { openStored } from '../versions/recover.ts'
-import { CodedError, osCode } from '../../base/errors.ts'
-import { listObjects } from '../store/objects.ts'
-import { isRemote, within } from '../store/location.ts'
-import { namesIn, removeTree, treeBytes } from '../store/tree.ts'
+import { CodedError } from '../../base/errors.ts'
+import { storeOf, within } from '../store/store-of.ts'
 import type { EmbeddingModel } from '../contract.ts'
 
 /** What is younger may belong to someone who is just making it. */
 const MIN_AGE_MS = 60_000
 /** By then every process has looked at the alias many times, opened what it points at now, and ended what it began before. */
 const RETIRE_MS = 60_000
-/** What the clocks of a store and of this machine may be apart. */
-const CLOCK_MS = 60_000
-
-/** Milliseconds since a file or folder was changed; since the newest of the objects beneath an address was written, or the object itself. */
-async function ageOf(path: string): Promise<number> {
-  if (isRemote(path)) {
-    let newest = -Infinity
-    for await (const { modified } of listObjects(path)) newest = Math.max(newest, modified.getTime())
-    // The store's clock may be a little off this one's.
-    return newest === -Infinity ? Infinity : Date.now() - newest - CLOCK_MS
-  }
-  try {
-    return Date.now() - (await stat(path)).mtimeMs
-  } catch (error) {
-    if (osCode(error) === 'ENOENT') return Infinity
-    throw error
-  }
-}
 
 export interface KnownJobs {
   readonly unfinished: ReadonlySet<string>
@@ -53,13 +32,13 @@ export interface ReplacedTable {
 /** Stored tables of `table` that neither the alias nor a job that may go on refers to. */
 export async function replacedTables(dir: string, table: string, knownJobs: FindJobs): Promise<ReplacedTable[]> {
   const names = await replacedNames(dir, table, await jobsThatGoOn(dir, await watchingJobs(dir, table), knownJobs))
-  return Promise.all(names.map(async (storedAs) => ({ storedAs, bytes: await treeBytes(tableFolder(dir, storedAs)) })))
+  return Promise.all(names.map(async (storedAs) => ({ storedAs, bytes: await storeOf(dir).files.bytes(tableFolder(dir, storedAs)) })))
 }
 
 async function replacedNames(dir: string, table: string, going: ReadonlySet<string>): Promise<string[]> {
   const alias = await readAlias(dir, table)
   const keep = new Set([...going].map((id) => storedName(table, id)))
-  return (await namesIn(dir))
+  return (await storeOf(dir).files.list(dir))
     .filter((name) => name.startsWith(`${table}.`) && name.endsWith('.lance'))
     .map((name) => name.slice(0, -'.lance'.length))
     .filter((storedAs) => storedAs !== alias?.stored_as && !keep.has(storedAs))
@@ -68,7 +47,7 @@ async function replacedNames(dir: string, table: string, going: ReadonlySet<stri
 /** @param watched read before: a job has its record before changes are noted for it. */
 async function jobsThatGoOn(dir: string, watched: readonly string[], knownJobs: FindJobs): Promise<ReadonlySet<string>> {
   const { unfinished, ended } = await knownJobs()
-  return isRemote(dir) ? new Set([...unfinished, ...watched.filter((job) => !ended.has(job))]) : unfinished
+  return storeOf(dir).keepsFiles ? unfinished : new Set([...unfinished, ...watched.filter((job) => !ended.has(job))])
 }
 
 /**
@@ -86,32 +65,29 @@ export async function removeStale(
   knownJobs: FindJobs,
   models: readonly EmbeddingModel[] = [],
 ): Promise<{ removed: string[]; left: boolean }> {
+  const { durable, files } = storeOf(dir)
   const watched = await watchingJobs(dir, table)
   const going = await jobsThatGoOn(dir, watched, knownJobs)
   const removed: string[] = []
   let left = false
   const drop = async (path: string): Promise<void> => {
-    if ((await ageOf(path)) < MIN_AGE_MS) {
+    if ((await files.age(path)) < MIN_AGE_MS) {
       left = true
       return
     }
-    await removeTree(path)
+    await files.removeTree(path)
     removed.push(path)
   }
   const alias = await readAlias(dir, table)
   const retiring = (await aliasAge(dir, table)) < RETIRE_MS
-  for (const name of await namesIn(dir)) if (name.startsWith(`${table}.alias.json.`)) await drop(within(dir, name))
+  for (const name of await files.list(dir)) if (name.startsWith(`${table}.alias.json.`)) await drop(within(dir, name))
   for (const storedAs of await replacedNames(dir, table, going)) {
     if (retiring || (await hasReadPins({ dir, storedAs }))) left = true
     else if (!(await isStillServed(dir, { storedAs, live: alias?.stored_as ?? null, models }))) await drop(tableFolder(dir, storedAs))
   }
-  for (const storedAs of [
-    ...[...going].map((id) => storedName(table, id)),
-    ...(typeof alias?.stored_as === 'string' ? [alias.stored_as] : []),
-  ]) {
+  for (const storedAs of [...[...going].map((id) => storedName(table, id)), ...(alias === undefined ? [] : [alias.stored_as])]) {
     const data = within(tableFolder(dir, storedAs), 'data')
-    // An object store has none: what is written there is whole or absent.
-    const names = isRemote(dir) ? [] : await namesIn(data)
+    const names = durable ? [] : await files.list(data)
     for (const name of names.filter((file) => file.startsWith('.tmp'))) await drop(within(data, name))
   }
   for (const job of watched) if (!going.has(job)) await unwatchChanges(dir, table, job)

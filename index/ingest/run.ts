@@ -17,7 +17,7 @@ import { promote, notifyEarlierJobs } from './promote.ts'
 import { JournalWriter, readJournal, type Progress, type Target } from './journal.ts'
 import { plannedBytes, readPlan, type PlannedRow } from './plan/plan.ts'
 import { requireSpace, tableBytes } from './space.ts'
-import { chooseTarget, markReplacing, openLiveTarget, openOwnTable, openPrevious, targetIsStale } from './target.ts'
+import { chooseTarget, openLiveTarget, openOwnTable, openPrevious, targetIsStale } from './target.ts'
 import { type Counters, type Phase, type Plan } from './plan/contract.ts'
 import { compactWritten, ShardWriter, type WriterParts } from './write-shards.ts'
 import { verifyTable } from './verify.ts'
@@ -150,7 +150,6 @@ class Run {
     const onWarning = this.#options.onWarning ?? (() => undefined)
     const policy = { ...SEARCH_POLICY, onWarning, ...this.#options.policy }
     const alias = await readAlias(dir, name)
-    if (replace) await markReplacing(dir, name, jobId)
     const folder = tableFolder(dir, storedAs)
     const sync = replace || this.#before.shards.size > 0 ? TableSync.distrusting(folder) : await TableSync.start(folder)
     const opening = { connection: this.#connection, dir, model, onWarning }

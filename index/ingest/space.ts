@@ -1,7 +1,6 @@
-import { stat, statfs } from 'node:fs/promises'
-import { dirname } from 'node:path'
-import { CodedError, osCode } from '../../base/errors.ts'
-import { isRemote } from '../store/location.ts'
+import { stat } from 'node:fs/promises'
+import { CodedError } from '../../base/errors.ts'
+import { storeOf } from '../store/store-of.ts'
 
 /** What one passage takes in a table beside its text and vector: offsets, indexes, manifests. */
 const ROW_BYTES = 200
@@ -11,17 +10,6 @@ const TEXT_SHARE = 1.2
 const EXPANSION = 4
 /** Left free in any case: for journals and states of jobs. */
 const MARGIN = 256 * 1024
-
-/** Bytes that may still be written into a folder, which need not exist yet. */
-async function freeBytes(folder: string): Promise<number> {
-  try {
-    const { bavail, bsize } = await statfs(folder)
-    return bavail * bsize
-  } catch (error) {
-    if (osCode(error) === 'ENOENT' && dirname(folder) !== folder) return freeBytes(dirname(folder))
-    throw error
-  }
-}
 
 /** The planned copy of a corpus file is about as large as its text. @throws not_found as reading it would, later. */
 export async function planBytes(path: string): Promise<number> {
@@ -39,8 +27,7 @@ export function tableBytes(text: number, rows: number, dimension: number): numbe
 
 /** An object store is taken to have room for everything. @throws disk_full where less than `bytes` are free. */
 export async function requireSpace(folder: string, bytes: number, what: string): Promise<void> {
-  if (isRemote(folder)) return
-  const free = await freeBytes(folder)
+  const free = await storeOf(folder).freeBytes(folder)
   if (free >= bytes + MARGIN) return
   throw new CodedError(
     'disk_full',

@@ -1,5 +1,5 @@
-import { readAlias, removeAlias, storedName, tableFolder, tableOf, writeAlias, type Alias } from '../versions/alias.ts'
-import { removeTree } from '../store/tree.ts'
+import { storedName, tableFolder, tableOf, type Alias } from '../versions/alias.ts'
+import { storeOf } from '../store/store-of.ts'
 import { CodedError } from '../../base/errors.ts'
 import type { Connection, Table } from '../table/lance.ts'
 import { compatibleMetadata, isOfModel, incompatibility } from '../versions/compatibility.ts'
@@ -8,7 +8,6 @@ import { createTable } from '../table/create.ts'
 import { migrateTable } from '../table/migrate.ts'
 import { hasVersion, openServing, openStored } from '../versions/recover.ts'
 import { stringAt } from '../table/rows.ts'
-import { withWriterLock } from '../writers/writer-lock.ts'
 import type { ChangeLog } from '../writers/change-log.ts'
 import type { EmbeddingModel } from '../contract.ts'
 import type { Target } from './journal.ts'
@@ -19,7 +18,7 @@ import type { Target } from './journal.ts'
  * a file to 21 million passages does not copy them; each shard is visible once committed.
  */
 export function chooseTarget(alias: Alias | undefined, table: string, jobId: string, replace: boolean): Target {
-  return replace || alias === undefined || alias.stored_as === null
+  return replace || alias === undefined
     ? { replace: true, storedAs: storedName(table, jobId) }
     : { replace: false, storedAs: alias.stored_as }
 }
@@ -34,7 +33,7 @@ export async function targetIsStale(
   { target, alias, replace, later: changeLog }: { target: Target; alias: Alias | undefined; replace: boolean; later: ChangeLog },
 ): Promise<boolean> {
   if (!target.replace) return alias?.stored_as !== target.storedAs
-  if (replace || typeof alias?.stored_as !== 'string') return false
+  if (replace || alias === undefined) return false
   const live = await openStored(connection, dir, alias.stored_as, () => undefined)
   try {
     for await (const batch of live.query().select(['id'])) {
@@ -44,27 +43,6 @@ export async function targetIsStale(
   } finally {
     live.close()
   }
-}
-
-/**
- * Tells software that does not note its changes for running jobs that the table is being replaced: it then refuses changes,
- * which would be lost.
- */
-export function markReplacing(dir: string, table: string, jobId: string): Promise<void> {
-  return withWriterLock(dir, table, async () => {
-    const alias = await readAlias(dir, table)
-    await writeAlias(dir, table, { stored_as: alias?.stored_as ?? null, replaced_by_job: jobId })
-  })
-}
-
-/** Takes the mark of a job back. */
-export function unmarkReplacing(dir: string, table: string, jobId: string): Promise<void> {
-  return withWriterLock(dir, table, async () => {
-    const alias = await readAlias(dir, table)
-    if (alias?.replaced_by_job !== jobId) return
-    if (alias.stored_as === null) await removeAlias(dir, table)
-    else await writeAlias(dir, table, { ...alias, replaced_by_job: null })
-  })
 }
 
 /** Where a job opens tables, and for which model. */
@@ -83,7 +61,7 @@ export async function openOwnTable({ connection, dir, model, onWarning }: Openin
     const table = (await hasVersion(folder)) ? await openStored(connection, dir, storedAs, onWarning) : undefined
     if (table !== undefined && (await isUsable(table, model))) return table
     table?.close()
-    await removeTree(folder)
+    await storeOf(folder).files.removeTree(folder)
   }
   return createTable(connection, storedAs, model)
 }
@@ -114,7 +92,7 @@ export async function openPrevious(
   alias: Alias | undefined,
   target: Target,
 ): Promise<Table | undefined> {
-  if (!target.replace || alias === undefined || alias.stored_as === null) return undefined
+  if (!target.replace || alias === undefined) return undefined
   const table = await openStored(connection, dir, alias.stored_as, onWarning)
   if (isOfModel(await readMetadata(table), model)) return table
   table.close()

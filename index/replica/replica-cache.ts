@@ -1,12 +1,11 @@
 import { randomUUID } from 'node:crypto'
-import { copyFile, mkdir, readdir, rename, rm, stat } from 'node:fs/promises'
-import { dirname, join, relative } from 'node:path'
-import { downloadObject, forEachOf, listObjects } from '../store/objects.ts'
-import { isRemote, within } from '../store/location.ts'
+import { mkdir, readdir, rename, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { eachOf } from '../store/each-of.ts'
+import { storeOf, within } from '../store/store-of.ts'
 import { CodedError, messageOf } from '../../base/errors.ts'
-import { filesUnder as allFiles } from '../../base/files-under.ts'
 import { allModels, type Models } from '../contract.ts'
-import { aliasPath, readAlias, tableFolder, writeAlias } from '../versions/alias.ts'
+import { aliasAge, aliasPath, readAlias, tableFolder, writeAlias } from '../versions/alias.ts'
 import { modelOf, incompatibility } from '../versions/compatibility.ts'
 import { connectLance } from '../table/lance.ts'
 import { readMetadata } from '../table/metadata.ts'
@@ -123,11 +122,11 @@ class FolderReplicaCache implements ReplicaCache {
     try {
       const alias = await readAlias(from, table)
       const mine = await readAlias(to, table)
-      if (typeof alias?.stored_as !== 'string') throw new Error(`there is no table "${table}" in ${from}`)
-      const replaces = typeof mine?.stored_as === 'string' && mine.stored_as !== alias.stored_as
+      if (alias === undefined) throw new Error(`there is no table "${table}" in ${from}`)
+      const replaces = mine !== undefined && mine.stored_as !== alias.stored_as
       this.#refuse((replaces ? await this.#judge(alias.stored_as) : undefined) ?? (await this.#copyTable(alias.stored_as)))
       if (this.#refused === undefined) {
-        if (mine?.stored_as !== alias.stored_as) await writeAlias(to, table, { stored_as: alias.stored_as, replaced_by_job: null })
+        if (mine?.stored_as !== alias.stored_as) await writeAlias(to, table, { stored_as: alias.stored_as })
         await this.#retire(alias.stored_as)
       }
       this.#trouble = undefined
@@ -171,7 +170,7 @@ class FolderReplicaCache implements ReplicaCache {
     const [source, target] = [tableFolder(from, storedAs), tableFolder(to, storedAs)]
     const copied = await filesUnder(target)
     await this.#drop(target)
-    if (isRemote(source) && (await hasNewest(source, copied))) return undefined
+    if (storeOf(source).slowReads && (await hasNewest(source, copied))) return undefined
     const manifests = [...(await filesUnder(within(source, VERSIONS)))]
       .filter(([name]) => name.endsWith('.manifest'))
       .map(([name]) => join(VERSIONS, name))
@@ -186,8 +185,8 @@ class FolderReplicaCache implements ReplicaCache {
     const checksums = await readChecksums(source)
     const copy = (file: string): Promise<void> =>
       this.#copy(within(source, file), join(target, file), checksums.get(pathInTable(target, join(target, file))))
-    await forEachOf(changed, copy, AT_ONCE)
-    await forEachOf(fresh, copy, AT_ONCE)
+    await eachOf(changed, AT_ONCE, copy)
+    await eachOf(fresh, AT_ONCE, copy)
     const present = new Set([...others.keys(), ...manifests])
     for (const file of copied.keys()) {
       const path = join(target, file)
@@ -220,7 +219,7 @@ class FolderReplicaCache implements ReplicaCache {
     await mkdir(dirname(aside), { recursive: true })
     await mkdir(dirname(target), { recursive: true })
     try {
-      await (isRemote(source) ? downloadObject(source, aside) : copyFile(source, aside))
+      await storeOf(source).files.download(source, aside)
       if (sums !== undefined && !sums.has(await sha256Of(aside)))
         throw new CodedError(
           'index_invalid',
@@ -245,7 +244,7 @@ class FolderReplicaCache implements ReplicaCache {
   /** Removes copies of tables that were replaced, a while later. */
   async #retire(storedAs: string): Promise<void> {
     const { to, table } = this.#options
-    if (Date.now() - (await stat(aliasPath(to, table))).mtimeMs >= RETIRE_MS) await this.#removeOthers(storedAs)
+    if ((await aliasAge(to, table)) >= RETIRE_MS) await this.#removeOthers(storedAs)
   }
 
   /** @param prefix of the names that go, of this table's where absent */
@@ -264,7 +263,8 @@ const NEWEST_FIRST = /^\d{20}\.manifest$/
 
 /** True if the newest version is copied, as far as one look at the store tells. */
 async function hasNewest(source: string, copied: ReadonlyMap<string, number>): Promise<boolean> {
-  for await (const { name } of listObjects(within(source, VERSIONS), 1)) return NEWEST_FIRST.test(name) && copied.has(join(VERSIONS, name))
+  for await (const { name } of storeOf(source).files.walk(within(source, VERSIONS), 1))
+    return NEWEST_FIRST.test(name) && copied.has(join(VERSIONS, name))
   return false
 }
 
@@ -277,18 +277,6 @@ function totalOf(files: Iterable<readonly [string, number]>): number {
 /** Files in a folder and below: their paths in it, and sizes. One that goes meanwhile is left out. */
 async function filesUnder(folder: string, wanted: (file: string) => boolean = () => true): Promise<Map<string, number>> {
   const found = new Map<string, number>()
-  if (isRemote(folder)) {
-    for await (const { name, bytes } of listObjects(folder)) if (wanted(name)) found.set(name, bytes)
-    return found
-  }
-  for (const path of await allFiles(folder)) {
-    const file = relative(folder, path)
-    if (!wanted(file)) continue
-    const size = await stat(path).then(
-      (one) => one.size,
-      () => undefined,
-    )
-    if (size !== undefined) found.set(file, size)
-  }
+  for await (const { name, bytes } of storeOf(folder).files.walk(folder)) if (wanted(name)) found.set(name, bytes)
   return found
 }

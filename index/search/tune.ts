@@ -1,5 +1,5 @@
 import { at } from '../../base/at.ts'
-import { isRemote } from '../store/location.ts'
+import { storeOf } from '../store/store-of.ts'
 import type { Table } from '../table/lance.ts'
 import type { AnnSettings } from '../table/metadata.ts'
 import { measureRecall, reachOf, type Probes, type Share } from './recall.ts'
@@ -46,8 +46,8 @@ export interface TuneOptions {
   readonly onProbes?: (done: number, total: number) => void
 }
 
-/** Probes whose searches are timed in an object store, where each of them is tens of requests. */
-const TIMED_REMOTELY = 8
+/** Probes whose searches are timed where each of them is tens of requests. */
+const MOST_TIMED_SLOW = 8
 
 /**
  * Finds the search settings that reach a recall fastest, by measuring, of stored vectors and of questions alike. Recall grows both with the partitions read and with
@@ -63,7 +63,7 @@ export async function tune(
 ): Promise<Tuned> {
   const { passages, questions } = probes
   const searched = questions.length > 0 ? questions : passages
-  const timed = isRemote(table.dir) ? searched.slice(0, TIMED_REMOTELY) : searched
+  const timed = storeOf(table.dir).slowReads ? searched.slice(0, MOST_TIMED_SLOW) : searched
   let refinements = REFINE
   let best: AnnSettings = { partitions, nprobes: partitions, refine: Math.max(...REFINE), rows, recall: 0 }
   let chosen: { readonly settings: AnnSettings; readonly latency: number } | undefined

@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { CodedError, osCode } from '../../base/errors.ts'
 import { filesUnder } from '../../base/files-under.ts'
-import { isRemote } from '../store/location.ts'
+import { storeOf } from '../store/store-of.ts'
 import { Checksums, isChecked, pathInTable, readChecksums, sha256Of } from '../table/checksums.ts'
 
 /** SHA-256 of files by device and inode: tables share files with snapshots, and each is read once. */
@@ -28,8 +28,8 @@ export async function checkFiles(
   checked: CheckedFiles = new Map(),
   onBytes: (done: number, total: number) => void = () => undefined,
 ): Promise<Checked> {
-  const recorded = isRemote(folder) ? new Map<string, ReadonlySet<string>>() : await readChecksums(folder)
-  const files = isRemote(folder) ? [] : await present(folder)
+  if (storeOf(folder).durable) return { sound: 0, bytes: 0, unknown: [], damaged: [] }
+  const [recorded, files] = [await readChecksums(folder), await present(folder)]
   const total = files.reduce((sum, { size }) => sum + size, 0)
   const [unknown, damaged]: [string[], string[]] = [[], []]
   let [sound, bytes] = [0, 0]

@@ -1,7 +1,6 @@
 import { CodedError } from '../../base/errors.ts'
 import { tryJobLock } from '../writers/job-lock.ts'
-import { isRemote } from '../store/location.ts'
-import { removeTree } from '../store/tree.ts'
+import { storeOf } from '../store/store-of.ts'
 import { readAlias, storedName, tableFolder, writeAlias } from '../versions/alias.ts'
 import { watchingJobs } from '../writers/change-log.ts'
 import { fitModel, migratedMetadata, unfitSchema } from '../versions/compatibility.ts'
@@ -44,11 +43,11 @@ export async function replaceWith(take: (folder: string) => Promise<void>, optio
     await withWriterLock(dir, name, async () => {
       const meanwhile = await watchingJobs(dir, name)
       if (meanwhile.length > 0) throw busy(name, meanwhile)
-      await writeAlias(dir, name, { stored_as: storedAs, replaced_by_job: null })
+      await writeAlias(dir, name, { stored_as: storedAs })
     })
     return rows
   } catch (error) {
-    if ((await readAlias(dir, name))?.stored_as !== storedAs) await removeTree(folder)
+    if ((await readAlias(dir, name))?.stored_as !== storedAs) await storeOf(folder).files.removeTree(folder)
     throw error
   } finally {
     await lock.release()
@@ -78,7 +77,7 @@ async function fitted(storedAs: string, options: ReplaceOptions): Promise<number
 /** What the present table says that its vectors are of; undefined where there is none, or it does not open. */
 async function presentModel(connection: Connection, { dir, table }: ReplaceOptions): Promise<string | undefined> {
   const storedAs = (await readAlias(dir, table))?.stored_as
-  if (typeof storedAs !== 'string') return undefined
+  if (storedAs === undefined) return undefined
   try {
     return (await readMetadata(await connection.openTable(storedAs))).model
   } catch {
@@ -96,13 +95,13 @@ export async function switchTable(other: string, options: ReplaceOptions): Promi
   const { dir, table } = options
   if (other === table) throw new CodedError('invalid_request', `"${other}" is the table itself: name another one.`, { field: 'table' })
   const storedAs = (await readAlias(dir, other))?.stored_as
-  if (typeof storedAs !== 'string')
+  if (storedAs === undefined)
     throw new CodedError('index_missing', `There is no table "${other}" in ${dir}: index a corpus with --table ${other} first.`, {
       field: 'table',
     })
-  // Copies in an object store may take longer than writers of the other table would wait; the version that is copied outlives them.
+  // Copies that are no second names may take longer than writers of the other table would wait; the version that is copied outlives them.
   const take = (folder: string): Promise<void> => cloneTable(tableFolder(dir, storedAs), folder)
-  return replaceWith((folder) => (isRemote(dir) ? take(folder) : withWriterLock(dir, other, () => take(folder))), options)
+  return replaceWith((folder) => (storeOf(dir).renames ? withWriterLock(dir, other, () => take(folder)) : take(folder)), options)
 }
 
 function busy(table: string, jobs: readonly string[]): CodedError {

@@ -1,18 +1,14 @@
 import { randomUUID } from 'node:crypto'
-import { mkdir, rename } from 'node:fs/promises'
 import { Type, type Static } from 'typebox'
 import { Value } from 'typebox/value'
-import { syncPath } from '../../base/durable.ts'
 import { CodedError } from '../../base/errors.ts'
 import { parseJson } from '../../base/json.ts'
-import { isRemote, within } from '../store/location.ts'
-import { namesIn, readText, removeTree, writeText } from '../store/tree.ts'
+import { storeOf, within } from '../store/store-of.ts'
 import { checkTableName, readAlias, tableFolder } from '../versions/alias.ts'
 import { connectLance } from '../table/lance.ts'
 import { withLock } from '../writers/lock.ts'
 import { readMetadata } from '../table/metadata.ts'
 import { withWriterLock } from '../writers/writer-lock.ts'
-import { deleteObject } from '../store/objects.ts'
 import { pinForReading } from '../versions/read-pins.ts'
 import { cloneTable, ownBytes } from './clone.ts'
 import { damagedFile, requireSound, type CheckedFiles } from './integrity.ts'
@@ -56,38 +52,37 @@ function recordOf(folder: string): string {
 export async function createSnapshot(name: string, options: TableOptions): Promise<Snapshot> {
   const folder = snapshotFolder(options, name)
   const { dir, table } = options
+  const { files, renames } = storeOf(dir)
   return alone(options, async (aside) => {
-    if ((await namesIn(snapshotsFolder(options))).includes(name))
+    if ((await files.list(snapshotsFolder(options))).includes(name))
       throw new CodedError('conflict', `There is a snapshot "${name}" already: choose another name, or delete it first.`, { field: 'name' })
-    // An object store moves nothing: there the record, which is written last, says that a snapshot is whole.
-    const making = isRemote(dir) ? folder : aside(name)
+    // Where nothing can be renamed, the record, which is written last, says that a snapshot is whole.
+    const making = renames ? aside(name) : folder
     const take = async (): Promise<void> => {
       const storedAs = (await readAlias(dir, table))?.stored_as
-      if (typeof storedAs !== 'string')
+      if (storedAs === undefined)
         throw new CodedError('index_missing', `There is no table "${table}" in ${dir}: nothing to snapshot.`, { field: 'table' })
       const end = await pinForReading({ dir, storedAs })
       await cloneTable(tableFolder(dir, storedAs), tableFolder(making, STORED_AS)).finally(end)
     }
-    // Copies may take longer than others would wait; in an object store other processes keep what is copied for a while only (CEPE_KEEP_VERSIONS_MIN).
-    await (isRemote(dir) ? take() : withWriterLock(dir, table, take))
+    // Copies may take longer than others would wait; there other processes keep what is copied for a while only (CEPE_KEEP_VERSIONS_MIN).
+    await (renames ? withWriterLock(dir, table, take) : take())
     const snapshot = { name, table, created_at: new Date().toISOString(), ...(await lookedThrough(making)) }
-    await writeText(recordOf(making), `${JSON.stringify(snapshot)}\n`)
-    if (making !== folder) {
-      await rename(making, folder)
-      await syncPath(snapshotsFolder(options))
-    }
+    await files.write(recordOf(making), `${JSON.stringify(snapshot)}\n`)
+    if (making !== folder) await files.rename(making, folder)
     return snapshot
   })
 }
 
 /** All snapshots of a table, oldest first, each with the bytes that deleting it would free. */
 export async function listSnapshots(options: TableOptions): Promise<(Snapshot & { readonly bytes: number })[]> {
-  const names = (await namesIn(snapshotsFolder(options))).filter((name) => !name.startsWith('.'))
+  const { files, renames } = storeOf(options.dir)
+  const names = (await files.list(snapshotsFolder(options))).filter((name) => !name.startsWith('.'))
   const found: (Snapshot & { readonly bytes: number })[] = []
   for (const name of names) {
     const folder = snapshotFolder(options, name)
     // One that is only being made, or that was cut off.
-    if (isRemote(options.dir) && (await readText(recordOf(folder))) === undefined) continue
+    if (!renames && (await files.read(recordOf(folder))) === undefined) continue
     found.push({ ...(await readSnapshot(name, options)), bytes: await ownBytes(folder) })
   }
   return found.sort((a, b) => (a.created_at < b.created_at ? -1 : 1))
@@ -120,18 +115,15 @@ export async function deleteSnapshot(name: string, options: TableOptions): Promi
   await readSnapshot(name, options)
   await alone(options, async (aside) => {
     const folder = snapshotFolder(options, name)
-    if (isRemote(options.dir)) {
-      await deleteObject(recordOf(folder))
-      return removeTree(folder)
-    }
-    const going = aside(name)
-    await rename(folder, going)
-    await removeTree(going)
+    const { files, renames } = storeOf(options.dir)
+    const going = renames ? aside(name) : folder
+    await (renames ? files.rename(folder, going) : files.remove(recordOf(folder)))
+    await files.removeTree(going)
   })
 }
 
 async function readSnapshot(name: string, options: TableOptions): Promise<Snapshot> {
-  const text = await readText(recordOf(snapshotFolder(options, name)))
+  const text = await storeOf(options.dir).files.read(recordOf(snapshotFolder(options, name)))
   if (text === undefined)
     throw new CodedError(
       'not_found',
@@ -154,13 +146,14 @@ async function readSnapshot(name: string, options: TableOptions): Promise<Snapsh
 /** Makes and removes snapshots one at a time. What killed processes left aside goes first. */
 async function alone<T>(options: TableOptions, work: (aside: (name: string) => string) => Promise<T>): Promise<T> {
   const folder = snapshotsFolder(options)
-  if (!isRemote(folder)) await mkdir(folder, { recursive: true })
-  return withLock(within(folder, '.lock'), WAIT_MS, async () => {
+  const { files, renames } = storeOf(folder)
+  await files.makeFolder(folder)
+  return withLock(within(folder, '.lock'), { waitMs: WAIT_MS }, async () => {
     const sweep = async (): Promise<void> => {
-      for (const name of await namesIn(folder)) {
+      for (const name of await files.list(folder)) {
         const path = within(folder, name)
-        const cutOff = isRemote(folder) && !name.startsWith('.') && (await readText(recordOf(path))) === undefined
-        if (cutOff || name.endsWith('.aside')) await removeTree(path)
+        const cutOff = !renames && !name.startsWith('.') && (await files.read(recordOf(path))) === undefined
+        if (cutOff || name.endsWith('.aside')) await files.removeTree(path)
       }
     }
     await sweep()

@@ -6,8 +6,7 @@ import { Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { osCode } from '../../base/errors.ts'
 import { parseJson } from '../../base/json.ts'
-import { within } from '../store/location.ts'
-import { namesIn, readText } from '../store/tree.ts'
+import { storeOf, within } from '../store/store-of.ts'
 
 /**
  * SHA-256 of the files of a stored table, which LanceDB writes once and never changes. Each process that writes appends to a
@@ -57,7 +56,8 @@ export async function sha256Of(path: string): Promise<string> {
 export async function readChecksums(folder: string): Promise<Recorded> {
   const recorded = new Map<string, Set<string>>()
   const lists = within(folder, FOLDER)
-  for (const name of await namesIn(lists)) if (name.endsWith(SUFFIX)) addEntries(recorded, await readText(within(lists, name)))
+  const { files } = storeOf(folder)
+  for (const name of await files.list(lists)) if (name.endsWith(SUFFIX)) addEntries(recorded, await files.read(within(lists, name)))
   return recorded
 }
 
@@ -132,7 +132,7 @@ export class Checksums {
       if (!name.endsWith(SUFFIX) || name === this.#list || size === undefined || this.#read.get(name) === size) continue
       this.#read.set(name, size)
       const own = new Map<string, Set<string>>()
-      addEntries(own, await readText(path))
+      addEntries(own, await storeOf(path).files.read(path))
       for (const [file, sums] of own) this.#recorded.set(file, sums)
       if (await this.#isForgotten(path, own)) await rm(path, { force: true })
     }

@@ -4,9 +4,7 @@ import { connect, Index, makeArrowTable, Session, type Table as LanceTable } fro
 import { Schema, type Field } from 'apache-arrow'
 import { CodedError, isDiskFull, messageOf } from '../../base/errors.ts'
 import { inScratch, keepScratch } from '../../base/locks/scratch.ts'
-import { checkLeases } from '../store/lease.ts'
-import { isRemote } from '../store/location.ts'
-import { lanceStorageOptions } from '../store/settings.ts'
+import { storeOf } from '../store/store-of.ts'
 
 /** What LanceDB says of an error, without where in its own source it arose. */
 export function lanceText(thrown: unknown): string {
@@ -62,10 +60,11 @@ export const SMALL_CACHES: Caches = { index: 48 * MIB, metadata: 16 * MIB }
 export async function connectLance(dir: string, consistencyMs: number | undefined, caches?: Caches): Promise<Connection> {
   keepScratch()
   await checkTemporary()
+  const storageOptions = storeOf(dir).lanceOptions()
   const connection = await connect(dir, {
     ...(caches && { session: new Session(BigInt(caches.index), BigInt(caches.metadata)) }),
     ...(consistencyMs === undefined ? {} : { readConsistencyInterval: consistencyMs / 1000 }),
-    ...(isRemote(dir) && { storageOptions: lanceStorageOptions() }),
+    ...(storageOptions && { storageOptions }),
   })
   const named = async (storedAs: string, opening: Promise<LanceTable>): Promise<Table> => {
     const table = await opening
@@ -110,11 +109,11 @@ async function allNames(page: (startAfter: string | undefined) => Promise<string
 }
 
 /**
- * Opens an index for changes. In an object store a table stays at the version that it was opened at or brought to, so that
+ * Opens an index for changes. Where locks can be lost a table stays at the version that it was opened at or brought to, so that
  * nothing that was begun in one turn is put on top of what came after it.
  */
 export function connectForWriting(dir: string): Promise<Connection> {
-  return connectLance(dir, isRemote(dir) ? undefined : 0, WRITING_CACHES)
+  return connectLance(dir, storeOf(dir).locksCanBeLost ? undefined : 0, WRITING_CACHES)
 }
 
 /**
@@ -150,21 +149,22 @@ const CONFLICT = /commit conflict|retryable|concurrent|conflicting|please retry|
 const ATTEMPTS = 8
 
 /**
- * Runs a write again where another writer committed first. In an object store, each attempt begins at the newest version and
+ * Runs a write again where another writer committed first. Where locks can be lost, each attempt begins at the newest version and
  * only if this process still holds the leases that it took: a takeover after that look refuses the write (see `fenceTables`).
  * @throws disk_full or conflict for what they mean; anything else as it came.
  */
 export async function writing<T>(table: Table, write: () => Promise<T>): Promise<T> {
+  const { locks, locksCanBeLost } = storeOf(table.dir)
   for (let attempt = 1; ; attempt++) {
-    if (isRemote(table.dir)) {
+    if (locksCanBeLost) {
       await table.checkoutLatest()
-      await checkLeases(table.dir)
+      await locks.check(table.dir)
     }
     try {
       return await write()
     } catch (error) {
       // What a process that stalled had on its way fails in any way, by its age for instance: that another took over is what there is to say.
-      if (isRemote(table.dir)) await checkLeases(table.dir)
+      await locks.check(table.dir)
       if (isDiskFull(error))
         throw new CodedError('disk_full', `The disk of the index is full: free space, then resume. (${lanceText(error)})`, {
           field: table.storedAs,

@@ -1,13 +1,13 @@
 import { dirname } from 'node:path'
 import { syncPath } from '../../base/durable.ts'
 import { filesUnder } from '../../base/files-under.ts'
-import { isRemote } from '../store/location.ts'
+import { storeOf } from '../store/store-of.ts'
 import { Checksums } from './checksums.ts'
 
 /**
  * LanceDB acknowledges a write before it is on the disk. This forces the files that appeared since it last looked, and records
  * their checksums.
- * In an object store there is nothing to force: what it has acknowledged is durable.
+ * Nothing to do in a store that keeps what it acknowledged.
  */
 export class TableSync {
   readonly #folder: string
@@ -22,7 +22,7 @@ export class TableSync {
 
   /** Files that exist now are taken as durable: make this before the first write. */
   static async start(folder: string): Promise<TableSync> {
-    return new TableSync(folder, new Set(isRemote(folder) ? [] : await filesUnder(folder)), new Checksums(folder))
+    return new TableSync(folder, new Set(storeOf(folder).durable ? [] : await filesUnder(folder)), new Checksums(folder))
   }
 
   /** Takes no file as durable: for a table that a killed process was writing. */
@@ -53,7 +53,7 @@ export class TableSync {
    * @returns what forces them onto the disk, beside later writes, whose files it leaves to the next call.
    */
   async written(): Promise<() => Promise<void>> {
-    if (isRemote(this.#folder)) return () => Promise.resolve()
+    if (storeOf(this.#folder).durable) return () => Promise.resolve()
     const fresh = (await filesUnder(this.#folder)).filter((file) => !this.#known.has(file))
     return async () => {
       const folders = new Set(fresh.map((file) => dirname(file)))

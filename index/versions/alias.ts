@@ -1,27 +1,16 @@
-import { link, readFile, rm, stat } from 'node:fs/promises'
 import { randomUUID } from 'node:crypto'
 import { Type, type Static } from 'typebox'
 import { Value } from 'typebox/value'
 import { at } from '../../base/at.ts'
-import { syncPath, writeFileDurably } from '../../base/durable.ts'
-import { CodedError, osCode } from '../../base/errors.ts'
-import { readValue, writeValue } from '../store/lease.ts'
-import { isRemote, within } from '../store/location.ts'
+import { CodedError } from '../../base/errors.ts'
+import { storeOf, within } from '../store/store-of.ts'
 
 /**
- * A small file per table name that says which stored table answers for it. A rebuild is written into a table of its
- * own and becomes live by one rename. In an object store it is a small object that changes by conditional writes, and that
- * also says whose turn it is to change the table: who lost the turn cannot change the alias.
+ * A small value per table name that says which stored table answers for it. A rebuild is written into a table of its
+ * own and becomes live by one write of this value, under the writer lock.
  */
-const AliasSchema = Type.Object({
-  stored_as: Type.Union([Type.String(), Type.Null()]),
-  replaced_by_job: Type.Union([Type.String(), Type.Null()], {
-    description: 'Job that is building the replacement: said for older software, which refuses changes meanwhile.',
-  }),
-})
+const AliasSchema = Type.Object({ stored_as: Type.String() })
 export type Alias = Static<typeof AliasSchema>
-
-const SinceSchema = Type.Object({ stored_as: Type.Union([Type.String(), Type.Null()]), since: Type.String() })
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/
 
@@ -52,87 +41,32 @@ export function tableFolder(dir: string, storedAs: string): string {
   return within(dir, `${storedAs}.lance`)
 }
 
+/** @throws index_invalid for a damaged one */
 export async function readAlias(dir: string, table: string): Promise<Alias | undefined> {
   const path = aliasPath(dir, table)
-  try {
-    const value: unknown = isRemote(dir) ? await readValue(path) : JSON.parse(await readFile(path, 'utf8'))
-    if (value === undefined || Value.Check(AliasSchema, value)) return value
-  } catch (error) {
-    if (osCode(error) === 'ENOENT') return undefined
-    if (!(error instanceof SyntaxError)) throw error
-  }
-  throw new CodedError(
-    'index_invalid',
-    `${path} is damaged: it should read {"stored_as": "<a folder beside it, without .lance>", "replaced_by_job": null}.`,
-    { field: path },
-  )
+  const value = await storeOf(dir).values.read(path)
+  if (value === undefined || Value.Check(AliasSchema, value)) return value
+  throw new CodedError('index_invalid', `${path} is damaged: it should read {"stored_as": "<a folder beside it, without .lance>"}.`, {
+    field: path,
+  })
 }
 
-/** @throws conflict in an object store, where the turn that it is called in was lost */
+/** @throws conflict where the writer lock that it is called under was lost */
 export function writeAlias(dir: string, table: string, alias: Alias): Promise<void> {
-  const path = aliasPath(dir, table)
-  return isRemote(dir) ? writeRemote(path, alias) : writeFileDurably(path, `${JSON.stringify(alias)}\n`)
+  return storeOf(dir).values.write(aliasPath(dir, table), alias)
 }
 
-/** Every turn changes the object: when the alias was pointed elsewhere, it says itself. */
-async function writeRemote(path: string, alias: Alias): Promise<void> {
-  const before = await readValue(path)
-  const kept = Value.Check(SinceSchema, before) && before.stored_as === alias.stored_as ? before.since : undefined
-  await writeValue(path, { ...alias, since: kept ?? new Date().toISOString() })
+/** Makes an alias if there is none; to be called under the writer lock. @returns false if another process made one first. */
+export function createAlias(dir: string, table: string, alias: Alias): Promise<boolean> {
+  return storeOf(dir).values.create(aliasPath(dir, table), alias)
 }
 
 /** Milliseconds since the alias was pointed at another stored table, at least; Infinity where there is none. */
-export async function aliasAge(dir: string, table: string): Promise<number> {
-  const path = aliasPath(dir, table)
-  if (isRemote(dir)) {
-    const value = await readValue(path)
-    return Value.Check(SinceSchema, value) ? Date.now() - Date.parse(value.since) : Infinity
-  }
-  try {
-    return Date.now() - (await stat(path)).mtimeMs
-  } catch (error) {
-    if (osCode(error) === 'ENOENT') return Infinity
-    throw error
-  }
-}
-
-/** For a table that does not exist after all. */
-export function removeAlias(dir: string, table: string): Promise<void> {
-  const path = aliasPath(dir, table)
-  return isRemote(dir) ? writeValue(path, null) : rm(path, { force: true })
+export function aliasAge(dir: string, table: string): Promise<number> {
+  return storeOf(dir).values.age(aliasPath(dir, table))
 }
 
 /** Changes whenever the alias points at another stored table. */
-export async function aliasStamp(dir: string, table: string): Promise<string> {
-  if (isRemote(dir)) return (await readAlias(dir, table))?.stored_as ?? 'none'
-  try {
-    const { ino, mtimeMs, size } = await stat(aliasPath(dir, table))
-    return `${ino} ${mtimeMs} ${size}`
-  } catch (error) {
-    if (osCode(error) === 'ENOENT') return 'none'
-    throw error
-  }
-}
-
-/** Makes an alias if there is none. @returns false if another process made one first. */
-export async function createAlias(dir: string, table: string, alias: Alias): Promise<boolean> {
-  const path = aliasPath(dir, table)
-  if (isRemote(dir)) {
-    // Called under the writer lock: no other process creates one.
-    if ((await readAlias(dir, table)) !== undefined) return false
-    await writeAlias(dir, table, alias)
-    return true
-  }
-  const aside = `${path}.${randomUUID()}.new`
-  await writeFileDurably(aside, `${JSON.stringify(alias)}\n`)
-  try {
-    await link(aside, path)
-    await syncPath(dir)
-    return true
-  } catch (error) {
-    if (osCode(error) === 'EEXIST') return false
-    throw error
-  } finally {
-    await rm(aside, { force: true })
-  }
+export function aliasStamp(dir: string, table: string): Promise<string> {
+  return storeOf(dir).values.stamp(aliasPath(dir, table))
 }

@@ -1,6 +1,5 @@
-import { isRemote } from '../store/location.ts'
-import { aliasStamp, createAlias, readAlias, storedName, tableFolder, writeAlias } from './alias.ts'
-import { syncPath } from '../../base/durable.ts'
+import { storeOf } from '../store/store-of.ts'
+import { aliasStamp, createAlias, readAlias, storedName, tableFolder } from './alias.ts'
 import { TableSync } from '../table/table-sync.ts'
 import { CodedError, messageOf } from '../../base/errors.ts'
 import { connectForWriting, prewarm, type Connection, type Table } from '../table/lance.ts'
@@ -122,7 +121,7 @@ export class LiveTable {
   async getForWriting(): Promise<ForWriting<Live>> {
     this.#checkWritable()
     const { dir, name } = this.#options
-    if (typeof (await readAlias(dir, name))?.stored_as !== 'string') await this.#create()
+    if ((await readAlias(dir, name)) === undefined) await this.#create()
     return this.#forWriting(await this.#newest())
   }
 
@@ -159,13 +158,13 @@ export class LiveTable {
 
   async #forWriting<Of extends LiveTexts>(live: Of): Promise<ForWriting<Of>> {
     const { dir } = this.#options
-    const writable = isRemote(dir) ? { ...live, table: await this.#writable(live.storedAs) } : live
+    const writable = storeOf(dir).locksCanBeLost ? { ...live, table: await this.#writable(live.storedAs) } : live
     // A merge sees the rows of the version that its handle is at: it must be the newest.
     await writable.table.checkoutLatest()
     return { ...writable, idle: live.table }
   }
 
-  /** In an object store, a handle that nothing but changes moves on. */
+  /** Where locks can be lost, a handle that nothing but changes moves on. */
   async #writable(storedAs: string): Promise<Table> {
     if (this.#written?.storedAs === storedAs) return this.#written
     const { dir, onWarning } = this.#options
@@ -209,10 +208,7 @@ export class LiveTable {
     const table = await createTable(connection, storedAs, model)
     table.close()
     await TableSync.distrusting(tableFolder(dir, storedAs)).flush()
-    await syncPath(dir)
-    const alias = await readAlias(dir, name)
-    if (alias !== undefined) await writeAlias(dir, name, { ...alias, stored_as: storedAs })
-    else if (!(await createAlias(dir, name, { stored_as: storedAs, replaced_by_job: null }))) await connection.dropTable(storedAs)
+    if (!(await createAlias(dir, name, { stored_as: storedAs }))) await connection.dropTable(storedAs)
   }
 
   async #check(): Promise<Live | undefined> {
@@ -251,7 +247,7 @@ export class LiveTable {
   async #open(): Promise<Live | Incompatible | undefined> {
     const { dir, name, connection, onWarning, readOnly } = this.#options
     const storedAs = (await readAlias(dir, name))?.stored_as
-    if (typeof storedAs !== 'string') return undefined
+    if (storedAs === undefined) return undefined
     const opened = [this.#held?.live, this.#verdict?.texts].find((one) => one?.storedAs === storedAs)
     const table = opened?.table ?? (await openServing(connection, dir, storedAs, readOnly ? undefined : onWarning))
     const found = await this.#checkCompatible(table, () =>

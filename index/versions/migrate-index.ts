@@ -71,7 +71,7 @@ async function withLive<T>(
   use: (live: Table) => Promise<T>,
 ): Promise<T | undefined> {
   const alias = await readAlias(dir, table)
-  if (alias === undefined || alias.stored_as === null) return undefined
+  if (alias === undefined) return undefined
   const sync = await TableSync.start(tableFolder(dir, alias.stored_as))
   const connection = await connectForWriting(dir)
   try {

@@ -1,7 +1,6 @@
 import { mkdir, rename, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { isRemote, within } from '../store/location.ts'
-import { namesIn } from '../store/tree.ts'
+import { storeOf, within } from '../store/store-of.ts'
 import { tableFolder } from './alias.ts'
 import { CodedError, osCode } from '../../base/errors.ts'
 import { lanceText } from '../table/lance.ts'
@@ -19,7 +18,7 @@ function versionOf(digits: string): bigint {
 
 /** Manifest files of a stored table, newest first. */
 export async function manifests(folder: string): Promise<string[]> {
-  const names = await namesIn(within(folder, '_versions'))
+  const names = await storeOf(folder).files.list(within(folder, '_versions'))
   const versioned = names.flatMap((name) => {
     const digits = MANIFEST.exec(name)?.[1]
     return digits === undefined ? [] : [{ name, version: versionOf(digits) }]
@@ -30,7 +29,7 @@ export async function manifests(folder: string): Promise<string[]> {
 /**
  * Opens a stored table. After a power loss the newest manifest can be empty, broken off or full of zeros, which LanceDB takes for a table
  * without columns: it is then put aside (into `_quarantine`), the version before it becomes the newest, and `onWarning` is told.
- * In an object store, whose objects are whole or absent, it is left as it is.
+ * Where a store keeps what it acknowledged, it is left as it is.
  * @param onWarning called with it; without, the table is only read and left unchanged
  * @throws index_missing if it is gone, index_invalid if it cannot be opened, store_unavailable
  */
@@ -42,7 +41,7 @@ export async function openStored(
 ): Promise<Table> {
   const folder = tableFolder(dir, storedAs)
   for (;;) {
-    const damaged = isRemote(dir) ? undefined : await damagedNewest(folder, storedAs)
+    const damaged = storeOf(dir).durable ? undefined : await damagedNewest(folder, storedAs)
     if (damaged === undefined) return openWhole(connection, dir, storedAs)
     if (onWarning === undefined || !damaged.hasOlder) throw notWhole(damaged, storedAs, folder)
     const aside = await putAside(folder, damaged.manifest)
@@ -58,7 +57,7 @@ async function openWhole(connection: Connection, dir: string, storedAs: string):
   } catch (error) {
     const folder = tableFolder(dir, storedAs)
     // As well where a store does not answer: then this says so.
-    if (isRemote(dir) && (await manifests(folder)).length === 0) throw gone(storedAs, folder, error)
+    if (storeOf(dir).durable && (await manifests(folder)).length === 0) throw gone(storedAs, folder, error)
     throw new CodedError(
       'index_invalid',
       `The table ${storedAs} in ${dir} cannot be opened: ${lanceText(error)}. Look at the cause and at the folder's permissions; where newer software wrote it, update this software; else restore the folder from a backup.`,
@@ -79,7 +78,7 @@ function notWhole({ manifest, hasOlder }: Damaged, storedAs: string, folder: str
 /** Whether there is a version of a stored table that could be opened, or gone back to. */
 export async function hasVersion(folder: string): Promise<boolean> {
   const names = await manifests(folder)
-  if (isRemote(folder)) return names.length > 0
+  if (storeOf(folder).durable) return names.length > 0
   for (const name of names) if (await isWhole(join(folder, '_versions', name))) return true
   return false
 }
@@ -94,7 +93,7 @@ export async function openServing(...opening: Parameters<typeof openStored>): Pr
   const folder = tableFolder(dir, storedAs)
   for (;;) {
     const table = await openStored(...opening)
-    const lost = onWarning === undefined || isRemote(dir) ? undefined : await lostFile(table, folder)
+    const lost = onWarning === undefined || storeOf(dir).durable ? undefined : await lostFile(table, folder)
     if (lost === undefined) return table
     table.close()
     const [newest, older] = await manifests(folder)

@@ -1,5 +1,5 @@
 import { messageOf } from '../../base/errors.ts'
-import { isRemote } from '../store/location.ts'
+import { storeOf } from '../store/store-of.ts'
 import { PASSAGE_COLUMNS } from '../table/columns.ts'
 import { writing, type Table } from '../table/lance.ts'
 import { versionsOf } from '../table/versions.ts'
@@ -9,13 +9,13 @@ const ROWS_AT_ONCE = 4096
 /**
  * Reads the rows of a job's own table that were written last and perhaps never forced onto the disk: after a power loss a manifest can be
  * whole whose data is not, and no later read would succeed. Then the table goes back to the version before them.
- * In an object store what was written is durable.
+ * Nothing to do in a store that keeps what it acknowledged.
  * @param durable rows before those
  * @returns what was wrong, where the table went back
  * @throws what reading threw, where no such version is left
  */
 export async function rollbackUnreadable(table: Table, durable: number): Promise<unknown> {
-  const error = isRemote(table.dir) ? undefined : await unreadableFrom(table, durable)
+  const error = storeOf(table.dir).durable ? undefined : await unreadableFrom(table, durable)
   if (error === undefined) return undefined
   const versions = (await versionsOf(table)).map(({ version }) => version).sort((a, b) => b - a)
   for (const version of versions) {

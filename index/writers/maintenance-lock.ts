@@ -1,6 +1,5 @@
-import { within } from '../store/location.ts'
+import { storeOf, within } from '../store/store-of.ts'
 import { checkTableName } from '../versions/alias.ts'
-import { takeLock } from './lock.ts'
 
 export interface MaintenanceLockOptions {
   /** How long to wait for another process that is at it; Infinity for as long as it takes. */
@@ -19,7 +18,7 @@ export async function withMaintenanceLock(
   { waitMs, signal }: MaintenanceLockOptions,
   work: () => Promise<unknown>,
 ): Promise<boolean> {
-  const lock = await takeLock(within(dir, `${checkTableName(table)}.upkeep`), waitMs, { signal, advisory: true })
+  const lock = await storeOf(dir).locks.take(within(dir, `${checkTableName(table)}.upkeep`), { waitMs, signal, advisory: true })
   if (lock === undefined) return false
   try {
     await work()

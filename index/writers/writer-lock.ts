@@ -1,7 +1,7 @@
 import { aliasPath, checkTableName } from '../versions/alias.ts'
 import { fenceLive } from './fence.ts'
 import { withLock } from './lock.ts'
-import { isRemote, within } from '../store/location.ts'
+import { storeOf, within } from '../store/store-of.ts'
 
 /** Longest wait for the writer lock. */
 const WAIT_MS = 60_000
@@ -16,10 +16,9 @@ const tails = new Map<string, Promise<void>>()
  * @throws overloaded if the changes of other processes take longer than a minute.
  */
 export function withWriterLock<T>(dir: string, table: string, work: () => Promise<T>): Promise<T> {
-  // In an object store the alias says itself whose turn it is: one write tells both.
-  const location = isRemote(dir) ? aliasPath(dir, table) : within(dir, `${checkTableName(table)}.turns`)
+  const location = storeOf(dir).locks.of(aliasPath(dir, table), within(dir, `${checkTableName(table)}.turns`))
   const before = tails.get(location) ?? Promise.resolve()
-  const mine = before.then(() => withLock(location, WAIT_MS, work, { onTakeover: () => fenceLive(dir, table) }))
+  const mine = before.then(() => withLock(location, { waitMs: WAIT_MS, onTakeover: () => fenceLive(dir, table) }, work))
   const tail = mine.then(
     () => undefined,
     () => undefined,

@@ -6,7 +6,7 @@ import type { PassageIndex } from '../../index/open.ts'
 import type { ReadLimits } from '../../index/read/contract.ts'
 import type { SearchPolicy } from '../../index/search/ann.ts'
 import type { Lock } from '../../base/locks/lock.ts'
-import { isRemote } from '../../index/store/location.ts'
+import { storeOf } from '../../index/store/store-of.ts'
 import { allModels } from '../../index/contract.ts'
 import { embedderOf, type Embedders } from '../inference/contract.ts'
 import { bulkEmbed } from './bulk-embed.ts'
@@ -163,8 +163,8 @@ export class JobQueue {
         closing: AbortSignal.any(signals.filter((signal) => signal !== undefined)),
       })
       await this.#current.run()
-      // In an object store no other process resumes a job of this machine: it says why it stopped.
-      if (lock.lost.aborted && isRemote(index.dir)) await this.#stop(id, lock.lost.reason)
+      // Where its record is not with the index no other process resumes it: it says why it stopped.
+      if (lock.lost.aborted && !storeOf(index.dir).keepsFiles) await this.#stop(id, lock.lost.reason)
       // Tables that were replaced shortly before the job began, or by it, could not go then.
       if (!this.closing.aborted) await this.#removeStale().catch((error: unknown) => log('warn', `index jobs: ${messageOf(error)}`))
       this.#options.onIndexed?.()

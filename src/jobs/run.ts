@@ -11,7 +11,6 @@ import { livePassages, textBytes } from '../../index/ingest/reembed.ts'
 import { runJob } from '../../index/ingest/run.ts'
 import { planBytes, requireSpace } from '../../index/ingest/space.ts'
 import { removeStale } from '../../index/ingest/remove-stale.ts'
-import { unmarkReplacing } from '../../index/ingest/target.ts'
 import { readAlias } from '../../index/versions/alias.ts'
 import { unwatchChanges } from '../../index/writers/change-log.ts'
 import type { PassageIndex } from '../../index/open.ts'
@@ -202,7 +201,7 @@ export class JobRun {
     const { model, options, source } = this.#job
     const ordered = allModels(index).find(({ id }) => id === model) ?? index.model
     if (options.replace === true || source.place === true) return ordered
-    if (typeof (await readAlias(index.dir, index.table))?.stored_as !== 'string') return ordered
+    if ((await readAlias(index.dir, index.table)) === undefined) return ordered
     await index.refresh()
     return index.writtenWith()
   }
@@ -316,8 +315,7 @@ export class JobRun {
   async #settle(state: EndState): Promise<void> {
     const { index, store } = this.#options
     const { id, table } = this.#job
-    // Older software refuses changes by hand while the mark stands.
-    if (state === 'stopped') return unmarkReplacing(index.dir, table, id)
+    if (state === 'stopped') return
     await store.dropShards(id)
     if (state === 'done') await unwatchChanges(index.dir, table, id)
     else await abandonJob({ dir: index.dir, table, jobId: id, folder: store.folder(id) })

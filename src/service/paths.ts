@@ -3,9 +3,7 @@ import path from 'node:path'
 import { CodedError, messageOf } from '../../base/errors.ts'
 import { makeFolder } from '../../base/make-folder.ts'
 import { openScratch } from '../../base/locks/scratch.ts'
-import { checkStore } from '../../index/store/check.ts'
-import { isRemote } from '../../index/store/location.ts'
-import { namesIn } from '../../index/store/tree.ts'
+import { storeOf } from '../../index/store/store-of.ts'
 import { calibrationFiles, setTemporaryFolder } from '../config.ts'
 import { chooseCalibration } from '../rag/calibration/choose.ts'
 import { loadDemonstrations } from '../rag/demonstrations.ts'
@@ -26,12 +24,12 @@ export function statesDir(config: Config): string {
  * @throws config_invalid naming the setting of one that cannot be made, or written to; store_unavailable
  */
 export async function makeFolders(config: Config): Promise<void> {
-  if (isRemote(config.INDEX_DIR)) await checkStore(config.INDEX_DIR, { writes: true })
+  await storeOf(config.INDEX_DIR).check(config.INDEX_DIR, { writes: true })
   for (const [setting, folder] of [
     ['CEPE_INDEX_DIR', config.INDEX_DIR],
     ['CEPE_JOBS_DIR', jobsDir(config)],
   ] as const) {
-    if (!isRemote(folder)) await makeWritable(setting, folder)
+    if (storeOf(folder).keepsFiles) await makeWritable(setting, folder)
   }
 }
 
@@ -67,7 +65,7 @@ export async function checkPaths(config: Config): Promise<void> {
 
 /** Where there is a table, the corpus may not be needed any more. */
 async function hasTables(indexDir: string): Promise<boolean> {
-  return (await namesIn(indexDir)).some((name) => name.endsWith('.lance'))
+  return (await storeOf(indexDir).files.list(indexDir)).some((name) => name.endsWith('.lance'))
 }
 
 function refuse(setting: string, problem: string): (cause: unknown) => never {

@@ -1,7 +1,6 @@
 /** An index in an object store, and a replica's copy: looked at before anything is opened. */
 import { CodedError } from '../../base/errors.ts'
-import { checkStore } from '../../index/store/check.ts'
-import { isRemote } from '../../index/store/location.ts'
+import { storeOf } from '../../index/store/store-of.ts'
 import type { Models } from '../../index/contract.ts'
 import { readAlias } from '../../index/versions/alias.ts'
 import { startReplicaCache, type ReplicaCache } from '../../index/replica/replica-cache.ts'
@@ -10,7 +9,7 @@ import type { Config } from '../settings.ts'
 
 /** Folder for the answers that are kept for clients that try again: with the index, or, where that is in an object store, with its jobs. */
 export function answersDir(config: Config, indexDir: string): string {
-  return isRemote(indexDir) ? (config.JOBS_DIR ?? config.KEYS_DIR) : indexDir
+  return storeOf(indexDir).keepsFiles ? indexDir : (config.JOBS_DIR ?? config.KEYS_DIR)
 }
 
 /**
@@ -18,12 +17,13 @@ export function answersDir(config: Config, indexDir: string): string {
  * @throws config_invalid, store_unavailable
  */
 export async function reachStore(config: Config, log: Log | undefined): Promise<void> {
-  if (!isRemote(config.INDEX_DIR)) return
-  await checkStore(config.INDEX_DIR, { writes: false }).catch(async (error: unknown) => {
-    const copied = config.MIRROR_DIR !== undefined && (await readAlias(config.MIRROR_DIR, config.TABLE)) !== undefined
-    if (!copied || !(error instanceof CodedError) || error.code !== 'store_unavailable') throw error
-    log?.('warn', `${error.message} Serving from the replica cache.`)
-  })
+  await storeOf(config.INDEX_DIR)
+    .check(config.INDEX_DIR, { writes: false })
+    .catch(async (error: unknown) => {
+      const copied = config.MIRROR_DIR !== undefined && (await readAlias(config.MIRROR_DIR, config.TABLE)) !== undefined
+      if (!copied || !(error instanceof CodedError) || error.code !== 'store_unavailable') throw error
+      log?.('warn', `${error.message} Serving from the replica cache.`)
+    })
 }
 
 /** A replica's copy of the table, up to date as far as the store can be reached. */

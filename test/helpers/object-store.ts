@@ -4,7 +4,7 @@ import { createServer, request, type IncomingMessage, type ServerResponse } from
 import { connect, type AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Test } from 'tap'
-import { configureStores } from '../../index/store/settings.ts'
+import { configureStores } from '../../index/store/object-store/settings.ts'
 import { SKIPS } from './skips.ts'
 
 /**

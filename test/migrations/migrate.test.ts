@@ -25,7 +25,7 @@ async function firstVersion(t: Parameters<typeof tempDir>[0], rows: number): Pro
   t.teardown(() => connection.close())
   const table = await createBaseTable(connection, 'passages.old', hashEmbedding)
   await table.add(await firstVersionRows(somePassages(rows)))
-  await writeAlias(dir, 'passages', { stored_as: 'passages.old', replaced_by_job: null })
+  await writeAlias(dir, 'passages', { stored_as: 'passages.old' })
   return { dir, table }
 }
 
@@ -150,6 +150,6 @@ await t.test('tables of the future and of other software are refused', async (t)
   t.teardown(() => connection.close())
   await connection.createEmptyTable('foreign', new Schema([new Field('id', new Utf8())]))
   await (await connection.openTable('foreign')).add(tableFromArrays({ id: ['a'] }))
-  await writeAlias(dir, 'foreign', { stored_as: 'foreign', replaced_by_job: null })
+  await writeAlias(dir, 'foreign', { stored_as: 'foreign' })
   await t.rejects(migrateIndex({ dir, table: 'foreign' }), { code: 'index_invalid', message: /not made by this software/ })
 })

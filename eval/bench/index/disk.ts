@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { readAlias, tableFolder } from '../../../index/versions/alias.ts'
-import { treeBytes } from '../../../index/store/tree.ts'
+import { storeOf } from '../../../index/store/store-of.ts'
 import { compactionCommand } from '../../../index/compaction/command.ts'
 import { lookupEmbed } from '../../../test/fixtures/synthetic-corpus.ts'
 import { syntheticJob } from '../../../test/fixtures/synthetic-table.ts'
@@ -11,7 +11,7 @@ const SHARE = 0.01
 /** Bytes of a table after each of twenty jobs that add a hundredth, against those before, at most, and at the end. */
 async function additions(dir: string, rows: number, keepMs: number): Promise<{ before: number; most: number; last: number }> {
   const job = { dir, table: 'passages', embed: lookupEmbed(rows), policy: { keepMs } }
-  const bytes = async (): Promise<number> => treeBytes(tableFolder(dir, (await readAlias(dir, 'passages'))?.stored_as ?? ''))
+  const bytes = async (): Promise<number> => storeOf(dir).files.bytes(tableFolder(dir, (await readAlias(dir, 'passages'))?.stored_as ?? ''))
   await syntheticJob({ ...job, jobId: 'base', rows, replace: true })
   const before = await bytes()
   const added = Math.ceil(rows * SHARE)

@@ -143,7 +143,7 @@ async function oldTable(dir: string): Promise<void> {
   await table.add(
     new ArrowTable([recordBatch({ passages, hashes: [], halves }, hashedWords.dimension)]).select(['id', 'title', 'text', 'vector']),
   )
-  await writeAlias(dir, 'passages', { stored_as: 'passages.old', replaced_by_job: null })
+  await writeAlias(dir, 'passages', { stored_as: 'passages.old' })
   connection.close()
 }
 

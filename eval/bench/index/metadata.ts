@@ -6,7 +6,7 @@ import type { Passage, SearchFilter } from '../../../index/contract.ts'
 import { contentHash } from '../../../index/hash.ts'
 import { updateIndexes } from '../../../index/search/update-indexes.ts'
 import { searchVector } from '../../../index/search/search.ts'
-import { treeBytes } from '../../../index/store/tree.ts'
+import { storeOf } from '../../../index/store/store-of.ts'
 import { createBaseTable, createTable } from '../../../index/table/create.ts'
 import { connectLance, type Connection, type Table } from '../../../index/table/lance.ts'
 import { tableFolder } from '../../../index/versions/alias.ts'
@@ -98,7 +98,7 @@ async function measure(rows: number): Promise<void> {
   try {
     const { former, absent, present } = await threeTables(connection, rows, drawn)
     for (const name of ['former', 'absent', 'present'])
-      say(`${name}: ${((await treeBytes(path.join(tableFolder(dir, name), 'data'))) / rows).toFixed(1)} bytes a passage`)
+      say(`${name}: ${((await storeOf(dir).files.bytes(path.join(tableFolder(dir, name), 'data'))) / rows).toFixed(1)} bytes a passage`)
     const plain = ['id', 'title', 'text', 'source', '_distance']
     const without = () =>
       former.query().nearestTo(question).column('vector').distanceType('dot').limit(10).select(plain).bypassVectorIndex().toArray()

@@ -3,8 +3,8 @@
  * Arguments: place, folder or address of the index, folder of the job. Says "started", and the seconds of writing and of the rest.
  */
 import { openShardDir } from '../../../index/ingest/shard-dir/shard-dir.ts'
-import { storeSettingsOf } from '../../../index/store/environment.ts'
-import { configureStores } from '../../../index/store/settings.ts'
+import { storeSettingsOf } from '../../../index/store/object-store/environment.ts'
+import { configureStores } from '../../../index/store/object-store/settings.ts'
 import { commitReady } from './ready-shards.ts'
 
 const [shardDir = '', dir = '', folder = ''] = process.argv.slice(2)

@@ -13,10 +13,10 @@ import { f32ToF16 } from '../../../base/binary16.ts'
 import { sumFingerprints } from '../../../index/hash.ts'
 import type { ShardDir } from '../../../index/ingest/shard-dir/shard-dir.ts'
 import { openIndex } from '../../../index/open.ts'
-import { storeSettingsOf } from '../../../index/store/environment.ts'
-import { checkAddress } from '../../../index/store/location.ts'
-import { configureStores } from '../../../index/store/settings.ts'
-import { removeTree, treeBytes } from '../../../index/store/tree.ts'
+import { storeSettingsOf } from '../../../index/store/object-store/environment.ts'
+import { checkAddress } from '../../../index/store/object-store/address.ts'
+import { configureStores } from '../../../index/store/object-store/settings.ts'
+import { storeOf } from '../../../index/store/store-of.ts'
 import { readAlias } from '../../../index/versions/alias.ts'
 import { connectLance } from '../../../index/table/lance.ts'
 import { startReplicaCache } from '../../../index/replica/replica-cache.ts'
@@ -100,7 +100,7 @@ try {
   const copied = seconds(from)
   mirror.close()
   const mirrored = await answering(copy)
-  const megabytes = Math.round((await treeBytes(copy)) / 1e6)
+  const megabytes = Math.round((await storeOf(copy).files.bytes(copy)) / 1e6)
   console.log(
     `# A table of ${rows.toLocaleString('en')} passages of ${dimension} numbers in an object store, ${megabytes} MB\n\n${machine(1)}\n`,
   )
@@ -119,6 +119,6 @@ try {
     ),
   )
 } finally {
-  await removeTree(address)
+  await storeOf(address).files.removeTree(address)
   await rm(local, { recursive: true, force: true })
 }

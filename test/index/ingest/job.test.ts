@@ -66,7 +66,7 @@ await t.test('a first corpus becomes live whole, every step journalled', async (
     [...Array.from({ length: 5 }, () => 'verified'), 'carrying', 'live'],
   )
   t.equal(states.at(-1), 'verifying 230')
-  t.match(await readAlias(dir, 'passages'), { stored_as: 'passages.j1', replaced_by_job: null })
+  t.match(await readAlias(dir, 'passages'), { stored_as: 'passages.j1' })
 })
 
 await t.test('adding a file writes into the live table and embeds only what changed', async (t) => {

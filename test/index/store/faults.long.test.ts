@@ -1,5 +1,5 @@
 import t from 'tap'
-import { listNames } from '../../../index/store/objects.ts'
+import { listNames } from '../../../index/store/object-store/objects.ts'
 import { openIndex } from '../../../index/open.ts'
 import { passageText, type Passage } from '../../../index/contract.ts'
 import { startObjectStore, type Fault } from '../../helpers/object-store.ts'

@@ -2,9 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { CodedError } from '../../../base/errors.ts'
 import { contentHash } from '../../../index/hash.ts'
-import { LEASE_MS, takeLease } from '../../../index/store/lease.ts'
-import { listNames, putObject, readObject } from '../../../index/store/objects.ts'
-import { checkStore } from '../../../index/store/check.ts'
+import { LEASE_MS, takeLease } from '../../../index/store/object-store/lease.ts'
+import { listNames, putObject, readObject } from '../../../index/store/object-store/objects.ts'
+import { checkStore } from '../../../index/store/object-store/check.ts'
 import { openIndex } from '../../../index/open.ts'
 import { tryJobLock } from '../../../index/writers/job-lock.ts'
 import { aliasPath, readAlias, tableFolder, writeAlias } from '../../../index/versions/alias.ts'
@@ -36,7 +36,7 @@ await t.test('who lost the turn changes nothing any more', HERE, async (t) => {
   }
   const flip = withWriterLock(address, 'passages', async () => {
     await takenOver()
-    await writeAlias(address, 'passages', { stored_as: 'passages.wrong', replaced_by_job: null })
+    await writeAlias(address, 'passages', { stored_as: 'passages.wrong' })
   })
   t.equal(await codeOf(flip), 'conflict')
   t.same(await readAlias(address, 'passages'), before, 'the alias stays')

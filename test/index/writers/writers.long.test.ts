@@ -30,7 +30,7 @@ async function indexed(t: Parameters<typeof tempDir>[0], rows = 1500) {
   const table = await createTable(connection, 'passages.a', hashEmbedding)
   await append(table, somePassages(rows))
   t.ok(await buildIndexes(table, { exactBelow: 1000, minRecall: 0.9, sample: 8 }))
-  await writeAlias(dir, 'passages', { stored_as: 'passages.a', replaced_by_job: null })
+  await writeAlias(dir, 'passages', { stored_as: 'passages.a' })
   return { dir, table }
 }
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { CodedError } from '../../base/errors.ts'
+import { CodedError } from '../../../base/errors.ts'
 import { storeError } from './errors.ts'
 import { deleteObject, listObjects, putObject } from './objects.ts'
 

@@ -1,14 +1,7 @@
-import { join } from 'node:path'
-import { CodedError } from '../../base/errors.ts'
+import { CodedError } from '../../../base/errors.ts'
 
-const REMOTE = /^[a-z][a-z0-9+.-]+:\/\//i
 /** A bucket's name, and a path of parts that mean themselves. */
 const ADDRESS = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])((?:\/[A-Za-z0-9._=+-]+)*)\/*$/
-
-/** True for an address in an object store, false for a folder of a file system. */
-export function isRemote(dir: string): boolean {
-  return REMOTE.test(dir)
-}
 
 /**
  * The address of an index in an object store, as it is used everywhere: without a slash at its end.
@@ -30,11 +23,6 @@ export function checkAddress(address: string, field: string): string {
       { field },
     )
   return `s3://${bucket}${path}`
-}
-
-/** What is beneath a folder or an address. */
-export function within(dir: string, ...names: readonly string[]): string {
-  return isRemote(dir) ? [dir, ...names].join('/') : join(dir, ...names)
 }
 
 /** Bucket and key of an address. */

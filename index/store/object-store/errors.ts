@@ -1,5 +1,5 @@
-import { CodedError, messageOf, osCode } from '../../base/errors.ts'
-import { bucketAndKey } from './location.ts'
+import { CodedError, messageOf, osCode } from '../../../base/errors.ts'
+import { bucketAndKey } from './address.ts'
 import { storeSettings } from './settings.ts'
 
 /** HTTP status of an answer of the store, where there was one. */

@@ -2,10 +2,12 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Type, type Static } from 'typebox'
 import { Value } from 'typebox/value'
-import { CodedError } from '../../base/errors.ts'
-import { parseJson } from '../../base/json.ts'
-import { LockWaitReporter } from '../../base/locks/lock-wait.ts'
-import { processTag, stateOf } from '../../base/locks/process.ts'
+import { CodedError } from '../../../base/errors.ts'
+import { parseJson } from '../../../base/json.ts'
+import { LockWaitReporter } from '../../../base/locks/lock-wait.ts'
+import { processTag, stateOf } from '../../../base/locks/process.ts'
+import type { Lock } from '../../../base/locks/lock.ts'
+import type { LockOptions } from '../store.ts'
 import { putObject, readObject } from './objects.ts'
 
 /**
@@ -32,22 +34,6 @@ type State = Omit<Leased, 'nonce'>
 
 interface Found extends Leased {
   readonly etag: string
-}
-
-export interface Lease {
-  /** Aborted once it is known that another process took it over. */
-  readonly lost: AbortSignal
-  release(): Promise<void>
-}
-
-export interface TakeOptions {
-  /** 0 to try once. */
-  readonly waitMs: number
-  readonly signal?: AbortSignal | undefined
-  /** Called before a lease is granted that a holder did not release: rejects the late writes of that holder. */
-  readonly onTakeover: () => Promise<void>
-  /** Nothing that is written hangs on it: see `checkLeases`. */
-  readonly advisory?: boolean
 }
 
 /** The value of an object, whoever holds it; undefined where there is none. */
@@ -92,8 +78,8 @@ const seen = new Map<string, { readonly nonce: string; readonly since: number }>
 /** @returns undefined if another process holds it for longer than that. */
 export async function takeLease(
   address: string,
-  { waitMs, signal, onTakeover, advisory = false }: TakeOptions,
-): Promise<Lease | undefined> {
+  { waitMs, signal, onTakeover = () => Promise.resolve(), advisory = false }: LockOptions,
+): Promise<Lock | undefined> {
   const lease = { token: randomUUID(), process: await processTag(), beat: 0 }
   const started = performance.now()
   const waiting = new LockWaitReporter(address)
@@ -126,7 +112,7 @@ async function isAbandoned(address: string, { nonce, lease }: Found): Promise<bo
   return performance.now() - known.since >= LEASE_MS
 }
 
-class Holder implements Lease {
+class Holder implements Lock {
   readonly #address: string
   readonly #token: string
   readonly #lost = new AbortController()

@@ -2,9 +2,10 @@ import { createWriteStream } from 'node:fs'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type * as Sdk from '@aws-sdk/client-s3'
-import { CodedError } from '../../base/errors.ts'
+import { CodedError } from '../../../base/errors.ts'
+import { eachOf } from '../each-of.ts'
 import { statusOf, storeError } from './errors.ts'
-import { bucketAndKey } from './location.ts'
+import { bucketAndKey } from './address.ts'
 import { answerMs, ATTEMPTS, CONNECT_MS, settingsVersion, storeSettings } from './settings.ts'
 
 /** An object, small enough for the memory. */
@@ -187,27 +188,12 @@ export function deleteObject(address: string): Promise<void> {
   })
 }
 
-/** Requests under way at a time, where many objects are copied or removed. */
-export const AT_ONCE = 16
-
-/** Does something for each of many, a few at a time; the first failure ends it. */
-export async function forEachOf<T>(items: readonly T[], work: (item: T) => Promise<void>, atOnce = AT_ONCE): Promise<void> {
-  const rest = [...items].reverse()
-  await Promise.all(
-    Array.from({ length: atOnce }, async () => {
-      try {
-        for (let item = rest.pop(); item !== undefined; item = rest.pop()) await work(item)
-      } catch (error) {
-        rest.length = 0
-        throw error
-      }
-    }),
-  )
-}
+/** Requests under way at a time, where many objects are removed. */
+const AT_ONCE = 16
 
 /** Removes every object beneath an address. */
 export async function deleteBeneath(address: string): Promise<void> {
   const names: string[] = []
   for await (const { name } of listObjects(address)) names.push(name)
-  await forEachOf(names, (name) => deleteObject(`${address}/${name}`))
+  await eachOf(names, AT_ONCE, (name) => deleteObject(`${address}/${name}`))
 }
