@@ -32,6 +32,8 @@ export type PassageMetadata = Readonly<Static<typeof PassageMetadataSchema>>
 export interface CheckedMetadata {
   readonly metadata?: PassageMetadata
   readonly problem?: string
+  /** Names of nested fields that were left out. */
+  readonly leftOut?: readonly string[]
 }
 
 /** Control characters, halves of surrogate pairs, nothing but spaces, and the one name that JavaScript's objects treat apart. */
@@ -40,22 +42,31 @@ const BAD_NAME = /[\u0000-\u001f\u007f]|\p{Surrogate}|^\s*$|^__proto__$/u
 /**
  * Checks metadata as a corpus or a request gives it, and puts it into one form: names in order, text well-formed.
  * @param given an object, its JSON, or nothing.
+ * @param nested what becomes of fields that hold objects, or lists of anything but strings
  */
-export function checkMetadata(given: unknown): CheckedMetadata {
+export function checkMetadata(given: unknown, nested: 'refuse' | 'leave out' = 'refuse'): CheckedMetadata {
   if (given === undefined || given === null || given === '') return {}
   const value = typeof given === 'string' ? parseJson(given) : given
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return { problem: 'The metadata is not a JSON object.' }
-  const entries = Object.entries(value as Record<string, unknown>).sort(([a], [b]) => (a < b ? -1 : 1))
+  const all = Object.entries(value as Record<string, unknown>).sort(([a], [b]) => (a < b ? -1 : 1))
+  const entries = nested === 'refuse' ? all : all.filter(([, one]) => !isNested(one))
+  const leftOut = entries.length === all.length ? {} : { leftOut: all.flatMap(([name, one]) => (isNested(one) ? [name] : [])) }
   const { fields, bytes } = METADATA_LIMITS
   if (entries.length > fields) return { problem: `The metadata has ${entries.length} fields; at most ${fields} are allowed.` }
   for (const [name, one] of entries) {
     const problem = nameProblem(name) ?? valueProblem(one)
     if (problem !== undefined) return { problem: `The metadata field ${JSON.stringify(name.slice(0, 80))} ${problem}.` }
   }
-  if (entries.length === 0) return {}
+  if (entries.length === 0) return leftOut
   const metadata = Object.fromEntries(entries.map(([name, one]) => [name, inForm(one)]))
   const size = Buffer.byteLength(JSON.stringify(metadata))
-  return size > bytes ? { problem: `The metadata has ${size} bytes of JSON; at most ${bytes} are allowed.` } : { metadata }
+  return size > bytes ? { problem: `The metadata has ${size} bytes of JSON; at most ${bytes} are allowed.` } : { metadata, ...leftOut }
+}
+
+/** Whether a value is an object, or a list of anything but strings. */
+function isNested(value: unknown): boolean {
+  if (Array.isArray(value)) return !value.every((one) => typeof one === 'string')
+  return typeof value === 'object' && value !== null && !(value instanceof Date)
 }
 
 /** Characters are code points, as in all limits: most emoji and rare ideographs are one, and two units of UTF-16. */

@@ -1,17 +1,13 @@
 import { CodedError } from '../../base/errors.ts'
+import { FIELDS, makesIds, type ColumnMap, type Field, type TableShape } from './column-map.ts'
 import type { RawRow, Rejected } from './contract.ts'
 
 /** Where a header puts the columns that are read; -1 where it has none. */
-export interface ColumnPositions {
+export interface ColumnPositions extends Readonly<Record<Field, number>> {
+  /** The header; none where there is none. */
   readonly names: readonly string[]
   readonly count: number
-  readonly id: number
-  readonly text: number
-  readonly title: number
-  readonly source: number
-  /** JSON. */
-  readonly metadata: number
-  /** Columns `metadata.<name>`: text. */
+  /** Fields of the metadata in columns of their own: text. */
   readonly fields: readonly { readonly name: string; readonly at: number }[]
 }
 
@@ -21,28 +17,38 @@ const FIELD_PREFIX = 'metadata.'
 function remedy(names: readonly string[]): string {
   return names.some((name) => name.includes('\r'))
     ? 'Its lines end with a carriage return alone: convert them to newlines.'
-    : 'Start the file with a tab-separated header such as "id\\ttext\\ttitle".'
+    : 'Start the file with a tab-separated header such as "id\\ttext\\ttitle", or say which columns are which (columns: text=content,id=docid; of a file without a header id=1,text=2).'
 }
 
 /** Reads a header. @throws corpus_invalid naming a missing or repeated column. */
-export function columnsOf(given: readonly string[], line: number): ColumnPositions {
+export function columnsOf(given: readonly string[], line: number, shape: TableShape): ColumnPositions {
+  const { columns: map } = shape
   const names = given.map((name) => name.trim().toLowerCase())
-  const at = (name: string): number => names.indexOf(name)
-  const fields = names.flatMap((name, at) =>
-    name.startsWith(FIELD_PREFIX) ? [{ name: given[at]?.trim().slice(FIELD_PREFIX.length) ?? '', at }] : [],
-  )
-  const known = { id: at('id'), text: at('text'), title: at('title'), source: at('source'), metadata: at('metadata') }
-  const columns = { names, count: names.length, ...known, fields }
-  const missing = (['id', 'text'] as const).filter((name) => columns[name] < 0)
-  if (missing.length > 0) {
+  const columnOf = (field: Field): string => (map?.fields[field] ?? field).toLowerCase()
+  const fields = metadataFields(given, names, map)
+  const ownMetadata = map !== undefined && map.metadata.length > 0
+  const columns = {
+    id: shape.ids === undefined ? names.indexOf(columnOf('id')) : -1,
+    text: names.indexOf(columnOf('text')),
+    title: names.indexOf(columnOf('title')),
+    source: names.indexOf(columnOf('source')),
+    metadata: ownMetadata ? -1 : names.indexOf(columnOf('metadata')),
+  }
+  const isNeeded = (field: Field): boolean => field === 'text' || map?.fields[field] !== undefined || (field === 'id' && !makesIds(shape))
+  const missing = [
+    ...FIELDS.filter((field) => columns[field] < 0 && isNeeded(field)).map((field) => map?.fields[field] ?? field),
+    ...fields.filter(({ at }) => at < 0).map(({ column }) => column),
+  ]
+  const [first] = missing
+  if (first !== undefined) {
     throw new CodedError(
       'corpus_invalid',
       `Line ${line}: the header has no column ${missing.join(' and ')} (found: ${given.slice(0, 8).join(', ').slice(0, 200)}). ${remedy(given)}`,
-      { field: missing[0] },
+      { field: first },
     )
   }
   const twice =
-    (['id', 'text', 'title', 'source', 'metadata'] as const).find((name) => names.lastIndexOf(name) !== columns[name]) ??
+    FIELDS.find((field) => columns[field] >= 0 && names.lastIndexOf(columnOf(field)) !== columns[field]) ??
     fields.find(({ name }, i) => fields.findIndex((other) => other.name === name) !== i)?.name
   if (twice !== undefined)
     throw new CodedError('corpus_invalid', `Line ${line}: the header names the column ${twice} twice: keep one.`, { field: twice })
@@ -52,7 +58,40 @@ export function columnsOf(given: readonly string[], line: number): ColumnPositio
       `Line ${line}: the header names metadata and metadata.${fields[0]?.name ?? ''}: give the metadata as JSON in one column, or each field in a column of its own.`,
       { field: 'metadata' },
     )
-  return columns
+  return { ...columns, names, count: names.length, fields }
+}
+
+/** Fields of the metadata in columns of their own: those that the order names, else those of the header. */
+function metadataFields(
+  given: readonly string[],
+  names: readonly string[],
+  map: ColumnMap | undefined,
+): { readonly name: string; readonly column: string; readonly at: number }[] {
+  if (map !== undefined && map.metadata.length > 0)
+    return map.metadata.map(({ name, column }) => ({ name, column, at: names.indexOf(column.toLowerCase()) }))
+  if (map?.fields.metadata !== undefined) return []
+  return names.flatMap((column, at) =>
+    column.startsWith(FIELD_PREFIX) ? [{ name: given[at]?.trim().slice(FIELD_PREFIX.length) ?? '', column, at }] : [],
+  )
+}
+
+/** The columns of a file without a header, by their numbers. @param count of columns in the first record @throws corpus_invalid for a number beyond them */
+export function numberedColumns({ fields, metadata }: ColumnMap, count: number, line: number): ColumnPositions {
+  const at = (number: string | undefined): number => Number(number ?? 0) - 1
+  const positions = {
+    id: at(fields.id),
+    text: at(fields.text),
+    title: at(fields.title),
+    source: at(fields.source),
+    metadata: at(fields.metadata),
+  }
+  const own = metadata.map(({ name, column }) => ({ name, at: at(column) }))
+  const last = Math.max(...Object.values(positions), ...own.map(({ at }) => at))
+  if (last >= count)
+    throw new CodedError('corpus_invalid', `Line ${line} has ${count} columns: there is no column ${last + 1}, which columns names.`, {
+      field: 'columns',
+    })
+  return { ...positions, names: [], count, fields: own }
 }
 
 /** One record by its columns. @param separators what separates the fields, for the message. */

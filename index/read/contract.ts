@@ -64,6 +64,8 @@ export interface Accepted {
   readonly parts?: number
   /** On the last passage of a file of a folder. */
   readonly whole?: WholeFile
+  /** Names of metadata fields that are nested, and were left out. */
+  readonly leftOut?: readonly string[]
 }
 
 export type ReadItem = Accepted | Rejected

@@ -2,7 +2,8 @@ import { isUtf8 } from 'node:buffer'
 import { pipeline, Readable } from 'node:stream'
 import { parse, type CsvError } from 'csv-parse'
 import { CodedError } from '../../base/errors.ts'
-import { columnsOf, rowOf, type ColumnPositions } from './columns.ts'
+import type { TableShape } from './column-map.ts'
+import { columnsOf, numberedColumns, rowOf, type ColumnPositions } from './columns.ts'
 import type { RawRow, Rejected } from './contract.ts'
 
 export interface CsvOptions {
@@ -11,6 +12,9 @@ export interface CsvOptions {
   readonly quotes: boolean
   /** Most bytes of one record. */
   readonly maxBytes: number
+  /** Lines in front of the table that are no part of it. */
+  readonly skipLines: number
+  readonly shape: TableShape
 }
 
 type Position = Pick<RawRow, 'line' | 'lines'>
@@ -22,7 +26,7 @@ interface Parsed extends Position {
 
 /** Puts the parser over a stream. What it skips goes to `skipped`, in order. */
 function records(bytes: AsyncIterable<Buffer>, options: CsvOptions, skipped: Rejected[]): AsyncIterable<Parsed> {
-  let before = 0
+  let before = options.skipLines
   let blank = 0
   const upTo = (lines: number, emptyLines: number): Position => {
     before += emptyLines - blank
@@ -34,6 +38,7 @@ function records(bytes: AsyncIterable<Buffer>, options: CsvOptions, skipped: Rej
   const parser = parse({
     delimiter: options.delimiter,
     encoding: 'latin1',
+    from_line: options.skipLines + 1,
     quote: options.quotes ? '"' : false,
     relax_column_count: true,
     relax_quotes: true,
@@ -58,7 +63,7 @@ function records(bytes: AsyncIterable<Buffer>, options: CsvOptions, skipped: Rej
 }
 
 /**
- * Rows of a comma- or semicolon-separated file with a header, quoted as RFC 4180 says: a quoted field may span lines.
+ * Rows of a comma- or semicolon-separated file with a header, or with columns that the order numbers, quoted as RFC 4180 says: a quoted field may span lines.
  * A quote that nothing closes takes the rest of the file with it, and all those lines count as rejected.
  * @throws corpus_invalid without a usable header; what the source throws.
  */
@@ -73,8 +78,13 @@ export async function* readCsv(bytes: AsyncIterable<Buffer>, options: CsvOptions
       continue
     }
     const texts = values.map((value) => value.toString('utf8').replace(/^\ufeff/, ''))
-    if (columns === undefined) columns = columnsOf(texts, at.line)
-    else yield rowOf(at, texts, columns, 'the separator')
+    if (columns === undefined) {
+      const { columns: map } = options.shape
+      const isHeader = map?.isNumbered !== true
+      columns = isHeader ? columnsOf(texts, at.line, options.shape) : numberedColumns(map, texts.length, at.line)
+      if (isHeader) continue
+    }
+    yield rowOf(at, texts, columns, 'the separator')
   }
   if (columns === undefined)
     throw new CodedError('corpus_invalid', `The file has no readable header: ${skipped[0]?.detail ?? 'it is empty.'}`, { field: 'header' })

@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer'
+import type { ColumnMap } from './column-map.ts'
 import type { Line } from './lines.ts'
 import type { RawRow, Rejected } from './contract.ts'
 
@@ -14,14 +15,41 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-function rowOf(line: number, value: Record<string, unknown>): RawRow {
-  const common = { line, id: value.id ?? value._id, source: value.source ?? value.url, metadata: value.metadata }
-  if (value.text === undefined && typeof value.contents === 'string') return { ...common, ...splitContents(value.contents) }
-  return { ...common, title: value.title, text: value.text }
+/** A member by its name, or by a path of names: `document.title`. */
+function memberOf(value: Record<string, unknown>, name: string): unknown {
+  if (Object.hasOwn(value, name)) return value[name]
+  const dot = name.indexOf('.')
+  const inner = dot < 0 ? undefined : value[name.slice(0, dot)]
+  return isObject(inner) ? memberOf(inner, name.slice(dot + 1)) : undefined
 }
 
-/** Rows of a JSON-lines file: {id, title, text} (Atlas), {_id, title, text} (BEIR) or {id, contents} (FlashRAG, Pyserini). */
-export async function* readJsonl(lines: AsyncIterable<Line | Rejected>): AsyncGenerator<RawRow | Rejected> {
+function rowOf(line: number, value: Record<string, unknown>, { fields = {}, metadata = [] }: Partial<ColumnMap>): RawRow {
+  const mapped = (name: string | undefined, byDefault: unknown): unknown => (name === undefined ? byDefault : memberOf(value, name))
+  const own = metadata.flatMap(({ name, column }) => {
+    const one = memberOf(value, column)
+    return one === undefined ? [] : [[name, one] as const]
+  })
+  const common = {
+    line,
+    id: mapped(fields.id, value.id ?? value._id),
+    source: mapped(fields.source, value.source ?? value.url),
+    metadata: metadata.length > 0 ? Object.fromEntries(own) : mapped(fields.metadata, value.metadata),
+  }
+  if (fields.text === undefined && value.text === undefined && typeof value.contents === 'string') {
+    const { title, text } = splitContents(value.contents)
+    return { ...common, text, title: mapped(fields.title, title) }
+  }
+  return { ...common, title: mapped(fields.title, value.title), text: mapped(fields.text, value.text) }
+}
+
+/**
+ * Rows of a JSON-lines file: {id, title, text} (Atlas), {_id, title, text} (BEIR) or {id, contents} (FlashRAG, Pyserini), or members that the
+ * order names.
+ */
+export async function* readJsonl(
+  lines: AsyncIterable<Line | Rejected>,
+  columns: Partial<ColumnMap> = {},
+): AsyncGenerator<RawRow | Rejected> {
   for await (const line of lines) {
     if (!('bytes' in line)) {
       yield line
@@ -41,6 +69,6 @@ export async function* readJsonl(lines: AsyncIterable<Line | Rejected>): AsyncGe
       yield { line: at, reason: 'malformed', detail: 'The line is not valid JSON.' }
       continue
     }
-    yield isObject(value) ? rowOf(at, value) : { line: at, reason: 'malformed', detail: 'The line is not a JSON object.' }
+    yield isObject(value) ? rowOf(at, value, columns) : { line: at, reason: 'malformed', detail: 'The line is not a JSON object.' }
   }
 }

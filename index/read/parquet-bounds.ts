@@ -10,6 +10,9 @@ const MAX_ROWS = 8192
 /** Of long rows fewer are read at a time: all of them are in memory. */
 const ROWS_BYTES = 64 * 2 ** 20
 
+/** Values of nested columns (lists, structs) in a row group: they can only be decoded a whole group at a time, in about 0.2 s. */
+const MAX_NESTED_VALUES = 262_144
+
 /** What the pages of one read may expand to: its rows, and what else stands in their pages. */
 export const MAX_READ_BYTES = 512 * 2 ** 20
 
@@ -41,15 +44,39 @@ export function boundedCompressors(mostBytes: number): Compressors {
   )
 }
 
-/** Ranges of rows that are read at a time: none across row groups, and so many as take little memory. */
-export function* rowRanges({ row_groups: groups }: FileMetaData, columns: readonly string[]): Generator<readonly [number, number]> {
+type Chunk = FileMetaData['row_groups'][number]['columns'][number]
+
+/** Sum of a number of each chunk of the named columns. */
+function sumOf(chunks: readonly Chunk[], names: readonly string[], of: (meta: NonNullable<Chunk['meta_data']>) => bigint): number {
+  return chunks.reduce((sum, { meta_data: meta }) => {
+    const [name = ''] = meta?.path_in_schema ?? []
+    return meta !== undefined && names.includes(name) ? sum + Number(of(meta)) : sum
+  }, 0)
+}
+
+/**
+ * Ranges of rows that are read at a time: none across row groups, and so many as take little memory; whole groups where a column is nested.
+ * @param nested those of the columns that are
+ * @throws corpus_invalid for a group with too much in nested columns
+ */
+export function* rowRanges(
+  { row_groups: groups }: FileMetaData,
+  columns: readonly string[],
+  nested: readonly string[],
+): Generator<readonly [number, number]> {
   let start = 0
   for (const { num_rows: count, columns: chunks } of groups) {
     const end = start + Number(count)
-    const bytes = chunks
-      .filter(({ meta_data: meta }) => columns.includes(meta?.path_in_schema[0] ?? ''))
-      .reduce((sum, { meta_data: meta }) => sum + Number(meta?.total_uncompressed_size ?? 0), 0)
-    const rows = Math.max(1, Math.min(MAX_ROWS, Math.floor((ROWS_BYTES * Number(count)) / Math.max(1, bytes))))
+    const bytes = sumOf(chunks, columns, ({ total_uncompressed_size: size }) => size)
+    const values = sumOf(chunks, nested, ({ num_values: number }) => number)
+    if (nested.length > 0 && (values > MAX_NESTED_VALUES || bytes > ROWS_BYTES))
+      throw new CodedError(
+        'corpus_invalid',
+        `A row group of the Parquet file has ${values} values in nested columns (${nested.join(', ')}) and ${bytes} bytes; ${MAX_NESTED_VALUES} and ${ROWS_BYTES} are read: write it with smaller row groups (row_group_size=1000), or leave metadata unread (--no-metadata).`,
+        { field: 'parquet' },
+      )
+    const fitting = Math.max(1, Math.min(MAX_ROWS, Math.floor((ROWS_BYTES * Number(count)) / Math.max(1, bytes))))
+    const rows = nested.length > 0 ? Math.max(1, Number(count)) : fitting
     for (; start < end; start += rows) yield [start, Math.min(end, start + rows)]
     start = end
   }
@@ -62,10 +89,17 @@ export function* rowRanges({ row_groups: groups }: FileMetaData, columns: readon
 export function boundOnRows(fileBytes: number, { expandedBytes, expansionRatio }: ReadLimits): (row: RawRow) => void {
   let held = 0
   return ({ id, title, text, source, metadata }) => {
-    for (const value of [id, title, text, source, metadata]) if (typeof value === 'string') held += value.length
+    for (const value of [id, title, text, source, metadata]) held += charactersOf(value)
     if (held > expandedBytes || (held > RATIO_FROM && held > fileBytes * expansionRatio))
       throw bomb(
         `The Parquet file's rows hold more than ${held} characters in ${fileBytes} bytes: rejected as a decompression bomb (limits: ${expandedBytes} bytes, ${expansionRatio} times).`,
       )
   }
+}
+
+/** Characters of the strings in a value, those in lists and objects among them. */
+function charactersOf(value: unknown): number {
+  if (typeof value === 'string') return value.length
+  if (typeof value !== 'object' || value === null) return 0
+  return Object.values(value).reduce((sum: number, one) => sum + charactersOf(one), 0)
 }

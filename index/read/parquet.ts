@@ -1,5 +1,6 @@
 import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects, parquetSchema } from 'hyparquet'
 import { CodedError, messageOf } from '../../base/errors.ts'
+import { FIELDS, makesIds, type ColumnMap, type Field, type TableShape } from './column-map.ts'
 import { READ_LIMITS, type RawRow, type ReadLimits } from './contract.ts'
 import { boundedCompressors, boundOnRows, MAX_READ_BYTES, rowRanges } from './parquet-bounds.ts'
 
@@ -10,71 +11,96 @@ function textColumn(value: unknown): unknown {
 }
 
 interface Columns {
-  readonly id: string
-  /** Columns to read. */
+  /** Column of each field; of the metadata, where it is one. */
+  readonly of: Readonly<Partial<Record<Field, string>>>
+  /** Fields of the metadata in columns of their own. */
+  readonly fields: ColumnMap['metadata']
+  /** All columns to read. */
   readonly read: string[]
-  /** Columns `metadata.<name>`. */
-  readonly fields: readonly string[]
+  /** Those of them that are lists or structs. */
+  readonly nested: readonly string[]
 }
 
-/** @throws corpus_invalid for missing columns, or metadata in a form that is not read. */
-function columnsOf(children: ReturnType<typeof parquetSchema>['children'], wantsMetadata: boolean): Columns {
+/** @throws corpus_invalid for missing columns, or metadata in two forms. */
+function columnsOf(children: ReturnType<typeof parquetSchema>['children'], wantsMetadata: boolean, shape: TableShape): Columns {
+  const { fields: mapped = {}, metadata: mappedMetadata = [], isNumbered = false } = shape.columns ?? {}
+  if (isNumbered)
+    throw new CodedError('corpus_invalid', 'The columns of a Parquet file have names: give those in columns, not numbers.', {
+      field: 'columns',
+    })
   const names = children.map(({ element }) => element.name)
-  const id = names.includes('id') ? 'id' : '_id'
-  const missing = [id, 'text'].find((name) => !names.includes(name))
+  const known: Record<Field, string> = {
+    id: names.includes('id') ? 'id' : '_id',
+    text: 'text',
+    title: 'title',
+    source: 'source',
+    metadata: 'metadata',
+  }
+  const own = names.filter((name) => name.startsWith(FIELD_PREFIX)).map((column) => ({ name: column.slice(FIELD_PREFIX.length), column }))
+  const fields = !wantsMetadata ? [] : mappedMetadata.length > 0 ? mappedMetadata : mapped.metadata === undefined ? own : []
+  const isRead = (field: Field): boolean =>
+    field === 'id' ? shape.ids === undefined : field !== 'metadata' || (wantsMetadata && mappedMetadata.length === 0)
+  const isNeeded = (field: Field): boolean => field === 'text' || mapped[field] !== undefined || (field === 'id' && !makesIds(shape))
+  const wanted = FIELDS.filter(isRead).map((field) => ({ field, column: mapped[field] ?? known[field] }))
+  const missing =
+    wanted.find(({ field, column }) => isNeeded(field) && !names.includes(column)) ?? fields.find(({ column }) => !names.includes(column))
   if (missing !== undefined) {
+    const column = missing.column === '_id' ? 'id' : missing.column
     throw new CodedError(
       'corpus_invalid',
-      `The Parquet file has no column ${missing === '_id' ? 'id' : missing} (found: ${names.slice(0, 8).join(', ')}).`,
-      { field: missing },
+      `The Parquet file has no column ${column} (found: ${names.slice(0, 8).join(', ')}). Say which columns are which (columns: text=content,id=docid).`,
+      { field: column },
     )
   }
-  const metadata = wantsMetadata ? names.filter((name) => name === 'metadata' || name.startsWith(FIELD_PREFIX)) : []
-  // Nested columns can only be decoded a whole row group at a time.
-  const nested = children.find(({ element, children: inner }) => inner.length > 0 && metadata.includes(element.name))?.element.name
-  if (nested !== undefined) {
-    throw new CodedError(
-      'corpus_invalid',
-      `The Parquet file's column ${nested} is nested: write the metadata as a string of JSON, or each field as a column metadata.<name>; or leave it unread (--no-metadata).`,
-      { field: nested },
-    )
-  }
-  if (metadata.includes('metadata') && metadata.length > 1) {
+  const present = wanted.filter(({ column }) => names.includes(column))
+  const of: Columns['of'] = Object.fromEntries(present.map(({ field, column }) => [field, column]))
+  if (of.metadata !== undefined && fields.length > 0) {
     throw new CodedError('corpus_invalid', 'The Parquet file has a column metadata and columns metadata.<name>: use one of the two ways.', {
       field: 'metadata',
     })
   }
-  const read = [id, 'text', ...['title', 'source'].filter((name) => names.includes(name)), ...metadata]
-  return { id, read, fields: metadata.filter((name) => name.startsWith(FIELD_PREFIX)) }
+  const read = [...new Set([...present, ...fields].map(({ column }) => column))]
+  const nested = children.filter(({ element, children: inner }) => inner.length > 0 && read.includes(element.name))
+  return { of, fields, read, nested: nested.map(({ element }) => element.name) }
+}
+
+export interface ParquetOptions {
+  /** False to leave it unread. */
+  readonly metadata?: boolean
+  /** On what the rows may hold. */
+  readonly limits?: Partial<ReadLimits>
+  readonly shape?: TableShape
+  /** Told the share of the rows that was read. */
+  readonly onShare?: (share: number) => void
 }
 
 /**
- * Rows of a Parquet file with the columns id (or _id) and text, and title, source and metadata if present; uncompressed or
- * compressed with Snappy, gzip, Zstandard, Brotli or LZ4. Parquet keeps its directory at the end, so it is read from a
+ * Rows of a Parquet file with the columns id (or _id) and text, and title, source and metadata if present, or those that the order names;
+ * uncompressed or compressed with Snappy, gzip, Zstandard, Brotli or LZ4. Parquet keeps its directory at the end, so it is read from a
  * file, not from a stream.
- * @param options metadata: false to leave it unread; limits: on what the rows may hold; onShare: told the share of the rows that was read.
- * @throws corpus_invalid for a damaged file, missing columns or nested metadata, payload_too_large for a bomb.
+ * @throws corpus_invalid for a damaged file, missing columns or too large groups of nested ones, payload_too_large for a bomb.
  */
 export async function* readParquet(
   path: string,
-  {
-    metadata: wantsMetadata = true,
-    limits,
-    onShare,
-  }: { readonly metadata?: boolean; readonly limits?: Partial<ReadLimits>; readonly onShare?: (share: number) => void } = {},
+  { metadata: wantsMetadata = true, limits, shape = {}, onShare }: ParquetOptions = {},
 ): AsyncGenerator<RawRow> {
   try {
     const file = await asyncBufferFromFile(path)
     const metadata = await parquetMetadataAsync(file)
-    const { id, read, fields } = columnsOf(parquetSchema(metadata).children, wantsMetadata)
+    const columns = columnsOf(parquetSchema(metadata).children, wantsMetadata, shape)
     const count = boundOnRows(file.byteLength, { ...READ_LIMITS, ...limits })
-    for (const [rowStart, rowEnd] of rowRanges(metadata, read)) {
+    for (const [rowStart, rowEnd] of rowRanges(metadata, columns.read, columns.nested)) {
       const compressors = boundedCompressors(MAX_READ_BYTES)
-      const rows: Record<string, unknown>[] = await parquetReadObjects({ file, metadata, columns: read, rowStart, rowEnd, compressors })
+      const rows: Record<string, unknown>[] = await parquetReadObjects({
+        file,
+        metadata,
+        columns: columns.read,
+        rowStart,
+        rowEnd,
+        compressors,
+      })
       for (const [i, row] of rows.entries()) {
-        const found = fields.length === 0 ? row.metadata : fieldsOf(row, fields)
-        const { text, title, source } = row
-        const raw: RawRow = { line: rowStart + i + 1, id: textColumn(row[id]), text, title, source, metadata: found }
+        const raw = rowOf(rowStart + i + 1, row, columns)
         count(raw)
         yield raw
       }
@@ -86,8 +112,20 @@ export async function* readParquet(
   }
 }
 
+function rowOf(line: number, row: Record<string, unknown>, { of, fields }: Columns): RawRow {
+  const valueOf = (field: Field): unknown => (of[field] === undefined ? undefined : row[of[field]])
+  return {
+    line,
+    id: textColumn(valueOf('id')),
+    text: valueOf('text'),
+    title: valueOf('title'),
+    source: valueOf('source'),
+    metadata: fields.length === 0 ? valueOf('metadata') : fieldsOf(row, fields),
+  }
+}
+
 /** Fields from columns of their own; those without a value in this row are absent. */
-function fieldsOf(row: Record<string, unknown>, fields: readonly string[]): Record<string, unknown> {
-  const given = fields.map((column) => [column.slice(FIELD_PREFIX.length), row[column]] as const)
+function fieldsOf(row: Record<string, unknown>, fields: Columns['fields']): Record<string, unknown> {
+  const given = fields.map(({ name, column }) => [name, row[column]] as const)
   return Object.fromEntries(given.filter(([, value]) => value !== undefined && value !== null))
 }

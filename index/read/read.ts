@@ -4,13 +4,16 @@ import { IdSet } from '../id-set.ts'
 import { readCsv } from './csv.ts'
 import { readArrayElements } from './json-array.ts'
 import { splitDocument } from './split.ts'
-import { gunzip } from './gzip.ts'
+import { gunzip, unzstd } from './expand.ts'
 import { readJsonl } from './jsonl.ts'
 import { readLines } from './lines.ts'
 import { readParquet } from './parquet.ts'
-import { foreignKind, guessText, isGzip, isParquet, peek } from './sniff.ts'
+import { rowIds } from './row-ids.ts'
+import { foreignKind, guessText, isGzip, isParquet, isZstd, listInObject, peek } from './sniff.ts'
 import { readTsv } from './tsv.ts'
 import { READ_LIMITS, type Format, type RawRow, type ReadItem, type ReadLimits, type Rejected } from './contract.ts'
+import type { TableShape } from './column-map.ts'
+import { fromUtf16, utf16Kind } from './utf16.ts'
 import { checkRow } from './validate.ts'
 import { CodedError, osCode } from '../../base/errors.ts'
 
@@ -26,6 +29,8 @@ export interface ReadOptions {
   readonly quotes?: boolean
   /** False to leave the rows' metadata unread. */
   readonly metadata?: boolean
+  /** Which columns hold which fields, and ids where the file has none. */
+  readonly shape?: TableShape
   /** Told the share of the file that was read, 0 to 1; not of streams. */
   readonly onShare?: (share: number) => void
 }
@@ -35,48 +40,77 @@ const HEAD = 4096
 
 async function* accept(rows: AsyncIterable<RawRow | Rejected>, options: ReadOptions): AsyncGenerator<ReadItem> {
   const limits = { ...READ_LIMITS, ...options.limits }
-  const { splitWords, source, metadata = true } = options
+  const { splitWords, source, metadata = true, shape = {} } = options
   const maxText = splitWords === undefined ? limits.textBytes : limits.lineBytes
   const seen = new IdSet()
+  const identified = rowIds(shape, source)
   for await (const row of rows) {
-    const item = 'reason' in row ? row : checkRow(metadata ? row : { ...row, metadata: undefined }, limits, maxText)
+    const item = 'reason' in row ? row : checkRow(identified(metadata ? row : { ...row, metadata: undefined }), limits, maxText)
     if ('reason' in item) {
       yield item
       continue
     }
-    const { passage: given, ...at } = item
+    const { passage: given, leftOut, ...at } = item
+    let told = leftOut && { leftOut }
     const passage = given.source === undefined && source !== undefined ? { ...given, source } : given
     if (!seen.add(passage.id)) {
       yield { ...at, reason: 'duplicate_id', detail: `The id "${passage.id}" occurred before in this file; its first passage is kept.` }
       continue
     }
-    if (splitWords === undefined) yield { ...at, passage }
-    else for (const part of splitDocument(passage, splitWords)) yield { ...at, ...part }
+    if (splitWords === undefined) yield { ...at, passage, ...told }
+    else
+      for (const part of splitDocument(passage, splitWords)) {
+        yield { ...at, ...part, ...told }
+        told = undefined
+      }
   }
 }
 
 /** The rows of a file of text, in the format given or guessed. */
 function rowsOf(head: Buffer, all: AsyncIterable<Buffer>, options: ReadOptions, limits: ReadLimits): AsyncIterable<RawRow | Rejected> {
   const guess = guessText(head)
-  const { format = guess.format, quotes = true } = options
+  const { format = guess.format, quotes = true, shape = {} } = options
   const maxBytes = limits.lineBytes
-  if (format === 'csv') return readCsv(all, { delimiter: 'delimiter' in guess ? guess.delimiter : ',', quotes, maxBytes })
-  if (format === 'json') return readJsonl(readArrayElements(all, maxBytes))
+  const { delimiter = ',', skipLines = 0 } = guess
+  if (format === 'csv') return readCsv(all, { delimiter, skipLines, quotes, maxBytes, shape })
+  if (format === 'json') return readJsonl(readArrayElements(all, maxBytes), shape.columns)
   const lines = readLines(all, maxBytes)
-  return format === 'jsonl' ? readJsonl(lines) : readTsv(lines, { quotes, maxBytes })
+  return format === 'jsonl' ? named(readJsonl(lines, shape.columns), listInObject(head)) : readTsv(lines, { quotes, maxBytes, shape })
+}
+
+/** @throws corpus_invalid where not even the first line of JSON lines is a passage, and the file looks like one object with a list of that name */
+async function* named(rows: AsyncIterable<RawRow | Rejected>, list: string | undefined): AsyncGenerator<RawRow | Rejected> {
+  let isFirst = true
+  for await (const row of rows) {
+    if (isFirst && list !== undefined && ('reason' in row || row.text === undefined))
+      throw new CodedError(
+        'corpus_invalid',
+        `The file is one JSON object that holds its passages in the list "${list}": send the list alone, as a JSON array or JSON lines (jq -c '.["${list}"][]').`,
+        { field: list },
+      )
+    isFirst = false
+    yield row
+  }
+}
+
+/** The text of a corpus: expanded where it is compressed, and in UTF-8. */
+async function* plainText(bytes: AsyncIterable<Buffer>, limits: ReadLimits): AsyncGenerator<Buffer> {
+  const outer = await peek(bytes, 4)
+  const expanded = isGzip(outer.head) ? gunzip(outer.all, limits) : isZstd(outer.head) ? unzstd(outer.all, limits) : outer.all
+  const { head, all } = await peek(expanded, 2)
+  const utf16 = utf16Kind(head)
+  yield* utf16 === undefined ? all : fromUtf16(all, utf16)
 }
 
 /**
- * Passages of a corpus, one by one, with the lines that were not accepted and why. Gzip is recognised by its first
- * bytes. Memory stays small: 16 bytes per id, for finding duplicates, and one line.
+ * Passages of a corpus, one by one, with the lines that were not accepted and why. Compression and UTF-16 are recognised by the
+ * first bytes. Memory stays small: 16 bytes per id, for finding duplicates, and one line.
  * @throws corpus_invalid or payload_too_large where the whole file is refused (no header, damaged gzip, a bomb);
  * unsupported_media_type for Parquet, which needs a file.
  */
 export async function* readPassages(bytes: AsyncIterable<Buffer>, options: ReadOptions = {}): AsyncGenerator<ReadItem> {
   const limits = { ...READ_LIMITS, ...options.limits }
-  const outer = await peek(bytes, 4)
-  const plain = isGzip(outer.head) ? gunzip(outer.all, limits) : outer.all
-  const { head, all } = await peek(plain, HEAD)
+  const { head, all } = await peek(plainText(bytes, limits), HEAD)
   if (isParquet(head) || options.format === 'parquet') {
     throw new CodedError(
       'unsupported_media_type',

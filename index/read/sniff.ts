@@ -24,8 +24,14 @@ export async function peek(bytes: AsyncIterable<Buffer>, wanted: number): Promis
   return { head: Buffer.concat(held), all: all() }
 }
 
+const ZSTD = Buffer.from([0x28, 0xb5, 0x2f, 0xfd])
+
 export function isGzip(head: Buffer): boolean {
   return head[0] === 0x1f && head[1] === 0x8b
+}
+
+export function isZstd(head: Buffer): boolean {
+  return head.subarray(0, 4).equals(ZSTD)
 }
 
 export function isParquet(head: Buffer): boolean {
@@ -35,31 +41,51 @@ export function isParquet(head: Buffer): boolean {
 /** What a file is that is no corpus, and what to do about it; undefined for any other. */
 export function foreignKind(head: Buffer): string | undefined {
   const starts = (...bytes: number[]): boolean => bytes.every((byte, i) => head[i] === byte)
-  if (starts(0xff, 0xfe) || starts(0xfe, 0xff)) return 'is UTF-16 text: convert it to UTF-8'
   if (starts(0x50, 0x4b, 3, 4)) return 'is a ZIP archive: unpack it'
-  if (starts(0x28, 0xb5, 0x2f, 0xfd)) return 'is compressed with zstd: unpack it, or compress it with gzip'
   if (starts(0x42, 0x5a, 0x68)) return 'is compressed with bzip2: unpack it, or compress it with gzip'
   if (starts(0xfd, 0x37, 0x7a, 0x58, 0x5a)) return 'is compressed with xz: unpack it, or compress it with gzip'
-  if (isGzip(head)) return 'was compressed with gzip twice: unpack it once'
+  if (isGzip(head) || isZstd(head)) return 'was compressed twice: unpack it once'
   if (starts(0x25, 0x50, 0x44, 0x46)) return 'is a PDF: extract its text'
   if (head.subarray(0, 4096).includes(0)) return 'holds zero bytes: it is not text in UTF-8'
   return undefined
 }
 
+export interface TextGuess {
+  readonly format: 'jsonl' | 'json' | 'tsv' | 'csv'
+  /** Of CSV. */
+  readonly delimiter?: string
+  /** Lines in front of the table: Excel's `sep=;`. */
+  readonly skipLines?: number
+}
+
 /** What the text of a file looks like: JSON begins with an object or a list; a header without tabs but with commas or semicolons is CSV's. */
-export function guessText(
-  head: Buffer,
-): { readonly format: 'jsonl' | 'json' | 'tsv' } | { readonly format: 'csv'; readonly delimiter: string } {
-  const text = head
-    .toString('latin1')
-    .replace(/^\u00ef\u00bb\u00bf/, '')
-    .trimStart()
+export function guessText(head: Buffer): TextGuess {
+  const text = textOf(head)
   if (text.startsWith('{')) return { format: 'jsonl' }
   if (text.startsWith('[') && /^\[\s*(\{|\]|$)/.test(text)) return { format: 'json' }
+  const [line = '', separator] = /^sep=([^\r\n])\r?\n/i.exec(text) ?? []
+  if (separator !== undefined && head.toString('latin1').indexOf(line) <= 3) return { format: 'csv', delimiter: separator, skipLines: 1 }
   return headerOf(text)
 }
 
-function headerOf(text: string): ReturnType<typeof guessText> {
+/**
+ * Of a file that is one JSON object: the name of the list of objects in it, which is what should have been sent.
+ * @param head of a file that was taken for JSON lines
+ */
+export function listInObject(head: Buffer): string | undefined {
+  const [, name] = /^\{[^[\]]*?"([^"\\]{1,100})"\s*:\s*\[\s*\{/.exec(textOf(head)) ?? []
+  return name
+}
+
+/** Without a byte order mark, and what stands in front of the first character. */
+function textOf(head: Buffer): string {
+  return head
+    .toString('latin1')
+    .replace(/^\u00ef\u00bb\u00bf/, '')
+    .trimStart()
+}
+
+function headerOf(text: string): TextGuess {
   const header = text.slice(0, text.search(/[\r\n]|$/))
   const delimiter = [',', ';'].find((one) => header.split(one).length > 1)
   return header.includes('\t') || delimiter === undefined ? { format: 'tsv' } : { format: 'csv', delimiter }

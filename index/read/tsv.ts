@@ -2,7 +2,8 @@ import { isUtf8 } from 'node:buffer'
 import { CodedError } from '../../base/errors.ts'
 import type { Line } from './lines.ts'
 import type { RawRow, Rejected } from './contract.ts'
-import { columnsOf, rowOf, type ColumnPositions } from './columns.ts'
+import type { TableShape } from './column-map.ts'
+import { columnsOf, numberedColumns, rowOf, type ColumnPositions } from './columns.ts'
 
 const QUOTE = '"'
 /** Lines that one quoted field may span. */
@@ -13,6 +14,7 @@ export interface TsvOptions {
   readonly quotes: boolean
   /** Most bytes held for one record. */
   readonly maxBytes: number
+  readonly shape: TableShape
 }
 
 /** Position of the first quote that is not one of a doubled pair; -1 if there is none. */
@@ -58,13 +60,13 @@ interface Held {
 
 /**
  * Rows of a tab-separated file in the shape of DPR's psgs_w100.tsv: a header names the columns (id, text; title and
- * source if present, in any order), fields are quoted as in CSV or not at all. A quoted field may span lines, as long as
+ * source if present, in any order), or the order does by their numbers; fields are quoted as in CSV or not at all. A quoted field may span lines, as long as
  * none of them is a whole record by itself: so a stray quote at the start of a field stays what it is, and swallows nothing.
  * (csv-parse reads from such a quote to the next one, over any number of records.)
  * @throws corpus_invalid without a usable header.
  */
-export async function* readTsv(lines: AsyncIterable<Line | Rejected>, { quotes, maxBytes }: TsvOptions): AsyncGenerator<RawRow | Rejected> {
-  const records = new Records(quotes, maxBytes)
+export async function* readTsv(lines: AsyncIterable<Line | Rejected>, options: TsvOptions): AsyncGenerator<RawRow | Rejected> {
+  const records = new Records(options)
   for await (const line of lines) {
     if (!('bytes' in line)) {
       yield* records.flush()
@@ -85,14 +87,16 @@ export async function* readTsv(lines: AsyncIterable<Line | Rejected>, { quotes, 
 class Records {
   readonly #quotes: boolean
   readonly #maxBytes: number
+  readonly #shape: TableShape
   #columns: ColumnPositions | undefined
   /** Lines since a quote that is open. */
   #held: Held[] = []
   #heldLength = 0
 
-  constructor(quotes: boolean, maxBytes: number) {
+  constructor({ quotes, maxBytes, shape }: TsvOptions) {
     this.#quotes = quotes
     this.#maxBytes = maxBytes
+    this.#shape = shape
   }
 
   get empty(): boolean {
@@ -114,8 +118,13 @@ class Records {
     }
     if (line.text.trim() === '' && !line.text.includes('\t')) return
     const { values, open } = splitFields(line.text, this.#quotes)
-    if (this.#columns === undefined) this.#columns = columnsOf(values, line.line)
-    else if (open) this.#hold(line)
+    if (this.#columns === undefined) {
+      const { columns } = this.#shape
+      const isHeader = columns?.isNumbered !== true
+      this.#columns = isHeader ? columnsOf(values, line.line, this.#shape) : numberedColumns(columns, values.length, line.line)
+      if (isHeader) return
+    }
+    if (open) this.#hold(line)
     else yield this.#row(line.line, values, 1)
   }
 

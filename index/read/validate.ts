@@ -42,7 +42,8 @@ function optionalText(field: string, value: unknown, exact: boolean): string | P
 /**
  * Checks one row's content.
  * @param maxTextBytes limit for the text: the passage's, or the whole document's where documents are split afterwards.
- * @param exact true to keep white space around text, title and source; rows of files are trimmed.
+ * @param exact true to keep white space around text, title and source, and to refuse nested metadata; rows of files are trimmed, lists of
+ * paragraphs joined, and nested metadata is left out.
  */
 export function checkRow(row: RawRow, limits: ReadLimits, maxTextBytes: number, exact = false): ReadItem {
   const at = { line: row.line, ...(row.lines === undefined ? {} : { lines: row.lines }) }
@@ -51,8 +52,9 @@ export function checkRow(row: RawRow, limits: ReadLimits, maxTextBytes: number, 
   if (row.text === undefined || row.text === null) return reject('missing_column', 'The line has no text.')
   const id = passageId(row.id, limits.idBytes)
   if (typeof id !== 'string') return reject('bad_id', id.problem)
-  if (typeof row.text !== 'string') return reject('malformed', 'The text is not a string.')
-  const text = wellFormed(exact ? row.text : row.text.trim())
+  const given = exact ? row.text : joined(row.text)
+  if (typeof given !== 'string') return reject('malformed', 'The text is neither a string nor a list of strings.')
+  const text = wellFormed(exact ? given : given.trim())
   if (text.trim() === '') return reject('empty_text', 'The text is empty.')
   const bytes = Buffer.byteLength(text)
   if (bytes > maxTextBytes)
@@ -63,8 +65,14 @@ export function checkRow(row: RawRow, limits: ReadLimits, maxTextBytes: number, 
     return reject('title_too_long', `The title has ${Buffer.byteLength(title)} bytes; at most ${limits.titleBytes} are allowed.`)
   const source = optionalText('source', row.source, exact)
   if (typeof source !== 'string') return reject('malformed', source.problem)
-  const { metadata, problem } = checkMetadata(row.metadata)
+  const { metadata, problem, leftOut } = checkMetadata(row.metadata, exact ? 'refuse' : 'leave out')
   if (problem !== undefined) return reject('bad_metadata', problem)
   const passage: Passage = { id, title, text, ...(source === '' ? {} : { source }), ...(metadata && { metadata }) }
-  return { ...at, passage }
+  return { ...at, passage, ...(leftOut && { leftOut }) }
+}
+
+/** A text that comes as a list of paragraphs (KILT) as one; anything else as it is. */
+function joined(text: unknown): unknown {
+  if (!Array.isArray(text) || text.length === 0 || !text.every((one) => typeof one === 'string')) return text
+  return text.map((paragraph) => paragraph.trimEnd()).join('\n')
 }

@@ -4,7 +4,7 @@ import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects, parquetS
 import { messageOf, CodedError } from '../../base/errors.ts'
 import { parseJson } from '../../base/json.ts'
 import { READ_LIMITS } from '../read/contract.ts'
-import { gunzip } from '../read/gzip.ts'
+import { gunzip } from '../read/expand.ts'
 import { readLines } from '../read/lines.ts'
 import { boundedCompressors } from '../read/parquet-bounds.ts'
 import { isGzip, peek } from '../read/sniff.ts'

@@ -39,7 +39,8 @@ async function reported(file: string, checking: Promise<CheckReport>): Promise<C
   return undefined
 }
 
-function conclude(file: string, found: string, { accepted, bytes, passes }: CheckReport): boolean {
+function conclude(file: string, found: string, { accepted, bytes, passes, warnings }: CheckReport): boolean {
+  for (const warning of warnings) process.stdout.write(`${file}: ${warning}\n`)
   const size = `about ${Math.ceil(bytes / MB)} MB in the index`
   process.stdout.write(`${file}: ${found}, ${accepted} passages, ${size}: ${passes ? 'fit to index' : 'a job would fail'}\n`)
   if (!passes) process.exitCode = 1

@@ -19,12 +19,19 @@ export interface Corpus {
 /** First bytes of files that are no tables: ZIP (DOCX, XLSX), Microsoft's older container, PDF, images, RTF. */
 const FOREIGN = /^(?:PK\x03\x04|\xd0\xcf\x11\xe0|%PDF-|\x89PNG|\xff\xd8\xff|GIF8|\{\\rtf)/
 
+/** What an order says of its tables. */
+export interface TableOrder {
+  /** Then every file is a table. */
+  readonly format?: string | undefined
+  /** Then a file is one where its name does not tell. */
+  readonly columns?: string | undefined
+}
+
 /**
  * The tables and documents that arguments name: files as they are, folders as what is in them and below, in the order of their names.
- * @param format of the tables, where it is given: then every file is one
  * @throws not_found for an argument that is nothing, corpus_invalid for a folder with neither
  */
-export async function corpusFiles(given: readonly string[], format?: string): Promise<Corpus> {
+export async function corpusFiles(given: readonly string[], { format, columns }: TableOrder = {}): Promise<Corpus> {
   const tables: string[] = []
   const folders: string[] = []
   const single = new Map<string, string[]>()
@@ -49,7 +56,7 @@ export async function corpusFiles(given: readonly string[], format?: string): Pr
       if (hasDocuments) folders.push(at)
       else leftOut.push(...listed.filter((file) => 'problem' in file))
     } else if (isArchive(at)) archives.push(at)
-    else if (format !== undefined || (await isTableFile(at))) tables.push(at)
+    else if (format !== undefined || (await isTableFile(at, columns !== undefined))) tables.push(at)
     else single.set(path.dirname(at), [...(single.get(path.dirname(at)) ?? []), path.basename(at)])
   }
   const named = [...single].map(([path, only]) => ({ path, only }))
@@ -62,10 +69,11 @@ function isVisible(file: string): boolean {
 }
 
 /** A file is a table by its name, or by its first line where its name says nothing, or only that it is text. */
-async function isTableFile(file: string): Promise<boolean> {
+async function isTableFile(file: string, hasColumns: boolean): Promise<boolean> {
   if (isTable(file)) return true
   const head = await headOf(file)
   if (/\.(txt|text)$/i.test(file)) {
+    if (hasColumns) return true
     const names = head
       .slice(0, head.search(/[\r\n]|$/))
       .toLowerCase()

@@ -24,7 +24,7 @@ interface AddOptions extends ReadingOptions {
 export function addCommand(): Command {
   return withReadingOptions(new Command('add'))
     .description(
-      'index documents (Markdown, HTML, PDF, text, DOCX, EPUB) and tables of passages (psgs_w100.tsv shape, CSV, JSON lines, a JSON array or Parquet; .gz too), or archives of them (.zip, .tar, .tar.gz)',
+      'index documents (Markdown, HTML, PDF, text, DOCX, EPUB) and tables of passages (psgs_w100.tsv shape, CSV, JSON lines, a JSON array or Parquet; .gz and .zst too), or archives of them (.zip, .tar, .tar.gz)',
     )
     .argument('<files...>', 'or folders of such files; each table, and the documents of each folder, become a job')
     .option('--replace', 'replace the contents of the table with this corpus')
@@ -33,7 +33,7 @@ export function addCommand(): Command {
     .addOption(tableOption())
     .action(async (given: string[], options: AddOptions) => {
       const { corpusFiles } = await import('./corpus-files.ts')
-      const corpus = await corpusFiles(given, options.format)
+      const corpus = await corpusFiles(given, options)
       if (options.replace === true && corpus.tables.length + corpus.documents.length + corpus.archives.length > 1)
         throw new CodedError(
           'options_invalid',

@@ -16,6 +16,7 @@ export async function follow(jobs: Jobs, ordered: Promise<Job>, table: string | 
       return leftOf(await jobs.get(id), table)
     },
   )
+  for (const warning of job.warnings) process.stderr.write(`${job.source.name}: ${warning}\n`)
   process.stdout.write(`${line(job)}\n`)
   return job
 }

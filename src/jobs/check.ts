@@ -3,7 +3,7 @@ import { eventLoopYielder } from '../../base/yield-to-event-loop.ts'
 import { tableBytes } from '../../index/ingest/space.ts'
 import type { ReadItem } from '../../index/read/contract.ts'
 import { readPassageFile } from '../../index/read/read.ts'
-import { noteRejects, corpusReadOptions } from './reading.ts'
+import { corpusReadOptions, ReadingNotes } from './reading.ts'
 import { leftOutShare, readFolder, type FileBounds, type FolderSource } from './folder/read.ts'
 import { FileTally, type Files } from './folder/summary.ts'
 import { rejectedShare, type Job, type JobOptions } from './schema.ts'
@@ -16,6 +16,8 @@ export interface CheckReport {
   readonly accepted: number
   /** The latest rejected lines. */
   readonly rejects: Job['recent_rejects']
+  /** What is left out of lines that are accepted. */
+  readonly warnings: readonly string[]
   /** What a table of them alone takes, roughly. */
   readonly bytes: number
   /** True if a job would go on: not more than the allowed share of lines is bad, and there are passages. */
@@ -43,11 +45,11 @@ export async function checkFolder(source: FolderSource, options: JobOptions, bou
 }
 
 async function checkItems(items: AsyncIterable<ReadItem>, share: number, dimension: number): Promise<CheckReport> {
-  const rejects: Job['recent_rejects'] = []
+  const notes = new ReadingNotes()
   const yieldToEventLoop = eventLoopYielder()
   let [read, rejected, accepted, text] = [0, 0, 0, 0]
   let last: Pick<ReadItem, 'file' | 'line'> = { line: -1 }
-  for await (const item of noteRejects(items, rejects)) {
+  for await (const item of notes.of(items)) {
     const pause = yieldToEventLoop()
     if (pause !== undefined) await pause
     const { lines = 1 } = item
@@ -60,5 +62,6 @@ async function checkItems(items: AsyncIterable<ReadItem>, share: number, dimensi
     }
   }
   const passes = accepted > 0 && rejected <= read * share
-  return { read, rejected, accepted, rejects, bytes: tableBytes(text, accepted, dimension), passes }
+  const { rejects, warnings } = notes
+  return { read, rejected, accepted, rejects, warnings, bytes: tableBytes(text, accepted, dimension), passes }
 }

@@ -17,7 +17,7 @@ import { checkDeleteMissing } from './folder/missing.ts'
 import { limitBytes } from './limit-bytes.ts'
 import { addFiles } from './upload/add-files.ts'
 import type { UploadedFile } from './upload/contract.ts'
-import { noteRejects, corpusReadOptions } from './reading.ts'
+import { checkShape, corpusReadOptions, ReadingNotes } from './reading.ts'
 import { JobQueue, type QueueOptions } from './queue.ts'
 import { cancelStopped, toJobError } from './run.ts'
 import { isSettled, JobOptionsSchema, recordVersion, rejectedShare, type Job, type JobOptions } from './schema.ts'
@@ -177,13 +177,13 @@ class IndexJobs implements Jobs {
     const folder = this.#store.folder(id)
     let job = this.#newJob(id, { name: name ?? 'upload', path: null }, options)
     const lease = await this.#store.lease(id)
-    const rejects: Job['recent_rejects'] = []
+    const notes = new ReadingNotes()
     try {
       const items = readPassages(limitBytes(bytes, maxUploadBytes), corpusReadOptions(options, name, limits))
       const onProgress = (counts: { read: number; rejected: number }): void => {
         job = { ...job, counters: { ...job.counters, ...counts } }
       }
-      const plan = await planCorpus(noteRejects(items, rejects), {
+      const plan = await planCorpus(notes.of(items), {
         folder,
         maxRejectedShare: rejectedShare(options),
         signal: this.#queue.closing,
@@ -193,7 +193,8 @@ class IndexJobs implements Jobs {
       job = {
         ...job,
         counters: { ...job.counters, read: plan.read, rejected: plan.rejected, accepted: plan.accepted },
-        recent_rejects: rejects,
+        recent_rejects: notes.rejects,
+        warnings: notes.warnings,
       }
       await this.#order(job, lease)
       return job
@@ -203,7 +204,7 @@ class IndexJobs implements Jobs {
         await this.#store.save({
           ...job,
           state: 'failed',
-          recent_rejects: rejects,
+          recent_rejects: notes.rejects,
           error: toJobError(error),
           finished_at: new Date().toISOString(),
         })
@@ -319,6 +320,7 @@ class IndexJobs implements Jobs {
       throw new CodedError('options_invalid', `${field} ${wrong.message}.`, { field })
     }
     checkDeleteMissing(source, options)
+    checkShape(options)
     return {
       version: recordVersion(source),
       id,

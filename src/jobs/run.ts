@@ -19,7 +19,7 @@ import type { ReadItem, ReadLimits } from '../../index/read/contract.ts'
 import { allModels, type Embed, type EmbeddingModel } from '../../index/contract.ts'
 import { Rate } from './rate.ts'
 import { StageEta } from './stage-eta.ts'
-import { noteRejects, corpusReadOptions } from './reading.ts'
+import { corpusReadOptions, ReadingNotes } from './reading.ts'
 import { isSettled, rejectedShare, type Job } from './schema.ts'
 import { DEFAULT_FILE_BOUNDS, folderBytes, leftOutShare, readFolder, type FileBounds } from './folder/read.ts'
 import { describeFiles } from './folder/describe.ts'
@@ -222,7 +222,7 @@ export class JobRun {
   async #plan(folder: string): Promise<void> {
     const { options } = this.#job
     const { shardRows } = this.#options
-    const rejects: Job['recent_rejects'] = []
+    const notes = new ReadingNotes()
     this.#job = { ...this.#job, state: 'planning' }
     await this.#save()
     let share = 0
@@ -230,7 +230,7 @@ export class JobRun {
     const tally = new FileTally()
     const { bytes, items } = this.#corpus((done) => (share = done))
     await requireSpace(folder, await bytes(), 'The copy of the corpus')
-    const planned = planCorpus(tally.counting(noteRejects(items(), rejects)), {
+    const planned = planCorpus(tally.counting(notes.of(items())), {
       folder,
       maxRejectedShare: ofFiles ? leftOutShare(options) : rejectedShare(options),
       unit: ofFiles ? 'files' : 'lines',
@@ -238,14 +238,15 @@ export class JobRun {
       signal: this.#abort.signal,
       onProgress: (counts) => {
         const counters = { ...this.#job.counters, ...counts }
-        const job = { ...this.#job, counters, ...(ofFiles && { files: tally.files }), recent_rejects: [...rejects] }
+        const job = { ...this.#job, counters, ...(ofFiles && { files: tally.files }), recent_rejects: [...notes.rejects] }
         this.#atStage(job, { name: 'reading the source', share })
       },
     })
     await planned.catch((error: unknown) => {
       throw ofFiles ? withFiles(error, tally.files) : error
     })
-    this.#job = { ...this.#job, ...(ofFiles && { files: tally.files }), recent_rejects: rejects }
+    const warnings = [...this.#job.warnings, ...notes.warnings]
+    this.#job = { ...this.#job, ...(ofFiles && { files: tally.files }), recent_rejects: notes.rejects, warnings }
     await this.#save()
   }
 

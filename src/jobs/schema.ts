@@ -1,5 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { STAGES } from '../../index/stages.ts'
+import { MADE_IDS } from '../../index/read/column-map.ts'
 import { FORMATS } from '../../index/read/contract.ts'
 import { FilesSchema } from './folder/summary.ts'
 import { SPLIT_WORDS } from './split-words.ts'
@@ -21,6 +22,7 @@ export const DEFAULT_REJECTED_SHARE = 0.01
 
 export { SPLIT_WORDS }
 const LABEL_CHARACTERS = 500
+const COLUMNS_CHARACTERS = 2000
 
 export const JobOptionsSchema = Type.Object(
   {
@@ -39,12 +41,27 @@ export const JobOptionsSchema = Type.Object(
           'Cut documents into passages of about so many words (100 in the literature), at sentence ends; ids become `doc#1`, `doc#2`, ... Default: each row is a passage; of documents (Markdown, HTML, PDF, text, DOCX, EPUB) 100 words.',
       }),
     ),
+    columns: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: COLUMNS_CHARACTERS,
+        description:
+          'Tables: which columns (members of JSON objects, `a.b` for nested ones) are id, text, title, source, metadata and metadata.<name>: `text=content,id=docid,title=name`. Numbers from 1 for TSV and CSV without a header: `id=1,text=2`. Fields that are not named keep the columns of their own names; without an id, one is made of what the row says.',
+      }),
+    ),
+    ids: Type.Optional(
+      Type.Enum([...MADE_IDS], {
+        description:
+          'Tables: make the ids, `file#...`: of the line number, or of a hash of title and text. Default: the rows have their own.',
+      }),
+    ),
     no_quotes: Type.Optional(
       Type.Boolean({ description: 'TSV and CSV: quotes are characters like any others. Default: fields may be quoted as in CSV.' }),
     ),
     no_metadata: Type.Optional(
       Type.Boolean({
-        description: 'Ignore the metadata of the rows. Default: it is stored, and a row whose metadata does not fit is rejected.',
+        description:
+          'Ignore the metadata of the rows. Default: it is stored; nested fields are left out and counted in `warnings`, and a row whose metadata does not fit is rejected.',
       }),
     ),
     label: Type.Optional(

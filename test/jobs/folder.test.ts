@@ -128,8 +128,8 @@ t.test('delete_missing drops what gone files gave, and nothing else', async (t) 
     'a row of a table, a file that cannot be read now and another folder stay',
   )
   t.ok(await index.get('row'))
-  await t.rejects(jobs.addFolder(docs, { delete_missing: true }, ['a.md']), { code: 'options_invalid' })
-  await t.rejects(jobs.addFile(path.join(dir, 'table.tsv'), { delete_missing: true }), { code: 'options_invalid' })
+  await t.rejects(jobs.addFolder(docs, { delete_missing: true }, ['a.md']), { code: 'invalid_request' })
+  await t.rejects(jobs.addFile(path.join(dir, 'table.tsv'), { delete_missing: true }), { code: 'invalid_request' })
 })
 
 t.test('strict: nothing is indexed where a file is left out; a folder without readable files says why', async (t) => {

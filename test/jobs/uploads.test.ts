@@ -69,6 +69,28 @@ await t.test('several files of a form, tables among them, in any order', async (
   t.match(await form({}), { status: 400, json: { error: { code: 'invalid_request' } } })
 })
 
+await t.test('tables of other shapes: columns and ids by the query', async (t) => {
+  const { index, form, post, ended } = await served(t)
+  const csv = { 'content-type': 'text/csv' }
+  const faq = 'question,answer\nWhere?,Here.\n'
+  const query = '?columns=title%3Dquestion,text%3Danswer'
+  t.match(await ended(await post(Buffer.from(faq), csv, `${query}&ids=line&label=faq`)), { state: 'done', counters: { committed: 1 } })
+  t.match(await index.get('faq#2'), { title: 'Where?', text: 'Here.', source: 'faq' })
+  const several = await ended(await form({ 'a.csv': faq, 'b.csv': faq, 'c.md': NOTE }, {}, `${query}&ids=line`))
+  t.match(several, { state: 'done', files: { indexed: 3 } })
+  t.equal(await index.count({ source: ['a.csv', 'b.csv'] }), 2, 'each file has ids of its own')
+  const nested = Buffer.from('{"id":"n","text":"x","metadata":{"a":{"b":1},"c":2}}\n')
+  const warned = await ended(await post(nested, { 'content-type': 'application/x-ndjson' }))
+  t.match(warned, { state: 'done', warnings: [/left out: a \(1 rows\)/] })
+  t.same((await index.get('n'))?.metadata, { c: 2 })
+  t.match(await post(Buffer.from(faq), csv, '?columns=body%3Danswer'), {
+    status: 400,
+    json: { error: { code: 'invalid_request', field: 'columns' } },
+  })
+  t.match(await post(Buffer.from(faq), csv, '?ids=random'), { status: 400 })
+  t.match(await post(Buffer.from(faq), csv, '?delete_missing=true'), { status: 400, json: { error: { field: 'delete_missing' } } })
+})
+
 await t.test('an archive gives the files in it, with their paths', async (t) => {
   const { index, form, post, ended } = await served(t)
   const entries = [

@@ -33,6 +33,7 @@ const STREAMED = [
   'application/jsonl',
   'application/gzip',
   'application/x-gzip',
+  'application/zstd',
   'application/octet-stream',
   'application/zip',
   'application/x-tar',
@@ -101,7 +102,7 @@ export const adminIndexJobs: FastifyPluginAsyncTypebox<AdminIndexJobsOptions> = 
         operationId: 'createIndexJob',
         summary: 'Index a corpus',
         description:
-          'The body is the corpus: tab-separated values as in psgs_w100.tsv, CSV, JSON lines ({id, title, text}, {_id, ...} or {id, contents}) or a JSON array of them (as application/octet-stream), gzip of either, or one of them as a multipart file, with the options in the query; or a form of documents and tables or archives of them, or such an archive itself (application/zip, application/x-tar); or JSON that names a file of the import folder.',
+          'The body is the corpus: tab-separated values as in psgs_w100.tsv, CSV, JSON lines ({id, title, text}, {_id, ...} or {id, contents}) or a JSON array of them (as application/octet-stream), gzip or zstd of either, or one of them as a multipart file, with the options in the query; or a form of documents and tables or archives of them, or such an archive itself (application/zip, application/x-tar); or JSON that names a file of the import folder.',
         headers: IdempotencyHeaders,
         querystring: JobOptionsSchema,
         body: { content: { 'application/json': { schema: ImportSchema } } },

@@ -21,7 +21,7 @@ export interface LeftOutFile {
   readonly detail: string
 }
 
-const TABLE = /\.(tsv|csv|jsonl|ndjson|json|parquet)(\.gz)?$/i
+const TABLE = /\.(tsv|csv|jsonl|ndjson|json|parquet)(\.gz|\.zst)?$/i
 const DOCUMENT = new RegExp(`\\.(${DOCUMENT_ENDINGS.join('|')})$`, 'i')
 
 /** Whether a file's name is that of a table of passages. */

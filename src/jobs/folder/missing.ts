@@ -6,9 +6,10 @@ import { CodedError } from '../../../base/errors.ts'
 import { parseJson } from '../../../base/json.ts'
 import { jobFiles } from '../../../index/ingest/plan/job-files.ts'
 import type { PassageIndex } from '../../../index/passage-index.ts'
+import { prefixOf } from '../../../index/read/row-ids.ts'
 import type { Job, JobOptions } from '../schema.ts'
 import type { JobStore } from '../store.ts'
-import { prefixOf, sourceOf } from './ids.ts'
+import { sourceOf } from './ids.ts'
 import type { FolderFile, LeftOutFile } from './list.ts'
 
 const ListedSchema = Type.Object({
@@ -32,7 +33,7 @@ export async function noteFiles(jobFolder: string, files: readonly (FolderFile |
   await writeFileDurably(jobFiles(jobFolder).listed, JSON.stringify(listed))
 }
 
-/** @throws options_invalid where it is not known which files belong together */
+/** @throws invalid_request where it is not known which files belong together */
 export function checkDeleteMissing({ files, path }: Job['source'], { delete_missing: wanted, label }: JobOptions): void {
   if (wanted !== true) return
   const problem =
@@ -43,7 +44,7 @@ export function checkDeleteMissing({ files, path }: Job['source'], { delete_miss
         : path === null && label === undefined
           ? 'needs a label with an upload, which says which files belong together'
           : undefined
-  if (problem !== undefined) throw new CodedError('options_invalid', `delete_missing ${problem}.`, { field: 'delete_missing' })
+  if (problem !== undefined) throw new CodedError('invalid_request', `delete_missing ${problem}.`, { field: 'delete_missing' })
 }
 
 /**

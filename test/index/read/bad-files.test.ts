@@ -84,7 +84,11 @@ const cases: readonly Case[] = [
   { file: 'files joined with their marks', content: `\ufeff${HEAD}1\tx\tT\n\ufeff2\ty\tT\n`, rows: ['2 1: x', '3 2: y'], aside: 1 },
   { file: 'a mark inside a JSON id', content: '{"id":"\\ufeff7","text":"x"}\n\ufeff{"id":8,"text":"y"}\n', rows: ['1 7: x', '2 8: y'] },
   { file: 'a mark and nothing else as the id', content: '{"id":"\\ufeff","text":"x"}\n', rejects: ['1 bad_id'] },
-  { file: 'UTF-16', content: Buffer.from(`\ufeff${HEAD}1\tx\tT\n`, 'utf16le'), refused: { code: 'corpus_invalid', message: /UTF-16/ } },
+  {
+    file: 'the mark of UTF-16 before anything else',
+    content: Buffer.from([0xff, 0xfe, 0x00, 0xd8, 0x41, 0x00]),
+    refused: { code: 'corpus_invalid', message: /UTF-16/ },
+  },
   {
     file: 'UTF-16 without a mark',
     content: Buffer.from(`${HEAD}1\tx\tT\n`, 'utf16le'),
@@ -157,7 +161,7 @@ const cases: readonly Case[] = [
     aside: 1,
   },
   { file: 'a ZIP archive', content: bytes([0x50, 0x4b, 3, 4], 'abc'), refused: { code: 'corpus_invalid', message: /ZIP/ } },
-  { file: 'zstd', content: bytes([0x28, 0xb5, 0x2f, 0xfd], 'abc'), refused: { code: 'corpus_invalid', message: /zstd/ } },
+  { file: 'zstd', content: bytes([0x28, 0xb5, 0x2f, 0xfd], 'abc'), refused: { code: 'corpus_invalid', message: /zstd.*(damaged|Node)/ } },
   { file: 'a PDF', content: '%PDF-1.7\n', refused: { code: 'corpus_invalid', message: /PDF/ } },
   // JSON
   {
@@ -173,8 +177,8 @@ const cases: readonly Case[] = [
       'null',
       '"text"',
     ].join('\n'),
-    rows: ['1 1: a', '6 6: f'],
-    rejects: ['2 malformed', '3 malformed', '4 malformed', '5 malformed', '7 bad_id', '8 malformed', '9 malformed'],
+    rows: ['1 1: a', '5 5: e', '6 6: f'],
+    rejects: ['2 malformed', '3 malformed', '4 malformed', '7 bad_id', '8 malformed', '9 malformed'],
   },
   { file: 'JSON lines cut off', content: '{"id":1,"text":"a"}\n{"id":2,"te', rows: ['1 1: a'], rejects: ['2 malformed'] },
   { file: 'JSON lines with blank ones', content: '{"id":1,"text":"a"}\n\n  \n{"id":2,"text":"b"}\n', rows: ['1 1: a', '4 2: b'], aside: 2 },

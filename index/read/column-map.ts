@@ -1,0 +1,63 @@
+import { CodedError } from '../../base/errors.ts'
+
+export const FIELDS = ['id', 'text', 'title', 'source', 'metadata'] as const
+export type Field = (typeof FIELDS)[number]
+
+/** What columns, or members of JSON objects, are called in place of their field's own name. */
+export interface ColumnMap {
+  readonly fields: Readonly<Partial<Record<Field, string>>>
+  /** Fields of the metadata, each from a column of its own. */
+  readonly metadata: readonly { readonly name: string; readonly column: string }[]
+  /** Columns are numbered from 1: the file has no header. */
+  readonly isNumbered: boolean
+}
+
+/** Ways to make ids where a file has none: of the line, or of what the passage says. */
+export const MADE_IDS = ['line', 'hash'] as const
+export type MadeIds = (typeof MADE_IDS)[number]
+
+const EXAMPLE = 'text=content,id=docid,title=name, or of a table without a header id=1,text=2'
+const PREFIX = 'metadata.'
+
+function invalid(problem: string): CodedError {
+  return new CodedError('invalid_request', `columns ${problem}: write it like ${EXAMPLE}.`, { field: 'columns' })
+}
+
+/**
+ * Reads which columns hold which fields: `text=content,id=docid,metadata.year=published`, or of a table without a header the columns' numbers.
+ * @throws invalid_request
+ */
+export function parseColumns(given: string): ColumnMap {
+  const pairs = given.split(',').map((pair) => {
+    const at = pair.indexOf('=')
+    return { field: pair.slice(0, at).trim(), column: pair.slice(at + 1).trim(), isPair: at > 0 }
+  })
+  const wrong = pairs.find(({ field, column, isPair }) => !isPair || field === '' || column === '')
+  if (wrong !== undefined) throw invalid('must name a column for each field')
+  const twice = pairs.find(({ field }, i) => pairs.findIndex((other) => other.field === field) !== i)
+  if (twice !== undefined) throw invalid(`gives the field ${twice.field} twice`)
+  const fields: Partial<Record<Field, string>> = {}
+  const metadata: { name: string; column: string }[] = []
+  for (const { field, column } of pairs) {
+    const known = FIELDS.find((one) => one === field)
+    if (known !== undefined) fields[known] = column
+    else if (field.startsWith(PREFIX) && field.length > PREFIX.length) metadata.push({ name: field.slice(PREFIX.length), column })
+    else throw invalid(`gives the field ${field.slice(0, 40)}, which is none of ${FIELDS.join(', ')} and metadata.<name>`)
+  }
+  if (fields.metadata !== undefined && metadata.length > 0) throw invalid('gives metadata and metadata.<name>, of which there may be one')
+  const numbered = pairs.filter(({ column }) => /^[1-9]\d{0,3}$/.test(column)).length
+  if (numbered > 0 && numbered < pairs.length) throw invalid('has both numbers, which are for tables without a header, and names')
+  if (numbered > 0 && fields.text === undefined) throw invalid('has numbers and none for text')
+  return { fields, metadata, isNumbered: numbered > 0 }
+}
+
+/** What a file's rows look like, as the order says it. */
+export interface TableShape {
+  readonly columns?: ColumnMap | undefined
+  readonly ids?: MadeIds | undefined
+}
+
+/** Whether rows may come without an id: one is made where the order names columns and none for it. */
+export function makesIds({ columns, ids }: TableShape): boolean {
+  return ids !== undefined || (columns !== undefined && columns.fields.id === undefined)
+}

@@ -1,0 +1,69 @@
+import { pipeline, Readable, type Transform } from 'node:stream'
+import zlib from 'node:zlib'
+import { CodedError, messageOf } from '../../base/errors.ts'
+import { RATIO_FROM, type ReadLimits } from './contract.ts'
+
+/**
+ * Expands a gzip stream.
+ * @throws payload_too_large above the limits, corpus_invalid for a damaged or cut-off stream.
+ */
+export function gunzip(bytes: AsyncIterable<Buffer>, limits: ReadLimits): AsyncGenerator<Buffer> {
+  return expanded(bytes, zlib.createGunzip(), 'gzip', limits)
+}
+
+/**
+ * Expands a Zstandard stream, where this Node.js can (22.15 and newer).
+ * @throws as `gunzip`, and corpus_invalid where it cannot
+ */
+export function unzstd(bytes: AsyncIterable<Buffer>, limits: ReadLimits): AsyncGenerator<Buffer> {
+  // Older versions have no such function, whatever the types say.
+  const { createZstdDecompress: create } = zlib as Partial<typeof zlib>
+  if (create === undefined)
+    throw new CodedError(
+      'corpus_invalid',
+      `The file is compressed with zstd, which Node.js ${process.version} does not read: unpack it, compress it with gzip, or run Node.js 22.15 or newer.`,
+      { field: 'file' },
+    )
+  return expanded(bytes, create(), 'zstd', limits)
+}
+
+async function* expanded(
+  bytes: AsyncIterable<Buffer>,
+  decoder: Transform,
+  kind: 'gzip' | 'zstd',
+  limits: ReadLimits,
+): AsyncGenerator<Buffer> {
+  let read = 0
+  let sourceError: unknown
+  const counted = async function* (): AsyncGenerator<Buffer> {
+    try {
+      for await (const chunk of bytes) {
+        read += chunk.length
+        yield chunk
+      }
+    } catch (error) {
+      sourceError = error
+      throw error
+    }
+  }
+  const output = pipeline(Readable.from(counted()), decoder, () => undefined)
+  let written = 0
+  try {
+    for await (const chunk of output as AsyncIterable<Buffer>) {
+      written += chunk.length
+      if (written > limits.expandedBytes || (written > RATIO_FROM && written > read * limits.expansionRatio)) {
+        throw new CodedError(
+          'payload_too_large',
+          `The ${kind} stream expands to more than ${written} bytes from ${read}: rejected as a decompression bomb (limits: ${limits.expandedBytes} bytes, ${limits.expansionRatio} times).`,
+          { field: kind },
+        )
+      }
+      yield chunk
+    }
+  } catch (error) {
+    if (error instanceof CodedError || sourceError !== undefined) throw sourceError ?? error
+    throw new CodedError('corpus_invalid', `The ${kind} stream is damaged or cut off: ${messageOf(error)}.`, { field: kind, cause: error })
+  } finally {
+    output.destroy()
+  }
+}
