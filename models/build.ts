@@ -14,6 +14,7 @@ import { cepeEncoderGraph } from './graphs/cepe-encoder.ts'
 import { cepeContinueGraph, cepeGenerateGraph } from './graphs/cepe-generate.ts'
 import { cepeStepGraph } from './graphs/cepe-step.ts'
 import { contrieverGraph } from './graphs/contriever.ts'
+import { rerankerGraph } from './graphs/reranker.ts'
 import { BUILDER_VERSION, MANIFEST_FILE, type Dtype, type Manifest } from './manifest.ts'
 import { writeNewFile, type WrittenFile } from './onnx/files.ts'
 import type { Graph } from './onnx/graph.ts'
@@ -52,12 +53,13 @@ export interface BuildOptions {
 function withOptions(checkpoint: Checkpoint, rope: RopeOption): Checkpoint {
   const { config, name } = checkpoint
   if (rope.rope === undefined && rope.window === undefined) return checkpoint
-  if (config.architecture !== 'cepe') throw unsupported('--rope and --window change a decoder; this checkpoint is a retriever', 'rope')
+  if (config.architecture !== 'cepe') throw unsupported('--rope and --window change a decoder; this checkpoint has none', 'rope')
   return { ...checkpoint, name: ropeName(name, rope), config: { ...config, decoder: withRope(config.decoder, rope) } }
 }
 
 function graphsOf(checkpoint: Checkpoint, precision: Precision): readonly Graph[] {
   const { config } = checkpoint
+  if (config.architecture === 'reranker') return [rerankerGraph(checkpoint, config, precision)]
   if (config.architecture === 'contriever') return [contrieverGraph(checkpoint, config, precision)]
   const decoder = [cepeGenerateGraph, cepeContinueGraph, cepeStepGraph].map((make) => make(checkpoint, config, precision))
   return config.encoder ? [cepeEncoderGraph(checkpoint, config, precision), ...decoder] : decoder

@@ -1,5 +1,5 @@
 import { keyGrowth, rotaryFrequencies } from './blocks/rope.ts'
-import type { CepeConfig, ContrieverConfig, LlamaConfig } from './checkpoint/config.ts'
+import type { BertConfig, CepeConfig, ContrieverConfig, LlamaConfig, RerankerConfig } from './checkpoint/config.ts'
 import { expectedTensors } from './checkpoint/rename.ts'
 import type { Checkpoint } from './checkpoint/checkpoint.ts'
 import type { EmbeddingStyle } from './checkpoint/sentence-transformers.ts'
@@ -18,6 +18,7 @@ const GRAPH_FILES = {
   continue: 'cepe_continue.onnx',
   step: 'cepe_step.onnx',
   embed: 'contriever.onnx',
+  rank: 'reranker.onnx',
 } as const
 
 function rotaryOf(decoder: LlamaConfig): NonNullable<CepeManifest['rotary']> | null {
@@ -59,7 +60,7 @@ function cepeFields({ decoder, encoder, crossAttentionLayers, tokens }: CepeConf
 }
 
 function contrieverFields(
-  { vocabSize, hiddenSize, layers, heads, window, padId }: ContrieverConfig,
+  { family, vocabSize, hiddenSize, layers, heads, window, padId }: ContrieverConfig,
   tokenizer: TokenizerFiles | null,
   embedding: EmbeddingStyle | undefined,
 ) {
@@ -70,12 +71,33 @@ function contrieverFields(
     ...(embedding && {
       embedding: { pooling: embedding.pooling, normalised: embedding.normalised, query_prompt: embedding.queryPrompt },
     }),
+    tokens: { ...bertTokens(family, tokenizer), pad_id: padId },
+  }
+}
+
+function rerankerFields(
+  { family, vocabSize, hiddenSize, layers, heads, window, padId, typeVocabSize }: RerankerConfig,
+  tokenizer: TokenizerFiles | null,
+) {
+  return {
+    architecture: 'reranker' as const,
+    graphs: { rank: GRAPH_FILES.rank },
+    dims: { vocab_size: vocabSize, hidden_size: hiddenSize, layers, heads, window },
     tokens: {
-      cls_id: tokenizer && requiredTokenId(tokenizer.tokenizer, '[CLS]'),
-      sep_id: tokenizer && requiredTokenId(tokenizer.tokenizer, '[SEP]'),
+      ...bertTokens(family, tokenizer),
       pad_id: padId,
+      separators: family === 'roberta' ? 2 : 1,
+      passage_type: family === 'bert' && typeVocabSize > 1 ? 1 : 0,
     },
   }
+}
+
+/** Names of the tokens in front of a text and behind it. */
+const BERT_TOKENS = { bert: ['[CLS]', '[SEP]'], roberta: ['<s>', '</s>'] } as const
+
+function bertTokens(family: BertConfig['family'], tokenizer: TokenizerFiles | null) {
+  const [cls_id, sep_id] = BERT_TOKENS[family].map((token) => tokenizer && requiredTokenId(tokenizer.tokenizer, token))
+  return { cls_id: cls_id ?? null, sep_id: sep_id ?? null }
 }
 
 /** The manifest of a model built from the checkpoint. */
@@ -96,6 +118,7 @@ export function describeModel(
     files: [...files],
     parameters: shapes.reduce((sum, shape) => sum + shape.reduce((product, dim) => product * dim, 1), 0),
   }
+  if (config.architecture === 'reranker') return { ...common, ...rerankerFields(config, tokenizer) }
   return config.architecture === 'contriever'
     ? { ...common, ...contrieverFields(config, tokenizer, checkpoint.embedding) }
     : { ...common, ...cepeFields(config, tokenizer), qa_defaults: checkpoint.qaDefaults ?? protocolOf(config) }

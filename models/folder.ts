@@ -9,9 +9,11 @@ import {
   ContrieverManifestSchema,
   MANIFEST_FILE,
   ManifestSchema,
+  RerankerManifestSchema,
   type CepeManifest,
   type ContrieverManifest,
   type Manifest,
+  type RerankerManifest,
 } from './manifest.ts'
 
 /** A built model that cannot be used: `problem` goes on from the file's name. */
@@ -50,6 +52,14 @@ export async function loadContrieverManifest(dir: string): Promise<ContrieverMan
   return manifest
 }
 
+/** The manifest of a cross-encoder whose files are all there, in their sizes. @throws model_invalid naming the file */
+export async function loadRerankerManifest(dir: string): Promise<RerankerManifest> {
+  const manifest = await loadManifest(dir)
+  if (manifest.architecture !== 'reranker') throw wrongKind(dir, manifest, 'reranker')
+  await checkSizes(dir, manifest)
+  return manifest
+}
+
 /** Finds one of the manifest's files. @throws model_invalid where it is missing or of another size */
 export async function findFile(dir: string, { name, bytes }: Manifest['files'][number]) {
   const path = join(dir, name)
@@ -70,9 +80,8 @@ function wrongKind(dir: string, { architecture }: Manifest, wanted: string): Cod
 
 /** The first thing that keeps a value from being a manifest of the kind that it says it is. */
 function mismatch(value: unknown): string {
-  const schema = Value.Check(Type.Object({ architecture: Type.Literal('contriever') }), value)
-    ? ContrieverManifestSchema
-    : CepeManifestSchema
+  const says = (architecture: string): boolean => Value.Check(Type.Object({ architecture: Type.Literal(architecture) }), value)
+  const schema = says('contriever') ? ContrieverManifestSchema : says('reranker') ? RerankerManifestSchema : CepeManifestSchema
   const [problem] = Value.Errors(schema, value)
   return problem ? ` (${problem.instancePath} ${problem.message})` : ''
 }

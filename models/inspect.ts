@@ -130,7 +130,7 @@ export function formatDescription({ id, manifest, graphs, bytes }: ModelDescript
       .join(', ')}`,
   ]
   if (manifest.architecture === 'cepe') header.push(protocolLine(manifest))
-  else if (manifest.embedding) header.push(embeddingLine(manifest.embedding))
+  else if (manifest.architecture === 'contriever' && manifest.embedding) header.push(embeddingLine(manifest.embedding))
   const sections = graphs.flatMap(({ file, inputs, outputs, operators, weights, weightBytes }) => [
     '',
     `${file}: ${[...operators.values()].reduce((a, b) => a + b, 0)} nodes, ${weights} weights, ${megabytes(weightBytes)}`,

@@ -136,7 +136,31 @@ export const ContrieverManifestSchema = Type.Object({
 })
 export type ContrieverManifest = Static<typeof ContrieverManifestSchema>
 
-export const ManifestSchema = Type.Union([CepeManifestSchema, ContrieverManifestSchema])
+export const RerankerManifestSchema = Type.Object({
+  ...CommonFields,
+  architecture: Type.Literal('reranker'),
+  graphs: Type.Object({ rank: Type.String() }),
+  dims: Type.Object({
+    vocab_size: Type.Integer(),
+    hidden_size: Type.Integer(),
+    layers: Type.Integer(),
+    heads: Type.Integer(),
+    window: Type.Integer({ description: 'Most tokens of a query and a passage, special tokens included.' }),
+  }),
+  tokens: Type.Object(
+    {
+      cls_id: Type.Union([Type.Integer(), Type.Null()]),
+      sep_id: Type.Union([Type.Integer(), Type.Null()]),
+      pad_id: Type.Integer(),
+      separators: Type.Integer({ description: 'So many sep_id between query and passage.' }),
+      passage_type: Type.Integer({ description: "Token type of the passage and the separator behind it; the query's is 0." }),
+    },
+    { description: 'cls_id and sep_id are null when the checkpoint has no tokenizer: such a model cannot be served.' },
+  ),
+})
+export type RerankerManifest = Static<typeof RerankerManifestSchema>
+
+export const ManifestSchema = Type.Union([CepeManifestSchema, ContrieverManifestSchema, RerankerManifestSchema])
 export type Manifest = Static<typeof ManifestSchema>
 
 /**

@@ -1,5 +1,6 @@
 import type { Tensor } from './runtime.ts'
 import { at } from '../base/at.ts'
+import { unsupported } from './errors.ts'
 import { compareFloats, compareIds, readGolden, type Difference, type Golden, type Verification } from './golden.ts'
 import type { CepeManifest, ContrieverManifest } from './manifest.ts'
 import {
@@ -191,6 +192,8 @@ export async function verifyGolden(builtDir: string, goldenFiles: readonly strin
     for (const path of goldenFiles) {
       const golden = await readGolden(path)
       const { manifest } = model
+      if (manifest.architecture === 'reranker')
+        throw unsupported(`${builtDir} is a cross-encoder; golden files are of readers and retrievers`)
       const differences =
         manifest.architecture === 'cepe'
           ? await verifyReader(model, manifest, golden, atol)

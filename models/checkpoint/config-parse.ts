@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { unsupported } from '../errors.ts'
 import type { ModelConfig } from './config.ts'
-import { parseContriever } from './families/bert.ts'
+import { parseContriever, parseReranker } from './families/bert.ts'
 import { parseCepe } from './families/cepe.ts'
 import { parseGemma2, parseGemma3 } from './families/gemma.ts'
 import { parseDecoderOnly, parseMistral } from './families/llama.ts'
@@ -18,8 +18,11 @@ const PARSERS: ReadonlyMap<string, (value: unknown) => ModelConfig> = new Map<st
   ['Qwen3ForCausalLM', parseQwen3],
   ['Gemma2ForCausalLM', parseGemma2],
   ['Gemma3ForCausalLM', parseGemma3],
-  ['Contriever', parseContriever],
-  ['BertModel', parseContriever],
+  ['Contriever', (value) => parseContriever(value)],
+  ['BertModel', (value) => parseContriever(value)],
+  ['XLMRobertaModel', (value) => parseContriever(value, 'roberta')],
+  ['BertForSequenceClassification', (value) => parseReranker(value, 'bert')],
+  ['XLMRobertaForSequenceClassification', (value) => parseReranker(value, 'roberta')],
 ])
 
 /**

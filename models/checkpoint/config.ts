@@ -115,9 +115,10 @@ export interface DecoderOnlyConfig extends DecoderConfig {
 /** Narrow with `config.encoder === null`. */
 export type CepeConfig = CepeReaderConfig | DecoderOnlyConfig
 
-/** BERT with mean pooling. */
-export interface ContrieverConfig {
-  readonly architecture: 'contriever'
+/** A stack of BERT's layers, XLM-R's included. */
+export interface BertConfig {
+  /** XLM-R's special tokens are <s> and </s>, its positions begin behind the padding's id. */
+  readonly family: 'bert' | 'roberta'
   readonly vocabSize: number
   readonly hiddenSize: number
   readonly intermediateSize: number
@@ -125,9 +126,21 @@ export interface ContrieverConfig {
   readonly heads: number
   /** Most tokens of one text, special tokens included. */
   readonly window: number
+  /** Row of the position table of a text's first token. */
+  readonly firstPosition: number
   readonly typeVocabSize: number
   readonly layerNormEps: number
   readonly padId: number
 }
 
-export type ModelConfig = CepeConfig | ContrieverConfig
+/** A retriever: BERT with its states pooled. */
+export interface ContrieverConfig extends BertConfig {
+  readonly architecture: 'contriever'
+}
+
+/** A cross-encoder: one score for a query with a passage. */
+export interface RerankerConfig extends BertConfig {
+  readonly architecture: 'reranker'
+}
+
+export type ModelConfig = CepeConfig | ContrieverConfig | RerankerConfig

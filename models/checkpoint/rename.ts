@@ -1,5 +1,5 @@
 import { invalid } from '../errors.ts'
-import type { CepeConfig, ContrieverConfig, LlamaConfig, ModelConfig } from './config.ts'
+import type { CepeConfig, ContrieverConfig, LlamaConfig, ModelConfig, RerankerConfig } from './config.ts'
 import { isWeightDtype, WEIGHT_DTYPES } from './dtype.ts'
 import type { TensorInfo } from './checkpoint.ts'
 
@@ -50,7 +50,13 @@ function cepeTensors(config: CepeConfig): Shapes {
   return shapes
 }
 
-function contrieverTensors(config: ContrieverConfig): Shapes {
+/** Names of the two dense layers of a cross-encoder's head. */
+export const RERANKER_HEADS = {
+  bert: ['pooler.dense', 'classifier'],
+  roberta: ['classifier.dense', 'classifier.out_proj'],
+} as const
+
+function bertTensors(config: ContrieverConfig | RerankerConfig): Shapes {
   const shapes: Shapes = new Map()
   const { hiddenSize: d, intermediateSize: mlp } = config
   const dense = (name: string, rows: number, columns: number): void => {
@@ -62,7 +68,7 @@ function contrieverTensors(config: ContrieverConfig): Shapes {
     shapes.set(`${name}.bias`, [d])
   }
   shapes.set('embeddings.word_embeddings.weight', [config.vocabSize, d])
-  shapes.set('embeddings.position_embeddings.weight', [config.window, d])
+  shapes.set('embeddings.position_embeddings.weight', [config.firstPosition + config.window, d])
   shapes.set('embeddings.token_type_embeddings.weight', [config.typeVocabSize, d])
   layerNorm('embeddings.LayerNorm')
   for (let layer = 0; layer < config.layers; layer++) {
@@ -74,23 +80,28 @@ function contrieverTensors(config: ContrieverConfig): Shapes {
     dense(`${block}.output.dense`, d, mlp)
     layerNorm(`${block}.output.LayerNorm`)
   }
+  if (config.architecture === 'reranker') {
+    const [inner, score] = RERANKER_HEADS[config.family]
+    dense(inner, d, d)
+    dense(score, 1, d)
+  }
   return shapes
 }
 
 /** The tensors that the architecture needs: canonical name -> shape, matrices as [out, in]. */
 export function expectedTensors(config: ModelConfig): ReadonlyMap<string, readonly number[]> {
-  return config.architecture === 'cepe' ? cepeTensors(config) : contrieverTensors(config)
+  return config.architecture === 'cepe' ? cepeTensors(config) : bertTensors(config)
 }
 
 /**
- * The name under which a stored tensor is known here. LLaMA and CEPE keep theirs; Contriever loses the prefix of the
- * model that BERT was saved inside (`bert.`, `model.`), and the TensorFlow era's LayerNorm gamma and beta become weight and bias.
+ * The name under which a stored tensor is known here. LLaMA and CEPE keep theirs; BERT's lose the prefix of the
+ * model that BERT was saved inside (`bert.`, `roberta.`, `model.`), and the TensorFlow era's LayerNorm gamma and beta become weight and bias.
  */
 export function canonicalName(architecture: ModelConfig['architecture'], stored: string): string {
   return architecture === 'cepe'
     ? stored
     : stored
-        .replace(/^(?:model\.|bert\.)+/, '')
+        .replace(/^(?:model\.|bert\.|roberta\.)+/, '')
         .replace(/LayerNorm\.gamma$/, 'LayerNorm.weight')
         .replace(/LayerNorm\.beta$/, 'LayerNorm.bias')
 }
@@ -98,7 +109,8 @@ export function canonicalName(architecture: ModelConfig['architecture'], stored:
 /** Tensors that checkpoints carry and no graph reads: buffers, and heads of training. */
 const IGNORED: Readonly<Record<ModelConfig['architecture'], RegExp>> = {
   cepe: /(?:\.rotary_emb\.inv_freq|\.position_ids)$|^encoder\.lm_head\./,
-  contriever: /(?:^|\.)position_ids$|^(?:pooler|cls)\./,
+  contriever: /(?:^|\.)position_ids$|^(?:pooler|cls|lm_head)\./,
+  reranker: /(?:^|\.)position_ids$|^(?:pooler|cls)\./,
 }
 
 function isIgnored(config: ModelConfig, name: string): boolean {

@@ -55,7 +55,7 @@ export async function tokenizerFiles(dir: string): Promise<TokenizerFiles> {
 
 /** Rows of the smallest embedding matrix that token ids index, and of the largest. */
 function embeddingRows(config: ModelConfig): { least: number; most: number } {
-  if (config.architecture === 'contriever') return { least: config.vocabSize, most: config.vocabSize }
+  if (config.architecture !== 'cepe') return { least: config.vocabSize, most: config.vocabSize }
   const rows = [config.decoder.vocabSize, config.encoder?.vocabSize ?? config.decoder.vocabSize]
   return { least: Math.min(...rows), most: Math.max(...rows) }
 }

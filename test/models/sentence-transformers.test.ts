@@ -8,7 +8,7 @@ import { startServer } from '../helpers/cli.ts'
 import { root } from '../helpers/root.ts'
 import { tinyService } from '../helpers/service-settings.ts'
 
-/** Random retrievers as sentence-transformers saves them, with its own vectors (test/fixtures/sentence-transformers/make.py). */
+/** Random retrievers as sentence-transformers saves them, with its own vectors (test/fixtures/sentence-transformers/make.py; XLM-R: test/fixtures/rerankers/make.py). */
 const FIXTURES = path.join(root, 'test/fixtures/sentence-transformers')
 const ATOL = 1e-5
 
@@ -24,7 +24,7 @@ function farthest(a: readonly ArrayLike<number>[], b: readonly (readonly number[
   return Math.max(...a.flatMap((row, i) => Array.from(row, (value, j) => Math.abs(value - (b[i]?.[j] ?? NaN)))))
 }
 
-for (const kind of ['mean', 'cls', 'normalised']) {
+for (const kind of ['mean', 'cls', 'normalised', 'xlm-roberta']) {
   await t.test(`${kind}: vectors as sentence-transformers makes them`, async (t) => {
     const { texts, passages, queries } = await goldenOf(kind)
     const modelDir = path.join(t.testdir(), kind)

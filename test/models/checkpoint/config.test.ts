@@ -114,6 +114,17 @@ t.test('Gemma: layers, bases and scales as either form of config.json states the
   t.end()
 })
 
+t.test('XLM-R: positions begin behind the padding; a cross-encoder has one label', (t) => {
+  const xlm = { ...CONTRIEVER_CONFIG, architectures: ['XLMRobertaModel'], pad_token_id: 1, max_position_embeddings: 18 }
+  t.match(parseConfig(xlm), { architecture: 'contriever', family: 'roberta', firstPosition: 2, window: 16 })
+  const ranked = { ...CONTRIEVER_CONFIG, architectures: ['BertForSequenceClassification'] }
+  t.match(parseConfig({ ...ranked, id2label: { 0: 'LABEL_0' } }), { architecture: 'reranker', family: 'bert', firstPosition: 0 })
+  for (const labels of [{}, { id2label: { 0: 'no', 1: 'yes' } }, { num_labels: 3 }])
+    t.throws(() => parseConfig({ ...ranked, ...labels }), { code: 'unsupported', message: /id2label is [23]; supported is 1 label/ })
+  t.throws(() => parseConfig({ ...xlm, max_position_embeddings: 2 }), { code: 'checkpoint_invalid', message: /positions begin at 2/ })
+  t.end()
+})
+
 t.test('rotary scaling in every spelling', (t) => {
   t.match(ropeOf({ rope_scaling: { type: 'linear', factor: 8 } }), { ropeScaling: { type: 'linear', factor: 8 } })
   t.match(ropeOf({ rope_scaling: { rope_type: 'default' } }), { ropeScaling: null })
