@@ -39,6 +39,10 @@ export const ConfigSchema = Type.Object({
     'Folders of further built retrievers, separated by commas: tables made with any of them are searched and changed too, so that one retriever can take the place of another while questions are answered. Each is loaded at the start.',
     '',
   ),
+  RERANKER_DIR: text(
+    'Built cross-encoder that orders passages (`rerank: true`, `POST /v1/rerank`, `POST /rerank`). Where it is not set, the reader does.',
+    '',
+  ),
   DTYPE: Type.Enum(['f32', 'int8', 'int8-blocks', 'int8+int4', 'int4', 'f16', 'f16-int4'], {
     description: 'Precision in which a missing reader is built. The shipped reader: int8-blocks on the CPU where this is not set.',
     default: DEFAULT_DTYPE,

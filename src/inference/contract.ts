@@ -1,4 +1,4 @@
-import type { CepeManifest, ContrieverManifest } from '../../models/manifest.ts'
+import type { CepeManifest, ContrieverManifest, RerankerManifest } from '../../models/manifest.ts'
 import type { ChatTemplate, Turn } from '../text/chat-template.ts'
 import type { DocumentChunk, DocumentRequest } from '../text/document/request.ts'
 import type { Observer } from './observer.ts'
@@ -226,6 +226,27 @@ export interface LikelihoodResult {
   readonly logprobs: readonly (readonly number[])[]
   /** Of all prompts. */
   readonly promptTokens: number
+}
+
+/** A query and the texts that it is read with, one pair after the other. */
+export interface RankRead {
+  readonly query: string
+  readonly texts: readonly string[]
+  /** Tokens kept of each text, where it is to be fewer than the window holds. */
+  readonly textTokens?: number | undefined
+}
+
+export interface RankResult {
+  /** By text, higher is better: any number. */
+  readonly scores: readonly number[]
+  /** Of all pairs. */
+  readonly tokens: number
+}
+
+/** Scores texts for a query (a cross-encoder). */
+export interface Reranker {
+  readonly manifest: RerankerManifest
+  rank(read: RankRead, options?: RunOptions): Promise<RankResult>
 }
 
 /** What answering needs of a reader. `cost` is the request's work beside that of others. */

@@ -12,6 +12,8 @@ import type {
   GenerateResult,
   LikelihoodRead,
   LikelihoodResult,
+  RankRead,
+  RankResult,
   ReplugRequest,
   ScoreRequest,
 } from './contract.ts'
@@ -56,7 +58,13 @@ export interface EmbedderChildOptions extends CommonChildOptions {
   readonly batchTokens: number
 }
 
-export type ChildOptions = ReaderChildOptions | EmbedderChildOptions
+export interface RerankerChildOptions extends CommonChildOptions {
+  readonly role: 'reranker'
+  /** Padded tokens of one run. */
+  readonly batchTokens: number
+}
+
+export type ChildOptions = ReaderChildOptions | EmbedderChildOptions | RerankerChildOptions
 
 /** A result as the process gives it: the time in the queue is the pool's to add. */
 type InChild<Result extends { readonly timingsMs: { readonly queue: number } }> = Omit<Result, 'timingsMs'> & {
@@ -77,6 +85,7 @@ export interface Tasks {
   encodeAhead: { input: EncoderInput; output: AheadResult }
   /** Vectors of all texts, one after the other. */
   embed: { input: readonly string[]; output: Float32Array }
+  rank: { input: RankRead; output: RankResult }
 }
 export type TaskName = keyof Tasks
 export type Output<Name extends TaskName> = Tasks[Name]['output']

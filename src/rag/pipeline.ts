@@ -1,5 +1,5 @@
 import { modelId } from '../../models/manifest.ts'
-import type { Admission, Reader, RunOptions } from '../inference/contract.ts'
+import type { Admission, Reader, Reranker, RunOptions } from '../inference/contract.ts'
 import type { ChatTemplate } from '../text/chat-template.ts'
 import type { Demonstration } from '../text/prompt.ts'
 import type { Calibration } from './calibration/calibration.ts'
@@ -14,6 +14,8 @@ import { resolveRequest, type ResolvedQuestion } from './resolve-request.ts'
 /** What answering works with. */
 export interface AnswerServices {
   readonly reader: Reader
+  /** Orders passages where that is wanted; without one the reader does. */
+  readonly reranker?: Reranker
   readonly retriever: Retriever
   /** Admission control: a question takes a permit before any work is done for it. */
   readonly admission: Admission
@@ -50,13 +52,13 @@ export async function withPassages<Response>(
   const resolved = resolveRequest(request, manifest, services.demonstrations, services.chatTemplate)
   const cost = questionCost(resolved, manifest, choices)
   const candidates = request.rerank ? (request.passages?.length ?? candidatesFor(resolved.k)) : resolved.k
-  const ordering = request.rerank ? rerankCost(resolved.question, candidates, resolved.contextTokens) : 0
+  const ordering = request.rerank ? rerankCost(resolved.question, candidates, resolved.contextTokens, services) : 0
   const extraCost = ordering + (request.explain ? explanationCost(resolved, manifest) : 0)
   return withAdmission(services.admission, { cost, extraCost }, run, async (left) => {
     const gathered = await gatherPassages(request, candidates, services.retriever, left())
     if (!request.rerank) return read({ ...gathered, resolved, run: left })
     const { question: query, contextTokens, k } = resolved
-    const reranked = await rerankAdmitted({ query, passages: gathered.passages, contextTokens }, services.reader, left())
+    const reranked = await rerankAdmitted({ query, passages: gathered.passages, contextTokens }, services, left())
     return read({ ...gathered, passages: firstOf(gathered.passages, reranked, k), resolved, run: left })
   })
 }

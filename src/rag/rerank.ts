@@ -1,5 +1,5 @@
 import { at } from '../../base/at.ts'
-import type { Admission, Reader, RunOptions } from '../inference/contract.ts'
+import type { Admission, Reader, Reranker, RunOptions } from '../inference/contract.ts'
 import type { PromptPassage } from '../text/prompt.ts'
 import { withAdmission } from './admission.ts'
 import { BASE_COST, tokensOf } from './cost.ts'
@@ -16,11 +16,19 @@ export interface RerankRequest {
   readonly contextTokens?: number | undefined
 }
 
+/** What orders passages: the cross-encoder where there is one, else the reader. */
+export interface RankingModels {
+  readonly reader: Reader
+  readonly reranker?: Reranker | undefined
+}
+
 /** Where a passage stood, and how well it fits. */
 export interface Reranked {
   readonly index: number
-  /** Mean log-probability of the query's tokens after the passage: 0 at most. */
-  readonly logprob: number
+  /** A cross-encoder's logit; of a reader the mean log-probability of the query's tokens after the passage. */
+  readonly raw: number
+  /** 0 to 1: the logit's sigmoid, or the exponential of the log-probability. */
+  readonly score: number
 }
 
 export interface Reranking {
@@ -35,31 +43,59 @@ export function candidatesFor(k: number): number {
 }
 
 /** Work of ordering so many passages of full length beside that of others, see `questionCost`. */
-export function rerankCost(query: string, passages: number, contextTokens: number): number {
-  return passages * (tokensOf(query) + contextTokens)
+export function rerankCost(query: string, passages: number, contextTokens: number, models: RankingModels): number {
+  return tokenShare(models) * passages * (tokensOf(query) + contextTokens)
+}
+
+/** Work of a token beside one of the reader: by weights. */
+function tokenShare({ reader, reranker }: RankingModels): number {
+  return reranker ? Math.min(1, reranker.manifest.parameters / reader.manifest.parameters) : 1
 }
 
 /**
- * Orders passages by the reader's likelihood of the query given each of them.
+ * Orders passages by the cross-encoder's scores, or by the reader's likelihood of the query given each of them.
  * @throws overloaded if the request is not admitted; deadline_exceeded; unprocessable where the query fills the window
  */
 export async function rerank(
   request: RerankRequest,
-  { reader, admission }: { readonly reader: Reader; readonly admission: Admission },
+  { admission, ...models }: RankingModels & { readonly admission: Admission },
   run: RunOptions = {},
 ): Promise<Reranking> {
-  const kept = keptTokens(request, reader)
-  const cost = BASE_COST + request.passages.reduce((sum, { text }) => sum + Math.min(kept, tokensOf(text)) + tokensOf(request.query), 0)
-  return withAdmission(admission, { cost }, run, (left) => rerankAdmitted(request, reader, left()))
+  const kept = keptTokens(request, models.reader)
+  const tokens = request.passages.reduce((sum, { text }) => sum + Math.min(kept, tokensOf(text)) + tokensOf(request.query), 0)
+  return withAdmission(admission, { cost: BASE_COST + tokenShare(models) * tokens }, run, (left) => rerankAdmitted(request, models, left()))
 }
 
 /** The same within a request that was admitted already. */
-export async function rerankAdmitted(request: RerankRequest, reader: Reader, run: RunOptions): Promise<Reranking> {
+export async function rerankAdmitted(request: RerankRequest, models: RankingModels, run: RunOptions): Promise<Reranking> {
   const { query: question, passages } = request
+  const { reader, reranker } = models
   if (passages.length === 0) return { ranked: [], promptTokens: 0 }
+  if (reranker) return rerankBy(reranker, request, run)
   const { logprobs, promptTokens } = await reader.likelihoods({ question, passages, contextTokens: keptTokens(request, reader) }, run)
-  const scored = passages.map((_, index) => ({ index, logprob: mean(at(logprobs, index)) }))
-  return { ranked: scored.sort((a, b) => b.logprob - a.logprob), promptTokens }
+  const scored = passages.map((_, index) => {
+    const raw = mean(at(logprobs, index))
+    return { index, raw, score: Math.exp(raw) }
+  })
+  return { ranked: scored.sort((a, b) => b.raw - a.raw), promptTokens }
+}
+
+async function rerankBy(
+  reranker: Reranker,
+  { query, passages, contextTokens: textTokens }: RerankRequest,
+  run: RunOptions,
+): Promise<Reranking> {
+  const started = performance.now()
+  const { scores, tokens } = await reranker.rank({ query, texts: passages.map(passageText), textTokens }, run)
+  run.observe?.stage('read', started, performance.now() - started)
+  run.observe?.tokens('prompt', tokens)
+  const ranked = scores.map((raw, index) => ({ index, raw, score: 1 / (1 + Math.exp(-raw)) }))
+  return { ranked: ranked.sort((a, b) => b.raw - a.raw), promptTokens: tokens }
+}
+
+/** As retrievers read it. */
+function passageText({ title, text }: PromptPassage): string {
+  return title === '' ? text : `${title} ${text}`
 }
 
 /** The first of the reranked passages. */

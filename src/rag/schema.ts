@@ -75,7 +75,7 @@ const DemonstrationSchema = Type.Object(
 const rerankField = Type.Optional(
   Type.Boolean({
     description:
-      "Find more passages than are kept, and keep those after which the reader finds the question most likely (as POST /v1/rerank). Scores stay the search's. Default: false.",
+      "Find more passages than are kept, and keep those that fit the question best (ordered as by POST /v1/rerank). Scores stay the search's. Default: false.",
   }),
 )
 const kField = Type.Integer({ minimum: 0, maximum: LIMITS.k, description: "Passages to retrieve (default: the model's own)." })

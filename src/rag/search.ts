@@ -11,7 +11,7 @@ const DEFAULT_K = 10
 /** Finds passages, and reranks them where that is wanted. @throws what `rerank` throws, then */
 export async function search(
   request: SearchRequest,
-  services: Pick<AnswerServices, 'retriever' | 'reader' | 'admission'>,
+  services: Pick<AnswerServices, 'retriever' | 'reader' | 'reranker' | 'admission'>,
   run: RunOptions = {},
 ): Promise<SearchResponse> {
   if (!request.rerank) return searchPassages(request, services.retriever, run)

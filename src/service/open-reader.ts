@@ -45,6 +45,11 @@ export function readerOptions(config: Config, log?: Log): ReaderOptions {
   }
 }
 
+/** How a cross-encoder is started. */
+export function rerankerOptions(config: Config, log?: Log): ProcessOptions {
+  return { ...processOptions(config, log), modelDir: config.RERANKER_DIR }
+}
+
 /** Options of questions about documents where a request does not say. */
 export function documentDefaults(config: Config): DocumentDefaults {
   return { documentTokens: config.DOCUMENT_TOKENS, chatTemplate: config.CHAT_TEMPLATE ?? 'none' }

@@ -14,6 +14,7 @@ import type { CountTokens } from '../http/routes/openai.ts'
 import type { ProcessStatus } from '../http/observability/work-metrics.ts'
 import { createAdmission } from '../inference/pool/admission.ts'
 import { createEmbedder } from '../inference/pool/create-embedder.ts'
+import { createReranker } from '../inference/pool/create-reranker.ts'
 import { absentReader } from '../inference/pool/absent-reader.ts'
 import type { Log } from '../inference/log.ts'
 import { loadCepeManifest, loadContrieverManifest } from '../../models/folder.ts'
@@ -32,7 +33,7 @@ import { loadDemonstrations } from '../rag/demonstrations.ts'
 import type { Embedder, Embedders } from '../inference/contract.ts'
 import { observedReader } from '../inference/observed-reader.ts'
 import { indexCheck, keysCheck, processCheck, processStatus, storeCheck } from './health.ts'
-import { chatTemplates, documentDefaults, openReader, processOptions, readerOptions } from './open-reader.ts'
+import { chatTemplates, documentDefaults, openReader, processOptions, readerOptions, rerankerOptions } from './open-reader.ts'
 import { jobsDir, makeFolders, useScratch } from './paths.ts'
 import {
   configuredRetrievers,
@@ -101,9 +102,12 @@ function joinServices(config: Config, log: Log | undefined): Promise<Services> {
     })
     const { reader, places } = answers ? await openReader(config, log) : { reader: await absentReader(), places: 1 }
     disposer.add(() => reader.close({ drainMs: 0 }))
-    const total = totalOf([reader, ...eachOf(embedders)])
+    const reranker = answers && config.RERANKER_DIR !== '' ? await createReranker(rerankerOptions(config, log)) : undefined
+    disposer.add(() => reranker?.close({ drainMs: 0 }))
+    const total = totalOf([reader, ...eachOf(embedders), ...(reranker ? [reranker] : [])])
     const answering: AnswerServices = {
       reader: answers ? observedReader(reader) : reader,
+      ...(reranker && { reranker }),
       retriever: { ...embedders, index, method: config.RETRIEVAL },
       admission: quotas.around(createAdmission({ maxWaiting: config.QUEUE, concurrency: places, disruptions: total('disruptions') })),
       demonstrations,
@@ -121,7 +125,7 @@ function joinServices(config: Config, log: Log | undefined): Promise<Services> {
     const counters = await tokenCounters(folders, answers ? reader.manifest.qa_defaults.context_tokens : undefined)
     const asking = { services: answering, finishedRuns: total('finished'), deadlineMs: config.DEADLINE_MS }
     const testQuestion = answers ? startTestQuestion({ ...asking, ...(log && { log }) }) : undefined
-    const parts = { answers, reader, embedders, index, jobs, keys, quotas, parser, replicaCache, ahead, testQuestion }
+    const parts = { answers, reader, reranker, embedders, index, jobs, keys, quotas, parser, replicaCache, ahead, testQuestion }
     return {
       answering,
       documents: { services: { reader, admission: answering.admission, ...documentDefaults(config) }, parser },
@@ -153,6 +157,7 @@ interface Parts {
   /** False where the reader stands for none. */
   readonly answers: boolean
   readonly reader: Supervised
+  readonly reranker: Supervised | undefined
   readonly embedders: Required<Embedders<Embedder & Supervised>>
   readonly index: PassageIndex
   readonly jobs: Jobs
@@ -167,6 +172,7 @@ interface Parts {
 async function readinessOf({
   answers,
   reader,
+  reranker,
   embedders,
   index,
   keys,
@@ -175,6 +181,7 @@ async function readinessOf({
 }: Parts): Promise<readonly ReadinessCheck[]> {
   const checks = await Promise.all([
     ...(answers ? [processCheck('reader', reader)] : []),
+    ...(reranker ? [processCheck('reranker', reranker)] : []),
     embedderChecks(index, embedders),
     indexCheck(index),
     ...(testQuestion ? [testQuestion.check()] : []),
@@ -184,20 +191,21 @@ async function readinessOf({
   return checks.flat()
 }
 
-function processesOf({ answers, reader, embedders }: Parts): readonly ProcessStatus[] {
+function processesOf({ answers, reader, reranker, embedders }: Parts): readonly ProcessStatus[] {
   const embedding = processStatus('embedder', ...eachOf(embedders).map((one) => one.status()))
-  return answers ? [processStatus('reader', reader.status()), embedding] : [embedding]
+  const ranking = reranker ? [processStatus('reranker', reranker.status())] : []
+  return answers ? [processStatus('reader', reader.status()), ...ranking, embedding] : [embedding]
 }
 
 async function closeParts(parts: Parts, drainMs: number): Promise<void> {
-  const { reader, embedders, index, jobs, keys, quotas, ahead } = parts
+  const { reader, reranker, embedders, index, jobs, keys, quotas, ahead } = parts
   parts.testQuestion?.close()
   parts.replicaCache?.close()
   parts.parser.close()
   // A job at work ends with its batch, or with its embedder.
   const stopped = Promise.all([jobs.close(), ahead?.close()])
   await Promise.race([stopped, delay(drainMs, undefined, { ref: false })])
-  await Promise.all([reader, ...eachOf(embedders)].map((one) => one.close({ drainMs })))
+  await Promise.all([reader, ...(reranker ? [reranker] : []), ...eachOf(embedders)].map((one) => one.close({ drainMs })))
   await Promise.all([stopped, quotas.close()])
   keys.close()
   index.close()

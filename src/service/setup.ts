@@ -3,7 +3,7 @@ import { CodedError, messageOf, osCode } from '../../base/errors.ts'
 import { exists } from '../../base/exists.ts'
 import type { PassageIndex } from '../../index/open.ts'
 import { buildModel, isBuiltFrom } from '../../models/build.ts'
-import { loadManifest } from '../../models/folder.ts'
+import { loadManifest, loadRerankerManifest } from '../../models/folder.ts'
 import { checkFiles } from '../../models/integrity.ts'
 import { MANIFEST_FILE, type Dtype } from '../../models/manifest.ts'
 import { recoverFolder } from '../../models/staging.ts'
@@ -56,7 +56,19 @@ function isMissing(index: PassageIndex): Promise<boolean> {
  */
 async function ensureModels(config: Config, startProgress: StartProgress): Promise<void> {
   await ensureRetriever(config, startProgress)
+  if (config.RERANKER_DIR !== '') await checkReranker(config.RERANKER_DIR)
   await ensureReader(config, startProgress)
+}
+
+/** @throws config_invalid where the folder holds no cross-encoder; model_invalid where it is damaged */
+async function checkReranker(dir: string): Promise<void> {
+  const manifest = await loadRerankerManifest(dir).catch((cause: unknown) => {
+    throw new CodedError('config_invalid', `CEPE_RERANKER_DIR: ${messageOf(cause)}, or leave it out: the reader orders passages then.`, {
+      field: 'CEPE_RERANKER_DIR',
+      cause,
+    })
+  })
+  await checkFiles(dir, manifest)
 }
 
 /** {@link ensureModels} for the reader alone. */

@@ -12,7 +12,11 @@ const score = (description: string) => Type.Number({ description })
 export const RerankRequestSchema = Type.Object(
   {
     model: Type.Optional(
-      Type.String({ minLength: 1, maxLength: 512, description: 'The reader, as GET /v1/models lists it, or its short name.' }),
+      Type.String({
+        minLength: 1,
+        maxLength: 512,
+        description: 'What orders them, the cross-encoder or else the reader, as answers name it, or its short name.',
+      }),
     ),
     query,
     documents: Type.Array(Type.Union([text, DocumentSchema]), documents),
@@ -33,7 +37,7 @@ export const RerankResponseSchema = Type.Object({
     Type.Object({
       index: Type.Integer({ description: 'Place in the request.' }),
       relevance_score: score(
-        "Geometric mean of the probabilities of the query's tokens after the document, 0 to 1: it orders the documents of one request, and is not calibrated.",
+        "0 to 1, not calibrated: a cross-encoder's logit through the sigmoid; of a reader the geometric mean of the probabilities of the query's tokens after the document, which orders the documents of one request alone.",
       ),
       document: Type.Optional(DocumentSchema),
     }),
@@ -47,7 +51,11 @@ export const RankRequestSchema = Type.Object(
   {
     query,
     texts: Type.Array(text, documents),
-    raw_scores: Type.Optional(Type.Boolean({ description: 'Mean log-probabilities in place of probabilities. Default: false.' })),
+    raw_scores: Type.Optional(
+      Type.Boolean({
+        description: "A cross-encoder's logits, or the reader's mean log-probabilities, in place of numbers from 0 to 1. Default: false.",
+      }),
+    ),
     return_text: Type.Optional(Type.Boolean({ description: 'Give the texts back too. Default: false.' })),
     truncate: Type.Optional(Type.Boolean({ description: 'Without effect: long texts are always cut at their end.' })),
     truncation_direction: Type.Optional(Type.Enum(['right', 'Right'])),
@@ -58,7 +66,7 @@ export const RankRequestSchema = Type.Object(
 export const RankResponseSchema = Type.Array(
   Type.Object({
     index: Type.Integer({ description: 'Place in the request.' }),
-    score: score('As relevance_score of POST /v1/rerank; with raw_scores its logarithm.'),
+    score: score('As relevance_score of POST /v1/rerank.'),
     text: Type.Optional(Type.String()),
   }),
   { description: 'Best first.' },

@@ -7,14 +7,15 @@ import { rerank } from '../../rag/rerank.ts'
 import { bodyErrorResponses } from '../errors/error-body.ts'
 import { runOptions } from '../request/run-options.ts'
 import type { QuestionRouteOptions } from './answer.ts'
-import { isReader } from './model-name.ts'
+import { isNamed, isReader } from './model-name.ts'
 import { RankRequestSchema, RankResponseSchema, RerankRequestSchema, RerankResponseSchema } from './rerank-schema.ts'
 
 const tags = ['questions']
 
-/** POST /v1/rerank and POST /rerank: documents ordered by the reader's likelihood of the query given each. */
+/** POST /v1/rerank and POST /rerank: documents ordered by the cross-encoder, or by the reader's likelihood of the query given each. */
 export const rerankRoutes: FastifyPluginAsyncTypebox<QuestionRouteOptions> = (app, { services, deadlineMs }) => {
-  const model = modelId(services.reader.manifest)
+  const model = modelId((services.reranker ?? services.reader).manifest)
+  const isServed = (wanted: string): boolean => (services.reranker ? isNamed(wanted, model) : isReader(wanted, model))
   app.post(
     '/v1/rerank',
     {
@@ -28,7 +29,7 @@ export const rerankRoutes: FastifyPluginAsyncTypebox<QuestionRouteOptions> = (ap
     },
     async (request, reply) => {
       const { body } = request
-      if (body.model !== undefined && !isReader(body.model, model))
+      if (body.model !== undefined && !isServed(body.model))
         throw new CodedError('not_found', `The model "${body.model.slice(0, 100)}" does not exist: leave it out, or name ${model}.`, {
           field: 'model',
         })
@@ -39,9 +40,9 @@ export const rerankRoutes: FastifyPluginAsyncTypebox<QuestionRouteOptions> = (ap
       return {
         id: randomUUID(),
         model,
-        results: ranked.slice(0, most).map(({ index, logprob }) => ({
+        results: ranked.slice(0, most).map(({ index, score }) => ({
           index,
-          relevance_score: Math.exp(logprob),
+          relevance_score: score,
           ...(returned && { document: at(documents, index) }),
         })),
         usage: { total_tokens: promptTokens },
@@ -64,9 +65,9 @@ export const rerankRoutes: FastifyPluginAsyncTypebox<QuestionRouteOptions> = (ap
       const { query, texts, raw_scores: raw = false, return_text: returned = false } = request.body
       const passages = texts.map((text) => ({ title: '', text }))
       const { ranked } = await rerank({ query, passages }, services, runOptions(request, reply, deadlineMs))
-      return ranked.map(({ index, logprob }) => ({
+      return ranked.map(({ index, raw: unbounded, score }) => ({
         index,
-        score: raw ? logprob : Math.exp(logprob),
+        score: raw ? unbounded : score,
         ...(returned && { text: at(texts, index) }),
       }))
     },

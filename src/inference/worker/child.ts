@@ -20,6 +20,7 @@ import {
   type TaskHandlers,
 } from '../protocol.ts'
 import { createReaderTasks } from './tasks/reader-tasks.ts'
+import { createRerankerTasks } from './tasks/reranker-tasks.ts'
 
 function send(message: ChildMessage): void {
   // Without a parent there is no receiver; 'disconnect' ends the process.
@@ -35,7 +36,14 @@ function onLoading(loading: boolean): void {
 }
 
 function load(options: ChildOptions): Promise<TaskHandlers> {
-  return options.role === 'reader' ? createReaderTasks(options, log, onLoading) : createEmbedderTasks(options, log)
+  switch (options.role) {
+    case 'reader':
+      return createReaderTasks(options, log, onLoading)
+    case 'embedder':
+      return createEmbedderTasks(options, log)
+    case 'reranker':
+      return createRerankerTasks(options, log)
+  }
 }
 
 async function runJob(handlers: TaskHandlers, job: TaskCall, step: YieldPoint, onText?: OnText): Promise<Output<TaskCall['task']>> {

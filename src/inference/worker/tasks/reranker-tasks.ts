@@ -1,0 +1,81 @@
+import { at } from '../../../../base/at.ts'
+import { CodedError } from '../../../../base/errors.ts'
+import { loadRerankerManifest } from '../../../../models/folder.ts'
+import type { RerankerManifest } from '../../../../models/manifest.ts'
+import { loadTokenizer } from '../../../text/tokenizer.ts'
+import { tokenBudgetBatches } from '../../batches.ts'
+import type { Log } from '../../log.ts'
+import type { RerankerChildOptions, TaskHandlers } from '../../protocol.ts'
+import { checkNumber } from '../runtime/finite.ts'
+import { padRight } from '../runtime/pad.ts'
+import { loadModelGraph } from '../runtime/prepack.ts'
+import { floats } from '../runtime/session.ts'
+
+/** A query and a text as the model reads them. */
+interface Pair {
+  readonly ids: readonly number[]
+  /** 0 for the query and its separators, else the passage's type. */
+  readonly types: readonly number[]
+}
+
+/** Lengths of two texts cut to a room for both: the longer one loses first, as transformers cuts pairs. */
+export function cutLengths(first: number, second: number, room: number): readonly [number, number] {
+  const kept = Math.min(first, Math.max(room - second, Math.ceil(room / 2)))
+  return [kept, Math.min(second, room - kept)]
+}
+
+/** @throws model_invalid where the model was built without a tokenizer */
+function pairing({ tokens, dims }: RerankerManifest, modelDir: string): (query: readonly number[], text: readonly number[]) => Pair {
+  const { cls_id: cls, sep_id: sep, separators, passage_type: type } = tokens
+  if (cls === null || sep === null) {
+    throw new CodedError(
+      'model_invalid',
+      `${modelDir} was built from a checkpoint without tokenizer, so it cannot be served. Add tokenizer.json or vocab.txt to the checkpoint and build it again.`,
+    )
+  }
+  const between = Array.from({ length: separators }, () => sep)
+  return (query, text) => {
+    const [first, second] = cutLengths(query.length, text.length, dims.window - separators - 2)
+    const front = [cls, ...query.slice(0, first), ...between]
+    const back = [...text.slice(0, second), sep]
+    return { ids: [...front, ...back], types: [...front.map(() => 0), ...back.map(() => type)] }
+  }
+}
+
+/**
+ * Loads a cross-encoder in this process.
+ * @throws model_invalid, provider_unavailable
+ */
+export async function createRerankerTasks(options: RerankerChildOptions, log: Log): Promise<TaskHandlers> {
+  const manifest = await loadRerankerManifest(options.modelDir)
+  const { pad_id } = manifest.tokens
+  const { window } = manifest.dims
+  const pair = pairing(manifest, options.modelDir)
+  const tokenizer = await loadTokenizer(options.modelDir, { bosId: null, eosIds: [] })
+  const graph = await loadModelGraph(manifest.graphs.rank, { ...options, manifest, log })
+
+  return {
+    rank: async ({ query, texts, textTokens = window }, step) => {
+      const queryIds = tokenizer.encode(query, { maxTokens: window })
+      const pairs = texts.map((text) => pair(queryIds, tokenizer.encode(text, { maxTokens: Math.min(textTokens, window) })))
+      const lengths = pairs.map(({ ids }) => ids.length)
+      const scores = new Array<number>(texts.length).fill(0)
+      for (const batch of tokenBudgetBatches(lengths, options.batchTokens)) {
+        await step()
+        const rows = batch.map((index) => at(pairs, index))
+        const ids = padRight(
+          rows.map((row) => row.ids),
+          pad_id,
+        )
+        const { input_ids: types } = padRight(
+          rows.map((row) => row.types),
+          0,
+        )
+        const scored = floats(await graph.run({ ...ids, token_type_ids: types }), 'score')
+        scored.forEach(checkNumber)
+        batch.forEach((index, row) => (scores[index] = scored[row] ?? 0))
+      }
+      return { scores, tokens: lengths.reduce((sum, length) => sum + length, 0) }
+    },
+  }
+}
