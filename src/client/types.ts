@@ -174,6 +174,8 @@ export interface AnswerRequest {
   attention?: 'sentences'
   /** drop: answer again without each of the 5 passages with most attention, one at a time, and tell what changes (explanation). Reads 11 prompts more. Not with sampling, replug or closed-book. */
   explain?: 'drop'
+  /** Also return the answer's tokens with their log-probabilities, and so many of the likeliest tokens in the place of each (tokens). More than 0 reads the prompt once more. Not in mode replug. */
+  logprobs?: number
   /** Also return what a calibration weighs (signals). */
   include_signals?: boolean
   /** Chat template of the prompt. none: nothing, as in the paper. inst: LLaMA-2-Chat's [INST] ... [/INST]. tokenizer: the model's own, as the only message of a user. Default: the service's setting (CEPE_CHAT_TEMPLATE), else none. */
@@ -254,6 +256,8 @@ export interface AnswerResponse {
       logprob_change: number
     }[]
   } | null
+  /** With logprobs: the tokens of the answer, whose texts joined are the answer; null where there is none, or it is withheld. */
+  tokens?: AnswerToken[] | null
   /** With include_signals: what a calibration weighs; null where it is not measured. */
   signals?: {
     confidence: number
@@ -277,6 +281,18 @@ export interface AnswerResponse {
   prompts?: string[]
   /** The encoder's texts, by rank (with include_prompts). */
   contexts?: string[]
+}
+
+export interface AnswerToken {
+  text: string
+  /** Natural logarithm of the token's probability, by the model's own distribution. */
+  logprob: number
+  /** Likeliest first. */
+  top: {
+    text: string
+    /** Natural logarithm of the token's probability, by the model's own distribution. */
+    logprob: number
+  }[]
 }
 
 export interface BatchItem {
@@ -556,6 +572,8 @@ export interface Question {
   attention?: 'sentences'
   /** drop: answer again without each of the 5 passages with most attention, one at a time, and tell what changes (explanation). Reads 11 prompts more. Not with sampling, replug or closed-book. */
   explain?: 'drop'
+  /** Also return the answer's tokens with their log-probabilities, and so many of the likeliest tokens in the place of each (tokens). More than 0 reads the prompt once more. Not in mode replug. */
+  logprobs?: number
   /** Also return what a calibration weighs (signals). */
   include_signals?: boolean
   /** Chat template of the prompt. none: nothing, as in the paper. inst: LLaMA-2-Chat's [INST] ... [/INST]. tokenizer: the model's own, as the only message of a user. Default: the service's setting (CEPE_CHAT_TEMPLATE), else none. */

@@ -1,6 +1,7 @@
 import type { CepeManifest, ContrieverManifest, RerankerManifest } from '../../models/manifest.ts'
 import type { ChatTemplate, Turn } from '../text/chat-template.ts'
 import type { DocumentChunk, DocumentRequest } from '../text/document/request.ts'
+import type { Grammar } from '../text/grammar/grammar.ts'
 import type { Observer } from './observer.ts'
 import type { PromptRequest } from '../text/plan.ts'
 import type { PromptPassage } from '../text/prompt.ts'
@@ -58,6 +59,16 @@ export interface GenerateRequest extends EncoderInput {
   readonly sampling?: { readonly temperature: number; readonly topP: number; readonly seed: number }
   /** Give the shares of single context tokens too. */
   readonly wantsTokenShares?: boolean
+  /** Also tell so many of the likeliest tokens at each place; none where absent. */
+  readonly topTokens?: number
+  /** Texts that the answer is held to; token by token, attention is not measured. */
+  readonly grammar?: Grammar
+}
+
+/** A token that could have been said, with its natural-log probability. */
+export interface TokenChance {
+  readonly id: number
+  readonly logprob: number
 }
 
 /** One prompt per passage; their next-token distributions are mixed with softmax(score / temperature) (RePlug). */
@@ -112,6 +123,8 @@ export interface GenerateResult {
   readonly attentionFocus?: readonly AttentionFocus[]
   /** Share of cross-attention on each context token, one context after the other; where it was asked for and measured. */
   readonly tokenShares?: Float64Array
+  /** Of every generated token: the likeliest ones in its place, where they were asked for. */
+  readonly alternatives?: readonly (readonly TokenChance[])[]
   /** Tokens of each context after truncation. */
   readonly contextTokenCounts: readonly number[]
   readonly timingsMs: { readonly queue: number; readonly encode: number; readonly generate: number }
@@ -133,6 +146,18 @@ export interface AnswerRead extends PromptRequest {
   readonly includePrompts: boolean
   /** Say which sentence of each passage was attended to most. */
   readonly attendedSentences?: boolean
+  /** Tell the answer's tokens, each with so many of the likeliest in its place. Not in mode replug. */
+  readonly topTokens?: number
+  /** Texts that the answer is held to. Not in mode replug. */
+  readonly grammar?: Grammar
+}
+
+/** A token of an answer's text. */
+export interface AnswerToken {
+  readonly text: string
+  readonly logprob: number
+  /** The likeliest tokens in its place, likeliest first. */
+  readonly top: readonly { readonly text: string; readonly logprob: number }[]
 }
 
 /** Where passages were read. */
@@ -157,6 +182,8 @@ export interface AnswerReadResult extends ReadPlacement {
   readonly attentionFocus?: readonly AttentionFocus[]
   /** By passage, null for those that were not measured; where it was asked for. */
   readonly attended?: readonly (AttendedSentence | null)[]
+  /** Those of `text`; where they were asked for. */
+  readonly tokens?: readonly AnswerToken[]
   /** Of all prompts. */
   readonly promptTokens: number
   readonly prompts: readonly string[]

@@ -5,6 +5,7 @@ import { nearestSentence } from './extract.ts'
 import { NO_RETRIEVAL } from './gather.ts'
 import { assessAnswer, confidenceSignals, mayBeWithheld, NO_ANSWER } from './confidence.ts'
 import { hasNoPassages, sources, withPassages, type Asked, type AnswerServices } from './pipeline.ts'
+import type { AnswerToken } from './confidence-schema.ts'
 import type { AnswerResponse, ChatQuestion } from './schema.ts'
 import { roundedMs } from './timings.ts'
 
@@ -47,6 +48,7 @@ export function answerQuestion(
       ...sources(services, asked),
       ...(explanation !== undefined && { explanation }),
       ...(request.include_signals && { signals }),
+      ...(request.logprobs !== undefined && { tokens: judged.answer === null ? null : copied(read.tokens) }),
       ...(asked.resolved.includePrompts && { prompts: [...read.prompts], contexts: [...read.contexts] }),
     }
   })
@@ -79,6 +81,11 @@ const NOTHING_READ: AnswerReadResult = {
   prompts: [],
   contexts: [],
   timingsMs: { queue: 0, plan: 0, encode: 0, generate: 0 },
+}
+
+/** Tokens as the response has them. */
+function copied(tokens: AnswerReadResult['tokens'] = []): AnswerToken[] {
+  return tokens.map(({ top, ...token }) => ({ ...token, top: [...top] }))
 }
 
 function usageOf({ promptTokens, contextTokenCounts, logprobs }: AnswerReadResult): AnswerResponse['usage'] {

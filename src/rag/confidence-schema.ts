@@ -1,4 +1,4 @@
-import { Type } from 'typebox'
+import { Type, type Static } from 'typebox'
 import { SIGNALS } from './calibration/signal-names.ts'
 import { LIMITS } from './limits.ts'
 
@@ -26,6 +26,14 @@ export const ConfidenceRequestFields = {
   explain: Type.Optional(
     Type.Enum(['drop'], {
       description: `drop: answer again without each of the ${MAX_DROPPED} passages with most attention, one at a time, and tell what changes (explanation). Reads ${2 * MAX_DROPPED + 1} prompts more. Not with sampling, replug or closed-book.`,
+    }),
+  ),
+  logprobs: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: LIMITS.topTokens,
+      description:
+        "Also return the answer's tokens with their log-probabilities, and so many of the likeliest tokens in the place of each (tokens). More than 0 reads the prompt once more. Not in mode replug.",
     }),
   ),
   include_signals: Type.Optional(Type.Boolean({ description: 'Also return what a calibration weighs (signals).' })),
@@ -65,11 +73,24 @@ const ExplanationSchema = Type.Object({
   dropped: Type.Array(DroppedSchema, { description: 'Most attended passage first.' }),
 })
 
+const logprob = Type.Number({ description: "Natural logarithm of the token's probability, by the model's own distribution." })
+const TokenSchema = Type.Object(
+  { text: Type.String(), logprob, top: Type.Array(Type.Object({ text: Type.String(), logprob }), { description: 'Likeliest first.' }) },
+  { title: 'AnswerToken' },
+)
+export type AnswerToken = Static<typeof TokenSchema>
+
 /** What a response says only where it was asked for. */
 export const ExplanationResponseFields = {
   explanation: Type.Optional(
     Type.Union([ExplanationSchema, Type.Null()], {
       description: 'With explain: what hangs on which passage; null where there is no answer to explain.',
+    }),
+  ),
+  tokens: Type.Optional(
+    Type.Union([Type.Array(TokenSchema), Type.Null()], {
+      description:
+        'With logprobs: the tokens of the answer, whose texts joined are the answer; null where there is none, or it is withheld.',
     }),
   ),
   signals: Type.Optional(

@@ -31,14 +31,14 @@ function isWithheld(probability: number | null, sure: number, minConfidence: num
   return (probability ?? sure) < minConfidence
 }
 
-/** What a calibration weighs, of an answer that it can judge: a greedy one from passages that the reader saw together. */
+/** What a calibration weighs, of an answer that it can judge: a greedy one, in words of its own, from passages that the reader saw together. */
 export function confidenceSignals(
-  { question, mode, sampling }: ResolvedQuestion,
+  { question, mode, sampling, grammar }: ResolvedQuestion,
   read: AnswerReadResult,
   evidence: readonly Evidence[],
 ): Signals | null {
   const judged = mode === 'cepe' || mode === 'decoder-only'
-  return judged && sampling === undefined ? signalsOf(question, read, evidence) : null
+  return judged && sampling === undefined && grammar === undefined ? signalsOf(question, read, evidence) : null
 }
 
 /** Returns the confidence of an answer, its probability of being right, and whether it is withheld. */

@@ -25,7 +25,9 @@ export function tokensOf(text: string): number {
  * @param answers texts whose likelihood is asked for
  */
 export function questionCost(question: ResolvedQuestion, manifest: CepeManifest, answers: readonly string[] = []): number {
-  return BASE_COST + tokenCost(question, manifest, answers)
+  // The likeliest tokens take a reading of the prompt of their own.
+  const readings = (question.topTokens ?? 0) > 0 ? 2 : 1
+  return BASE_COST + readings * tokenCost(question, manifest, answers)
 }
 
 function tokenCost(question: ResolvedQuestion, { dims }: CepeManifest, answers: readonly string[]): number {

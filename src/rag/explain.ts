@@ -19,7 +19,8 @@ export async function explainByDropping(
   { reader }: AnswerServices,
 ): Promise<Explanation> {
   const { resolved, passages } = asked
-  const read = { ...resolved, includePrompts: false, attendedSentences: false }
+  const { topTokens: _, ...question } = resolved
+  const read = { ...question, includePrompts: false, attendedSentences: false }
   const score = async (others: readonly RankedPassage[]): Promise<number> => {
     const { logprobs } = await reader.choices({ ...read, passages: others, choices: [answer] }, asked.run()).catch(namedAnew)
     return at(logprobs, 0).reduce((sum, logprob) => sum + logprob, 0)

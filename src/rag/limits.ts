@@ -8,6 +8,8 @@ export const LIMITS = {
   newTokens: 256,
   stops: 4,
   stopCharacters: 100,
+  /** Likeliest tokens in the place of one. */
+  topTokens: 20,
   contextTokens: 512,
   /** Size of a supplied retrieval score. */
   score: 1e6,

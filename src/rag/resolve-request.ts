@@ -41,6 +41,7 @@ export function resolveRequest(
       field: 'sampling',
     })
   if (request.explain !== undefined) checkExplainable(request)
+  if (mode === 'replug') refuseMixed(request)
   const contextTokens = request.context_tokens ?? defaults.context_tokens
   if (dims.encoder_window > 0 && contextTokens > dims.encoder_window) {
     throw new CodedError(
@@ -49,7 +50,7 @@ export function resolveRequest(
       { field: 'context_tokens' },
     )
   }
-  const { sampling, stop, earlier } = request
+  const { sampling, stop, earlier, logprobs, grammar } = request
   const k = request.k ?? (request.passages === undefined ? defaults.k : request.passages.length)
   return {
     question: request.question.trim(),
@@ -68,10 +69,19 @@ export function resolveRequest(
     ...(stop && stop.length > 0 && { stop }),
     ...(earlier && earlier.length > 0 && { earlier }),
     ...(sampling && { sampling: { temperature: sampling.temperature, topP: sampling.top_p, seed: sampling.seed } }),
+    ...(logprobs !== undefined && { topTokens: logprobs }),
+    ...(grammar && { grammar }),
     replugTemperature: request.replug_temperature ?? 1,
     includePrompts: request.include_prompts ?? false,
     ...(request.attention === 'sentences' && { attendedSentences: true }),
   }
+}
+
+/** RePlug mixes the distributions of several prompts. @throws invalid_request for what is of one prompt */
+function refuseMixed({ logprobs, grammar }: ChatQuestion): void {
+  const field = logprobs !== undefined ? 'logprobs' : grammar ? 'response_format' : undefined
+  if (field === undefined) return
+  throw new CodedError('invalid_request', `${field} is not available in replug mode: leave it out, or choose another mode.`, { field })
 }
 
 /** @throws invalid_request where leaving passages out means nothing, or the answer is drawn by chance */

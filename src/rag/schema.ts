@@ -2,6 +2,7 @@ import { Type, type Static } from 'typebox'
 import { FilterSchema } from '../../index/filter-schema.ts'
 import { PassageMetadataSchema } from '../../index/passage-metadata.ts'
 import { CHAT_TEMPLATES, type Turn } from '../text/chat-template.ts'
+import type { Grammar } from '../text/grammar/grammar.ts'
 import { MODES } from '../text/plan.ts'
 import { AttendedSchema, ExplanationResponseFields, ConfidenceRequestFields, ConfidenceResponseFields } from './confidence-schema.ts'
 import { LIMITS, METHODS } from './limits.ts'
@@ -144,8 +145,12 @@ export const AnswerRequestSchema = Type.Object(
   { additionalProperties: false, title: 'Question' },
 )
 export type AnswerRequest = Static<typeof AnswerRequestSchema>
-/** A question with what was said before it in a chat. */
-export type ChatQuestion = AnswerRequest & { readonly earlier?: readonly Turn[] }
+/** A question of a chat: with what was said before it, and how it is to be answered. */
+export type ChatQuestion = AnswerRequest & {
+  readonly earlier?: readonly Turn[]
+  /** Texts that the answer is held to. */
+  readonly grammar?: Grammar
+}
 
 const offset = Type.Integer({ minimum: 0 })
 export const HighlightSchema = Type.Object(

@@ -2,6 +2,7 @@ import type { AnswerEvent } from '../../rag/answer-events.ts'
 import type { AnswerResponse, ChatQuestion, Evidence } from '../../rag/schema.ts'
 import type { ChatTemplate } from '../../text/chat-template.ts'
 import { annotationsOf, type AddressOf } from './openai-citations.ts'
+import { formOf, logprobsOf } from './openai-format.ts'
 import { conversationOf } from './openai-messages.ts'
 import { questionOf } from './openai-question.ts'
 import { ChatRequestSchema, type ChatRequest, type ChatResponse } from './openai-schema.ts'
@@ -10,7 +11,11 @@ import { refuseUnread } from './openai-unread.ts'
 /** The question that a chat asks. @throws invalid_request naming the field or message that is not read */
 export function toAnswerRequest(chat: ChatRequest, own: ChatTemplate): ChatQuestion {
   refuseUnread(chat, ChatRequestSchema.properties)
-  return questionOf(conversationOf(chat.messages), { ...chat, newTokens: chat.max_completion_tokens ?? chat.max_tokens }, own)
+  const form = formOf(chat)
+  return {
+    ...questionOf(conversationOf(chat.messages), { ...chat, newTokens: chat.max_completion_tokens ?? chat.max_tokens }, own),
+    ...form,
+  }
 }
 
 /** A completion's own. */
@@ -60,7 +65,7 @@ export function toCompletion(response: AnswerResponse, { id, created, model, que
     object: 'chat.completion',
     created,
     model,
-    choices: [{ index: 0, message, logprobs: null, finish_reason: finish_reason ?? 'stop' }],
+    choices: [{ index: 0, message, logprobs: logprobsOf(response), finish_reason: finish_reason ?? 'stop' }],
     usage: { prompt_tokens, completion_tokens: usage.generated_tokens, total_tokens: prompt_tokens + usage.generated_tokens },
     cepe: extensionOf(response, question),
   }
@@ -84,9 +89,9 @@ export async function* toChunks(
 ): AsyncGenerator<object, void, undefined> {
   const { id, created, model } = named
   const base = { id, object: 'chat.completion.chunk', created, model }
-  const chunk = (delta: object, finish_reason: string | null, more: object = {}) => ({
+  const chunk = (delta: object, finish_reason: string | null, more: object = {}, logprobs: object | null = null) => ({
     ...base,
-    choices: [{ index: 0, delta, logprobs: null, finish_reason }],
+    choices: [{ index: 0, delta, logprobs, finish_reason }],
     ...(includeUsage && { usage: null }),
     ...more,
   })
@@ -102,11 +107,13 @@ export async function* toChunks(
       yield chunk({ content: happened.data.text }, null)
     } else {
       const { choices, usage, cepe } = toCompletion(happened.data, named)
-      for (const { message, finish_reason } of choices) {
+      for (const { message, finish_reason, logprobs } of choices) {
         const rest = message.content?.slice(said)
         if (rest) yield chunk({ content: rest }, null)
         if (message.refusal !== null) yield chunk({ refusal: message.refusal }, null)
         if (message.annotations.length > 0) yield chunk({ annotations: message.annotations }, null)
+        // Of all the text at once: what it is cut to is known at its end.
+        if (logprobs !== null) yield chunk({}, null, {}, logprobs)
         yield chunk({}, finish_reason, { cepe })
       }
       if (includeUsage) yield { ...base, choices: [], usage }

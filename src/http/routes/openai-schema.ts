@@ -44,6 +44,24 @@ const MessageSchema = Type.Object({
   ),
 })
 
+const FormatSchema = Type.Object(
+  {
+    type: Type.String({ maxLength: 64, description: 'text or json_schema.' }),
+    json_schema: Type.Optional(
+      Type.Object({
+        name: Type.Optional(Type.String({ maxLength: 64 })),
+        description: Type.Optional(Type.String()),
+        strict: Type.Optional(Type.Union([Type.Boolean(), Type.Null()])),
+        schema: Type.Optional(Type.Unknown()),
+      }),
+    ),
+  },
+  {
+    description:
+      'json_schema: the answer is JSON of this schema, an enum, a string with maxLength, a number, an integer, a boolean, or an object of these with all of its properties required; other schemas are refused.',
+  },
+)
+
 /** What is neither read nor without effect on an answer is refused by refuseUnread, whatever its type. */
 export const ChatRequestSchema = Type.Object({
   model: Type.String({ minLength: 1, maxLength: 512 }),
@@ -61,11 +79,32 @@ export const ChatRequestSchema = Type.Object({
   top_p: nullable(Type.Number({ minimum: 0, maximum: 1 })),
   stop: nullable(Type.Union([stop.items, stop])),
   seed: nullable(Type.Integer({ description: 'Of sampling; taken modulo 2^32.' })),
+  logprobs: nullable(Type.Boolean({ description: "Tell the log-probabilities of the answer's tokens." })),
+  top_logprobs: nullable(
+    Type.Integer({
+      minimum: 0,
+      maximum: LIMITS.topTokens,
+      description: 'So many of the likeliest tokens in the place of each; with logprobs.',
+    }),
+  ),
+  response_format: nullable(FormatSchema),
   cepe: Type.Optional(ExtensionSchema),
 })
 export type ChatRequest = Static<typeof ChatRequestSchema>
 
 const UsageSchema = Type.Object({ prompt_tokens: Type.Integer(), completion_tokens: Type.Integer(), total_tokens: Type.Integer() })
+
+const chance = { token: Type.String(), logprob: Type.Number(), bytes: Type.Array(Type.Integer()) }
+const LogprobsSchema = Type.Union(
+  [
+    Type.Object({
+      content: Type.Array(Type.Object({ ...chance, top_logprobs: Type.Array(Type.Object(chance)) })),
+      refusal: Type.Null(),
+    }),
+    Type.Null(),
+  ],
+  { description: 'With logprobs: the tokens of the answer, whose texts joined are the answer.' },
+)
 
 export const ChatResponseSchema = Type.Object({
   id: Type.String(),
@@ -81,7 +120,7 @@ export const ChatResponseSchema = Type.Object({
         refusal: Type.Union([Type.String(), Type.Null()], { description: 'Why there is no answer.' }),
         annotations: AnnotationsSchema,
       }),
-      logprobs: Type.Null(),
+      logprobs: LogprobsSchema,
       finish_reason: Type.Union([Type.Literal('stop'), Type.Literal('length')]),
     }),
   ),

@@ -116,7 +116,9 @@ function chatRoute(app: App, options: OpenAiOptions): void {
     requireModel(body.model)
     const run = runOptions(request, reply, deadlineMs)
     const question = toAnswerRequest(body, template)
-    const own = named('chatcmpl-', request, { question: question.question, sources: body.cepe?.sources })
+    // A list behind it would make JSON something else.
+    const sources = question.grammar ? false : body.cepe?.sources
+    const own = named('chatcmpl-', request, { question: question.question, sources })
     if (body.stream !== true) return toCompletion(await answerQuestion(question, services, run), own)
     const includeUsage = body.stream_options?.include_usage === true
     return sendEvents(reply, {

@@ -50,7 +50,8 @@ export async function createReader(options: ReaderOptions): Promise<Reader & Doc
       replugBytes: options.replugBytes ?? DEFAULT_REPLUG_BYTES,
     },
   })
-  const laneOf = ({ mode, sampling }: AnswerRead): Lane => (mode === 'replug' || sampling ? 'long' : 'question')
+  const laneOf = ({ mode, sampling, grammar, topTokens = 0 }: AnswerRead): Lane =>
+    mode === 'replug' || sampling || grammar || topTokens > 0 ? 'long' : 'question'
   return {
     manifest,
     answer: async (read, run) => withQueue(await runTask(pool, 'answer', read, { ...run, lane: laneOf(read) })),

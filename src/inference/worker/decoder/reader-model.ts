@@ -9,6 +9,7 @@ import { warnOfSlowDtype } from '../runtime/cpu.ts'
 import type { ContextEncoder } from '../encoder/encode-contexts.ts'
 import { loadModelGraph, type ModelGraphOptions } from '../runtime/prepack.ts'
 import type { Graph } from '../runtime/session.ts'
+import { tokenTexts, type TokenTexts } from './constraint.ts'
 import { createStateCache } from '../encoder/state-cache.ts'
 import { createStateCodec } from '../encoder/state-codec.ts'
 import { createStateStore } from '../encoder/state-store.ts'
@@ -29,6 +30,8 @@ export interface ReaderModel {
   /** Goes on with what the generate graph began; absent where the model was built without it. */
   readonly continueGraph: (() => Promise<Graph>) | undefined
   readonly stepModel: () => Promise<StepModel>
+  /** Made when they are first needed: some hundred milliseconds of a large vocabulary. */
+  readonly tokenTexts: () => TokenTexts
 }
 
 /**
@@ -61,6 +64,7 @@ export async function loadReaderModel(options: ReaderChildOptions, log: Log, onL
   const replugTokens = Math.floor(options.replugBytes / pastBytes(manifest))
   const batchTokens = Math.max(1, Math.floor(replugTokens / REPLUG_BATCHES))
   const stepGraph = later(graphs.step)
+  let texts: TokenTexts | undefined
   const byLength = manifest.rotary ? 'by_length' in manifest.rotary : false
   return {
     manifest,
@@ -71,6 +75,7 @@ export async function loadReaderModel(options: ReaderChildOptions, log: Log, onL
     generateGraph,
     continueGraph: graphs.continue === undefined ? undefined : later(graphs.continue),
     stepModel: async () => ({ graph: await stepGraph(), dims, byLength, prefillTokens: options.prefillTokens, batchTokens }),
+    tokenTexts: () => (texts ??= tokenTexts(tokenizer, dims.vocab_size)),
   }
 }
 

@@ -37,15 +37,17 @@ interface Batch {
 async function decode(
   model: StepModel,
   batches: readonly Batch[],
-  { phi, maxNewTokens, stopIds, mix, choose, minNewTokens = 0, yieldPoint: pause, onToken }: Decoding,
+  { phi, maxNewTokens, stopIds, mix, choose, minNewTokens = 0, yieldPoint: pause, onToken, constraint }: Decoding,
 ): Promise<Decoded> {
   const tokenIds: number[] = []
   const logprobs: number[] = []
   for (;;) {
     const next = mix(batches.flatMap(({ logits }) => logits.map(logSoftmax)))
-    const id = choose(tokenIds.length < minNewTokens ? without(next, stopIds) : next)
+    const open = constraint?.mask(next) ?? next
+    const id = choose(tokenIds.length < minNewTokens ? without(open, stopIds) : open)
     tokenIds.push(id)
-    const isOver = onToken?.(id) ?? false
+    const isWhole = constraint?.accept(id) ?? false
+    const isOver = (onToken?.(id) ?? false) || isWhole
     logprobs.push(checkNumber(next[id]))
     if (isOver || tokenIds.length >= maxNewTokens || stopIds.includes(id)) return { tokenIds, logprobs }
     for (const batch of batches) {

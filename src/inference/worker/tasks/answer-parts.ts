@@ -2,7 +2,9 @@ import { at } from '../../../../base/at.ts'
 import type { PromptTokenizer } from '../../../text/pack.ts'
 import { cutContexts, type ReadPlan } from '../../../text/plan.ts'
 import type { AnswerRead, AnswerReadResult, GenerateRequest, GenerateResult, ReplugRequest } from '../../contract.ts'
+import { matches } from '../../../text/grammar/grammar.ts'
 import { cutAtStop } from '../../../text/stops.ts'
+import { answerTokens } from './answer-tokens.ts'
 import { firstLine } from '../decoder/token-stream.ts'
 
 /** What the model is asked for one planned prompt. */
@@ -19,6 +21,8 @@ export function generateRequest(
     stopIds,
     maxNewTokens: read.maxNewTokens,
     ...(read.sampling && { sampling: read.sampling }),
+    ...(read.topTokens !== undefined && { topTokens: read.topTokens }),
+    ...(read.grammar && { grammar: read.grammar }),
     // Contexts that were cut at their front are not where their passages' sentences are.
     wantsTokenShares: (read.attendedSentences ?? false) && contextIds === undefined,
   }
@@ -52,12 +56,14 @@ export interface AnswerParts {
 export function answerResult({ read, plan, decoded, stopIds, tokenizer }: AnswerParts): Omit<AnswerReadResult, 'timingsMs' | 'attended'> {
   const { text, stopped } = decodedText(decoded, stopIds, tokenizer)
   const cut = cutAtStop(firstLine(text), read.stop ?? [])
+  const answer = cut.text.trim()
   return {
-    text: cut.text.trim(),
-    stopped: stopped || cut.stopped,
+    text: answer,
+    stopped: stopped || cut.stopped || (read.grammar !== undefined && matches(read.grammar, answer)),
     logprobs: decoded.logprobs,
     contextShares: decoded.contextShares,
     ...(decoded.attentionFocus && { attentionFocus: decoded.attentionFocus }),
+    ...(read.topTokens !== undefined && { tokens: answerTokens(decoded, answer, tokenizer) }),
     contextTokenCounts: decoded.contextTokenCounts,
     contextOf: plan.contextOf,
     inDecoder: plan.inDecoder,

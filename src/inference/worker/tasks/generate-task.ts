@@ -1,5 +1,7 @@
 import type { GenerateRequest, ReplugRequest } from '../../contract.ts'
 import type { Output } from '../../protocol.ts'
+import { alternatives } from '../decoder/alternatives.ts'
+import { createConstraint } from '../decoder/constraint.ts'
 import type { RunContext } from '../decoder/run-context.ts'
 import { encodeContexts, type EncodedContexts } from '../encoder/encode-contexts.ts'
 import { greedy, greedyInPieces, type GreedyAnswer } from '../decoder/greedy.ts'
@@ -11,12 +13,19 @@ import { timed } from '../runtime/timed.ts'
 export async function generateTask(model: ReaderModel, request: GenerateRequest, runContext: RunContext): Promise<Output<'generate'>> {
   const { result: encoded, ms: encode } = await timed(() => encodeContexts(model.encoder, request, runContext.yieldPoint))
   await runContext.yieldPoint()
-  const stepwise = request.sampling !== undefined || request.stepwise === true || (request.minNewTokens ?? 0) > 0
-  const { result: decoded, ms: generate } = await timed(async () =>
-    stepwise
-      ? { ...(await sample(await model.stepModel(), request, encoded.phi, runContext)), contextShares: [] }
-      : decodeGreedily(model, request, encoded, runContext),
-  )
+  const { sampling, stepwise = false, minNewTokens = 0, grammar, topTokens: count = 0 } = request
+  const { result: decoded, ms: generate } = await timed(async () => {
+    const constraint = grammar && createConstraint(grammar, model.tokenTexts(), request.stopIds)
+    const said =
+      sampling || constraint || stepwise || minNewTokens > 0
+        ? { ...(await sample(await model.stepModel(), request, encoded.phi, { ...runContext, constraint })), contextShares: [] }
+        : await decodeGreedily(model, request, encoded, runContext)
+    if (count === 0) return said
+    const { promptIds } = request
+    const { tokenIds } = said
+    const { yieldPoint } = runContext
+    return { ...said, alternatives: await alternatives(await model.stepModel(), { promptIds, tokenIds, count }, encoded.phi, yieldPoint) }
+  })
   return { ...decoded, contextTokenCounts: encoded.tokenCounts, timingsMs: { encode, generate } }
 }
 

@@ -1,0 +1,71 @@
+import { CodedError } from '../../../../base/errors.ts'
+import { advance, mayEnd, mustEnd, START, type Grammar, type Position } from '../../../text/grammar/grammar.ts'
+import type { Tokenizer } from '../../../text/tokenizer.ts'
+
+/** Holds an answer to a grammar, token by token. */
+export interface Constraint {
+  /**
+   * The log-probabilities with those of tokens that the grammar does not go on with made impossible.
+   * @throws unprocessable where the vocabulary has no token that goes on
+   */
+  mask(logprobs: Float64Array): Float64Array
+  /** Takes the token that was chosen. @returns true where the answer is whole */
+  accept(id: number): boolean
+}
+
+/** Texts of all tokens, as they stand in the midst of a text; undefined for those that cannot be said alone (special ones, parts of characters). */
+export type TokenTexts = readonly (string | undefined)[]
+
+/** What stands in front of a token while its text is looked for: tokenizers drop the space at the beginning of a text. */
+const ANCHOR = 'a'
+const PART_OF_CHARACTER = '\uFFFD'
+
+/** @param size of the vocabulary */
+export function tokenTexts(tokenizer: Pick<Tokenizer, 'encode' | 'decode'>, size: number): TokenTexts {
+  const anchor = tokenizer.encode(ANCHOR)
+  const before = tokenizer.decode(anchor)
+  return Array.from({ length: size }, (_, id) => {
+    const text = tokenizer.decode([...anchor, id])
+    const own = text.startsWith(before) ? text.slice(before.length) : ''
+    return own === '' || own.includes(PART_OF_CHARACTER) ? undefined : own
+  })
+}
+
+/**
+ * The first token may begin with a space, as a prompt's continuation does.
+ * @param stopIds end the answer where the grammar may end
+ */
+export function createConstraint(grammar: Grammar, texts: TokenTexts, stopIds: readonly number[]): Constraint {
+  let position: Position = START
+  let isBegun = false
+  const after = (text: string | undefined): Position | undefined =>
+    text === undefined ? undefined : advance(grammar, position, isBegun || text === ' ' ? text : text.replace(/^ /, ''))
+  return {
+    mask: (logprobs) => {
+      const left = new Float64Array(logprobs.length).fill(-Infinity)
+      let open = 0
+      for (let id = 0; id < left.length; id++) {
+        if (after(texts[id]) === undefined) continue
+        left[id] = logprobs[id] as number
+        open++
+      }
+      if (mayEnd(grammar, position))
+        for (const id of stopIds) {
+          left[id] = logprobs[id] as number
+          open++
+        }
+      if (open > 0) return left
+      throw new CodedError(
+        'unprocessable',
+        "The response format cannot be written with this model's tokens: use other names and values, of plain letters and digits.",
+        { field: 'response_format' },
+      )
+    },
+    accept: (id) => {
+      if (stopIds.includes(id)) return true
+      position = after(texts[id]) ?? position
+      isBegun = true
+      return mustEnd(grammar, position)
+    },
+  }
+}

@@ -1,0 +1,98 @@
+import { CodedError } from '../../../base/errors.ts'
+import type { Grammar, Part } from './grammar.ts'
+
+/** Bounds of a schema that decoding can be held to. */
+export const GRAMMAR_LIMITS = { properties: 16, nameCharacters: 64, choices: 100, choiceCharacters: 200, stringCharacters: 500 } as const
+
+type Schema = Readonly<Record<string, unknown>>
+
+/** Keywords that say nothing about which texts are valid. */
+const ANNOTATIONS = ['title', 'description', 'default', 'examples', '$schema', '$id', '$comment']
+/** What each type may say besides. */
+const KEYWORDS: ReadonlyMap<string, readonly string[]> = new Map(
+  Object.entries({
+    string: ['maxLength'],
+    number: [],
+    integer: [],
+    boolean: [],
+  }),
+)
+const REMEDY = 'Use enum, const, a string with maxLength, number, integer, boolean, or an object of these, and leave other keywords out.'
+
+/**
+ * The grammar of a JSON schema's values: an enumeration, a string with `maxLength`, a number, an integer, a boolean, or an object whose
+ * properties are of these kinds, all of which are written, in their order.
+ * @param field what the schema is called in errors
+ * @throws invalid_request naming the part that is of another kind, and what to use
+ */
+export function grammarOf(schema: unknown, field: string): Grammar {
+  const checked = schemaAt(schema, field)
+  return checked['type'] === 'object' ? objectOf(checked, field) : [valueOf(checked, field)]
+}
+
+function objectOf(schema: Schema, field: string): Grammar {
+  refuseUnknown(schema, ['type', 'properties', 'required', 'additionalProperties'], field)
+  const properties = Object.entries(schemaAt(schema['properties'] ?? {}, `${field}.properties`))
+  if (properties.length === 0 || properties.length > GRAMMAR_LIMITS.properties)
+    throw refused(`${field}.properties`, `has ${properties.length} properties: 1 to ${GRAMMAR_LIMITS.properties} can be written`)
+  const required = schema['required']
+  if (!Array.isArray(required) || properties.some(([name]) => !required.includes(name)) || required.length !== properties.length)
+    throw refused(`${field}.required`, 'must name every property, and no other: all of them are written')
+  if (schema['additionalProperties'] !== false)
+    throw refused(`${field}.additionalProperties`, 'must be false: no other properties are written')
+  const parts = properties.flatMap(([name, property], i): Part[] => {
+    const place = `${field}.properties.${name}`
+    if (name.length > GRAMMAR_LIMITS.nameCharacters || !isPrintable(name))
+      throw refused(place, `has a name of more than ${GRAMMAR_LIMITS.nameCharacters} characters, or with control characters`)
+    const literal = `${i === 0 ? '{' : ','}${JSON.stringify(name)}:`
+    return [{ kind: 'literal', text: literal }, valueOf(schemaAt(property, place), place)]
+  })
+  return [...parts, { kind: 'literal', text: '}' }]
+}
+
+function valueOf(schema: Schema, field: string): Part {
+  if ('const' in schema) return choiceOf({ ...schema, enum: [schema['const']] }, field)
+  if ('enum' in schema) return choiceOf(schema, field)
+  const { type } = schema
+  const keywords = typeof type === 'string' ? KEYWORDS.get(type) : undefined
+  if (keywords === undefined)
+    throw refused(field, type === undefined ? 'has no type' : `has the type ${JSON.stringify(type)}, which is not written here`)
+  refuseUnknown(schema, ['type', ...keywords], field)
+  if (type === 'boolean') return { kind: 'choice', texts: ['true', 'false'] }
+  if (type === 'number' || type === 'integer') return { kind: type }
+  const { maxLength } = schema
+  if (typeof maxLength !== 'number' || !Number.isInteger(maxLength) || maxLength < 1 || maxLength > GRAMMAR_LIMITS.stringCharacters)
+    throw refused(`${field}.maxLength`, `must be a whole number from 1 to ${GRAMMAR_LIMITS.stringCharacters}: a string needs an end`)
+  return { kind: 'string', maxLength }
+}
+
+function choiceOf(schema: Schema, field: string): Part {
+  refuseUnknown(schema, ['type', 'enum', 'const'], field)
+  const values = schema['enum']
+  const isScalar = (value: unknown): boolean => value === null || ['string', 'number', 'boolean'].includes(typeof value)
+  if (!Array.isArray(values) || values.length === 0 || values.length > GRAMMAR_LIMITS.choices || !values.every(isScalar))
+    throw refused(`${field}.enum`, `must be a list of 1 to ${GRAMMAR_LIMITS.choices} strings, numbers, true, false or null`)
+  const texts = values.map((value) => JSON.stringify(value))
+  if (texts.some((text) => text.length > GRAMMAR_LIMITS.choiceCharacters || !isPrintable(text)))
+    throw refused(`${field}.enum`, `has a value of more than ${GRAMMAR_LIMITS.choiceCharacters} characters`)
+  return { kind: 'choice', texts: [...new Set(texts)] }
+}
+
+function schemaAt(value: unknown, field: string): Schema {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Schema
+  throw refused(field, 'must be an object')
+}
+
+function refuseUnknown(schema: Schema, known: readonly string[], field: string): void {
+  for (const keyword of Object.keys(schema))
+    if (!known.includes(keyword) && !ANNOTATIONS.includes(keyword))
+      throw refused(`${field}.${keyword}`, 'is a keyword that decoding is not held to here')
+}
+
+function isPrintable(text: string): boolean {
+  return !/\p{Cc}/u.test(text)
+}
+
+function refused(field: string, problem: string): CodedError {
+  return new CodedError('invalid_request', `${field} ${problem}. ${REMEDY}`, { field })
+}
