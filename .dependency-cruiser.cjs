@@ -57,6 +57,7 @@ module.exports = {
     { name: 'service-below-app', severity: 'error', from: { path: '^src/service/' }, to: { path: '^src/(cli/|(app|cli)\\.ts$)' } },
     { name: 'leaves', severity: 'error', from: { path: '^src/(config|settings|package)\\.ts$' }, to: { path: '^src/(?!(settings|package)\\.ts)' } },
 
+    { name: 'eval-runner-below-tasks', severity: 'error', from: { path: '^eval/runner/' }, to: { path: '^eval/(task|tasks|report|presets|bench|calibrate|demo)/' } },
     ...stack('eval/bench', ['reader', 'service', 'index', 'scale']),
     { name: 'fixtures-know-no-tests', severity: 'error', from: { path: '^test/fixtures/' }, to: { path: '^test/(?!fixtures/|helpers/)' } },
 

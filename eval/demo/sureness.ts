@@ -1,6 +1,6 @@
 import { bestOver, exactMatch } from '../metrics/answer.ts'
 import { auroc, calibrationError, coverageAtRisk, type JudgedAnswer } from '../metrics/confidence.ts'
-import type { EvalRecord, Prediction } from '../run/record.ts'
+import type { EvalRecord, Prediction } from '../tasks/open-domain-qa/record.ts'
 import { mean } from '../statistics/bootstrap.ts'
 
 /** The two numbers that tell how sure an answer is. */

@@ -1,5 +1,5 @@
-import type { EvalRecord } from '../run/record.ts'
-import type { SettingSummary, Summary } from '../run/summary.ts'
+import type { EvalRecord } from '../tasks/open-domain-qa/record.ts'
+import type { SettingSummary, Summary } from '../tasks/open-domain-qa/summary.ts'
 import { givenAtCoverage, shareOfClassAbove, sureAnswers, type Measure, type SureAnswer } from './sureness.ts'
 
 /** One line of the table that the shipped models are held to. */

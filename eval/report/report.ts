@@ -2,151 +2,13 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import type { TopLevelSpec } from 'vega-lite'
 import { CodedError, isDiskFull } from '../../base/errors.ts'
-import { readRun, type StoredRun } from '../run/folder.ts'
-import { settingName } from '../run/protocol.ts'
-import { summarise, type Summary } from '../run/summary.ts'
-import { figure, heading, list, table, text, toHtml, toMarkdown, type Block } from './blocks.ts'
-import { atLargestK, exactMatchOverK, latencyBars, recallCurve, riskCoverageCurves } from './figures.ts'
+import { text, toHtml, toMarkdown, type Block } from './blocks.ts'
 import { loadPlotter } from './plot.ts'
-import { matchingScores, type Published } from './published.ts'
-import { groupTable, latencyTable, metricsTable, problemList, recallTable, resultsTable, worstExamples } from './tables.ts'
-
-const WORST_EXAMPLES = 15
 
 export interface Report {
   readonly title: string
   readonly blocks: readonly Block[]
   readonly figures: ReadonlyMap<string, TopLevelSpec>
-}
-
-interface SummarisedRun extends StoredRun {
-  readonly name: string
-  readonly summary: Summary
-}
-
-/** The report of one or several runs (one dataset each, as columns of one table). `lead` comes before everything else. */
-export function buildReport(
-  runs: readonly StoredRun[],
-  published: Published,
-  { title = 'Open-domain question answering', lead = [] }: { title?: string; lead?: readonly Block[] } = {},
-): Report {
-  const figures = new Map<string, TopLevelSpec>()
-  const named = runs.map((run, i): SummarisedRun => ({
-    ...run,
-    name: nameOf(run, i, runs),
-    summary: summarise(run.manifest, run.records),
-  }))
-  const tableRuns = named.map(({ name, manifest, summary }) => ({
-    dataset: name,
-    summary,
-    published: matchingScores(published, manifest.subject.dataset, manifest.subject.reader),
-  }))
-  const blocks: Block[] = [
-    heading(1, title),
-    ...lead,
-    heading(2, 'Results'),
-    text(
-      'Exact match in percent with 95 % Wilson intervals over questions; closed-book has no passages and stands in the first column of its dataset.',
-    ),
-    resultsTable(tableRuns),
-    text(
-      tableRuns.some((run) => run.published.length > 0)
-        ? `Published: ${published.source}.`
-        : 'No published scores are known for this model and dataset.',
-    ),
-    ...named.flatMap((run, i) => runBlocks(run, `run-${i + 1}`, figures)),
-  ]
-  return { title, blocks, figures }
-}
-
-/** The dataset's name, numbered where several runs share it. */
-function nameOf({ manifest }: StoredRun, position: number, runs: readonly StoredRun[]): string {
-  const { dataset } = manifest.subject
-  return runs.filter((run) => run.manifest.subject.dataset === dataset).length > 1 ? `${dataset} (run ${position + 1})` : dataset
-}
-
-function runBlocks({ name, manifest, records, summary }: SummarisedRun, prefix: string, figures: Map<string, TopLevelSpec>): Block[] {
-  const addFigure = (kind: string, caption: string, spec: TopLevelSpec): Block => {
-    figures.set(`${prefix}-${kind}`, spec)
-    return figure(`${prefix}-${kind}`, caption)
-  }
-  const best = atLargestK(summary.settings)
-  const groupNames = [...new Set(best.flatMap(({ groups }) => Object.keys(groups)))]
-  const shown = best.find(({ method }) => method.startsWith('cepe')) ?? best[0]
-  return [
-    heading(2, `Run: ${name}`),
-    text(
-      `${summary.scored} of ${summary.asked - manifest.data.unanswerable} questions are scored, all of them in every setting${summary.unanswerable > 0 ? `; ${summary.unanswerable} questions without an answer in the corpus are asked beside them` : ''}.`,
-    ),
-    problemList(summary),
-    addFigure(
-      'exact-match',
-      'Exact match over the number of retrieved passages, one line per mode, with 95 % intervals.',
-      exactMatchOverK(summary.settings),
-    ),
-    metricsTable(summary),
-    ...(summary.retrieval
-      ? [
-          heading(3, 'Retrieval'),
-          recallTable(summary.retrieval),
-          addFigure('recall', 'Share of questions with an answer among the first k passages.', recallCurve(summary.retrieval.curve)),
-        ]
-      : []),
-    heading(3, 'Confidence'),
-    text('Share of wrong answers when only the most confident ones are given.'),
-    addFigure('risk-coverage', 'Risk over coverage of the confidence.', riskCoverageCurves(summary.settings)),
-    ...groupNames.flatMap((group) => [heading(3, `Exact match by ${group.replaceAll('_', ' ')}`), groupTable(group, best)]),
-    heading(3, 'Latency'),
-    text(
-      'Encoder states and retrieval are reused across k and modes, as a service with a warm cache would: the first setting that reads a passage pays for encoding it.',
-    ),
-    addFigure('latency', 'Mean time by stage.', latencyBars(summary)),
-    latencyTable(summary),
-    ...(shown ? [heading(3, `Most confident wrong answers (${settingName(shown)})`), worstExamples(records, shown, WORST_EXAMPLES)] : []),
-    heading(3, 'How it was measured'),
-    ...provenance(manifest),
-  ]
-}
-
-function provenance({ subject, environment, started_at: startedAt, resumed }: StoredRun['manifest']): Block[] {
-  const { protocol, index } = subject
-  const orDefault = (value: number | null) => (value === null ? "the model's own" : String(value))
-  const file = (named: { file: string; sha256: string } | null) => (named ? `${named.file} (SHA-256 ${named.sha256.slice(0, 12)})` : 'none')
-  return [
-    table(
-      ['what', 'value'],
-      [
-        ['reader', subject.reader],
-        ['retriever', subject.retriever ?? 'passages supplied with the questions'],
-        ['index', index ? `${index.table}, version ${index.version}, ${index.passages} passages` : 'none'],
-        ['questions', `${file(subject.questions)}${subject.limit === null ? '' : `, ${subject.limit} drawn with seed ${protocol.seed}`}`],
-        [
-          'demonstrations',
-          protocol.shots === null
-            ? "the service's own"
-            : protocol.shots === 0
-              ? 'none'
-              : `${protocol.shots} per question from ${file(subject.train)}, seed ${protocol.seed}`,
-        ],
-        ['unanswerable questions', file(subject.unanswerable)],
-        ['passages in the decoder', orDefault(protocol.k_decoder)],
-        ['tokens per passage', orDefault(protocol.context_tokens)],
-        ['new tokens at most', orDefault(protocol.max_new_tokens)],
-        ['retrieval', protocol.retrieval],
-        ['asked', `${environment.client}, from ${startedAt}`],
-        ...resumed.map(({ at, index_version: version }) => ['resumed', version === null ? at : `${at}, index version ${version}`]),
-        [
-          'evaluated with',
-          `version ${environment.version}, Node ${environment.node}, ${environment.platform}, ${environment.cores} x ${environment.cpu}, ${environment.memory_gb} GB`,
-        ],
-      ],
-      2,
-    ),
-    list([
-      'Greedy decoding; an answer ends at a line break or the end token.',
-      "Recall: DPR's token-span match of a gold answer in the passage's text.",
-    ]),
-  ]
 }
 
 /**
@@ -187,13 +49,4 @@ async function writeFiles({ title, blocks, figures }: Report, folder: string): P
   )
   await writeFile(path.join(folder, 'report.md'), toMarkdown(shown))
   await writeFile(path.join(folder, 'report.html'), toHtml(title, shown, drawn))
-}
-
-/** Reads run folders and writes their report; the scores of a single run also go into its summary.json. */
-export async function reportRuns(folders: readonly string[], out: string, published: Published): Promise<void> {
-  const runs = await Promise.all(folders.map(readRun))
-  await writeReport(buildReport(runs, published), out)
-  const [run] = runs
-  if (run && runs.length === 1)
-    await writeFile(path.join(out, 'summary.json'), `${JSON.stringify(summarise(run.manifest, run.records), null, 2)}\n`)
 }

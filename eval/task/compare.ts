@@ -1,6 +1,7 @@
 import { CodedError } from '../../base/errors.ts'
 import { table, text, type Block } from '../report/blocks.ts'
 import { pairedBootstrap } from '../statistics/paired.ts'
+import { pText, sharedItems } from '../statistics/shared.ts'
 import type { TaskRun } from './read.ts'
 import { clusterOf, type TaskRecord } from './record.ts'
 
@@ -10,11 +11,7 @@ import { clusterOf, type TaskRecord } from './record.ts'
  */
 export function compareTaskRuns(a: TaskRun, b: TaskRun): Block[] {
   if (a.task !== b.task) throw new CodedError('run_mismatch', `The runs are of different tasks: ${a.task.name} and ${b.task.name}.`)
-  const ofB = new Map(b.records.filter(({ skipped }) => !skipped).map((record) => [record.id, record]))
-  const pairs = a.records.flatMap((record): [TaskRecord, TaskRecord][] => {
-    const other = ofB.get(record.id)
-    return record.skipped || !other ? [] : [[record, other]]
-  })
+  const pairs = sharedItems(a.records, b.records, ({ skipped }) => !skipped)
   const scoreOf = (record: TaskRecord, setting: string, metric: string) =>
     record.results.find((result) => result.setting === setting)?.scores[metric]
   const rows = a.manifest.subject.settings.flatMap((setting) =>
@@ -28,15 +25,7 @@ export function compareTaskRuns(a: TaskRun, b: TaskRun): Block[] {
       const scale = metric.aggregate === 'percent' ? 100 : 1
       const number = (value: number) => (scale * value).toFixed(3)
       const label = metric.aggregate === 'perplexity' ? `${metric.label} (as loss)` : metric.label
-      return [
-        [
-          setting,
-          label,
-          String(scores.length),
-          `${number(difference)} (${number(low)}, ${number(high)})`,
-          p < 0.001 ? '< 0.001' : p.toFixed(3),
-        ],
-      ]
+      return [[setting, label, String(scores.length), `${number(difference)} (${number(low)}, ${number(high)})`, pText(p)]]
     }),
   )
   if (rows.length === 0) throw new CodedError('run_mismatch', 'The two runs share no scored item in a common setting.')

@@ -1,4 +1,4 @@
-import { CodedError } from '../../base/errors.ts'
+import { invalidOption, listedWords, wholeNumber } from '../option-values.ts'
 import type { TaskOption } from './parts.ts'
 
 /** A task's options as texts, defaults filled in, with readers that name the option where it is wrong. */
@@ -26,10 +26,6 @@ function flagOf(name: string): string {
   return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
 }
 
-function invalid(message: string): CodedError {
-  return new CodedError('options_invalid', message)
-}
-
 /** Reads `given` with the task's defaults, or its small ones, for what is missing. */
 export function taskOptions(
   task: { readonly options: readonly TaskOption[] },
@@ -44,16 +40,9 @@ export function taskOptions(
     }),
   )
   const text = (name: string): string | undefined => all[name]
-  const whole = (name: string, value: string, least: number): number => {
-    const number = Number(value)
-    if (value.trim() === '' || !Number.isInteger(number) || number < least)
-      throw invalid(`${flagOf(name)} takes whole numbers from ${least}, not ${JSON.stringify(value)}.`)
-    return number
-  }
   const wordsOf = (name: string): string[] => {
-    const words = (text(name) ?? '').split(',').map((word) => word.trim())
-    const wanted = [...new Set(words.filter((word) => word !== ''))]
-    if (wanted.length === 0) throw invalid(`${flagOf(name)} is missing.`)
+    const wanted = listedWords(text(name) ?? '')
+    if (wanted.length === 0) throw invalidOption(`${flagOf(name)} is missing.`)
     return wanted
   }
   return {
@@ -61,18 +50,18 @@ export function taskOptions(
     text,
     integer: (name, least = 0) => {
       const value = text(name)
-      if (value === undefined) throw invalid(`${flagOf(name)} is missing.`)
-      return whole(name, value, least)
+      if (value === undefined) throw invalidOption(`${flagOf(name)} is missing.`)
+      return wholeNumber(flagOf(name), value, least)
     },
     integerOr: (name, otherwise, least = 0) => {
       const value = text(name)
-      return value === undefined ? otherwise : whole(name, value, least)
+      return value === undefined ? otherwise : wholeNumber(flagOf(name), value, least)
     },
-    integers: (name, least = 0) => [...new Set(wordsOf(name).map((word) => whole(name, word, least)))].sort((a, b) => a - b),
+    integers: (name, least = 0) => [...new Set(wordsOf(name).map((word) => wholeNumber(flagOf(name), word, least)))].sort((a, b) => a - b),
     words: (name, allowed) =>
       wordsOf(name).map((word) => {
         const known = allowed.find((candidate) => candidate === word)
-        if (known === undefined) throw invalid(`${flagOf(name)} takes ${allowed.join(', ')}, not ${JSON.stringify(word)}.`)
+        if (known === undefined) throw invalidOption(`${flagOf(name)} takes ${allowed.join(', ')}, not ${JSON.stringify(word)}.`)
         return known
       }),
   }

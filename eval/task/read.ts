@@ -1,5 +1,5 @@
 import { CodedError } from '../../base/errors.ts'
-import { readStored, taskOfRun, type Stored } from '../run/folder.ts'
+import { readStored, taskOfRun, UNNAMED_TASK, type Stored } from '../runner/folder.ts'
 import { TASKS } from '../tasks/list.ts'
 import { TASK_RUNS, type TaskManifest, type TaskRecord } from './record.ts'
 import type { Task } from './contract.ts'
@@ -15,7 +15,7 @@ export async function readRunOf(folder: string): Promise<TaskRun> {
   if (task === undefined)
     throw new CodedError(
       'run_invalid',
-      `${folder} holds a run of ${name ?? 'open-domain question answering'}, which cannot stand beside runs of ${TASKS.map((known) => known.name).join(', ')}.`,
+      `${folder} holds a run of ${name ?? UNNAMED_TASK}, which cannot stand beside runs of ${TASKS.map((known) => known.name).join(', ')}.`,
     )
   const stored = await readStored(folder, TASK_RUNS)
   if (stored.manifest.subject.version !== task.version)

@@ -1,7 +1,8 @@
 import { Type, type Static } from 'typebox'
 import { Compile } from 'typebox/compile'
-import type { RunFormat } from '../run/folder.ts'
-import { EnvironmentSchema, FileSchema, ProblemSchema, ResumedSchema } from '../run/manifest.ts'
+import type { RunFormat } from '../runner/folder.ts'
+import { EnvironmentSchema, FileSchema, ProblemSchema, ResumedSchema } from '../runner/manifest.ts'
+import { SkippedSchema } from '../runner/skipped.ts'
 
 /** What one item gave in one setting. */
 const SettingResultSchema = Type.Object({
@@ -33,14 +34,7 @@ const TaskRecordSchema = Type.Object({
     Type.String({ description: 'The question, item or document that other rows are about too; absent where it is the row itself.' }),
   ),
   results: Type.Array(SettingResultSchema),
-  skipped: Type.Optional(
-    Type.Object({
-      code: Type.String(),
-      message: Type.String(),
-      setting: Type.Union([Type.String(), Type.Null()]),
-      retry: Type.Boolean({ description: 'The reader failed, not the item: a resumed run asks again.' }),
-    }),
-  ),
+  skipped: Type.Optional(SkippedSchema),
 })
 export type TaskRecord = Static<typeof TaskRecordSchema>
 

@@ -1,6 +1,7 @@
 import { readRunOf } from './read.ts'
 import { figure, heading, list, table, text, type Block } from '../report/blocks.ts'
 import { publishedBlocks, readPublishedTables, type PublishedTables } from '../report/published-tables.ts'
+import { environmentRows, fileText } from '../report/provenance.ts'
 import { writeReport, type Report } from '../report/report.ts'
 import { describeProblem } from '../datasets/problems.ts'
 import { shown, summariseTask, type TaskSummary } from './summary.ts'
@@ -44,14 +45,9 @@ function taskBlocks(run: TaskRun, summary: TaskSummary, figures: readonly Block[
       ['what', 'value'],
       [
         ['reader', manifest.subject.reader],
-        ...manifest.subject.files.map(({ file, sha256 }) => ['data', `${file} (SHA-256 ${sha256.slice(0, 12)})`]),
+        ...manifest.subject.files.map((file) => ['data', fileText(file)]),
         ...Object.entries(manifest.subject.options).map(([name, value]) => [name, value]),
-        ['asked', `${manifest.environment.client}, from ${manifest.started_at}`],
-        ...manifest.resumed.map(({ at }) => ['resumed', at]),
-        [
-          'evaluated with',
-          `version ${manifest.environment.version}, Node ${manifest.environment.node}, ${manifest.environment.platform}, ${manifest.environment.cores} x ${manifest.environment.cpu}`,
-        ],
+        ...environmentRows(manifest),
       ],
       2,
     ),

@@ -4,8 +4,9 @@ import { CodedError } from '../../base/errors.ts'
 import { packageRoot } from '../../src/package.ts'
 import type { ReaderClient } from '../client/reader.ts'
 import { describeProblem } from '../datasets/problems.ts'
-import { environment } from '../run/manifest.ts'
-import { runItems } from '../run/items.ts'
+import { environment } from '../runner/manifest.ts'
+import { runItems } from '../runner/items.ts'
+import { skippedFor } from '../runner/skipped.ts'
 import { keptResult } from './prompts.ts'
 import { TASK_RUNS, type SettingResult, type TaskManifest, type TaskRecord } from './record.ts'
 import type { TaskOptions } from './options.ts'
@@ -89,9 +90,6 @@ async function askItem(item: TaskItem, prepared: PreparedTask, keep: (answer: Se
   try {
     return { ...base, results: (await prepared.ask(item)).map(keep) }
   } catch (error) {
-    const itsOwn = error instanceof CodedError && ['invalid_request', 'unprocessable'].includes(error.code)
-    const failed = error instanceof CodedError && ['inference_failed', 'deadline_exceeded', 'internal'].includes(error.code)
-    if (!(error instanceof CodedError) || !(itsOwn || failed)) throw error
-    return { ...base, results: [], skipped: { code: error.code, message: error.message, setting: null, retry: failed } }
+    return { ...base, results: [], skipped: skippedFor(error, null) }
   }
 }

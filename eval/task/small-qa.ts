@@ -1,11 +1,12 @@
 import path from 'node:path'
 import { packageRoot } from '../../src/package.ts'
-import { prepare } from '../prepare.ts'
-import { readPublished } from '../report/published.ts'
-import { buildReport, type Report } from '../report/report.ts'
-import { evaluate } from '../run/evaluate.ts'
-import { readRun } from '../run/folder.ts'
-import { MODEL_PROTOCOL } from '../run/protocol.ts'
+import { prepare } from '../tasks/open-domain-qa/prepare.ts'
+import { readPublished } from '../tasks/open-domain-qa/published.ts'
+import { type Report } from '../report/report.ts'
+import { buildReport } from '../tasks/open-domain-qa/report.ts'
+import { evaluate } from '../tasks/open-domain-qa/evaluate.ts'
+import { readRun } from '../tasks/open-domain-qa/run.ts'
+import { MODEL_PROTOCOL } from '../tasks/open-domain-qa/protocol.ts'
 
 const QUESTIONS = 10
 

@@ -1,5 +1,6 @@
 import type { Problem } from '../datasets/question-set.ts'
-import type { Stored } from '../run/folder.ts'
+import type { Stored } from '../runner/folder.ts'
+import { skippedProblems } from '../runner/skipped.ts'
 import { estimate, estimateShare, mean, quantile, type Estimate, type Sample } from '../statistics/bootstrap.ts'
 import { relativeSpeed, type TimedPair } from '../statistics/speed.ts'
 import { clusterOf, type SettingResult, type TaskManifest, type TaskRecord } from './record.ts'
@@ -43,7 +44,7 @@ export function summariseTask(
   return {
     items: manifest.data.items,
     scored: scored.length,
-    problems: [...manifest.data.problems, ...skippedProblems(records)],
+    problems: [...manifest.data.problems, ...skippedProblems(records, ({ message }) => message)],
     settings: manifest.subject.settings.map((setting) => ({
       ...summariseSetting(task.metrics, setting, scored, manifest.model),
       relativeSpeed: relativeSpeed(timedPairs(scored, manifest.subject.settings[0], setting)),
@@ -58,12 +59,6 @@ function timedPairs(records: readonly TaskRecord[], first: string | undefined, s
     const [base, other] = [first, setting].map((name) => results.find((result) => result.setting === name))
     return base && other && base.ms > 0 && other.ms > 0 ? [{ id, base: cost(base), other: cost(other) }] : []
   })
-}
-
-function skippedProblems(records: readonly TaskRecord[]): Problem[] {
-  const byReason = new Map<string, string[]>()
-  for (const { id, skipped } of records) if (skipped) byReason.set(skipped.message, [...(byReason.get(skipped.message) ?? []), id])
-  return [...byReason].map(([kind, ids]) => ({ kind, count: ids.length, places: ids.slice(0, 5), effect: 'skipped' }))
 }
 
 function summariseSetting(

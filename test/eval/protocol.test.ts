@@ -4,9 +4,9 @@ import path from 'node:path'
 import t, { type Test } from 'tap'
 import { servicesClient } from '../../eval/client/in-process.ts'
 import { f1 } from '../../eval/metrics/answer.ts'
-import { parseOptions, type RawOptions } from '../../eval/options.ts'
-import { chooseRetrieval, prepare } from '../../eval/prepare.ts'
-import { evaluate } from '../../eval/run/evaluate.ts'
+import { parseOptions, type RawOptions } from '../../eval/tasks/open-domain-qa/options.ts'
+import { chooseRetrieval, prepare } from '../../eval/tasks/open-domain-qa/prepare.ts'
+import { evaluate } from '../../eval/tasks/open-domain-qa/evaluate.ts'
 import { factServices } from '../helpers/fact-services.ts'
 
 const RAW: RawOptions = { k: '2', modes: 'cepe', encoderPassages: 'others', protocol: 'paper', recallDepth: '5', seed: '0', shots: '0' }

@@ -2,12 +2,12 @@ import path from 'node:path'
 import t from 'tap'
 import { demoTargets } from '../../eval/demo/targets.ts'
 import { list, table, text, toHtml, toMarkdown } from '../../eval/report/blocks.ts'
-import { exactMatchOverK } from '../../eval/report/figures.ts'
+import { exactMatchOverK } from '../../eval/tasks/open-domain-qa/figures.ts'
 import { evaluationPackage } from '../../eval/packages.ts'
 import { loadPlotter } from '../../eval/report/plot.ts'
-import { readPublished } from '../../eval/report/published.ts'
-import type { EvalRecord } from '../../eval/run/record.ts'
-import type { SettingSummary, Summary } from '../../eval/run/summary.ts'
+import { readPublished } from '../../eval/tasks/open-domain-qa/published.ts'
+import type { EvalRecord } from '../../eval/tasks/open-domain-qa/record.ts'
+import type { SettingSummary, Summary } from '../../eval/tasks/open-domain-qa/summary.ts'
 
 function estimate(mean: number) {
   return { mean, low: mean - 0.05, high: mean + 0.05, n: 100 }

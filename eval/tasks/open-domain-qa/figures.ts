@@ -1,6 +1,6 @@
 import type { TopLevelSpec } from 'vega-lite'
-import { settingName } from '../run/protocol.ts'
-import { STAGES, wasAsked, type SettingSummary, type Summary } from '../run/summary.ts'
+import { settingName } from './protocol.ts'
+import { STAGES, wasAsked, type SettingSummary, type Summary } from './summary.ts'
 
 const SIZE = { width: 560, height: 320 }
 /** Points drawn of a curve; more are not to be told apart. */

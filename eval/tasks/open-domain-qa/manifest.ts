@@ -1,17 +1,9 @@
-import os from 'node:os'
 import { Type, type Static } from 'typebox'
-import { packageVersion } from '../../src/config.ts'
-import type { Dataset } from '../datasets/question-set.ts'
-import type { AnswerClient } from '../client/client.ts'
+import type { Dataset } from '../../datasets/question-set.ts'
+import type { AnswerClient } from '../../client/client.ts'
+import { EnvironmentSchema, FileSchema, ProblemSchema, ResumedSchema } from '../../runner/manifest.ts'
 import { answerRequest, ProtocolSchema, type Protocol } from './protocol.ts'
 
-export const ProblemSchema = Type.Object({
-  kind: Type.String(),
-  count: Type.Integer(),
-  places: Type.Array(Type.String()),
-  effect: Type.Enum(['skipped', 'kept']),
-})
-export const FileSchema = Type.Object({ file: Type.String(), sha256: Type.String() })
 const NullableString = Type.Union([Type.String(), Type.Null()])
 
 /** Increased when the same options give other answers: a run of before is refused, never mixed. */
@@ -36,21 +28,6 @@ const SubjectSchema = Type.Object({
 })
 export type Subject = Static<typeof SubjectSchema>
 
-export const EnvironmentSchema = Type.Object({
-  client: Type.String(),
-  version: Type.String(),
-  node: Type.String(),
-  platform: Type.String(),
-  cpu: Type.String(),
-  cores: Type.Integer(),
-  memory_gb: Type.Number(),
-})
-
-export const ResumedSchema = Type.Array(Type.Object({ at: Type.String(), index_version: Type.Union([Type.Integer(), Type.Null()]) }), {
-  description:
-    'When the run was gone on with. An index grows new versions by being tidied, so another version of it does not make another run; other passages do.',
-})
-
 /** manifest.json of a run folder. */
 export const ManifestSchema = Type.Object({
   subject: SubjectSchema,
@@ -60,19 +37,6 @@ export const ManifestSchema = Type.Object({
   resumed: ResumedSchema,
 })
 export type Manifest = Static<typeof ManifestSchema>
-
-/** Where the evaluation ran: for a service at an address this is the machine that asked, not the one that answered. */
-export function environment(client: Pick<AnswerClient, 'name'>): Manifest['environment'] {
-  return {
-    client: client.name,
-    version: packageVersion(),
-    node: process.version,
-    platform: `${process.platform} ${process.arch}`,
-    cpu: os.cpus()[0]?.model.trim() ?? 'unknown',
-    cores: os.availableParallelism(),
-    memory_gb: Math.round(os.totalmem() / 2 ** 30),
-  }
-}
 
 /** Asks the pipeline which models and index it answers with; options that its model cannot take are refused here. */
 export async function identify(client: AnswerClient, protocol: Protocol): Promise<Pick<Subject, 'reader' | 'retriever' | 'index'>> {

@@ -1,15 +1,14 @@
 import { mkdir, open, readFile, rename, writeFile, type FileHandle } from 'node:fs/promises'
 import path from 'node:path'
-import { Compile } from 'typebox/compile'
 import { CodedError, osCode } from '../../base/errors.ts'
 import { exists } from '../../base/exists.ts'
 import { parseJson } from '../../base/json.ts'
 import { takeLock, type Lock } from '../../base/locks/lock.ts'
-import { ManifestSchema, type Manifest } from './manifest.ts'
-import { RecordSchema, type EvalRecord } from './record.ts'
 
 const MANIFEST_FILE = 'manifest.json'
 const PREDICTIONS_FILE = 'predictions.jsonl'
+/** The task of a manifest that names none. */
+export const UNNAMED_TASK = 'open-domain question answering'
 /** Folder whose files say who is writing. */
 const WRITER = 'writer'
 /** Records written and synced together. */
@@ -31,23 +30,11 @@ export interface RunFormat<M extends RunManifest, R extends { readonly id: strin
   readonly record: Validator<R>
 }
 
-const isManifest = Compile(ManifestSchema)
-const isRecord = Compile(RecordSchema)
-
-/** Runs of open-domain question answering. */
-export const QA_RUNS: RunFormat<Manifest, EvalRecord> = {
-  name: 'open-domain question answering',
-  manifest: isManifest,
-  record: isRecord,
-}
-
 export interface Stored<M, R> {
   readonly manifest: M
   /** The last record of each item, in the order of their first. */
   readonly records: readonly R[]
 }
-export type StoredRun = Stored<Manifest, EvalRecord>
-
 /** The task whose run the folder holds; undefined for open-domain question answering. @throws run_invalid */
 export async function taskOfRun(folder: string): Promise<string | undefined> {
   const file = path.join(folder, MANIFEST_FILE)
@@ -55,13 +42,6 @@ export async function taskOfRun(folder: string): Promise<string | undefined> {
   if (manifest === undefined) throw new CodedError('run_invalid', `${file} is not valid JSON.`)
   const task = typeof manifest === 'object' && manifest !== null && 'task' in manifest ? manifest.task : undefined
   return typeof task === 'string' ? task : undefined
-}
-
-/** Reads a run of open-domain question answering. @throws run_invalid */
-export async function readRun(folder: string): Promise<StoredRun> {
-  const task = await taskOfRun(folder)
-  if (task !== undefined) throw new CodedError('run_invalid', `${folder} holds a run of the task ${task}, not of ${QA_RUNS.name}.`)
-  return readStored(folder, QA_RUNS)
 }
 
 /**
@@ -174,7 +154,7 @@ async function otherTask(folder: string, manifest: object, error: unknown): Prom
   const held = await taskOfRun(folder).catch(() => wanted)
   return held === wanted
     ? error
-    : new CodedError('run_mismatch', `${folder} holds a run of ${held ?? QA_RUNS.name}: choose another folder with --out, or remove it.`)
+    : new CodedError('run_mismatch', `${folder} holds a run of ${held ?? UNNAMED_TASK}: choose another folder with --out, or remove it.`)
 }
 
 /** Through a file beside it, so that a kill leaves the old manifest or the new one. */

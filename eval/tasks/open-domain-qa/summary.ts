@@ -1,12 +1,13 @@
-import { at } from '../../base/at.ts'
-import { bestOver, exactMatch, f1, popqaMatch, substringMatch } from '../metrics/answer.ts'
-import { auroc, riskCoverage, type CoveragePoint } from '../metrics/confidence.ts'
-import { recallAt } from '../metrics/retrieval.ts'
-import { estimateShare, mean, quantile, type Estimate, type Sample } from '../statistics/bootstrap.ts'
-import type { Problem } from '../datasets/question-set.ts'
+import { at } from '../../../base/at.ts'
+import { bestOver, exactMatch, f1, popqaMatch, substringMatch } from '../../metrics/answer.ts'
+import { auroc, riskCoverage, type CoveragePoint } from '../../metrics/confidence.ts'
+import { recallAt } from '../../metrics/retrieval.ts'
+import { estimateShare, mean, quantile, type Estimate, type Sample } from '../../statistics/bootstrap.ts'
+import type { Problem } from '../../datasets/question-set.ts'
 import type { Manifest } from './manifest.ts'
 import { largestK, settingsOf } from './protocol.ts'
 import type { EvalRecord, Prediction } from './record.ts'
+import { skippedProblems } from '../../runner/skipped.ts'
 
 /** Depths at which recall is reported, as in the papers of the field. */
 const RECALL_DEPTHS = [1, 5, 20, 50, 100] as const
@@ -75,21 +76,10 @@ export function summarise({ subject, data }: Manifest, records: readonly EvalRec
     asked: data.answerable + data.unanswerable,
     scored: scored.length,
     unanswerable: unanswerable.length,
-    problems: [...data.problems, ...skippedProblems(records)],
+    problems: [...data.problems, ...skippedProblems(records, ({ code, setting }) => `${code} in ${setting ?? 'retrieval'}`)],
     settings: settingsOf(subject.protocol).map((setting) => summariseSetting(setting, { scored, unanswerable }, subject)),
     retrieval: summariseRetrieval(scored, subject.protocol.seed, largestK(subject.protocol)),
   }
-}
-
-/** Questions that the service refused or failed at, by reason. */
-function skippedProblems(records: readonly EvalRecord[]): Problem[] {
-  const byReason = new Map<string, string[]>()
-  for (const { id, skipped } of records) {
-    if (!skipped) continue
-    const kind = `${skipped.code} in ${skipped.setting ?? 'retrieval'}`
-    byReason.set(kind, [...(byReason.get(kind) ?? []), id])
-  }
-  return [...byReason].map(([kind, ids]) => ({ kind, count: ids.length, places: ids.slice(0, 5), effect: 'skipped' }))
 }
 
 interface Scored {

@@ -1,12 +1,13 @@
-import { at } from '../base/at.ts'
-import { CodedError } from '../base/errors.ts'
-import { bestOver, exactMatch, f1 } from './metrics/answer.ts'
-import { table, text, type Block } from './report/blocks.ts'
-import type { StoredRun } from './run/folder.ts'
-import { settingName, settingsOf } from './run/protocol.ts'
-import type { EvalRecord } from './run/record.ts'
-import { mcnemar, pairedBootstrap, type PairedDifference } from './statistics/paired.ts'
-import { mean } from './statistics/bootstrap.ts'
+import { at } from '../../../base/at.ts'
+import { CodedError } from '../../../base/errors.ts'
+import { bestOver, exactMatch, f1 } from '../../metrics/answer.ts'
+import { table, text, type Block } from '../../report/blocks.ts'
+import type { StoredRun } from './run.ts'
+import { settingName, settingsOf } from './protocol.ts'
+import type { EvalRecord } from './record.ts'
+import { mcnemar, pairedBootstrap, type PairedDifference } from '../../statistics/paired.ts'
+import { mean } from '../../statistics/bootstrap.ts'
+import { pText, sharedItems } from '../../statistics/shared.ts'
 
 export interface Comparison {
   readonly setting: string
@@ -19,13 +20,9 @@ export interface Comparison {
  * @throws run_mismatch where they share no scored question or no setting
  */
 export function compareRuns(a: StoredRun, b: StoredRun): { shared: number; onlyA: number; onlyB: number; comparisons: Comparison[] } {
-  const scored = (run: StoredRun) =>
-    new Map(run.records.filter(({ answerable, skipped }) => answerable && !skipped).map((record) => [record.id, record]))
-  const [ofA, ofB] = [scored(a), scored(b)]
-  const pairs = [...ofA].flatMap(([id, recordA]): [EvalRecord, EvalRecord][] => {
-    const recordB = ofB.get(id)
-    return recordB && recordB.question === recordA.question ? [[recordA, recordB]] : []
-  })
+  const isScored = ({ answerable, skipped }: EvalRecord): boolean => answerable && !skipped
+  const pairs = sharedItems(a.records, b.records, isScored, (one, other) => one.question === other.question)
+  const only = (run: StoredRun): number => run.records.filter(isScored).length - pairs.length
   if (pairs.length === 0) throw new CodedError('run_mismatch', 'The two runs share no scored question: they are of different datasets.')
   const inB = new Set(settingsOf(b.manifest.subject.protocol).map(settingName))
   const settings = settingsOf(a.manifest.subject.protocol).filter((setting) => inB.has(settingName(setting)))
@@ -47,19 +44,20 @@ export function compareRuns(a: StoredRun, b: StoredRun): { shared: number; onlyA
         pairs.map(([{ id }], i) => ({ cluster: id, a: at(first, i), b: at(second, i) })),
         seed,
       )
-    const only = (right: readonly number[], wrong: readonly number[]) => right.filter((score, i) => score === 1 && wrong[i] === 0).length
+    const onlyRight = (right: readonly number[], wrong: readonly number[]) =>
+      right.filter((score, i) => score === 1 && wrong[i] === 0).length
     return {
       setting: settingName(setting),
       exactMatch: {
         ...paired(matchA, matchB),
         a: mean(matchA),
         b: mean(matchB),
-        mcnemarP: mcnemar(only(matchA, matchB), only(matchB, matchA)),
+        mcnemarP: mcnemar(onlyRight(matchA, matchB), onlyRight(matchB, matchA)),
       },
       f1: { ...paired(f1A, f1B), a: mean(f1A), b: mean(f1B) },
     }
   })
-  return { shared: pairs.length, onlyA: ofA.size - pairs.length, onlyB: ofB.size - pairs.length, comparisons }
+  return { shared: pairs.length, onlyA: only(a), onlyB: only(b), comparisons }
 }
 
 /** The comparison as a table. */
@@ -67,7 +65,6 @@ export function comparisonBlocks({ shared, onlyA, onlyB, comparisons }: ReturnTy
   const points = (value: number) => (100 * value).toFixed(1)
   const difference = ({ difference: value, low, high }: PairedDifference) =>
     `${value > 0 ? '+' : ''}${points(value)} (${points(low)}, ${points(high)})`
-  const p = (value: number) => (value < 0.001 ? '< 0.001' : value.toFixed(3))
   return [
     text(
       `${shared} questions are scored in both runs (${onlyA} only in the first, ${onlyB} only in the second). Differences are second minus first, in points, with 95 % intervals of the paired bootstrap.`,
@@ -90,12 +87,12 @@ export function comparisonBlocks({ shared, onlyA, onlyB, comparisons }: ReturnTy
         points(em.a),
         points(em.b),
         difference(em),
-        p(em.p),
-        p(em.mcnemarP),
+        pText(em.p),
+        pText(em.mcnemarP),
         points(overlap.a),
         points(overlap.b),
         difference(overlap),
-        p(overlap.p),
+        pText(overlap.p),
       ]),
     ),
   ]

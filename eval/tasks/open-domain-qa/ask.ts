@@ -1,13 +1,14 @@
 import { createHash } from 'node:crypto'
-import { CodedError, type ErrorCode } from '../../base/errors.ts'
-import type { Demonstration } from '../../src/text/prompt.ts'
-import type { AnswerResponse, SearchResponse } from '../../src/rag/schema.ts'
-import type { AnswerClient } from '../client/client.ts'
-import type { EvalPassage, EvalQuestion } from '../datasets/question-set.ts'
-import { answerFinder } from '../metrics/retrieval.ts'
+import { CodedError } from '../../../base/errors.ts'
+import type { Demonstration } from '../../../src/text/prompt.ts'
+import type { AnswerResponse, SearchResponse } from '../../../src/rag/schema.ts'
+import type { AnswerClient } from '../../client/client.ts'
+import type { EvalPassage, EvalQuestion } from '../../datasets/question-set.ts'
+import { answerFinder } from '../../metrics/retrieval.ts'
 import { chooseDemonstrations, toDemonstration } from './demonstrations.ts'
 import { answerRequest, largestK, retrievalDepth, settingName, settingsOf, type Protocol, type Setting } from './protocol.ts'
 import type { EvalRecord, Prediction } from './record.ts'
+import { isFailure, skippedFor } from '../../runner/skipped.ts'
 
 /** What asking needs beside the question. */
 export interface AskContext {
@@ -19,11 +20,6 @@ export interface AskContext {
   /** Top passages of demonstrations found so far, by id of the training question. */
   readonly topPassages: Map<string, Promise<EvalPassage | undefined>>
 }
-
-/** The service refused this one question: it is left out and counted. */
-const QUESTION_CODES: readonly ErrorCode[] = ['invalid_request', 'unprocessable', 'payload_too_large']
-/** The service failed at this one question: it is left out, and asked again by a resumed run. */
-const FAILURE_CODES: readonly ErrorCode[] = ['inference_failed', 'deadline_exceeded', 'internal']
 
 const ATTEMPTS_AFTER_FAILURE = 2
 
@@ -76,18 +72,11 @@ export async function askQuestion(question: EvalQuestion, context: AskContext): 
     }
     return { ...base, demonstrations: demonstrationIds, retrieval, predictions, ...(context.dumpPrompts && { prompts }) }
   } catch (error) {
-    if (error instanceof CodedError && [...QUESTION_CODES, ...FAILURE_CODES].includes(error.code)) return skip(error)
-    throw error
+    return skip(error)
   }
 
-  function skip(error: CodedError): EvalRecord {
-    return {
-      ...base,
-      demonstrations: demonstrationIds,
-      retrieval,
-      predictions: [],
-      skipped: { code: error.code, message: error.message, setting, retry: FAILURE_CODES.includes(error.code) },
-    }
+  function skip(error: unknown): EvalRecord {
+    return { ...base, demonstrations: demonstrationIds, retrieval, predictions: [], skipped: skippedFor(error, setting) }
   }
 }
 
@@ -97,7 +86,7 @@ async function persistent<T>(request: () => Promise<T>): Promise<T> {
     try {
       return await request()
     } catch (error) {
-      if (attempt >= ATTEMPTS_AFTER_FAILURE || !(error instanceof CodedError) || !FAILURE_CODES.includes(error.code)) throw error
+      if (attempt >= ATTEMPTS_AFTER_FAILURE || !isFailure(error)) throw error
     }
   }
 }

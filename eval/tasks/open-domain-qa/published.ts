@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises'
 import { Type, type Static } from 'typebox'
 import { Compile } from 'typebox/compile'
-import { present } from '../../base/at.ts'
-import { CodedError, messageOf } from '../../base/errors.ts'
-import { readPublishedTables, type PublishedTables } from './published-tables.ts'
+import { present } from '../../../base/at.ts'
+import { CodedError, messageOf } from '../../../base/errors.ts'
+import { readPublishedTables, type PublishedTables } from '../../report/published-tables.ts'
 
 const DATASETS = ['nq', 'triviaqa', 'popqa'] as const
 

@@ -1,10 +1,10 @@
-import { describeProblem } from '../datasets/problems.ts'
-import { bestOver, exactMatch } from '../metrics/answer.ts'
-import type { EvalRecord } from '../run/record.ts'
-import { settingName } from '../run/protocol.ts'
-import { STAGES, wasAsked, type SettingSummary, type Summary } from '../run/summary.ts'
-import type { Estimate } from '../statistics/bootstrap.ts'
-import { list, table, text, type Block } from './blocks.ts'
+import { describeProblem } from '../../datasets/problems.ts'
+import { bestOver, exactMatch } from '../../metrics/answer.ts'
+import type { EvalRecord } from './record.ts'
+import { settingName } from './protocol.ts'
+import { STAGES, wasAsked, type SettingSummary, type Summary } from './summary.ts'
+import type { Estimate } from '../../statistics/bootstrap.ts'
+import { list, table, text, type Block } from '../../report/blocks.ts'
 import type { Published } from './published.ts'
 
 export function percent(share: number, digits = 1): string {

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
 import path from 'node:path'
 import Value from 'typebox/value'
-import { packageRoot } from '../src/package.ts'
-import { MODES } from '../src/text/plan.ts'
-import { CodedError } from '../base/errors.ts'
+import { packageRoot } from '../../../src/package.ts'
+import { MODES } from '../../../src/text/plan.ts'
+import { invalidOption, listedWords, wholeNumber } from '../../option-values.ts'
 import type { EvaluationOptions } from './prepare.ts'
-import { EXACT_PROTOCOL, MODEL_PROTOCOL, PAPER_PROTOCOL, ProtocolSchema, type Protocol } from './run/protocol.ts'
+import { EXACT_PROTOCOL, MODEL_PROTOCOL, PAPER_PROTOCOL, ProtocolSchema, type Protocol } from './protocol.ts'
 
 /** Options as the command line gives them. */
 export interface RawOptions {
@@ -37,17 +37,17 @@ const PUBLISHED_DATASETS = ['nq', 'triviaqa', 'popqa'] as const
  */
 export function parseOptions(raw: RawOptions): EvaluationOptions {
   if (raw.dataset === undefined && raw.questions === undefined)
-    throw invalid('--dataset is missing: nq, triviaqa, popqa (with --questions <file>), or a question file.')
+    throw invalidOption('--dataset is missing: nq, triviaqa, popqa (with --questions <file>), or a question file.')
   const published = PUBLISHED_DATASETS.find((name) => name === raw.dataset)
   const questions = raw.questions ?? (published ? undefined : raw.dataset)
-  if (questions === undefined) throw invalid(`--questions is missing: the file with ${raw.dataset ?? ''}'s questions as published.`)
+  if (questions === undefined) throw invalidOption(`--questions is missing: the file with ${raw.dataset ?? ''}'s questions as published.`)
   return {
     dataset: published ?? path.basename(raw.questions !== undefined && raw.dataset !== undefined ? raw.dataset : questions),
     questions,
     ...(raw.passages !== undefined && { passages: raw.passages }),
     ...(raw.train !== undefined && { train: raw.train }),
     ...(raw.unanswerable !== undefined && { unanswerable: raw.unanswerable }),
-    ...(raw.limit !== undefined && { limit: integer('--limit', raw.limit, 1) }),
+    ...(raw.limit !== undefined && { limit: wholeNumber('--limit', raw.limit, 1) }),
     protocol: readProtocol(raw),
     dumpPrompts: raw.dumpPrompts ?? false,
     retrievalByFile: raw.retrieval === undefined && raw.passages === undefined,
@@ -57,24 +57,25 @@ export function parseOptions(raw: RawOptions): EvaluationOptions {
 function readProtocol(raw: RawOptions): Protocol {
   const named = { paper: PAPER_PROTOCOL, 'paper-exact': EXACT_PROTOCOL, model: MODEL_PROTOCOL }
   if (!Object.hasOwn(named, raw.protocol))
-    throw invalid(`--protocol must be paper, paper-exact or model, not ${JSON.stringify(raw.protocol)}.`)
+    throw invalidOption(`--protocol must be paper, paper-exact or model, not ${JSON.stringify(raw.protocol)}.`)
   const defaults = named[raw.protocol as keyof typeof named]
   const retrieval = raw.retrieval ?? (raw.passages === undefined ? 'dense' : 'supplied')
-  if (raw.passages !== undefined && retrieval !== 'supplied') throw invalid('--passages supplies the passages: leave --retrieval out.')
+  if (raw.passages !== undefined && retrieval !== 'supplied')
+    throw invalidOption('--passages supplies the passages: leave --retrieval out.')
   const count = (option: string, value: string | undefined, byDefault: number | null, minimum: number) =>
-    value === undefined ? byDefault : value === 'service' ? null : integer(option, value, minimum)
+    value === undefined ? byDefault : value === 'service' ? null : wholeNumber(option, value, minimum)
   const protocol = {
     ...('packing' in defaults && { packing: defaults.packing }),
-    modes: words(raw.modes),
-    ks: [...new Set(words(raw.k).map((k) => integer('--k', k, 1)))].sort((a, b) => a - b),
-    encoder_passages: words(raw.encoderPassages),
+    modes: listedWords(raw.modes),
+    ks: [...new Set(listedWords(raw.k).map((k) => wholeNumber('--k', k, 1)))].sort((a, b) => a - b),
+    encoder_passages: listedWords(raw.encoderPassages),
     shots: count('--shots', raw.shots, defaults.shots, 0),
     k_decoder: count('--k-decoder', raw.kDecoder, defaults.k_decoder, 0),
     context_tokens: count('--context-tokens', raw.contextTokens, defaults.context_tokens, 1),
     max_new_tokens: count('--max-new-tokens', raw.maxNewTokens, defaults.max_new_tokens, 1),
     retrieval,
-    recall_depth: integer('--recall-depth', raw.recallDepth, 1),
-    seed: integer('--seed', raw.seed, 0),
+    recall_depth: wholeNumber('--recall-depth', raw.recallDepth, 1),
+    seed: wholeNumber('--seed', raw.seed, 0),
   }
   if (Value.Check(ProtocolSchema, protocol)) return protocol
   const field = Value.Errors(ProtocolSchema, protocol)[0]?.instancePath.split('/')[1] ?? ''
@@ -85,29 +86,7 @@ function readProtocol(raw: RawOptions): Protocol {
     ks: '--k takes numbers from 1 to 200',
     recall_depth: '--recall-depth takes a number from 1 to 200',
   }
-  throw invalid(`${allowed[field] ?? `--${field} is not valid`}, not ${JSON.stringify(protocol[field as keyof typeof protocol])}.`)
-}
-
-function words(value: string): string[] {
-  return [
-    ...new Set(
-      value
-        .split(',')
-        .map((word) => word.trim())
-        .filter((word) => word !== ''),
-    ),
-  ]
-}
-
-function integer(option: string, value: string, minimum: number): number {
-  const number = Number(value)
-  if (value.trim() === '' || !Number.isInteger(number) || number < minimum)
-    throw invalid(`${option} takes whole numbers from ${minimum}, not ${JSON.stringify(value)}.`)
-  return number
-}
-
-function invalid(message: string): CodedError {
-  return new CodedError('options_invalid', message)
+  throw invalidOption(`${allowed[field] ?? `--${field} is not valid`}, not ${JSON.stringify(protocol[field as keyof typeof protocol])}.`)
 }
 
 /** A folder that the same options always name, so that repeating a command goes on with its run. */

@@ -1,8 +1,8 @@
-import { at } from '../../base/at.ts'
-import type { Demonstration } from '../../src/text/prompt.ts'
-import { sameQuestion } from '../datasets/read.ts'
-import type { EvalPassage, EvalQuestion } from '../datasets/question-set.ts'
-import { sampleIndices, seededRandom } from '../../base/random.ts'
+import { at } from '../../../base/at.ts'
+import type { Demonstration } from '../../../src/text/prompt.ts'
+import { sameQuestion } from '../../datasets/read.ts'
+import type { EvalPassage, EvalQuestion } from '../../datasets/question-set.ts'
+import { sampleIndices, seededRandom } from '../../../base/random.ts'
 
 /**
  * Draws the demonstrations of one question from the pool; the asked question itself is never among them.

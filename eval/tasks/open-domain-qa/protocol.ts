@@ -1,9 +1,9 @@
 import { Type, type Static } from 'typebox'
-import type { AnswerRequest } from '../../src/rag/schema.ts'
-import { MODES } from '../../src/text/plan.ts'
-import { CodedError } from '../../base/errors.ts'
-import type { EvalPassage } from '../datasets/question-set.ts'
-import type { Demonstration } from '../../src/text/prompt.ts'
+import type { AnswerRequest } from '../../../src/rag/schema.ts'
+import { MODES } from '../../../src/text/plan.ts'
+import { CodedError } from '../../../base/errors.ts'
+import type { EvalPassage } from '../../datasets/question-set.ts'
+import type { Demonstration } from '../../../src/text/prompt.ts'
 
 function orServiceDefault(minimum: number) {
   return Type.Union([Type.Integer({ minimum }), Type.Null()], { description: "null: the service's own default for its model." })

@@ -1,11 +1,12 @@
 import pLimit from 'p-limit'
 import { CodedError, isDiskFull, messageOf, type ErrorCode } from '../../base/errors.ts'
 import { openRun, type RunFormat } from './folder.ts'
+import type { Skipped } from './skipped.ts'
 
 /** What the loop must know of a record, whatever the task. */
 export interface ItemRecord {
   readonly id: string
-  readonly skipped?: { readonly message: string; readonly setting: string | null; readonly retry: boolean }
+  readonly skipped?: Skipped
 }
 
 export interface RunItemsOptions<M extends Parameters<typeof openRun>[1], R extends ItemRecord, Item extends { readonly id: string }> {

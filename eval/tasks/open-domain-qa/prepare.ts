@@ -1,12 +1,13 @@
 import path from 'node:path'
-import type { AnswerClient } from './client/client.ts'
-import { readDataset, readPassages, sameQuestion, withPassages } from './datasets/read.ts'
-import { fileHash } from './datasets/records.ts'
-import type { Dataset, EvalQuestion } from './datasets/question-set.ts'
-import { CodedError } from '../base/errors.ts'
-import { environment, identify, namedFile, RUN_VERSION, type Manifest } from './run/manifest.ts'
-import { checkDemonstrationSource, largestK, retrievalDepth, type Protocol } from './run/protocol.ts'
-import { sampleIndices, seededRandom } from '../base/random.ts'
+import type { AnswerClient } from '../../client/client.ts'
+import { readDataset, readPassages, sameQuestion, withPassages } from '../../datasets/read.ts'
+import { fileHash } from '../../datasets/records.ts'
+import type { Dataset, EvalQuestion } from '../../datasets/question-set.ts'
+import { CodedError } from '../../../base/errors.ts'
+import { identify, namedFile, RUN_VERSION, type Manifest } from './manifest.ts'
+import { environment } from '../../runner/manifest.ts'
+import { checkDemonstrationSource, largestK, retrievalDepth, type Protocol } from './protocol.ts'
+import { sampleIndices, seededRandom } from '../../../base/random.ts'
 
 /** What to evaluate: the command line's options, understood. */
 export interface EvaluationOptions {

@@ -1,4 +1,5 @@
 import { Type, type Static } from 'typebox'
+import { SkippedSchema } from '../../runner/skipped.ts'
 
 const Milliseconds = Type.Number({ minimum: 0 })
 
@@ -58,14 +59,7 @@ export const RecordSchema = Type.Object({
   has_gold_passage: Type.Boolean(),
   retrieval: Type.Union([RetrievalSchema, Type.Null()]),
   predictions: Type.Array(PredictionSchema),
-  skipped: Type.Optional(
-    Type.Object({
-      code: Type.String(),
-      message: Type.String(),
-      setting: Type.Union([Type.String(), Type.Null()], { description: 'Where it failed; null: before the first answer.' }),
-      retry: Type.Boolean({ description: 'The service failed, not the question: a resumed run asks again.' }),
-    }),
-  ),
+  skipped: Type.Optional(SkippedSchema),
   prompts: Type.Optional(Type.Array(PromptSchema)),
 })
 export type EvalRecord = Static<typeof RecordSchema>

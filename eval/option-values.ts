@@ -1,0 +1,20 @@
+import { CodedError } from '../base/errors.ts'
+
+/** An option that cannot be used. */
+export function invalidOption(message: string): CodedError {
+  return new CodedError('options_invalid', message)
+}
+
+/** @param flag the option as the user writes it. @throws options_invalid */
+export function wholeNumber(flag: string, value: string, least: number): number {
+  const number = Number(value)
+  if (value.trim() === '' || !Number.isInteger(number) || number < least)
+    throw invalidOption(`${flag} takes whole numbers from ${least}, not ${JSON.stringify(value)}.`)
+  return number
+}
+
+/** The words of a list with commas, each once. */
+export function listedWords(value: string): string[] {
+  const words = value.split(',').map((word) => word.trim())
+  return [...new Set(words.filter((word) => word !== ''))]
+}

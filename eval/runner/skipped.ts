@@ -1,0 +1,40 @@
+import { Type, type Static } from 'typebox'
+import { CodedError, type ErrorCode } from '../../base/errors.ts'
+import type { Problem } from '../datasets/question-set.ts'
+
+/** Why an item has no results. */
+export const SkippedSchema = Type.Object({
+  code: Type.String(),
+  message: Type.String(),
+  setting: Type.Union([Type.String(), Type.Null()], { description: 'Where it failed; null: before the first answer.' }),
+  retry: Type.Boolean({ description: 'The service failed, not the item: a resumed run asks again.' }),
+})
+export type Skipped = Static<typeof SkippedSchema>
+
+/** This one item was refused: it is left out and counted. */
+const ITEM_CODES: readonly ErrorCode[] = ['invalid_request', 'unprocessable', 'payload_too_large']
+/** The service failed at this one item: it is left out, and asked again by a resumed run. */
+const FAILURE_CODES: readonly ErrorCode[] = ['inference_failed', 'deadline_exceeded', 'internal']
+
+/** True where the service failed at one item, so that another try may succeed. */
+export function isFailure(error: unknown): boolean {
+  return error instanceof CodedError && FAILURE_CODES.includes(error.code)
+}
+
+/** Why an item is left out. @throws the error itself where it concerns more than this item */
+export function skippedFor(error: unknown, setting: string | null): Skipped {
+  if (!(error instanceof CodedError) || !(isFailure(error) || ITEM_CODES.includes(error.code))) throw error
+  return { code: error.code, message: error.message, setting, retry: isFailure(error) }
+}
+
+/** Items that were left out, by reason, with a few of their ids. */
+export function skippedProblems(
+  records: readonly { readonly id: string; readonly skipped?: Skipped }[],
+  kindOf: (skipped: Skipped) => string,
+): Problem[] {
+  const byReason = new Map<string, string[]>()
+  for (const { id, skipped } of records) {
+    if (skipped) byReason.set(kindOf(skipped), [...(byReason.get(kindOf(skipped)) ?? []), id])
+  }
+  return [...byReason].map(([kind, ids]) => ({ kind, count: ids.length, places: ids.slice(0, 5), effect: 'skipped' }))
+}

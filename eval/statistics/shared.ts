@@ -1,0 +1,18 @@
+/** Records of two runs about the same items, in the order of the first run. */
+export function sharedItems<R extends { readonly id: string }>(
+  a: readonly R[],
+  b: readonly R[],
+  isScored: (record: R) => boolean,
+  isSame: (a: R, b: R) => boolean = () => true,
+): [R, R][] {
+  const ofB = new Map(b.filter(isScored).map((record) => [record.id, record]))
+  return a.filter(isScored).flatMap((record): [R, R][] => {
+    const other = ofB.get(record.id)
+    return other !== undefined && isSame(record, other) ? [[record, other]] : []
+  })
+}
+
+/** A p-value as reports show it. */
+export function pText(value: number): string {
+  return value < 0.001 ? '< 0.001' : value.toFixed(3)
+}
