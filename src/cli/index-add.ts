@@ -9,6 +9,7 @@ import type { UploadedFile } from '../jobs/upload/contract.ts'
 import { checkDocuments, checkTable } from './check-corpus.ts'
 import type { Corpus } from './corpus-files.ts'
 import { follow } from './index-jobs.ts'
+import { wholeNumber } from './numbers.ts'
 import { jobOptions, withReadingOptions, type ReadingOptions } from './reading-options.ts'
 import { tableOption } from './table-option.ts'
 import { withIndexing } from './with-indexing.ts'
@@ -18,7 +19,11 @@ interface AddOptions extends ReadingOptions {
   readonly check?: boolean
   readonly table?: string
   readonly deleteMissing?: boolean
+  readonly watch?: number | true
 }
+
+/** Seconds between two looks at what is watched. */
+const WATCH_S = { byDefault: 2, least: 1, most: 3600 } as const
 
 /** `cepe index add`: tables of passages, documents, and folders of both. */
 export function addCommand(): Command {
@@ -30,25 +35,48 @@ export function addCommand(): Command {
     .option('--replace', 'replace the contents of the table with this corpus')
     .option('--delete-missing', 'delete passages of files that earlier runs found in the folder and this one does not')
     .option('--check', 'validate the files without indexing them')
+    .option(
+      '--watch [seconds]',
+      `go on, and index what changes: look every so many seconds (${WATCH_S.byDefault}), until Ctrl-C or SIGTERM`,
+      wholeNumber({ min: WATCH_S.least, max: WATCH_S.most }),
+    )
     .addOption(tableOption())
     .action(async (given: string[], options: AddOptions) => {
-      const { corpusFiles } = await import('./corpus-files.ts')
-      const corpus = await corpusFiles(given, options)
-      if (options.replace === true && corpus.tables.length + corpus.documents.length + corpus.archives.length > 1)
-        throw new CodedError(
-          'options_invalid',
-          '--replace takes one file, or one folder of documents: each of several would replace the one before. Join them, or add them.',
-          { field: '--replace' },
-        )
-      if (options.deleteMissing === true && corpus.documents.length === 0)
-        throw new CodedError('options_invalid', '--delete-missing is for folders of documents: there is none.', {
-          field: '--delete-missing',
-        })
-      await (options.check === true ? check(corpus, options) : add(corpus, options))
+      if (options.watch === undefined) {
+        const corpus = await corpusOf(given, options)
+        return options.check === true ? check(corpus, options) : add(corpus, options)
+      }
+      if (options.check === true || options.replace === true)
+        throw new CodedError('options_invalid', '--watch goes with neither --check nor --replace: give one of them.', { field: '--watch' })
+      // What is not there, or no corpus, is said before it is waited for.
+      await corpusOf(given, options)
+      const { watchCorpus } = await import('./watch-corpus.ts')
+      return watchCorpus(given, {
+        seconds: options.watch === true ? WATCH_S.byDefault : options.watch,
+        corpus: () => corpusOf(given, options),
+        add: (corpus, signal) => add(corpus, options, signal),
+      })
     })
 }
 
-async function add({ tables, documents, archives, leftOut }: Corpus, options: AddOptions): Promise<void> {
+/** What the arguments name. @throws options_invalid where the options do not fit; as `corpusFiles` */
+async function corpusOf(given: string[], options: AddOptions): Promise<Corpus> {
+  const { corpusFiles } = await import('./corpus-files.ts')
+  const corpus = await corpusFiles(given, options)
+  if (options.replace === true && corpus.tables.length + corpus.documents.length + corpus.archives.length > 1)
+    throw new CodedError(
+      'options_invalid',
+      '--replace takes one file, or one folder of documents: each of several would replace the one before. Join them, or add them.',
+      { field: '--replace' },
+    )
+  if (options.deleteMissing === true && corpus.documents.length === 0)
+    throw new CodedError('options_invalid', '--delete-missing is for folders of documents: there is none.', {
+      field: '--delete-missing',
+    })
+  return corpus
+}
+
+async function add({ tables, documents, archives, leftOut }: Corpus, options: AddOptions, signal?: AbortSignal): Promise<void> {
   const order = addOptions(options)
   await withIndexing(options.table, 'embeds', async ({ jobs }) => {
     const work: { readonly name: string; readonly start: (jobs: Jobs) => Promise<Job> }[] = [
@@ -61,7 +89,8 @@ async function add({ tables, documents, archives, leftOut }: Corpus, options: Ad
     for (const file of archives) work.push({ name: file, start: (jobs: Jobs) => jobs.addFiles({ files: [opened(file)], options: order }) })
     const done: Job[] = []
     for (const [i, { start }] of work.entries()) {
-      const job = await follow(jobs, start(jobs), options.table).catch((error: unknown) =>
+      signal?.throwIfAborted()
+      const job = await follow(jobs, start(jobs), options.table, signal).catch((error: unknown) =>
         stoppedBefore(
           work.slice(i + 1).map(({ name }) => name),
           error,

@@ -4,8 +4,8 @@ import type { Job } from '../jobs/schema.ts'
 import { interruptible } from './interrupted.ts'
 import { createProgress } from './progress.ts'
 
-/** Follows an ordered job to its end and says how it went; Ctrl-C leaves it where it stands, to be resumed. */
-export async function follow(jobs: Jobs, ordered: Promise<Job>, table: string | undefined): Promise<Job> {
+/** Follows an ordered job to its end and says how it went; Ctrl-C, or the signal, leaves it where it stands, to be resumed. */
+export async function follow(jobs: Jobs, ordered: Promise<Job>, table: string | undefined, ending?: AbortSignal): Promise<Job> {
   const { id } = await ordered
   const { followJob } = await import('../service/follow-job.ts')
   const job = await interruptible(
@@ -15,6 +15,7 @@ export async function follow(jobs: Jobs, ordered: Promise<Job>, table: string | 
       await jobs.close()
       return leftOf(await jobs.get(id), table)
     },
+    ending,
   )
   for (const warning of job.warnings) process.stderr.write(`${job.source.name}: ${warning}\n`)
   process.stdout.write(`${line(job)}\n`)

@@ -7,21 +7,26 @@ export class Interrupted extends Error {}
 /**
  * Runs work that Ctrl-C ends: its signal is aborted at the first one. A second one kills the process.
  * @param message what is said then, found out when the work has ended
+ * @param also ends the work as Ctrl-C does
  * @throws Interrupted where the work failed after Ctrl-C
  */
 export async function interruptible<Result>(
   work: (signal: AbortSignal) => Promise<Result>,
   message: () => string | Promise<string>,
+  also?: AbortSignal,
 ): Promise<Result> {
   const interrupted = new AbortController()
   const interrupt = (): void => interrupted.abort()
   process.once('SIGINT', interrupt)
+  also?.addEventListener('abort', interrupt, { once: true })
+  if (also?.aborted === true) interrupt()
   try {
     return await work(interrupted.signal)
   } catch (error) {
     throw interrupted.signal.aborted ? new Interrupted(await message()) : error
   } finally {
     process.removeListener('SIGINT', interrupt)
+    also?.removeEventListener('abort', interrupt)
   }
 }
 
