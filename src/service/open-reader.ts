@@ -2,8 +2,10 @@ import { CodedError, messageOf } from '../../base/errors.ts'
 import type { Log } from '../inference/log.ts'
 import { loadCepeManifest } from '../../models/folder.ts'
 import { allotCores, usableCores } from '../inference/pool/allotment.ts'
+import { createReranker } from '../inference/pool/create-reranker.ts'
 import { createReader, type ReaderOptions } from '../inference/pool/create-reader.ts'
 import type { ProcessOptions } from '../inference/pool/process-options.ts'
+import type { Disposer } from './disposer.ts'
 import { statesDir } from './paths.ts'
 import type { DocumentDefaults } from '../rag/resolve-document.ts'
 import type { Config } from '../settings.ts'
@@ -45,9 +47,12 @@ export function readerOptions(config: Config, log?: Log): ReaderOptions {
   }
 }
 
-/** How a cross-encoder is started. */
-export function rerankerOptions(config: Config, log?: Log): ProcessOptions {
-  return { ...processOptions(config, log), modelDir: config.RERANKER_DIR }
+/** The cross-encoder, where a setting names one; the disposer ends its process. */
+export async function openReranker(config: Config, disposer: Pick<Disposer, 'add'>, log?: Log) {
+  if (config.RERANKER_DIR === '') return undefined
+  const reranker = await createReranker({ ...processOptions(config, log), modelDir: config.RERANKER_DIR })
+  disposer.add(() => reranker.close({ drainMs: 0 }))
+  return reranker
 }
 
 /** Options of questions about documents where a request does not say. */

@@ -3,7 +3,7 @@ import type { Embed, EmbeddingModel, Models } from '../../index/contract.ts'
 import { openIndex, type PassageIndex } from '../../index/open.ts'
 import type { ReplicaCache } from '../../index/replica/replica-cache.ts'
 import { modelId } from '../../models/manifest.ts'
-import { withDisposer } from './disposer.ts'
+import { withDisposer, type Disposer } from './disposer.ts'
 import { calibrationFiles } from '../config.ts'
 import type { Config } from '../settings.ts'
 import { CodedError } from '../../base/errors.ts'
@@ -14,7 +14,6 @@ import type { CountTokens } from '../http/routes/openai.ts'
 import type { ProcessStatus } from '../http/observability/work-metrics.ts'
 import { createAdmission } from '../inference/pool/admission.ts'
 import { createEmbedder } from '../inference/pool/create-embedder.ts'
-import { createReranker } from '../inference/pool/create-reranker.ts'
 import { absentReader } from '../inference/pool/absent-reader.ts'
 import type { Log } from '../inference/log.ts'
 import { loadCepeManifest, loadContrieverManifest } from '../../models/folder.ts'
@@ -33,7 +32,7 @@ import { loadDemonstrations } from '../rag/demonstrations.ts'
 import type { Embedder, Embedders } from '../inference/contract.ts'
 import { observedReader } from '../inference/observed-reader.ts'
 import { indexCheck, keysCheck, processCheck, processStatus, storeCheck } from './health.ts'
-import { chatTemplates, documentDefaults, openReader, processOptions, readerOptions, rerankerOptions } from './open-reader.ts'
+import { chatTemplates, documentDefaults, openReader, openReranker, processOptions, readerOptions } from './open-reader.ts'
 import { jobsDir, makeFolders, useScratch } from './paths.ts'
 import {
   configuredRetrievers,
@@ -95,15 +94,10 @@ function joinServices(config: Config, log: Log | undefined): Promise<Services> {
     const answers = config.ROLE !== 'indexer'
     const calibration = answers ? await calibrationOf(config, log) : undefined
     const templates = answers ? await chatTemplates(config, log) : {}
-    const embedders = await embeddersOf(folders, async ({ dir }) => {
-      const embedder = await createEmbedder({ ...processOptions(config, log), modelDir: dir })
-      disposer.add(() => embedder.close({ drainMs: 0 }))
-      return embedder
-    })
+    const embedders = await startEmbedders(folders, config, disposer, log)
+    const reranker = answers ? await openReranker(config, disposer, log) : undefined
     const { reader, places } = answers ? await openReader(config, log) : { reader: await absentReader(), places: 1 }
     disposer.add(() => reader.close({ drainMs: 0 }))
-    const reranker = answers && config.RERANKER_DIR !== '' ? await createReranker(rerankerOptions(config, log)) : undefined
-    disposer.add(() => reranker?.close({ drainMs: 0 }))
     const total = totalOf([reader, ...eachOf(embedders), ...(reranker ? [reranker] : [])])
     const answering: AnswerServices = {
       reader: answers ? observedReader(reader) : reader,
@@ -139,6 +133,15 @@ function joinServices(config: Config, log: Log | undefined): Promise<Services> {
       processes: () => processesOf(parts),
       close: ({ drainMs = DEFAULT_DRAIN_MS } = {}) => closeParts(parts, drainMs),
     }
+  })
+}
+
+/** An embedder for each retriever; the disposer ends their processes. */
+function startEmbedders(folders: Awaited<ReturnType<typeof configuredRetrievers>>, config: Config, disposer: Disposer, log?: Log) {
+  return embeddersOf(folders, async ({ dir }) => {
+    const embedder = await createEmbedder({ ...processOptions(config, log), modelDir: dir })
+    disposer.add(() => embedder.close({ drainMs: 0 }))
+    return embedder
   })
 }
 

@@ -28,7 +28,7 @@ t.test('a cross-encoder that a setting names orders documents, found passages an
   const post = async (where: string, body: object) => {
     const headers = { 'content-type': 'application/json' }
     const response = await fetch(`${server.url}${where}`, { method: 'POST', headers, body: JSON.stringify(body) })
-    return { status: response.status, body: (await response.json()) as unknown }
+    return { status: response.status, body: await response.json() }
   }
   const logits = await goldenLogits()
   const order = logits.map((_, index) => index).sort((a, b) => (logits[b] ?? 0) - (logits[a] ?? 0))

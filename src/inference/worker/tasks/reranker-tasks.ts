@@ -73,7 +73,7 @@ export async function createRerankerTasks(options: RerankerChildOptions, log: Lo
         )
         const scored = floats(await graph.run({ ...ids, token_type_ids: types }), 'score')
         scored.forEach(checkNumber)
-        batch.forEach((index, row) => (scores[index] = scored[row] ?? 0))
+        batch.forEach((index, row) => (scores[index] = at(scored, row)))
       }
       return { scores, tokens: lengths.reduce((sum, length) => sum + length, 0) }
     },
