@@ -1,5 +1,5 @@
 import { keyGrowth, rotaryFrequencies } from './blocks/rope.ts'
-import type { BertConfig, CepeConfig, ContrieverConfig, LlamaConfig, RerankerConfig } from './checkpoint/config.ts'
+import type { CepeConfig, LlamaConfig, RerankerConfig, RetrieverConfig } from './checkpoint/config.ts'
 import { expectedTensors } from './checkpoint/rename.ts'
 import type { Checkpoint } from './checkpoint/checkpoint.ts'
 import type { EmbeddingStyle } from './checkpoint/sentence-transformers.ts'
@@ -60,7 +60,7 @@ function cepeFields({ decoder, encoder, crossAttentionLayers, tokens }: CepeConf
 }
 
 function contrieverFields(
-  { family, vocabSize, hiddenSize, layers, heads, window, padId }: ContrieverConfig,
+  { family, vocabSize, hiddenSize, layers, heads, window, padId }: RetrieverConfig,
   tokenizer: TokenizerFiles | null,
   embedding: EmbeddingStyle | undefined,
 ) {
@@ -93,9 +93,9 @@ function rerankerFields(
 }
 
 /** Names of the tokens in front of a text and behind it. */
-const BERT_TOKENS = { bert: ['[CLS]', '[SEP]'], roberta: ['<s>', '</s>'] } as const
+const BERT_TOKENS = { bert: ['[CLS]', '[SEP]'], modern: ['[CLS]', '[SEP]'], roberta: ['<s>', '</s>'] } as const
 
-function bertTokens(family: BertConfig['family'], tokenizer: TokenizerFiles | null) {
+function bertTokens(family: keyof typeof BERT_TOKENS, tokenizer: TokenizerFiles | null) {
   const [cls_id, sep_id] = BERT_TOKENS[family].map((token) => tokenizer && requiredTokenId(tokenizer.tokenizer, token))
   return { cls_id: cls_id ?? null, sep_id: sep_id ?? null }
 }

@@ -5,6 +5,7 @@ import { parseContriever, parseReranker } from './families/bert.ts'
 import { parseCepe } from './families/cepe.ts'
 import { parseGemma2, parseGemma3 } from './families/gemma.ts'
 import { parseDecoderOnly, parseMistral } from './families/llama.ts'
+import { parseModernBert } from './families/modern-bert.ts'
 import { parseQwen2, parseQwen3 } from './families/qwen.ts'
 import { parseAs } from './json.ts'
 
@@ -21,6 +22,7 @@ const PARSERS: ReadonlyMap<string, (value: unknown) => ModelConfig> = new Map<st
   ['Contriever', (value) => parseContriever(value)],
   ['BertModel', (value) => parseContriever(value)],
   ['XLMRobertaModel', (value) => parseContriever(value, 'roberta')],
+  ['ModernBertModel', parseModernBert],
   ['BertForSequenceClassification', (value) => parseReranker(value, 'bert')],
   ['XLMRobertaForSequenceClassification', (value) => parseReranker(value, 'roberta')],
 ])

@@ -138,9 +138,29 @@ export interface ContrieverConfig extends BertConfig {
   readonly architecture: 'contriever'
 }
 
+/** ModernBERT as retriever: rotary positions, local layers, gated MLP, no biases. */
+export interface ModernBertConfig {
+  readonly architecture: 'contriever'
+  readonly family: 'modern'
+  readonly vocabSize: number
+  readonly hiddenSize: number
+  readonly intermediateSize: number
+  readonly layers: number
+  readonly heads: number
+  /** Most tokens of one text, special tokens included. */
+  readonly window: number
+  readonly layerNormEps: number
+  readonly padId: number
+  readonly ropeTheta: number
+  /** Tokens of these layers see so many on either side; null where all see all. */
+  readonly local: LocalLayers | null
+}
+
+export type RetrieverConfig = ContrieverConfig | ModernBertConfig
+
 /** A cross-encoder: one score for a query with a passage. */
 export interface RerankerConfig extends BertConfig {
   readonly architecture: 'reranker'
 }
 
-export type ModelConfig = CepeConfig | ContrieverConfig | RerankerConfig
+export type ModelConfig = CepeConfig | RetrieverConfig | RerankerConfig

@@ -1,5 +1,5 @@
 import { invalid } from '../errors.ts'
-import type { CepeConfig, ContrieverConfig, LlamaConfig, ModelConfig, RerankerConfig } from './config.ts'
+import type { CepeConfig, ContrieverConfig, LlamaConfig, ModelConfig, ModernBertConfig, RerankerConfig } from './config.ts'
 import { isWeightDtype, WEIGHT_DTYPES } from './dtype.ts'
 import type { TensorInfo } from './checkpoint.ts'
 
@@ -50,6 +50,24 @@ function cepeTensors(config: CepeConfig): Shapes {
   return shapes
 }
 
+function modernBertTensors({ vocabSize, hiddenSize: d, intermediateSize: mlp, layers }: ModernBertConfig): Shapes {
+  const shapes: Shapes = new Map()
+  shapes.set('embeddings.tok_embeddings.weight', [vocabSize, d])
+  shapes.set('embeddings.norm.weight', [d])
+  for (let layer = 0; layer < layers; layer++) {
+    const block = `layers.${layer}`
+    // The first layer reads the embeddings, which are normalised already.
+    if (layer > 0) shapes.set(`${block}.attn_norm.weight`, [d])
+    shapes.set(`${block}.attn.Wqkv.weight`, [3 * d, d])
+    shapes.set(`${block}.attn.Wo.weight`, [d, d])
+    shapes.set(`${block}.mlp_norm.weight`, [d])
+    shapes.set(`${block}.mlp.Wi.weight`, [2 * mlp, d])
+    shapes.set(`${block}.mlp.Wo.weight`, [d, mlp])
+  }
+  shapes.set('final_norm.weight', [d])
+  return shapes
+}
+
 /** Names of the two dense layers of a cross-encoder's head. */
 export const RERANKER_HEADS = {
   bert: ['pooler.dense', 'classifier'],
@@ -90,7 +108,8 @@ function bertTensors(config: ContrieverConfig | RerankerConfig): Shapes {
 
 /** The tensors that the architecture needs: canonical name -> shape, matrices as [out, in]. */
 export function expectedTensors(config: ModelConfig): ReadonlyMap<string, readonly number[]> {
-  return config.architecture === 'cepe' ? cepeTensors(config) : bertTensors(config)
+  if (config.architecture === 'cepe') return cepeTensors(config)
+  return config.family === 'modern' ? modernBertTensors(config) : bertTensors(config)
 }
 
 /**

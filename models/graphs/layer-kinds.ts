@@ -23,7 +23,7 @@ function ofKinds<T>(all: T, windowed: T, local: LocalLayers | null): ByLayer<T> 
 }
 
 /** Both values are made at once. */
-export function byLayer<T>({ local }: Pick<LlamaConfig, 'local'>, make: (local: LocalLayers | null) => T): ByLayer<T> {
+export function byLayer<T>({ local }: { readonly local: LocalLayers | null }, make: (local: LocalLayers | null) => T): ByLayer<T> {
   const all = make(null)
   return ofKinds(all, local === null ? all : make(local), local)
 }

@@ -68,12 +68,13 @@ export interface Projections {
 
 /**
  * Attention without causality: q [B,L,d]; k, v [B,T,d] -> [B,L,d], scores scaled by 1/sqrt(head_dim).
- * keyMask i32 [B,T] hides keys that are 0; a row that hides all of its keys is undefined. T = 0 gives zeros.
+ * keyMask i32 [B,T] hides keys that are 0; a row that hides all of its keys is undefined. T = 0 gives zeros. A bias, broadcast
+ * to [B,heads,L,T], is added to the scores.
  */
-export function multiHeadAttention({ q, k, v }: Projections, heads: number, keyMask: Value | null): Value {
+export function multiHeadAttention({ q, k, v }: Projections, heads: number, keyMask: Value | null, bias: Value | null = null): Value {
   requireRank('MultiHeadAttention', q, 3)
   if (keyMask) requireElem('MultiHeadAttention', keyMask, 'i32')
-  return contrib('MultiHeadAttention', [q, k, v, null, keyMask], q, { num_heads: heads })
+  return contrib('MultiHeadAttention', [q, k, v, null, keyMask, ...(bias ? [bias] : [])], q, { num_heads: heads })
 }
 
 /** How groupQueryAttention's heads score keys. */

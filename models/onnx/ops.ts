@@ -166,8 +166,8 @@ export function cumSum(x: Value): Value {
 }
 
 /** LayerNormalization over the last axis. */
-export function layerNormalization(x: Value, scale: Value, bias: Value, epsilon: number): Value {
-  return node('LayerNormalization', [x, scale, bias], x, { axis: -1, epsilon: { float: epsilon } })
+export function layerNormalization(x: Value, scale: Value, bias: Value | null, epsilon: number): Value {
+  return node('LayerNormalization', bias ? [x, scale, bias] : [x, scale], x, { axis: -1, epsilon: { float: epsilon } })
 }
 
 // Shapes

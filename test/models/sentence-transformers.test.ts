@@ -1,14 +1,16 @@
 import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import t from 'tap'
+import { compareBuilds } from '../../models/against.ts'
 import { buildModel } from '../../models/build.ts'
 import { openCheckpoint } from '../../models/checkpoint/open.ts'
+import { DTYPES } from '../../models/dtypes.ts'
 import { createEmbedder } from '../../src/inference/pool/create-embedder.ts'
 import { startServer } from '../helpers/cli.ts'
 import { root } from '../helpers/root.ts'
 import { tinyService } from '../helpers/service-settings.ts'
 
-/** Random retrievers as sentence-transformers saves them, with its own vectors (test/fixtures/sentence-transformers/make.py; XLM-R: test/fixtures/rerankers/make.py). */
+/** Random retrievers as sentence-transformers saves them, with its own vectors (test/fixtures/sentence-transformers/make.py; XLM-R and ModernBERT: test/fixtures/rerankers/make.py). */
 const FIXTURES = path.join(root, 'test/fixtures/sentence-transformers')
 const ATOL = 1e-5
 
@@ -24,7 +26,7 @@ function farthest(a: readonly ArrayLike<number>[], b: readonly (readonly number[
   return Math.max(...a.flatMap((row, i) => Array.from(row, (value, j) => Math.abs(value - (b[i]?.[j] ?? NaN)))))
 }
 
-for (const kind of ['mean', 'cls', 'normalised', 'xlm-roberta']) {
+for (const kind of ['mean', 'cls', 'normalised', 'xlm-roberta', 'modern-bert']) {
   await t.test(`${kind}: vectors as sentence-transformers makes them`, async (t) => {
     const { texts, passages, queries } = await goldenOf(kind)
     const modelDir = path.join(t.testdir(), kind)
@@ -35,6 +37,20 @@ for (const kind of ['mean', 'cls', 'normalised', 'xlm-roberta']) {
     t.ok(farthest(await embedder.embed(texts, { priority: 'bulk' }), passages) < ATOL)
     const asked = texts.map((text) => prompt + text)
     t.ok(farthest(await embedder.embed(asked, { priority: 'question' }), queries) < ATOL)
+  })
+}
+
+for (const kind of ['xlm-roberta', 'modern-bert']) {
+  await t.test(`${kind}: every dtype builds and embeds alike`, async (t) => {
+    const dir = t.testdir()
+    const samples = [{ contexts: [[1, 20, 30, 40, 50, 60, 70, 80, 90, 100, 110, 2]], prompt: [] }]
+    for (const dtype of DTYPES) {
+      await buildModel({ checkpointDir: path.join(FIXTURES, kind), outDir: path.join(dir, dtype), dtype })
+      const distance = await compareBuilds(path.join(dir, dtype), path.join(dir, 'f32'), samples)
+      const cosine = distance.kind === 'retriever' ? distance.leastCosine : NaN
+      // 4 bits are coarse for matrices this small.
+      t.ok(cosine > (dtype === 'int4' || dtype === 'f16-int4' ? 0.8 : 0.99), `${dtype}: ${cosine}`)
+    }
   })
 }
 

@@ -125,6 +125,35 @@ t.test('XLM-R: positions begin behind the padding; a cross-encoder has one label
   t.end()
 })
 
+t.test('ModernBERT: layers and bases as either form of config.json states them', (t) => {
+  const modern = {
+    architectures: ['ModernBertModel'],
+    vocab_size: 50,
+    hidden_size: 32,
+    intermediate_size: 48,
+    num_hidden_layers: 4,
+    num_attention_heads: 2,
+    max_position_embeddings: 64,
+    norm_eps: 1e-5,
+    hidden_activation: 'gelu',
+    local_attention: 16,
+  }
+  t.match(parseConfig(modern), {
+    family: 'modern',
+    ropeTheta: 160_000,
+    local: { window: 8, ropeTheta: 10_000, layers: [false, true, true, false] },
+  })
+  const published = { ...modern, global_attn_every_n_layers: 2, global_rope_theta: 5e5, local_rope_theta: 2e4 }
+  t.match(parseConfig(published), { ropeTheta: 5e5, local: { ropeTheta: 2e4, layers: [false, true, false, true] } })
+  const refused = (change: object, message: RegExp) =>
+    t.throws(() => parseConfig({ ...modern, ...change }), { code: 'unsupported', message })
+  refused({ mlp_bias: true }, /mlp_bias is true; supported is false/)
+  refused({ hidden_activation: 'silu' }, /hidden_activation is "silu"/)
+  refused({ layer_types: ['full_attention'] }, /layer_types is 1; supported is an entry for each of the 4 layers/)
+  refused({ rope_parameters: { full_attention: { rope_type: 'yarn' } } }, /rope_parameters.full_attention.rope_type is "yarn"/)
+  t.end()
+})
+
 t.test('rotary scaling in every spelling', (t) => {
   t.match(ropeOf({ rope_scaling: { type: 'linear', factor: 8 } }), { ropeScaling: { type: 'linear', factor: 8 } })
   t.match(ropeOf({ rope_scaling: { rope_type: 'default' } }), { ropeScaling: null })
