@@ -41,7 +41,7 @@ export interface ParseOptions {
 
 /**
  * Understands one record of any supported dataset: NQ-open and other {question, answer} lines, CEPE (`ctxs` or `docs`),
- * FiD, Contriever and DPR (`answers`, `ctxs`), PopQA's rows, TriviaQA's elements.
+ * FiD, Contriever and DPR (`answers`, `ctxs`), FlashRAG (`golden_answers`), PopQA's rows, TriviaQA's elements.
  */
 export function parseQuestion(value: unknown, at: string, options: ParseOptions): Parsed {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
@@ -73,7 +73,7 @@ export function parseQuestion(value: unknown, at: string, options: ParseOptions)
 }
 
 function answersOf(record: Record<string, unknown>): string[] | undefined {
-  const given = record['answer'] ?? record['answers'] ?? listInCell(record['possible_answers'])
+  const given = record['answer'] ?? record['answers'] ?? record['golden_answers'] ?? listInCell(record['possible_answers'])
   return isAnswers(given) ? [given].flat(2).map(String) : undefined
 }
 

@@ -22,3 +22,20 @@ export function answerFinder(answers: readonly string[]): (text: string) => bool
 export function recallAt(ranks: readonly number[], k: number): number {
   return ranks.some((rank) => rank <= k) ? 1 : 0
 }
+
+/** 1 / the first of `ranks` (from 1) that is among the first k, else 0; its mean over questions is MRR@k. */
+export function reciprocalRankAt(ranks: readonly number[], k: number): number {
+  const first = Math.min(...ranks)
+  return first <= k ? 1 / first : 0
+}
+
+/**
+ * Normalised discounted cumulative gain at k with binary relevance (Jarvelin and Kekalainen 2002; discount log2(rank + 1), as trec_eval).
+ * @param ranks of the relevant passages that were found, from 1
+ * @param relevant how many there are; those found, where the dataset does not say
+ */
+export function ndcgAt(ranks: readonly number[], k: number, relevant = ranks.length): number {
+  const gain = (of: readonly number[]): number => of.filter((rank) => rank <= k).reduce((sum, rank) => sum + 1 / Math.log2(rank + 1), 0)
+  const ideal = gain(Array.from({ length: relevant }, (_, i) => i + 1))
+  return ideal === 0 ? 0 : gain(ranks) / ideal
+}

@@ -1,4 +1,5 @@
-import type { AnswerReadResult, Reader } from './contract.ts'
+import { modelId } from '../../models/manifest.ts'
+import type { AnswerRead, AnswerReadResult, Reader } from './contract.ts'
 import type { Observer, Stage } from './observer.ts'
 
 /** A reader that tells the observers of its requests what it did for them. */
@@ -7,7 +8,10 @@ export function observedReader<Own extends Reader>(reader: Own): Own {
     ...reader,
     answer: async (read, run) => {
       const result = await reader.answer(read, run)
-      if (run?.observe) reportRead(run.observe, { ...result, contextTokens: sum(result.contextTokenCounts) })
+      if (run?.observe) {
+        const contextTokens = sum(result.contextTokenCounts)
+        reportRead(run.observe, { ...result, contextTokens, asked: read, model: modelId(reader.manifest) })
+      }
       return result
     },
     choices: async (read, run) => {
@@ -27,12 +31,15 @@ export function observedReader<Own extends Reader>(reader: Own): Own {
   }
 }
 
-interface Told extends Pick<AnswerReadResult, 'timingsMs' | 'promptTokens' | 'logprobs'> {
+interface Told extends Pick<AnswerReadResult, 'timingsMs' | 'promptTokens' | 'logprobs' | 'stopped'> {
+  readonly asked: Pick<AnswerRead, 'maxNewTokens' | 'sampling'>
+  /** The reader's id. */
+  readonly model: string
   readonly contextTokens: number
 }
 
 /** Tells what reading and answering took. Its stages come one after the other, the last of them ends right now. */
-export function reportRead(observer: Observer, { timingsMs, promptTokens, contextTokens, logprobs }: Told): void {
+export function reportRead(observer: Observer, { timingsMs, promptTokens, contextTokens, logprobs, stopped, asked, model }: Told): void {
   const { queue, plan, encode, generate } = timingsMs
   let startedAt = performance.now() - (queue + plan + encode + generate)
   for (const [name, ms] of Object.entries({ queue, plan, encode, generate }) as [Stage, number][]) {
@@ -42,6 +49,8 @@ export function reportRead(observer: Observer, { timingsMs, promptTokens, contex
   observer.tokens('prompt', promptTokens)
   observer.tokens('context', contextTokens)
   observer.tokens('generated', logprobs.length)
+  const { maxNewTokens: maxTokens, sampling } = asked
+  observer.generated?.({ model, maxTokens, temperature: sampling?.temperature, finishReason: stopped ? 'stop' : 'length' })
 }
 
 function sum(counts: readonly number[]): number {

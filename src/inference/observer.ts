@@ -7,9 +7,20 @@ export type Stage = 'embed' | 'search' | 'parse' | 'queue' | 'plan' | 'encode' |
 /** Tokens of prompts, of the encoder's contexts, and of answers. */
 export type TokenKind = 'prompt' | 'context' | 'generated'
 
+/** How an answer was generated. */
+export interface Generation {
+  /** The reader's id. */
+  readonly model: string
+  readonly maxTokens: number
+  /** Absent: greedy. */
+  readonly temperature?: number | undefined
+  readonly finishReason: 'stop' | 'length'
+}
+
 /** Observes a request's work as its parts end, for metrics and traces. */
 export interface Observer {
   /** @param startedAt on the clock of performance.now() */
   stage(name: Stage, startedAt: number, ms: number): void
   tokens(kind: TokenKind, count: number): void
+  generated?(generation: Generation): void
 }

@@ -60,7 +60,7 @@ export async function answerDocument(
     const resolved = resolveDocument(form, document, reader.manifest, services)
     const read = await reader.document(resolved, left())
     const contextTokens = read.chunks.reduce((sum, { tokens }) => sum + tokens, 0)
-    if (run.observe) reportRead(run.observe, { ...read, contextTokens })
+    if (run.observe) reportRead(run.observe, { ...read, contextTokens, asked: resolved, model: modelId(reader.manifest) })
     const total = performance.now() - started
     const first = Math.min(...[...read.chunks, ...(read.tail ? [read.tail] : [])].map(({ start }) => start), resolved.to)
     return {

@@ -31,6 +31,16 @@ t.test('NQ-open lines', async (t) => {
   t.same(problems, [])
 })
 
+t.test('FlashRAG lines', async (t) => {
+  const record = { id: 'test_0', question: 'who?', golden_answers: ['Ann', 'Ann B'], metadata: { split: 'test' } }
+  const { questions, problems } = await readDataset(
+    await file(t, 'test.jsonl', lines(record, { id: 'test_1', question: 'when', golden_answers: [] })),
+  )
+  t.match(questions, [{ id: 'test_0', question: 'who?', answers: ['Ann', 'Ann B'], answerable: true }])
+  t.equal(questions.length, 1)
+  t.match(problems, [{ kind: 'no answer', places: ['line 2'] }])
+})
+
 t.test('TriviaQA unfiltered JSON, pretty-printed and packed', async (t) => {
   const document = JSON.stringify(
     {

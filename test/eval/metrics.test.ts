@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { bestOver, exactMatch, f1, normalizeAnswer, popqaMatch, substringMatch } from '../../eval/metrics/answer.ts'
 import { auroc, riskCoverage } from '../../eval/metrics/confidence.ts'
-import { answerFinder, recallAt } from '../../eval/metrics/retrieval.ts'
+import { answerFinder, ndcgAt, recallAt, reciprocalRankAt } from '../../eval/metrics/retrieval.ts'
 import { fileUrl } from '../helpers/root.ts'
 
 interface Official {
@@ -50,6 +50,19 @@ t.test('the best gold answer counts; without any, nothing is right', (t) => {
   t.equal(bestOver(exactMatch, 'Bob Russell', ['Bobby Scott', 'Bob Russell']), 1)
   t.equal(bestOver(f1, 'Russell', ['Bobby Scott', 'Bob Russell']), 2 / 3)
   t.equal(bestOver(exactMatch, '', []), 0)
+  t.end()
+})
+
+t.test('nDCG and reciprocal ranks of binary relevance', (t) => {
+  const near = (found: number, wanted: number, what: string) => t.ok(Math.abs(found - wanted) < 1e-6, `${what}: ${found}`)
+  near(ndcgAt([1, 2], 10), 1, 'the ideal order')
+  near(ndcgAt([2], 10), 1 / Math.log2(3), 'one, at rank 2')
+  // (1/log2 3 + 1/log2 4) / (1 + 1/log2 3 + 1/log2 4): all three count for the ideal.
+  near(ndcgAt([2, 3, 6], 5), 0.5307212739772434, 'three, one beyond the depth')
+  near(ndcgAt([3], 5, 2), 0.5 / (1 + 1 / Math.log2(3)), 'of two that there are')
+  near(ndcgAt([7], 5), 0, 'beyond the depth')
+  near(ndcgAt([], 5), 0, 'nothing relevant')
+  t.same([reciprocalRankAt([3, 2], 5), reciprocalRankAt([6], 5), reciprocalRankAt([], 5)], [0.5, 0, 0])
   t.end()
 })
 

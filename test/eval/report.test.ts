@@ -46,7 +46,12 @@ function summary(...[cepe, closedBook, recall, auroc]: Figures): Summary {
       setting('cepe', 40, cepe[2]),
       setting('closed-book', 0, closedBook),
     ],
-    retrieval: { recall: [{ k: 5, estimate: estimate(recall) }], curve: [], goldRecall: [], latencyMs: null },
+    retrieval: {
+      recall: [{ k: 5, estimate: estimate(recall) }],
+      curve: [],
+      ...{ goldRecall: [], ndcg: [], mrr: [], goldNdcg: [], goldMrr: [] },
+      latencyMs: null,
+    },
   }
 }
 

@@ -91,6 +91,9 @@ t.test('every setting answers every question from one retrieval', async (t) => {
       [6, 1],
     ],
   )
+  const at5 = (values = retrieval?.ndcg) => values?.find(({ k }) => k === 5)?.estimate.mean
+  t.ok(Math.abs((at5() ?? 0) - 1 / Math.log2(5)) < 1e-9, 'the passage with the answer is the fourth')
+  t.equal(at5(retrieval?.mrr), 0.25)
   t.equal(asked.replug.length, 16)
   t.match((await readRun(folder)).manifest.subject, {
     reader: /^fake@/,

@@ -1,7 +1,7 @@
 import { at } from '../../../base/at.ts'
 import { bestOver, exactMatch, f1, popqaMatch, substringMatch } from '../../metrics/answer.ts'
 import { auroc, riskCoverage, type CoveragePoint } from '../../metrics/confidence.ts'
-import { recallAt } from '../../metrics/retrieval.ts'
+import { ndcgAt, recallAt, reciprocalRankAt } from '../../metrics/retrieval.ts'
 import { estimateShare, mean, quantile, type Estimate, type Sample } from '../../statistics/bootstrap.ts'
 import type { Problem } from '../../datasets/question-set.ts'
 import type { Manifest } from './manifest.ts'
@@ -49,12 +49,24 @@ export interface SettingSummary {
 
 export interface RetrievalSummary {
   /** By depth: the passage's text holds an answer. */
-  readonly recall: readonly { readonly k: number; readonly estimate: Estimate }[]
+  readonly recall: readonly AtDepth[]
   /** At every k up to the depth, for the curve. */
   readonly curve: readonly { readonly k: number; readonly recall: number }[]
   /** By depth: the very passage that the question was written about; empty where the dataset names none. */
-  readonly goldRecall: readonly { readonly k: number; readonly estimate: Estimate }[]
+  readonly goldRecall: readonly AtDepth[]
+  /** By depth, of the passages that hold an answer: the ideal order has all of those that were found, whatever the depth, first. */
+  readonly ndcg: readonly AtDepth[]
+  /** By depth, of the first passage that holds an answer. */
+  readonly mrr: readonly AtDepth[]
+  /** As these, of the very passage that the question was written about; empty where the dataset names none. */
+  readonly goldNdcg: readonly AtDepth[]
+  readonly goldMrr: readonly AtDepth[]
   readonly latencyMs: { readonly embed: Latency; readonly retrieve: Latency } | null
+}
+
+interface AtDepth {
+  readonly k: number
+  readonly estimate: Estimate
 }
 
 export interface Summary {
@@ -167,23 +179,27 @@ function summariseRetrieval(scored: readonly EvalRecord[], seed: number, k: numb
   const named = scored.filter(({ has_gold_passage: known }) => known)
   const golds = named.map(({ retrieval }) => (retrieval?.gold_rank === null || retrieval === null ? [] : [retrieval.gold_rank]))
   const recalls = (ranks: readonly (readonly number[])[], depthWanted: number) => ranks.map((list) => recallAt(list, depthWanted))
-  const estimated = (records: readonly Pick<Scored, 'record'>[], values: readonly number[]) =>
-    estimateShare(samplesOf(records, values), seed)
+  const byDepth = (records: readonly EvalRecord[], ranks: readonly (readonly number[])[], metric: typeof recallAt) =>
+    depths.map((wanted) => {
+      const values = ranks.map((list) => metric(list, wanted))
+      const samples = samplesOf(
+        records.map((record) => ({ record })),
+        values,
+      )
+      return { k: wanted, estimate: estimateShare(samples, seed) }
+    })
+  const foundRecords = found.map(({ record }) => record)
+  const gold = (metric: typeof recallAt) => (golds.length === 0 ? [] : byDepth(named, golds, metric))
   const answerRanks = retrievals.map(({ answer_ranks: ranks }) => ranks)
   const timings = retrievals.flatMap(({ timings_ms: ms }) => ms ?? [])
   return {
-    recall: depths.map((wanted) => ({ k: wanted, estimate: estimated(found, recalls(answerRanks, wanted)) })),
+    recall: byDepth(foundRecords, answerRanks, recallAt),
     curve: Array.from({ length: depth }, (_, i) => ({ k: i + 1, recall: mean(recalls(answerRanks, i + 1)) })),
-    goldRecall:
-      golds.length === 0
-        ? []
-        : depths.map((wanted) => ({
-            k: wanted,
-            estimate: estimated(
-              named.map((record) => ({ record })),
-              recalls(golds, wanted),
-            ),
-          })),
+    goldRecall: gold(recallAt),
+    ndcg: byDepth(foundRecords, answerRanks, ndcgAt),
+    mrr: byDepth(foundRecords, answerRanks, reciprocalRankAt),
+    goldNdcg: gold((ranks, wanted) => ndcgAt(ranks, wanted, 1)),
+    goldMrr: gold(reciprocalRankAt),
     latencyMs:
       timings.length === 0
         ? null

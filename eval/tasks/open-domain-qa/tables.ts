@@ -93,13 +93,20 @@ export function metricsTable({ settings }: Summary): Block {
   )
 }
 
-/** Recall by depth; the gold passage's recall where the dataset names one. */
-export function recallTable({ recall, goldRecall }: NonNullable<Summary['retrieval']>): Block {
+/** Recall, nDCG and MRR by depth; those of the gold passage where the dataset names one. */
+export function recallTable(retrieval: NonNullable<Summary['retrieval']>): Block {
+  const { recall, ndcg, mrr, goldRecall, goldNdcg, goldMrr } = retrieval
+  const row = (name: string, values: typeof recall) =>
+    values.length > 0 ? [[name, ...values.map(({ estimate }) => withInterval(estimate))]] : []
   return table(
-    ['recall (%)', ...recall.map(({ k }) => `@${k}`)],
+    ['retrieval (%)', ...recall.map(({ k }) => `@${k}`)],
     [
-      ['a passage holds an answer', ...recall.map(({ estimate }) => withInterval(estimate))],
-      ...(goldRecall.length > 0 ? [["the question's own passage", ...goldRecall.map(({ estimate }) => withInterval(estimate))]] : []),
+      ...row('recall: a passage holds an answer', recall),
+      ...row('nDCG of those passages', ndcg),
+      ...row('MRR of the first of them', mrr),
+      ...row("recall: the question's own passage", goldRecall),
+      ...row('nDCG of it', goldNdcg),
+      ...row('MRR of it', goldMrr),
     ],
   )
 }

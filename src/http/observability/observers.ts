@@ -28,5 +28,6 @@ export function together(all: readonly Observer[]): Observer {
   return {
     stage: (...told) => all.forEach((one) => one.stage(...told)),
     tokens: (...told) => all.forEach((one) => one.tokens(...told)),
+    generated: (told) => all.forEach((one) => one.generated?.(told)),
   }
 }

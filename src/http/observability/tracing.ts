@@ -1,10 +1,19 @@
-import { diag, DiagLogLevel, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace, defaultTextMapGetter } from '@opentelemetry/api'
+import {
+  diag,
+  DiagLogLevel,
+  ROOT_CONTEXT,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+  defaultTextMapGetter,
+  type Attributes,
+} from '@opentelemetry/api'
 import { W3CTraceContextPropagator } from '@opentelemetry/core'
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
 import { defaultResource, resourceFromAttributes } from '@opentelemetry/resources'
 import { BasicTracerProvider, BatchSpanProcessor } from '@opentelemetry/sdk-trace-base'
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Observer } from '../../inference/observer.ts'
+import type { Generation, Observer } from '../../inference/observer.ts'
 
 export interface TracingOptions {
   /** OTLP over HTTP. */
@@ -54,12 +63,18 @@ export function startTracing({ url, version, log }: TracingOptions): Tracing {
       }
       const span = tracer.startSpan(`${method} ${route ?? ''}`.trim(), { kind: SpanKind.SERVER, attributes }, parent)
       const within = trace.setSpan(parent, span)
+      let inputTokens = 0
       return {
         stage: (name, startedAt, ms) => {
           const startTime = performance.timeOrigin + startedAt
           tracer.startSpan(name, { startTime }, within).end(startTime + ms)
         },
-        tokens: (kind, count) => void span.setAttribute(`cepe.tokens.${kind}`, count),
+        tokens: (kind, count) => {
+          span.setAttribute(`cepe.tokens.${kind}`, count)
+          if (kind !== 'generated') inputTokens += count
+          span.setAttribute(...(kind === 'generated' ? usage('output', count) : usage('input', inputTokens)))
+        },
+        generated: (generation) => void span.setAttributes(generationAttributes(generation)),
         end: (status, error) => {
           if (!span.isRecording()) return
           if (status > 0) span.setAttribute('http.response.status_code', status)
@@ -70,5 +85,22 @@ export function startTracing({ url, version, log }: TracingOptions): Tracing {
       }
     },
     close: () => provider.shutdown().catch((error: unknown) => log(`Traces were not delivered: ${String(error)}`)),
+  }
+}
+
+function usage(side: 'input' | 'output', count: number): [string, number] {
+  return [`gen_ai.usage.${side}_tokens`, count]
+}
+
+/** OpenTelemetry's conventions for generative AI, without the texts. */
+function generationAttributes({ model, maxTokens, temperature, finishReason }: Generation): Attributes {
+  return {
+    'gen_ai.operation.name': 'chat',
+    'gen_ai.provider.name': 'cepe',
+    'gen_ai.request.model': model,
+    'gen_ai.response.model': model,
+    'gen_ai.request.max_tokens': maxTokens,
+    ...(temperature !== undefined && { 'gen_ai.request.temperature': temperature }),
+    'gen_ai.response.finish_reasons': [finishReason],
   }
 }

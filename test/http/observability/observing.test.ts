@@ -140,7 +140,7 @@ interface Span {
   readonly parentSpanId?: string
   readonly startTimeUnixNano: string
   readonly endTimeUnixNano: string
-  readonly attributes: { key: string; value: { stringValue?: string; intValue?: number } }[]
+  readonly attributes: { key: string; value: { stringValue?: string; intValue?: number; arrayValue?: object } }[]
   readonly status?: { code?: number }
 }
 
@@ -192,7 +192,23 @@ t.test('traces: a span for the request and one for each stage, in the trace of w
     'http.response.status_code': 200,
     'cepe.request_id': 'mine',
     'cepe.tokens.generated': 2,
+    'gen_ai.operation.name': 'chat',
+    'gen_ai.provider.name': 'cepe',
+    'gen_ai.request.model': /^fake@/,
+    'gen_ai.response.model': /^fake@/,
+    'gen_ai.request.max_tokens': 5,
+    'gen_ai.usage.output_tokens': 2,
   })
+  t.equal(
+    attributes.get('gen_ai.usage.input_tokens'),
+    Number(attributes.get('cepe.tokens.prompt')) + Number(attributes.get('cepe.tokens.context')),
+  )
+  t.match(
+    answered?.attributes.find(({ key }) => key === 'gen_ai.response.finish_reasons'),
+    {
+      value: { arrayValue: { values: [{ stringValue: 'stop' }] } },
+    },
+  )
   t.match(refused?.attributes, [
     {},
     {},
