@@ -97,11 +97,3 @@ export function messageOf(thrown: unknown): string {
 export function osCode(thrown: unknown): string | undefined {
   return thrown instanceof Error && 'code' in thrown && typeof thrown.code === 'string' ? thrown.code : undefined
 }
-
-/** True where the cause is a full disk or an exhausted quota; LanceDB reports both as text only. */
-export function isDiskFull(thrown: unknown): boolean {
-  return (
-    ['ENOSPC', 'EDQUOT'].includes(osCode(thrown) ?? '') ||
-    /no space left on device|disk quota exceeded|os error (28|122)\b/i.test(messageOf(thrown))
-  )
-}

@@ -1,7 +1,8 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import type { TopLevelSpec } from 'vega-lite'
-import { CodedError, isDiskFull } from '../../base/errors.ts'
+import { CodedError } from '../../base/errors.ts'
+import { isDiskFull } from '../../base/failures.ts'
 import { text, toHtml, toMarkdown, type Block } from './blocks.ts'
 import { loadPlotter } from './plot.ts'
 

@@ -1,5 +1,6 @@
 import pLimit from 'p-limit'
-import { CodedError, isDiskFull, messageOf, type ErrorCode } from '../../base/errors.ts'
+import { CodedError, messageOf, type ErrorCode } from '../../base/errors.ts'
+import { isDiskFull } from '../../base/failures.ts'
 import { openRun, type RunFormat } from './folder.ts'
 import type { Skipped } from './skipped.ts'
 

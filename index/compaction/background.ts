@@ -1,5 +1,6 @@
+import { lanceText } from '../../base/failures.ts'
 import { cleanTable, compactTable, fragmentation, isWasteful, KEEP_MS } from './compact.ts'
-import { lanceText, type Table } from '../table/lance.ts'
+import { type Table } from '../table/lance.ts'
 import { MOST_SEGMENTS, vectorSegments } from './segments.ts'
 import type { TableSync } from '../table/table-sync.ts'
 

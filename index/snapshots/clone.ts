@@ -1,5 +1,6 @@
 import { basename } from 'node:path'
-import { CodedError, isDiskFull, messageOf } from '../../base/errors.ts'
+import { CodedError, messageOf } from '../../base/errors.ts'
+import { isDiskFull } from '../../base/failures.ts'
 import { at } from '../../base/at.ts'
 import { eachOf } from '../store/each-of.ts'
 import { storeOf, within } from '../store/store-of.ts'

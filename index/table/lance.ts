@@ -2,16 +2,10 @@ import { access, constants } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { connect, Index, makeArrowTable, Session, type Table as LanceTable } from '@lancedb/lancedb'
 import { Schema, type Field } from 'apache-arrow'
-import { CodedError, isDiskFull, messageOf } from '../../base/errors.ts'
+import { CodedError } from '../../base/errors.ts'
+import { isCommitConflict, isDiskFull, lanceText } from '../../base/failures.ts'
 import { inScratch, keepScratch } from '../../base/locks/scratch.ts'
 import { storeOf } from '../store/store-of.ts'
-
-/** What LanceDB says of an error, without where in its own source it arose. */
-export function lanceText(thrown: unknown): string {
-  return messageOf(thrown)
-    .replace(/,?\s*\/\S*\/cargo\/[^]*$/, '')
-    .slice(0, 300)
-}
 
 export { MatchQuery, type Query, type VectorQuery } from '@lancedb/lancedb'
 
@@ -144,8 +138,6 @@ export function listsConfig(): Index {
   return Index.labelList()
 }
 
-/** How LanceDB says that another writer was first; two migrations that add the same column meet as `already exists`, and the one that looks again finds it done. */
-const CONFLICT = /commit conflict|retryable|concurrent|conflicting|please retry|column \S+ already exists/i
 const ATTEMPTS = 8
 
 /**
@@ -170,7 +162,7 @@ export async function writing<T>(table: Table, write: () => Promise<T>): Promise
           field: table.storedAs,
           cause: error,
         })
-      if (!CONFLICT.test(messageOf(error))) throw error
+      if (!isCommitConflict(error)) throw error
       if (attempt === ATTEMPTS) {
         throw new CodedError(
           'conflict',

@@ -1,9 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { CodedError, messageOf } from '../../base/errors.ts'
+import { CodedError } from '../../base/errors.ts'
+import { isVersionGone } from '../../base/failures.ts'
 import type { Table } from './lance.ts'
 
-/** How LanceDB says, of a folder and of an object store, that the manifest of a version went while it listed them. */
-const GONE = /not found[^]*_versions\/|_versions\/[^]*not found/i
 /** A clean-up removes its versions within moments; many of them take longer in an object store. */
 const ATTEMPTS = 50
 const PAUSE_MS = 20
@@ -24,7 +23,7 @@ export async function versionsOf(table: Table): Promise<readonly Version[]> {
     try {
       return await table.listVersions()
     } catch (error) {
-      if (!GONE.test(messageOf(error))) throw error
+      if (!isVersionGone(error)) throw error
       if (attempt === ATTEMPTS)
         throw new CodedError('conflict', `Other processes removed versions of ${table.storedAs} all the time: try again later.`, {
           field: table.storedAs,

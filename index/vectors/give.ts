@@ -1,6 +1,7 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { CodedError, isDiskFull, messageOf } from '../../base/errors.ts'
+import { CodedError, messageOf } from '../../base/errors.ts'
+import { isDiskFull } from '../../base/failures.ts'
 import { removeStaleFiles } from '../../base/locks/stale-files.ts'
 import { processTag } from '../../base/locks/process.ts'
 import type { EmbeddingModel, Embed } from '../contract.ts'

@@ -1,13 +1,11 @@
+import { isBrokenFile } from '../../base/failures.ts'
 import { join } from 'node:path'
 import { filesUnder } from '../../base/files-under.ts'
-import { lanceText, type Table } from '../table/lance.ts'
+import { type Table } from '../table/lance.ts'
 import { isWhole } from './whole-file.ts'
 
 /** Folders of a stored table that hold its files, beside its versions. */
 const FOLDERS = ['data', '_deletions', '_indices']
-/** What LanceDB says of a file that is not whole, by how it reads it and where it ends. */
-const OF_BROKEN = /of size \d+ bytes|fill whole buffer|invalid seek|invalid magic|correct footer|missing implementation field|panic/i
-
 /**
  * A file that did not reach the disk whole and that the table's version cannot do without. Such files that no version names stay
  * until they are cleaned away, and another process may be writing one; while there are any, the ids and indexes of the table are read to tell.
@@ -30,6 +28,6 @@ async function isReadable(table: Table): Promise<boolean> {
     for (const { name } of await table.listIndices()) await table.prewarmIndex(name)
     return true
   } catch (error) {
-    return !OF_BROKEN.test(lanceText(error))
+    return !isBrokenFile(error)
   }
 }

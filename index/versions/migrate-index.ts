@@ -1,7 +1,7 @@
 import { readAlias, tableFolder } from './alias.ts'
 import { TableSync } from '../table/table-sync.ts'
 import { CodedError } from '../../base/errors.ts'
-import { lanceText } from '../table/lance.ts'
+import { lanceText } from '../../base/failures.ts'
 import { connectForWriting, type Table } from '../table/lance.ts'
 import { migrateTable, restoreVersion, type MigrationReport } from '../table/migrate.ts'
 import { openStored } from './recover.ts'

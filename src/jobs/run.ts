@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { SearchPolicy } from '../../index/search/ann.ts'
-import { CodedError, isDiskFull, messageOf, type ErrorCode } from '../../base/errors.ts'
+import { CodedError, messageOf, type ErrorCode } from '../../base/errors.ts'
+import { isDiskFull } from '../../base/failures.ts'
 import { abandonJob } from '../../index/ingest/abandon-job.ts'
 import { jobFiles } from '../../index/ingest/plan/job-files.ts'
 import { planCorpus, readPlan } from '../../index/ingest/plan/plan.ts'

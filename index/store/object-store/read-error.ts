@@ -1,13 +1,10 @@
 import { CodedError, messageOf } from '../../../base/errors.ts'
-
-/** How LanceDB says that a read did not come about for the store's sake. */
-const STORE =
-  /LanceError\(IO\)|object ?store|error sending request|error performing|connection|timed? ?out|HTTP error|status code|not ?found/i
+import { isStoreFailure } from '../../../base/failures.ts'
 
 /** As `Store.readError`. */
 export function readError(error: unknown): Error {
   const came = error instanceof Error ? error : new Error(messageOf(error))
-  if (came instanceof CodedError || !STORE.test(came.message)) return came
+  if (came instanceof CodedError || !isStoreFailure(came)) return came
   return new CodedError(
     'store_unavailable',
     `The index could not be read from its object store: look at the store and the network. Replicas with CEPE_MIRROR_DIR answer from a copy meanwhile.`,

@@ -1,4 +1,5 @@
-import { CodedError, isDiskFull } from '../../../base/errors.ts'
+import { CodedError } from '../../../base/errors.ts'
+import { isDiskFull } from '../../../base/failures.ts'
 import type { Lock } from '../../../base/locks/lock.ts'
 import { jobFiles } from '../../../index/ingest/plan/job-files.ts'
 import type { Job } from '../schema.ts'
