@@ -39,6 +39,7 @@ import { infoRoute } from './http/routes/info.ts'
 import { openAiRoutes } from './http/routes/openai.ts'
 import { mcpRoute } from './http/routes/mcp.ts'
 import { pageRoutes } from './http/routes/page.ts'
+import { passageFile } from './http/routes/passage-file.ts'
 import { passages } from './http/routes/passages.ts'
 import { rerankRoutes } from './http/routes/rerank.ts'
 import { scoreRoute } from './http/routes/score.ts'
@@ -95,6 +96,7 @@ export async function buildApp(
   const changes = { index, embedder, ...(further && { further }), unreadTokens: services.unreadTokens, requireAdmin, once }
   await app.register(upsertPassages, changes)
   await app.register(passages, changes)
+  await app.register(passageFile, { index, importDir: config.SERVE_FILES ? config.IMPORT_DIR : undefined })
   await app.register(adminPassages, { index, requireAdmin })
   await app.register(adminIndex, { index, requireAdmin })
   await app.register(adminIndexJobs, { jobs, requireAdmin, once, basePath: config.BASE_PATH })

@@ -128,8 +128,13 @@ export const ConfigSchema = Type.Object({
   ),
   TRACES_URL: text('Where OpenTelemetry traces go (OTLP over HTTP: `http://127.0.0.1:4318/v1/traces`); empty for none.', ''),
   IMPORT_DIR: Type.Optional(
-    Type.String({ description: 'Folder whose files admin jobs may name as their source; off without one.', minLength: 1 }),
+    Type.String({ description: 'Folder whose files and folders admin jobs may name as their source; off without one.', minLength: 1 }),
   ),
+  SERVE_FILES: Type.Boolean({
+    description:
+      'Give the files in IMPORT_DIR that passages were taken from to whoever may ask: `GET /v1/passages/:id/file`, and as `file` in the evidence.',
+    default: false,
+  }),
   JOBS_DIR: Type.Optional(
     Type.String({
       description:

@@ -2,12 +2,20 @@ import { lstat, realpath } from 'node:fs/promises'
 import path from 'node:path'
 import { CodedError } from '../../base/errors.ts'
 
+/** A file or folder in the import folder. */
+export interface Imported {
+  readonly path: string
+  /** Its path in the import folder, with slashes; empty for the folder itself. */
+  readonly within: string
+  readonly isFolder: boolean
+}
+
 /**
- * The path of a file in the import folder. Only files inside it, reached without symbolic links, may be named: the
+ * A file or folder in the import folder. Only what is inside it, reached without symbolic links, may be named: the
  * service must not become a way to read other files of its machine.
- * @throws forbidden without an import folder, where it is missing, or for a name that leads out of it, not_found for a missing file.
+ * @throws forbidden without an import folder, where it is missing, or for a name that leads out of it, not_found for what is missing.
  */
-export async function importPath(importDir: string | undefined, name: string): Promise<string> {
+export async function importPath(importDir: string | undefined, name: string): Promise<Imported> {
   if (importDir === undefined)
     throw new CodedError(
       'forbidden',
@@ -27,11 +35,13 @@ export async function importPath(importDir: string | undefined, name: string): P
       { field: 'source' },
     )
   })
-  const wanted = path.join(root, name)
+  const wanted = path.resolve(root, name)
   const real = await realpath(wanted).catch(() => {
-    throw new CodedError('not_found', `The import folder holds no file "${name.slice(0, 200)}".`, { field: 'source' })
+    throw new CodedError('not_found', `The import folder holds no file or folder "${name.slice(0, 200)}".`, { field: 'source' })
   })
   if (real !== wanted) throw outside
-  if (!(await lstat(real)).isFile()) throw new CodedError('invalid_request', `"${name.slice(0, 200)}" is not a file.`, { field: 'source' })
-  return real
+  const found = await lstat(real)
+  if (!found.isFile() && !found.isDirectory())
+    throw new CodedError('invalid_request', `"${name.slice(0, 200)}" is neither a file nor a folder.`, { field: 'source' })
+  return { path: real, within: path.relative(root, real).split(path.sep).join('/'), isFolder: found.isDirectory() }
 }

@@ -1,4 +1,5 @@
-import { basename } from 'node:path'
+import { createReadStream } from 'node:fs'
+import { basename, dirname } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Value } from 'typebox/value'
 import { CodedError, messageOf } from '../../base/errors.ts'
@@ -14,9 +15,11 @@ import { checkShardDir } from '../../index/ingest/shard-dir/check.ts'
 import { checkShardDirModel, openShardDir } from '../../index/ingest/shard-dir/shard-dir.ts'
 import { readPassages } from '../../index/read/read.ts'
 import { importPath } from './import-folder.ts'
+import { isDocument } from './folder/list.ts'
 import { checkDeleteMissing } from './folder/missing.ts'
 import { limitBytes } from './limit-bytes.ts'
 import { addFiles } from './upload/add-files.ts'
+import { isArchive } from './upload/archive-name.ts'
 import type { UploadedFile } from './upload/contract.ts'
 import { checkShape, corpusReadOptions, ReadingNotes } from './reading.ts'
 import { JobQueue, type QueueOptions } from './queue.ts'
@@ -50,7 +53,11 @@ export interface Jobs {
   addFile(path: string, options: JobOptions): Promise<Job>
   /** Queues the documents of a folder: all of them, or those that are named. For the command line. @throws options_invalid */
   addFolder(path: string, options: JobOptions, only?: readonly string[]): Promise<Job>
-  /** Queues a file of the import folder. @throws as `importPath`. */
+  /**
+   * Queues a table, a document, an archive or a folder of them that lies in the import folder. Sources of documents are their paths there, so
+   * that the files can be found again.
+   * @throws as `importPath`
+   */
   addImport(name: string, options: JobOptions): Promise<Job>
   /**
    * Queues the commit of a place: a corpus that was planned, with vectors that others have made. One of it that is not at its
@@ -134,7 +141,17 @@ class IndexJobs implements Jobs {
   }
 
   async addImport(name: string, options: JobOptions): Promise<Job> {
-    return this.addFile(await importPath(this.#options.importDir, name), options)
+    const { path, within, isFolder } = await importPath(this.#options.importDir, name)
+    const labelled = (folder: string): JobOptions => (folder === '' || folder === '.' ? options : { label: folder, ...options })
+    if (isFolder) {
+      const source = { name: within || basename(path), path, files: { tables: true as const } }
+      const job = this.#newJob(this.#store.newId(), source, labelled(within))
+      await this.#order(job)
+      return job
+    }
+    if (isArchive(path)) return this.addFiles({ files: [{ name: basename(path), bytes: createReadStream(path) }], options })
+    if (isDocument(path)) return this.addFolder(dirname(path), labelled(dirname(within)), [basename(path)])
+    return this.addFile(path, options)
   }
 
   async addShardDir(folder: string, options: Pick<JobOptions, 'replace'>): Promise<Job> {

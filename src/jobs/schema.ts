@@ -161,6 +161,7 @@ export const JobSchema = Type.Object(
         Type.Object(
           {
             only: Type.Optional(Type.Array(Type.String(), { description: 'Names of files; absent for all of the folder.' })),
+            tables: Type.Optional(Type.Literal(true, { description: 'Tables in the folder are read with its documents.' })),
             uploaded: Type.Optional(Type.Literal(true, { description: 'The files came as an upload; the path is null.' })),
           },
           { description: 'The source is several files: the path is their folder. Since version 4.' },

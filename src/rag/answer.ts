@@ -31,7 +31,9 @@ export function answerQuestion(
     const policy = { calibration: services.calibration ?? null, minConfidence: request.min_confidence ?? services.minConfidence }
     const isJudgedFirst = mayBeWithheld(policy)
     const read = hasNoPassages(asked) ? NOTHING_READ : await readAloud(asked, services, isJudgedFirst ? undefined : listener)
-    const found = await evidence(asked.passages, read, { shares: read.contextShares, answer: read.text, attended: read.attended })
+    // Passages that the request brings are of no file here.
+    const fileOf = request.passages === undefined ? services.fileOf : undefined
+    const found = await evidence(asked.passages, read, { shares: read.contextShares, answer: read.text, attended: read.attended, fileOf })
     const signals = confidenceSignals(asked.resolved, read, found)
     const judged = read === NOTHING_READ ? NO_ANSWER : assessAnswer(read, signals, policy)
     if (isJudgedFirst && judged.answer) listener?.text(judged.answer)

@@ -12,6 +12,8 @@ export interface EvidenceOptions {
   readonly answer?: string
   /** Of each passage the sentence that was attended to most, where that was asked for. */
   readonly attended?: readonly (AttendedSentence | null)[] | undefined
+  /** Where the file of a passage is to be had. */
+  readonly fileOf?: ((passage: RankedPassage) => string | undefined) | undefined
 }
 
 /**
@@ -20,22 +22,25 @@ export interface EvidenceOptions {
 export async function evidence(
   passages: readonly RankedPassage[],
   placement: ReadPlacement,
-  { shares = [], answer = '', attended }: EvidenceOptions = {},
+  { shares = [], answer = '', attended, fileOf }: EvidenceOptions = {},
 ): Promise<Evidence[]> {
   const yieldToEventLoop = eventLoopYielder()
   const found: Evidence[] = []
-  for (const [i, { id, title, text, source, metadata, score }] of passages.entries()) {
+  for (const [i, passage] of passages.entries()) {
+    const { id, title, text, source, metadata, score } = passage
     const pause = yieldToEventLoop()
     if (pause) await pause
     const context = at(placement.contextOf, i)
     const encoded = context >= 0
     const inDecoder = at(placement.inDecoder, i)
+    const file = fileOf?.(passage)
     found.push({
       id,
       title,
       text,
       ...(source !== undefined && { source }),
       ...(metadata && { metadata }),
+      ...(file !== undefined && { file }),
       score,
       rank: i + 1,
       role: encoded ? (inDecoder ? 'both' : 'encoder') : inDecoder ? 'decoder' : 'unused',

@@ -4,7 +4,7 @@ import type { ChatTemplate } from '../text/chat-template.ts'
 import type { Demonstration } from '../text/prompt.ts'
 import type { Calibration } from './calibration/calibration.ts'
 import { explanationCost, questionCost } from './cost.ts'
-import { gatherPassages, type Gathered } from './gather.ts'
+import { gatherPassages, type Gathered, type RankedPassage } from './gather.ts'
 import { withAdmission, type AdmittedRun } from './admission.ts'
 import type { Retriever } from './retrieve.ts'
 import { candidatesFor, firstOf, rerankAdmitted, rerankCost } from './rerank.ts'
@@ -29,6 +29,8 @@ export interface AnswerServices {
   readonly chatTemplate?: ChatTemplate
   /** The same for chats; chatTemplate where absent. */
   readonly chatRouteTemplate?: ChatTemplate
+  /** Where the file of a passage of the index is to be had; nowhere where absent. */
+  readonly fileOf?: (passage: RankedPassage) => string | undefined
 }
 
 /** An admitted question with its passages. */

@@ -165,6 +165,9 @@ export const EvidenceSchema = Type.Object(
     text: Type.String(),
     source: Type.Optional(Type.String({ description: 'Where the passage came from, if the corpus says so: a URL, a file.' })),
     metadata: Type.Optional(PassageMetadataSchema),
+    file: Type.Optional(
+      Type.String({ description: 'Where the file is to be had that the passage was taken from, by its name (CEPE_SERVE_FILES).' }),
+    ),
     score: Type.Union([Type.Number(), Type.Null()], {
       description: 'By method: dot product with the question, BM25, or both fused (0 to 1); null for supplied passages without one.',
     }),

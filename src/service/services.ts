@@ -31,6 +31,7 @@ import { startTestQuestion, type TestQuestion } from '../rag/test-question.ts'
 import { loadDemonstrations } from '../rag/demonstrations.ts'
 import type { Embedder, Embedders } from '../inference/contract.ts'
 import { observedReader } from '../inference/observed-reader.ts'
+import { fileLinks } from './file-links.ts'
 import { indexCheck, keysCheck, processCheck, processStatus, storeCheck } from './health.ts'
 import { chatTemplates, documentDefaults, openReader, openReranker, processOptions, readerOptions } from './open-reader.ts'
 import { jobsDir, makeFolders, useScratch } from './paths.ts'
@@ -108,6 +109,7 @@ function joinServices(config: Config, log: Log | undefined): Promise<Services> {
       ...(calibration && { calibration }),
       ...(config.MIN_CONFIDENCE !== undefined && { minConfidence: config.MIN_CONFIDENCE }),
       ...templates,
+      ...(config.SERVE_FILES && config.IMPORT_DIR !== undefined && { fileOf: fileLinks(config.BASE_PATH) }),
     }
     const parser = createDocumentParser({ parseMs: config.DOCUMENT_PARSE_MS })
     disposer.add(() => Promise.resolve(parser.close()))

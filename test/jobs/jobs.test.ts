@@ -318,12 +318,13 @@ await t.test('sources stay inside the import folder', async (t) => {
   await writeFile(join(dir, 'secret'), 'x')
   await symlink(join(dir, 'secret'), join(root, 'link.tsv'))
   await symlink(dir, join(root, 'up'))
-  t.match(await importPath(root, 'sub/ok.tsv'), /import\/sub\/ok\.tsv$/)
+  t.match(await importPath(root, 'sub/ok.tsv'), { path: /import\/sub\/ok\.tsv$/, within: 'sub/ok.tsv', isFolder: false })
   for (const name of ['../secret', 'sub/../../secret', '/etc/passwd', 'link.tsv', 'up/secret', 'a\0b']) {
     await t.rejects(importPath(root, name), { code: 'forbidden' }, JSON.stringify(name))
   }
   await t.rejects(importPath(root, 'none.tsv'), { code: 'not_found' })
-  await t.rejects(importPath(root, 'sub'), { code: 'invalid_request' })
+  t.match(await importPath(root, 'sub/'), { path: /import\/sub$/, within: 'sub', isFolder: true })
+  t.match(await importPath(root, '.'), { within: '', isFolder: true })
   await t.rejects(importPath(undefined, 'x'), { code: 'forbidden' })
 })
 

@@ -79,7 +79,7 @@ const DOCUMENTED_BODY = {
 const IdSchema = Type.Object({ id: Type.String({ pattern: JOB_ID }) })
 const ListSchema = Type.Object({ jobs: Type.Array(JobSchema) })
 const ImportSchema = Type.Object(
-  { source: Type.String({ minLength: 1, maxLength: 1000, description: 'File in the import folder.' }), ...JobOptionsSchema.properties },
+  { source: Type.String({ minLength: 1, maxLength: 1000, description: 'File, archive or folder in the import folder; `.` for all of it.' }), ...JobOptionsSchema.properties },
   { additionalProperties: false },
 )
 
@@ -102,7 +102,7 @@ export const adminIndexJobs: FastifyPluginAsyncTypebox<AdminIndexJobsOptions> = 
         operationId: 'createIndexJob',
         summary: 'Index a corpus',
         description:
-          'The body is the corpus: tab-separated values as in psgs_w100.tsv, CSV, JSON lines ({id, title, text}, {_id, ...} or {id, contents}) or a JSON array of them (as application/octet-stream), gzip or zstd of either, or one of them as a multipart file, with the options in the query; or a form of documents and tables or archives of them, or such an archive itself (application/zip, application/x-tar); or JSON that names a file of the import folder.',
+          'The body is the corpus: tab-separated values as in psgs_w100.tsv, CSV, JSON lines ({id, title, text}, {_id, ...} or {id, contents}) or a JSON array of them (as application/octet-stream), gzip or zstd of either, or one of them as a multipart file, with the options in the query; or a form of documents and tables or archives of them, or such an archive itself (application/zip, application/x-tar); or JSON that names a file or folder of the import folder.',
         headers: IdempotencyHeaders,
         querystring: JobOptionsSchema,
         body: { content: { 'application/json': { schema: ImportSchema } } },
@@ -196,7 +196,7 @@ async function orderJob({ request, reply, jobs, once, options }: JobOrder): Prom
     return type === undefined || !ARCHIVES.has(type) ? uploaded(request.body) : archive(request.body, ARCHIVES.get(type) ?? '')
   }
   if (request.body === undefined || request.body === null)
-    throw new CodedError('invalid_request', 'The body is empty: send the corpus, or JSON that names a file of the import folder.', {
+    throw new CodedError('invalid_request', 'The body is empty: send the corpus, or JSON that names a file or folder of the import folder.', {
       field: 'body',
     })
   const { source, ...named } = request.body as Static<typeof ImportSchema>

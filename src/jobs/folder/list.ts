@@ -35,16 +35,16 @@ export function isDocument(name: string): boolean {
 }
 
 /**
- * The documents of a folder and below it, in the order of their names, and what else there is but tables. Symbolic links are not followed,
+ * The documents of a folder and below it, in the order of their names, and what else there is; tables only where they are asked for. Symbolic links are not followed,
  * and names that begin with a dot not read.
  * @throws not_found for a folder that is missing
  */
-export async function listFolder(root: string): Promise<(FolderFile | LeftOutFile)[]> {
+export async function listFolder(root: string, withTables = false): Promise<(FolderFile | LeftOutFile)[]> {
   const entries = await readdir(root, { withFileTypes: true }).catch((error: unknown) => {
     if (osCode(error) === 'ENOENT') throw new CodedError('not_found', `The folder ${root} does not exist.`, { field: 'file', cause: error })
     throw error
   })
-  return inside(root, '', entries)
+  return inside({ root, withTables }, '', entries)
 }
 
 /** The named files of a folder, whatever they are. */
@@ -52,7 +52,12 @@ export async function listFiles(root: string, names: readonly string[]): Promise
   return Promise.all(names.map((name) => fileOf(root, name)))
 }
 
-async function inside(root: string, folder: string, entries: readonly Dirent[]): Promise<(FolderFile | LeftOutFile)[]> {
+async function inside(
+  listing: { readonly root: string; readonly withTables: boolean },
+  folder: string,
+  entries: readonly Dirent[],
+): Promise<(FolderFile | LeftOutFile)[]> {
+  const { root, withTables } = listing
   const found: (FolderFile | LeftOutFile)[] = []
   for (const entry of entries.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
     const file = folder === '' ? entry.name : `${folder}/${entry.name}`
@@ -60,8 +65,8 @@ async function inside(root: string, folder: string, entries: readonly Dirent[]):
     else if (entry.isDirectory()) {
       const below = await readdir(path.join(root, file), { withFileTypes: true }).catch((error: unknown) => unreadable(file, error))
       if ('problem' in below) found.push(below)
-      else found.push(...(await inside(root, file, below)))
-    } else if (!isTable(entry.name)) found.push(await fileOf(root, file))
+      else found.push(...(await inside(listing, file, below)))
+    } else if (withTables || !isTable(entry.name)) found.push(await fileOf(root, file))
   }
   return found
 }
@@ -72,7 +77,7 @@ async function fileOf(root: string, file: string): Promise<FolderFile | LeftOutF
   if ('problem' in found) return found
   if (found.isSymbolicLink()) return { file, problem: 'link', detail: 'Symbolic links are not followed.' }
   if (!found.isFile()) return { file, problem: 'not_supported', detail: 'It is no regular file.' }
-  if (!isDocument(file))
+  if (!isDocument(file) && !isTable(file))
     return { file, problem: 'not_supported', detail: `Files of this kind are not read: ${DOCUMENT_ENDINGS.join(', ')} are.` }
   return { file, path: at, bytes: found.size, modified: found.mtime }
 }

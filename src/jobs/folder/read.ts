@@ -21,6 +21,8 @@ export interface FolderSource {
   readonly path: string
   /** Names of files in it; all of them where absent. */
   readonly only?: readonly string[] | undefined
+  /** Tables in the folder are read with its documents. */
+  readonly tables?: boolean | undefined
   /** The folder holds the files of an upload. */
   readonly uploaded?: boolean | undefined
 }
@@ -60,9 +62,9 @@ export async function* readFolder(
   }
 }
 
-function filesOf({ path, only, uploaded }: FolderSource): Promise<(FolderFile | LeftOutFile)[]> {
+function filesOf({ path, only, tables, uploaded }: FolderSource): Promise<(FolderFile | LeftOutFile)[]> {
   if (uploaded === true) return listSpool(path)
-  return only === undefined ? listFolder(path) : listFiles(path, only)
+  return only === undefined ? listFolder(path, tables) : listFiles(path, only)
 }
 
 /** Share of files that may be left out: any, unless the order says otherwise. */

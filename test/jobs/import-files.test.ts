@@ -1,0 +1,120 @@
+import { mkdir, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { buildApp } from '../../src/app.ts'
+import { loadConfig } from '../../src/config.ts'
+import type { Job } from '../../src/jobs/schema.ts'
+import { evidence } from '../../src/rag/evidence.ts'
+import { fileLinks } from '../../src/service/file-links.ts'
+import { makeZip } from '../fixtures/zip.ts'
+import { recordingServices } from '../helpers/recording-services.ts'
+import { servicesAround } from '../helpers/services.ts'
+import { tempDir } from '../index/helpers.ts'
+import { embedderOf, withJobs } from './helpers.ts'
+
+const KEY = 'a-key-for-tests-only'
+const NOTE = '# Lamps\n\nThe lamp on the mole burns from dusk until dawn.\n'
+
+async function served(t: Test, own: { readonly SERVE_FILES?: boolean } = { SERVE_FILES: true }) {
+  const dir = await tempDir(t)
+  const importDir = join(dir, 'import')
+  await mkdir(join(importDir, 'docs', 'deep'), { recursive: true })
+  const { index, jobs } = await withJobs(t, dir, { importDir })
+  const services = await servicesAround(t, recordingServices().services, { index, jobs, embedder: embedderOf() })
+  const config = loadConfig({ LOG_LEVEL: 'silent', ADMIN_KEY: KEY, IMPORT_DIR: importDir, ...own }, {})
+  const app = await buildApp(services, config, '0.0.0-test')
+  const url = await app.listen({ port: 0, host: '127.0.0.1' })
+  t.teardown(() => app.close())
+  const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }
+  const order = async (source: string): Promise<Job> => {
+    const response = await fetch(`${url}/v1/admin/index-jobs`, { method: 'POST', headers, body: JSON.stringify({ source }) })
+    const job = (await response.json()) as { id?: string }
+    return jobs.wait(String(job.id))
+  }
+  const put = (source: string) =>
+    fetch(`${url}/v1/passages`, {
+      method: 'PUT',
+      headers,
+      body: JSON.stringify({ passages: [{ id: source, title: '', text: 'x', source }] }),
+    })
+  const file = async (id: string, method = 'GET') => {
+    const response = await fetch(`${url}/v1/passages/${encodeURIComponent(id)}/file`, { method })
+    return { status: response.status, headers: response.headers, body: await response.text() }
+  }
+  return { dir, importDir, index, order, put, file }
+}
+
+await t.test('a folder, a document and an archive of the import folder are jobs, and the files are given back', async (t) => {
+  const { importDir, index, order, file } = await served(t)
+  await writeFile(join(importDir, 'docs', 'lamps.md'), NOTE)
+  await writeFile(join(importDir, 'docs', 'deep', 'page é.html'), '<title>Bells</title><p>The bell rings in fog.</p>')
+  await writeFile(join(importDir, 'docs', 'ports.tsv'), 'id\ttext\np\tThe port is open.\n')
+  await writeFile(join(importDir, 'docs', 'dues.xlsx'), 'PK')
+  const job = await order('docs/')
+  t.match(job, {
+    state: 'done',
+    source: { name: 'docs' },
+    options: { label: 'docs' },
+    files: { indexed: 3, left_out: [{ kind: '.xlsx' }] },
+  })
+  const sources = await index.sources()
+  t.same(sources.map(({ source }) => source).sort(), ['docs/deep/page é.html', 'docs/lamps.md', 'docs/ports.tsv'])
+  const idOf = async (source: string) => (await index.list({ filter: { source }, limit: 1 }))[0]?.id ?? ''
+
+  const note = await file(await idOf('docs/lamps.md'))
+  t.equal(note.body, NOTE)
+  t.equal(note.headers.get('content-type'), 'text/plain; charset=utf-8')
+  t.equal(note.headers.get('x-content-type-options'), 'nosniff')
+  t.match(note.headers.get('content-disposition'), /^inline; filename\*=UTF-8''lamps\.md$/)
+  const page = await file(await idOf('docs/deep/page é.html'))
+  t.match(page, { status: 200, body: /The bell rings/ })
+  t.equal(page.headers.get('content-type'), 'application/octet-stream', 'what could run in a browser is a download')
+  t.match(page.headers.get('content-disposition'), /^attachment; filename\*=UTF-8''page%20%C3%A9\.html$/)
+  t.match(page.headers.get('content-security-policy'), /sandbox/)
+  t.match(await file('p'), { status: 200, body: /The port is open/ })
+  t.match(await file('p', 'HEAD'), { status: 200, body: '' })
+
+  t.match(await order('docs/lamps.md'), { state: 'done', source: { name: 'lamps.md' }, counters: { skipped: 1 } }, 'the same passages')
+  await writeFile(join(importDir, 'more.zip'), makeZip([{ name: 'a.md', content: NOTE }]))
+  t.match(await order('more.zip'), { state: 'done', files: { indexed: 1 } })
+  t.match(await order('.'), { state: 'done', files: { indexed: 3 } }, 'all of the import folder')
+})
+
+await t.test('no file is given that is not in the import folder, or of no kind that is indexed', async (t) => {
+  const { dir, importDir, put, file } = await served(t)
+  await writeFile(join(dir, 'secret.txt'), 'secret')
+  await writeFile(join(importDir, '.hidden.txt'), 'secret')
+  await writeFile(join(importDir, 'settings.env'), 'secret')
+  await mkdir(join(importDir, 'folder.md'))
+  await symlink(join(dir, 'secret.txt'), join(importDir, 'link.txt'))
+  await symlink(dir, join(importDir, 'out'))
+  const sources = ['../secret.txt', join(dir, 'secret.txt'), '.hidden.txt', 'settings.env', 'folder.md', 'link.txt', 'out/secret.txt']
+  for (const source of [...sources, 'none.txt', 'https://example.org/a.txt', 'docs/../../secret.txt', 'a\\..\\..\\secret.txt']) {
+    t.equal((await put(source)).status, 200, source)
+    const { status, body } = await file(source)
+    t.equal(status, 404, source)
+    t.match(body, /does not lie in the import folder/)
+    t.notMatch(body, /secret"/)
+  }
+  t.equal((await file('unknown')).status, 404)
+})
+
+await t.test('files are served only where the service is told to', async (t) => {
+  const { importDir, order, index, file } = await served(t, {})
+  await writeFile(join(importDir, 'docs', 'lamps.md'), NOTE)
+  await order('docs')
+  const [passage] = await index.list({ limit: 1 })
+  t.match(await file(passage?.id ?? ''), { status: 403, body: /CEPE_SERVE_FILES/ })
+})
+
+await t.test('links of evidence: to the page of a PDF, and none for what is no file', async (t) => {
+  const link = fileLinks('/qa')
+  t.equal(link({ id: 'a b.pdf#x', source: 'a b.pdf', metadata: { page: 3 } }), '/qa/v1/passages/a%20b.pdf%23x/file#page=3')
+  t.equal(link({ id: '1', source: 'a.md' }), '/qa/v1/passages/1/file')
+  for (const source of [undefined, 'wiki', 'https://example.org/a.pdf', '.a/b.md'])
+    t.equal(link({ id: '1', ...(source && { source }) }), undefined)
+  const passage = { id: 'b', title: '', text: 'x', source: 'b.md', score: null }
+  const placement = { contextOf: [-1], inDecoder: [true], contextTokenCounts: [] }
+  t.match(await evidence([passage], placement, { fileOf: link }), [{ id: 'b', file: '/qa/v1/passages/b/file' }])
+  t.notOk('file' in ((await evidence([passage], placement))[0] ?? {}))
+})
