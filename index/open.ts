@@ -14,7 +14,7 @@ import { COALESCE_FILES, coalesceSmallUpserts, joinRows } from './compaction/coa
 import { PASSAGE_COLUMNS } from './table/columns.ts'
 import { packVectors, passageAt, type Rows } from './table/rows.ts'
 import { sqlIds } from './table/sql.ts'
-import { countSources, exportPassages, listPassages, type ListOptions } from './search/list.ts'
+import { countSources, exportPassages, listPassages, type ListOptions, sampleTitles } from './search/list.ts'
 import { ModelChangedError } from './model-changed.ts'
 import { withWriterLock } from './writers/writer-lock.ts'
 import { withMaintenanceLock } from './writers/maintenance-lock.ts'
@@ -230,6 +230,10 @@ class LanceIndex implements PassageIndex {
 
   async sources(): Promise<{ readonly source: string; readonly passages: number }[]> {
     return this.#read(({ table }) => countSources(table))
+  }
+
+  async titles(count: number): Promise<string[]> {
+    return this.#read(({ table }) => sampleTitles(table, count))
   }
 
   async version(): Promise<TableVersion> {

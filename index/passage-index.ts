@@ -41,6 +41,8 @@ export interface PassageIndex extends Models {
   export(filter?: SearchFilter): AsyncGenerator<Passage>
   /** Passages of each source, most first; reads a column of the whole table. */
   sources(): Promise<{ readonly source: string; readonly passages: number }[]>
+  /** Titles of up to `count` passages spread over the table: cheap, however large it is. */
+  titles(count: number): Promise<string[]>
   /** Name, version and size of what is being searched: cheap enough for every question. */
   version(): Promise<TableVersion>
   /** All that is known of what is being searched. @throws index_missing if there is no table yet. */

@@ -26,6 +26,7 @@ import { onceFor } from './http/idempotency/idempotency.ts'
 import { StoredResponses } from './http/idempotency/stored-responses.ts'
 import { publicText, type PublicText } from './http/errors/public-text.ts'
 import { validatorCompiler } from './http/request/query-numbers.ts'
+import { corpusTexts } from './http/page/corpus-text.ts'
 import { answerClientError, refuseExpectations } from './http/errors/raw-errors.ts'
 import { adminIndexJobs } from './http/routes/admin-index-jobs.ts'
 import { adminPassages } from './http/routes/admin-passages.ts'
@@ -112,8 +113,9 @@ async function registerQuestions(
 ): Promise<void> {
   const { answering, index, newerTable } = services
   const questions = { services: answering, deadlineMs: config.DEADLINE_MS }
-  await app.register(infoRoute, { ...questions, version, newerTable, publicText: said })
-  await app.register(pageRoutes, { basePath: config.BASE_PATH })
+  const page = { title: config.PAGE_TITLE, about: config.PAGE_ABOUT, questions: config.PAGE_QUESTIONS }
+  await app.register(infoRoute, { ...questions, version, newerTable, corpusText: corpusTexts(page, index), publicText: said })
+  await app.register(pageRoutes, { ...page, basePath: config.BASE_PATH })
   await app.register(answerRoute, { ...questions, publicText: said })
   await app.register(answersRoute, { ...questions, batchDeadlineMs: config.BATCH_DEADLINE_MS, publicText: said })
   await app.register(searchRoute, questions)

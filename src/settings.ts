@@ -234,6 +234,23 @@ export const ConfigSchema = Type.Object({
     100,
     3_600_000,
   ),
+  PAGE_TITLE: Type.String({
+    description: 'Name of the page. It and PAGE_ABOUT are shown to everybody who can open the page, before any key is given.',
+    default: 'Ask your documents',
+    pattern: '\\S',
+    maxLength: 100,
+  }),
+  PAGE_ABOUT: Type.String({
+    description: 'A sentence on the page: what is in the corpus. Empty: made from the titles of a few passages.',
+    default: '',
+    maxLength: 300,
+  }),
+  PAGE_QUESTIONS: Type.String({
+    description:
+      'Example questions on the page, separated by `;`; three are shown. Empty: three of the demo corpus where that is indexed, else made from titles.',
+    default: '',
+    maxLength: 1000,
+  }),
   RATE_LIMIT: integer('Requests per minute and client address; 0 for no limit.', 0, 0, 1_000_000),
   TRUST_PROXY: text(
     "Proxies whose `X-Forwarded-For` names the client: their number, or a list of addresses and networks (`loopback`, `10.0.0.0/8`). Empty: the connection's address is the client's.",

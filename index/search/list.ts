@@ -22,6 +22,15 @@ export async function listPassages(table: Table, { after, limit, filter }: ListO
   return Array.from({ length: found.numRows }, (_, row) => passageAt(found, row))
 }
 
+/** Titles of up to `count` passages spread evenly over the table, in the order in which they are stored; reads those rows alone. */
+export async function sampleTitles(table: Table, count: number): Promise<string[]> {
+  const rows = await table.countRows()
+  const wanted = Math.min(rows, count)
+  const offsets = Array.from({ length: wanted }, (_, i) => Math.floor((i * rows) / wanted))
+  const read = await Promise.all(offsets.map((offset) => table.query().select(['title']).limit(1).offset(offset).toArrow()))
+  return read.flatMap((found) => (found.numRows === 0 ? [] : [stringAt(found, 'title', 0)]))
+}
+
 /** All passages of one version of the table, in the order in which they are stored. */
 export async function* exportPassages(table: Table, filter?: SearchFilter): AsyncGenerator<Passage> {
   const where = sqlFilter(filter)

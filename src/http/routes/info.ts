@@ -9,6 +9,7 @@ import type { AnswerServices } from '../../rag/pipeline.ts'
 import type { IndexVersion } from '../../rag/retrieve.ts'
 import { IndexVersionSchema, LIMITS, METHODS, MethodSchema } from '../../rag/schema.ts'
 import { MODES } from '../../text/plan.ts'
+import type { CorpusText } from '../page/corpus-text.ts'
 import type { PublicText } from '../errors/public-text.ts'
 import { allEmbedders, describeRetriever, servingEmbedder } from '../observability/retrievers.ts'
 
@@ -36,6 +37,14 @@ const InfoSchema = Type.Object({
     },
   ),
   index: Type.Union([IndexVersionSchema, Type.Null()], { description: 'null where there is no index yet.' }),
+  corpus: Type.Object(
+    {
+      title: Type.String(),
+      about: Type.String({ description: 'A sentence: what is in the corpus.' }),
+      questions: Type.Array(Type.String(), { description: 'Example questions.' }),
+    },
+    { description: 'What the page shows of the corpus: settings of the operator, else made from titles.' },
+  ),
   newer_table: Type.Union([Type.Object({ code: Type.String(), message: Type.String() }), Type.Null()], {
     description: 'Why the table that replaced the one in service is not searched by this process; null where the newest is.',
   }),
@@ -75,11 +84,16 @@ export interface InfoOptions {
   readonly deadlineMs: number
   /** Why the table that replaced the one in service is not searched here. */
   readonly newerTable: () => CodedError | undefined
+  /** Describes the corpus for people. */
+  readonly corpusText: (version: IndexVersion | null) => Promise<CorpusText>
   readonly publicText: PublicText
 }
 
 /** GET /v1/info: what answers here, and within which limits. */
-export const infoRoute: FastifyPluginAsyncTypebox<InfoOptions> = (app, { services, version, deadlineMs, newerTable, publicText }) => {
+export const infoRoute: FastifyPluginAsyncTypebox<InfoOptions> = (
+  app,
+  { services, version, deadlineMs, newerTable, corpusText, publicText },
+) => {
   const { reader, retriever, calibration, minConfidence = calibration ? LEAST_PROBABILITY : 0 } = services
   const { dtype, parameters, dims, qa_defaults: defaults } = reader.manifest
   app.get(
@@ -92,6 +106,7 @@ export const infoRoute: FastifyPluginAsyncTypebox<InfoOptions> = (app, { service
         .catch(() => null)
       const { manifest } = await servingEmbedder(retriever)
       const unread = newerTable()
+      const { title, about, questions } = await corpusText(index)
       return {
         version,
         reader: {
@@ -107,6 +122,7 @@ export const infoRoute: FastifyPluginAsyncTypebox<InfoOptions> = (app, { service
           serves: index !== null && one.manifest === manifest,
         })),
         index,
+        corpus: { title, about, questions: [...questions] },
         newer_table: unread ? { code: unread.code, message: publicText(unread.message) } : null,
         calibration: calibration ? describeCalibration(calibration, modelId(manifest), index) : null,
         min_confidence: minConfidence,

@@ -5,12 +5,12 @@ import { packageRoot } from '../../config.ts'
 import { needsSlash } from '../request/base-path.ts'
 
 /** Only what the page is made of: no path of a request is ever looked up on the disk. */
+const MODULES = ['api', 'document', 'dom', 'events', 'history', 'page', 'passages', 'result', 'share', 'spelling', 'upload']
 const FILES = [
   { url: '/', name: 'index.html', type: 'text/html; charset=utf-8' },
-  { url: '/events.js', name: 'events.js', type: 'text/javascript; charset=utf-8' },
-  { url: '/page.js', name: 'page.js', type: 'text/javascript; charset=utf-8' },
   { url: '/page.css', name: 'page.css', type: 'text/css; charset=utf-8' },
-] as const
+  ...MODULES.map((name) => ({ url: `/${name}.js`, name: `${name}.js`, type: 'text/javascript; charset=utf-8' })),
+]
 
 const HEADERS = {
   'content-security-policy':
@@ -21,15 +21,24 @@ const HEADERS = {
 export interface PageOptions {
   /** Path under which a proxy serves the page. */
   readonly basePath: string
+  /** Name of the page, and the operator's sentence of what is in the corpus, or ''. */
+  readonly title: string
+  readonly about: string
 }
 
-/** GET /: a page to ask questions on, made of four files of the package. */
-export const pageRoutes: FastifyPluginAsyncTypebox<PageOptions> = async (app, { basePath }) => {
+/** GET /: a page to ask questions on, made of files of the package. */
+export const pageRoutes: FastifyPluginAsyncTypebox<PageOptions> = async (app, { basePath, title, about }) => {
   const folder = path.join(packageRoot(), 'src/http/page')
   for (const { url, name, type } of FILES) {
-    const content = await readFile(path.join(folder, name))
+    const content = await readFile(path.join(folder, name), 'utf8')
+    const sent = content.replaceAll('{{title}}', () => escaped(title)).replaceAll('{{about}}', () => escaped(about))
     app.get(url, { schema: { hide: true }, logLevel: 'warn' }, (request, reply) =>
-      needsSlash(request, basePath) ? reply.redirect(`${basePath}/`, 308) : reply.headers(HEADERS).type(type).send(content),
+      needsSlash(request, basePath) ? reply.redirect(`${basePath}/`, 308) : reply.headers(HEADERS).type(type).send(sent),
     )
   }
+}
+
+/** A text as it may stand in HTML. */
+function escaped(text: string): string {
+  return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
 }

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { chromium, type Browser } from 'playwright-core'
+import { chromium, type Browser, type Page } from 'playwright-core'
 import type { Test } from 'tap'
 import { SKIPS } from '../../helpers/skips.ts'
 
@@ -13,4 +13,19 @@ export async function openBrowser(t: Test): Promise<Browser> {
   const browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] })
   t.teardown(() => browser.close())
   return browser
+}
+
+/** Waits until the page shows a whole answer. */
+export async function answered(page: Page): Promise<void> {
+  await page.locator('#result:not([aria-busy]) #facts').waitFor()
+}
+
+/** Which of the passages on the page are open, from 0. */
+export async function openPassages(page: Page): Promise<number[]> {
+  return page.evaluate<number[]>("[...document.querySelectorAll('#passages details')].flatMap((one, i) => (one.open ? [i] : []))")
+}
+
+/** Opens all that is folded away on the page. */
+export async function unfoldAll(page: Page): Promise<void> {
+  await page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
 }

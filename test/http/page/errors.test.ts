@@ -2,7 +2,7 @@ import t, { type Test } from 'tap'
 import { CodedError } from '../../../base/errors.ts'
 import { recordingServices } from '../../helpers/recording-services.ts'
 import { heldReader, testApp } from '../helpers.ts'
-import { noBrowser, openBrowser } from './browser.ts'
+import { answered, noBrowser, openBrowser } from './browser.ts'
 
 /** The page of a service whose reader answers, or fails, when it is let go. */
 async function openPage(t: Test) {
@@ -11,7 +11,7 @@ async function openPage(t: Test) {
   const url = await app.listen({ host: '127.0.0.1', port: 0 })
   const page = await (await openBrowser(t)).newPage({ viewport: { width: 1280, height: 720 } })
   await page.goto(url)
-  await page.getByText('reader fake@').waitFor()
+  await page.getByText('6 passages').waitFor()
   const ask = async (question: string): Promise<void> => {
     await page.locator('#question').fill(question)
     const sent = page.waitForRequest('**/v1/answer')
@@ -41,7 +41,7 @@ t.test(
     await ask('first')
     const first = await next()
     first.go()
-    await page.getByText('ms in all').waitFor()
+    await answered(page)
     t.equal(await page.locator('#answer').textContent(), 'yes')
 
     await page.route('**/v1/answer', async (route) => {
@@ -82,22 +82,23 @@ t.test('an empty answer says that the passages do not, above the nearest of them
   const url = await app.listen({ host: '127.0.0.1', port: 0 })
   const page = await (await openBrowser(t)).newPage()
   await page.goto(url)
-  await page.getByText('reader fake@').waitFor()
+  await page.getByText('6 passages').waitFor()
   const ask = async (): Promise<void> => {
     await page.locator('#question').fill('what is it')
     await page.keyboard.press('Enter')
-    await page.getByText('ms in all').waitFor()
+    await answered(page)
   }
   await ask()
   t.equal(await page.locator('#answer').textContent(), 'The passages do not say')
   t.notOk(await page.locator('#sure').isVisible(), 'there is nothing to be confident of')
-  t.ok(await page.getByText('The nearest passages').isVisible())
+  t.equal(await page.locator('#heading').textContent(), 'The nearest passages')
   t.equal(await page.locator('#passages li').count(), 6)
 
+  await page.getByText('Advanced').click()
   await page.locator('[name=mode]').selectOption('closed-book')
   await ask()
   t.equal(await page.locator('#answer').textContent(), 'No answer', 'where no passage was read, none is blamed')
-  t.notOk(await page.getByText('The nearest passages').isVisible())
+  t.notOk(await page.locator('#heading').isVisible())
 })
 
 t.test('a corpus is uploaded as what its name says', { skip: noBrowser }, async (t) => {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import t from 'tap'
 import { startServer } from '../../helpers/cli.ts'
-import { noBrowser, openBrowser } from './browser.ts'
+import { answered, noBrowser, openBrowser } from './browser.ts'
 
 const KEY = 'key-for-the-page-test'
 const CORPUS = [
@@ -42,44 +42,78 @@ t.test('the page in a browser', { skip: noBrowser, timeout: 300_000 }, async (t)
 
   await page.goto(server.url)
   await page.getByText('3 passages').waitFor()
-  t.match(await page.locator('#about').textContent(), /reader cepe@.*retriever contriever@/)
+  t.equal(await page.locator('#about').textContent(), '3 passages about Canberra, Australia and Orinoco.')
+  t.same(
+    await page.locator('#examples button').allTextContents(),
+    ['Canberra', 'Australia', 'Orinoco'].map((title) => `What is said about ${title}?`),
+  )
 
   await t.test('by keyboard alone: a question, its answer, marked passages', async (t) => {
     await page.locator('body').click({ position: { x: 1, y: 1 } })
     await page.keyboard.press('/')
     await page.keyboard.type('what is the capital of australia')
     await page.keyboard.press('Enter')
-    await page.getByText('ms in all').waitFor()
+    await answered(page)
     const answer = (await page.locator('#answer').textContent()) ?? ''
     t.ok(answer.length > 0)
     t.match(await page.locator('#sure').textContent(), /confidence|likely/)
+    t.match(await page.locator('#status').textContent(), `Answer: ${answer}.`, 'it is announced')
     t.equal(await page.locator('#passages li').count(), 3)
     t.match(await page.locator('#times').textContent(), /embed .* generate .* ms in all/)
     const marks = await page.locator('mark').allTextContents()
     if (CORPUS.some((row) => row[1]?.toLowerCase().includes(answer))) t.ok(marks.length > 0)
     for (const mark of marks) t.match(answer.toLowerCase(), mark.toLowerCase())
+    t.equal(await page.locator('#model').textContent(), 'reader cepe, retriever contriever', 'models without their hashes')
   })
 
   await t.test('the switches change the request, and the change of latency is told', async (t) => {
+    await page.getByText('Advanced').click()
     await page.locator('[name=k]').fill('1')
     await page.locator('[name=method]').selectOption('text')
     const [request] = await Promise.all([page.waitForRequest(`${server.url}/v1/answer`), page.locator('#go').click()])
     t.match(request.postDataJSON(), { k: 1, method: 'text' })
-    await page.locator('#times', { hasText: 'against the answer before' }).waitFor()
+    await answered(page)
+    t.match(await page.locator('#times').textContent(), 'against the answer before')
     t.equal(await page.locator('#passages li').count(), 1)
     t.same(await page.locator('#history button').allTextContents(), ['what is the capital of australia'], 'asked twice, remembered once')
   })
 
-  await t.test('an answer that is withheld is none', async (t) => {
-    await page.route('**/v1/answer', (route) =>
-      route.continue({ postData: JSON.stringify({ ...(route.request().postDataJSON() as object), min_confidence: 1 }) }),
-    )
+  await t.test('an answer that is withheld is none: the nearest sentence stands in its place', async (t) => {
+    await page.locator('[name=min_confidence]').fill('1')
     await page.locator('#go').click()
-    await page.getByText('No confident answer').waitFor()
-    t.match(await page.locator('#sure').textContent(), /^\d+ % likely right$/)
+    await page.locator('#answer', { hasText: 'No confident answer' }).waitFor()
+    await answered(page)
+    t.match(await page.locator('#sure').textContent(), /^The answer was withheld: (\d+ % likely right|confidence 0\.\d+)\.$/)
+    t.ok(await page.locator('#extract').isVisible())
+    const sentence = (await page.locator('#sentence').textContent()) ?? ''
+    t.ok(CORPUS.some(([, text = '']) => text.includes(sentence)))
+    t.match(await page.locator('.support').allTextContents(), [sentence], 'it is marked in its passage')
     t.equal(await page.locator('#passages li').count(), 1)
     t.equal(await page.locator('mark').count(), 0)
-    await page.unroute('**/v1/answer')
+    await page.locator('[name=min_confidence]').fill('')
+  })
+
+  await t.test('a document of its own: pasted, then a file', async (t) => {
+    await page.getByLabel('A document of my own').check()
+    await page.getByLabel('or its text').fill('Bern is the capital of Switzerland. It lies on the Aare.')
+    await page.locator('#question').fill('what is the capital of switzerland')
+    const [request] = await Promise.all([page.waitForRequest(`${server.url}/v1/documents/answer`), page.locator('#go').click()])
+    t.match(request.headers()['content-type'], /^multipart\/form-data/)
+    await answered(page)
+    t.ok((await page.locator('#answer').textContent()) !== '')
+    t.match(await page.locator('#passages summary').first().textContent(), '1. Pasted text')
+    t.match(await page.locator('#passages').textContent(), 'Bern is the capital of Switzerland.')
+    await page.locator('#file').setInputFiles({
+      name: 'notes.html',
+      mimeType: 'text/html',
+      buffer: Buffer.from('<title>Notes</title><p>Oslo is the capital of Norway.</p>'),
+    })
+    t.equal(await page.locator('#text').inputValue(), '', 'of both the last one counts')
+    await page.locator('#question').fill('what is the capital of norway')
+    await page.locator('#go').click()
+    await page.locator('#passages', { hasText: 'Oslo is the capital' }).waitFor()
+    t.match(await page.locator('#passages summary').first().textContent(), '1. Notes')
+    await page.getByLabel('All passages').check()
   })
 
   await t.test('what the service refuses is told', async (t) => {
@@ -100,7 +134,7 @@ t.test('the page in a browser', { skip: noBrowser, timeout: 300_000 }, async (t)
     await page.locator('#key').fill(KEY)
     await page.getByRole('button', { name: 'Index' }).click()
     await page.locator('#job', { hasText: 'done: 1 of 1 passages' }).waitFor()
-    await page.getByText('4 passages').waitFor()
+    await page.locator('#about', { hasText: '4 passages' }).waitFor({ state: 'attached' })
     t.pass()
   })
 
@@ -114,7 +148,7 @@ t.test('the page in a browser', { skip: noBrowser, timeout: 300_000 }, async (t)
     await forgetful.goto(server.url)
     await forgetful.locator('#question').fill('what is the capital of australia')
     await forgetful.locator('#go').click()
-    await forgetful.getByText('ms in all').waitFor()
+    await answered(forgetful)
     t.equal(await forgetful.locator('#problem').isVisible(), false)
     t.same(thrown, [])
     await forgetful.close()

@@ -3,7 +3,7 @@ import t, { type Test } from 'tap'
 import { CodedError } from '../../../base/errors.ts'
 import { recordingServices } from '../../helpers/recording-services.ts'
 import { speakingReader, testApp } from '../helpers.ts'
-import { noBrowser, openBrowser } from './browser.ts'
+import { answered, noBrowser, openBrowser, openPassages } from './browser.ts'
 
 const WORDS = ['the', ' black', ' sea']
 
@@ -16,7 +16,7 @@ async function openPage(t: Test) {
   const browser = await openBrowser(t)
   const page = await browser.newPage()
   await page.goto(url)
-  await page.getByText('reader fake@').waitFor()
+  await page.getByText('6 passages').waitFor()
   const ask = async (question: string): Promise<void> => {
     const next = speaking.held.length + 1
     await page.locator('#question').fill(question)
@@ -35,10 +35,11 @@ t.test('words are shown as they come, below them the passages that were there be
   await ask('what is it')
   await says('…')
   t.equal(await page.locator('#passages li').count(), 6)
-  t.equal(await page.locator('#passages progress').count(), 0, 'attention is not known yet')
-  t.ok(await page.locator('#confidence').isHidden())
+  t.equal(await page.getByText('of the attention').count(), 0, 'attention is not known yet')
+  t.ok(await page.locator('#sure').isHidden())
   t.equal(await page.locator('#result').getAttribute('aria-busy'), 'true')
-  await page.locator('#passages li').nth(2).focus()
+  await page.locator('#passages summary').nth(2).click()
+  await page.locator('#passages summary').nth(3).click()
   for (const [i, shown] of ['the …', 'the black …'].entries()) {
     words[i]?.go()
     await says(shown)
@@ -46,14 +47,16 @@ t.test('words are shown as they come, below them the passages that were there be
   }
   words[2]?.go()
   await says('the black sea')
-  await page.getByText('ms in all').waitFor()
-  t.ok(await page.locator('#confidence').isVisible())
+  await answered(page)
+  t.ok(await page.locator('#sure').isVisible())
+  t.equal(await page.getByText('of the attention').count(), 4, 'of those that the encoder read')
   t.equal(await page.locator('#result').getAttribute('aria-busy'), null)
   t.equal(
-    await page.evaluate('[...document.querySelectorAll("#passages li")].indexOf(document.activeElement)'),
-    2,
+    await page.evaluate('[...document.querySelectorAll("#passages summary")].indexOf(document.activeElement)'),
+    3,
     'a reader keeps the place',
   )
+  t.same(await openPassages(page), [0, 1, 3], 'and what was opened and closed stays so')
   t.same(await page.locator('#history button').allTextContents(), ['what is it'])
 })
 
@@ -121,6 +124,6 @@ t.test('where a stream is cut on the way, or not made at all, the whole answer i
   await page.locator('#question').fill('again')
   await page.keyboard.press('Enter')
   await answered(WORDS.length)
-  await page.locator('#history button', { hasText: 'again' }).waitFor()
+  await page.locator('#history button', { hasText: 'again' }).waitFor({ state: 'attached' })
   t.ok(await page.locator('#problem').isHidden())
 })

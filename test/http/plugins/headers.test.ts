@@ -1,6 +1,7 @@
+import { readdir } from 'node:fs/promises'
 import t from 'tap'
 import { buildApp } from '../../../src/app.ts'
-import { loadConfig } from '../../../src/config.ts'
+import { loadConfig, packageRoot } from '../../../src/config.ts'
 import { recordingServices } from '../../helpers/recording-services.ts'
 import { servicesAround } from '../../helpers/services.ts'
 
@@ -32,15 +33,17 @@ t.test('the page and what it loads are served; nothing else of its folder, or ar
   const page = await app.inject('/')
   t.equal(page.statusCode, 200)
   t.match(page.headers, { 'content-type': /^text\/html/, 'content-security-policy': /default-src 'none'/ })
-  for (const [, file] of page.body.matchAll(/(?:src|href)="(\/[^"]+)"/g))
-    t.equal((await app.inject(file ?? '')).statusCode, 200, file ?? '')
-  for (const path of ['/index.html', '/../package.json', '/%2e%2e/package.json', '/page.js/../../page.ts', '/page'])
-    t.equal((await app.inject(path)).statusCode, 404, path)
+  const files = (await readdir(`${packageRoot()}/src/http/page`)).filter((name) => /\.(?:js|css)$/.test(name))
+  t.ok(files.includes('page.js'))
+  for (const file of files) t.equal((await app.inject(`/${file}`)).statusCode, 200, file)
+  for (const url of ['/index.html', '/corpus-text.ts', '/../package.json', '/%2e%2e/package.json', '/page.js/../../page.ts', '/page'])
+    t.equal((await app.inject(url)).statusCode, 404, url)
   t.match((await app.inject('/v1/info')).json(), {
     version: '0.0.0-test',
     reader: { id: /^fake@/, window: 1000, defaults: { k: 6 } },
     retriever: { id: /^fake@/, dimension: 2, method: 'dense' },
     index: { table: 'passages', passages: 6 },
+    corpus: { title: 'Ask your documents', about: '6 passages.', questions: [] },
     limits: { k: 200, question_characters: 4096 },
   })
 })

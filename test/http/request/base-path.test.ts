@@ -5,7 +5,7 @@ import { loadConfig } from '../../../src/config.ts'
 import { prefixProxy } from '../../helpers/prefix-proxy.ts'
 import { recordingServices } from '../../helpers/recording-services.ts'
 import { speakingReader, testApp } from '../helpers.ts'
-import { noBrowser, openBrowser } from '../page/browser.ts'
+import { answered, noBrowser, openBrowser } from '../page/browser.ts'
 
 const PREFIX = '/tools/qa'
 const WORDS = ['the', ' black', ' sea']
@@ -47,7 +47,7 @@ for (const keeps of [true, false]) {
     const asked: string[] = []
     page.on('request', (request) => asked.push(request.url()))
     await page.goto(`${url}/`)
-    await page.getByText('reader fake@').waitFor()
+    await page.getByText('6 passages').waitFor()
     await page.locator('#question').fill('what is it')
     await page.keyboard.press('Enter')
     for (const [i, shown] of ['…', 'the …', 'the black …', 'the black sea'].entries()) {
@@ -55,7 +55,7 @@ for (const keeps of [true, false]) {
       while (words.length < Math.min(i + 1, WORDS.length)) await new Promise((resolve) => setTimeout(resolve, 5))
       words[i]?.go()
     }
-    await page.getByText('ms in all').waitFor()
+    await answered(page)
     t.same(strays, [])
     t.same(
       asked.filter((one) => !one.startsWith(`${url}/`) && !one.startsWith('data:')),
@@ -68,7 +68,7 @@ t.test('the page works behind a proxy that takes a prefix off, without a setting
   const { url, strays } = await proxied(t, { keeps: false, basePath: '' })
   const page = await (await openBrowser(t)).newPage()
   await page.goto(`${url}/`)
-  await page.getByText('reader fake@').waitFor()
+  await page.getByText('6 passages').waitFor()
   t.same(strays, [])
 })
 
