@@ -17,6 +17,17 @@ const CLIENTS = ['MemberExpression[property.name="ip"]', 'Property[key.name="ip"
   message: 'Take runOptions() of src/http/request/run-options.ts.',
 }))
 
+/** What the page uses of a browser. */
+const BROWSER = [
+  ...['AbortController', 'Error', 'File', 'FormData', 'TextDecoderStream', 'URL', 'URLSearchParams'],
+  ...['addEventListener', 'document', 'fetch', 'history', 'localStorage', 'location', 'matchMedia', 'navigator', 'sessionStorage', 'setTimeout'],
+]
+/** Texts of a corpus are shown as texts. */
+const AS_HTML = ['innerHTML', 'outerHTML', 'insertAdjacentHTML', 'srcdoc', 'write'].map((property) => ({
+  property,
+  message: 'Make elements with element() of dom.js.',
+}))
+
 export default tseslint.config(
   { ignores: ['dist/**', 'dist-test/**', 'node_modules/**', 'models/built/**', 'index/data/**', '.tap/**', '**/*.py'] },
   {
@@ -45,5 +56,27 @@ export default tseslint.config(
   },
   { files: ['src/http/routes/**/*.ts'], rules: { 'no-restricted-syntax': ['error', ENVIRONMENT, ...INDEX_FALLBACKS, ...CLIENTS] } },
   { files: ['src/config.ts', 'test/**/*.ts', 'eval/bench/**/*.ts'], rules: { 'no-restricted-syntax': ['error', ...INDEX_FALLBACKS] } },
+  {
+    files: ['src/http/page/*.js'],
+    languageOptions: { sourceType: 'module', globals: Object.fromEntries(BROWSER.map((name) => [name, 'readonly'])) },
+    linterOptions: { reportUnusedDisableDirectives: 'error' },
+    rules: {
+      'no-undef': 'error',
+      'no-unused-vars': 'error',
+      'no-shadow': 'error',
+      'no-eval': 'error',
+      'no-implied-eval': 'error',
+      'no-console': 'error',
+      'no-var': 'error',
+      'no-use-before-define': ['error', { functions: false }],
+      'no-restricted-properties': ['error', ...AS_HTML],
+      'require-atomic-updates': 'error',
+      'prefer-const': 'error',
+      eqeqeq: 'error',
+      'max-lines': ['error', { max: 200, skipBlankLines: true, skipComments: true }],
+      'max-lines-per-function': ['error', { max: 60, skipBlankLines: true, skipComments: true, IIFEs: true }],
+      'max-params': ['error', 4],
+    },
+  },
   { files: ['test/**/*.ts'], rules: { 'max-lines': 'off', 'max-lines-per-function': 'off', 'no-restricted-syntax': 'off' } },
 )
