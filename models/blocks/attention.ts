@@ -1,37 +1,17 @@
 import type { LlamaConfig } from '../checkpoint/config.ts'
-import { fusedMatmul, groupQueryAttention, multiHeadAttention, type Projections, type Waves } from '../onnx/contrib.ts'
+import { groupQueryAttention, multiHeadAttention, type Projections, type Waves } from '../onnx/contrib.ts'
 import type { Value } from '../onnx/graph.ts'
-import {
-  add,
-  concat,
-  f32,
-  f32s,
-  cast,
-  matmul,
-  mul,
-  reshape,
-  reshapeLike,
-  sizeOf,
-  softmax,
-  splitLast,
-  tanh,
-  transpose,
-} from '../onnx/ops.ts'
+import { concat, reshape, reshapeLike, transpose } from '../onnx/ops.ts'
 import { dimAt } from '../onnx/shapes.ts'
 import { normHeads } from './norm.ts'
 import type { Params } from './params.ts'
 import { rotate, type Rotations } from './rotations.ts'
+import { attend, type KeyValues } from './scores.ts'
 
 export type Heads = Pick<LlamaConfig, 'heads' | 'kvHeads' | 'headDim'>
 
 /** What a self-attention computes beside LLaMA's. */
 export type SelfHeads = Heads & Pick<LlamaConfig, 'projectionBias' | 'headNorms' | 'rmsNormEps' | 'scoreScale' | 'scoreCap'>
-
-/** Rotated keys and values, each [B,kv_heads,T,head_dim]. */
-export interface KeyValues {
-  readonly keys: Value
-  readonly values: Value
-}
 
 export interface Attended extends KeyValues {
   readonly output: Value
@@ -106,60 +86,6 @@ export function promptSelfAttention(
 export function groupedKeyValues({ keys, values }: KeyValues): KeyValues {
   const grouped = (x: Value): Value => reshape(x, [...x.shape.slice(0, 2), 1, ...x.shape.slice(2)])
   return { keys: grouped(keys), values: grouped(values) }
-}
-
-/**
- * q [...,head_dim] / sqrt(head_dim), or times another scale. It goes to the queries because a product with alpha = 1 takes the
- * vector-matrix kernels; and as one number for each of the last axis, because ONNX Runtime's optimiser (MatMulScaleFusion)
- * folds a single number back into alpha, which makes the product three times slower.
- */
-export function scaleQueries(q: Value, headDim: number, scale = headDim ** -0.5): Value {
-  return mul(
-    q,
-    cast(
-      f32s(
-        q.graph,
-        [headDim],
-        Array.from({ length: headDim }, () => scale),
-      ),
-      q.elem,
-    ),
-  )
-}
-
-/** cap tanh(x / cap). */
-export function capped(x: Value, cap: number): Value {
-  const by = (number: number): Value => cast(f32(x.graph, number), x.elem)
-  return mul(tanh(mul(x, by(1 / cap))), by(cap))
-}
-
-/** Keys and values of attention, grouped, and what is added to their scores: broadcast to [B,kv_heads,group,L,T], or null. */
-interface Block extends KeyValues {
-  readonly bias: Value | null
-}
-
-/**
- * Softmax attention over one or two blocks of keys without joining them: queries [B,kv_heads,group,L,head_dim]
- * -> [B,kv_heads,group,L,head_dim].
- */
-function attend(
-  q: Value,
-  blocks: readonly [Block] | readonly [Block, Block],
-  { headDim, scoreScale, scoreCap }: Pick<SelfHeads, 'headDim' | 'scoreScale' | 'scoreCap'>,
-): Value {
-  const scaled = scaleQueries(q, headDim, scoreScale)
-  const scoresOf = ({ keys, bias }: Block): Value => {
-    const product = fusedMatmul(scaled, keys, { transB: true })
-    const scores = scoreCap === null ? product : capped(product, scoreCap)
-    return bias ? add(scores, bias) : scores
-  }
-  const [first, second] = blocks
-  const scores = scoresOf(first)
-  if (!second) return matmul(softmax(scores), first.values)
-  const shares = softmax(concat([scores, scoresOf(second)], -1, 'all keys'))
-  const sizes = concat([sizeOf(first.keys, 3), sizeOf(second.keys, 3)], 0)
-  const [firstShares, secondShares] = splitLast(shares, sizes, dimAt(first.keys.shape, 3), dimAt(second.keys.shape, 3))
-  return add(matmul(firstShares, first.values), matmul(secondShares, second.values))
 }
 
 /**

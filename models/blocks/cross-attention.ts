@@ -4,10 +4,11 @@ import { fusedMatmul } from '../onnx/contrib.ts'
 import type { Value } from '../onnx/graph.ts'
 import { i64, last, lessOrEqual, reduceMean, reshape, reshapeLike, sizeOf, softmax, transpose } from '../onnx/ops.ts'
 import { dimAt, GraphError, type Dim } from '../onnx/shapes.ts'
-import { openAttention, scaleQueries, type Heads } from './attention.ts'
+import { openAttention, type Heads } from './attention.ts'
 import { int8Rows, int8Transposed } from './int8.ts'
 import type { Params } from './params.ts'
 import type { Precision } from './precision.ts'
+import { scaleQueries } from './scores.ts'
 
 /*
  * Cross-attention over phi [m, d_enc], the rows of all passages' encoder states (CEPE, section 2): queries from the

@@ -1,7 +1,7 @@
 import { at, present } from '../../base/at.ts'
 import type { CepeConfig } from '../checkpoint/config.ts'
 import type { Checkpoint } from '../checkpoint/checkpoint.ts'
-import { decodeSelfAttention, groupedKeyValues, promptSelfAttention, type Attended, type KeyValues } from '../blocks/attention.ts'
+import { decodeSelfAttention, groupedKeyValues, promptSelfAttention, type Attended } from '../blocks/attention.ts'
 import {
   contextOf,
   decodeCrossAttention,
@@ -14,6 +14,7 @@ import type { Residual } from '../blocks/norm.ts'
 import { Params } from '../blocks/params.ts'
 import type { Precision } from '../blocks/precision.ts'
 import { promptRotations, type Rope } from '../blocks/rotations.ts'
+import type { KeyValues } from '../blocks/scores.ts'
 import { unsupported } from '../errors.ts'
 import { loop, type Carried } from '../onnx/control.ts'
 import { Graph, type Value } from '../onnx/graph.ts'

@@ -1,5 +1,5 @@
 import type { CepeConfig } from '../checkpoint/config.ts'
-import { capped } from '../blocks/attention.ts'
+import { capped } from '../blocks/scores.ts'
 import { normStream, type Residual } from '../blocks/norm.ts'
 import type { Params } from '../blocks/params.ts'
 import type { Graph, Value } from '../onnx/graph.ts'

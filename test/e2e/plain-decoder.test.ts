@@ -74,3 +74,21 @@ t.test('where the protocol wants demonstrations and the service has none, questi
   t.match(await ask({}), { status: 200, body: { answer: String } })
   t.match(await ask({ demonstrations: 2 }), { status: 400, body: { error: { field: 'demonstrations' } } }, 'more than there are by name')
 })
+
+for (const reader of ['qwen3', 'gemma3/model.gguf'])
+  t.test(`${reader}: answers, chats by its own template and orders texts`, async (t) => {
+    const checkpoint = path.join(root, 'test/fixtures/decoders', reader)
+    const server = await startServer(tinyService(t.testdir(), { CEPE_READER_CHECKPOINT: checkpoint, CEPE_DEMONSTRATIONS: '' }))
+    t.teardown(() => server.stop())
+    const post = async (where: string, body: object) => {
+      const headers = { 'content-type': 'application/json' }
+      const response = await fetch(`${server.url}${where}`, { method: 'POST', headers, body: JSON.stringify(body) })
+      return { status: response.status, body: await response.json() }
+    }
+    const passages = [{ title: 'Canberra', text: 'Canberra is the capital of Australia.' }]
+    const asked = { question: 'what is the capital', passages, k: 1, include_prompts: true }
+    t.match(await post('/v1/answer', asked), { status: 200, body: { answer: String, mode: 'decoder-only' } })
+    t.match(await post('/v1/answer', { ...asked, mode: 'replug' }), { status: 200 })
+    t.match(await post('/v1/answer', { ...asked, chat_template: 'tokenizer' }), { status: 200 })
+    t.match(await post('/rerank', { query: 'capital', texts: ['Canberra', 'a river'] }), { status: 200, body: [{ index: Number }, {}] })
+  })

@@ -1,4 +1,5 @@
-import { openAttention, scaleQueries } from '../../../models/blocks/attention.ts'
+import { openAttention } from '../../../models/blocks/attention.ts'
+import { scaleQueries } from '../../../models/blocks/scores.ts'
 import { projected, type Context, type CrossAttended, type CrossAttention } from '../../../models/blocks/cross-attention.ts'
 import type { CrossStrategy } from '../../../models/graphs/cepe-generate.ts'
 import { fusedMatmul } from '../../../models/onnx/contrib.ts'
