@@ -35,6 +35,7 @@ import { adminIndex } from './http/routes/admin-index.ts'
 import { answerRoute } from './http/routes/answer.ts'
 import { answersRoute } from './http/routes/answers.ts'
 import { documentsRoute } from './http/routes/documents.ts'
+import { feedbackRoute } from './http/routes/feedback.ts'
 import { healthRoutes } from './http/routes/health.ts'
 import { infoRoute } from './http/routes/info.ts'
 import { openAiRoutes } from './http/routes/openai.ts'
@@ -118,6 +119,7 @@ async function registerQuestions(
   await app.register(pageRoutes, { ...page, basePath: config.BASE_PATH })
   await app.register(answerRoute, { ...questions, publicText: said })
   await app.register(answersRoute, { ...questions, batchDeadlineMs: config.BATCH_DEADLINE_MS, publicText: said })
+  await app.register(feedbackRoute, { file: config.FEEDBACK, maxBytes: config.FEEDBACK_MB * 2 ** 20 })
   await app.register(searchRoute, questions)
   await app.register(scoreRoute, questions)
   await app.register(rerankRoutes, questions)

@@ -67,7 +67,7 @@ export function loadConfig(overrides: Partial<Record<keyof Config, unknown>> = {
     const folder = config[name]
     if (folder !== '') config[name] = storeOf(folder).resolve(defaultPaths.has(name) ? packageRoot() : '.', folder)
   }
-  for (const name of ['DATA_DIR', 'IMPORT_DIR', 'JOBS_DIR', 'STATE_DIR', 'CALIBRATION', 'MIRROR_DIR'] as const) {
+  for (const name of ['DATA_DIR', 'IMPORT_DIR', 'JOBS_DIR', 'STATE_DIR', 'CALIBRATION', 'FEEDBACK', 'MIRROR_DIR'] as const) {
     const folder = config[name]
     if (folder && !storeOf(folder).keepsFiles) throw refused(name, `must be a folder (got ${JSON.stringify(folder)})`)
     if (folder) config[name] = path.resolve(folder)

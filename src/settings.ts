@@ -98,6 +98,13 @@ export const ConfigSchema = Type.Object({
         'What `cepe calibrate` wrote: turns what is known of an answer into its probability of being right; empty for none. Default: `calibration.<table>.json` in INDEX_DIR, else the shipped one, each only where it is of the reader in service.',
     }),
   ),
+  FEEDBACK: Type.Optional(
+    Type.String({
+      description:
+        'File that feedback on answers is appended to, as JSON lines that `cepe calibrate` and `cepe eval` read. Default: none, and the route is off.',
+    }),
+  ),
+  FEEDBACK_MB: integer('Most that the file of feedback may take; more is answered 507.', 64, 1, 100_000),
   MIN_CONFIDENCE: Type.Optional(
     Type.Number({
       description:

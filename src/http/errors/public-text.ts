@@ -18,6 +18,7 @@ const FOLDERS = [
   'CORPUS',
   'DEMONSTRATIONS',
   'CALIBRATION',
+  'FEEDBACK',
 ] as const
 
 /** A path of two names or more that does not begin within a word, an address or a route of this API. */

@@ -1,0 +1,43 @@
+import { appendFile, mkdir, stat } from 'node:fs/promises'
+import path from 'node:path'
+import { CodedError, isDiskFull, messageOf, osCode } from '../../../base/errors.ts'
+
+/** Owner alone: what people ask and say may be private. */
+const MODE = 0o600
+
+/** A file of JSON lines that only grows, to a bound. */
+export class FeedbackLog {
+  readonly #file: string
+  readonly #maxBytes: number
+  #last: Promise<void> = Promise.resolve()
+
+  constructor({ file, maxBytes }: { readonly file: string; readonly maxBytes: number }) {
+    this.#file = file
+    this.#maxBytes = maxBytes
+  }
+
+  /** Appends a line, after those before it. @throws disk_full where the file has reached its bound or the disk its end, internal */
+  add(line: object): Promise<void> {
+    const added = this.#last.then(() => this.#append(`${JSON.stringify(line)}\n`))
+    this.#last = added.catch(() => undefined)
+    return added
+  }
+
+  async #append(line: string): Promise<void> {
+    try {
+      const { size } = await stat(this.#file).catch(absent)
+      if (size + Buffer.byteLength(line) > this.#maxBytes)
+        throw new CodedError('disk_full', 'The file of feedback is full: move it away (CEPE_FEEDBACK), or raise CEPE_FEEDBACK_MB.')
+      await mkdir(path.dirname(this.#file), { recursive: true })
+      await appendFile(this.#file, line, { mode: MODE })
+    } catch (error) {
+      if (error instanceof CodedError) throw error
+      throw new CodedError(isDiskFull(error) ? 'disk_full' : 'internal', `Feedback cannot be kept: ${messageOf(error)}`, { cause: error })
+    }
+  }
+}
+
+function absent(error: unknown): { readonly size: number } {
+  if (osCode(error) === 'ENOENT') return { size: 0 }
+  throw error
+}
