@@ -4,6 +4,7 @@ export const SKIPS = {
   browser: 'needs a browser',
   objectStore: 'needs an S3 server',
   mount: 'needs the right to mount a file system',
+  aiSdk: 'needs the AI SDK',
   ports: 'needs a user who may not open every port',
   withoutCuda: 'needs a machine without CUDA',
 } as const
