@@ -32,8 +32,6 @@ export type Embed = (texts: readonly string[], signal?: AbortSignal) => Promise<
 export interface EmbeddingModel {
   /** Changes whenever the model's graphs, weights, precision or tokenizer change. */
   readonly id: string
-  /** Name of the same model in tables of earlier versions: their vectors are its own. New tables carry `id`. */
-  readonly formerId?: string
   /** Numbers per vector. */
   readonly dimension: number
 }

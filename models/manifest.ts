@@ -169,10 +169,6 @@ export type Manifest = Static<typeof ManifestSchema>
  */
 export function modelId(manifest: Manifest): string {
   const files = manifest.files.map(({ name, sha256 }) => `${name} ${sha256}`).sort()
-  return `${formerModelId(manifest)}-${createHash('sha256').update(files.join('\n')).digest('hex').slice(0, 8)}`
-}
-
-/** The name that earlier versions gave the model, without its files' part: indexes made then carry it. */
-export function formerModelId({ source, dtype }: Manifest): string {
-  return `${source.name}@${source.revision.slice(0, 12)}-${dtype}`
+  const { source, dtype } = manifest
+  return `${source.name}@${source.revision.slice(0, 12)}-${dtype}-${createHash('sha256').update(files.join('\n')).digest('hex').slice(0, 8)}`
 }

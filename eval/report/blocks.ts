@@ -36,7 +36,7 @@ function escapeMarkdown(value: string): string {
     .replace(/</g, '&lt;')
 }
 
-/** GitHub-flavoured Markdown; figures are `figures/<name>.png` beside it. */
+/** GitHub-flavoured Markdown; figures are `figures/<name>.svg` beside it. */
 export function toMarkdown(blocks: readonly Block[]): string {
   return `${blocks.map(blockToMarkdown).join('\n\n')}\n`
 }
@@ -55,7 +55,7 @@ function blockToMarkdown(block: Block): string {
       return [row(block.header), rule, ...block.rows.map(row)].join('\n')
     }
     case 'figure':
-      return `![${escapeMarkdown(block.caption)}](figures/${block.name}.png)`
+      return `![${escapeMarkdown(block.caption)}](figures/${block.name}.svg)`
   }
 }
 

@@ -4,10 +4,9 @@ import type { Table } from '../table/lance.ts'
 import { readMetadata, type TableMetadata } from '../table/metadata.ts'
 import { migrateTable, SCHEMA_VERSION } from '../table/migrate.ts'
 
-/** The one of these models that a table's vectors are of, under its own name before a former one; undefined if they are of another. */
+/** The one of these models that a table's vectors are of; undefined if they are of another. */
 export function modelOf({ model, dimension }: TableMetadata, models: readonly EmbeddingModel[]): EmbeddingModel | undefined {
-  const fitting = models.filter((one) => one.dimension === dimension)
-  return fitting.find(({ id }) => id === model) ?? fitting.find(({ formerId }) => formerId === model)
+  return models.find((one) => one.id === model && one.dimension === dimension)
 }
 
 /** True if vectors of the table and of the model can be compared. */

@@ -3,7 +3,7 @@ import { allModels, type EmbeddingModel, type Models } from '../../index/contrac
 import type { PassageIndex } from '../../index/open.ts'
 import { CodedError, messageOf } from '../../base/errors.ts'
 import { loadContrieverManifest } from '../../models/folder.ts'
-import { formerModelId, modelId, type ContrieverManifest } from '../../models/manifest.ts'
+import { modelId, type ContrieverManifest } from '../../models/manifest.ts'
 import { furtherRetrievers } from '../config.ts'
 import { processCheck } from './health.ts'
 import type { ReadinessCheck } from '../http/routes/health.ts'
@@ -58,7 +58,7 @@ async function retrieverIn(dir: string): Promise<RetrieverFolder> {
 
 /** A retriever as the index knows it. */
 export function embeddingModel(manifest: ContrieverManifest): EmbeddingModel {
-  return { id: modelId(manifest), formerId: formerModelId(manifest), dimension: manifest.dims.hidden_size }
+  return { id: modelId(manifest), dimension: manifest.dims.hidden_size }
 }
 
 /** Embedders of all folders, made one after the other. */

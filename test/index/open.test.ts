@@ -125,19 +125,6 @@ await t.test('many small upserts are tidied up', async (t) => {
   t.equal(await index.count(), 10)
 })
 
-await t.test('a table that names the model as earlier versions did is its own: read, searched and written', async (t) => {
-  const dir = await tempDir(t)
-  const before = await open(t, dir)
-  const passages = somePassages(5)
-  await before.upsert(passages, await vectorsOf(passages))
-  const index = await openIndex({ dir, model: { id: `${hashEmbedding.id}-files`, formerId: hashEmbedding.id, dimension: 32 } })
-  t.teardown(() => index.close())
-  t.equal((await index.search(embedText('x'), { k: 3 })).length, 3)
-  const more = somePassages(7)
-  await index.upsert(more, await vectorsOf(more))
-  t.equal(await index.count(), 7)
-})
-
 await t.test('another model cannot open the table', async (t) => {
   const dir = await tempDir(t)
   const first = await open(t, dir)
