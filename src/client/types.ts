@@ -152,7 +152,7 @@ export interface AnswerRequest {
   encoder_passages?: 'others' | 'all'
   /** dense: Contriever. text: BM25. hybrid: both, their scores fused with a weight measured on the corpus. Default: the service's setting (CEPE_RETRIEVAL). */
   method?: 'dense' | 'text' | 'hybrid'
-  /** Find more passages than are kept, and keep those after which the reader finds the question most likely (as POST /v1/rerank). Scores stay the search's. Default: false. */
+  /** Find more passages than are kept, and keep those that fit the question best (ordered as by POST /v1/rerank). Scores stay the search's. Default: false. */
   rerank?: boolean
   filter?: Filter
   /** Answer from these passages, best first, instead of retrieving. */
@@ -360,6 +360,8 @@ export interface Evidence {
   /** Where the passage came from, if the corpus says so: a URL, a file. */
   source?: string
   metadata?: PassageMetadata
+  /** Where the file is to be had that the passage was taken from, by its name (CEPE_SERVE_FILES). */
+  file?: string
   /** By method: dot product with the question, BM25, or both fused (0 to 1); null for supplied passages without one. */
   score: number | null
   rank: number
@@ -477,6 +479,14 @@ export interface GetInfoResponse {
   }[]
   /** null where there is no index yet. */
   index: IndexVersion | null
+  /** What the page shows of the corpus: settings of the operator, else made from titles. */
+  corpus: {
+    title: string
+    /** A sentence: what is in the corpus. */
+    about: string
+    /** Example questions. */
+    questions: string[]
+  }
   /** Why the table that replaced the one in service is not searched by this process; null where the newest is. */
   newer_table: {
     code: string
@@ -550,7 +560,7 @@ export interface Question {
   encoder_passages?: 'others' | 'all'
   /** dense: Contriever. text: BM25. hybrid: both, their scores fused with a weight measured on the corpus. Default: the service's setting (CEPE_RETRIEVAL). */
   method?: 'dense' | 'text' | 'hybrid'
-  /** Find more passages than are kept, and keep those after which the reader finds the question most likely (as POST /v1/rerank). Scores stay the search's. Default: false. */
+  /** Find more passages than are kept, and keep those that fit the question best (ordered as by POST /v1/rerank). Scores stay the search's. Default: false. */
   rerank?: boolean
   filter?: Filter
   /** Answer from these passages, best first, instead of retrieving. */
@@ -585,7 +595,7 @@ export interface Question {
 }
 
 export interface RerankRequest {
-  /** The reader, as GET /v1/models lists it, or its short name. */
+  /** What orders them, the cross-encoder or else the reader, as answers name it, or its short name. */
   model?: string
   /** What the documents are ordered by. */
   query: string
@@ -611,7 +621,7 @@ export interface RerankResponse {
   results: {
     /** Place in the request. */
     index: number
-    /** Geometric mean of the probabilities of the query's tokens after the document, 0 to 1: it orders the documents of one request, and is not calibrated. */
+    /** 0 to 1, not calibrated: a cross-encoder's logit through the sigmoid; of a reader the geometric mean of the probabilities of the query's tokens after the document, which orders the documents of one request alone. */
     relevance_score: number
     document?: {
       text: string
@@ -673,7 +683,7 @@ export interface SearchRequest {
   filter?: Filter
   /** dense: Contriever. text: BM25. hybrid: both, their scores fused with a weight measured on the corpus. Default: the service's setting (CEPE_RETRIEVAL). */
   method?: 'dense' | 'text' | 'hybrid'
-  /** Find more passages than are kept, and keep those after which the reader finds the question most likely (as POST /v1/rerank). Scores stay the search's. Default: false. */
+  /** Find more passages than are kept, and keep those that fit the question best (ordered as by POST /v1/rerank). Scores stay the search's. Default: false. */
   rerank?: boolean
 }
 

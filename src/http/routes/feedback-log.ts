@@ -1,6 +1,7 @@
 import { appendFile, mkdir, stat } from 'node:fs/promises'
 import path from 'node:path'
-import { CodedError, isDiskFull, messageOf, osCode } from '../../../base/errors.ts'
+import { CodedError, messageOf, osCode } from '../../../base/errors.ts'
+import { isDiskFull } from '../../../base/failures.ts'
 
 /** Owner alone: what people ask and say may be private. */
 const MODE = 0o600
