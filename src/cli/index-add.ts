@@ -6,7 +6,7 @@ import type { LeftOutFile } from '../jobs/folder/list.ts'
 import type { Jobs } from '../jobs/jobs.ts'
 import type { Job, JobOptions } from '../jobs/schema.ts'
 import type { UploadedFile } from '../jobs/upload/contract.ts'
-import { checkDocuments, checkTable } from './check-corpus.ts'
+import { checkArchive, checkDocuments, checkTable } from './check-corpus.ts'
 import type { Corpus } from './corpus-files.ts'
 import { follow } from './index-jobs.ts'
 import { wholeNumber } from './numbers.ts'
@@ -103,11 +103,6 @@ async function add({ tables, documents, archives, leftOut }: Corpus, options: Ad
 }
 
 async function check({ tables, documents, archives, leftOut }: Corpus, options: AddOptions): Promise<void> {
-  const [archive] = archives
-  if (archive !== undefined)
-    throw new CodedError('options_invalid', `--check does not open archives (${archive}): unpack it, and check the folder.`, {
-      field: '--check',
-    })
   const order = addOptions(options)
   await withIndexing(options.table, 'embeds', async ({ index }) => {
     const files: Pick<Job, 'files'>[] = []
@@ -117,7 +112,11 @@ async function check({ tables, documents, archives, leftOut }: Corpus, options: 
       const found = await checkDocuments(source, order, index.model.dimension)
       files.push({ files: found ?? { indexed: 0, left_out: [] } })
     }
-    if (documents.length > 0 || leftOut.length > 0) await summarise(files, leftOut, 'fit to index')
+    for (const archive of archives) {
+      const found = await checkArchive(archive, order, index.model.dimension)
+      files.push({ files: found ?? { indexed: 0, left_out: [] } })
+    }
+    if (documents.length + archives.length + leftOut.length > 0) await summarise(files, leftOut, 'fit to index')
   })
 }
 

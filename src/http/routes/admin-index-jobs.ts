@@ -79,7 +79,10 @@ const DOCUMENTED_BODY = {
 const IdSchema = Type.Object({ id: Type.String({ pattern: JOB_ID }) })
 const ListSchema = Type.Object({ jobs: Type.Array(JobSchema) })
 const ImportSchema = Type.Object(
-  { source: Type.String({ minLength: 1, maxLength: 1000, description: 'File, archive or folder in the import folder; `.` for all of it.' }), ...JobOptionsSchema.properties },
+  {
+    source: Type.String({ minLength: 1, maxLength: 1000, description: 'File, archive or folder in the import folder; `.` for all of it.' }),
+    ...JobOptionsSchema.properties,
+  },
   { additionalProperties: false },
 )
 
@@ -196,9 +199,13 @@ async function orderJob({ request, reply, jobs, once, options }: JobOrder): Prom
     return type === undefined || !ARCHIVES.has(type) ? uploaded(request.body) : archive(request.body, ARCHIVES.get(type) ?? '')
   }
   if (request.body === undefined || request.body === null)
-    throw new CodedError('invalid_request', 'The body is empty: send the corpus, or JSON that names a file or folder of the import folder.', {
-      field: 'body',
-    })
+    throw new CodedError(
+      'invalid_request',
+      'The body is empty: send the corpus, or JSON that names a file or folder of the import folder.',
+      {
+        field: 'body',
+      },
+    )
   const { source, ...named } = request.body as Static<typeof ImportSchema>
   return once(request, reply, { fingerprint: () => requestFingerprint(request), work: () => jobs.addImport(source, named) })
 }
