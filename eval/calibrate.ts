@@ -6,9 +6,9 @@ import type { CalibrateOptions } from './calibrate/run-command.ts'
 
 const program = new Command('cepe calibrate')
   .description(
-    'fit the map from what is known of an answer to its probability of being right, on questions with answers and some that the corpus does not answer',
+    'fit the calibration of probability_correct on questions with answers and on unanswerable ones',
   )
-  .argument('<questions...>', 'question files, as for cepe eval; a question without an answer is one that the corpus does not answer')
+  .argument('<questions...>', 'question files, as for cepe eval; a question without an answer is unanswerable')
   .option('--unanswerable <files...>', 'files whose questions the corpus does not answer, whatever answers they name', [])
   .option('--k <numbers>', "passages per question, a list (default: the model's own)")
   .option(
@@ -19,7 +19,7 @@ const program = new Command('cepe calibrate')
   .option('--model <built>', 'folder of a built reader, instead of the configured one')
   .option('--url <address>', 'ask a running service instead of starting the pipeline here; needs --out')
   .option('--key <key>', "a key of that service; better in CEPE_KEY, since a machine's users see each other's command lines")
-  .option('--out <file>', 'where to (default: calibration.<table>.json in the index folder, where the service looks for it)')
+  .option('--out <file>', 'output file (default: calibration.<table>.json in the index folder, where the service reads it)')
   .option('--concurrency <number>', 'questions asked at a time', wholeNumber({ min: 1 }), 2)
   .showHelpAfterError('(see --help)')
   .action(async (files: string[], options: CalibrateOptions) => (await import('./calibrate/run-command.ts')).calibrate(files, options))

@@ -10,7 +10,7 @@ import { TASKS } from './tasks/list.ts'
 
 const program = new Command('cepe eval')
   .description(
-    "Evaluate on open-domain question answering: the paper's Table 7 and Figure 3 for any checkpoint, corpus and question file. Repeating a command goes on with an unfinished run.",
+    "Evaluate on open-domain question answering: the paper's Table 7 and Figure 3 for any checkpoint, corpus and question file. Running a command again resumes an unfinished run.",
   )
   .option('--dataset <name|file>', 'nq, triviaqa, popqa, or a question file')
   .option(
@@ -70,7 +70,7 @@ program
 program
   .command('report <runs...>')
   .description('write the report of one run, or of several as columns of one table')
-  .option('--out <folder>', "where to (default: the first run's folder)")
+  .option('--out <folder>', "output folder (default: the first run's)")
   .option('--published <file>', "published scores to set beside the runs' own (default: the paper's)")
   .action(async (runs: string[], options: { out?: string; published?: string }) =>
     (await import('./run-command.ts')).writeReports(runs, options),

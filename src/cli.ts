@@ -9,7 +9,7 @@ import { packageVersion } from './package.ts'
 const PROGRAMS = {
   eval: { description: 'evaluate on open-domain QA datasets and compare runs', executableFile: '../eval/cli.js' },
   calibrate: {
-    description: 'fit the probability that an answer is right, on questions with answers',
+    description: 'fit the calibration of probability_correct on questions with answers',
     executableFile: '../eval/calibrate.js',
   },
 } as const

@@ -21,7 +21,7 @@ interface BuildArguments {
 export function buildCommand(): Command {
   return new Command('build')
     .description(
-      'build ONNX graphs from a checkpoint: a folder in Hugging Face layout (CEPE, decoder-only LLaMA, Contriever) or a GGUF file (LLaMA)',
+      'build ONNX graphs from a checkpoint: a folder in Hugging Face layout (CEPE, LLaMA, Qwen, Gemma, BERT retrievers and cross-encoders) or a GGUF file',
     )
     .argument('<checkpoint>', 'folder with config.json, safetensors or torch .bin weights, and a tokenizer; or a .gguf file')
     .requiredOption('--out <folder>', 'folder of the built model')

@@ -47,7 +47,7 @@ export function snapshotCommands(withIndexing: WithIndexing): Command[] {
     const { switchTable } = await import('../../index/snapshots/replace.ts')
     return `${index.table}: ${await switchTable(name, index)} passages, as in ${name}\n`
   })
-  const verify = command('verify', 'read the table through and compare its files with their checksums', async (index) => {
+  const verify = command('verify', 'read the whole table and verify the checksums of its files', async (index) => {
     const [{ verifyIndex }, { createProgress }] = await Promise.all([
       import('../../index/snapshots/verify-index.ts'),
       import('./progress.ts'),

@@ -29,7 +29,7 @@ export function indexCommand(): Command {
     .addCommand(commitCommand((table, order) => withIndexing(table, 'embeds', ({ jobs }) => follow(jobs, order(jobs), table))))
     .addCommand(
       new Command('reembed')
-        .description('make the table anew from its own texts with the configured retriever; it answers until the new one is verified')
+        .description('re-embed the texts of the table with the configured retriever; the old vectors serve until the new ones are verified')
         .addOption(tableOption())
         .action(({ table }: { table?: string }) => withIndexing(table, 'embeds', ({ jobs }) => follow(jobs, jobs.addReembed(), table))),
     )
