@@ -8,10 +8,10 @@ import { configureStores } from '../../index/store/object-store/settings.ts'
 import { SKIPS } from './skips.ts'
 
 /**
- * An S3 server of moto (PyPI, `moto[server]`; a Python that has it is named by CEPE_TEST_S3_PYTHON), behind a proxy that injects
+ * An S3 server of moto (PyPI, `moto[server]`; a Python that has it is named by TEST_S3_PYTHON), behind a proxy that injects
  * faults. The proxy passes on one write at a time: moto answers in threads and looks at a condition and writes in two steps.
  */
-const PYTHON = process.env['CEPE_TEST_S3_PYTHON'] ?? 'python3'
+const PYTHON = process.env['TEST_S3_PYTHON'] ?? 'python3'
 const BUCKET = 'cepe-test'
 const CREDENTIALS = { accessKeyId: 'a-key-of-this-test', secretAccessKey: 'a-secret-of-this-test' }
 
@@ -19,7 +19,7 @@ const CREDENTIALS = { accessKeyId: 'a-key-of-this-test', secretAccessKey: 'a-sec
 export const noObjectStore: string | false =
   spawnSync(PYTHON, ['-c', 'import moto.server'], { timeout: 60_000 }).status === 0
     ? false
-    : `${SKIPS.objectStore}: pip install 'moto[server]' for ${PYTHON}, or name a Python that has it by CEPE_TEST_S3_PYTHON`
+    : `${SKIPS.objectStore}: pip install 'moto[server]' for ${PYTHON}, or name a Python that has it by TEST_S3_PYTHON`
 
 export interface Fault {
   /** Told of a request before it is passed on. */

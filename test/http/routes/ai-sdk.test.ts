@@ -9,7 +9,7 @@ import { SKIPS } from '../../helpers/skips.ts'
 import { testApp } from '../helpers.ts'
 
 /** Folder with `node_modules` of ai, @ai-sdk/openai and @ai-sdk/openai-compatible. */
-const installed = process.env['CEPE_TEST_AI_SDK'] ?? ''
+const installed = process.env['TEST_AI_SDK'] ?? ''
 
 const PROGRAM = `
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
