@@ -1,4 +1,5 @@
 import { CodedError } from '../../base/errors.ts'
+import { hasShareLeft } from '../../base/fair-share.ts'
 
 const RETRY_AFTER_S = 5
 
@@ -36,9 +37,8 @@ export function createTurns({ atOnce, mostWaiting }: TurnOptions): InTurn {
   }
 
   const checkRoom = (client: string): void => {
-    const held = clients.get(client)?.waiting.length ?? 0
-    const present = clients.size + (clients.has(client) ? 0 : 1)
-    if (waiting < mostWaiting || (waiting < 2 * mostWaiting && held < mostWaiting / present)) return
+    const own = clients.get(client)?.waiting.length ?? 0
+    if (hasShareLeft(mostWaiting, { total: waiting, own, clients: clients.size + (clients.has(client) ? 0 : 1) })) return
     throw new CodedError('overloaded', `${waiting} files are queued already. Try again later.`, { retryAfterS: RETRY_AFTER_S })
   }
 

@@ -2,6 +2,7 @@ import multipart from '@fastify/multipart'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { Static } from 'typebox'
 import { CodedError } from '../../../base/errors.ts'
+import { createSharedPlaces } from '../../../base/fair-share.ts'
 import type { DocumentParser, ReadDocument } from '../../documents/contract.ts'
 import { plainDocument } from '../../documents/text.ts'
 import type { RunOptions } from '../../inference/contract.ts'
@@ -25,7 +26,7 @@ export interface DocumentRouteOptions {
   readonly maxFileBytes: number
 }
 
-/** Files that are received or worked on at a time: each is held in memory. */
+/** Files of one client that are received or worked on at a time: each is held in memory. Several clients may bring in twice as many. */
 const MOST_FILES = 16
 const RETRY_AFTER_S = 5
 const ENDING = /\.[^./\\]+$/
@@ -61,7 +62,7 @@ export const documentsRoute: FastifyPluginAsyncTypebox<DocumentRouteOptions> = a
   { services, parser, deadlineMs, maxFileBytes },
 ) => {
   await app.register(multipart, { limits: { ...FORM_LIMITS, fileSize: Infinity } })
-  let files = 0
+  const places = createSharedPlaces(MOST_FILES)
   app.post(
     '/v1/documents/answer',
     {
@@ -80,11 +81,11 @@ export const documentsRoute: FastifyPluginAsyncTypebox<DocumentRouteOptions> = a
       const run = runOptions(request, reply, deadlineMs)
       const ask = (form: DocumentForm, bytes: number, load: Load, name?: string): Promise<DocumentResponse> =>
         answerDocument({ form, bytes, load: titled(form, load, name) }, services, run)
-      if (files >= MOST_FILES)
-        throw new CodedError('overloaded', `${files} documents are being received or read already. Try again later.`, {
+      const giveBack = places.take(run.client ?? '')
+      if (giveBack === undefined)
+        throw new CodedError('overloaded', `${places.taken} documents are being received or read already. Try again later.`, {
           retryAfterS: RETRY_AFTER_S,
         })
-      files++
       try {
         if (request.isMultipart()) {
           const { form, file } = await readDocumentForm(request, maxFileBytes)
@@ -101,7 +102,7 @@ export const documentsRoute: FastifyPluginAsyncTypebox<DocumentRouteOptions> = a
             : Promise.resolve(plainDocument(text, type)),
         )
       } finally {
-        files--
+        giveBack()
       }
     },
   )

@@ -1,4 +1,5 @@
 import { CodedError } from '../../../base/errors.ts'
+import { hasShareLeft } from '../../../base/fair-share.ts'
 import type { Admission, Permit } from '../contract.ts'
 
 const LONGEST_RETRY_AFTER_S = 60
@@ -83,11 +84,10 @@ class AdmissionController implements Admission {
 
   /** @throws overloaded */
   #check({ client, cost, deadlineMs }: Required<Question>): void {
-    const held = this.#clients.get(client)?.questions ?? 0
-    const present = this.#clients.size + (this.#clients.has(client) ? 0 : 1)
+    const own = this.#clients.get(client)?.questions ?? 0
+    const clients = this.#clients.size + (this.#clients.has(client) ? 0 : 1)
     const expectedMs = this.#workBefore(client, cost) * this.#rate.msPerCost()
-    const isFull = this.#questions >= 2 * this.#most || held >= this.#most / present
-    if (this.#questions >= this.#most && isFull)
+    if (!hasShareLeft(this.#most, { total: this.#questions, own, clients }))
       throw this.#refusal(`${this.#questions} questions are running or queued.`, cost, expectedMs / 2)
     const safeMs = this.#safeShare * deadlineMs
     if (this.#questions < this.#concurrency || expectedMs <= safeMs) return

@@ -1,8 +1,10 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { packageRoot } from '../../../src/config.ts'
+import type { DocumentParser } from '../../../src/documents/contract.ts'
 import { createDocumentParser } from '../../../src/documents/parser.ts'
 import { createReader } from '../../../src/inference/pool/create-reader.ts'
 import type { DocumentResponse } from '../../../src/rag/document-schema.ts'
@@ -195,4 +197,58 @@ t.test('a full service refuses a document before it reads it; too large a file i
   t.equal(busy.statusCode, 503, 'before it is found out that there is no text')
   t.ok(busy.headers['retry-after'])
   permits.forEach((permit) => permit.release(false))
+})
+
+t.test('a client that holds all the files it may keeps no other out', async (t) => {
+  const { admission, reader } = recordingServices().services
+  const held: (() => void)[] = []
+  const parser: DocumentParser = {
+    read: async () => {
+      await new Promise<void>((resolve) => held.push(resolve))
+      return { type: 'html', title: '', text: 'Mary Ann Evans was born in Nuneaton.', pages: [] }
+    },
+    close: () => undefined,
+  }
+  const document = () =>
+    Promise.resolve({
+      ...{ text: 'yes', stopped: true, logprobs: [-1], chunks: [], contextShares: [], tail: null, documentTokens: 7, promptTokens: 7 },
+      ...{ prompts: [], contexts: [], timingsMs: { queue: 0, plan: 0, encode: 0, generate: 0 } },
+    })
+  const services = { reader: { manifest: reader.manifest, document }, admission, documentTokens: 1000, chatTemplate: 'none' as const }
+  const { app } = await testApp(t, { documents: { services, parser } }, { TRUST_PROXY: '1' })
+  const url = await app.listen({ host: '127.0.0.1', port: 0 })
+  const ask = (client: string) =>
+    fetch(`${url}/v1/documents/answer`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'x-forwarded-for': client },
+      body: JSON.stringify({ type: 'html', text: '<p>Mary Ann Evans', question: 'who' }),
+    })
+  let over = false
+  t.teardown(() => (over = true))
+  const holding = async (count: number): Promise<void> => {
+    while (held.length < count && !over) await sleep(10)
+  }
+  const refused = async (client: string, message: string): Promise<void> => {
+    const response = await ask(client)
+    t.equal(response.status, 503, message)
+    t.ok(response.headers.get('retry-after'))
+    t.match(await response.json(), { error: { code: 'overloaded', message: /documents are being received or read/ } })
+  }
+  const first = Array.from({ length: 16 }, () => ask('10.0.0.1'))
+  await holding(16)
+  await refused('10.0.0.1', 'a client alone holds 16')
+  const others = Array.from({ length: 8 }, () => ask('10.0.0.2'))
+  // A request that is refused is never held.
+  const early = await Promise.race([holding(24), ...others])
+  t.equal(early?.status, undefined, 'another has its share all the same')
+  if (early === undefined) await refused('10.0.0.2', 'and no more than that')
+  held.forEach((go) => go())
+  if (early !== undefined) return
+  const answers = await Promise.all([...first, ...others])
+  t.ok(answers.every(({ status }) => status === 200))
+  held.length = 0
+  const again = Array.from({ length: 16 }, () => ask('10.0.0.2'))
+  await holding(16)
+  held.forEach((go) => go())
+  for (const answer of again) t.equal((await answer).status, 200, 'all places are free again')
 })
