@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import type { AheadProgress } from '../jobs/encode-ahead.ts'
+import type { AheadProgress } from '../jobs/ahead/encode-ahead.ts'
 import { loadConfig } from './load-config.ts'
 import { interruptible } from './interrupted.ts'
 import { createProgress } from './progress.ts'
@@ -13,7 +13,7 @@ export function encodeAheadCommand(): Command {
     .action(async ({ table }: { table?: string }) => {
       const config = await loadConfig({ TABLE: table })
       const [{ encodeIndexAhead }, { createAheadEncoding, requireStateDisk }, { ensureReader }] = await Promise.all([
-        import('../jobs/encode-ahead.ts'),
+        import('../jobs/ahead/encode-ahead.ts'),
         import('../service/services.ts'),
         import('../service/setup.ts'),
       ])

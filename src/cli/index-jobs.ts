@@ -1,4 +1,4 @@
-import type { Jobs } from '../jobs/jobs.ts'
+import type { Jobs } from '../jobs/contract.ts'
 import { describeFiles } from '../jobs/folder/describe.ts'
 import type { Job } from '../jobs/schema.ts'
 import { interruptible } from './interrupted.ts'

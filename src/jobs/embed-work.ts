@@ -6,7 +6,7 @@ import type { Embed } from '../../index/contract.ts'
 import { embedShard } from '../../index/ingest/shard-dir/embed-shard.ts'
 import type { ShardDir } from '../../index/ingest/shard-dir/shard-dir.ts'
 import { readLines } from '../../index/read/lines.ts'
-import { toJobError } from './run.ts'
+import { toJobError } from './run/run.ts'
 
 /** Longest line of work that is read. */
 const LINE_BYTES = 1000

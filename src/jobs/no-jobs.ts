@@ -1,5 +1,5 @@
 import { CodedError } from '../../base/errors.ts'
-import type { Jobs } from './jobs.ts'
+import type { Jobs } from './contract.ts'
 
 function refuse(): Promise<never> {
   return Promise.reject(new CodedError('not_found', 'This process is a replica, which runs no jobs: order them from the indexer.'))

@@ -11,7 +11,7 @@ import { allModels } from '../../index/contract.ts'
 import { embedderOf, type Embedders } from '../inference/contract.ts'
 import { bulkEmbed } from './bulk-embed.ts'
 import type { FileBounds } from './folder/read.ts'
-import { JobRun, toJobError } from './run.ts'
+import { JobRun, toJobError } from './run/run.ts'
 import { isSettled, type Job } from './schema.ts'
 import type { JobStore } from './store.ts'
 

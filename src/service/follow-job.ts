@@ -1,5 +1,5 @@
 import { CodedError } from '../../base/errors.ts'
-import type { Jobs } from '../jobs/jobs.ts'
+import type { Jobs } from '../jobs/contract.ts'
 import type { Job } from '../jobs/schema.ts'
 import type { Progress, StartProgress } from './progress.ts'
 

@@ -1,6 +1,6 @@
 import { Gauge, type Registry } from 'prom-client'
 import { messageOf } from '../../../base/errors.ts'
-import type { Jobs } from '../../jobs/jobs.ts'
+import type { Jobs } from '../../jobs/contract.ts'
 import { isSettled, JOB_STATES, type Job } from '../../jobs/schema.ts'
 
 const STEPS = ['accepted', 'embedded', 'skipped', 'committed'] as const

@@ -1,7 +1,7 @@
 import fp from 'fastify-plugin'
 import type { FastifyInstance } from 'fastify'
 import type { CodedError } from '../../../base/errors.ts'
-import type { Jobs } from '../../jobs/jobs.ts'
+import type { Jobs } from '../../jobs/contract.ts'
 import type { Keys } from '../../keys/keys.ts'
 import type { Retriever } from '../../rag/retrieve.ts'
 import { registerIndexMetrics } from './index-metrics.ts'

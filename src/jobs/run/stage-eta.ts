@@ -1,4 +1,4 @@
-import type { Job } from './schema.ts'
+import type { Job } from '../schema.ts'
 
 type JobStage = NonNullable<Job['stage']>
 

@@ -1,7 +1,7 @@
-import { messageOf } from '../../base/errors.ts'
-import type { Log } from '../inference/log.ts'
-import type { PassageIndex } from '../../index/open.ts'
-import type { AheadEncoder } from '../inference/contract.ts'
+import { messageOf } from '../../../base/errors.ts'
+import type { Log } from '../../inference/log.ts'
+import type { PassageIndex } from '../../../index/open.ts'
+import type { AheadEncoder } from '../../inference/contract.ts'
 import { encodeIndexAhead } from './encode-ahead.ts'
 
 /** Keeps the states of a table's passages on the disk while the table changes. */

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { CodedError } from '../../base/errors.ts'
-import type { PassageIndex } from '../../index/open.ts'
-import type { AheadEncoder, AheadResult } from '../inference/contract.ts'
-import { renderPassage } from '../text/prompt.ts'
+import { CodedError } from '../../../base/errors.ts'
+import type { PassageIndex } from '../../../index/open.ts'
+import type { AheadEncoder, AheadResult } from '../../inference/contract.ts'
+import { renderPassage } from '../../text/prompt.ts'
 
 /** Passages of one request: few, since a question waits for its end at most. */
 const BATCH = 8

@@ -1,0 +1,145 @@
+import { createReadStream } from 'node:fs'
+import { basename, dirname } from 'node:path'
+import type { Lock } from '../../../base/locks/lock.ts'
+import { CodedError } from '../../../base/errors.ts'
+import { allModels } from '../../../index/contract.ts'
+import { checkReembed } from '../../../index/ingest/reembed.ts'
+import { checkShardDir } from '../../../index/ingest/shard-dir/check.ts'
+import { checkShardDirModel, openShardDir } from '../../../index/ingest/shard-dir/shard-dir.ts'
+import { watchChanges } from '../../../index/writers/change-log.ts'
+import type { FilesUpload, JobOrders, JobsOptions, Upload } from '../contract.ts'
+import { isDocument } from '../folder/list.ts'
+import { importPath } from '../import-folder.ts'
+import type { JobQueue } from '../queue.ts'
+import { isSettled, type Job, type JobOptions } from '../schema.ts'
+import type { JobStore } from '../store.ts'
+import { addFiles } from '../upload/add-files.ts'
+import { addTable } from '../upload/add-table.ts'
+import { isArchive } from '../upload/archive-name.ts'
+import { newJob } from './new-job.ts'
+
+const DEFAULT_UPLOAD_BYTES = 64 * 2 ** 30
+
+export interface OrderParts {
+  readonly options: JobsOptions
+  readonly store: JobStore
+  readonly queue: JobQueue
+  /** Lets a job that is not at its end go on. */
+  readonly resume: (id: string) => Promise<Job>
+}
+
+/** True for a job that goes on, or can be made to. */
+function isUnfinished({ state }: Pick<Job, 'state'>): boolean {
+  return state === 'stopped' || !isSettled(state)
+}
+
+/** Makes jobs of what is ordered and queues them. */
+export class IndexOrders implements JobOrders {
+  readonly #options: JobsOptions
+  readonly #store: JobStore
+  readonly #queue: JobQueue
+  readonly #resume: (id: string) => Promise<Job>
+
+  constructor({ options, store, queue, resume }: OrderParts) {
+    this.#options = options
+    this.#store = store
+    this.#queue = queue
+    this.#resume = resume
+  }
+
+  async addFile(path: string, options: JobOptions): Promise<Job> {
+    return this.#order({ name: basename(path), path }, options)
+  }
+
+  async addFolder(path: string, options: JobOptions, only?: readonly string[]): Promise<Job> {
+    const [first] = only ?? []
+    const name = only?.length === 1 && first !== undefined ? first : basename(path)
+    return this.#order({ name, path, files: { ...(only && { only: [...only] }) } }, options)
+  }
+
+  async addImport(name: string, options: JobOptions): Promise<Job> {
+    const { path, within, isFolder } = await importPath(this.#options.importDir, name)
+    const labelled = (folder: string): JobOptions => (folder === '' || folder === '.' ? options : { label: folder, ...options })
+    if (isFolder) {
+      const source = { name: within || basename(path), path, files: { tables: true as const } }
+      return this.#order(source, labelled(within))
+    }
+    if (isArchive(path)) return this.addFiles({ files: [{ name: basename(path), bytes: createReadStream(path) }], options })
+    if (isDocument(path)) return this.addFolder(dirname(path), labelled(dirname(within)), [basename(path)])
+    return this.addFile(path, options)
+  }
+
+  async addShardDir(folder: string, options: Pick<JobOptions, 'replace'>): Promise<Job> {
+    const shardDir = await openShardDir(folder)
+    const model = allModels(this.#options.index).find(({ id }) => id === shardDir.model) ?? this.#options.index.model
+    checkShardDirModel(shardDir, model)
+    const open = (await this.#store.list()).find(
+      ({ source, table, state }) =>
+        source.place === true && source.path === folder && table === this.#options.index.table && isUnfinished({ state }),
+    )
+    if (open !== undefined && (open.options.replace ?? false) !== (options.replace ?? false))
+      throw new CodedError(
+        'conflict',
+        `The job ${open.id} commits ${folder} already, ordered ${open.options.replace === true ? 'with' : 'without'} --replace: resume or cancel it.`,
+        {
+          field: '--replace',
+        },
+      )
+    if (open !== undefined) return this.#resume(open.id)
+    await checkShardDir(shardDir)
+    return this.#order({ name: shardDir.name, path: folder, place: true }, options, model.id)
+  }
+
+  async addReembed(): Promise<Job> {
+    const { dir, table, model } = this.#options.index
+    const open = (await this.#store.list()).find(
+      (job) => job.source.reembed === true && job.table === table && job.model === model.id && isUnfinished(job),
+    )
+    if (open !== undefined) return this.#resume(open.id)
+    await checkReembed({ dir, table }, model)
+    return this.#order({ name: table, path: null, reembed: true }, { replace: true })
+  }
+
+  addUpload({ bytes, name, options }: Upload): Promise<Job> {
+    const { limits, shardRows } = this.#options
+    return addTable(bytes, {
+      ...this.#uploadParts(),
+      name,
+      limits,
+      shardRows,
+      newJob: (id) => this.#newJob(id, { name: name ?? 'upload', path: null }, options),
+      signal: this.#queue.closing,
+    })
+  }
+
+  addFiles({ files, options }: FilesUpload): Promise<Job> {
+    return addFiles(files, {
+      ...this.#uploadParts(),
+      newJob: (id, name) => this.#newJob(id, { name, path: null, files: { uploaded: true } }, options),
+    })
+  }
+
+  #uploadParts() {
+    return {
+      store: this.#store,
+      maxBytes: this.#options.maxUploadBytes ?? DEFAULT_UPLOAD_BYTES,
+      order: (job: Job, lease: Lock | undefined) => this.#enqueue(job, lease),
+    }
+  }
+
+  #newJob(id: string, source: Job['source'], options: JobOptions, model = this.#options.index.model.id): Job {
+    return newJob({ id, table: this.#options.index.table, model, source, options })
+  }
+
+  async #order(source: Job['source'], options: JobOptions, model?: string): Promise<Job> {
+    const job = this.#newJob(this.#store.newId(), source, options, model)
+    await this.#enqueue(job)
+    return job
+  }
+
+  async #enqueue(job: Job, lease?: Lock): Promise<void> {
+    await this.#store.save(job)
+    await watchChanges(this.#options.index.dir, job.table, job.id)
+    await this.#queue.enqueue(job.id, lease)
+  }
+}
