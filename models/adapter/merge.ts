@@ -32,8 +32,7 @@ export function merged(
   name: string,
   stored: RawTensor,
   pair: Pick<LoraPair, 'ins' | 'outs' | 'rank' | 'factor'>,
-  a: Float32Array,
-  b: Float32Array,
+  { a, b }: { readonly a: Float32Array; readonly b: Float32Array },
 ): RawTensor {
   const matrix = toF32(name, stored)
   addProduct(matrix, pair, a, b)
@@ -65,8 +64,7 @@ export function withAdapter(base: Checkpoint, adapter: Adapter): Checkpoint {
   checkFits(base, adapter)
   const readMerged = async (name: string, pair: LoraPair): Promise<RawTensor> => {
     const stored = await base.read(name)
-    const { a, b } = await pair.read()
-    return merged(name, stored, pair, a, b)
+    return merged(name, stored, pair, await pair.read())
   }
   const read = (name: string): Promise<RawTensor> => {
     const pair = adapter.pairs.get(name)

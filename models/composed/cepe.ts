@@ -101,7 +101,7 @@ export async function withCepe(decoder: Checkpoint, dir: string, parts: CepePart
       const [rank = 0] = a.shape
       if (a.shape[1] !== ins || b.shape[1] !== outs) throw invalid(`${basename(file.path)}: the adapter of ${name} has another shape`, name)
       const [left, right] = [toF32(a.name, await readStored(a)), toF32(b.name, await readStored(b))]
-      return merged(name, source, { ins, outs, rank, factor: parts.lora_factor }, left, transposed(right, rank))
+      return merged(name, source, { ins, outs, rank, factor: parts.lora_factor }, { a: left, b: transposed(right, rank) })
     }
     const read = (name: string): Promise<RawTensor> => {
       const adapter = adapters.get(name)
