@@ -1,9 +1,8 @@
-import { fork } from 'node:child_process'
-import { CodedError, messageOf } from '../../base/errors.ts'
+import { CodedError } from '../../base/errors.ts'
+import { exchange, startProcess } from './bounded-process.ts'
 import { DOCUMENT_LIMITS, type DocumentParser, type ReadDocument, type ReadOptions } from './contract.ts'
 import { permissionFlags } from './permissions.ts'
-import { HEAP_MB, MEMORY_CHECK_MS, RESIDENT_BYTES, residentBytes } from './process-bounds.ts'
-import { processorMs, wallMs } from './process-time.ts'
+import { wallMs } from './process-time.ts'
 import type { ChildJob, ChildResult } from './protocol.ts'
 import { decodeText, plainDocument, withText } from './text.ts'
 import { createTurns } from './turns.ts'
@@ -71,48 +70,16 @@ interface ChildRun {
 }
 
 /** One process for one file: whatever the file does to it, it does to no other. */
-function readInChild(job: ChildJob, { entry, cpuMs, ms, late, signal }: ChildRun): Promise<ReadDocument> {
-  return new Promise((resolve, reject) => {
-    const child = fork(entry, {
-      serialization: 'advanced',
-      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
-      env: {},
-      execArgv: [`--max-old-space-size=${HEAP_MB}`, ...permissionFlags(entry)],
-    })
-    const end = (): void => {
-      clearTimeout(timer)
-      clearInterval(bounds)
-      signal.removeEventListener('abort', abandon)
-      child.removeAllListeners('exit')
-      child.kill('SIGKILL')
-    }
-    const fail = (error: CodedError): void => {
-      end()
-      reject(error)
-    }
-    const abandon = (): void => fail(unwanted())
-    const timer = setTimeout(() => fail(late), ms)
-    const bounds = setInterval(() => {
-      void processorMs(child.pid).then((used) => {
-        if (used > cpuMs) fail(tooSlow(cpuMs))
-      })
-      void residentBytes(child.pid).then((bytes) => {
-        if (bytes > RESIDENT_BYTES) fail(tooLarge())
-      })
-    }, MEMORY_CHECK_MS)
-    child.once('error', (error) =>
-      fail(new CodedError('internal', `The process that reads files cannot be started (${messageOf(error)}).`)),
-    )
-    child.once('exit', (_code, killedBy) => fail(killedBy === 'SIGKILL' ? tooLarge() : crashed()))
-    child.once('message', (result: ChildResult) => {
-      if ('error' in result) return fail(new CodedError(result.error.code, result.error.message, { field: 'file' }))
-      end()
-      resolve(result.document)
-    })
-    signal.addEventListener('abort', abandon, { once: true })
-    if (signal.aborted) abandon()
-    else child.send(job, () => undefined)
-  })
+async function readInChild(job: ChildJob, { entry, cpuMs, ms, late, signal }: ChildRun): Promise<ReadDocument> {
+  const child = startProcess(entry, permissionFlags(entry))
+  try {
+    const bounds = { ms, processor: { ms: cpuMs, exceeded: () => tooSlow(cpuMs) }, signal }
+    const result = (await exchange(child, job, bounds, { late: () => late, tooLarge, crashed, aborted: unwanted })) as ChildResult
+    if ('error' in result) throw new CodedError(result.error.code, result.error.message, { field: 'file' })
+    return result.document
+  } finally {
+    child.kill('SIGKILL')
+  }
 }
 
 function unwanted(): CodedError {

@@ -1,9 +1,10 @@
-import { fork, type ChildProcess } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { Value } from 'typebox/value'
-import { CodedError, messageOf } from '../../../base/errors.ts'
+import { messageOf } from '../../../base/errors.ts'
+import { exchange, startProcess, type ProcessProblems } from '../bounded-process.ts'
 import { DocumentError } from '../errors.ts'
 import type { DocumentPassages } from '../passages/contract.ts'
-import { HEAP_MB, MEMORY_CHECK_MS, RESIDENT_BYTES, residentBytes } from '../process-bounds.ts'
+import { RESIDENT_BYTES, residentBytes } from '../process-bounds.ts'
 import { PassageResultSchema, type PassageJob } from './protocol.ts'
 
 const CHILD_FILE = new URL('./child.js', import.meta.url)
@@ -46,65 +47,42 @@ export class PassageProcess {
   }
 
   #start(): ChildProcess {
-    const child = fork(this.#options.entry, {
-      serialization: 'advanced',
-      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
-      env: {},
-      execArgv: [`--max-old-space-size=${HEAP_MB}`],
-    })
+    const child = startProcess(this.#options.entry)
     // A program may end while it waits for the next file.
     child.unref()
     child.channel?.unref()
     return child
   }
 
-  #exchange(child: ChildProcess, job: PassageJob, signal: AbortSignal): Promise<DocumentPassages> {
+  async #exchange(child: ChildProcess, job: PassageJob, signal: AbortSignal): Promise<DocumentPassages> {
     const { parseMs } = this.#options
-    return new Promise((resolve, reject) => {
-      const end = (): void => {
-        clearTimeout(timer)
-        clearInterval(memory)
-        signal.removeEventListener('abort', abandon)
-        child.removeAllListeners()
-      }
-      const fail = (error: unknown): void => {
-        end()
-        this.close()
-        reject(error instanceof Error ? error : new Error(String(error)))
-      }
-      const abandon = (): void => fail(signal.reason)
-      const timer = setTimeout(
-        () =>
-          fail(new DocumentError('too_slow', `Reading the file took longer than ${parseMs} ms (CEPE_DOCUMENT_PARSE_MS) and was given up.`)),
-        parseMs,
-      )
-      const memory = setInterval(() => {
-        void residentBytes(child.pid).then((bytes) => {
-          if (bytes > RESIDENT_BYTES) fail(tooLarge())
-        })
-      }, MEMORY_CHECK_MS)
-      signal.addEventListener('abort', abandon, { once: true })
-      child.once('error', (error) =>
-        fail(new CodedError('internal', `The process that reads files cannot be started (${messageOf(error)}).`, { cause: error })),
-      )
-      child.once('exit', (_code, killedBy) =>
-        fail(
-          killedBy === 'SIGKILL'
-            ? tooLarge()
-            : new DocumentError('damaged', 'The process that read the file ended: the file is broken, or takes too much memory.'),
-        ),
-      )
-      child.once('message', (result) => {
-        if (!Value.Check(PassageResultSchema, result))
-          return fail(new DocumentError('damaged', 'The process that read the file sent no passages.'))
-        end()
-        if ('problem' in result) reject(new DocumentError(result.problem, result.message))
-        else resolve(result)
-      })
-      child.send(job, (error) => {
-        if (error) fail(new DocumentError('damaged', `The process that reads files ended (${messageOf(error)}).`, error))
-      })
+    const result = await this.#closingOnFailure(async () => {
+      const message = await exchange(child, job, { ms: parseMs, signal }, problemsOf(parseMs, signal))
+      if (Value.Check(PassageResultSchema, message)) return message
+      throw new DocumentError('damaged', 'The process that read the file sent no passages.')
     })
+    if ('problem' in result) throw new DocumentError(result.problem, result.message)
+    return result
+  }
+
+  /** A process that did not answer as it must is not asked again. */
+  async #closingOnFailure<Result>(work: () => Promise<Result>): Promise<Result> {
+    try {
+      return await work()
+    } catch (error) {
+      this.close()
+      throw error
+    }
+  }
+}
+
+function problemsOf(parseMs: number, signal: AbortSignal): ProcessProblems {
+  return {
+    late: () => new DocumentError('too_slow', `Reading the file took longer than ${parseMs} ms (CEPE_DOCUMENT_PARSE_MS) and was given up.`),
+    tooLarge,
+    crashed: () => new DocumentError('damaged', 'The process that read the file ended: the file is broken, or takes too much memory.'),
+    aborted: () => (signal.reason instanceof Error ? signal.reason : new Error(String(signal.reason))),
+    unsent: (error) => new DocumentError('damaged', `The process that reads files ended (${messageOf(error)}).`, error),
   }
 }
 
