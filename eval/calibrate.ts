@@ -5,9 +5,7 @@ import { runProgram } from '../src/cli/run-program.ts'
 import type { CalibrateOptions } from './calibrate/run-command.ts'
 
 const program = new Command('cepe calibrate')
-  .description(
-    'fit the calibration of probability_correct on questions with answers and on unanswerable ones',
-  )
+  .description('fit the calibration of probability_correct on questions with answers and on unanswerable ones')
   .argument('<questions...>', 'question files, as for cepe eval; a question without an answer is unanswerable')
   .option('--unanswerable <files...>', 'files whose questions the corpus does not answer, whatever answers they name', [])
   .option('--k <numbers>', "passages per question, a list (default: the model's own)")

@@ -46,7 +46,7 @@ await t.test('the process of the reader is killed while it answers', async (t) =
     let isAnswered = false
     const asked = ask(sampled).finally(() => (isAnswered = true))
     let killed = 0
-    for (let kills = 0; kills < 2 && !isAnswered; ) {
+    for (let kills = 0; kills < 2 && !isAnswered;) {
       const [child] = reader.status().children
       if (child?.state === 'busy' && child.pid !== null && child.pid !== killed) {
         process.kill(child.pid, 'SIGKILL')
