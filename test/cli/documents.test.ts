@@ -66,7 +66,7 @@ await t.test('a text file is a document, or a table where it begins as one; fold
 })
 
 /** So many that the job is seen at work before it is done. */
-const FILES = 20
+const FILES = 10
 const SENTENCES = 150
 
 await t.test('a job of documents whose process is killed goes on, and an archive is one job', async (t) => {
