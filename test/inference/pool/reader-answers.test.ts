@@ -8,7 +8,7 @@ const QUESTION = question('w5 w9 w11', { maxNewTokens: 4, includePrompts: true }
 
 await t.test('a reader that plans, reads and answers', async (t) => {
   const modelDir = await builtFixture(t, 'cepe-tiny-gqa')
-  const reader = await createReader({ modelDir, replugBytes: 2 ** 20 })
+  const reader = await createReader({ modelDir, replugBytes: 2 ** 22 })
   t.teardown(() => reader.close({ drainMs: 0 }))
 
   await t.test('every mode says where each passage was read', async (t) => {
@@ -57,6 +57,7 @@ await t.test('a reader that plans, reads and answers', async (t) => {
   await t.test('who leaves ends a run between its steps; the process stays', async (t) => {
     const before = reader.status().children[0]?.pid
     const caller = new AbortController()
+    // Few enough to be read at all: a run that is refused would end by itself.
     const many = Array.from({ length: 200 }, () => ({ title: 'w3', text: 'w4 w5 w6', score: 1 }))
     const long = t.rejects(reader.answer({ ...QUESTION, mode: 'replug', passages: many }, { signal: caller.signal }), {
       code: 'client_closed',
