@@ -3,7 +3,7 @@ import { link, mkdir, open, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { osCode } from './errors.ts'
 
-/** Forces a file's or folder's content onto the disk. A file that has gone since is no error: compaction removes some. */
+/** Fsyncs a file or folder. A missing file is no error: compaction removes some. */
 export async function syncPath(path: string): Promise<void> {
   try {
     const handle = await open(path, 'r')
@@ -18,13 +18,13 @@ export async function syncPath(path: string): Promise<void> {
 }
 
 export interface DurableOptions {
-  /** Permissions of the file, less the process's mask. */
+  /** Permissions of the file, before the process's umask. */
   readonly mode?: number
-  /** A file that is there already is left alone: EEXIST, whoever else makes it at the same time. */
+  /** Fails with EEXIST if the file exists, also if another process creates it at the same time. */
   readonly exclusive?: boolean
 }
 
-/** Writes a file whole or not at all, and durably: aside, fsync, rename, fsync of the folder. */
+/** Writes a file atomically and durably: temporary file, fsync, rename, fsync of the folder. */
 export async function writeFileDurably(
   path: string,
   content: string | Uint8Array,

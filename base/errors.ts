@@ -1,20 +1,19 @@
-/**
- * Every error that a user can meet has one code of this list, whichever part of the product it arose in.
- * Codes are part of the API: they never change their meaning.
- */
+/** Codes of all errors that a user can see, from any part of the product. Codes are part of the API: their meaning never changes. */
 export const ERROR_CODES = [
   // Requests
   'invalid_request',
   'unauthorized',
   'forbidden',
   'not_found',
+  /** A request names a collection that is not there, or that its key may not use. */
+  'unknown_collection',
   'method_not_allowed',
   'conflict',
   'payload_too_large',
   'unsupported_media_type',
   'unprocessable',
   'expectation_failed',
-  /** The request is for another host than this service. */
+  /** The request's Host is not this service's. */
   'misdirected_request',
   'headers_too_large',
   'request_timeout',
@@ -29,11 +28,11 @@ export const ERROR_CODES = [
   'disk_full',
   'config_invalid',
   'provider_unavailable',
-  // Models: checkpoint_invalid, the input is broken; unsupported, it is sound but not handled; model_invalid, a built model is broken
+  // Models: checkpoint_invalid, the input is broken; unsupported, it is valid but not supported; model_invalid, a built model is broken
   'checkpoint_invalid',
   'unsupported',
   'model_invalid',
-  /** A Hugging Face hub does not answer; what was fetched is kept. */
+  /** A Hugging Face hub does not answer; downloaded files are kept. */
   'hub_unreachable',
   // Index
   'index_missing',
@@ -41,15 +40,15 @@ export const ERROR_CODES = [
   'corpus_invalid',
   /** The object store of the index does not answer. */
   'store_unavailable',
-  // Documents: one that cannot be read (broken, encrypted, of another encoding, beyond a bound), and one that has no text (scanned)
+  // Documents: unreadable (broken, encrypted, of another encoding, above a limit), or without text (scanned)
   'document_invalid',
   'document_without_text',
   // Evaluation
   /** The question file (or passages, or training file) cannot be used. */
   'dataset_invalid',
-  /** Options that contradict each other or the data. */
+  /** Options contradict each other or the data. */
   'options_invalid',
-  /** The run folder holds a run of other options, data, model or index. */
+  /** The run folder holds a run with other options, data, model or index. */
   'run_mismatch',
   /** The folder holds no readable run. */
   'run_invalid',
@@ -62,13 +61,13 @@ export const ERROR_CODES = [
 export type ErrorCode = (typeof ERROR_CODES)[number]
 
 export interface ErrorDetails {
-  /** The offending field, option, file or tensor, as the user wrote it. */
+  /** The invalid field, option, file or tensor, as the user wrote it. */
   readonly field?: string | undefined
-  /** Seconds after which trying again makes sense. */
+  /** Seconds after which a retry may succeed. */
   readonly retryAfterS?: number | undefined
 }
 
-/** An error that is the user's to read: its message names what is wrong, where, and what to do. */
+/** An error for users: its message names the problem, where it is, and the remedy. */
 export class CodedError extends Error {
   readonly code: ErrorCode
   readonly field?: string
@@ -83,12 +82,12 @@ export class CodedError extends Error {
   }
 }
 
-/** True for a string that is one of the codes. */
+/** True if the value is an error code. */
 export function isErrorCode(code: unknown): code is ErrorCode {
   return (ERROR_CODES as readonly unknown[]).includes(code)
 }
 
-/** The message of whatever was thrown. */
+/** The message of any thrown value. */
 export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown)
 }

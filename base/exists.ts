@@ -2,8 +2,8 @@ import { stat } from 'node:fs/promises'
 import { osCode } from './errors.ts'
 
 /**
- * True if there is a file or folder at the path.
- * @throws what keeps it from being told, such as a folder that may not be read: that is no absence
+ * Returns true if there is a file or folder at the path.
+ * @throws if this cannot be determined, for example in an unreadable folder
  */
 export async function exists(path: string): Promise<boolean> {
   try {

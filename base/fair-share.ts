@@ -1,28 +1,28 @@
-/** What is held of a resource that clients share. */
+/** Use of a resource shared by clients. */
 export interface Held {
-  /** Held in all. */
+  /** Slots in use. */
   readonly total: number
-  /** Held by the client that asks for one more. */
+  /** Slots used by the requesting client. */
   readonly own: number
-  /** Clients that hold some, that one included. */
+  /** Clients that use slots, including the requesting one. */
   readonly clients: number
 }
 
-/** Whether a client may hold one more: up to `most` in all anyone may, up to twice as many those who hold less than their share of `most`. */
+/** Whether a client may take one more slot: any client up to `most` in total, clients below their share of `most` up to twice as many. */
 export function hasShareLeft(most: number, { total, own, clients }: Held): boolean {
   return total < most || (total < 2 * most && own < most / clients)
 }
 
-/** Places that clients share. */
-export interface SharedPlaces {
-  /** Places that are taken. */
+/** Slots shared by clients. */
+export interface SharedSlots {
+  /** Slots in use. */
   readonly taken: number
-  /** @returns what gives the place back, to be called once; undefined where the client gets none */
+  /** @returns a function that releases the slot, to be called once; undefined if none is available to the client */
   take(client: string): (() => void) | undefined
 }
 
-/** @param most places that one client may take while there is no other; several together take up to twice as many. */
-export function createSharedPlaces(most: number): SharedPlaces {
+/** @param most slots that a single client may use; several together may use up to twice as many */
+export function createSharedSlots(most: number): SharedSlots {
   const clients = new Map<string, number>()
   let taken = 0
   return {

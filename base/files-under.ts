@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { osCode } from './errors.ts'
 
 /**
- * Paths of all files in a folder and below it, in no order. What others remove meanwhile is left out, and only that: Node's own recursive
- * reading gives nothing at all where one folder is gone. A folder that is not there has none.
+ * Paths of all files in a folder and below it, unordered. Skips files that are removed during the walk, and only those: Node's own
+ * recursive reading fails if one folder disappears. A missing folder has no files.
  */
 export async function filesUnder(folder: string): Promise<string[]> {
   const entries = await readdir(folder, { withFileTypes: true }).catch((error: unknown) => {

@@ -2,8 +2,8 @@ import { mkdir, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
 /**
- * Makes a folder and those above it; one that is there is left as it is. Node's own recursive mkdir never ends in a file system that
- * answers ENOENT for a folder whose parent is there, as Linux's /proc does.
+ * Creates a folder and its parents; idempotent. Node's own recursive mkdir loops forever in a file system that returns ENOENT for a folder
+ * with an existing parent, such as Linux's /proc.
  * @throws the file system's error
  */
 export async function makeFolder(folder: string): Promise<void> {
@@ -14,7 +14,7 @@ export async function makeFolder(folder: string): Promise<void> {
     if (await isFolder(folder)) return
     if (code !== 'ENOENT' || dirname(folder) === folder) throw error
     if (!(await isFolder(dirname(folder)))) await makeFolder(dirname(folder))
-    // Somebody else may have made it meanwhile.
+    // Another process may have created it concurrently.
     await mkdir(folder).catch(async (again: unknown) => {
       if (!(await isFolder(folder))) throw again
     })

@@ -4,14 +4,14 @@ import { createHash } from 'node:crypto'
 export type Random = () => number
 
 /**
- * A generator that depends on its parts alone (mulberry32 seeded from their SHA-256), so that what is drawn for one
- * question is the same whatever was asked before it.
+ * A generator that depends on its arguments only (mulberry32 seeded from their SHA-256), so that draws for one question do not depend on
+ * earlier ones.
  */
 export function seededRandom(...parts: readonly (string | number)[]): Random {
   return mulberry32(createHash('sha256').update(JSON.stringify(parts)).digest().readUInt32LE(0))
 }
 
-/** Mulberry32: a small generator whose whole state is one 32-bit seed, so that a seed names a result. */
+/** Mulberry32: a small generator with a 32-bit seed as its state. */
 export function mulberry32(seed: number): Random {
   let state = seed >>> 0
   return () => {
@@ -22,10 +22,10 @@ export function mulberry32(seed: number): Random {
   }
 }
 
-/** `count` different indices below `size` in random order; all of them where `count` is larger. */
+/** `count` distinct indices below `size` in random order; all of them if `count` is larger. */
 export function sampleIndices(size: number, count: number, random: Random): number[] {
   const wanted = Math.min(size, count)
-  // Fisher-Yates over a sparse array: only what was swapped is stored, so that two of 80,000 cost two steps.
+  // Fisher-Yates over a sparse array: only swapped elements are stored, so that two of 80,000 cost two steps.
   const moved = new Map<number, number>()
   return Array.from({ length: wanted }, (_, i) => {
     const j = i + Math.floor(random() * (size - i))

@@ -4,15 +4,15 @@ export interface SentenceSpan {
   readonly end: number
 }
 
-/** One locale on every machine: what a text is cut into does not depend on where it is read. */
+/** A fixed locale: sentence boundaries do not depend on the machine. */
 const segmenter = new Intl.Segmenter('en', { granularity: 'sentence' })
 
-/** UTF-16 units that the segmenter is given at once: each sentence costs it time in proportion to the text that it was given. */
+/** UTF-16 units per call of the segmenter: the time per sentence is proportional to the text given. */
 const WINDOW = 1000
 
 /**
- * Cuts a text (or its part between two places) into sentences by Unicode's rules (UAX 29), one at a time and in time linear
- * in the text. The sentences follow each other without gap, each with the space after it; a line's end always ends one.
+ * Splits a text (or a range of it) into sentences by Unicode's rules (UAX 29), lazily and in linear time. Sentences are contiguous, each
+ * with the space after it; a line end always ends one.
  */
 export function* sentencesIn(text: string, from = 0, to = text.length): Generator<SentenceSpan> {
   for (let start = from; start < to;) {
@@ -24,7 +24,7 @@ export function* sentencesIn(text: string, from = 0, to = text.length): Generato
   }
 }
 
-/** Ends of one sentence from `start` on at least; of one only where two sentences are longer than the window. */
+/** Ends of at least one sentence from `start` on; of exactly one only if two sentences exceed the window. */
 function nextEnds(text: string, start: number, to: number): number[] {
   for (let length = WINDOW; ; length *= 2) {
     const windowEnd = Math.min(to, start + length)
@@ -35,10 +35,10 @@ function nextEnds(text: string, start: number, to: number): number[] {
 }
 
 /**
- * Ends of a window's first sentences that no text after the window can move: whether a full stop ends a sentence is settled
- * by the next letter, full stop or line end, and one of these stands before the end of the sentence that follows.
+ * Ends of a window's first sentences that do not depend on later text: whether a full stop ends a sentence is decided by the next letter,
+ * full stop or line end, one of which precedes the end of the following sentence.
  * @param isLast the text ends with the window
- * @param most ends that are looked for
+ * @param most ends to find
  */
 function certainEnds(window: string, isLast: boolean, most: number): number[] {
   const ends: number[] = []

@@ -1,11 +1,6 @@
-import type { Migration } from './step.ts'
-import { sourceAndContentHash } from './0002-source-and-content-hash.ts'
-import { METADATA_COLUMNS, passageMetadata } from './0003-passage-metadata.ts'
+import type { Migration } from './migration.ts'
 
-export { base } from './0001-base.ts'
-export { METADATA_COLUMNS }
-/** Version that software must know of a table in which metadata was written. */
-export const METADATA_VERSION = passageMetadata.version
+export { base } from './0003-base.ts'
 
-/** Every step after the base, in order. */
-export const migrations: readonly Migration[] = [sourceAndContentHash, passageMetadata]
+/** Every migration after the base, in order. */
+export const migrations: readonly Migration[] = []

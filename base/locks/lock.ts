@@ -6,34 +6,37 @@ import { CodedError, osCode } from '../errors.ts'
 import { LockWaitReporter } from './lock-wait.ts'
 import { processTag, stateOf } from './process.ts'
 
-/** A holder of another machine or container is taken for dead after so long without a sign of life. */
+/** A holder on another machine or in another container is considered dead after this time without a heartbeat. */
 const SILENT_MS = 60_000
 const HEARTBEAT_MS = 5000
 const REMOVE_AGAIN_MS = 1000
 /**
- * How often someone who waits looks: at first this often, and later after a twentieth of the time that it has waited, since the folder may be
- * on another machine; and how often it also looks whether those before it are alive.
+ * Initial polling interval of a waiter; later a twentieth of the time waited, since the folder may be on another machine. Also how often it
+ * checks whether those before it are alive.
  */
 const POLL_MS = 3
 const MOST_POLL_MS = 50
 const POLLED_SHARE = 1 / 20
 const LIVENESS_MS = 50
-/** How long choosing a number may take a process that lives: it is waited for by who tries once too, or of two at once both would give up. */
+/**
+ * Longest time that a live process needs to choose a number. A try without waiting waits for it too: otherwise two concurrent tries would
+ * both give up.
+ */
 const CHOOSING_MS = 1000
 
 export interface Lock {
-  /** Aborted if the lock was lost: this process was silent for so long that others took it for dead. */
+  /** Aborted if the lock was lost: this process sent no heartbeat for so long that others considered it dead. */
   readonly lost: AbortSignal
   release(): Promise<void>
 }
 
 /**
- * A lock between processes, by files in a folder (Lamport's bakery): an applicant puts up that it is choosing, takes a number
- * above all others, and gets the lock when no process is choosing and none has a lower number. Every file has a name of
- * its own that says whose it is, so that removing a dead process's file can never hit a living one's, and a killed holder
- * stops nobody. Processes of other machines and containers show that they live by touching their files.
- * @param waitMs 0 to try once.
- * @returns undefined if others hold it for longer than that.
+ * A lock between processes by files in a folder (Lamport's bakery algorithm): an applicant announces that it is choosing, takes a number
+ * above all others, and gets the lock when no process is choosing and none has a lower number. Every file has a unique name with its owner,
+ * so that removing a dead process's file never affects a live one, and a killed holder blocks no one. Processes of other machines and
+ * containers send heartbeats by touching their files.
+ * @param waitMs 0 to try once
+ * @returns undefined if others hold the lock for longer
  */
 export async function takeLock(folder: string, waitMs: number, signal?: AbortSignal): Promise<Lock | undefined> {
   const applicant = await Applicant.enter(folder)
@@ -47,20 +50,20 @@ export async function takeLock(folder: string, waitMs: number, signal?: AbortSig
   return undefined
 }
 
-/** Whether a living process holds a lock, or waits for it. It only looks: nobody is kept out meanwhile, as a try would do. */
+/** Whether a live process holds a lock or waits for it. Read-only: unlike an attempt to lock, it blocks no other process. */
 export async function isLockHeld(folder: string): Promise<boolean> {
   const files = await readdir(folder).catch((error: unknown) => {
     if (osCode(error) !== 'ENOENT') throw error
     return []
   })
-  const alive = await Promise.all(files.flatMap(entryOf).map((entry) => isAlive(folder, entry, () => timeOf(folder))))
+  const alive = await Promise.all(files.flatMap(lockFileOf).map((lockFile) => isAlive(folder, lockFile, () => timeOf(folder))))
   return alive.includes(true)
 }
 
 /** `<number>_<process tag>_<unique>.ticket`, and the same with number 0 and `.choosing` before it. */
-const ENTRY = /^(\d{12})_([0-9a-f-]+)_([0-9a-f]{8})\.(ticket|choosing)$/
+const LOCK_FILE = /^(\d{12})_([0-9a-f-]+)_([0-9a-f]{8})\.(ticket|choosing)$/
 
-interface Entry {
+interface LockFile {
   readonly file: string
   readonly number: number
   readonly tag: string
@@ -68,8 +71,8 @@ interface Entry {
   readonly choosing: boolean
 }
 
-function entryOf(file: string): Entry[] {
-  const [, number, tag, unique, kind] = ENTRY.exec(file) ?? []
+function lockFileOf(file: string): LockFile[] {
+  const [, number, tag, unique, kind] = LOCK_FILE.exec(file) ?? []
   if (number === undefined || tag === undefined || unique === undefined) return []
   return [{ file, number: Number(number), tag, unique, choosing: kind === 'choosing' }]
 }
@@ -78,8 +81,8 @@ function fileOf(number: number, tag: string, unique: string, kind: 'ticket' | 'c
   return `${String(number).padStart(12, '0')}_${tag}_${unique}.${kind}`
 }
 
-/** @param now the file system's time, in milliseconds: the clocks of the machines may differ */
-async function isAlive(folder: string, { file, tag }: Entry, now: () => Promise<number>): Promise<boolean> {
+/** @param now the file system's time, in milliseconds: clocks of machines may differ */
+async function isAlive(folder: string, { file, tag }: LockFile, now: () => Promise<number>): Promise<boolean> {
   const state = await stateOf(tag)
   if (state !== 'elsewhere') return state === 'alive'
   try {
@@ -90,7 +93,7 @@ async function isAlive(folder: string, { file, tag }: Entry, now: () => Promise<
   }
 }
 
-/** The time of a folder's file system, in milliseconds. */
+/** Current time of a folder's file system, in milliseconds. */
 async function timeOf(folder: string): Promise<number> {
   const file = join(folder, `${randomUUID()}.time`)
   try {
@@ -101,7 +104,7 @@ async function timeOf(folder: string): Promise<number> {
   }
 }
 
-/** An applicant's place in the line. */
+/** An applicant's position in the queue. */
 interface Ticket {
   readonly unique: string
   readonly number: number
@@ -139,9 +142,9 @@ class Applicant {
       await writeFile(choosing, '', { flag: 'wx' })
     })
     try {
-      const highest = (await readdir(folder)).flatMap(entryOf).reduce((most, { number }) => Math.max(most, number), 0)
+      const highest = (await readdir(folder)).flatMap(lockFileOf).reduce((most, { number }) => Math.max(most, number), 0)
       const path = join(folder, fileOf(highest + 1, tag, unique, 'ticket'))
-      // A link, not a rename: who lists the folder meanwhile must meet at least one of the two.
+      // A link, not a rename: a concurrent listing must contain at least one of both.
       await link(choosing, path)
       return new Applicant(folder, { unique, number: highest + 1, path, file: await open(path, 'r+') })
     } finally {
@@ -154,7 +157,7 @@ class Applicant {
     const waiting = new LockWaitReporter(this.#folder)
     for (let looked = -Infinity; ;) {
       const ahead = (await readdir(this.#folder))
-        .flatMap(entryOf)
+        .flatMap(lockFileOf)
         .filter((other) => this.#isAhead(other))
         .sort((a, b) => a.number - b.number)
       const [first] = ahead
@@ -191,21 +194,21 @@ class Applicant {
     }
   }
 
-  /** The file of a process that lives keeps everyone out: where it could not be removed, since the folder was away, it goes when that is back. */
+  /** Retries the removal of a live process's file, which blocks others if the folder was unavailable. */
   #removeLater(): void {
     setTimeout(() => {
       rm(this.#path, { force: true }).catch(() => this.#removeLater())
     }, REMOVE_AGAIN_MS).unref()
   }
 
-  #isAhead(other: Entry): boolean {
+  #isAhead(other: LockFile): boolean {
     if (other.unique === this.#unique) return false
     return other.choosing || other.number < this.#number || (other.number === this.#number && other.unique < this.#unique)
   }
 
-  /** A sign of life. @returns the file system's time, in milliseconds. */
+  /** Sends a heartbeat. @returns the file system's time, in milliseconds */
   async #touch(): Promise<number> {
-    // Sets the time to the file system's now, and needs no space on a full disk: the file is empty.
+    // Sets the file system's current time, and needs no space on a full disk: the file is empty.
     await this.#file.truncate(0)
     const { mtimeMs, nlink } = await this.#file.stat()
     if (nlink === 0) this.#lost.abort(new CodedError('conflict', 'The lock was lost: this process did not renew it in time.'))

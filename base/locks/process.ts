@@ -3,7 +3,7 @@ import { readFile, readlink } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { osCode } from '../errors.ts'
 
-/** True if a process of this id runs on this machine (in this process namespace), whoever owns it. */
+/** True if a process with this id runs on this machine (in this process namespace), of any user. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0)
@@ -13,11 +13,11 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-/** When a process was started, in clock ticks since boot, where /proc tells, else empty: process ids are given out again. */
+/** Start time of a process in clock ticks since boot, from /proc, else empty: process ids are reused. */
 async function startOf(pid: number): Promise<string> {
   try {
     const fields = await readFile(`/proc/${pid}/stat`, 'utf8')
-    // Field 22; the command's name before it may hold spaces, but ends at the last parenthesis.
+    // Field 22; the command name before it may contain spaces, but ends at the last parenthesis.
     return fields.slice(fields.lastIndexOf(')')).split(' ').at(20) ?? ''
   } catch {
     return ''
@@ -25,10 +25,10 @@ async function startOf(pid: number): Promise<string> {
 }
 
 /**
- * Where process ids mean the same: one boot of one machine and one process namespace. A host's name would not do: two
- * containers may share it, and each has a process 7 of its own.
+ * Scope in which process ids are unique: one boot of one machine and one process namespace. A host name is not sufficient: two containers
+ * may share it, and process 7 of one is not process 7 of another.
  */
-async function place(): Promise<string> {
+async function processScope(): Promise<string> {
   const [boot, namespace] = await Promise.all([
     readFile('/proc/sys/kernel/random/boot_id', 'utf8').catch(() => ''),
     readlink('/proc/self/ns/pid').catch(() => ''),
@@ -42,22 +42,19 @@ async function place(): Promise<string> {
 const TAG = /^([0-9a-f]{16})-(\d+)-(\d*)$/
 let own: Promise<string> | undefined
 
-/** Names this process among all that share a disk: place, process id, start time. Fits into a file's name. */
+/** Identifies this process among all that share a disk: scope, process id, start time. Valid in file names. */
 export function processTag(): Promise<string> {
-  own ??= Promise.all([place(), startOf(process.pid)]).then(([where, started]) => `${where}-${process.pid}-${started}`)
+  own ??= Promise.all([processScope(), startOf(process.pid)]).then(([scope, started]) => `${scope}-${process.pid}-${started}`)
   return own
 }
 
-/** The process id of a tag, where it means something to this process: on this machine, in this namespace. */
+/** The process id of a tag from this machine and namespace; undefined for others. */
 export async function pidOf(tag: string): Promise<number | undefined> {
-  const [, where, pid] = TAG.exec(tag) ?? []
-  return where !== undefined && (await processTag()).startsWith(`${where}-`) ? Number(pid) : undefined
+  const [, scope, pid] = TAG.exec(tag) ?? []
+  return scope !== undefined && (await processTag()).startsWith(`${scope}-`) ? Number(pid) : undefined
 }
 
-/**
- * Whether the process of a tag still runs; `elsewhere` where only a sign of life can tell: it is of another machine or
- * container, or the text is no tag.
- */
+/** State of a tag's process; `elsewhere` if only a heartbeat can tell: it is of another machine or container, or the text is not a tag. */
 export async function stateOf(tag: string): Promise<'alive' | 'dead' | 'elsewhere'> {
   const pid = await pidOf(tag)
   if (pid === undefined) return 'elsewhere'

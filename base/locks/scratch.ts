@@ -5,10 +5,10 @@ import { join } from 'node:path'
 import { staleFiles } from './stale-files.ts'
 import { processTag } from './process.ts'
 
-/** A process's own folder among the temporary ones, named by its tag. */
+/** Prefix of a process's temporary folder, before its tag. */
 const PREFIX = 'cepe-qa.'
 const OWN = /^cepe-qa\.([0-9a-f]{16}-\d+-\d*)\.\w{6}$/
-/** Folders of LanceDB there, and what they hold where they are left: what it sorts by partition while it makes a vector index. */
+/** LanceDB's temporary folders, left after it sorts by partition to build a vector index. */
 const OF_LANCE = /^\.tmp\w{6}$/
 const SORTED = 'shuffle_'
 
@@ -16,16 +16,16 @@ let own: string | undefined
 let working = 0
 
 /**
- * Makes a temporary folder for this process, which goes with it, and removes those of killed ones. LanceDB leaves behind what it put
- * among the temporary files, whether or not the process ends in order: some 110 bytes a passage of 768 numbers with each vector index.
- * @returns the folder, for TMPDIR; undefined where there is one already, or none can be made: whoever needs one says so
+ * Creates a temporary folder for this process, removed at its exit, and removes those of killed processes. LanceDB leaves temporary files
+ * behind even after a regular exit: some 110 bytes per passage of 768 numbers with each vector index.
+ * @returns the folder, for TMPDIR; undefined if there is one already, or none can be created: the first use reports that
  */
 export async function openScratch(): Promise<string | undefined> {
   if (own !== undefined) return undefined
   const root = tmpdir()
   try {
     const abandoned = await staleFiles(root, (name) => OWN.exec(name)?.[1])
-    // Of another user: not ours to remove.
+    // Owned by another user.
     await Promise.all(abandoned.map((name) => rm(join(root, name), { recursive: true, force: true }).catch(() => undefined)))
     const folder = await mkdtemp(join(root, `${PREFIX}${await processTag()}.`))
     process.once('exit', () => {
@@ -37,12 +37,12 @@ export async function openScratch(): Promise<string | undefined> {
   }
 }
 
-/** Makes the folder anew where a cleaner of temporary files has taken it meanwhile. */
+/** Creates the folder again if a cleaner of temporary files has removed it. */
 export function keepScratch(): void {
   if (own !== undefined) mkdirSync(own, { recursive: true, mode: 0o700 })
 }
 
-/** Makes an index, which may put something into the temporary folder; when none is being made any more, what was left goes. */
+/** Runs an index build, which may use the temporary folder. After the last concurrent build, leftovers are removed. */
 export async function inScratch<T>(work: () => Promise<T>): Promise<T> {
   keepScratch()
   working++
@@ -54,7 +54,7 @@ export async function inScratch<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Moves what was left aside at once, so that nothing that begins meanwhile is met, and removes it then. What cannot be removed goes with the process. */
+/** Moves leftovers away first, so that a build that starts concurrently is not affected, then removes them. The rest is removed at exit. */
 function removeStaleScratch(folder: string): void {
   try {
     for (const name of readdirSync(folder)) {
@@ -66,6 +66,6 @@ function removeStaleScratch(folder: string): void {
       rm(`${path}.aside`, { recursive: true, force: true }).catch(() => undefined)
     }
   } catch {
-    // The work is done, whatever is left of it.
+    // The work is done; leftovers do not matter.
   }
 }

@@ -3,10 +3,10 @@ import { join } from 'node:path'
 import { osCode } from '../errors.ts'
 import { stateOf } from './process.ts'
 
-/** What a process of another machine or container left is taken for abandoned after so long without a change. */
+/** Files of other machines or containers are considered abandoned after this time without a change. */
 const SILENT_MS = 24 * 3_600_000
 
-/** When a file, or the newest thing in a folder, was changed. */
+/** Time of the last change of a file, or within a folder. */
 async function changedAt(path: string): Promise<number> {
   const { mtimeMs } = await stat(path)
   const inside = await readdir(path, { recursive: true }).catch((error: unknown): string[] => {
@@ -18,10 +18,10 @@ async function changedAt(path: string): Promise<number> {
 }
 
 /**
- * The policy for files of killed processes: a name that carries the tag of a process (see `processTag`) is stale when that
- * process is known to be dead, or, if that cannot be known, after a day without a change.
- * @param tagOf the tag in a name; undefined for other names.
- * @returns the stale names.
+ * Finds files of killed processes: a name with a process tag (see `processTag`) is stale if that process is dead, or, if that is unknown,
+ * after a day without a change.
+ * @param tagOf returns the tag in a name; undefined for other names
+ * @returns the stale names
  */
 export async function staleFiles(folder: string, tagOf: (name: string) => string | undefined): Promise<string[]> {
   const found: string[] = []

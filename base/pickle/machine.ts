@@ -2,11 +2,11 @@ import { at } from '../at.ts'
 import { PickleBytes, PickleDict, PickleList, type PickleValue } from './values.ts'
 
 export interface PickleLimits {
-  /** Of the whole pickle. */
+  /** Of the pickle. */
   readonly bytes: number
   /** Values on the stack, and open marks. */
   readonly stack: number
-  /** Values that are remembered. */
+  /** Memoised values. */
   readonly memo: number
   readonly stringBytes: number
   readonly integerBytes: number
@@ -14,7 +14,7 @@ export interface PickleLimits {
   readonly protocol: number
 }
 
-/** Far above what a state dict of any size needs, far below what hurts. */
+/** Far above what a state dict needs, far below what is harmful. */
 export const PICKLE_LIMITS: PickleLimits = {
   bytes: 1 << 24,
   stack: 1 << 16,
@@ -24,22 +24,22 @@ export const PICKLE_LIMITS: PickleLimits = {
   protocol: 4,
 }
 
-/** Where a pickle's bytes are. */
+/** Source of a pickle's bytes. */
 export interface PickleSource {
   readonly size: number
-  /** At least `count` bytes from `offset` on, which are all within the source. */
+  /** Returns at least `count` bytes from `offset` on, within the source. */
   read(offset: number, count: number): Uint8Array
 }
 
 const NEWLINE = 0x0a
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
 
-/** The stack, marks and memo of a pickle's program, and its bytes. */
+/** State of the pickle machine: stack, marks, memo and bytes. */
 export class Machine {
   readonly #source: PickleSource
   readonly #limits: PickleLimits
   readonly #fail: (problem: string) => never
-  /** The part of the source at hand, and where it begins. */
+  /** The buffered part of the source, and its offset. */
   #window: Uint8Array = new Uint8Array()
   #view = new DataView(this.#window.buffer)
   #from = 0
@@ -49,7 +49,7 @@ export class Machine {
   readonly #marks: number[] = []
   readonly #memo = new Map<number, PickleValue>()
 
-  /** @param fail throws; given what is wrong with the pickle. */
+  /** @param fail throws with a problem of the pickle */
   constructor(source: PickleSource, limits: PickleLimits, fail: (problem: string) => never) {
     this.#source = source
     this.#limits = limits
@@ -57,10 +57,10 @@ export class Machine {
   }
 
   fail(problem: string): never {
-    return this.#fail(`${problem} (at byte ${this.#at}); nothing of it was executed`)
+    return this.#fail(`${problem} (at byte ${this.#at}); none of it was executed`)
   }
 
-  /** Where in the window the next `count` bytes begin. */
+  /** Offset in the window of the next `count` bytes. */
   #advance(count: number): number {
     this.#reach(count)
     let start = this.#at - this.#from
@@ -78,7 +78,7 @@ export class Machine {
     if (count > this.#source.size - this.#at) this.fail('ends in the middle of an instruction')
   }
 
-  /** Bytes of any length are passed over, not read. */
+  /** Skips bytes of any length without reading them. */
   bytes(length: number): PickleBytes {
     this.#reach(length)
     const bytes = new PickleBytes(this.#at, length)
@@ -187,20 +187,20 @@ export class Machine {
 
   append(items: readonly PickleValue[]): void {
     const list = this.top()
-    if (!(list instanceof PickleList)) return this.fail('appends to something that is no list')
+    if (!(list instanceof PickleList)) return this.fail('appends to something other than a list')
     if (items.includes(list)) this.fail('has a list that contains itself')
     for (const item of items) list.items.push(item)
   }
 
   setItems(flat: readonly PickleValue[]): void {
     const dict = this.top()
-    if (!(dict instanceof PickleDict)) return this.fail('sets items of something that is no dictionary')
+    if (!(dict instanceof PickleDict)) return this.fail('sets items of something other than a dictionary')
     if (flat.length % 2 !== 0) this.fail('has a dictionary key without a value')
     if (flat.includes(dict)) this.fail('has a dictionary that contains itself')
     for (let i = 0; i < flat.length; i += 2) dict.entries.set(at(flat, i), at(flat, i + 1))
   }
 
-  /** End of the program: the one value left. */
+  /** The result after the end of the program. */
   result(): PickleValue {
     const value = this.pop()
     if (this.#stack.length > 0 || this.#marks.length > 0) this.fail('leaves more than one value')

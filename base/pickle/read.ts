@@ -1,53 +1,56 @@
 import { Machine, PICKLE_LIMITS, type PickleLimits, type PickleSource } from './machine.ts'
 import { PickleDict, PickleGlobal, PickleList, PickleObject, PickleTuple, type PickleValue } from './values.ts'
 
-/** The only things that a pickle can cause to happen. Each refuses by throwing. */
+/** The only effects that a pickle can have. Each rejects by throwing. */
 export interface PickleHost {
-  /** Throws, given what is wrong with the pickle: "ends in the middle of ...". */
+  /** Throws with a problem of the pickle: "ends in the middle of ...". */
   fail(problem: string): never
-  /** Admits or refuses a global, when it is named. */
+  /** Allows or rejects a global by name. */
   admit(path: string): void
-  /** Result of calling an admitted global. */
+  /** Result of calling an allowed global. */
   call(path: string, args: readonly PickleValue[]): PickleValue
   /** The object behind a persistent id. */
   persistent(id: PickleValue): PickleValue
-  /** Sets the state of an object that `call` returned. Without it such states are refused. */
+  /** Sets the state of an object that `call` returned. Without it such states are rejected. */
   build?(target: PickleObject, state: PickleValue): void
 }
 
-type Step = (machine: Machine, host: PickleHost) => void
+type Instruction = (machine: Machine, host: PickleHost) => void
 
-function pushGlobal(path: string): Step {
+function pushGlobal(path: string): Instruction {
   return (machine, host) => {
     host.admit(path)
     machine.push(new PickleGlobal(path))
   }
 }
 
-const reduce: Step = (machine, host) => {
+const reduce: Instruction = (machine, host) => {
   const args = machine.pop()
   const callee = machine.pop()
-  if (!(callee instanceof PickleGlobal) || !(args instanceof PickleTuple)) return machine.fail('calls something that is no known name')
+  if (!(callee instanceof PickleGlobal) || !(args instanceof PickleTuple)) return machine.fail('calls an unknown name')
   machine.push(host.call(callee.path, args.items))
 }
 
 /** Python attributes of a dictionary (a state dict's _metadata) carry no data: dropped. */
-const build: Step = (machine, host) => {
+const build: Instruction = (machine, host) => {
   const state = machine.pop()
   const target = machine.top()
   if (target instanceof PickleObject && host.build !== undefined) host.build(target, state)
-  else if (!(target instanceof PickleDict)) machine.fail('sets attributes of something that is no dictionary')
+  else if (!(target instanceof PickleDict)) machine.fail('sets attributes of something other than a dictionary')
 }
 
-const stackGlobal: Step = (machine, host) => {
+const stackGlobal: Instruction = (machine, host) => {
   const name = machine.pop()
   const module = machine.pop()
-  if (typeof module !== 'string' || typeof name !== 'string') return machine.fail('names a global by something that is no string')
+  if (typeof module !== 'string' || typeof name !== 'string') return machine.fail('names a global by something other than a string')
   pushGlobal(`${module}.${name}`)(machine, host)
 }
 
-/** The instructions that torch.save and pickles of numpy's arrays have with protocols 2 to 5 (names and codes: Python's pickletools). STOP is the loop's. */
-const STEPS: ReadonlyMap<number, Step> = new Map<number, Step>([
+/**
+ * Opcodes of torch.save and of pickled numpy arrays with protocols 2 to 5 (names and codes: Python's pickletools). STOP is handled by the
+ * loop.
+ */
+const INSTRUCTIONS: ReadonlyMap<number, Instruction> = new Map<number, Instruction>([
   [0x95, (m) => m.u64()], // FRAME: a read-ahead hint
   [0x63, (m, host) => pushGlobal(`${m.line()}.${m.line()}`)(m, host)], // GLOBAL
   [0x93, stackGlobal], // STACK_GLOBAL
@@ -90,15 +93,15 @@ const STEPS: ReadonlyMap<number, Step> = new Map<number, Step>([
 const PROTO = 0x80
 const STOP = 0x2e
 
-/** A pickle that is in memory as a whole. */
+/** A pickle in memory. */
 export function pickleBytes(bytes: Uint8Array): PickleSource {
   return { size: bytes.length, read: (offset) => bytes.subarray(offset) }
 }
 
 /**
- * Reads a pickle without executing anything: data are built, names are refused unless the host admits them, and calls
- * are answered by the host. Values are never walked, so a cyclic pickle cannot trap it.
- * @throws what the host does, for an unknown instruction, a damaged program or a limit passed.
+ * Reads a pickle without executing anything: data is built, names are rejected unless the host allows them, and calls are handled by the
+ * host. Values are never traversed, so cycles are safe.
+ * @throws errors of the host; for an unknown opcode, a damaged program or an exceeded limit
  */
 export function readPickle(source: PickleSource, host: PickleHost, limits: PickleLimits = PICKLE_LIMITS): PickleValue {
   const machine = new Machine(source, limits, (problem) => host.fail(problem))
@@ -109,10 +112,10 @@ export function readPickle(source: PickleSource, host: PickleHost, limits: Pickl
   for (;;) {
     const code = machine.u8()
     if (code === STOP) break
-    const step = STEPS.get(code)
-    if (step === undefined) machine.fail(`has the instruction 0x${code.toString(16)}, which nothing that is read here needs`)
-    else step(machine, host)
+    const instruction = INSTRUCTIONS.get(code)
+    if (instruction === undefined) machine.fail(`has the instruction 0x${code.toString(16)}, which nothing that is read here needs`)
+    else instruction(machine, host)
   }
-  if (!machine.done()) machine.fail('goes on behind its end')
+  if (!machine.done()) machine.fail('has data after its end')
   return machine.result()
 }

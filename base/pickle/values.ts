@@ -1,6 +1,6 @@
 /** What a pickle's program builds: data only. */
 
-/** A name that the pickle refers to, `module.name`; never resolved to code. */
+/** A name in the pickle, `module.name`; never resolved to code. */
 export class PickleGlobal {
   readonly path: string
   constructor(path: string) {
@@ -8,7 +8,7 @@ export class PickleGlobal {
   }
 }
 
-/** What a host's functions return, opaque to the reader. */
+/** A result of the host's functions, opaque to the reader. */
 export abstract class PickleObject {
   abstract readonly kind: string
 }
@@ -26,7 +26,7 @@ export class PickleDict {
   readonly entries = new Map<PickleValue, PickleValue>()
 }
 
-/** Bytes that the pickle holds, left where they are: from `offset` of the source, `length` of them. */
+/** Bytes of the pickle, left in the source: `length` of them from `offset`. */
 export class PickleBytes {
   readonly offset: number
   readonly length: number
@@ -39,12 +39,12 @@ export class PickleBytes {
 export type PickleValue =
   null | boolean | number | string | PickleTuple | PickleList | PickleDict | PickleGlobal | PickleBytes | PickleObject
 
-/** Text as it may stand in a message. */
+/** Escapes text for a message. */
 function printable(text: string): string {
   return JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}...` : text)
 }
 
-/** How a value reads in a message. */
+/** Describes a value for a message. */
 export function describePickle(value: PickleValue | undefined): string {
   if (value instanceof PickleGlobal) return value.path
   if (value instanceof PickleObject) return value.kind

@@ -1,6 +1,6 @@
 import type { Field, Schema } from 'apache-arrow'
 
-/** First of the numbered steps: the columns of an empty table. */
+/** Base of the numbered migrations: the columns of an empty table. Tables of earlier versions are rejected. */
 export interface BaseMigration {
   readonly version: number
   readonly name: string
@@ -8,21 +8,21 @@ export interface BaseMigration {
   schema(dimension: number): Schema
 }
 
-/** What a step may do to a table: look at its columns and add some. */
+/** The part of a table that a migration may use: read and add columns. */
 export interface MigratingTable {
   schema(): Promise<{ readonly fields: readonly { readonly name: string }[] }>
   addColumns(columns: { name: string; valueSql: string }[]): Promise<unknown>
-  /** Adds columns without a value in any row. */
+  /** Adds columns without values. */
   addEmptyColumns(fields: readonly Field[]): Promise<unknown>
 }
 
-/** A numbered step from the schema version before it. */
+/** A numbered migration from the previous schema version. */
 export interface Migration {
   readonly version: number
-  /** What changes, for people. */
+  /** What changes, for messages. */
   readonly name: string
-  /** True for a step that takes moments on a table of any size and that older software does not notice: it is taken when a service starts. */
+  /** True if it is quick for any size and backward compatible: it then runs when a service starts. */
   readonly automatic: boolean
-  /** Does nothing where it was done before; only ever adds nullable columns, so that readers and writers of the version before go on working. */
+  /** Idempotent. Only adds nullable columns, so that readers and writers of the previous version keep working. */
   up(table: MigratingTable): Promise<void>
 }
