@@ -4,30 +4,30 @@ import { unsupported } from './errors.ts'
 import type { CepeManifest, ContrieverManifest } from './manifest.ts'
 import { argMax, emptyCache, emptyPhi, floatsOf, int64, logSoftmax, ones, openModel, output, type OpenModel } from './open-model.ts'
 
-/** Token ids: what the encoder reads, passage by passage, and what the decoder reads. A retriever reads the passages. */
+/** Token ids for the encoder, per passage, and for the decoder. A retriever uses the passages only. */
 export interface Sample {
   readonly contexts: readonly (readonly number[])[]
   readonly prompt: readonly number[]
 }
 
-/** How far one build's results are from another's, over all samples. */
+/** Distance between the results of two builds over all samples. */
 export type Distance =
   | {
       readonly kind: 'reader'
-      /** Next-token distributions compared: one for each token of the prompts. */
+      /** Number of next-token distributions compared, one per prompt token. */
       readonly tokens: number
       /** Kullback-Leibler divergence of the other build's distribution from this one's, in nats. */
       readonly meanKl: number
       readonly p99Kl: number
-      /** Share of the tokens for which both find the same one likeliest. */
+      /** Share of tokens with equal most likely choices. */
       readonly sameChoice: number
-      /** |difference| / |the other's|, of encoder states; 0 without contexts. */
+      /** |difference| / |the other's| of encoder states; 0 without contexts. */
       readonly states: number
     }
   | {
       readonly kind: 'retriever'
       readonly texts: number
-      /** Least cosine of a text's two embeddings, and the mean. */
+      /** Lowest cosine of a text's two embeddings, and the mean. */
       readonly leastCosine: number
       readonly meanCosine: number
     }
@@ -66,7 +66,7 @@ async function readPrompt(
   return { phi: encoded, logits: output(outputs, 'logits') }
 }
 
-/** Sum over p of p (ln p - ln q), from the log-probabilities of both. */
+/** Kullback-Leibler divergence sum p (ln p - ln q), from log-probabilities. */
 function divergence(p: Float32Array, q: Float32Array): number {
   let sum = 0
   for (let i = 0; i < p.length; i++) sum += Math.exp(p[i] as number) * ((p[i] as number) - (q[i] as number))
@@ -137,8 +137,8 @@ async function compareRetrievers(
 }
 
 /**
- * Runs two builds of one checkpoint on the same inputs and says how far the first one's results are from the second's.
- * @throws model_invalid for a folder that is no built model; unsupported for builds of different checkpoints, or no samples
+ * Runs two builds of one checkpoint on the same inputs and measures their distance.
+ * @throws model_invalid for a folder without built model; unsupported for builds of different checkpoints, or without samples
  */
 export async function compareBuilds(builtDir: string, otherDir: string, samples: readonly Sample[]): Promise<Distance> {
   if (samples.length === 0) throw unsupported('two builds can only be compared on some text; none was given')
@@ -158,7 +158,7 @@ export async function compareBuilds(builtDir: string, otherDir: string, samples:
   }
 }
 
-/** Lines for people. */
+/** Formats a distance for the terminal. */
 export function formatDistance(distance: Distance): string {
   if (distance.kind === 'retriever') {
     return `${distance.texts} texts: cosine of both embeddings ${distance.meanCosine.toFixed(5)} on average, ${distance.leastCosine.toFixed(5)} at least`

@@ -15,7 +15,7 @@ import { cepeContinueGraph, cepeGenerateGraph } from './graphs/cepe-generate.ts'
 import { cepeStepGraph } from './graphs/cepe-step.ts'
 import { contrieverGraph } from './graphs/contriever.ts'
 import { rerankerGraph } from './graphs/reranker.ts'
-import { BUILDER_VERSION, MANIFEST_FILE, type Dtype, type Manifest } from './manifest.ts'
+import { BUILDER_VERSION, MANIFEST_FILE, type Dtype, type ModelManifest } from './manifest.ts'
 import { writeNewFile, type WrittenFile } from './onnx/files.ts'
 import type { Graph } from './onnx/graph.ts'
 import { writeGraphs, type WriteProgress } from './onnx/write.ts'
@@ -34,22 +34,22 @@ export interface BuildOptions {
   /** Folder of the built model; an older build in it is replaced when the new one is complete. */
   readonly outDir: string
   readonly dtype: Dtype
-  /** Of the int4 and f16-int4 builds; INT4_DEFAULTS. */
+  /** For the int4 and f16-int4 builds; default INT4_DEFAULTS. */
   readonly int4?: Int4Options
-  /** Reference weights in the checkpoint's own files, hard-linked into outDir, where they are stored in the dtype's float type. */
+  /** Reference weights in the checkpoint's files, hard-linked into outDir, if they are stored in the dtype's float type. */
   readonly inPlace?: boolean
   /** Folders of LoRA adapters in PEFT's layout, merged into the matrices in this order. */
   readonly adapters?: readonly string[]
-  /** Rotary scaling and window of the decoder in place of the checkpoint's own. */
+  /** Rotary scaling and window of the decoder, instead of the checkpoint's. */
   readonly rope?: RopeOption
   readonly onProgress?: (progress: WriteProgress) => void
-  /** Called with what deserves attention but does not hinder, such as tensors that no graph reads. */
+  /** Called with warnings, such as tensors that no graph uses. */
   readonly onWarning?: (message: string) => void
-  /** Gives the build up between two weights; the promise rejects with the signal's reason. */
+  /** Cancels the build between two weights; the promise rejects with the signal's reason. */
   readonly signal?: AbortSignal
 }
 
-/** The checkpoint as if its config.json said what the option says. */
+/** The checkpoint with the option's values in its configuration. */
 function withOptions(checkpoint: Checkpoint, rope: RopeOption): Checkpoint {
   const { config, name } = checkpoint
   if (rope.rope === undefined && rope.window === undefined) return checkpoint
@@ -84,19 +84,21 @@ function writeJson(dir: string, name: string, value: unknown): Promise<WrittenFi
   return writeNewFile(dir, name, jsonBytes(value))
 }
 
-/** Whether today's builder would state the same BOS and protocol: earlier ones took BOS from config.json, and the paper's protocol for all. */
-function isAskedAlike(manifest: Manifest, { config, qaDefaults }: Checkpoint, tokenizer: TokenizerFiles | null): boolean {
+/**
+ * True if the present builder would write the same BOS and protocol: earlier ones took BOS from config.json, and the paper's protocol for
+ * all.
+ */
+function isAskedAlike(manifest: ModelManifest, { config, qaDefaults }: Checkpoint, tokenizer: TokenizerFiles | null): boolean {
   if (manifest.architecture !== 'cepe' || config.architecture !== 'cepe') return true
   if (tokenizer && manifest.tokens.bos_id !== frontToken(tokenizer, config.tokens.bosId)) return false
   return isDeepStrictEqual(manifest.qa_defaults, qaDefaults ?? protocolOf(config))
 }
 
 /**
- * Whether a built model was made from the checkpoint as it is now: its weights and configs, and the tokenizer beside them,
- * and by a builder that made all of today's graphs.
+ * True if a built model matches the present checkpoint (weights, configs and tokenizer) and has all graphs of the present builder.
  * @throws those of openCheckpoint and tokenizerFiles
  */
-export async function isBuiltFrom(manifest: Manifest, checkpointDir: string): Promise<boolean> {
+export async function isBuiltFrom(manifest: ModelManifest, checkpointDir: string): Promise<boolean> {
   const checkpoint = await openCheckpoint(checkpointDir)
   await checkpoint.close()
   if (manifest.source.revision !== checkpoint.revision) return false
@@ -113,8 +115,14 @@ export async function isBuiltFrom(manifest: Manifest, checkpointDir: string): Pr
  * Builds a model folder from a checkpoint: graphs, one data file, tokenizer files, manifest.json. Nothing is visible at
  * outDir until all of it is written. Memory: the largest tensor, twice, and little more.
  * @throws those of openCheckpoint, withAdapters, checkTensors and tokenizerFiles; checkpoint_invalid when a weight is not finite.
+ * @example
+ * ```ts
+ * import { buildModel } from './models/build.ts'
+ *
+ * await buildModel({ checkpointDir: 'CEPE-LLaMA-2-7B', outDir: 'built/cepe-7b', dtype: 'int8+int4' })
+ * ```
  */
-export async function buildModel(options: BuildOptions): Promise<Manifest> {
+export async function buildModel(options: BuildOptions): Promise<ModelManifest> {
   const { dtype, inPlace = false, onProgress = () => undefined, onWarning = () => undefined, signal } = options
   const checkpoint = withOptions(
     await withAdapters(await openCheckpoint(options.checkpointDir), options.adapters ?? []),

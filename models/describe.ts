@@ -1,9 +1,9 @@
 import { keyGrowth, rotaryFrequencies } from './blocks/rope.ts'
-import type { CepeConfig, LlamaConfig, RerankerConfig, RetrieverConfig } from './checkpoint/config.ts'
+import type { CepeConfig, LlamaConfig, RerankerConfig, RetrieverConfig } from './checkpoint/config/config.ts'
 import { expectedTensors } from './checkpoint/rename.ts'
 import type { Checkpoint } from './checkpoint/checkpoint.ts'
-import type { EmbeddingStyle } from './checkpoint/sentence-transformers.ts'
-import { BUILDER_VERSION, type CepeManifest, type Dtype, type Manifest } from './manifest.ts'
+import type { EmbeddingStyle } from './checkpoint/config/sentence-transformers.ts'
+import { BUILDER_VERSION, type CepeManifest, type Dtype, type ModelManifest } from './manifest.ts'
 import type { WrittenFile } from './onnx/files.ts'
 import { OPSET } from './onnx/shapes.ts'
 import { protocolOf } from './protocol.ts'
@@ -92,7 +92,7 @@ function rerankerFields(
   }
 }
 
-/** Names of the tokens in front of a text and behind it. */
+/** Names of the tokens before and after a text. */
 const BERT_TOKENS = { bert: ['[CLS]', '[SEP]'], modern: ['[CLS]', '[SEP]'], roberta: ['<s>', '</s>'] } as const
 
 function bertTokens(family: keyof typeof BERT_TOKENS, tokenizer: TokenizerFiles | null) {
@@ -106,7 +106,7 @@ export function describeModel(
   tokenizer: TokenizerFiles | null,
   dtype: Dtype,
   files: readonly WrittenFile[],
-): Manifest {
+): ModelManifest {
   const { config } = checkpoint
   const shapes = [...expectedTensors(config).values()]
   const common = {

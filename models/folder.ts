@@ -8,21 +8,21 @@ import {
   CepeManifestSchema,
   ContrieverManifestSchema,
   MANIFEST_FILE,
-  ManifestSchema,
+  ModelManifestSchema,
   RerankerManifestSchema,
   type CepeManifest,
   type ContrieverManifest,
-  type Manifest,
+  type ModelManifest,
   type RerankerManifest,
 } from './manifest.ts'
 
-/** A built model that cannot be used: `problem` goes on from the file's name. */
+/** Error for an unusable built model: `problem` continues the file's name. */
 export function damaged(file: string, problem: string, cause?: unknown): CodedError {
   return new CodedError('model_invalid', `${file} ${problem}; build the model again (cepe build)`, { field: file, cause })
 }
 
-/** The manifest of a built model. @throws model_invalid where the folder has none, or one that this version does not serve */
-export async function loadManifest(dir: string): Promise<Manifest> {
+/** Reads the manifest of a built model. @throws model_invalid if the folder has none, or one of an unsupported version */
+export async function loadManifest(dir: string): Promise<ModelManifest> {
   const file = join(dir, MANIFEST_FILE)
   let value: unknown
   try {
@@ -30,13 +30,13 @@ export async function loadManifest(dir: string): Promise<Manifest> {
   } catch (cause) {
     throw damaged(file, 'is missing or not valid JSON', cause)
   }
-  if (!Value.Check(ManifestSchema, value)) throw damaged(file, `is no manifest of a built model${mismatch(value)}`)
+  if (!Value.Check(ModelManifestSchema, value)) throw damaged(file, `is no manifest of a built model${mismatch(value)}`)
   if (value.builder_version !== BUILDER_VERSION)
     throw damaged(file, `is of builder version ${value.builder_version}, this one serves ${BUILDER_VERSION}`)
   return value
 }
 
-/** The manifest of a reader whose files are all there, in their sizes. @throws model_invalid naming the file */
+/** The manifest of a reader whose files exist with their sizes. @throws model_invalid naming the file */
 export async function loadCepeManifest(dir: string): Promise<CepeManifest> {
   const manifest = await loadManifest(dir)
   if (manifest.architecture !== 'cepe') throw wrongKind(dir, manifest, 'reader')
@@ -44,7 +44,7 @@ export async function loadCepeManifest(dir: string): Promise<CepeManifest> {
   return manifest
 }
 
-/** The manifest of a retriever whose files are all there, in their sizes. @throws model_invalid naming the file */
+/** The manifest of a retriever whose files exist with their sizes. @throws model_invalid naming the file */
 export async function loadContrieverManifest(dir: string): Promise<ContrieverManifest> {
   const manifest = await loadManifest(dir)
   if (manifest.architecture !== 'contriever') throw wrongKind(dir, manifest, 'retriever')
@@ -52,7 +52,7 @@ export async function loadContrieverManifest(dir: string): Promise<ContrieverMan
   return manifest
 }
 
-/** The manifest of a cross-encoder whose files are all there, in their sizes. @throws model_invalid naming the file */
+/** The manifest of a cross-encoder whose files exist with their sizes. @throws model_invalid naming the file */
 export async function loadRerankerManifest(dir: string): Promise<RerankerManifest> {
   const manifest = await loadManifest(dir)
   if (manifest.architecture !== 'reranker') throw wrongKind(dir, manifest, 'reranker')
@@ -60,8 +60,8 @@ export async function loadRerankerManifest(dir: string): Promise<RerankerManifes
   return manifest
 }
 
-/** Finds one of the manifest's files. @throws model_invalid where it is missing or of another size */
-export async function findFile(dir: string, { name, bytes }: Manifest['files'][number]) {
+/** Finds a file of the manifest. @throws model_invalid if it is missing or of another size */
+export async function findFile(dir: string, { name, bytes }: ModelManifest['files'][number]) {
   const path = join(dir, name)
   const found = await stat(path).catch(() => undefined)
   if (!found?.isFile()) throw damaged(path, 'is missing')
@@ -69,16 +69,16 @@ export async function findFile(dir: string, { name, bytes }: Manifest['files'][n
   return { path, mtimeMs: found.mtimeMs }
 }
 
-/** Every process does this; contents are checked once a start, by `checkFiles`. */
-async function checkSizes(dir: string, { files }: Manifest): Promise<void> {
+/** Checked by every process; contents are verified once per start, by `checkFiles`. */
+async function checkSizes(dir: string, { files }: ModelManifest): Promise<void> {
   for (const file of files) await findFile(dir, file)
 }
 
-function wrongKind(dir: string, { architecture }: Manifest, wanted: string): CodedError {
-  return damaged(join(dir, MANIFEST_FILE), `is the manifest of a ${architecture} model where a ${wanted} is wanted`)
+function wrongKind(dir: string, { architecture }: ModelManifest, wanted: string): CodedError {
+  return damaged(join(dir, MANIFEST_FILE), `is the manifest of a ${architecture} model where a ${wanted} is required`)
 }
 
-/** The first thing that keeps a value from being a manifest of the kind that it says it is. */
+/** The first schema violation of a manifest's declared kind. */
 function mismatch(value: unknown): string {
   const says = (architecture: string): boolean => Value.Check(Type.Object({ architecture: Type.Literal(architecture) }), value)
   const schema = says('contriever') ? ContrieverManifestSchema : says('reranker') ? RerankerManifestSchema : CepeManifestSchema

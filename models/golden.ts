@@ -8,12 +8,12 @@ import { CodedError } from '../base/errors.ts'
 export interface Golden {
   readonly file: string
   has(name: string): boolean
-  /** @throws model_invalid naming the file when the tensor is missing or of another type. */
+  /** @throws model_invalid naming the file if the tensor is missing or of another type */
   ints(name: string): { readonly data: BigInt64Array; readonly shape: readonly number[] }
   floats(name: string): { readonly data: Float32Array; readonly shape: readonly number[] }
 }
 
-/** Reads a golden file (safetensors) whole: these are small. @throws checkpoint_invalid for a damaged file. */
+/** Reads a golden file (safetensors) into memory. @throws checkpoint_invalid for a damaged file */
 export async function readGolden(path: string): Promise<Golden> {
   const opened = await openWeightFile(path)
   const file = basename(path)
@@ -52,16 +52,16 @@ export async function readGolden(path: string): Promise<Golden> {
 /** One compared tensor. */
 export interface Difference {
   readonly tensor: string
-  /** Through which graph it was computed. */
+  /** The graph that computed it. */
   readonly graph: string
   /** Numbers compared. */
   readonly count: number
-  /** Largest absolute difference; NaN where sizes differ or a value is no number. Ids: the number of positions that differ. */
+  /** Largest absolute difference; NaN if sizes differ or a value is NaN. For ids: the number of differing positions. */
   readonly largest: number
   readonly ok: boolean
 }
 
-/** Compares values: within atol is ok, NaN never. */
+/** Compares values: differences up to atol are accepted, NaN never. */
 export function compareFloats(
   { tensor, graph }: Pick<Difference, 'tensor' | 'graph'>,
   expected: Float32Array,
@@ -89,7 +89,7 @@ export interface Verification {
   readonly ok: boolean
 }
 
-/** A table for people: one line per tensor. */
+/** Formats a table with one line per tensor. */
 export function formatVerification({ golden, atol, differences, ok }: Verification): string {
   const rows = differences.map(({ tensor, graph, count, largest, ok: fits }) => [
     tensor,

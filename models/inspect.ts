@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { CodedError } from '../base/errors.ts'
 import { loadManifest } from './folder.ts'
-import { modelId, type CepeManifest, type ContrieverManifest, type Manifest } from './manifest.ts'
+import { modelId, type CepeManifest, type ContrieverManifest, type ModelManifest } from './manifest.ts'
 import { decodeModel, EXTERNAL, type GraphProto, type ModelProto, type ValueInfoProto } from './onnx/proto.ts'
 import { ELEMS } from './onnx/shapes.ts'
 import { defaultMode } from './protocol.ts'
@@ -17,18 +17,18 @@ export interface GraphDescription {
   readonly file: string
   readonly inputs: readonly TensorDescription[]
   readonly outputs: readonly TensorDescription[]
-  /** Nodes by operator, those of loop bodies and branches included; most frequent first. */
+  /** Nodes by operator, including loop bodies and branches; most frequent first. */
   readonly operators: ReadonlyMap<string, number>
-  /** Weights that the graph reads and their bytes in external files; a weight read in two shapes counts once. */
+  /** Weights of the graph and their bytes in external files; a weight used in two shapes counts once. */
   readonly weights: number
   readonly weightBytes: number
 }
 
 export interface ModelDescription {
   readonly id: string
-  readonly manifest: Manifest
+  readonly manifest: ModelManifest
   readonly graphs: readonly GraphDescription[]
-  /** Of all files. */
+  /** Total of all files. */
   readonly bytes: number
 }
 
@@ -52,7 +52,7 @@ function describeGraph(file: string, { graph }: ModelProto): GraphDescription {
   const operators = new Map<string, number>()
   for (const { op_type: op } of allNodes(graph)) operators.set(op, (operators.get(op) ?? 0) + 1)
   const external = graph.initializer.filter(({ data_location: location }) => location === EXTERNAL)
-  const places = new Map(
+  const locations = new Map(
     external.map(({ external_data: entries = [] }) => {
       const of = (key: string): string => entries.find((entry) => entry.key === key)?.value ?? ''
       return [`${of('location')}@${of('offset')}`, Number(of('length'))]
@@ -63,12 +63,12 @@ function describeGraph(file: string, { graph }: ModelProto): GraphDescription {
     inputs: graph.input.map(describeTensor),
     outputs: graph.output.map(describeTensor),
     operators: new Map([...operators].sort(([a, n], [b, m]) => m - n || a.localeCompare(b))),
-    weights: places.size,
-    weightBytes: [...places.values()].reduce((sum, bytes) => sum + bytes, 0),
+    weights: locations.size,
+    weightBytes: [...locations.values()].reduce((sum, bytes) => sum + bytes, 0),
   }
 }
 
-/** Reads a built model's manifest and graphs. @throws model_invalid naming the file that is missing or cannot be read. */
+/** Reads a built model's manifest and graphs. @throws model_invalid naming the missing or unreadable file */
 export async function inspectModel(dir: string): Promise<ModelDescription> {
   const manifest = await loadManifest(dir)
   const files = Object.values(manifest.graphs).filter((file) => file !== null)
@@ -94,18 +94,18 @@ function tensorLine({ name, elem, shape }: TensorDescription): string {
   return `${name} ${elem} [${shape.join(', ')}]`
 }
 
-/** Caches of all layers in one line each: they differ in nothing but the number. */
+/** Caches of all layers as one line each: they differ in the number only. */
 function tensorLines(tensors: readonly TensorDescription[]): string[] {
   const lines = tensors.map((tensor) => tensorLine({ ...tensor, name: tensor.name.replace(/\.\d+\./, '.{layer}.') }))
   return [...new Set(lines)]
 }
 
-/** How vectors are made. */
+/** How vectors are computed. */
 function embeddingLine({ pooling, normalised, query_prompt }: NonNullable<ContrieverManifest['embedding']>): string {
   return `embedding: ${pooling} pooling, ${normalised ? 'length 1' : 'not normalised'}, query prompt ${JSON.stringify(query_prompt)}`
 }
 
-/** How questions are asked of it. */
+/** How questions are asked. */
 function protocolLine(manifest: CepeManifest): string {
   const { k, k_decoder, demonstrations, context_tokens, max_new_tokens } = manifest.qa_defaults
   const { bos_id } = manifest.tokens
@@ -120,7 +120,7 @@ function protocolLine(manifest: CepeManifest): string {
   ].join(', ')
 }
 
-/** Plain text for people. */
+/** Formats for the terminal. */
 export function formatDescription({ id, manifest, graphs, bytes }: ModelDescription): string {
   const header = [
     `${id}: ${manifest.architecture}, ${manifest.dtype}, ${manifest.parameters.toLocaleString('en')} parameters, ${megabytes(bytes)} in ${manifest.files.length} files`,

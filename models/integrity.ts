@@ -4,10 +4,10 @@ import { Type, type Static } from 'typebox'
 import { Value } from 'typebox/value'
 import { parseJson } from '../base/json.ts'
 import { damaged, findFile } from './folder.ts'
-import type { Manifest } from './manifest.ts'
+import type { ModelManifest } from './manifest.ts'
 import { sha256OfFile } from './onnx/files.ts'
 
-/** Beside the manifest: which files were found sound, in which size and of which time. */
+/** Beside the manifest: verified files with size and modification time. */
 const CACHE_FILE = '.verified.json'
 
 const CacheSchema = Type.Record(Type.String(), Type.Object({ bytes: Type.Integer(), mtime_ms: Type.Number(), sha256: Type.String() }))
@@ -27,23 +27,23 @@ async function writeCache(dir: string, cache: Cache): Promise<void> {
 }
 
 /**
- * Checks every file of a built model against the manifest's sizes and SHA-256. A file whose size and modification time
- * are those of its last check is not read again, so later starts take milliseconds.
- * @throws model_invalid naming the first file that is missing or differs.
+ * Verifies every file of a built model against the manifest's sizes and SHA-256. A file with the size and modification time of its last
+ * check is not read again, so later starts take milliseconds.
+ * @throws model_invalid naming the first file that is missing or differs
  */
-export async function checkFiles(dir: string, manifest: Manifest): Promise<void> {
+export async function checkFiles(dir: string, manifest: ModelManifest): Promise<void> {
   const known = await readCache(dir)
   const sound: Cache = {}
   let read = 0
   for (const file of manifest.files) {
     const { name, bytes, sha256 } = file
     const { path, mtimeMs } = await findFile(dir, file)
-    const entry = { bytes, mtime_ms: mtimeMs, sha256 }
-    if (!Value.Equal(known[name], entry)) {
+    const checked = { bytes, mtime_ms: mtimeMs, sha256 }
+    if (!Value.Equal(known[name], checked)) {
       read++
       if ((await sha256OfFile(path)) !== sha256) throw damaged(path, 'is damaged: its SHA-256 is not the one in the manifest')
     }
-    sound[name] = entry
+    sound[name] = checked
   }
   if (read > 0) await writeCache(dir, sound)
 }

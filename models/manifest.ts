@@ -5,7 +5,7 @@ import { DTYPES } from './dtypes.ts'
 /** File name of the manifest in a built model's folder. */
 export const MANIFEST_FILE = 'manifest.json'
 
-/** Increased when a built folder of an older builder can no longer be served. */
+/** Increased when folders of an older builder can no longer be used. */
 export const BUILDER_VERSION = 1
 
 export { DTYPES }
@@ -22,17 +22,22 @@ const SourceSchema = Type.Object({
   name: Type.String({ description: 'Folder name of the checkpoint, for people.' }),
   revision: Type.String({
     description:
-      "SHA-256 over the configs, the weight files' names, sizes and headers, and the ends of every tensor: names the checkpoint, not its place.",
+      "SHA-256 over the configs, the weight files' names, sizes and headers, and the ends of every tensor: identifies the checkpoint, not its location.",
   }),
 })
 
-/** How the checkpoint's authors ask questions of it: the service's defaults for this model (the paper's section 4.2 for the published ones). */
+/**
+ * How the checkpoint's authors ask it questions: the service's defaults for this model (the paper's section 4.2 for the published ones).
+ */
 export const QaDefaultsSchema = Type.Object({
   k: Type.Integer({ minimum: 0, description: 'Passages retrieved per question.' }),
   k_decoder: Type.Integer({ minimum: 0, description: 'Passages placed in the decoder prompt; the others go to the encoder.' }),
   demonstrations: Type.Integer({ minimum: 0, description: 'Worked examples in front of the question.' }),
   context_tokens: Type.Integer({ minimum: 1, description: 'Tokens of one passage, truncated at its end.' }),
   max_new_tokens: Type.Integer({ minimum: 1 }),
+  mode: Type.Optional(
+    Type.Enum(['decoder-only', 'map-rerank'], { description: 'Default: cepe; decoder-only where the model has no encoder.' }),
+  ),
 })
 export type QaDefaults = Static<typeof QaDefaultsSchema>
 
@@ -160,14 +165,14 @@ export const RerankerManifestSchema = Type.Object({
 })
 export type RerankerManifest = Static<typeof RerankerManifestSchema>
 
-export const ManifestSchema = Type.Union([CepeManifestSchema, ContrieverManifestSchema, RerankerManifestSchema])
-export type Manifest = Static<typeof ManifestSchema>
+export const ModelManifestSchema = Type.Union([CepeManifestSchema, ContrieverManifestSchema, RerankerManifestSchema])
+export type ModelManifest = Static<typeof ModelManifestSchema>
 
 /**
- * Stable name of a built model, `<name>@<checkpoint>-<dtype>-<files>`: changes whenever its graphs, weights, their precision
- * or block size, or its tokenizer change. Used in cache keys, index metadata and evaluations.
+ * Stable id of a built model, `<name>@<checkpoint>-<dtype>-<files>`: changes whenever its graphs, weights, precision, block size or
+ * tokenizer change. Used in cache keys, index metadata and evaluations.
  */
-export function modelId(manifest: Manifest): string {
+export function modelId(manifest: ModelManifest): string {
   const files = manifest.files.map(({ name, sha256 }) => `${name} ${sha256}`).sort()
   const { source, dtype } = manifest
   return `${source.name}@${source.revision.slice(0, 12)}-${dtype}-${createHash('sha256').update(files.join('\n')).digest('hex').slice(0, 8)}`

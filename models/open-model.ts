@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { InferenceSession, Tensor } from './runtime.ts'
 import { loadManifest } from './folder.ts'
-import type { CepeManifest, Manifest } from './manifest.ts'
+import type { CepeManifest, ModelManifest } from './manifest.ts'
 
 export type Feeds = Record<string, Tensor>
 
@@ -13,11 +13,11 @@ const SESSION_OPTIONS: InferenceSession.SessionOptions = {
 
 /** A built model with its sessions, for verification. */
 export interface OpenModel {
-  readonly manifest: Manifest
+  readonly manifest: ModelManifest
   run(graph: string, feeds: Feeds): Promise<Record<string, Tensor>>
 }
 
-/** @throws model_invalid for a folder that is no built model */
+/** @throws model_invalid for a folder without built model */
 export async function openModel(dir: string): Promise<OpenModel & { release(): Promise<void> }> {
   const manifest = await loadManifest(dir)
   const sessions = new Map<string, Promise<InferenceSession>>()
@@ -38,7 +38,7 @@ export async function openModel(dir: string): Promise<OpenModel & { release(): P
   }
 }
 
-/** The output that the graph must have. */
+/** A required output of the graph. */
 export function output(outputs: Record<string, Tensor>, name: string): Tensor {
   const tensor = outputs[name]
   if (!tensor) throw new Error(`the graph has no output ${name}. This is a bug`)
@@ -74,7 +74,7 @@ export function argMax(values: Float32Array): number {
   return values.reduce((best, value, i) => (value > (values[best] ?? -Infinity) ? i : best), 0)
 }
 
-/** A past that has read nothing, for the step graph: rows of one batch. */
+/** An empty past for the step graph: rows of one batch. */
 export function emptyCache({ dims, dtype }: CepeManifest, rows: number): Feeds {
   const { layers, kv_heads: kvHeads, head_dim: headDim } = dims
   const half = dtype === 'f16' || dtype === 'f16-int4'
@@ -87,7 +87,7 @@ export function emptyCache({ dims, dtype }: CepeManifest, rows: number): Feeds {
   )
 }
 
-/** phi of no contexts. */
+/** phi without contexts. */
 export function emptyPhi({ dims }: CepeManifest): Tensor {
   return new Tensor('float32', new Float32Array(), [0, dims.encoder_hidden_size])
 }

@@ -1,16 +1,15 @@
-import type { CepeConfig } from './checkpoint/config.ts'
+import type { CepeConfig } from './checkpoint/config/config.ts'
 import { PAPER_QA_DEFAULTS, type CepeManifest, type QaDefaults } from './manifest.ts'
 
-/** Passages in the prompt of a decoder alone, at most: it reads each of them anew for every question. */
+/** Maximum passages in the prompt of a decoder without encoder, which reads each of them again for every question. */
 const MOST_PASSAGES = 5
-/** Tokens that a question takes beside its passages, a worked example beside its passage, and the blank lines between blocks. */
+/** Tokens reserved for a question beside its passages, a worked example beside its passage, and separators. */
 const QUESTION_TOKENS = 64
 const SEPARATOR_TOKENS = 2
 
 /**
- * How questions are asked of a model whose checkpoint does not say. CEPE: as in the paper. A decoder alone has no other place
- * for passages than its prompt: as many as the window holds beside two worked examples, five at most; fewer, without examples,
- * where the window is small.
+ * Question protocol of a model whose checkpoint has none. CEPE: as in the paper. A decoder without encoder has passages in its prompt only:
+ * as many as fit the window beside two worked examples, five at most; fewer, without examples, for a small window.
  */
 export function protocolOf({ encoder, decoder }: CepeConfig): QaDefaults {
   if (encoder !== null) return PAPER_QA_DEFAULTS
@@ -30,7 +29,12 @@ export function protocolOf({ encoder, decoder }: CepeConfig): QaDefaults {
   }
 }
 
-/** The mode in which a model is asked where a request does not choose. */
-export function defaultMode({ graphs }: Pick<CepeManifest, 'graphs'>): 'cepe' | 'decoder-only' {
+/** The mode in which a model reads passages together. */
+export function jointMode({ graphs }: Pick<CepeManifest, 'graphs'>): 'cepe' | 'decoder-only' {
   return graphs.encoder === null ? 'decoder-only' : 'cepe'
+}
+
+/** The default mode of a model. */
+export function defaultMode(manifest: Pick<CepeManifest, 'graphs' | 'qa_defaults'>): 'cepe' | 'decoder-only' | 'map-rerank' {
+  return manifest.qa_defaults.mode ?? jointMode(manifest)
 }

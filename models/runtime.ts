@@ -2,10 +2,10 @@ import '../base/no-telemetry.ts'
 import { InferenceSession, Tensor, env } from 'onnxruntime-node'
 
 /**
- * ONNX Runtime as all of this project uses it: numbers in half precision are Uint16Array, their bit patterns.
+ * ONNX Runtime as used throughout this project: half-precision numbers are Uint16Array bit patterns.
  *
- * From Node 23 on there is a Float16Array, and the runtime takes it for f16 tensors, given or made; but its binding then reads 0 bytes of
- * it, and every run with such an input fails (microsoft/onnxruntime#32323). It looks for the class once, with the first tensor.
+ * From Node 23 on there is a Float16Array, which the runtime uses for f16 tensors; but its binding then reads 0 bytes of it, and every run
+ * with such an input fails (microsoft/onnxruntime#32323). It looks for the class once, with the first tensor.
  */
 const own = Object.getOwnPropertyDescriptor(globalThis, 'Float16Array')
 if (own !== undefined) {

@@ -11,16 +11,16 @@ import { MANIFEST_FILE } from './manifest.ts'
 const MARK = '.partial-'
 const OLD = '-old'
 
-/** The tag of the process in a name that a build of `outDir` gave: `<folder>.partial-<tag>.<n>`, `-old` after it for what is being replaced. */
+/** The process tag in a name created by a build of `outDir`: `<folder>.partial-<tag>.<n>`, with `-old` for the build being replaced. */
 function tagIn(outDir: string, name: string): string | undefined {
   const prefix = `${basename(outDir)}${MARK}`
   return name.startsWith(prefix) ? name.slice(prefix.length).replace(/\.\d+(-old)?$/, '') : undefined
 }
 
 /**
- * Puts the build back that was being replaced when its builder was killed between two renames. Does nothing where there is
- * a build, or its builder is still at work.
- * @returns true if it was put back.
+ * Restores the replaced build if its builder was killed between two renames. Does nothing if there is a build, or its builder is still
+ * running.
+ * @returns true if it was restored
  */
 export async function recoverFolder(folder: string): Promise<boolean> {
   const outDir = resolve(folder)
@@ -31,22 +31,22 @@ export async function recoverFolder(folder: string): Promise<boolean> {
   return true
 }
 
-/** Only a folder that a build made, or an empty one, is ever replaced. */
+/** Only a built model or an empty folder is ever replaced. */
 async function assertReplaceable(outDir: string): Promise<void> {
   const entries = await readdir(outDir).catch((error: unknown): string[] => {
     if (osCode(error) === 'ENOENT') return []
     throw error
   })
   if (entries.length > 0 && !entries.includes(MANIFEST_FILE)) {
-    throw unsupported(`${outDir} holds files that are no built model (no ${MANIFEST_FILE}); choose another output folder`, outDir)
+    throw unsupported(`${outDir} holds files other than a built model (no ${MANIFEST_FILE}); choose another output folder`, outDir)
   }
 }
 
 let builds = 0
 
 /**
- * Fills `outDir` aside and puts it in place with renames when `fill` succeeds; an older build is replaced, a failed or
- * killed one leaves `outDir` as it was, or as `recoverFolder` makes it. Stale files of killed builds are removed by the next one.
+ * Fills a temporary folder and renames it to `outDir` when `fill` succeeds. An older build is replaced; after a failure or a kill `outDir`
+ * is unchanged, or restored by `recoverFolder`. The next build removes stale folders of killed ones.
  */
 export async function fillFolder<T>(folder: string, fill: (staging: string) => Promise<T>): Promise<T> {
   const outDir = resolve(folder)

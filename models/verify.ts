@@ -57,7 +57,7 @@ class StepDecoder {
   }
 }
 
-/** The last token's logits of each row. */
+/** The logits of each row's last token. */
 function lastRows(logits: Tensor): readonly Float32Array[] {
   const [rows = 0, length = 0, vocabulary = 0] = logits.dims
   return Array.from({ length: rows }, (_, row) =>
@@ -70,7 +70,7 @@ interface Greedy {
   readonly logprobs: Float32Array
 }
 
-/** Greedy decoding through the step graph, from the logits of the prompt; `mix` makes one distribution of the rows'. */
+/** Greedy decoding through the step graph, from the logits of the prompt; `mix` combines the rows' distributions. */
 async function decodeBySteps(
   decoder: StepDecoder,
   first: Tensor,
@@ -180,10 +180,10 @@ async function verifyEmbedder(model: OpenModel, manifest: ContrieverManifest, go
 }
 
 /**
- * Runs a built model on golden files of the reference implementation and compares: encoder states where the mask is 1,
- * the prompt's logits, greedy ids and log-probabilities through the step and the generate graph, RePlug's mixture,
- * embeddings. `atol` is the largest absolute difference allowed; ids must be equal.
- * @throws model_invalid for a folder that is no built model; checkpoint_invalid for a golden file that lacks a tensor.
+ * Runs a built model on golden files of the reference implementation and compares encoder states where the mask is 1, the prompt's logits,
+ * greedy ids and log-probabilities through the step and the generate graph, RePlug's mixture, embeddings. `atol` is the largest absolute
+ * difference allowed; ids must be equal.
+ * @throws model_invalid for a folder without built model; checkpoint_invalid for a golden file without a required tensor
  */
 export async function verifyGolden(builtDir: string, goldenFiles: readonly string[], atol: number): Promise<readonly Verification[]> {
   const model = await openModel(builtDir)

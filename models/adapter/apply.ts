@@ -3,8 +3,7 @@ import { withAdapter } from './merge.ts'
 import { openAdapter } from './open.ts'
 
 /**
- * The checkpoint with the adapters of these folders merged, one after the other. When one cannot be used, the checkpoint
- * is closed.
+ * Returns the checkpoint with the adapters of these folders merged in order. Closes the checkpoint on an error.
  * @throws those of openAdapter and withAdapter
  */
 export async function withAdapters(checkpoint: Checkpoint, folders: readonly string[]): Promise<Checkpoint> {

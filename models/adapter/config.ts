@@ -1,8 +1,8 @@
 import { Type, type Static } from 'typebox'
-import { parseAs } from '../checkpoint/json.ts'
+import { parseAs } from '../checkpoint/config/json.ts'
 import { unsupported } from '../errors.ts'
 
-/** File of PEFT's settings in an adapter's folder. */
+/** PEFT's settings file in an adapter's folder. */
 export const ADAPTER_CONFIG_FILE = 'adapter_config.json'
 
 const Rank = Type.Integer({ minimum: 1, maximum: 65_536 })
@@ -27,7 +27,7 @@ const AdapterSchema = Type.Object({
 })
 type RawAdapter = Static<typeof AdapterSchema>
 
-/** Rank of a module's matrices A and B, and the factor of their product. */
+/** Rank of a module's matrices A and B, and the scale of their product. */
 export interface LoraScale {
   readonly rank: number
   readonly factor: number
@@ -37,7 +37,7 @@ function refuse(field: string, actual: unknown, remedy: string): never {
   throw unsupported(`${ADAPTER_CONFIG_FILE}: ${field} is ${JSON.stringify(actual)}, which is not merged; ${remedy}`, field)
 }
 
-/** Begin from a changed base, which the adapter's folder does not hold. */
+/** Initialisations that change the base, which the adapter's folder does not contain. */
 const CHANGES_BASE = /^(?:pissa|olora|corda|loftq)/
 
 function checkKind(raw: RawAdapter): void {
@@ -53,7 +53,7 @@ function checkKind(raw: RawAdapter): void {
   if (typeof begun === 'string' && CHANGES_BASE.test(begun)) refuse('init_lora_weights', begun, merge)
 }
 
-/** The value of the first key that is the module's name or its end, as PEFT looks them up; keys are names, not patterns. */
+/** The value of the first key that equals the module's name or a suffix of it, as in PEFT; keys are names, not patterns. */
 function byModule(field: string, pattern: Readonly<Record<string, number>>, module: string): number | undefined {
   for (const [key, value] of Object.entries(pattern)) {
     if (!/^[\w.]+$/.test(key)) refuse(field, key, 'name the modules one by one')
@@ -63,9 +63,9 @@ function byModule(field: string, pattern: Readonly<Record<string, number>>, modu
 }
 
 /**
- * Reads the value of a PEFT adapter_config.json.
- * @returns rank and factor of a module, by its name in the base, such as `model.layers.0.self_attn.q_proj`
- * @throws checkpoint_invalid for a field that is missing or wrong; unsupported for anything but plain LoRA, by field
+ * Parses a PEFT adapter_config.json.
+ * @returns rank and scale of a module, by its name in the base, such as `model.layers.0.self_attn.q_proj`
+ * @throws checkpoint_invalid for a missing or wrong field; unsupported for anything but plain LoRA, naming the field
  */
 export function parseAdapterConfig(value: unknown): (module: string) => LoraScale {
   const raw = parseAs(AdapterSchema, value, ADAPTER_CONFIG_FILE)

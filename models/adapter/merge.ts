@@ -4,7 +4,7 @@ import { assertFinite, toF32 } from '../checkpoint/weights.ts'
 import { invalid } from '../errors.ts'
 import type { Adapter, LoraPair } from './open.ts'
 
-/** Adds factor B A to a matrix [out,in] in place: the sum over the ranks first, as PEFT merges. */
+/** Adds scale B A to a matrix [out,in] in place, summing over the ranks first, as PEFT does. */
 function addProduct(
   matrix: Float32Array,
   { ins, outs, rank, factor }: Pick<LoraPair, 'ins' | 'outs' | 'rank' | 'factor'>,
@@ -25,8 +25,8 @@ function addProduct(
 }
 
 /**
- * The stored matrix [out,in] with factor B A added, as float32.
- * @throws checkpoint_invalid where a sum is not finite
+ * The stored matrix [out,in] plus scale B A, as float32.
+ * @throws checkpoint_invalid if a sum is not finite
  */
 export function merged(
   name: string,
@@ -56,9 +56,9 @@ function checkFits({ name, tensors }: Checkpoint, adapter: Adapter): void {
 }
 
 /**
- * A checkpoint whose matrices have the adapter's products added when they are read, one at a time, as float32. It has the
- * name `base+adapter` and a revision of both; closing it closes both.
- * @throws checkpoint_invalid when the base has no such matrix, or one of another shape
+ * A checkpoint whose matrices include the adapter's products, computed on read, one at a time, as float32. Its name is `base+adapter`, its
+ * revision covers both; closing it closes both.
+ * @throws checkpoint_invalid if the base lacks such a matrix, or its shape differs
  */
 export function withAdapter(base: Checkpoint, adapter: Adapter): Checkpoint {
   checkFits(base, adapter)

@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
 import type { TensorInfo } from '../checkpoint/checkpoint.ts'
 import { openWeightFile, type WeightFile } from '../checkpoint/file.ts'
-import { readJson } from '../checkpoint/json.ts'
+import { readJson } from '../checkpoint/config/json.ts'
 import { readSafetensorsIndex } from '../checkpoint/safetensors.ts'
 import { assertFinite, toF32 } from '../checkpoint/weights.ts'
 import { invalid, unsupported } from '../errors.ts'
@@ -12,27 +12,27 @@ import { ADAPTER_CONFIG_FILE, parseAdapterConfig, type LoraScale } from './confi
 
 const WEIGHTS_FILE = 'adapter_model.safetensors'
 
-/** What is added to one matrix [out,in]: factor B A. */
+/** The update of one matrix [out,in]: scale B A. */
 export interface LoraPair {
   readonly factor: number
   readonly rank: number
   readonly ins: number
   readonly outs: number
-  /** A [rank,in] and B [out,rank], read anew at each call. */
+  /** A [rank,in] and B [out,rank]; each call reads them again. */
   read(): Promise<{ readonly a: Float32Array; readonly b: Float32Array }>
 }
 
 export interface Adapter {
-  /** Folder name, for people. */
+  /** Folder name, for messages. */
   readonly name: string
-  /** By the base's tensor, such as `model.layers.0.self_attn.q_proj.weight`. */
+  /** By the base's tensor name, such as `model.layers.0.self_attn.q_proj.weight`. */
   readonly pairs: ReadonlyMap<string, LoraPair>
   /** SHA-256 (hex) over settings and weights. */
   readonly revision: string
   close(): Promise<void>
 }
 
-/** `base_model.model.` is PEFT's wrapper, `.default` the adapter's name where it was saved from a model that has several. */
+/** `base_model.model.` is PEFT's wrapper, `.default` the adapter's name if it was saved from a model with several. */
 const STORED = /^base_model\.model\.(.+)\.lora_([AB])(?:\.\w+)?\.weight$/
 
 interface Halves {
@@ -64,7 +64,7 @@ function pairOf(file: WeightFile, module: string, { A, B }: Halves, { rank, fact
   const [[ranksA = 0, ins = 0], [outs = 0, ranksB = 0]] = [A.shape, B.shape]
   if (A.shape.length !== 2 || B.shape.length !== 2 || ranksA !== rank || ranksB !== rank) {
     throw invalid(
-      `${WEIGHTS_FILE}: ${module} has lora_A [${A.shape.join(', ')}] and lora_B [${B.shape.join(', ')}], ${ADAPTER_CONFIG_FILE} says rank ${rank}; the files do not belong together`,
+      `${WEIGHTS_FILE}: ${module} has lora_A [${A.shape.join(', ')}] and lora_B [${B.shape.join(', ')}], ${ADAPTER_CONFIG_FILE} says rank ${rank}; the files do not belong together: save the adapter again`,
       module,
     )
   }

@@ -1,4 +1,4 @@
-import type { LlamaConfig } from '../checkpoint/config.ts'
+import type { LlamaConfig } from '../checkpoint/config/config.ts'
 import { groupQueryAttention, multiHeadAttention, type Projections, type Waves } from '../onnx/contrib.ts'
 import type { Value } from '../onnx/graph.ts'
 import { concat, reshape, reshapeLike, transpose } from '../onnx/ops.ts'
@@ -10,14 +10,14 @@ import { attend, type KeyValues } from './scores.ts'
 
 export type Heads = Pick<LlamaConfig, 'heads' | 'kvHeads' | 'headDim'>
 
-/** What a self-attention computes beside LLaMA's. */
+/** Differences of a self-attention from LLaMA's. */
 export type SelfHeads = Heads & Pick<LlamaConfig, 'projectionBias' | 'headNorms' | 'rmsNormEps' | 'scoreScale' | 'scoreCap'>
 
 export interface Attended extends KeyValues {
   readonly output: Value
 }
 
-/** What every self-attention is given: its layer's parameters and normed input, the shape of its heads. */
+/** Input of a self-attention: its layer's parameters and normed input, and the shape of its heads. */
 export interface SelfAttention {
   readonly params: Params
   readonly x: Value
@@ -25,43 +25,59 @@ export interface SelfAttention {
 }
 
 /**
- * Attention without causality: q [B,L,heads*head_dim]; k, v [B,T,kv_heads*head_dim]; keyMask i32 [B,T] or null -> the shape
- * of q. Query head h reads key head floor(h / group). The queries of one key head go in as so many more rows: keys and
- * values are not repeated.
+ * Attention without causality: q [B,L,heads*head_dim]; k, v [B,T,kv_heads*head_dim]; keyMask i32 [B,T] or null -> the shape of q. Query
+ * head h reads key head floor(h / group). The queries of a group are rows of one key head, so keys and values are not repeated. A bias
+ * [1,1,L,T] is added to the scores of every head.
  */
-export function openAttention({ q, k, v }: Projections, keyMask: Value | null, { heads, kvHeads, headDim }: Heads): Value {
+export function openAttention(
+  { q, k, v }: Projections,
+  keyMask: Value | null,
+  { heads, kvHeads, headDim }: Heads,
+  bias: Value | null = null,
+): Value {
   const group = heads / kvHeads
-  if (group === 1) return multiHeadAttention({ q, k, v }, heads, keyMask)
+  if (group === 1) return multiHeadAttention({ q, k, v }, heads, keyMask, bias)
   const [batch, length] = [dimAt(q.shape, 0), dimAt(q.shape, 1)]
   const rows = typeof length === 'number' ? group * length : `${group}*${length}`
   const byGroup = transpose(reshape(q, [batch, length, kvHeads, group, headDim]), [0, 3, 1, 2, 4])
-  const attended = multiHeadAttention({ q: reshape(byGroup, [batch, rows, kvHeads * headDim]), k, v }, kvHeads, keyMask)
+  const groupBias =
+    bias &&
+    concat(
+      Array.from({ length: group }, () => bias),
+      2,
+      rows,
+    )
+  const attended = multiHeadAttention({ q: reshape(byGroup, [batch, rows, kvHeads * headDim]), k, v }, kvHeads, keyMask, groupBias)
   return reshapeLike(transpose(reshapeLike(attended, byGroup), [0, 2, 3, 1, 4]), q)
 }
 
-/** Queries, keys and values of x [B,L,d], not rotated yet. */
+/** Queries, keys and values of x [B,L,d], before rotation. */
 function projections(p: Params, x: Value, { projectionBias: bias, headNorms, headDim, rmsNormEps }: SelfHeads): Projections {
   const [q, k, v] = [p.linear(x, 'q_proj', { bias }), p.linear(x, 'k_proj', { bias }), p.linear(x, 'v_proj', { bias })]
   if (!headNorms) return { q, k, v }
   return { q: normHeads(p, q, 'q_norm', { headDim, rmsNormEps }), k: normHeads(p, k, 'k_norm', { headDim, rmsNormEps }), v }
 }
 
-/** The same with queries and keys rotated. */
+/** The same with rotated queries and keys. */
 function rotated(p: Params, x: Value, rotations: Rotations, heads: SelfHeads): Projections {
   const { q, k, v } = projections(p, x, heads)
   return { q: rotate(q, 'queries', rotations, heads.heads), k: rotate(k, 'keys', rotations, heads.kvHeads), v }
 }
 
-/** Bidirectional self-attention of the encoder: x [B,L,d], keyMask i32 [B,L] -> [B,L,d]. */
-export function encoderSelfAttention({ params, x, heads }: SelfAttention, rotations: Rotations, keyMask: Value): Value {
+/** Self-attention of the encoder: x [B,L,d], keyMask i32 [B,L] -> [B,L,d]. Bidirectional without a bias [1,1,L,L]. */
+export function encoderSelfAttention(
+  { params, x, heads }: SelfAttention,
+  rotations: Rotations,
+  { keyMask, bias }: { readonly keyMask: Value; readonly bias: Value | null },
+): Value {
   return params.in('self_attn', (p) => {
-    return p.linear(openAttention(rotated(p, x, rotations, heads), keyMask, heads), 'o_proj')
+    return p.linear(openAttention(rotated(p, x, rotations, heads), keyMask, heads, bias), 'o_proj')
   })
 }
 
 /**
- * Causal self-attention over a whole prompt: x [1,L,d]; the rotations of its tokens, or waves by position that the operator
- * rotates by; lastIndex i32 [1] and total i32 scalar as in groupQueryAttention; a window where tokens see only so many.
+ * Causal self-attention over a whole prompt: x [1,L,d]; rotations of its tokens, or waves by position for the operator; lastIndex i32 [1]
+ * and total i32 scalar as in groupQueryAttention; a window for local attention.
  */
 export function promptSelfAttention(
   { params, x, heads }: SelfAttention,
@@ -82,15 +98,15 @@ export function promptSelfAttention(
   })
 }
 
-/** The form in which attention reads them: [B,kv_heads,1,T,head_dim], one row of a key-value head for its group of query heads. */
+/** Keys and values in the layout of attention: [B,kv_heads,1,T,head_dim], one row of a key-value head for its group of query heads. */
 export function groupedKeyValues({ keys, values }: KeyValues): KeyValues {
   const grouped = (x: Value): Value => reshape(x, [...x.shape.slice(0, 2), 1, ...x.shape.slice(2)])
   return { keys: grouped(keys), values: grouped(values) }
 }
 
 /**
- * Self-attention of new tokens over a cache, any padding: x [B,L,d], past [B,kv_heads,past,head_dim], bias [B,1,1,L,T] with T
- * named `total`. Returns the joined keys and values.
+ * Self-attention of new tokens over a cache with any padding: x [B,L,d], past [B,kv_heads,past,head_dim], bias [B,1,1,L,T] with T named
+ * `total`. Returns the concatenated keys and values.
  */
 export function cachedSelfAttention(
   { params, x, heads: selfHeads }: SelfAttention,
@@ -115,15 +131,15 @@ export function cachedSelfAttention(
 interface Since {
   readonly prompt: KeyValues
   readonly since: KeyValues
-  /** Name of the size of the keys made, the new one included. */
+  /** Name of the dimension of generated tokens, including the new one. */
   readonly made: string
-  /** Added to the scores of either, where the token does not see all of them. */
+  /** Score biases of prompt and generated tokens, if the token does not see all of them. */
   readonly hidden: { readonly prompt: Value; readonly since: Value } | null
 }
 
 /**
- * Self-attention of one new token over the prompt's keys, which never change, and those of the tokens made since:
- * x [1,1,d], `prompt` grouped. Returns the made tokens' keys and values, `made` long, the new one included.
+ * Self-attention of one new token over the prompt's constant keys and those of generated tokens: x [1,1,d], `prompt` grouped. Returns keys
+ * and values of the generated tokens, of length `made`, including the new one.
  */
 export function decodeSelfAttention(
   { params, x, heads: selfHeads }: SelfAttention,

@@ -20,22 +20,22 @@ import { scaleQueries } from './scores.ts'
  * phi, so that nothing is made per context row; cheapest for few queries.
  */
 
-/** phi [m,d_enc] and its transpose: the absorbed products run on whichever needs no repacking, 1.3 to 1.7 times faster. */
+/** phi [m,d_enc] and its transpose: the absorbed products use whichever needs no repacking, 1.3 to 1.7 times faster. */
 export interface Context {
   readonly phi: Value
   readonly transposed: Value
 }
 
-/** Called in the main graph: what is made of phi once is used in its branches and loops. */
+/** Call in the main graph: what is derived from phi once is used in its branches and loops. */
 export function contextOf(phi: Value, { context }: Pick<Precision, 'context'>): Context {
   if (context) phi.graph.scope('phi', () => int8Rows(phi))
   return { phi, transposed: transpose(phi, [1, 0]) }
 }
 
 /**
- * Queries up to which the absorbed form needs fewer operations. Per context row, n queries cost 4 n heads d_enc absorbed,
- * and 4 d_enc kv_heads head_dim + 4 n heads head_dim projected; about 150 for CEPE-LLaMA-2-7B, as measured. In 8 bits a
- * projection takes a third of the time and the absorbed form two thirds: half as many.
+ * Number of queries up to which the absorbed form needs fewer operations. Per context row, n queries cost 4 n heads d_enc absorbed, and 4
+ * d_enc kv_heads head_dim + 4 n heads head_dim projected; about 150 for CEPE-LLaMA-2-7B, as measured. In 8 bits a projection takes a third
+ * of the time and the absorbed form two thirds: half as many.
  */
 function absorbedQueries({ heads, kvHeads, headDim }: Heads, encoderWidth: number, { context }: Pick<Precision, 'context'>): number {
   const extra = heads * (encoderWidth - headDim)
@@ -49,7 +49,7 @@ function widthOf(x: Value): number {
   return width
 }
 
-/** A product of sizes, where one may be known only when the graph runs. */
+/** A product of sizes, one of which may be dynamic. */
 function times(factor: number, size: Dim): Dim {
   return typeof size === 'number' ? factor * size : factor === 1 ? size : `${factor}*${size}`
 }
@@ -76,7 +76,7 @@ function absorbedContext(
   return reshape(p.byHead(grouped, 'v_proj', kvHeads, { transB: true }), [heads, queries, headDim])
 }
 
-/** q [1,N,heads*head_dim] -> the same over keys and values projected from all of phi. */
+/** q [1,N,heads*head_dim] -> the same shape, with keys and values projected from all of phi. */
 export function projected(p: Params, q: Value, phi: Value, heads: Heads): Value {
   const all = (y: Value): Value => reshape(y, [1, dimAt(phi.shape, 0), widthOf(y)])
   return openAttention({ q, k: all(p.contextLinear(phi, 'k_proj')), v: all(p.contextLinear(phi, 'v_proj')) }, null, heads)
@@ -92,7 +92,7 @@ function meanShare(shares: Value): Value {
   return reduceMean(shares, 0)
 }
 
-/** What every cross-attention is given: its layer's parameters and normed input, phi, the shape of its heads. */
+/** Input of a cross-attention: its layer's parameters and normed input, phi, and the shape of its heads. */
 export interface CrossAttention {
   readonly params: Params
   readonly x: Value
@@ -106,7 +106,7 @@ export interface CrossAttended {
   readonly share: Value
 }
 
-/** q [1,N,heads*head_dim] -> the same, in the form that is faster for so many queries, chosen when the graph runs. */
+/** q [1,N,heads*head_dim] -> the same shape, in the form that is faster for N queries, chosen at run time. */
 function absorbedOrProjected(p: Params, q: Value, context: Context, heads: Heads): Value {
   const queries = dimAt(q.shape, 1)
   const few = lessOrEqual(reshape(sizeOf(q, 1), []), i64(q.graph, absorbedQueries(heads, widthOf(context.phi), p.precision)))
@@ -123,7 +123,7 @@ function absorbedOrProjected(p: Params, q: Value, context: Context, heads: Heads
   return present(attended)
 }
 
-/** Over a whole prompt: x [1,L,d_dec]. Keys and values of phi, where they are projected, live for this call only. */
+/** Over a whole prompt: x [1,L,d_dec]. Projected keys and values of phi live for this call only. */
 export function promptCrossAttention({ params, x, context, heads }: CrossAttention): CrossAttended {
   return params.in('cross_attn', (p) => {
     const q = p.linear(x, 'q_proj')
@@ -132,7 +132,7 @@ export function promptCrossAttention({ params, x, context, heads }: CrossAttenti
   })
 }
 
-/** Of one token: x [1,1,d_dec], absorbed. */
+/** For one token: x [1,1,d_dec], absorbed. */
 export function decodeCrossAttention({ params, x, context, heads }: CrossAttention): CrossAttended {
   return params.in('cross_attn', (p) => {
     const shares = absorbedShares(p, oneByHead(p.linear(x, 'q_proj'), heads), context, heads)
@@ -141,7 +141,7 @@ export function decodeCrossAttention({ params, x, context, heads }: CrossAttenti
   })
 }
 
-/** Of any number of tokens: x [B,L,d_dec], all rows over the same phi. */
+/** For any number of tokens: x [B,L,d_dec], all rows over the same phi. */
 export function stepCrossAttention({ params, x, context, heads }: CrossAttention): Value {
   return params.in('cross_attn', (p) => {
     const q = p.linear(x, 'q_proj')

@@ -36,12 +36,12 @@ export interface Int8Rows {
   readonly scales: Value
 }
 
-/** One per value, since several matrices read the same activations. Both must be used in the body that x is of, or inside it. */
+/** Cached by value, since several matrices read the same activations. Both must be used in the body of x, or inside it. */
 const known = new WeakMap<Value, Int8Rows>()
 
 /**
- * Quantises each row of x [...,in] to 8 bits by its largest magnitude, u8 around 128, or i8 around 0 for the right side of
- * a product. A row of zeros stays zeros: its scale is 0.
+ * Quantises each row of x [...,in] to 8 bits by its largest magnitude: u8 around 128, or i8 around 0 for the right side of a product. A row
+ * of zeros stays zero: its scale is 0.
  */
 export function int8Rows(x: Value, middle: 0 | typeof MIDDLE = MIDDLE): Int8Rows {
   const before = known.get(x)
@@ -55,7 +55,7 @@ export function int8Rows(x: Value, middle: 0 | typeof MIDDLE = MIDDLE): Int8Rows
         ? constantU8(x.graph, [typeof count === 'number' ? count : 1], MIDDLE)
         : zerosI8(x.graph, [typeof count === 'number' ? count : 1])
     const middles = typeof count === 'number' ? one : expand(one, sizeOf(scales, 0), [count])
-    // The reduction gives no rows a wrong width, which this mends.
+    // The reduction gives empty inputs a wrong width, which this corrects.
     return { values: quantizeLinear(flat, scales, middles, 0), scales: reshape(scales, [count, 1]) }
   })
   if (middle === MIDDLE) known.set(x, rows)
@@ -83,7 +83,7 @@ function unflattenRows(y: Value, like: Value): Value {
   return reshapeTo(y, concat([leadingSizes(like), i64s(y.graph, [out])], 0), shape)
 }
 
-/** A matrix for these products: values i8 [in,out] and scales f32 [out]; or one for each head: [heads,in,out] and [heads,1,out]. */
+/** A matrix for these products: values i8 [in,out] and scales f32 [out]; or one per head: [heads,in,out] and [heads,1,out]. */
 export interface Int8Matrix {
   readonly values: Value
   readonly scales: Value
@@ -95,14 +95,14 @@ export function int8Product(x: Value, matrix: Int8Matrix): Value {
   return unflattenRows(mul(matMulIntegerToFloat(values, matrix.values, matrix.scales, MIDDLE), scales), x)
 }
 
-/** x [heads,N,in] times a matrix for each head [heads,in,out] -> [heads,N,out]. */
+/** x [heads,N,in] times one matrix per head [heads,in,out] -> [heads,N,out]. */
 export function int8HeadProduct(x: Value, matrix: Int8Matrix): Value {
   const { values, scales } = int8Rows(x)
   const byHead = matMulIntegerToFloat(reshape(values, x.shape), matrix.values, matrix.scales, MIDDLE)
   return mul(byHead, reshape(scales, [...x.shape.slice(0, -1), 1]))
 }
 
-/** x [rows,in] times y [columns,in] transposed -> [rows,columns]: both are activations, each with a scale for each row. */
+/** x [rows,in] times y [columns,in] transposed -> [rows,columns]; both are activations with one scale per row. */
 export function int8Transposed(x: Value, y: Value): Value {
   const [left, right] = [int8Rows(x), int8Rows(y, 0)]
   const columns = dimAt(y.shape, 0)

@@ -1,4 +1,4 @@
-import type { LlamaConfig } from '../checkpoint/config.ts'
+import type { LlamaConfig } from '../checkpoint/config/config.ts'
 import { silu } from '../onnx/contrib.ts'
 import type { Value } from '../onnx/graph.ts'
 import { geluTanh, mul } from '../onnx/ops.ts'

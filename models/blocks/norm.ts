@@ -4,7 +4,7 @@ import { add, cast, div, f32, mul, reduceMean, reshape, sqrt } from '../onnx/ops
 import { dimAt, GraphError } from '../onnx/shapes.ts'
 import type { Params } from './params.ts'
 
-/** The residual stream between two sublayers: its value is x + delta, added where the next norm reads it. */
+/** The residual stream between two sublayers: its value is x + delta, added by the next norm. */
 export interface Residual {
   readonly x: Value
   readonly delta: Value | null

@@ -8,8 +8,8 @@ import type { BlockForm, MatrixForm, Precision } from './precision.ts'
 import { floatWeight, int8Weights, quantizedWeights, type Int8Use } from './weight-source.ts'
 
 /**
- * A checkpoint's tensors as values of one graph, under a name prefix that is the nodes' scope as well: parameter and
- * node names are the checkpoint's own.
+ * A checkpoint's tensors as values of one graph, under a name prefix that is also the scope of nodes: parameter and node names are the
+ * checkpoint's own.
  */
 export class Params {
   readonly graph: Graph
@@ -34,21 +34,21 @@ export class Params {
     return this.graph.weight(floatWeight(this.#checkpoint, this.#info(name), this.precision.float))
   }
 
-  /** The same checkpoint with another form of its matrices. */
+  /** The same checkpoint with another form of matrices. */
   with(matrices: MatrixForm): Params {
     return new Params(this.graph, this.#checkpoint, { ...this.precision, matrices }, this.#prefix)
   }
 
   /**
-   * x [heads,N,in] times each head's part of the matrix `name`.weight, in the form of the context's projections:
-   * `in` is head_dim and the result [heads,N,columns], or with `transB` `in` is columns and the result [heads,N,head_dim].
+   * x [heads,N,in] times each head's part of the matrix `name`.weight, in the form of the context's projections: `in` is head_dim and the
+   * result [heads,N,columns]; with `transB` `in` is columns and the result [heads,N,head_dim].
    */
   byHead(x: Value, name: string, heads: number, { transB }: { transB: boolean }): Value {
     return this.in(name, (p) => {
       if (p.precision.context) return int8HeadProduct(x, p.#int8({ kind: transB ? 'heads' : 'heads-in', heads }))
       const weight = floatWeight(this.#checkpoint, p.#info('weight'), p.precision.float)
       const [rows = 0, columns = 0] = weight.shape
-      // A matrix [heads*head_dim, in] seen as [heads, head_dim, in]: the same bytes.
+      // A matrix [heads*head_dim, in] viewed as [heads, head_dim, in]: the same bytes.
       const matrices = this.graph.weight({ ...weight, name: `${weight.name}.heads`, shape: [heads, rows / heads, columns] })
       return transB ? fusedMatmul(x, matrices, { transB }) : matmul(x, matrices)
     })
@@ -63,17 +63,17 @@ export class Params {
     })
   }
 
-  /** x [...,in] -> x W^T [...,out] with the matrix `name`.weight [out,in]; plus `name`.bias [out] where asked for. */
+  /** x [...,in] -> x W^T [...,out] with the matrix `name`.weight [out,in]; plus `name`.bias [out] if `bias` is set. */
   linear(x: Value, name: string, { bias = false }: { readonly bias?: boolean } = {}): Value {
     return this.#linearIn(this.precision.matrices, x, name, bias)
   }
 
-  /** As linear, in the form of the context's projections: x is phi. */
+  /** As linear, in the form of the context's projections; x is phi. */
   contextLinear(x: Value, name: string): Value {
     return this.#linearIn(this.precision.context, x, name)
   }
 
-  /** The output projection: lm_head.weight [V,d], or the embedding matrix where they are tied. */
+  /** The output projection: lm_head.weight [V,d], or the embedding matrix if tied. */
   head(x: Value, tied: boolean): Value {
     return this.#linearIn(this.precision.head, x, tied ? 'model.embed_tokens' : 'lm_head')
   }

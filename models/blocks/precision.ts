@@ -3,9 +3,9 @@ import type { Dtype } from '../manifest.ts'
 export const BLOCK_SIZES = [32, 128] as const
 export type BlockSize = (typeof BLOCK_SIZES)[number]
 
-/** Choices of the builds with 4-bit matrices. */
+/** Options of builds with 4-bit matrices. */
 export interface Int4Options {
-  /** Weights that share a scale: 32 is closer to the original, 128 is smaller (4.2 bits a weight, not 5.1) and faster. */
+  /** Weights per scale: 32 is closer to the original, 128 is smaller (4.2 bits per weight instead of 5.1) and faster. */
   readonly blockSize: BlockSize
   /** Precision of the output projection: 8 bits, or the build's float type. */
   readonly lmHead: 'int8' | 'float'
@@ -13,14 +13,14 @@ export interface Int4Options {
 
 export const INT4_DEFAULTS: Int4Options = { blockSize: 128, lmHead: 'int8' }
 
-/** 4 or 8 bits, a scale for so many consecutive inputs of one output (MatMulNBits). */
+/** 4 or 8 bits with one scale per block of consecutive inputs of an output (MatMulNBits). */
 export interface BlockForm {
   readonly kind: 'blocks'
   readonly bits: 4 | 8
   readonly blockSize: number
 }
 
-/** 8 bits, a scale for each output; the activations in 8 bits as well, a scale for each row (int8.ts). */
+/** 8 bits with one scale per output; activations also in 8 bits, one scale per row (int8.ts). */
 export interface RowForm {
   readonly kind: 'rows'
 }
@@ -28,27 +28,27 @@ export interface RowForm {
 /** How a matrix is stored and multiplied; null is the build's float type. */
 export type MatrixForm = BlockForm | RowForm | null
 
-/** Types of a build: what each dtype of the manifest means for the graphs. */
+/** Types of a build: the meaning of a dtype for the graphs. */
 export interface Precision {
-  /** Activations, norms and every matrix that has no other form. */
+  /** Activations, norms and every matrix without another form. */
   readonly float: 'f32' | 'f16'
-  /** Embedding tables: half precision where the matrices are quantised. */
+  /** Embedding tables: half precision if the matrices are quantised. */
   readonly table: 'f32' | 'f16'
   /** Projections and MLPs. */
   readonly matrices: MatrixForm
-  /** The same for the tokens that the generate graph makes one by one, after the prompt. */
+  /** The form for tokens generated after the prompt. */
   readonly tokens: MatrixForm
-  /** Keys and values of the cross-attention: of all of phi, and applied to single queries (absorbed). */
+  /** Keys and values of the cross-attention: for all of phi, and for single queries (absorbed). */
   readonly context: RowForm | null
   /** The output projection. */
   readonly head: MatrixForm
 }
 
 const ROWS: RowForm = { kind: 'rows' }
-/** Of int8-blocks: a scale for 32 inputs, for weights and activations alike, keeps small models' likeliest tokens. */
+/** int8-blocks: one scale per 32 inputs, for weights and activations, preserves the most likely tokens of small models. */
 const FINE: BlockForm = { kind: 'blocks', bits: 8, blockSize: 32 }
 
-/** How a build of that dtype keeps each kind of weight. */
+/** The storage form of each kind of weight in a dtype. */
 export function precisionOf(dtype: Dtype, { blockSize, lmHead }: Int4Options = INT4_DEFAULTS): Precision {
   const blocks: BlockForm = { kind: 'blocks', bits: 4, blockSize }
   const blockHead: MatrixForm = lmHead === 'int8' ? { kind: 'blocks', bits: 8, blockSize } : null
@@ -65,7 +65,7 @@ export function precisionOf(dtype: Dtype, { blockSize, lmHead }: Int4Options = I
       return { float: 'f32', table: 'f16', matrices: ROWS, tokens: blocks, context: ROWS, head: rowHead }
     case 'int4':
       return { float: 'f32', table: 'f16', matrices: blocks, tokens: blocks, context: ROWS, head: blockHead }
-    // 8-bit products of rows are the CPU's.
+    // 8-bit products of rows are only available on the CPU.
     case 'f16-int4':
       return { float: 'f16', table: 'f16', matrices: blocks, tokens: blocks, context: null, head: blockHead }
   }

@@ -1,4 +1,4 @@
-/** A matrix in 8 bits with a scale for each output: w is about scales[output] * value. */
+/** A matrix in 8 bits with one scale per output: w is about scales[output] * value. */
 export interface QuantizedOutputs {
   /** i8 [in,out] (the transpose of what checkpoints store), or [heads,in,out]. */
   readonly values: Uint8Array
@@ -7,10 +7,10 @@ export interface QuantizedOutputs {
 }
 
 const LARGEST = 127
-/** Rows and columns of a tile, so that the transposed side stays in the cache. */
+/** Rows and columns of a tile, so that the transposed side stays in the CPU cache. */
 const TILE = 64
 
-/** How a matrix of a checkpoint is cut: heads one after the other, each [outs,ins] or, `transposed`, [ins,outs]. */
+/** Layout of a checkpoint's matrix: consecutive heads, each [outs,ins] or, `transposed`, [ins,outs]. */
 export interface Matrix {
   readonly heads: number
   readonly ins: number
@@ -18,7 +18,7 @@ export interface Matrix {
   readonly transposed?: boolean
 }
 
-/** How one head's part lies in the checkpoint's matrix: the step between two of its inputs, and between two of its outputs. */
+/** Strides of one head's part in the matrix: between its inputs, and between its outputs. */
 interface Layout {
   readonly ins: number
   readonly outs: number
@@ -44,8 +44,8 @@ function quantizePart(matrix: Float32Array, { ins, outs, inStep, outStep }: Layo
 }
 
 /**
- * Quantises a matrix [heads*outs, ins] of a checkpoint, symmetrically, each output on its own: values [heads,ins,outs].
- * With `transposed`, the matrix is [heads*ins, outs]: a head's rows are its inputs.
+ * Quantises a matrix [heads*outs, ins] of a checkpoint symmetrically per output: values [heads,ins,outs]. With `transposed`, the matrix is
+ * [heads*ins, outs]: a head's rows are its inputs.
  */
 export function quantizeOutputs(matrix: Float32Array, { heads, ins, outs, transposed = false }: Matrix): QuantizedOutputs {
   const values = new Int8Array(heads * ins * outs)

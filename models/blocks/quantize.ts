@@ -2,19 +2,19 @@ import { f16ToF32, f32ToF16 } from '../../base/binary16.ts'
 
 export interface QuantizeOptions {
   readonly bits: 4 | 8
-  /** Consecutive inputs of one output that share a scale and a zero point. */
+  /** Consecutive inputs of an output that share a scale and a zero point. */
   readonly blockSize: number
-  /** Type in which scales are stored; values are quantised with the scale as stored. */
+  /** Storage type of scales; values are quantised with the stored scale. */
   readonly scaleElem: 'f32' | 'f16'
 }
 
 /** A matrix [out,in] in the layout of com.microsoft.MatMulNBits. */
 export interface Quantized {
-  /** [out, blocks, blockSize * bits / 8], the lower half of a byte first; a row's last block is filled up with zero points. */
+  /** [out, blocks, blockSize * bits / 8], low nibble first; a row's last block is padded with zero points. */
   readonly values: Uint8Array
   /** [out * blocks] as bytes of scaleElem. */
   readonly scales: Uint8Array
-  /** [out * ceil(blocks * bits / 8)], the lower half of a byte first. */
+  /** [out * ceil(blocks * bits / 8)], low nibble first. */
   readonly zeroPoints: Uint8Array
 }
 
@@ -56,7 +56,7 @@ function fitBlocks(matrix: Float32Array, outSize: number, inSize: number, { bits
   return { scales, zeros, stored: new Uint8Array(stored.buffer, stored.byteOffset, stored.byteLength) }
 }
 
-/** Packs `count` numbers per row, each row from a byte of its own. */
+/** Packs `count` numbers per row; each row starts at a byte. */
 function packRows(numbers: Uint8Array, count: number, bits: 4 | 8): Uint8Array {
   if (bits === 8) return numbers
   const rows = numbers.length / count
@@ -72,8 +72,8 @@ function packRows(numbers: Uint8Array, count: number, bits: 4 | 8): Uint8Array {
 }
 
 /**
- * Quantises a matrix [out,in] per block with asymmetric min-max: w is about scale * (q - zero point), q of `bits` bits.
- * The error of a value is at most half a step, (max - min) / (2^bits - 1) / 2, and as much again where the zero point rounds.
+ * Quantises a matrix [out,in] per block with asymmetric min-max: w is about scale * (q - zero point), q of `bits` bits. The error of a
+ * value is at most half a step, (max - min) / (2^bits - 1) / 2, and as much again where the zero point is rounded.
  */
 export function quantize(matrix: Float32Array, outSize: number, inSize: number, options: QuantizeOptions): Quantized {
   const { bits, blockSize } = options

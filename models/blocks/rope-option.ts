@@ -1,22 +1,22 @@
 import { unsupported } from '../errors.ts'
-import type { LlamaConfig, RopeScaling } from '../checkpoint/config.ts'
+import type { LlamaConfig, RopeScaling } from '../checkpoint/config/config.ts'
 
-/** How a build changes the decoder's positions: part of the built model's name, since it makes another model. */
+/** Changes of a build to the decoder's positions; part of the built model's name, since results differ. */
 export interface RopeOption {
   /** Such as `linear:8`, `yarn:16`, `power:0.5`, `truncated:2048`, `linear:2+truncated:2048`, `randomised:0.0625`, `xpos:8192`, `dynamic:2`. */
-  readonly rope?: string
-  /** Decoder positions in place of the checkpoint's max_position_embeddings. */
-  readonly window?: number
+  readonly rope?: string | undefined
+  /** Decoder positions, instead of the checkpoint's max_position_embeddings. */
+  readonly window?: number | undefined
 }
 
-/** Seed of the random steps: one draw names one model. */
+/** Seed of the random steps, fixed so that a name identifies one model. */
 const SEED = 0
 const KINDS =
   'none, linear:<factor>, yarn:<factor>, power:<exponent>, truncated:<window>, randomised:<least step>, xpos:<scale base>, xpos-halves:<scale base>, dynamic:<factor>; linear goes with power and truncated, joined by "+"'
 
 /**
- * The decoder's configuration with the option's rotary scaling and window.
- * @throws unsupported naming the kind and what there is
+ * Applies the option's rotary scaling and window to the decoder's configuration.
+ * @throws unsupported naming the kind and the alternatives
  */
 export function withRope(decoder: LlamaConfig, { rope, window }: RopeOption): LlamaConfig {
   return {
@@ -26,12 +26,12 @@ export function withRope(decoder: LlamaConfig, { rope, window }: RopeOption): Ll
   }
 }
 
-/** `name` with what the option changes, such as `CEPE-LLaMA-2-7B+linear:8+window:32768`. */
+/** `name` with the option's changes, such as `CEPE-LLaMA-2-7B+linear:8+window:32768`. */
 export function ropeName(name: string, { rope, window }: RopeOption): string {
   return [name, ...(rope === undefined ? [] : [rope]), ...(window === undefined ? [] : [`window:${window}`])].join('+')
 }
 
-/** @throws unsupported naming the kind and what there is */
+/** @throws unsupported naming the kind and the alternatives */
 export function parseRopeOption(text: string, originalWindow: number): RopeScaling | null {
   if (text === 'none') return null
   const parts = text.split('+').map((part) => {

@@ -1,10 +1,10 @@
 import { mulberry32 } from '../../base/random.ts'
-import type { LlamaConfig, RopeScaling } from '../checkpoint/config.ts'
+import type { LlamaConfig, RopeScaling } from '../checkpoint/config/config.ts'
 
 export type Rotary = Pick<LlamaConfig, 'headDim' | 'window' | 'ropeTheta' | 'ropeScaling'>
 
 /**
- * Angle per position of each of the head_dim/2 rotated pairs: theta^(-2i/head_dim), scaled as the config says.
+ * Angle per position of each of the head_dim/2 rotated pairs: theta^(-2i/head_dim), scaled as configured.
  *
  * linear (position interpolation, Chen et al. 2023): all divided by the factor s.
  *
@@ -43,7 +43,7 @@ export function rotaryFrequencies({ headDim, ropeTheta, ropeScaling: scaling }: 
   })
 }
 
-/** Giraffe's bases as its code computes them: the paper's formula counts pairs from 1 and would zero the last. */
+/** Giraffe's bases as computed by its code: the paper's formula counts pairs from 1 and would zero the last. */
 function changedBasis(frequencies: Float64Array, { factor, power, truncateAt }: Extract<RopeScaling, { type: 'basis' }>): Float64Array {
   return frequencies.map((frequency, i) => {
     const scaled = (frequency / factor) * (power === null ? 1 : (1 - i / frequencies.length) ** power)
@@ -52,30 +52,33 @@ function changedBasis(frequencies: Float64Array, { factor, power, truncateAt }: 
   })
 }
 
-/** Where each position of the window lies: at its number, or after as many random steps. */
-function places({ window, ropeScaling: scaling }: Rotary): Float64Array {
+/** Position of each token of the window: its index, or a sum of random steps. */
+function positions({ window, ropeScaling: scaling }: Rotary): Float64Array {
   if (scaling?.type !== 'randomised') return Float64Array.from({ length: window }, (_, position) => position)
   const random = mulberry32(scaling.seed)
-  let place = 0
+  let sum = 0
   return Float64Array.from({ length: window }, (_, position) =>
-    position === 0 ? 0 : (place += scaling.least + (1 - scaling.least) * random()),
+    position === 0 ? 0 : (sum += scaling.least + (1 - scaling.least) * random()),
   )
 }
 
-/** Cosines or sines of every position's angles, [window, head_dim/2]; yarn's attention factor multiplies them, and so scales the scores by its square. */
+/**
+ * Cosines or sines of every position's angles, [window, head_dim/2], multiplied by YaRN's attention factor, which scales the scores by its
+ * square.
+ */
 export function rotaryTable(config: Rotary, wave: (angle: number) => number): Float32Array {
   const frequencies = rotaryFrequencies(config)
   const amplitude = config.ropeScaling?.type === 'yarn' ? config.ropeScaling.attentionFactor : 1
   const table = new Float32Array(config.window * frequencies.length)
-  for (const [position, place] of places(config).entries()) {
-    for (const [i, frequency] of frequencies.entries()) table[position * frequencies.length + i] = amplitude * wave(place * frequency)
+  for (const [index, position] of positions(config).entries()) {
+    for (const [i, frequency] of frequencies.entries()) table[index * frequencies.length + i] = amplitude * wave(position * frequency)
   }
   return table
 }
 
 /**
- * Frequencies of texts of originalWindow, originalWindow + 1, ... window tokens, [lengths, head_dim/2]: the first row is also
- * that of shorter ones.
+ * Frequencies of texts of originalWindow, originalWindow + 1, ... window tokens, [lengths, head_dim/2]; the first row also applies to
+ * shorter ones.
  */
 export function frequenciesByLength(config: Rotary, { factor, originalWindow }: Extract<RopeScaling, { type: 'dynamic' }>): Float32Array {
   const { headDim, window, ropeTheta } = config
@@ -91,14 +94,14 @@ export function lengthsOf({ window }: Pick<Rotary, 'window'>, originalWindow: nu
   return Math.max(window - originalWindow, 0) + 1
 }
 
-/** Of xPos: what each pair of a key is multiplied by from one position to the next, and of a query divided by. */
+/** xPos: factor of each pair of a key from one position to the next; queries are divided by it. */
 export function keyGrowth({ headDim }: Pick<Rotary, 'headDim'>, { scaleBase }: Extract<RopeScaling, { type: 'xpos' }>): Float64Array {
   return Float64Array.from({ length: headDim / 2 }, (_, j) => ((2 * j + 0.4 * headDim) / (1.4 * headDim)) ** (-1 / scaleBase))
 }
 
 /**
- * Cosines or sines of every position's angles times xPos's scales of queries (`sign` -1) or keys (1), [window, head_dim/2].
- * They are counted from the middle of the window, so that neither end grows large; scores know only differences.
+ * Cosines or sines of every position's angles times xPos's scales of queries (`sign` -1) or keys (1), [window, head_dim/2]. Positions are
+ * relative to the middle of the window, so that neither end grows large; scores depend on differences only.
  */
 export function scaledTable(
   config: Rotary,

@@ -8,23 +8,26 @@ import { computedWeight } from './weight-source.ts'
 
 type Float = 'f32' | 'f16'
 
-/** The rotations of some tokens. */
+/** Rotations of some tokens. */
 export interface Rotations {
   readonly queries: Waves
   readonly keys: Waves
-  /** Row of the waves of each token, i64 [B,L]. */
+  /** Row of the waves for each token, i64 [B,L]. */
   readonly positions: Value
 }
 
-/** A stack's rotary embedding. */
+/** Rotary embedding of a stack. */
 export interface Rope {
-  /** Waves by position, of queries and keys alike, in halves: what GroupQueryAttention rotates by. null where they are otherwise. */
+  /** Waves by position, equal for queries and keys, in halves, as used by GroupQueryAttention; null otherwise. */
   readonly waves: Waves | null
-  /** Of tokens at positions i64 [B,L] in texts of so many tokens, i64 [B]; asked for once, and only where the basis depends on it. */
+  /**
+   * Rotations of tokens at positions i64 [B,L] in texts of so many tokens, i64 [B]; the lengths are computed once, and only if the basis
+   * depends on them.
+   */
   at(positions: Value, textTokens: () => Value): Rotations
 }
 
-/** Of a whole prompt of so many tokens, i64 [1]; the waves themselves where an operator can rotate by them. */
+/** Rotations of a whole prompt of length i64 [1]; the waves themselves if an operator can use them. */
 export function promptRotations(rope: Rope, length: Value): Waves | Rotations {
   return rope.waves ?? rope.at(reshape(range(reshape(length, []), 'L'), [1, 'L']), () => length)
 }
@@ -35,7 +38,7 @@ export function rotate(x: Value, side: 'queries' | 'keys', rotations: Rotations,
 }
 
 /**
- * The rotary embedding that the config names; `owner` keeps the decoder's weights and the encoder's apart.
+ * Creates the configured rotary embedding; `owner` separates the weights of decoder and encoder.
  * @throws unsupported for xPos in half precision
  */
 export function ropeOf(graph: Graph, config: Rotary, owner: string, elem: Float): Rope {
@@ -57,7 +60,7 @@ export function ropeOf(graph: Graph, config: Rotary, owner: string, elem: Float)
   return { waves, at: (positions) => ({ queries: waves, keys: waves, positions }) }
 }
 
-/** A basis for each length: the waves of the tokens at hand are made in the graph, a row for each of them. */
+/** A basis per text length: waves are computed in the graph, one row per token. */
 function ropeByLength(
   graph: Graph,
   config: Rotary,
@@ -79,8 +82,8 @@ function ropeByLength(
       const rows = typeof batch === 'number' && typeof length === 'number' ? batch * length : `${batch}*${length}`
       const table = reshape(angles, [rows, half])
       const waves = { cos: cast(cos(table), elem), sin: cast(sin(table), elem) }
-      const places = reshapeLike(range(reshape(sizeOf(table, 0), []), rows), positions)
-      return { queries: waves, keys: waves, positions: places }
+      const rowIndices = reshapeLike(range(reshape(sizeOf(table, 0), []), rows), positions)
+      return { queries: waves, keys: waves, positions: rowIndices }
     })
   return { waves: null, at }
 }

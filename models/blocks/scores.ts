@@ -1,4 +1,4 @@
-import type { LlamaConfig } from '../checkpoint/config.ts'
+import type { LlamaConfig } from '../checkpoint/config/config.ts'
 import { fusedMatmul } from '../onnx/contrib.ts'
 import type { Value } from '../onnx/graph.ts'
 import { add, cast, concat, f32, f32s, matmul, mul, sizeOf, softmax, splitLast, tanh } from '../onnx/ops.ts'
@@ -11,9 +11,9 @@ export interface KeyValues {
 }
 
 /**
- * q [...,head_dim] / sqrt(head_dim), or times another scale. It goes to the queries because a product with alpha = 1 takes the
- * vector-matrix kernels; and as one number for each of the last axis, because ONNX Runtime's optimiser (MatMulScaleFusion)
- * folds a single number back into alpha, which makes the product three times slower.
+ * q [...,head_dim] / sqrt(head_dim), or times another scale. The queries are scaled because a product with alpha = 1 uses the vector-matrix
+ * kernels; by a vector over the last axis, because ONNX Runtime's optimiser (MatMulScaleFusion) folds a scalar back into alpha, which makes
+ * the product three times slower.
  */
 export function scaleQueries(q: Value, headDim: number, scale = headDim ** -0.5): Value {
   return mul(
@@ -35,14 +35,14 @@ export function capped(x: Value, cap: number): Value {
   return mul(tanh(mul(x, by(1 / cap))), by(cap))
 }
 
-/** Keys and values of attention, grouped, and what is added to their scores: broadcast to [B,kv_heads,group,L,T], or null. */
+/** Grouped keys and values of attention, and the bias of their scores: broadcast to [B,kv_heads,group,L,T], or null. */
 export interface Block extends KeyValues {
   readonly bias: Value | null
 }
 
 /**
- * Softmax attention over one or two blocks of keys without joining them: queries [B,kv_heads,group,L,head_dim]
- * -> [B,kv_heads,group,L,head_dim].
+ * Softmax attention over one or two blocks of keys without concatenating them: queries [B,kv_heads,group,L,head_dim] ->
+ * [B,kv_heads,group,L,head_dim].
  */
 export function attend(
   q: Value,

@@ -9,7 +9,7 @@ function bytesOf(values: Float32Array | Uint16Array): Uint8Array {
   return new Uint8Array(values.buffer, values.byteOffset, values.byteLength)
 }
 
-/** Half-precision bits. @throws unsupported naming the tensor when a weight does not fit. */
+/** Half-precision bits. @throws unsupported naming the tensor if a weight does not fit */
 function toHalf(name: string, values: Float32Array): Uint16Array {
   const halves = f32ToF16(values)
   if (halves.some((bits) => (bits & 0x7fff) === 0x7c00))
@@ -17,7 +17,7 @@ function toHalf(name: string, values: Float32Array): Uint16Array {
   return halves
 }
 
-/** A checkpoint tensor as f32 or f16 weight; referable in place where it is stored in that type. */
+/** A checkpoint tensor as f32 or f16 weight; can be referenced in place if stored in that type. */
 export function floatWeight(checkpoint: Checkpoint, info: TensorInfo, elem: 'f32' | 'f16'): Weight {
   const { name, shape, dtype, converted = false } = info
   const asStored = dtype === elem.toUpperCase()
@@ -35,7 +35,7 @@ export function floatWeight(checkpoint: Checkpoint, info: TensorInfo, elem: 'f32
   }
 }
 
-/** A weight that is computed from the configuration alone. */
+/** A weight computed from the configuration alone. */
 export function computedWeight(name: string, elem: 'f32' | 'f16', shape: readonly number[], compute: () => Float32Array): Weight {
   return {
     name,
@@ -46,7 +46,7 @@ export function computedWeight(name: string, elem: 'f32' | 'f16', shape: readonl
   }
 }
 
-/** A product's right side in 8 bits and its scales (int8.ts), in one of the forms in which the checkpoint's matrix [rows,columns] is read. */
+/** Right side of an 8-bit product with its scales (int8.ts), by how the checkpoint's matrix [rows,columns] is used. */
 export type Int8Use =
   /** x [...,columns] -> [...,rows] */
   | { readonly kind: 'whole' }
@@ -55,7 +55,7 @@ export type Int8Use =
   /** A head's rows are its inputs: x [heads,N,rows/heads] -> [heads,N,columns]. */
   | { readonly kind: 'heads-in'; readonly heads: number }
 
-/** Both parts are made together, when the first is read, and let go with the second. */
+/** Both parts are computed together on the first read, and released after the second. */
 export function int8Weights(
   checkpoint: Checkpoint,
   { name, shape }: TensorInfo,
@@ -84,7 +84,7 @@ export function int8Weights(
   }
 }
 
-/** The three parts of a quantised matrix. They are made together, when the first is read, and let go with the last. */
+/** The three parts of a quantised matrix, computed together on the first read, and released after the last. */
 export function quantizedWeights(
   checkpoint: Checkpoint,
   { name, shape }: TensorInfo,

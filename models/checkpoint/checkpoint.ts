@@ -1,10 +1,10 @@
 import type { QaDefaults } from '../manifest.ts'
-import type { ModelConfig } from './config.ts'
-import type { EmbeddingStyle } from './sentence-transformers.ts'
+import type { ModelConfig } from './config/config.ts'
+import type { EmbeddingStyle } from './config/sentence-transformers.ts'
 import type { TensorDtype } from './dtype.ts'
 import type { TokenizerFiles } from '../tokenizer/tokenizer-json.ts'
 
-/** Where a tensor lies: `bytes` little-endian, row-major bytes from `offset` of `file`. Enough to reference it in place. */
+/** Location of a tensor: `bytes` little-endian, row-major bytes from `offset` of `file`. Sufficient to reference it in place. */
 export interface TensorInfo {
   /** Canonical name (rename.ts), the key in Checkpoint.tensors. */
   readonly name: string
@@ -14,7 +14,7 @@ export interface TensorInfo {
   readonly file: string
   readonly offset: number
   readonly bytes: number
-  /** The bytes in the file are not those of `dtype` and `shape`: only Checkpoint.read gives them. */
+  /** The bytes in the file are not of `dtype` and `shape`: only Checkpoint.read returns those. */
   readonly converted?: true
 }
 
@@ -25,27 +25,29 @@ export interface RawTensor {
   readonly data: Uint8Array
 }
 
-/** An opened checkpoint, a folder or a GGUF file: config validated, tensor headers read, tensor data read on request, one tensor at a time. */
+/**
+ * An open checkpoint, a folder or a GGUF file: config validated, tensor headers read; tensor data is read on request, one tensor at a time.
+ */
 export interface Checkpoint {
   /** Absolute path of the folder or file. */
   readonly dir: string
-  /** Name of the folder, or of the file without its ending, for people. */
+  /** Name of the folder, or of the file without extension, for messages. */
   readonly name: string
   readonly format: 'safetensors' | 'torch' | 'gguf'
   readonly config: ModelConfig
-  /** The checkpoint's own question answering settings (qa_config.json), where it ships them. */
-  readonly qaDefaults?: QaDefaults
-  /** How a retriever's vectors are made, where the folder is one of sentence-transformers; else as Contriever's are. */
-  readonly embedding?: EmbeddingStyle
+  /** The checkpoint's own question answering settings (qa_config.json), if present. */
+  readonly qaDefaults?: QaDefaults | undefined
+  /** How a retriever's vectors are computed, for a sentence-transformers folder; default: as Contriever's. */
+  readonly embedding?: EmbeddingStyle | undefined
   /** By canonical name. */
   readonly tensors: ReadonlyMap<string, TensorInfo>
-  /** SHA-256 (hex) naming the weights, independent of the folder's place. */
+  /** SHA-256 (hex) of the weights, independent of the folder's location. */
   readonly revision: string
   /** Bytes as stored. @throws checkpoint_invalid for an unknown name, a short file, a NaN or infinite weight. */
   read(name: string): Promise<RawTensor>
   /** A weight as float32, converted from F16, BF16 or F64. @throws those of read; unsupported for another dtype. */
   readF32(name: string): Promise<Float32Array>
-  /** Of a checkpoint that holds its tokenizer itself; null where it has none. @throws those of ggufTokenizer. */
+  /** The tokenizer contained in the checkpoint; null if there is none. @throws those of ggufTokenizer */
   tokenizer?(): TokenizerFiles | null
   close(): Promise<void>
 }

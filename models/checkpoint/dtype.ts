@@ -19,7 +19,7 @@ export const TENSOR_DTYPE_BYTES = {
 
 export type TensorDtype = keyof typeof TENSOR_DTYPE_BYTES
 
-/** Types that weights may have; everything else is data such as position ids. */
+/** Types allowed for weights; all others are data such as position ids. */
 export const WEIGHT_DTYPES = ['F32', 'F16', 'BF16', 'F64'] as const
 export type WeightDtype = (typeof WEIGHT_DTYPES)[number]
 
@@ -30,10 +30,7 @@ export function isWeightDtype(dtype: TensorDtype): dtype is WeightDtype {
   return WEIGHT_DTYPES.some((known) => known === dtype)
 }
 
-/**
- * Number of elements of a shape; 1 for a scalar.
- * Returns undefined where a dimension is no integer >= 0, or the product exceeds 2^53 - 1.
- */
+/** Number of elements of a shape; 1 for a scalar; undefined if a dimension is not an integer >= 0, or the product exceeds 2^53 - 1. */
 export function elementCount(shape: readonly number[]): number | undefined {
   let count = 1
   for (const dim of shape) {

@@ -1,16 +1,16 @@
 import { open, type FileHandle } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { invalid } from '../errors.ts'
-import { messageOf } from '../../base/errors.ts'
+import { messageOf, osCode } from '../../base/errors.ts'
 
-/** Bytes asked of the operating system at once: well under the 2 GiB limit of one read call. */
+/** Bytes per read of the operating system: well below its limit of 2 GiB. */
 const READ_CHUNK = 1 << 26
 
 /** One weight file, held open for positional reads. */
 export interface WeightFile {
   readonly path: string
   readonly size: number
-  /** `length` bytes from `offset`, in a buffer of their own. @throws checkpoint_invalid when the file ends earlier. */
+  /** Reads `length` bytes from `offset` into a new buffer. @throws checkpoint_invalid if the file ends earlier */
   read(offset: number, length: number): Promise<Uint8Array>
   close(): Promise<void>
 }
@@ -28,13 +28,14 @@ async function readFully(handle: FileHandle, path: string, offset: number, lengt
   return data
 }
 
-/** Opens a weight file. @throws checkpoint_invalid when it is missing or no regular file. */
+/** Opens a weight file. @throws checkpoint_invalid if it is missing or not a regular file */
 export async function openWeightFile(path: string): Promise<WeightFile> {
   let handle: FileHandle
   try {
     handle = await open(path, 'r')
   } catch (cause) {
-    throw invalid(`cannot open ${path}: ${messageOf(cause)}`, path)
+    const isMissing = osCode(cause) === 'ENOENT'
+    throw invalid(isMissing ? `${path} is missing; download it again` : `cannot open ${path}: ${messageOf(cause)}`, path)
   }
   const stat = await handle.stat()
   if (!stat.isFile()) {

@@ -1,6 +1,6 @@
 import { messageOf } from '../../base/errors.ts'
 import type { Checkpoint, TensorInfo } from './checkpoint.ts'
-import type { LlamaConfig, ModelConfig } from './config.ts'
+import type { LlamaConfig, ModelConfig } from './config/config.ts'
 import { openCheckpoint } from './open.ts'
 import { checkTensors } from './rename.ts'
 
@@ -56,7 +56,7 @@ function configLines(config: ModelConfig): string[] {
   return [stackLine('decoder', decoder), stackLine('encoder', encoder), `cross-attention in the last ${config.crossAttentionLayers} layers`]
 }
 
-/** Plain text for people. */
+/** Formats for the terminal. */
 export function formatCheckpoint({ name, format, revision, config, dtypes, weights, outcome }: CheckpointDescription): string {
   const count = dtypes.reduce((sum, { tensors }) => sum + tensors, 0)
   return [

@@ -1,25 +1,27 @@
 import { createHash } from 'node:crypto'
 import { stat } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import { invalid } from '../errors.ts'
 import { isComposed } from '../composed/config.ts'
 import { openComposed } from '../composed/open.ts'
 import { openGguf } from '../gguf/open.ts'
-import type { ModelConfig } from './config.ts'
-import { parseConfig } from './config-parse.ts'
+import type { ModelConfig } from './config/config.ts'
+import { parseConfig } from './config/parse.ts'
 import { openWeightFile, type WeightFile } from './file.ts'
-import { readJson } from './json.ts'
-import { readQaDefaults } from './qa-config.ts'
+import { withGenerationStops } from './config/generation.ts'
+import { readJson } from './config/json.ts'
+import { readQaDefaults } from './config/qa.ts'
 import { canonicalName } from './rename.ts'
-import { readEmbeddingStyle } from './sentence-transformers.ts'
+import { readEmbeddingStyle } from './config/sentence-transformers.ts'
 import { readSafetensorsIndex, type WeightIndex } from './safetensors.ts'
 import { findShards, type ShardPlan } from './shards.ts'
 import { readTorchIndex } from './torch.ts'
 import type { Checkpoint, RawTensor, TensorInfo } from './checkpoint.ts'
 import { assertFinite, toF32 } from './weights.ts'
-import { withWholeNorms } from './whole-norms.ts'
+import { withWholeNorms } from './weights.ts'
 
-/** Bytes of each tensor's start and end that take part in the revision: fine-tuned copies differ in nothing else. */
+/** Bytes of each tensor's start and end that are hashed for the revision: fine-tuned copies differ only there. */
 const SAMPLE_BYTES = 256
 
 interface Shard {
@@ -85,10 +87,19 @@ async function openShards(dir: string, plan: ShardPlan, opened: WeightFile[]): P
 
 /**
  * Opens a GGUF file (gguf/open.ts), a composed checkpoint (composed/open.ts) or a Hugging Face checkpoint folder: config.json,
- * weights as safetensors or torch .bin (single or sharded; safetensors when both are there), qa_config.json if present.
+ * weights as safetensors or torch .bin (single or sharded; safetensors when both are there), qa_config.json and
+ * generation_config.json if present.
  * Reads headers only; close() releases the files.
- * @throws checkpoint_invalid and unsupported, naming the file, field or tensor. Whether the tensors are those of
- * the architecture is checkTensors' to say.
+ * Does not compare the tensors with the architecture; checkTensors does.
+ * @throws checkpoint_invalid and unsupported, naming the file, field or tensor
+ * @example
+ * ```ts
+ * import { openCheckpoint } from './models/checkpoint/open.ts'
+ *
+ * const checkpoint = await openCheckpoint('CEPE-LLaMA-2-7B')
+ * const weights = await checkpoint.readF32('lm_head.weight')
+ * await checkpoint.close()
+ * ```
  */
 export async function openCheckpoint(folder: string): Promise<Checkpoint> {
   const dir = resolve(folder)
@@ -97,7 +108,8 @@ export async function openCheckpoint(folder: string): Promise<Checkpoint> {
   const configValue = await readJson(join(dir, 'config.json'))
   if (configValue === undefined) throw invalid(`${dir} has no config.json`, 'config.json')
   if (isComposed(configValue)) return openComposed(dir, configValue)
-  const config = parseConfig(configValue)
+  const parsed = parseConfig(configValue)
+  const config = await withGenerationStops(dir, parsed)
   const { qaConfig, qaDefaults } = await readQaDefaults(dir)
   const embedding = config.architecture === 'contriever' ? await readEmbeddingStyle(dir) : undefined
   const plan = await findShards(dir)
@@ -109,7 +121,9 @@ export async function openCheckpoint(folder: string): Promise<Checkpoint> {
     const shards = await openShards(dir, plan, opened)
     const tensors = collectTensors(config.architecture, shards)
     const files = new Map(shards.map(({ file }) => [file.path, file]))
-    const beside = [qaConfig, embedding].filter((value) => value !== undefined)
+    // Part of the id where they are not config.json's: they are part of the answers.
+    const stops = isDeepStrictEqual(config, parsed) || config.architecture !== 'cepe' ? undefined : config.tokens.eosIds
+    const beside = [qaConfig, embedding, stops].filter((value) => value !== undefined)
     const revision = await revisionOf(beside.length === 0 ? configValue : [configValue, ...beside], shards)
 
     const read = async (name: string): Promise<RawTensor> => {
@@ -125,8 +139,8 @@ export async function openCheckpoint(folder: string): Promise<Checkpoint> {
       name: basename(dir),
       format: plan.format,
       config,
-      ...(qaDefaults !== undefined && { qaDefaults }),
-      ...(embedding !== undefined && { embedding }),
+      qaDefaults,
+      embedding,
       tensors,
       revision,
       read,

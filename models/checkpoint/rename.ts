@@ -1,5 +1,5 @@
 import { invalid } from '../errors.ts'
-import type { CepeConfig, ContrieverConfig, LlamaConfig, ModelConfig, ModernBertConfig, RerankerConfig } from './config.ts'
+import type { CepeConfig, ContrieverConfig, LlamaConfig, ModelConfig, ModernBertConfig, RerankerConfig } from './config/config.ts'
 import { isWeightDtype, WEIGHT_DTYPES } from './dtype.ts'
 import type { TensorInfo } from './checkpoint.ts'
 
@@ -56,7 +56,7 @@ function modernBertTensors({ vocabSize, hiddenSize: d, intermediateSize: mlp, la
   shapes.set('embeddings.norm.weight', [d])
   for (let layer = 0; layer < layers; layer++) {
     const block = `layers.${layer}`
-    // The first layer reads the embeddings, which are normalised already.
+    // The first layer reads the embeddings, which are already normalised.
     if (layer > 0) shapes.set(`${block}.attn_norm.weight`, [d])
     shapes.set(`${block}.attn.Wqkv.weight`, [3 * d, d])
     shapes.set(`${block}.attn.Wo.weight`, [d, d])
@@ -106,15 +106,15 @@ function bertTensors(config: ContrieverConfig | RerankerConfig): Shapes {
   return shapes
 }
 
-/** The tensors that the architecture needs: canonical name -> shape, matrices as [out, in]. */
+/** The tensors required by the architecture: canonical name -> shape, matrices as [out, in]. */
 export function expectedTensors(config: ModelConfig): ReadonlyMap<string, readonly number[]> {
   if (config.architecture === 'cepe') return cepeTensors(config)
   return config.family === 'modern' ? modernBertTensors(config) : bertTensors(config)
 }
 
 /**
- * The name under which a stored tensor is known here. LLaMA and CEPE keep theirs; BERT's lose the prefix of the
- * model that BERT was saved inside (`bert.`, `roberta.`, `model.`), and the TensorFlow era's LayerNorm gamma and beta become weight and bias.
+ * The canonical name of a stored tensor. LLaMA and CEPE keep theirs; BERT's lose the prefix of the enclosing model (`bert.`, `roberta.`,
+ * `model.`), and LayerNorm's gamma and beta of TensorFlow become weight and bias.
  */
 export function canonicalName(architecture: ModelConfig['architecture'], stored: string): string {
   return architecture === 'cepe'
@@ -125,7 +125,7 @@ export function canonicalName(architecture: ModelConfig['architecture'], stored:
         .replace(/LayerNorm\.beta$/, 'LayerNorm.bias')
 }
 
-/** Tensors that checkpoints carry and no graph reads: buffers, and heads of training. */
+/** Tensors in checkpoints that no graph reads: buffers, and training heads. */
 const IGNORED: Readonly<Record<ModelConfig['architecture'], RegExp>> = {
   cepe: /(?:\.rotary_emb\.inv_freq|\.position_ids)$|^encoder\.lm_head\./,
   contriever: /(?:^|\.)position_ids$|^(?:pooler|cls|lm_head)\./,
@@ -144,14 +144,14 @@ function listed(names: readonly string[]): string {
   return names.length <= MANY ? names.join(', ') : `${names.slice(0, MANY).join(', ')} and ${names.length - MANY} more`
 }
 
-/** Whether the tensors are those of the config; `unexpected` names the others, worth a warning. */
+/** Result of checking the tensors; `unexpected` lists unused ones, which deserve a warning. */
 export interface TensorReport {
   readonly unexpected: readonly string[]
 }
 
 /**
  * Compares a checkpoint's tensors with expectedTensors(config).
- * @throws checkpoint_invalid when one is missing, has another shape or a dtype that weights cannot have.
+ * @throws checkpoint_invalid if one is missing, or has another shape or an invalid dtype
  */
 export function checkTensors(checkpoint: {
   readonly config: ModelConfig

@@ -7,17 +7,17 @@ import type { WeightFile } from './file.ts'
 import type { TensorInfo } from './checkpoint.ts'
 import { messageOf } from '../../base/errors.ts'
 
-/** The format's own limit on the JSON header. */
+/** The format's limit on the JSON header. */
 export const MAX_HEADER_BYTES = 100_000_000
 
-const EntrySchema = Type.Object({
+const HeaderEntrySchema = Type.Object({
   dtype: Type.String(),
   shape: Type.Array(Type.Integer({ minimum: 0 })),
   data_offsets: Type.Tuple([Type.Integer({ minimum: 0 }), Type.Integer({ minimum: 0 })]),
 })
-type Entry = Static<typeof EntrySchema>
+type HeaderEntry = Static<typeof HeaderEntrySchema>
 
-/** What one weight file holds. */
+/** Contents of one weight file. */
 export interface WeightIndex {
   readonly tensors: readonly TensorInfo[]
   /** The bytes that describe the tensors, part of the checkpoint's revision. */
@@ -37,7 +37,7 @@ function parseJsonObject(text: string, file: string): Record<string, unknown> {
   return Object.fromEntries(Object.entries(parsed))
 }
 
-function tensorInfo(name: string, entry: Entry, file: WeightFile, dataStart: number): TensorInfo {
+function tensorInfo(name: string, entry: HeaderEntry, file: WeightFile, dataStart: number): TensorInfo {
   const where = `${basename(file.path)}: tensor ${name}`
   if (!isTensorDtype(entry.dtype)) throw unsupported(`${where} has the unknown dtype ${entry.dtype}`, name)
   const elements = elementCount(entry.shape)
@@ -56,7 +56,7 @@ function tensorInfo(name: string, entry: Entry, file: WeightFile, dataStart: num
   return { name, dtype: entry.dtype, shape: entry.shape, file: file.path, offset: dataStart + begin, bytes }
 }
 
-/** The format demands that the tensors tile the data section: no overlap, no hole, nothing behind the last. */
+/** The format requires that tensors tile the data section: no overlap, no gap, no trailing data. */
 function checkTiling(tensors: readonly TensorInfo[], file: WeightFile, dataStart: number): void {
   const name = basename(file.path)
   let at = dataStart
@@ -73,8 +73,8 @@ function checkTiling(tensors: readonly TensorInfo[], file: WeightFile, dataStart
 
 /**
  * Reads and validates the header of a safetensors file: u64 little-endian header length, JSON header, data
- * (https://github.com/huggingface/safetensors, "Format"). The data stay on disk.
- * @throws checkpoint_invalid for anything that the format forbids; unsupported for an unknown dtype.
+ * (https://github.com/huggingface/safetensors, "Format"). The data stays on disk.
+ * @throws checkpoint_invalid for violations of the format; unsupported for an unknown dtype
  */
 export async function readSafetensorsIndex(file: WeightFile): Promise<WeightIndex> {
   const name = basename(file.path)
@@ -95,7 +95,7 @@ export async function readSafetensorsIndex(file: WeightFile): Promise<WeightInde
   const tensors: TensorInfo[] = []
   for (const [tensor, entry] of Object.entries(parseJsonObject(new TextDecoder().decode(header), name))) {
     if (tensor === '__metadata__') continue
-    if (!Value.Check(EntrySchema, entry)) {
+    if (!Value.Check(HeaderEntrySchema, entry)) {
       throw invalid(`${name}: tensor ${tensor} needs dtype, shape and two data_offsets >= 0 in the header`, tensor)
     }
     tensors.push(tensorInfo(tensor, entry, file, dataStart))

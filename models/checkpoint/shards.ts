@@ -2,14 +2,14 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Type } from 'typebox'
 import { invalid } from '../errors.ts'
-import { parseAs, readJson } from './json.ts'
+import { parseAs, readJson } from './config/json.ts'
 
-/** Which files hold the weights, and, when an index says so, which tensor lies in which. */
+/** The files of the weights, and, with an index, the file of each tensor. */
 export interface ShardPlan {
   readonly format: 'safetensors' | 'torch'
   /** File names, in the index's order of first mention. */
   readonly files: readonly string[]
-  /** Tensor -> file, where the folder has an index. */
+  /** Tensor -> file, if the folder has an index. */
   readonly weightMap?: ReadonlyMap<string, string>
   /** Name of the index file, for messages. */
   readonly indexFile?: string
@@ -23,14 +23,17 @@ const LAYOUTS = [
 
 const IndexSchema = Type.Object({ weight_map: Type.Record(Type.String(), Type.String({ minLength: 1 })) })
 
-/** A shard lies beside its index: a name that leads elsewhere is refused. */
+/** Shards must be beside their index: names with a path are rejected. */
 function checkShardName(shard: string, index: string): void {
   if (/[/\\\0]/.test(shard) || shard === '..' || shard === '.') {
-    throw invalid(`${index}: shard ${JSON.stringify(shard)} is no plain file name; shards must lie beside the index`, index)
+    throw invalid(`${index}: shard ${JSON.stringify(shard)} is not a plain file name; shards must be beside the index`, index)
   }
 }
 
-/** Finds the weight files of a checkpoint folder. @throws checkpoint_invalid when there are none, or the index is broken or names a missing file. */
+/**
+ * Finds the weight files of a checkpoint folder. @throws checkpoint_invalid if there are none, or the index is broken or names a missing
+ * file
+ */
 export async function findShards(dir: string): Promise<ShardPlan> {
   const present = new Set(await readdir(dir))
   for (const { format, single, index } of LAYOUTS) {

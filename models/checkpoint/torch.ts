@@ -30,7 +30,7 @@ const ORDERED_DICT = 'collections.OrderedDict'
 const REBUILD_TENSOR = 'torch._utils._rebuild_tensor_v2'
 const REBUILD_PARAMETER = 'torch._utils._rebuild_parameter'
 
-/** One entry `data/<key>` of the archive: a flat array that one or more tensors view. */
+/** One entry `data/<key>` of the archive: a flat array viewed by one or more tensors. */
 class Storage extends PickleObject {
   readonly kind = 'a storage'
   readonly key: string
@@ -108,25 +108,25 @@ function torchHost(file: string): PickleHost {
   }
 }
 
-/** Row-major strides; those of dimensions of size 1 do not matter. */
+/** Row-major strides; dimensions of size 1 do not matter. */
 function isContiguous(shape: readonly number[], strides: readonly number[]): boolean {
-  let step = 1
+  let stride = 1
   for (let axis = shape.length - 1; axis >= 0; axis--) {
     const dim = at(shape, axis)
-    if (dim !== 1 && strides[axis] !== step) return false
-    step *= dim
+    if (dim !== 1 && strides[axis] !== stride) return false
+    stride *= dim
   }
   return true
 }
 
-/** An archive whose stored files are known; `root` is the folder that it was saved in. */
+/** An archive with its stored files; `root` is the folder it was saved in. */
 interface Archive {
   readonly file: WeightFile
   readonly entries: ReadonlyMap<string, StoredEntry>
   readonly root: string
 }
 
-function placeTensor(name: string, tensor: Tensor, { file, entries, root }: Archive): TensorInfo {
+function locateTensor(name: string, tensor: Tensor, { file, entries, root }: Archive): TensorInfo {
   const where = `${basename(file.path)}: tensor ${name}`
   const { storage, offset, shape, strides } = tensor
   const size = TENSOR_DTYPE_BYTES[storage.dtype]
@@ -167,9 +167,9 @@ async function checkByteOrder(entry: StoredEntry | undefined, file: WeightFile):
 }
 
 /**
- * The tensors of a file that torch.save wrote from a state dict (zip of a pickle and raw storages, torch 1.6 and later;
- * layout: torch/serialization.py). Nothing of the pickle is executed; tensors that share a storage work.
- * @throws checkpoint_invalid for anything damaged or foreign, naming it; unsupported for strided tensors, compression, big-endian files.
+ * Reads the tensors of a file that torch.save wrote from a state dict (zip of a pickle and raw storages, torch 1.6 and later; layout:
+ * torch/serialization.py). Nothing of the pickle is executed; shared storages are supported.
+ * @throws checkpoint_invalid for a damaged or foreign file; unsupported for strided tensors, compression, big-endian files
  */
 export async function readTorchIndex(file: WeightFile): Promise<WeightIndex> {
   const name = basename(file.path)
@@ -190,7 +190,7 @@ export async function readTorchIndex(file: WeightFile): Promise<WeightIndex> {
         file.path,
       )
     }
-    tensors.push(placeTensor(key, value, { file, entries, root }))
+    tensors.push(locateTensor(key, value, { file, entries, root }))
   }
   return { tensors, header }
 }

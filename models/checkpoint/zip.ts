@@ -4,10 +4,10 @@ import { CodedError, messageOf } from '../../base/errors.ts'
 import { invalid, unsupported } from '../errors.ts'
 import type { WeightFile } from './file.ts'
 
-/** A torch file has one entry per storage and a handful besides. */
+/** A torch file has one entry per storage and a few more. */
 const MAX_ZIP_ENTRIES = 200_000
 
-/** Where an uncompressed entry's bytes lie in its file. */
+/** Location of an uncompressed entry in its file. */
 export interface StoredEntry {
   readonly offset: number
   readonly bytes: number
@@ -41,7 +41,7 @@ async function readEntries(zip: ZipFile, file: WeightFile): Promise<ReadonlyMap<
   const entries = new Map<string, StoredEntry>()
   for await (const entry of zip.eachEntry()) {
     if (entries.has(entry.fileName))
-      throw invalid(`${basename(file.path)}: entry ${JSON.stringify(entry.fileName)} is there twice`, file.path)
+      throw invalid(`${basename(file.path)}: entry ${JSON.stringify(entry.fileName)} occurs twice`, file.path)
     entries.set(entry.fileName, await locate(zip, entry, file))
   }
   checkDisjoint(entries, file)
@@ -49,13 +49,13 @@ async function readEntries(zip: ZipFile, file: WeightFile): Promise<ReadonlyMap<
 }
 
 /**
- * The entries of a zip (zip64 too) whose members are stored uncompressed, as torch.save writes it.
- * @throws checkpoint_invalid for a broken archive or overlapping entries; unsupported for compression or encryption.
+ * Reads the entries of a zip (zip64 too) with uncompressed members, as torch.save writes it.
+ * @throws checkpoint_invalid for a broken archive or overlapping entries; unsupported for compression or encryption
  */
 export async function readStoredZip(file: WeightFile): Promise<ReadonlyMap<string, StoredEntry>> {
   let zip: ZipFile | undefined
   try {
-    // Sizes are compared in locate, where the message can say what torch does.
+    // Sizes are compared in locate, whose message can refer to torch.
     zip = await openPromise(file.path, { lazyEntries: true, autoClose: false, validateEntrySizes: false })
     return await readEntries(zip, file)
   } catch (thrown) {

@@ -11,12 +11,12 @@ import type { CepeParts } from './config.ts'
 
 const LORA = /^encoder\.(.+)\.lora_[ab]$/
 
-/** The decoder's tensor that one of the encoder is made of. */
+/** The decoder's tensor that a tensor of the encoder derives from. */
 function sourceOf(name: string): string {
   return name.replace(/^encoder\./, 'model.')
 }
 
-/** An adapter's halves, stored as A [rank,in] and the transpose of B, [rank,out]: quantised blocks then fit any rank. */
+/** An adapter's factors, stored as A [rank,in] and the transpose of B, [rank,out]: quantised blocks then fit any rank. */
 interface Halves {
   readonly a: GgufTensor
   readonly b: GgufTensor
@@ -43,7 +43,7 @@ function transposed(matrix: Float32Array, rows: number): Float32Array {
   return turned
 }
 
-/** Names of the encoder's tensors that the decoder's lower layers give. */
+/** Names of the encoder's tensors that derive from the decoder's lower layers. */
 function derivedNames(decoder: Checkpoint, layers: number): readonly string[] {
   const inLayer = (name: string): boolean => Number(/^model\.layers\.(\d+)\./.exec(name)?.[1] ?? Infinity) < layers
   return [...decoder.tensors.keys()]
@@ -53,17 +53,17 @@ function derivedNames(decoder: Checkpoint, layers: number): readonly string[] {
 
 interface Learned {
   readonly stored: ReadonlyMap<string, GgufTensor>
-  /** By the weight that each changes. */
+  /** By the weight they change. */
   readonly adapters: ReadonlyMap<string, Halves>
   readonly path: string
 }
 
-/** The decoder's tensors, the encoder's that follow from them, and those that are stored whole. */
+/** Tensors of the decoder, derived tensors of the encoder, and tensors stored in full. */
 function composedTensors(decoder: Checkpoint, parts: CepeParts, { stored, adapters, path }: Learned): ReadonlyMap<string, TensorInfo> {
   const infos = new Map<string, TensorInfo>(decoder.tensors)
   for (const name of derivedNames(decoder, parts.encoder_layers)) {
     const source = decoder.tensors.get(sourceOf(name))
-    // A tensor without an adapter keeps its source's name: graphs then share its bytes.
+    // A tensor without an adapter keeps its source's name, so that graphs share its bytes.
     if (source) infos.set(name, adapters.has(name) ? { ...source, name, dtype: 'F32', converted: true } : source)
   }
   for (const name of adapters.keys()) {
@@ -74,10 +74,10 @@ function composedTensors(decoder: Checkpoint, parts: CepeParts, { stored, adapte
 }
 
 /**
- * The decoder with an encoder made of its lower layers and with cross-attention in every layer. `parts.file` (GGUF) holds
- * `encoder.layers.N.<matrix>.lora_a` and `lora_b` (the weight is the decoder's plus lora_factor B A), `encoder.norm.weight`,
- * and `model.layers.N.cross_attn.*` in Hugging Face's order of rows. The embedding is shared.
- * @throws checkpoint_invalid naming a tensor that is missing or fits no layer
+ * Combines the decoder with an encoder derived from its lower layers and with cross-attention in every layer. `parts.file` (GGUF) contains
+ * `encoder.layers.N.<matrix>.lora_a` and `lora_b` (the weight is the decoder's plus lora_factor B A), `encoder.norm.weight`, and
+ * `model.layers.N.cross_attn.*` in Hugging Face's row order. The embedding is shared.
+ * @throws checkpoint_invalid naming a missing tensor, or one that fits no layer
  */
 export async function withCepe(decoder: Checkpoint, dir: string, parts: CepeParts): Promise<Checkpoint> {
   const file = await openWeightFile(join(dir, parts.file))
@@ -115,6 +115,7 @@ export async function withCepe(decoder: Checkpoint, dir: string, parts: CepePart
         ...config,
         crossAttentionLayers: config.decoder.layers,
         encoder: { ...config.decoder, layers: parts.encoder_layers, window: parts.encoder_window, tieWordEmbeddings: true },
+        causalEncoder: parts.causal ?? false,
       },
       tensors: infos,
       revision: createHash('sha256')

@@ -1,9 +1,9 @@
 import { Type, type Static } from 'typebox'
 
-/** Of a file or folder in the checkpoint's own folder: no path leads out of it. */
+/** Name of a file or folder in the checkpoint's folder, without path separators. */
 const Name = Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9._-]*$', maxLength: 200 })
 
-/** config.json of a composed checkpoint: a published base, unchanged, and what was learned over it. */
+/** config.json of a composed checkpoint: an unchanged published base, and parts trained over it. */
 export const ComposedSchema = Type.Object(
   {
     base_model: Name,
@@ -14,7 +14,7 @@ export const ComposedSchema = Type.Object(
       Type.Array(Name, { maxItems: 16, description: 'Folders of LoRA adapters of the decoder, merged in this order.' }),
     ),
     chat_template: Type.Optional(
-      Type.Boolean({ description: "false: the base's chat template is left out, because what was learned expects plain prompts." }),
+      Type.Boolean({ description: "false: the base's chat template is left out, because the adapters expect plain prompts." }),
     ),
     cepe: Type.Optional(
       Type.Object(
@@ -22,12 +22,17 @@ export const ComposedSchema = Type.Object(
           file: Name,
           encoder_layers: Type.Integer({ minimum: 1, maximum: 1024 }),
           encoder_window: Type.Integer({ minimum: 1, maximum: 1 << 20 }),
+          causal: Type.Optional(
+            Type.Boolean({
+              description: "true: the encoder keeps the decoder's causal attention. Bidirectional by default, as in the paper.",
+            }),
+          ),
           lora_factor: Type.Number({ description: "Of the encoder's adapters: alpha / rank." }),
         },
         {
           additionalProperties: false,
           description:
-            "The encoder is the decoder's lower layers with adapters; cross-attention and the encoder's last norm are stored whole.",
+            "The encoder is the decoder's lower layers with adapters; cross-attention and the encoder's last norm are stored in full.",
         },
       ),
     ),
@@ -37,7 +42,7 @@ export const ComposedSchema = Type.Object(
 export type ComposedConfig = Static<typeof ComposedSchema>
 export type CepeParts = NonNullable<ComposedConfig['cepe']>
 
-/** Whether a config.json is that of a composed checkpoint. */
+/** True for the config.json of a composed checkpoint. */
 export function isComposed(configValue: unknown): boolean {
   return typeof configValue === 'object' && configValue !== null && 'base_model' in configValue
 }

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import { basename, join } from 'node:path'
 import { withAdapters } from '../adapter/apply.ts'
 import type { Checkpoint } from '../checkpoint/checkpoint.ts'
-import { parseAs } from '../checkpoint/json.ts'
-import { readQaDefaults } from '../checkpoint/qa-config.ts'
+import { parseAs } from '../checkpoint/config/json.ts'
+import { readQaDefaults } from '../checkpoint/config/qa.ts'
 import { invalid } from '../errors.ts'
 import { openGguf } from '../gguf/open.ts'
 import type { TokenizerFiles } from '../tokenizer/tokenizer-json.ts'
@@ -16,7 +16,7 @@ async function openBase(dir: string, { base_model: file, base_revision: revision
   if (revision === undefined || revision === base.revision) return base
   await base.close()
   throw invalid(
-    `${file} has the revision ${base.revision}, config.json wants ${revision}: what was learned belongs to another base; put that base into ${dir}`,
+    `${file} has the revision ${base.revision}, config.json requires ${revision}: the adapters belong to another base; put that base into ${dir}`,
     'base_revision',
   )
 }
@@ -27,9 +27,9 @@ function withoutChatTemplate(files: TokenizerFiles | null): TokenizerFiles | nul
 }
 
 /**
- * Opens a folder whose config.json names a base (GGUF) and what was learned over it: LoRA adapters of the decoder and, where
- * it is CEPE, the encoder's adapters and the cross-attention. Tensors are composed when they are read, one at a time.
- * @throws checkpoint_invalid where a part is missing, damaged or of another base; those of openGguf and openAdapter
+ * Opens a folder whose config.json names a base (GGUF) and parts trained over it: LoRA adapters of the decoder and, for CEPE, the encoder's
+ * adapters and the cross-attention. Tensors are composed on read, one at a time.
+ * @throws checkpoint_invalid if a part is missing, damaged or of another base; those of openGguf and openAdapter
  */
 export async function openComposed(dir: string, configValue: unknown): Promise<Checkpoint> {
   const composed = parseAs(ComposedSchema, configValue, 'config.json')
@@ -46,7 +46,7 @@ export async function openComposed(dir: string, configValue: unknown): Promise<C
     ...checkpoint,
     dir,
     name: basename(dir),
-    ...(qaDefaults !== undefined && { qaDefaults }),
+    qaDefaults,
     ...(plain && { tokenizer: () => withoutChatTemplate(checkpoint.tokenizer?.() ?? null) }),
     revision: createHash('sha256').update(`${checkpoint.revision} ${beside}`).digest('hex'),
   }

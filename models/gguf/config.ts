@@ -1,6 +1,6 @@
 import { CodedError } from '../../base/errors.ts'
-import type { CepeConfig } from '../checkpoint/config.ts'
-import { parseConfig } from '../checkpoint/config-parse.ts'
+import type { CepeConfig } from '../checkpoint/config/config.ts'
+import { parseConfig } from '../checkpoint/config/parse.ts'
 import { invalid, unsupported } from '../errors.ts'
 import type { GgufHeader } from './header.ts'
 import { booleanIn, numberIn, stringIn, type Metadata } from './metadata.ts'
@@ -8,7 +8,7 @@ import { booleanIn, numberIn, stringIn, type Metadata } from './metadata.ts'
 const HUGGING_FACE = 'build from the Hugging Face folder of the model instead'
 const ARCHITECTURE = 'general.architecture'
 
-/** By general.architecture: what a config.json calls it. */
+/** Architecture names of config.json by general.architecture. */
 const ARCHITECTURES: ReadonlyMap<string, string> = new Map([
   ['llama', 'LlamaForCausalLM'],
   ['qwen2', 'Qwen2ForCausalLM'],
@@ -17,7 +17,7 @@ const ARCHITECTURES: ReadonlyMap<string, string> = new Map([
   ['gemma3', 'Gemma3ForCausalLM'],
 ])
 
-/** Metadata of one architecture: `general.architecture` is in front of their keys. */
+/** Metadata of one architecture: keys are prefixed with `general.architecture`. */
 interface OfModel {
   readonly name: string
   readonly metadata: Metadata
@@ -38,7 +38,7 @@ function modelOf(metadata: Metadata): OfModel {
   return { name, metadata }
 }
 
-/** Whether the rows of queries and keys stand in another order than Hugging Face's: those of LLaMA's files alone. */
+/** True if rows of queries and keys are not in Hugging Face's order, as in LLaMA's files. */
 export function turnsRows(metadata: Metadata): boolean {
   return stringIn(metadata, ARCHITECTURE) === 'llama'
 }
@@ -53,7 +53,7 @@ function required(model: OfModel, key: string): number {
   return value
 }
 
-/** All of a head takes part in the rotation, and values are as wide as keys. */
+/** Requires that all of a head is rotated, and values are as wide as keys. */
 function headDim(model: OfModel): number {
   const width = optional(model, 'attention.key_length') ?? required(model, 'embedding_length') / required(model, 'attention.head_count')
   for (const key of ['attention.value_length', 'rope.dimension_count']) {
@@ -82,23 +82,23 @@ function checkRopeTensors({ tensors }: GgufHeader): void {
   }
 }
 
-/** Whether prompts begin with the token of their beginning: where the file does not say, as llama.cpp decides. */
+/** Whether prompts begin with BOS: if the file does not tell, as in llama.cpp. */
 export function addsBos(metadata: Metadata): boolean {
   const said = booleanIn(metadata, 'tokenizer.ggml.add_bos_token')
   return said ?? (stringIn(metadata, 'tokenizer.ggml.model') === 'llama' || stringIn(metadata, 'tokenizer.ggml.pre') === 'llama-bpe')
 }
 
-/** Layers of the models of 27 billion parameters, whose scores are scaled by the width of a head's share, not of a head. */
+/** Layers of the models with 27 billion parameters, whose scores are scaled by another width. */
 const LARGEST: ReadonlyMap<string, number> = new Map([
   ['gemma2', 46],
   ['gemma3', 62],
 ])
-/** Base of the rotation where a file does not say, if not 10,000. */
+/** Default bases of the rotation other than 10,000. */
 const DEFAULT_BASES: ReadonlyMap<string, number> = new Map([['gemma3', 1e6]])
-/** Of Gemma 2, where a file does not say. */
+/** Defaults of Gemma 2. */
 const CAPS = { attention: 50, final: 30 }
 
-/** What of config.json only Gemma has; llama.cpp knows the rest by the model's size. */
+/** Fields of config.json that only Gemma has; llama.cpp infers the rest from the model's size. */
 function gemmaFields(model: OfModel): object {
   if (!model.name.startsWith('gemma')) return {}
   const isLargest = required(model, 'block_count') === LARGEST.get(model.name)
@@ -118,7 +118,7 @@ function gemmaFields(model: OfModel): object {
   }
 }
 
-/** The config.json that the metadata stand for: one set of checks serves both. */
+/** The config.json that the metadata represents, so that both share one validation. */
 function asConfigJson({ metadata, tensors }: GgufHeader): object {
   const model = modelOf(metadata)
   const embedding = tensors.find(({ name }) => name === 'token_embd.weight')
@@ -150,7 +150,7 @@ function asConfigJson({ metadata, tensors }: GgufHeader): object {
 }
 
 /**
- * The configuration of a GGUF file's model. Its output is its embedding where there is no output.weight.
+ * The configuration of a GGUF file's model. Without output.weight the output is tied to the embedding.
  * @throws checkpoint_invalid and unsupported naming the metadata, the problem and the remedy
  */
 export function ggufConfig(header: GgufHeader): CepeConfig {
@@ -159,7 +159,7 @@ export function ggufConfig(header: GgufHeader): CepeConfig {
   try {
     const config = parseConfig(json)
     if (config.architecture !== 'cepe') throw unsupported('the metadata describe no decoder', ARCHITECTURE)
-    // GGUF files hold norms' weights whole.
+    // GGUF files store norm weights in full.
     return { ...config, decoder: { ...config.decoder, normsLessOne: false } }
   } catch (thrown) {
     if (!(thrown instanceof CodedError)) throw thrown

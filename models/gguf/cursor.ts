@@ -1,4 +1,4 @@
-/** Reads little-endian values one behind the other. Whatever reaches past the end throws `ended()`, before anything is allocated. */
+/** Reads consecutive little-endian values. A read past the end throws `ended()` before anything is allocated. */
 export class GgufCursor {
   #at = 0
   readonly #bytes: Buffer
@@ -48,14 +48,14 @@ export class GgufCursor {
   float64(): number {
     return this.#bytes.readDoubleLE(this.#take(8))
   }
-  /** Beyond 2^53 only near: larger than any file, so that every check on it fails as it should. */
+  /** Beyond 2^53 only approximate: larger than any file, so that checks fail as they should. */
   uint64(): number {
     return Number(this.#bytes.readBigUInt64LE(this.#take(8)))
   }
   int64(): number {
     return Number(this.#bytes.readBigInt64LE(this.#take(8)))
   }
-  /** Its length in 64 bits, then UTF-8. */
+  /** A 64-bit length, then UTF-8. */
   string(): string {
     const length = this.uint64()
     const at = this.#take(length)

@@ -3,10 +3,12 @@ import { GGUF_TYPES, type GgufType } from './types.ts'
 
 export type QuantisedType = Exclude<GgufType, 'F32' | 'F16' | 'BF16'>
 
-/** The values of all half-precision bit patterns: each block has one or two. */
+/** The values of all half-precision bit patterns, since each block has one or two. */
 const HALVES = f16ToF32(Uint16Array.from({ length: 1 << 16 }, (_, bits) => bits))
 
-/** One block: the bytes of `data` from `at` become weights of `out` from `to`. Every product is exact in f32, so that only sums round. */
+/**
+ * Decodes one block: bytes of `data` from `at` to weights of `out` from `to`. Every product is exact in f32, so that only sums are rounded.
+ */
 type Block = (data: Uint8Array, at: number, out: Float32Array, to: number) => void
 
 function half(data: Uint8Array, at: number): number {
@@ -22,7 +24,7 @@ const q8: Block = (data, at, out, to) => {
   for (let i = 0; i < 32; i++) out[to + i] = scale * signed(data[at + 2 + i] as number)
 }
 
-/** Four bits a weight: the first 16 weights in the low halves of the bytes, the others in the high ones. */
+/** Four bits per weight: the first 16 weights in the low nibbles, the others in the high ones. */
 function q4(header: number, middle: number, least: (data: Uint8Array, at: number) => number): Block {
   return (data, at, out, to) => {
     const scale = half(data, at)
@@ -35,7 +37,7 @@ function q4(header: number, middle: number, least: (data: Uint8Array, at: number
   }
 }
 
-/** As q4, with the fifth bits of all weights in the four bytes before. */
+/** As q4, with the fifth bits of all weights in the four preceding bytes. */
 function q5(header: number, middle: number, least: (data: Uint8Array, at: number) => number): Block {
   return (data, at, out, to) => {
     const scale = half(data, at)
@@ -50,11 +52,11 @@ function q5(header: number, middle: number, least: (data: Uint8Array, at: number
   }
 }
 
-/** Adding -0 leaves the sign of a zero as it is. */
+/** Adding -0 preserves the sign of a zero. */
 const none = (): number => -0
 const stored = (data: Uint8Array, at: number): number => half(data, at + 2)
 
-/** The six-bit scale and least value of one of the eight groups of a K block, packed in 12 bytes from `at`. */
+/** The six-bit scale and minimum of one of the eight groups of a K block, packed in 12 bytes from `at`. */
 function groupScale(data: Uint8Array, at: number, group: number): { scale: number; least: number } {
   const byte = (index: number): number => data[at + index] as number
   if (group < 4) return { scale: byte(group) & 63, least: byte(group + 4) & 63 }
@@ -62,7 +64,7 @@ function groupScale(data: Uint8Array, at: number, group: number): { scale: numbe
   return { scale: (shared & 15) | ((byte(group - 4) >> 6) << 4), least: (shared >> 4) | ((byte(group) >> 6) << 4) }
 }
 
-/** 256 weights in eight groups of 32, two of which share their bytes; `high` is where the fifth bits lie, or null. */
+/** 256 weights in eight groups of 32, pairs of which share bytes; `high` is the offset of the fifth bits, or null. */
 function kBlock(high: number | null, low: number): Block {
   return (data, at, out, to) => {
     const [scale, least] = [half(data, at), half(data, at + 2)]
@@ -79,7 +81,7 @@ function kBlock(high: number | null, low: number): Block {
   }
 }
 
-/** 256 weights in 16 groups of 16: four low bits, two high bits, a signed scale a group. */
+/** 256 weights in 16 groups of 16: four low bits, two high bits, one signed scale per group. */
 const q6K: Block = (data, at, out, to) => {
   const scale = half(data, at + 208)
   for (let index = 0; index < 256; index++) {
@@ -102,7 +104,7 @@ const BLOCKS: Readonly<Record<QuantisedType, Block>> = {
   Q6_K: q6K,
 }
 
-/** The weights of whole blocks as float32, equal to those of the `gguf` package's dequantize. */
+/** Decodes whole blocks to float32, with the results of the `gguf` package's dequantize. */
 export function dequantise(type: QuantisedType, data: Uint8Array): Float32Array {
   const { weights, bytes } = GGUF_TYPES[type]
   const blocks = data.length / bytes
@@ -113,8 +115,8 @@ export function dequantise(type: QuantisedType, data: Uint8Array): Float32Array 
 }
 
 /**
- * Rows of a query or key projection in the order of Hugging Face's LLaMA. GGUF keeps the two halves of a head interleaved
- * (row 2i + j for row j head_dim/2 + i), because llama.cpp rotates neighbours.
+ * Reorders rows of a query or key projection to Hugging Face's LLaMA. GGUF interleaves the two halves of a head (row 2i + j for row j
+ * head_dim/2 + i), because llama.cpp rotates neighbours.
  * @param data rows * bytes of a row
  */
 export function turnRowsBack(data: Uint8Array, rows: number, heads: number): Uint8Array {

@@ -6,21 +6,21 @@ import { GgufCursor } from './cursor.ts'
 import { metadataValue, type MetadataValue } from './metadata.ts'
 import { GGUF_TYPES, ggufType, otherTypeName, type GgufType } from './types.ts'
 
-/** Metadata and tensor list together; a vocabulary of 262,144 tokens takes some 16 MB. */
+/** Limit for metadata and tensor list; a vocabulary of 262,144 tokens takes some 16 MB. */
 const MAX_HEADER_BYTES = 64 * 1024 * 1024
-/** Entries of all lists of the metadata together: three lists of a vocabulary and its merges. */
+/** Limit of entries over all metadata lists: three lists of a vocabulary, and its merges. */
 const MAX_LIST_ENTRIES = 1 << 22
 const MAX_DIMENSIONS = 4
-/** What an entry takes at the least: its name's length, its type, one byte; and: name's length, dimensions, type, offset. */
+/** Minimum bytes of an entry (length of its name, type, one byte) and of a tensor (length of its name, dimensions, type, offset). */
 const LEAST_BYTES = { entry: 13, tensor: 24 } as const
 const DEFAULT_ALIGNMENT = 32
 
 export interface GgufTensor {
   readonly name: string
   readonly type: GgufType
-  /** Row-major, as everywhere here: GGUF's own order turned round. */
+  /** Row-major: the reverse of GGUF's order. */
   readonly shape: readonly number[]
-  /** In the file. */
+  /** Offset in the file. */
   readonly offset: number
   readonly bytes: number
 }
@@ -33,7 +33,7 @@ export interface GgufHeader {
   readonly bytes: Uint8Array
 }
 
-/** A tensor as the header lists it: its offset counts from the data's beginning. */
+/** A tensor as listed in the header: its offset is relative to the data section. */
 interface Listed {
   readonly name: string
   readonly dims: readonly number[]
@@ -78,7 +78,7 @@ function readListed(cursor: GgufCursor, file: string): Listed {
   return { name, dims, typeId: cursor.uint32(), offset: cursor.uint64() }
 }
 
-function placed({ name, dims, typeId, offset }: Listed, dataStart: number, alignment: number, file: WeightFile): GgufTensor {
+function locate({ name, dims, typeId, offset }: Listed, dataStart: number, alignment: number, file: WeightFile): GgufTensor {
   const at = `${basename(file.path)}: tensor ${JSON.stringify(name)}`
   const type = ggufType(typeId)
   if (type === undefined) {
@@ -97,7 +97,7 @@ function placed({ name, dims, typeId, offset }: Listed, dataStart: number, align
   const bytes = (count / weights) * blockBytes
   if (dataStart + offset + bytes > file.size) {
     throw invalid(
-      `${at} lies in bytes ${dataStart + offset} to ${dataStart + offset + bytes}, the file has ${file.size}: it is cut off; download it again`,
+      `${at} lies in bytes ${dataStart + offset} to ${dataStart + offset + bytes}, the file has ${file.size}: it is truncated; download it again`,
       name,
     )
   }
@@ -123,9 +123,9 @@ function checkApart(tensors: readonly GgufTensor[], file: string): void {
 }
 
 /**
- * Reads what a GGUF file says of itself: metadata, and the place of each tensor, known to lie inside the file.
- * Counts and lengths are held against the bytes that are there before anything is allocated for them.
- * @throws checkpoint_invalid for a damaged file; unsupported for another version, byte order or tensor type.
+ * Reads a GGUF file's header: metadata, and the location of each tensor, validated to be inside the file. Counts and lengths are compared
+ * with the available bytes before anything is allocated.
+ * @throws checkpoint_invalid for a damaged file; unsupported for another version, byte order or tensor type
  */
 export async function readGgufHeader(file: WeightFile): Promise<GgufHeader> {
   const name = basename(file.path)
@@ -133,7 +133,7 @@ export async function readGgufHeader(file: WeightFile): Promise<GgufHeader> {
   const cursor = new GgufCursor(head, () =>
     file.size > head.length
       ? invalid(`${name}: metadata and tensor list exceed the limit of ${MAX_HEADER_BYTES} bytes`, file.path)
-      : invalid(`${name} ends inside its metadata or tensor list: it is cut off or damaged; download it again`, file.path),
+      : invalid(`${name} ends inside its metadata or tensor list: it is truncated or damaged; download it again`, file.path),
   )
   const version = readVersion(cursor, name, file.path)
   const tensorCount = readCount(cursor, 'tensor', name, file.path)
@@ -141,7 +141,7 @@ export async function readGgufHeader(file: WeightFile): Promise<GgufHeader> {
   const alignment = alignmentOf(metadata, name)
   const listed = Array.from({ length: tensorCount }, () => readListed(cursor, name))
   const dataStart = Math.ceil(cursor.at / alignment) * alignment
-  const tensors = listed.map((tensor) => placed(tensor, dataStart, alignment, file))
+  const tensors = listed.map((tensor) => locate(tensor, dataStart, alignment, file))
   checkApart(tensors, name)
   return { version, metadata, tensors, bytes: head.slice(0, cursor.at) }
 }

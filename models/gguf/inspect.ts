@@ -9,7 +9,7 @@ export interface GgufDescription {
   readonly name: string
   readonly bytes: number
   readonly header: GgufHeader
-  /** Names the weights (`base_revision` of a composed checkpoint), or why no model can be built of them. */
+  /** Revision of the weights (`base_revision` of a composed checkpoint), or why no model can be built. */
   readonly outcome: { readonly revision: string } | { readonly problem: string }
 }
 
@@ -27,7 +27,7 @@ async function outcomeOf(path: string): Promise<GgufDescription['outcome']> {
   }
 }
 
-/** Reads a GGUF file's metadata and tensor list. @throws checkpoint_invalid and unsupported where they cannot be read. */
+/** Reads a GGUF file's metadata and tensor list. @throws checkpoint_invalid and unsupported if they cannot be read */
 export async function inspectGguf(path: string): Promise<GgufDescription> {
   const file = await openWeightFile(path)
   try {
@@ -40,7 +40,7 @@ export async function inspectGguf(path: string): Promise<GgufDescription> {
 
 const LONGEST = 80
 
-/** JSON, so that no character of a file reaches the terminal as a command. */
+/** Formats as JSON, so that no control character reaches the terminal. */
 function valueLine(value: MetadataValue): string {
   if (typeof value === 'object') return `list of ${value.length}`
   const text = JSON.stringify(value)
@@ -56,7 +56,7 @@ function typeLines({ tensors }: GgufHeader): string[] {
   })
 }
 
-/** Plain text for people. */
+/** Formats for the terminal. */
 export function formatGguf({ name, bytes, header, outcome }: GgufDescription): string {
   const weights = header.tensors.reduce((sum, { shape }) => sum + shape.reduce((product, dim) => product * dim, 1), 0)
   const plain = (key: string): string => JSON.stringify(key).slice(1, -1)

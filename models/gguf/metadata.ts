@@ -8,7 +8,7 @@ export type Metadata = ReadonlyMap<string, MetadataValue>
 const LIST = 9
 
 interface Reader {
-  /** Bytes that a value takes at the least. */
+  /** Minimum bytes of a value. */
   readonly least: number
   read(cursor: GgufCursor): Scalar
 }
@@ -37,8 +37,8 @@ function readerOf(type: number, key: string): Reader {
 }
 
 /**
- * The value at the cursor, behind its type.
- * @param budget entries that lists may still have, over the whole file
+ * Reads the value at the cursor, after its type.
+ * @param budget remaining list entries of the whole file
  * @throws checkpoint_invalid naming the key
  */
 export function metadataValue(cursor: GgufCursor, key: string, budget: { entries: number }): MetadataValue {
@@ -63,7 +63,7 @@ function wrong(key: string, wanted: string): Error {
   return invalid(`metadata ${key} must be ${wanted}; convert the model again`, key)
 }
 
-/** One kind of value by its key; undefined where the file has none. @throws checkpoint_invalid for another kind. */
+/** A value of one type by its key; undefined if absent. @throws checkpoint_invalid for another type */
 export function numberIn(metadata: Metadata, key: string): number | undefined {
   const value = metadata.get(key)
   if (value !== undefined && typeof value !== 'number') throw wrong(key, 'a number')

@@ -1,4 +1,4 @@
-import type { LlamaConfig } from '../checkpoint/config.ts'
+import type { LlamaConfig } from '../checkpoint/config/config.ts'
 
 const WHOLE: ReadonlyMap<string, string> = new Map([
   ['token_embd.weight', 'model.embed_tokens.weight'],
@@ -20,14 +20,14 @@ const IN_LAYER: ReadonlyMap<string, string> = new Map([
   ['ffn_down', 'mlp.down_proj'],
 ])
 
-/** Gemma's four norms of a layer. */
+/** Gemma's four norms per layer. */
 const GEMMA: ReadonlyMap<string, string> = new Map([
   ['post_attention_norm', 'post_attention_layernorm'],
   ['ffn_norm', 'pre_feedforward_layernorm'],
   ['post_ffw_norm', 'post_feedforward_layernorm'],
 ])
 
-/** The canonical name of a tensor (rename.ts); one that is not known keeps its own. */
+/** The canonical name of a tensor (rename.ts); an unknown one keeps its name. */
 export function fromGgufName(name: string, { postNorms }: Pick<LlamaConfig, 'postNorms'>): string {
   const [, layer, part = '', kind] = /^blk\.(\d+)\.(\w+)\.(weight|bias)$/.exec(name) ?? []
   const inLayer = (postNorms ? GEMMA.get(part) : undefined) ?? IN_LAYER.get(part)

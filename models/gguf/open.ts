@@ -1,7 +1,8 @@
-import { basename } from 'node:path'
+import { readdir } from 'node:fs/promises'
+import { basename, dirname } from 'node:path'
 import { CodedError } from '../../base/errors.ts'
 import type { Checkpoint, RawTensor } from '../checkpoint/checkpoint.ts'
-import type { LlamaConfig } from '../checkpoint/config.ts'
+import type { LlamaConfig } from '../checkpoint/config/config.ts'
 import { openWeightFile } from '../checkpoint/file.ts'
 import { toF32 } from '../checkpoint/weights.ts'
 import { invalid, unsupported } from '../errors.ts'
@@ -12,43 +13,54 @@ import { fromGgufName } from './names.ts'
 import { ggufRevision, readGgufTensor, storedTensor } from './tensors.ts'
 import { ggufTokenizer } from './tokenizer.ts'
 
-function splitError(name: string, parts: string): CodedError {
+/** Names of missing parts that a message lists. */
+const MOST_LISTED = 3
+
+function splitError(name: string, parts: number, missing: readonly string[] = []): CodedError {
+  const rest = missing.length > MOST_LISTED ? ` and ${missing.length - MOST_LISTED} more` : ''
+  const gone =
+    missing.length > 0 ? `, of which ${missing.slice(0, MOST_LISTED).join(', ')}${rest} are missing beside it: download them,` : ';'
   return unsupported(
-    `${name} is one part of a model in ${parts} files; join them first (llama-gguf-split --merge FIRST-PART WHOLE.gguf) and give the whole file`,
+    `${name} is one part of a model in ${parts} files${gone} join them first (llama-gguf-split --merge FIRST-PART WHOLE.gguf) and give the whole file`,
     name,
   )
 }
 
-function checkNamedWhole(name: string): void {
-  const parts = /-\d{5}-of-(\d{5})\.gguf$/i.exec(name)?.[1]
-  if (parts !== undefined && Number(parts) !== 1) throw splitError(name, String(Number(parts)))
+/** @throws unsupported for a file that is named as one part of several */
+async function checkNamedWhole(path: string): Promise<void> {
+  const name = basename(path)
+  const [, stem = '', count = '1'] = /^(.*)-\d{5}-of-(\d{5})\.gguf$/i.exec(name) ?? []
+  if (Number(count) === 1) return
+  const there = new Set(await readdir(dirname(path)).catch(() => []))
+  const parts = Array.from({ length: Number(count) }, (_, i) => `${stem}-${String(i + 1).padStart(5, '0')}-of-${count}.gguf`)
+  throw splitError(name, Number(count), there.has(name) ? parts.filter((part) => !there.has(part)) : [])
 }
 
-/** Messages of inner files name metadata and tensors; this one names the file. */
+/** Adds the file's name to messages that name metadata and tensors. */
 function inFile(name: string, thrown: unknown): unknown {
   if (!(thrown instanceof CodedError) || thrown.message.includes(name)) return thrown
   return new CodedError(thrown.code, `${name}: ${thrown.message}`, { field: thrown.field, cause: thrown })
 }
 
-/** Heads whose rows GGUF keeps in another order; 0 for any other tensor. */
+/** Number of heads whose rows GGUF reorders; 0 for other tensors. */
 function turnedHeads(name: string, { heads, kvHeads }: LlamaConfig): number {
   if (name.endsWith('.self_attn.q_proj.weight')) return heads
   return name.endsWith('.self_attn.k_proj.weight') ? kvHeads : 0
 }
 
 /**
- * Opens a GGUF file (version 2 or 3) as a checkpoint: quantised tensors are read as float32, one at a time, the rows
- * of a LLaMA's queries and keys in Hugging Face's order; the tokenizer comes from the metadata.
- * @throws checkpoint_invalid for a damaged file; unsupported for another architecture, tensor type, or one part of several.
+ * Opens a GGUF file (version 2 or 3) as a checkpoint: quantised tensors are read as float32, one at a time, rows of a LLaMA's queries and
+ * keys in Hugging Face's order; the tokenizer comes from the metadata.
+ * @throws checkpoint_invalid for a damaged file; unsupported for another architecture, tensor type, or one part of several
  */
 export async function openGguf(path: string): Promise<Checkpoint> {
   const name = basename(path)
-  checkNamedWhole(name)
+  await checkNamedWhole(path)
   const file = await openWeightFile(path)
   try {
     const header = await readGgufHeader(file)
     const parts = numberIn(header.metadata, 'split.count') ?? 1
-    if (parts > 1) throw splitError(name, String(parts))
+    if (parts > 1) throw splitError(name, parts)
     const { metadata } = header
     const config = ggufConfig(header)
     const stored = new Map(header.tensors.map((tensor) => [fromGgufName(tensor.name, config.decoder), tensor]))
@@ -68,7 +80,13 @@ export async function openGguf(path: string): Promise<Checkpoint> {
       revision: await ggufRevision(file, header),
       read,
       readF32: async (wanted) => toF32(wanted, await read(wanted)),
-      tokenizer: () => ggufTokenizer(metadata, path),
+      tokenizer: () => {
+        try {
+          return ggufTokenizer(metadata, path)
+        } catch (thrown) {
+          throw inFile(name, thrown)
+        }
+      },
       close: () => file.close(),
     }
   } catch (thrown) {

@@ -1,25 +1,25 @@
 import { unsupported } from '../errors.ts'
 
-/** How bytes become characters; cut into words by GPT-2's pattern, or not. */
+/** Maps bytes to characters; splits words by GPT-2's pattern, or not at all. */
 function byteLevel(words: boolean): object {
   return { type: 'ByteLevel', add_prefix_space: false, trim_offsets: true, use_regex: words }
 }
 
-/** Words by LLaMA 3's pattern, or another with so many digits of a number together: line breaks go with what is before them. */
+/** Splits words by LLaMA 3's pattern with a maximum number of digits; line breaks belong to what precedes them. */
 function wordsOf(digits: string): object {
   const words = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|${digits}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+`
   const split = { type: 'Split', pattern: { Regex: words }, behavior: 'Isolated', invert: false }
   return { type: 'Sequence', pretokenizers: [split, byteLevel(false)] }
 }
 
-/** Every numeric character on its own. The format's `Digits` knows 0 to 9 alone in the package that reads it here. */
+/** Splits every numeric character. The format's `Digits` matches only 0 to 9 in the package used here. */
 const NUMBERS_APART = { type: 'Split', pattern: { Regex: '\\p{N}' }, behavior: 'Isolated', invert: false }
 
 interface PreTokenizer {
   /** Parts of tokenizer.json. */
   readonly normalizer?: object
   readonly pre_tokenizer: object
-  /** Whole words of the vocabulary are taken as they are, without merging. */
+  /** Whole words of the vocabulary are used without merging. */
   readonly ignore_merges: boolean
 }
 
@@ -45,7 +45,7 @@ const BY_NAME: ReadonlyMap<string, PreTokenizer> = new Map([
   ['qwen2', { normalizer: { type: 'NFC' }, pre_tokenizer: wordsOf('\\p{N}'), ignore_merges: false }],
 ])
 
-/** The pre-tokenizer of a name in tokenizer.ggml.pre. @throws unsupported for one that is not known: a guess would give other tokens. */
+/** The pre-tokenizer of a name in tokenizer.ggml.pre. @throws unsupported for an unknown one: a guess would give other tokens */
 export function preTokenizer(name: string): PreTokenizer {
   const known = BY_NAME.get(name)
   if (known !== undefined) return known

@@ -6,7 +6,7 @@ import { invalid } from '../errors.ts'
 import { dequantise, turnRowsBack } from './dequantise.ts'
 import type { GgufHeader, GgufTensor } from './header.ts'
 
-/** Bytes of each tensor's start and end that take part in the revision. */
+/** Bytes of each tensor's start and end that are hashed for the revision. */
 const SAMPLE_BYTES = 256
 
 /** SHA-256 (hex) over the header and the ends of every tensor. */
@@ -26,8 +26,8 @@ export function storedTensor({ type, shape, offset, bytes }: GgufTensor, name: s
 }
 
 /**
- * One tensor, dequantised.
- * @param heads of query or key rows that stand in GGUF's order; 0 for any other tensor
+ * Reads and dequantises one tensor.
+ * @param heads of query or key rows in GGUF's order; 0 for any other tensor
  * @throws checkpoint_invalid naming a tensor that is not finite or whose rows do not divide into the heads
  */
 export async function readGgufTensor(file: WeightFile, stored: GgufTensor, info: TensorInfo, heads: number): Promise<RawTensor> {

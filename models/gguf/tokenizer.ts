@@ -27,7 +27,7 @@ function tokensOf(metadata: Metadata): readonly Token[] {
   return texts.map((text, id) => ({ text, type: types[id] ?? PIECE_TYPE.normal }))
 }
 
-/** The token that the metadata name as the beginning, the end ... */
+/** A special token named by the metadata. */
 function namedToken(metadata: Metadata, role: 'bos' | 'eos' | 'unknown' | 'padding', tokens: readonly Token[]): string | undefined {
   const key = `${KEY}.${role}_token_id`
   const id = numberIn(metadata, key)
@@ -37,7 +37,7 @@ function namedToken(metadata: Metadata, role: 'bos' | 'eos' | 'unknown' | 'paddi
   return token.text
 }
 
-/** Tokens that are found in text before it is cut into words. */
+/** Tokens that are matched in text before it is split into words. */
 function addedTokens(tokens: readonly Token[], types: readonly number[]): TokenizerJson['added_tokens'] {
   return tokens.flatMap(({ text, type }, id) => {
     const flags = { single_word: false, lstrip: false, rstrip: false, normalized: false, special: type === PIECE_TYPE.control }
@@ -91,8 +91,8 @@ function bpeModel(vocab: Record<string, number>, merges: [string, string][], ign
 }
 
 /**
- * User-defined pieces are found in text first, as SentencePiece does; unused ones never are. Neither takes part in merging,
- * so both go as control pieces through the conversion.
+ * User-defined pieces are matched in text first, as in SentencePiece; unused ones never are. Neither takes part in merging, so the
+ * conversion treats both as control pieces.
  */
 function sentencePiece(metadata: Metadata, tokens: readonly Token[], path: string): TokenizerFiles {
   const scores = numbersIn(metadata, `${KEY}.scores`)
@@ -123,7 +123,7 @@ function sentencePiece(metadata: Metadata, tokens: readonly Token[], path: strin
     },
     path,
   )
-  // Gemma's marks of turns are control pieces that its prompts hold as text.
+  // Gemma's turn markers are control pieces that its prompts contain as text.
   const isGemma = stringIn(metadata, 'general.architecture')?.startsWith('gemma') === true
   const found = isGemma ? [PIECE_TYPE.userDefined, PIECE_TYPE.control] : [PIECE_TYPE.userDefined]
   return { ...converted, tokenizer: { ...converted.tokenizer, added_tokens: addedTokens(tokens, found) } }
@@ -140,9 +140,9 @@ function converted(metadata: Metadata, tokens: readonly Token[], path: string): 
 }
 
 /**
- * The tokenizer in a GGUF file's metadata as tokenizer.json and tokenizer_config.json, its chat template included; the
- * token of the beginning goes in front where the file says so.
- * @returns null for a file without one: `no_vocab`, or nothing at all
+ * Converts the tokenizer in a GGUF file's metadata to tokenizer.json and tokenizer_config.json, including its chat template; BOS is added
+ * if the metadata asks for it.
+ * @returns null for a file without one: `no_vocab`, or none at all
  * @throws checkpoint_invalid and unsupported, naming the metadata, the problem and the remedy
  */
 export function ggufTokenizer(metadata: Metadata, path: string): TokenizerFiles | null {

@@ -1,4 +1,4 @@
-/** Tensor types of GGUF that are read: how many weights a block holds, in how many bytes (github.com/ggml-org/ggml, docs/gguf.md). */
+/** Supported tensor types of GGUF: weights and bytes per block (github.com/ggml-org/ggml, docs/gguf.md). */
 export const GGUF_TYPES = {
   F32: { id: 0, weights: 1, bytes: 4 },
   F16: { id: 1, weights: 1, bytes: 2 },
@@ -17,12 +17,12 @@ export type GgufType = keyof typeof GGUF_TYPES
 
 const TYPES: ReadonlyMap<number, GgufType> = new Map((Object.keys(GGUF_TYPES) as GgufType[]).map((name) => [GGUF_TYPES[name].id, name]))
 
-/** The type of a number in a file, or undefined for one that is not read. */
+/** The type of a number in a file; undefined if unsupported. */
 export function ggufType(id: number): GgufType | undefined {
   return TYPES.get(id)
 }
 
-/** Names of types that are not read, for messages. */
+/** Names of unsupported types, for messages. */
 const OTHERS: Readonly<Record<number, string>> = {
   9: 'Q8_1',
   10: 'Q2_K',
@@ -47,7 +47,7 @@ const OTHERS: Readonly<Record<number, string>> = {
   39: 'MXFP4',
 }
 
-/** A type that is not read, as messages name it. */
+/** The name of an unsupported type, for messages. */
 export function otherTypeName(id: number): string {
   return OTHERS[id] ?? `number ${id}`
 }

@@ -1,4 +1,4 @@
-import type { BertConfig } from '../checkpoint/config.ts'
+import type { BertConfig } from '../checkpoint/config/config.ts'
 import type { Params } from '../blocks/params.ts'
 import { multiHeadAttention, skipLayerNorm } from '../onnx/contrib.ts'
 import type { Value } from '../onnx/graph.ts'
@@ -14,7 +14,7 @@ function denseNorm(params: Params, x: Value, residual: Value, epsilon: number): 
   })
 }
 
-/** One BERT layer over tokens [B*L,d]; `rows` [B,L,d] has the sizes for the attention. */
+/** One BERT layer over tokens [B*L,d]; `rows` [B,L,d] provides the sizes for the attention. */
 function bertLayer(
   params: Params,
   x: Value,
@@ -33,7 +33,7 @@ function bertLayer(
   return denseNorm(params, inner, attended, layerNormEps)
 }
 
-/** What BERT reads: i64 [B,L], padding on the right; `types` where a text has two parts. */
+/** BERT's input: i64 [B,L], padding on the right; `types` for texts of two parts. */
 export interface BertInput {
   readonly ids: Value
   readonly mask: Value
@@ -60,7 +60,7 @@ export function bertStates(params: Params, config: BertConfig, { ids, mask, type
   return cast(reshapeLike(x, rows), 'f32')
 }
 
-/** The state of [CLS], which stands first: [B,L,d] -> [B,d]. */
+/** The state of [CLS], the first token: [B,L,d] -> [B,d]. */
 export function firstState(states: Value, hiddenSize: number): Value {
   const { graph } = states
   return reshape(slice(states, 1, { start: i64s(graph, [0]), end: i64s(graph, [1]) }, 1), ['B', hiddenSize])

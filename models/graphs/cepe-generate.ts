@@ -1,5 +1,5 @@
 import { at, present } from '../../base/at.ts'
-import type { CepeConfig } from '../checkpoint/config.ts'
+import type { CepeConfig } from '../checkpoint/config/config.ts'
 import type { Checkpoint } from '../checkpoint/checkpoint.ts'
 import { decodeSelfAttention, groupedKeyValues, promptSelfAttention, type Attended } from '../blocks/attention.ts'
 import {
@@ -46,12 +46,12 @@ import { crossLayers, embedTokens, logitsOf, phiInput } from './decoder.ts'
 import { byLayer, decoderRopes, windowBiases, type ByLayer } from './layer-kinds.ts'
 import { llamaLayers } from './llama.ts'
 
-/** Of GroupQueryAttention with do_rotary. */
+/** Constraint of GroupQueryAttention with do_rotary. */
 const HEAD_MULTIPLE = 16
-/** Size of the keys of the tokens made, the new one included. */
+/** Dimension of generated tokens' keys, including the new one. */
 const MADE = 'made'
 
-/** How cross-attention is computed, over the prompt and for each further token. */
+/** Forms of cross-attention over the prompt and for each further token. */
 export interface CrossStrategy {
   prompt(attention: CrossAttention, layer: number): CrossAttended
   decode(attention: CrossAttention, layer: number): CrossAttended
@@ -62,19 +62,19 @@ const ABSORBED: CrossStrategy = { prompt: promptCrossAttention, decode: decodeCr
 /** One pass of the decoder's layers. */
 interface Pass {
   readonly stream: Residual
-  /** Of every layer. */
+  /** For every layer. */
   readonly keyValues: readonly KeyValues[]
   /** f32 [m]: the last token's cross-attention on each row of phi, averaged over layers and heads; zeros where no layer attends. */
   readonly attention: Value
 }
 
-/** How a pass attends, in every layer. */
+/** Attention of a pass, for every layer. */
 interface Sublayers {
   self(params: Params, normed: Value, layer: number): Attended
   cross(params: Params, normed: Value, layer: number): CrossAttended
 }
 
-/** What a pass reads: token ids [1,L] beside phi. */
+/** Input of a pass: token ids [1,L] and phi. */
 interface Reading {
   readonly params: Params
   readonly config: CepeConfig
@@ -129,15 +129,15 @@ function choose(params: Params, config: CepeConfig, stream: Residual): { token: 
 }
 
 /**
- * Greedy answers in one run: input_ids i64 [1,L], phi f32 [m,d_enc], stop_ids i64 [K], max_new_tokens i64 scalar (>= 1) ->
- * tokens i64 [n], logprobs f32 [n], attention f32 [n,m], and for who goes on prompt.{i}.key|value [1,kv_heads,L,head_dim]. m and K may be 0. Ends after a token of stop_ids, which is the
- * last of `tokens`, after max_new_tokens, or when the decoder's window is full. attention is each token's
- * cross-attention on each row of phi, averaged over layers and heads.
+ * Greedy answers in one run: input_ids i64 [1,L], phi f32 [m,d_enc], stop_ids i64 [K], max_new_tokens i64 scalar (>= 1) -> tokens i64 [n],
+ * logprobs f32 [n], attention f32 [n,m], and, for a continuation, prompt.{i}.key|value [1,kv_heads,L,head_dim]. m and K may be 0. Ends
+ * after a token of stop_ids, which is the last of `tokens`, after max_new_tokens, or when the decoder's window is full. attention is each
+ * token's cross-attention on each row of phi, averaged over layers and heads.
  *
- * The prompt runs in the main graph and gives the first token; a Loop makes the others, one a round. It carries the keys
- * and values of the tokens made so far; those of the prompt stay outside it, where they are never copied.
- * `cross` is there for benchmarks, which compare the default with its alternatives.
- * @throws unsupported for a head size that GroupQueryAttention's rotary embedding does not take.
+ * The prompt runs in the main graph and yields the first token; a Loop generates the others, one per iteration. It carries keys and values
+ * of the generated tokens; those of the prompt stay outside it and are never copied. `cross` is for benchmarks, which compare the default
+ * with its alternatives.
+ * @throws unsupported for a head size that GroupQueryAttention's rotary embedding does not support
  */
 export function cepeGenerateGraph(
   checkpoint: Checkpoint,
@@ -179,7 +179,7 @@ export function cepeGenerateGraph(
   const allTokens = all(first.token, tokens)
   graph.output('tokens', allTokens)
   graph.output('logprobs', all(first.logprob, logprobs))
-  // A loop of no rounds knows no m: the sizes come from elsewhere.
+  // With zero iterations the Loop does not define m, so the sizes must not depend on it.
   const sizes = concat([sizeOf(allTokens, 0), sizeOf(context.phi, 0)], 0)
   graph.output('attention', reshapeTo(all(prompt.attention, attention), sizes, ['n', 'm']))
   keyValueOutputs(graph, 'prompt', prompt.keyValues)
@@ -187,11 +187,10 @@ export function cepeGenerateGraph(
 }
 
 /**
- * Goes on with an answer that {@link cepeGenerateGraph} began, in the same steps, so that a chain of runs makes what one run
- * would: token i64 [1,1], the last one made, position i64 [1,1] its place, phi, stop_ids, max_new_tokens as there,
- * prompt.{i}.key|value [1,kv_heads,P,head_dim] as that graph gave them, since.{i}.key|value [1,kv_heads,S,head_dim] of the
- * tokens read since (S = 0 at first) -> tokens i64 [n], logprobs f32 [n], attention f32 [n,m], made.{i}.key|value
- * [1,kv_heads,S+n,head_dim], the next run's `since`.
+ * Continues an answer of {@link cepeGenerateGraph} with the same operations, so that a chain of runs gives the results of one run: token
+ * i64 [1,1], the last one generated, position i64 [1,1], phi, stop_ids, max_new_tokens as there, prompt.{i}.key|value
+ * [1,kv_heads,P,head_dim] from that graph, since.{i}.key|value [1,kv_heads,S,head_dim] of the tokens read since (S = 0 at first) -> tokens
+ * i64 [n], logprobs f32 [n], attention f32 [n,m], made.{i}.key|value [1,kv_heads,S+n,head_dim], the next run's `since`.
  */
 export function cepeContinueGraph(checkpoint: Checkpoint, config: CepeConfig, precision: Precision): Graph {
   const graph = new Graph('cepe_continue')
@@ -239,26 +238,26 @@ function goesOn(stopIds: Value, token: Value): Value {
   return graph.scope('stop', () => not(less(i64(graph, 0), reduceSum(cast(equal(stopIds, reshape(token, [])), 'i64'), 0))))
 }
 
-/** An answer so far. */
+/** State of an answer. */
 interface Begun {
-  /** i64 [1,1]: made, not read yet. */
+  /** i64 [1,1]: generated, not read yet. */
   readonly token: Value
-  /** i64 [1,1]: its place. */
+  /** i64 [1,1]: its position. */
   readonly position: Value
-  /** Of every layer. */
+  /** For every layer. */
   readonly prompt: readonly KeyValues[]
-  /** Of the tokens made and read since, of every layer. */
+  /** For every layer: tokens generated and read since. */
   readonly since: readonly KeyValues[]
-  /** i64 scalar: most tokens to make. */
+  /** i64 scalar: maximum tokens to generate. */
   readonly rounds: Value
-  /** bool scalar: whether any is to be made. */
+  /** bool scalar: whether to generate any. */
   readonly proceed: Value
   readonly stopIds: Value
   readonly ropes: ByLayer<Rope>
   readonly cross: CrossStrategy
 }
 
-/** Makes tokens one after the other in a Loop, which carries the keys and values of those made; the prompt's stay outside it. */
+/** Generates tokens in a Loop that carries their keys and values; the prompt's stay outside it. */
 function makeTokens(params: Params, config: CepeConfig, context: Context, begun: Begun) {
   const { graph, precision } = params
   const { decoder } = config

@@ -1,5 +1,5 @@
 import { at } from '../../base/at.ts'
-import type { CepeConfig, LlamaConfig } from '../checkpoint/config.ts'
+import type { CepeConfig, LlamaConfig } from '../checkpoint/config/config.ts'
 import type { Checkpoint } from '../checkpoint/checkpoint.ts'
 import { cachedSelfAttention } from '../blocks/attention.ts'
 import { contextOf, stepCrossAttention } from '../blocks/cross-attention.ts'
@@ -16,9 +16,9 @@ const TOTAL = 'past+L'
 const TEXT_TOKENS = 'text_tokens'
 
 /**
- * Positions i64 [B,L] of the new tokens and the scores' bias [B,1,1,L,T] in each layer. A token sees the unmasked ones at its own
- * place or before; its position is the number of unmasked ones before it. So padding may be anywhere: left, right or
- * between the cached part and the new tokens.
+ * Positions i64 [B,L] of the new tokens, and the score bias [B,1,1,L,T] in each layer. A token sees unmasked tokens up to its own index;
+ * its position is the number of unmasked ones before it. Padding may be anywhere: left, right or between the cached part and the new
+ * tokens.
  */
 function maskInputs(mask: Value, ids: Value, decoder: LlamaConfig, elem: 'f32' | 'f16'): { positions: Value; biases: ByLayer<Value> } {
   const { graph } = mask
@@ -26,21 +26,21 @@ function maskInputs(mask: Value, ids: Value, decoder: LlamaConfig, elem: 'f32' |
   const past = sub(total, sizeOf(ids, 1))
   const keyPositions = max(sub(cumSum(mask), i64(graph, 1)), i64(graph, 0))
   const positions = slice(keyPositions, 1, { start: past, end: total }, 'L')
-  const places = range(reshape(total, []), TOTAL)
-  const causal = lessOrEqual(reshape(places, [1, TOTAL]), reshape(slice(places, 0, { start: past, end: total }, 'L'), ['L', 1]))
+  const indices = range(reshape(total, []), TOTAL)
+  const causal = lessOrEqual(reshape(indices, [1, TOTAL]), reshape(slice(indices, 0, { start: past, end: total }, 'L'), ['L', 1]))
   const visible = and(causal, reshape(cast(mask, 'bool'), ['B', 1, 1, 1, TOTAL]))
   const biases = byLayer(decoder, (local) => scoreBias(local ? and(visible, nearBy(positions, keyPositions, local.window)) : visible, elem))
   return { positions, biases }
 }
 
 /**
- * The decoder over new tokens and a cache, for logits: input_ids i64 [B,L], attention_mask i64 [B,past+L] (0 = padding,
- * at any place), phi f32 [m,d_enc] shared by the rows, past_key_values.{i}.key|value [B,kv_heads,past,head_dim] ->
- * logits f32 [B,L,V], present.{i}.key|value [B,kv_heads,past+L,head_dim]. past and m may be 0. Logits at masked tokens
- * mean nothing. Keys and values are in the precision's float type.
+ * The decoder over new tokens and a cache, for logits: input_ids i64 [B,L], attention_mask i64 [B,past+L] (0 = padding, anywhere), phi f32
+ * [m,d_enc] shared by the rows, past_key_values.{i}.key|value [B,kv_heads,past,head_dim] -> logits f32 [B,L,V], present.{i}.key|value
+ * [B,kv_heads,past+L,head_dim]. past and m may be 0. Logits at masked tokens are undefined. Keys and values have the precision's float
+ * type.
  *
- * Where the rotary basis depends on the text's length there is one input more, text_tokens i64 [B]: how long the text of each
- * row's new tokens is, as far as it is known. Keys that were cached keep the basis of their time.
+ * If the rotary basis depends on the text's length, there is another input, text_tokens i64 [B]: the length of each row's text, as far as
+ * known. Cached keys keep the basis they were computed with.
  */
 export function cepeStepGraph(checkpoint: Checkpoint, config: CepeConfig, precision: Precision): Graph {
   const graph = new Graph('cepe_step')

@@ -1,4 +1,4 @@
-import type { RetrieverConfig } from '../checkpoint/config.ts'
+import type { RetrieverConfig } from '../checkpoint/config/config.ts'
 import type { Checkpoint } from '../checkpoint/checkpoint.ts'
 import { Params } from '../blocks/params.ts'
 import type { Precision } from '../blocks/precision.ts'
@@ -7,13 +7,13 @@ import { cast, div, f32, max, mul, reduceSum, reshape, sqrt } from '../onnx/ops.
 import { bertStates, firstState } from './bert.ts'
 import { modernBertStates } from './modern-bert.ts'
 
-/** As in PyTorch's normalize: a vector of zeros stays one. */
+/** As in PyTorch's normalize: a zero vector stays zero. */
 const SMALLEST_LENGTH = 1e-12
 
 /**
  * Contriever (Izacard et al. 2022): input_ids, attention_mask i64 [B,L] -> embedding f32 [B,d], the mean of BERT's (or ModernBERT's) last
  * states over the unmasked tokens, not normalised: relevance is the dot product. Padding on the right. A checkpoint of
- * sentence-transformers may take the state of the first token instead, and vectors of length 1.
+ * sentence-transformers may use the first token's state instead, and vectors of length 1.
  */
 export function contrieverGraph(checkpoint: Checkpoint, config: RetrieverConfig, precision: Precision): Graph {
   const graph = new Graph('contriever')
@@ -39,7 +39,7 @@ function meanPooling(states: Value, mask: Value): Value {
   })
 }
 
-/** Rows [B,d] divided by their lengths. */
+/** Rows [B,d] normalised to length 1. */
 function ofLengthOne(rows: Value): Value {
   return div(rows, max(sqrt(reduceSum(mul(rows, rows), 1, true)), f32(rows.graph, SMALLEST_LENGTH)))
 }

@@ -1,4 +1,4 @@
-import type { CepeConfig } from '../checkpoint/config.ts'
+import type { CepeConfig } from '../checkpoint/config/config.ts'
 import { capped } from '../blocks/scores.ts'
 import { normStream, type Residual } from '../blocks/norm.ts'
 import type { Params } from '../blocks/params.ts'
@@ -6,7 +6,7 @@ import type { Graph, Value } from '../onnx/graph.ts'
 import { cast, f32, mul } from '../onnx/ops.ts'
 import type { CrossLayers, Sublayer } from './llama.ts'
 
-/** phi f32 [m,d_enc]; a decoder without cross-attention reads only its number of rows. */
+/** phi f32 [m,d_enc]; a decoder without cross-attention uses only its number of rows. */
 export function phiInput(graph: Graph, config: CepeConfig): Value {
   return graph.input('phi', 'f32', ['m', config.encoder?.hiddenSize ?? 'd_enc'])
 }
@@ -19,7 +19,7 @@ export function embedTokens(params: Params, { decoder: { embeddingScale } }: Cep
   })
 }
 
-/** Where the decoder's cross-attention stands: in its last layers, or nowhere. */
+/** Layers with cross-attention: the last ones, or none. */
 export function crossLayers(config: CepeConfig, attend: Sublayer): CrossLayers | null {
   return config.encoder ? { from: config.decoder.layers - config.crossAttentionLayers, attend } : null
 }

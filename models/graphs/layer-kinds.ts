@@ -1,15 +1,15 @@
-import type { LlamaConfig, LocalLayers } from '../checkpoint/config.ts'
+import type { LlamaConfig, LocalLayers } from '../checkpoint/config/config.ts'
 import { ropeOf, type Rope } from '../blocks/rotations.ts'
 import type { Graph, Value } from '../onnx/graph.ts'
 import { add, cast, f32, i64, less, range, reshape, sub, where } from '../onnx/ops.ts'
 
-/** A value for each layer: one for those that see all tokens, and one for local ones. */
+/** A value for global layers and one for local layers. */
 export interface ByLayer<T> {
   of(layer: number): T
   map<U>(change: (value: T) => U): ByLayer<U>
 }
 
-/** Scores of hidden keys: small enough that softmax gives 0, finite so that a row of padding alone stays finite; fits f16. */
+/** Score bias of hidden keys: low enough that softmax gives 0, finite so that a row of padding stays finite; fits f16. */
 const HIDDEN = -30_000
 
 function ofKinds<T>(all: T, windowed: T, local: LocalLayers | null): ByLayer<T> {
@@ -22,7 +22,7 @@ function ofKinds<T>(all: T, windowed: T, local: LocalLayers | null): ByLayer<T> 
   }
 }
 
-/** Both values are made at once. */
+/** Computes both values at once. */
 export function byLayer<T>({ local }: { readonly local: LocalLayers | null }, make: (local: LocalLayers | null) => T): ByLayer<T> {
   const all = make(null)
   return ofKinds(all, local === null ? all : make(local), local)
@@ -38,13 +38,15 @@ export function decoderRopes(graph: Graph, decoder: LlamaConfig, elem: 'f32' | '
   )
 }
 
-/** What is added to scores: 0 where the condition holds, else so little that softmax gives 0. */
+/** Bias of scores: 0 where the condition holds, else low enough that softmax gives 0. */
 export function scoreBias(visible: Value, elem: 'f32' | 'f16'): Value {
   const { graph } = visible
   return where(visible, cast(f32(graph, 0), elem), cast(f32(graph, HIDDEN), elem))
 }
 
-/** Of one token at `position` i64 [1,1]: biases of the scores of the prompt's keys, `length` i64 [1] long, and of those made since, itself included. */
+/**
+ * For one token at `position` i64 [1,1]: score biases of the prompt's keys, `length` i64 [1] long, and of generated ones, itself included.
+ */
 export function windowBiases(
   position: Value,
   length: Value,
@@ -52,7 +54,7 @@ export function windowBiases(
 ): { readonly prompt: Value; readonly since: Value } {
   const { graph } = position
   const before = sub(reshape(position, [1]), i64(graph, window))
-  const biasOf = (places: Value, dim: string): Value => reshape(scoreBias(less(before, places), elem), [1, 1, 1, 1, dim])
+  const biasOf = (keyPositions: Value, dim: string): Value => reshape(scoreBias(less(before, keyPositions), elem), [1, 1, 1, 1, dim])
   const since = add(sub(reshape(position, [1]), length), i64(graph, 1))
   return {
     prompt: biasOf(range(reshape(length, []), 'L'), 'L'),
@@ -60,7 +62,7 @@ export function windowBiases(
   }
 }
 
-/** Whether tokens at positions i64 [B,L] see keys at keyPositions [B,T], where each sees so many before it: bool [B,1,1,L,T]. */
+/** Whether tokens at positions i64 [B,L] see keys at keyPositions [B,T] within the window: bool [B,1,1,L,T]. */
 export function nearBy(positions: Value, keyPositions: Value, window: number): Value {
   const [[batch = 0, length = 0], [, total = 0]] = [positions.shape, keyPositions.shape]
   const before = sub(reshape(positions, [batch, 1, 1, length, 1]), i64(positions.graph, window))

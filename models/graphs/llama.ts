@@ -1,4 +1,4 @@
-import type { LlamaConfig } from '../checkpoint/config.ts'
+import type { LlamaConfig } from '../checkpoint/config/config.ts'
 import type { Value } from '../onnx/graph.ts'
 import { mlp } from '../blocks/mlp.ts'
 import { norm, normStream, type Residual } from '../blocks/norm.ts'
@@ -13,14 +13,14 @@ export interface CrossLayers {
   readonly attend: Sublayer
 }
 
-/** Names of a layer's norms: in front of the MLP, and of what attention and MLP write, where that is normalised as well. */
+/** Names of a layer's norms: before the MLP, and of the outputs of attention and MLP, if these are normalised. */
 const NORMS = { mlp: 'post_attention_layernorm', written: null } as const
 const GEMMA_NORMS = {
   mlp: 'pre_feedforward_layernorm',
   written: { attention: 'post_attention_layernorm', mlp: 'post_feedforward_layernorm' },
 } as const
 
-/** The LLaMA blocks `layers.0` ... of a stack: pre-norm self-attention, cross-attention where given, gated MLP; all residual. */
+/** The LLaMA blocks `layers.0` ... of a stack: pre-norm self-attention, optional cross-attention, gated MLP; all residual. */
 export function llamaLayers(
   params: Params,
   config: LlamaConfig,

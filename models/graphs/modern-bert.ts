@@ -1,4 +1,4 @@
-import type { ModernBertConfig } from '../checkpoint/config.ts'
+import type { ModernBertConfig } from '../checkpoint/config/config.ts'
 import type { Params } from '../blocks/params.ts'
 import { ropeOf, rotate, type Rotations } from '../blocks/rotations.ts'
 import { multiHeadAttention } from '../onnx/contrib.ts'
@@ -24,17 +24,17 @@ import {
 import type { BertInput } from './bert.ts'
 import { byLayer, scoreBias } from './layer-kinds.ts'
 
-/** How the tokens of a layer attend. */
+/** Attention of a layer's tokens. */
 interface Attention {
   readonly rotations: Rotations
   readonly keyMask: Value
-  /** Of the scores; null where all tokens see all. */
+  /** Bias of the scores; null if all tokens see all. */
   readonly bias: Value | null
 }
 
 /** Part `index` of the last axis of x [B,L,parts*width]. */
 function part(x: Value, index: number, width: number): Value {
-  const at = (place: number): Value => i64s(x.graph, [place * width])
+  const at = (i: number): Value => i64s(x.graph, [i * width])
   return slice(x, 2, { start: at(index), end: at(index + 1) }, width)
 }
 
@@ -42,7 +42,7 @@ function norm(params: Params, x: Value, name: string, epsilon: number): Value {
   return params.in(name, (p) => layerNormalization(x, p.tensor('weight'), null, epsilon))
 }
 
-/** One layer; the first reads the embeddings, which are normalised already. */
+/** One layer; the first reads the embeddings, which are already normalised. */
 function layer(
   params: Params,
   x: Value,
@@ -66,10 +66,10 @@ function layer(
   return add(stream, written)
 }
 
-/** Whether two tokens of a text of so many, i64 [1], are at most so far apart: bool [1,1,L,L]. */
+/** Whether two tokens of a text of length i64 [1] are within the distance: bool [1,1,L,L]. */
 function within(length: Value, distance: number): Value {
-  const places = range(reshape(length, []), 'L')
-  const apart = abs(sub(reshape(places, [1, 1, 'L', 1]), reshape(places, [1, 1, 1, 'L'])))
+  const indices = range(reshape(length, []), 'L')
+  const apart = abs(sub(reshape(indices, [1, 1, 'L', 1]), reshape(indices, [1, 1, 1, 'L'])))
   return lessOrEqual(apart, i64(length.graph, distance))
 }
 

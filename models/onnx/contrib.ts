@@ -31,7 +31,7 @@ export function skipRmsNorm(x: Value, residual: Value, weight: Value, epsilon: n
   const op = 'SkipSimplifiedLayerNormalization'
   requireRank(op, x, 2, 3)
   if (!sameShape(x.shape, residual.shape)) throw new GraphError(`${op}: unequal shapes`)
-  // The absent outputs are statistics for training.
+  // The skipped outputs are training statistics.
   const [normed, sum] = x.graph.add({ op, domain: CONTRIB_DOMAIN }, [x, residual, weight], [x, null, null, x], {
     epsilon: { float: epsilon },
   })
@@ -44,7 +44,7 @@ export function skipLayerNorm(x: Value, residual: Value, norm: { readonly weight
   return contrib('SkipLayerNormalization', [x, residual, norm.weight, norm.bias], x, { epsilon: { float: epsilon } })
 }
 
-/** Of rotary embedding: cosines and sines [positions, head_dim/2]. */
+/** Waves of a rotary embedding: cosines and sines [positions, head_dim/2]. */
 export interface Waves {
   readonly cos: Value
   readonly sin: Value
@@ -52,7 +52,7 @@ export interface Waves {
   readonly interleaved?: boolean
 }
 
-/** Rotary embedding of x [B,L,heads*head_dim], rows of the waves by positions i64 [B,L]. */
+/** Rotary embedding of x [B,L,heads*head_dim], with rows of the waves at positions i64 [B,L]. */
 export function rotaryEmbedding(x: Value, positions: Value, { cos, sin, interleaved = false }: Waves, heads: number): Value {
   requireRank('RotaryEmbedding', x, 3)
   requireElem('RotaryEmbedding', positions, 'i64')
@@ -67,9 +67,8 @@ export interface Projections {
 }
 
 /**
- * Attention without causality: q [B,L,d]; k, v [B,T,d] -> [B,L,d], scores scaled by 1/sqrt(head_dim).
- * keyMask i32 [B,T] hides keys that are 0; a row that hides all of its keys is undefined. T = 0 gives zeros. A bias, broadcast
- * to [B,heads,L,T], is added to the scores.
+ * Attention without causality: q [B,L,d]; k, v [B,T,d] -> [B,L,d], scores scaled by 1/sqrt(head_dim). keyMask i32 [B,T] hides keys with 0;
+ * a row that hides all of its keys is undefined. T = 0 gives zeros. A bias, broadcast to [B,heads,L,T], is added to the scores.
  */
 export function multiHeadAttention({ q, k, v }: Projections, heads: number, keyMask: Value | null, bias: Value | null = null): Value {
   requireRank('MultiHeadAttention', q, 3)
@@ -77,7 +76,7 @@ export function multiHeadAttention({ q, k, v }: Projections, heads: number, keyM
   return contrib('MultiHeadAttention', [q, k, v, null, keyMask, ...(bias ? [bias] : [])], q, { num_heads: heads })
 }
 
-/** How groupQueryAttention's heads score keys. */
+/** Score options of groupQueryAttention's heads. */
 export interface GroupedHeads {
   readonly heads: number
   readonly kvHeads: number
@@ -122,8 +121,8 @@ export function groupQueryAttention(
 }
 
 /**
- * x u8 [...,M,in] around `middle` @ weights i8 [...,in,out] -> f32 [...,M,out] in the weights' scales f32 [out] or [...,1,out]; x is
- * taken as whole numbers, its own scales are the caller's.
+ * x u8 [...,M,in] around `middle` @ weights i8 [...,in,out] -> f32 [...,M,out], scaled by the weights' scales f32 [out] or [...,1,out]; x
+ * counts as integers, and the caller applies its scales.
  */
 export function matMulIntegerToFloat(x: Value, weights: Value, scales: Value, middle: number): Value {
   const op = 'MatMulIntegerToFloat'

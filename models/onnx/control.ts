@@ -2,7 +2,7 @@ import type { TypeOf, Value } from './graph.ts'
 import { requireElem, requireRank } from './ops.ts'
 import { formatShape, GraphError, sameShape, type Dim } from './shapes.ts'
 
-/** If: one of two branches runs. Both must return values of the same types; condition is a bool scalar. */
+/** If: runs one of two branches. Both must return values of the same types; condition is a bool scalar. */
 export function ifElse(condition: Value, thenBranch: () => readonly Value[], elseBranch: () => readonly Value[]): readonly Value[] {
   requireElem('If', condition, 'bool')
   const { graph } = condition
@@ -16,7 +16,7 @@ export function ifElse(condition: Value, thenBranch: () => readonly Value[], els
   return graph.add({ op: 'If', domain: '' }, [condition], yes.outputs, { then_branch: { subgraph: yes }, else_branch: { subgraph: no } })
 }
 
-/** A value that a Loop carries: its start, and its type in the body where sizes change from round to round. */
+/** A value carried by a Loop: its start, and its type in the body if sizes change between iterations. */
 export interface Carried {
   readonly name: string
   readonly initial: Value
@@ -26,18 +26,18 @@ export interface Carried {
 export interface LoopStart {
   /** i64 scalar. */
   readonly maxRounds: Value
-  /** bool scalar: whether the first round follows. */
+  /** bool scalar: whether to run the first iteration. */
   readonly proceed: Value
   readonly carried: readonly Carried[]
-  /** Name of the number of rounds in the shapes of what is collected. */
+  /** Name of the number of iterations in the shapes of collected values. */
   readonly rounds: Dim
 }
 
-export interface LoopStep {
-  /** bool scalar: whether another round follows. */
+export interface LoopIteration {
+  /** bool scalar: whether to run another iteration. */
   readonly proceed: Value
   readonly carried: readonly Value[]
-  /** Collected over the rounds. */
+  /** Collected over the iterations. */
   readonly scans: readonly Value[]
 }
 
@@ -47,11 +47,10 @@ export interface LoopResult {
 }
 
 /**
- * Loop: runs `body` while `proceed` holds, at most maxRounds times; 0 rounds are allowed.
- * Gives what is carried out of the last round, and the scans stacked along a new first axis of size `rounds`. Values of
- * enclosing graphs may be used in the body.
+ * Loop: runs `body` while `proceed` holds, at most maxRounds times, possibly never. Returns the carried values of the last iteration, and
+ * the scans stacked along a new first axis of size `rounds`. Values of enclosing graphs may be used in the body.
  */
-export function loop({ maxRounds, proceed, carried, rounds }: LoopStart, body: (carried: readonly Value[]) => LoopStep): LoopResult {
+export function loop({ maxRounds, proceed, carried, rounds }: LoopStart, body: (carried: readonly Value[]) => LoopIteration): LoopResult {
   requireElem('Loop', maxRounds, 'i64')
   requireRank('Loop', maxRounds, 0)
   requireElem('Loop', proceed, 'bool')
@@ -61,19 +60,19 @@ export function loop({ maxRounds, proceed, carried, rounds }: LoopStart, body: (
   const inputs = [
     { name: 'round', type: { elem: 'i64', shape: [] } as const },
     { name: 'proceed', type: { elem: 'bool', shape: [] } as const },
-    ...carried.map((entry) => ({ name: entry.name, type: typeOf(entry) })),
+    ...carried.map((value) => ({ name: value.name, type: typeOf(value) })),
   ]
   let scanTypes: TypeOf[] = []
   const subgraph = graph.subgraph('loop', inputs, (given) => {
-    const step = body(given.slice(2))
-    scanTypes = step.scans.map(({ elem, shape }) => ({ elem, shape: [rounds, ...shape] }))
-    step.carried.forEach((value, i) => {
-      const entry = carried[i]
-      if (!entry || typeOf(entry).elem !== value.elem || typeOf(entry).shape.length !== value.shape.length) {
+    const iteration = body(given.slice(2))
+    scanTypes = iteration.scans.map(({ elem, shape }) => ({ elem, shape: [rounds, ...shape] }))
+    iteration.carried.forEach((value, i) => {
+      const before = carried[i]
+      if (!before || typeOf(before).elem !== value.elem || typeOf(before).shape.length !== value.shape.length) {
         throw new GraphError(`Loop: carried value ${i} becomes ${value.elem} ${formatShape(value.shape)}`)
       }
     })
-    return [step.proceed, ...step.carried, ...step.scans]
+    return [iteration.proceed, ...iteration.carried, ...iteration.scans]
   })
   const results = graph.add(
     { op: 'Loop', domain: '' },

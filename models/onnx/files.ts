@@ -9,14 +9,14 @@ export interface WrittenFile {
   readonly sha256: string
 }
 
-/** SHA-256 (hex) of a file's content, read in pieces. */
+/** SHA-256 (hex) of a file's content, streamed. */
 export async function sha256OfFile(path: string, signal?: AbortSignal): Promise<string> {
   const hash = createHash('sha256')
   for await (const chunk of createReadStream(path, { highWaterMark: 1 << 20, ...(signal && { signal }) })) hash.update(chunk as Buffer)
   return hash.digest('hex')
 }
 
-/** Writes a new small file and flushes it to disk. @throws the file system's, also when the file exists. */
+/** Writes a new small file and flushes it to disk. @throws file system errors, also if the file exists */
 export async function writeNewFile(dir: string, name: string, bytes: Uint8Array): Promise<WrittenFile> {
   const file = await open(join(dir, name), 'wx')
   try {

@@ -14,8 +14,8 @@ import {
 } from './shapes.ts'
 
 /**
- * Bytes of the model that are read when they are written out, so that a graph can be built without loading them.
- * Two weights of one `key` are the same bytes, whatever their names and shapes: they are stored once.
+ * Bytes of the model that are read when they are written, so that a graph can be built without loading them. Weights with equal `key` have
+ * equal bytes, whatever their names and shapes: they are stored once.
  */
 export interface Weight {
   readonly name: string
@@ -24,18 +24,18 @@ export interface Weight {
   readonly shape: readonly number[]
   /** Little-endian, row-major. */
   read(): Promise<Uint8Array>
-  /** Set where the very bytes lie in a file already and may be referenced there. */
+  /** Set if the bytes are stored in a file and may be referenced there. */
   readonly inFile?: { readonly path: string; readonly offset: number }
 }
 
-/** Where a weight's bytes lie: a file beside the .onnx file. */
-export interface WeightPlace {
+/** Location of a weight's bytes: a file beside the .onnx file. */
+export interface WeightLocation {
   readonly file: string
   readonly offset: number
   readonly bytes: number
 }
 
-/** One tensor of a graph; made by the graph's inputs, constants, weights and operators. */
+/** One tensor of a graph, created by its inputs, constants, weights and operators. */
 export interface Value {
   readonly graph: Graph
   readonly elem: Elem
@@ -73,9 +73,9 @@ export interface Body {
 const IR_VERSION = 10
 
 /**
- * An ONNX model under construction. Operators (ops.ts, contrib.ts) are functions from values to values that append to
- * the body being written; shapes and types are checked as they are called, so that a mistake points at its line.
- * Names of nodes are paths: the enclosing scopes, then the operator.
+ * An ONNX model under construction. Operators (ops.ts, contrib.ts) are functions from values to values that append to the current body;
+ * shapes and types are checked on the call, so that an error points at its line. Node names are paths: the enclosing scopes, then the
+ * operator.
  */
 export class Graph {
   readonly name: string
@@ -91,7 +91,7 @@ export class Graph {
     this.#bodies = [{ name, inputs: [], outputs: [], nodes: [] }]
   }
 
-  /** Runs `write` with the names of what it appends placed under `name`. */
+  /** Runs `write`, with the names of appended nodes below `name`. */
   scope<T>(name: string, write: () => T): T {
     this.#path.push(name)
     try {
@@ -107,7 +107,7 @@ export class Graph {
     return value
   }
 
-  /** Publishes a node's output under a name of its own. Errors: GraphError when the value already has a public name. */
+  /** Publishes a node's output under a name. @throws GraphError if the value already has a public name */
   output(name: string, value: Value): void {
     const body = this.#current()
     if (!body.nodes.some((node) => node.outputs.includes(value)) || body.outputs.includes(value)) {
@@ -117,7 +117,7 @@ export class Graph {
     body.outputs.push(value)
   }
 
-  /** A value known at build time, kept inside the .onnx file; equal ones are stored once. */
+  /** A constant stored inside the .onnx file; equal ones are stored once. */
   constant(elem: Elem, shape: readonly number[], bytes: Uint8Array): Value {
     if (fixedSize(shape) * ELEMS[elem].bytes !== bytes.length)
       throw new GraphError(`constant ${formatShape(shape)} has ${bytes.length} bytes`)
@@ -138,7 +138,7 @@ export class Graph {
     return value
   }
 
-  /** Appends one operator to the body being written. Nulls are absent optional inputs and outputs; returns the outputs that are there. */
+  /** Appends one operator to the current body. Nulls are omitted optional inputs and outputs; returns the present outputs. */
   add(
     { op, domain }: Operator,
     inputs: readonly (Value | null)[],
@@ -152,7 +152,7 @@ export class Graph {
     return values.filter((value) => value !== null)
   }
 
-  /** Writes a branch or loop body: values of enclosing bodies may be used in it. `write` returns its outputs. */
+  /** Writes a branch or loop body, which may use values of enclosing bodies. `write` returns its outputs. */
   subgraph(name: string, inputs: readonly { name: string; type: TypeOf }[], write: (inputs: readonly Value[]) => readonly Value[]): Body {
     const body: Body = { name: this.#at(name), inputs: [], outputs: [], nodes: [] }
     this.#bodies.push(body)
@@ -167,19 +167,19 @@ export class Graph {
     }
   }
 
-  /** The weights that the graph refers to. */
+  /** The weights of the graph. */
   weights(): readonly Weight[] {
     return [...this.#weights.values()].map(({ weight }) => weight)
   }
 
-  /** The model as protobuf message; `place` says where each weight's bytes were put. */
-  toProto(place: (weight: Weight) => WeightPlace, producerVersion: string): ModelProto {
+  /** The model as protobuf message; `locationOf` returns the location of each weight's bytes. */
+  toProto(locationOf: (weight: Weight) => WeightLocation, producerVersion: string): ModelProto {
     const main = this.#bodies[0]
     if (!main || main.outputs.length === 0) throw new GraphError(`graph ${this.name} has no outputs`)
     const graph = this.#bodyProto(main)
     graph.initializer.push(
       ...[...this.#constants.values()].map(({ value, bytes }) => ({ ...this.#tensorProto(value), raw_data: bytes })),
-      ...[...this.#weights.values()].map(({ value, weight }) => this.#externalProto(value, place(weight))),
+      ...[...this.#weights.values()].map(({ value, weight }) => this.#externalProto(value, locationOf(weight))),
     )
     return {
       ir_version: IR_VERSION,
@@ -193,7 +193,7 @@ export class Graph {
     }
   }
 
-  /** A body's outputs must be made in it: anything else passes through an Identity. */
+  /** A body's outputs must be created in it: others pass through an Identity. */
   #own(body: Body, value: Value): Value {
     if (body.nodes.some((node) => node.outputs.includes(value)) && !body.outputs.includes(value)) return value
     const [copy] = this.add({ op: 'Identity', domain: '' }, [value], [value])
@@ -270,9 +270,9 @@ export class Graph {
     return { name: this.#nameOf(value), data_type: ELEMS[value.elem].code, dims: value.shape.map((dim) => fixedSize([dim])) }
   }
 
-  #externalProto(value: Value, place: WeightPlace): TensorProto {
+  #externalProto(value: Value, location: WeightLocation): TensorProto {
     const entry = (key: string, of: string | number) => ({ key, value: String(of) })
-    const external_data = [entry('location', place.file), entry('offset', place.offset), entry('length', place.bytes)]
+    const external_data = [entry('location', location.file), entry('offset', location.offset), entry('length', location.bytes)]
     return { ...this.#tensorProto(value), data_location: EXTERNAL, external_data }
   }
 }

@@ -44,7 +44,7 @@ export function f32s(graph: Graph, shape: readonly number[], values: readonly nu
   return graph.constant('f32', shape, new Uint8Array(Float32Array.from(values).buffer))
 }
 
-/** Every element the same. */
+/** A constant with equal elements. */
 export function constantU8(graph: Graph, shape: readonly number[], value: number): Value {
   return graph.constant('u8', shape, new Uint8Array(shape.reduce((a, b) => a * b, 1)).fill(value))
 }
@@ -107,7 +107,7 @@ export const cos = unary('Cos')
 export const sin = unary('Sin')
 export const tanh = unary('Tanh')
 
-/** Gelu in its exact, erf form. */
+/** Gelu in its exact erf form. */
 export function gelu(x: Value): Value {
   return node('Gelu', [x], x, { approximate: 'none' })
 }
@@ -117,12 +117,12 @@ export function geluTanh(x: Value): Value {
   return node('Gelu', [x], x, { approximate: 'tanh' })
 }
 
-/** No node when the type is right already. */
+/** Adds no node if the type is right already. */
 export function cast(x: Value, elem: Elem): Value {
   return x.elem === elem ? x : node('Cast', [x], { elem, shape: x.shape }, { to: ELEMS[elem].code })
 }
 
-/** round(x / scale) + zero point, clipped to the zero point's 8 bits; a scale f32 and a zero point for each place along `axis`. */
+/** round(x / scale) + zero point, clipped to the zero point's 8 bits; a scale f32 and a zero point per index along `axis`. */
 export function quantizeLinear(x: Value, scales: Value, zeroPoints: Value, axis: number): Value {
   requireElem('QuantizeLinear', x, 'f32')
   requireRank('QuantizeLinear', scales, 1)
@@ -145,7 +145,7 @@ export function logSoftmax(x: Value): Value {
   return node('LogSoftmax', [x], x, { axis: -1 })
 }
 
-/** Index of the largest element of the last axis, the first among equals; that axis is dropped. */
+/** Index of the largest element of the last axis, the first of equals; drops that axis. */
 export function argMax(x: Value): Value {
   return node('ArgMax', [x], { elem: 'i64', shape: x.shape.slice(0, -1) }, { axis: -1, keepdims: 0 })
 }
@@ -173,8 +173,8 @@ export function layerNormalization(x: Value, scale: Value, bias: Value | null, e
 // Shapes
 
 /**
- * Reshape to a shape in which at most one named dimension is not at its old place.
- * @throws GraphError where the runtime could not tell the sizes.
+ * Reshapes to a shape in which at most one named dimension has moved.
+ * @throws GraphError if the runtime could not infer the sizes
  */
 export function reshape(x: Value, shape: Shape): Value {
   const target = shape.map((dim, i) => (typeof dim === 'number' ? dim : x.shape[i] === dim ? 0 : -1))
@@ -183,12 +183,12 @@ export function reshape(x: Value, shape: Shape): Value {
   return sameShape(x.shape, shape) ? x : node('Reshape', [x, i64s(x.graph, target)], { elem: x.elem, shape })
 }
 
-/** Reshape to the shape that another value has when the graph runs. */
+/** Reshapes to the run-time shape of another value. */
 export function reshapeLike(x: Value, like: Value): Value {
   return reshapeTo(x, node('Shape', [like], { elem: 'i64', shape: [like.shape.length] }), like.shape)
 }
 
-/** Reshape to sizes i64 [rank] that are known when the graph runs; 0 is a size like any other. */
+/** Reshapes to run-time sizes i64 [rank]; 0 is an ordinary size. */
 export function reshapeTo(x: Value, sizes: Value, shape: Shape): Value {
   return node('Reshape', [x, sizes], { elem: x.elem, shape }, { allowzero: 1 })
 }
@@ -207,7 +207,7 @@ export function transpose(x: Value, axes: readonly number[]): Value {
   return node('Transpose', [x], { elem: x.elem, shape: axes.map((axis) => dimAt(x.shape, axis)) }, { perm: axes })
 }
 
-/** `dim` names the joined dimension where it is not a sum of numbers. */
+/** `dim` names the concatenated dimension if it is not a sum of numbers. */
 export function concat(values: readonly Value[], axis: number, dim?: Dim): Value {
   const [first] = values
   if (!first) throw new GraphError('Concat of nothing')
@@ -222,7 +222,7 @@ export function concat(values: readonly Value[], axis: number, dim?: Dim): Value
   return node('Concat', values, { elem: first.elem, shape: withDim(first.shape, axis, joined) }, { axis })
 }
 
-/** Splits the last axis into two; `sizes` i64 [2] are the runtime's sizes of the dimensions `left` and `right`. */
+/** Splits the last axis in two; `sizes` i64 [2] are the run-time sizes of the dimensions `left` and `right`. */
 export function splitLast(x: Value, sizes: Value, left: Dim, right: Dim): readonly [Value, Value] {
   const [a, b] = x.graph.add(
     { op: 'Split', domain: '' },
@@ -234,12 +234,12 @@ export function splitLast(x: Value, sizes: Value, left: Dim, right: Dim): readon
   return [a, b]
 }
 
-/** x[..., start:end, ...] along an axis; bounds are i64 [1]; `dim` is the size that is left. */
+/** x[..., start:end, ...] along an axis; bounds are i64 [1]; `dim` is the resulting size. */
 export function slice(x: Value, axis: number, { start, end }: { readonly start: Value; readonly end: Value }, dim: Dim): Value {
   return node('Slice', [x, start, end, i64s(x.graph, [axis])], { elem: x.elem, shape: withDim(x.shape, axis, dim) })
 }
 
-/** The last element along an axis, which stays with size 1. */
+/** The last element along an axis, which is kept with size 1. */
 export function last(x: Value, axis: number): Value {
   return slice(x, axis, { start: i64s(x.graph, [-1]), end: i64s(x.graph, [Number.MAX_SAFE_INTEGER]) }, 1)
 }
@@ -274,7 +274,7 @@ export function range(n: Value, dim: Dim): Value {
 
 // Matrix products
 
-/** Which of a product's sides are taken with their last two axes exchanged. */
+/** Which sides of a product are transposed in their last two axes. */
 export interface Transposed {
   readonly transA?: boolean
   readonly transB?: boolean

@@ -4,13 +4,13 @@ import protobuf from 'protobufjs'
 const SCHEMA = `
 syntax = "proto2";
 package onnx;
-message Entry { optional string key = 1; optional string value = 2; }
+message StringStringEntryProto { optional string key = 1; optional string value = 2; }
 message TensorProto {
   repeated int64 dims = 1;
   optional int32 data_type = 2;
   optional string name = 8;
   optional bytes raw_data = 9;
-  repeated Entry external_data = 13;
+  repeated StringStringEntryProto external_data = 13;
   optional int32 data_location = 14;
 }
 message Dimension { optional int64 dim_value = 1; optional string dim_param = 2; }
@@ -53,7 +53,7 @@ message ModelProto {
 }
 `
 
-export interface Entry {
+export interface StringStringEntryProto {
   key: string
   value: string
 }
@@ -62,7 +62,7 @@ export interface TensorProto {
   data_type: number
   name: string
   raw_data?: Uint8Array
-  external_data?: Entry[]
+  external_data?: StringStringEntryProto[]
   data_location?: number
 }
 export interface Dimension {
@@ -112,12 +112,12 @@ export const EXTERNAL = 1
 
 const modelType = protobuf.parse(SCHEMA, { keepCase: true }).root.lookupType('onnx.ModelProto')
 
-/** Serialised .onnx bytes. Weights that lie in external files are not part of them. */
+/** Serialises to .onnx bytes, without weights in external files. */
 export function encodeModel(model: ModelProto): Uint8Array {
   return modelType.encode(modelType.fromObject(model)).finish()
 }
 
-/** Reads .onnx bytes; fields outside the subset are skipped, absent ones get their defaults. Errors: protobufjs' for bytes that are no protobuf. */
+/** Parses .onnx bytes; unknown fields are skipped, absent ones get their defaults. @throws protobufjs' errors for invalid bytes */
 export function decodeModel(bytes: Uint8Array): ModelProto {
   return modelType.toObject(modelType.decode(bytes), { longs: Number, defaults: true, arrays: true }) as ModelProto
 }

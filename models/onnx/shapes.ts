@@ -24,11 +24,11 @@ export const OPSET = 21
 export const CONTRIB_OPSET = 1
 export const CONTRIB_DOMAIN = 'com.microsoft'
 
-/** A size known when the graph is built, or the name of one known when it runs; equal names are equal sizes. */
+/** A static size, or the name of a dynamic one; equal names are equal sizes. */
 export type Dim = number | string
 export type Shape = readonly Dim[]
 
-/** A mistake of the graph code, not of a checkpoint: shapes or types that do not fit. */
+/** A bug in the graph code, not in a checkpoint: shapes or types do not match. */
 export class GraphError extends Error {
   constructor(message: string) {
     super(`${message}. This is a bug in the graph code`)
@@ -58,7 +58,7 @@ function broadcastDim(a: Dim, b: Dim, what: string): Dim {
   throw new GraphError(`${what}: sizes ${a} and ${b} do not broadcast`)
 }
 
-/** Axis `axis` of a shape that is padded with ones in front to `rank`. */
+/** Axis `axis` of a shape padded with leading ones to `rank`. */
 function aligned(shape: Shape, rank: number, axis: number): Dim {
   const own = axis - (rank - shape.length)
   return own < 0 ? 1 : at(shape, own)

@@ -3,12 +3,12 @@ import { basename, join } from 'node:path'
 import { unsupported } from '../errors.ts'
 import { DataFile } from './data-file.ts'
 import { sha256OfFile, writeNewFile, type WrittenFile } from './files.ts'
-import type { Graph, Weight, WeightPlace } from './graph.ts'
+import type { Graph, Weight, WeightLocation } from './graph.ts'
 import { encodeModel } from './proto.ts'
 import { ELEMS, fixedSize } from './shapes.ts'
 import { messageOf } from '../../base/errors.ts'
 
-/** Bytes of weights written so far, of all; `name` is the weight that was written last. */
+/** Bytes of weights written so far and in total; `name` is the last written weight. */
 export interface WriteProgress {
   readonly done: number
   readonly total: number
@@ -19,7 +19,7 @@ export interface WriteOptions {
   readonly dir: string
   readonly dataFile: string
   readonly producerVersion: string
-  /** Link the files in which weights lie in the right form already, instead of copying these weights. */
+  /** Hard-link files that contain weights in the right form, instead of copying these weights. */
   readonly inPlace: boolean
   readonly onProgress: (progress: WriteProgress) => void
   readonly signal: AbortSignal | undefined
@@ -30,8 +30,8 @@ function sizeOf(weight: Weight): number {
 }
 
 /**
- * Hard links: ONNX Runtime refuses data files outside the model's folder, and symbolic links that lead there. What is
- * linked is the file itself, where a downloader's cache keeps a symbolic link to it.
+ * Hard links, because ONNX Runtime rejects data files outside the model's folder, and symbolic links to them. Links the file itself if a
+ * download cache uses a symbolic link.
  */
 async function linkSource(dir: string, path: string): Promise<void> {
   try {
@@ -43,14 +43,14 @@ async function linkSource(dir: string, path: string): Promise<void> {
 }
 
 /**
- * Writes the graphs as {name}.onnx with one external data file for all of them: a weight that several graphs use is
- * stored once. Weights stream through memory one at a time. Returns every file in `dir`, linked ones included.
+ * Writes the graphs as {name}.onnx with one external data file for all of them: a weight shared by graphs is stored once. Weights are
+ * streamed one at a time. Returns all files in `dir`, linked ones included.
  */
 export async function writeGraphs(graphs: readonly Graph[], options: WriteOptions): Promise<readonly WrittenFile[]> {
   const { dir, dataFile, producerVersion, inPlace, onProgress, signal } = options
   const weights = [...new Map(graphs.flatMap((graph) => graph.weights()).map((weight) => [weight.key, weight])).values()]
   const total = weights.reduce((sum, weight) => sum + sizeOf(weight), 0)
-  const places = new Map<string, WeightPlace>()
+  const locations = new Map<string, WeightLocation>()
   const linked = new Set<string>()
   let done = 0
   const data = await DataFile.create(dir, dataFile)
@@ -62,11 +62,11 @@ export async function writeGraphs(graphs: readonly Graph[], options: WriteOption
       if (inPlace && inFile) {
         if (!linked.has(inFile.path)) await linkSource(dir, inFile.path)
         linked.add(inFile.path)
-        // Not copied, but checked for damage as all others are.
+        // Not copied, but checked for damage like all others.
         await weight.read()
-        places.set(weight.key, { file: basename(inFile.path), offset: inFile.offset, bytes: sizeOf(weight) })
+        locations.set(weight.key, { file: basename(inFile.path), offset: inFile.offset, bytes: sizeOf(weight) })
       } else {
-        places.set(weight.key, await data.write(weight))
+        locations.set(weight.key, await data.write(weight))
       }
       done += sizeOf(weight)
       onProgress({ done, total, name: weight.name })
@@ -76,12 +76,13 @@ export async function writeGraphs(graphs: readonly Graph[], options: WriteOption
     await data.abandon()
     throw error
   }
-  const place = (weight: Weight): WeightPlace => {
-    const found = places.get(weight.key)
+  const locationOf = (weight: Weight): WeightLocation => {
+    const found = locations.get(weight.key)
     if (!found) throw new Error(`weight ${weight.name} was not written. This is a bug`)
     return found
   }
-  for (const graph of graphs) files.push(await writeNewFile(dir, `${graph.name}.onnx`, encodeModel(graph.toProto(place, producerVersion))))
+  for (const graph of graphs)
+    files.push(await writeNewFile(dir, `${graph.name}.onnx`, encodeModel(graph.toProto(locationOf, producerVersion))))
   for (const path of linked) {
     files.push({ name: basename(path), bytes: (await stat(path)).size, sha256: await sha256OfFile(path, signal) })
   }

@@ -4,7 +4,7 @@ import { unsupported } from '../errors.ts'
 export interface HubFile {
   readonly path: string
   readonly size: number
-  /** SHA-256 (hex) of files in large file storage; null for small ones, which are known by their git object's name. */
+  /** SHA-256 (hex) of files in large file storage; null for small ones, which are identified by their git blob. */
   readonly sha256: string | null
   /** SHA-1 of the git blob. */
   readonly blob: string
@@ -12,13 +12,14 @@ export interface HubFile {
 
 const PLAIN = [
   'config.json',
+  'generation_config.json',
   'tokenizer.json',
   'tokenizer_config.json',
   'chat_template.jinja',
   'tokenizer.model',
   'vocab.txt',
   'qa_config.json',
-  // Of sentence-transformers: how vectors are made.
+  // Files of sentence-transformers: how vectors are computed.
   'modules.json',
   '1_Pooling/config.json',
   'config_sentence_transformers.json',
@@ -30,7 +31,7 @@ const WEIGHTS = [
 ] as const
 
 /**
- * The files that a build reads: configuration, tokenizer, and the weights in one form, safetensors where there are any.
+ * Selects the files that a build reads: configuration, tokenizer, and the weights in one form, preferring safetensors.
  * @throws unsupported for a repository without config.json or weights
  */
 export function chooseFiles(repository: string, files: readonly HubFile[]): readonly HubFile[] {

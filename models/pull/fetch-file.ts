@@ -7,28 +7,28 @@ import { isDiskFull } from '../../base/failures.ts'
 import type { HubFile } from './choose-files.ts'
 import { hubError, type Hub } from './hub.ts'
 
-/** Attempts in a row that bring no byte. */
+/** Consecutive attempts without a received byte. */
 const ATTEMPTS = 6
 const FIRST_PAUSE_MS = 500
-/** A connection that is silent for so long is cut. */
+/** Timeout of a silent connection. */
 const SILENCE_MS = 30_000
 
 export interface FetchOptions {
   readonly hub: Hub
   readonly repository: string
   readonly commit: string
-  /** Where the file goes; what is there already of it is kept. */
+  /** Target path; existing bytes are kept. */
   readonly target: string
   readonly onBytes: (bytes: number) => void
-  readonly signal?: AbortSignal
-  /** Default 500: the pause after a first failure, doubled after each. */
-  readonly pauseMs?: number
+  readonly signal?: AbortSignal | undefined
+  /** Pause after a first failure, doubled after each; default 500. */
+  readonly pauseMs?: number | undefined
 }
 
 /**
- * Brings one file: goes on from the bytes that are there, asks again where the connection breaks, and checks the whole.
- * @throws CodedError hub_unreachable after several attempts without a byte; checkpoint_invalid for content other than the hub's own
- * checksum says, which is deleted; not_found and forbidden
+ * Downloads one file: resumes from existing bytes, retries broken connections, and verifies the checksum.
+ * @throws CodedError hub_unreachable after several attempts without a byte; checkpoint_invalid for content that differs from the hub's
+ * checksum, which is deleted; not_found and forbidden
  */
 export async function fetchFile(file: HubFile, options: FetchOptions): Promise<void> {
   const { target, onBytes, signal, pauseMs = FIRST_PAUSE_MS } = options
@@ -58,7 +58,7 @@ export async function fetchFile(file: HubFile, options: FetchOptions): Promise<v
   await check(file, target)
 }
 
-/** One request, its body appended to the file. */
+/** Sends one request and appends its body to the file. */
 async function appendOnce(file: HubFile, have: number, { hub, repository, commit, target, onBytes, signal }: FetchOptions): Promise<void> {
   const silence = new AbortController()
   let timer = setTimeout(() => silence.abort(), SILENCE_MS)
@@ -70,7 +70,7 @@ async function appendOnce(file: HubFile, have: number, { hub, repository, commit
     })
     if (response.status === 401 || response.status === 403 || response.status === 404) throw hubError(repository, commit, response.status)
     if (!response.ok || !response.body) throw new Error(`status ${response.status}`)
-    // A server that ignores the range sends the whole file again.
+    // A server without range support sends the whole file again.
     const whole = have > 0 && response.status !== 206
     const output = await open(target, whole ? 'w' : 'a')
     if (whole) onBytes(-have)
@@ -91,7 +91,7 @@ async function appendOnce(file: HubFile, have: number, { hub, repository, commit
 }
 
 async function check({ path, size, sha256, blob }: HubFile, target: string): Promise<void> {
-  // Git's name of a file: the SHA-1 of a header and its content.
+  // Git's blob id: the SHA-1 of a header and the content.
   const hash = sha256 === null ? createHash('sha1').update(`blob ${size}\0`) : createHash('sha256')
   for await (const chunk of createReadStream(target, { highWaterMark: 1 << 20 })) hash.update(chunk as Buffer)
   if (hash.digest('hex') === (sha256 ?? blob)) return

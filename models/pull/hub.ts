@@ -3,12 +3,12 @@ import { CodedError, messageOf } from '../../base/errors.ts'
 import type { HubFile } from './choose-files.ts'
 
 export interface Hub {
-  /** Address, without a slash at its end. */
+  /** Address without a trailing slash. */
   readonly url: string
   readonly token: string | null
 }
 
-/** The commit that a revision (branch, tag or commit) names now. @throws not_found, forbidden, hub_unreachable */
+/** Resolves a revision (branch, tag or commit) to a commit. @throws not_found, forbidden, hub_unreachable */
 export async function commitOf(hub: Hub, repository: string, revision: string): Promise<string> {
   const { sha } = await asking(repository, revision, () =>
     modelInfo({ name: repository, revision, additionalFields: ['sha'], hubUrl: hub.url, ...credentials(hub) }),
@@ -51,7 +51,7 @@ async function asking<Result>(repository: string, revision: string, ask: () => P
   }
 }
 
-/** What a hub's status means to the user. */
+/** Maps a hub's status to an error. */
 export function hubError(repository: string, revision: string, status: number | undefined, cause?: unknown): CodedError {
   if (status === 401 || status === 403) {
     return new CodedError(

@@ -5,9 +5,9 @@ import { chooseFiles, type HubFile } from './choose-files.ts'
 import { fetchFile } from './fetch-file.ts'
 import { commitOf, filesOf, type Hub } from './hub.ts'
 
-/** Beside the files of an unfinished pull: which commit they are of. */
+/** Beside the files of an unfinished pull: their commit. */
 const STATE_FILE = '.pull.json'
-/** Left free beside the download. */
+/** Free space to keep beside the download. */
 const SPARE_BYTES = 64 * 2 ** 20
 
 export interface PullOptions {
@@ -16,12 +16,12 @@ export interface PullOptions {
   readonly repository: string
   /** Branch, tag or commit. */
   readonly revision: string
-  /** Folder that is made when everything is there. */
+  /** Folder, created when everything is complete. */
   readonly outDir: string
   readonly onProgress?: (progress: { readonly done: number; readonly total: number; readonly name: string }) => void
   readonly onWarning?: (message: string) => void
   readonly signal?: AbortSignal
-  /** As fetchFile's. */
+  /** As in fetchFile. */
   readonly pauseMs?: number
 }
 
@@ -32,10 +32,17 @@ export interface Pulled {
 }
 
 /**
- * Fetches the files that a build needs from a Hugging Face hub. They come into a folder beside outDir, which gets its name
- * when the last one is there and checked; a pull that stopped goes on with what it has.
- * @throws CodedError invalid_request for a name that is none; conflict where outDir exists; disk_full before the first byte where
- * they do not fit; not_found, forbidden, hub_unreachable, checkpoint_invalid, unsupported
+ * Downloads the files that a build needs from a Hugging Face hub. They are stored in a temporary folder beside outDir, renamed when the
+ * last one is verified; an interrupted pull resumes.
+ * @throws CodedError invalid_request for an invalid name; conflict if outDir exists; disk_full before the first byte if they do not fit;
+ * not_found, forbidden, hub_unreachable, checkpoint_invalid, unsupported
+ * @example
+ * ```ts
+ * import { pullCheckpoint } from './models/pull/pull.ts'
+ * import { hubSettings } from './src/config.ts'
+ *
+ * await pullCheckpoint({ hub: hubSettings(), repository: 'hyen/CEPE-LLaMA-2-7B', revision: 'main', outDir: 'CEPE-LLaMA-2-7B' })
+ * ```
  */
 export async function pullCheckpoint(options: PullOptions): Promise<Pulled> {
   const { hub, repository, revision, outDir, onProgress = () => undefined, onWarning = () => undefined, signal, pauseMs } = options
@@ -63,8 +70,8 @@ export async function pullCheckpoint(options: PullOptions): Promise<Pulled> {
       commit,
       target: join(staging, file.path),
       onBytes,
-      ...(signal && { signal }),
-      ...(pauseMs !== undefined && { pauseMs }),
+      signal,
+      pauseMs,
     })
   }
   await rm(join(staging, STATE_FILE))
@@ -72,7 +79,7 @@ export async function pullCheckpoint(options: PullOptions): Promise<Pulled> {
   return { commit, files: files.map(({ path }) => path), bytes: total }
 }
 
-/** The folder of an unfinished pull; files of another commit are dropped, and that is said. */
+/** Opens the folder of an unfinished pull; files of another commit are deleted with a warning. */
 async function openStaging(
   staging: string,
   now: { repository: string; commit: string },
@@ -81,7 +88,7 @@ async function openStaging(
   const state = await readFile(join(staging, STATE_FILE), 'utf8').catch(() => undefined)
   if (state !== undefined && state !== JSON.stringify(now)) {
     onWarning(
-      `${staging} holds an unfinished pull of another revision; ${now.repository} is at ${now.commit.slice(0, 12)} now and is fetched again`,
+      `${staging} holds an unfinished pull of another revision; ${now.repository} is now at ${now.commit.slice(0, 12)} and is downloaded again`,
     )
     await rm(staging, { recursive: true })
   }

@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { tokenId, type TokenizerFiles } from './tokenizer-json.ts'
 
-/** Of tokenizer.json's post-processors, what puts tokens in front of a text. */
+/** Post-processors of tokenizer.json that add tokens before a text. */
 const TemplateSchema = Type.Object({
   type: Type.Literal('TemplateProcessing'),
   single: Type.Array(Type.Object({ SpecialToken: Type.Optional(Type.Object({ id: Type.String() })) })),
@@ -14,13 +14,13 @@ const ClassifierSchema = Type.Object({
 })
 const SequenceSchema = Type.Object({ type: Type.Literal('Sequence'), processors: Type.Array(Type.Unknown()) })
 
-/** Tokenizer classes of transformers that put BOS in front where tokenizer_config.json does not say. */
+/** Tokenizer classes of transformers that add BOS by default. */
 const PUTS_BOS = /^(Code)?LlamaTokenizer(Fast)?$/
 
 /**
- * The id that the model's own tokenizer puts in front of a text, or null where it puts none: as `add_bos_token` of
- * tokenizer_config.json says, where it does; else as transformers' LLaMA tokenizers do, or the post-processor of tokenizer.json.
- * @param configured bos_token_id of config.json: the BOS token where tokenizer_config.json names none
+ * The id that the model's own tokenizer adds before a text, or null for none: from `add_bos_token` of tokenizer_config.json, if set; else
+ * as transformers' LLaMA tokenizers do, or the post-processor of tokenizer.json.
+ * @param configured bos_token_id of config.json: the BOS token if tokenizer_config.json names none
  */
 export function frontToken({ tokenizer, config }: TokenizerFiles, configured: number | null): number | null {
   const inFront = processedFront(tokenizer.post_processor)
@@ -39,7 +39,7 @@ function processedFront(processor: unknown): number | null {
   return name === undefined ? null : (processor.special_tokens[name]?.ids[0] ?? null)
 }
 
-/** The id of a token that tokenizer_config.json names, as a text or as an object with its content. */
+/** The id of a token in tokenizer_config.json, given as a text or as an object with its content. */
 function namedToken({ tokenizer, config }: TokenizerFiles, field: string): number | null {
   const named = config[field]
   const text = typeof named === 'object' && named !== null && 'content' in named ? named.content : named

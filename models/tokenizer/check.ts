@@ -4,13 +4,13 @@ import { invalid } from '../errors.ts'
 import { openTokenizer } from './codec.ts'
 import { TokenizerJsonSchema, type TokenizerConfig, type TokenizerJson } from './tokenizer-json.ts'
 
-/** What the package reads by name. */
+/** Model types supported by the package. */
 const KINDS = ['BPE', 'WordPiece', 'Unigram']
 
 /**
- * A `tokenizer.json` that is known to open.
+ * Validates a `tokenizer.json` by opening it.
  * @param json the file's value
- * @throws checkpoint_invalid naming the file, the kind of tokenizer that it holds, what is wrong with it, and what to do
+ * @throws checkpoint_invalid naming the file, the kind of tokenizer, the problem and the remedy
  */
 export function checkedTokenizer(json: unknown, config: TokenizerConfig, path: string): TokenizerJson {
   if (!Value.Check(TokenizerJsonSchema, json)) {
@@ -45,11 +45,11 @@ function kindOf(json: unknown): string {
   return typeof model['type'] === 'string' ? `its model is of the type ${model['type'].slice(0, 40)}` : 'its model names no type'
 }
 
-/** What the package would fail on with an error of its code. */
+/** Problems on which the package would fail with an internal error. */
 function modelProblem(model: Readonly<Record<string, unknown>>): string | undefined {
   const { type, vocab, merges, unk_id: unknown } = model
   if (type === 'BPE' && !Array.isArray(merges)) return 'model.merges is missing'
   if (type !== 'Unigram') return undefined
   if (!Array.isArray(vocab)) return 'model.vocab must be a list of [token, score]'
-  return typeof unknown === 'number' && unknown in vocab ? undefined : 'model.unk_id must be the place of a token in model.vocab'
+  return typeof unknown === 'number' && unknown in vocab ? undefined : 'model.unk_id must be the index of a token in model.vocab'
 }

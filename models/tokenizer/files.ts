@@ -1,6 +1,6 @@
 import { join } from 'node:path'
-import type { ModelConfig } from '../checkpoint/config.ts'
-import { parseAs, readJson, readSmallFile } from '../checkpoint/json.ts'
+import type { ModelConfig } from '../checkpoint/config/config.ts'
+import { parseAs, readJson, readSmallFile } from '../checkpoint/config/json.ts'
 import { invalid } from '../errors.ts'
 import { checkedTokenizer } from './check.ts'
 import { openTokenizer } from './codec.ts'
@@ -20,7 +20,7 @@ async function convertedTokenizer(dir: string, config: TokenizerConfig): Promise
   const sentencePiece = await readSmallFile(join(dir, 'tokenizer.model'))
   if (sentencePiece !== undefined) {
     const converted = convertSentencePiece(sentencePiece)
-    // What SentencePiece's file cannot hold: how chat models want their prompts, and whether BOS goes in front.
+    // Settings that SentencePiece's file cannot contain: the chat template, and whether to add BOS.
     const kept = Object.entries(config).filter(([name]) => name === 'chat_template' || name === 'add_bos_token')
     return { ...converted, config: { ...converted.config, ...Object.fromEntries(kept) } }
   }
@@ -30,16 +30,16 @@ async function convertedTokenizer(dir: string, config: TokenizerConfig): Promise
 }
 
 /**
- * The tokenizer of a checkpoint folder, as the two objects to write into a built model: tokenizer.json where there is one,
- * else converted from SentencePiece's tokenizer.model or BERT's vocab.txt.
- * @throws checkpoint_invalid when there is none, or one that @huggingface/tokenizers does not read; unsupported for a
- * SentencePiece kind that is not converted.
+ * Loads the tokenizer of a checkpoint folder as the two objects to write into a built model: tokenizer.json if present, else converted from
+ * SentencePiece's tokenizer.model or BERT's vocab.txt.
+ * @throws checkpoint_invalid if there is none, or one that @huggingface/tokenizers does not support; unsupported for a SentencePiece kind
+ * without conversion
  */
 export async function tokenizerFiles(dir: string): Promise<TokenizerFiles> {
   const configValue = await readJson(join(dir, 'tokenizer_config.json'))
   const stated = configValue === undefined ? {} : parseAs(TokenizerConfigSchema, configValue, 'tokenizer_config.json')
   const template = await readSmallFile(join(dir, 'chat_template.jinja'))
-  // transformers 5 writes the chat template into a file of its own, which goes before the older place.
+  // transformers 5 writes the chat template to a file of its own, which takes precedence.
   const config = template === undefined ? stated : { ...stated, chat_template: new TextDecoder().decode(template) }
   const file = join(dir, 'tokenizer.json')
   const json = await readJson(file)
@@ -61,9 +61,9 @@ function embeddingRows(config: ModelConfig): { least: number; most: number } {
 }
 
 /**
- * The tokenizer, known to stay inside the model's vocabulary. One tokenizer serves CEPE's decoder and encoder; the encoder
- * has one row more, for padding: an added token of that id is dropped, because in text it would reach the decoder.
- * @throws checkpoint_invalid when any other id has no row, so that tokenizer and weights do not belong together.
+ * Restricts the tokenizer to the model's vocabulary. One tokenizer serves CEPE's decoder and encoder; the encoder has one more row, for
+ * padding: an added token with that id is dropped, because in text it would reach the decoder.
+ * @throws checkpoint_invalid if any other id has no row, so that tokenizer and weights do not match
  */
 export function fitTokenizer(files: TokenizerFiles, config: ModelConfig): TokenizerFiles {
   const { least, most } = embeddingRows(config)
@@ -72,14 +72,14 @@ export function fitTokenizer(files: TokenizerFiles, config: ModelConfig): Tokeni
   const size = vocabularySize(tokenizer)
   if (size > least) {
     throw invalid(
-      `the tokenizer has ids up to ${size - 1}, config.json a vocabulary of ${least}; they do not belong together`,
+      `the tokenizer has ids up to ${size - 1}, config.json a vocabulary of ${least}; they do not belong together: take both files from one checkpoint`,
       'vocab_size',
     )
   }
   return { ...files, tokenizer }
 }
 
-/** The id of a token that the model cannot do without, such as [CLS]. @throws checkpoint_invalid when the tokenizer lacks it. */
+/** The id of a required token such as [CLS]. @throws checkpoint_invalid if the tokenizer lacks it */
 export function requiredTokenId(tokenizer: TokenizerJson, token: string): number {
   const id = tokenId(tokenizer, token)
   if (id === undefined) throw invalid(`the tokenizer has no token ${token}, which the model needs`, token)

@@ -2,7 +2,7 @@ import { invalid, unsupported } from '../errors.ts'
 import { MODEL_TYPE, PIECE_TYPE, decodeSentencePiece, type SentencePieceModel } from './sentencepiece-model.ts'
 import type { TokenizerFiles } from './tokenizer-json.ts'
 
-/** How SentencePiece writes a space inside pieces: U+2581. */
+/** SentencePiece's space inside pieces: U+2581. */
 const SPACE = '▁'
 
 type Pieces = SentencePieceModel['pieces']
@@ -32,9 +32,9 @@ function checkSupported({ pieces, trainer_spec: trainer, normalizer_spec: normal
 }
 
 /**
- * BPE merges from piece scores. SentencePiece joins the neighbours whose joint piece scores highest; a tokenizer.json
- * ranks pairs instead. So: every way to split a piece into two pieces is a merge, ranked by the piece's score. Only normal
- * pieces take part: text never becomes a control or byte piece by merging.
+ * Recovers BPE merges from piece scores. SentencePiece merges the neighbours whose joint piece scores highest; a tokenizer.json ranks pairs
+ * instead. So every split of a piece into two pieces is a merge, ranked by the piece's score. Only normal pieces take part: text never
+ * becomes a control or byte piece by merging.
  */
 function recoverMerges(pieces: Pieces): [string, string][] {
   const ids = new Map<string, number>()
@@ -83,7 +83,7 @@ function normalizerOf(dummyPrefix: boolean): object {
   }
 }
 
-/** Adds the beginning-of-sequence token when the caller asks for special tokens, as LLaMA's own tokenizer does. */
+/** Adds the beginning-of-sequence token if special tokens are requested, as LLaMA's own tokenizer does. */
 export function postProcessorOf(bos: string, id: number): object {
   const start = { SpecialToken: { id: bos, type_id: 0 } }
   const first = { Sequence: { id: 'A', type_id: 0 } }
@@ -96,16 +96,16 @@ export function postProcessorOf(bos: string, id: number): object {
 }
 
 /**
- * A SentencePiece BPE `tokenizer.model` (LLaMA) as `tokenizer.json` and `tokenizer_config.json`.
- * As in SentencePiece, control pieces (<s>, </s>) are never recognised in text: `added_tokens` is empty, and decoding
- * skips them through `additional_special_tokens`. With special tokens asked for, <s> goes in front.
- * @throws checkpoint_invalid for damaged bytes; unsupported for a kind of model that is not converted, by name.
+ * Converts a SentencePiece BPE `tokenizer.model` (LLaMA) to `tokenizer.json` and `tokenizer_config.json`. As in SentencePiece, control
+ * pieces (<s>, </s>) are never matched in text: `added_tokens` is empty, and decoding skips them through `additional_special_tokens`. With
+ * special tokens, <s> is added before the text.
+ * @throws checkpoint_invalid for damaged bytes; unsupported for a kind of model without conversion
  */
 export function convertSentencePiece(bytes: Uint8Array, file = 'tokenizer.model'): TokenizerFiles {
   return convertPieces(decodeSentencePiece(bytes, file), file)
 }
 
-/** convertSentencePiece of a decoded model; `file` names it in messages. */
+/** convertSentencePiece for a decoded model; `file` is its name in messages. */
 export function convertPieces(model: SentencePieceModel, file: string): TokenizerFiles {
   checkSupported(model, file)
   const { pieces, trainer_spec: trainer, normalizer_spec: normalizer } = model

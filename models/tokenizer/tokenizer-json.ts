@@ -3,7 +3,7 @@ import { Type, type Static } from 'typebox'
 const Id = Type.Integer({ minimum: 0 })
 const Part = Type.Unsafe<object | null>(Type.Union([Type.Object({}), Type.Null()]))
 
-/** What is relied on of the `tokenizer.json` format of huggingface/tokenizers; its parts are handed on as they are. */
+/** The required fields of huggingface/tokenizers' `tokenizer.json`; its parts are passed on unchanged. */
 export const TokenizerJsonSchema = Type.Object({
   added_tokens: Type.Array(Type.Object({ id: Id, content: Type.String() })),
   normalizer: Part,
@@ -17,7 +17,7 @@ export const TokenizerJsonSchema = Type.Object({
 })
 export type TokenizerJson = Static<typeof TokenizerJsonSchema>
 
-/** `tokenizer_config.json`: settings beside the tokenizer, handed on as they are. */
+/** `tokenizer_config.json`: settings beside the tokenizer, passed on unchanged. */
 export const TokenizerConfigSchema = Type.Record(Type.String(), Type.Unknown())
 export type TokenizerConfig = Static<typeof TokenizerConfigSchema>
 
@@ -33,13 +33,13 @@ function largest(ids: Iterable<number>): number {
   return max
 }
 
-/** Rows that an embedding matrix needs for every id the tokenizer can emit: the largest id plus one. */
+/** Rows that an embedding matrix needs for every id of the tokenizer: the largest id plus one. */
 export function vocabularySize({ model, added_tokens: added }: TokenizerJson): number {
   const ofModel = Array.isArray(model.vocab) ? model.vocab.length - 1 : largest(Object.values(model.vocab))
   return Math.max(ofModel, largest(added.map(({ id }) => id))) + 1
 }
 
-/** The id of a token by its exact text, or undefined; an added token goes before the model's. */
+/** The id of a token by its exact text, or undefined; added tokens take precedence over the model's. */
 export function tokenId({ model, added_tokens: added }: TokenizerJson, token: string): number | undefined {
   const addition = added.find(({ content }) => content === token)
   if (addition !== undefined) return addition.id

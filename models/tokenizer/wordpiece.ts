@@ -19,10 +19,10 @@ function readVocabulary(text: string, file: string): ReadonlyMap<string, number>
 }
 
 /**
- * BERT's `vocab.txt` (one WordPiece token a line, its id the line number from 0) as `tokenizer.json` and
- * `tokenizer_config.json`; with special tokens asked for, a text becomes [CLS] text [SEP].
+ * Converts BERT's `vocab.txt` (one WordPiece token per line; the id is the line number from 0) to `tokenizer.json` and
+ * `tokenizer_config.json`; with special tokens, a text becomes [CLS] text [SEP].
  * @param lowercase as in `do_lower_case`: lower case without accents
- * @throws checkpoint_invalid when a token is repeated or a special token missing.
+ * @throws checkpoint_invalid if a token is repeated or a special token missing
  */
 export function convertWordPiece(text: string, lowercase: boolean, file = 'vocab.txt'): TokenizerFiles {
   const ids = readVocabulary(text, file)

@@ -3,6 +3,8 @@
 GGUF format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md. LoRA: Hu et al. 2021, arXiv 2106.09685.
 """
 
+import re
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +12,7 @@ from pathlib import Path
 import torch
 import torch.nn.functional as F
 from gguf import GGUFReader, dequantize
+from safetensors.torch import load_file
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from torch import Tensor, nn
 
@@ -23,6 +26,24 @@ MATRICES = {
     "mlp.up_proj": "ffn_up",
     "mlp.down_proj": "ffn_down",
 }
+
+
+def faster_kind() -> torch.dtype:
+    """bf16 where the processor multiplies it: elsewhere it is converted for each product, many times slower than f32."""
+
+    def seconds(kind: torch.dtype) -> float:
+        a, b = torch.ones(512, 576, dtype=kind), torch.ones(1536, 576, dtype=kind)
+        runs = []
+        for _ in range(5):
+            began = time.perf_counter()
+            F.linear(a, b)
+            runs.append(time.perf_counter() - began)
+        return min(runs)
+
+    return min((torch.bfloat16, torch.float32), key=seconds)
+
+
+COMPUTED_IN = faster_kind()
 
 
 @dataclass(frozen=True)
@@ -83,17 +104,17 @@ class Gguf:
 
 
 class LoraLinear(nn.Module):
-    """x W^T + (alpha / rank) x A^T B^T with W frozen in bf16; B begins at zero."""
+    """x W^T + (alpha / rank) x A^T B^T with W frozen in COMPUTED_IN; B begins at zero."""
 
     def __init__(self, weight: Tensor, rank: int, alpha: float):
         super().__init__()
-        self.register_buffer("weight", weight.to(torch.bfloat16), persistent=False)
+        self.register_buffer("weight", weight.to(COMPUTED_IN), persistent=False)
         self.lora_A = nn.Parameter(torch.randn(rank, weight.shape[1]) * weight.shape[1] ** -0.5)
         self.lora_B = nn.Parameter(torch.zeros(weight.shape[0], rank))
         self.scale = alpha / rank
 
     def forward(self, x: Tensor) -> Tensor:
-        x = x.to(torch.bfloat16)
+        x = x.to(COMPUTED_IN)
         return F.linear(x, self.weight) + F.linear(F.linear(x, self.lora_A.to(x.dtype)), self.lora_B.to(x.dtype)) * self.scale
 
     def merged(self) -> Tensor:
@@ -104,10 +125,10 @@ class LoraLinear(nn.Module):
 class FrozenLinear(nn.Module):
     def __init__(self, weight: Tensor):
         super().__init__()
-        self.register_buffer("weight", weight.to(torch.bfloat16), persistent=False)
+        self.register_buffer("weight", weight.to(COMPUTED_IN), persistent=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        return F.linear(x.to(torch.bfloat16), self.weight)
+        return F.linear(x.to(COMPUTED_IN), self.weight)
 
 
 class Block(nn.Module):
@@ -123,7 +144,7 @@ class Block(nn.Module):
         return self.get_submodule(name)(x)
 
     def forward(self, x: Tensor, rope: tuple[Tensor, Tensor], bias: Tensor, cross: Callable[[Tensor], Tensor] | None = None) -> Tensor:
-        """x [B,L,d] f32; rope cos and sin [L,D]; bias [1,1,L,L], [B,1,1,L] or [B,1,L,L] bf16; `cross` stands between attention and MLP."""
+        """x [B,L,d] f32; rope cos and sin [L,D]; bias [1,1,L,L], [B,1,1,L] or [B,1,L,L]; `cross` stands between attention and MLP."""
         s = self.shape
         h = F.rms_norm(x, (s.width,), self.norm_attn, s.eps)
         split = lambda t, heads: t.view(*t.shape[:2], heads, s.head_dim).transpose(1, 2)
@@ -149,17 +170,17 @@ def rope_of(shape: Shape, positions: Tensor) -> tuple[Tensor, Tensor]:
     """cos and sin [L,D] of positions [L]."""
     angles = positions[:, None].float() * shape.rope_theta ** (-torch.arange(0, shape.head_dim, 2).float() / shape.head_dim)
     angles = torch.cat([angles, angles], -1)
-    return angles.cos().to(torch.bfloat16), angles.sin().to(torch.bfloat16)
+    return angles.cos().to(COMPUTED_IN), angles.sin().to(COMPUTED_IN)
 
 
 class Decoder(nn.Module):
     def __init__(self, gguf: Gguf, rank: int, alpha: float):
         super().__init__()
         self.shape = gguf.shape
-        self.register_buffer("embedding", gguf.tensor("token_embd.weight").to(torch.bfloat16), persistent=False)
+        self.register_buffer("embedding", gguf.tensor("token_embd.weight").to(COMPUTED_IN), persistent=False)
         output = "output.weight"
         self.register_buffer(
-            "output", gguf.tensor(output).to(torch.bfloat16) if output in gguf.tensors else self.embedding, persistent=False
+            "output", gguf.tensor(output).to(COMPUTED_IN) if output in gguf.tensors else self.embedding, persistent=False
         )
         self.register_buffer("norm", gguf.tensor("output_norm.weight"), persistent=False)
         self.layers = nn.ModuleList(Block(gguf, layer, rank, alpha) for layer in range(gguf.shape.layers))
@@ -172,4 +193,13 @@ class Decoder(nn.Module):
         return F.rms_norm(x, (self.shape.width,), self.norm, self.shape.eps)
 
     def logits(self, hidden: Tensor) -> Tensor:
-        return F.linear(hidden.to(torch.bfloat16), self.output).float()
+        return F.linear(hidden.to(COMPUTED_IN), self.output).float()
+
+
+def load_adapter(model: Decoder, folder: Path) -> None:
+    """Adapters as `export.py` writes them. The optimizer begins anew."""
+    state = {}
+    for name, value in load_file(folder / "adapter_model.safetensors").items():
+        layers, layer, module, part = re.fullmatch(r"base_model\.model\.model\.(\w+)\.(\d+)\.(.+)\.(lora_[AB])\.weight", name).groups()
+        state[f"{layers}.{layer}.{module.replace('.', '__')}.{part}"] = value.float()
+    model.load_state_dict(state)

@@ -1,16 +1,17 @@
 """CEPE over a frozen decoder: an encoder from the decoder's lower layers, and a cross-attention block in every layer.
 
-Yen, Gao and Chen 2024, section 2. The encoder sees a passage in both directions; its matrices are the decoder's own with LoRA
-adapters. A cross-attention block begins as its layer's self-attention with a small output (no rotation: passages have no order).
+Yen, Gao and Chen 2024, section 2. The encoder's matrices are the decoder's own with LoRA adapters. Its attention stays causal: the decoder's
+layers use the first token as an attention sink, which a bidirectional encoder would have to learn anew. A cross-attention block begins as
+its layer's self-attention without rotation, because passages have no order; `beginnings.py` fits the rest.
 """
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from base_model import Decoder, FrozenLinear, LoraLinear, MATRICES, rope_of
+from base_model import COMPUTED_IN, Decoder, FrozenLinear, LoraLinear, MATRICES, Shape, rope_of
 
-OUTPUT = 0.2  # of the self-attention's output matrix, at the beginning
+AWAY = (20, 250)  # tokens between a question and what it reads of a passage, where the decoder learnt it
 
 
 class CrossAttention(nn.Module):
@@ -21,17 +22,25 @@ class CrossAttention(nn.Module):
         self.layernorm = nn.Parameter(block.norm_attn.clone())
         for name in ("q_proj", "k_proj", "v_proj", "o_proj"):
             weight = block.get_submodule(f"self_attn__{name}").weight.float()
-            self.register_parameter(name, nn.Parameter(weight * (OUTPUT if name == "o_proj" else 1.0)))
+            self.register_parameter(name, nn.Parameter(mean_rotated(decoder.shape, weight) if name == "q_proj" else weight.clone()))
 
     def forward(self, x: Tensor, states: Tensor, bias: Tensor) -> Tensor:
         """x [B,L,d]; states [T,d] of all passages; bias [1,1,B*L,T]: which of them each token may read."""
         s = self.shape
-        linear = lambda t, weight: F.linear(t.to(torch.bfloat16), weight.to(torch.bfloat16))
+        linear = lambda t, weight: F.linear(t.to(COMPUTED_IN), weight.to(COMPUTED_IN))
         split = lambda t, heads: t.view(1, -1, heads, s.head_dim).transpose(1, 2)
         q = split(linear(F.rms_norm(x, (s.width,), self.layernorm, s.eps), self.q_proj), s.heads)
         k, v = (split(linear(states, w), s.kv_heads).repeat_interleave(s.heads // s.kv_heads, 1) for w in (self.k_proj, self.v_proj))
         out = F.scaled_dot_product_attention(q, k, v, attn_mask=bias)
         return x + linear(out.transpose(1, 2).flatten(2), self.o_proj).view(x.shape)
+
+
+def mean_rotated(shape: Shape, weight: Tensor) -> Tensor:
+    """The query matrix [heads*D,d] times the mean rotation over the distances AWAY."""
+    half = shape.head_dim // 2
+    cos, sin = (t.float().mean(0)[:half, None] for t in rope_of(shape, torch.arange(*AWAY)))
+    first, second = weight.view(shape.heads, 2, half, -1).unbind(1)
+    return torch.stack([first * cos - second * sin, second * cos + first * sin], 1).view(weight.shape)
 
 
 class Reader(nn.Module):
@@ -51,20 +60,28 @@ class Reader(nn.Module):
         decoder, longest = self.decoder[0], max(map(len, passages))
         ids = torch.tensor([p + [0] * (longest - len(p)) for p in passages])
         real = torch.tensor([[1] * len(p) + [0] * (longest - len(p)) for p in passages]).bool()
-        bias = torch.zeros(real.shape, dtype=torch.bfloat16).masked_fill(~real, -1e4)[:, None, None]
+        bias = torch.full((longest, longest), -1e4, dtype=COMPUTED_IN).triu(1)[None, None]  # padding stands behind
         x, rope = decoder.embedding[ids].float(), rope_of(self.shape, torch.arange(longest))
         for block in self.encoder:
             x = block(x, rope, bias)
         states = F.rms_norm(x, (self.shape.width,), self.encoder_norm, self.shape.eps)[real]
         return states, torch.arange(len(passages)).repeat_interleave(real.sum(1))
 
-    def hidden(self, ids: Tensor, positions: Tensor, bias: Tensor, states: Tensor, cross_bias: Tensor) -> Tensor:
-        """Final normed states [B,L,d] of ids [B,L]; states [T,d], cross_bias [1,1,B*L,T]."""
-        decoder = self.decoder[0]
+    def layers(self, ids: Tensor, positions: Tensor, bias: Tensor, states: Tensor, cross_bias: Tensor) -> list[Tensor]:
+        """The residual stream [B,L,d] after each layer, for ids [B,L]; states [T,d], cross_bias [1,1,B*L,T]."""
+        decoder, out = self.decoder[0], []
         x, rope = decoder.embedding[ids].float(), rope_of(self.shape, positions)
         for layer, cross in zip(decoder.layers, self.cross, strict=True):
             x = layer(x, rope, bias, lambda t, cross=cross: cross(t, states, cross_bias))
-        return F.rms_norm(x, (self.shape.width,), decoder.norm, self.shape.eps)
+            out.append(x)
+        return out
+
+    def normed(self, x: Tensor) -> Tensor:
+        return F.rms_norm(x, (self.shape.width,), self.decoder[0].norm, self.shape.eps)
+
+    def hidden(self, ids: Tensor, positions: Tensor, bias: Tensor, states: Tensor, cross_bias: Tensor) -> Tensor:
+        """Final normed states [B,L,d]."""
+        return self.normed(self.layers(ids, positions, bias, states, cross_bias)[-1])
 
 
 class EncoderBlock(nn.Module):

@@ -24,6 +24,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--base", type=Path, required=True)
     parser.add_argument("--runs", type=Path, required=True, help="the folder of the checkpoints")
+    parser.add_argument("--adapter", type=Path, help="exported adapters of stage 1, where it has no checkpoint")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--base-revision", help="what `cepe inspect` prints for the base")
     parser.add_argument("--decoder-only", action="store_true", help="leave stage 2 out")
@@ -74,14 +75,18 @@ def main() -> None:
     args.out.mkdir(parents=True, exist_ok=True)
     if not (args.out / args.base.name).exists():
         shutil.copyfile(args.base, args.out / args.base.name)
-    write_adapter(args.out / "reading", torch.load(args.runs / "reading.pt", weights_only=True)["model"])
+    if args.adapter:
+        shutil.copytree(args.adapter, args.out / "reading", dirs_exist_ok=True)
+    else:
+        write_adapter(args.out / "reading", torch.load(args.runs / "reading.pt", weights_only=True)["model"])
     config = {"base_model": args.base.name, "adapters": ["reading"], "chat_template": False}
     if args.base_revision:
         config["base_revision"] = args.base_revision
     if not args.decoder_only:
         write_cepe(args.out / "cepe.gguf", torch.load(args.runs / "encoder.pt", weights_only=True)["model"])
         factor = ENCODER_ALPHA / ENCODER_RANK
-        config["cepe"] = {"file": "cepe.gguf", "encoder_layers": LAYERS, "encoder_window": ENCODER_WINDOW, "lora_factor": factor}
+        parts = {"encoder_layers": LAYERS, "encoder_window": ENCODER_WINDOW, "causal": True, "lora_factor": factor}
+        config["cepe"] = {"file": "cepe.gguf", **parts}
     write_json(args.out / "config.json", config)
 
 

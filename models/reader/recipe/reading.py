@@ -13,6 +13,8 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 
+from base_model import COMPUTED_IN
+
 CONTEXT_TOKENS = 256
 ROW_TOKENS = 1100
 QUESTIONS = 10  # of a row, at most
@@ -158,5 +160,5 @@ def pack(row: Row) -> Packed:
         ids += tokens
     part = torch.tensor(segment)
     allowed = ((part[:, None] == part[None]) | (part[None] == 0)) & torch.ones(len(ids), len(ids), dtype=torch.bool).tril()
-    bias = torch.zeros(allowed.shape, dtype=torch.bfloat16).masked_fill(~allowed, -1e4)[None, None]
+    bias = torch.zeros(allowed.shape, dtype=COMPUTED_IN).masked_fill(~allowed, -1e4)[None, None]
     return Packed(torch.tensor(ids), torch.tensor(positions), bias, part, torch.tensor(at), torch.tensor(targets), torch.tensor(branch))

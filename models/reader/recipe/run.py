@@ -16,6 +16,7 @@ def parser_of(description: str) -> argparse.ArgumentParser:
     parser.add_argument("--data", type=Path, required=True, help="a folder of *.jsonl: {title, text, questions: [{question, answer}]}")
     parser.add_argument("--development", type=Path, help="a folder with passages.tsv and questions.jsonl, never trained on")
     parser.add_argument("--runs", type=Path, required=True, help="a folder for the checkpoints of both stages, outside the repository")
+    parser.add_argument("--adapter", type=Path, help="exported adapters of stage 1, where it has no checkpoint")
     parser.add_argument("--minutes", type=float, default=60, help="of training, all runs together")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--save-every", type=float, default=240, help="seconds between checkpoints")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import torch
 
-from base_model import Decoder
+from base_model import COMPUTED_IN, Decoder
 from cepe_model import Reader
 from reading import Paragraph, Prompts
 
@@ -36,7 +36,7 @@ def answer_of(model: Decoder, prompts: Prompts, passages: list[Paragraph], quest
     newline, out = prompts.ids("\n")[0], []
     while len(out) < MAX_NEW_TOKENS:
         tokens = torch.tensor([ids + out])
-        bias = torch.full((tokens.shape[1],) * 2, -1e4, dtype=torch.bfloat16).triu(1)[None, None]
+        bias = torch.full((tokens.shape[1],) * 2, -1e4, dtype=COMPUTED_IN).triu(1)[None, None]
         hidden = model.hidden(tokens, torch.arange(tokens.shape[1]), bias)
         token = int(model.logits(hidden[0, -1:]).argmax())
         if token in (newline, 2):
@@ -61,8 +61,8 @@ def through_encoder(reader: Reader, prompts: Prompts, rows: list[tuple[Paragraph
         while len(out) < MAX_NEW_TOKENS:
             tokens = torch.tensor([ids + out])
             length = tokens.shape[1]
-            bias = torch.full((length, length), -1e4, dtype=torch.bfloat16).triu(1)[None, None]
-            free = torch.zeros(1, 1, length, len(states), dtype=torch.bfloat16)
+            bias = torch.full((length, length), -1e4, dtype=COMPUTED_IN).triu(1)[None, None]
+            free = torch.zeros(1, 1, length, len(states), dtype=COMPUTED_IN)
             hidden = reader.hidden(tokens, torch.arange(length), bias, states, free)
             token = int(reader.decoder[0].logits(hidden[0, -1:]).argmax())
             if token in (newline, 2):

@@ -1,4 +1,4 @@
-"""Questions and copies that are answered through the encoder: one set of passages a step, encoded once for all of them."""
+"""Questions that are answered through the encoder: one set of passages a step, encoded once for all of them."""
 
 import random
 from dataclasses import dataclass
@@ -6,17 +6,18 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from base_model import COMPUTED_IN
 from reading import Paragraph, Prompts, Row, Rows, pack
 
-CUE, COPIED = 4, 28  # tokens of a copy's beginning, and of what follows it
 REFUSED = 0.12
 PROMPTED = 3  # passages in the prompt, at most
+LOWER = 0.3  # of the questions are typed in lower case without a question mark
 
 
 @dataclass(frozen=True)
 class Task:
-    """Rows of tokens ids [B,L] at positions [L] under a bias; `reader` [B*L] is the row of `readable` [readers, passages] that says
-    what a token may read in the encoder. `at` are flat places that predict `targets`; `branch` numbers their questions."""
+    """A packed row of branches: ids and positions [L] under a bias; `reader` [L] is the row of `readable` [readers, passages] that says what
+    a token may read in the encoder. `at` are the places that predict `targets`; `branch` numbers their questions."""
 
     ids: Tensor
     positions: Tensor
@@ -26,13 +27,25 @@ class Task:
     at: Tensor
     targets: Tensor
     branch: Tensor
+    branches: int
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Questions about passages: those that are shown, as token ids; the questions without a passage in the prompt; the same as rows that
+    have the right passage in the prompt, for the teacher; the weights of their tokens, which sum to one."""
+
+    shown: list[int]
+    passages: list[list[int]]
+    task: Task
+    rows: list[Row]
     weights: Tensor
-    copies: Tensor  # [branches] bool
 
 
 class Tasks:
     def __init__(self, prompts: Prompts, rows: Rows):
         self.prompts, self.rows = prompts, rows
+        self.skipped = len(prompts.question("", True)) - len(prompts.question("", False))
 
     def passages(self, count: int, rng: random.Random) -> list[int]:
         """Paragraphs of which about half are near another."""
@@ -44,96 +57,57 @@ class Tasks:
         rng.shuffle(shown)
         return shown
 
-    def answered(self, index: int, rng: random.Random) -> list[tuple[str, str]]:
-        return [(q, rng.choice(answers)) for q, answers in self.rows.paragraphs[index].questions]
+    def encoded(self, shown: list[int]) -> list[list[int]]:
+        return [self.prompts.prefix([self.rows.paragraphs[i]]) for i in shown]
 
-    def branch(self, question: str, answer: str, prefixed: bool, rng: random.Random) -> tuple[list[int], list[int]]:
-        typed = question.lower().rstrip("? ") if rng.random() < 0.3 else question
-        return self.prompts.question(typed, prefixed), self.prompts.answer(answer)
+    def branches(self, index: int, count: int, prefixed: bool, rng: random.Random) -> list[tuple[list[int], list[int]]]:
+        asked = self.rows.paragraphs[index].questions
+        out = []
+        for question, answers in rng.sample(asked, min(count, len(asked))):
+            typed = question.lower().rstrip("? ") if rng.random() < LOWER else question
+            out.append((self.prompts.question(typed, prefixed), self.prompts.answer(rng.choice(answers))))
+        return out
 
-    def reading(self, shown: list[int], ids: list[list[int]], questions: int, copies: int, refuse: bool, rng: random.Random) -> Task:
-        """No passage in the prompt; each branch reads one to all of the passages."""
-        count = len(shown)
-        asked = [(at, q, a) for at, index in enumerate(shown) for q, a in self.answered(index, rng)]
-        branches, readable, copied = [], [], []
-        for at, question, answer in rng.sample(asked, min(questions, len(asked))):
-            others = [i for i in range(count) if i != at]
-            allowed = rng.sample(others, min(rng.choice((0, 0, 1, 3, 7, count)), len(others)))
-            if refuse and allowed and rng.random() < REFUSED:
-                text = " ".join(self.rows.paragraphs[shown[i]].text for i in allowed).lower()
-                answer = answer if answer.lower() in text else ""
-            else:
-                allowed.append(at)
-            branches.append(self.branch(question, answer, False, rng))
-            readable.append([i in allowed for i in range(count)])
-            copied.append(False)
-        for at in rng.sample(range(count), min(copies, count)):
-            start = rng.randrange(max(1, len(ids[at]) - CUE - COPIED))
-            piece = ids[at][start : start + CUE + COPIED]
-            if len(piece) > CUE:
-                branches.append((piece[:CUE], piece[CUE:]))
-                readable.append([i == at for i in range(count)])
-                copied.append(True)
-        return alone(branches, readable, copied)
+    def asked(self, count: int, questions: int, most: int, rng: random.Random) -> Asked:
+        """`count` passages and up to `questions` questions about them; each reads its passage and up to `most` others."""
+        shown = self.passages(count, rng)
+        passages, rows, branches, readable = self.encoded(shown), [], [], []
+        for at, index in enumerate(shown):
+            own = self.branches(index, max(3, round(questions / count)), True, rng)
+            rows.append(Row(passages[at], own))
+            for prompt, answer in own:
+                others = rng.sample([i for i in range(count) if i != at], min(rng.choice((0, 0, 1, most)), count - 1))
+                branches.append((prompt[self.skipped :], answer))
+                readable.append([i == at or i in others for i in range(count)])
+        # Answers weigh more: in an answer each token tells whether the right place was found.
+        weights = torch.tensor([1.0 if i < len(p) - 1 else 3.0 for p, a in branches for i in range(len(p) + len(a) - 1)])
+        return Asked(shown, passages, task_of(Row([], branches), torch.tensor(readable), True), rows, weights / weights.sum())
 
     def beside_prompt(self, shown: list[int], questions: int, rng: random.Random) -> Task:
-        """One to three passages in the prompt, all others in the encoder: the answer is in either, or nowhere."""
+        """One to three passages in the prompt, those shown in the encoder: the answer is in either, or nowhere."""
         prompted = [i for i in self.passages(rng.randint(1, PROMPTED), rng) if i not in shown]
         paragraphs = self.rows.paragraphs
-        prefix = self.prompts.prefix([paragraphs[i] for i in prompted])
-        asked = [pair for i in prompted for pair in self.answered(i, rng)]
-        asked = rng.sample(asked, min(questions // 3, len(asked)))
-        encoded = [pair for i in shown for pair in self.answered(i, rng)]
-        asked += rng.sample(encoded, min(questions - len(asked), len(encoded)))
+        branches = [pair for i in prompted for pair in self.branches(i, 2, bool(prompted), rng)][: questions // 3]
+        encoded = [pair for i in shown for pair in self.branches(i, 3, bool(prompted), rng)]
+        branches += rng.sample(encoded, min(questions - len(branches), len(encoded)))
         text = " ".join(paragraphs[i].text for i in [*prompted, *shown]).lower()
         for _ in range(round(REFUSED * questions)):
-            question, answer = rng.choice(self.answered(rng.choice(self.rows.near[rng.choice(shown)] or shown), rng) or [("", "")])
-            if question and answer.lower() not in text:
-                asked.append((question, ""))
-        branches = [self.branch(q, a, bool(prompted), rng) for q, a in rng.sample(asked, len(asked))]
-        return behind(Row(prefix, branches), len(shown))
+            other = rng.choice(self.rows.near[rng.choice(shown)] or shown)
+            for question, answers in rng.sample(paragraphs[other].questions, min(1, len(paragraphs[other].questions))):
+                if not any(answer.lower() in text for answer in answers):
+                    branches.append((self.prompts.question(question, bool(prompted)), self.prompts.answer("")))
+        prefix = self.prompts.prefix([paragraphs[i] for i in prompted])
+        return task_of(Row(prefix, rng.sample(branches, len(branches))), torch.ones(1, len(shown), dtype=torch.bool), False)
 
 
-def weights_of(branch: Tensor, copies: Tensor) -> Tensor:
-    """A copy counts as one, an answer by its tokens."""
-    lengths = torch.bincount(branch, minlength=len(copies)).float()[branch]
-    return torch.where(copies[branch], 1 / lengths, torch.full_like(lengths, 0.25))
-
-
-def alone(branches: list[tuple[list[int], list[int]]], readable: list[list[bool]], copied: list[bool]) -> Task:
-    """Each branch a row of its own, padded at its end, where causality hides it."""
-    rows = [prompt + answer[:-1] for prompt, answer in branches]
-    longest = max(map(len, rows))
-    places = [(number * longest + len(p) - 1 + i, number) for number, (p, a) in enumerate(branches) for i in range(len(a))]
-    at, branch = (torch.tensor(column) for column in zip(*places, strict=True))
-    copies = torch.tensor(copied)
-    return Task(
-        ids=torch.tensor([row + [0] * (longest - len(row)) for row in rows]),
-        positions=torch.arange(longest),
-        bias=torch.full((longest, longest), -1e4, dtype=torch.bfloat16).triu(1)[None, None],
-        reader=torch.arange(len(rows)).repeat_interleave(longest),
-        readable=torch.tensor(readable),
-        at=at,
-        targets=torch.tensor([token for _, answer in branches for token in answer]),
-        branch=branch,
-        weights=weights_of(branch, copies),
-        copies=copies,
-    )
-
-
-def behind(row: Row, passages: int) -> Task:
-    """Branches behind one prompt; all may read all passages."""
-    p, copies = pack(row), torch.zeros(len(row.branches), dtype=torch.bool)
-    free = torch.ones(1, passages, dtype=torch.bool)
-    first = torch.zeros_like(p.ids)
-    return Task(p.ids[None], p.positions, p.bias, first, free, p.at, p.targets, p.branch, weights_of(p.branch, copies), copies)
+def task_of(row: Row, readable: Tensor, each: bool) -> Task:
+    """@param each: a row of `readable` for each branch, else one for all"""
+    p = pack(row)
+    reader = p.segment - 1 if each else torch.zeros_like(p.segment)
+    return Task(p.ids[None], p.positions, p.bias, reader, readable, p.at, p.targets, p.branch, len(row.branches))
 
 
 def cross_bias(task: Task, owner: Tensor) -> Tensor:
-    """[1,1,B*L,T] for passages' tokens of `owner` [T]."""
+    """[1,1,L,T] for passages' tokens of `owner` [T]."""
     allowed = task.readable[:, owner][task.reader]
-    return torch.zeros(allowed.shape, dtype=torch.bfloat16).masked_fill(~allowed, -1e4)[None, None]
-
-
-def encoder_ids(prompts: Prompts, paragraphs: list[Paragraph]) -> list[list[int]]:
-    return [prompts.prefix([p]) for p in paragraphs]
+    return torch.zeros(allowed.shape, dtype=COMPUTED_IN).masked_fill(~allowed, -1e4)[None, None]

@@ -1,42 +1,117 @@
-"""Stage 2: reading through the encoder, with the decoder of stage 1 frozen.
+"""Stage 2: reading through the encoder, with the decoder of stage 1 frozen and as the teacher: it has the right passage in its prompt.
 
-Copies first: they fall from most of a step's branches to a few. Every step encodes a set of passages once; questions read one to all
-of them. From a third of the schedule on, half of the steps also hold a prompt with passages. A run resumes from its last checkpoint.
+Three parts of the schedule, each nearer to the end: the keys and values of each layer; what each layer's cross-attention adds, given the
+teacher's states; then the whole, states and answers, from half of the schedule on also with passages in the prompt. A run resumes from
+its last checkpoint.
 """
 
 import argparse
 import random
-from pathlib import Path
 
 import torch
 import torch.nn.functional as F
+from torch import Tensor
 
-from base_model import Decoder, Gguf
+from base_model import Decoder, Gguf, load_adapter
+from beginnings import fit_heads, fit_keys_and_values
 from cepe_model import Reader
-from reading import Prompts, Rows, load_paragraphs
+from losses import missing_of, of_attention, of_keys_and_values, of_states, token_weights
+from reading import Prompts, Row, Rows, load_paragraphs
 from run import Run, parser_of
 from scores import load_development, through_encoder
-from through_encoder import Tasks, cross_bias, encoder_ids
+from teacher import Taught, first_states, taught_by
+from through_encoder import Asked, Task, Tasks, cross_bias
 from train_reading import ALPHA as READING_ALPHA, RANK as READING_RANK
 
 SEED = 20261124
-LAYERS, RANK, ALPHA = 8, 64, 64.0
-QUESTIONS = 32  # of a step, once copies are few
-COPIES = (0.6, 0.1)  # of a step's branches, at the beginning and from a third of the schedule on
-FEW, MANY = (4, 5, 6), (6, 8, 10)  # passages of a step: choosing among many is learned later than reading one
+LAYERS, RANK, ALPHA = 18, 24, 24.0
+FEW, MANY = (3, 4, 5), (4, 5, 6)  # passages of a step, in the first 40 % of the schedule and after
+QUESTIONS = 30
+KEYS, LAYERWISE, PROMPTED = 0.05, 0.2, 0.5  # ends of the first two parts; where prompts with passages begin
+FITTED = 100, 3  # passages for keys and values, steps' worth of questions for heads
 WARMUP, DECAY = 30, 0.6
+ATTENTION, KEYS_AND_VALUES, STATES = 3.0, 2.0, 2.0  # weights of the losses
 
 
 def arguments() -> argparse.Namespace:
     parser = parser_of(__doc__)
-    parser.add_argument("--lr", type=float, default=5e-4)
+    parser.add_argument("--lr", type=float, default=6e-4)
     return parser.parse_args()
 
 
-def stage_one(gguf: Gguf, runs: Path) -> Decoder:
-    decoder = Decoder(gguf, READING_RANK, READING_ALPHA)
-    decoder.load_state_dict(torch.load(runs / "reading.pt", weights_only=True)["model"])
+def stage_one(gguf: Gguf, args: argparse.Namespace) -> Decoder:
+    decoder, checkpoint = Decoder(gguf, READING_RANK, READING_ALPHA), args.runs / "reading.pt"
+    if checkpoint.exists() or not args.adapter:
+        decoder.load_state_dict(torch.load(checkpoint, weights_only=True)["model"])
+    else:
+        load_adapter(decoder, args.adapter)
     return decoder
+
+
+class Lessons:
+    """The losses of a step in each part, and running averages of what they show."""
+
+    def __init__(self, reader: Reader, tasks: Tasks):
+        self.reader, self.tasks = reader, tasks
+        self.first = first_states(reader.decoder[0], tasks.prompts.question("", False)[0])
+        self.average: dict[str, float] = {}
+
+    def note(self, **values: float | Tensor) -> None:
+        for name, value in values.items():
+            value = float(torch.as_tensor(value).detach())
+            self.average[name] = 0.95 * self.average.get(name, value) + 0.05 * value
+
+    def taught(self, asked: Asked) -> Taught:
+        return Taught.joined([taught_by(self.reader.decoder[0], row, self.tasks.skipped) for row in asked.rows])
+
+    def begin(self) -> None:
+        passages, steps = FITTED
+        drawn = (random.Random(f"{SEED} fitted {number}") for number in range(passages // 4))
+        fit_keys_and_values(self.reader, (self.keys_of(self.tasks.encoded(self.tasks.passages(4, rng))) for rng in drawn))
+        fit_heads(self.reader, (self.heads_of(random.Random(f"{SEED} heads {number}")) for number in range(steps)))
+
+    def keys_of(self, passages: list[list[int]]) -> tuple[Tensor, Tensor, Tensor]:
+        kv = torch.cat([taught_by(self.reader.decoder[0], Row(ids, []), 0).kv for ids in passages], 1)
+        states, owner = self.reader.encode(passages)
+        return states, kv, token_weights(owner)
+
+    def heads_of(self, rng: random.Random):
+        asked = self.tasks.asked(rng.choice(FEW), QUESTIONS, 1, rng)
+        states, owner = self.reader.encode(asked.passages)
+        return missing_of(self.reader, asked.task, self.taught(asked), self.first), states, cross_bias(asked.task, owner), asked.weights
+
+    def keys(self, passages: list[list[int]]) -> Tensor:
+        missed = of_keys_and_values(self.reader, *self.keys_of(passages)).mean(0)
+        self.note(keys=missed[0], values=missed[1])
+        return missed.sum()
+
+    def loss(self, asked: Asked, layerwise: bool) -> tuple[Tensor, Tensor, Tensor]:
+        """Also the encoder's states and their passages, for further tasks."""
+        reader, task, taught = self.reader, asked.task, self.taught(asked)
+        states, owner = reader.encode(asked.passages)
+        bias = cross_bias(task, owner)
+        missed = of_keys_and_values(reader, states, taught.kv, token_weights(owner)).mean(0)
+        self.note(keys=missed[0], values=missed[1])
+        if layerwise:
+            attention = of_attention(reader, missing_of(reader, task, taught, self.first), states, bias, asked.weights).mean()
+            self.note(attention=attention)
+            return ATTENTION * attention + missed.sum(), states, owner
+        layers = reader.layers(task.ids, task.positions, task.bias, states, bias)
+        weights = asked.weights * (task.positions != 0)
+        apart = of_states(reader, taught.after, layers, weights / weights.sum())
+        self.note(states=apart)
+        answers = self.answers(task, reader.normed(layers[-1]), "exact")
+        return answers + STATES * apart + KEYS_AND_VALUES * missed.sum(), states, owner
+
+    def prompted(self, task: Task, states: Tensor, owner: Tensor) -> Tensor:
+        hidden = self.reader.hidden(task.ids, task.positions, task.bias, states, cross_bias(task, owner))
+        return self.answers(task, hidden, "prompted")
+
+    def answers(self, task: Task, hidden: Tensor, name: str) -> Tensor:
+        logits = self.reader.decoder[0].logits(hidden[0, task.at])
+        wrong = torch.zeros(task.branches).index_add(0, task.branch, (logits.argmax(-1) != task.targets).float())
+        self.note(**{name: (wrong == 0).float().mean()})
+        return F.cross_entropy(logits, task.targets)
 
 
 def main() -> None:
@@ -44,55 +119,40 @@ def main() -> None:
     torch.set_num_threads(args.threads)
     torch.manual_seed(SEED)
     gguf = Gguf(args.base)
-    prompts, reader = Prompts(gguf.tokenizer()), Reader(stage_one(gguf, args.runs), LAYERS, RANK, ALPHA)
+    prompts, reader = Prompts(gguf.tokenizer()), Reader(stage_one(gguf, args), LAYERS, RANK, ALPHA)
     adapters = [p for name, p in reader.named_parameters() if "lora_" in name]
     others = [p for name, p in reader.named_parameters() if "lora_" not in name]
     optimizer = torch.optim.AdamW([{"params": others, "of": 1.0}, {"params": adapters, "of": 2.0}], betas=(0.9, 0.98), weight_decay=0.0)
     run = Run(args, "encoder.pt", reader, optimizer)
-    rows = Rows(prompts, load_paragraphs(args.data))
-    tasks = Tasks(prompts, rows)
-    average: dict[str, float] = {}
+    tasks = Tasks(prompts, Rows(prompts, load_paragraphs(args.data)))
+    lessons = Lessons(reader, tasks)
+    if not run.resumed:
+        lessons.begin()
 
     def measure(count: int = 60, passages: tuple[int, ...] = (1, 3)) -> str:
         development = load_development(args.development, count)
         return f"exact match, passages in the encoder: { {n: through_encoder(reader, prompts, development, n) for n in passages} }"
 
-    def note(name: str, value: float) -> None:
-        average[name] = value if name not in average else 0.97 * average[name] + 0.03 * value
-
     while (done := run.done) < 1:
         rng = random.Random(f"{SEED} {run.step}")
         for group in optimizer.param_groups:
             group["lr"] = args.lr * group["of"] * run.rate(WARMUP, DECAY, 0.04)
-        shown = tasks.passages(rng.choice(FEW if done < 0.4 else MANY), rng)
-        ids = encoder_ids(prompts, [rows.paragraphs[i] for i in shown])
-        share = max(COPIES[1], COPIES[0] - (COPIES[0] - COPIES[1]) * 3 * done)
-        batch = [tasks.reading(shown, ids, round(QUESTIONS * (1 - share)), round(14 * share), done > 0.3, rng)]
-        if done > 1 / 3 and run.step % 2:
-            batch.append(tasks.beside_prompt(shown, 12, rng))
-        states, owner = reader.encode(ids)
-        total = sum(float(t.weights.sum()) for t in batch)
-        loss = torch.zeros(())
-        for t in batch:
-            hidden = reader.hidden(t.ids, t.positions, t.bias, states, cross_bias(t, owner)).flatten(0, 1)[t.at]
-            logits = reader.decoder[0].logits(hidden)
-            loss = loss + (F.cross_entropy(logits, t.targets, reduction="none") * t.weights).sum() / total
-            right = (logits.argmax(-1) == t.targets).float()
-            wrong = torch.zeros(len(t.copies)).index_add(0, t.branch, 1 - right)
-            note("prompted" if t is not batch[0] else "exact", (wrong[~t.copies] == 0).float().mean().item())
-            note("tokens", right[~t.copies[t.branch]].mean().item())
-            if t.copies.any():
-                note("copies", right[t.copies[t.branch]].mean().item())
-            run.asked += len(t.copies)
-        loss.backward()
-        note("loss", loss.item())
-        torch.nn.utils.clip_grad_norm_([*others, *adapters], 1.0)
+        if done < KEYS:
+            lessons.keys(tasks.encoded(tasks.passages(6, rng))).backward()
+        else:
+            asked = tasks.asked(rng.choice(FEW if done < 0.4 else MANY), QUESTIONS, 1 if done < LAYERWISE else 7, rng)
+            loss, states, owner = lessons.loss(asked, done < LAYERWISE)
+            if done > PROMPTED and run.step % 3 == 0:
+                loss = loss + lessons.prompted(tasks.beside_prompt(asked.shown, 12, rng), states, owner)
+            loss.backward()
+            run.asked += asked.task.branches
+        torch.nn.utils.clip_grad_norm_([*others, *adapters], 20.0)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
         run.end_step(measure if args.development else None)
-        if run.step % 20 == 0 or run.step < 20 and run.step % 5 == 0:
-            figures = " ".join(f"{name} {value:.3f}" for name, value in average.items())
-            print(f"step {run.step} branches {run.asked} {run.seconds:.0f}s {figures}", flush=True)
+        if run.step % 10 == 0:
+            figures = " ".join(f"{name} {value:.3f}" for name, value in lessons.average.items())
+            print(f"step {run.step} questions {run.asked} {run.seconds:.0f}s {figures}", flush=True)
     run.save()
     if args.development:
         print(f"step {run.step} development {measure(200, (1, 3, 10))}", flush=True)

@@ -6,14 +6,11 @@ longer schedule can be given later.
 
 import argparse
 import random
-import re
-from pathlib import Path
 
 import torch
 import torch.nn.functional as F
-from safetensors.torch import load_file
 
-from base_model import Decoder, Gguf
+from base_model import Decoder, Gguf, load_adapter
 from reading import Prompts, Rows, load_paragraphs, pack
 from run import Run, parser_of
 from scores import exact_match, load_development
@@ -27,18 +24,8 @@ DECAY = 0.4  # of the schedule, at its end
 
 def arguments() -> argparse.Namespace:
     parser = parser_of(__doc__)
-    parser.add_argument("--adapter", type=Path, help="exported adapters to begin from, where there is no checkpoint")
     parser.add_argument("--lr", type=float, default=4e-4)
     return parser.parse_args()
-
-
-def load_adapter(model: Decoder, folder: Path) -> None:
-    """Adapters as `export.py` writes them. The optimizer begins anew."""
-    state = {}
-    for name, value in load_file(folder / "adapter_model.safetensors").items():
-        layers, layer, module, part = re.fullmatch(r"base_model\.model\.model\.(\w+)\.(\d+)\.(.+)\.(lora_[AB])\.weight", name).groups()
-        state[f"{layers}.{layer}.{module.replace('.', '__')}.{part}"] = value.float()
-    model.load_state_dict(state)
 
 
 def main() -> None:

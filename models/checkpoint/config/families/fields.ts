@@ -1,8 +1,8 @@
 import { Type } from 'typebox'
-import { invalid, unsupported } from '../../errors.ts'
+import { invalid, unsupported } from '../../../errors.ts'
 
 export const Count = Type.Integer({ minimum: 1, maximum: 1e9 })
-/** Far beyond any model: what a config claims is laid out tensor by tensor before the weights are looked at. */
+/** Far beyond any model: tensors are enumerated from the config before the weights are read. */
 export const Layers = Type.Integer({ minimum: 1, maximum: 1024 })
 /** Each position takes a row of the rotary tables. */
 export const Window = Type.Integer({ minimum: 1, maximum: 2 ** 22 })
@@ -12,6 +12,17 @@ export function orNull<T extends Parameters<typeof Type.Union>[0][number]>(schem
   return Type.Optional(Type.Union([schema, Type.Null()]))
 }
 
+/** Fields of every text encoder's config.json. */
+export const ENCODER_FIELDS = {
+  vocab_size: Count,
+  hidden_size: Count,
+  intermediate_size: Count,
+  num_hidden_layers: Layers,
+  num_attention_heads: Count,
+  max_position_embeddings: Window,
+  pad_token_id: orNull(TokenId),
+}
+
 /** Prefix of the field names of a nested config in messages: "" or "encoder_config.". */
 export type Prefix = '' | 'encoder_config.'
 
@@ -19,7 +30,7 @@ export function only(field: string, actual: string | number | boolean, supported
   throw unsupported(`config.json: ${field} is ${JSON.stringify(actual)}; supported is ${supported}`, field)
 }
 
-export function checkedId(field: string, id: number, vocabSize: number): number {
-  if (id >= vocabSize) throw invalid(`config.json: ${field} ${id} is outside the vocabulary of ${vocabSize}`, field)
+export function checkedId(field: string, id: number, vocabSize: number, file = 'config.json'): number {
+  if (id >= vocabSize) throw invalid(`${file}: ${field} ${id} is outside the vocabulary of ${vocabSize}`, field)
   return id
 }

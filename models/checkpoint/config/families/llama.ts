@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox'
-import { invalid } from '../../errors.ts'
+import { invalid } from '../../../errors.ts'
 import type { DecoderOnlyConfig, LlamaConfig, SpecialTokens } from '../config.ts'
 import { parseAs } from '../json.ts'
 import { checkedId, Count, Layers, only, orNull, Positive, TokenId, Window, type Prefix } from './fields.ts'
@@ -31,7 +31,7 @@ export const LlamaSchema = Type.Object({
 })
 export type RawLlama = Static<typeof LlamaSchema>
 
-/** What a family's layers have beside LLaMA's. */
+/** Fields in which a family differs from LLaMA. */
 type Extras = Partial<
   Pick<
     LlamaConfig,
@@ -48,7 +48,7 @@ type Extras = Partial<
   >
 >
 
-/** As config.json names them. */
+/** By their names in config.json. */
 const ACTIVATIONS = { silu: 'silu', 'gelu-tanh': 'gelu_pytorch_tanh' } as const
 
 /** One stack of layers. @throws checkpoint_invalid and unsupported naming the field */
@@ -113,24 +113,24 @@ export function parseTokens(raw: RawLlama): SpecialTokens {
   return {
     bosId: typeof bos === 'number' ? checkedId('bos_token_id', bos, vocabSize) : null,
     eosIds: (typeof eos === 'number' ? [eos] : eos).map((id) => checkedId('eos_token_id', id, vocabSize)),
-    // LLaMA checkpoints write -1 for "none"; CEPE's encoder pads with an id of its own, one past the decoder's vocabulary.
+    // LLaMA checkpoints write -1 for "none"; CEPE's encoder pads with its own id, one past the decoder's vocabulary.
     padId: typeof pad === 'number' && pad >= 0 && pad < vocabSize ? pad : null,
   }
 }
 
-/** A decoder alone. */
+/** A decoder without encoder. */
 export function parseDecoderOnly(value: unknown, extras: Extras = {}): DecoderOnlyConfig {
   const raw = parseAs(LlamaSchema, value, 'config.json')
   return { architecture: 'cepe', decoder: parseLlama(raw, '', extras), tokens: parseTokens(raw), crossAttentionLayers: 0, encoder: null }
 }
 
-/** With its window no longer than `positions`: where tokens see so many before them, shorter prompts are computed the same. */
+/** Limits the window to `positions`: for shorter prompts, local attention equals full attention. */
 export function withinWindow(config: DecoderOnlyConfig, positions: number | null | undefined): DecoderOnlyConfig {
   const { decoder } = config
   return { ...config, decoder: { ...decoder, window: Math.min(decoder.window, positions ?? decoder.window) } }
 }
 
-/** A LLaMA whose tokens see the last `sliding_window` before them. */
+/** A LLaMA with sliding-window attention. */
 export function parseMistral(value: unknown): DecoderOnlyConfig {
   return withinWindow(parseDecoderOnly(value), parseAs(LlamaSchema, value, 'config.json').sliding_window)
 }

@@ -3,12 +3,12 @@ import type { DecoderOnlyConfig } from '../config.ts'
 import { parseAs } from '../json.ts'
 import { parseDecoderOnly, LlamaSchema, withinWindow } from './llama.ts'
 
-/** Where a config does not say, as transformers. */
+/** Default of transformers. */
 const QWEN3_HEAD_DIM = 128
 
 const SlidingSchema = Type.Object({ use_sliding_window: Type.Optional(Type.Boolean()) })
 
-/** Tokens see all before them, or, where the config wants it, the last `sliding_window` in some layers. */
+/** Applies sliding-window attention in some layers, if configured. */
 function withSliding(value: unknown, config: DecoderOnlyConfig): DecoderOnlyConfig {
   const { use_sliding_window: slides = false } = parseAs(SlidingSchema, value, 'config.json')
   return slides ? withinWindow(config, parseAs(LlamaSchema, value, 'config.json').sliding_window) : config
@@ -19,7 +19,7 @@ export function parseQwen2(value: unknown): DecoderOnlyConfig {
   return withSliding(value, parseDecoderOnly(value, { projectionBias: true }))
 }
 
-/** Qwen 3: a LLaMA that normalises each head of queries and keys; a head's width is its own choice. */
+/** Qwen 3: a LLaMA that normalises each head of queries and keys, with an explicit head size. */
 export function parseQwen3(value: unknown): DecoderOnlyConfig {
   const raw = parseAs(LlamaSchema, value, 'config.json')
   return withSliding(value, parseDecoderOnly({ ...raw, head_dim: raw.head_dim ?? QWEN3_HEAD_DIM }, { headNorms: true }))

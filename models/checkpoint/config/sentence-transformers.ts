@@ -1,16 +1,16 @@
 import { join } from 'node:path'
 import { Type, type Static } from 'typebox'
-import { invalid, unsupported } from '../errors.ts'
+import { invalid, unsupported } from '../../errors.ts'
 import { parseAs, readJson } from './json.ts'
 
-/** How a retriever makes one vector of a text, as sentence-transformers' files beside the weights declare it. */
+/** How a retriever computes the vector of a text, from sentence-transformers' files beside the weights. */
 export interface EmbeddingStyle {
   readonly pooling: 'mean' | 'cls'
   /** Vectors have length 1. */
   readonly normalised: boolean
-  /** Put in front of questions; empty for nothing. */
+  /** Prefix of questions; empty for none. */
   readonly queryPrompt: string
-  /** Most tokens of a text, special tokens included, where the folder says fewer than the model's positions. */
+  /** Maximum tokens of a text, special tokens included, if less than the model's positions. */
   readonly maxTokens: number | null
 }
 
@@ -27,15 +27,15 @@ const PromptsSchema = Type.Object({
   default_prompt_name: Type.Optional(Type.Union([Type.String(), Type.Null()])),
   similarity_fn_name: Type.Optional(Type.Union([Type.String(), Type.Null()])),
 })
-/** Names of the prompts of passages; what other prompts are for, such as clustering, is not done here. */
+/** Names of passage prompts; prompts for other purposes, such as clustering, are ignored. */
 const PASSAGE_PROMPTS = ['document', 'passage', 'corpus']
-/** Before version 6 each way of pooling was a field of its own. */
+/** Before version 6 each kind of pooling had its own field. */
 const POOLING_FIELD = /^pooling_mode_(.+?)(_tokens?)?$/
 
 /**
- * Reads modules.json and the files that it names.
- * @returns undefined for a folder that is none of sentence-transformers
- * @throws checkpoint_invalid for a file that cannot be read; unsupported for what the graphs do not compute, naming the file
+ * Reads modules.json and the files it refers to.
+ * @returns undefined for a folder without it
+ * @throws checkpoint_invalid for an unreadable file; unsupported for what the graphs do not compute, naming the file
  */
 export async function readEmbeddingStyle(dir: string): Promise<EmbeddingStyle | undefined> {
   const listed = await readJson(join(dir, MODULES))
@@ -57,7 +57,7 @@ export async function readEmbeddingStyle(dir: string): Promise<EmbeddingStyle | 
 
 async function readPooling(dir: string, folder: string): Promise<{ pooling: EmbeddingStyle['pooling']; includesPrompt: boolean }> {
   const file = '1_Pooling/config.json'
-  // A path of the checkpoint's own could lead anywhere.
+  // A path from a checkpoint is not trusted.
   if (folder !== '1_Pooling') throw unsupported(`${MODULES} has its pooling in ${JSON.stringify(folder)}; supported is 1_Pooling`, MODULES)
   const value = await readJson(join(dir, file))
   if (value === undefined) throw invalid(`${file} is missing, which ${MODULES} names`, file)

@@ -1,25 +1,19 @@
 import { Type, type Static } from 'typebox'
-import { invalid } from '../../errors.ts'
+import { invalid } from '../../../errors.ts'
 import type { LocalLayers, ModernBertConfig } from '../config.ts'
 import { parseAs } from '../json.ts'
-import { checkedId, Count, Layers, only, orNull, Positive, TokenId, Window } from './fields.ts'
+import { checkedId, Count, ENCODER_FIELDS, only, orNull, Positive } from './fields.ts'
 import { RopeSchema } from './rope.ts'
 
 const LAYER_TYPES = ['full_attention', 'sliding_attention'] as const
 
 const ModernBertSchema = Type.Object({
-  vocab_size: Count,
-  hidden_size: Count,
-  intermediate_size: Count,
-  num_hidden_layers: Layers,
-  num_attention_heads: Count,
-  max_position_embeddings: Window,
+  ...ENCODER_FIELDS,
   norm_eps: Positive,
   hidden_activation: Type.String(),
   norm_bias: Type.Optional(Type.Boolean()),
   attention_bias: Type.Optional(Type.Boolean()),
   mlp_bias: Type.Optional(Type.Boolean()),
-  pad_token_id: orNull(TokenId),
   local_attention: Count,
   global_attn_every_n_layers: orNull(Count),
   layer_types: orNull(Type.Array(Type.Enum([...LAYER_TYPES]))),
@@ -29,7 +23,7 @@ const ModernBertSchema = Type.Object({
 })
 type RawModernBert = Static<typeof ModernBertSchema>
 
-/** Where config.json does not say, as transformers. */
+/** Defaults of transformers. */
 const DEFAULTS = { every: 3, theta: 160_000, localTheta: 10_000 }
 
 function localLayers(raw: RawModernBert): LocalLayers | null {

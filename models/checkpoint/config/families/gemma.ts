@@ -30,16 +30,16 @@ const GemmaSchema = Type.Object({
 })
 type RawGemma = Static<typeof GemmaSchema>
 
-/** What the versions differ in. */
+/** Differences between versions. */
 interface Version {
-  /** Where config.json does not say: every so many layers see all, the others are local. */
+  /** Default of config.json: every n-th layer is global, the others are local. */
   readonly pattern: number
   readonly ropeTheta: number
   readonly localTheta?: number
   readonly headNorms: boolean
 }
 
-/** Rotation of the layers that see all, as the fields of older configs, and the base of the local ones. */
+/** Rotation of the global layers in the form of older configs, and the base of the local ones. */
 function rotations(
   raw: RawGemma,
   version: Version,
@@ -60,7 +60,7 @@ function rotations(
   }
 }
 
-/** null where the window holds every prompt. */
+/** null if the window holds every prompt. */
 function localLayers(raw: RawGemma, pattern: number, ropeTheta: number): LocalLayers | null {
   const { sliding_window: window, num_hidden_layers: count, layer_types: types } = raw
   if (types && types.length !== count) only('layer_types', types.length, `an entry for each of the ${count} layers`)
@@ -101,7 +101,7 @@ export function parseGemma2(value: unknown): DecoderOnlyConfig {
   return parseGemma(value, { pattern: 2, ropeTheta: 10_000, headNorms: false })
 }
 
-/** Gemma 3's text model: norms of heads, five of six layers local, which turn at a base of their own. */
+/** Gemma 3's text model: normalised heads, five of six layers local with a rotary base of their own. */
 export function parseGemma3(value: unknown): DecoderOnlyConfig {
   return parseGemma(value, { pattern: 6, ropeTheta: 1e6, localTheta: 10_000, headNorms: true })
 }

@@ -1,4 +1,4 @@
-/** Rotary embedding scaling of a decoder that was extended beyond its training window. */
+/** Rotary embedding scaling of a decoder extended beyond its training window. */
 export type RopeScaling =
   /** Position interpolation (Chen et al. 2023): positions divided by factor. */
   | { readonly type: 'linear'; readonly factor: number }
@@ -34,8 +34,8 @@ export type RopeScaling =
    */
   | { readonly type: 'xpos'; readonly scaleBase: number; readonly interleaved: boolean }
   /**
-   * Another basis for another length ("dynamic NTK"): a text of n > originalWindow tokens has
-   * theta (factor n / originalWindow - (factor - 1))^(head_dim / (head_dim - 2)) for theta.
+   * A basis that depends on the length ("dynamic NTK"): a text of n > originalWindow tokens has theta (factor n / originalWindow - (factor
+   * - 1))^(head_dim / (head_dim - 2)) for theta.
    */
   | { readonly type: 'dynamic'; readonly factor: number; readonly originalWindow: number }
 
@@ -43,7 +43,7 @@ export type RopeScaling =
 export interface LocalLayers {
   /** Tokens. */
   readonly window: number
-  /** Of each layer, whether it is one of these. */
+  /** For each layer, whether it is local. */
   readonly layers: readonly boolean[]
   /** Base of their rotary embedding, which is not scaled. */
   readonly ropeTheta: number
@@ -66,21 +66,21 @@ export interface LlamaConfig {
   readonly ropeScaling: RopeScaling | null
   /** Queries, keys and values have biases (Qwen 2). */
   readonly projectionBias: boolean
-  /** Each head of queries and keys is normalised before it is rotated (Qwen 3, Gemma 3). */
+  /** Each head of queries and keys is normalised before rotation (Qwen 3, Gemma 3). */
   readonly headNorms: boolean
-  /** Of the MLP's gate. */
+  /** Activation of the MLP's gate. */
   readonly activation: 'silu' | 'gelu-tanh'
-  /** Attention scores are query times key times this. */
+  /** Factor of attention scores. */
   readonly scoreScale: number
   /** Scores s become cap tanh(s / cap) (Gemma 2); null for none. */
   readonly scoreCap: number | null
-  /** The same of the output's logits. */
+  /** The same for the output's logits. */
   readonly logitCap: number | null
-  /** Layers whose tokens see only so many before them, themselves included; null where all see all. */
+  /** Layers with local attention; null if all tokens see all earlier ones. */
   readonly local: LocalLayers | null
-  /** What is read of the embedding is multiplied by this. */
+  /** Factor of token embeddings. */
   readonly embeddingScale: number
-  /** What attention and MLP write is normalised as well (Gemma). */
+  /** Outputs of attention and MLP are normalised as well (Gemma). */
   readonly postNorms: boolean
   /** The checkpoint stores norms' weights less 1 (Gemma's Hugging Face folders). */
   readonly normsLessOne: boolean
@@ -104,6 +104,8 @@ interface DecoderConfig {
 export interface CepeReaderConfig extends DecoderConfig {
   readonly crossAttentionLayers: number
   readonly encoder: LlamaConfig
+  /** A token of a passage attends to the tokens before it only, as in the decoder that the encoder was taken from. */
+  readonly causalEncoder: boolean
 }
 
 /** A plain LLaMA: the decoder-only baselines. */
@@ -115,44 +117,39 @@ export interface DecoderOnlyConfig extends DecoderConfig {
 /** Narrow with `config.encoder === null`. */
 export type CepeConfig = CepeReaderConfig | DecoderOnlyConfig
 
-/** A stack of BERT's layers, XLM-R's included. */
-export interface BertConfig {
-  /** XLM-R's special tokens are <s> and </s>, its positions begin behind the padding's id. */
-  readonly family: 'bert' | 'roberta'
+/** Fields common to all text encoders. */
+interface TextEncoderConfig {
   readonly vocabSize: number
   readonly hiddenSize: number
   readonly intermediateSize: number
   readonly layers: number
   readonly heads: number
-  /** Most tokens of one text, special tokens included. */
+  /** Maximum tokens of one text, special tokens included. */
   readonly window: number
-  /** Row of the position table of a text's first token. */
-  readonly firstPosition: number
-  readonly typeVocabSize: number
   readonly layerNormEps: number
   readonly padId: number
 }
 
-/** A retriever: BERT with its states pooled. */
+/** A stack of BERT layers, including XLM-R's. */
+export interface BertConfig extends TextEncoderConfig {
+  /** XLM-R's special tokens are <s> and </s>, its positions start after the padding id. */
+  readonly family: 'bert' | 'roberta'
+  /** Row of the position table of a text's first token. */
+  readonly firstPosition: number
+  readonly typeVocabSize: number
+}
+
+/** A retriever: BERT with pooled states. */
 export interface ContrieverConfig extends BertConfig {
   readonly architecture: 'contriever'
 }
 
 /** ModernBERT as retriever: rotary positions, local layers, gated MLP, no biases. */
-export interface ModernBertConfig {
+export interface ModernBertConfig extends TextEncoderConfig {
   readonly architecture: 'contriever'
   readonly family: 'modern'
-  readonly vocabSize: number
-  readonly hiddenSize: number
-  readonly intermediateSize: number
-  readonly layers: number
-  readonly heads: number
-  /** Most tokens of one text, special tokens included. */
-  readonly window: number
-  readonly layerNormEps: number
-  readonly padId: number
   readonly ropeTheta: number
-  /** Tokens of these layers see so many on either side; null where all see all. */
+  /** Layers whose tokens see a window on either side; null if all see all. */
   readonly local: LocalLayers | null
 }
 

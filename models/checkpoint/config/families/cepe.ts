@@ -1,11 +1,11 @@
 import { Type } from 'typebox'
-import { invalid } from '../../errors.ts'
+import { invalid } from '../../../errors.ts'
 import type { CepeConfig } from '../config.ts'
 import { parseAs } from '../json.ts'
 import { Count, Layers, only, orNull } from './fields.ts'
 import { LlamaSchema, parseLlama, parseTokens } from './llama.ts'
 
-/** Looked at first: a checkpoint whose decoder is its encoder has no encoder_config. */
+/** Checked first: a checkpoint whose decoder is its encoder has no encoder_config. */
 const SharedEncoderSchema = Type.Object({ encoder_is_model: Type.Optional(Type.Boolean()) })
 
 const CepeSchema = Type.Object({
@@ -41,5 +41,5 @@ export function parseCepe(value: unknown): CepeConfig {
       'num_cross_attn_layers',
     )
   }
-  return { architecture: 'cepe', decoder, tokens: parseTokens(raw), crossAttentionLayers, encoder }
+  return { architecture: 'cepe', decoder, tokens: parseTokens(raw), crossAttentionLayers, encoder, causalEncoder: false }
 }

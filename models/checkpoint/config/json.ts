@@ -2,13 +2,13 @@ import { readFile, stat } from 'node:fs/promises'
 import { basename } from 'node:path'
 import type { Static, TSchema } from 'typebox'
 import { Value } from 'typebox/value'
-import { CodedError, messageOf, osCode } from '../../base/errors.ts'
-import { invalid } from '../errors.ts'
+import { CodedError, messageOf, osCode } from '../../../base/errors.ts'
+import { invalid } from '../../errors.ts'
 
-/** Configs and shard indexes are kilobytes, a tokenizer some megabytes. */
+/** Configs and shard indexes take kilobytes, a tokenizer some megabytes. */
 const MAX_JSON_BYTES = 256 * 1024 * 1024
 
-/** The whole of a small file, or undefined when there is none. @throws checkpoint_invalid when it is too large or unreadable. */
+/** Reads a small file; undefined if it does not exist. @throws checkpoint_invalid if it is too large or unreadable */
 export async function readSmallFile(path: string, limit = MAX_JSON_BYTES): Promise<Uint8Array | undefined> {
   try {
     const { size } = await stat(path)
@@ -21,14 +21,14 @@ export async function readSmallFile(path: string, limit = MAX_JSON_BYTES): Promi
   }
 }
 
-/** A JSON file's value, or undefined when there is no such file. @throws checkpoint_invalid when it is not JSON. */
+/** Reads a JSON file; undefined if it does not exist. @throws checkpoint_invalid if it is not JSON */
 export async function readJson(path: string): Promise<unknown> {
   const bytes = await readSmallFile(path)
   if (bytes === undefined) return undefined
   try {
     return JSON.parse(new TextDecoder().decode(bytes))
   } catch (thrown) {
-    throw invalid(`${path} is not JSON: ${messageOf(thrown)}`, path)
+    throw invalid(`${path} is not JSON: ${messageOf(thrown)}; take the file from the model's source again`, path)
   }
 }
 

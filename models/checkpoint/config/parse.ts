@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { unsupported } from '../errors.ts'
+import { unsupported } from '../../errors.ts'
 import type { ModelConfig } from './config.ts'
 import { parseContriever, parseReranker } from './families/bert.ts'
 import { parseCepe } from './families/cepe.ts'
@@ -28,9 +28,9 @@ const PARSERS: ReadonlyMap<string, (value: unknown) => ModelConfig> = new Map<st
 ])
 
 /**
- * Validates the value of a Hugging Face config.json and normalises it.
- * @throws checkpoint_invalid (a field missing, of the wrong type, or contradicting another) and unsupported
- * (another architecture or a variant that the graphs do not compute), each naming the field and what is supported.
+ * Validates and normalises a Hugging Face config.json.
+ * @throws checkpoint_invalid (a field missing, of the wrong type, or contradicting another) and unsupported (another architecture or
+ * variant), naming the field and what is supported
  */
 export function parseConfig(value: unknown): ModelConfig {
   const { architectures } = parseAs(ArchitecturesSchema, value, 'config.json')

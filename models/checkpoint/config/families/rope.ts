@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox'
-import { invalid, unsupported } from '../../errors.ts'
+import { invalid, unsupported } from '../../../errors.ts'
 import type { RopeScaling } from '../config.ts'
 import { Count, only, orNull, Positive, type Prefix } from './fields.ts'
 
@@ -18,7 +18,7 @@ export const RopeSchema = Type.Object({
 
 type RawRope = Static<typeof RopeSchema>
 
-/** Other programs disagree about the defaults of these fields, so that none is assumed. */
+/** Implementations disagree on defaults of these fields, so none is assumed. */
 function parseLlama3Rope(rope: RawRope, factor: number, field: string): RopeScaling {
   const given = (name: 'original_max_position_embeddings' | 'low_freq_factor' | 'high_freq_factor'): number => {
     const value = rope[name]
@@ -35,7 +35,7 @@ function parseLlama3Rope(rope: RawRope, factor: number, field: string): RopeScal
   return { type: 'llama3', factor, originalWindow: given('original_max_position_embeddings'), lowTurns, highTurns }
 }
 
-/** What of a config the rotary embedding depends on. */
+/** Config fields that the rotary embedding depends on. */
 interface RawRotary {
   readonly max_position_embeddings: number
   readonly rope_scaling?: RawRope | null
@@ -48,7 +48,7 @@ export function parseRope(raw: RawRotary, prefix: Prefix): RopeScaling | null {
   const type = rope?.rope_type ?? rope?.type ?? 'default'
   if (rope === null || type === 'default') return null
   const field = `${prefix}${raw.rope_scaling ? 'rope_scaling' : 'rope_parameters'}`
-  // Its basis depends on how long a text is; the encoder's passages never exceed what it was trained on.
+  // Its basis depends on the text's length; the encoder's passages never exceed the training window.
   const dynamic = type === 'dynamic' && prefix === ''
   if (type !== 'linear' && type !== 'yarn' && type !== 'llama3' && !dynamic)
     return only(`${field}.type`, type, prefix === '' ? '"linear", "yarn", "llama3" or "dynamic"' : '"linear", "yarn" or "llama3"')

@@ -1,21 +1,15 @@
 import { Type } from 'typebox'
-import { invalid } from '../../errors.ts'
+import { invalid } from '../../../errors.ts'
 import type { BertConfig, ContrieverConfig, RerankerConfig } from '../config.ts'
 import { parseAs } from '../json.ts'
-import { checkedId, Count, Layers, only, orNull, Positive, TokenId, Window } from './fields.ts'
+import { checkedId, Count, ENCODER_FIELDS, only, orNull, Positive } from './fields.ts'
 
 const BertSchema = Type.Object({
-  vocab_size: Count,
-  hidden_size: Count,
-  intermediate_size: Count,
-  num_hidden_layers: Layers,
-  num_attention_heads: Count,
-  max_position_embeddings: Window,
+  ...ENCODER_FIELDS,
   type_vocab_size: Count,
   layer_norm_eps: Positive,
   hidden_act: Type.String(),
   position_embedding_type: Type.Optional(Type.String()),
-  pad_token_id: orNull(TokenId),
 })
 
 const LabelsSchema = Type.Object({

@@ -1,0 +1,75 @@
+"""What the frozen decoder computes where the right passage stands in its prompt: the way through the encoder is taught to bring about the
+same (hidden-state distillation: Jiao et al. 2020, arXiv 1909.10351)."""
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from base_model import COMPUTED_IN, Decoder, rope_of, rotate
+from reading import Row, pack
+
+
+@dataclass(frozen=True)
+class Taught:
+    """Of the branches' tokens in order, without the first `skipped` of each: the residual stream before and after each layer and the output
+    of its attention, each [layers,N,d]. Of the prefix: keys before their rotation, then values, [layers,P,2*kv]."""
+
+    before: Tensor
+    after: Tensor
+    attended: Tensor
+    kv: Tensor
+
+    @staticmethod
+    def joined(parts: list["Taught"]) -> "Taught":
+        return Taught(*(torch.cat([getattr(p, name) for p in parts], 1) for name in ("before", "after", "attended", "kv")))
+
+
+@torch.no_grad()
+def taught_by(decoder: Decoder, row: Row, skipped: int) -> Taught:
+    packed, prefix = pack(row), len(row.prefix)
+    kept, at = torch.zeros(len(packed.ids), dtype=torch.bool), prefix
+    for prompt, answer in row.branches:
+        length = len(prompt) + len(answer) - 1
+        kept[at + skipped : at + length] = True
+        at += length
+    s = decoder.shape
+    x, rope = decoder.embedding[packed.ids[None]].float(), rope_of(s, packed.positions)
+    before, after, attended, kv = [], [], [], []
+    for layer in decoder.layers:
+        h = F.rms_norm(x[0, :prefix], (s.width,), layer.norm_attn, s.eps)
+        kv.append(torch.cat([layer.linear("self_attn__k_proj", h), layer.linear("self_attn__v_proj", h)], -1))
+        before.append(x[0, kept])
+        middle: list[Tensor] = []
+        x = layer(x, rope, packed.bias, lambda t: middle.append(t[0, kept]) or t)
+        attended.append(middle[0] - before[-1])
+        after.append(x[0, kept])
+    return Taught(torch.stack(before), torch.stack(after), torch.stack(attended), torch.stack(kv))
+
+
+@torch.no_grad()
+def first_states(decoder: Decoder, token: int) -> Tensor:
+    """[layers,d]: the residual stream before each layer at a text's first token, the attention sink, which sees itself alone."""
+    x, rope = decoder.embedding[torch.tensor([[token]])].float(), rope_of(decoder.shape, torch.zeros(1))
+    out = []
+    for layer in decoder.layers:
+        out.append(x[0, 0])
+        x = layer(x, rope, torch.zeros(1, 1, 1, 1, dtype=COMPUTED_IN))
+    return torch.stack(out)
+
+
+@torch.no_grad()
+def attended_alone(decoder: Decoder, before: Tensor, positions: Tensor, bias: Tensor) -> Tensor:
+    """[layers,N,d]: the output of each layer's self-attention over the branches alone, for inputs `before` [layers,N,d]."""
+    s, rope, out = decoder.shape, rope_of(decoder.shape, positions), []
+    split = lambda t, heads: t.view(1, -1, heads, s.head_dim).transpose(1, 2)
+    for layer, x in zip(decoder.layers, before, strict=True):
+        h = F.rms_norm(x[None], (s.width,), layer.norm_attn, s.eps)
+        q = rotate(split(layer.linear("self_attn__q_proj", h), s.heads), rope)
+        k = rotate(split(layer.linear("self_attn__k_proj", h), s.kv_heads), rope)
+        v = split(layer.linear("self_attn__v_proj", h), s.kv_heads)
+        k, v = (t.repeat_interleave(s.heads // s.kv_heads, 1) for t in (k, v))
+        o = F.scaled_dot_product_attention(q, k, v, attn_mask=bias)
+        out.append(layer.linear("self_attn__o_proj", o.transpose(1, 2).flatten(2))[0].float())
+    return torch.stack(out)
