@@ -8,9 +8,9 @@ export interface Passage {
   readonly id: string
   readonly title: string
   readonly text: string
-  /** Where the passage came from (a file's name, a URL), if the source said so. Usable as a filter. */
+  /** Where the passage came from (a file name, a URL), if known. Usable as a filter. */
   readonly source?: string
-  /** What else is said of it. Usable as a filter. */
+  /** Further named values. Usable as a filter. */
   readonly metadata?: PassageMetadata
 }
 
@@ -28,7 +28,7 @@ export interface SearchHit extends Passage {
  */
 export type Embed = (texts: readonly string[], signal?: AbortSignal) => Promise<Float32Array[]>
 
-/** What the index must know of the embedding model: vectors of another model cannot be compared. */
+/** Identity of the embedding model: vectors of different models cannot be compared. */
 export interface EmbeddingModel {
   /** Changes whenever the model's graphs, weights, precision or tokenizer change. */
   readonly id: string
@@ -36,14 +36,13 @@ export interface EmbeddingModel {
   readonly dimension: number
 }
 
-/** The loaded models: tables of any of them are searched and changed; new tables are made with `model`. */
+/** The loaded models. Tables of any of them can be searched and changed; new tables use `model`. */
 export interface Models {
   readonly model: EmbeddingModel
-  /** None where absent. */
   readonly furtherModels?: readonly EmbeddingModel[]
 }
 
-/** All loaded models, that of new tables first. */
+/** All loaded models; the first is that of new tables. */
 export function allModels({ model, furtherModels = [] }: Models): readonly EmbeddingModel[] {
   return [model, ...furtherModels]
 }
@@ -51,14 +50,14 @@ export function allModels({ model, furtherModels = [] }: Models): readonly Embed
 export interface SearchOptions {
   /** Hits wanted; fewer come back only where fewer match. */
   readonly k: number
-  readonly filter?: SearchFilter
+  readonly filter?: SearchFilter | undefined
 }
 
-/** What is being searched: reported with every answer. */
+/** The table being searched, as reported with every answer. */
 export interface IndexInfo {
   /** Name that users give (the alias). */
   readonly table: string
-  /** Table on disk that the alias points at now. */
+  /** Stored table that the alias points at. */
   readonly storedAs: string
   /** LanceDB's version number; grows with every commit. */
   readonly version: number
@@ -72,11 +71,11 @@ export interface IndexInfo {
   readonly nprobes: number
   /** Candidates refined per hit wanted; 0 for an exact scan. */
   readonly refine: number
-  /** recall@10 that was measured when the settings were chosen, of stored vectors and of questions the lower; null for an exact scan. */
+  /** recall@10 measured when the settings were chosen, the lower of passages and questions as queries; null for an exact scan. */
   readonly recall: number | null
-  /** That of questions alone; null where it was not measured. */
+  /** recall@10 of questions alone; null if not measured. */
   readonly questionRecall: number | null
-  /** Rows that the vector index does not cover yet; they are scanned exactly. */
+  /** Rows not covered by the vector index yet; they are scanned exactly. */
   readonly unindexedRows: number
   readonly fullText: boolean
 }

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
 import type { Passage } from './contract.ts'
 
-/** Characters of the part that stands for title and text: 96 bits. */
+/** Characters for title and text: 96 bits. */
 const TEXT_PART = 16
-/** And for the source: 36 bits, since sources are few. */
+/** Characters for the source: 36 bits, since sources are few. */
 const SOURCE_PART = 6
-/** And for the metadata, where there is any: 72 bits. */
+/** Characters for the metadata, if any: 72 bits. */
 const METADATA_PART = 12
 
 function base64Hash(text: string, length: number): string {
@@ -28,17 +28,17 @@ export function sameVector(a: string, b: string): boolean {
   return a !== '' && a.slice(0, TEXT_PART) === b.slice(0, TEXT_PART)
 }
 
-/** What of a content hash covers title and text. */
+/** The part of a content hash that covers title and text. */
 export function contentPart(hash: string): string {
   return hash.slice(0, TEXT_PART)
 }
 
-/** The same, as SQL of the column; LanceDB knows no substr. */
+/** `contentPart` as SQL over the column; LanceDB has no substr. */
 export const CONTENT_OF_HASH = `left(hash, ${TEXT_PART})`
 
 const MOD = 2n ** 64n
 
-/** Sum modulo 2^64 of the fingerprints of rows, in hexadecimal: tells sets of rows apart. */
+/** Sum modulo 2^64 of row fingerprints, in hexadecimal: identifies a set of rows. */
 export function sumFingerprints(rows: Iterable<{ readonly id: string; readonly hash: string }>): string {
   let sum = 0n
   for (const { id, hash } of rows) sum = (sum + rowFingerprint(id, hash)) % MOD

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { at } from '../base/at.ts'
 
-/** Parts of the set: each grows by itself, so that no growth takes longer than a few milliseconds. */
+/** Number of partitions. Each grows by itself, so that no growth takes longer than a few milliseconds. */
 const PARTS = 1024
-/** Share of a part's slots in use above which it grows, and by how much. */
+/** Load factor above which a partition grows, and the growth factor. */
 const FULL = 0.75
 const GROWTH = 1.5
 
@@ -24,8 +24,8 @@ function keyOf(id: string): Key {
 }
 
 /**
- * Set of ids that holds 11 to 16 bytes per entry, so that 21 million of them fit in 0.35 GB.
- * Ids are told apart by 64 bits of SHA-256: among 21 million the chance of one false match is about 1 in 100,000.
+ * Set of ids with 11 to 16 bytes per entry: 21 million fit in 0.35 GB. Ids are compared by 64 bits of SHA-256; among 21 million the chance
+ * of one false match is about 1 in 100,000.
  */
 export class IdSet {
   readonly #parts = Array.from({ length: PARTS }, () => new Part(2))
@@ -35,7 +35,7 @@ export class IdSet {
     return this.#size
   }
 
-  /** Adds an id; false if it was there. */
+  /** Adds an id; false if it was present. */
   add(id: string): boolean {
     const key = keyOf(id)
     const added = at(this.#parts, key.part).add(key)
@@ -44,11 +44,11 @@ export class IdSet {
   }
 }
 
-/** Numbers of ids, 16 to 24 bytes per entry (0.5 GB for 21 million); ids are told apart as in an `IdSet`. */
+/** Map from ids to numbers, 16 to 24 bytes per entry (0.5 GB for 21 million); ids are compared as in `IdSet`. */
 export class IdMap {
   readonly #parts = Array.from({ length: PARTS }, () => new Part(3))
 
-  /** Notes an id's number, below 2^32; false, and its first number is kept, if it has one. */
+  /** Sets an id's number, below 2^32. Returns false and keeps the first number if the id has one. */
   add(id: string, value: number): boolean {
     const key = keyOf(id)
     return at(this.#parts, key.part).add(key, value)
@@ -60,7 +60,7 @@ export class IdMap {
   }
 }
 
-/** Open addressing over slots of 32-bit numbers: a key's two and, with `width` 3, its value. */
+/** Open addressing over 32-bit slots: two per key and, with `width` 3, one for its value. */
 class Part {
   readonly #width: 2 | 3
   #slots: Uint32Array
@@ -101,7 +101,7 @@ class Part {
     if (this.#width === 3) slots[slot + 2] = value
   }
 
-  /** Where a key's slot begins, or the empty one that it would take. */
+  /** Returns the slot of a key, or the empty slot where it would be inserted. */
   #find(slots: Uint32Array, { low, high }: Pair): number {
     const width = this.#width
     for (let slot = (low % (slots.length / width)) * width; ; slot = slot + width === slots.length ? 0 : slot + width) {

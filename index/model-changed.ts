@@ -1,7 +1,7 @@
 import { CodedError } from '../base/errors.ts'
 import type { EmbeddingModel } from './contract.ts'
 
-/** Vectors came for a table that has been replaced by one of another model: nothing was read or written with them. Embed again. */
+/** The table was replaced by one of another model; nothing was read or written. Embed again and retry. */
 export class ModelChangedError extends CodedError {
   constructor(table: string, embedded: EmbeddingModel, found: EmbeddingModel) {
     super(

@@ -25,30 +25,40 @@ import type { EmbeddingModel, IndexInfo, Models, Passage, SearchFilter, SearchHi
 
 export type { PassageIndex } from './passage-index.ts'
 
-/** The models: those that passages and questions are embedded with. */
+/** The models are those that embed passages and questions. */
 export interface OpenIndexOptions extends Models {
-  /** Folder of the tables, made if missing; or its address in an object store. */
+  /** Folder of the tables, created if missing; or an address in an object store. */
   readonly dir: string
   readonly table?: string
-  /** Commits and replacements by other processes are seen within so many milliseconds. */
+  /** Commits and replacements by other processes become visible within this time. */
   readonly consistencyMs?: number
-  /** Small files, of upserts of all processes, from which on they are compacted and the indexes updated. */
+  /** Small files, of upserts of all processes, that trigger a compaction. */
   readonly compactAfter?: number
-  /** How long files that were replaced are kept, in milliseconds. */
+  /** Retention of replaced files, in milliseconds. */
   readonly keepMs?: number
-  /** Called with damage that was worked around. */
-  readonly onWarning?: (message: string) => void
-  /** Nothing in the folder is made, migrated or repaired, and changes are refused: for replicas. */
+  /** Called with damage that was repaired or worked around. */
+  readonly onWarning?: ((message: string) => void) | undefined
+  /** Creates, migrates and repairs nothing, and rejects changes: for replicas. */
   readonly readOnly?: boolean
+  /** A write makes no table where there is none (index_missing). */
+  readonly mustExist?: boolean
 }
 
 const DEFAULT_TABLE = 'passages'
 
 /**
- * Opens an index, and brings its table to the current schema where that is a matter of moments. The table need not
- * exist: until it does, reads fail with index_missing, and the first upsert or job makes it.
- * @throws invalid_request for a bad table name. A table of another schema is an error of each call, one of another
- * model of those that search it or write vectors (index_invalid), so that a running service heals when the table is replaced.
+ * Opens an index and migrates its table to the current schema if that is quick. The table need not exist: until it does, reads fail with
+ * index_missing, and the first upsert or job creates it.
+ * @throws invalid_request for a bad table name. A table of another schema makes each call fail with index_invalid, one of another model
+ * those that search or write vectors; so a running service recovers when the table is replaced.
+ * @example
+ * ```ts
+ * import { openIndex } from './index/open.ts'
+ *
+ * const index = await openIndex({ dir: 'index/data', model: { id: 'my-embedder', dimension: 3 } })
+ * await index.upsert([{ id: '1', title: 'Aida', text: 'Aida is an opera by Verdi.' }], [Float32Array.of(0.6, 0.8, 0)])
+ * const hits = await index.search(Float32Array.of(0.6, 0.8, 0), { k: 1 })
+ * ```
  */
 export async function openIndex(options: OpenIndexOptions): Promise<PassageIndex> {
   const {
@@ -61,6 +71,7 @@ export async function openIndex(options: OpenIndexOptions): Promise<PassageIndex
     keepMs,
     onWarning = () => undefined,
     readOnly = false,
+    mustExist = false,
   } = options
   checkTableName(table)
   if (!readOnly) {
@@ -68,10 +79,10 @@ export async function openIndex(options: OpenIndexOptions): Promise<PassageIndex
     await migrateAutomatically(dir, table, onWarning)
   }
   const connection = await connectLance(dir, consistencyMs)
-  const live = new LiveTable({ dir, connection, name: table, model, furtherModels, consistencyMs, onWarning, readOnly })
+  const live = new LiveTable({ dir, connection, name: table, model, furtherModels, consistencyMs, onWarning, readOnly, mustExist })
   const compaction = new BackgroundCompaction({
     surplus: compactAfter,
-    ...(keepMs === undefined ? {} : { keepMs }),
+    keepMs,
     onWarning,
     withMaintenanceLock: (work) => withMaintenanceLock(dir, table, { waitMs: 0 }, work),
   })
@@ -91,7 +102,7 @@ class LanceIndex implements PassageIndex {
   readonly #connection: Connection
   readonly #live: LiveTable
   readonly #compaction: BackgroundCompaction
-  /** Since the last look for small files. */
+  /** Upserts since the last check for small files; Infinity, so that the first one checks. */
   #upserts = Infinity
 
   constructor(
@@ -178,7 +189,7 @@ class LanceIndex implements PassageIndex {
     await this.#seen(written)
   }
 
-  /** Every few upserts: the first one looks, since other processes wrote as well. */
+  /** Every few upserts; the first one checks, since other processes wrote as well. */
   async #withCoalesced(table: Table, rows: Rows, dimension: number): Promise<Rows> {
     if (++this.#upserts < COALESCE_FILES) return rows
     this.#upserts = 0
@@ -190,7 +201,7 @@ class LanceIndex implements PassageIndex {
     if (!isIdList(which)) wholeFilter(which)
     const { live, deleted } = await withWriterLock(this.dir, this.table, async () => {
       const live = await this.#live.getForDeleting()
-      // By its ids: while a job is under way, what a filter names must be known, so that the job does not bring it back.
+      // Deletes by ids: a running job needs the ids that a filter matched, so that it does not add them again.
       const watched = (await watchingJobs(this.dir, this.table)).length > 0
       const ids = isIdList(which) || !watched ? [] : await idsWhere(live.table, wholeFilter(which))
       const gone = isIdList(which) ? await deleteRows(live.table, which) : await deleteWhere(live.table, wholeFilter(which))
@@ -202,7 +213,7 @@ class LanceIndex implements PassageIndex {
     return deleted
   }
 
-  /** What was written is there for the next read, also where it was written through another handle than reads go through. */
+  /** Makes a write visible to the next read, which may use another handle. */
   async #seen({ table, idle, sync }: ForWriting<LiveTexts>): Promise<void> {
     if (table !== idle) await this.#reading(() => idle.checkoutLatest())
     this.#compaction.noteWrite(idle, sync)
@@ -261,15 +272,12 @@ class LanceIndex implements PassageIndex {
     return view
   }
 
-  /** For all that needs no vectors. */
+  /** Runs an operation that needs no vectors. */
   async #read<T>(work: (live: LiveTexts) => Promise<T>): Promise<T> {
     return this.#reading(async () => work(await this.#live.getTexts()))
   }
 
-  /**
-   * @throws store_unavailable where an object store keeps the table from being read; index_invalid where it is gone, and the one
-   * that replaced it does not fit
-   */
+  /** @throws store_unavailable if an object store fails the read; index_invalid if the table is gone and its replacement is incompatible */
   async #reading<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work()

@@ -7,7 +7,7 @@ export const METADATA_LIMITS = {
   nameCharacters: 64,
   textCharacters: 1000,
   listValues: 64,
-  /** Of its JSON, in UTF-8. */
+  /** Of the JSON, in UTF-8. */
   bytes: 4096,
 } as const
 
@@ -20,7 +20,7 @@ const ValueSchema = Type.Union([
 ])
 export type MetadataValue = Static<typeof ValueSchema>
 
-/** What a corpus says of a passage beside its text: named values, nothing nested. */
+/** Named values of a passage beside its text; not nested. */
 export const PassageMetadataSchema = Type.Record(Type.String(), ValueSchema, {
   title: 'PassageMetadata',
   maxProperties: METADATA_LIMITS.fields,
@@ -28,21 +28,21 @@ export const PassageMetadataSchema = Type.Record(Type.String(), ValueSchema, {
 })
 export type PassageMetadata = Readonly<Static<typeof PassageMetadataSchema>>
 
-/** Metadata as checked, or what is wrong with it; neither where there is none. */
+/** Validated metadata, or the problem; neither if there is none. */
 export interface CheckedMetadata {
   readonly metadata?: PassageMetadata
   readonly problem?: string
-  /** Names of nested fields that were left out. */
+  /** Names of nested fields that were dropped. */
   readonly leftOut?: readonly string[]
 }
 
-/** Control characters, halves of surrogate pairs, nothing but spaces, and the one name that JavaScript's objects treat apart. */
+/** Control characters, lone surrogates, blank names, and `__proto__`. */
 const BAD_NAME = /[\u0000-\u001f\u007f]|\p{Surrogate}|^\s*$|^__proto__$/u
 
 /**
- * Checks metadata as a corpus or a request gives it, and puts it into one form: names in order, text well-formed.
- * @param given an object, its JSON, or nothing.
- * @param nested what becomes of fields that hold objects, or lists of anything but strings
+ * Validates metadata of a corpus or a request and normalises it: names sorted, text well-formed.
+ * @param given an object, its JSON, or nothing
+ * @param nested whether to refuse or drop fields that hold objects, or lists of anything but strings
  */
 export function checkMetadata(given: unknown, nested: 'refuse' | 'leave out' = 'refuse'): CheckedMetadata {
   if (given === undefined || given === null || given === '') return {}
@@ -63,13 +63,13 @@ export function checkMetadata(given: unknown, nested: 'refuse' | 'leave out' = '
   return size > bytes ? { problem: `The metadata has ${size} bytes of JSON; at most ${bytes} are allowed.` } : { metadata, ...leftOut }
 }
 
-/** Whether a value is an object, or a list of anything but strings. */
+/** True if a value is an object, or a list of anything but strings. */
 function isNested(value: unknown): boolean {
   if (Array.isArray(value)) return !value.every((one) => typeof one === 'string')
   return typeof value === 'object' && value !== null && !(value instanceof Date)
 }
 
-/** Characters are code points, as in all limits: most emoji and rare ideographs are one, and two units of UTF-16. */
+/** Characters are code points, as in all limits: most emoji and rare ideographs are one, but two UTF-16 units. */
 function isLonger(text: string, most: number): boolean {
   return text.length > most && (text.length > 2 * most || Array.from(text).length > most)
 }
@@ -92,15 +92,15 @@ function valueProblem(value: unknown): string | undefined {
   return value.some(tooLong) ? `holds a string longer than ${textCharacters} characters` : undefined
 }
 
-/** JSON can spell half a surrogate pair, UTF-8 cannot: it becomes U+FFFD, as it would on the way to the disk. */
+/** JSON can contain lone surrogates, UTF-8 cannot: they become U+FFFD. */
 export function wellFormed(text: string): string {
   return Buffer.from(text).toString('utf8')
 }
 
-/** @param value one without a problem. Parquet gives 64-bit integers and times as JavaScript's own. */
+/** @param value a valid one. Parquet yields 64-bit integers and dates. */
 function inForm(value: unknown): MetadataValue {
   if (typeof value === 'bigint') return Number(value)
-  // There is one zero in JSON.
+  // JSON has no negative zero.
   if (typeof value === 'number') return value + 0
   if (typeof value === 'string') return wellFormed(value)
   if (value instanceof Date) return value.toISOString()

@@ -1,4 +1,4 @@
-/** What a job does with a table once its passages are written, in this order; not every job does all of it. */
+/** Stages of a job after its passages are written, in order; a job may skip some. */
 export const STAGES = [
   'compacting',
   'reading back',
@@ -11,14 +11,14 @@ export const STAGES = [
 ] as const
 export type StageName = (typeof STAGES)[number]
 
-/** How far a stage has come. */
+/** Progress of a stage. */
 export interface Stage {
   readonly name: StageName
   /** 0 to 1. */
   readonly share: number
 }
 
-/** Microseconds a row of the stages whose work LanceDB does in one call, measured at 200,000 passages of 100 words and 768 numbers. */
+/** Microseconds per row of the stages that are one LanceDB call, measured at 200,000 passages of 100 words and 768 numbers. */
 const COST = {
   'indexing words': 23,
   'indexing ids and filters': 0.5,
@@ -26,34 +26,34 @@ const COST = {
   compacting: 5,
   'taking over changes': 0.5,
 } as const
-/** Between two reports of a stage that does not count. */
+/** Interval between reports of an estimated stage. */
 const REPORT_MS = 500
-/** Share up to which an estimate is believed: from there on a stage that takes longer comes ever more slowly to its end. */
+/** Share up to which an estimate is used linearly; beyond it progress slows down. */
 const BELIEVED = 0.9
 
-/** Share of work that was expected to take so long and has taken `elapsed` until now: it grows with time and never reaches 1. */
+/** Estimated share of work expected to take `expected` after `elapsed`: monotonic, never 1. */
 export function expectedShare(elapsed: number, expected: number): number {
   const share = expected > 0 ? elapsed / expected : Infinity
   return share <= BELIEVED ? share : 1 - ((1 - BELIEVED) * BELIEVED) / share
 }
 
-/** Tells of stages: by counts where the work counts, else by the time that it is expected to take. */
+/** Reports progress of stages: by counts where available, else by expected time. */
 export class Stages {
   readonly #onStage: (stage: Stage) => void
-  /** Time that stages took beside what was expected, of those that have ended. */
+  /** Ratio of actual to expected time of the stages that have ended. */
   #pace = 1
 
   constructor(onStage: (stage: Stage) => void = () => undefined) {
     this.#onStage = onStage
   }
 
-  /** Begins a stage that counts. @returns what is told of its progress */
+  /** Begins a counted stage. @returns a function to report its progress */
   counted(name: StageName): (done: number, total: number) => void {
     this.#onStage({ name, share: 0 })
     return (done, total) => this.#onStage({ name, share: total > 0 ? Math.min(1, done / total) : 1 })
   }
 
-  /** Does work of a stage that does not count, on so many rows. */
+  /** Runs a stage without counts on this many rows. */
   async estimated<Result>(name: keyof typeof COST, rows: number, work: () => Promise<Result>): Promise<Result> {
     const known = (rows * COST[name]) / 1000
     const started = performance.now()
@@ -65,7 +65,7 @@ export class Stages {
       const result = await work()
       this.#onStage({ name, share: 1 })
       const took = performance.now() - started
-      // What is over in no time tells nothing of the machine.
+      // A stage that ends at once gives no information on the machine's speed.
       if (took >= REPORT_MS && known > 0) this.#pace = took / known
       return result
     } finally {

@@ -14,24 +14,24 @@ export interface TableVersion {
   readonly passages: number
 }
 
-/** The table behind a name at one moment: what a question reads from its beginning to its end, whatever is put behind the name meanwhile. */
+/** The table behind a name at one moment: one question uses one view, even if the table is replaced in between. */
 export interface TableView {
-  /** Of the table's vectors: only what it embeds can be compared with them. */
+  /** Model of the table's vectors: only its embeddings can be compared with them. */
   readonly model: EmbeddingModel
-  /** The k passages of the largest dot product with `vector`, best first. */
+  /** The k passages with the largest dot product with `vector`, best first. */
   search(vector: Float32Array, options: SearchOptions): Promise<SearchHit[]>
-  /** The k passages of the highest BM25 score, best first. */
+  /** The k passages with the highest BM25 score, best first. */
   searchText(query: string, options: SearchOptions): Promise<SearchHit[]>
-  /** Both searches, their scores fused with the weight that was measured on the corpus; the score is the fused one, 0 to 1. */
+  /** Both searches, fused with the weight measured on the corpus; scores are the fused ones, 0 to 1. */
   searchHybrid(query: string, vector: Float32Array, options: SearchOptions): Promise<SearchHit[]>
   /** Cheap enough for every question. */
   version(): Promise<TableVersion>
 }
 
-/** Runs a read, and says of a failed one what its cause is. */
+/** Runs a read and maps its errors to their causes. */
 type Reading = <T>(work: () => Promise<T>) => Promise<T>
 
-/** @param name that users give the table. */
+/** @param name public name of the table */
 export function viewOf(name: string, { table, metadata, model }: Live, reading: Reading): TableView {
   return {
     model,
@@ -51,7 +51,7 @@ export function viewOf(name: string, { table, metadata, model }: Live, reading: 
   }
 }
 
-/** @param name that users give the table. */
+/** @param name public name of the table */
 export async function versionOf(name: string, table: Table): Promise<TableVersion> {
   const [version, passages] = await Promise.all([table.version(), table.countRows()])
   return { table: name, version, passages }

@@ -4,24 +4,24 @@ import { type Table } from '../table/lance.ts'
 import { MOST_SEGMENTS, vectorSegments } from './segments.ts'
 import type { TableSync } from '../table/table-sync.ts'
 
-/** Looks at the table while the wanted surplus builds up. */
+/** Checks per `surplus` writes. */
 const CHECKS = 4
-/** Time that passes between two compactions, in lengths of the last one: at most a tenth of the time goes into them. */
+/** Pause between compactions, in multiples of the last one's duration: at most a tenth of the time is spent on them. */
 const PAUSE_FACTOR = 9
 
 /**
- * Rows up to which a service merges the parts of a vector index. Training takes its cores, and then the whole table is written anew, while
- * changes wait (a second for 100,000 rows). Larger tables are left to the next job, or to `cepe index compact`.
+ * Rows up to which a service merges the segments of a vector index. Training takes all cores, then the table is rewritten while writers
+ * wait (a second for 100,000 rows). Larger tables are left to the next job or to `cepe index compact`.
  */
 const MERGED_ROWS = 2 ** 18
 
 export interface BackgroundCompactionOptions {
-  /** Small fragments from which on the table is compacted. */
+  /** Number of small fragments that triggers a compaction. */
   readonly surplus: number
   /** How long replaced files are kept, in milliseconds. */
-  readonly keepMs?: number
+  readonly keepMs?: number | undefined
   readonly onWarning: (message: string) => void
-  /** Runs work unless another process does such work: see `withMaintenanceLock`. */
+  /** Runs `work` under the maintenance lock: see `withMaintenanceLock`. */
   readonly withMaintenanceLock: (work: () => Promise<void>) => Promise<unknown>
 }
 
@@ -37,12 +37,12 @@ const MIN_CHECK_MS = 1000
 const MAX_CHECK_MS = 3_600_000
 
 /**
- * Compacts a table in the background. Every upsert leaves a small file, a version and rows that no index covers. When there are
- * too many, whichever process wrote them, the files are compacted, the indexes updated and expired files removed.
+ * Compacts a table in the background. Every upsert adds a small file, a version and unindexed rows. Above a threshold, whichever process
+ * wrote them, files are compacted, indexes updated and expired files removed.
  */
 export class BackgroundCompaction {
   readonly #options: BackgroundCompactionOptions
-  /** The first write looks: what earlier processes left counts too. */
+  /** Infinity, so that the first write checks: fragments of earlier processes count too. */
   #writes = Infinity
   #running: Promise<void> | undefined
   #notBefore = 0
@@ -63,10 +63,7 @@ export class BackgroundCompaction {
       })
   }
 
-  /**
-   * Removes expired files also when there are no more writes: whoever replaced them, an upsert or a job of any process, could
-   * not yet. Holds no process.
-   */
+  /** Removes expired files even without further writes. Does not keep the process alive. */
   watch(live: () => Promise<LiveTableFolder | undefined>): void {
     const { keepMs = KEEP_MS, onWarning, withMaintenanceLock } = this.#options
     const look = async (): Promise<void> => {

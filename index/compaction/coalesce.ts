@@ -4,19 +4,22 @@ import { fragmentation } from './compact.ts'
 import type { Table } from '../table/lance.ts'
 import { halvesOf, passagesOf, type Rows } from '../table/rows.ts'
 
-/** Small files that make it worth while: a search looks into each (0.1 to 0.3 ms). Also how many upserts pass between two looks. */
+/** Small files that make coalescing worthwhile: a search reads each (0.1 to 0.3 ms). Also the number of upserts between two checks. */
 export const COALESCE_FILES = 8
-/** Most rows that are rewritten again and again before an index update: rows that no index covers slow the search by words, whichever files they lie in. */
+/**
+ * Most rows to coalesce: they are rewritten repeatedly until the next index update, and unindexed rows slow down text search whichever file
+ * holds them.
+ */
 const MOST_ROWS = 64
 
 /**
- * The rows of upserts of a few passages, where many small files hold them: an upsert that takes them along leaves all in one file. The caller must hold the writer lock,
- * with the table at its newest version.
+ * Returns the rows of small files, so that an upsert can write them into its own file. The caller must hold the writer lock, with the table
+ * at its newest version.
  * @param without ids that are about to be written
  * @returns undefined if there is nothing to coalesce
  */
 export async function coalesceSmallUpserts(table: Table, dimension: number, without: ReadonlySet<string>): Promise<Rows | undefined> {
-  // The files that no index covers are the table's last.
+  // Unindexed fragments are the last ones of the table.
   const left = Math.max(0, ...(await table.listIndices()).map(({ numUnindexedRows }) => numUnindexedRows ?? Infinity))
   if (left < COALESCE_FILES || left > MOST_ROWS || (await fragmentation(table)).surplus < COALESCE_FILES) return undefined
   const columns = [...PASSAGE_COLUMNS, 'vector']
@@ -28,7 +31,7 @@ export async function coalesceSmallUpserts(table: Table, dimension: number, with
     .toArrow()
   const [passageAt, halvesAt] = [passagesOf(found), halvesOf(found)]
   const all = Array.from({ length: found.numRows }, (_, row) => ({ row, passage: passageAt(row) }))
-  // Software without turns may have left several rows of one id: a job repairs them.
+  // Earlier software without the writer lock may have left duplicate ids: a job repairs them.
   if (new Set(all.map(({ passage }) => passage.id)).size < all.length) return undefined
   const kept = all.filter(({ passage }) => !without.has(passage.id))
   const halves = new Uint16Array(kept.length * dimension)
@@ -37,7 +40,7 @@ export async function coalesceSmallUpserts(table: Table, dimension: number, with
   return { passages, hashes: passages.map(contentHash), halves }
 }
 
-/** Rows one after the other. */
+/** Concatenates rows. */
 export function joinRows(a: Rows, b: Rows): Rows {
   const halves = new Uint16Array(a.halves.length + b.halves.length)
   halves.set(a.halves)

@@ -1,4 +1,4 @@
-import { storeOf } from '../store/store-of.ts'
+import { bytesUnder } from '../store/store-of.ts'
 import { readAlias, tableFolder } from '../versions/alias.ts'
 import { cleanTable, compactTable, fragmentation, oldVersions } from './compact.ts'
 import { connectForWriting } from '../table/lance.ts'
@@ -7,7 +7,7 @@ import { TableSync } from '../table/table-sync.ts'
 import { withMaintenanceLock } from '../writers/maintenance-lock.ts'
 import { CodedError } from '../../base/errors.ts'
 
-/** How long to wait for the compaction of a service; a job takes longer. */
+/** How long to wait for a running compaction of a service; a job takes longer. */
 const WAIT_MS = 60_000
 
 export interface CompactionCommandOptions {
@@ -16,9 +16,9 @@ export interface CompactionCommandOptions {
   readonly table: string
   /** compact: compact small files, then clean up. cleanup: only remove the files of expired versions. */
   readonly task: 'compact' | 'cleanup'
-  /** How long files that were replaced are kept, in milliseconds. */
+  /** How long to keep replaced files, in milliseconds. */
   readonly keepMs: number
-  /** Only say what there is to do. */
+  /** Only report what would be done. */
   readonly dryRun: boolean
 }
 
@@ -55,7 +55,7 @@ export async function compactionCommand({ dir, table: name, task, keepMs, dryRun
     const state = async (): Promise<FragmentationState> => ({
       ...(await fragmentation(table)),
       oldVersions: await oldVersions(table, keepMs),
-      diskBytes: await storeOf(folder).files.bytes(folder),
+      diskBytes: await bytesUnder(folder),
     })
     const before = await state()
     if (dryRun) return { before }

@@ -6,16 +6,19 @@ import { withWriterLock } from '../writers/writer-lock.ts'
 
 type OptimizeStats = Awaited<ReturnType<Table['optimize']>>
 
-/** How often it is looked whether the files are together; where each look is a request less often. */
+/** Interval for polling whether files are merged; longer where each poll is a request. */
 const LOOK_MS = 10
 const SLOW_LOOK_MS = 250
-/** How long changes wait at most: less than they would (see `withWriterLock`). What takes longer is refused if a row of it is changed then, and begun anew. */
+/**
+ * Longest time that writers wait: less than their timeout (see `withWriterLock`). After it, a concurrent change makes the compaction fail,
+ * and it is retried.
+ */
 const MOST_HELD_MS = 45_000
 
 /**
- * Compacts small files, removes those that only versions from before `cleanupOlderThan` name, and adds new rows to the indexes.
- * A row that is changed meanwhile would undo the first of these, whose files LanceDB leaves for a week: changes of a live table wait
- * until the files are together. They go on beside the rest.
+ * Compacts small files, removes files used only by versions older than `cleanupOlderThan`, and adds new rows to the indexes. A concurrent
+ * change would abort the compaction, and LanceDB keeps the orphaned files for a week. Writers of a live table therefore wait until files
+ * are merged; index updates run beside writes.
  * @throws disk_full, conflict
  */
 export async function optimize(table: Table, cleanupOlderThan: Date): Promise<OptimizeStats> {
@@ -33,15 +36,15 @@ export async function optimize(table: Table, cleanupOlderThan: Date): Promise<Op
   })
 }
 
-/** A table of a job's own, or one that was replaced, has no changes to wait. */
+/** A job's own table, or a replaced one, has no writers. */
 async function isLive({ dir, storedAs }: Table): Promise<boolean> {
   return (await readAlias(dir, tableOf(storedAs)))?.stored_as === storedAs
 }
 
 /**
- * LanceDB does all in one call and does not say how far it is. Files that it has compacted are in the table's newest version; where
- * there are none to compact, it writes an index without having written a file of rows.
- * @returns a function that resolves when that shows, or the signal says that all is done.
+ * LanceDB compacts and indexes in one call without reporting progress. Compacted files are visible in the newest version; if there was
+ * nothing to compact, an index appears without new data files.
+ * @returns a function that resolves when that is visible, or when the signal reports the end of the call
  */
 async function watchFiles(table: Table): Promise<(ended: AbortSignal) => Promise<void>> {
   const folder = tableFolder(table.dir, table.storedAs)
@@ -58,7 +61,7 @@ async function watchFiles(table: Table): Promise<(ended: AbortSignal) => Promise
   return async (ended) => {
     while (!ended.aborted && performance.now() - from < MOST_HELD_MS) {
       await sleep(storeOf(table.dir).slowReads ? SLOW_LOOK_MS : LOOK_MS)
-      // A look that fails (a version goes while it is read) shows nothing, and is no reason to give up what is under way.
+      // A failed poll (a version removed while it is read) is ignored: the call itself is still running.
       if (await shows().catch(() => false)) return
     }
   }

@@ -1,21 +1,24 @@
 import { vectorIndexConfig, writing, type Table } from '../table/lance.ts'
 import { readMetadata } from '../table/metadata.ts'
 
-/** Parts that a vector index is left in: every index update adds one, and a search reads `nprobes` partitions of each (thirteen take 1.4 times as long as one). */
+/**
+ * Most segments of a vector index. Each index update adds one, and a search reads `nprobes` partitions of each (thirteen take 1.4 times as
+ * long as one).
+ */
 export const MOST_SEGMENTS = 6
 
 /** The name that LanceDB gives to the index of the column. */
 const VECTOR_INDEX = 'vector_idx'
 
-/** Parts of the vector index; 0 without one. */
+/** Returns the number of segments of the vector index; 0 without one. */
 export async function vectorSegments(table: Table): Promise<number> {
   return (await table.indexStats(VECTOR_INDEX))?.numIndices ?? 0
 }
 
 /**
- * Makes a vector index of more than `most` parts anew, in one, with as many partitions as before. LanceDB leaves parts as they are, and
- * never merges files that different segments cover.
- * @returns true if it did.
+ * Rebuilds a vector index of more than `most` segments as one, with the same number of partitions. LanceDB does not merge segments, nor
+ * files that different segments cover.
+ * @returns true if it was rebuilt
  */
 export async function mergeSegments(table: Table, most: number): Promise<boolean> {
   if ((await vectorSegments(table)) <= most) return false

@@ -5,7 +5,7 @@ import { jobFiles } from './plan/job-files.ts'
 import { readJournal } from './journal.ts'
 import type { RunJobOptions } from './run.ts'
 
-/** Drops what it built but did not put into service. For a job that will not go on. */
+/** Deletes what a cancelled job built but did not promote. */
 export async function abandonJob({ dir, table, jobId, folder }: Pick<RunJobOptions, 'dir' | 'table' | 'jobId' | 'folder'>): Promise<void> {
   await unwatchChanges(dir, table, jobId)
   const { target } = await readJournal(jobFiles(folder).journal)

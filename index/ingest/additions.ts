@@ -19,18 +19,18 @@ export interface AdditionsOptions {
 /** A job's commits into the live table, each under the table's writer lock. */
 export class Additions {
   readonly #options: AdditionsOptions
-  /** Ids of shards that are on their way. */
+  /** Ids of shards in progress. */
   readonly #ids = new Map<number, readonly string[]>()
-  /** Passages that were left as they are, since they were changed after the job was ordered. */
+  /** Passages skipped because they were changed after the job was ordered. */
   leftOut = 0
-  /** Rows removed, each beside a newer one of the same id. */
+  /** Rows removed because a newer row has the same id. */
   doubles = 0
 
   constructor(options: AdditionsOptions) {
     this.#options = options
   }
 
-  /** Before a shard is looked up: an id that several rows have would never come to be as planned. */
+  /** Called before a shard is looked up: removes duplicate rows of its ids, with which it could never match the plan. */
   async expect(table: Table, number: number, ids: readonly string[]): Promise<void> {
     const { dir, table: name, sync } = this.#options
     this.#ids.set(number, ids)
@@ -43,7 +43,10 @@ export class Additions {
     })
   }
 
-  /** Commits what of a shard has to be written, and nobody changed since the job was ordered. @returns what was written, for its verification. */
+  /**
+   * Commits the changed rows of a shard, except ids changed since the job was ordered.
+   * @returns the rows written, for verification
+   */
   async commit(
     table: Table,
     shard: PreparedShard,
@@ -62,7 +65,7 @@ export class Additions {
     })
   }
 
-  /** For a shard that is in the table, perhaps without the earlier jobs having been told. */
+  /** Records a shard that is already in the table, in case earlier jobs were not notified. */
   confirm(shard: number): Promise<void> {
     const { dir, table } = this.#options
     return withWriterLock(dir, table, () => this.#note(shard))

@@ -7,17 +7,17 @@ import { osCode } from '../../base/errors.ts'
 import { parseJson } from '../../base/json.ts'
 
 /**
- * What a job has done, one JSON line per step, each on the disk before the shard's next step begins:
- * - `target`: where rows go: into a table of the job's own that replaces the live one at the end, or into the live one.
- * - `embedded`: all vectors of the shard are there and sound. The commit may follow at once, so a shard whose last entry
- *   this is may be in the table already: whoever resumes has to look. The shards of the plan follow each other: while one is forced
- *   onto the disk the next is written, and the one after that made ready, so that three shards at most are in this state.
- * - `committed`: the shard's rows are in the table and on the disk.
- * - `verified`: they were read back: ids, contents and vectors.
- * - `carrying`: the job's table is whole, verified and on the disk; what was changed in the live one meanwhile is being taken over.
+ * What a job has done, one JSON line per step. Each is durable before the shard's next step begins:
+ * - `target`: the table to write to: a new one that replaces the live one at the end, or the live one.
+ * - `embedded`: all vectors of the shard are present and valid. Its commit may follow at once, so on resume a shard with this last entry is
+ * looked up in the table. Shards are pipelined: while one is fsynced, the next is written and the one after that prepared. At most three
+ * shards are in this state.
+ * - `committed`: the shard's rows are durable in the table.
+ * - `verified`: the rows were read back: ids, contents and vectors.
+ * - `carrying`: the job's table is complete, verified and durable; changes made to the live table during the job are being copied.
  * - `live`: the alias points at the new table.
  */
-const EntrySchema = Type.Union([
+const JournalEntrySchema = Type.Union([
   Type.Object({ step: Type.Literal('target'), replace: Type.Boolean(), stored_as: Type.String() }),
   Type.Object({ step: Type.Literal('embedded'), shard: Type.Integer(), embedded: Type.Integer(), skipped: Type.Integer() }),
   Type.Object({ step: Type.Literal('committed'), shard: Type.Integer() }),
@@ -25,7 +25,7 @@ const EntrySchema = Type.Union([
   Type.Object({ step: Type.Literal('carrying') }),
   Type.Object({ step: Type.Literal('live') }),
 ])
-export type Entry = Static<typeof EntrySchema>
+export type JournalEntry = Static<typeof JournalEntrySchema>
 
 export interface ShardState {
   readonly state: 'embedded' | 'committed' | 'verified'
@@ -34,20 +34,20 @@ export interface ShardState {
 }
 
 export interface Target {
-  /** True if the rows go into a table of the job's own. */
+  /** True if rows are written to a new table. */
   readonly replace: boolean
   readonly storedAs: string
 }
 
-/** Where a job stands, from its journal. */
+/** State of a job, replayed from its journal. */
 export interface Progress {
   readonly target: Target | undefined
   readonly shards: ReadonlyMap<number, ShardState>
-  /** True once the job's table holds more than what was planned. */
+  /** True once the job's table holds more than the plan. */
   readonly carrying: boolean
 }
 
-/** Replays a journal. A later `target` starts over. A torn last line, from a kill in the middle of a write, is no entry. */
+/** Replays a journal. A later `target` starts over. A torn last line, from a kill during a write, is ignored. */
 export async function readJournal(path: string): Promise<Progress> {
   let target: Target | undefined
   let carrying = false
@@ -69,7 +69,7 @@ export async function readJournal(path: string): Promise<Progress> {
   return { target, shards, carrying }
 }
 
-async function readEntries(path: string): Promise<Entry[]> {
+async function readEntries(path: string): Promise<JournalEntry[]> {
   let text: string
   try {
     text = await readFile(path, 'utf8')
@@ -79,11 +79,11 @@ async function readEntries(path: string): Promise<Entry[]> {
   }
   return text.split('\n').flatMap((line) => {
     const value = parseJson(line)
-    return Value.Check(EntrySchema, value) ? [value] : []
+    return Value.Check(JournalEntrySchema, value) ? [value] : []
   })
 }
 
-/** Appends to a journal; an entry is on the disk when `add` returns. */
+/** Appends to a journal; an entry is durable when `add` resolves. */
 export class JournalWriter {
   readonly #file: FileHandle
   #last: Promise<void> = Promise.resolve()
@@ -98,14 +98,14 @@ export class JournalWriter {
     return new JournalWriter(file)
   }
 
-  /** Each entry begins with a newline, so that one after a torn line stands on its own. Entries stand in the order of the calls. */
-  add(...entries: readonly Entry[]): Promise<void> {
+  /** Each entry begins with a newline, so that it is valid after a torn line. Entries are written in the order of calls. */
+  add(...entries: readonly JournalEntry[]): Promise<void> {
     const adding = async (): Promise<void> => {
       await this.#file.appendFile(entries.map((entry) => `\n${JSON.stringify(entry)}`).join(''))
       await this.#file.datasync()
     }
     const added = this.#last.then(adding)
-    // One that fails is its caller's concern.
+    // Errors are reported to their own caller.
     this.#last = added.catch(() => undefined)
     return added
   }

@@ -3,7 +3,7 @@ export async function* prefetchOne<T, R>(values: Iterable<T>, work: (value: T) =
   let running: Promise<R> | undefined
   const start = (value: T): Promise<R> => {
     const promise = work(value)
-    // Its error is thrown where it is awaited, not before.
+    // Its error is thrown where it is awaited.
     promise.catch(() => undefined)
     return promise
   }
@@ -26,23 +26,23 @@ export async function* prefetchOne<T, R>(values: Iterable<T>, work: (value: T) =
   }
 }
 
-/** Runs the end of a piece of work in the background of the next piece: one at a time, in order. */
+/** Runs the second half of a task in the background of the next task: one at a time, in order. */
 export class WriteBehind {
   #running: Promise<void> = Promise.resolve()
 
   /**
-   * Once what was given last has ended, begins with the next: returns when `begin` has, and leaves the rest, which it gives, running.
-   * @throws what the last one or `begin` threw
+   * Waits for the previous background half, then runs `begin`. Resolves when `begin` has, and leaves the returned half running.
+   * @throws errors of the previous task or of `begin`
    */
   async next(begin: () => Promise<() => Promise<void>>): Promise<void> {
     await this.#running
     const rest = await begin()
     this.#running = rest()
-    // Its error is thrown where it is awaited, not before.
+    // Its error is thrown where it is awaited.
     this.#running.catch(() => undefined)
   }
 
-  /** Returns when nothing is under way. @throws what the last one threw */
+  /** Resolves when nothing is running. @throws the error of the last task */
   ended(): Promise<void> {
     return this.#running
   }

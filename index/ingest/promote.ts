@@ -15,9 +15,9 @@ import { withWriterLock } from '../writers/writer-lock.ts'
 import { chunks, deleteRows, mergeRows } from '../table/write.ts'
 import { verifyShard } from './verify.ts'
 
-/** Passages of one commit, and of one note. */
+/** Passages per commit and per change log entry. */
 const ROWS_PER_COMMIT = 1000
-/** Catching up before the last step, which other writers wait for. */
+/** Rounds of catching up before the last step, during which writers wait. */
 const CATCH_UP_ROUNDS = 5
 
 export interface PromoteOptions {
@@ -26,10 +26,10 @@ export interface PromoteOptions {
   readonly jobId: string
   readonly model: EmbeddingModel
   readonly embed: Embed
-  /** True if the corpus is to be all that is in the table. */
+  /** True if the corpus replaces the table's content. */
   readonly replace: boolean
   readonly connection: Connection
-  /** The verified table that goes into service. */
+  /** The verified table to promote. */
   readonly own: Table
   readonly sync: TableSync
   readonly changeLog: ChangeLog
@@ -45,7 +45,7 @@ export interface PromoteOptions {
 export async function promote(options: PromoteOptions): Promise<number> {
   const { dir, table, jobId, own, sync, changeLog, replace, signal } = options
   await changeLog.read()
-  // All of them first, whoever read them before; then what came meanwhile.
+  // All of them first, including those read before; then later ones.
   let fresh: ReadonlySet<string> = new Set(changeLog.ids)
   for (let round = 0; round < CATCH_UP_ROUNDS && fresh.size > 0; round++) {
     await catchUp([...fresh], options)
@@ -61,7 +61,7 @@ export async function promote(options: PromoteOptions): Promise<number> {
   return changeLog.ids.size
 }
 
-/** Notes for the jobs before this one, which are not at their end, that this one put its table into service. */
+/** Records in the change logs of earlier unfinished jobs that this job replaced the table. */
 export async function notifyEarlierJobs({
   dir,
   table,
@@ -83,7 +83,7 @@ async function catchUp(ids: readonly string[], options: PromoteOptions): Promise
   if (ids.length === 0 || typeof storedAs !== 'string') return
   const live = await openStored(connection, dir, storedAs, onWarning)
   try {
-    // Older software may have put it into service since this process looked at it.
+    // Another process may have promoted it since this process checked.
     await migrateTable(live)
     const sameModel = isOfModel(await readMetadata(live), model)
     for (const some of chunks(ids, ROWS_PER_COMMIT)) {
@@ -103,7 +103,7 @@ async function catchUp(ids: readonly string[], options: PromoteOptions): Promise
   }
 }
 
-/** Passages of the live table with vectors of the job's model. */
+/** Reads passages of the live table with vectors of the job's model. */
 async function rowsOf(
   live: Table,
   ids: readonly string[],

@@ -20,18 +20,18 @@ export interface LiveName {
 }
 
 /**
- * Makes sure that embedding a table anew would change it.
- * @throws conflict where its vectors are of the model already, or it has no passages; index_missing, index_invalid
+ * Checks that embedding a table again would change it.
+ * @throws conflict if its vectors are already of the model, or it has no passages; index_missing, index_invalid
  */
 export async function checkReembed(live: LiveName, model: EmbeddingModel): Promise<void> {
   await withLive(live, async (table, metadata) => {
     const refuse = (why: string): CodedError => new CodedError('conflict', `The table "${live.table}" ${why}`, { field: 'table' })
-    if (isOfModel(metadata, model)) throw refuse(`holds vectors of ${model.id} already: there is nothing to do.`)
+    if (isOfModel(metadata, model)) throw refuse(`already has vectors of ${model.id}.`)
     if ((await table.countRows()) === 0) throw refuse('has no passages: index a corpus with `cepe index add --replace`.')
   })
 }
 
-/** What the plan of a table's passages takes on the disk, roughly, in bytes. */
+/** Estimates the disk space of a plan of the table's passages, in bytes. */
 export async function textBytes(live: LiveName): Promise<number> {
   return withLive(live, async (table, { dimension }) => {
     const { totalBytes, numRows } = await table.stats()
@@ -39,7 +39,7 @@ export async function textBytes(live: LiveName): Promise<number> {
   })
 }
 
-/** All passages of the table that the alias points at, whatever its model, as they are planned. Of an id that several rows have, the newest. */
+/** All passages of the live table, whatever its model, as planned rows. Of duplicate ids, the newest row. */
 export async function* livePassages(live: LiveName): AsyncGenerator<ReadItem> {
   const { connection, table } = await openLive(live)
   try {
@@ -56,7 +56,7 @@ export async function* livePassages(live: LiveName): AsyncGenerator<ReadItem> {
   }
 }
 
-/** Software without turns could leave several rows of one id. */
+/** Removes duplicate ids, which earlier software without the writer lock could leave. */
 async function dropDoubles({ dir, table: name }: LiveName, table: Table): Promise<void> {
   const ids = new IdSet()
   const doubled = new Set<string>()

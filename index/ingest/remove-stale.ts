@@ -6,12 +6,12 @@ import { readMetadata } from '../table/metadata.ts'
 import { hasReadPins } from '../versions/read-pins.ts'
 import { openStored } from '../versions/recover.ts'
 import { CodedError } from '../../base/errors.ts'
-import { storeOf, within } from '../store/store-of.ts'
+import { bytesUnder, storeOf, within } from '../store/store-of.ts'
 import type { EmbeddingModel } from '../contract.ts'
 
-/** What is younger may belong to someone who is just making it. */
+/** Younger entries may still be in use by their creator. */
 const MIN_AGE_MS = 60_000
-/** By then every process has looked at the alias many times, opened what it points at now, and ended what it began before. */
+/** Grace period: every process has read the alias, opened the new table and finished its reads by then. */
 const RETIRE_MS = 60_000
 
 export interface KnownJobs {
@@ -19,20 +19,20 @@ export interface KnownJobs {
   readonly ended: ReadonlySet<string>
 }
 
-/** Finds the ids of a table's jobs. */
+/** Lists the ids of a table's jobs. */
 export type FindJobs = () => Promise<KnownJobs>
 
-/** A stored table that answers for no name any more. */
+/** A stored table without a name. */
 export interface ReplacedTable {
   readonly storedAs: string
-  /** What its files take; those that it shares with a snapshot stay. */
+  /** Bytes of its files, without those shared with a snapshot. */
   readonly bytes: number
 }
 
-/** Stored tables of `table` that neither the alias nor a job that may go on refers to. */
+/** Stored tables of `table` that neither the alias nor a resumable job refers to. */
 export async function replacedTables(dir: string, table: string, knownJobs: FindJobs): Promise<ReplacedTable[]> {
   const names = await replacedNames(dir, table, await jobsThatGoOn(dir, await watchingJobs(dir, table), knownJobs))
-  return Promise.all(names.map(async (storedAs) => ({ storedAs, bytes: await storeOf(dir).files.bytes(tableFolder(dir, storedAs)) })))
+  return Promise.all(names.map(async (storedAs) => ({ storedAs, bytes: await bytesUnder(tableFolder(dir, storedAs)) })))
 }
 
 async function replacedNames(dir: string, table: string, going: ReadonlySet<string>): Promise<string[]> {
@@ -44,20 +44,20 @@ async function replacedNames(dir: string, table: string, going: ReadonlySet<stri
     .filter((storedAs) => storedAs !== alias?.stored_as && !keep.has(storedAs))
 }
 
-/** @param watched read before: a job has its record before changes are noted for it. */
+/** @param watched read first: a job has its record before its change log */
 async function jobsThatGoOn(dir: string, watched: readonly string[], knownJobs: FindJobs): Promise<ReadonlySet<string>> {
   const { unfinished, ended } = await knownJobs()
   return storeOf(dir).keepsFiles ? unfinished : new Set([...unfinished, ...watched.filter((job) => !ended.has(job))])
 }
 
 /**
- * Removes what killed writers left behind and what was replaced: LanceDB's and our own temporary files, and stored tables
- * and notes of `table` that neither the alias nor an unfinished job refers to. Only for the holder of the writer lock.
- * An index in an object store may have jobs of other machines, whose records are not here: what they refer to is kept.
- * A table that was replaced by one of another model is kept while its model is loaded too: processes with only that model answer from it.
- * @param knownJobs ids of the jobs here: of those that may go on, those whose record cannot be read among them, and of those that ended.
- * @param models all that are loaded.
- * @returns the paths removed, and whether something is left that is to go a minute later.
+ * Removes leftovers of killed writers and replaced data: temporary files of LanceDB and of this software, and stored tables and change logs
+ * of `table` that neither the alias nor an unfinished job refers to. The caller must hold the writer lock. An index in an object store may
+ * have jobs of other machines, whose records are not visible here; what they refer to is kept. A table replaced by one of another model is
+ * kept while its model is loaded, because processes with only that model still answer from it.
+ * @param knownJobs ids of local jobs: resumable ones (including unreadable records) and ended ones
+ * @param models all loaded models
+ * @returns the paths removed, and whether anything remains to be removed a minute later
  */
 export async function removeStale(
   dir: string,
@@ -96,12 +96,12 @@ export async function removeStale(
 
 interface Replaced {
   readonly storedAs: string
-  /** The table that the alias points at. */
+  /** Stored name of the live table. */
   readonly live: string | null
   readonly models: readonly EmbeddingModel[]
 }
 
-/** True for a table of one of these models where the live one is of another; one that does not open now is taken for such. */
+/** True if the table is of a loaded model and the live one is of another. A table that cannot be opened counts as such. */
 async function isStillServed(dir: string, { storedAs, live, models }: Replaced): Promise<boolean> {
   if (models.length < 2 || live === null) return false
   const connection = await connectLance(dir, undefined)

@@ -29,17 +29,22 @@ export interface RunJobOptions {
   readonly table: string
   readonly model: EmbeddingModel
   readonly embed: Embed
-  /** Embeds questions, to measure how much the dense search is worth on this corpus and what the vector index finds for them; not measured without. */
-  readonly embedQuestions?: Embed
+  /**
+   * Embeds questions, to measure the weight of dense search and the recall of the vector index on this corpus; without it neither is
+   * measured.
+   */
+  readonly embedQuestions?: Embed | undefined
   readonly jobId: string
-  /** The job's folder, in which the corpus was planned. */
+  /** The job's folder, with the plan. */
   readonly folder: string
-  /** The table is to hold this corpus and nothing else. */
+  /** True if the corpus replaces the table's content. */
   readonly replace: boolean
-  readonly policy?: Partial<SearchPolicy>
-  /** Vectors of a planned shard that others have embedded, float16 in the order of its rows. `embed` is then only for what was changed meanwhile. */
-  readonly readyVectors?: (shard: number, rows: readonly PlannedRow[]) => Promise<Uint16Array>
-  /** The corpus is a folder of files: passages of renamed ones keep their vectors. */
+  readonly policy?: Partial<SearchPolicy> | undefined
+  /**
+   * Returns precomputed vectors of a planned shard, float16 in row order. `embed` is then only used for passages changed during the job.
+   */
+  readonly readyVectors?: ((shard: number, rows: readonly PlannedRow[]) => Promise<Uint16Array>) | undefined
+  /** True if the corpus is a folder of files: passages of renamed files keep their vectors. */
   readonly byContent?: boolean | undefined
   readonly signal: AbortSignal
   /** `stage`: of the verifying phase. */
@@ -50,17 +55,16 @@ export interface RunJobOptions {
 export interface JobResult {
   readonly storedAs: string
   readonly rows: number
-  /** A later job that replaced the table while this one was stopped: nothing was written any more. */
+  /** A later job that replaced the table while this one was stopped; nothing more was written. */
   readonly supersededBy?: string
   /** Absent for an exact table. */
-  readonly ann?: AnnSettings
+  readonly ann?: AnnSettings | undefined
 }
 
 /**
- * Takes a planned corpus into the index: shard by shard embedded, committed, verified, each step in the journal before
- * the next one begins. Run again after an interruption of any kind, it resumes where it stopped. The caller holds the
- * writer lock.
- * @throws disk_full, conflict or index_invalid; what the embedder throws; the signal's reason once aborted.
+ * Indexes a planned corpus: embeds, commits and verifies shard by shard, recording each step in the journal before the next one begins.
+ * Resumable: after an interruption it continues where it stopped. The caller holds the job lock.
+ * @throws disk_full, conflict or index_invalid; errors of the embedder; the signal's reason once aborted
  */
 export async function runJob(options: RunJobOptions): Promise<JobResult> {
   const { dir, table: name, jobId, folder, replace } = options
@@ -92,7 +96,7 @@ export async function runJob(options: RunJobOptions): Promise<JobResult> {
   }
 }
 
-/** A job that was killed between the flip and its last journal entry. */
+/** Handles a kill between the promotion and the last journal entry. */
 async function finished(
   { dir, table: name, jobId, replace, model, onWarning = () => undefined }: RunJobOptions,
   { storedAs }: Target,
@@ -155,7 +159,7 @@ class Run {
     const sync = replace || this.#before.shards.size > 0 ? TableSync.distrusting(folder) : await TableSync.start(folder)
     const opening = { connection: this.#connection, dir, model, onWarning }
     const table = await (replace ? openOwnTable : openLiveTarget)(opening, storedAs)
-    // Compaction would bring them up to date again and again; they are made at the end.
+    // Compaction would update them repeatedly; they are built at the end.
     if (replace && this.#before.shards.size === 0) await dropIndexes(table)
     const previous = await openPrevious(opening, alias, this.#target)
     const additions = new Additions({ dir, table: name, jobId, dimension: model.dimension, changeLog: this.#changeLog, sync })
@@ -168,15 +172,14 @@ class Run {
     const rows = this.#plan.accepted
     const stages = new Stages((stage) => this.#report('verifying', stage))
     if (replace && !this.#before.carrying) {
-      // While nobody reads it and no index points into it, that is a copy of the last shards; later it would be the first thing that additions do.
+      // Cheap while the table has neither readers nor indexes: it copies the last shards only. Later it would be the first task of
+      // additions.
       await stages.estimated('compacting', rows, () => compactWritten(table, sync, { ...policy, least: 1 }))
       await verifyTable(table, this.#plan, signal, stages.counted('reading back'))
       await this.#journal.add(...this.#plan.shard_rows.map((_, shard) => ({ step: 'verified' as const, shard })))
     }
     const { embedQuestions } = this.#options
-    const ann = await this.#maintain(Infinity, () =>
-      buildIndexes(table, policy, { signal, stages, ...(embedQuestions && { embedQuestions }) }),
-    )
+    const ann = await this.#maintain(Infinity, () => buildIndexes(table, policy, { signal, stages, embedQuestions }))
     if (embedQuestions) await measureDenseWeight(table, embedQuestions, { signal, stages })
     signal.throwIfAborted()
     await sync.flushWithChecksums()
@@ -202,12 +205,15 @@ class Run {
       if (carried > 0) onWarning(`${carried} passages were changed or deleted in the live table during the job; the newer state is kept.`)
     }
     if (additions.leftOut > 0)
-      onWarning(`${additions.leftOut} passages were left out: they were changed or deleted after this job was ordered.`)
+      onWarning(`${additions.leftOut} passages were skipped: they were changed or deleted after this job was ordered.`)
     if (additions.doubles > 0) onWarning(`${additions.doubles} rows were removed: older duplicates of the same id.`)
-    return { storedAs, rows: await table.countRows(), ...(ann === undefined ? {} : { ann }) }
+    return { storedAs, rows: await table.countRows(), ann }
   }
 
-  /** No other process compacts the live table at the same time. @returns undefined if another process held the lock for longer than `waitMs`. */
+  /**
+   * Runs `work` while no other process compacts the live table.
+   * @returns undefined if the lock was held for longer than `waitMs`
+   */
   async #maintain<T>(waitMs: number, work: () => Promise<T>): Promise<T | undefined> {
     if (this.#target.replace) return work()
     const { dir, table, signal } = this.#options
@@ -217,8 +223,8 @@ class Run {
   }
 
   /**
-   * Looks whether the rows that are left will fit. What a live table holds already, unchanged, is not written again, and
-   * how much that is shows only on the way: there it is a warning.
+   * Checks that the remaining rows fit on the disk. For a live table this is a warning only, since unchanged passages are not written again
+   * and their number is not known in advance.
    */
   async #forecast(onWarning: (message: string) => void): Promise<void> {
     const { dir, folder, model } = this.#options

@@ -9,7 +9,7 @@ import { passageText, type Embed } from '../contract.ts'
 import { chunks, storedHashes } from '../table/write.ts'
 import type { PlannedRow } from './plan/plan.ts'
 
-/** Texts of one call of the embedder: several of its batches, so that it is never idle, and cancelling is prompt. */
+/** Texts per call of the embedder: several of its batches, so that it is never idle, few enough for prompt cancellation. */
 const TEXTS_PER_CALL = 128
 
 /** A shard whose vectors are ready. */
@@ -17,14 +17,14 @@ export interface PreparedShard {
   readonly number: number
   /** Passages in the shard. */
   readonly size: number
-  /** What has to be written; empty if all of it is in the table already. */
+  /** Rows to write; empty if all of them are in the table. */
   readonly planned: readonly PlannedRow[]
   readonly rows: Rows
-  /** The rows as Arrow, where that is what will be written: packed beside the commit of the shard before. */
+  /** The rows as Arrow, encoded while the previous shard is committed. */
   readonly source?: ArrowTable
-  /** Ends of documents and files that were cut: what they had more of before has to go. */
+  /** Last rows of split documents and files, whose stale passages must be deleted. */
   readonly ends: readonly PlannedRow[]
-  /** Passages whose vectors were computed, and the others: known already. */
+  /** Number of passages embedded, and of those whose vectors were known. */
   readonly embedded: number
   readonly skipped: number
 }
@@ -32,19 +32,19 @@ export interface PreparedShard {
 export interface PrepareOptions {
   readonly dimension: number
   readonly embed: Embed
-  /** Table that the rows go into, where some of them may be in it already. */
+  /** Live table to write to, where rows may exist already. */
   readonly present: Table | undefined
-  /** Table of the same model whose vectors of passages with the same title and text can be taken over. */
+  /** Table of the same model from which vectors of equal passages are copied. */
   readonly previous: Table | undefined
-  /** Also of passages with another id: of files that were renamed, or whose passages moved. Reads a column of the table for every shard. */
+  /** Also match passages with another id: from renamed files, or moved within one. Reads a column of the table for every shard. */
   readonly byContent?: boolean | undefined
-  /** Vectors of the shard's passages, in their order, where others have embedded them: nothing is embedded or taken over then. */
+  /** Precomputed vectors of the shard's passages, in order; nothing is embedded or copied then. */
   readonly ready?: Uint16Array | undefined
   readonly signal: AbortSignal
   readonly onEmbedded: (count: number) => void
 }
 
-/** Works out what of a shard has to be written and embeds (unless its vectors are given) what has no vector yet, texts of similar length together. */
+/** Determines which rows of a shard to write, and embeds those without a vector in groups of similar length (unless vectors are given). */
 export async function prepareShard(number: number, shard: readonly PlannedRow[], options: PrepareOptions): Promise<PreparedShard> {
   const { dimension, embed, present, previous, byContent, ready, signal, onEmbedded } = options
   const known = present === undefined ? undefined : await storedHashes(present, idsOf(shard))
@@ -97,7 +97,7 @@ function prepared({ number, shard, planned, halves, embedded }: Parts): Prepared
   }
 }
 
-/** Vectors of those rows of a shard that are to be written. */
+/** Selects the vectors of the rows to write. */
 function picked(ready: Uint16Array, shard: readonly PlannedRow[], planned: readonly PlannedRow[], dimension: number): Uint16Array {
   if (planned.length === shard.length) return ready
   const wanted = new Set(planned)

@@ -2,16 +2,16 @@ import { stat } from 'node:fs/promises'
 import { CodedError } from '../../base/errors.ts'
 import { storeOf } from '../store/store-of.ts'
 
-/** What one passage takes in a table beside its text and vector: offsets, indexes, manifests. */
+/** Bytes of a passage in a table beside its text and vector: offsets, indexes, manifests. */
 const ROW_BYTES = 200
 /** Text in a table and its full-text indexes, per byte of the planned copy. */
 const TEXT_SHARE = 1.2
-/** What text expands to when it was compressed by gzip or as Parquet: the upper end of the usual. */
+/** Upper estimate of the expansion of gzip and Parquet text. */
 const EXPANSION = 4
-/** Left free in any case: for journals and states of jobs. */
+/** Kept free for journals and job records. */
 const MARGIN = 256 * 1024
 
-/** The planned copy of a corpus file is about as large as its text. @throws not_found as reading it would, later. */
+/** Estimates the planned size of a corpus file, which is about that of its text. @throws not_found */
 export async function planBytes(path: string): Promise<number> {
   const size = await stat(path).then(
     (file) => file.size,
@@ -20,12 +20,12 @@ export async function planBytes(path: string): Promise<number> {
   return size * (/\.(gz|gzip|parquet)$/i.test(path) ? EXPANSION : 1.2)
 }
 
-/** What a table of so many passages takes. @param text bytes of their planned copy. */
+/** Estimates the bytes of a table. @param text bytes of the planned text */
 export function tableBytes(text: number, rows: number, dimension: number): number {
   return text * TEXT_SHARE + rows * (dimension * 2 + ROW_BYTES)
 }
 
-/** An object store is taken to have room for everything. @throws disk_full where less than `bytes` are free. */
+/** An object store is assumed to have unlimited space. @throws disk_full if fewer than `bytes` are free */
 export async function requireSpace(folder: string, bytes: number, what: string): Promise<void> {
   const free = await storeOf(folder).freeBytes(folder)
   if (free >= bytes + MARGIN) return

@@ -3,14 +3,13 @@ import { sqlIds, sqlIn } from '../table/sql.ts'
 import { chunks, deleteRows, idsWhere } from '../table/write.ts'
 import type { PlannedRow } from './plan/plan.ts'
 
-const STEP = 1000
-const SOURCES_STEP = 500
+const IDS_PER_QUERY = 1000
+const SOURCES_PER_QUERY = 500
 
 /**
- * Deletes the passages that documents which were cut had more of before: `doc#4` and on where `doc` now has three.
- * Numbers of a document's passages have no gaps; what is cut off last is deleted first, so that this stays so after a kill.
- * The caller must hold the table's writer lock.
- * @returns the ids deleted.
+ * Deletes stale passages of split documents: `doc#4` and later if `doc` now has three. Numbers are consecutive, and the last are deleted
+ * first, so that this holds after a kill. The caller must hold the table's writer lock.
+ * @returns the ids deleted
  */
 export async function dropTails(table: Table, rows: readonly PlannedRow[]): Promise<string[]> {
   const ends = new Map<string, { readonly document: string; readonly parts: number }>(
@@ -21,7 +20,7 @@ export async function dropTails(table: Table, rows: readonly PlannedRow[]): Prom
     }),
   )
   const deleted: string[] = []
-  for (const ids of chunks([...ends.keys()], STEP)) {
+  for (const ids of chunks([...ends.keys()], IDS_PER_QUERY)) {
     for (const id of await present(table, ids)) {
       const end = ends.get(id)
       if (end === undefined) continue
@@ -34,15 +33,14 @@ export async function dropTails(table: Table, rows: readonly PlannedRow[]): Prom
 }
 
 /**
- * Deletes what files gave before and no longer have: passages of their sources whose ids files made, and that are not in the plan.
- * The caller must hold the table's writer lock.
- * @returns the ids deleted.
+ * Deletes passages of the files' sources that files created and that are not in the plan. The caller must hold the table's writer lock.
+ * @returns the ids deleted
  */
 export async function dropReplaced(table: Table, rows: readonly PlannedRow[]): Promise<string[]> {
   const deleted: string[] = []
   for (const files of chunks(
     rows.flatMap(({ whole }) => whole ?? []),
-    SOURCES_STEP,
+    SOURCES_PER_QUERY,
   )) {
     const prefixes = files.map(({ prefix }) => prefix)
     const kept = new Set(files.flatMap(({ prefix, rest }) => rest.map((one) => prefix + one)))
@@ -64,10 +62,10 @@ export async function dropReplaced(table: Table, rows: readonly PlannedRow[]): P
 async function tailOf(table: Table, document: string, parts: number): Promise<string[]> {
   const tail: string[] = []
   for (;;) {
-    const asked = Array.from({ length: STEP }, (_, i) => `${document}#${parts + tail.length + i + 1}`)
+    const asked = Array.from({ length: IDS_PER_QUERY }, (_, i) => `${document}#${parts + tail.length + i + 1}`)
     const found = await present(table, asked)
     tail.push(...asked.filter((id) => found.has(id)))
-    if (found.size < STEP) return tail
+    if (found.size < IDS_PER_QUERY) return tail
   }
 }
 

@@ -13,9 +13,9 @@ import type { EmbeddingModel } from '../contract.ts'
 import type { Target } from './journal.ts'
 
 /**
- * Where a job's rows go. Into a table of its own if it replaces the corpus or there is none yet: questions are answered
- * from the old one until the new one is whole and verified. Otherwise into the live table, shard by shard, so that adding
- * a file to 21 million passages does not copy them; each shard is visible once committed.
+ * Chooses the table to write to. A new one if the job replaces the corpus or there is no table: questions are answered from the old table
+ * until the new one is complete and verified. Otherwise the live table, shard by shard, so that adding a file to 21 million passages does
+ * not copy them; each shard is visible once committed.
  */
 export function chooseTarget(alias: Alias | undefined, table: string, jobId: string, replace: boolean): Target {
   return replace || alias === undefined
@@ -24,8 +24,8 @@ export function chooseTarget(alias: Alias | undefined, table: string, jobId: str
 }
 
 /**
- * True if a target chosen earlier no longer fits: another job made or replaced the live table since. One that upserts made
- * while a first job was building its own is no reason to begin anew: the job takes over what is in it.
+ * True if a chosen target no longer applies because another job created or replaced the live table. A table created by an upsert while a
+ * first job was building does not count: the job copies its passages.
  */
 export async function targetIsStale(
   connection: Connection,
@@ -45,7 +45,7 @@ export async function targetIsStale(
   }
 }
 
-/** Where a job opens tables, and for which model. */
+/** Where and for which model a job opens tables. */
 export interface Opening {
   readonly connection: Connection
   readonly dir: string
@@ -53,11 +53,11 @@ export interface Opening {
   readonly onWarning: (message: string) => void
 }
 
-/** The table a job builds: the one it began with, or a new one where there is none, its making was cut off, or the model has changed since. */
+/** Opens a job's own table: the one it started, or a new one if there is none, its creation was interrupted, or the model has changed. */
 export async function openOwnTable({ connection, dir, model, onWarning }: Opening, storedAs: string): Promise<Table> {
   if ((await connection.tableNames()).includes(storedAs)) {
     const folder = tableFolder(dir, storedAs)
-    // What is left of one whose making or removal was cut off has none.
+    // A table whose creation or removal was interrupted has none.
     const table = (await hasVersion(folder)) ? await openStored(connection, dir, storedAs, onWarning) : undefined
     if (table !== undefined && (await isUsable(table, model))) return table
     table?.close()
@@ -66,7 +66,7 @@ export async function openOwnTable({ connection, dir, model, onWarning }: Openin
   return createTable(connection, storedAs, model)
 }
 
-/** A table with rows was made whole; it may be of an earlier schema if this software was updated since. */
+/** A table with rows was created completely; it may have an earlier schema if this software was updated since. */
 async function isUsable(table: Table, model: EmbeddingModel): Promise<boolean> {
   try {
     if ((await table.countRows()) > 0) await migrateTable(table)
@@ -86,7 +86,7 @@ export async function openLiveTarget({ connection, dir, model, onWarning }: Open
   throw found
 }
 
-/** The live table if its vectors can be taken over. */
+/** Opens the live table if its vectors can be reused. */
 export async function openPrevious(
   { connection, dir, model, onWarning }: Opening,
   alias: Alias | undefined,

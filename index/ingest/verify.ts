@@ -13,9 +13,8 @@ import type { Plan } from './plan/contract.ts'
 const MOD = 2n ** 64n
 
 /**
- * Reads a finished table back, once: as many rows as planned, all ids distinct, the same ids and contents as planned,
- * every vector present and finite.
- * @throws index_invalid saying what differs.
+ * Reads a finished table back once: row count, distinct ids, ids and contents as planned, every vector present and finite.
+ * @throws index_invalid stating the difference
  */
 export async function verifyTable(
   table: Table,
@@ -47,8 +46,8 @@ export async function verifyTable(
 }
 
 /**
- * Reads a shard back from the version of the live table that its commit made: later changes by others are not its concern.
- * @throws index_invalid saying what differs.
+ * Reads a shard back from the version of the live table that its commit created; later changes are ignored.
+ * @throws index_invalid stating the difference
  */
 export async function verifyShard(connection: Connection, storedAs: string, version: number, rows: readonly PlannedRow[]): Promise<void> {
   const table = await connection.openTable(storedAs, version)
@@ -73,7 +72,7 @@ export async function verifyShard(connection: Connection, storedAs: string, vers
 function mismatch(table: Table, what: string): CodedError {
   return new CodedError(
     'index_invalid',
-    `Verification of the table ${table.storedAs} failed: ${what}. It is not put into service; run the job again.`,
+    `Verification of the table ${table.storedAs} failed: ${what}. It is not promoted; run the job again.`,
     { field: table.storedAs },
   )
 }

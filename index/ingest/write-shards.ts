@@ -20,7 +20,7 @@ import { dropReplaced, dropTails } from './tails.ts'
 import { rollbackUnreadable } from '../versions/rollback-unreadable.ts'
 import { verifyShard } from './verify.ts'
 
-/** Fragments of committed shards that are compacted at a time. */
+/** Number of committed shards after which fragments are compacted. */
 const COMPACT_AFTER = 64
 
 export interface WriterParts {
@@ -31,8 +31,8 @@ export interface WriterParts {
     readonly folder: string
     readonly model: EmbeddingModel
     readonly embed: Embed
-    readonly readyVectors?: (shard: number, rows: readonly PlannedRow[]) => Promise<Uint16Array>
-    readonly policy?: Partial<SearchPolicy>
+    readonly readyVectors?: ((shard: number, rows: readonly PlannedRow[]) => Promise<Uint16Array>) | undefined
+    readonly policy?: Partial<SearchPolicy> | undefined
     readonly byContent?: boolean | undefined
     readonly onWarning?: (message: string) => void
     readonly signal: AbortSignal
@@ -44,18 +44,18 @@ export interface WriterParts {
   readonly journal: JournalWriter
   readonly connection: Connection
   readonly table: Table
-  /** Table of the same model that vectors are taken over from. */
+  /** Table of the same model from which vectors are copied. */
   readonly previous: Table | undefined
   readonly sync: TableSync
   readonly additions: Additions
-  /** Changed as shards are embedded and committed, and `report` called. */
+  /** Updated as shards are embedded and committed, with a call of `report`. */
   readonly counters: Counters
   readonly report: () => void
 }
 
 /**
- * Takes the shards of a plan that are left into the table, in their order: while one is written the next is made ready and, in a
- * table of the job's own, the one before is forced onto the disk.
+ * Writes the remaining shards of a plan in order, as a pipeline: while one is written, the next is prepared and, in a job's own table, the
+ * previous one is fsynced.
  */
 export class ShardWriter {
   readonly #parts: WriterParts
@@ -65,7 +65,7 @@ export class ShardWriter {
     this.#parts = parts
   }
 
-  /** @throws what the embedder throws; disk_full, conflict or index_invalid; the signal's reason once aborted. */
+  /** @throws errors of the embedder; disk_full, conflict or index_invalid; the signal's reason once aborted */
   async write(): Promise<void> {
     const { table, target, sync, options } = this.#parts
     const { signal, policy } = options
@@ -89,7 +89,7 @@ export class ShardWriter {
     }
   }
 
-  /** @param known true if the table may have the shard already, or parts of it */
+  /** @param known true if the table may contain the shard, or a part of it */
   async #prepare(number: number, known: boolean): Promise<PreparedShard> {
     const { options, plan, target, table, previous, additions, journal, counters, report } = this.#parts
     const { model, embed, folder, signal, readyVectors, byContent } = options
@@ -115,8 +115,8 @@ export class ShardWriter {
   }
 
   /**
-   * Shards that need not be looked at again. In a table of the job's own the number of rows tells whether the journal is
-   * right: after a damaged manifest was put aside it may not be, and then every shard is looked up.
+   * Returns the shards that need no further check. In a job's own table the row count confirms the journal; after a damaged manifest was
+   * quarantined it may not, and then every shard is looked up.
    */
   async #trusted(): Promise<ReadonlyMap<number, { readonly state: string }>> {
     const { options, plan, target, table, before } = this.#parts
@@ -131,14 +131,14 @@ export class ShardWriter {
         `The last rows could not be read (${lanceText(damage)}), for example after a power loss. They were rolled back and are written again.`,
       )
     let surplus = (await table.countRows()) - expected
-    // Shards are written in the plan's order, so that those in the table are the first of those that the journal leaves open.
+    // Shards are written in the plan's order, so those in the table are the first of those without a `committed` entry.
     const open = states.filter(({ state }) => state === 'embedded').sort((a, b) => a.number - b.number)
     for (const { number } of open) if (surplus > 0) surplus -= at(plan.shard_rows, number)
     const consistent = surplus === 0
     return new Map(states.map(({ number, state }) => [number, { state: consistent ? state : 'embedded' }]))
   }
 
-  /** Committed before a kill, without the journal saying so yet. */
+  /** True if the shard was committed before a kill but not recorded in the journal. */
   #isPresent({ number, planned }: PreparedShard): boolean {
     return planned.length === 0 && this.#parts.before.shards.has(number)
   }
@@ -170,7 +170,7 @@ export class ShardWriter {
     this.#committed(shard)
   }
 
-  /** Counts a shard that is in the table and on the disk. */
+  /** Counts a durable shard. */
   #committed(shard: PreparedShard): void {
     const { counters, report } = this.#parts
     const { number, size, skipped } = shard
@@ -183,7 +183,7 @@ export class ShardWriter {
     report()
   }
 
-  /** What documents had more of before: only in a table that was there before. */
+  /** Deletes stale passages of documents, in a table that existed before. */
   async #dropTails({ ends }: PreparedShard): Promise<void> {
     const { options, table, sync } = this.#parts
     if (ends.length === 0) return
@@ -199,9 +199,9 @@ export class ShardWriter {
 }
 
 /**
- * Keeps the number of fragments, and with it the length of every version's manifest, bounded: a version lists them all.
- * Old files of a table of the job's own, which nobody else reads, go at once; one in service is left alone where another process is at it.
- * @param options `live`: the table in service; `least`: fragments beyond a compacted table's that are worth it
+ * Bounds the number of fragments, and with it the size of every version's manifest, which lists them all. Old files of a job's own table,
+ * which has no readers, are removed at once; a live table is skipped while another process maintains it.
+ * @param options `live`: the live table; `least`: minimum of excess fragments
  */
 export async function compactWritten(
   table: Table,

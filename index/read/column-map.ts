@@ -3,7 +3,7 @@ import { CodedError } from '../../base/errors.ts'
 export const FIELDS = ['id', 'text', 'title', 'source', 'metadata'] as const
 export type Field = (typeof FIELDS)[number]
 
-/** What columns, or members of JSON objects, are called in place of their field's own name. */
+/** Names of columns, or of members of JSON objects, for each field. */
 export interface ColumnMap {
   readonly fields: Readonly<Partial<Record<Field, string>>>
   /** Fields of the metadata, each from a column of its own. */
@@ -12,7 +12,7 @@ export interface ColumnMap {
   readonly isNumbered: boolean
 }
 
-/** Ways to make ids where a file has none: of the line, or of what the passage says. */
+/** How to generate ids if a file has none: from the line number, or from the content. */
 export const MADE_IDS = ['line', 'hash'] as const
 export type MadeIds = (typeof MADE_IDS)[number]
 
@@ -24,7 +24,7 @@ function invalid(problem: string): CodedError {
 }
 
 /**
- * Reads which columns hold which fields: `text=content,id=docid,metadata.year=published`, or of a table without a header the columns' numbers.
+ * Parses a column mapping: `text=content,id=docid,metadata.year=published`, or column numbers for a table without a header.
  * @throws invalid_request
  */
 export function parseColumns(given: string): ColumnMap {
@@ -51,13 +51,13 @@ export function parseColumns(given: string): ColumnMap {
   return { fields, metadata, isNumbered: numbered > 0 }
 }
 
-/** What a file's rows look like, as the order says it. */
+/** Layout of a file's rows, as requested. */
 export interface TableShape {
   readonly columns?: ColumnMap | undefined
   readonly ids?: MadeIds | undefined
 }
 
-/** Whether rows may come without an id: one is made where the order names columns and none for it. */
+/** True if rows may lack an id, because columns are named and none is the id. */
 export function makesIds({ columns, ids }: TableShape): boolean {
   return ids !== undefined || (columns !== undefined && columns.fields.id === undefined)
 }

@@ -3,7 +3,7 @@ import type { Passage } from '../contract.ts'
 export const FORMATS = ['tsv', 'csv', 'jsonl', 'json', 'parquet'] as const
 export type Format = (typeof FORMATS)[number]
 
-/** Why a whole file was not read. */
+/** Why a file was skipped. */
 export const FILE_PROBLEMS = [
   'not_supported',
   'encrypted',
@@ -17,10 +17,20 @@ export const FILE_PROBLEMS = [
   'hidden',
   'link',
   'unreadable',
+  // Of pages of the web
+  'robots',
+  'not_found',
+  'http_error',
+  'unreachable',
+  'timeout',
+  'redirect',
+  'private_address',
+  'not_allowed',
+  'too_many',
 ] as const
 export type FileProblem = (typeof FILE_PROBLEMS)[number]
 
-/** Why a line, or a file, was not accepted. */
+/** Why a line or a file was rejected. */
 export type RejectReason =
   | FileProblem
   | 'missing_column'
@@ -35,23 +45,23 @@ export type RejectReason =
   | 'bad_metadata'
 
 export interface Rejected {
-  /** Path of the file in a folder of several; absent where the corpus is one file. */
+  /** Path of the file in a folder; absent if the corpus is one file. */
   readonly file?: string
-  /** 1-based physical line of the file at which the record begins; the row of a Parquet file, the element of a JSON array; 0 for a whole file. */
+  /** 1-based physical line at which the record begins; row of a Parquet file, element of a JSON array; 0 for a whole file. */
   readonly line: number
-  /** Physical lines that the record spans, where more than one. */
+  /** Physical lines of the record, if more than one. */
   readonly lines?: number
   readonly reason: RejectReason
-  /** A sentence for people: the value's problem. */
+  /** The value's problem, as a sentence. */
   readonly detail: string
 }
 
-/** What a file that was cut into passages has now: any other passage of its source that a file gave before is no longer in it. */
+/** Current passages of a split file: other passages of its source are stale. */
 export interface WholeFile {
   readonly source: string
-  /** What the ids of its passages begin with. */
+  /** Common prefix of its passage ids. */
   readonly prefix: string
-  /** The rest of each passage's id. */
+  /** Rest of each passage's id. */
   readonly rest: readonly string[]
 }
 
@@ -60,11 +70,11 @@ export interface Accepted {
   readonly line: number
   readonly lines?: number
   readonly passage: Passage
-  /** On the last passage of a document that was cut: how many it has. */
+  /** On the last passage of a split document: its number of passages. */
   readonly parts?: number
   /** On the last passage of a file of a folder. */
   readonly whole?: WholeFile
-  /** Names of metadata fields that are nested, and were left out. */
+  /** Names of nested metadata fields that were dropped. */
   readonly leftOut?: readonly string[]
 }
 
@@ -75,15 +85,15 @@ export interface ReadLimits {
   readonly textBytes: number
   readonly titleBytes: number
   readonly idBytes: number
-  /** Longest line held in memory; longer ones are skipped to their end. */
+  /** Longest line in memory; longer ones are skipped. */
   readonly lineBytes: number
   /** Most bytes that a compressed file may expand to. */
   readonly expandedBytes: number
-  /** Most bytes out per byte in, once 64 MiB have come out: text compresses 3 to 10 times, a bomb 1000 times. */
+  /** Most bytes out per byte in, once 64 MiB have been written: text compresses 3 to 10 times, a bomb 1000 times. */
   readonly expansionRatio: number
 }
 
-/** Output after which the ratio is looked at: small files of repeated lines are no bombs. */
+/** Output after which the ratio is checked: small files of repeated lines are not bombs. */
 export const RATIO_FROM = 64 * 2 ** 20
 
 export const READ_LIMITS: ReadLimits = {
@@ -95,7 +105,7 @@ export const READ_LIMITS: ReadLimits = {
   expansionRatio: 100,
 }
 
-/** One line as its fields, before any check of their content. */
+/** Fields of one line, before validation. */
 export interface RawRow {
   readonly line: number
   readonly lines?: number

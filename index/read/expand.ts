@@ -12,11 +12,11 @@ export function gunzip(bytes: AsyncIterable<Buffer>, limits: ReadLimits): AsyncG
 }
 
 /**
- * Expands a Zstandard stream, where this Node.js can (22.15 and newer).
- * @throws as `gunzip`, and corpus_invalid where it cannot
+ * Expands a Zstandard stream; needs Node.js 22.15 or newer.
+ * @throws as `gunzip`, and corpus_invalid on older versions
  */
 export function unzstd(bytes: AsyncIterable<Buffer>, limits: ReadLimits): AsyncGenerator<Buffer> {
-  // Older versions have no such function, whatever the types say.
+  // Older versions lack the function, whatever the types state.
   const { createZstdDecompress: create } = zlib as Partial<typeof zlib>
   if (create === undefined)
     throw new CodedError(

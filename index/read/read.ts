@@ -1,41 +1,41 @@
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { IdSet } from '../id-set.ts'
-import { readCsv } from './csv.ts'
-import { readArrayElements } from './json-array.ts'
+import { readCsv } from './formats/csv.ts'
+import { readArrayElements } from './formats/json-array.ts'
 import { splitDocument } from './split.ts'
 import { gunzip, unzstd } from './expand.ts'
-import { readJsonl } from './jsonl.ts'
-import { readLines } from './lines.ts'
-import { readParquet } from './parquet.ts'
+import { readJsonl } from './formats/jsonl.ts'
+import { readLines } from './formats/lines.ts'
+import { readParquet } from './formats/parquet.ts'
 import { rowIds } from './row-ids.ts'
 import { foreignKind, guessText, isGzip, isParquet, isZstd, listInObject, peek } from './sniff.ts'
-import { readTsv } from './tsv.ts'
+import { readTsv } from './formats/tsv.ts'
 import { READ_LIMITS, type Format, type RawRow, type ReadItem, type ReadLimits, type Rejected } from './contract.ts'
 import type { TableShape } from './column-map.ts'
-import { fromUtf16, utf16Kind } from './utf16.ts'
+import { fromUtf16, utf16Kind } from './formats/utf16.ts'
 import { checkRow } from './validate.ts'
 import { CodedError, osCode } from '../../base/errors.ts'
 
 export interface ReadOptions {
-  /** Found out from the first bytes where absent. */
-  readonly format?: Format
-  readonly limits?: Partial<ReadLimits>
-  /** Words per passage: documents are cut into passages of about so many. Absent: every row is a passage. */
-  readonly splitWords?: number
-  /** Source of passages that name none of their own. */
-  readonly source?: string
-  /** False where quotes have no meaning in TSV and CSV. */
+  /** Detected from the first bytes if absent. */
+  readonly format?: Format | undefined
+  readonly limits?: Partial<ReadLimits> | undefined
+  /** Target words per passage, to split documents. Absent: every row is a passage. */
+  readonly splitWords?: number | undefined
+  /** Source of passages without one. */
+  readonly source?: string | undefined
+  /** False if quotes have no meaning in TSV and CSV. */
   readonly quotes?: boolean
-  /** False to leave the rows' metadata unread. */
+  /** False to skip metadata. */
   readonly metadata?: boolean
-  /** Which columns hold which fields, and ids where the file has none. */
+  /** Column mapping, and generated ids. */
   readonly shape?: TableShape
-  /** Told the share of the file that was read, 0 to 1; not of streams. */
-  readonly onShare?: (share: number) => void
+  /** Called with the share of the file read so far, 0 to 1; not for streams. */
+  readonly onShare?: ((share: number) => void) | undefined
 }
 
-/** Bytes looked at to tell the format. */
+/** Bytes read to detect the format. */
 const HEAD = 4096
 
 async function* accept(rows: AsyncIterable<RawRow | Rejected>, options: ReadOptions): AsyncGenerator<ReadItem> {
@@ -66,7 +66,7 @@ async function* accept(rows: AsyncIterable<RawRow | Rejected>, options: ReadOpti
   }
 }
 
-/** The rows of a file of text, in the format given or guessed. */
+/** The rows of a text file, in the given or detected format. */
 function rowsOf(head: Buffer, all: AsyncIterable<Buffer>, options: ReadOptions, limits: ReadLimits): AsyncIterable<RawRow | Rejected> {
   const guess = guessText(head)
   const { format = guess.format, quotes = true, shape = {} } = options
@@ -78,14 +78,14 @@ function rowsOf(head: Buffer, all: AsyncIterable<Buffer>, options: ReadOptions, 
   return format === 'jsonl' ? named(readJsonl(lines, shape.columns), listInObject(head)) : readTsv(lines, { quotes, maxBytes, shape })
 }
 
-/** @throws corpus_invalid where not even the first line of JSON lines is a passage, and the file looks like one object with a list of that name */
+/** @throws corpus_invalid if the first line of JSON lines is no passage and the file looks like one object with a list of that name */
 async function* named(rows: AsyncIterable<RawRow | Rejected>, list: string | undefined): AsyncGenerator<RawRow | Rejected> {
   let isFirst = true
   for await (const row of rows) {
     if (isFirst && list !== undefined && ('reason' in row || row.text === undefined))
       throw new CodedError(
         'corpus_invalid',
-        `The file is one JSON object that holds its passages in the list "${list}": send the list alone, as a JSON array or JSON lines (jq -c '.["${list}"][]').`,
+        `The file is one JSON object that holds its passages in the list "${list}": send the list itself, as a JSON array or JSON lines (jq -c '.["${list}"][]').`,
         { field: list },
       )
     isFirst = false
@@ -93,7 +93,7 @@ async function* named(rows: AsyncIterable<RawRow | Rejected>, list: string | und
   }
 }
 
-/** The text of a corpus: expanded where it is compressed, and in UTF-8. */
+/** Expands compressed input and converts it to UTF-8. */
 async function* plainText(bytes: AsyncIterable<Buffer>, limits: ReadLimits): AsyncGenerator<Buffer> {
   const outer = await peek(bytes, 4)
   const expanded = isGzip(outer.head) ? gunzip(outer.all, limits) : isZstd(outer.head) ? unzstd(outer.all, limits) : outer.all
@@ -103,10 +103,10 @@ async function* plainText(bytes: AsyncIterable<Buffer>, limits: ReadLimits): Asy
 }
 
 /**
- * Passages of a corpus, one by one, with the lines that were not accepted and why. Compression and UTF-16 are recognised by the
- * first bytes. Memory stays small: 16 bytes per id, for finding duplicates, and one line.
- * @throws corpus_invalid or payload_too_large where the whole file is refused (no header, damaged gzip, a bomb);
- * unsupported_media_type for Parquet, which needs a file.
+ * Reads the passages of a corpus and its rejected lines. Compression and UTF-16 are detected from the first bytes. Memory: 16 bytes per id
+ * for deduplication, and one line.
+ * @throws corpus_invalid or payload_too_large if the whole file is rejected (no header, damaged gzip, a bomb); unsupported_media_type for
+ * Parquet, which needs a file
  */
 export async function* readPassages(bytes: AsyncIterable<Buffer>, options: ReadOptions = {}): AsyncGenerator<ReadItem> {
   const limits = { ...READ_LIMITS, ...options.limits }
@@ -128,7 +128,7 @@ export async function* readPassages(bytes: AsyncIterable<Buffer>, options: ReadO
   if (items === 0) throw new CodedError('corpus_invalid', 'The file holds no passages.', { field: 'file' })
 }
 
-/** Bytes on their way, of so many. */
+/** Reports the progress of a byte stream. */
 async function* told(chunks: AsyncIterable<Buffer>, bytes: number, onShare: ReadOptions['onShare']): AsyncGenerator<Buffer> {
   let read = 0
   for await (const chunk of chunks) {
@@ -138,7 +138,15 @@ async function* told(chunks: AsyncIterable<Buffer>, bytes: number, onShare: Read
   }
 }
 
-/** As `readPassages`, from a file, Parquet included. */
+/**
+ * As `readPassages`, from a file; supports Parquet.
+ * @example
+ * ```ts
+ * import { readPassageFile } from './index/read/read.ts'
+ *
+ * for await (const item of readPassageFile('passages.tsv')) if ('passage' in item) console.log(item.passage.id)
+ * ```
+ */
 export async function* readPassageFile(path: string, options: ReadOptions = {}): AsyncGenerator<ReadItem> {
   const stream = createReadStream(path, { highWaterMark: 256 * 1024 })
   const bytes =

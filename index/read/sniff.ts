@@ -1,4 +1,4 @@
-/** The first bytes of a stream, and the stream with them put back. */
+/** Reads the first bytes of a stream, and returns them with the complete stream. */
 export async function peek(bytes: AsyncIterable<Buffer>, wanted: number): Promise<{ head: Buffer; all: AsyncIterable<Buffer> }> {
   const iterator = bytes[Symbol.asyncIterator]()
   const held: Buffer[] = []
@@ -38,7 +38,7 @@ export function isParquet(head: Buffer): boolean {
   return head.subarray(0, 4).toString('latin1') === 'PAR1'
 }
 
-/** What a file is that is no corpus, and what to do about it; undefined for any other. */
+/** Names an unsupported kind of file, with a remedy; undefined for any other. */
 export function foreignKind(head: Buffer): string | undefined {
   const starts = (...bytes: number[]): boolean => bytes.every((byte, i) => head[i] === byte)
   if (starts(0x50, 0x4b, 3, 4)) return 'is a ZIP archive: unpack it'
@@ -54,11 +54,11 @@ export interface TextGuess {
   readonly format: 'jsonl' | 'json' | 'tsv' | 'csv'
   /** Of CSV. */
   readonly delimiter?: string
-  /** Lines in front of the table: Excel's `sep=;`. */
+  /** Lines before the table: Excel's `sep=;`. */
   readonly skipLines?: number
 }
 
-/** What the text of a file looks like: JSON begins with an object or a list; a header without tabs but with commas or semicolons is CSV's. */
+/** Guesses the format of a text file: JSON begins with an object or a list; a header without tabs but with commas or semicolons is CSV. */
 export function guessText(head: Buffer): TextGuess {
   const text = textOf(head)
   if (text.startsWith('{')) return { format: 'jsonl' }
@@ -69,15 +69,15 @@ export function guessText(head: Buffer): TextGuess {
 }
 
 /**
- * Of a file that is one JSON object: the name of the list of objects in it, which is what should have been sent.
- * @param head of a file that was taken for JSON lines
+ * If a file is one JSON object: the name of the list of objects in it, which should have been sent instead.
+ * @param head of a file detected as JSON lines
  */
 export function listInObject(head: Buffer): string | undefined {
   const [, name] = /^\{[^[\]]*?"([^"\\]{1,100})"\s*:\s*\[\s*\{/.exec(textOf(head)) ?? []
   return name
 }
 
-/** Without a byte order mark, and what stands in front of the first character. */
+/** The text without byte order mark and leading white space. */
 function textOf(head: Buffer): string {
   return head
     .toString('latin1')

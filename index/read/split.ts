@@ -3,20 +3,20 @@ import type { Passage } from '../contract.ts'
 
 const words = new Intl.Segmenter('en', { granularity: 'word' })
 
-/** Most UTF-16 units of a sentence whose words are found at once: the segmenter's time grows with the square of a text's length. */
+/** Most UTF-16 units of a sentence to segment into words at once: the segmenter's time grows with the square of the length. */
 const PIECE = 2000
-/** Longest run without a space that is one word; and longest word in one that is longer (a URL, base64). */
+/** Longest run without a space that counts as one word, and longest word within a longer run (a URL, base64). */
 const RUN = 40
 /** Scripts that are written without spaces between words. */
 const UNSPACED = /[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Thai}\p{scx=Laoo}\p{scx=Khmr}\p{scx=Mymr}]/u
 
 interface Word {
   readonly text: string
-  /** True if a space stands before it. */
+  /** True if a space precedes it. */
   readonly spaced: boolean
 }
 
-/** Sentences of a text, long ones in pieces that end at a word where there is such an end. */
+/** Sentences of a text; long ones are split at words where possible. */
 function* pieces(text: string): Generator<string> {
   for (const { start, end } of sentencesIn(text)) {
     let from = start
@@ -30,7 +30,7 @@ function* pieces(text: string): Generator<string> {
   }
 }
 
-/** Where to cut a window of text: after its last sentence or word in its second half, never inside a surrogate pair. */
+/** Index at which to cut a window of text: after the last sentence or word in its second half, never inside a surrogate pair. */
 function cutIn(window: string): number {
   const half = Math.floor(window.length / 2)
   const ends = [...window.slice(half).matchAll(/[.!?](?=\s)|[。！？]/g)]
@@ -43,7 +43,7 @@ function cutIn(window: string): number {
 
 /**
  * Words of a sentence: runs between spaces, and the words of runs in scripts without spaces.
- * @param apart true if a space stands before the sentence.
+ * @param apart true if a space precedes the sentence
  */
 function wordsOf(sentence: string, apart: boolean): Word[] {
   return sentence.split(/\s+/).flatMap((run, at) => {
@@ -56,7 +56,7 @@ function wordsOf(sentence: string, apart: boolean): Word[] {
   })
 }
 
-/** A sentence above `most` words in near-equal parts. */
+/** Splits a sentence of more than `most` words into near-equal parts. */
 function breakLong(sentence: readonly Word[], most: number): Word[][] {
   const parts = Math.ceil(sentence.length / most)
   const size = Math.ceil(sentence.length / parts)
@@ -73,15 +73,20 @@ function join(piece: readonly Word[]): string {
 /** A passage of a document. */
 export interface Part {
   readonly passage: Passage
-  /** On the last one: how many passages the document has. */
+  /** On the last passage: the number of passages of the document. */
   readonly parts?: number
 }
 
 /**
- * Cuts a document into passages of about `target` words (DPR: Karpukhin et al. 2020 use 100), at sentence ends where
- * one is near, one at a time and in time linear in the text. Words of Chinese, Japanese, Thai and other scripts without
- * spaces are found by Unicode's segmentation. Each passage keeps the title and source; ids are `doc#1`, `doc#2`, ...
- * A document that fits stays as it is, as `doc#1`.
+ * Splits a document into passages of about `target` words (DPR: Karpukhin et al. 2020 use 100), at sentence ends where one is near, in
+ * linear time. Words of Chinese, Japanese, Thai and other scripts without spaces are found by Unicode segmentation. Each passage keeps
+ * title and source; ids are `doc#1`, `doc#2`, ... A document that fits becomes `doc#1` unchanged.
+ * @example
+ * ```ts
+ * import { splitDocument } from './index/read/split.ts'
+ *
+ * for (const { passage } of splitDocument({ id: 'doc', title: 'Handbook', text: 'A long text. Of many sentences.' }, 100)) console.log(passage.id)
+ * ```
  */
 export function* splitDocument(document: Passage, target = 100): Generator<Part> {
   const most = Math.ceil(target * 1.25)

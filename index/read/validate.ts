@@ -2,22 +2,22 @@ import type { Passage } from '../contract.ts'
 import { checkMetadata, wellFormed } from '../passage-metadata.ts'
 import type { RawRow, ReadItem, ReadLimits, Rejected } from './contract.ts'
 
-/** Control characters and lone surrogates: neither can be given back in a URL or as UTF-8. */
+/** Control characters and lone surrogates cannot be represented in a URL or in UTF-8. */
 const UNREPRESENTABLE = /[\u0000-\u001f\u007f]|\p{Surrogate}/u
 
-/** Byte order marks of files that were joined. Arrow drops one when it reads a value back, so an id with one would never be found again. */
+/** Byte order marks of concatenated files. Arrow drops one when it reads a value back, so such an id would never be found. */
 const MARKS = /^\ufeff+|\ufeff+$/g
 
 export interface Problem {
   readonly problem: string
 }
 
-/** How an id is stored: what is looked for has to be written in the same way. */
+/** Normalises an id as it is stored; lookups must do the same. */
 export function storedId(id: string): string {
   return id.replace(MARKS, '')
 }
 
-/** A passage's id as it is stored, or what is wrong with it. */
+/** Returns a passage's stored id, or the problem. */
 export function passageId(given: unknown, maxBytes: number): string | Problem {
   if (typeof given === 'number') {
     return Number.isSafeInteger(given) ? String(given) : { problem: `The id ${given} is not an exact integer: write it as a string.` }
@@ -40,10 +40,10 @@ function optionalText(field: string, value: unknown, exact: boolean): string | P
 }
 
 /**
- * Checks one row's content.
- * @param maxTextBytes limit for the text: the passage's, or the whole document's where documents are split afterwards.
- * @param exact true to keep white space around text, title and source, and to refuse nested metadata; rows of files are trimmed, lists of
- * paragraphs joined, and nested metadata is left out.
+ * Validates the content of one row.
+ * @param maxTextBytes limit for the text: of the passage, or of the document if documents are split
+ * @param exact true to keep white space around text, title and source, and to reject nested metadata; rows of files are trimmed, lists of
+ * paragraphs joined, and nested metadata is dropped
  */
 export function checkRow(row: RawRow, limits: ReadLimits, maxTextBytes: number, exact = false): ReadItem {
   const at = { line: row.line, ...(row.lines === undefined ? {} : { lines: row.lines }) }
@@ -71,7 +71,7 @@ export function checkRow(row: RawRow, limits: ReadLimits, maxTextBytes: number, 
   return { ...at, passage, ...(leftOut && { leftOut }) }
 }
 
-/** A text that comes as a list of paragraphs (KILT) as one; anything else as it is. */
+/** Joins a text given as a list of paragraphs (KILT); returns other values unchanged. */
 function joined(text: unknown): unknown {
   if (!Array.isArray(text) || text.length === 0 || !text.every((one) => typeof one === 'string')) return text
   return text.map((paragraph) => paragraph.trimEnd()).join('\n')

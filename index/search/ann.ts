@@ -9,51 +9,53 @@ import { MOST_SEGMENTS, mergeSegments } from '../compaction/segments.ts'
 import { Stages } from '../stages.ts'
 import { tune } from './tune.ts'
 
-/** When a table gets a vector index, and what is asked of it. */
+/** When to build a vector index, and the recall it must reach. */
 export interface SearchPolicy {
   /** Rows below which every vector is compared: exact, and fast enough (docs/benchmarks.md). */
   readonly exactBelow: number
-  /** Least recall@10 against exact search; without it the index is not put into service. */
+  /** Minimum recall@10 against exact search; an index below it is not used. */
   readonly minRecall: number
-  /** Passages whose vectors and sentences are taken as queries to measure recall: 64 tell 0.95 from 0.93. They share one scan of the table. */
+  /**
+   * Passages whose vectors and sentences are queries for measuring recall: 64 distinguish 0.95 from 0.93. They share one scan of the table.
+   */
   readonly sample: number
-  /** How long files that were replaced are kept, in milliseconds. */
+  /** Retention of replaced files, in milliseconds. */
   readonly keepMs?: number
-  /** Called with what was left to later jobs. */
+  /** Called with work left to later jobs. */
   readonly onWarning?: (message: string) => void
 }
 
 export const SEARCH_POLICY: SearchPolicy = { exactBelow: 50_000, minRecall: 0.95, sample: 64, keepMs: KEEP_MS }
 
 /**
- * Rows of a partition. LanceDB wants so many in an index of this kind: where rows are added to the index or files compacted, it joins
- * partitions of less than a quarter, and a search then reads more of the table than it was tuned to.
+ * Rows per partition. LanceDB prefers this size for this index type: when rows are added or files compacted, it merges partitions of less
+ * than a quarter, and a search then reads more of the table than tuned.
  */
 const PARTITION_ROWS = 4096
 const MOST_PARTITIONS = 4096
-/** An index is built anew once it has so many times too few partitions, or too many. */
+/** Rebuild the index if it has this many times too few or too many partitions. */
 const REPARTITION = 2
-/** Recall is measured again once the table has grown so much. */
+/** Growth of the table after which recall is measured again. */
 const REMEASURE = 1.1
 
-/** Partitions that the vector index of so many rows gets. */
+/** Number of partitions for a table of this size. */
 export function partitionsFor(rows: number): number {
   return Math.max(1, Math.min(MOST_PARTITIONS, Math.round(rows / PARTITION_ROWS)))
 }
 
 export interface BuildOptions {
-  /** Embeds questions, so that recall is measured with them too. */
-  readonly embedQuestions?: Embed
-  readonly signal?: AbortSignal
-  /** Told how far it is. */
+  /** Embeds questions, to measure recall with them too. */
+  readonly embedQuestions?: Embed | undefined
+  readonly signal?: AbortSignal | undefined
+  /** Reports progress. */
   readonly stages?: Stages
 }
 
 /**
- * Builds the indexes that a table of its size should have, or brings them up to date, and chooses the search settings by
- * measuring recall. Searches continue. Run again after an interruption, or with another policy, it does what is left.
- * @returns the settings; undefined where every vector is compared.
- * @throws index_invalid if no settings reach the wanted recall; what `embedQuestions` throws; the signal's reason once aborted.
+ * Builds or updates the indexes for a table of its size, and chooses search settings by measuring recall. Searches continue. Idempotent:
+ * run again after an interruption or with another policy, it completes the rest.
+ * @returns the settings; undefined if every vector is compared
+ * @throws index_invalid if no settings reach the required recall; errors of `embedQuestions`; the signal's reason once aborted
  */
 export async function buildIndexes(
   table: Table,
@@ -63,7 +65,7 @@ export async function buildIndexes(
   const rows = await table.countRows()
   const { ann: known, partitions: built } = await readMetadata(table)
   const { keepMs = KEEP_MS, onWarning } = policy
-  await updateIndexes(table, { rows, large: rows >= policy.exactBelow, keepMs, stages, ...(onWarning && { onWarning }) })
+  await updateIndexes(table, { rows, large: rows >= policy.exactBelow, keepMs, stages, onWarning })
   if (rows < policy.exactBelow) {
     if (known !== undefined) await writing(table, () => writeAnn(table, undefined))
     return undefined
@@ -83,11 +85,11 @@ export async function buildIndexes(
     await writing(table, () => writeAnn(table, chosen))
     return chosen
   }
-  // A table that is searched through its index stays so, as well as it can: exact search may take too long there.
+  // A table that is searched by its index stays so with the best settings: exact search may be too slow.
   if (known !== undefined) await writing(table, () => writeAnn(table, best))
   throw new CodedError(
     'index_invalid',
-    `The vector index of ${table.storedAs} reaches recall@10 ${best.recall.toFixed(3)} of the wanted ${policy.minRecall}${ofQuestions(best)}, at nprobes ${best.nprobes} of ${best.partitions} and refine ${best.refine}: it is not put into service; rows and index are kept. ` +
+    `The vector index of ${table.storedAs} reaches recall@10 ${best.recall.toFixed(3)} of the required ${policy.minRecall}${ofQuestions(best)}, at nprobes ${best.nprobes} of ${best.partitions} and refine ${best.refine}: it is not put into service; rows and index are kept. ` +
       `Lower CEPE_MIN_RECALL, or set CEPE_EXACT_BELOW above ${rows} to compare every vector; the job resumes when the service starts again, or with \`cepe index resume <job>\`. Many equal vectors point to a wrong embedding model.`,
     { field: 'CEPE_MIN_RECALL' },
   )
@@ -97,7 +99,7 @@ function ofQuestions({ questionRecall }: AnnSettings): string {
   return questionRecall === undefined ? '' : ` (${questionRecall.toFixed(3)} for sentences of passages as questions)`
 }
 
-/** @returns the number of partitions of the index that is there or was made. */
+/** @returns the number of partitions of the existing or new index */
 async function buildVectorIndex(table: Table, rows: number, built: number | undefined): Promise<number> {
   const wanted = partitionsFor(rows)
   if (built !== undefined && wanted < built * REPARTITION && built < wanted * REPARTITION) {

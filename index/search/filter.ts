@@ -4,7 +4,7 @@ import type { Condition } from '../filter-schema.ts'
 import { label, LABELS_COLUMN, typedName } from '../table/metadata-columns.ts'
 import { sqlString } from '../table/sql.ts'
 
-/** Columns of text that may be filtered by and get an index of their own for it; `id` has one in any case. */
+/** Text columns that can be filtered and have an index for it; `id` always has one. */
 export const FILTER_COLUMNS = ['source', 'title'] as const
 const TEXT_FIELDS = [...FILTER_COLUMNS, 'id'] as const
 const MAX_VALUES = 1000
@@ -16,10 +16,10 @@ type Scalar = Exclude<Condition['equal'], undefined>
 type Given = Scalar | readonly Scalar[] | Condition
 
 /**
- * SQL condition of a filter. LanceDB takes raw SQL, so only the columns and functions named here are ever written into it;
- * names of metadata fields and values only as literals.
- * @returns undefined for a filter without conditions.
- * @throws invalid_request for another field or operator, a value of the wrong type, an empty list or more than 1000 values.
+ * SQL condition of a filter. LanceDB takes raw SQL, so only the columns and functions named here are written into it; names of metadata
+ * fields and values only as literals.
+ * @returns undefined for a filter without conditions
+ * @throws invalid_request for another field or operator, a value of the wrong type, an empty list or more than 1000 values
  */
 export function sqlFilter(filter: SearchFilter | undefined): string | undefined {
   if (filter === undefined) return undefined
@@ -44,7 +44,7 @@ function columnConditions(column: string, given: Given): string[] {
     return sqlString(value)
   }
   return Object.entries(condition(field, given)).map(([operator, value]) => {
-    // As such passages are listed and counted by their source: there is none.
+    // Passages without a source are listed and counted under ''.
     if (operator === 'equal' && value === '') return `(${column} IS NULL OR ${column} = '')`
     if (operator === 'equal') return `${column} IN (${literal(value)})`
     if (operator === 'in') return `${column} IN (${list(field, value).map(literal).join(', ')})`
@@ -53,7 +53,7 @@ function columnConditions(column: string, given: Given): string[] {
   })
 }
 
-/** Equal values are looked up among the labels, which have an index; the others are compared row by row. */
+/** Equality uses the labels, which are indexed; other operators compare row by row. */
 function metadataConditions(name: string, given: Given): string[] {
   const field = `filter.metadata.${name}`
   const labelOf = (value: unknown): string => {
@@ -76,13 +76,13 @@ function metadataConditions(name: string, given: Given): string[] {
   })
 }
 
-/** A filter's value with its operators named. */
+/** Normalises a filter's value to named operators. */
 function condition(field: string, given: Given): Condition {
   if (Array.isArray(given)) return { in: given as Scalar[] }
   if (typeof given !== 'object' || given === null) return { equal: given }
   const entries = Object.entries(given).filter(([, value]) => value !== undefined)
   const unknown = entries.find(([operator]) => !OPERATORS.includes(operator))
-  if (unknown !== undefined) throw bad(`${field}.${unknown[0]}`, `is no operator; use ${OPERATORS.join(', ')}`)
+  if (unknown !== undefined) throw bad(`${field}.${unknown[0]}`, `is not an operator; use ${OPERATORS.join(', ')}`)
   if (entries.length === 0) throw bad(field, `is empty; give a value or ${OPERATORS.join(', ')}`)
   return Object.fromEntries(entries)
 }

@@ -7,17 +7,16 @@ import type { SearchHit, SearchOptions } from '../contract.ts'
 import { DEFAULT_DENSE_WEIGHT, FUSED_DEPTH, fuseScores } from './hybrid.ts'
 import { findByVector, findByWords, rowIdsOf, rowsByVector, rowsByWords, wholeHits } from './search.ts'
 
-/** What is asked: the words of a question, and its vector. */
+/** Query text and its vector. */
 export interface HybridQuery {
   readonly query: string
   readonly vector: Float32Array
 }
 
 /**
- * Both searches side by side, their scores fused with the weight that was measured on the corpus. Fusing looks at a hundred hits
- * of each search and more, of which k are given: so the searches read row numbers and scores only, and the passages of those
- * k are read afterwards. Row numbers hold within a version of the table; where it has changed meanwhile, the search is done once more
- * with whole passages.
+ * Runs both searches concurrently and fuses their scores with the weight measured on the corpus. Fusion needs at least a hundred hits of
+ * each search, of which k are returned: the searches read row numbers and scores only, and the k passages are read afterwards. Row numbers
+ * are valid within a version of the table; if it has changed in between, the search is repeated with passages.
  */
 export async function searchHybrid(
   table: Table,
@@ -36,7 +35,7 @@ export async function searchHybrid(
   return wholeHits(fuseScores({ dense: vectors, text: words }, weight, k))
 }
 
-/** The passages in rows, in their order; undefined where a row is not there any more. */
+/** Reads passages by row number, in order; undefined if a row no longer exists. */
 async function passagesIn(
   table: Table,
   rows: readonly { readonly id: string; readonly score: number; readonly rank: number }[],
@@ -48,8 +47,8 @@ async function passagesIn(
     .withRowId()
     .toArrow()
   const [row, passage] = [rowIdsOf(taken), passagesOf(taken)]
-  const places = new Map(Array.from({ length: taken.numRows }, (_, place) => [row(place), place]))
-  if (rows.some(({ id }) => !places.has(id))) return undefined
-  const hits = rows.map(({ id, score }) => ({ ...passage(places.get(id) ?? 0), score }))
+  const rowOf = new Map(Array.from({ length: taken.numRows }, (_, i) => [row(i), i]))
+  if (rows.some(({ id }) => !rowOf.has(id))) return undefined
+  const hits = rows.map(({ id, score }) => ({ ...passage(rowOf.get(id) ?? 0), score }))
   return hits.sort((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1)).map((hit, i) => ({ ...hit, rank: at(rows, i).rank }))
 }

@@ -10,14 +10,14 @@ import type { Embed, SearchHit } from '../contract.ts'
 import { DEFAULT_DENSE_WEIGHT, FUSED_DEPTH } from './hybrid.ts'
 import { searchVector, searchWords } from './search.ts'
 
-/** Passages whose sentences serve as questions: the shares of the two searches are then known within about 0.05. */
+/** Passages whose sentences serve as questions: the weight is then accurate within about 0.05. */
 const SAMPLE = 128
-/** Words of a question at most. */
+/** Most words of a question. */
 const QUESTION_WORDS = 32
-/** The weight is measured again once the table has grown so much. */
+/** Growth of the table after which the weight is measured again. */
 const REMEASURE = 1.5
 
-/** A sentence from the middle of a passage: it neither begins like the passage nor carries its title. */
+/** A sentence from the middle of a passage: it neither begins like the passage nor contains its title. */
 export function middleSentence(text: string): string {
   const all = Array.from(sentencesIn(text), ({ start, end }) => text.slice(start, end).trim()).filter((segment) => segment !== '')
   return at(all.length === 0 ? [text.trim()] : all, all.length >> 1)
@@ -27,17 +27,17 @@ export function middleSentence(text: string): string {
 }
 
 interface MeasureOptions {
-  readonly signal?: AbortSignal
-  /** Told how far it is. */
+  readonly signal?: AbortSignal | undefined
+  /** Reports progress. */
   readonly stages?: Stages
 }
 
 /**
- * Measures on the corpus itself how well each of the two searches finds a passage by one of its sentences, and stores the
- * dense search's share of what both find (mean reciprocal ranks) as its weight in hybrid searches. A search that finds
- * nothing gets no say; two equal ones get half each. Does nothing where the table has been measured and has not grown since.
+ * Measures on the corpus how well each search finds a passage by one of its sentences, and stores the dense search's share (of mean
+ * reciprocal ranks) as its weight in hybrid searches. A search that finds nothing gets weight 0; two equal ones get 0.5 each. Does nothing
+ * if the table was measured and has not grown since.
  * @returns the weight, 0 to 1
- * @throws what `embed` throws; the signal's reason once aborted
+ * @throws errors of `embed`; the signal's reason once aborted
  */
 export async function measureDenseWeight(
   table: Table,
@@ -49,9 +49,7 @@ export async function measureDenseWeight(
   if (hybrid !== undefined && rows < hybrid.rows * REMEASURE) return hybrid.denseWeight
   if (rows === 0) return DEFAULT_DENSE_WEIGHT
   const aside = await connectLance(table.dir, 0, SMALL_CACHES)
-  const denseWeight = await measured(await aside.openTable(table.storedAs), ann, embed, { stages, ...(signal && { signal }) }).finally(() =>
-    aside.close(),
-  )
+  const denseWeight = await measured(await aside.openTable(table.storedAs), ann, embed, { stages, signal }).finally(() => aside.close())
   await writing(table, () => writeDenseWeight(table, { denseWeight, rows }))
   return denseWeight
 }

@@ -1,19 +1,19 @@
-/** What a search says of a passage. */
+/** A hit with its score. */
 interface Scored {
   readonly id: string
   readonly score: number
 }
 
-/** Share of the dense search in tables whose corpus was not measured: those filled by single upserts, or before weights were measured. */
+/** Weight of dense search in tables that were not measured: those filled by single upserts or by earlier versions. */
 export const DEFAULT_DENSE_WEIGHT = 0.4
 
-/** Hits taken of each search, at least: the scores of both are put on one scale by the best and the last of them. */
+/** Minimum hits of each search: scores are scaled between the best and the last of them. */
 export const FUSED_DEPTH = 100
 
 /**
- * Convex combination of two searches' scores, each put on a scale from 0 (its last hit) to 1 (its best):
- * `denseWeight * dense + (1 - denseWeight) * text` (Bruch, Gai, Ingber, TOIS 2023). Unlike ranks, scores keep how far a
- * search's best hits stand out, so that the side which is sure outweighs the one which is not.
+ * Convex combination of two searches' scores, each scaled from 0 (its last hit) to 1 (its best): `denseWeight * dense + (1 - denseWeight) *
+ * text` (Bruch, Gai, Ingber, TOIS 2023). Unlike ranks, scores preserve by how much the best hits lead, so that a confident search outweighs
+ * the other.
  * @param lists hits of the dense and of the text search, best first
  * @param denseWeight 0 to 1
  * @returns the k best; their scores are the fused ones, 0 to 1

@@ -7,13 +7,13 @@ import type { Passage, SearchFilter } from '../contract.ts'
 import { sqlFilter } from './filter.ts'
 
 export interface ListOptions {
-  /** Only passages whose ids come after this one. */
+  /** Only passages with ids after this one. */
   readonly after?: string
   readonly limit: number
   readonly filter?: SearchFilter
 }
 
-/** A page of passages in the order of their ids (by code points of UTF-8). */
+/** A page of passages ordered by id (UTF-8 code points). */
 export async function listPassages(table: Table, { after, limit, filter }: ListOptions): Promise<Passage[]> {
   const where = [sqlFilter(filter), after === undefined ? undefined : `id > ${sqlString(after)}`].filter((one) => one !== undefined)
   let query = table.query().select([...PASSAGE_COLUMNS])
@@ -22,7 +22,7 @@ export async function listPassages(table: Table, { after, limit, filter }: ListO
   return Array.from({ length: found.numRows }, (_, row) => passageAt(found, row))
 }
 
-/** Titles of up to `count` passages spread evenly over the table, in the order in which they are stored; reads those rows alone. */
+/** Titles of up to `count` passages spread evenly over the table, in storage order; reads only those rows. */
 export async function sampleTitles(table: Table, count: number): Promise<string[]> {
   const rows = await table.countRows()
   const wanted = Math.min(rows, count)
@@ -31,7 +31,7 @@ export async function sampleTitles(table: Table, count: number): Promise<string[
   return read.flatMap((found) => (found.numRows === 0 ? [] : [stringAt(found, 'title', 0)]))
 }
 
-/** All passages of one version of the table, in the order in which they are stored. */
+/** All passages of one version of the table, in storage order. */
 export async function* exportPassages(table: Table, filter?: SearchFilter): AsyncGenerator<Passage> {
   const where = sqlFilter(filter)
   const query = table.query().select([...PASSAGE_COLUMNS])
@@ -46,7 +46,7 @@ export async function* exportPassages(table: Table, filter?: SearchFilter): Asyn
   }
 }
 
-/** Passages of each source, '' for those without one; most first. Reads one column of the whole table. */
+/** Passages per source, '' for those without one; largest first. Reads one column of the whole table. */
 export async function countSources(table: Table): Promise<{ readonly source: string; readonly passages: number }[]> {
   const counts = new Map<string, number>()
   const yieldToEventLoop = eventLoopYielder()

@@ -10,54 +10,54 @@ import { sampleRows } from '../table/sample.ts'
 import { middleSentence } from './hybrid-weight.ts'
 import { findCandidates, searchExactly, searchVector } from './search.ts'
 
-/** A query, with what exact search finds for it. */
+/** A query with its exact results. */
 export interface Probe {
-  /** Of the passage whose stored vector it is: any search finds that one, so it does not count. Absent for a question. */
+  /** Passage whose stored vector is the query: any search finds it, so it does not count. Absent for a question. */
   readonly id?: string
   readonly vector: Float32Array
-  /** Passages that exact search finds and that count: at most ten. */
+  /** Number of exact results that count: at most ten. */
   readonly wanted: number
   /** Score of the last of them. */
   readonly least: number
-  /** Rows of them, and of others that score the same. */
+  /** Rows of these results, and of others with equal scores. */
   readonly rows: ReadonlySet<string>
-  /** More rows may score the same than were looked at. */
+  /** True if more rows may have equal scores than were read. */
   readonly crowded: boolean
 }
 
-/** The queries that recall is measured with. */
+/** The queries for measuring recall. */
 export interface Probes {
-  /** Stored vectors. */
+  /** Stored vectors as queries. */
   readonly passages: readonly Probe[]
-  /** Sentences of the same passages, embedded as questions; none where nothing embeds them. */
+  /** Sentences of the same passages, embedded as questions; empty without an embedder. */
   readonly questions: readonly Probe[]
 }
 
-/** A share that was measured. */
+/** A measured share. */
 export interface Share {
   readonly share: number
-  /** Lower end of its interval of 95 %. */
+  /** Lower bound of its 95 % interval. */
   readonly atLeast: number
 }
 
-/** Rows that exact search gives for a probe: beyond the ten wanted those that may be as good. */
+/** Exact results per probe: the ten that count, and others that may score equally. */
 const NEIGHBOURS = 64
 
 export interface Measured {
-  /** Share of the wanted passages that were found. */
+  /** Share of the expected passages that were found. */
   readonly recall: number
-  /** What the recall is likely to be at least, over all vectors. */
+  /** Lower bound of the recall over all vectors. */
   readonly atLeast: number
-  /** Milliseconds that a quarter of the searches stays below: other work on the machine only ever adds. */
+  /** Lower quartile of search times, in milliseconds: other load only adds to them. */
   readonly latency: number
 }
 
 /**
- * Takes passages, evenly over the table, and finds the exact neighbours of their stored vectors and of their sentences as
- * questions in one scan of all vectors, the costly part of measuring recall. Stored vectors lie in the middle of their
- * clusters and questions do not, so that an index may find the neighbours of the former and miss those of the latter.
+ * Samples passages evenly over the table and finds the exact neighbours of their stored vectors and of their sentences as questions in one
+ * scan of all vectors, the expensive part of measuring recall. Stored vectors are central in their clusters and questions are not, so an
+ * index may do well on the former only.
  * @param embedQuestions without it there are no questions among the probes
- * @throws what `embedQuestions` throws
+ * @throws errors of `embedQuestions`
  */
 export async function takeProbes(table: Table, count: number, embedQuestions?: Embed, signal?: AbortSignal): Promise<Probes> {
   const stored = await sampleRows(table, count, [...PASSAGE_COLUMNS, 'vector'])
@@ -95,16 +95,16 @@ async function withNeighbours(table: Table, queries: readonly Pick<Probe, 'id' |
   })
 }
 
-/** What a passage scores at least to be as good as one of this score. */
+/** Lowest score that counts as equal to this one. */
 function tied(score: number): number {
   return score - 1e-5 * Math.max(1, Math.abs(score))
 }
 
 /**
- * recall@10 for each number of candidates refined. Refining finds what is wanted if it is among the candidates, so that one search
- * by the index alone tells it for all of them.
+ * recall@10 for each number of refined candidates. Refining finds a wanted passage if it is among the candidates, so one search by the
+ * index alone gives the recall for all of them.
  * @param refinements ascending
- * @throws the signal's reason once aborted.
+ * @throws the signal's reason once aborted
  */
 export async function reachOf(
   table: Table,
@@ -129,7 +129,7 @@ export async function reachOf(
   return found.map((counts) => shareOf(counts, wanted))
 }
 
-/** Passages of a search that are as good as those wanted. */
+/** Counts results that score at least as well as the expected ones. */
 async function countFound(table: Table, settings: AnnSettings, { id, vector, least }: Probe): Promise<number> {
   const hits = await searchVector(table, settings, vector, { k: RECALL_AT + 1 })
   return othersScores(hits, id).filter((score) => score >= tied(least)).length
@@ -137,7 +137,7 @@ async function countFound(table: Table, settings: AnnSettings, { id, vector, lea
 
 /**
  * recall@10 and latency of search settings. Equal scores count as found: duplicates of a passage are interchangeable.
- * @throws the signal's reason once aborted.
+ * @throws the signal's reason once aborted
  */
 export async function measureRecall(
   table: Table,
@@ -162,12 +162,12 @@ export async function measureRecall(
   return { recall: share, atLeast, latency: times.at(times.length >> 2) ?? 0 }
 }
 
-/** Two-sided 95 %. */
+/** z of the two-sided 95 % interval. */
 const Z = 1.96
 
 /**
- * A share over groups, and the lower end of its interval: Wilson's, with as many independent trials as the spread between the
- * groups allows, since the hits of one query are found or missed together.
+ * A share over groups with the lower bound of its interval: Wilson's, with as many independent trials as the variance between groups
+ * implies, since the hits of one query are correlated.
  */
 export function shareOf(found: readonly number[], wanted: readonly number[]): Share {
   const trials = wanted.reduce((sum, count) => sum + count, 0)
@@ -182,7 +182,7 @@ export function shareOf(found: readonly number[], wanted: readonly number[]): Sh
   return { share, atLeast: (middle - half) / (1 + Z ** 2 / n) }
 }
 
-/** Scores of the ten best passages, best first; `id` is left out. */
+/** Scores of the ten best passages, best first, without `id`. */
 function othersScores(hits: readonly { readonly id: string; readonly score: number }[], id: string | undefined): number[] {
   return hits
     .filter((hit) => hit.id !== id)

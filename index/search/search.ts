@@ -5,19 +5,19 @@ import { PASSAGE_COLUMNS, TEXT_COLUMNS } from '../table/columns.ts'
 import { passagesOf, stringsOf, type Columns } from '../table/rows.ts'
 import type { Passage, SearchHit, SearchOptions } from '../contract.ts'
 
-/** A row that a search found. Its passage is read where it is wanted: fusing looks at many more hits than it gives. */
+/** A found row. Its passage is read on demand: fusion ranks many more hits than are returned. */
 export interface FoundRow {
   readonly id: string
   readonly score: number
   readonly passage: () => Passage
 }
 
-/** Rows with their passages, in their order. */
+/** Reads the passages of rows, in order. */
 export function wholeHits(rows: readonly FoundRow[]): SearchHit[] {
   return rows.map(({ passage, score }, i) => ({ ...passage(), score, rank: i + 1 }))
 }
 
-/** A row that a search found, by its number within the table's version. */
+/** A found row, by its number within the table's version. */
 export interface FoundNumber {
   /** The row's number. */
   readonly id: string
@@ -32,13 +32,13 @@ function ranked(result: Columns, score: (row: number) => number): FoundRow[] {
   return inOrder(rows)
 }
 
-/** {@link ranked} of a result that has row numbers in place of passages. */
+/** {@link ranked} for a result with row numbers in place of passages. */
 function rankedNumbers(result: Columns, score: (row: number) => number): FoundNumber[] {
   const id = rowIdsOf(result)
   return inOrder(Array.from({ length: result.numRows }, (_, row) => ({ id: id(row), score: score(row) })))
 }
 
-/** By their scores, and where these are equal by their ids. */
+/** Sorts by score, then by id. */
 function inOrder<Found extends FoundNumber>(rows: Found[]): Found[] {
   return rows.sort((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1))
 }
@@ -48,25 +48,25 @@ function numbersOf(result: Columns, column: string): (row: number) => number {
   return (row) => Number(values?.get(row))
 }
 
-/** Where many hits are wanted only for the scale of their scores, candidates for each of them. */
+/** Candidates per hit if many hits only serve to scale scores. */
 const LEAST_FACTOR = 2
 
 /**
- * Candidates that LanceDB refines for each of k hits, so that the first `sure` come with the recall that was measured. For few
- * hits those are as many as recall was measured with: of ten and the query's own passage.
+ * Candidates that LanceDB refines for each of k hits, so that the first `sure` have the measured recall. Few hits use as many candidates as
+ * the measurement: those of ten and the query's own passage.
  */
 export function refineFactor({ refine }: Pick<AnnSettings, 'refine'>, k: number, sure: number): number {
   return Math.ceil(Math.max(refine * Math.max(RECALL_AT + 1, sure), Math.min(refine, LEAST_FACTOR) * k) / k)
 }
 
 export interface VectorSearchOptions extends SearchOptions {
-  /** Hits, from the best, that are found with the recall that was measured; of those beyond more may be missed. All k where absent. */
+  /** Number of best hits found with the measured recall; beyond it more may be missed. All k if absent. */
   readonly sure?: number
 }
 
 /**
- * The k passages of the largest dot product. LanceDB's `_distance` is 1 - dot, exact after refinement with the stored
- * float16 vectors.
+ * Finds the k passages with the largest dot product. LanceDB's `_distance` is 1 - dot, exact after refinement with the stored float16
+ * vectors.
  */
 export async function findByVector(...search: VectorSearch): Promise<FoundRow[]> {
   const result = await vectorQuery(...search)
@@ -86,7 +86,7 @@ export async function rowsByVector(...search: VectorSearch): Promise<FoundNumber
 
 type VectorSearch = [table: Table, ann: AnnSettings | undefined, vector: Float32Array, options: VectorSearchOptions]
 
-/** Always names the distance: another one than the index's would scan everything. */
+/** Always sets the distance type: one that differs from the index's would scan everything. */
 function vectorQuery(...[table, ann, vector, { k, sure = k, filter }]: VectorSearch): VectorQuery {
   let query = table.query().nearestTo(vector).column('vector').distanceType('dot').limit(k)
   const where = sqlFilter(filter)
@@ -94,7 +94,7 @@ function vectorQuery(...[table, ann, vector, { k, sure = k, filter }]: VectorSea
   if (ann === undefined) query = query.bypassVectorIndex()
   else {
     query = query.nprobes(ann.nprobes).refineFactor(refineFactor(ann, k, sure))
-    // A narrow filter leaves few rows per partition: read on until k are found.
+    // A narrow filter leaves few rows per partition: read further partitions until k are found.
     if (where !== undefined) query = query.maximumNprobes(ann.partitions)
   }
   return query
@@ -110,14 +110,14 @@ export async function searchVector(...search: Parameters<typeof findByVector>): 
   return wholeHits(await findByVector(...search))
 }
 
-/** A row by its number within the table's version, and its id. */
+/** A row's number within the table's version, and its id. */
 export interface ExactRow {
   readonly row: string
   readonly id: string
   readonly score: number
 }
 
-/** The rows of the k nearest passages of each vector, best first, by one scan of the table. At least one vector. */
+/** Rows of the k nearest passages of each vector, best first, by one scan of the table. Requires at least one vector. */
 export async function searchExactly(table: Table, vectors: readonly Float32Array[], k: number): Promise<ExactRow[][]> {
   const [first = new Float32Array(), ...others] = vectors
   const start = table
@@ -143,15 +143,15 @@ export async function searchExactly(table: Table, vectors: readonly Float32Array
   return lists.map((hits) => hits.sort((a, b) => b.score - a.score))
 }
 
-/** The numbers of a result's rows within the table's version. */
+/** Row numbers of a result within the table's version. */
 export function rowIdsOf(result: Columns): (row: number) => string {
   const values = result.getChild('_rowid')
   return (row) => String(values?.get(row))
 }
 
 /**
- * The k rows that the vector index takes for the nearest, by its codes alone, best first: the candidates that a search would
- * refine. Neither vectors nor passages are read, which from an object store would be most of the work.
+ * The k nearest rows by the codes of the vector index alone, best first: the candidates of a search. Reads neither vectors nor passages,
+ * which in an object store would be most of the cost.
  */
 export async function findCandidates(table: Table, nprobes: number, vector: Float32Array, k: number): Promise<string[]> {
   const query = table.query().nearestTo(vector).column('vector').distanceType('dot').limit(k).nprobes(nprobes)
@@ -160,9 +160,9 @@ export async function findCandidates(table: Table, nprobes: number, vector: Floa
 }
 
 /**
- * The k passages of the highest BM25 score of the query's words in text or title, whichever is higher: the field's lexical baseline.
- * LanceDB's MultiMatchQuery means the same, but from the first row on that was replaced or deleted it scores every row that holds one
- * of the words: 600 ms at 21 million passages, where a query for each column takes 16 ms. The k best of either are all that can be among the k best.
+ * The k passages with the highest BM25 score of the query's words in text or title, whichever is higher. LanceDB's MultiMatchQuery is
+ * equivalent, but after the first replaced or deleted row it scores every row that contains one of the words: 600 ms at 21 million
+ * passages, where one query per column takes 16 ms. The k best of either contain the k best overall.
  */
 export async function findByWords(table: Table, query: string, options: SearchOptions): Promise<FoundRow[]> {
   return bestOfColumns(options.k, async (column) => {

@@ -5,34 +5,34 @@ import type { AnnSettings } from '../table/metadata.ts'
 import { measureRecall, reachOf, type Probes, type Share } from './recall.ts'
 
 /**
- * Candidates per passage wanted that are compared again by their stored vectors. Codes of one bit per dimension rank
- * roughly: among near-equal passages only more candidates help, whatever number of partitions is read.
+ * Candidates per result to refine with stored vectors. Codes of one bit per dimension rank roughly: among near-equal passages only more
+ * candidates help, whatever the number of partitions.
  */
 const REFINE: readonly number[] = [4, 6, 10, 14, 20, 28, 40, 80, 160]
 
-/** Share of the partitions that is read at least: questions of users may lie farther from the centres than those that recall is measured with. */
+/** Minimum share of partitions to read: users' questions may be farther from the centres than the probes. */
 const FEWEST = 1 / 32
 const LEAST_FEWEST = 4
 const MOST_FEWEST = 128
-/** From one number of partitions to the next. */
-const STEP = Math.SQRT2
+/** Factor between numbers of partitions to try. */
+const FACTOR = Math.SQRT2
 
-/** Numbers of partitions to be tried. */
+/** Numbers of partitions to try. */
 function nprobesFor(partitions: number): number[] {
   const steps: number[] = []
   const fewest = Math.max(LEAST_FEWEST, Math.min(MOST_FEWEST, partitions * FEWEST))
-  for (let nprobes = fewest; Math.ceil(nprobes) < partitions; nprobes *= STEP)
+  for (let nprobes = fewest; Math.ceil(nprobes) < partitions; nprobes *= FACTOR)
     if (Math.ceil(nprobes) !== steps.at(-1)) steps.push(Math.ceil(nprobes))
   return [...steps, partitions]
 }
 
 export interface Tuned {
   /**
-   * The fastest settings whose recall is above the one asked for with its whole interval; where none is, those of the highest
-   * recall if it reaches what is asked for as measured; undefined if it does not.
+   * The fastest settings whose recall interval is above the required recall; else those of the highest recall if it reaches the requirement
+   * as measured; undefined otherwise.
    */
   readonly chosen: AnnSettings | undefined
-  /** Those of the highest recall that were tried. */
+  /** The settings with the highest recall that were tried. */
   readonly best: AnnSettings
 }
 
@@ -42,18 +42,18 @@ export interface TuneOptions {
   /** Of the table. */
   readonly rows: number
   readonly minRecall: number
-  /** Told how many of the steps are done; there may be fewer. */
+  /** Called with the number of completed steps; there may be fewer than the total. */
   readonly onProbes?: (done: number, total: number) => void
 }
 
-/** Probes whose searches are timed where each of them is tens of requests. */
+/** Probes to time where each search takes tens of requests. */
 const MOST_TIMED_SLOW = 8
 
 /**
- * Finds the search settings that reach a recall fastest, by measuring, of stored vectors and of questions alike. Recall grows both with the partitions read and with
- * the candidates refined, so of their grid only the edge of what suffices is walked: from the fewest partitions on, the fewest
- * candidates that reach the recall, its interval included, and then only fewer than those.
- * @throws the signal's reason once aborted.
+ * Finds the fastest search settings that reach a recall, of stored vectors and of questions, by measurement. Recall grows with partitions
+ * and with candidates, so only the edge of their grid is walked: from the fewest partitions with the fewest sufficient candidates on, only
+ * towards fewer candidates.
+ * @throws the signal's reason once aborted
  */
 export async function tune(
   table: Table,
@@ -82,7 +82,7 @@ export async function tune(
     const { reached } = fewest ?? most
     const { latency } = await measureRecall(table, { ...settings, ...reached }, timed, signal)
     const faster = chosen === undefined || latency < chosen.latency
-    // Slower already than what suffices: more partitions would be slower still.
+    // Already slower than sufficient settings: more partitions would be slower still.
     if (fewest === undefined && !faster) break
     if (fewest !== undefined && faster) chosen = { settings: { ...settings, ...reached }, latency }
     if (fewest !== undefined) refinements = refinements.filter((other) => other < fewest.reached.refine)
@@ -90,22 +90,22 @@ export async function tune(
   return { chosen: chosen?.settings ?? (best.recall >= minRecall ? best : undefined), best }
 }
 
-/** What a number of candidates reaches: of both kinds of queries the lower. */
+/** Recall of a number of candidates, the lower of both kinds of queries. */
 interface Reached {
   readonly reached: Pick<AnnSettings, 'refine' | 'recall' | 'questionRecall'>
-  /** Lower end of the recall's interval. */
+  /** Lower bound of the recall's interval. */
   readonly atLeast: number
 }
 
 function lower(refine: number, stored: Share, asked: Share | undefined): Reached {
   const recall = rounded(Math.min(stored.share, asked?.share ?? 1))
   return {
-    reached: { refine, recall, ...(asked && { questionRecall: rounded(asked.share) }) },
+    reached: { refine, recall, questionRecall: asked && rounded(asked.share) },
     atLeast: Math.min(stored.atLeast, asked?.atLeast ?? 1),
   }
 }
 
-/** Of a share, four decimals. */
+/** Rounds a share to four decimals. */
 function rounded(share: number): number {
   return Math.round(share * 1e4) / 1e4
 }

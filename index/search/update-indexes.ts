@@ -1,8 +1,6 @@
 import { cleanTable, orLater } from '../compaction/compact.ts'
 import { FILTER_COLUMNS } from './filter.ts'
-import { METADATA_VERSION } from '../../migrations/list.ts'
 import { LABELS_COLUMN } from '../table/metadata-columns.ts'
-import { readMetadata } from '../table/metadata.ts'
 import { fewValuesConfig, listsConfig, manyValuesConfig, textIndexConfig, writing, type Table } from '../table/lance.ts'
 import { TEXT_COLUMNS } from '../table/columns.ts'
 import { Stages } from '../stages.ts'
@@ -10,21 +8,21 @@ import { stringAt } from '../table/rows.ts'
 import { sampleRows } from '../table/sample.ts'
 
 /**
- * Rows added since the last update of the indexes that are worth another: an update copies the indexes and the table's
- * last fragments, and until then those rows are compared one by one (20,000 in about 10 ms).
+ * Minimum of added rows for an index update: an update copies the indexes and the table's last fragments, and until then those rows are
+ * scanned (20,000 in about 10 ms).
  */
 const UPDATE_ROWS = 2000
 const UPDATE_SHARE = 0.05
 const MAX_UPDATE_ROWS = 20_000
-/** Rows that are looked at to tell whether a column holds few different values, and how many are few (LanceDB's documentation: 1000). */
+/** Rows sampled to estimate the number of distinct values, and the limit for a bitmap index (LanceDB's documentation: 1000). */
 const SAMPLE = 4096
 const FEW = 1000
 
-/** The name that LanceDB gives a column's index unless told otherwise. */
+/** LanceDB's default name of a column's index. */
 function indexName(column: string): string {
   return `${column}_idx`
 }
-/** Titles have a text index too, under the column's own name. */
+/** Titles also have a text index, under the column's own name. */
 export function filterIndexName(column: string): string {
   return `${column}_filter`
 }
@@ -32,19 +30,19 @@ export function filterIndexName(column: string): string {
 export interface UpdateIndexesOptions {
   /** Of the table. */
   readonly rows: number
-  /** The table is large enough for indexes of the columns that filters name. */
+  /** True if the table is large enough for indexes of filter columns. */
   readonly large: boolean
-  /** How long files that were replaced are kept. */
+  /** Retention of replaced files. */
   readonly keepMs: number
   /** Called if the indexes could not be updated. */
-  readonly onWarning?: (message: string) => void
-  /** Told how far it is. */
+  readonly onWarning?: ((message: string) => void) | undefined
+  /** Reports progress. */
   readonly stages?: Stages
 }
 
 /**
- * Text and id indexes, and for a large table those of the columns that filters name. One that covers less than half of
- * the rows is made anew, which reads one column; smaller additions are added to all indexes, which also compacts the table.
+ * Creates text and id indexes, and for a large table those of filter columns. An index that covers less than half of the rows is rebuilt,
+ * which reads one column; smaller additions are added to all indexes, which also compacts the table.
  */
 export async function updateIndexes(
   table: Table,
@@ -69,7 +67,7 @@ export async function updateIndexes(
         table.createIndex(column, { config: (await hasFewValues(table, column)) ? fewValuesConfig() : manyValuesConfig(), name }),
       )
     }
-    if ((await readMetadata(table)).requiredVersion >= METADATA_VERSION)
+    if ((await table.countRows(`${LABELS_COLUMN} IS NOT NULL`)) > 0)
       await made(indexName(LABELS_COLUMN), () => table.createIndex(LABELS_COLUMN, { config: listsConfig() }))
   })
   const worthFolding = Math.min(MAX_UPDATE_ROWS, Math.max(UPDATE_ROWS, rows * UPDATE_SHARE))
@@ -77,7 +75,7 @@ export async function updateIndexes(
     await stages.estimated('compacting', rows, () => orLater(() => cleanTable(table, keepMs), onWarning))
 }
 
-/** Looks at rows spread evenly over the table. */
+/** Samples rows spread evenly over the table. */
 async function hasFewValues(table: Table, column: string): Promise<boolean> {
   const taken = await sampleRows(table, SAMPLE, [column])
   return new Set(Array.from({ length: taken.numRows }, (_, row) => stringAt(taken, column, row))).size <= FEW

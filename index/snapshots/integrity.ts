@@ -9,19 +9,18 @@ import { Checksums, isChecked, pathInTable, readChecksums, sha256Of } from '../t
 export type CheckedFiles = Map<string, string>
 
 export interface Checked {
-  /** Files that are as they were committed. */
+  /** Number of unchanged files. */
   readonly sound: number
   readonly bytes: number
-  /** Files without a checksum: of software that recorded none, or of a process that was killed. */
+  /** Files without a checksum: written by software that recorded none, or by a killed process. */
   readonly unknown: readonly string[]
-  /** Files that have changed, by their paths in the table. */
+  /** Changed files, by path in the table. */
   readonly damaged: readonly string[]
 }
 
 /**
- * Reads every file of a stored table and compares it with its checksum. A table in an object store has none: the store keeps
- * its own.
- * @param onBytes told how much was read so far, of how much
+ * Reads every file of a stored table and compares it with its checksum. A table in an object store has none: the store verifies its own.
+ * @param onBytes called with the bytes read and the total
  */
 export async function checkFiles(
   folder: string,
@@ -66,14 +65,14 @@ async function present(folder: string): Promise<Present[]> {
   return found
 }
 
-/** A file of a stored table that is not as it was committed, by its path in the table; undefined where all are. */
+/** Path of a changed file in a stored table; undefined if none is. */
 export async function damagedFile(folder: string, checked: CheckedFiles): Promise<string | undefined> {
   return (await checkFiles(folder, checked)).damaged[0]
 }
 
 /**
- * @param what the table, as the message names it
- * @param soundSnapshot finds the newest snapshot whose files are sound
+ * @param what the table, for the message
+ * @param soundSnapshot finds the newest intact snapshot
  * @throws index_invalid naming a file that has changed since it was committed
  */
 export async function requireSound(
@@ -86,18 +85,18 @@ export async function requireSound(
   if (damaged !== undefined) throw damage(folder, what, damaged, await soundSnapshot(checked))
 }
 
-/** That a file has changed since it was committed, and what there is to go back to. */
+/** Error for a changed file, naming the snapshot to restore. */
 export function damage(folder: string, what: string, file: string, snapshot: string | undefined): CodedError {
   const remedy =
     snapshot === undefined
-      ? 'No snapshot of the table is sound: restore it from a backup, or index the corpus again.'
-      : `The last sound snapshot is "${snapshot}": cepe index snapshot restore ${snapshot}.`
+      ? 'No snapshot of the table is intact: restore it from a backup, or index the corpus again.'
+      : `The last intact snapshot is "${snapshot}": cepe index snapshot restore ${snapshot}.`
   return new CodedError('index_invalid', `${join(folder, file)} of ${what} has changed since it was committed (SHA-256). ${remedy}`, {
     field: file,
   })
 }
 
-/** Records the checksums of files that have none, as they are now. */
+/** Records checksums of files without one, from their present content. */
 export async function recordUnknown(folder: string, files: readonly string[]): Promise<void> {
   const checksums = new Checksums(folder)
   await checksums.add(files)

@@ -18,16 +18,16 @@ export interface TableOptions {
   readonly table: string
 }
 
-/** The models are those that questions can be embedded with. */
+/** The models are those that can embed questions. */
 export interface ReplaceOptions extends TableOptions, Models {}
 
 /**
- * Puts a copy of another stored table behind a name, as a replacing job does: it is made and looked through beside the
- * present table, which answers until one rename puts the new one in its place.
- * @param take makes the copy, a stored table in the folder that it is given.
- * @returns the passages that are now in service.
- * @throws conflict while a job of the table is not at its end; index_invalid for newer software's table, or one of another model
- * than those at hand and the present table's.
+ * Replaces a live table with a copy of another stored table, as a replacing job does: the copy is made and verified while the present table
+ * serves, then promoted atomically.
+ * @param take makes the copy in the folder that it is given
+ * @returns the number of passages now live
+ * @throws conflict while a job of the table is unfinished; index_invalid for a table of newer software, or of a model that is neither
+ * loaded nor the present table's
  */
 export async function replaceWith(take: (folder: string) => Promise<void>, options: ReplaceOptions): Promise<number> {
   const { dir, table: name } = options
@@ -54,7 +54,7 @@ export async function replaceWith(take: (folder: string) => Promise<void>, optio
   }
 }
 
-/** Brings a copy to the current schema and reads it through. @returns its rows. */
+/** Migrates a copy to the current schema and verifies it. @returns its rows */
 async function fitted(storedAs: string, options: ReplaceOptions): Promise<number> {
   const { dir, table: name } = options
   const connection = await connectForWriting(dir)
@@ -64,7 +64,7 @@ async function fitted(storedAs: string, options: ReplaceOptions): Promise<number
     const schema = unfitSchema(name, metadata)
     if (schema !== undefined) throw schema
     const model = fitModel(name, metadata, options)
-    // In the place of a table that cannot be searched here either, it takes nothing away.
+    // Replacing a table that cannot be searched here either loses nothing.
     if (model instanceof CodedError && (await presentModel(connection, options)) !== metadata.model) throw model
     const rows = await countedRows(table)
     await TableSync.ofCopy(tableFolder(dir, storedAs)).flush()
@@ -74,7 +74,7 @@ async function fitted(storedAs: string, options: ReplaceOptions): Promise<number
   }
 }
 
-/** What the present table says that its vectors are of; undefined where there is none, or it does not open. */
+/** Model of the present table's vectors; undefined if there is none, or it cannot be opened. */
 async function presentModel(connection: Connection, { dir, table }: ReplaceOptions): Promise<string | undefined> {
   const storedAs = (await readAlias(dir, table))?.stored_as
   if (storedAs === undefined) return undefined
@@ -86,10 +86,10 @@ async function presentModel(connection: Connection, { dir, table }: ReplaceOptio
 }
 
 /**
- * Puts what another table holds now behind a name. Both tables go their own ways from then on.
- * @param other name of a table in the same folder.
- * @returns the passages that are now in service.
- * @throws index_missing where the other table does not exist; as `replaceWith`.
+ * Replaces a table with the present content of another one. Both tables are independent from then on.
+ * @param other name of a table in the same folder
+ * @returns the number of passages now live
+ * @throws index_missing if the other table does not exist; as `replaceWith`
  */
 export async function switchTable(other: string, options: ReplaceOptions): Promise<number> {
   const { dir, table } = options
@@ -99,7 +99,7 @@ export async function switchTable(other: string, options: ReplaceOptions): Promi
     throw new CodedError('index_missing', `There is no table "${other}" in ${dir}: index a corpus with --table ${other} first.`, {
       field: 'table',
     })
-  // Copies that are no second names may take longer than writers of the other table would wait; the version that is copied outlives them.
+  // Real copies may take longer than the other table's writers would wait; the copied version outlives them.
   const take = (folder: string): Promise<void> => cloneTable(tableFolder(dir, storedAs), folder)
   return replaceWith((folder) => (storeOf(dir).renames ? withWriterLock(dir, other, () => take(folder)) : take(folder)), options)
 }

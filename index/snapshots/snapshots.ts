@@ -16,7 +16,7 @@ import { replaceWith, type ReplaceOptions, type TableOptions } from './replace.t
 import { countedRows } from './verify.ts'
 
 const WAIT_MS = 60_000
-/** Name of the stored table in a snapshot's folder. */
+/** Name of the stored table within a snapshot's folder. */
 const STORED_AS = 'snapshot'
 
 const SnapshotSchema = Type.Object({
@@ -34,9 +34,13 @@ function snapshotsFolder({ dir, table }: TableOptions): string {
 
 function snapshotFolder(options: TableOptions, name: string): string {
   if (!/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/.test(name))
-    throw new CodedError('invalid_request', `"${name.slice(0, 80)}" is no name of a snapshot: use 1 to 64 letters, digits, "-" and "_".`, {
-      field: 'name',
-    })
+    throw new CodedError(
+      'invalid_request',
+      `"${name.slice(0, 80)}" is not a valid snapshot name: use 1 to 64 letters, digits, "-" and "_".`,
+      {
+        field: 'name',
+      },
+    )
   return within(snapshotsFolder(options), name)
 }
 
@@ -45,9 +49,15 @@ function recordOf(folder: string): string {
 }
 
 /**
- * Keeps the table as it is now under a name of its own. Its files are shared with the live table, so that it takes no space
- * at first, and later what the live table has replaced since; in an object store they are copied, within the store.
- * @throws conflict where there is one of that name; index_missing, disk_full
+ * Creates a snapshot of the table. Its files are shared with the live table, so it takes space only as the live table changes; in an object
+ * store they are copied within the store.
+ * @throws conflict if the name exists; index_missing, disk_full
+ * @example
+ * ```ts
+ * import { createSnapshot } from './index/snapshots/snapshots.ts'
+ *
+ * await createSnapshot('before-upgrade', { dir: 'index/data', table: 'passages' })
+ * ```
  */
 export async function createSnapshot(name: string, options: TableOptions): Promise<Snapshot> {
   const folder = snapshotFolder(options, name)
@@ -56,7 +66,7 @@ export async function createSnapshot(name: string, options: TableOptions): Promi
   return alone(options, async (aside) => {
     if ((await files.list(snapshotsFolder(options))).includes(name))
       throw new CodedError('conflict', `There is a snapshot "${name}" already: choose another name, or delete it first.`, { field: 'name' })
-    // Where nothing can be renamed, the record, which is written last, says that a snapshot is whole.
+    // Without atomic renames, the record, written last, marks the snapshot as complete.
     const making = renames ? aside(name) : folder
     const take = async (): Promise<void> => {
       const storedAs = (await readAlias(dir, table))?.stored_as
@@ -65,7 +75,8 @@ export async function createSnapshot(name: string, options: TableOptions): Promi
       const end = await pinForReading({ dir, storedAs })
       await cloneTable(tableFolder(dir, storedAs), tableFolder(making, STORED_AS)).finally(end)
     }
-    // Copies may take longer than others would wait; there other processes keep what is copied for a while only (CEPE_KEEP_VERSIONS_MIN).
+    // Copies may take longer than the writer lock may be held; other processes keep the copied files for a limited time
+    // (CEPE_KEEP_VERSIONS_MIN).
     await (renames ? withWriterLock(dir, table, take) : take())
     const snapshot = { name, table, created_at: new Date().toISOString(), ...(await lookedThrough(making)) }
     await files.write(recordOf(making), `${JSON.stringify(snapshot)}\n`)
@@ -74,14 +85,14 @@ export async function createSnapshot(name: string, options: TableOptions): Promi
   })
 }
 
-/** All snapshots of a table, oldest first, each with the bytes that deleting it would free. */
+/** All snapshots of a table, oldest first, with the bytes that deleting each would free. */
 export async function listSnapshots(options: TableOptions): Promise<(Snapshot & { readonly bytes: number })[]> {
   const { files, renames } = storeOf(options.dir)
   const names = (await files.list(snapshotsFolder(options))).filter((name) => !name.startsWith('.'))
   const found: (Snapshot & { readonly bytes: number })[] = []
   for (const name of names) {
     const folder = snapshotFolder(options, name)
-    // One that is only being made, or that was cut off.
+    // Being created, or interrupted.
     if (!renames && (await files.read(recordOf(folder))) === undefined) continue
     found.push({ ...(await readSnapshot(name, options)), bytes: await ownBytes(folder) })
   }
@@ -89,9 +100,9 @@ export async function listSnapshots(options: TableOptions): Promise<(Snapshot & 
 }
 
 /**
- * Puts a snapshot into service in the place of the present table. The snapshot stays.
- * @returns the passages that are now in service.
- * @throws not_found; index_invalid where a file of it has changed since it was committed; as `replaceWith`.
+ * Restores a snapshot in place of the present table. The snapshot is kept.
+ * @returns the number of passages now live
+ * @throws not_found; index_invalid if a file of it has changed since it was committed; as `replaceWith`
  */
 export async function restoreSnapshot(name: string, options: ReplaceOptions): Promise<number> {
   await readSnapshot(name, options)
@@ -101,7 +112,7 @@ export async function restoreSnapshot(name: string, options: ReplaceOptions): Pr
   return replaceWith((folder) => cloneTable(tableFolder(snapshotFolder(options, name), STORED_AS), folder), options)
 }
 
-/** The newest snapshot all of whose files are as they were committed; undefined where there is none. @param checked files that were read before */
+/** The newest snapshot with unchanged files; undefined if there is none. @param checked files read before */
 export async function lastSoundSnapshot(options: TableOptions, checked: CheckedFiles): Promise<string | undefined> {
   for (const { name } of (await listSnapshots(options)).reverse()) {
     const damaged = await damagedFile(tableFolder(snapshotFolder(options, name), STORED_AS), checked)
@@ -143,24 +154,24 @@ async function readSnapshot(name: string, options: TableOptions): Promise<Snapsh
   )
 }
 
-/** Makes and removes snapshots one at a time. What killed processes left aside goes first. */
+/** Creates and deletes snapshots one at a time. First removes leftovers of killed processes. */
 async function alone<T>(options: TableOptions, work: (aside: (name: string) => string) => Promise<T>): Promise<T> {
   const folder = snapshotsFolder(options)
   const { files, renames } = storeOf(folder)
   await files.makeFolder(folder)
   return withLock(within(folder, '.lock'), { waitMs: WAIT_MS }, async () => {
-    const sweep = async (): Promise<void> => {
+    const removeLeftovers = async (): Promise<void> => {
       for (const name of await files.list(folder)) {
         const path = within(folder, name)
         const cutOff = !renames && !name.startsWith('.') && (await files.read(recordOf(path))) === undefined
         if (cutOff || name.endsWith('.aside')) await files.removeTree(path)
       }
     }
-    await sweep()
+    await removeLeftovers()
     try {
       return await work((name) => within(folder, `.${name}.${randomUUID().slice(0, 8)}.aside`))
     } finally {
-      await sweep()
+      await removeLeftovers()
     }
   })
 }

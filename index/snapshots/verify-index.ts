@@ -9,17 +9,17 @@ import { countedRows } from './verify.ts'
 
 export interface VerifiedIndex {
   readonly passages: number
-  /** Files that are as they were committed. */
+  /** Number of unchanged files. */
   readonly files: number
   readonly bytes: number
-  /** Files that had no checksum, and have one from now on. */
+  /** Files that had no checksum and have one now. */
   readonly recorded: number
 }
 
 /**
- * Reads the table that is in service through: each file as it was committed, no row missing and no id twice. Files without a
- * checksum get one, so that what changes later is found.
- * @throws index_missing; index_invalid naming what is damaged, and the last snapshot that is not
+ * Verifies the live table: every file unchanged, no row missing, no duplicate id. Records checksums for files without one, so that later
+ * changes are detected.
+ * @throws index_missing; index_invalid naming the damage and the last intact snapshot
  */
 export async function verifyIndex(options: TableOptions, onBytes?: (done: number, total: number) => void): Promise<VerifiedIndex> {
   const { dir, table } = options

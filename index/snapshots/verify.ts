@@ -4,9 +4,9 @@ import type { Table } from '../table/lance.ts'
 import { stringAt, type Columns } from '../table/rows.ts'
 
 /**
- * Reads ids and hashes of a whole table, a small part of its bytes, but one of every file.
- * @returns the rows.
- * @throws index_invalid where rows are missing or an id occurs twice.
+ * Reads ids and hashes of a whole table: few bytes, but some of every file.
+ * @returns the number of rows
+ * @throws index_invalid if rows are missing or an id occurs twice
  */
 export async function countedRows(table: Table): Promise<number> {
   const ids = new IdSet()

@@ -1,6 +1,6 @@
 import pLimit from 'p-limit'
 
-/** Does something for each of many, a few at a time; nothing more is begun after the first failure, which is thrown. */
+/** Runs `work` for each item with bounded concurrency; stops at the first failure, which is thrown. */
 export async function eachOf<T>(items: Iterable<T>, atOnce: number, work: (item: T) => Promise<void>): Promise<void> {
   const limit = pLimit(atOnce)
   try {

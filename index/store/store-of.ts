@@ -4,12 +4,19 @@ import type { Store } from './store.ts'
 
 const ADDRESS = /^[a-z][a-z0-9+.-]+:\/\//i
 
-/** The store that a location is in. The one place that tells an address from a folder. */
+/** Returns the store of a location. The only function that distinguishes an address from a folder. */
 export function storeOf(location: string): Store {
   return ADDRESS.test(location) ? objectStore : folderStore
 }
 
-/** What is beneath a folder or an address. */
+/** The location of a path below a folder or an address. */
 export function within(dir: string, ...names: readonly string[]): string {
   return storeOf(dir).join(dir, ...names)
+}
+
+/** Bytes of all files in a folder and below. */
+export async function bytesUnder(dir: string): Promise<number> {
+  let bytes = 0
+  for await (const file of storeOf(dir).files.walk(dir)) bytes += file.bytes
+  return bytes
 }

@@ -1,24 +1,24 @@
 import type { Lock } from '../../base/locks/lock.ts'
 
 /**
- * Where an index lies: a folder of a file system, or an address in an object store. Locations are texts, and `storeOf` says which
- * store a location is in. What only one of both can do is a property, so that callers ask for what they need and never for the kind.
+ * Where an index is stored: a folder or an address in an object store. Locations are strings; `storeOf` maps a location to its store.
+ * Differences are exposed as properties, so that callers ask for a capability and never for the kind.
  */
 export interface Store extends Properties {
-  /** The location beneath another. */
+  /** The location below another. */
   join(dir: string, ...names: readonly string[]): string
-  /** An absolute location; one that is relative is taken from `base`. */
+  /** An absolute location; relative ones are resolved against `base`. */
   resolve(base: string, location: string): string
   /**
-   * Looks whether the store answers and can be used, for writing too where asked; a folder is looked at by who makes it.
+   * Checks that the store is available, for writing too if requested; a folder is checked by its creator.
    * @throws config_invalid, store_unavailable
    */
   check(dir: string, options: { readonly writes: boolean }): Promise<void>
-  /** Bytes that may still be written; Infinity where there is no telling. */
+  /** Free bytes; Infinity if unknown. */
   freeBytes(dir: string): Promise<number>
-  /** What LanceDB needs to reach the store; undefined for nothing. */
+  /** LanceDB's storage options; undefined if it needs none. */
   lanceOptions(): Record<string, string> | undefined
-  /** An error of reading a table: store_unavailable where the store kept LanceDB from it; as it came otherwise. */
+  /** Maps an error of reading a table to store_unavailable if the store caused it; returns other errors unchanged. */
   readError(error: unknown): Error
   readonly files: Files
   readonly values: Values
@@ -28,70 +28,68 @@ export interface Store extends Properties {
 }
 
 interface Properties {
-  /** Other files can lie beside the tables (records of jobs, answers, calibrations), so that every process of the index sees them. */
+  /** Other files can be stored beside the tables (job records, answers, calibrations), visible to every process of the index. */
   readonly keepsFiles: boolean
-  /** Folders are renamed and get second names in moments. Elsewhere a record that is written last says that a copy is whole. */
+  /** Folders can be renamed and hard-linked atomically. Otherwise a record written last marks a copy as complete. */
   readonly renames: boolean
-  /** What was acknowledged is durable, whole and checked by the store: nothing is forced, compared or rolled back. */
+  /** Acknowledged writes are durable, complete and verified by the store: no fsync, checksum or rollback is needed. */
   readonly durable: boolean
-  /** Each look is a request, which takes tens of milliseconds. */
+  /** Each read is a request of tens of milliseconds. */
   readonly slowReads: boolean
-  /** A holder of a lock may lose it without noticing: what it writes is checked before, and fenced off after (`locks.check`). */
+  /** A lock may be lost without notice: check it before a write, and fence it off after (`locks.check`). */
   readonly locksCanBeLost: boolean
 }
 
 /** A file in a folder or below. */
 export interface FileInfo {
-  /** Path in the folder, with slashes. */
+  /** Relative path, with slashes. */
   readonly name: string
   readonly bytes: number
-  /** Its content has another name too, and stays when this one goes. */
+  /** True if its content has another hard link, and outlives its deletion. */
   readonly shared: boolean
 }
 
-/** Files, and folders of them. What another process removes meanwhile is left out. */
+/** Files and folders. Files that another process removes during a call are skipped. */
 export interface Files {
-  /** Makes a folder, and those above it; one that is there stays. */
+  /** Creates a folder and its parents; idempotent. */
   makeFolder(dir: string): Promise<void>
-  /** Names of what is directly in a folder, in their order; none where there is no such folder. */
+  /** Sorted names directly in a folder; empty if the folder does not exist. */
   list(dir: string): Promise<string[]>
-  /** Files in a folder and below, by name. @param most stops after so many */
+  /** Files in a folder and below, by name. @param most stops after this many */
   walk(dir: string, most?: number): AsyncIterable<FileInfo>
-  /** Bytes of all files in a folder and below. */
-  bytes(dir: string): Promise<number>
-  /** Milliseconds since a file or folder was changed, at least; Infinity where it is not there. */
+  /** Milliseconds since the last change of a file or folder, at least; Infinity if it does not exist. */
   age(path: string): Promise<number>
-  /** Content of a small file; undefined where it is not there. */
+  /** Reads a small file; undefined if it does not exist. */
   read(path: string): Promise<string | undefined>
-  /** Writes a small file whole or not at all; durable when it returns. */
+  /** Writes a small file atomically; durable when it resolves. */
   write(path: string, text: string): Promise<void>
-  /** Removes a file; one that is not there is no error. */
+  /** Removes a file; idempotent. */
   remove(path: string): Promise<void>
-  /** Removes a folder with all that is in it. */
+  /** Removes a folder recursively. */
   removeTree(dir: string): Promise<void>
-  /** Renames a folder at once and durably. @throws unsupported where the store has no such step */
+  /** Renames a folder atomically and durably. @throws unsupported if the store cannot */
   rename(from: string, to: string): Promise<void>
   /**
-   * Makes another file of the same content within the store: a second name where that can be.
-   * @returns false where the first has gone. @throws unsupported where it is too large
+   * Copies a file within the store: by a hard link where possible.
+   * @returns false if the source does not exist @throws unsupported if it is too large
    */
   copy(from: string, to: string, options: { readonly bytes: number; readonly writtenOnce: boolean }): Promise<boolean>
-  /** Copies a file into a new one on a local disk. @throws not_found where it has gone */
+  /** Copies a file to a new local file. @throws not_found if it does not exist */
   download(path: string, to: string): Promise<void>
 }
 
-/** Small values that are replaced whole, each under a lock (`locks.of`). */
+/** Small values that are replaced atomically, each under a lock (`locks.of`). */
 export interface Values {
-  /** @returns undefined where there is none. @throws index_invalid for a damaged one */
+  /** @returns undefined if there is none @throws index_invalid for a damaged one */
   read(path: string): Promise<unknown>
-  /** @throws conflict where the lock that it is written under was lost */
+  /** @throws conflict if the lock of the value was lost */
   write(path: string, value: Readonly<Record<string, unknown>>): Promise<void>
-  /** Writes a value where there is none. @returns false where there is one */
+  /** Creates a value. @returns false if it exists */
   create(path: string, value: Readonly<Record<string, unknown>>): Promise<boolean>
   remove(path: string): Promise<void>
-  /** Milliseconds since another value was written; Infinity where there is none. */
+  /** Milliseconds since the last change of the value; Infinity if there is none. */
   age(path: string): Promise<number>
-  /** Is another one whenever the value is. */
+  /** Changes whenever the value does. */
   stamp(path: string): Promise<string>
 }
 
@@ -99,9 +97,9 @@ export interface LockOptions {
   /** 0 to try once. */
   readonly waitMs: number
   readonly signal?: AbortSignal | undefined
-  /** Where locks can be lost: called before one is granted that its holder did not release, to end that holder's late writes. */
+  /** If locks can be lost: called before a lock is granted that its holder did not release, to fence off that holder's late writes. */
   readonly onTakeover?: () => Promise<void>
-  /** It saves work that would be done twice, and nothing else: what is written meanwhile is right without it too. */
+  /** Only avoids duplicate work: writes are correct without it. */
   readonly advisory?: boolean
 }
 
@@ -109,30 +107,30 @@ export interface LockOptions {
 export interface Locks {
   /** @returns undefined if others hold it for longer than `waitMs` */
   take(location: string, options: LockOptions): Promise<Lock | undefined>
-  /** Location of the lock of a value: `file`, or the value itself where one write says both. */
+  /** Location of a value's lock: `file`, or the value itself if one write covers both. */
   of(value: string, file: string): string
-  /** Looks whether this process still holds what it has taken of an index. @throws conflict */
+  /** Checks that this process still holds its locks of an index. @throws conflict */
   check(dir: string): Promise<void>
 }
 
-/** Lists of entries, several in a folder, that are only ever added to. */
+/** Append-only logs, several in a folder. */
 export interface Logs {
-  /** Names of the lists that are kept, in their order. */
+  /** Sorted names of the open logs. */
   names(folder: string): Promise<string[]>
-  /** Begins a list; one that is there goes on. */
+  /** Opens a log; idempotent. */
   begin(folder: string, name: string): Promise<void>
-  /** Removes a list. */
+  /** Removes a log. */
   end(folder: string, name: string): Promise<void>
-  /** Adds an entry, a JSON text on one line; durable when it returns. One whose answer was lost may be there twice. */
+  /** Appends an entry, a JSON text on one line; durable when it resolves. After a lost response it may occur twice. */
   append(folder: string, name: string, entry: string): Promise<void>
-  /** Reads a list on: each call returns the entries that were added since the last. */
+  /** Returns a function that reads the entries added since its last call. */
   reader(folder: string, name: string): () => Promise<string[]>
 }
 
-/** Files by which processes show that they live and are at something. */
+/** Files that mark active work of live processes. */
 export interface Marks {
-  /** @returns takes it away. Best effort: where it cannot be kept, other processes do not see it */
+  /** @returns a function that removes the mark. Best effort: without write permission other processes do not see it */
   put(folder: string, name: string): Promise<() => Promise<void>>
-  /** Names of the marks of living processes. Removes those of dead ones. */
+  /** Names of the marks of live processes. Removes those of dead ones. */
   list(folder: string): Promise<string[]>
 }

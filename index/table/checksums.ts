@@ -9,63 +9,63 @@ import { parseJson } from '../../base/json.ts'
 import { storeOf, within } from '../store/store-of.ts'
 
 /**
- * SHA-256 of the files of a stored table, which LanceDB writes once and never changes. Each process that writes appends to a
- * list of its own in this folder of the table: a line for a file, when it is committed. Lists are copied with the table.
+ * SHA-256 of the files of a stored table, which are immutable. Each writing process appends to a list of its own in this folder of the
+ * table: a line per file, when it is committed. Lists are copied with the table.
  */
 const FOLDER = '_checksums'
 const SUFFIX = '.jsonl'
 /** Folders of a stored table whose files have checksums. */
 const CHECKED = ['data', '_indices', '_deletions']
 
-const EntrySchema = Type.Object({ file: Type.String(), sha256: Type.String({ pattern: '^[0-9a-f]{64}$' }) })
+const ChecksumSchema = Type.Object({ file: Type.String(), sha256: Type.String({ pattern: '^[0-9a-f]{64}$' }) })
 
-/** Larger files are read beside what follows: who made them waits for no more than the disk. */
+/** Larger files are hashed in the background, so that writers wait for the disk only. */
 const SMALL_BYTES = 8 * 2 ** 20
 const CHUNK_BYTES = 2 ** 20
-/** A list of files that have all gone is removed when its process has ended by all that is known. */
+/** A list whose files are all gone is removed after this time, when its process has certainly ended. */
 const FORGOTTEN_MS = 24 * 3_600_000
 
-/** Recorded checksums by path in the table, with slashes. Several of one file where processes read it at the same time. */
+/** Recorded checksums by path in the table, with slashes. Several per file if processes read it at the same time. */
 export type Recorded = ReadonlyMap<string, ReadonlySet<string>>
 
 interface TableFile {
   readonly path: string
-  /** In the table, as checksums name it. */
+  /** Relative path, as in the checksum lists. */
   readonly file: string
 }
 
-/** True for a file that has a checksum, by its path in the table. */
+/** True if the file at this relative path has a checksum. */
 export function isChecked(file: string): boolean {
   const [top = ''] = file.split('/')
   return CHECKED.includes(top) && !basename(file).startsWith('.tmp') && !file.includes('#')
 }
 
-/** A file's path in a table's folder, as checksums name it. */
+/** Relative path of a file in a table's folder, as in the checksum lists. */
 export function pathInTable(folder: string, path: string): string {
   return relative(folder, path).split(sep).join('/')
 }
 
-/** SHA-256 of a file, in hexadecimal digits. Reads it in pieces. */
+/** SHA-256 of a file, in hexadecimal. Streams the file. */
 export async function sha256Of(path: string): Promise<string> {
   const hash = createHash('sha256')
   for await (const piece of createReadStream(path, { highWaterMark: CHUNK_BYTES })) hash.update(piece as Buffer)
   return hash.digest('hex')
 }
 
-/** The checksums that a stored table has. @param folder or address of the table */
+/** Reads the checksums of a stored table. @param folder or address of the table */
 export async function readChecksums(folder: string): Promise<Recorded> {
   const recorded = new Map<string, Set<string>>()
   const lists = within(folder, FOLDER)
   const { files } = storeOf(folder)
-  for (const name of await files.list(lists)) if (name.endsWith(SUFFIX)) addEntries(recorded, await files.read(within(lists, name)))
+  for (const name of await files.list(lists)) if (name.endsWith(SUFFIX)) addLines(recorded, await files.read(within(lists, name)))
   return recorded
 }
 
-function addEntries(recorded: Map<string, Set<string>>, text = ''): void {
+function addLines(recorded: Map<string, Set<string>>, text = ''): void {
   for (const line of text.split('\n')) {
     const value = parseJson(line)
-    // A line that was cut off.
-    if (!Value.Check(EntrySchema, value)) continue
+    // A torn line.
+    if (!Value.Check(ChecksumSchema, value)) continue
     const known = recorded.get(value.file) ?? new Set()
     recorded.set(value.file, known.add(value.sha256))
   }
@@ -75,7 +75,7 @@ function addEntries(recorded: Map<string, Set<string>>, text = ''): void {
 export class Checksums {
   readonly #folder: string
   readonly #list = `${randomUUID()}${SUFFIX}`
-  /** Lists as they were read, by their size. */
+  /** Lists read before, with their sizes. */
   readonly #read = new Map<string, number>()
   readonly #recorded = new Map<string, Set<string>>()
   #later: Promise<void> = Promise.resolve()
@@ -85,8 +85,8 @@ export class Checksums {
   }
 
   /**
-   * Reads files that have no checksum yet, once, and records theirs; that of a large file after the function has returned.
-   * What they hold is committed: a checksum that cannot be recorded is left out, which `cepe index verify` tells.
+   * Hashes new files once and records their checksums; large files after the function has resolved. The files are committed already: a
+   * checksum that cannot be recorded is omitted, which `cepe index verify` reports.
    */
   async add(paths: readonly string[]): Promise<void> {
     const files = paths.map((path) => ({ path, file: pathInTable(this.#folder, path) })).filter(({ file }) => isChecked(file))
@@ -118,11 +118,11 @@ export class Checksums {
     }
     if (lines === '') return
     await mkdir(join(this.#folder, FOLDER), { recursive: true })
-    // Not forced onto the disk: a line that a power loss takes leaves a file without checksum, not a wrong one.
+    // Not fsynced: a line lost in a power failure leaves a file without checksum, not with a wrong one.
     await appendFile(join(this.#folder, FOLDER, this.#list), lines)
   }
 
-  /** What other processes have recorded meanwhile. Their large files are not read a second time. */
+  /** Reads checksums recorded by other processes. Their large files are not hashed again. */
   async #readLists(): Promise<void> {
     const folder = join(this.#folder, FOLDER)
     const names = await readdir(folder).catch(ifGone)
@@ -132,16 +132,16 @@ export class Checksums {
       if (!name.endsWith(SUFFIX) || name === this.#list || size === undefined || this.#read.get(name) === size) continue
       this.#read.set(name, size)
       const own = new Map<string, Set<string>>()
-      addEntries(own, await storeOf(path).files.read(path))
+      addLines(own, await storeOf(path).files.read(path))
       for (const [file, sums] of own) this.#recorded.set(file, sums)
       if (await this.#isForgotten(path, own)) await rm(path, { force: true })
     }
   }
 
-  async #isForgotten(path: string, entries: Recorded): Promise<boolean> {
+  async #isForgotten(path: string, recorded: Recorded): Promise<boolean> {
     const touched = await stat(path).catch(ifGone)
     if (touched === undefined || Date.now() - touched.mtimeMs < FORGOTTEN_MS) return false
-    for (const file of entries.keys()) if ((await sizeOf(join(this.#folder, file))) !== undefined) return false
+    for (const file of recorded.keys()) if ((await sizeOf(join(this.#folder, file))) !== undefined) return false
     return true
   }
 }

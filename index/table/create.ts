@@ -6,27 +6,32 @@ import { textIndexConfig, writing, type Connection, type Table } from './lance.t
 import { MODEL_KEY, SCHEMA_KEY } from './metadata.ts'
 import { migrateTable } from './migrate.ts'
 
-/** How LanceDB marks the column in the schema. */
+/** LanceDB's key for this property in the schema. */
 const PRIMARY_KEY = 'lance-schema:unenforced-primary-key'
 
-/** Makes an empty table of the first schema version. */
+/** Creates an empty table of the base's schema version. */
 export async function createBaseTable(connection: Connection, storedAs: string, model: EmbeddingModel): Promise<Table> {
   const said = new Map([
     ['id', new Map([[SCHEMA_KEY, String(base.version)]])],
     ['vector', new Map([[MODEL_KEY, model.id]])],
   ])
-  const fields = base.schema(model.dimension).fields.map(({ name, type, nullable }) => new Field(name, type, nullable, said.get(name)))
+  const fields = base
+    .schema(model.dimension)
+    .fields.map(({ name, type, nullable, metadata }) => new Field(name, type, nullable, said.get(name) ?? metadata))
   const table = await connection.createEmptyTable(storedAs, new Schema(fields))
-  // Upserts merge by this key: without it two writers that pass each other by duplicate rows.
+  // Upserts merge by this key: without it two concurrent writers would duplicate rows.
   await writing(table, async () => {
-    // Set twice it would be an error, and the answer to the first time may have been lost.
+    // Setting it twice is an error, and the response to the first attempt may have been lost.
     const { fields: made } = await table.schema()
     if (!made.some(({ metadata }) => metadata.has(PRIMARY_KEY))) await table.setUnenforcedPrimaryKey('id')
   })
   return table
 }
 
-/** Makes an empty table of the current schema. Its full-text indexes exist from the start: words of unindexed rows are found only then. */
+/**
+ * Creates an empty table of the current schema. Its full-text indexes exist from the start: words of unindexed rows are only found with
+ * them.
+ */
 export async function createTable(connection: Connection, storedAs: string, model: EmbeddingModel): Promise<Table> {
   const table = await createBaseTable(connection, storedAs, model)
   await migrateTable(table)

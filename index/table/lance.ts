@@ -10,20 +10,20 @@ import { storeOf } from '../store/store-of.ts'
 export { MatchQuery, type Query, type VectorQuery } from '@lancedb/lancedb'
 
 /**
- * A table of LanceDB. Its own `name` throws while any other call on the table is under way, so it is hidden here, and the
- * name that the table was opened by stands in its place.
+ * A LanceDB table. Its own `name` throws while another call on the table is running, so it is hidden, and the name used to open it takes
+ * its place.
  */
 export interface Table extends Omit<LanceTable, 'name'> {
   readonly storedAs: string
-  /** The index that it is in: a folder, or an address in an object store. */
+  /** Folder or object store address of its index. */
   readonly dir: string
-  /** Adds nullable columns without a value in any row, which takes moments on a table of any size. */
+  /** Adds nullable columns without values; quick for any size. */
   addEmptyColumns(fields: readonly Field[]): Promise<unknown>
 }
 
 /** A folder of tables. */
 export interface Connection {
-  /** @param version to read an earlier version; the newest otherwise. */
+  /** @param version to read an earlier version; the newest by default */
   openTable(storedAs: string, version?: number): Promise<Table>
   createEmptyTable(storedAs: string, schema: Schema): Promise<Table>
   dropTable(storedAs: string): Promise<void>
@@ -31,7 +31,7 @@ export interface Connection {
   close(): void
 }
 
-/** Bytes that a connection keeps of what it has read. */
+/** Cache sizes of a connection, in bytes. */
 export interface Caches {
   readonly index: number
   readonly metadata: number
@@ -39,17 +39,17 @@ export interface Caches {
 
 const MIB = 2 ** 20
 /**
- * Of a connection that goes while the process serves: a closed one's caches are freed at once, and nothing else runs meanwhile (0.4 ms a
- * megabyte of lists of words, 150 ms after a job of 360,000 passages). Of one that changes tables: the ids of 21 million passages take 0.4 GB, in few large pieces.
+ * Caches of a connection that is closed while the process serves: they are freed in one blocking call (0.4 ms per megabyte of posting
+ * lists, 150 ms after a job of 360,000 passages). For writers: the ids of 21 million passages take 0.4 GB, in few large blocks.
  */
 const WRITING_CACHES: Caches = { index: 512 * MIB, metadata: 128 * MIB }
-/** Of one that searches by words. */
+/** Caches of a connection for text search. */
 export const SMALL_CACHES: Caches = { index: 48 * MIB, metadata: 16 * MIB }
 
 /**
- * Opens a database folder. Commits of other processes become visible within `consistencyMs`; without an interval they never would.
+ * Opens a database folder. Commits of other processes become visible within `consistencyMs`; without it they never do.
  * @throws config_invalid without a folder for temporary files
- * @param caches LanceDB's own sizes where absent, 6 GiB and 1 GiB at most
+ * @param caches LanceDB's defaults if absent, at most 6 GiB and 1 GiB
  */
 export async function connectLance(dir: string, consistencyMs: number | undefined, caches?: Caches): Promise<Connection> {
   keepScratch()
@@ -62,10 +62,10 @@ export async function connectLance(dir: string, consistencyMs: number | undefine
   })
   const named = async (storedAs: string, opening: Promise<LanceTable>): Promise<Table> => {
     const table = await opening
-    // Fields are only taken from the copy of Arrow that LanceDB itself loads.
+    // Fields must come from the copy of Arrow that LanceDB loads.
     const addEmptyColumns = (fields: readonly Field[]): Promise<unknown> =>
       table.addColumns(makeArrowTable([], { schema: new Schema([...fields]) }).schema)
-    // What makes indexes leaves files behind.
+    // Building indexes leaves temporary files.
     const [optimize, createIndex] = [table.optimize.bind(table), table.createIndex.bind(table)]
     return Object.assign(table, {
       storedAs,
@@ -84,7 +84,7 @@ export async function connectLance(dir: string, consistencyMs: number | undefine
   }
 }
 
-/** A connection makes a folder there for what does not fit into memory; where it cannot, LanceDB ends the process. @throws config_invalid */
+/** LanceDB spills to a temporary folder and aborts the process if it cannot create one. @throws config_invalid */
 async function checkTemporary(): Promise<void> {
   const folder = tmpdir()
   await access(folder, constants.W_OK | constants.X_OK).catch((cause: unknown) => {
@@ -103,37 +103,37 @@ async function allNames(page: (startAfter: string | undefined) => Promise<string
 }
 
 /**
- * Opens an index for changes. Where locks can be lost a table stays at the version that it was opened at or brought to, so that
- * nothing that was begun in one turn is put on top of what came after it.
+ * Opens an index for changes. If locks can be lost, a table stays at the version it was opened at or refreshed to, so that a write started
+ * under one lock cannot land on top of a later holder's.
  */
 export function connectForWriting(dir: string): Promise<Connection> {
   return connectLance(dir, storeOf(dir).locksCanBeLost ? undefined : 0, WRITING_CACHES)
 }
 
 /**
- * Inverted lists with RaBitQ codes of one bit per dimension. At 21 million passages: 28 s to build per half million,
- * recall@10 of 0.98 after refinement, a fourteenth of the vectors' size.
+ * Inverted lists with RaBitQ codes of one bit per dimension. At 21 million passages: 28 s to build per half million, recall@10 of 0.98
+ * after refinement, a fourteenth of the vectors' size.
  */
 export function vectorIndexConfig(numPartitions: number): Index {
   return Index.ivfRq({ distanceType: 'dot', numPartitions, numBits: 1 })
 }
 
-/** BM25. Positions are for phrase queries, which are not offered, and would triple its size. */
+/** BM25. Positions are for phrase queries, which are not supported, and would triple the size. */
 export function textIndexConfig(): Index {
   return Index.fts({ withPosition: false, language: 'English', stem: true, removeStopWords: true, asciiFolding: true })
 }
 
-/** For lookups by values that are mostly distinct: ids, titles. */
+/** For columns with mostly distinct values: ids, titles. */
 export function manyValuesConfig(): Index {
   return Index.btree()
 }
 
-/** For lookups by values that many rows share: file names. */
+/** For columns with few distinct values: file names. */
 export function fewValuesConfig(): Index {
   return Index.bitmap()
 }
 
-/** For lookups of lists by what they hold. */
+/** For columns of lists. */
 export function listsConfig(): Index {
   return Index.labelList()
 }
@@ -141,9 +141,9 @@ export function listsConfig(): Index {
 const ATTEMPTS = 8
 
 /**
- * Runs a write again where another writer committed first. Where locks can be lost, each attempt begins at the newest version and
- * only if this process still holds the leases that it took: a takeover after that look refuses the write (see `fenceTables`).
- * @throws disk_full or conflict for what they mean; anything else as it came.
+ * Retries a write after a commit conflict. If locks can be lost, each attempt starts at the newest version and only if this process still
+ * holds its leases; a takeover after that check rejects the write (see `fenceTables`).
+ * @throws disk_full or conflict; other errors unchanged
  */
 export async function writing<T>(table: Table, write: () => Promise<T>): Promise<T> {
   const { locks, locksCanBeLost } = storeOf(table.dir)
@@ -155,7 +155,7 @@ export async function writing<T>(table: Table, write: () => Promise<T>): Promise
     try {
       return await write()
     } catch (error) {
-      // What a process that stalled had on its way fails in any way, by its age for instance: that another took over is what there is to say.
+      // A pending write of a stalled process can fail in any way, by its age for instance; the actual cause is the takeover.
       await locks.check(table.dir)
       if (isDiskFull(error))
         throw new CodedError('disk_full', `The disk of the index is full: free space, then resume. (${lanceText(error)})`, {
@@ -180,8 +180,8 @@ export async function writing<T>(table: Table, write: () => Promise<T>): Promise
 }
 
 /**
- * Loads a table's indexes into memory: the first query then takes 14 ms instead of 89 (measured at 500,000 rows). LanceDB refuses it for one
- * that its caches do not hold, which is then read as searches need it.
+ * Loads a table's indexes into memory: the first query then takes 14 ms instead of 89 (measured at 500,000 rows). LanceDB rejects an index
+ * that exceeds its cache; it is then read on demand.
  */
 export async function prewarm(table: Table): Promise<void> {
   for (const { name } of await table.listIndices()) await table.prewarmIndex(name).catch(() => undefined)

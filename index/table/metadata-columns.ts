@@ -4,9 +4,9 @@ import type { MetadataValue, PassageMetadata } from '../passage-metadata.ts'
 import { utf8 } from './utf8.ts'
 
 /**
- * Metadata is stored twice. `metadata` is JSON, which LanceDB keeps in binary and reads single fields of; its functions fail
- * for a value of another type than theirs, so each name begins with its value's type: what is looked up by a typed name
- * has that type or is absent. `metadata_labels` lists a string for each name and value, for the index that finds equal ones.
+ * Metadata is stored twice. `metadata` is binary JSON with access to single fields; its functions fail for a value of another type, so each
+ * stored name has a type prefix: a typed name has that type or is absent. `metadata_labels` lists a string for each name and value, for the
+ * equality index.
  */
 const listType = new List(new Field('item', new Utf8(), true))
 
@@ -20,12 +20,12 @@ function tagOf(value: MetadataValue): Tag {
   return typeof value === 'string' ? 's' : typeof value === 'number' ? 'n' : 'b'
 }
 
-/** The name under which a value of this type is stored. */
+/** The stored name of a field with a value of this type. */
 export function typedName(name: string, value: MetadataValue): string {
   return `${tagOf(value)}:${name}`
 }
 
-/** What stands in the list of labels for a name and one value. */
+/** The label for a name and one value. */
 export function label(name: string, value: string | number | boolean | null): string {
   return JSON.stringify([name, value])
 }
@@ -37,7 +37,7 @@ function labelsOf(metadata: PassageMetadata): string[] {
   return [...new Set(all)]
 }
 
-/** The columns of some passages' metadata. */
+/** Encodes the columns for the metadata of passages. */
 export function metadataColumns(metadata: readonly (PassageMetadata | undefined)[]): [Data<Utf8>, Data<List<Utf8>>] {
   const typed = (one: PassageMetadata): string =>
     JSON.stringify(Object.fromEntries(Object.entries(one).map(([name, value]) => [typedName(name, value), value])))
@@ -55,7 +55,7 @@ export function metadataColumns(metadata: readonly (PassageMetadata | undefined)
   ]
 }
 
-/** Metadata as it was given, from the value of the column; undefined where there is none. */
+/** Decodes metadata from the column's value; undefined if there is none. */
 export function storedMetadata(text: string): PassageMetadata | undefined {
   const stored = text === '' ? undefined : parseJson(text)
   if (typeof stored !== 'object' || stored === null) return undefined

@@ -2,40 +2,40 @@ import { DataType } from 'apache-arrow'
 import { CodedError } from '../../base/errors.ts'
 import type { Table } from './lance.ts'
 
-/** What a table says of itself, in the metadata of its columns: it travels and is restored with the table's versions. */
+/** Settings of a table, stored in the metadata of its columns: versioned and restored with the table. */
 export interface TableMetadata {
   readonly schemaVersion: number
-  /** The version that software must know to use the table: lower, where the steps since are ones that it does not notice. */
+  /** Schema version that software must support to use the table: lower if later migrations are backward compatible. */
   readonly requiredVersion: number
   readonly model: string
   readonly dimension: number
-  /** Partitions of the vector index that was built last; it is searched once `ann` is there too. */
-  readonly partitions?: number
-  /** Absent where every vector is compared. */
-  readonly ann?: AnnSettings
-  /** Absent where the corpus was not measured. */
-  readonly hybrid?: HybridSettings
+  /** Partitions of the last vector index; it is used once `ann` is set too. */
+  readonly partitions?: number | undefined
+  /** Absent if every vector is compared. */
+  readonly ann?: AnnSettings | undefined
+  /** Absent if the corpus was not measured. */
+  readonly hybrid?: HybridSettings | undefined
 }
 
-/** Hits that recall is measured with: recall@10, what the literature reports, and about what a question is answered from. */
+/** Hits for measuring recall: recall@10, as in the literature, and about what a question is answered from. */
 export const RECALL_AT = 10
 
-/** How the vector index is searched, found by measuring recall when it was built. */
+/** Search settings of the vector index, chosen by measuring recall when it was built. */
 export interface AnnSettings {
   readonly partitions: number
   /** Partitions read per query. */
   readonly nprobes: number
-  /** Candidates per hit, for ten hits and more, that are compared again by their stored vectors. */
+  /** Candidates per hit, for ten hits and more, to refine with stored vectors. */
   readonly refine: number
   /** Rows of the table when the settings were chosen. */
   readonly rows: number
-  /** recall@10 against exact search, on a sample, when the settings were chosen: of stored vectors and of questions the lower. */
+  /** recall@10 against exact search on a sample, the lower of stored vectors and questions. */
   readonly recall: number
-  /** That of questions alone; absent where it was not measured. */
-  readonly questionRecall?: number
+  /** recall@10 of questions alone; absent if not measured. */
+  readonly questionRecall?: number | undefined
 }
 
-/** How much the dense search counts in hybrid searches, found by measuring both on the corpus itself. */
+/** Weight of dense search in hybrid searches, measured on the corpus. */
 export interface HybridSettings {
   /** 0 to 1. */
   readonly denseWeight: number
@@ -43,16 +43,16 @@ export interface HybridSettings {
   readonly rows: number
 }
 
-/** The version that software must know: what is compared by software of every version. */
+/** Required schema version, compared by software of every version. */
 export const SCHEMA_KEY = 'cepe:schema_version'
-/** The version of the last step taken, where that is a later one. */
+/** Version of the last migration, if later. */
 const REACHED_KEY = 'cepe:schema_reached'
 export const MODEL_KEY = 'cepe:model'
 const ANN_KEY = 'cepe:ann'
 const PARTITIONS_KEY = 'cepe:partitions'
 const HYBRID_KEY = 'cepe:hybrid'
 
-/** A table's metadata. @throws index_invalid for a table that this software did not make. */
+/** Reads a table's settings. @throws index_invalid for a table of other software */
 export async function readMetadata(table: Table): Promise<TableMetadata> {
   const { fields } = await table.schema()
   const id = fields.find((field) => field.name === 'id')
@@ -76,13 +76,13 @@ export async function readMetadata(table: Table): Promise<TableMetadata> {
     requiredVersion,
     model,
     dimension: type.listSize,
-    ...(Number.isSafeInteger(partitions) ? { partitions } : {}),
-    ...(ann === undefined ? {} : { ann: parseAnn(ann, table.storedAs) }),
-    ...(hybrid === undefined ? {} : { hybrid }),
+    partitions: Number.isSafeInteger(partitions) ? partitions : undefined,
+    ann: ann === undefined ? undefined : parseAnn(ann, table.storedAs),
+    hybrid,
   }
 }
 
-/** Damaged settings are as good as none: the table is measured again by the next job. */
+/** Damaged settings are ignored: the next job measures the table again. */
 function parseHybrid(text: string | undefined): HybridSettings | undefined {
   const [denseWeight = Number.NaN, rows = Number.NaN] = text?.split(' ').map(Number) ?? []
   return denseWeight >= 0 && denseWeight <= 1 && rows >= 0 ? { denseWeight, rows } : undefined
@@ -97,21 +97,21 @@ function parseAnn(text: string, table: string): AnnSettings {
       { field: table },
     )
   }
-  return { partitions, nprobes, refine, rows, recall, ...(questionRecall !== undefined && { questionRecall }) }
+  return { partitions, nprobes, refine, rows, recall, questionRecall }
 }
 
-/** @param required the version that software must know from now on. */
+/** @param required version that software must support from now on */
 export async function writeSchemaVersion(table: Table, version: number, required: number): Promise<void> {
   const metadata = { [SCHEMA_KEY]: String(required), ...(version > required ? { [REACHED_KEY]: String(version) } : {}) }
   await table.updateFieldMetadata([{ path: 'id', metadata }])
 }
 
-/** Earlier software reads the first five. */
+/** Earlier software reads the first five values. */
 function annText({ partitions, nprobes, refine, rows, recall, questionRecall }: AnnSettings): string {
   return [partitions, nprobes, refine, rows, recall, questionRecall].filter((value) => value !== undefined).join(' ')
 }
 
-/** @param ann undefined to compare every vector from now on. */
+/** @param ann undefined to compare every vector from now on */
 export async function writeAnn(table: Table, ann: AnnSettings | undefined): Promise<void> {
   const text = ann === undefined ? null : annText(ann)
   await table.updateFieldMetadata([{ path: 'vector', metadata: { [ANN_KEY]: text } }])

@@ -1,70 +1,92 @@
 import { base, migrations } from '../../migrations/list.ts'
 import { CodedError } from '../../base/errors.ts'
-import type { Migration } from '../../migrations/step.ts'
+import type { Migration } from '../../migrations/migration.ts'
 import { writing, type Table } from './lance.ts'
-import { readMetadata, writeSchemaVersion } from './metadata.ts'
+import { readMetadata, writeSchemaVersion, type TableMetadata } from './metadata.ts'
 
 /** Schema version that this software reads and writes. */
 export const SCHEMA_VERSION = migrations.at(-1)?.version ?? base.version
 
 export interface MigrationReport {
   readonly storedAs: string
-  /** True if every step is one that is taken without asking. */
+  /** True if every migration runs automatically. */
   readonly automatic: boolean
   readonly from: number
   readonly to: number
-  /** Names of the steps that were (or, in a dry run, would be) taken. */
-  readonly steps: readonly string[]
-  /** LanceDB version before the first step: what `restoreVersion` goes back to. */
+  /** Names of the migrations that were run (or would be, in a dry run). */
+  readonly migrations: readonly string[]
+  /** LanceDB version before the first migration, for `restoreVersion`. */
   readonly restoreTo: number
 }
 
+interface MigrateTableOptions {
+  /** Only report what would be done. */
+  readonly dryRun?: boolean
+  /** Default: those of this software. */
+  readonly all?: readonly Migration[]
+}
+
+/** Why a table's schema version is none that this software can read or migrate; undefined where it is one. */
+export function unknownVersion(
+  name: string,
+  { schemaVersion, requiredVersion }: Pick<TableMetadata, 'schemaVersion' | 'requiredVersion'>,
+  known = SCHEMA_VERSION,
+): CodedError | undefined {
+  if (requiredVersion > known)
+    return new CodedError(
+      'index_invalid',
+      `The table "${name}" was made for newer software (schema version ${requiredVersion}, this one supports ${known}). The table is sound: update this software.`,
+      { field: 'table' },
+    )
+  if (schemaVersion < base.version)
+    return new CodedError(
+      'index_invalid',
+      `The table "${name}" has schema version ${schemaVersion}, which belongs to no release; this software reads ${base.version} and later: index its corpus again, into another table (CEPE_TABLE).`,
+      { field: 'table' },
+    )
+  return undefined
+}
+
 /**
- * Brings a table to the current schema version, step by step. Reads and writes continue; run again after an
- * interruption it takes up where it stopped, and on a current table it does nothing.
- * @throws index_invalid for a table of a later schema version.
+ * Migrates a table to the current schema version, one migration at a time. Reads and writes continue. Resumable after an interruption; does nothing
+ * for a current table.
+ * @throws index_invalid for a table of a schema version that is not known.
  */
-export async function migrateTable(table: Table, options: { readonly dryRun?: boolean } = {}): Promise<MigrationReport> {
+export async function migrateTable(table: Table, options: MigrateTableOptions = {}): Promise<MigrationReport> {
+  const { dryRun = false, all = migrations } = options
   await table.checkoutLatest()
   const restoreTo = await table.version()
   const { schemaVersion, requiredVersion } = await readMetadata(table)
-  if (requiredVersion > SCHEMA_VERSION) {
-    throw new CodedError(
-      'index_invalid',
-      `The table ${table.storedAs} was made for newer software (schema version ${requiredVersion}, this one knows ${SCHEMA_VERSION}). The table is sound: update this software.`,
-      { field: table.storedAs },
-    )
-  }
-  const steps = migrations.filter((step) => step.version > schemaVersion)
-  if (options.dryRun !== true) {
+  const known = all.at(-1)?.version ?? base.version
+  const unknown = unknownVersion(table.storedAs, { schemaVersion, requiredVersion }, known)
+  if (unknown !== undefined) throw unknown
+  const due = all.filter(({ version }) => version > schemaVersion)
+  if (!dryRun) {
     let required = requiredVersion
-    for (const step of steps) {
-      await writing(table, () => step.up(table))
-      required = requiredAfter(step, required)
-      await writing(table, () => writeSchemaVersion(table, step.version, required))
+    for (const migration of due) {
+      await writing(table, () => migration.up(table))
+      required = requiredAfter(migration, required)
+      await writing(table, () => writeSchemaVersion(table, migration.version, required))
     }
   }
   return {
     storedAs: table.storedAs,
-    automatic: steps.every((step) => step.automatic),
+    automatic: due.every(({ automatic }) => automatic),
     from: schemaVersion,
-    to: Math.max(schemaVersion, SCHEMA_VERSION),
-    steps: steps.map((step) => `${String(step.version).padStart(4, '0')} ${step.name}`),
+    to: Math.max(schemaVersion, known),
+    migrations: due.map(({ version, name }) => `${String(version).padStart(4, '0')} ${name}`),
     restoreTo,
   }
 }
 
-/** Software of this version and before compares the version that it must know with its own for equality. */
-const LAST_STRICT = 2
-
-/** A step that older software does not notice leaves the version that software must know as it is: running services go on. */
-function requiredAfter(step: Migration, required: number): number {
-  return step.automatic && step.version > LAST_STRICT ? required : step.version
+/** A backward compatible migration leaves the required version unchanged: running services continue. */
+function requiredAfter(migration: Migration, required: number): number {
+  return migration.automatic ? required : migration.version
 }
 
 /**
- * The way back: makes an earlier LanceDB version of the table, schema and rows, its newest one.
- * Rows written since are no longer in it, but stay reachable under the versions between.
+ * Rolls back: makes an earlier LanceDB version of the table, schema and rows, its newest one. Rows written since are not in it, but stay
+ * reachable in the versions between.
  */
 export async function restoreVersion(table: Table, version: number): Promise<void> {
   try {

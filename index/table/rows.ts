@@ -1,31 +1,18 @@
-import { Field, FixedSizeList, Float16, makeData, RecordBatch, Schema, Struct, Table, Utf8 } from 'apache-arrow'
+import { Field, FixedSizeList, Float16, makeData, RecordBatch, Struct, Table } from 'apache-arrow'
 import { at } from '../../base/at.ts'
 import { CodedError } from '../../base/errors.ts'
 import { halvesSomeNonZero, writeHalves } from '../../base/binary16.ts'
-import { METADATA_COLUMNS } from '../../migrations/list.ts'
+import { base } from '../../migrations/list.ts'
 import type { Passage } from '../contract.ts'
 import { metadataColumns, storedMetadata } from './metadata-columns.ts'
 import { utf8 } from './utf8.ts'
 
-/** Type of the vector column: `dimension` float16 numbers. Half of float32's size at a recall within 0.005. */
+/** Type of the vector column: `dimension` float16 numbers. */
 function vectorType(dimension: number): FixedSizeList<Float16> {
   return new FixedSizeList(dimension, new Field('item', new Float16(), true))
 }
 
-/** Columns that rows are written with, in the order of the table's migrations. */
-function writeSchema(dimension: number): Schema {
-  return new Schema([
-    new Field('id', new Utf8(), false),
-    new Field('title', new Utf8(), false),
-    new Field('text', new Utf8(), false),
-    new Field('vector', vectorType(dimension), false),
-    new Field('source', new Utf8(), true),
-    new Field('hash', new Utf8(), true),
-    ...METADATA_COLUMNS,
-  ])
-}
-
-/** Passages with their vectors as float16 bit patterns, row after row. */
+/** Passages with vectors as float16 bit patterns, row by row. */
 export interface Rows {
   readonly passages: readonly Passage[]
   /** Content hash of each passage. */
@@ -35,8 +22,8 @@ export interface Rows {
 }
 
 /**
- * Writes a passage's vector as float16 into row `row` of `out`, checking it: LanceDB pads, truncates and stores infinities without a word.
- * @throws index_invalid naming the passage whose vector has another length, holds zeros only or a number that float16 cannot hold.
+ * Writes a passage's vector as float16 into row `row` of `out` and validates it: LanceDB pads, truncates and stores infinities silently.
+ * @throws index_invalid naming the passage whose vector has another length, is all zeros or does not fit float16
  */
 export function packVector(
   { id, vector }: { readonly id: string; readonly vector: Float32Array },
@@ -59,15 +46,15 @@ export function packVector(
       { field: 'vector' },
     )
   }
-  // Also what float16 rounds to zeros.
+  // Also if float16 rounds all numbers to zero.
   if (!halvesSomeNonZero(out.subarray(row * dimension, (row + 1) * dimension))) throw zeroVector(id)
 }
 
-/** A vector of zeros has no direction: its score is 0 for every question. */
+/** A zero vector has no direction: its score is 0 for every question. */
 export function zeroVector(id: string): CodedError {
   return new CodedError(
     'index_invalid',
-    `The vector of passage "${id}" holds zeros only, so that no question can find it. Check the embedding model, or the file that the vector is from.`,
+    `The vector of passage "${id}" is all zeros, so that no question can find it. Check the embedding model, or the file that the vector is from.`,
     { field: 'vector' },
   )
 }
@@ -78,7 +65,7 @@ export function checkVectorCount(vectors: number, passages: number): void {
     throw new CodedError('index_invalid', `The embedder returned ${vectors} vectors for ${passages} passages.`, { field: 'vector' })
 }
 
-/** Vectors of passages as float16 rows; each is checked. */
+/** Packs and validates vectors of passages as float16 rows. */
 export function packVectors(passages: readonly Passage[], vectors: readonly Float32Array[], dimension: number): Uint16Array {
   checkVectorCount(vectors.length, passages.length)
   const out = new Uint16Array(passages.length * dimension)
@@ -102,9 +89,9 @@ export function halvesAt(table: Columns, row: number): Uint16Array {
   return halvesOf(table)(row)
 }
 
-/** One Arrow batch of rows. Never object rows: those are slow and LanceDB guesses their types. */
+/** One Arrow batch of rows. Never object rows: those are slow, and LanceDB guesses their types. */
 export function recordBatch(rows: Rows, dimension: number): RecordBatch {
-  const schema = writeSchema(dimension)
+  const schema = base.schema(dimension)
   const { passages, hashes, halves } = rows
   const items = makeData({ type: new Float16(), length: halves.length, nullCount: 0, data: halves })
   const vectors = makeData({ type: vectorType(dimension), length: passages.length, nullCount: 0, child: items })
@@ -124,18 +111,18 @@ export function arrowTable(rows: Rows, dimension: number): Table {
   return new Table([recordBatch(rows, dimension)])
 }
 
-/** What is read of a result: an Arrow table or batch, whichever copy of Arrow it comes from. */
+/** The subset of an Arrow table or batch that is used, of whichever copy of Arrow. */
 export interface Columns {
   readonly numRows: number
   getChild(name: string): { get(row: number): unknown } | null
 }
 
-/** A string column's value, '' where the column or value is missing. */
+/** A string column's value, '' if the column or value is missing. */
 export function stringAt(table: Columns, column: string, row: number): string {
   return stringsOf(table, column)(row)
 }
 
-/** A string column, looked up once: in a result of many rows that takes longer than reading a value. */
+/** Accessor of a string column, looked up once: in a large result the lookup takes longer than reading a value. */
 export function stringsOf(table: Columns, column: string): (row: number) => string {
   const values = table.getChild(column)
   return (row) => {
@@ -144,7 +131,7 @@ export function stringsOf(table: Columns, column: string): (row: number) => stri
   }
 }
 
-/** The passages in the rows of a result. */
+/** Accessor of the passages of a result. */
 export function passagesOf(table: Columns): (row: number) => Passage {
   const id = stringsOf(table, 'id')
   const title = stringsOf(table, 'title')

@@ -1,9 +1,9 @@
 import type { Table as ArrowTable } from 'apache-arrow'
 import type { Table } from './lance.ts'
 
-/** Columns of rows spread evenly over a table, of all of them if there are fewer than `count`. */
+/** Columns of rows spread evenly over a table; all rows if there are fewer than `count`. */
 export async function sampleRows(table: Table, count: number, columns: readonly string[]): Promise<ArrowTable> {
-  // Counted here and now: rows may have been deleted since a caller counted them.
+  // Counted here: rows may have been deleted since a caller counted them.
   const offsets = evenOffsets(await table.countRows(), count)
   return table
     .takeOffsets(offsets)

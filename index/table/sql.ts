@@ -3,7 +3,7 @@ export function sqlString(value: string): string {
   return `'${value.replaceAll("'", "''")}'`
 }
 
-/** `column IN (...)` for LanceDB's `where`. @param column a name or expression of the code's own */
+/** `column IN (...)` for LanceDB's `where`. @param column a trusted name or expression */
 export function sqlIn(column: string, values: readonly string[]): string {
   return `${column} IN (${values.map(sqlString).join(', ')})`
 }

@@ -5,9 +5,8 @@ import { storeOf } from '../store/store-of.ts'
 import { Checksums } from './checksums.ts'
 
 /**
- * LanceDB acknowledges a write before it is on the disk. This forces the files that appeared since it last looked, and records
- * their checksums.
- * Nothing to do in a store that keeps what it acknowledged.
+ * LanceDB acknowledges a write before it is durable. This fsyncs the files that appeared since the last call and records their checksums.
+ * Does nothing if the store is durable.
  */
 export class TableSync {
   readonly #folder: string
@@ -20,37 +19,37 @@ export class TableSync {
     this.#checksums = checksums
   }
 
-  /** Files that exist now are taken as durable: make this before the first write. */
+  /** Assumes that existing files are durable: call before the first write. */
   static async start(folder: string): Promise<TableSync> {
     return new TableSync(folder, new Set(storeOf(folder).durable ? [] : await filesUnder(folder)), new Checksums(folder))
   }
 
-  /** Takes no file as durable: for a table that a killed process was writing. */
+  /** Assumes that no file is durable: for a table that a killed process was writing. */
   static distrusting(folder: string): TableSync {
     return new TableSync(folder, new Set(), new Checksums(folder))
   }
 
-  /** For a copy of a table, whose files have the checksums of the table that it was copied from. */
+  /** For a copy of a table, whose files have the checksums of the original. */
   static ofCopy(folder: string): TableSync {
     return new TableSync(folder, new Set())
   }
 
-  /** Returns when everything written so far is on the disk. */
+  /** Resolves when everything written so far is durable. */
   async flush(): Promise<void> {
     await (
       await this.written()
     )()
   }
 
-  /** As `flush`, and large files have their checksums too. */
+  /** As `flush`, and also waits for the checksums of large files. */
   async flushWithChecksums(): Promise<void> {
     await this.flush()
     await this.#checksums?.settled()
   }
 
   /**
-   * Takes note of the files that are there now, all of which must be whole.
-   * @returns what forces them onto the disk, beside later writes, whose files it leaves to the next call.
+   * Lists the present files, all of which must be complete.
+   * @returns a function that fsyncs them, concurrently with later writes, whose files the next call covers
    */
   async written(): Promise<() => Promise<void>> {
     if (storeOf(this.#folder).durable) return () => Promise.resolve()

@@ -1,19 +1,19 @@
 import { makeData, Utf8, type Data } from 'apache-arrow'
 import { CodedError } from '../../base/errors.ts'
 
-/** Offsets are of 32 bits. */
+/** Arrow offsets have 32 bits. */
 const MOST_BYTES = 2 ** 31 - 1
-/** Characters that are encoded at once: well below the longest string of V8. */
+/** Characters encoded at once: well below V8's longest string. */
 const MOST_CHARACTERS = 2 ** 28
 
 /**
- * A string column, nullable without a value for null. Several times faster than Arrow's own builder.
+ * A string column; null for undefined values. Several times faster than Arrow's own builder.
  * @throws index_invalid for more bytes than such a column can hold
  */
 export function utf8(values: readonly (string | undefined)[]): Data<Utf8> {
   const characters = values.reduce((sum, value) => sum + (value?.length ?? 0), 0)
   const joined = characters <= MOST_CHARACTERS ? Buffer.from(values.join('')) : undefined
-  // Of ASCII alone a string has as many bytes as characters.
+  // An ASCII string has as many bytes as characters.
   const bytesOf =
     joined?.length === characters ? (value: string): number => value.length : (value: string): number => Buffer.byteLength(value)
   const valueOffsets = new Int32Array(values.length + 1)
@@ -37,7 +37,7 @@ export function utf8(values: readonly (string | undefined)[]): Data<Utf8> {
     nullCount,
     nullBitmap: nullCount === 0 ? null : nullBitmap,
     valueOffsets,
-    // Halves of a surrogate pair that end one text and begin the next would have become one character.
+    // Lone surrogates at the end of one text and the start of the next would have been joined to one character.
     data: joined?.length === bytes ? joined : Buffer.concat(values.map((value) => Buffer.from(value ?? ''))),
   })
 }

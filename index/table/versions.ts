@@ -9,14 +9,13 @@ const PAUSE_MS = 20
 
 export interface Version {
   readonly version: number
-  /** When it was written. */
+  /** Time of its write. */
   readonly timestamp: Date
 }
 
 /**
- * All versions of a table. LanceDB reads the manifest of each, and fails as a whole where another process cleans one away meanwhile: then they
- * are listed again.
- * @throws conflict where versions go for longer than seconds
+ * All versions of a table. LanceDB reads every manifest and fails if another process removes one during the listing: then it is retried.
+ * @throws conflict if versions keep disappearing for seconds
  */
 export async function versionsOf(table: Table): Promise<readonly Version[]> {
   for (let attempt = 1; ; attempt++) {
@@ -25,7 +24,7 @@ export async function versionsOf(table: Table): Promise<readonly Version[]> {
     } catch (error) {
       if (!isVersionGone(error)) throw error
       if (attempt === ATTEMPTS)
-        throw new CodedError('conflict', `Other processes removed versions of ${table.storedAs} all the time: try again later.`, {
+        throw new CodedError('conflict', `Other processes keep removing versions of ${table.storedAs}: try again later.`, {
           field: table.storedAs,
           cause: error,
         })

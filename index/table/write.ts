@@ -1,13 +1,9 @@
 import { sqlIds } from './sql.ts'
 import { CodedError } from '../../base/errors.ts'
-import { METADATA_VERSION } from '../../migrations/list.ts'
-import { contentHash } from '../hash.ts'
-import { PASSAGE_COLUMNS } from './columns.ts'
-import { readMetadata, writeSchemaVersion } from './metadata.ts'
 import { writing, type Table } from './lance.ts'
-import { arrowTable, passageAt, stringAt, type Columns, type Rows } from './rows.ts'
+import { arrowTable, stringAt, type Columns, type Rows } from './rows.ts'
 
-/** Ids of one `IN (...)`: keeps a condition well below a megabyte. */
+/** Ids per `IN (...)`: keeps a condition well below a megabyte. */
 const IDS_PER_QUERY = 2000
 
 export function chunks<T>(values: readonly T[], size: number): T[][] {
@@ -15,18 +11,17 @@ export function chunks<T>(values: readonly T[], size: number): T[][] {
 }
 
 /**
- * Adds rows whose ids are known to be absent: one commit, all or nothing.
- * @param source the rows as Arrow, where they were packed before
+ * Appends rows with new ids in one atomic commit.
+ * @param source the rows as Arrow, if encoded before
  */
 export async function appendRows(table: Table, rows: Rows, dimension: number, source = arrowTable(rows, dimension)): Promise<void> {
-  await announceMetadata(table, rows)
   await writing(table, () => table.add(source))
 }
 
 /**
- * Inserts rows, replacing those of the same ids: one commit, all or nothing.
- * @returns the table version that holds them.
- * @throws invalid_request if an id occurs twice.
+ * Inserts or replaces rows by id in one atomic commit.
+ * @returns the table version of the commit
+ * @throws invalid_request if an id occurs twice
  */
 export async function mergeRows(table: Table, rows: Rows, dimension: number): Promise<number> {
   const ids = new Set<string>()
@@ -35,22 +30,9 @@ export async function mergeRows(table: Table, rows: Rows, dimension: number): Pr
       throw new CodedError('invalid_request', `The id "${id}" occurs twice in one upsert: send each passage once.`, { field: 'passages' })
     ids.add(id)
   }
-  await announceMetadata(table, rows)
   const source = arrowTable(rows, dimension)
   const { version } = await writing(table, () => table.mergeInsert('id').whenMatchedUpdateAll().whenNotMatchedInsertAll().execute(source))
   return version
-}
-
-/**
- * Before the first metadata is written, the table says that software must know of it: what does not would leave it behind
- * when it carries passages into another table.
- */
-async function announceMetadata(table: Table, { passages }: Rows): Promise<void> {
-  if (passages.every(({ metadata }) => metadata === undefined)) return
-  await writing(table, async () => {
-    const { schemaVersion, requiredVersion } = await readMetadata(table)
-    if (requiredVersion < METADATA_VERSION) await writeSchemaVersion(table, schemaVersion, METADATA_VERSION)
-  })
 }
 
 /** Deletes by SQL condition. @returns the number of passages deleted. */
@@ -65,21 +47,21 @@ export async function deleteRows(table: Table, ids: readonly string[]): Promise<
   return deleted
 }
 
-/** Ids of the rows that meet a condition. */
+/** Ids of the rows that match a condition. */
 export async function idsWhere(table: Table, condition: string): Promise<string[]> {
   const found = await table.query().where(condition).select(['id']).toArrow()
   return Array.from({ length: found.numRows }, (_, row) => stringAt(found, 'id', row))
 }
 
 /**
- * Removes all but the last written row of each of the ids: software without turns could leave several of one.
- * The caller must hold the table's writer lock.
- * @returns the rows removed.
+ * Removes all but the last written row of each id: software without the writer lock could leave duplicates. The caller must hold the
+ * table's writer lock.
+ * @returns the number of rows removed
  */
 export async function removeDoubles(table: Table, ids: readonly string[]): Promise<number> {
   let removed = 0
   for (const some of chunks(ids, IDS_PER_QUERY)) {
-    // Looked up again at each attempt: another commit may have moved rows.
+    // Looked up at each attempt: another commit may have moved rows.
     removed += await writing(table, async () => {
       const rows = await olderDoubles(table, some)
       if (rows.length === 0) return 0
@@ -90,7 +72,7 @@ export async function removeDoubles(table: Table, ids: readonly string[]): Promi
   return removed
 }
 
-/** Those of the ids that several rows have. */
+/** Returns the ids that have several rows. */
 export async function doubledIds(table: Table, ids: readonly string[]): Promise<string[]> {
   const [seen, doubled] = [new Set<string>(), new Set<string>()]
   for (const some of chunks(ids, IDS_PER_QUERY)) {
@@ -99,7 +81,7 @@ export async function doubledIds(table: Table, ids: readonly string[]): Promise<
   return [...doubled]
 }
 
-/** Rows of the ids that a later row of the same id follows. Row ids grow with every write. */
+/** Rows that a later row with the same id follows. Row ids grow with every write. */
 async function olderDoubles(table: Table, ids: readonly string[]): Promise<{ readonly id: string; readonly row: bigint }[]> {
   const found: Columns = await table.query().where(sqlIds(ids)).withRowId().select(['id', '_rowid']).toArrow()
   const newest = new Map<string, bigint>()
@@ -113,28 +95,12 @@ async function olderDoubles(table: Table, ids: readonly string[]): Promise<{ rea
   return older
 }
 
-/** Content hashes of those ids that are in the table; worked out from the content for rows older than the hash column. */
+/** Content hashes of the ids that are in the table. */
 export async function storedHashes(table: Table, ids: readonly string[]): Promise<Map<string, string>> {
   const found = new Map<string, string>()
   for (const some of chunks(ids, IDS_PER_QUERY)) {
-    const bare: string[] = []
     const hashes = await table.query().where(sqlIds(some)).select(['id', 'hash']).toArrow()
-    for (let row = 0; row < hashes.numRows; row++) {
-      const id = stringAt(hashes, 'id', row)
-      const hash = stringAt(hashes, 'hash', row)
-      if (hash === '') bare.push(id)
-      else found.set(id, hash)
-    }
-    if (bare.length === 0) continue
-    const content = await table
-      .query()
-      .where(sqlIds(bare))
-      .select([...PASSAGE_COLUMNS])
-      .toArrow()
-    for (let row = 0; row < content.numRows; row++) {
-      const passage = passageAt(content, row)
-      found.set(passage.id, contentHash(passage))
-    }
+    for (let row = 0; row < hashes.numRows; row++) found.set(stringAt(hashes, 'id', row), stringAt(hashes, 'hash', row))
   }
   return found
 }

@@ -5,13 +5,13 @@ import { sampleIndices, seededRandom } from '../../base/random.ts'
 import { passageText, type Embed } from '../contract.ts'
 import type { PlannedRow } from '../ingest/plan/plan.ts'
 
-/** Vectors of one model in another precision lie within a few percent in length. */
+/** Vectors of one model in different precisions differ by a few percent in length. */
 const LENGTH_TOLERANCE = 0.05
 
 export interface CompareOptions {
-  /** Passages of the shard that are embedded. */
+  /** Passages of the shard to embed. */
   readonly count: number
-  /** Least cosine of a given vector and the model's own. */
+  /** Minimum cosine between a given vector and the model's own. */
   readonly minCosine: number
   readonly model: string
   readonly embed: Embed
@@ -19,10 +19,10 @@ export interface CompareOptions {
 }
 
 /**
- * Embeds some passages of a shard and compares with the vectors that were given for them.
+ * Embeds some passages of a shard and compares them with the given vectors.
  * @param halves [rows, dimension]
- * @returns the least cosine.
- * @throws index_invalid naming a passage whose vector is not what the model makes of it.
+ * @returns the lowest cosine
+ * @throws index_invalid naming a passage whose vector differs from the model's
  */
 export async function compareSome(rows: readonly PlannedRow[], halves: Uint16Array, options: CompareOptions): Promise<number> {
   const { count, minCosine, model, embed, signal } = options
@@ -33,7 +33,7 @@ export async function compareSome(rows: readonly PlannedRow[], halves: Uint16Arr
   let least = 1
   for (const [i, row] of sampled.entries()) {
     const { cosine, lengths } = compared(f16ToF32(halves.subarray(row * dimension, (row + 1) * dimension)), at(own, i))
-    // A vector of zeros has no direction.
+    // A zero vector has no direction.
     const direction = cosine >= minCosine
     if (!direction || Math.abs(lengths - 1) > LENGTH_TOLERANCE)
       throw new CodedError(

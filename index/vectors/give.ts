@@ -16,43 +16,43 @@ import { openVectors } from './open.ts'
 import type { VectorSource } from './contract.ts'
 
 export interface GiveOptions {
-  /** Vector files, in the order of which they are searched. */
+  /** Vector files, searched in this order. */
   readonly files: readonly string[]
-  /** Model that made the vectors, as their maker calls it. */
+  /** Name of the model that made the vectors. */
   readonly madeBy: string
-  /** True where it is said to be the retriever, whatever it is called there. */
+  /** True if the user declares it to be the retriever's model under another name. */
   readonly sameModel: boolean
   /** The retriever, which embeds the sample. */
   readonly model: EmbeddingModel
   readonly embed: Embed
-  /** Passages compared in all; at least one in each shard. */
+  /** Total number of passages to compare; at least one in each shard. */
   readonly sample: number
   readonly minCosine: number
-  /** Folder for what is laid out anew while the command runs. */
+  /** Folder for temporary files of the command. */
   readonly work: string
   readonly signal: AbortSignal
   readonly onProgress: (phase: 'reading' | 'writing', done: number, total: number) => void
 }
 
 export interface GivenReport {
-  /** Shards whose vectors were written, and those that had some. */
+  /** Number of shards whose vectors were written, and of those that had some. */
   readonly written: number
   readonly present: number
-  /** Passages without a vector, and the shards that were left out for them. */
+  /** Passages without a vector, and the shards skipped because of them. */
   readonly missing: Named & { readonly shards: number }
-  /** Vectors whose passages are not in the plan. */
+  /** Vectors of passages that are not in the plan. */
   readonly foreign: Named
   readonly compared: number
-  /** Least cosine of those compared; 1 if there were none. */
+  /** Lowest cosine of the comparison; 1 if there was none. */
   readonly leastCosine: number
 }
 
 const EXAMPLES = 3
 
 /**
- * Writes the vectors of a planned corpus from vectors that were made elsewhere, matched by id. A shard is written when all
- * of its passages have a vector and a sample of them is what the retriever makes of their text. Run again, it goes on.
- * @throws index_invalid for vectors of another model, or that are not what was said; corpus_invalid; disk_full.
+ * Writes precomputed vectors, matched by id, as the vector files of a planned corpus. A shard is written if all its passages have a vector
+ * and a sample of them agrees with the retriever. Resumable.
+ * @throws index_invalid for vectors of another model, or that differ from the declared one; corpus_invalid; disk_full
  */
 export async function giveVectors(shardDir: ShardDir, options: GiveOptions): Promise<GivenReport> {
   const { madeBy, sameModel, model } = options
@@ -60,7 +60,7 @@ export async function giveVectors(shardDir: ShardDir, options: GiveOptions): Pro
   if (madeBy !== shardDir.model && !sameModel)
     throw new CodedError(
       'index_invalid',
-      `The vectors are said to be of ${madeBy}, the plan is for ${shardDir.model}: vectors of different models cannot be compared. If it is the same model (in another precision or another software), say so with --same-model; a sample is compared in any case.`,
+      `The vectors are of ${madeBy} (--made-by), the plan is for ${shardDir.model}: vectors of different models cannot be compared. If it is the same model (in another precision or another software), say so with --same-model; a sample is compared in any case.`,
       { field: '--made-by' },
     )
   await mkdir(options.work, { recursive: true })
@@ -87,7 +87,7 @@ async function openAll({ dimension }: ShardDir, { files, signal }: GiveOptions, 
   return sources
 }
 
-/** A shard, and its vectors where they are to be written. */
+/** A shard, and its vectors if they are to be written. */
 interface Ready {
   readonly shard: number
   readonly rows: readonly PlannedRow[]

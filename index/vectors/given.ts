@@ -7,24 +7,24 @@ import { IdMap } from '../id-set.ts'
 import { packVector, zeroVector } from '../table/rows.ts'
 import { NUMBER_BYTES, type NumberType, type VectorSource } from './contract.ts'
 
-/** Ids of what is wrong, the first of them. */
+/** A count with the first few ids. */
 export interface Named {
   readonly count: number
   readonly examples: readonly string[]
 }
 
 const EXAMPLES = 3
-/** Rows are numbered through all files, in 32 bits. */
+/** Rows are numbered over all files, in 32 bits. */
 const MOST_ROWS = 2 ** 32 - 1
 
 /** Vectors of all files, found by the ids of their passages. */
 export class GivenVectors {
   readonly #sources: readonly VectorSource[]
-  /** Number of each file's first row. */
+  /** Number of the first row of each file. */
   readonly #starts: readonly number[]
   readonly #rows: number
   readonly #byId: IdMap
-  /** A bit for each row: its passage is in the plan. */
+  /** One bit per row: its passage is in the plan. */
   readonly #used: Uint8Array
   #usedCount = 0
 
@@ -37,8 +37,8 @@ export class GivenVectors {
   }
 
   /**
-   * Reads the ids of all files; 16 to 24 bytes of memory an id.
-   * @throws corpus_invalid for ids that occur twice, or are fewer or more than the vectors.
+   * Reads the ids of all files; 16 to 24 bytes of memory per id.
+   * @throws corpus_invalid for duplicate ids, or another number of ids than vectors
    */
   static async read(sources: readonly VectorSource[], signal: AbortSignal, onProgress: (ids: number) => void): Promise<GivenVectors> {
     const byId = new IdMap()
@@ -80,7 +80,7 @@ export class GivenVectors {
     return new GivenVectors(sources, starts, rows, byId)
   }
 
-  /** The number of an id's vector; undefined where none was given. Noted as used. */
+  /** Returns the row of an id's vector and marks it as used; undefined if there is none. */
   use(id: string): number | undefined {
     const row = this.#byId.get(id)
     if (row === undefined) return undefined
@@ -90,7 +90,7 @@ export class GivenVectors {
     return row
   }
 
-  /** Vectors of passages as float16 [ids, dimension]. @throws index_invalid for numbers that are not finite, or that float16 does not hold. */
+  /** Vectors of passages as float16 [ids, dimension]. @throws index_invalid for numbers that are not finite or do not fit float16 */
   async read(wanted: readonly { readonly id: string; readonly row: number }[], dimension: number): Promise<Uint16Array> {
     const out = new Uint16Array(wanted.length * dimension)
     const order = wanted.map(({ id, row }, to) => ({ id, row, to })).sort((a, b) => a.row - b.row)
@@ -108,7 +108,7 @@ export class GivenVectors {
     return out
   }
 
-  /** Vectors whose passages were never used. */
+  /** Vectors of passages that were not used. */
   async unused(): Promise<Named> {
     const examples: string[] = []
     const count = this.#rows - this.#usedCount
@@ -135,13 +135,13 @@ function miscounted({ name, rows }: VectorSource, what: string): CodedError {
 
 interface WantedRow {
   readonly id: string
-  /** In the file. */
+  /** Row in the file. */
   readonly row: number
-  /** In the result. */
+  /** Row in the result. */
   readonly to: number
 }
 
-/** Rows of a file, in the order in which they lie there; those side by side are read at once. */
+/** Rows of a file, in storage order; adjacent rows are read at once. */
 async function readRows(source: VectorSource, wanted: readonly WantedRow[], out: Uint16Array): Promise<void> {
   const { path, dimension, offset, type } = source
   const bytes = dimension * NUMBER_BYTES[type]

@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs'
 import { open, stat } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { READ_LIMITS } from '../read/contract.ts'
-import { readLines } from '../read/lines.ts'
+import { readLines } from '../read/formats/lines.ts'
 import { checkedId } from './ids.ts'
 import { NUMBER_BYTES, numberType, READ_ARRAYS, refuse, type Matrix, type VectorSource } from './contract.ts'
 
@@ -11,12 +11,12 @@ export const NPY_MAGIC = Buffer.from('\x93NUMPY', 'latin1')
 const HEAD_BYTES = 12
 const MAX_HEADER_BYTES = 65_536
 
-/** Where the ids of `vectors.npy` are: `vectors.ids.txt`, one a line. */
+/** Path of the ids of `vectors.npy`: `vectors.ids.txt`, one per line. */
 export function idsPath(npy: string): string {
   return `${npy.replace(/\.npy$/i, '')}.ids.txt`
 }
 
-/** The vectors of a .npy file (numpy/lib/format.py), whose ids are in a file beside it. @throws corpus_invalid */
+/** Opens the vectors of a .npy file (numpy/lib/format.py) with ids in a file beside it. @throws corpus_invalid */
 export async function openNpy(path: string): Promise<VectorSource> {
   const name = basename(path)
   const matrix = await readNpyHeader(path)
@@ -48,14 +48,14 @@ async function readNpyHeader(path: string): Promise<Matrix> {
       return refuse(name, `holds ${text.trim().slice(0, 200)}: ${READ_ARRAYS}`)
     const offset = start + length
     const [expected, { size }] = [offset + rows * dimension * NUMBER_BYTES[type], await file.stat()]
-    if (size !== expected) refuse(name, `has ${size} bytes in place of ${expected}: it is cut off, or goes on behind its end`)
+    if (size !== expected) refuse(name, `has ${size} bytes in place of ${expected}: it is truncated, or has trailing bytes`)
     return { type, rows, dimension, offset }
   } finally {
     await file.close()
   }
 }
 
-/** Ids, one a line. */
+/** Reads ids, one per line. */
 export async function* idLines(path: string): AsyncGenerator<string> {
   for await (const line of readLines(createReadStream(path) as AsyncIterable<Buffer>, READ_LIMITS.lineBytes)) {
     const at = `line ${line.line}`

@@ -19,7 +19,7 @@ import { NUMBER_BYTES, numberType, READ_ARRAYS, refuse, type Matrix, type Number
 
 export const PICKLE_PROTO = 0x80
 
-/** The ids of a file are remembered, its numbers are not: eight million of them take about a gigabyte while the file is read. */
+/** Ids are kept in memory, numbers are not: eight million ids take about a gigabyte while the file is read. */
 const LIMITS: PickleLimits = { ...PICKLE_LIMITS, bytes: Infinity, memo: 1 << 23, protocol: 5 }
 const WINDOW_BYTES = 1 << 20
 
@@ -33,7 +33,7 @@ const ADMITTED: readonly string[] = [...RECONSTRUCT, ...FROM_BUFFER, NDARRAY, DT
 class NumpyType extends PickleObject {
   readonly kind = 'a numpy type'
   readonly name: string
-  /** `<` little, `>` big, `|` where it does not matter. */
+  /** `<` little-endian, `>` big-endian, `|` not applicable. */
   order = '<'
   constructor(name: string) {
     super()
@@ -46,7 +46,7 @@ class NumpyArray extends PickleObject {
   content: Content | undefined
 }
 
-/** Numbers, or what may be ids: strings of fixed width in the file, or Python's own objects. */
+/** Numbers, or possible ids: fixed-width strings in the file, or Python strings. */
 type Content = { readonly matrix: Matrix } | { readonly strings: StringArray } | { readonly objects: readonly PickleValue[] }
 
 function numpyHost(name: string): PickleHost {
@@ -56,7 +56,7 @@ function numpyHost(name: string): PickleHost {
     admit: (path) => {
       if (path === '_codecs.encode') fail('was pickled with protocol 2: write it with protocol=4')
       if (!ADMITTED.includes(path))
-        fail(`names ${JSON.stringify(path.slice(0, 200))}, which is no part of a list of ids and an array; nothing of it was executed`)
+        fail(`names ${JSON.stringify(path.slice(0, 200))}, which does not belong to a list of ids and an array; none of it was executed`)
     },
     call: (path, args) => {
       const [first, second, third, fourth] = args
@@ -67,7 +67,7 @@ function numpyHost(name: string): PickleHost {
         array.content = contentOf({ bytes: first, type: second, shape: third, rowMajor: fourth === 'C' }, fail)
         return array
       }
-      return fail(`calls ${path} with ${args.map(describePickle).join(', ')}; nothing of it was executed`)
+      return fail(`calls ${path} with ${args.map(describePickle).join(', ')}; none of it was executed`)
     },
     persistent: () => fail('refers to something outside of it'),
     build: (target, state) => {
@@ -139,7 +139,7 @@ function fileSource(descriptor: number, name: string): PickleSource {
   }
 }
 
-/** Ids of an array are read from the file where `wantsIds` says so. */
+/** Reads ids of an array from the file if `wantsIds` returns true. */
 function readFile(path: string, wantsIds: boolean): { readonly ids: readonly PickleValue[]; readonly matrix: Matrix } {
   const name = basename(path)
   const descriptor = openSync(path, 'r')
@@ -175,8 +175,8 @@ function describe(value: PickleValue): string {
 }
 
 /**
- * The vectors of a pickle of ids (a list, or a numpy array of strings) and a numpy array, as Contriever's `generate_passage_embeddings.py` writes
- * them (`passages_00` ...). Nothing of it is executed; the numbers stay in the file.
+ * Opens a pickle of ids (a list, or a numpy array of strings) and a numpy array, as Contriever's `generate_passage_embeddings.py` writes
+ * them (`passages_00` ...). Nothing in it is executed; the numbers stay in the file.
  * @throws corpus_invalid
  */
 export function openNumpyPickle(path: string): VectorSource {

@@ -1,20 +1,20 @@
 import { at } from '../../base/at.ts'
 import type { PickleSource } from '../../base/pickle/machine.ts'
 
-/** A numpy array of strings of fixed width (`<U8`), in a file: four bytes a character, filled up with zeros. */
+/** A numpy array of fixed-width strings (`<U8`) in a file: four bytes per character, padded with zeros. */
 export interface StringArray {
   readonly count: number
-  /** Characters of each. */
+  /** Characters per string. */
   readonly width: number
   readonly isLittleEndian: boolean
-  /** Where in the file its first character is. */
+  /** Byte offset of its first character. */
   readonly offset: number
 }
 
 export const CHARACTER_BYTES = 4
-/** Bytes that are read at a time. */
+/** Bytes per read. */
 const BLOCK_BYTES = 1 << 18
-/** Far above what an id may have. */
+/** Far above the longest id. */
 const MOST_WIDTH = 1 << 12
 
 /** Characters of each string of a numpy type (`U8`); undefined for any other type. */
@@ -23,7 +23,7 @@ export function stringWidth(type: string): number | undefined {
   return width > 0 && width <= MOST_WIDTH ? width : undefined
 }
 
-/** All strings of an array, without what fills them up. @throws RangeError for what is no character */
+/** Reads all strings of an array, without padding. @throws RangeError for an invalid code point */
 export function readStrings({ count, width, isLittleEndian, offset }: StringArray, source: PickleSource): string[] {
   const bytes = CHARACTER_BYTES * width
   const perBlock = Math.max(1, Math.floor(BLOCK_BYTES / bytes))

@@ -11,7 +11,7 @@ import { refuse, type VectorSource } from './contract.ts'
 const HEAD_BYTES = 8
 const IDS = /\.ids\.txt$/
 
-/** The files that arguments name; a folder stands for the files in it, in the order of their names. @throws not_found */
+/** Expands arguments to files; a folder stands for its files, sorted by name. @throws not_found */
 export async function vectorFiles(given: readonly string[]): Promise<string[]> {
   const files: string[] = []
   for (const path of given) {
@@ -32,8 +32,8 @@ export async function vectorFiles(given: readonly string[]): Promise<string[]> {
 }
 
 /**
- * Vectors in a file of any form that is read, told apart by its first bytes: a pickle or .npy of numpy, JSON lines or Parquet.
- * @throws corpus_invalid for what is none of them, damaged, or of another dimension.
+ * Opens a vector file of any supported format, detected by its first bytes: numpy pickle or .npy, JSON lines or Parquet.
+ * @throws corpus_invalid for another format, damage, or another dimension
  */
 export async function openVectors(options: SpoolOptions): Promise<VectorSource> {
   const { path, dimension } = options

@@ -5,8 +5,8 @@ import { messageOf, CodedError } from '../../base/errors.ts'
 import { parseJson } from '../../base/json.ts'
 import { READ_LIMITS } from '../read/contract.ts'
 import { gunzip } from '../read/expand.ts'
-import { readLines } from '../read/lines.ts'
-import { boundedCompressors } from '../read/parquet-bounds.ts'
+import { readLines } from '../read/formats/lines.ts'
+import { boundedCompressors } from '../read/formats/parquet-bounds.ts'
 import { isGzip, peek } from '../read/sniff.ts'
 import { checkedId } from './ids.ts'
 import { refuse } from './contract.ts'
@@ -18,10 +18,10 @@ export interface VectorRow {
 
 const ID_NAMES = ['id', '_id']
 
-/** Numbers of one row group: nested columns can only be decoded a whole group at a time, at some 16 bytes a number. */
+/** Most numbers of one row group: nested columns can only be decoded a whole group at a time, at some 16 bytes per number. */
 const GROUP_NUMBERS = 1 << 26
 
-/** Rows of JSON lines, gzip or not, with the fields id (or _id) and vector. @throws corpus_invalid naming the line. */
+/** Reads JSON lines, optionally gzipped, with the fields id (or _id) and vector. @throws corpus_invalid naming the line */
 export async function* readJsonVectors(path: string): AsyncGenerator<VectorRow> {
   const name = basename(path)
   const { head, all } = await peek(createReadStream(path) as AsyncIterable<Buffer>, 4)
@@ -46,7 +46,7 @@ function rowOf(row: Readonly<Record<string, unknown>>, name: string, where: stri
   return { id, vector: Float32Array.from(numbers) }
 }
 
-/** Rows of a Parquet file with the columns id (or _id) and vector, a list of numbers. @throws corpus_invalid */
+/** Reads a Parquet file with the columns id (or _id) and vector, a list of numbers. @throws corpus_invalid */
 export async function* readParquetVectors(path: string, dimension: number): AsyncGenerator<VectorRow> {
   const name = basename(path)
   try {

@@ -11,14 +11,14 @@ const ROWS_PER_WRITE = 1024
 export interface SpoolOptions {
   readonly path: string
   readonly dimension: number
-  /** Folder that takes 2 bytes a number meanwhile. */
+  /** Folder for temporary files, 2 bytes per number. */
   readonly work: string
   readonly number: number
 }
 
 /**
- * Lays vectors that stand one by one in a file out as a matrix of float16 and a list of ids, so that any of them can be read.
- * @throws index_invalid for a vector of another length or with numbers that float16 does not hold.
+ * Writes vectors of a row-based file to a matrix of float16 and a list of ids, for random access.
+ * @throws index_invalid for a vector of another length, or with numbers that do not fit float16
  */
 export async function spoolVectors(rows: AsyncIterable<VectorRow>, { path, dimension, work, number }: SpoolOptions): Promise<VectorSource> {
   const [numbers, ids] = [join(work, `${number}.f16`), join(work, `${number}.ids.txt`)]

@@ -6,18 +6,18 @@ import { CodedError } from '../../base/errors.ts'
 import { storeOf, within } from '../store/store-of.ts'
 
 /**
- * A small value per table name that says which stored table answers for it. A rebuild is written into a table of its
- * own and becomes live by one write of this value, under the writer lock.
+ * A value per table name that points at the stored table serving it. A rebuild is written to a table of its own and goes live by one write
+ * of this value, under the writer lock.
  */
 const AliasSchema = Type.Object({ stored_as: Type.String() })
 export type Alias = Static<typeof AliasSchema>
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/
 
-/** @throws invalid_request for a name that cannot be a table's. */
+/** @throws invalid_request for an invalid table name */
 export function checkTableName(name: string): string {
   if (!NAME.test(name))
-    throw new CodedError('invalid_request', `"${name.slice(0, 80)}" is no table name: use 1 to 64 letters, digits, "-" and "_".`, {
+    throw new CodedError('invalid_request', `"${name.slice(0, 80)}" is not a valid table name: use 1 to 64 letters, digits, "-" and "_".`, {
       field: 'table',
     })
   return name
@@ -27,12 +27,12 @@ export function aliasPath(dir: string, table: string): string {
   return within(dir, `${checkTableName(table)}.alias.json`)
 }
 
-/** A name for the table on disk: the alias and a unique part. */
+/** Creates a name for a stored table: the alias and a unique part. */
 export function storedName(table: string, unique: string = randomUUID().slice(0, 8)): string {
   return `${checkTableName(table)}.${unique}`
 }
 
-/** The alias that a stored table was made for. */
+/** The alias of a stored table. */
 export function tableOf(storedAs: string): string {
   return at(storedAs.split('.'), 0)
 }
@@ -51,17 +51,22 @@ export async function readAlias(dir: string, table: string): Promise<Alias | und
   })
 }
 
-/** @throws conflict where the writer lock that it is called under was lost */
+/** @throws conflict if the writer lock was lost */
 export function writeAlias(dir: string, table: string, alias: Alias): Promise<void> {
   return storeOf(dir).values.write(aliasPath(dir, table), alias)
 }
 
-/** Makes an alias if there is none; to be called under the writer lock. @returns false if another process made one first. */
+/** Creates an alias; the caller holds the writer lock. @returns false if another process created one first */
 export function createAlias(dir: string, table: string, alias: Alias): Promise<boolean> {
   return storeOf(dir).values.create(aliasPath(dir, table), alias)
 }
 
-/** Milliseconds since the alias was pointed at another stored table, at least; Infinity where there is none. */
+/** Takes the name away; what is stored stays. To be called under the writer lock. */
+export function removeAlias(dir: string, table: string): Promise<void> {
+  return storeOf(dir).values.remove(aliasPath(dir, table))
+}
+
+/** Milliseconds since the alias was last changed, at least; Infinity if it does not exist. */
 export function aliasAge(dir: string, table: string): Promise<number> {
   return storeOf(dir).values.age(aliasPath(dir, table))
 }

@@ -1,7 +1,7 @@
 import type { IndexInfo } from '../contract.ts'
 import type { LiveTexts } from './live-table.ts'
 
-/** All that is known of a live table. */
+/** Full information on a live table. */
 export async function infoOf(name: string, { table, storedAs, metadata }: LiveTexts): Promise<IndexInfo> {
   const [version, rows, indices] = await Promise.all([table.version(), table.countRows(), table.listIndices()])
   const indexed = (column: string): string | undefined => indices.find(({ columns }) => columns.includes(column))?.name

@@ -1,18 +1,18 @@
 import { storeOf } from '../store/store-of.ts'
-import { aliasStamp, createAlias, readAlias, storedName, tableFolder } from './alias.ts'
+import { aliasStamp, readAlias, tableFolder } from './alias.ts'
 import { TableSync } from '../table/table-sync.ts'
 import { CodedError, messageOf } from '../../base/errors.ts'
 import { connectForWriting, prewarm, type Connection, type Table } from '../table/lance.ts'
 import type { TableMetadata } from '../table/metadata.ts'
-import { createTable } from '../table/create.ts'
 import { fitModel, migratedMetadata, unfitSchema } from './compatibility.ts'
+import { createLiveTable } from './create-live.ts'
 import { openServing } from './recover.ts'
 import type { EmbeddingModel, Models } from '../contract.ts'
 
-/** How often a table is looked at that nobody asks: well below the time after which a replaced table's files are removed. */
+/** Polling interval for an idle table: well below the retention of a replaced table's files. */
 const WATCH_MS = 2000
 
-/** The stored table behind an alias at one moment, of whatever model: enough for all that needs no vectors. */
+/** The stored table behind an alias at one moment, of any model: sufficient for operations without vectors. */
 export interface LiveTexts {
   readonly table: Table
   readonly storedAs: string
@@ -20,15 +20,15 @@ export interface LiveTexts {
   readonly sync: TableSync
 }
 
-/** One that can be searched. */
+/** A table that can be searched. */
 export interface Live extends LiveTexts {
-  /** Of its vectors, by the name that it has here. */
+  /** Loaded model of its vectors. */
   readonly model: EmbeddingModel
 }
 
-/** One that is to be changed. */
+/** A table to write to. */
 export type ForWriting<Of extends LiveTexts> = Of & {
-  /** The same table, for what goes on beside changes. */
+  /** The same table, for work concurrent with writes. */
   readonly idle: Table
 }
 
@@ -38,34 +38,36 @@ export interface LiveTableOptions extends Models {
   readonly name: string
   readonly consistencyMs: number
   readonly onWarning: (message: string) => void
-  /** Nothing is migrated or repaired. */
+  /** Neither migrates nor repairs. */
   readonly readOnly?: boolean
+  /** A write makes no table where there is none. */
+  readonly mustExist?: boolean
 }
 
-/** A stored table that cannot be searched, and why. */
+/** A stored table that cannot be searched, and the reason. */
 interface Incompatible {
   readonly error: CodedError
   readonly storedAs: string
-  /** Where only its model keeps it from being searched. */
+  /** Set if only its model prevents searches. */
   readonly texts?: LiveTexts
 }
 
 /**
- * Follows an alias: gives the table it points at, and looks every `consistencyMs`, when it is used, whether it points at
- * another. Readers never wait for that: the table before answers until the new one is open and its indexes are in
- * memory, and also while a look fails for a passing reason. Only a finding is passed on: no table, or one that does not fit.
- * Where a table was replaced by one that does not fit, the one before goes on answering, until its files are gone.
+ * Follows an alias: returns the table it points at, and checks on use, every `consistencyMs`, whether it has changed. Readers never wait
+ * for a check: the previous table serves until the new one is open and its indexes are in memory, and while a check fails for a transient
+ * reason. Only definite results are passed on: no table, or an incompatible one. If a table was replaced by an incompatible one, the
+ * previous one serves until its files are gone.
  */
 export class LiveTable {
   readonly #options: LiveTableOptions
   #held: { readonly live: Live; readonly stamp: string } | undefined
-  /** Why the table cannot be used, as found by the last look that came to an end. */
+  /** Why the table cannot be used, by the last completed check. */
   #verdict: Incompatible | undefined
   #checkedAt = -Infinity
   #checking: Promise<Live | undefined> | undefined
   #next: Promise<Live | undefined> | undefined
   #watch: NodeJS.Timeout | undefined
-  /** What kept the last look from coming to an end. */
+  /** Why the last check did not complete. */
   #trouble: string | undefined
   #writing: Connection | undefined
   #written: Table | undefined
@@ -74,7 +76,7 @@ export class LiveTable {
     this.#options = options
   }
 
-  /** The live table, or undefined if there is none yet. @throws index_invalid for one that does not fit model or software. */
+  /** The live table; undefined if there is none yet. @throws index_invalid if model or schema are incompatible */
   async find(): Promise<Live | undefined> {
     const held = this.#held?.live
     if (held === undefined || this.#verdict !== undefined) return this.refresh()
@@ -82,7 +84,7 @@ export class LiveTable {
     return held
   }
 
-  /** Looks, beginning now, and waits for what it finds: a look that is under way may have begun before the caller's cause. */
+  /** Starts a check and waits for it: a running check may have started before the caller's change. */
   refresh(): Promise<Live | undefined> {
     if (this.#checking === undefined) return this.#begin()
     this.#next ??= this.#checking
@@ -94,38 +96,38 @@ export class LiveTable {
     return this.#next
   }
 
-  /** Why the table that replaced the one that answers does not; undefined where the newest one answers. */
+  /** Why the newest table is not used; undefined if it is. */
   behind(): CodedError | undefined {
     const replaced = this.#held !== undefined && this.#verdict !== undefined && this.#verdict.storedAs !== this.#held.live.storedAs
     return replaced ? this.#verdict?.error : undefined
   }
 
-  /** The table to read. @throws index_missing if there is none yet; index_invalid for one that does not fit, where it replaced none that does. */
+  /** The table to read. @throws index_missing if there is none yet; index_invalid if it is incompatible and there is no previous one */
   async get(): Promise<Live> {
-    // The watch goes on looking.
+    // The watch keeps checking.
     if (this.#held !== undefined && this.behind() !== undefined) return this.#held.live
     const live = await this.find()
     if (live === undefined) throw this.#missing()
     return live
   }
 
-  /** As `get`, and where there is none, the one that only its model keeps from being searched. */
+  /** As `get`, but also returns a table that only its model prevents from being searched. */
   getTexts(): Promise<LiveTexts> {
     return this.#orTexts(this.get())
   }
 
   /**
-   * The live table for writing vectors, in the table's turn: nobody can put another in its place until the turn is over. Made if there is none.
-   * @throws index_invalid for one that does not fit.
+   * The live table for writing vectors, under its writer lock, so that it cannot be replaced meanwhile. Created if there is none.
+   * @throws index_invalid if it is incompatible; index_missing if there is none and one is required
    */
   async getForWriting(): Promise<ForWriting<Live>> {
     this.#checkWritable()
-    const { dir, name } = this.#options
-    if ((await readAlias(dir, name)) === undefined) await this.#create()
+    const { dir, name, mustExist } = this.#options
+    if (mustExist !== true && (await readAlias(dir, name)) === undefined) await createLiveTable(this.#options)
     return this.#forWriting(await this.#newest())
   }
 
-  /** The live table for removing rows, of whatever model. @throws index_missing if there is none, else as `getForWriting` */
+  /** The live table for deleting rows, of any model. @throws index_missing if there is none, else as `getForWriting` */
   async getForDeleting(): Promise<ForWriting<LiveTexts>> {
     this.#checkWritable()
     return this.#forWriting(await this.#orTexts(this.#newest()))
@@ -133,7 +135,7 @@ export class LiveTable {
 
   #checkWritable(): void {
     if (this.#options.readOnly === true)
-      throw new CodedError('forbidden', 'This process only reads the index: send changes to the one that writes it.')
+      throw new CodedError('forbidden', 'This process has read-only access to the index: send changes to the indexer.')
   }
 
   /** The table that the alias points at now. */
@@ -159,12 +161,12 @@ export class LiveTable {
   async #forWriting<Of extends LiveTexts>(live: Of): Promise<ForWriting<Of>> {
     const { dir } = this.#options
     const writable = storeOf(dir).locksCanBeLost ? { ...live, table: await this.#writable(live.storedAs) } : live
-    // A merge sees the rows of the version that its handle is at: it must be the newest.
+    // A merge reads the rows of its handle's version: it must be the newest.
     await writable.table.checkoutLatest()
     return { ...writable, idle: live.table }
   }
 
-  /** Where locks can be lost, a handle that nothing but changes moves on. */
+  /** If locks can be lost: a handle that only writers refresh. */
   async #writable(storedAs: string): Promise<Table> {
     if (this.#written?.storedAs === storedAs) return this.#written
     const { dir, onWarning } = this.#options
@@ -187,28 +189,19 @@ export class LiveTable {
     return this.#checking
   }
 
-  /** A look that nobody waits for. */
+  /** Starts a background check. */
   #look(): void {
     if (this.#checking !== undefined) return
-    // Not again at once where it fails.
+    // Not immediately again after a failure.
     this.#checkedAt = performance.now()
     this.#begin().then(
       () => (this.#trouble = undefined),
       (error: unknown) => {
-        // Once for each obstacle: a store that is away is looked for twice a second.
+        // Logged once per problem: an unavailable store is polled twice a second.
         if (this.#trouble !== messageOf(error)) this.#options.onWarning(messageOf(error))
         this.#trouble = messageOf(error)
       },
     )
-  }
-
-  async #create(): Promise<void> {
-    const { dir, name, connection, model } = this.#options
-    const storedAs = storedName(name)
-    const table = await createTable(connection, storedAs, model)
-    table.close()
-    await TableSync.distrusting(tableFolder(dir, storedAs)).flush()
-    if (!(await createAlias(dir, name, { stored_as: storedAs }))) await connection.dropTable(storedAs)
   }
 
   async #check(): Promise<Live | undefined> {
@@ -226,12 +219,12 @@ export class LiveTable {
     return found
   }
 
-  /** The table that is held, with what it says of itself now. */
+  /** Refreshes the current table and its metadata. */
   async #again({ table, sync }: Live): Promise<Live | Incompatible> {
     return this.#checkCompatible(table, () => Promise.resolve(sync))
   }
 
-  /** What a table says of itself, and whether it can be searched with the models at hand. */
+  /** Reads a table's metadata, and checks whether the loaded models can search it. */
   async #checkCompatible(table: Table, syncOf: () => Promise<TableSync>): Promise<Live | Incompatible> {
     const { name, readOnly } = this.#options
     const { storedAs } = table
@@ -243,7 +236,7 @@ export class LiveTable {
     return model instanceof CodedError ? { error: model, storedAs, texts } : { ...texts, model }
   }
 
-  /** The table that the alias points at. */
+  /** Opens the table that the alias points at. */
   async #open(): Promise<Live | Incompatible | undefined> {
     const { dir, name, connection, onWarning, readOnly } = this.#options
     const storedAs = (await readAlias(dir, name))?.stored_as
@@ -258,11 +251,11 @@ export class LiveTable {
       return found
     }
     if (opened === undefined && found.metadata.ann !== undefined) await prewarm(table)
-    // The table before it is not closed: searches may be under way in it. It goes when they have ended.
+    // The previous table is not closed: searches may be running on it. It is collected when they have ended.
     return found
   }
 
-  /** A service that is asked nothing must not find, with its next question, that its table was replaced and removed. */
+  /** Polls an idle table, so that the next question does not find its table replaced and removed. */
   #keepWatch(): void {
     this.#watch ??= setInterval(() => {
       if (performance.now() - this.#checkedAt >= WATCH_MS) this.#look()

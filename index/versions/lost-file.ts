@@ -4,12 +4,12 @@ import { filesUnder } from '../../base/files-under.ts'
 import { type Table } from '../table/lance.ts'
 import { isWhole } from './whole-file.ts'
 
-/** Folders of a stored table that hold its files, beside its versions. */
+/** Folders of a stored table with data files. */
 const FOLDERS = ['data', '_deletions', '_indices']
 /**
- * A file that did not reach the disk whole and that the table's version cannot do without. Such files that no version names stay
- * until they are cleaned away, and another process may be writing one; while there are any, the ids and indexes of the table are read to tell.
- * @returns its path, or that of one of several; undefined where the table can be read
+ * Finds a file that did not reach the disk completely and that the table's version needs. Incomplete files without a reference stay until
+ * clean-up, and another process may be writing one; if there are any, ids and indexes of the table are read to decide.
+ * @returns its path, or that of one of several; undefined if the table is readable
  */
 export async function lostFile(table: Table, folder: string): Promise<string | undefined> {
   const broken = await brokenFile(folder)
@@ -23,7 +23,7 @@ async function brokenFile(folder: string): Promise<string | undefined> {
 
 async function isReadable(table: Table): Promise<boolean> {
   try {
-    // A file without its end gives no column at all, and every file of rows holds ids.
+    // A truncated file yields no column at all, and every data file has ids.
     for await (const batch of table.query().select(['id'])) void batch
     for (const { name } of await table.listIndices()) await table.prewarmIndex(name)
     return true

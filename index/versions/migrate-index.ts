@@ -10,15 +10,15 @@ export interface MigrateOptions {
   /** Folder of the tables. */
   readonly dir: string
   readonly table: string
-  /** Only say what would be done. */
+  /** Only report what would be done. */
   readonly dryRun?: boolean
   readonly onWarning?: (message: string) => void
 }
 
 /**
- * Brings a live table to the current schema version; reads and writes continue, and running it again changes nothing.
- * @returns what was done, and the version that `restoreIndex` goes back to.
- * @throws index_missing if there is no such table, index_invalid if it is newer than this software.
+ * Migrates a live table to the current schema version; reads and writes continue. Idempotent.
+ * @returns what was done, and the version for `restoreIndex`
+ * @throws index_missing if there is no such table, index_invalid if it is newer than this software
  */
 export async function migrateIndex({ dir, table, dryRun = false, onWarning }: MigrateOptions): Promise<MigrationReport> {
   const report = await withLive(dir, table, onWarning, (live) => migrateTable(live, { dryRun }))
@@ -28,14 +28,14 @@ export async function migrateIndex({ dir, table, dryRun = false, onWarning }: Mi
 }
 
 /**
- * The steps that a service takes by itself when it starts; where others are due, none is taken, and using the table says so.
- * A table that cannot be opened is no reason not to start: `onWarning` is told, and using the table says so too.
+ * Runs automatic migrations at the start of a service. If others are pending, none is run, and using the table reports them. A table that
+ * cannot be opened does not prevent the start: it is reported by `onWarning` and on use.
  */
 export async function migrateAutomatically(dir: string, table: string, onWarning: (message: string) => void): Promise<void> {
   try {
     await withLive(dir, table, onWarning, async (live) => {
       const due = await migrateTable(live, { dryRun: true })
-      if (due.steps.length > 0 && due.automatic) await migrateTable(live)
+      if (due.migrations.length > 0 && due.automatic) await migrateTable(live)
     })
   } catch (error) {
     onWarning(lanceText(error))
@@ -43,9 +43,9 @@ export async function migrateAutomatically(dir: string, table: string, onWarning
 }
 
 /**
- * The way back from a migration: an earlier version of the live table, schema and rows, becomes the newest one.
+ * Rolls back a migration: an earlier version of the live table, schema and rows, becomes the newest one.
  * @param version `restoreTo` of the migration's report. Rows written since are no longer in the table.
- * @throws index_missing, or not_found if that version was cleaned up.
+ * @throws index_missing, or not_found if that version was cleaned up
  */
 export async function restoreIndex({
   dir,

@@ -9,7 +9,7 @@ import { isWhole } from './whole-file.ts'
 import type { Connection, Table } from '../table/lance.ts'
 
 const MANIFEST = /^(\d+)\.manifest$/
-/** LanceDB names manifests by 2^64 - 1 - version (20 digits), so that the newest sorts first; older tables by version. */
+/** LanceDB names manifests by 2^64 - 1 - version (20 digits), so that the newest sorts first; in older tables by version. */
 const MOST = 2n ** 64n - 1n
 
 function versionOf(digits: string): bigint {
@@ -17,7 +17,7 @@ function versionOf(digits: string): bigint {
 }
 
 /** Manifest files of a stored table, newest first. */
-export async function manifests(folder: string): Promise<string[]> {
+export async function manifestFiles(folder: string): Promise<string[]> {
   const names = await storeOf(folder).files.list(within(folder, '_versions'))
   const versioned = names.flatMap((name) => {
     const digits = MANIFEST.exec(name)?.[1]
@@ -27,10 +27,10 @@ export async function manifests(folder: string): Promise<string[]> {
 }
 
 /**
- * Opens a stored table. After a power loss the newest manifest can be empty, broken off or full of zeros, which LanceDB takes for a table
- * without columns: it is then put aside (into `_quarantine`), the version before it becomes the newest, and `onWarning` is told.
- * Where a store keeps what it acknowledged, it is left as it is.
- * @param onWarning called with it; without, the table is only read and left unchanged
+ * Opens a stored table. After a power loss the newest manifest can be empty, truncated or full of zeros, which LanceDB reads as a table
+ * without columns. It is then moved to `_quarantine`, the previous version becomes the newest, and `onWarning` is called. A durable store
+ * is left unchanged.
+ * @param onWarning called after a repair; without it the table is only read
  * @throws index_missing if it is gone, index_invalid if it cannot be opened, store_unavailable
  */
 export async function openStored(
@@ -46,7 +46,7 @@ export async function openStored(
     if (onWarning === undefined || !damaged.hasOlder) throw notWhole(damaged, storedAs, folder)
     const aside = await putAside(folder, damaged.manifest)
     onWarning(
-      `The newest manifest of ${storedAs} was not whole, as after a power loss. It was moved to ${aside}; the version before it is live. Jobs that were not finished are checked against it and resume.`,
+      `The newest manifest of ${storedAs} was incomplete, as after a power loss. It was moved to ${aside}; the version before it is live. Jobs that were not finished are checked against it and resume.`,
     )
   }
 }
@@ -56,11 +56,11 @@ async function openWhole(connection: Connection, dir: string, storedAs: string):
     return await connection.openTable(storedAs)
   } catch (error) {
     const folder = tableFolder(dir, storedAs)
-    // As well where a store does not answer: then this says so.
-    if (storeOf(dir).durable && (await manifests(folder)).length === 0) throw gone(storedAs, folder, error)
+    // Also thrown if a store does not answer; then this reports it.
+    if (storeOf(dir).durable && (await manifestFiles(folder)).length === 0) throw gone(storedAs, folder, error)
     throw new CodedError(
       'index_invalid',
-      `The table ${storedAs} in ${dir} cannot be opened: ${lanceText(error)}. Look at the cause and at the folder's permissions; where newer software wrote it, update this software; else restore the folder from a backup.`,
+      `The table ${storedAs} in ${dir} cannot be opened: ${lanceText(error)}. Check the cause and the folder's permissions; if newer software wrote it, update this software; otherwise restore the folder from a backup.`,
       { field: folder, cause: error },
     )
   }
@@ -68,25 +68,25 @@ async function openWhole(connection: Connection, dir: string, storedAs: string):
 
 function notWhole({ manifest, hasOlder }: Damaged, storedAs: string, folder: string): CodedError {
   const remedy = hasOlder
-    ? 'start the service that writes the index, which goes back to the version before it'
-    : 'there is no version before it; restore the folder from a backup'
-  return new CodedError('index_invalid', `The manifest ${manifest} of ${storedAs} is not whole, as after a power loss: ${remedy}.`, {
+    ? 'start the service that writes the index, which rolls back to the previous version'
+    : 'there is no previous version; restore the folder from a backup'
+  return new CodedError('index_invalid', `The manifest ${manifest} of ${storedAs} is incomplete, as after a power loss: ${remedy}.`, {
     field: folder,
   })
 }
 
-/** Whether there is a version of a stored table that could be opened, or gone back to. */
+/** True if a stored table has a version that could be opened or restored. */
 export async function hasVersion(folder: string): Promise<boolean> {
-  const names = await manifests(folder)
+  const names = await manifestFiles(folder)
   if (storeOf(folder).durable) return names.length > 0
   for (const name of names) if (await isWhole(join(folder, '_versions', name))) return true
   return false
 }
 
 /**
- * Opens the table in service. After a power loss the newest manifest can be whole and name files that did not reach the disk, or not to their end; what
- * it added was not acknowledged yet. It is then put aside as well, and the version before it is live.
- * @throws as openStored; index_invalid where no version is left that can be read
+ * Opens the live table. After a power loss the newest manifest can be complete but refer to files that did not reach the disk; its changes
+ * were not acknowledged. It is then quarantined too, and the previous version is live.
+ * @throws as openStored; index_invalid if no readable version is left
  */
 export async function openServing(...opening: Parameters<typeof openStored>): Promise<Table> {
   const [, dir, storedAs, onWarning] = opening
@@ -96,23 +96,23 @@ export async function openServing(...opening: Parameters<typeof openStored>): Pr
     const lost = onWarning === undefined || storeOf(dir).durable ? undefined : await lostFile(table, folder)
     if (lost === undefined) return table
     table.close()
-    const [newest, older] = await manifests(folder)
+    const [newest, older] = await manifestFiles(folder)
     if (newest === undefined || older === undefined)
       throw new CodedError(
         'index_invalid',
-        `${lost} is not whole, and no version of ${storedAs} does without it: restore the folder from a backup.`,
+        `${lost} is incomplete, and every version of ${storedAs} needs it: restore the folder from a backup.`,
         {
           field: folder,
         },
       )
     const aside = await putAside(folder, newest)
     onWarning?.(
-      `The newest version of ${storedAs} named ${lost}, which is not whole, as after a power loss. Its manifest was moved to ${aside}; the version before it is live. Jobs that were not finished are checked against it and resume.`,
+      `The newest version of ${storedAs} named ${lost}, which is incomplete, as after a power loss. Its manifest was moved to ${aside}; the version before it is live. Jobs that were not finished are checked against it and resume.`,
     )
   }
 }
 
-/** @returns where the manifest is now */
+/** Quarantines a manifest. @returns its new path */
 async function putAside(folder: string, manifest: string): Promise<string> {
   const quarantine = join(folder, '_quarantine')
   await mkdir(quarantine, { recursive: true })
@@ -126,7 +126,7 @@ interface Damaged {
   readonly hasOlder: boolean
 }
 
-/** The newest manifest if it is not whole. @throws index_missing where the table has no folder */
+/** The newest manifest if it is damaged. @throws index_missing if the table has no folder */
 async function damagedNewest(folder: string, storedAs: string): Promise<Damaged | undefined> {
   try {
     await stat(join(folder, '_versions'))
@@ -134,7 +134,7 @@ async function damagedNewest(folder: string, storedAs: string): Promise<Damaged 
     if (osCode(error) !== 'ENOENT') throw error
     throw gone(storedAs, folder, error)
   }
-  const [manifest, older] = await manifests(folder)
+  const [manifest, older] = await manifestFiles(folder)
   if (manifest === undefined || (await isWhole(join(folder, '_versions', manifest)))) return undefined
   return { manifest, hasOlder: older !== undefined }
 }

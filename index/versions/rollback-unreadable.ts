@@ -7,12 +7,11 @@ import { versionsOf } from '../table/versions.ts'
 const ROWS_AT_ONCE = 4096
 
 /**
- * Reads the rows of a job's own table that were written last and perhaps never forced onto the disk: after a power loss a manifest can be
- * whole whose data is not, and no later read would succeed. Then the table goes back to the version before them.
- * Nothing to do in a store that keeps what it acknowledged.
- * @param durable rows before those
- * @returns what was wrong, where the table went back
- * @throws what reading threw, where no such version is left
+ * Reads the last rows of a job's own table, which may not be durable: after a power loss a manifest can be complete and its data not, and
+ * every later read would fail. Then rolls the table back to the version before them. Does nothing if the store is durable.
+ * @param durable number of rows before those
+ * @returns the problem, if the table was rolled back
+ * @throws the read error, if no such version is left
  */
 export async function rollbackUnreadable(table: Table, durable: number): Promise<unknown> {
   const error = storeOf(table.dir).durable ? undefined : await unreadableFrom(table, durable)
@@ -28,7 +27,7 @@ export async function rollbackUnreadable(table: Table, durable: number): Promise
   throw error instanceof Error ? error : new Error(messageOf(error))
 }
 
-/** What reading all columns of the rows from `first` on throws. */
+/** Returns the error of reading all columns of the rows from `first` on. */
 async function unreadableFrom(table: Table, first: number): Promise<unknown> {
   const rows = await table.countRows()
   for (let from = first; from < rows; from += ROWS_AT_ONCE) {

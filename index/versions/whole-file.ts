@@ -2,7 +2,7 @@ import { open } from 'node:fs/promises'
 import { extname } from 'node:path'
 import { osCode } from '../../base/errors.ts'
 
-/** What files of LanceDB end with, by their suffix: its own format, of versions too, and Arrow's file format. */
+/** Trailing bytes of LanceDB's files, by suffix: its own format, of manifests too, and Arrow's file format. */
 const ENDINGS: ReadonlyMap<string, string> = new Map([
   ['.lance', 'LANC'],
   ['.idx', 'LANC'],
@@ -11,8 +11,8 @@ const ENDINGS: ReadonlyMap<string, string> = new Map([
 ])
 
 /**
- * Whether a file of a stored table ends as its format does: after a power loss it can be empty, cut off, or full of zeros. One whose
- * format says nothing at its end is whole unless it is empty; so is one that is gone meanwhile, since nobody misses it.
+ * True if a file of a stored table ends as its format requires: after a power loss it can be empty, truncated or full of zeros. A file of
+ * another format is complete unless empty; so is one that has been removed, since no version needs it.
  */
 export async function isWhole(path: string): Promise<boolean> {
   const ending = Buffer.from(ENDINGS.get(extname(path)) ?? '')

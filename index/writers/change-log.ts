@@ -5,9 +5,8 @@ import { storeOf, within } from '../store/store-of.ts'
 import { checkTableName } from '../versions/alias.ts'
 
 /**
- * What came after a job: from its making to its end a job has a list here, to which everyone who changes the table adds
- * the ids, once the change is on the disk. A job that adds leaves these passages as they are; a job that replaces the
- * table takes them over from the live one before it puts its own in the place.
+ * Changes after a job was ordered: from its creation to its end a job has a log, to which every writer of the table appends ids once the
+ * change is durable. An adding job skips these passages; a replacing job copies them from the live table before it is promoted.
  */
 const ChangeSchema = Type.Union([
   Type.Object({ ids: Type.Array(Type.String()) }),
@@ -20,24 +19,24 @@ function changesFolder(dir: string, table: string): string {
   return within(dir, `${checkTableName(table)}.changes`)
 }
 
-/** Jobs whose changes are being noted, in their order. */
+/** Jobs with an open change log, sorted. */
 export function watchingJobs(dir: string, table: string): Promise<string[]> {
   return storeOf(dir).logs.names(changesFolder(dir, table))
 }
 
-/** From now on changes are noted for a job; for one that has its list nothing happens. */
+/** Opens a job's change log; idempotent. */
 export function watchChanges(dir: string, table: string, jobId: string): Promise<void> {
   return storeOf(dir).logs.begin(changesFolder(dir, table), jobId)
 }
 
-/** For a job that has ended. */
+/** Removes the change log of an ended job. */
 export function unwatchChanges(dir: string, table: string, jobId: string): Promise<void> {
   return storeOf(dir).logs.end(changesFolder(dir, table), jobId)
 }
 
 /**
- * Notes a change that is on the disk, for every job before it; durable when it returns. The caller must hold the table's writer lock.
- * @param by the job that made it; ids of jobs sort by their making. Every job is before a change by hand.
+ * Appends a durable change to the logs of all earlier jobs; durable when it resolves. The caller must hold the table's writer lock.
+ * @param by the job that made the change; ids of jobs sort by creation. Every job is earlier than a change without a job.
  */
 export async function appendChange(dir: string, table: string, change: Change, by?: string): Promise<void> {
   for (const job of await watchingJobs(dir, table)) {
@@ -45,19 +44,19 @@ export async function appendChange(dir: string, table: string, change: Change, b
   }
 }
 
-/** Reads what came after a job, from where it stopped reading before. */
+/** Reads the changes after a job, incrementally. */
 export class ChangeLog {
   readonly #next: () => Promise<string[]>
-  /** Every id that was changed so far. */
+  /** All ids changed so far. */
   readonly ids = new Set<string>()
-  /** The job that replaced the whole table, if one did. */
+  /** The job that replaced the whole table, if any. */
   replacedBy: string | undefined
 
   constructor(dir: string, table: string, jobId: string) {
     this.#next = storeOf(dir).logs.reader(changesFolder(dir, table), jobId)
   }
 
-  /** @returns the ids that were changed since the last call. Under the writer lock nothing can be missed. */
+  /** @returns the ids changed since the last call. Complete if called under the writer lock */
   async read(): Promise<Set<string>> {
     const fresh = new Set<string>()
     for (const line of await this.#next()) {

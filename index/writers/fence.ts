@@ -1,18 +1,17 @@
 import { readAlias, tableFolder, tableOf } from '../versions/alias.ts'
 import { connectLance, type Connection } from '../table/lance.ts'
-import { manifests } from '../versions/recover.ts'
+import { manifestFiles } from '../versions/recover.ts'
 
 /**
- * Ends what a process that lost a lease may still have on its way into stored tables: the newest version is made the newest
- * once more. LanceDB refuses for good whatever was begun before such a commit, instead of putting it on top.
- * To be called in the turn of the tables.
+ * Fences off pending writes of a process that lost its lease: restores the newest version. LanceDB rejects every commit that started before
+ * a restore. The caller holds the writer lock of the tables.
  */
 export async function fenceTables(dir: string, which: (storedAs: string) => boolean): Promise<void> {
   const connection = await connectLance(dir, 0)
   try {
     for (const storedAs of (await connection.tableNames()).filter(which)) {
-      // What is left of a table whose removal was cut off has no version that anything could be put on top of.
-      if ((await manifests(tableFolder(dir, storedAs))).length > 0) await fence(connection, storedAs)
+      // A table whose removal was interrupted has no version to commit on top of.
+      if ((await manifestFiles(tableFolder(dir, storedAs))).length > 0) await fence(connection, storedAs)
     }
   } finally {
     connection.close()
@@ -29,7 +28,7 @@ async function fence(connection: Connection, storedAs: string): Promise<void> {
       await table.restore()
       const made = await table.version()
       if (made === last + 1) return
-      // A commit came in between, and is whole: the version that it made is the one to keep. On top of ours none of content can come.
+      // A commit came in between and is complete: keep its version. No commit can land on top of the restore.
       if (last === base) base = made - 1
       last = made
     }
@@ -38,13 +37,13 @@ async function fence(connection: Connection, storedAs: string): Promise<void> {
   }
 }
 
-/** Ends what may be on its way into the table that is behind a name. */
+/** Fences off pending writes to the live table of a name. */
 export async function fenceLive(dir: string, table: string): Promise<void> {
   const storedAs = (await readAlias(dir, table))?.stored_as
   if (typeof storedAs === 'string') await fenceTables(dir, (name) => name === storedAs)
 }
 
-/** Names of the tables that stored tables of an index are of. */
+/** Names of the tables that have stored tables in an index. */
 export async function tablesOf(dir: string): Promise<string[]> {
   const connection = await connectLance(dir, 0)
   try {

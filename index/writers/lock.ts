@@ -2,7 +2,7 @@ import { CodedError } from '../../base/errors.ts'
 import type { LockOptions } from '../store/store.ts'
 import { storeOf } from '../store/store-of.ts'
 
-/** Takes a lock for a moment's work, after those who came first. @throws overloaded if they take longer than `waitMs`. */
+/** Runs work under a lock, in order of arrival. @throws overloaded if the lock is not acquired within `waitMs` */
 export async function withLock<T>(location: string, options: LockOptions, work: () => Promise<T>): Promise<T> {
   const lock = await storeOf(location).locks.take(location, options)
   if (lock === undefined) {

@@ -2,15 +2,15 @@ import { storeOf, within } from '../store/store-of.ts'
 import { checkTableName } from '../versions/alias.ts'
 
 export interface MaintenanceLockOptions {
-  /** How long to wait for another process that is at it; Infinity for as long as it takes. */
+  /** How long to wait for another process; Infinity without limit. */
   readonly waitMs: number
   readonly signal?: AbortSignal
 }
 
 /**
- * Serializes compaction and index builds of a table over all processes: concurrent runs would conflict and repeat work. Writes
- * and reads continue.
- * @returns false if another process held the lock for longer than `waitMs`: nothing was done.
+ * Serialises compaction and index builds of a table over all processes: concurrent runs would conflict and repeat work. Writes and reads
+ * continue.
+ * @returns false if another process held the lock for longer than `waitMs`: nothing was done
  */
 export async function withMaintenanceLock(
   dir: string,

@@ -6,14 +6,14 @@ import { storeOf, within } from '../store/store-of.ts'
 /** Longest wait for the writer lock. */
 const WAIT_MS = 60_000
 
-/** Queues of the writers of this process by lock: only one of them at a time competes with other processes. */
+/** Queues of this process's writers by lock: one of them at a time competes with other processes. */
 const tails = new Map<string, Promise<void>>()
 
 /**
- * Serializes the writers of a table over all processes: upserts, deletes, commits of jobs, and the switch of the alias to another
- * stored table. LanceDB's merge does not notice another writer that inserts the same ids at the same time, which would leave
- * two rows of one id. A change under the lock goes into the table that is live at that moment.
- * @throws overloaded if the changes of other processes take longer than a minute.
+ * Serialises the writers of a table over all processes: upserts, deletes, commits of jobs, and changes of the alias. LanceDB's merge does
+ * not detect a concurrent insert of the same ids, which would leave duplicate rows. A change under the lock is written to the table that is
+ * live at that moment.
+ * @throws overloaded if the lock is not acquired within a minute
  */
 export function withWriterLock<T>(dir: string, table: string, work: () => Promise<T>): Promise<T> {
   const location = storeOf(dir).locks.of(aliasPath(dir, table), within(dir, `${checkTableName(table)}.turns`))

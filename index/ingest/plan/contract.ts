@@ -1,35 +1,35 @@
 import { Type, type Static } from 'typebox'
 
-/** Rows of one shard: one commit. Large enough that LanceDB writes at full rate, small enough that building it does not hold the event loop. */
+/** Rows of one shard: one commit. Large enough for LanceDB's full write rate, small enough not to block the event loop. */
 export const SHARD_ROWS = 4096
 
-/** What planning found: written last, so that its presence means that every shard file is whole and on the disk. */
+/** Result of planning, written last: its presence means that every shard file is complete and durable. */
 export const PlanSchema = Type.Object({
   /** Passages in each shard, in order. */
   shard_rows: Type.Array(Type.Integer({ minimum: 1 })),
-  /** As `digest`, of each shard. Absent in plans of earlier versions. */
-  shard_digests: Type.Optional(Type.Array(Type.String())),
-  /** Lines of the source that were looked at, rejected ones included. */
+  /** As `digest`, of each shard. */
+  shard_digests: Type.Array(Type.String()),
+  /** Lines read, rejected ones included. */
   read: Type.Integer(),
   rejected: Type.Integer(),
   accepted: Type.Integer(),
-  /** Sum modulo 2^64 of the fingerprints of all ids and contents, in hexadecimal: tells sets of rows apart. */
+  /** Sum modulo 2^64 of the fingerprints of all ids and contents, in hexadecimal: identifies the set of rows. */
   digest: Type.String(),
 })
 export type Plan = Static<typeof PlanSchema>
 
-/** A job's way through the index, for progress bars and the admin route. */
+/** Progress of a job, for progress bars and the admin route. */
 export interface Counters {
   /** Lines read, rejected ones included. */
   read: number
   rejected: number
-  /** Passages that the plan holds; 0 while planning. */
+  /** Passages in the plan; 0 while planning. */
   accepted: number
-  /** Passages whose vectors were computed by this job. */
+  /** Passages embedded by this job. */
   embedded: number
-  /** Passages that were in the table already, unchanged: not embedded again. */
+  /** Unchanged passages of the table, not embedded again. */
   skipped: number
-  /** Passages of shards that are durably in the table, unchanged ones included. */
+  /** Passages in durable shards, unchanged ones included. */
   committed: number
 }
 

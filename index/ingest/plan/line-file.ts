@@ -2,10 +2,7 @@ import { open, type FileHandle } from 'node:fs/promises'
 
 const BUFFER_BYTES = 256 * 1024
 
-/**
- * A file of lines, made at the first one, that is on the disk once closed. After a failed write every call throws that
- * error, and none waits for anything.
- */
+/** A file of lines, created at the first line and durable once closed. After a failed write every call throws that error immediately. */
 export class LineFile {
   readonly #path: string
   #file: FileHandle | undefined

@@ -21,7 +21,7 @@ const NEWLINE = 10
 export interface PlannedRow {
   readonly passage: Passage
   readonly hash: string
-  /** On the last passage of a document that was cut: how many it has. */
+  /** On the last passage of a split document: its number of passages. */
   readonly parts?: number
   /** On the last passage of a file of a folder. */
   readonly whole?: WholeFile
@@ -30,20 +30,27 @@ export interface PlannedRow {
 export interface PlanOptions {
   /** The job's folder. */
   readonly folder: string
-  readonly shardRows?: number
+  readonly shardRows?: number | undefined
   /** Share of rejected lines above which the corpus is refused. */
   readonly maxRejectedShare: number
-  /** What the corpus is made of, as messages say it. */
+  /** What the corpus consists of, for messages. */
   readonly unit?: 'lines' | 'files'
   readonly signal?: AbortSignal
   readonly onProgress?: (counts: { readonly read: number; readonly rejected: number }) => void
 }
 
 /**
- * Reads the whole corpus once and lays it out as shard files: checked, distinct, in a format of our own, on the disk.
- * Nothing has been embedded or written to the index when this refuses a corpus; and afterwards the source may change or go away.
- * Rejected lines go to the report file, one JSON object each.
- * @throws corpus_invalid if too many lines are rejected or none is left, or as the reader throws; disk_full.
+ * Reads the whole corpus once and writes it to shard files: validated, deduplicated and durable. Nothing is embedded or indexed if a corpus
+ * is rejected; afterwards the source may change or disappear. Rejected lines are written to the report file, one JSON object each.
+ * @throws corpus_invalid if too many lines are rejected or none is left, or as the reader throws; disk_full
+ * @example
+ * ```ts
+ * import { planCorpus } from './index/ingest/plan/plan.ts'
+ * import { readPassageFile } from './index/read/read.ts'
+ *
+ * const plan = await planCorpus(readPassageFile('passages.tsv'), { folder: 'plan', maxRejectedShare: 0.01 })
+ * console.log(`${plan.accepted} passages in ${plan.shard_rows.length} shards`)
+ * ```
  */
 export async function planCorpus(items: AsyncIterable<ReadItem>, options: PlanOptions): Promise<Plan> {
   const { folder, shardRows = SHARD_ROWS } = options
@@ -62,7 +69,7 @@ export async function planCorpus(items: AsyncIterable<ReadItem>, options: PlanOp
 
 type Counts = Pick<Plan, 'read' | 'rejected' | 'accepted'>
 
-/** Writes every item to a shard or to the report. What was written goes away where not all of it can be. */
+/** Writes every item to a shard or to the report. On an error, removes what was written. */
 async function layOut(items: AsyncIterable<ReadItem>, shards: ShardFiles, { folder, signal, onProgress }: PlanOptions): Promise<Counts> {
   const files = jobFiles(folder)
   const rejects = new LineFile(files.rejects)
@@ -71,7 +78,7 @@ async function layOut(items: AsyncIterable<ReadItem>, shards: ShardFiles, { fold
   let last: Pick<ReadItem, 'file' | 'line'> = { line: -1 }
   const take = async (item: ReadItem): Promise<void> => {
     const { lines = 1 } = item
-    // Parts of one document share its line.
+    // Passages of one document share its line.
     if (item.line !== last.line || item.file !== last.file) counts.read += lines
     last = item
     if ('reason' in item) {
@@ -97,7 +104,7 @@ async function layOut(items: AsyncIterable<ReadItem>, shards: ShardFiles, { fold
   } catch (error) {
     await shards.abandon()
     await rejects.close().catch(() => undefined)
-    // Planning begins anew in any case; meanwhile the space may be what is missing.
+    // Planning starts over in any case; until then the space may be what is missing.
     await rm(files.shards, { recursive: true, force: true })
     if (!isDiskFull(error)) throw error
     const message = `The disk of the jobs folder is full: free space, then resume. (${messageOf(error)})`
@@ -111,26 +118,28 @@ function checkCounts({ read, rejected, accepted }: Counts, { maxRejectedShare, u
     throw new CodedError(
       'corpus_invalid',
       unit === 'files'
-        ? `None of ${read} files could be read; the report names the reasons.`
+        ? read === 0
+          ? 'There are no files. Nothing was changed.'
+          : `None of ${read} files could be read; the report names the reasons.`
         : `All ${read} lines were rejected; the report names the reasons.`,
       { field: 'rejected' },
     )
   if (unit === 'files' && rejected > read * maxRejectedShare)
     throw new CodedError(
       'corpus_invalid',
-      `${rejected} of ${read} files were left out, more than is allowed (strict, max_rejected_share): see the report. Nothing was indexed.`,
+      `${rejected} of ${read} files were left out, more than allowed (strict, max_rejected_share): see the report. Nothing was indexed.`,
       { field: 'max_rejected_share' },
     )
   if (rejected > read * maxRejectedShare) {
     throw new CodedError(
       'corpus_invalid',
-      `${rejected} of ${read} lines were rejected, more than the allowed share of ${maxRejectedShare}: see the report, mend the file or raise max_rejected_share. Nothing was indexed.`,
+      `${rejected} of ${read} lines were rejected, more than the allowed share of ${maxRejectedShare}: see the report, fix the file or raise max_rejected_share. Nothing was indexed.`,
       { field: 'max_rejected_share' },
     )
   }
 }
 
-/** The plan, or undefined if planning was never finished. */
+/** Reads the plan; undefined if planning did not complete. */
 export async function readPlan(folder: string): Promise<Plan | undefined> {
   const { plan } = jobFiles(folder)
   try {
@@ -143,19 +152,19 @@ export async function readPlan(folder: string): Promise<Plan | undefined> {
   throw new CodedError('internal', `${plan} is damaged: cancel the job and start it again.`, { field: plan })
 }
 
-/** Bytes of the planned copy from shard `from` on. */
+/** Bytes of the planned shards from `from` on. */
 export async function plannedBytes(folder: string, { shard_rows }: Plan, from = 0): Promise<number> {
   let bytes = 0
   for (let number = from; number < shard_rows.length; number++) bytes += (await stat(jobFiles(folder).shard(number))).size
   return bytes
 }
 
-/** A shard as its plan has it. */
+/** The plan's record of a shard. */
 export type ShardOf = Pick<Plan, 'shard_rows' | 'shard_digests'>
 
 /**
- * The rows of one shard. Content hashes are worked out anew, from the passages as they are in the file.
- * @throws index_invalid if the file does not hold what was planned.
+ * Reads the rows of one shard. Content hashes are recomputed from the passages in the file.
+ * @throws index_invalid if the file does not match the plan
  */
 export async function readShard(folder: string, number: number, { shard_rows, shard_digests }: ShardOf): Promise<PlannedRow[]> {
   const path = jobFiles(folder).shard(number)
@@ -178,21 +187,20 @@ export async function readShard(folder: string, number: number, { shard_rows, sh
     if (contentHash(passage) !== hash) throw refuse(`holds another passage "${passage.id}" than was planned`)
     hashed.push({ id: passage.id, hash })
   }
-  // Plans of earlier software have no digests.
-  const digest = shard_digests?.[number]
-  if (digest !== undefined && sumFingerprints(hashed) !== digest) throw refuse('does not hold the passages that were planned')
+  if (sumFingerprints(hashed) !== at(shard_digests, number)) throw refuse('does not hold the passages that were planned')
   return rows
 }
 
 async function parsedRows(path: string): Promise<PlannedRow[]> {
   const rows: PlannedRow[] = []
-  // Short slices: the commit of the shard before takes its steps in between.
+  // Short slices, so that the commit of the previous shard can proceed in between.
   const yieldToEventLoop = eventLoopYielder(2)
   let rest: Uint8Array[] = []
   for await (const chunk of createReadStream(path, { highWaterMark: READ_BYTES }) as AsyncIterable<Buffer>) {
     const end = chunk.lastIndexOf(NEWLINE) + 1
     if (end > 0) {
-      // Decoded at once and parsed without checks of each field: content hashes tell damage, and reading lines of others takes three times as long.
+      // Decoded at once and parsed without checks of each field: content hashes detect damage, and the general line reader takes three
+      // times as long.
       const lines = Buffer.concat([...rest, chunk.subarray(0, end)])
         .toString()
         .split('\n')
@@ -211,7 +219,7 @@ async function parsedRows(path: string): Promise<PlannedRow[]> {
 
 type PlannedLine = Passage & Omit<PlannedRow, 'passage'>
 
-/** Property by property: a rest pattern takes longer than parsing does. */
+/** Assigns each property: a rest pattern takes longer than parsing. */
 function plannedRow({ id, title, text, source, metadata, hash, parts, whole }: PlannedLine): PlannedRow {
   const passage = { id, title, text, ...(source !== undefined && { source }), ...(metadata !== undefined && { metadata }) }
   if (whole !== undefined) return { passage, hash, whole }

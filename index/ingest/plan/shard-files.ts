@@ -5,7 +5,7 @@ import { LineFile } from './line-file.ts'
 
 const MOD = 2n ** 64n
 
-/** Lays passages out as shard files of `shardRows` each, one after the other. */
+/** Writes passages to consecutive shard files of `shardRows` rows. */
 export class ShardFiles {
   readonly #files: ReturnType<typeof jobFiles>
   readonly #shardRows: number
@@ -13,9 +13,9 @@ export class ShardFiles {
   #rows = 0
   #digest = 0n
   #total = 0n
-  /** Rows of every shard that is closed. */
+  /** Rows of each closed shard. */
   readonly rows: number[] = []
-  /** And the sum of its rows' fingerprints. */
+  /** Fingerprint sums of the closed shards. */
   readonly digests: string[] = []
 
   constructor(files: ReturnType<typeof jobFiles>, shardRows: number) {
@@ -23,7 +23,7 @@ export class ShardFiles {
     this.#shardRows = shardRows
   }
 
-  /** Sum of all rows' fingerprints. */
+  /** Fingerprint sum of all rows. */
   get digest(): string {
     return this.#total.toString(16)
   }
@@ -36,7 +36,7 @@ export class ShardFiles {
     if (++this.#rows === this.#shardRows) await this.close()
   }
 
-  /** The open shard is on the disk afterwards. */
+  /** Closes the open shard durably. */
   async close(): Promise<void> {
     if (this.#open === undefined) return
     await this.#open.close()
@@ -48,7 +48,7 @@ export class ShardFiles {
     this.#digest = 0n
   }
 
-  /** Gives the open shard up. */
+  /** Discards the open shard. */
   async abandon(): Promise<void> {
     await this.#open?.close().catch(() => undefined)
   }

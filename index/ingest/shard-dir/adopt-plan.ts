@@ -9,8 +9,8 @@ import type { PlannedRow } from '../plan/plan.ts'
 import { readVectorFile } from './vector-file.ts'
 
 /**
- * Lays a place's plan out in a job's folder, the shards linked where the file system can: what the job commits stays as planned.
- * Begun anew after an interruption.
+ * Copies a shard folder's plan into a job's folder, with hard links where possible, so that the job's rows cannot change. Starts over after
+ * an interruption.
  */
 export async function adoptPlan(shardDir: ShardDir, folder: string): Promise<Plan> {
   const [from, to] = [jobFiles(shardDir.folder), jobFiles(folder)]
@@ -33,7 +33,7 @@ async function linkOrCopy(from: string, to: string): Promise<void> {
   }
 }
 
-/** Reads the vectors that others have left for a job. @throws index_invalid naming a shard whose vectors are missing or wrong. */
+/** Returns a reader of the precomputed vectors of a shard. @throws index_invalid naming a shard whose vectors are missing or invalid */
 export function vectorReader(shardDir: ShardDir): (shard: number, rows: readonly PlannedRow[]) => Promise<Uint16Array> {
   return (shard, rows) => readVectorFile(vectorPath(shardDir.folder, shard), shardOf(shardDir, shard), rows)
 }

@@ -8,22 +8,22 @@ import { foreignVectors, unsoundVectors } from './vector-file.ts'
 export interface ShardDirFindings {
   /** Planned shards without vectors. */
   readonly missing: readonly number[]
-  /** Vector files that are not what the plan asks for, and why. */
+  /** Vector files that do not match the plan, with the reason. */
   readonly foreign: readonly ForeignFile[]
 }
 
 export interface ForeignFile {
   readonly file: string
   readonly why: string
-  /** The planned shard that the file is in the place of. */
+  /** Planned shard of the file's name. */
   readonly shard?: number
 }
 
 const VECTOR_FILE = /^\d{6,}\.arrow$/
 
 /**
- * Looks for vectors of every shard.
- * @param whole true to read every vector file and compare it with its digests, else what each says of itself is enough.
+ * Checks for vectors of every shard.
+ * @param whole true to read every vector file and verify its digests; otherwise only its metadata is checked
  */
 export async function inspectShardDir(shardDir: ShardDir, { whole }: { readonly whole: boolean }): Promise<ShardDirFindings> {
   const flawOf = whole ? unsoundVectors : foreignVectors
@@ -44,7 +44,7 @@ export async function inspectShardDir(shardDir: ShardDir, { whole }: { readonly 
 
 const NAMED = 10
 
-/** For a commit, which reads the vectors shard by shard itself. @throws index_invalid naming the shards that are missing and the files that are foreign. */
+/** Checks a shard folder before a commit, which reads the vectors itself. @throws index_invalid naming missing shards and foreign files */
 export async function checkShardDir(shardDir: ShardDir): Promise<void> {
   const { missing, foreign } = await inspectShardDir(shardDir, { whole: false })
   if (missing.length === 0 && foreign.length === 0) return
@@ -60,7 +60,7 @@ export async function checkShardDir(shardDir: ShardDir): Promise<void> {
   )
 }
 
-/** Numbers as ranges, the first of them: "0 to 3, 7 and 12 more". */
+/** Formats the first numbers as ranges: "0 to 3, 7 and 12 more". */
 export function ranges(numbers: readonly number[]): string {
   const runs: { from: number; to: number }[] = []
   for (const number of numbers) {

@@ -6,13 +6,13 @@ import { writeVectorFile } from './vector-file.ts'
 
 export interface EmbeddedShard {
   readonly rows: number
-  /** True if the vectors were there already: nothing was done. */
+  /** True if the vectors existed and nothing was done. */
   readonly present: boolean
 }
 
 /**
- * Makes the vector file of a planned shard, unless it is there. Done by several at once, or again, it ends the same.
- * @throws not_found for a number that the plan does not have, index_invalid for a shard that is missing or not as planned; what the embedder throws.
+ * Writes the vector file of a planned shard, unless it exists. Idempotent and safe to run concurrently.
+ * @throws not_found for a number outside the plan, index_invalid for a missing or modified shard; errors of the embedder
  */
 export async function embedShard(shardDir: ShardDir, shard: number, embed: Embed, signal: AbortSignal): Promise<EmbeddedShard> {
   const of = shardOf(shardDir, shard)
@@ -30,7 +30,7 @@ export async function embedShard(shardDir: ShardDir, shard: number, embed: Embed
   return { rows: of.rows, present: false }
 }
 
-/** The rows of a planned shard, as planned. @throws not_found for a number that the plan does not have; index_invalid for a shard that is missing or damaged. */
+/** Reads the rows of a planned shard. @throws not_found for a number outside the plan; index_invalid for a missing or damaged shard */
 export async function readPlanned(shardDir: ShardDir, shard: number): Promise<PlannedRow[]> {
   shardOf(shardDir, shard)
   return readShard(shardDir.folder, shard, shardDir.plan)

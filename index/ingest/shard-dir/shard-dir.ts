@@ -13,14 +13,14 @@ import { planCorpus, readPlan, type PlanOptions } from '../plan/plan.ts'
 import { unsoundVectors, VECTOR_PRECISION, type VectorFileOf } from './vector-file.ts'
 
 /**
- * A folder that machines share: a corpus as planned, laid out like a job's, and the vectors of its shards, one file each.
- * `place.json` is written last, so that its presence means that the plan is whole.
+ * A folder shared by machines: a planned corpus, laid out like a job's folder, and the vectors of its shards, one file each. `place.json`
+ * is written last: its presence means that the plan is complete.
  */
 const ShardDirSchema = Type.Object({
   version: Type.Literal(1),
-  /** What was planned, and how: another corpus is not planned over it. */
+  /** Fingerprint of the corpus and its read options: another corpus is not planned over it. */
   corpus: Type.String(),
-  /** Name of the corpus, for people. */
+  /** Display name of the corpus. */
   name: Type.String(),
   model: Type.String({ description: 'Id of the model that its vectors must be of.' }),
   dimension: Type.Integer({ minimum: 1 }),
@@ -53,26 +53,26 @@ export interface PlanShardDirOptions extends Omit<PlanOptions, 'folder'> {
   readonly folder: string
   readonly model: EmbeddingModel
   readonly name: string
-  /** Tells corpora and ways to read them apart. */
+  /** Fingerprint of the corpus and its read options. */
   readonly corpus: string
 }
 
 /**
- * Plans a corpus into a place. One that holds this very plan already is left as it is.
- * @throws conflict for a folder of anything else; as planning does.
+ * Plans a corpus into a shard folder. Idempotent for the same plan.
+ * @throws conflict if the folder holds anything else; errors of planning
  */
 export async function planShardDir(items: () => AsyncIterable<ReadItem>, options: PlanShardDirOptions): Promise<ShardDir> {
   const { folder, model, name, corpus, ...planning } = options
   await makeFolder(folder).catch((error: unknown) => {
     if (!['EEXIST', 'ENOTDIR'].includes(osCode(error) ?? '')) throw error
-    throw occupied(folder, 'is a file, or lies in one')
+    throw occupied(folder, 'is a file, or is inside one')
   })
   const stranger = (await readdir(folder)).find((file) => !OWN_FILES.test(file))
-  if (stranger !== undefined) throw occupied(folder, `holds ${stranger}, which is no part of a plan`)
+  if (stranger !== undefined) throw occupied(folder, `holds ${stranger}, which is not part of a plan`)
   const found = await readRecord(folder)
   if (found !== undefined) {
     if (found.corpus !== corpus)
-      throw occupied(folder, `holds the plan of another corpus, or of the same read in another way (${found.name})`)
+      throw occupied(folder, `holds the plan of another corpus, or of the same with other options (${found.name})`)
     if (found.model !== model.id) throw occupied(folder, `was planned for the model ${found.model}, not for ${model.id}`)
     return openShardDir(folder)
   }
@@ -83,12 +83,12 @@ export async function planShardDir(items: () => AsyncIterable<ReadItem>, options
   return openShardDir(folder)
 }
 
-/** @throws index_invalid for a folder that was not planned to the end, or is damaged. */
+/** @throws index_invalid if planning did not complete, or the record is damaged */
 export async function openShardDir(folder: string): Promise<ShardDir> {
   const record = await readRecord(folder)
   const plan = record && (await readPlan(folder))
-  if (plan?.shard_digests?.length !== plan?.shard_rows.length || record === undefined || plan === undefined)
-    throw new CodedError('index_invalid', `${folder} has no complete plan: create one with \`cepe index plan <corpus> --out ${folder}\`.`, {
+  if (record === undefined || plan === undefined || plan.shard_digests.length !== plan.shard_rows.length)
+    throw new CodedError('index_invalid', `${folder} has no complete plan: create it with \`cepe index plan <corpus> --out ${folder}\`.`, {
       field: 'place',
     })
   return { ...record, folder, plan }
@@ -102,7 +102,7 @@ async function readRecord(folder: string): Promise<ShardDirRecord | undefined> {
     if (osCode(error) === 'ENOENT' || osCode(error) === 'ENOTDIR') return undefined
     throw error
   }
-  throw new CodedError('index_invalid', `${recordPath(folder)} is damaged or of newer software: plan into another folder.`, {
+  throw new CodedError('index_invalid', `${recordPath(folder)} is damaged or was written by newer software: plan into another folder.`, {
     field: 'place',
   })
 }
@@ -111,7 +111,7 @@ function occupied(folder: string, what: string): CodedError {
   return new CodedError('conflict', `${folder} ${what}: choose another folder.`, { field: '--out' })
 }
 
-/** @throws index_invalid unless the place is of this model: vectors of another cannot be compared. */
+/** @throws index_invalid unless the folder was planned for this model: vectors of different models cannot be compared */
 export function checkShardDirModel(shardDir: ShardDir, model: EmbeddingModel): void {
   if (shardDir.model === model.id && shardDir.dimension === model.dimension) return
   throw new CodedError(
@@ -121,9 +121,9 @@ export function checkShardDirModel(shardDir: ShardDir, model: EmbeddingModel): v
   )
 }
 
-/** What the vectors of a shard must be of. @throws not_found for a number that the plan does not have. */
+/** Returns the expected identity of a shard's vectors. @throws not_found for a number outside the plan */
 export function shardOf({ plan, model, dimension }: ShardDir, shard: number): VectorFileOf {
-  const [rows, digest] = [plan.shard_rows[shard], plan.shard_digests?.[shard]]
+  const [rows, digest] = [plan.shard_rows[shard], plan.shard_digests[shard]]
   if (rows === undefined || digest === undefined)
     throw new CodedError('not_found', `The plan has no shard ${shard}: its shards are 0 to ${plan.shard_rows.length - 1}.`, {
       field: 'shard',
@@ -131,7 +131,7 @@ export function shardOf({ plan, model, dimension }: ShardDir, shard: number): Ve
   return { model, dimension, shard, rows, digest }
 }
 
-/** True if the shard's vectors are there, and as they were written. */
+/** Returns true if the shard's vectors exist and match their metadata. */
 export async function hasVectors(shardDir: ShardDir, shard: number): Promise<boolean> {
   try {
     return (await unsoundVectors(vectorPath(shardDir.folder, shard), shardOf(shardDir, shard))) === undefined

@@ -23,10 +23,10 @@ import { stringsOf } from '../../table/rows.ts'
 import { utf8 } from '../../table/utf8.ts'
 import type { PlannedRow } from '../plan/plan.ts'
 
-/** Numbers of vectors are float16, as in the table. */
+/** Vectors are stored as float16, as in the table. */
 export const VECTOR_PRECISION = 'f16'
 
-/** What a vector file must be of, to be a planned shard's. */
+/** Expected identity of a vector file. */
 export interface VectorFileOf {
   /** Id of the embedding model. */
   readonly model: string
@@ -45,8 +45,8 @@ function said({ model, dimension, shard, rows, digest }: VectorFileOf): Map<stri
 }
 
 /**
- * Writes the vectors of a shard as an Arrow IPC file with the columns `id`, `hash` and `vector`, whole or not at all, and durably.
- * What it is of, and the SHA-256 of all vectors, is in the schema's metadata.
+ * Writes the vectors of a shard as an Arrow IPC file with the columns `id`, `hash` and `vector`, atomically and durably. Its identity and
+ * the SHA-256 of all vectors are in the schema's metadata.
  * @param halves [rows, dimension]
  */
 export async function writeVectorFile(path: string, of: VectorFileOf, rows: readonly PlannedRow[], halves: Uint16Array): Promise<void> {
@@ -64,22 +64,22 @@ export async function writeVectorFile(path: string, of: VectorFileOf, rows: read
   await writeFileDurably(path, tableToIPC(new Table([batch]), 'file'))
 }
 
-/** Why the file is not the shard's vectors, from what it says of itself at its end; undefined if it is. @throws ENOENT */
+/** Returns why the file's metadata does not match the shard; undefined if it does. @throws ENOENT */
 export async function foreignVectors(path: string, of: VectorFileOf): Promise<string | undefined> {
   const file = await open(path, 'r')
   try {
-    // Of a file handle both are promises, whatever the types say; only the file's end is read.
+    // Both are promises for a file handle, whatever the types state; only the end of the file is read.
     const reader = await Promise.resolve(RecordBatchReader.from(file))
     const { schema } = await Promise.resolve(reader.open())
     return differs(schema.metadata, of)
   } catch {
-    return 'is no whole Arrow file'
+    return 'is not a complete Arrow file'
   } finally {
     await file.close()
   }
 }
 
-/** As {@link foreignVectors}, of a file that is read whole: also why its ids, content hashes or vectors are not those that were written. */
+/** As {@link foreignVectors}, but reads the whole file and also checks ids, content hashes and vectors. */
 export async function unsoundVectors(path: string, of: VectorFileOf): Promise<string | undefined> {
   const foreign = await foreignVectors(path, of)
   if (foreign !== undefined) return foreign
@@ -94,7 +94,7 @@ export async function unsoundVectors(path: string, of: VectorFileOf): Promise<st
   }
 }
 
-/** Why a file's vectors cannot be used; undefined where they can. */
+/** Returns why a file's vectors cannot be used; undefined if they can. */
 async function unsound(table: Table, of: VectorFileOf): Promise<string | undefined> {
   const halves = halvesOf(table)
   if (halves?.length !== of.rows * of.dimension || table.numRows !== of.rows)
@@ -110,8 +110,8 @@ function halvesOf(table: Table): Uint16Array | undefined {
 }
 
 /**
- * The vectors of a planned shard, float16 [rows, dimension]; every id, content hash and number is checked.
- * @throws index_invalid naming the shard and what is wrong with its file.
+ * Reads the vectors of a planned shard, float16 [rows, dimension], and checks every id, content hash and number.
+ * @throws index_invalid naming the shard and the problem
  */
 export async function readVectorFile(path: string, of: VectorFileOf, rows: readonly PlannedRow[]): Promise<Uint16Array> {
   const refuse = (what: string): CodedError =>
@@ -139,17 +139,17 @@ export async function readVectorFile(path: string, of: VectorFileOf, rows: reado
   return halves
 }
 
-/** The first row that is not the planned passage's; undefined where all are. */
+/** Returns the first row that differs from the planned passage; undefined if none does. */
 function otherPassage(table: Table, rows: readonly PlannedRow[]): number | undefined {
   const [plannedIds, plannedHashes] = [rows.map(({ passage }) => passage.id), rows.map(({ hash }) => hash)]
-  // As bytes: making strings of them takes longer than all else that is checked.
+  // Compared as bytes: creating strings takes longer than all other checks.
   if (isColumn(table, 'id', plannedIds) && isColumn(table, 'hash', plannedHashes)) return undefined
   const [ids, hashes] = [stringsOf(table, 'id'), stringsOf(table, 'hash')]
   const row = rows.findIndex(({ passage, hash }, row) => ids(row) !== passage.id || hashes(row) !== hash)
   return row < 0 ? undefined : row
 }
 
-/** True if a column's buffers are those that the strings would be written as; other buffers may hold the same strings. */
+/** True if a column's buffers are exactly those that the strings would be encoded to; other buffers may hold equal strings. */
 function isColumn(table: Table, name: string, strings: readonly string[]): boolean {
   const found = table.getChild(name)?.data[0]
   const wanted = utf8(strings)
@@ -169,7 +169,7 @@ function bytesOf({ buffer, byteOffset, byteLength }: ArrayBufferView): Buffer {
   return Buffer.from(buffer, byteOffset, byteLength)
 }
 
-/** Of a whole file at once: Node reads half a megabyte at a time. */
+/** Reads a file at once: Node reads half a megabyte at a time. */
 async function readWhole(path: string): Promise<Uint8Array> {
   const file = await open(path, 'r')
   try {
@@ -189,7 +189,7 @@ function differs(metadata: ReadonlyMap<string, string>, of: VectorFileOf): strin
   return undefined
 }
 
-/** Worked out beside the event loop: a shard takes longer than a pause should. */
+/** Computed off the event loop: a shard takes too long for one turn of it. */
 async function sha256({ buffer, byteOffset, byteLength }: Uint16Array): Promise<string> {
   return Buffer.from(
     await webcrypto.subtle.digest('SHA-256', new Uint8Array(buffer, byteOffset, byteLength) as Uint8Array<ArrayBuffer>),

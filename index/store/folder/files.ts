@@ -5,7 +5,7 @@ import { CodedError, osCode } from '../../../base/errors.ts'
 import { filesUnder } from '../../../base/files-under.ts'
 import type { FileInfo, Files } from '../store.ts'
 
-/** How a file system says that it has no hard links, or not to there. */
+/** Errors of a file system without hard links, or without links to the target. */
 const NO_LINKS = ['EXDEV', 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK', 'EACCES']
 
 export const folderFiles: Files = {
@@ -18,12 +18,6 @@ export const folderFiles: Files = {
   },
 
   walk,
-
-  async bytes(dir) {
-    let bytes = 0
-    for await (const file of walk(dir)) bytes += file.bytes
-    return bytes
-  },
 
   async age(path) {
     const status = await orAbsent(stat(path))
@@ -67,12 +61,12 @@ async function* walk(dir: string, most = Infinity): AsyncGenerator<FileInfo> {
   }
 }
 
-/** False where the source was not there. */
+/** False if the source does not exist. */
 async function copied(copying: Promise<void>): Promise<boolean> {
   return (await orAbsent(copying.then(() => true))) ?? false
 }
 
-/** Undefined where there is no such file. */
+/** Undefined if there is no such file. */
 export async function orAbsent<T>(work: Promise<T>): Promise<T | undefined> {
   try {
     return await work

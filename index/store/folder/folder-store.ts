@@ -8,7 +8,7 @@ import { folderLogs } from './logs.ts'
 import { folderMarks } from './marks.ts'
 import { folderValues } from './values.ts'
 
-/** An index in a folder of a file system, of this machine or shared by several. */
+/** An index in a folder, local or shared by machines. */
 export const folderStore: Store = {
   keepsFiles: true,
   renames: true,
@@ -32,7 +32,7 @@ export const folderStore: Store = {
   marks: folderMarks,
 }
 
-/** Bytes that may still be written into a folder, which need not exist yet. */
+/** Free bytes of a folder, which need not exist yet. */
 async function freeBytes(folder: string): Promise<number> {
   try {
     const { bavail, bsize } = await statfs(folder)

@@ -12,7 +12,7 @@ function pathOf(folder: string, name: string): string {
   return join(folder, `${name}${SUFFIX}`)
 }
 
-/** Each a file, to which lines are appended. */
+/** Each log is a file to which lines are appended. */
 export const folderLogs: Logs = {
   async names(folder) {
     const files = await folderFiles.list(folder)
@@ -31,7 +31,7 @@ export const folderLogs: Logs = {
   async append(folder, name, entry) {
     const file = await open(pathOf(folder, name), 'a')
     try {
-      // Begins with a newline, so that an entry after a torn one stands on its own.
+      // Begins with a newline, so that an entry after a torn one is valid.
       await file.appendFile(`\n${entry}`)
       await file.datasync()
     } finally {
@@ -52,7 +52,7 @@ export const folderLogs: Logs = {
   },
 }
 
-/** What was appended; up to the last newline, after which an entry may be on its way. */
+/** Reads appended bytes up to the last newline; an entry after it may be incomplete. */
 async function readFrom(path: string, offset: number): Promise<Buffer> {
   try {
     const file = await open(path, 'r')
@@ -60,7 +60,7 @@ async function readFrom(path: string, offset: number): Promise<Buffer> {
       const { size } = await file.stat()
       const bytes = Buffer.alloc(size - offset)
       await file.read(bytes, 0, bytes.length, offset)
-      // An entry is whole once the next one begins or it parses; a torn one is read again, and never parses.
+      // An entry is complete once the next one begins or it parses; a torn one is read again, and never parses.
       const end = parseJson(bytes.subarray(bytes.lastIndexOf(10) + 1).toString()) === undefined ? bytes.lastIndexOf(10) : bytes.length
       return bytes.subarray(0, Math.max(0, end))
     } finally {

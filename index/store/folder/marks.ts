@@ -5,12 +5,15 @@ import { processTag, stateOf } from '../../../base/locks/process.ts'
 import type { Marks } from '../store.ts'
 import { folderFiles } from './files.ts'
 
-/** A process on another machine or in another container shows that it lives; after so long without it is taken for dead. Clocks may differ by minutes. */
+/**
+ * Heartbeat of a process on another machine or in another container; without one for `SILENT_MS` it counts as dead. Clocks may differ by
+ * minutes.
+ */
 const HEARTBEAT_MS = 30_000
 const SILENT_MS = 10 * 60_000
 
 /** `<name>~<process tag>~<unique>` */
-const ENTRY = /^(.+)~([0-9a-f-]+)~[0-9a-f-]+$/
+const MARK_FILE = /^(.+)~([0-9a-f-]+)~[0-9a-f-]+$/
 
 export const folderMarks: Marks = {
   async put(folder, name) {
@@ -19,7 +22,7 @@ export const folderMarks: Marks = {
       await mkdir(folder, { recursive: true })
       await writeFile(path, '', { flag: 'wx' })
     } catch {
-      // A folder that this process cannot write.
+      // This process has no write permission there.
       return () => Promise.resolve()
     }
     const beat = setInterval(() => {
@@ -34,7 +37,7 @@ export const folderMarks: Marks = {
   async list(folder) {
     const held: string[] = []
     for (const file of await folderFiles.list(folder)) {
-      const [, name, tag = ''] = ENTRY.exec(file) ?? []
+      const [, name, tag = ''] = MARK_FILE.exec(file) ?? []
       if (name === undefined) continue
       const path = join(folder, file)
       if (await isHeld(path, tag)) held.push(name)

@@ -9,7 +9,7 @@ function textOf(value: Readonly<Record<string, unknown>>): string {
   return `${JSON.stringify(value)}\n`
 }
 
-/** Each a file of JSON, which a rename replaces. */
+/** Each value is a JSON file, replaced by a rename. */
 export const folderValues: Values = {
   async read(path) {
     const text = await orAbsent(readFile(path, 'utf8'))

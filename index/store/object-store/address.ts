@@ -1,11 +1,11 @@
 import { CodedError } from '../../../base/errors.ts'
 
-/** A bucket's name, and a path of parts that mean themselves. */
+/** Bucket name, and a path without special segments. */
 const ADDRESS = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])((?:\/[A-Za-z0-9._=+-]+)*)\/*$/
 
 /**
- * The address of an index in an object store, as it is used everywhere: without a slash at its end.
- * @throws config_invalid for one that is none, or of a store whose conditional writes this software does not know.
+ * Validates and normalises the address of an index in an object store: no trailing slash.
+ * @throws config_invalid for an invalid address, or a store whose conditional writes are not supported
  */
 export function checkAddress(address: string, field: string): string {
   const scheme = address.slice(0, address.indexOf(':')).toLowerCase()
@@ -19,7 +19,7 @@ export function checkAddress(address: string, field: string): string {
   if (bucket === undefined || path.split('/').some((part) => /^\.+$/.test(part)))
     throw new CodedError(
       'config_invalid',
-      `${field} is no address of a bucket: it should read s3://bucket/prefix, the prefix of letters, digits and . _ = + - (got ${JSON.stringify(address.slice(0, 200))}).`,
+      `${field} is not a bucket address: use s3://bucket/prefix, the prefix of letters, digits and . _ = + - (got ${JSON.stringify(address.slice(0, 200))}).`,
       { field },
     )
   return `s3://${bucket}${path}`

@@ -10,7 +10,7 @@ function entriesAddress(folder: string, name: string): string {
   return `${folder}/entries/${name}`
 }
 
-/** Each entry is an object: `<folder>/lists/<name>` says that a list is kept, `<folder>/entries/<name>/` has its entries. */
+/** Each entry is an object: `<folder>/lists/<name>` marks an open log, `<folder>/entries/<name>/` has its entries. */
 export const objectLogs: Logs = {
   names: (folder) => listNames(`${folder}/lists`),
 

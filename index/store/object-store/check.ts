@@ -4,12 +4,12 @@ import { CodedError } from '../../../base/errors.ts'
 import { storeError } from './errors.ts'
 import { deleteObject, listObjects, putObject } from './objects.ts'
 
-/** Longest that a start waits for a store that takes requests and answers none. */
+/** Longest wait at the start for a store that accepts requests and does not answer. */
 const START_MS = 20_000
 
 /**
- * Finds out at the start what would go wrong later: whether the store answers, and these credentials may use the bucket; for
- * who writes, also whether it refuses writes whose condition does not hold, without which two writers could not be kept apart.
+ * Checks at the start that the store answers and that the credentials may use the bucket; for writers also that it rejects writes whose
+ * condition fails, without which concurrent writers are not safe.
  * @throws config_invalid, store_unavailable
  */
 export async function checkStore(address: string, { writes }: { readonly writes: boolean }): Promise<void> {
@@ -40,7 +40,7 @@ async function probe(object: string): Promise<'heeds' | 'ignores' | 'unclear'> {
 async function look(address: string, writes: boolean): Promise<void> {
   for await (const _ of listObjects(address, 1)) break
   if (!writes) return
-  // Again where an answer was lost, after which a write that was done is said not to have been.
+  // Retried because a client that lost a response repeats the write and then reports a failed condition.
   for (let attempt = 1; attempt <= 3; attempt++) {
     const found = await probe(`${address}/probe.${randomUUID()}.json`)
     if (found === 'heeds') return

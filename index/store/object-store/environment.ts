@@ -2,8 +2,8 @@ import { CodedError } from '../../../base/errors.ts'
 import type { StoreSettings } from './settings.ts'
 
 /**
- * How an object store is reached, by the variables that tools of S3 use.
- * @throws config_invalid where there is no region, or an endpoint that is none
+ * Reads the store's settings from the usual S3 environment variables.
+ * @throws config_invalid without a region, or with an invalid endpoint
  */
 export function storeSettingsOf(env: Readonly<Record<string, string | undefined>>): StoreSettings {
   const endpoint = env['AWS_ENDPOINT_URL_S3'] || env['AWS_ENDPOINT_URL'] || env['AWS_ENDPOINT'] || undefined

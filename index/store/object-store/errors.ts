@@ -2,7 +2,7 @@ import { CodedError, messageOf, osCode } from '../../../base/errors.ts'
 import { bucketAndKey } from './address.ts'
 import { storeSettings } from './settings.ts'
 
-/** HTTP status of an answer of the store, where there was one. */
+/** HTTP status of the store's response, if there was one. */
 export function statusOf(error: unknown): number | undefined {
   if (!(error instanceof Error) || !('$metadata' in error)) return undefined
   const { $metadata: metadata } = error
@@ -15,7 +15,10 @@ function nameOf(error: unknown): string {
   return error instanceof Error ? error.name : ''
 }
 
-/** What keeps the store from being used, with its remedy. Nothing of a key is in it, and no address but the index's, which clients do not see (`publicText`). */
+/**
+ * Maps an error of the store to a coded error with a remedy. It contains no key, and no address but the index's, which clients do not see
+ * (`publicText`).
+ */
 export function storeError(error: unknown, address: string): CodedError {
   if (error instanceof CodedError) return error
   const { Bucket: bucket } = bucketAndKey(address)
@@ -33,7 +36,7 @@ export function storeError(error: unknown, address: string): CodedError {
     )
   if (['InvalidAccessKeyId', 'SignatureDoesNotMatch', 'ExpiredToken', 'InvalidToken'].includes(name))
     return invalid(
-      `The store refuses the credentials (${name}): look at AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, and at the clock.`,
+      `The store rejects the credentials (${name}): check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, and the clock.`,
     )
   if (status === 403 || status === 401)
     return invalid(
@@ -41,12 +44,12 @@ export function storeError(error: unknown, address: string): CodedError {
     )
   return new CodedError(
     'store_unavailable',
-    `The object store of the index does not answer (${causeOf(error)}): look at AWS_ENDPOINT_URL, the network, and the store itself.`,
+    `The object store of the index does not answer (${causeOf(error)}): check AWS_ENDPOINT_URL, the network, and the store itself.`,
     { field: 'CEPE_INDEX_DIR', retryAfterS: 5, cause: error },
   )
 }
 
-/** In a word or two: the texts of clients quote addresses and headers. */
+/** Short cause: error texts of clients contain addresses and headers. */
 function causeOf(error: unknown): string {
   const status = statusOf(error)
   const name = nameOf(error)

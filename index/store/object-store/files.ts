@@ -2,20 +2,14 @@ import { CodedError } from '../../../base/errors.ts'
 import type { FileInfo, Files } from '../store.ts'
 import { copyObject, deleteBeneath, deleteObject, downloadObject, listNames, listObjects, putObject, readObject } from './objects.ts'
 
-/** What the clocks of a store and of this machine may be apart. */
+/** Maximum clock difference between a store and this machine. */
 const CLOCK_MS = 60_000
 
-/** Objects as files: a folder is what their names have in common. */
+/** Objects as files: a folder is a common prefix of names. */
 export const objectFiles: Files = {
   makeFolder: () => Promise.resolve(),
   list: listNames,
   walk,
-
-  async bytes(dir) {
-    let bytes = 0
-    for await (const object of listObjects(dir)) bytes += object.bytes
-    return bytes
-  },
 
   async age(path) {
     let newest = -Infinity
@@ -38,7 +32,7 @@ export const objectFiles: Files = {
     Promise.reject(
       new CodedError(
         'unsupported',
-        `${from} is in an object store, which renames nothing: write a copy, and what says that it is whole last.`,
+        `${from} is in an object store, which cannot rename: write a copy, and a record of its completeness last.`,
       ),
     ),
 

@@ -11,22 +11,22 @@ import type { LockOptions } from '../store.ts'
 import { putObject, readObject } from './objects.ts'
 
 /**
- * A holder whose object did not change for so long, by the clock of who waits, is taken for dead: clocks of machines are never
- * compared. It may yet live, and wake: everything it does then is refused, since the object is another by then.
+ * A holder whose object did not change for this long, by the waiter's clock, is considered dead; clocks of machines are never compared. If
+ * it wakes up later, its writes are rejected, because the object has changed.
  */
 export const LEASE_MS = 10_000
 const RENEW_MS = 2500
-/** How often someone who waits looks. */
+/** Polling interval of a waiter. */
 const POLL_MS = 100
 
 /**
- * A small object that one process at a time may hold, and that keeps a value of its own: both change by the same conditional
- * write, so that a value is only ever written by who holds the object at that moment.
+ * A small object that one process at a time may hold, with a value. Both change by the same conditional write, so only the current holder
+ * can write the value.
  */
 const LeasedSchema = Type.Object({
   value: Type.Unknown(),
   lease: Type.Union([Type.Null(), Type.Object({ token: Type.String(), process: Type.String(), beat: Type.Integer() })]),
-  /** Of this one write: who lost its answer knows it by this. */
+  /** Identifies this write, to resolve a lost response. */
   nonce: Type.String(),
 })
 type Leased = Static<typeof LeasedSchema>
@@ -36,7 +36,7 @@ interface Found extends Leased {
   readonly etag: string
 }
 
-/** The value of an object, whoever holds it; undefined where there is none. */
+/** Reads the value of an object, regardless of its holder; undefined if there is none. */
 export async function readValue(address: string): Promise<unknown> {
   return (await read(address))?.value ?? undefined
 }
@@ -50,8 +50,8 @@ async function read(address: string): Promise<Found | undefined> {
 }
 
 /**
- * Puts a state in the place of the one that was read. An answer that was lost is made up for: the object tells whether the write was done.
- * @returns what is there now, if it is this; undefined where another write came first.
+ * Replaces a state by compare-and-swap. After a lost response the object shows whether the write was done.
+ * @returns the new state; undefined if another write came first
  */
 async function swap(address: string, before: string | undefined, state: State): Promise<Found | undefined> {
   const next = { ...state, nonce: randomUUID() }
@@ -69,13 +69,16 @@ async function swap(address: string, before: string | undefined, state: State): 
   return undefined
 }
 
-/** What this process has taken and not given back, by address, but for what is advisory: also what it lost meanwhile, so that nothing more is written under it. */
+/**
+ * Leases that this process took and has not released, by address, except advisory ones. Includes lost leases, so that nothing more is
+ * written under them.
+ */
 const holding = new Map<string, Holder>()
 
-/** When an unchanged object was first seen, by its address. */
+/** Time at which an unchanged object was first seen, by address. */
 const seen = new Map<string, { readonly nonce: string; readonly since: number }>()
 
-/** @returns undefined if another process holds it for longer than that. */
+/** @returns undefined if another process holds it for longer than the wait */
 export async function takeLease(
   address: string,
   { waitMs, signal, onTakeover = () => Promise.resolve(), advisory = false }: LockOptions,
@@ -118,7 +121,7 @@ class Holder implements Lock {
   readonly #lost = new AbortController()
   readonly #timer: NodeJS.Timeout
   #now: Found
-  /** Own writes go one after the other. */
+  /** Serialises own writes. */
   #last: Promise<unknown> = Promise.resolve()
 
   constructor(address: string, token: string, now: Found) {
@@ -126,7 +129,7 @@ class Holder implements Lock {
     this.#token = token
     this.#now = now
     this.#timer = setInterval(() => {
-      // A store that does not answer gives the lease to nobody else; whether it is still held shows before every write.
+      // An unavailable store cannot give the lease to another process; the lease is checked before every write anyway.
       this.#change((state) => state).catch(() => undefined)
     }, RENEW_MS).unref()
   }
@@ -135,12 +138,12 @@ class Holder implements Lock {
     return this.#lost.signal
   }
 
-  /** @throws conflict where another process has it by now */
+  /** @throws conflict if another process has taken the lease */
   write(value: unknown): Promise<void> {
     return this.#change((state) => ({ ...state, value }))
   }
 
-  /** Looks at the object itself. @throws conflict where another process has it by now */
+  /** Reads the object and verifies the holder. @throws conflict if another process has taken the lease */
   async check(): Promise<void> {
     this.#lost.signal.throwIfAborted()
     const found = await read(this.#address)
@@ -149,11 +152,11 @@ class Holder implements Lock {
 
   async release(): Promise<void> {
     this.#stop()
-    // One that cannot be released expires.
+    // If it cannot be released, it expires.
     await this.#change((state) => ({ ...state, lease: null })).catch(() => undefined)
   }
 
-  /** Leaves the lease to expire: given back, it would be taken without ending what the holder before this one has on its way. */
+  /** Leaves the lease to expire. If it were released, the next holder would not fence off pending writes of the holder before this one. */
   abandon(error: unknown): never {
     this.#stop()
     throw error
@@ -184,7 +187,7 @@ class Holder implements Lock {
     return mine
   }
 
-  /** It stays among what is held until it is given back: who works under it must find that it is lost. */
+  /** Stays registered until released, so that code working under it detects the loss. */
   #gone(): CodedError {
     clearInterval(this.#timer)
     const gone = new CodedError(
@@ -198,8 +201,8 @@ class Holder implements Lock {
 }
 
 /**
- * Writes an object's value. Where this process holds the object it is refused unless it still does.
- * @throws conflict where another process has taken it over
+ * Writes an object's value. If this process took its lease, the write fails unless it still holds it.
+ * @throws conflict if another process has taken the lease
  */
 export async function writeValue(address: string, value: unknown): Promise<void> {
   const holder = holding.get(address)
@@ -211,7 +214,7 @@ export async function writeValue(address: string, value: unknown): Promise<void>
   }
 }
 
-/** Looks whether this process still holds all that it holds of an index. @throws conflict */
+/** Checks that this process still holds all its leases of an index. @throws conflict */
 export async function checkLeases(dir: string): Promise<void> {
   const own = [...holding].filter(([address]) => address.startsWith(`${dir}/`))
   await Promise.all(own.map(([, holder]) => holder.check()))

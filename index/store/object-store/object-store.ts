@@ -3,9 +3,10 @@ import { objectLogs } from './append-log.ts'
 import { checkStore } from './check.ts'
 import { objectFiles } from './files.ts'
 import { checkLeases, takeLease } from './lease.ts'
-import { readError } from './read-error.ts'
 import { lanceStorageOptions } from './settings.ts'
 import { objectValues } from './values.ts'
+import { CodedError, messageOf } from '../../../base/errors.ts'
+import { isStoreFailure } from '../../../base/failures.ts'
 
 /** An index in an object store of the S3 protocol. */
 export const objectStore: Store = {
@@ -24,6 +25,17 @@ export const objectStore: Store = {
   values: objectValues,
   locks: { take: takeLease, of: (value) => value, check: checkLeases },
   logs: objectLogs,
-  // Heartbeats would be requests: a process keeps what it reads itself, and others keep replaced files for a while.
+  // Heartbeats would cost requests: a process protects its own reads only, and others keep replaced files for a limited time.
   marks: { put: () => Promise.resolve(() => Promise.resolve()), list: () => Promise.resolve([]) },
+}
+
+/** As `Store.readError`. */
+function readError(error: unknown): Error {
+  const came = error instanceof Error ? error : new Error(messageOf(error))
+  if (came instanceof CodedError || !isStoreFailure(came)) return came
+  return new CodedError(
+    'store_unavailable',
+    `The index could not be read from its object store: check the store and the network. Replicas with CEPE_MIRROR_DIR answer from a copy.`,
+    { field: 'CEPE_INDEX_DIR', retryAfterS: 5, cause: came },
+  )
 }

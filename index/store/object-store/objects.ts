@@ -8,7 +8,7 @@ import { statusOf, storeError } from './errors.ts'
 import { bucketAndKey } from './address.ts'
 import { answerMs, ATTEMPTS, CONNECT_MS, settingsVersion, storeSettings } from './settings.ts'
 
-/** An object, small enough for the memory. */
+/** An object small enough to be held in memory. */
 export interface StoredObject {
   readonly text: string
   /** Changes with every write. */
@@ -16,13 +16,13 @@ export interface StoredObject {
 }
 
 export interface ObjectInfo {
-  /** Path beneath the address that was listed. */
+  /** Path relative to the listed address. */
   readonly name: string
   readonly bytes: number
   readonly modified: Date
 }
 
-/** That an object must not be there, or must be as it was read. */
+/** Precondition of a write: the object is absent, or unchanged since it was read. */
 export type Condition = { readonly absent: true } | { readonly etag: string }
 
 interface Opened {
@@ -32,7 +32,7 @@ interface Opened {
 
 let opened: { readonly of: number; readonly by: Promise<Opened> } | undefined
 
-/** Loaded when it is needed: an index in a folder does without. */
+/** Loaded on demand: an index in a folder does not need it. */
 async function open(): Promise<Opened> {
   const s3 = await import('@aws-sdk/client-s3')
   const { endpoint, region, credentials } = storeSettings()
@@ -42,14 +42,14 @@ async function open(): Promise<Opened> {
     ...(credentials && { credentials }),
     maxAttempts: ATTEMPTS,
     requestHandler: { connectionTimeout: CONNECT_MS, requestTimeout: answerMs(), throwOnRequestTimeout: true, socketTimeout: answerMs() },
-    // Further checksums are an invention of AWS that other stores do not all know.
+    // Additional checksums are an AWS extension that not all stores support.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
   })
   return { s3, client }
 }
 
-/** @throws config_invalid for what the settings cause, store_unavailable for the rest; nothing hangs. */
+/** @throws config_invalid for errors caused by settings, store_unavailable otherwise; every request has a timeout */
 async function ask<T>(address: string, work: (opened: Opened) => Promise<T>): Promise<T> {
   try {
     const of = settingsVersion()
@@ -64,7 +64,7 @@ function isAbsent(error: unknown): boolean {
   return error instanceof Error && (error.name === 'NoSuchKey' || (statusOf(error) === 404 && error.name !== 'NoSuchBucket'))
 }
 
-/** @returns undefined where there is none. */
+/** @returns undefined if there is no such object */
 export function readObject(address: string): Promise<StoredObject | undefined> {
   return ask(address, async ({ s3, client }) => {
     try {
@@ -79,9 +79,9 @@ export function readObject(address: string): Promise<StoredObject | undefined> {
 }
 
 /**
- * Writes an object, whole or not at all, where a condition holds. An answer that is lost is no answer: the object may be
- * there although this throws, or, after the client tried again, although it says that the condition does not hold.
- * @returns its etag; undefined where the condition does not hold.
+ * Writes an object atomically if a condition holds. After a lost response this throws although the object may have been written; after a
+ * client's retry it may report a failed condition although the first attempt succeeded.
+ * @returns its etag; undefined if the condition does not hold
  */
 export function putObject(address: string, text: string, condition?: Condition): Promise<string | undefined> {
   return ask(address, async ({ s3, client }) => {
@@ -94,14 +94,14 @@ export function putObject(address: string, text: string, condition?: Condition):
       return ETag
     } catch (error) {
       const status = statusOf(error)
-      // 404: the object that was to be replaced has gone. 409: another write came in between.
+      // 404: the object to replace is gone. 409: another write came in between.
       if (condition !== undefined && (status === 412 || status === 409 || isAbsent(error))) return undefined
       throw error
     }
   })
 }
 
-/** Objects beneath an address, by name. @param most stops after so many. */
+/** Objects below an address, by name. @param most stops after this many */
 export async function* listObjects(address: string, most = Infinity): AsyncGenerator<ObjectInfo> {
   const { Bucket, Key } = bucketAndKey(address)
   const prefix = Key === '' ? '' : `${Key}/`
@@ -113,7 +113,7 @@ export async function* listObjects(address: string, most = Infinity): AsyncGener
     )
     for (const { Key: key = '', Size: bytes, LastModified: modified } of page.Contents ?? []) {
       const name = key.slice(prefix.length)
-      // What ends in a slash stands for a folder: consoles make such objects.
+      // A trailing slash marks a folder, as created by consoles.
       if (bytes === undefined || modified === undefined || name === '' || name.endsWith('/')) continue
       yield { name, bytes, modified }
       if (++given >= most) return
@@ -122,7 +122,7 @@ export async function* listObjects(address: string, most = Infinity): AsyncGener
   } while (token !== undefined)
 }
 
-/** Names of what is directly beneath an address, as folders would be: those of objects, and first parts of deeper ones. */
+/** Names directly below an address, as in a folder: of objects, and first path segments of deeper ones. */
 export async function listNames(address: string): Promise<string[]> {
   const { Bucket, Key } = bucketAndKey(address)
   const prefix = Key === '' ? '' : `${Key}/`
@@ -142,7 +142,7 @@ export async function listNames(address: string): Promise<string[]> {
 /** Largest object that one request copies. */
 const MOST_COPIED = 5 * 2 ** 30
 
-/** Makes a second object of the same content, within the store. @throws not_found where it has gone, unsupported for one above 5 GiB. */
+/** Copies an object within the store. @throws not_found if it is gone, unsupported above 5 GiB */
 export function copyObject(from: string, to: string, bytes: number): Promise<void> {
   if (bytes > MOST_COPIED)
     throw new CodedError(
@@ -165,7 +165,7 @@ export function copyObject(from: string, to: string, bytes: number): Promise<voi
   })
 }
 
-/** Writes an object's content into a new file. @throws not_found where it has gone. */
+/** Downloads an object into a new file. @throws not_found if it is gone */
 export function downloadObject(address: string, path: string): Promise<void> {
   return ask(address, async ({ s3, client }) => {
     try {
@@ -181,17 +181,17 @@ export function downloadObject(address: string, path: string): Promise<void> {
   })
 }
 
-/** Removes an object; one that is not there is no error. */
+/** Deletes an object; idempotent. */
 export function deleteObject(address: string): Promise<void> {
   return ask(address, async ({ s3, client }) => {
     await client.send(new s3.DeleteObjectCommand(bucketAndKey(address)))
   })
 }
 
-/** Requests under way at a time, where many objects are removed. */
+/** Concurrent requests when many objects are deleted. */
 const AT_ONCE = 16
 
-/** Removes every object beneath an address. */
+/** Deletes every object below an address. */
 export async function deleteBeneath(address: string): Promise<void> {
   const names: string[] = []
   for await (const { name } of listObjects(address)) names.push(name)

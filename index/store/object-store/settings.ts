@@ -1,10 +1,10 @@
-/** How the object store is reached. What is absent is found by the libraries' own means: roles of machines, pods and tasks. */
+/** Settings of the object store. Absent values are resolved by the client libraries: roles of machines, pods and tasks. */
 export interface StoreSettings {
   readonly endpoint?: string
   readonly region?: string
-  /** Unencrypted connections to the endpoint are allowed. */
+  /** Allow unencrypted connections to the endpoint. */
   readonly allowHttp?: boolean
-  /** Longest wait for an answer to begin, in milliseconds. */
+  /** Longest wait for the first byte of a response, in milliseconds. */
   readonly answerMs?: number
   readonly credentials?: { readonly accessKeyId: string; readonly secretAccessKey: string; readonly sessionToken?: string }
 }
@@ -12,34 +12,34 @@ export interface StoreSettings {
 let settings: StoreSettings = {}
 let changes = 0
 
-/** To be called before an index in an object store is opened, by who read the environment. Of one process, since the store is the same for all of it. */
+/** Call before an index in an object store is opened, with the settings of the environment. Global, since a process uses one store. */
 export function configureStores(given: StoreSettings): void {
   settings = given
   changes++
 }
 
-/** What was configured last; nothing where nothing was. */
+/** The current settings; empty by default. */
 export function storeSettings(): StoreSettings {
   return settings
 }
 
-/** Another number once other settings were given. */
+/** Increases whenever the settings change. */
 export function settingsVersion(): number {
   return changes
 }
 
-/** Longest wait for an answer to begin, in milliseconds. */
+/** Longest wait for the first byte of a response, in milliseconds. */
 export function answerMs(): number {
   return settings.answerMs ?? ANSWER_MS
 }
 
-/** Longest wait for a connection, and for an answer that does not begin. */
+/** Longest wait for a connection or for the first byte. */
 export const CONNECT_MS = 3000
 const ANSWER_MS = 15_000
-/** Attempts of one request, the first among them. */
+/** Attempts per request, including the first. */
 export const ATTEMPTS = 4
 
-/** The same for LanceDB, as it names them. */
+/** The same settings under LanceDB's names. */
 export function lanceStorageOptions(): Record<string, string> {
   const { endpoint, region, allowHttp, credentials } = settings
   return {

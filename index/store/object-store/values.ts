@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Values } from '../store.ts'
 import { readValue, writeValue } from './lease.ts'
 
-/** What is stored: renewing a lease changes the object too, so that the value says itself since when it stands. */
+/** Stored form: renewing a lease changes the object too, so the value contains the time of its last change. */
 const StampedSchema = Type.Intersect([Type.Record(Type.String(), Type.Unknown()), Type.Object({ since: Type.String() })])
 
 async function readStamped(address: string): Promise<{ readonly value: unknown; readonly since?: string }> {
@@ -24,12 +24,12 @@ async function write(address: string, value: Readonly<Record<string, unknown>>):
   await writeValue(address, { ...value, since: since ?? new Date().toISOString() })
 }
 
-/** Each an object, which changes by conditional writes and also says who holds the lock that it is written under. */
+/** Each value is an object, changed by conditional writes, that also holds the lease of its lock. */
 export const objectValues: Values = {
   read,
   write,
 
-  // Under the value's lock, so that no other process makes one in between.
+  // Under the value's lock, so that no other process creates one in between.
   async create(address, value) {
     if ((await read(address)) !== undefined) return false
     await write(address, value)

@@ -1,5 +1,5 @@
-import { eventLoopYielder } from '../../base/yield-to-event-loop.ts'
-import type { Rejected } from './contract.ts'
+import { eventLoopYielder } from '../../../base/yield-to-event-loop.ts'
+import type { Rejected } from '../contract.ts'
 
 export interface Line {
   readonly line: number
@@ -15,9 +15,8 @@ function withoutReturn(bytes: Buffer): Buffer {
 }
 
 /**
- * Splits a byte stream at newlines (LF or CRLF) without decoding it. A byte order mark at the start of any line is dropped:
- * files that were joined carry theirs along.
- * A line above `maxBytes` comes out as a rejection, and its bytes are not kept.
+ * Splits a byte stream at newlines (LF or CRLF) without decoding it. A byte order mark at the start of any line is dropped, since
+ * concatenated files contain several. A line above `maxBytes` is yielded as a rejection, and its bytes are not kept.
  */
 export async function* readLines(bytes: AsyncIterable<Buffer>, maxBytes: number): AsyncGenerator<Line | Rejected> {
   let held: Buffer[] = []

@@ -1,23 +1,23 @@
-import { CodedError } from '../../base/errors.ts'
-import { FIELDS, makesIds, type ColumnMap, type Field, type TableShape } from './column-map.ts'
-import type { RawRow, Rejected } from './contract.ts'
+import { CodedError } from '../../../base/errors.ts'
+import { FIELDS, makesIds, type ColumnMap, type Field, type TableShape } from '../column-map.ts'
+import type { RawRow, Rejected } from '../contract.ts'
 
-/** Where a header puts the columns that are read; -1 where it has none. */
+/** Column indexes of the fields; -1 if absent. */
 export interface ColumnPositions extends Readonly<Record<Field, number>> {
-  /** The header; none where there is none. */
+  /** The header; empty if there is none. */
   readonly names: readonly string[]
   readonly count: number
-  /** Fields of the metadata in columns of their own: text. */
+  /** Metadata fields in columns of their own; their values are text. */
   readonly fields: readonly { readonly name: string; readonly at: number }[]
 }
 
 const FIELD_PREFIX = 'metadata.'
 
-/** Old Macintosh line ends make one line of a file. */
+/** Files with old Macintosh line ends are read as one line. */
 function remedy(names: readonly string[]): string {
   return names.some((name) => name.includes('\r'))
     ? 'Its lines end with a carriage return alone: convert them to newlines.'
-    : 'Start the file with a tab-separated header such as "id\\ttext\\ttitle", or say which columns are which (columns: text=content,id=docid; of a file without a header id=1,text=2).'
+    : 'Name the columns id, text and title in the first line, or say which columns are which (columns: text=content,id=docid; of a file without a header id=1,text=2).'
 }
 
 /** Reads a header. @throws corpus_invalid naming a missing or repeated column. */
@@ -61,7 +61,7 @@ export function columnsOf(given: readonly string[], line: number, shape: TableSh
   return { ...columns, names, count: names.length, fields }
 }
 
-/** Fields of the metadata in columns of their own: those that the order names, else those of the header. */
+/** Metadata fields in columns of their own: the requested ones, else those of the header. */
 function metadataFields(
   given: readonly string[],
   names: readonly string[],
@@ -75,7 +75,7 @@ function metadataFields(
   )
 }
 
-/** The columns of a file without a header, by their numbers. @param count of columns in the first record @throws corpus_invalid for a number beyond them */
+/** Column indexes of a file without a header. @param count columns of the first record @throws corpus_invalid for a number beyond them */
 export function numberedColumns({ fields, metadata }: ColumnMap, count: number, line: number): ColumnPositions {
   const at = (number: string | undefined): number => Number(number ?? 0) - 1
   const positions = {
@@ -94,7 +94,7 @@ export function numberedColumns({ fields, metadata }: ColumnMap, count: number, 
   return { ...positions, names: [], count, fields: own }
 }
 
-/** One record by its columns. @param separators what separates the fields, for the message. */
+/** Builds a row from a record. @param separators names the separator in messages */
 export function rowOf(
   at: Pick<RawRow, 'line' | 'lines'>,
   values: readonly string[],
@@ -122,7 +122,7 @@ export function rowOf(
   }
 }
 
-/** Fields from columns of their own; empty ones are absent. */
+/** Metadata from columns of their own; empty values are absent. */
 function fieldsOf(values: readonly string[], { fields }: ColumnPositions): Record<string, string> {
   return Object.fromEntries(
     fields.flatMap(({ name, at }) => {

@@ -1,39 +1,39 @@
 import { isUtf8 } from 'node:buffer'
 import { pipeline, Readable } from 'node:stream'
 import { parse, type CsvError } from 'csv-parse'
-import { CodedError } from '../../base/errors.ts'
-import type { TableShape } from './column-map.ts'
+import { CodedError } from '../../../base/errors.ts'
+import type { TableShape } from '../column-map.ts'
 import { columnsOf, numberedColumns, rowOf, type ColumnPositions } from './columns.ts'
-import type { RawRow, Rejected } from './contract.ts'
+import type { RawRow, Rejected } from '../contract.ts'
 
 export interface CsvOptions {
   readonly delimiter: string
-  /** False where quotes have no meaning. */
+  /** False if quotes have no meaning. */
   readonly quotes: boolean
   /** Most bytes of one record. */
   readonly maxBytes: number
-  /** Lines in front of the table that are no part of it. */
+  /** Lines before the table. */
   readonly skipLines: number
   readonly shape: TableShape
 }
 
 type Position = Pick<RawRow, 'line' | 'lines'>
 
-/** Fields of a record, as bytes in Latin-1 strings: so text that is not UTF-8 can be told from text that is. */
+/** Fields of a record, as bytes in Latin-1 strings, so that invalid UTF-8 can be detected. */
 interface Parsed extends Position {
   readonly fields: readonly string[]
 }
 
-/** Puts the parser over a stream. What it skips goes to `skipped`, in order. */
+/** Runs the parser over a stream. Skipped records are added to `skipped`, in order. */
 function records(bytes: AsyncIterable<Buffer>, options: CsvOptions, skipped: Rejected[]): AsyncIterable<Parsed> {
   let before = options.skipLines
   let blank = 0
   const upTo = (lines: number, emptyLines: number): Position => {
     before += emptyLines - blank
     blank = emptyLines
-    const place = { line: before + 1, ...(lines - before > 1 ? { lines: lines - before } : {}) }
+    const position = { line: before + 1, ...(lines - before > 1 ? { lines: lines - before } : {}) }
     before = Math.max(before, lines)
-    return place
+    return position
   }
   const parser = parse({
     delimiter: options.delimiter,
@@ -46,7 +46,7 @@ function records(bytes: AsyncIterable<Buffer>, options: CsvOptions, skipped: Rej
     skip_empty_lines: true,
     max_record_size: options.maxBytes,
     skip_records_with_error: true,
-    // What is returned takes the record's place; the parser's types only know records.
+    // The returned value replaces the record; the parser's types only describe records.
     on_record: (fields, { lines, empty_lines }) => ({ ...upTo(lines, empty_lines), fields }) as unknown as string[],
     on_skip: (error: CsvError | undefined) => {
       const reason = error?.code === 'CSV_MAX_RECORD_SIZE' ? 'line_too_long' : 'malformed'
@@ -63,9 +63,9 @@ function records(bytes: AsyncIterable<Buffer>, options: CsvOptions, skipped: Rej
 }
 
 /**
- * Rows of a comma- or semicolon-separated file with a header, or with columns that the order numbers, quoted as RFC 4180 says: a quoted field may span lines.
- * A quote that nothing closes takes the rest of the file with it, and all those lines count as rejected.
- * @throws corpus_invalid without a usable header; what the source throws.
+ * Reads rows of a comma- or semicolon-separated file with a header or numbered columns, quoted as in RFC 4180: a quoted field may span
+ * lines. An unclosed quote consumes the rest of the file, and all those lines count as rejected.
+ * @throws corpus_invalid without a usable header; errors of the source
  */
 export async function* readCsv(bytes: AsyncIterable<Buffer>, options: CsvOptions): AsyncGenerator<RawRow | Rejected> {
   const skipped: Rejected[] = []

@@ -1,7 +1,7 @@
 import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects, parquetSchema } from 'hyparquet'
-import { CodedError, messageOf } from '../../base/errors.ts'
-import { FIELDS, makesIds, type ColumnMap, type Field, type TableShape } from './column-map.ts'
-import { READ_LIMITS, type RawRow, type ReadLimits } from './contract.ts'
+import { CodedError, messageOf } from '../../../base/errors.ts'
+import { FIELDS, makesIds, type ColumnMap, type Field, type TableShape } from '../column-map.ts'
+import { READ_LIMITS, type RawRow, type ReadLimits } from '../contract.ts'
 import { boundedCompressors, boundOnRows, MAX_READ_BYTES, rowRanges } from './parquet-bounds.ts'
 
 const FIELD_PREFIX = 'metadata.'
@@ -11,13 +11,13 @@ function textColumn(value: unknown): unknown {
 }
 
 interface Columns {
-  /** Column of each field; of the metadata, where it is one. */
+  /** Column of each field, including metadata in one column. */
   readonly of: Readonly<Partial<Record<Field, string>>>
-  /** Fields of the metadata in columns of their own. */
+  /** Metadata fields in columns of their own. */
   readonly fields: ColumnMap['metadata']
   /** All columns to read. */
   readonly read: string[]
-  /** Those of them that are lists or structs. */
+  /** Those that are lists or structs. */
   readonly nested: readonly string[]
 }
 
@@ -65,20 +65,20 @@ function columnsOf(children: ReturnType<typeof parquetSchema>['children'], wants
 }
 
 export interface ParquetOptions {
-  /** False to leave it unread. */
+  /** False to skip metadata. */
   readonly metadata?: boolean
-  /** On what the rows may hold. */
-  readonly limits?: Partial<ReadLimits>
+  /** Bounds on the content of rows. */
+  readonly limits?: Partial<ReadLimits> | undefined
   readonly shape?: TableShape
-  /** Told the share of the rows that was read. */
-  readonly onShare?: (share: number) => void
+  /** Called with the share of rows read so far. */
+  readonly onShare?: ((share: number) => void) | undefined
 }
 
 /**
- * Rows of a Parquet file with the columns id (or _id) and text, and title, source and metadata if present, or those that the order names;
- * uncompressed or compressed with Snappy, gzip, Zstandard, Brotli or LZ4. Parquet keeps its directory at the end, so it is read from a
- * file, not from a stream.
- * @throws corpus_invalid for a damaged file, missing columns or too large groups of nested ones, payload_too_large for a bomb.
+ * Reads rows of a Parquet file with the columns id (or _id) and text, and title, source and metadata if present, or with mapped columns;
+ * uncompressed or compressed with Snappy, gzip, Zstandard, Brotli or LZ4. The directory is at the end of the file, so streams are not
+ * supported.
+ * @throws corpus_invalid for a damaged file, missing columns or too large groups of nested ones, payload_too_large for a bomb
  */
 export async function* readParquet(
   path: string,
@@ -124,7 +124,7 @@ function rowOf(line: number, row: Record<string, unknown>, { of, fields }: Colum
   }
 }
 
-/** Fields from columns of their own; those without a value in this row are absent. */
+/** Metadata from columns of their own; null values are absent. */
 function fieldsOf(row: Record<string, unknown>, fields: Columns['fields']): Record<string, unknown> {
   const given = fields.map(({ name, column }) => [name, row[column]] as const)
   return Object.fromEntries(given.filter(([, value]) => value !== undefined && value !== null))

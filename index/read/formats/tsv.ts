@@ -1,23 +1,23 @@
 import { isUtf8 } from 'node:buffer'
-import { CodedError } from '../../base/errors.ts'
+import { CodedError } from '../../../base/errors.ts'
 import type { Line } from './lines.ts'
-import type { RawRow, Rejected } from './contract.ts'
-import type { TableShape } from './column-map.ts'
+import type { RawRow, Rejected } from '../contract.ts'
+import type { TableShape } from '../column-map.ts'
 import { columnsOf, numberedColumns, rowOf, type ColumnPositions } from './columns.ts'
 
 const QUOTE = '"'
-/** Lines that one quoted field may span. */
+/** Most lines of one quoted field. */
 const MAX_SPAN = 100
 
 export interface TsvOptions {
-  /** False where quotes have no meaning: every tab ends a field, every line a record. */
+  /** False if quotes have no meaning: every tab ends a field, every line a record. */
   readonly quotes: boolean
   /** Most bytes held for one record. */
   readonly maxBytes: number
   readonly shape: TableShape
 }
 
-/** Position of the first quote that is not one of a doubled pair; -1 if there is none. */
+/** Position of the first quote that is not doubled; -1 if there is none. */
 function loneQuote(text: string, from: number): number {
   for (let at = text.indexOf(QUOTE, from); at >= 0; at = text.indexOf(QUOTE, at + 2)) if (text[at + 1] !== QUOTE) return at
   return -1
@@ -25,13 +25,13 @@ function loneQuote(text: string, from: number): number {
 
 interface Fields {
   readonly values: string[]
-  /** True if a field begins with a quote that nothing closes: read literally here, it may go on in the next line. */
+  /** True if a field begins with an unclosed quote: it may continue on the next line. */
   readonly open: boolean
 }
 
 /**
- * Splits one record at tabs. A field is quoted, with "" for a quote inside, if it begins with a quote and the next single
- * quote comes right before a tab or the end; any other field is taken as it stands: `"Weird Al" Yankovic` keeps its quotes.
+ * Splits one record at tabs. A field is quoted, with "" for a quote inside, if it begins with a quote and the next single quote precedes a
+ * tab or the end. Other fields are literal: `"Weird Al" Yankovic` keeps its quotes.
  */
 function splitFields(record: string, quotes = true): Fields {
   if (!quotes || !record.includes(QUOTE)) return { values: record.split('\t'), open: false }
@@ -59,11 +59,11 @@ interface Held {
 }
 
 /**
- * Rows of a tab-separated file in the shape of DPR's psgs_w100.tsv: a header names the columns (id, text; title and
- * source if present, in any order), or the order does by their numbers; fields are quoted as in CSV or not at all. A quoted field may span lines, as long as
- * none of them is a whole record by itself: so a stray quote at the start of a field stays what it is, and swallows nothing.
- * (csv-parse reads from such a quote to the next one, over any number of records.)
- * @throws corpus_invalid without a usable header.
+ * Reads rows of a tab-separated file like DPR's psgs_w100.tsv: a header names the columns (id, text; title and source if present, in any
+ * order), or columns are numbered; fields are quoted as in CSV or not at all. A quoted field may span lines if none of them is a complete
+ * record, so that a stray quote at the start of a field stays literal. (csv-parse reads from such a quote to the next one, over any number
+ * of records.)
+ * @throws corpus_invalid without a usable header
  */
 export async function* readTsv(lines: AsyncIterable<Line | Rejected>, options: TsvOptions): AsyncGenerator<RawRow | Rejected> {
   const records = new Records(options)
@@ -78,18 +78,22 @@ export async function* readTsv(lines: AsyncIterable<Line | Rejected>, options: T
   }
   yield* records.flush()
   if (records.empty)
-    throw new CodedError('corpus_invalid', 'The file is empty: a header line such as "id\\ttext\\ttitle" and passages are needed.', {
-      field: 'header',
-    })
+    throw new CodedError(
+      'corpus_invalid',
+      'The file is empty: passages are needed, and in TSV and CSV a header line with id, text and title before them.',
+      {
+        field: 'header',
+      },
+    )
 }
 
-/** Puts lines together to records. */
+/** Joins lines to records. */
 class Records {
   readonly #quotes: boolean
   readonly #maxBytes: number
   readonly #shape: TableShape
   #columns: ColumnPositions | undefined
-  /** Lines since a quote that is open. */
+  /** Lines since an open quote. */
   #held: Held[] = []
   #heldLength = 0
 
@@ -128,7 +132,7 @@ class Records {
     else yield this.#row(line.line, values, 1)
   }
 
-  /** Takes the lines of a quote that nothing closes as they stand. */
+  /** Yields the lines of an unclosed quote literally. */
   *flush(): Generator<RawRow | Rejected> {
     const [first, ...later] = this.#held
     this.#drop()
@@ -140,7 +144,7 @@ class Records {
     for (const line of later) yield* this.take(line)
   }
 
-  /** The fields of what is held with another line: 'more' while a quote is open, undefined if they are no record. */
+  /** Joins the held lines with another: 'more' while a quote is open, undefined if they are not a record. */
   #join(line: Held): string[] | 'more' | undefined {
     const count = this.#columns?.count
     if (count === undefined || splitFields(line.text).values.length === count) return undefined

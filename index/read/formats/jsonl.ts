@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
-import type { ColumnMap } from './column-map.ts'
+import type { ColumnMap } from '../column-map.ts'
 import type { Line } from './lines.ts'
-import type { RawRow, Rejected } from './contract.ts'
+import type { RawRow, Rejected } from '../contract.ts'
 
 /** FlashRAG's and Pyserini's `contents`: the title (sometimes quoted) on the first line, the text below. */
 function splitContents(contents: string): { title: string; text: string } {
@@ -15,7 +15,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** A member by its name, or by a path of names: `document.title`. */
+/** Gets a member by name or by path: `document.title`. */
 function memberOf(value: Record<string, unknown>, name: string): unknown {
   if (Object.hasOwn(value, name)) return value[name]
   const dot = name.indexOf('.')
@@ -43,8 +43,8 @@ function rowOf(line: number, value: Record<string, unknown>, { fields = {}, meta
 }
 
 /**
- * Rows of a JSON-lines file: {id, title, text} (Atlas), {_id, title, text} (BEIR) or {id, contents} (FlashRAG, Pyserini), or members that the
- * order names.
+ * Reads rows of a JSON-lines file: {id, title, text} (Atlas), {_id, title, text} (BEIR) or {id, contents} (FlashRAG, Pyserini), or with
+ * mapped members.
  */
 export async function* readJsonl(
   lines: AsyncIterable<Line | Rejected>,

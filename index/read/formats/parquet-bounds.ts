@@ -1,19 +1,19 @@
 import type { Compressors, FileMetaData } from 'hyparquet'
 import { compressors as decoders } from 'hyparquet-compressors'
-import { CodedError } from '../../base/errors.ts'
-import { RATIO_FROM, type RawRow, type ReadLimits } from './contract.ts'
+import { CodedError } from '../../../base/errors.ts'
+import { RATIO_FROM, type RawRow, type ReadLimits } from '../contract.ts'
 
-/** Writers make pages of about a megabyte; one that says it expands to more than this is no honest one. */
+/** Writers make pages of about a megabyte; a page that expands to more than this is malicious or damaged. */
 const MAX_PAGE_BYTES = 256 * 2 ** 20
-/** Each read decodes its pages anew, so few rows cost as much as many; this many short ones hold the event loop for about 60 ms. */
+/** Each read decodes its pages again, so few rows cost as much as many; this many short ones block the event loop for about 60 ms. */
 const MAX_ROWS = 8192
-/** Of long rows fewer are read at a time: all of them are in memory. */
+/** Bytes of rows per read: all of them are in memory. */
 const ROWS_BYTES = 64 * 2 ** 20
 
-/** Values of nested columns (lists, structs) in a row group: they can only be decoded a whole group at a time, in about 0.2 s. */
+/** Values of nested columns (lists, structs) in a row group. They can only be decoded a whole group at a time, in about 0.2 s. */
 const MAX_NESTED_VALUES = 262_144
 
-/** What the pages of one read may expand to: its rows, and what else stands in their pages. */
+/** Bytes that the pages of one read may expand to: its rows, and other data in their pages. */
 export const MAX_READ_BYTES = 512 * 2 ** 20
 
 function bomb(message: string): CodedError {
@@ -21,14 +21,14 @@ function bomb(message: string): CodedError {
 }
 
 /**
- * Snappy, gzip, Zstandard, Brotli and LZ4, with bounds on what a page, and all that are decoded with these, may expand to.
- * What the file's directory says of its sizes is not relied on.
+ * Snappy, gzip, Zstandard, Brotli and LZ4, with bounds on the expanded size of a page and of all pages. The sizes in the file's directory
+ * are not trusted.
  */
 export function boundedCompressors(mostBytes: number): Compressors {
   let expanded = 0
   const take = (outputLength: number): void => {
     if (outputLength > MAX_PAGE_BYTES)
-      throw bomb(`A page of the Parquet file says that it expands to ${outputLength} bytes; at most ${MAX_PAGE_BYTES} are read.`)
+      throw bomb(`A page of the Parquet file declares an expanded size of ${outputLength} bytes; at most ${MAX_PAGE_BYTES} are read.`)
     expanded += outputLength
     if (expanded > mostBytes)
       throw bomb(`Rows of the Parquet file that are read at a time expand to more than ${mostBytes} bytes: write smaller pages.`)
@@ -46,7 +46,7 @@ export function boundedCompressors(mostBytes: number): Compressors {
 
 type Chunk = FileMetaData['row_groups'][number]['columns'][number]
 
-/** Sum of a number of each chunk of the named columns. */
+/** Sum of a property over the chunks of the named columns. */
 function sumOf(chunks: readonly Chunk[], names: readonly string[], of: (meta: NonNullable<Chunk['meta_data']>) => bigint): number {
   return chunks.reduce((sum, { meta_data: meta }) => {
     const [name = ''] = meta?.path_in_schema ?? []
@@ -55,9 +55,9 @@ function sumOf(chunks: readonly Chunk[], names: readonly string[], of: (meta: No
 }
 
 /**
- * Ranges of rows that are read at a time: none across row groups, and so many as take little memory; whole groups where a column is nested.
- * @param nested those of the columns that are
- * @throws corpus_invalid for a group with too much in nested columns
+ * Row ranges to read at a time: within a row group and bounded in bytes; whole groups if a column is nested.
+ * @param nested names of the nested columns
+ * @throws corpus_invalid for a group with too many values in nested columns
  */
 export function* rowRanges(
   { row_groups: groups }: FileMetaData,
@@ -83,7 +83,7 @@ export function* rowRanges(
 }
 
 /**
- * Counts what rows hold, and refuses a file that is far smaller: pages and dictionaries may hold one text a million times.
+ * Counts characters of rows and rejects a file that is far smaller: pages and dictionaries may repeat one text a million times.
  * @throws payload_too_large above the limits
  */
 export function boundOnRows(fileBytes: number, { expandedBytes, expansionRatio }: ReadLimits): (row: RawRow) => void {
@@ -97,7 +97,7 @@ export function boundOnRows(fileBytes: number, { expandedBytes, expansionRatio }
   }
 }
 
-/** Characters of the strings in a value, those in lists and objects among them. */
+/** Characters of all strings in a value, nested ones included. */
 function charactersOf(value: unknown): number {
   if (typeof value === 'string') return value.length
   if (typeof value !== 'object' || value === null) return 0

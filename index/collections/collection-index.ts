@@ -1,0 +1,125 @@
+import { CodedError } from '../../base/errors.ts'
+import type { EmbeddingModel, Models, Passage, SearchFilter, SearchOptions } from '../contract.ts'
+import type { PassageIndex } from '../passage-index.ts'
+import type { ListOptions } from '../search/list.ts'
+import { unknownCollection } from './contract.ts'
+import type { OpenTables } from './open-tables.ts'
+
+/** A table that is opened on use and may be closed between two calls. */
+export class CollectionIndex implements PassageIndex {
+  readonly dir: string
+  readonly table: string
+  readonly model: EmbeddingModel
+  readonly furtherModels: readonly EmbeddingModel[]
+  readonly #tables: OpenTables
+  #behind: CodedError | undefined
+
+  constructor(tables: OpenTables, { dir, table, model, furtherModels = [] }: Pick<PassageIndex, 'dir' | 'table'> & Models) {
+    this.dir = dir
+    this.table = table
+    this.model = model
+    this.furtherModels = furtherModels
+    this.#tables = tables
+  }
+
+  view() {
+    return this.#use((table) => table.view())
+  }
+
+  search(vector: Float32Array, options: SearchOptions) {
+    return this.#use((table) => table.search(vector, options))
+  }
+
+  searchText(query: string, options: SearchOptions) {
+    return this.#use((table) => table.searchText(query, options))
+  }
+
+  searchHybrid(query: string, vector: Float32Array, options: SearchOptions) {
+    return this.#use((table) => table.searchHybrid(query, vector, options))
+  }
+
+  writtenWith() {
+    return this.#use((table) => table.writtenWith())
+  }
+
+  /** State of the last call. */
+  behind() {
+    return this.#behind
+  }
+
+  get(id: string) {
+    return this.#use((table) => table.get(id))
+  }
+
+  changed(passages: readonly Passage[]) {
+    return this.#use((table) => table.changed(passages))
+  }
+
+  upsert(passages: readonly Passage[], vectors: readonly Float32Array[], by?: EmbeddingModel) {
+    return this.#use((table) => table.upsert(passages, vectors, by))
+  }
+
+  delete(which: readonly string[] | SearchFilter) {
+    return this.#use((table) => table.delete(which))
+  }
+
+  count(filter?: SearchFilter) {
+    return this.#use((table) => table.count(filter))
+  }
+
+  list(options: ListOptions) {
+    return this.#use((table) => table.list(options))
+  }
+
+  async *export(filter?: SearchFilter) {
+    try {
+      yield* this.#tables.read(this.table, (table) => table.export(filter))
+    } catch (error) {
+      throw this.#described(error)
+    }
+  }
+
+  sources() {
+    return this.#use((table) => table.sources())
+  }
+
+  titles(count: number) {
+    return this.#use((table) => table.titles(count))
+  }
+
+  version() {
+    return this.#use((table) => table.version())
+  }
+
+  info() {
+    return this.#use((table) => table.info())
+  }
+
+  refresh() {
+    return this.#use((table) => table.refresh())
+  }
+
+  /** No-op: the table is closed with the collections. */
+  close(): void {
+    return
+  }
+
+  async #use<T>(work: (table: PassageIndex) => Promise<T>): Promise<T> {
+    try {
+      return await this.#tables.use(this.table, async (table) => {
+        const result = await work(table)
+        this.#behind = table.behind()
+        return result
+      })
+    } catch (error) {
+      throw this.#described(error)
+    }
+  }
+
+  /** Converts the error for a table that was removed to unknown_collection. */
+  #described(error: unknown): unknown {
+    if (!(error instanceof CodedError) || error.code !== 'index_missing') return error
+    this.#tables.drop(this.table)
+    return unknownCollection(this.table)
+  }
+}

@@ -1,0 +1,218 @@
+import { CodedError, messageOf } from '../../base/errors.ts'
+import { allModels, type Models } from '../contract.ts'
+import { openIndex } from '../open.ts'
+import type { PassageIndex } from '../passage-index.ts'
+import { switchTable } from '../snapshots/replace.ts'
+import { eachOf } from '../store/each-of.ts'
+import { storeOf } from '../store/store-of.ts'
+import { connectForWriting, connectLance, type Connection } from '../table/lance.ts'
+import { readMetadata } from '../table/metadata.ts'
+import { checkTableName, readAlias } from '../versions/alias.ts'
+import { incompatibility, modelOf } from '../versions/compatibility.ts'
+import { createLiveTable } from '../versions/create-live.ts'
+import { withWriterLock } from '../writers/writer-lock.ts'
+import { CollectionIndex } from './collection-index.ts'
+import { unknownCollection, type CollectionInfo, type Collections } from './contract.ts'
+import { OpenTables } from './open-tables.ts'
+import { finishRemoval, finishRemovals, removeTable } from './remove.ts'
+
+export interface CollectionsOptions {
+  /** The default collection. */
+  readonly main: PassageIndex
+  /** Folder or address of the other collections. Default: that of the main one. */
+  readonly dir?: string
+  /** Maximum collections open in addition to the main one. */
+  readonly mostOpen?: number
+  readonly keepMs?: number
+  /** Called with failures outside of requests, and the collection's name. */
+  readonly onWarning?: (message: string) => void
+  readonly readOnly?: boolean
+}
+
+/** Maximum collections of an index: every listing reads all names. */
+const MOST_COLLECTIONS = 1000
+const DEFAULT_OPEN = 16
+const ALIAS = '.alias.json'
+/** Tables described concurrently. */
+const AT_ONCE = 4
+
+/** Creates the collections of an index. Only the main one is open; the others are opened on use. */
+export function openCollections(options: CollectionsOptions): Collections {
+  return new IndexCollections(options)
+}
+
+class IndexCollections implements Collections {
+  readonly main: PassageIndex
+  readonly #dir: string
+  readonly #models: Models
+  readonly #tables: OpenTables
+
+  constructor({
+    main,
+    dir = main.dir,
+    mostOpen = DEFAULT_OPEN,
+    keepMs,
+    onWarning = () => undefined,
+    readOnly = false,
+  }: CollectionsOptions) {
+    this.main = main
+    this.#dir = dir
+    this.#models = { model: main.model, furtherModels: main.furtherModels ?? [] }
+    this.#tables = new OpenTables(mostOpen, async (table) => {
+      await this.#require(table)
+      return openIndex({
+        ...this.#models,
+        dir,
+        table,
+        readOnly,
+        mustExist: true,
+        ...(keepMs !== undefined && { keepMs }),
+        onWarning: (message) => onWarning(`Collection ${table}: ${message}`),
+      })
+    })
+  }
+
+  get opened(): number {
+    return this.#tables.size + 1
+  }
+
+  async open(name: string): Promise<PassageIndex> {
+    if (name !== this.main.table) await this.#tables.use(name, () => Promise.resolve())
+    return this.later(name)
+  }
+
+  later(name: string): PassageIndex {
+    if (name === this.main.table) return this.main
+    return new CollectionIndex(this.#tables, { ...this.#models, dir: this.#dir, table: name })
+  }
+
+  async names(): Promise<string[]> {
+    const named = (await storeOf(this.#dir).files.list(this.#dir)).filter((file) => file.endsWith(ALIAS))
+    const found = new Set([this.main.table])
+    // Some stores keep a removed name with an empty value.
+    await eachOf(named, AT_ONCE, async (file) => {
+      const name = file.slice(0, -ALIAS.length)
+      if (await this.#mayBe(name)) found.add(name)
+    })
+    return [...found].sort()
+  }
+
+  async describe(names: readonly string[]): Promise<CollectionInfo[]> {
+    const connection = await connectLance(this.#dir, undefined)
+    try {
+      const found = new Map<string, CollectionInfo>()
+      await eachOf(names, AT_ONCE, async (name) => {
+        const info = name === this.main.table ? await this.#describeMain() : await this.#describe(connection, name)
+        if (info !== undefined) found.set(name, info)
+      })
+      return names.flatMap((name) => found.get(name) ?? [])
+    } finally {
+      connection.close()
+    }
+  }
+
+  async create(name: string): Promise<boolean> {
+    const dir = this.#dir
+    checkTableName(name)
+    if ((await readAlias(dir, name)) !== undefined) return false
+    await this.#requireRoom()
+    const connection = await connectForWriting(dir)
+    try {
+      return await withWriterLock(dir, name, async () => {
+        await finishRemoval(dir, name)
+        if ((await readAlias(dir, name)) !== undefined) return false
+        return createLiveTable({ dir, name, connection, model: this.main.model })
+      })
+    } finally {
+      connection.close()
+    }
+  }
+
+  async copy(name: string, of: string): Promise<boolean> {
+    const dir = this.#dir
+    checkTableName(name)
+    if (of === name) throw new CodedError('invalid_request', `"${of}" is the collection itself: name another one.`, { field: 'copy_of' })
+    if (of !== this.main.table) await this.#require(of, 'copy_of')
+    const isNew = (await readAlias(dir, name)) === undefined
+    if (isNew) {
+      await this.#requireRoom()
+      await withWriterLock(dir, name, () => finishRemoval(dir, name))
+    }
+    await switchTable(of, { ...this.#models, dir, table: name })
+    // The next question in this process uses the new contents.
+    if (name === this.main.table) await this.main.refresh()
+    else this.#tables.drop(name)
+    return isNew
+  }
+
+  async remove(name: string): Promise<void> {
+    if (name === this.main.table)
+      throw new CodedError(
+        'conflict',
+        `"${name}" is the default collection of this service (CEPE_TABLE), which stays: replace its passages, or delete them.`,
+        { field: 'name' },
+      )
+    await this.#require(name, 'name')
+    await removeTable(this.#dir, name).finally(() => this.#tables.drop(name))
+  }
+
+  finishRemovals(): Promise<void> {
+    return finishRemovals(this.#dir)
+  }
+
+  close(): void {
+    this.#tables.close()
+    this.main.close()
+  }
+
+  /** @throws unknown_collection */
+  async #require(name: string, field?: string): Promise<void> {
+    if ((await readAlias(this.#dir, name)) === undefined) throw unknownCollection(name, field)
+  }
+
+  async #requireRoom(): Promise<void> {
+    if ((await this.names()).length >= MOST_COLLECTIONS)
+      throw new CodedError('unprocessable', `An index has ${MOST_COLLECTIONS} collections at most: delete one that is not needed.`, {
+        field: 'name',
+      })
+  }
+
+  /** True for a damaged alias too: the collection is listed with its problem. */
+  async #mayBe(name: string): Promise<boolean> {
+    return readAlias(this.#dir, name).then(
+      (alias) => alias !== undefined,
+      () => true,
+    )
+  }
+
+  async #describeMain(): Promise<CollectionInfo> {
+    const name = this.main.table
+    const read = this.main.view().then((view) => view.version())
+    return read.then(
+      ({ passages }) => ({ name, passages, state: 'ready' as const, problem: undefined }),
+      (error: unknown) => notRead(name, error),
+    )
+  }
+
+  /** @returns undefined if it was removed concurrently */
+  async #describe(connection: Connection, name: string): Promise<CollectionInfo | undefined> {
+    try {
+      const alias = await readAlias(this.#dir, name)
+      if (alias === undefined) return undefined
+      const table = await connection.openTable(alias.stored_as)
+      const metadata = await readMetadata(table)
+      const passages = await table.countRows()
+      const fits = modelOf(metadata, allModels(this.#models)) !== undefined
+      const problem = fits ? undefined : incompatibility(name, metadata, this.#models)
+      return { name, passages, state: problem === undefined ? 'ready' : 'incompatible', problem }
+    } catch (error) {
+      return notRead(name, error)
+    }
+  }
+}
+
+function notRead(name: string, error: unknown): CollectionInfo {
+  const problem = error instanceof CodedError ? error : new CodedError('index_invalid', messageOf(error), { cause: error })
+  const state = problem.code === 'index_missing' ? 'missing' : problem.code === 'index_invalid' ? 'incompatible' : 'unavailable'
+  return { name, passages: undefined, state, problem }
+}

@@ -1,0 +1,61 @@
+import { CodedError } from '../../base/errors.ts'
+import type { PassageIndex } from '../passage-index.ts'
+
+/**
+ * ready: searchable. incompatible: its vectors are of a model that is not loaded, or it was written by other software. missing: it has no
+ * table yet (default collection only). unavailable: it cannot be read now.
+ */
+export const COLLECTION_STATES = ['ready', 'incompatible', 'missing', 'unavailable'] as const
+
+/** Description of a collection. */
+export interface CollectionInfo {
+  readonly name: string
+  /** Undefined if it cannot be read. */
+  readonly passages: number | undefined
+  readonly state: (typeof COLLECTION_STATES)[number]
+  /** Why this process does not search it. */
+  readonly problem: CodedError | undefined
+}
+
+/** The tables of an index by name. A table is a collection, and is opened on first use. */
+export interface Collections {
+  /** The default collection, open for the lifetime of the process. */
+  readonly main: PassageIndex
+  /** Number of open collections, including the main one. */
+  readonly opened: number
+  /**
+   * Returns a collection by name. Valid for the lifetime of the process: it is closed while unused and opened again on use.
+   * @throws unknown_collection; errors of opening it
+   */
+  open(name: string): Promise<PassageIndex>
+  /** Like `open`, for a collection that may be created later: each call checks whether it exists. */
+  later(name: string): PassageIndex
+  /** All names, sorted, including the main one's even if it has no table yet. */
+  names(): Promise<string[]>
+  /** Describes some collections. An unreadable one has the state `unavailable`. */
+  describe(names: readonly string[]): Promise<CollectionInfo[]>
+  /** Creates an empty collection. @returns false if it exists. @throws unprocessable beyond the limit */
+  create(name: string): Promise<boolean>
+  /**
+   * Creates or replaces a collection with a copy of another one, atomically. Both change independently afterwards.
+   * @returns false if it existed
+   * @throws unknown_collection; conflict while an index job runs; index_invalid
+   */
+  copy(name: string, of: string): Promise<boolean>
+  /** Removes a collection and its snapshots. @throws unknown_collection; conflict for the main one, and while it has an unfinished job */
+  remove(name: string): Promise<void>
+  /** Completes removals that an earlier process began. */
+  finishRemovals(): Promise<void>
+  /** Closes all collections, including the main one. */
+  close(): void
+}
+
+/** The same error for a missing collection and one that the caller may not use, so that names are not disclosed. */
+export function unknownCollection(name: string, field = 'collection'): CodedError {
+  const shown = name.slice(0, 64)
+  return new CodedError(
+    'unknown_collection',
+    `There is no collection "${shown}": GET /v1/collections lists those that you may use, and an admin makes it with PUT /v1/collections/${shown}.`,
+    { field },
+  )
+}

@@ -1,0 +1,161 @@
+import { randomUUID } from 'node:crypto'
+import { mkdir, readdir, rename, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { CodedError } from '../../base/errors.ts'
+import { eachOf } from '../store/each-of.ts'
+import { storeOf, within } from '../store/store-of.ts'
+import { pathInTable, readChecksums, sha256Of } from '../table/checksums.ts'
+import { tableFolder } from '../versions/alias.ts'
+
+/** By then no process reads a replaced table. */
+export const RETIRE_MS = 60_000
+const VERSIONS = '_versions'
+const ASIDE = '.mirror'
+/** Files copied concurrently. */
+const AT_ONCE = 8
+
+export interface CopyOptions {
+  /** Folder of the tables, or its address in an object store, written by other processes. */
+  readonly from: string
+  /** Folder on a local disk, used by this process only. */
+  readonly to: string
+  /** Size limit of the tables in `to`; by default the disk's. */
+  readonly maxBytes?: number
+}
+
+/** Copies of stored tables: files never change once written, so a copy is of those that are not there yet. */
+export class TableCopies {
+  readonly #options: CopyOptions
+  /** Copied files that the store no longer has, by the time this was noticed. */
+  readonly #gone = new Map<string, number>()
+
+  constructor(options: CopyOptions) {
+    this.#options = options
+  }
+
+  /** Makes the folder of the copies, and removes what an earlier process left half done. */
+  async begin(): Promise<void> {
+    const { to } = this.#options
+    await mkdir(to, { recursive: true })
+    await rm(join(to, ASIDE), { recursive: true, force: true })
+  }
+
+  /** True where the table, alone, would not take too much. */
+  async fitsAlone(storedAs: string): Promise<boolean> {
+    const { from, maxBytes = Infinity } = this.#options
+    return totalOf(await filesUnder(tableFolder(from, storedAs))) <= maxBytes
+  }
+
+  /**
+   * Manifests are listed first and copied last, so that every file that they refer to is complete by then.
+   * @returns why nothing was copied, if the size limit prevents it
+   */
+  async copy(storedAs: string): Promise<CodedError | undefined> {
+    const { from, to } = this.#options
+    const [source, target] = [tableFolder(from, storedAs), tableFolder(to, storedAs)]
+    const copied = await filesUnder(target)
+    await this.#drop(target)
+    if (storeOf(source).slowReads && (await hasNewest(source, copied))) return undefined
+    const manifests = [...(await filesUnder(within(source, VERSIONS)))]
+      .filter(([name]) => name.endsWith('.manifest'))
+      .map(([name]) => join(VERSIONS, name))
+    if (manifests.length === 0) throw new Error(`${source} has no version`)
+    const fresh = manifests.filter((file) => !copied.has(file))
+    if (fresh.length === 0) return undefined
+    const others = await filesUnder(source, (file) => !file.startsWith(VERSIONS) && !file.includes('.tmp'))
+    const open = [...others].filter(([file, size]) => copied.get(file) !== size)
+    const tooMuch = await this.#tooMuch(totalOf(open), totalOf(others))
+    if (tooMuch !== undefined) return tooMuch
+    const changed = open.map(([file]) => file)
+    const checksums = await readChecksums(source)
+    const copy = (file: string): Promise<void> =>
+      this.#copyFile(within(source, file), join(target, file), checksums.get(pathInTable(target, join(target, file))))
+    await eachOf(changed, AT_ONCE, copy)
+    await eachOf(fresh, AT_ONCE, copy)
+    const present = new Set([...others.keys(), ...manifests])
+    for (const file of copied.keys()) {
+      const path = join(target, file)
+      if (present.has(file)) this.#gone.delete(path)
+      else if (!this.#gone.has(path)) this.#gone.set(path, performance.now())
+    }
+    return undefined
+  }
+
+  /** Returns why a table with this many additional bytes exceeds the limit. */
+  async #tooMuch(bytes: number, whole: number): Promise<CodedError | undefined> {
+    const { to, maxBytes = Infinity } = this.#options
+    if (maxBytes === Infinity) return undefined
+    const taken = totalOf(await filesUnder(to, (file) => /\.lance[\\/]/.test(file)))
+    if (taken + bytes <= maxBytes) return undefined
+    const megabytes = (count: number): string => `${(count / 1e6).toFixed(count < 1e7 ? 1 : 0)} MB`
+    return new CodedError(
+      'disk_full',
+      `The newest state of the table takes ${megabytes(bytes)} more in ${to}, which holds ${megabytes(taken)} of ${megabytes(maxBytes)} (CEPE_MIRROR_MB): ` +
+        (whole > maxBytes
+          ? `the table alone is larger. Raise that, or leave CEPE_MIRROR_DIR out: searches are then read from the store itself.`
+          : `raise that (a change of tables takes twice the table), or start this process again, which then copies the table alone.`),
+      { field: 'CEPE_MIRROR_MB' },
+    )
+  }
+
+  /** Copies a file atomically and verifies it. @param sums its checksums; undefined if none was recorded */
+  async #copyFile(source: string, target: string, sums: ReadonlySet<string> | undefined): Promise<void> {
+    const aside = join(this.#options.to, ASIDE, randomUUID())
+    await mkdir(dirname(aside), { recursive: true })
+    await mkdir(dirname(target), { recursive: true })
+    try {
+      await storeOf(source).files.download(source, aside)
+      if (sums !== undefined && !sums.has(await sha256Of(aside)))
+        throw new CodedError(
+          'index_invalid',
+          `${source} has changed since it was committed (SHA-256): run cepe index verify beside the table.`,
+        )
+      await rename(aside, target)
+    } catch (error) {
+      await rm(aside, { force: true })
+      throw error
+    }
+  }
+
+  /** Removes copies of files that the store no longer has, after a delay. */
+  async #drop(target: string): Promise<void> {
+    for (const [path, since] of this.#gone) {
+      if (performance.now() - since < RETIRE_MS) continue
+      if (path.startsWith(target)) await rm(path, { force: true })
+      this.#gone.delete(path)
+    }
+  }
+
+  /** Removes copies of other tables. @param prefix of the names that go */
+  async removeOthers(storedAs: string, prefix: string): Promise<void> {
+    const { to } = this.#options
+    for (const name of await readdir(to)) {
+      if (name.startsWith(prefix) && name.endsWith('.lance') && name !== `${storedAs}.lance`) {
+        await rm(join(to, name), { recursive: true, force: true })
+      }
+    }
+  }
+}
+
+/** Manifests of recent LanceDB versions sort newest first by name; those of older tables do not. */
+const NEWEST_FIRST = /^\d{20}\.manifest$/
+
+/** True if the newest version is copied, as far as one listing shows. */
+async function hasNewest(source: string, copied: ReadonlyMap<string, number>): Promise<boolean> {
+  for await (const { name } of storeOf(source).files.walk(within(source, VERSIONS), 1))
+    return NEWEST_FIRST.test(name) && copied.has(join(VERSIONS, name))
+  return false
+}
+
+function totalOf(files: Iterable<readonly [string, number]>): number {
+  let sum = 0
+  for (const [, size] of files) sum += size
+  return sum
+}
+
+/** Files in a folder and below, with relative paths and sizes. Skips files that disappear during the walk. */
+async function filesUnder(folder: string, wanted: (file: string) => boolean = () => true): Promise<Map<string, number>> {
+  const found = new Map<string, number>()
+  for await (const { name, bytes } of storeOf(folder).files.walk(folder)) if (wanted(name)) found.set(name, bytes)
+  return found
+}
