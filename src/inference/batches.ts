@@ -1,14 +1,13 @@
 /**
- * Padded tokens of one run that give every text a run of its own: the default on a CPU. The last bits of a row's numbers depend on the
- * rows that share its run (padding, kernels chosen by the number of rows), and which ones do would depend on what is cached and on how
- * fast earlier runs were. Shared runs are no faster there (docs/decisions/2026-11-23-one-text-a-run.md).
+ * Token budget that gives every text its own run: the default on a CPU. The last bits of a row depend on the rows of its run (padding,
+ * kernels chosen by the number of rows), which would depend on what is cached and on the speed of earlier runs. Batches are no faster there
+ * (docs/decisions/2026-11-23-one-text-a-run.md).
  */
 export const ALONE = 1
 
 /**
- * Cuts items into batches whose padded size, longest length times count, stays within `budget` tokens.
- * Items are taken longest first, so each batch holds items of like length and little of it is padding.
- * An item longer than the budget has a batch of its own.
+ * Splits items into batches whose padded size, longest length times count, is at most `budget` tokens. Items are sorted by length, so
+ * batches have little padding. An item longer than the budget gets a batch of its own.
  * @param lengths tokens of each item
  * @returns indices into `lengths`; every index once
  */

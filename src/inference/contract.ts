@@ -3,35 +3,35 @@ import type { ChatTemplate, Turn } from '../text/chat-template.ts'
 import type { DocumentChunk, DocumentRequest } from '../text/document/request.ts'
 import type { Grammar } from '../text/grammar/grammar.ts'
 import type { Observer } from './observer.ts'
-import type { PromptRequest } from '../text/plan.ts'
+import type { Mode, PromptRequest } from '../text/plan.ts'
 import type { PromptPassage } from '../text/prompt.ts'
 
-/** Limits and cancellation of one request. Past the deadline its run ends at its next step. */
+/** Limits and cancellation of one request. After the deadline its run is cancelled at its next yield point. */
 export interface RunOptions {
-  readonly signal?: AbortSignal
-  /** Milliseconds from now, queueing included. */
+  readonly signal?: AbortSignal | undefined
+  /** Milliseconds from now, including time in the queue. */
   readonly deadlineMs?: number
-  /** Who asks, opaque: processes are shared between clients by the work that they bring. Default: one for all. */
+  /** Opaque client id for fair queueing. Default: one for all requests. */
   readonly client?: string
-  /** True for work of a request that was admitted already: no further limit applies to it. */
+  /** True for work of an admitted request: no further admission limit applies. */
   readonly admitted?: boolean
-  /** Of an answer: hears its text as it comes about, in pieces. What they leave out of the answer is its end. */
+  /** Called with parts of the answer's text as they are generated; the last part may be missing. */
   readonly onText?: (text: string) => void
-  /** Called with the parts of the work. */
+  /** Called with the stages of the work. */
   readonly observe?: Observer
 }
 
-/** A question's place in the service. */
+/** Permit of an admitted question. */
 export interface Permit {
-  /** Gives the place back; `done` where the question was answered. Further calls change nothing. */
+  /** Releases the permit; `done` if the question was answered. Idempotent. */
   release(done: boolean): void
 }
 
-/** Decides which questions are worked on at all. */
+/** Decides which questions are processed. */
 export interface Admission {
   /**
-   * @param question `cost`: its work beside that of others, see `questionCost`; `deadlineMs` from now
-   * @throws overloaded with retryAfterS where there is no place, or where it would not be answered by its deadline
+   * @param question `cost`: its relative work, see `questionCost`; `deadlineMs` from now
+   * @throws overloaded with retryAfterS if the queue is full, or the question would miss its deadline
    */
   enter(question: { readonly client?: string; readonly cost: number; readonly deadlineMs?: number }): Permit
 }
@@ -40,32 +40,32 @@ export interface Admission {
 export interface EncoderInput {
   /** Rendered passages, best first; may be empty. */
   readonly contexts: readonly string[]
-  /** Tokens kept of each, from its front. */
+  /** Tokens to keep of each context, from its start. */
   readonly contextTokens: number
-  /** Contexts as ids of the encoder's vocabulary, taken as they are (cut, never tokenised anew), in place of `contexts`, which is then empty. */
-  readonly contextIds?: readonly (readonly number[])[]
+  /** Contexts as token ids of the encoder (truncated, not tokenised again), instead of `contexts`, which must be empty. */
+  readonly contextIds?: readonly (readonly number[])[] | undefined
 }
 
 export interface GenerateRequest extends EncoderInput {
-  /** Decoder prompt, BOS included; prompt and new tokens together fit the window. */
+  /** Decoder prompt, including BOS; prompt and new tokens must fit the window. */
   readonly promptIds: readonly number[]
   readonly stopIds: readonly number[]
   readonly maxNewTokens: number
-  /** Tokens before which no stop id is chosen; 0 where absent. */
-  readonly minNewTokens?: number
-  /** Token by token, in place of one run that would hold too much at once; attention is not measured. */
+  /** Minimum tokens before a stop id may be chosen; default 0. */
+  readonly minNewTokens?: number | undefined
+  /** Decode one token per run, where a single run would need too much memory; attention is not measured. */
   readonly stepwise?: boolean
-  /** Greedy where absent. */
-  readonly sampling?: { readonly temperature: number; readonly topP: number; readonly seed: number }
-  /** Give the shares of single context tokens too. */
+  /** Default: greedy. */
+  readonly sampling?: { readonly temperature: number; readonly topP: number; readonly seed: number } | undefined
+  /** Also return attention shares of single context tokens. */
   readonly wantsTokenShares?: boolean
-  /** Also tell so many of the likeliest tokens at each place; none where absent. */
-  readonly topTokens?: number
-  /** Texts that the answer is held to; token by token, attention is not measured. */
-  readonly grammar?: Grammar
+  /** Number of most likely tokens to return per position; default none. */
+  readonly topTokens?: number | undefined
+  /** Constrains the answer; decoded one token per run, attention is not measured. */
+  readonly grammar?: Grammar | undefined
 }
 
-/** A token that could have been said, with its natural-log probability. */
+/** A candidate token with its natural-log probability. */
 export interface TokenChance {
   readonly id: number
   readonly logprob: number
@@ -82,14 +82,13 @@ export interface ReplugRequest {
 export interface ScoreRequest extends EncoderInput {
   readonly promptIds: readonly number[]
   readonly continuations: readonly (readonly number[])[]
-  /** Reads prompt and continuation (one only) as one stream through a bounded cache, in place of a full one. */
-  readonly streaming?: StreamingCache
+  /** Read prompt and continuation (exactly one) as one stream through a bounded cache. */
+  readonly streaming?: StreamingCache | undefined
 }
 
 /**
- * StreamingLLM (Xiao et al. 2024): the stream is read in pieces of `stride` (at first `sinks + recent`, or `stride` where
- * that is more, tokens fit); after each piece the first `sinks` and the last `recent` rows are kept, at positions by their
- * place in the cache.
+ * StreamingLLM (Xiao et al. 2024): the stream is read in chunks of `stride` (the first of `sinks + recent`, or `stride` if larger). After
+ * each chunk the first `sinks` and the last `recent` rows are kept, at positions by their index in the cache.
  */
 export interface StreamingCache {
   readonly sinks: number
@@ -97,15 +96,15 @@ export interface StreamingCache {
   readonly stride: number
 }
 
-/** How a new token's cross-attention lies on the context tokens. */
+/** Distribution of a new token's cross-attention over the context tokens. */
 export interface AttentionFocus {
-  /** Share of the context token that got most. */
+  /** Share of the context token with most attention. */
   readonly peak: number
-  /** 0 where one context token got all, 1 where each got the same. */
+  /** 0 if one context token got all attention, 1 if all got the same. */
   readonly entropy: number
 }
 
-/** The sentence of a passage that got most of the passage's cross-attention, as a span of its text, and its share of that. */
+/** The sentence of a passage with most of the passage's cross-attention, as a span of its text, and its share. */
 export interface AttendedSentence {
   readonly start: number
   readonly end: number
@@ -113,54 +112,55 @@ export interface AttendedSentence {
 }
 
 export interface GenerateResult {
-  /** Generated ids; the stop token, if one was met, is the last. */
+  /** Generated ids, including a final stop token. */
   readonly tokenIds: readonly number[]
   /** Natural-log probability of each generated token. */
   readonly logprobs: readonly number[]
   /** Share of cross-attention mass on each context, over layers, heads and generated tokens; sums to 1, or empty without contexts. */
   readonly contextShares: readonly number[]
-  /** Of every generated token; absent where it was not measured (sampling), empty without contexts. */
+  /** Per generated token; absent if not measured (sampling), empty without contexts. */
   readonly attentionFocus?: readonly AttentionFocus[]
-  /** Share of cross-attention on each context token, one context after the other; where it was asked for and measured. */
+  /** Share of cross-attention of each context token, concatenated over contexts; if requested and measured. */
   readonly tokenShares?: Float64Array
-  /** Of every generated token: the likeliest ones in its place, where they were asked for. */
+  /** Most likely tokens at each position, if requested. */
   readonly alternatives?: readonly (readonly TokenChance[])[]
   /** Tokens of each context after truncation. */
   readonly contextTokenCounts: readonly number[]
   readonly timingsMs: { readonly queue: number; readonly encode: number; readonly generate: number }
 }
 
-/** A question with its passages, for the process that plans its prompts, reads and answers. */
-export interface AnswerRead extends PromptRequest {
-  /** Put around the prompt; nothing where absent. */
+/** A question with its passages, for the process that plans its prompts and answers. */
+export interface AnswerRead extends Omit<PromptRequest, 'mode'> {
+  readonly mode: Mode
+  /** Applied to the prompt; default none. */
   readonly chatTemplate?: ChatTemplate
-  /** What was said before the question; a template of the model's own is needed. */
+  /** Earlier messages; needs a chat template of the model. */
   readonly earlier?: readonly Turn[]
-  /** Texts that end the answer where they come up; they are not part of it. */
+  /** Texts that end the answer; not part of it. */
   readonly stop?: readonly string[]
-  /** Greedy where absent. */
-  readonly sampling?: { readonly temperature: number; readonly topP: number; readonly seed: number }
+  /** Default: greedy. */
+  readonly sampling?: { readonly temperature: number; readonly topP: number; readonly seed: number } | undefined
   /** RePlug: temperature of the passages' weights. */
   readonly replugTemperature: number
-  /** Give the prompts' texts too. */
+  /** Also return the prompts' texts. */
   readonly includePrompts: boolean
-  /** Say which sentence of each passage was attended to most. */
+  /** Also return the most attended sentence of each passage. */
   readonly attendedSentences?: boolean
-  /** Tell the answer's tokens, each with so many of the likeliest in its place. Not in mode replug. */
-  readonly topTokens?: number
-  /** Texts that the answer is held to. Not in mode replug. */
-  readonly grammar?: Grammar
+  /** Return the answer's tokens, each with this many most likely alternatives. Not in mode replug. */
+  readonly topTokens?: number | undefined
+  /** Constrains the answer. Not in mode replug. */
+  readonly grammar?: Grammar | undefined
 }
 
 /** A token of an answer's text. */
 export interface AnswerToken {
   readonly text: string
   readonly logprob: number
-  /** The likeliest tokens in its place, likeliest first. */
+  /** Most likely tokens at its position, most likely first. */
   readonly top: readonly { readonly text: string; readonly logprob: number }[]
 }
 
-/** Where passages were read. */
+/** Where passages were read: in the encoder or in the prompt. */
 export interface ReadPlacement {
   /** Index of the context that holds passage i, or -1. */
   readonly contextOf: readonly number[]
@@ -172,49 +172,49 @@ export interface ReadPlacement {
 export interface AnswerReadResult extends ReadPlacement {
   /** Up to the first line break, trimmed. */
   readonly text: string
-  /** The answer ended by itself. */
+  /** The model ended the answer. */
   readonly stopped: boolean
   /** Natural-log probability of each generated token, the stop token included. */
   readonly logprobs: readonly number[]
-  /** As in {@link GenerateResult}; empty where the passages' shares were not measured. */
+  /** As in {@link GenerateResult}; empty if not measured. */
   readonly contextShares: readonly number[]
   /** As in {@link GenerateResult}. */
   readonly attentionFocus?: readonly AttentionFocus[]
-  /** By passage, null for those that were not measured; where it was asked for. */
+  /** By passage, null if not measured; if requested. */
   readonly attended?: readonly (AttendedSentence | null)[]
-  /** Those of `text`; where they were asked for. */
+  /** Tokens of `text`, if requested. */
   readonly tokens?: readonly AnswerToken[]
-  /** Of all prompts. */
+  /** Total of all prompts. */
   readonly promptTokens: number
   readonly prompts: readonly string[]
-  /** What the encoder read, as cut; only where the prompts' texts are asked for. */
+  /** The encoder's texts after truncation; only if the prompts' texts are requested. */
   readonly contexts: readonly string[]
   readonly timingsMs: { readonly queue: number; readonly plan: number; readonly encode: number; readonly generate: number }
 }
 
-/** A document with a question, for the process that divides it, reads and answers. */
+/** A document with a question, for the process that splits it and answers. */
 export interface DocumentRead extends DocumentRequest {
   readonly chatTemplate: ChatTemplate
   /** Whether a line end ends the answer; the end token always does. */
   readonly stopAtLineEnd: boolean
   readonly maxNewTokens: number
   readonly minNewTokens: number
-  /** Greedy where absent. */
-  readonly sampling?: { readonly temperature: number; readonly topP: number; readonly seed: number }
-  /** Give the prompt and the encoder's texts too. */
+  /** Default: greedy. */
+  readonly sampling?: { readonly temperature: number; readonly topP: number; readonly seed: number } | undefined
+  /** Also return the prompt and the encoder's texts. */
   readonly includePrompts: boolean
 }
 
 export interface DocumentReadResult {
   readonly text: string
-  /** The answer ended by itself. */
+  /** The model ended the answer. */
   readonly stopped: boolean
   readonly logprobs: readonly number[]
-  /** What the encoder read, in the order of the document. */
+  /** The encoder's chunks, in document order. */
   readonly chunks: readonly DocumentChunk[]
-  /** As in {@link GenerateResult}, of `chunks`; empty where it was not measured. */
+  /** As in {@link GenerateResult}, of `chunks`; empty if not measured. */
   readonly contextShares: readonly number[]
-  /** What the decoder's prompt held of the document. */
+  /** The part of the document in the decoder's prompt. */
   readonly tail: DocumentChunk | null
   readonly documentTokens: number
   readonly promptTokens: number
@@ -223,7 +223,7 @@ export interface DocumentReadResult {
   readonly timingsMs: { readonly queue: number; readonly plan: number; readonly encode: number; readonly generate: number }
 }
 
-/** What answering from a document needs of a reader. */
+/** A reader that answers from documents. */
 export interface DocumentReader {
   readonly manifest: CepeManifest
   document(read: DocumentRead, options?: RunOptions & { readonly cost?: number }): Promise<DocumentReadResult>
@@ -236,37 +236,37 @@ export interface ChoicesRead extends PromptRequest {
 }
 
 export interface ChoicesReadResult extends ReadPlacement {
-  /** Of every token of every choice and of the line end after it. */
+  /** Per token of each choice and of the line end after it. */
   readonly logprobs: readonly (readonly number[])[]
 }
 
-/** Passages, each of which is asked how likely a question is after it. */
+/** Passages, for the likelihood of a question after each of them. */
 export interface LikelihoodRead {
   readonly question: string
   readonly passages: readonly PromptPassage[]
-  /** Tokens kept of each passage. */
+  /** Tokens to keep of each passage. */
   readonly contextTokens: number
 }
 
 export interface LikelihoodResult {
-  /** Of every token of the question and of the line end after it, by passage. */
+  /** Per token of the question and of the line end after it, by passage. */
   readonly logprobs: readonly (readonly number[])[]
-  /** Of all prompts. */
+  /** Total of all prompts. */
   readonly promptTokens: number
 }
 
-/** A query and the texts that it is read with, one pair after the other. */
+/** A query and the texts to pair it with. */
 export interface RankRead {
   readonly query: string
   readonly texts: readonly string[]
-  /** Tokens kept of each text, where it is to be fewer than the window holds. */
+  /** Tokens to keep of each text, if fewer than the window holds. */
   readonly textTokens?: number | undefined
 }
 
 export interface RankResult {
-  /** By text, higher is better: any number. */
+  /** By text; unbounded, higher is better. */
   readonly scores: readonly number[]
-  /** Of all pairs. */
+  /** Total of all pairs. */
   readonly tokens: number
 }
 
@@ -276,7 +276,7 @@ export interface Reranker {
   rank(read: RankRead, options?: RunOptions): Promise<RankResult>
 }
 
-/** What answering needs of a reader. `cost` is the request's work beside that of others. */
+/** A reader that answers questions. `cost` is the request's relative work. */
 export interface Reader {
   readonly manifest: CepeManifest
   answer(read: AnswerRead, options?: RunOptions & { readonly cost?: number }): Promise<AnswerReadResult>
@@ -284,43 +284,43 @@ export interface Reader {
   likelihoods(read: LikelihoodRead, options?: RunOptions & { readonly cost?: number }): Promise<LikelihoodResult>
 }
 
-/** The model's own tasks, on token ids. */
+/** The model's tasks on token ids. */
 export interface Generator {
   generate(request: GenerateRequest, options?: RunOptions): Promise<GenerateResult>
   replug(request: ReplugRequest, options?: RunOptions): Promise<GenerateResult>
-  /** Sum is the caller's: log-probability of every token of every continuation. */
+  /** Returns the log-probability of every token of every continuation, not summed. */
   score(request: ScoreRequest, options?: RunOptions): Promise<readonly (readonly number[])[]>
 }
 
-/** What storing states ahead came to. */
+/** Result of precomputing states. */
 export interface AheadResult {
-  /** Contexts whose states were not there yet, and the bytes of those. */
+  /** Contexts whose states were missing, and their bytes. */
   readonly stored: number
   readonly bytes: number
-  /** Bytes that may still be written: of the limit, or of the disk where that has less. */
+  /** Free bytes: of the limit, or of the disk if less. */
   readonly room: number
 }
 
-/** Stores the encoder states of contexts on the disk, ahead of the questions that will need them. */
+/** Precomputes the encoder states of contexts on disk. */
 export interface AheadEncoder {
   readonly manifest: CepeManifest
   encodeAhead(input: EncoderInput, options?: RunOptions): Promise<AheadResult>
 }
 
 export interface EmbedOptions extends RunOptions {
-  /** Questions go ahead of bulk work; bulk work is taken in batches so that a question waits for one batch at most. */
+  /** Questions precede bulk work; bulk work runs in batches, so that a question waits for one batch at most. */
   readonly priority: 'question' | 'bulk'
 }
 
-/** The loaded models of questions and passages. */
+/** The loaded embedding models. */
 export interface Embedders<One extends Embedder = Embedder> {
-  /** Of the model that new tables are made with. */
+  /** The model of new tables. */
   readonly embedder: One
-  /** Of further models, by their ids: their tables are searched and changed too. None where absent. */
+  /** Further models by id, whose tables can be searched and changed; default none. */
   readonly further?: ReadonlyMap<string, One>
 }
 
-/** The embedder of a loaded model. */
+/** Returns the embedder of a loaded model. */
 export function embedderOf({ embedder, further }: Embedders, model: { readonly id: string }): Embedder {
   return further?.get(model.id) ?? embedder
 }

@@ -1,4 +1,4 @@
-/** Where the inference processes' supervision reports what operators should know. */
+/** Log function of the process supervision. */
 export type Log = (level: 'info' | 'warn' | 'error', message: string) => void
 
 export const silent: Log = () => undefined

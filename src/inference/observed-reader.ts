@@ -2,7 +2,7 @@ import { modelId } from '../../models/manifest.ts'
 import type { AnswerRead, AnswerReadResult, Reader } from './contract.ts'
 import type { Observer, Stage } from './observer.ts'
 
-/** A reader that tells the observers of its requests what it did for them. */
+/** Wraps a reader to report its work to the observers of requests. */
 export function observedReader<Own extends Reader>(reader: Own): Own {
   return {
     ...reader,
@@ -38,7 +38,7 @@ interface Told extends Pick<AnswerReadResult, 'timingsMs' | 'promptTokens' | 'lo
   readonly contextTokens: number
 }
 
-/** Tells what reading and answering took. Its stages come one after the other, the last of them ends right now. */
+/** Reports the durations of an answer's stages, which are sequential; the last one ends now. */
 export function reportRead(observer: Observer, { timingsMs, promptTokens, contextTokens, logprobs, stopped, asked, model }: Told): void {
   const { queue, plan, encode, generate } = timingsMs
   let startedAt = performance.now() - (queue + plan + encode + generate)

@@ -18,7 +18,7 @@ import type {
   ScoreRequest,
 } from './contract.ts'
 
-/** Where graphs run. CUDA needs onnxruntime-node's CUDA libraries installed. */
+/** Execution provider. CUDA needs onnxruntime-node's CUDA libraries. */
 export type Provider = { readonly name: 'cpu' } | { readonly name: 'cuda'; readonly deviceId: number }
 
 /**
@@ -31,22 +31,22 @@ export interface CommonChildOptions {
   readonly modelDir: string
   readonly threads: number
   readonly provider: Provider
-  /** Folder for graphs saved with prepacked weights, which processes share; null loads the graphs as built. */
+  /** Folder for graphs with prepacked weights, shared by processes; null loads the graphs as built. */
   readonly prepackDir: string | null
 }
 
-/** How encoder states are kept. */
+/** Storage type of encoder states. */
 export type StateDtype = 'f16' | 'f32'
 
 export interface ReaderChildOptions extends CommonChildOptions {
   readonly role: 'reader'
-  /** Padded tokens of one encoder run. */
+  /** Padded tokens per encoder run. */
   readonly batchTokens: number
-  /** Prompt tokens of one run of the step graph. */
+  /** Prompt tokens per run of the step graph. */
   readonly prefillTokens: number
   readonly stateCacheBytes: number
   readonly stateDtype: StateDtype
-  /** Where encoder states are kept on the disk too; null for nowhere. */
+  /** Disk store of encoder states; null for none. */
   readonly stateDisk: { readonly dir: string; readonly maxBytes: number } | null
   /** Memory for the keys and values of RePlug's prompts. */
   readonly replugBytes: number
@@ -54,25 +54,25 @@ export interface ReaderChildOptions extends CommonChildOptions {
 
 export interface EmbedderChildOptions extends CommonChildOptions {
   readonly role: 'embedder'
-  /** Padded tokens of one run. */
+  /** Padded tokens per run. */
   readonly batchTokens: number
 }
 
 export interface RerankerChildOptions extends CommonChildOptions {
   readonly role: 'reranker'
-  /** Padded tokens of one run. */
+  /** Padded tokens per run. */
   readonly batchTokens: number
 }
 
 export type ChildOptions = ReaderChildOptions | EmbedderChildOptions | RerankerChildOptions
 
-/** A result as the process gives it: the time in the queue is the pool's to add. */
+/** A result of the process, before the pool adds the time in the queue. */
 type InChild<Result extends { readonly timingsMs: { readonly queue: number } }> = Omit<Result, 'timingsMs'> & {
   readonly timingsMs: Omit<Result['timingsMs'], 'queue'>
 }
 type Decoded = InChild<GenerateResult>
 
-/** What each task takes and gives. */
+/** Input and output of each task. */
 export interface Tasks {
   answer: { input: AnswerRead; output: InChild<AnswerReadResult> }
   choices: { input: ChoicesRead; output: ChoicesReadResult }
@@ -81,9 +81,9 @@ export interface Tasks {
   generate: { input: GenerateRequest; output: Decoded }
   replug: { input: ReplugRequest; output: Decoded }
   score: { input: ScoreRequest; output: readonly (readonly number[])[] }
-  /** Stores the states of contexts on the disk; behind questions. */
+  /** Stores the states of contexts on disk, at lower priority than questions. */
   encodeAhead: { input: EncoderInput; output: AheadResult }
-  /** Vectors of all texts, one after the other. */
+  /** Vectors of all texts, concatenated. */
   embed: { input: readonly string[]; output: Float32Array }
   rank: { input: RankRead; output: RankResult }
 }
@@ -91,14 +91,14 @@ export type TaskName = keyof Tasks
 export type Output<Name extends TaskName> = Tasks[Name]['output']
 
 /**
- * Awaited between the steps of a task: lets messages and other tasks in.
- * @throws client_closed where the task is no longer wanted
+ * Awaited at points where a task may be interrupted: processes messages and other tasks.
+ * @throws client_closed if the task was cancelled
  */
 export type YieldPoint = () => Promise<void>
 
 /**
- * A piece of a text as it comes about. Pieces come in order; `from`, the characters before this one, tells a piece that
- * comes again: a run that is done anew says the same.
+ * A part of the text as it is generated. Parts are in order; `from`, the number of characters before it, identifies repeated parts of a
+ * retried run.
  */
 export interface Piece {
   readonly from: number
@@ -106,9 +106,9 @@ export interface Piece {
 }
 export type OnText = (piece: Piece) => void
 
-/** What a process does of the tasks; `say` is there where the caller listens. */
+/** Implementation of tasks; the text callback is set if the caller streams. */
 export type TaskHandlers = {
-  readonly [Name in TaskName]?: (input: Tasks[Name]['input'], step: YieldPoint, onText?: OnText) => Promise<Output<Name>>
+  readonly [Name in TaskName]?: (input: Tasks[Name]['input'], yieldPoint: YieldPoint, onText?: OnText) => Promise<Output<Name>>
 }
 
 export type TaskCall = { readonly [Name in TaskName]: { readonly task: Name; readonly input: Tasks[Name]['input'] } }[TaskName]
@@ -116,12 +116,12 @@ export type TaskCall = { readonly [Name in TaskName]: { readonly task: Name; rea
 export type ParentMessage =
   | { readonly kind: 'start'; readonly options: ChildOptions }
   /** `streamed`: the caller wants the text as it is generated. */
-  | { readonly kind: 'run'; readonly id: number; readonly job: TaskCall; readonly streamed: boolean }
-  /** The run is no longer wanted: it ends at its next step. */
+  | { readonly kind: 'run'; readonly id: number; readonly call: TaskCall; readonly streamed: boolean }
+  /** Cancels the run at its next yield point. */
   | { readonly kind: 'cancel'; readonly id: number }
   | { readonly kind: 'ping' }
 
-/** What a cache of encoder states did since its process started. */
+/** Counters of a state cache since its process started. */
 export interface CacheCounts {
   readonly hits: number
   readonly misses: number
@@ -141,13 +141,13 @@ export type ChildMessage =
       readonly cache?: CacheCounts | undefined
     }
   | { readonly kind: 'failed'; readonly id: number; readonly error: WireError; readonly rssBytes: number }
-  /** Answers a ping: the process's thread turns. */
+  /** Answers a ping of the main thread. */
   | { readonly kind: 'pong' }
-  /** From here, or to here, a graph is loaded, which keeps the process from answering pings. */
+  /** A graph starts or ends loading, which blocks answers to pings. */
   | { readonly kind: 'loading'; readonly loading: boolean }
   | { readonly kind: 'log'; readonly level: 'info' | 'warn' | 'error'; readonly message: string }
 
-/** An error as it crosses the boundary: structured clone keeps neither the class nor the code. */
+/** An error as it crosses the boundary: structured clone loses class and code. */
 export interface WireError {
   readonly code: ErrorCode
   readonly message: string
@@ -161,7 +161,7 @@ export function toWire(thrown: unknown): WireError {
     : { code: 'inference_failed', message: messageOf(thrown), details: {} }
 }
 
-/** The error that a child sent. What had no code there is inference_failed. */
+/** Restores an error of a child; without a code it is inference_failed. */
 export function fromWire({ code, message, details }: WireError): CodedError {
   return new CodedError(isErrorCode(code) ? code : 'inference_failed', message, details)
 }

@@ -1,2 +1,2 @@
-/** File descriptor, in an inference process, of the pipe by which its own thread answers pings. */
+/** File descriptor of the pipe on which the pulse thread of an inference process answers pings. */
 export const PULSE_FD = 4

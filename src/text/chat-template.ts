@@ -11,11 +11,11 @@ export interface Turn {
   readonly content: string
 }
 
-/** What a chat template puts around a prompt. */
+/** Text before and after a prompt. */
 export interface Wrap {
   readonly before: string
   readonly after: string
-  /** The template writes BOS itself where it wants it: the tokenizer's is not put in front. */
+  /** The template contains BOS: the tokenizer's is not added. */
   readonly withoutBos?: boolean
 }
 
@@ -23,27 +23,27 @@ export const NO_WRAP: Wrap = { before: '', after: '' }
 /** One turn without a system prompt, as LLaMA-2-Chat was trained (Touvron et al., 2023). */
 const INST: Wrap = { before: '[INST] ', after: ' [/INST]' }
 
-/** A prompt with what a template puts around it. */
+/** Applies a template to a prompt. */
 export function wrapped({ before, after }: Wrap, prompt: string): string {
   return before + prompt + after
 }
 
 export interface WrapOptions {
-  /** The tokenizer puts BOS in front of a prompt: what the template has there of its own is left to it. Default: true. */
+  /** The tokenizer adds BOS to a prompt, so the template's own is removed. Default: true. */
   readonly putsBos?: boolean
   /** Messages before the prompt. */
   readonly earlier?: readonly Turn[] | undefined
 }
 
-/** Stands for the prompt while a template is rendered: one that no template changes. */
+/** Placeholder for the prompt in a rendered template: one that no template changes. */
 const MARK = '\uE000prompt\uE000'
 
 /**
- * What a template puts around a user's last message, with the opening of the assistant's. As in transformers, a model's own
- * template alone decides on BOS.
+ * Renders the text around a user's last message, up to the start of the assistant's. As in transformers, a model's own template decides on
+ * BOS.
  * @param config of tokenizer_config.json
- * @throws unsupported where the model brings no template, or one that cannot be used for this; invalid_request naming `messages` where
- * it does not take these, or another template than the model's own is to take them
+ * @throws unsupported if the model has no usable template; invalid_request naming `messages` if the template rejects them, or is not the
+ * model's own
  */
 export function chatWrap(
   template: ChatTemplate,
@@ -79,7 +79,7 @@ function render(source: string, { bos, eos, earlier }: { bos: string; eos: strin
   }
 }
 
-/** A template, or the one called "default" of several. */
+/** A template, or the one named "default" of several. */
 function templateOf(value: unknown): string | undefined {
   if (typeof value === 'string') return value
   if (!Array.isArray(value)) return undefined
@@ -90,7 +90,7 @@ function templateOf(value: unknown): string | undefined {
   return templateOf(named.find(({ name }) => name === 'default')?.template)
 }
 
-/** Tokens are given as texts, or as objects with their content. */
+/** The text of a token, given as a string or as an object with its content. */
 function tokenText(value: unknown): string {
   if (typeof value === 'string') return value
   return typeof value === 'object' && value !== null && 'content' in value && typeof value.content === 'string' ? value.content : ''
@@ -101,7 +101,11 @@ function unusable(problem: string): CodedError {
 }
 
 function unasked(problem: string): CodedError {
-  return new CodedError('invalid_request', `messages has more than the question, but ${problem}: send the question as the only message.`, {
-    field: 'messages',
-  })
+  return new CodedError(
+    'invalid_request',
+    `messages has a system message or earlier turns, but ${problem}: send the question alone, without instructions.`,
+    {
+      field: 'messages',
+    },
+  )
 }

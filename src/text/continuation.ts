@@ -1,9 +1,10 @@
 import type { PromptTokenizer } from './pack.ts'
 
 /**
- * Ids of " {text}\n" as they stand after a prompt. They are taken from the tokens of both together, since a tokenizer may
- * treat a text's beginning differently; where those do not begin with the prompt's own (a token reaches across the border),
- * the continuation is tokenised alone, with or without the space: whichever reads the same after the prompt.
+ * Ids of " {text}
+ * " after a prompt. They are taken from the tokens of both together, since a tokenizer may treat the start of a text differently. If those
+ * do not begin with the prompt's tokens (one crosses the boundary), the text is tokenised alone, with or without the space: whichever
+ * decodes equally after the prompt.
  * @param promptIds without BOS
  */
 export function continuationIds(prompt: string, promptIds: readonly number[], text: string, tokenizer: PromptTokenizer): number[] {

@@ -1,24 +1,24 @@
 import { at } from '../../base/at.ts'
 import type { PromptTokenizer } from './pack.ts'
 
-/** Characters of a piece: byte-pair merging takes more than linear time in the length of a text. */
+/** Characters per piece: byte-pair merging is superlinear in the length of a text. */
 const PIECE_CHARACTERS = 2000
-/** A piece without a space to cut at ends here, whatever stands there. */
+/** Maximum length of a piece without a space to cut at. */
 const LONGEST_PIECE = 4 * PIECE_CHARACTERS
 
-/** The tokens of a long text, and where each begins. */
+/** Tokens of a long text with their offsets. */
 export interface LongEncoding {
-  /** As of the whole text, without BOS. */
+  /** Ids as of the whole text, without BOS. */
   readonly ids: readonly number[]
-  /** Character (UTF-16 code unit) at which token `index` begins; the text's length for `ids.length`. */
+  /** Offset (UTF-16 code unit) of token `index`; the text's length for `ids.length`. */
   startOf(index: number): number
 }
 
 interface Piece {
   readonly text: string
-  /** Its first character in the whole text. */
+  /** Offset in the whole text. */
   readonly start: number
-  /** Its first token. */
+  /** Index of its first token. */
   readonly token: number
   readonly ids: readonly number[]
 }
@@ -26,18 +26,18 @@ interface Piece {
 type Tokens = Pick<PromptTokenizer, 'encode' | 'decode'>
 
 /**
- * Tokenises a text of any length piece by piece, cut at single spaces between words, where no token reaches across: the ids
- * are those of the whole text (checked for tokenizers that mark a word's beginning, put a space in front of a text, or both).
- * @param step awaited between pieces; may throw to give up
+ * Tokenises a text of any length in pieces, cut at single spaces between words, which no token crosses: the ids equal those of the whole
+ * text (checked for tokenizers that mark word starts, add a leading space, or both).
+ * @param yieldPoint awaited between pieces; may throw to cancel
  */
-export async function encodeLong(text: string, tokenizer: Tokens, step: (tokens: number) => Promise<void>): Promise<LongEncoding> {
+export async function encodeLong(text: string, tokenizer: Tokens, yieldPoint: (tokens: number) => Promise<void>): Promise<LongEncoding> {
   const keepsSpace = readsLeadingSpace(tokenizer)
   const pieces: Piece[] = []
   const ids: number[] = []
   for (let start = 0; start < text.length;) {
-    await step(ids.length)
+    await yieldPoint(ids.length)
     const end = endOfPiece(text, start)
-    // Where the tokenizer puts a space in front of every text, the one that was cut off comes back by itself.
+    // A tokenizer that adds a leading space restores the one cut off.
     const skip = !keepsSpace && start > 0 && text[start] === ' ' ? 1 : 0
     const piece = {
       text: text.slice(start + skip, end),
@@ -52,21 +52,21 @@ export async function encodeLong(text: string, tokenizer: Tokens, step: (tokens:
   return { ids, startOf: (index) => (index >= ids.length ? text.length : characterOf(index, pieces, tokenizer)) }
 }
 
-/** Whether " b" is read after "a" as in "a b"; else the tokenizer puts the space in front of "b" by itself. */
+/** Whether " b" after "a" is tokenised as in "a b"; otherwise the tokenizer adds the space itself. */
 function readsLeadingSpace(tokenizer: Tokens): boolean {
   const whole = tokenizer.encode('a b').join()
   const bare = [...tokenizer.encode('a'), ...tokenizer.encode('b')].join()
   return bare !== whole
 }
 
-/** Before a space between two words, at about the wanted length. */
+/** Position of a space between two words near the target length. */
 function endOfPiece(text: string, start: number): number {
   if (text.length - start <= PIECE_CHARACTERS) return text.length
   for (let end = start + PIECE_CHARACTERS; end < Math.min(text.length - 1, start + LONGEST_PIECE); end++) {
     if (text[end] === ' ' && /\w/.test(at(text, end - 1)) && /\w/.test(at(text, end + 1))) return end
   }
   const end = Math.min(text.length, start + LONGEST_PIECE)
-  // Never between the halves of a character.
+  // Never within a surrogate pair.
   return /[\uD800-\uDBFF]/.test(at(text, end - 1)) ? end - 1 : end
 }
 
@@ -78,11 +78,11 @@ function characterOf(index: number, pieces: readonly Piece[], tokenizer: Tokens)
   return piece.start + charactersOf(piece, index - piece.token, tokenizer)
 }
 
-/** Characters of a piece that its first `count` tokens stand for. */
+/** Number of a piece's characters that its first `count` tokens represent. */
 function charactersOf({ text, ids }: Piece, count: number, tokenizer: Tokens): number {
   if (count === 0) return 0
   const tokens = (length: number): number => tokenizer.encode(text.slice(0, length)).length
-  // Spaces and case may come back otherwise than they were; the other characters mostly do as they were.
+  // Spaces and case may change in decoding; other characters mostly do not.
   let wanted = tokenizer.decode(ids.slice(0, count)).replace(/\s+/g, '').length
   let guess = 0
   while (guess < text.length && wanted > 0) if (!/\s/.test(at(text, guess++))) wanted--

@@ -3,14 +3,13 @@ import { NO_WRAP } from './chat-template.ts'
 import { frontIds, type PackedPrompt, type PackOptions, type PromptTokenizer } from './pack.ts'
 import { BLOCK_SEPARATOR, renderDemonstration, renderPassage, renderQuestion } from './prompt.ts'
 
-/** What the published evaluation writes where it cut its documents. */
+/** Truncation notice of the paper's evaluation. */
 const OMITTED = '... [The rest of the documents is omitted]\n\n'
 
 /**
- * The decoder prompt as the published evaluation packs it: passages are not cut one by one; where all of them are too long,
- * the text before the question is cut wherever that is, and says so. `passagesUsed` counts passages that stand in it at
- * least in part.
- * @throws unprocessable where the question alone does not fit
+ * Packs the decoder prompt as in the paper's evaluation: passages are not truncated individually; if they are too long together, the text
+ * before the question is truncated anywhere, with a notice. `passagesUsed` counts passages that are at least partly included.
+ * @throws unprocessable if the question alone does not fit
  */
 export function packText(
   { question, demonstrations, passages, window, maxNewTokens, wrap = NO_WRAP }: PackOptions,

@@ -10,15 +10,15 @@ import {
   type PromptPassage,
 } from './prompt.ts'
 
-/** What packing needs of the decoder's tokenizer. */
+/** The part of the decoder's tokenizer that packing needs. */
 export interface PromptTokenizer {
-  /** Token ids without BOS; `maxTokens` keeps the first of them and reads a long text no further than they need. */
+  /** Token ids without BOS; `maxTokens` keeps the first ones and reads no more of a long text than needed. */
   encode(text: string, options?: { readonly maxTokens?: number }): number[]
   decode(ids: readonly number[]): string
   readonly bosId: number | null
 }
 
-/** What stands in front of a prompt's own tokens. */
+/** Ids before the prompt's own tokens. */
 export function frontIds({ bosId }: Pick<PromptTokenizer, 'bosId'>, { withoutBos = false }: Wrap = NO_WRAP): readonly number[] {
   return bosId === null || withoutBos ? [] : [bosId]
 }
@@ -28,24 +28,24 @@ export interface PackOptions {
   readonly demonstrations: readonly Demonstration[]
   /** Candidates for the decoder prompt, best first. */
   readonly passages: readonly PromptPassage[]
-  /** Tokens kept of each passage. */
+  /** Tokens to keep of each passage. */
   readonly contextTokens: number
-  /** Decoder positions. */
+  /** Positions of the decoder. */
   readonly window: number
   readonly maxNewTokens: number
-  /** What a chat template puts around the prompt; nothing where absent. */
+  /** Chat template of the prompt; default none. */
   readonly wrap?: Wrap
 }
 
 export interface PackedPrompt {
   readonly text: string
-  /** BOS included. */
+  /** Including BOS. */
   readonly ids: readonly number[]
-  /** How many of `passages`, from the first, the prompt holds. */
+  /** Number of `passages`, from the first, in the prompt. */
   readonly passagesUsed: number
 }
 
-/** The rendered passage cut to `maxTokens` at its end, so that the title stays. */
+/** The rendered passage truncated to `maxTokens` at its end, so that the title stays. */
 export function truncatePassage(passage: PromptPassage, maxTokens: number, tokenizer: PromptTokenizer): { text: string; tokens: number } {
   const text = renderPassage(passage)
   const ids = tokenizer.encode(text, { maxTokens: maxTokens + 1 })
@@ -53,16 +53,16 @@ export function truncatePassage(passage: PromptPassage, maxTokens: number, token
   return { text: tokenizer.decode(ids.slice(0, maxTokens)).trimEnd(), tokens: maxTokens }
 }
 
-/** What stands in every prompt of a question, cut and counted once. */
+/** Parts common to all prompts of a question, truncated and counted once. */
 export interface PromptFrame {
   readonly demonstrations: readonly string[]
   /** Tokens of demonstrations and question. */
   readonly fixedTokens: number
-  /** Tokens that the window leaves for the prompt without BOS. */
+  /** Tokens left by the window for the prompt without BOS. */
   readonly budget: number
 }
 
-/** @throws unprocessable where question and demonstrations alone do not fit */
+/** @throws unprocessable if question and demonstrations alone do not fit */
 export function frameOf(options: Omit<PackOptions, 'passages'>, tokenizer: PromptTokenizer): PromptFrame {
   const { question, window, maxNewTokens, contextTokens, wrap = NO_WRAP } = options
   const budget = window - maxNewTokens - frontIds(tokenizer, wrap).length
@@ -77,8 +77,8 @@ export function frameOf(options: Omit<PackOptions, 'passages'>, tokenizer: Promp
 }
 
 /**
- * Builds a decoder prompt: all demonstrations, then as many passages as the window holds beside the new tokens, then the question.
- * The prompt is tokenised as one text, as the model was trained; lengths of blocks are only used to find a first guess.
+ * Builds a decoder prompt: all demonstrations, then as many passages as the window holds beside the new tokens, then the question. The
+ * prompt is tokenised as one text, as in training; lengths of blocks only give a first estimate.
  */
 export function packPrompt(options: PackOptions, tokenizer: PromptTokenizer, frame = frameOf(options, tokenizer)): PackedPrompt {
   const { question, contextTokens, wrap = NO_WRAP } = options
@@ -100,7 +100,7 @@ export function packPrompt(options: PackOptions, tokenizer: PromptTokenizer, fra
   }
 }
 
-/** Characters of a passage's text that show how many tokens its rendering adds: what comes after them is the same in both. */
+/** Characters of a passage's text used to count the tokens that rendering adds: the rest is the same in both. */
 const SAMPLE_CHARACTERS = 1024
 
 function cutDemonstration(demonstration: Demonstration, contextTokens: number, tokenizer: PromptTokenizer): Demonstration {

@@ -5,96 +5,98 @@ import { frameOf, packPrompt, type PromptTokenizer } from './pack.ts'
 import { packText } from './pack-text.ts'
 import { renderPassage, type Demonstration, type PromptPassage } from './prompt.ts'
 
-export const MODES = ['cepe', 'decoder-only', 'replug', 'closed-book'] as const
+export const MODES = ['cepe', 'decoder-only', 'map-rerank', 'replug', 'closed-book'] as const
 export type Mode = (typeof MODES)[number]
+/** Modes of a single plan; map-rerank plans one prompt after the other. */
+export type PlannedMode = Exclude<Mode, 'map-rerank'>
 
-/** A question with every option settled, and the passages to answer it from, best first. */
+/** A question with all options resolved, and its passages, best first. */
 export interface PromptRequest {
   readonly question: string
-  readonly mode: Mode
+  readonly mode: PlannedMode
   readonly passages: readonly (PromptPassage & { readonly score: number | null })[]
   /** Passages in the decoder's prompt. */
   readonly kDecoder: number
-  /** What the encoder reads: the passages that the prompt does not hold, or all. */
+  /** Encoder input: passages not in the prompt, or all. */
   readonly encoderPassages: 'others' | 'all'
   readonly demonstrations: readonly Demonstration[]
-  /** Tokens kept of each passage. */
+  /** Tokens to keep of each passage. */
   readonly contextTokens: number
   readonly maxNewTokens: number
-  /** How what is too long is cut: passage by passage, or the prompt's text as a whole, as the published evaluation does. */
+  /** How to truncate: per passage, or the prompt's text as a whole, as in the paper's evaluation. */
   readonly packing: 'passages' | 'text'
-  /** What a chat template puts around the prompt; nothing where absent. */
+  /** Chat template of the prompt; default none. */
   readonly wrap?: Wrap
 }
 
-/** What the model can read. */
+/** Limits of the model. */
 export interface PromptLimits {
-  /** Decoder positions. */
+  /** Positions of the decoder. */
   readonly window: number
   readonly hasEncoder: boolean
-  /** Tokens of all prompts of a RePlug question. */
+  /** Total tokens of a RePlug question's prompts. */
   readonly replugTokens: number
 }
 
-/** What the reader is asked: prompts, and the placement of each passage. */
+/** Prompts for the reader, and the placement of each passage. */
 export interface ReadPlan {
   readonly prompts: readonly { readonly ids: readonly number[]; readonly text: string; readonly score: number }[]
   readonly contexts: readonly string[]
-  /** In place of `contexts` where they are cut at their front. */
-  readonly contextIds?: readonly (readonly number[])[]
+  /** Instead of `contexts`, if they are truncated at their start. */
+  readonly contextIds?: readonly (readonly number[])[] | undefined
   /** Index of the context that holds passage i, or -1. */
   readonly contextOf: readonly number[]
   readonly inDecoder: readonly boolean[]
 }
 
 /**
- * Decides what the decoder's prompt holds and what the encoder reads.
- * @param step awaited between prompts
- * @throws unprocessable where question and demonstrations do not fit, or RePlug's prompts exceed their bound
+ * Distributes passages over the decoder's prompt and the encoder.
+ * @param yieldPoint awaited between prompts
+ * @throws unprocessable if question and demonstrations do not fit, or RePlug's prompts exceed their limit
  */
 export async function planRead(
   request: PromptRequest,
   limits: PromptLimits,
   tokenizer: PromptTokenizer,
-  step: () => Promise<void> = () => Promise.resolve(),
+  yieldPoint: () => Promise<void> = () => Promise.resolve(),
 ): Promise<ReadPlan> {
   const { passages, demonstrations, mode } = request
   const options = { ...request, window: limits.window }
   const pack = request.packing === 'text' ? packText : packPrompt
   const nothingEncoded = { contexts: [], contextOf: passages.map(() => -1) }
-  const placed = (used: number) => passages.map((_, i) => i < used)
+  const inPrompt = (used: number) => passages.map((_, i) => i < used)
 
   switch (mode) {
     case 'closed-book': {
       const bare = demonstrations.map(({ question, answer }) => ({ question, answer }))
       const prompt = pack({ ...options, passages: [], demonstrations: bare }, tokenizer)
-      return { prompts: [{ ...prompt, score: 0 }], ...nothingEncoded, inDecoder: placed(0) }
+      return { prompts: [{ ...prompt, score: 0 }], ...nothingEncoded, inDecoder: inPrompt(0) }
     }
     case 'decoder-only': {
       const prompt = pack(options, tokenizer)
-      return { prompts: [{ ...prompt, score: 0 }], ...nothingEncoded, inDecoder: placed(prompt.passagesUsed) }
+      return { prompts: [{ ...prompt, score: 0 }], ...nothingEncoded, inDecoder: inPrompt(prompt.passagesUsed) }
     }
     case 'replug':
-      return { ...(await replugPrompts(request, limits, tokenizer, step)), ...nothingEncoded }
+      return { ...(await replugPrompts(request, limits, tokenizer, yieldPoint)), ...nothingEncoded }
     case 'cepe': {
       const prompt = pack({ ...options, passages: passages.slice(0, request.kDecoder) }, tokenizer)
-      // The published evaluation divides the passages before it looks at the window: what is cut off the prompt is read by neither side.
+      // The paper's evaluation divides passages before truncation: what is cut off the prompt is read by neither side.
       const others = request.packing === 'text' ? request.kDecoder : prompt.passagesUsed
       const first = request.encoderPassages === 'all' ? 0 : others
       const encoded = limits.hasEncoder ? passages.slice(first) : []
       return {
         prompts: [{ ...prompt, score: 0 }],
         ...(request.packing === 'text'
-          ? { contexts: [], contextIds: await cutAtFront(encoded, request.contextTokens, tokenizer, step) }
+          ? { contexts: [], contextIds: await cutAtFront(encoded, request.contextTokens, tokenizer, yieldPoint) }
           : { contexts: encoded.map(renderPassage) }),
         contextOf: passages.map((_, i) => (i >= first && encoded.length > 0 ? i - first : -1)),
-        inDecoder: placed(prompt.passagesUsed),
+        inDecoder: inPrompt(prompt.passagesUsed),
       }
     }
   }
 }
 
-/** What the encoder reads, as text. */
+/** The encoder's input as text. */
 export function cutContexts({ contexts, contextIds }: ReadPlan, contextTokens: number, tokenizer: PromptTokenizer): string[] {
   if (contextIds) return contextIds.map((ids) => tokenizer.decode(ids))
   return contexts.map((text) => {
@@ -103,27 +105,27 @@ export function cutContexts({ contexts, contextIds }: ReadPlan, contextTokens: n
   })
 }
 
-/** The last tokens of each passage, as the published evaluation keeps them. */
+/** The last tokens of each passage, as in the paper's evaluation. */
 async function cutAtFront(
   passages: readonly PromptPassage[],
   contextTokens: number,
   tokenizer: PromptTokenizer,
-  step: () => Promise<void>,
+  yieldPoint: () => Promise<void>,
 ): Promise<number[][]> {
   const rows: number[][] = []
   for (const passage of passages) {
-    await step()
+    await yieldPoint()
     rows.push(tokenizer.encode(renderPassage(passage)).slice(-contextTokens))
   }
   return rows
 }
 
-/** One prompt per passage; what stands in all of them is cut and counted once. */
+/** One prompt per passage; common parts are truncated and counted once. */
 async function replugPrompts(
   request: PromptRequest,
   { window, replugTokens }: PromptLimits,
   tokenizer: PromptTokenizer,
-  step: () => Promise<void>,
+  yieldPoint: () => Promise<void>,
 ): Promise<Pick<ReadPlan, 'prompts' | 'inDecoder'>> {
   const options = { ...request, window }
   const frame = frameOf(options, tokenizer)
@@ -131,7 +133,7 @@ async function replugPrompts(
   const prompts: (ReadPlan['prompts'][number] & { passagesUsed: number })[] = []
   let tokens = 0
   for (const passages of groups) {
-    await step()
+    await yieldPoint()
     const prompt =
       request.packing === 'text' ? packText({ ...options, passages }, tokenizer) : packPrompt({ ...options, passages }, tokenizer, frame)
     tokens += prompt.ids.length + request.maxNewTokens

@@ -1,11 +1,11 @@
-/** A prompt around a document, as it stands in one file. Offsets are characters of the whole file. */
+/** A prompt with a document in one file. Offsets are characters of the file. */
 export interface PromptFile {
-  /** What stands in front of the document, its mark included. */
+  /** Text before the document, including its marker. */
   readonly head: string
   /** The document: characters `from` to `to`. */
   readonly from: number
   readonly to: number
-  /** What follows the document, its mark included: the question. */
+  /** Text after the document, including its marker: the question. */
   readonly query: string
 }
 
@@ -14,9 +14,9 @@ const BEGIN = /^=== *BEGIN(?: OF FILE)? *===[^\S\n]*\r?$\n?/m
 const END = /^=== *END(?: OF FILE)? *===[^\S\n]*\r?$/gm
 
 /**
- * A text that brings its own instruction, document and question, with the document between a BEGIN and an END line (as in
- * the long-paper prompts of Chen et al., 2023, "Extending context window of large language models via position
- * interpolation"); undefined for any other text. The last END line counts: a paper may show one.
+ * Parses a text with instruction, document and question, with the document between a BEGIN and an END line (as in the long-paper prompts of
+ * Chen et al., 2023, "Extending context window of large language models via position interpolation"); undefined for other texts. The last
+ * END line counts: a paper may contain one.
  */
 export function readPromptFile(text: string): PromptFile | undefined {
   const begin = BEGIN.exec(text)
@@ -24,7 +24,7 @@ export function readPromptFile(text: string): PromptFile | undefined {
   const from = begin.index + begin[0].length
   const end = [...text.matchAll(END)].findLast(({ index }) => index >= from)
   if (end === undefined || text.slice(end.index + end[0].length).trim() === '') return undefined
-  // The line break in front of the mark belongs to what follows: the query is then what the file has, whole.
+  // The line break before the marker belongs to the query, which is then unchanged.
   const to = Math.max(from, end.index - 1)
   return { head: text.slice(0, from), from, to, query: text.slice(to) }
 }

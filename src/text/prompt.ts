@@ -1,25 +1,25 @@
-/** A passage as prompts see it. */
+/** A passage as rendered in prompts. */
 export interface PromptPassage {
   readonly title: string
   readonly text: string
 }
 
-/** A worked example placed in front of the question, with the passage it is answered from. */
+/** A worked example before the question, with its passage. */
 export interface Demonstration {
   readonly question: string
   readonly answer: string
   readonly passage?: PromptPassage
 }
 
-/** Text between the blocks of a prompt. */
+/** Separator of the blocks of a prompt. */
 export const BLOCK_SEPARATOR = '\n\n'
 
-/** `Document (Title: {title}): {text}`: how the decoder and the encoder see a passage (paper, section 4.2). */
+/** `Document (Title: {title}): {text}`: a passage for decoder and encoder (paper, section 4.2). */
 export function renderPassage({ title, text }: PromptPassage): string {
   return `Document (Title: ${title}): ${text}`
 }
 
-/** Where the question begins in a prompt. */
+/** Start of the question in a prompt. */
 export const QUESTION_START = 'Question:'
 
 /** `Question: {question}\nAnswer:`; the model continues with a space, the answer and a newline. */
@@ -27,7 +27,7 @@ export function renderQuestion(question: string): string {
   return `${QUESTION_START} ${question}\nAnswer:`
 }
 
-/** A demonstration with its passage in front of it. */
+/** Renders a demonstration after its passage. */
 export function renderDemonstration({ question, answer, passage }: Demonstration): string {
   return [...(passage ? [renderPassage(passage)] : []), `${renderQuestion(question)} ${answer}`].join(BLOCK_SEPARATOR)
 }

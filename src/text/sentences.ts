@@ -6,7 +6,7 @@ export interface Span {
   readonly end: number
 }
 
-/** The sentences of a text, in order and one at a time, each without the space after it. */
+/** The sentences of a text, lazily, each without trailing space. */
 export function* sentencesOf(text: string): Generator<Span> {
   for (const { start, end } of sentencesIn(text)) yield { start, end: start + text.slice(start, end).trimEnd().length }
 }

@@ -1,8 +1,8 @@
 import { wordsOf } from './words.ts'
 
-/** Letters of a word that count: endings differ between a question and the sentence that answers it. */
+/** Letters per stem: endings differ between a question and the sentence that answers it. */
 const STEM = 5
-/** Words that questions share with any sentence. */
+/** Stop words. */
 const COMMON = new Set(
   'the a an of in is was what who which how did do does when where for to by on at and it its with from as many much that be are were s'.split(
     ' ',
@@ -19,7 +19,7 @@ export function stemsOf(text: string): Set<string> {
   return new Set([...plainWords(text)].map(stem))
 }
 
-/** The stems of those words that say what a question is about. */
+/** The stems of content words. */
 export function contentStems(words: Iterable<string>): string[] {
   return [...words].filter((word) => !COMMON.has(word)).map(stem)
 }

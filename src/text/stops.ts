@@ -1,10 +1,10 @@
-/** A text up to the first of the stops, and whether one stands in it. */
+/** Truncates a text at the first stop, and returns whether there was one. */
 export function cutAtStop(text: string, stops: readonly string[]): { readonly text: string; readonly stopped: boolean } {
-  const places = stops.map((stop) => text.indexOf(stop)).filter((place) => place >= 0)
-  return places.length === 0 ? { text, stopped: false } : { text: text.slice(0, Math.min(...places)), stopped: true }
+  const offsets = stops.map((stop) => text.indexOf(stop)).filter((offset) => offset >= 0)
+  return offsets.length === 0 ? { text, stopped: false } : { text: text.slice(0, Math.min(...offsets)), stopped: true }
 }
 
-/** A text without what at its end may become one of the stops. */
+/** A text without a trailing prefix of a stop. */
 export function withoutBegunStop(text: string, stops: readonly string[]): string {
   const begun = stops.map((stop) => {
     let length = Math.min(stop.length - 1, text.length)

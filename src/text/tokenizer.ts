@@ -4,7 +4,7 @@ import { Tokenizer as UntypedTokenizer } from '@huggingface/tokenizers'
 import { CodedError, messageOf } from '../../base/errors.ts'
 import { chatWrap, type ChatTemplate, type Turn, type Wrap } from './chat-template.ts'
 
-/** What is used of the package, whose declarations Node's module resolution does not find (imports without extensions). */
+/** The used part of the package; Node's module resolution does not find its declarations (imports without extensions). */
 interface JsonTokenizer {
   encode(text: string, options: { add_special_tokens: boolean }): { ids: number[] }
   decode(ids: number[], options: { skip_special_tokens: boolean; clean_up_tokenization_spaces: boolean }): string
@@ -15,12 +15,12 @@ const JsonTokenizer = UntypedTokenizer as unknown as new (definition: object, co
 const TOKENIZER_FILE = 'tokenizer.json'
 const TOKENIZER_CONFIG_FILE = 'tokenizer_config.json'
 
-/** Characters read per wanted token, at first: about twice what running text has, so that one attempt is enough. */
+/** Initial estimate of characters per token: about twice that of running text, so that one attempt suffices. */
 const CHARS_PER_TOKEN = 8
-/** How many ids before the end of a cut text may differ from those of the whole: a piece that the cut broke, and what it merged with. */
+/** Ids at the end of a truncated text that may differ from those of the whole: a split token, and its merges. */
 const CUT_MARGIN_TOKENS = 64
 
-/** Ids of the special tokens of a model, as its manifest states them. */
+/** Ids of a model's special tokens, from its manifest. */
 export interface SpecialTokens {
   readonly bosId: number | null
   readonly eosIds: readonly number[]
@@ -28,21 +28,21 @@ export interface SpecialTokens {
 
 export interface Tokenizer {
   /**
-   * Token ids of a text, without special tokens; `bos` puts the beginning-of-sequence id in front where the model has one.
-   * `maxTokens` keeps the first ids (not counting BOS) and reads a long text no further than they need.
+   * Token ids of a text, without special tokens; `bos` adds the beginning-of-sequence id if the model has one. `maxTokens` keeps the first
+   * ids (not counting BOS) and reads no more of a long text than needed.
    */
   encode(text: string, options?: { readonly bos?: boolean; readonly maxTokens?: number }): number[]
-  /** Text of token ids; special tokens are left out. */
+  /** Text of token ids, without special tokens. */
   decode(ids: readonly number[]): string
-  /** Every id whose own text contains `text`, and the end-of-sequence ids, ascending: generation stops at any of them. */
+  /** All ids whose text contains `text`, and the end-of-sequence ids, ascending: generation stops at any of them. */
   stopIds(text: string): number[]
-  /** What a chat template puts around a prompt. @throws unsupported where this model has none that can be used */
+  /** Renders a chat template. @throws unsupported if the model has no usable one */
   chatWrap(template: ChatTemplate, earlier?: readonly Turn[]): Wrap
 }
 
 /**
- * Loads the tokenizer of a built model's folder (`tokenizer.json`, and `tokenizer_config.json` where present).
- * @throws model_invalid naming the file that is missing or unreadable
+ * Loads the tokenizer of a built model's folder (`tokenizer.json`, and `tokenizer_config.json` if present).
+ * @throws model_invalid naming the missing or unreadable file
  */
 export async function loadTokenizer(modelDir: string, special: SpecialTokens): Promise<Tokenizer> {
   const definition = await readObject(path.join(modelDir, TOKENIZER_FILE))
@@ -52,7 +52,7 @@ export async function loadTokenizer(modelDir: string, special: SpecialTokens): P
 
   const encodeAll = (text: string): number[] => tokenizer.encode(text, { add_special_tokens: false }).ids
 
-  // Byte-pair merging takes more than linear time: 16 s for a megabyte of which 256 tokens are wanted.
+  // Byte-pair merging is superlinear: 16 s for a megabyte of which 256 tokens are needed.
   const encodeFirst = (text: string, wanted: number): number[] => {
     for (let length = (wanted + CUT_MARGIN_TOKENS) * CHARS_PER_TOKEN; length < text.length; length *= 2) {
       const ids = encodeAll(text.slice(0, length))
@@ -82,7 +82,7 @@ export async function loadTokenizer(modelDir: string, special: SpecialTokens): P
   }
 }
 
-/** `tokenizer_config.json` of a built model's folder, empty where there is none. @throws model_invalid for one that is unreadable */
+/** Reads `tokenizer_config.json` of a built model's folder; empty if there is none. @throws model_invalid if it is unreadable */
 export function readTokenizerConfig(modelDir: string): Promise<Readonly<Record<string, unknown>>> {
   return readObject(path.join(modelDir, TOKENIZER_CONFIG_FILE), {})
 }
@@ -101,7 +101,7 @@ function construct(definition: object, config: object, file: string): JsonTokeni
 async function readObject(file: string, fallback?: object): Promise<Readonly<Record<string, unknown>>> {
   try {
     const value: unknown = JSON.parse(await readFile(file, 'utf8'))
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new TypeError('it holds no JSON object')
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new TypeError('it is not a JSON object')
     return value as Readonly<Record<string, unknown>>
   } catch (error) {
     if (fallback && error instanceof Error && 'code' in error && error.code === 'ENOENT') return { ...fallback }

@@ -1,6 +1,6 @@
 import type { Span } from './sentences.ts'
 
-/** A word without case and accents, with its place. */
+/** A normalised word with its position. */
 export interface Word extends Span {
   readonly plain: string
 }

@@ -3,25 +3,25 @@ import { hasShareLeft } from '../../../base/fair-share.ts'
 import type { Admission, Permit } from '../contract.ts'
 
 const LONGEST_RETRY_AFTER_S = 60
-/** Part of what was known that the newest finished question leaves. */
+/** Weight kept by earlier questions when one finishes. */
 const DECAY = 0.95
-/** Questions that must have finished before the rate is believed. */
+/** Finished questions needed for an estimate. */
 const LEAST_FINISHED = 3
 const REJECTION_MEMORY_MS = 1000
-/** Part of its deadline that a question may be expected to take: less after every late one, more again after those in time. */
+/** Share of its deadline that a question's estimate may use: reduced after late ones, increased after others. */
 const SAFE_SHARE = { least: 0.2, most: 0.9, afterLate: 0.8, afterDone: 0.02 } as const
 
 export interface AdmissionOptions {
-  /** Questions that may wait beside those in work. Several clients may bring in twice as many. */
+  /** Limit of waiting questions; several clients together may have twice as many. */
   readonly maxWaiting: number
-  /** Questions that are worked on at the same time. */
+  /** Questions processed concurrently. */
   readonly concurrency: number
   /**
-   * Grows whenever a process stops, ends or is replaced. What finishes or is late after such an event says nothing about how
-   * long work takes. Default: never.
+   * Increases whenever a process stops responding, ends or is replaced. Durations measured across such an event are ignored. Default:
+   * never.
    */
   readonly disruptions?: () => number
-  /** Milliseconds; for tests. */
+  /** Clock in milliseconds; for tests. */
   readonly now?: () => number
 }
 
@@ -95,7 +95,7 @@ class AdmissionController implements Admission {
     throw this.#refusal(`The estimated response time is ${seconds} s, the deadline ${deadlineMs / 1000} s.`, cost, expectedMs - safeMs)
   }
 
-  /** Work done before this question is: that of others counts up to the client's own, since clients are served in equal parts. */
+  /** Work before this question: that of other clients counts up to this client's own, by fair queueing. */
   #workBefore(client: string, cost: number): number {
     const own = (this.#clients.get(client)?.cost ?? 0) + cost
     const others = [...this.#clients].filter(([other]) => other !== client)
@@ -133,11 +133,11 @@ class AdmissionController implements Admission {
   }
 }
 
-/** How long work takes, by the recently finished questions. */
+/** Time per unit of work, estimated from recently finished questions. */
 class WorkRate {
   readonly #disruptions: () => number
   readonly #now: () => number
-  /** Decaying sums over finished questions, as long as there was work: their ratio is the time per unit of cost. */
+  /** Decaying sums over finished questions while there was work: their ratio is the time per unit of cost. */
   readonly #finished = { ms: 0, cost: 0, count: 0 }
   #workedSince = 0
   #disruptionsBefore = 0
@@ -147,7 +147,7 @@ class WorkRate {
     this.#now = now
   }
 
-  /** Work begins, or goes on, from here. */
+  /** Starts or resumes the measurement. */
   begin(): void {
     this.#workedSince = this.#now()
     this.#disruptionsBefore = this.#disruptions()
@@ -163,7 +163,7 @@ class WorkRate {
     this.begin()
   }
 
-  /** 0 where too little is known. */
+  /** 0 without enough data. */
   msPerCost(): number {
     return this.#finished.count < LEAST_FINISHED ? 0 : this.#finished.ms / this.#finished.cost
   }

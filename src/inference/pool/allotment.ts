@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 
-/** The products of a model of fewer weights are over before further threads have begun: its readers do best with one core each. */
+/** Below this size, matrix products finish before further threads start: readers do best with one core each. */
 const SMALL_MODEL = 100_000_000
-/** Each reader keeps a cache of states and memory for RePlug of its own. */
+/** Each reader has its own state cache and RePlug memory. */
 const MOST_READERS = 4
 
 export interface Allotment {
@@ -14,10 +14,9 @@ export interface Allotment {
 }
 
 /**
- * How a machine's cores are shared out to readers. What is set is taken; a setting that is missing follows from the other.
- * Where neither is set: a small model gets a reader for every core, up to four, whose threads share out further cores; a larger one
- * all cores for one reader.
- * @param parameters weights of the model
+ * Distributes a machine's cores over readers. Configured values are used; a missing one follows from the other. By default a small model
+ * gets one reader per core, up to four, and spare cores become threads; a larger one gets one reader with all cores.
+ * @param parameters number of weights
  */
 export function allotCores({
   cores,
@@ -34,7 +33,7 @@ export function allotCores({
   return { readers: processes, threads: threads ?? Math.max(1, Math.floor(cores / processes)) }
 }
 
-/** Cores that this process may use: those of its affinity, within the quota of its container (Linux, cgroup 2). */
+/** Cores available to this process: its affinity, limited by its container's quota (Linux, cgroup 2). */
 export function usableCores(quota: string = cgroupQuota()): number {
   const [used, period] = quota.trim().split(' ').map(Number)
   const allowed = used !== undefined && period !== undefined && used > 0 && period > 0 ? Math.ceil(used / period) : Infinity

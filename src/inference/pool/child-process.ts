@@ -13,12 +13,12 @@ import {
 } from '../protocol.ts'
 import { PULSE_FD } from '../pulse-pipe.ts'
 
-/** How long a process that was asked to end may take before it is killed. */
+/** Grace time of a process to stop before it is killed. */
 const STOP_GRACE_MS = 3_000
-/** Seconds after which asking again makes sense where a process has ended. */
+/** Retry-After in seconds if a process has ended. */
 const REPLACED_S = 1
 
-/** A run ended with its process. Waiting helps: the process is replaced. */
+/** A run failed because its process ended. Retryable: the process is replaced. */
 export class ProcessEnded extends CodedError {
   constructor(process: string, how: string) {
     const message = `The ${process} ended (${how}) while running the request; it is being replaced. Send the request again.`
@@ -29,35 +29,37 @@ export class ProcessEnded extends CodedError {
 /** One forked inference process that has loaded its model. */
 export interface Child {
   readonly pid: number
-  /** False from the moment that it is killed or found dead. */
+  /** False once it is killed or has ended. */
   readonly alive: boolean
-  /** Resident memory at its last message. */
+  /** Resident memory, from its last message. */
   readonly rssBytes: number
-  /** Likewise; undefined where it keeps no states. */
+  /** Cache counters, from its last message; undefined without a cache. */
   readonly cache: CacheCounts | undefined
-  /** Resolves when the process has gone, with how it went. */
+  /** Resolves when the process has ended, with the cause. */
   readonly exited: Promise<string>
-  /** Milliseconds that a ping has been waiting for any message; 0 where none waits, or a graph is being loaded. A run may keep the process silent. */
+  /** Milliseconds that a ping has been unanswered by the main thread; 0 if none is pending or a graph is loading. A run may block it. */
   readonly silentMs: number
-  /** Milliseconds that no thread of the process has answered, whatever it runs; 0 where it has no thread for that. */
+  /** Milliseconds that no thread has answered; 0 without a pulse thread. */
   readonly stoppedMs: number
-  /** It uses the processor, though its main thread may be silent. */
+  /** True if it uses processor time, even if its main thread is blocked. */
   readonly isComputing: boolean
-  /** Grows whenever the process stops answering on all threads, and when it answers again. */
+  /** Increases whenever the process stops responding on all threads, and when it responds again. */
   readonly pauses: number
-  /** Runs one job, beside others in turns of a step. `say` hears its text as it comes about. Rejects with the task's error, or ProcessEnded. */
-  run(job: TaskCall, onText?: OnText): Run
-  /** Asks for a sign of life. */
+  /**
+   * Runs one task, interleaved with others. `onText` receives its text as it is generated. Rejects with the task's error, or ProcessEnded.
+   */
+  run(call: TaskCall, onText?: OnText): Run
+  /** Sends a ping. */
   ping(): void
-  /** SIGKILL: a step cannot be interrupted in any other way. */
+  /** Sends SIGKILL: a step cannot be interrupted otherwise. */
   kill(): void
-  /** Lets the process end by itself, killing it after a grace time. */
+  /** Lets the process end, and kills it after a grace time. */
   stop(): Promise<void>
 }
 
 export interface Run {
   readonly done: Promise<unknown>
-  /** Ends the run at its next step. */
+  /** Cancels the run at its next yield point. */
   cancel(): void
 }
 
@@ -70,7 +72,7 @@ interface Pending {
 
 export interface StartOptions {
   /** Compiled or TypeScript file of the process. */
-  readonly entry: URL
+  readonly childFile: URL
   readonly options: ChildOptions
   /** Time for loading the model. */
   readonly startTimeoutMs: number
@@ -78,7 +80,7 @@ export interface StartOptions {
   readonly log: Log
 }
 
-/** What becomes of a start. */
+/** Callbacks of a start. */
 interface Start {
   readonly onReady: () => void
   readonly onRefused: (error: CodedError) => void
@@ -86,10 +88,10 @@ interface Start {
 
 /**
  * Forks a process and waits until it has loaded its model.
- * @throws with the process's own reason (model_invalid, provider_unavailable), or not_ready where it dies, is too slow or is no longer wanted
+ * @throws the process's error (model_invalid, provider_unavailable), or not_ready if it ends, is too slow or was cancelled
  */
-export function startChild({ entry, options, startTimeoutMs, signal, log }: StartOptions): Promise<Child> {
-  const child = new ForkedChild(entry, options.role, log)
+export function startChild({ childFile, options, startTimeoutMs, signal, log }: StartOptions): Promise<Child> {
+  const child = new ForkedChild(childFile, options.role, log)
   return new Promise((resolve, reject) => {
     const settled = (): void => {
       clearTimeout(timer)
@@ -101,7 +103,7 @@ export function startChild({ entry, options, startTimeoutMs, signal, log }: Star
       reject(error)
     }
     const tooSlow = (): void => refuse(notReady(`The ${child.name} has not loaded its model within ${startTimeoutMs} ms.`))
-    const abandon = (): void => refuse(notReady(`The ${child.name} is no longer wanted.`))
+    const abandon = (): void => refuse(notReady(`The ${child.name} was cancelled.`))
     const timer = setTimeout(tooSlow, startTimeoutMs)
     signal.addEventListener('abort', abandon, { once: true })
     const onReady = (): void => {
@@ -115,7 +117,7 @@ export function startChild({ entry, options, startTimeoutMs, signal, log }: Star
 }
 
 class ForkedChild implements Child {
-  /** As messages call it. */
+  /** Its name in messages. */
   readonly name: string
   readonly exited: Promise<string>
   readonly #process: ChildProcess
@@ -129,12 +131,12 @@ class ForkedChild implements Child {
   #rssBytes = 0
   #cache: CacheCounts | undefined
 
-  constructor(entry: URL, role: ChildOptions['role'], log: Log) {
-    // What libraries print belongs to diagnostics, never to the output of a command.
-    this.#process = fork(entry, {
+  constructor(childFile: URL, role: ChildOptions['role'], log: Log) {
+    // Output of libraries goes to standard error, never to a command's output.
+    this.#process = fork(childFile, {
       serialization: 'advanced',
       stdio: ['ignore', 2, 2, 'ipc', 'pipe'],
-      // This process's flags (--inspect) are not meant for its children.
+      // This process's flags (--inspect) are not passed on.
       execArgv: [],
     })
     this.#vitals = new Vitals(this.#process.stdio[PULSE_FD])
@@ -186,17 +188,17 @@ class ForkedChild implements Child {
     return this.#vitals.pauses
   }
 
-  /** Has it load its model. */
+  /** Sends the options and loads the model. */
   load(options: ChildOptions, start: Start): void {
     this.#start = start
     this.#send({ kind: 'start', options })
   }
 
-  run(job: TaskCall, onText?: OnText): Run {
+  run(call: TaskCall, onText?: OnText): Run {
     const id = this.#nextId++
     const done = new Promise((resolve, reject) => {
       this.#pending.set(id, { resolve, reject, onText })
-      this.#send({ kind: 'run', id, job, streamed: onText !== undefined })
+      this.#send({ kind: 'run', id, call, streamed: onText !== undefined })
     })
     return { done, cancel: () => this.#send({ kind: 'cancel', id }) }
   }
@@ -218,7 +220,7 @@ class ForkedChild implements Child {
   }
 
   #send(message: ParentMessage): void {
-    // A message that cannot be sent means that the process is gone, and 'exit' tells that.
+    // A message that cannot be sent means that the process has ended, which 'exit' reports.
     this.#process.send(message, () => undefined)
   }
 

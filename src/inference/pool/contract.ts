@@ -6,17 +6,17 @@ import type { Lane } from './queue.ts'
 export const DEFAULT_CHILDREN = 1
 /** Requests of each lane that may wait. */
 export const DEFAULT_MAX_QUEUE = 64
-/** A run that takes longer is taken for hung, whatever its request's deadline: only then is its process killed. */
+/** Longest run before its process counts as hung and is killed, whatever the request's deadline. */
 export const DEFAULT_MAX_RUN_MS = 600_000
 /**
- * A process that does not answer for so long is taken for hung. Its pulse answers while a graph runs; its main thread may be
- * silent for as long as the process computes, or else for many times the length of its runs.
+ * Time without a response before a process counts as hung. Its pulse thread responds while a graph runs; its main thread may be blocked
+ * while the process computes, or for many times the duration of its runs.
  */
 export const DEFAULT_HEARTBEAT_MS = 10_000
-/** Loading a model, and on the first start saving its prepacked weights. */
+/** Includes saving prepacked weights on the first start. */
 export const DEFAULT_START_TIMEOUT_MS = 600_000
 export const DEFAULT_DRAIN_MS = 30_000
-/** Wait before a crashed process is replaced; doubled at every further crash without a finished request in between. */
+/** Delay before a crashed process is replaced; doubled at every further crash without a finished request in between. */
 export const DEFAULT_BACKOFF_MS = { first: 200, longest: 30_000 } as const
 
 export interface PoolOptions {
@@ -27,20 +27,20 @@ export interface PoolOptions {
   readonly maxQueue?: number
   /** Longest run, whatever the request's deadline; only a longer one is killed. Default 10 minutes. */
   readonly maxRunMs?: number
-  /** A process that does not answer for so long is replaced; one whose caller has left after a fifth of that. Default 10 s. */
+  /** Time without a response before a process is replaced; a fifth of it if no caller waits. Default 10 s. */
   readonly heartbeatMs?: number
   /** Longest time for loading the model. Default 10 minutes. */
   readonly startTimeoutMs?: number
-  /** Wait before a crashed process is replaced, doubled from `first` to `longest`. Default 200 ms to 30 s. */
+  /** Delay before a crashed process is replaced, doubled from `first` to `longest`. Default 200 ms to 30 s. */
   readonly backoffMs?: { readonly first: number; readonly longest: number }
-  /** File that the processes run. Default: the entry beside this file, compiled or not as this file is. */
-  readonly entry?: URL
-  readonly log?: Log
+  /** Compiled main file of the processes. Default: `../worker/child.js`. */
+  readonly childFile?: URL
+  readonly log?: Log | undefined
 }
 
 export interface PoolRunOptions extends RunOptions {
   readonly lane?: Lane
-  /** Work of the job beside others of this pool. Default 1. */
+  /** Relative work of the task. Default 1. */
   readonly cost?: number
 }
 
@@ -61,27 +61,27 @@ export interface PoolStatus {
   readonly ready: number
   readonly busy: number
   readonly queued: Readonly<Record<Lane, number>>
-  /** Processes replaced since the start, after crashes, silence and overlong runs. */
+  /** Processes replaced since the start, after crashes, hangs and overlong runs. */
   readonly restarts: number
   /** Runs that ended with a result since the start. */
   readonly finished: number
-  /** Grows whenever a process stops answering, answers again, ends or is replaced: times measured across that say nothing about the work. */
+  /** Increases whenever a process stops or resumes responding, ends or is replaced: durations measured across that are meaningless. */
   readonly disruptions: number
   /** Why a process last ended or failed to start, until one serves again. */
   readonly lastError?: string
 }
-/** silent: does not answer though it should. */
+/** silent: does not respond although it should. */
 export type ChildState = 'starting' | 'idle' | 'busy' | 'silent'
 
 export interface Pool {
   /**
-   * Runs one job on the next free process. Where that dies, the run is repeated once if no text was heard of it and its
-   * deadline allows. At the deadline the caller is told so, and the run ends at its next step.
-   * @throws overloaded at once where the queue is full; deadline_exceeded; client_closed after an abort;
-   * not_ready where no process can be started, or where the process dies and the run cannot be repeated; and the task's own errors
+   * Runs one task on the next idle process. If that process dies, the run is retried once, unless text was already received or the
+   * deadline has passed. At the deadline the call fails, and the run stops at its next yield point.
+   * @throws overloaded immediately if the queue is full; deadline_exceeded; client_closed after an abort;
+   * not_ready if no process can be started, or the process dies and the run cannot be retried; the task's own errors
    */
-  run(job: TaskCall, options?: PoolRunOptions): Promise<PoolResult>
+  run(call: TaskCall, options?: PoolRunOptions): Promise<PoolResult>
   status(): PoolStatus
-  /** Refuses new jobs, finishes the accepted ones for `drainMs` at most, then ends every process. */
+  /** Refuses new tasks, finishes the accepted ones for `drainMs` at most, then ends every process. */
   close(options?: { readonly drainMs?: number }): Promise<void>
 }

@@ -3,7 +3,7 @@ import { messageOf, type CodedError } from '../../../base/errors.ts'
 import { silent } from '../log.ts'
 import type { TaskCall, Output, TaskName, Tasks } from '../protocol.ts'
 import { ProcessEnded, startChild, type Child } from './child-process.ts'
-import { LONGEST_TIMER_MS, openEntry, type Entry, type Order } from './entry.ts'
+import { LONGEST_TIMER_MS, trackTask, type PendingTask, type SubmittedTask } from './pending-task.ts'
 import { createFairQueue, LANES, type Lane } from './queue.ts'
 import { abandoned, cutOff, late, overlong, queueFull, shuttingDown, unavailable } from './refusals.ts'
 import { createRunTimes } from './run-times.ts'
@@ -25,14 +25,14 @@ import {
 } from './contract.ts'
 
 const LONGEST_RETRY_AFTER_S = 60
-/** Crashes in a row after which nobody is kept waiting; one question that brings its process down does so twice. */
+/** Consecutive crashes after which waiting requests are rejected; one question that crashes its process does so twice. */
 const HOPELESS = 3
 const CHILD_FILE = new URL('../worker/child.js', import.meta.url)
 
 /**
- * Starts processes of one role and keeps them running.
- * The first is started alone: a model that cannot be loaded is reported once, and its prepacked weights are saved once.
- * @throws with the first process's reason where it does not start
+ * Starts processes of one role and keeps them running. The first starts alone: a model that cannot be loaded is reported once, and its
+ * prepacked weights are saved once.
+ * @throws the first process's error
  */
 export async function createPool(options: PoolOptions): Promise<Pool> {
   const pool = new ProcessPool(options)
@@ -41,7 +41,7 @@ export async function createPool(options: PoolOptions): Promise<Pool> {
 }
 
 function withDefaults({
-  entry = CHILD_FILE,
+  childFile = CHILD_FILE,
   children = DEFAULT_CHILDREN,
   maxQueue = DEFAULT_MAX_QUEUE,
   maxRunMs = DEFAULT_MAX_RUN_MS,
@@ -51,16 +51,16 @@ function withDefaults({
   log = silent,
   options,
 }: PoolOptions) {
-  return { entry, children, maxQueue, maxRunMs, heartbeatMs, startTimeoutMs, backoffMs, log, options, role: options.role }
+  return { childFile, children, maxQueue, maxRunMs, heartbeatMs, startTimeoutMs, backoffMs, log, options, role: options.role }
 }
 
-/** Gives jobs out to its slots, each of which a process fills. */
+/** Assigns tasks to slots, one per process. */
 class ProcessPool implements Pool {
   readonly #settings: ReturnType<typeof withDefaults>
-  readonly #queue = createFairQueue<Entry>()
+  readonly #queue = createFairQueue<PendingTask>()
   readonly #runTimes = createRunTimes()
-  readonly #repeated = new WeakSet<Entry>()
-  /** Milliseconds that the last process took to load its model. */
+  readonly #repeated = new WeakSet<PendingTask>()
+  /** Milliseconds of the last model load. */
   #startMs = 0
   readonly #slots: readonly Slot[]
   #supervised: readonly Promise<void>[] = []
@@ -91,26 +91,26 @@ class ProcessPool implements Pool {
   }
 
   async run(
-    job: TaskCall,
+    call: TaskCall,
     { signal, deadlineMs = Infinity, client = '', lane = 'question', cost = 1, admitted = false, onText }: PoolRunOptions = {},
   ): Promise<PoolResult> {
     if (!this.#accepting) throw shuttingDown()
     if (signal?.aborted) throw abandoned()
     const since = performance.now()
-    const order = { job, client, lane, cost, since, deadlineAt: since + deadlineMs }
+    const submitted = { call, client, lane, cost, since, deadlineAt: since + deadlineMs }
     this.#checkServing()
-    if (!admitted) this.#checkRoom(order)
-    if (!(deadlineMs > 0)) throw this.#late(order, 'no time was left for the run')
-    return openEntry(
-      order,
+    if (!admitted) this.#checkRoom(submitted)
+    if (!(deadlineMs > 0)) throw this.#late(submitted, 'no time was left for the run')
+    return trackTask(
+      submitted,
       { signal, onText },
       {
-        onOpen: (entry) => {
-          this.#queue.push(entry)
+        onOpen: (task) => {
+          this.#queue.push(task)
           this.#dispatch()
         },
-        onAbort: (entry) => this.#leave(entry, abandoned()),
-        onDeadline: (entry) => this.#leave(entry, this.#late(entry, 'waiting included')),
+        onAbort: (task) => this.#leave(task, abandoned()),
+        onDeadline: (task) => this.#leave(task, this.#late(task, 'waiting included')),
       },
     )
   }
@@ -138,9 +138,9 @@ class ProcessPool implements Pool {
   }
 
   async #startChild(): Promise<Child> {
-    const { entry, options, startTimeoutMs, log } = this.#settings
+    const { childFile, options, startTimeoutMs, log } = this.#settings
     const since = performance.now()
-    const child = await startChild({ entry, options, startTimeoutMs, signal: this.#closing.signal, log })
+    const child = await startChild({ childFile, options, startTimeoutMs, signal: this.#closing.signal, log })
     this.#startMs = performance.now() - since
     return child
   }
@@ -162,81 +162,84 @@ class ProcessPool implements Pool {
     return isSilent(slot, this.#settings.heartbeatMs) ? 'silent' : slot.running.size > 0 ? 'busy' : 'idle'
   }
 
-  /** A question and a long run take turns in one process; bulk work has it alone, and only when no question waits. A silent one takes nothing. */
+  /**
+   * A question and a long run share a process step by step; bulk work gets an idle process, and only if no question waits. An unresponsive
+   * process gets nothing.
+   */
   #takes(slot: Slot, lane: Lane): boolean {
     const { child, running } = slot
     if (child?.alive !== true || running.has(lane) || isSilent(slot, this.#settings.heartbeatMs)) return false
     return lane === 'bulk' ? running.size + this.#queue.size('question') === 0 : !running.has('bulk')
   }
 
-  #retryAfterS(work: Order): number {
+  #retryAfterS(work: SubmittedTask): number {
     const ahead = (this.#waiting() + this.#running().length) * this.#runTimes.expect(work)
     return Math.min(LONGEST_RETRY_AFTER_S, Math.max(1, Math.ceil(ahead / this.#settings.children / 1000)))
   }
 
-  #late(order: Order, doing: string): CodedError {
-    return late(order, doing, this.#retryAfterS(order))
+  #late(submitted: SubmittedTask, doing: string): CodedError {
+    return late(submitted, doing, this.#retryAfterS(submitted))
   }
 
-  /** @throws not_ready where no process stays up */
+  /** @throws not_ready if no process stays up */
   #checkServing(): void {
     const broken = this.#slots.every(({ child }) => child?.alive !== true) && this.#slots.some(({ failures }) => failures >= HOPELESS)
     if (broken && this.#lastError) throw unavailable(this.#settings.role, this.#lastError, this.#settings.backoffMs.first)
   }
 
   /** @throws overloaded */
-  #checkRoom(order: Order): void {
+  #checkRoom(submitted: SubmittedTask): void {
     const { role, maxQueue } = this.#settings
-    const waiting = this.#queue.size(order.lane)
-    if (waiting < maxQueue || this.#slots.some((slot) => this.#takes(slot, order.lane))) return
-    throw queueFull(role, waiting, this.#retryAfterS(order))
+    const waiting = this.#queue.size(submitted.lane)
+    if (waiting < maxQueue || this.#slots.some((slot) => this.#takes(slot, submitted.lane))) return
+    throw queueFull(role, waiting, this.#retryAfterS(submitted))
   }
 
   #dispatch(): void {
     for (const slot of this.#slots) {
       for (const lane of LANES) {
-        const entry = this.#takes(slot, lane) ? this.#next(lane) : undefined
-        // #execute() settles the entry and never rejects.
-        if (entry) this.#execute(slot, entry).catch((error: unknown) => this.#settings.log('error', `This is a bug: ${messageOf(error)}`))
+        const task = this.#takes(slot, lane) ? this.#next(lane) : undefined
+        // #execute() settles the task and never rejects.
+        if (task) this.#execute(slot, task).catch((error: unknown) => this.#settings.log('error', `This is a bug: ${messageOf(error)}`))
       }
     }
     if (this.#waiting() + this.#busy() === 0) this.#onIdle?.()
   }
 
-  #next(lane: Lane): Entry | undefined {
-    for (let entry = this.#queue.shift(lane); entry; entry = this.#queue.shift(lane)) {
-      if (!this.#cannotFinish(entry)) return entry
-      entry.reject(this.#late(entry, 'too little time was left after waiting'))
+  #next(lane: Lane): PendingTask | undefined {
+    for (let task = this.#queue.shift(lane); task; task = this.#queue.shift(lane)) {
+      if (!this.#cannotFinish(task)) return task
+      task.reject(this.#late(task, 'too little time was left after waiting'))
     }
     return undefined
   }
 
-  /** Waiting has used up the time that its run will take: it would only keep others from finishing in theirs. */
-  #cannotFinish(entry: Entry): boolean {
-    const needed = this.#runTimes.expect(entry)
-    return performance.now() + needed > entry.deadlineAt && needed <= entry.deadlineAt - entry.since
+  /** True if the remaining time is less than the expected duration of its run. */
+  #cannotFinish(task: PendingTask): boolean {
+    const needed = this.#runTimes.expect(task)
+    return performance.now() + needed > task.deadlineAt && needed <= task.deadlineAt - task.since
   }
 
-  /** Nothing of the run was heard, it is the first that its process did not survive, and there is time for another. */
-  #mayRepeat(entry: Entry): boolean {
-    if (entry.isSettled() || entry.isHeard() || this.#repeated.has(entry)) return false
+  /** A run is retried once if no text was sent and time is left. */
+  #mayRepeat(task: PendingTask): boolean {
+    if (task.isSettled() || task.hasText() || this.#repeated.has(task)) return false
     const startMs = this.#slots.some(({ child }) => child?.alive === true) ? 0 : this.#settings.backoffMs.first + this.#startMs
-    return performance.now() + startMs + this.#runTimes.expect(entry) <= entry.deadlineAt
+    return performance.now() + startMs + this.#runTimes.expect(task) <= task.deadlineAt
   }
 
-  #repeat(entry: Entry): void {
-    this.#repeated.add(entry)
-    this.#queue.push(entry)
+  #repeat(task: PendingTask): void {
+    this.#repeated.add(task)
+    this.#queue.push(task)
   }
 
-  async #execute(slot: Slot, entry: Entry): Promise<void> {
+  async #execute(slot: Slot, task: PendingTask): Promise<void> {
     const { child } = slot
     if (!child) return
     const { role, maxRunMs, log } = this.#settings
     const started = performance.now()
     const disruptions = disruptionsOf(slot)
-    const run = child.run(entry.job, entry.onText)
-    slot.running.set(entry.lane, { entry, run, expectedMs: this.#runTimes.expect(entry) })
+    const run = child.run(task.call, task.onText)
+    slot.running.set(task.lane, { task, run, expectedMs: this.#runTimes.expect(task) })
     let overran = false
     const overrun = (): void => {
       overran = slot.overran = true
@@ -248,40 +251,40 @@ class ProcessPool implements Pool {
       const output = await run.done
       const runMs = performance.now() - started
       this.#finished++
-      if (disruptionsOf(slot) === disruptions) this.#runTimes.note(entry, runMs)
-      entry.resolve({ output, queueMs: started - entry.since, runMs })
+      if (disruptionsOf(slot) === disruptions) this.#runTimes.note(task, runMs)
+      task.resolve({ output, queueMs: started - task.since, runMs })
     } catch (error) {
-      if (overran) entry.reject(overlong(maxRunMs))
-      // Another run was the reason that its process was killed.
-      else if (slot.overran && !child.alive && !entry.isSettled()) this.#queue.push(entry)
-      else if (error instanceof ProcessEnded && this.#mayRepeat(entry)) this.#repeat(entry)
-      else entry.reject(error)
+      if (overran) task.reject(overlong(maxRunMs))
+      // Its process was killed because of another run.
+      else if (slot.overran && !child.alive && !task.isSettled()) this.#queue.push(task)
+      else if (error instanceof ProcessEnded && this.#mayRepeat(task)) this.#repeat(task)
+      else task.reject(error)
     }
     clearTimeout(timer)
     if (child.alive) {
       slot.failures = 0
       this.#lastError = undefined
     }
-    slot.running.delete(entry.lane)
+    slot.running.delete(task.lane)
     this.#dispatch()
   }
 
-  /** Rejects a waiting or running job for its caller, and cancels its run. */
-  #leave(entry: Entry, error: CodedError): void {
-    this.#queue.remove(entry)
-    entry.reject(error)
+  /** Rejects a waiting or running task for its caller, and cancels its run. */
+  #leave(task: PendingTask, error: CodedError): void {
+    this.#queue.remove(task)
+    task.reject(error)
     for (const { running } of this.#slots) {
-      const current = running.get(entry.lane)
-      if (current?.entry === entry) current.run.cancel()
+      const current = running.get(task.lane)
+      if (current?.task === task) current.run.cancel()
     }
     this.#dispatch()
   }
 
-  /** Without any process left, all waiting jobs are rejected. */
+  /** Rejects all waiting tasks if no process is left. */
   #failed(slot: Slot, error: CodedError, waitMs: number): void {
     this.#lastError = error
     if (slot.failures < HOPELESS || this.#slots.some(({ child }) => child?.alive === true)) return
-    for (const entry of this.#queue.clear()) entry.reject(unavailable(this.#settings.role, error, waitMs))
+    for (const task of this.#queue.clear()) task.reject(unavailable(this.#settings.role, error, waitMs))
     this.#dispatch()
   }
 
@@ -294,13 +297,13 @@ class ProcessPool implements Pool {
       timeout.abort()
     }
     this.#closing.abort()
-    for (const entry of [...this.#queue.clear(), ...this.#running().map(({ entry }) => entry)]) entry.reject(cutOff())
+    for (const task of [...this.#queue.clear(), ...this.#running().map(({ task }) => task)]) task.reject(cutOff())
     await Promise.all(this.#slots.map(async ({ child, running }) => (running.size > 0 ? child?.kill() : child?.stop())))
     await Promise.all(this.#supervised)
   }
 }
 
-/** {@link Pool.run} with the task's own types. */
+/** {@link Pool.run} with the types of the task. */
 export async function runTask<Name extends TaskName>(
   pool: Pool,
   task: Name,
@@ -308,6 +311,6 @@ export async function runTask<Name extends TaskName>(
   options?: PoolRunOptions,
 ): Promise<Omit<PoolResult, 'output'> & { readonly output: Output<Name> }> {
   const { output, ...times } = await pool.run({ task, input } as TaskCall, options)
-  // The process is this program: a task's output has the task's type.
+  // The process runs this program, so a task's output has the task's type.
   return { output: output as Output<Name>, ...times }
 }

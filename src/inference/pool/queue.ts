@@ -1,96 +1,96 @@
 /**
- * Work that waits. `question`: one run that nothing can interrupt. `long`: many steps, between which others come in.
- * `bulk`: work that nobody waits for at the screen; it goes when no question does.
+ * Priority lanes. `question`: one uninterruptible run. `long`: many steps, interleaved with others. `bulk`: background work that runs when
+ * no question waits.
  */
 export const LANES = ['question', 'long', 'bulk'] as const
 export type Lane = (typeof LANES)[number]
 
-/** What sharing needs to know of an entry. */
+/** Properties of an item for fair queueing. */
 export interface Share {
   readonly lane: Lane
-  /** Who asks; opaque. */
+  /** Opaque client id. */
   readonly client: string
-  /** Work, in any unit that is the same for all. */
+  /** Work in any consistent unit. */
   readonly cost: number
 }
 
-export interface FairQueue<Entry extends Share> {
-  push(entry: Entry): void
-  /** The entry of a lane whose turn it is, taken out. */
-  shift(lane: Lane): Entry | undefined
-  /** Takes one entry out wherever it stands; false where it does not wait. */
-  remove(entry: Entry): boolean
-  /** Takes everything out. */
-  clear(): Entry[]
+export interface FairQueue<Item extends Share> {
+  push(item: Item): void
+  /** Removes and returns the next item of a lane. */
+  shift(lane: Lane): Item | undefined
+  /** Removes an item; false if it does not wait. */
+  remove(item: Item): boolean
+  /** Removes and returns all items. */
+  clear(): Item[]
   size(lane: Lane): number
 }
 
-interface Account<Entry> {
-  /** Sets keep insertion order and let an abandoned entry leave in constant time. */
-  readonly waiting: Readonly<Record<Lane, Set<Entry>>>
-  /** Virtual time at which the client's next entry starts: where its last one ended, or the time of its arrival. */
+interface Account<Item> {
+  /** Sets keep insertion order and remove an item in constant time. */
+  readonly waiting: Readonly<Record<Lane, Set<Item>>>
+  /** Virtual start time of the client's next item: the end of its last one, or its arrival. */
   start: number
 }
 
 /**
- * Start-time fair queueing (Goyal, Vin and Cheng, 1996): clients that wait are served work in equal parts, whatever
- * the size and number of what they send; the entries of one client and lane are first come, first served.
+ * Start-time fair queueing (Goyal, Vin and Cheng, 1996): waiting clients get equal shares of work, whatever the size and number of their
+ * requests; items of one client and lane are first come, first served.
  */
-export function createFairQueue<Entry extends Share>(): FairQueue<Entry> {
-  const accounts = new Map<string, Account<Entry>>()
+export function createFairQueue<Item extends Share>(): FairQueue<Item> {
+  const accounts = new Map<string, Account<Item>>()
   const sizes: Record<Lane, number> = { question: 0, long: 0, bulk: 0 }
-  /** Start of the entry last served. */
+  /** Virtual start time of the item last served. */
   let now = 0
 
-  const isWaiting = ({ waiting }: Account<Entry>): boolean => LANES.some((lane) => waiting[lane].size > 0)
+  const isWaiting = ({ waiting }: Account<Item>): boolean => LANES.some((lane) => waiting[lane].size > 0)
 
-  /** Accounts that are square with the time say nothing that a new one would not. */
+  /** Accounts without a debt equal new ones and are dropped. */
   const forgetIdle = (): void => {
     for (const [client, account] of accounts) if (!isWaiting(account) && account.start <= now) accounts.delete(client)
   }
 
-  const accountOf = (client: string): Account<Entry> => {
+  const accountOf = (client: string): Account<Item> => {
     const known = accounts.get(client)
     if (known) {
       if (!isWaiting(known)) known.start = Math.max(known.start, now)
       return known
     }
-    const opened = { waiting: { question: new Set<Entry>(), long: new Set<Entry>(), bulk: new Set<Entry>() }, start: now }
+    const opened = { waiting: { question: new Set<Item>(), long: new Set<Item>(), bulk: new Set<Item>() }, start: now }
     accounts.set(client, opened)
     return opened
   }
 
   return {
-    push: (entry) => {
-      accountOf(entry.client).waiting[entry.lane].add(entry)
-      sizes[entry.lane]++
+    push: (item) => {
+      accountOf(item.client).waiting[item.lane].add(item)
+      sizes[item.lane]++
     },
     shift: (lane) => {
-      let next: Account<Entry> | undefined
+      let next: Account<Item> | undefined
       for (const account of accounts.values()) {
         if (account.waiting[lane].size > 0 && (next === undefined || account.start < next.start)) next = account
       }
       if (next === undefined) return undefined
-      for (const entry of next.waiting[lane]) {
-        next.waiting[lane].delete(entry)
+      for (const item of next.waiting[lane]) {
+        next.waiting[lane].delete(item)
         sizes[lane]--
         now = Math.max(now, next.start)
-        next.start += entry.cost
+        next.start += item.cost
         forgetIdle()
-        return entry
+        return item
       }
       return undefined
     },
-    remove: (entry) => {
-      const removed = accounts.get(entry.client)?.waiting[entry.lane].delete(entry) === true
-      if (removed) sizes[entry.lane]--
+    remove: (item) => {
+      const removed = accounts.get(item.client)?.waiting[item.lane].delete(item) === true
+      if (removed) sizes[item.lane]--
       return removed
     },
     clear: () => {
-      const entries = [...accounts.values()].flatMap(({ waiting }) => LANES.flatMap((lane) => [...waiting[lane]]))
+      const items = [...accounts.values()].flatMap(({ waiting }) => LANES.flatMap((lane) => [...waiting[lane]]))
       accounts.clear()
       for (const lane of LANES) sizes[lane] = 0
-      return entries
+      return items
     },
     size: (lane) => sizes[lane],
   }

@@ -4,19 +4,19 @@ import type { Share } from './queue.ts'
 /** Weight of the newest run in the averages. */
 const NEWEST = 0.2
 
-type Work = Pick<Share, 'lane' | 'cost'> & { readonly job: Pick<TaskCall, 'task'> }
+type Work = Pick<Share, 'lane' | 'cost'> & { readonly call: Pick<TaskCall, 'task'> }
 
-/** How long runs take, learnt from those that ended. */
+/** Estimates durations from finished runs. */
 export interface RunTimes {
   note(work: Work, ms: number): void
-  /** Milliseconds that a run will take, 0 where nothing is known yet. */
+  /** Expected milliseconds of a run, 0 if unknown. */
   expect(work: Work): number
 }
 
-/** Moving averages of the time per unit of cost, one for each task and lane: an answer in many steps differs from one in a single run. */
+/** Moving averages of the time per unit of cost, per task and lane: an answer in many steps differs from one in a single run. */
 export function createRunTimes(): RunTimes {
   const averages = new Map<string, { ms: number; cost: number }>()
-  const kindOf = ({ job, lane }: Work): string => `${lane} ${job.task}`
+  const kindOf = ({ call, lane }: Work): string => `${lane} ${call.task}`
   return {
     note: (work, ms) => {
       const { cost } = work

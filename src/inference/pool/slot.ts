@@ -2,26 +2,26 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { CodedError, messageOf } from '../../../base/errors.ts'
 import type { Log } from '../log.ts'
 import type { Child, Run } from './child-process.ts'
-import type { Entry } from './entry.ts'
+import type { PendingTask } from './pending-task.ts'
 import type { Lane } from './queue.ts'
 
 export interface Running {
-  readonly entry: Entry
+  readonly task: PendingTask
   readonly run: Run
-  /** Milliseconds that it should take, by the runs before it. */
+  /** Expected milliseconds, from earlier runs. */
   readonly expectedMs: number
 }
 
 /** The slot of one process, which is restarted whenever it ends. */
 export interface Slot {
   child?: Child
-  /** One run of each lane at most. */
+  /** At most one run per lane. */
   readonly running: Map<Lane, Running>
   /** Crashes since the last finished request. */
   failures: number
-  /** Killed because a run of it overran its bound, which is no failure of the process. */
+  /** Killed because a run exceeded its limit, which is no failure of the process. */
   overran: boolean
-  /** Of processes that have gone; see {@link disruptionsOf}. */
+  /** Disruptions of ended processes; see {@link disruptionsOf}. */
   disruptions: number
 }
 
@@ -30,35 +30,35 @@ export function createSlot(): Slot {
   return { running: new Map(), failures: 0, overran: false, disruptions: 0 }
 }
 
-/** How many times the time that its runs should take a main thread may be silent before its process is killed: no step is longer than its run. */
+/** Factor of the expected duration of its runs that a main thread may be unresponsive before its process is killed. */
 const PATIENCE = 20
-/** Likewise before it gets no further runs, and before it is killed where the callers of all its runs have their answer or left. */
+/** The same factor before it gets no further runs, and before it is killed if no caller waits. */
 const SUSPICION = 3
-/** A process that does not answer on any thread gets no further runs after this part of a heartbeat, and is killed then if none of its runs is awaited. */
+/** Share of the heartbeat without a response of any thread after which a process gets no further runs, and is killed if no caller waits. */
 const STOPPED_PART = 0.2
 const PINGS_PER_HEARTBEAT = 10
 
-/** True where the process does not answer though it should: nothing is given to it. */
+/** True if the process is unresponsive: it gets no tasks. */
 export function isSilent(slot: Slot, heartbeatMs: number): boolean {
   return isStopped(slot, STOPPED_PART * heartbeatMs) || isStuck(slot, heartbeatMs, SUSPICION)
 }
 
-/** True where the process has to be killed. */
+/** True if the process must be killed. */
 export function isHung(slot: Slot, heartbeatMs: number): boolean {
   const callers = [...slot.running.values()]
-  const isAwaited = callers.some(({ entry }) => !entry.isSettled())
+  const isAwaited = callers.some(({ task }) => !task.isSettled())
   const isLeft = callers.length > 0 && !isAwaited
   return isStopped(slot, isLeft ? STOPPED_PART * heartbeatMs : heartbeatMs) || isStuck(slot, heartbeatMs, isAwaited ? PATIENCE : SUSPICION)
 }
 
-/** No thread of the process answers, which no run explains. */
+/** No thread of the process responds, which no run explains. */
 function isStopped({ child }: Slot, boundMs: number): boolean {
   return child !== undefined && child.stoppedMs > boundMs
 }
 
 /**
- * Its main thread does not answer: idle, or longer at one step than several whole runs take, and without computing as far as
- * that is known. Where no run has finished yet, only the bound on runs tells.
+ * The main thread is unresponsive: while idle, or for longer than several expected runs without using the processor. Before any run has
+ * finished, only the limit of runs applies.
  */
 function isStuck({ child, running }: Slot, heartbeatMs: number, patience: number): boolean {
   if (child === undefined) return false
@@ -67,7 +67,9 @@ function isStuck({ child, running }: Slot, heartbeatMs: number, patience: number
   return child.silentMs > Math.max(heartbeatMs, patience * expected)
 }
 
-/** Grows whenever the slot's process stops, answers again, ends or is replaced: times measured across that say nothing about the work. */
+/**
+ * Increases whenever the slot's process stops or resumes responding, ends or is replaced: durations measured across that are meaningless.
+ */
 export function disruptionsOf({ child, disruptions }: Slot): number {
   return disruptions + (child?.pauses ?? 0)
 }
@@ -79,11 +81,11 @@ export interface Supervision {
   readonly backoffMs: { readonly first: number; readonly longest: number }
   readonly heartbeatMs: number
   readonly log: Log
-  /** A process serves in the slot. */
+  /** A process is ready. */
   readonly onServing: () => void
-  /** The slot's process has gone. */
+  /** The slot's process has ended. */
   readonly onEnded: () => void
-  /** A process crashed or did not start; the next start comes after `waitMs`. */
+  /** A process crashed or did not start; it is started again after `waitMs`. */
   readonly onFailed: (slot: Slot, error: CodedError, waitMs: number) => void
 }
 
@@ -115,10 +117,10 @@ export async function supervise(slot: Slot, supervision: Supervision, first?: Ch
   }
 }
 
-/** Pings the process, and kills it where it stays silent. */
+/** Pings the process, and kills it if it hangs. */
 function listen(slot: Slot, child: Child, { role, heartbeatMs, log, onServing }: Supervision): NodeJS.Timeout {
   const check = (): void => {
-    // One that speaks again takes what has been waiting since.
+    // After it responds again, it takes waiting tasks.
     if (!isHung(slot, heartbeatMs)) return onServing()
     const silentMs = Math.max(child.silentMs, child.stoppedMs)
     log('error', `Killing ${role} process ${child.pid}: it has not answered for ${Math.round(silentMs)} ms.`)
@@ -126,13 +128,13 @@ function listen(slot: Slot, child: Child, { role, heartbeatMs, log, onServing }:
   }
   const beat = (): void => {
     child.ping()
-    // After the messages that have come in: where this process itself stood still, they lie there unread.
+    // After pending messages: if this process itself was stopped, they are still unread.
     setImmediate(check)
   }
   return setInterval(beat, heartbeatMs / PINGS_PER_HEARTBEAT).unref()
 }
 
-/** Notes a crash and waits before the next start, longer after every further one. */
+/** Counts a crash and waits before the next start, with exponential backoff. */
 async function fail(slot: Slot, { backoffMs, closing, log, onFailed }: Supervision, error: CodedError): Promise<void> {
   slot.failures++
   const waitMs = Math.min(backoffMs.longest, backoffMs.first * 2 ** (slot.failures - 1))

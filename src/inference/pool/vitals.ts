@@ -1,13 +1,13 @@
 import { Socket } from 'node:net'
 
-/** A process that answers later than this stood still: its main thread may compute, but its pulse has a thread of its own. */
+/** A response later than this means that the whole process was stopped: the pulse has its own thread. */
 const PAUSE_MS = 500
-/** Processor time, as a share of one core, from which on a process computes: what pings need is far below. */
+/** Processor time, as a share of one core, above which a process counts as computing: pings need far less. */
 const COMPUTING = 0.01
 
 /**
- * Signs of life of a process. It is pinged twice: its main thread, which a graph may keep from answering for as long as the
- * graph runs, and by a pipe a thread of its own, the pulse, which is silent only where the whole process stands still.
+ * Health of a process, by two kinds of pings: to its main thread, which a running graph may block, and through a pipe to its pulse thread,
+ * which is unresponsive only if the whole process is stopped.
  */
 export class Vitals {
   readonly #pipe: Socket | undefined
@@ -17,32 +17,32 @@ export class Vitals {
   #usage = { at: 0, cpuMs: 0, share: 0 }
   #pauses = 0
 
-  /** @param pipe to the process's pulse; a process that never answers there is known by its main thread alone */
+  /** @param pipe to the process's pulse thread; without responses there, only the main thread counts */
   constructor(pipe: unknown) {
     this.#pipe = pipe instanceof Socket ? pipe : undefined
     this.#pipe?.setEncoding('utf8')
     this.#pipe?.on('data', (said: string) => this.#hearPulse(Number(said.trimEnd().split('\n').at(-1))))
     this.#pipe?.on('close', () => (this.#hasPulse = false))
-    // The process ends; 'exit' tells.
+    // The process is ending, which 'exit' reports.
     this.#pipe?.on('error', () => undefined)
   }
 
-  /** Milliseconds that a ping has been waiting for the main thread; 0 where none waits. */
+  /** Milliseconds that a ping of the main thread has been unanswered; 0 if none is pending. */
   get mainSilentMs(): number {
     return waited(this.#mainPingedAt)
   }
 
-  /** Milliseconds that neither thread has answered, which no graph explains; 0 where the process has no pulse. */
+  /** Milliseconds without a response of either thread; 0 without a pulse thread. */
   get stoppedMs(): number {
     return this.#hasPulse ? Math.min(this.mainSilentMs, waited(this.#pulsePingedAt)) : 0
   }
 
-  /** Where both threads answered last, the process was using the processor. */
+  /** True if the process used the processor at the last responses of both threads. */
   get isComputing(): boolean {
     return this.#hasPulse && this.#usage.share > COMPUTING
   }
 
-  /** Grows at the beginning and at the end of every time that the process stood still. */
+  /** Increases at the beginning and at the end of every stop of the process. */
   get pauses(): number {
     return this.#pauses + (this.stoppedMs > PAUSE_MS ? 1 : 0)
   }
@@ -58,7 +58,7 @@ export class Vitals {
     askMain()
   }
 
-  /** Any message came from the main thread. */
+  /** Records a message of the main thread. */
   hearMain(): void {
     this.#endPause()
     this.#mainPingedAt = undefined

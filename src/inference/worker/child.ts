@@ -1,6 +1,6 @@
 /**
- * Entry of a forked inference process. It is told its role once, loads its model, and runs tasks, in turns of a step
- * where it has several. `session.run` blocks this process's thread, which is why it is not the service's.
+ * Main module of a forked inference process. It receives its role once, loads its model, and runs tasks, interleaved at yield points. `session.run`
+ * blocks this process's thread, not the service's.
  */
 import { setImmediate as turn } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
@@ -46,24 +46,24 @@ function load(options: ChildOptions): Promise<TaskHandlers> {
   }
 }
 
-async function runJob(handlers: TaskHandlers, job: TaskCall, step: YieldPoint, onText?: OnText): Promise<Output<TaskCall['task']>> {
-  const handler = handlers[job.task] as
-    ((input: TaskCall['input'], step: YieldPoint, onText?: OnText) => Promise<Output<TaskCall['task']>>) | undefined
-  if (!handler) throw new Error(`This is a bug: the process was asked for "${job.task}", which its role does not do.`)
-  return handler(job.input, step, onText)
+async function execute(handlers: TaskHandlers, call: TaskCall, yieldPoint: YieldPoint, onText?: OnText): Promise<Output<TaskCall['task']>> {
+  const handler = handlers[call.task] as
+    ((input: TaskCall['input'], yieldPoint: YieldPoint, onText?: OnText) => Promise<Output<TaskCall['task']>>) | undefined
+  if (!handler) throw new Error(`This is a bug: the process was asked for "${call.task}", which its role does not do.`)
+  return handler(call.input, yieldPoint, onText)
 }
 
-/** Runs in progress; false from the moment that one is no longer wanted. */
+/** Runs in progress; false once a run is cancelled. */
 const wanted = new Map<number, boolean>()
 
-async function step(id: number): Promise<void> {
-  // Messages come in between the first and the second: the first may continue in the phase right before they are read.
+async function yieldPoint(id: number): Promise<void> {
+  // Two turns, since the first may resume right before messages are read.
   await turn()
   await turn()
   if (wanted.get(id) !== true) throw new CodedError('client_closed', 'The client closed the connection.')
 }
 
-/** Resolves when the thread answers pings, or cannot: the process is supervised by its main thread alone then. */
+/** Resolves when the pulse thread answers pings, or has failed: then only the main thread is supervised. */
 function startPulse(): Promise<void> {
   const pulse = new Worker(new URL('./pulse.js', import.meta.url))
   pulse.unref()
@@ -88,10 +88,10 @@ async function start(options: ChildOptions): Promise<void> {
   }
 }
 
-async function run(id: number, job: TaskCall, streamed: boolean): Promise<void> {
+async function run(id: number, call: TaskCall, streamed: boolean): Promise<void> {
   wanted.set(id, true)
   try {
-    const output = await runJob(handlers, job, () => step(id), streamed ? (piece) => send({ kind: 'piece', id, piece }) : undefined)
+    const output = await execute(handlers, call, () => yieldPoint(id), streamed ? (piece) => send({ kind: 'piece', id, piece }) : undefined)
     send({ kind: 'done', id, output, rssBytes: process.memoryUsage.rss(), cache: cacheCounts() })
   } catch (error) {
     send({ kind: 'failed', id, error: toWire(error), rssBytes: process.memoryUsage.rss() })
@@ -105,7 +105,7 @@ async function receive(message: ParentMessage): Promise<void> {
     case 'start':
       return start(message.options)
     case 'run':
-      return run(message.id, message.job, message.streamed)
+      return run(message.id, message.call, message.streamed)
     case 'cancel':
       if (wanted.has(message.id)) wanted.set(message.id, false)
       return
@@ -114,7 +114,7 @@ async function receive(message: ParentMessage): Promise<void> {
   }
 }
 
-// Before the priority is lowered, which the threads that compute inherit: pings are answered on a busy machine too.
+// Before lowering the priority, which compute threads inherit, so that pings are answered on a busy machine too.
 const pulseStarted = startPulse()
 // Before a model is loaded.
 lowerPriority()

@@ -1,6 +1,6 @@
 /**
- * A thread of an inference process that answers pings while a graph runs on the main thread. Pings come by a pipe of their
- * own, so that they pass no thread that computes. Each answer is the processor time that the process has used, in milliseconds.
+ * A thread of an inference process that answers pings while a graph runs on the main thread. Pings use a pipe of their own, so that no
+ * computing thread is involved. Each answer is the processor time used by the process, in milliseconds.
  */
 import { Socket } from 'node:net'
 import { parentPort } from 'node:worker_threads'
@@ -13,8 +13,8 @@ function answer(): void {
 
 const pipe = new Socket({ fd: PULSE_FD })
 pipe.on('data', answer)
-// The parent has gone: 'disconnect' ends the process.
+// The parent has ended: 'disconnect' ends the process.
 pipe.on('error', () => pipe.destroy())
-// The parent expects answers from the first one on, which has to lie in the pipe before the process takes a run.
+// The parent expects answers from the first ping on, which must be in the pipe before the process accepts a run.
 answer()
 parentPort?.postMessage('answers')

@@ -9,30 +9,30 @@ interface CountedUnit extends TextUnit {
   readonly tokens: number
 }
 
-/** Units between two steps. */
-const STEP_UNITS = 16
+/** Units between two calls of `yieldPoint`. */
+const YIELD_UNITS = 16
 
 /**
- * Packs units of text into chunks, each rendered as a passage with the title and the heading above it, as the model knows
- * passages from open-domain questions. A chunk ends where a heading stands.
+ * Packs units of text into chunks, each rendered as a passage with the title and the heading above it, like passages of open-domain
+ * questions. A heading starts a new chunk.
  * @param room most tokens of the document's end for the decoder
  */
 export async function passageChunks(
   request: DocumentRequest,
   room: number,
   tokenizer: PromptTokenizer,
-  step: () => Promise<void>,
+  yieldPoint: () => Promise<void>,
 ): Promise<DocumentSplit> {
   const { text, to, chunkTokens, encoderTokens } = request
   const titles = titlesFor(request.title, chunkTokens, tokenizer)
-  const units = await countedUnits(request, tokenizer, step)
+  const units = await countedUnits(request, tokenizer, yieldPoint)
   const tail = lastUnits(units, units.length, room)
   const first = lastUnits(units, tail, encoderTokens ?? Infinity)
 
   const contextIds: number[][] = []
   const chunks: DocumentChunk[] = []
   const emit = async (members: readonly TextUnit[]): Promise<void> => {
-    await step()
+    await yieldPoint()
     const { start, heading } = at(members, 0)
     const { end } = at(members, members.length - 1)
     const ids = tokenizer.encode(renderPassage({ title: titles(heading).title, text: shownText(text, members) }))
@@ -41,7 +41,7 @@ export async function passageChunks(
       chunks.push({ start, end, tokens: ids.length })
       return
     }
-    // Together they have more tokens than apart.
+    // Together they have more tokens than separately.
     const halves =
       members.length > 1 ? [members.slice(0, members.length >> 1), members.slice(members.length >> 1)] : halved(at(members, 0), text)
     for (const half of halves) await emit(half)
@@ -64,11 +64,11 @@ export async function passageChunks(
   return { contextIds, chunks, tailStart: units[tail]?.start ?? to, tailTokens: sumOf(units.slice(tail)), tokens: sumOf(units) }
 }
 
-/** Units with their tokens; one that is longer than half a chunk is cut where tokens begin. */
+/** Units with their token counts; a unit of more than half a chunk is split at token boundaries. */
 async function countedUnits(
   { text, from, to, chunkTokens, documentTokens }: DocumentRequest,
   tokenizer: PromptTokenizer,
-  step: () => Promise<void>,
+  yieldPoint: () => Promise<void>,
 ): Promise<CountedUnit[]> {
   const longest = Math.max(1, chunkTokens >> 1)
   const units: CountedUnit[] = []
@@ -80,9 +80,9 @@ async function countedUnits(
   }
   let seen = 0
   for (const unit of unitsOf(text, from, to)) {
-    if (seen++ % STEP_UNITS === 0) await step()
+    if (seen++ % YIELD_UNITS === 0) await yieldPoint()
     const encoding = await encodeLong(text.slice(unit.start, unit.end), tokenizer, async (tokens) => {
-      if (tokens > 0) await step()
+      if (tokens > 0) await yieldPoint()
       if (total + tokens > documentTokens) throw tooLong(documentTokens)
     })
     const { length } = encoding.ids
@@ -99,14 +99,14 @@ function sumOf(units: readonly CountedUnit[]): number {
   return units.reduce((sum, { tokens }) => sum + tokens, 0)
 }
 
-/** Index of the first of the units before `end` that together have no more than so many tokens. */
+/** Index of the first of the last units before `end` that together have at most this many tokens. */
 function lastUnits(units: readonly CountedUnit[], end: number, tokens: number): number {
   let first = end
   for (let left = tokens; first > 0 && at(units, first - 1).tokens <= left;) left -= at(units, --first).tokens
   return first
 }
 
-/** What stands in front of a chunk under a heading, and its tokens; a title that would take half of a chunk is left out. */
+/** Title and heading of a chunk with their token count; a title of more than half a chunk is dropped. */
 function titlesFor(title: string, chunkTokens: number, tokenizer: PromptTokenizer) {
   const known = new Map<string, { readonly title: string; readonly tokens: number }>()
   return (heading: string): { readonly title: string; readonly tokens: number } => {
@@ -129,7 +129,7 @@ function isHeading(text: string, { start, heading }: TextUnit): boolean {
   return heading !== '' && text[start] === '#'
 }
 
-/** A chunk as a passage has it: without its heading, which stands in the title, and without line breaks inside paragraphs. */
+/** Text of a chunk as a passage: without its heading, which is in the title, and without line breaks inside paragraphs. */
 function shownText(text: string, members: readonly TextUnit[]): string {
   const own = members.filter((unit) => !isHeading(text, unit))
   if (own.length === 0) return at(members, 0).heading

@@ -5,20 +5,20 @@ import type { DocumentPlan, DocumentRequest } from './request.ts'
 import { tokenChunks } from './token-chunks.ts'
 import { frontIds, type PromptTokenizer } from '../pack.ts'
 
-/** Lengths of tails differ by so much: questions of another length then find the same chunks, whose states are cached. */
+/** Granularity of the decoder's part: questions of other lengths then share chunks, whose states are cached. */
 const TAIL_STEP = 32
 
 /**
- * Divides a document between decoder and encoder: its end stands in the prompt in front of the question, what comes before
- * it is cut into chunks. Every part reaches one side, or, beyond `encoderTokens`, none.
- * @param step awaited between pieces
- * @throws unprocessable where the question alone does not fit; payload_too_large where the document has too many tokens
+ * Splits a document between decoder and encoder: its end is in the prompt before the question, the rest is cut into chunks. Every part is
+ * read by one side, or, beyond `encoderTokens`, by none.
+ * @param yieldPoint awaited between parts
+ * @throws unprocessable if the question alone does not fit; payload_too_large if the document has too many tokens
  */
 export async function planDocument(
   request: DocumentRequest,
   wrap: Wrap,
   tokenizer: PromptTokenizer,
-  step: () => Promise<void>,
+  yieldPoint: () => Promise<void>,
 ): Promise<DocumentPlan> {
   const { text, to, promptTokens, tailTokens } = request
   const front = frontIds(tokenizer, wrap)
@@ -33,10 +33,10 @@ export async function planDocument(
       { field: 'question' },
     )
   const room = Math.floor(Math.min(tailTokens, promptTokens - bare.length) / TAIL_STEP) * TAIL_STEP
-  const split = await (request.chunking === 'tokens' ? tokenChunks : passageChunks)(request, room, tokenizer, step)
-  // Tokenised as one text, as the model was trained; where that takes more tokens than its parts, the tail gives some up.
+  const split = await (request.chunking === 'tokens' ? tokenChunks : passageChunks)(request, room, tokenizer, yieldPoint)
+  // Tokenised as one text, as in training; if that takes more tokens than the parts, the document's part is shortened.
   const promptIds = encode(text.slice(split.tailStart, to))
-  if (promptIds.length > promptTokens) return planDocument({ ...request, tailTokens: room - TAIL_STEP }, wrap, tokenizer, step)
+  if (promptIds.length > promptTokens) return planDocument({ ...request, tailTokens: room - TAIL_STEP }, wrap, tokenizer, yieldPoint)
   return {
     promptIds,
     promptText: render(text.slice(split.tailStart, to)),

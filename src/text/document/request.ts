@@ -2,35 +2,35 @@ import { CodedError } from '../../../base/errors.ts'
 
 export const CHUNKINGS = ['passages', 'tokens'] as const
 
-/** A document with what is asked about it, every option settled. */
+/** A document question with all options resolved. */
 export interface DocumentRequest {
   readonly text: string
-  /** The document's part of the text, characters; the rest is in `head` and `query`. */
+  /** Offset of the document within the text; the rest is in `head` and `query`. */
   readonly from: number
   readonly to: number
-  /** What stands in front of the document in the prompt, always whole. */
+  /** Text before the document in the prompt, never truncated. */
   readonly head: string
-  /** What follows it, always whole: instruction and question. */
+  /** Text after it, never truncated: instruction and question. */
   readonly query: string
-  /** What the document is called; stands in front of each passage with its heading. */
+  /** The document's title, before each passage with its heading. */
   readonly title: string
   /**
-   * passages: units of text (sentences, headings) are packed into chunks that are rendered as passages with the title;
-   * tokens: slices of the document's tokens, cut from where the decoder's part begins, as in the published evaluation.
+   * passages: units of text (sentences, headings) are packed into chunks that are rendered as passages with the title; tokens: slices of
+   * the document's tokens, aligned to the start of the decoder's part, as in the paper's evaluation.
    */
   readonly chunking: (typeof CHUNKINGS)[number]
   readonly chunkTokens: number
-  /** Most tokens of the prompt. */
+  /** Maximum tokens of the prompt. */
   readonly promptTokens: number
-  /** Most tokens of the document in the prompt, from its end. */
+  /** Maximum tokens of the document in the prompt, from its end. */
   readonly tailTokens: number
-  /** Most tokens of the document in the encoder, from where the decoder's part begins backwards; null for all. */
+  /** Maximum tokens of the document in the encoder, backwards from the decoder's part; null for all. */
   readonly encoderTokens: number | null
-  /** Most tokens of a document. */
+  /** Maximum tokens of a document. */
   readonly documentTokens: number
 }
 
-/** Characters of the document (of its text, `from` not subtracted) that one side reads together. */
+/** Range of the document (of its text, including `from`) that one side reads together. */
 export interface DocumentChunk {
   readonly start: number
   readonly end: number
@@ -40,28 +40,28 @@ export interface DocumentChunk {
 export interface DocumentPlan {
   readonly promptIds: readonly number[]
   readonly promptText: string
-  /** In the order of the document. */
+  /** In document order. */
   readonly contextIds: readonly (readonly number[])[]
-  /** Of each context its place in the text. */
+  /** Range of each context in the text. */
   readonly chunks: readonly DocumentChunk[]
-  /** What the prompt holds of the document; null for none of it. */
+  /** The document's part in the prompt; null for none. */
   readonly tail: DocumentChunk | null
   /** Tokens of the whole document. */
   readonly tokens: number
 }
 
-/** What of a document goes to which side. */
+/** Division of a document between both sides. */
 export interface DocumentSplit {
   readonly contextIds: readonly (readonly number[])[]
   readonly chunks: readonly DocumentChunk[]
-  /** Character at which the decoder's part begins; the document's end where it has none. */
+  /** Offset of the decoder's part; the document's end if it has none. */
   readonly tailStart: number
   /** Tokens of the decoder's part. */
   readonly tailTokens: number
   readonly tokens: number
 }
 
-/** The error for a document beyond its bound. */
+/** Error for a document above the limit. */
 export function tooLong(documentTokens: number): CodedError {
   return new CodedError(
     'payload_too_large',

@@ -1,8 +1,8 @@
 import { sentencesIn } from '../../../base/sentences.ts'
 
-/** A piece of text that is not cut where it can be helped: a sentence, a heading, a line of a table. */
+/** A unit of text that is split only if necessary: a sentence, a heading, a table row. */
 export interface TextUnit {
-  /** Characters (UTF-16 code units) of the whole text; the units follow each other without gap. */
+  /** Offset (UTF-16 code units) in the whole text; units are contiguous. */
   readonly start: number
   readonly end: number
   /** The nearest heading above it, or its own; empty before the first. */
@@ -10,10 +10,10 @@ export interface TextUnit {
 }
 
 const HEADING = /^#{1,6}\s+(\S.*)$/
-/** A longer line is none. */
+/** A longer line is not a heading. */
 const LONGEST_HEADING = 300
 
-/** Cuts a text with Markdown's headings into units, in its order: every character is in one. */
+/** Splits a text with Markdown headings into contiguous units. */
 export function* unitsOf(text: string, from = 0, to = text.length): Generator<TextUnit> {
   let heading = ''
   for (const { start, end } of paragraphs(text, from, to)) {
@@ -25,7 +25,7 @@ export function* unitsOf(text: string, from = 0, to = text.length): Generator<Te
   }
 }
 
-/** Runs of lines up to and with the blank ones after them; a heading is one by itself. */
+/** Runs of lines including trailing blank ones; each heading is separate. */
 function* paragraphs(text: string, from: number, to: number): Generator<{ start: number; end: number }> {
   let start = from
   let end = from

@@ -2,28 +2,27 @@ import { CodedError } from '../../../base/errors.ts'
 
 export interface SplitOptions {
   readonly documentIds: readonly number[]
-  /** What stands in front of the document's tail, always whole (BOS, a chat template's opening). */
+  /** Tokens before the document's end, never truncated (BOS, start of a chat template). */
   readonly headIds?: readonly number[]
-  /** What follows the document, always whole: instruction and question. */
+  /** Tokens after the document, never truncated: instruction and question. */
   readonly questionIds: readonly number[]
-  /** Most prompt tokens of the decoder. */
+  /** Maximum tokens of the decoder's prompt. */
   readonly decoderTokens: number
-  /** Most tokens of the document in the encoder, from where the decoder's part begins backwards; Infinity for all. */
+  /** Maximum tokens of the document in the encoder, backwards from the decoder's part; Infinity for all. */
   readonly encoderTokens: number
   readonly chunkTokens: number
 }
 
 export interface SplitDocument {
   readonly promptIds: readonly number[]
-  /** In the order of the document. */
+  /** In document order. */
   readonly contextIds: readonly (readonly number[])[]
 }
 
 /**
- * The end of a document to the decoder, in front of the question; what comes before it in chunks to the encoder, cut from
- * the end, so that the remainder is the earliest text. Every token of the document reaches exactly one side, or, beyond
- * `encoderTokens`, none.
- * @throws unprocessable where the question alone does not fit
+ * Splits a document's tokens: the end goes to the decoder, before the question; the rest to the encoder in chunks, cut from the end, so
+ * that the shorter chunk is the first. Every token is read by exactly one side, or, beyond `encoderTokens`, by none.
+ * @throws unprocessable if the question alone does not fit
  */
 export function splitDocument({
   documentIds,

@@ -4,20 +4,20 @@ import { encodeLong } from '../encode-long.ts'
 import type { PromptTokenizer } from '../pack.ts'
 import { splitDocument } from './split-document.ts'
 
-/** The published evaluation's way: slices of the document's ids. */
+/** Chunks as in the paper's evaluation: slices of the document's ids. */
 export async function tokenChunks(
   { text, from, to, chunkTokens, encoderTokens, documentTokens }: DocumentRequest,
   room: number,
   tokenizer: PromptTokenizer,
-  step: () => Promise<void>,
+  yieldPoint: () => Promise<void>,
 ): Promise<DocumentSplit> {
   const encoding = await encodeLong(text.slice(from, to), tokenizer, async (tokens) => {
     if (tokens > documentTokens) throw tooLong(documentTokens)
-    await step()
+    await yieldPoint()
   })
   const { ids } = encoding
   if (ids.length > documentTokens) throw tooLong(documentTokens)
-  // One token stands for the question, whose place in the prompt is no concern of the document's.
+  // One token stands for the question, whose content does not matter here.
   const { contextIds, promptIds } = splitDocument({
     documentIds: ids,
     questionIds: [0],
@@ -30,7 +30,7 @@ export async function tokenChunks(
   let start = from + encoding.startOf(token)
   const chunks: DocumentChunk[] = []
   for (const { length: tokens } of contextIds) {
-    await step()
+    await yieldPoint()
     token += tokens
     const end = from + encoding.startOf(token)
     chunks.push({ start, end, tokens })

@@ -1,14 +1,14 @@
 import { CodedError } from '../../../base/errors.ts'
 import type { Grammar, Part } from './grammar.ts'
 
-/** Bounds of a schema that decoding can be held to. */
+/** Limits of a JSON schema for constrained decoding. */
 export const GRAMMAR_LIMITS = { properties: 16, nameCharacters: 64, choices: 100, choiceCharacters: 200, stringCharacters: 500 } as const
 
 type Schema = Readonly<Record<string, unknown>>
 
-/** Keywords that say nothing about which texts are valid. */
+/** Keywords without effect on validity. */
 const ANNOTATIONS = ['title', 'description', 'default', 'examples', '$schema', '$id', '$comment']
-/** What each type may say besides. */
+/** Supported keywords per type. */
 const KEYWORDS: ReadonlyMap<string, readonly string[]> = new Map(
   Object.entries({
     string: ['maxLength'],
@@ -20,10 +20,10 @@ const KEYWORDS: ReadonlyMap<string, readonly string[]> = new Map(
 const REMEDY = 'Use enum, const, a string with maxLength, number, integer, boolean, or an object of these, and leave other keywords out.'
 
 /**
- * The grammar of a JSON schema's values: an enumeration, a string with `maxLength`, a number, an integer, a boolean, or an object whose
- * properties are of these kinds, all of which are written, in their order.
- * @param field what the schema is called in errors
- * @throws invalid_request naming the part that is of another kind, and what to use
+ * Converts a JSON schema to a grammar: an enumeration, a string with `maxLength`, a number, an integer, a boolean, or an object of these,
+ * whose properties are all written, in order.
+ * @param field name of the schema in errors
+ * @throws invalid_request naming the unsupported part and the alternatives
  */
 export function grammarOf(schema: unknown, field: string): Grammar {
   const checked = schemaAt(schema, field)
@@ -41,11 +41,11 @@ function objectOf(schema: Schema, field: string): Grammar {
   if (schema['additionalProperties'] !== false)
     throw refused(`${field}.additionalProperties`, 'must be false: no other properties are written')
   const parts = properties.flatMap(([name, property], i): Part[] => {
-    const place = `${field}.properties.${name}`
+    const path = `${field}.properties.${name}`
     if (name.length > GRAMMAR_LIMITS.nameCharacters || !isPrintable(name))
-      throw refused(place, `has a name of more than ${GRAMMAR_LIMITS.nameCharacters} characters, or with control characters`)
+      throw refused(path, `has a name of more than ${GRAMMAR_LIMITS.nameCharacters} characters, or with control characters`)
     const literal = `${i === 0 ? '{' : ','}${JSON.stringify(name)}:`
-    return [{ kind: 'literal', text: literal }, valueOf(schemaAt(property, place), place)]
+    return [{ kind: 'literal', text: literal }, valueOf(schemaAt(property, path), path)]
   })
   return [...parts, { kind: 'literal', text: '}' }]
 }
@@ -56,7 +56,7 @@ function valueOf(schema: Schema, field: string): Part {
   const { type } = schema
   const keywords = typeof type === 'string' ? KEYWORDS.get(type) : undefined
   if (keywords === undefined)
-    throw refused(field, type === undefined ? 'has no type' : `has the type ${JSON.stringify(type)}, which is not written here`)
+    throw refused(field, type === undefined ? 'has no type' : `has the type ${JSON.stringify(type)}, which is not supported`)
   refuseUnknown(schema, ['type', ...keywords], field)
   if (type === 'boolean') return { kind: 'choice', texts: ['true', 'false'] }
   if (type === 'number' || type === 'integer') return { kind: type }
@@ -86,7 +86,7 @@ function schemaAt(value: unknown, field: string): Schema {
 function refuseUnknown(schema: Schema, known: readonly string[], field: string): void {
   for (const keyword of Object.keys(schema))
     if (!known.includes(keyword) && !ANNOTATIONS.includes(keyword))
-      throw refused(`${field}.${keyword}`, 'is a keyword that decoding is not held to here')
+      throw refused(`${field}.${keyword}`, 'is not supported for constrained decoding')
 }
 
 function isPrintable(text: string): boolean {

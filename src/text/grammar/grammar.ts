@@ -1,32 +1,32 @@
 /**
- * JSON texts of a simple kind, as parts one after the other. Texts are compact: no white space between values. Where a part could end or
- * go on, the next character decides: after a value comes a comma, a brace or the end.
+ * A sequence of parts of simple JSON texts. Texts are compact: no white space between values. If a part could end or continue, the next
+ * character decides: a value is followed by a comma, a brace or the end.
  */
 export type Part =
   | { readonly kind: 'literal'; readonly text: string }
   /** One of these texts. */
   | { readonly kind: 'choice'; readonly texts: readonly string[] }
-  /** Quoted, of at most so many characters (code points). */
+  /** A quoted string of at most this many characters (code points). */
   | { readonly kind: 'string'; readonly maxLength: number }
   | { readonly kind: 'number' }
   | { readonly kind: 'integer' }
 export type Grammar = readonly Part[]
 
-/** How far a text has come in a grammar. */
+/** Position of a text within a grammar. */
 export interface Position {
-  /** Index of the part; the grammar's length where all are whole. */
+  /** Index of the current part; the grammar's length at the end. */
   readonly part: number
-  /** What has been said of the part. */
+  /** Text of the current part so far. */
   readonly said: string
-  /** Of a string: its characters, an escape as one. */
+  /** For a string: its number of characters; an escape counts as one. */
   readonly length: number
-  /** Of a string: a backslash was the last character. */
+  /** For a string: true after a backslash. */
   readonly escaping: boolean
 }
 
 export const START: Position = beginningOf(0)
 
-/** Digits on either side of a number's point: what doubles tell apart. */
+/** Digits on either side of the decimal point: the precision of doubles. */
 const MOST_DIGITS = 15
 const NUMBER = new RegExp(`^-?(0|[1-9]\\d{0,${MOST_DIGITS - 1}})(\\.\\d{1,${MOST_DIGITS}})?$`)
 const BEGUN_NUMBER = new RegExp(`^-?((0|[1-9]\\d{0,${MOST_DIGITS - 1}})(\\.\\d{0,${MOST_DIGITS}})?)?$`)
@@ -34,11 +34,11 @@ const INTEGER = new RegExp(`^-?(0|[1-9]\\d{0,${MOST_DIGITS - 1}})$`)
 const BEGUN_INTEGER = new RegExp(`^-?(0|[1-9]\\d{0,${MOST_DIGITS - 1}})?$`)
 const ESCAPED = '"\\/bfnrt'
 
-/** Where a text leads from a position; undefined where the grammar has no such text. */
+/** Advances a position by text; undefined if the grammar does not allow it. */
 export function advance(grammar: Grammar, from: Position, text: string): Position | undefined {
   let position: Position | undefined = from
   for (const character of text) {
-    position = step(grammar, position, character)
+    position = advanceOne(grammar, position, character)
     if (position === undefined) return undefined
   }
   return position
@@ -61,22 +61,22 @@ export function mustEnd(grammar: Grammar, position: Position): boolean {
   )
 }
 
-/** Whether a whole text is one of the grammar's. */
+/** Whether a complete text matches the grammar. */
 export function matches(grammar: Grammar, text: string): boolean {
   const end = advance(grammar, START, text)
   return end !== undefined && mayEnd(grammar, end)
 }
 
-function step(grammar: Grammar, position: Position, character: string): Position | undefined {
+function advanceOne(grammar: Grammar, position: Position, character: string): Position | undefined {
   const part = grammar[position.part]
   if (part === undefined) return undefined
-  const within = stepWithin(part, position, character)
+  const within = advancePart(part, position, character)
   if (within) return isClosed(part, within) ? beginningOf(position.part + 1) : within
-  return isWhole(part, position) ? step(grammar, beginningOf(position.part + 1), character) : undefined
+  return isWhole(part, position) ? advanceOne(grammar, beginningOf(position.part + 1), character) : undefined
 }
 
-function stepWithin(part: Part, position: Position, character: string): Position | undefined {
-  if (part.kind === 'string') return stepInString(part.maxLength, position, character)
+function advancePart(part: Part, position: Position, character: string): Position | undefined {
+  if (part.kind === 'string') return advanceString(part.maxLength, position, character)
   const said = position.said + character
   const goesOn =
     part.kind === 'literal'
@@ -87,8 +87,8 @@ function stepWithin(part: Part, position: Position, character: string): Position
   return goesOn ? { ...position, said } : undefined
 }
 
-/** `said` is the opening quote, and both quotes at the end: a string may be long, and its characters need not be known. */
-function stepInString(maxLength: number, position: Position, character: string): Position | undefined {
+/** `said` is only the opening quote, and both at the end: the characters of a string need not be kept. */
+function advanceString(maxLength: number, position: Position, character: string): Position | undefined {
   const { said, length, escaping } = position
   if (said === '') return character === '"' ? { ...position, said: '"' } : undefined
   if (escaping) return ESCAPED.includes(character) ? { ...position, escaping: false, length: length + 1 } : undefined
@@ -97,7 +97,7 @@ function stepInString(maxLength: number, position: Position, character: string):
   return character === '\\' ? { ...position, escaping: true } : { ...position, length: length + 1 }
 }
 
-/** Whether a part is whole, whatever may follow. */
+/** Whether a part is complete. */
 function isWhole(part: Part, { said }: Position): boolean {
   switch (part.kind) {
     case 'literal':
@@ -113,7 +113,7 @@ function isWhole(part: Part, { said }: Position): boolean {
   }
 }
 
-/** Whether a part is whole and cannot go on. */
+/** Whether a part is complete and cannot continue. */
 function isClosed(part: Part, position: Position): boolean {
   return (part.kind === 'literal' || part.kind === 'string') && isWhole(part, position)
 }

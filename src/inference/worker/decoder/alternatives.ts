@@ -10,13 +10,13 @@ import { extend, logitsRow, prefill, type StepModel } from './step.ts'
 export interface Said {
   readonly promptIds: readonly number[]
   readonly tokenIds: readonly number[]
-  /** Likeliest tokens of each place. */
+  /** Number of most likely tokens per position. */
   readonly count: number
 }
 
 /**
- * The likeliest tokens at every place of an answer: the prompt is read once more, and the answer after it, since the graph that answers in one
- * run gives no distributions.
+ * The most likely tokens at every position of an answer. Prompt and answer are read again, since the single-run graph returns no
+ * distributions.
  */
 export async function alternatives(
   model: StepModel,
@@ -28,17 +28,17 @@ export async function alternatives(
   const read = tokenIds.slice(0, -1)
   await yieldPoint()
   const rest = read.length === 0 ? new Float32Array(0) : (await extend(model, past, [read], phi)).logits
-  return tokenIds.map((_, place) => likeliest(logSoftmax(place === 0 ? logits : logitsRow(model, rest, place - 1)), count))
+  return tokenIds.map((_, position) => likeliest(logSoftmax(position === 0 ? logits : logitsRow(model, rest, position - 1)), count))
 }
 
-/** Likeliest first, the first of equals. */
+/** Most likely first; of equals, the lowest id first. */
 function likeliest(logprobs: Float64Array, count: number): TokenChance[] {
   const best: TokenChance[] = []
   for (let id = 0; id < logprobs.length; id++) {
     const logprob = logprobs[id] as number
     if (best.length >= count && logprob <= at(best, best.length - 1).logprob) continue
-    const place = best.findIndex((other) => other.logprob < logprob)
-    best.splice(place < 0 ? best.length : place, 0, { id, logprob: checkNumber(logprob) })
+    const rank = best.findIndex((other) => other.logprob < logprob)
+    best.splice(rank < 0 ? best.length : rank, 0, { id, logprob: checkNumber(logprob) })
     if (best.length > count) best.pop()
   }
   return best

@@ -2,21 +2,21 @@ import { CodedError } from '../../../../base/errors.ts'
 import { advance, mayEnd, mustEnd, START, type Grammar, type Position } from '../../../text/grammar/grammar.ts'
 import type { Tokenizer } from '../../../text/tokenizer.ts'
 
-/** Holds an answer to a grammar, token by token. */
+/** Constrains an answer to a grammar, token by token. */
 export interface Constraint {
   /**
-   * The log-probabilities with those of tokens that the grammar does not go on with made impossible.
-   * @throws unprocessable where the vocabulary has no token that goes on
+   * Masks the tokens that the grammar does not allow next.
+   * @throws unprocessable if no token of the vocabulary is allowed
    */
   mask(logprobs: Float64Array): Float64Array
-  /** Takes the token that was chosen. @returns true where the answer is whole */
+  /** Accepts the chosen token. @returns true if the answer is complete */
   accept(id: number): boolean
 }
 
-/** Texts of all tokens, as they stand in the midst of a text; undefined for those that cannot be said alone (special ones, parts of characters). */
+/** Text of each token in mid-text; undefined for tokens without text of their own (special ones, parts of characters). */
 export type TokenTexts = readonly (string | undefined)[]
 
-/** What stands in front of a token while its text is looked for: tokenizers drop the space at the beginning of a text. */
+/** Prefix for decoding single tokens: tokenizers drop a space at the start of a text. */
 const ANCHOR = 'a'
 const PART_OF_CHARACTER = '\uFFFD'
 
@@ -33,7 +33,7 @@ export function tokenTexts(tokenizer: Pick<Tokenizer, 'encode' | 'decode'>, size
 
 /**
  * The first token may begin with a space, as a prompt's continuation does.
- * @param stopIds end the answer where the grammar may end
+ * @param stopIds tokens that end the answer where the grammar may end
  */
 export function createConstraint(grammar: Grammar, texts: TokenTexts, stopIds: readonly number[]): Constraint {
   let position: Position = START

@@ -1,9 +1,9 @@
 import type { AttentionFocus, GenerateResult } from '../../contract.ts'
 
 /**
- * What is returned of an answer's cross-attention.
- * @param attention [generated tokens, m], row by row
- * @param tokenCounts rows of phi of each context, in phi's order; they sum to m
+ * Selects the requested measures of an answer's cross-attention.
+ * @param attention [generated tokens, m], row-major
+ * @param tokenCounts rows of phi per context, in phi's order; they sum to m
  */
 export function measuredAttention(
   attention: Float32Array,
@@ -19,10 +19,10 @@ export function measuredAttention(
 }
 
 /**
- * Cross-attention mass of each context: attention summed over its rows of phi and over the generated tokens, as shares of the total.
- * @param attention [generated tokens, m], row by row
- * @param tokenCounts rows of phi of each context, in phi's order; they sum to m
- * @returns one share per context; they sum to 1, or are all 0 where there was no attention
+ * Cross-attention mass per context: summed over its rows of phi and the generated tokens, as shares of the total.
+ * @param attention [generated tokens, m], row-major
+ * @param tokenCounts rows of phi per context, in phi's order; they sum to m
+ * @returns one share per context; they sum to 1, or are all 0 without attention
  */
 export function contextShares(attention: Float32Array, tokenCounts: readonly number[]): number[] {
   const columns = tokenCounts.reduce((sum, count) => sum + count, 0)
@@ -39,8 +39,8 @@ export function contextShares(attention: Float32Array, tokenCounts: readonly num
 }
 
 /**
- * How each generated token's attention lies on the rows of phi: the largest share, and the entropy as a share of the largest possible.
- * @param attention [generated tokens, m], row by row
+ * Peak and relative entropy of each generated token's attention over the rows of phi.
+ * @param attention [generated tokens, m], row-major
  */
 function attentionFocus(attention: Float32Array, m: number): AttentionFocus[] {
   if (m === 0) return []
@@ -59,7 +59,7 @@ function attentionFocus(attention: Float32Array, m: number): AttentionFocus[] {
   })
 }
 
-/** Share of cross-attention on each row of phi, over the generated tokens. @param attention [generated tokens, m], row by row */
+/** Share of cross-attention per row of phi, over the generated tokens. @param attention [generated tokens, m], row-major */
 function tokenShares(attention: Float32Array, m: number): Float64Array {
   const shares = new Float64Array(m)
   let total = 0

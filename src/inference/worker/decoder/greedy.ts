@@ -8,14 +8,14 @@ import { checkNumber } from '../runtime/finite.ts'
 import { floats, int64, integers, type Feeds, type Graph, type Tensor } from '../runtime/session.ts'
 import { measuredAttention } from './context-shares.ts'
 import type { Decoded } from './step-decoding.ts'
-import type { OnToken } from './token-stream.ts'
+import type { OnToken } from './text-streamer.ts'
 
 export type GreedyAnswer = Decoded & ReturnType<typeof measuredAttention>
 
-/** The answer itself; the caches beside it are for who goes on. */
+/** Outputs of an answer; the caches are for its continuation. */
 const ANSWER = ['tokens', 'logprobs', 'attention']
 
-/** The whole greedy answer in one run of the generate graph. */
+/** Runs greedy decoding in one run of the generate graph. */
 export async function greedy(graph: Graph, request: GenerateRequest, encoded: EncodedContexts): Promise<GreedyAnswer> {
   return answerOf([await graph.run(promptFeeds(request, encoded, request.maxNewTokens), ANSWER)], request, encoded)
 }
@@ -29,7 +29,7 @@ function promptFeeds({ promptIds, stopIds }: GenerateRequest, { phi }: EncodedCo
   }
 }
 
-/** An answer from the outputs of the runs that made it. */
+/** Combines the outputs of an answer's runs. */
 function answerOf(runs: readonly Feeds[], { wantsTokenShares }: GenerateRequest, { tokenCounts }: EncodedContexts): GreedyAnswer {
   const attention = runs.map((outputs) => floats(outputs, 'attention'))
   return {
@@ -50,14 +50,14 @@ function joined(parts: readonly Float32Array[]): Float32Array {
 
 export interface PiecesModel {
   readonly generate: Graph
-  /** The graph that goes on with what `generate` began; loaded when it is first needed, which the first token does not wait for. */
+  /** The continue graph, loaded on first use, in parallel to the first token. */
   readonly rest: () => Promise<Graph>
   readonly dims: CepeManifest['dims']
 }
 
 /**
- * The same answer, a token a run: the first by the generate graph, the others by the graph that goes on, which does the
- * very same steps. Between two runs others come in, and `step` ends what nobody waits for.
+ * The same answer, one token per run: the first by the generate graph, the others by the continue graph, which repeats the same steps.
+ * Other tasks run in between, and `yieldPoint` throws if the run is cancelled.
  */
 export async function greedyInPieces(
   { generate, rest, dims }: PiecesModel,
@@ -95,7 +95,7 @@ function lastToken(outputs: Feeds): number {
   return at(integers(outputs, 'tokens'), 0)
 }
 
-/** `from.{layer}.{key|value}` of all layers, as `to.{layer}.{key|value}`. */
+/** Renames `from.{layer}.{key|value}` of all layers to `to.{layer}.{key|value}`. */
 function renamed(outputs: Feeds, from: string, to: string): Feeds {
   const caches = Object.entries(outputs).filter(([name]) => name.startsWith(`${from}.`))
   if (caches.length === 0)

@@ -15,27 +15,27 @@ import { createStateCodec } from '../encoder/state-codec.ts'
 import { createStateStore } from '../encoder/state-store.ts'
 import type { StepModel } from './step.ts'
 
-/** RePlug decodes in so many batches at least where its memory is used to the full: a run copies the past of one. */
+/** Minimum number of RePlug batches if its memory is fully used: a run copies the past of one batch. */
 const REPLUG_BATCHES = 8
 
-/** A reader as this process has loaded it: encoder and generate graphs at once, the others when they are first needed. */
+/** A loaded reader: encoder and generate graphs are loaded at the start, others on demand. */
 export interface ReaderModel {
   readonly manifest: CepeManifest
   readonly tokenizer: Tokenizer & { readonly bosId: number | null }
-  /** Ids that end an answer of one line. */
+  /** Ids that end a one-line answer. */
   readonly stopIds: readonly number[]
   readonly limits: PromptLimits
   readonly encoder: ContextEncoder
   readonly generateGraph: Graph
-  /** Goes on with what the generate graph began; absent where the model was built without it. */
+  /** Loads the continue graph; absent if the model was built without it. */
   readonly continueGraph: (() => Promise<Graph>) | undefined
   readonly stepModel: () => Promise<StepModel>
-  /** Made when they are first needed: some hundred milliseconds of a large vocabulary. */
+  /** Computed on first use: some hundred milliseconds for a large vocabulary. */
   readonly tokenTexts: () => TokenTexts
 }
 
 /**
- * @param onLoading told when a graph begins to be loaded in the midst of a task, and when it is there
+ * @param onLoading called when a graph starts and ends loading during a task
  * @throws model_invalid, provider_unavailable
  */
 export async function loadReaderModel(options: ReaderChildOptions, log: Log, onLoading: (loading: boolean) => void): Promise<ReaderModel> {
@@ -45,7 +45,7 @@ export async function loadReaderModel(options: ReaderChildOptions, log: Log, onL
   const tokenizer = await loadTokenizer(options.modelDir, { bosId: tokens.bos_id, eosIds: tokens.eos_ids })
   const graphOptions: ModelGraphOptions = { ...options, manifest, log }
   const encoder = await loadEncoder(options, { ...graphOptions, manifest }, tokenizer)
-  // Their runs grow with passages and prompt; the encoder's are batches of one size.
+  // Their runs grow with passages and prompt; the encoder's have a bounded size.
   const decoderOptions = { ...graphOptions, arena: false }
   const generateGraph = await loadModelGraph(graphs.generate, decoderOptions)
   const later = (file: string): (() => Promise<Graph>) => {
@@ -56,7 +56,7 @@ export async function loadReaderModel(options: ReaderChildOptions, log: Log, onL
     }
     return () =>
       (graph ??= load().catch((error: unknown) => {
-        // What kept it from loading, too little memory for one, may be over when it is wanted again.
+        // A failure, such as too little memory, may be transient: retry on the next use.
         graph = undefined
         throw error
       }))
@@ -98,7 +98,7 @@ async function loadEncoder(
   }
 }
 
-/** Bytes of keys and values of one token in every layer of the decoder. */
+/** Bytes of keys and values per token over all decoder layers. */
 function pastBytes({ dims, dtype }: CepeManifest): number {
   return 2 * dims.layers * dims.kv_heads * dims.head_dim * (dtype.startsWith('f16') ? 2 : 4)
 }

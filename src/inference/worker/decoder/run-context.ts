@@ -1,11 +1,11 @@
 import type { YieldPoint } from '../../protocol.ts'
 import type { Constraint } from './constraint.ts'
-import type { OnToken } from './token-stream.ts'
+import type { OnToken } from './text-streamer.ts'
 
-/** Context of a run: what it awaits between steps, and the callback for its tokens. */
+/** Context of a run: its yield point, and the callback for its tokens. */
 export interface RunContext {
   readonly yieldPoint: YieldPoint
   readonly onToken?: OnToken | undefined
-  /** What the answer is held to, token by token. */
+  /** Constraint on the answer, token by token. */
   readonly constraint?: Constraint | undefined
 }

@@ -18,7 +18,7 @@ export function logSumExp(values: ArrayLike<number>): number {
   return largest + Math.log(sum)
 }
 
-/** (value - largest) / temperature: finite for the largest at every temperature, and small numbers are not lost beside it. */
+/** (value - largest) / temperature: finite for the largest at every temperature, without losing small numbers. */
 function tempered(values: ArrayLike<number>, temperature: number): number[] {
   const largest = at(values, argmax(values))
   return Array.from(values, (value) => (value - largest) / temperature)
@@ -32,8 +32,8 @@ export function argmax(values: ArrayLike<number>): number {
 }
 
 /**
- * Draws an id from log-probabilities at `temperature`, from the smallest set of likeliest ids
- * whose probabilities sum to `topP` or more (nucleus sampling, Holtzman et al. 2020).
+ * Samples an id from log-probabilities at `temperature`, from the smallest set of most likely ids whose probabilities sum to `topP` or more
+ * (nucleus sampling, Holtzman et al. 2020).
  * @param random numbers in [0, 1)
  */
 export function sampleToken(logprobs: Float64Array, temperature: number, topP: number, random: () => number): number {

@@ -2,7 +2,7 @@ import { at } from '../../../../base/at.ts'
 import { mulberry32 } from '../../../../base/random.ts'
 import { tokenBudgetBatches } from '../../batches.ts'
 import type { GenerateRequest, ReplugRequest, ScoreRequest } from '../../contract.ts'
-import type { YieldPoint as Pause } from '../../protocol.ts'
+import type { YieldPoint } from '../../protocol.ts'
 import type { RunContext } from './run-context.ts'
 import { checkNumber } from '../runtime/finite.ts'
 import { argmax, logSoftmax, mixLogprobs, sampleToken } from './sampling.ts'
@@ -20,24 +20,24 @@ interface Decoding extends RunContext {
   readonly phi: Tensor
   readonly maxNewTokens: number
   readonly stopIds: readonly number[]
-  /** Log-probabilities of the next token, from those of every row. */
+  /** Combines the log-probabilities of all rows for the next token. */
   readonly mix: (rows: readonly Float64Array[]) => Float64Array
   readonly choose: (logprobs: Float64Array) => number
-  /** Tokens before which no stop id is chosen. */
-  readonly minNewTokens?: number
+  /** Minimum tokens before a stop id may be chosen. */
+  readonly minNewTokens?: number | undefined
 }
 
-/** Rows that are run together: their past, and the logits after it of each. */
+/** Rows that run together: their past, and the logits of each. */
 interface Batch {
   past: Past
   logits: readonly Float32Array[]
 }
 
-/** Chooses token after token; every row of every batch goes on with the same one. */
+/** Decodes token by token; every row of every batch continues with the same token. */
 async function decode(
   model: StepModel,
   batches: readonly Batch[],
-  { phi, maxNewTokens, stopIds, mix, choose, minNewTokens = 0, yieldPoint: pause, onToken, constraint }: Decoding,
+  { phi, maxNewTokens, stopIds, mix, choose, minNewTokens = 0, yieldPoint, onToken, constraint }: Decoding,
 ): Promise<Decoded> {
   const tokenIds: number[] = []
   const logprobs: number[] = []
@@ -51,7 +51,7 @@ async function decode(
     logprobs.push(checkNumber(next[id]))
     if (isOver || tokenIds.length >= maxNewTokens || stopIds.includes(id)) return { tokenIds, logprobs }
     for (const batch of batches) {
-      await pause()
+      await yieldPoint()
       const rows = batch.logits.map(() => [id])
       const step = await extend(model, batch.past, rows, phi)
       batch.past = step.past
@@ -60,14 +60,14 @@ async function decode(
   }
 }
 
-/** The distribution with some ids made impossible; the others keep their log-probabilities. */
+/** Masks some ids; the others keep their log-probabilities. */
 function without(logprobs: Float64Array, ids: readonly number[]): Float64Array {
   const left = logprobs.slice()
   for (const id of ids) left[id] = -Infinity
   return left
 }
 
-/** Temperature and top-p sampling, or greedy without it; log-probabilities are the model's own, at temperature 1. */
+/** Temperature and top-p sampling, or greedy; log-probabilities are at temperature 1. */
 export async function sample(
   model: StepModel,
   { promptIds, stopIds, maxNewTokens, minNewTokens, sampling }: GenerateRequest,
@@ -81,14 +81,14 @@ export async function sample(
     phi,
     maxNewTokens,
     stopIds,
-    ...(minNewTokens !== undefined && { minNewTokens }),
+    minNewTokens,
     mix: ([row]) => row ?? new Float64Array(0),
     choose: (logprobs) => (sampling ? sampleToken(logprobs, sampling.temperature, sampling.topP, random) : argmax(logprobs)),
   }
   return decode(model, [{ past, logits: [logits] }], decoding)
 }
 
-/** RePlug, greedy: prompts are read one by one, then decoded in batches of like length. No encoder contexts. */
+/** RePlug, greedy: prompts are read one by one, then decoded in batches of similar length. No encoder contexts. */
 export async function replug(
   model: StepModel,
   { prompts, temperature, stopIds, maxNewTokens }: ReplugRequest,
@@ -117,22 +117,22 @@ export async function replug(
 }
 
 /**
- * Log-probability of every token of every continuation; the prompt is read once. For a rotary basis by length all of it is
- * one text, as long as the longest continuation makes it.
+ * Log-probability of every token of every continuation; the prompt is read once. For length-dependent rotary bases the text has the length
+ * of the longest continuation.
  */
 export async function score(
   model: StepModel,
   { promptIds, continuations }: Pick<ScoreRequest, 'promptIds' | 'continuations'>,
   phi: Tensor,
-  pause: Pause,
+  yieldPoint: YieldPoint,
 ): Promise<number[][]> {
   const following = Math.max(0, ...continuations.map(({ length }) => length))
-  const { past, logits } = await prefill(model, { ids: promptIds, following }, phi, pause)
+  const { past, logits } = await prefill(model, { ids: promptIds, following }, phi, yieldPoint)
   const first = logSoftmax(logits)
   const scores: number[][] = []
   for (const ids of continuations) {
-    await pause()
-    // The last token is only predicted, never read.
+    await yieldPoint()
+    // The last token is only predicted, not read.
     const read = ids.slice(0, -1)
     const step = read.length === 0 ? undefined : await extend(model, past, [read], phi)
     scores.push(

@@ -1,32 +1,32 @@
 import { at } from '../../../../base/at.ts'
 import type { CepeManifest } from '../../../../models/manifest.ts'
 import { CodedError } from '../../../../base/errors.ts'
-import type { YieldPoint as Pause } from '../../protocol.ts'
+import type { YieldPoint } from '../../protocol.ts'
 import { bytesOf, floats, int64, type Feeds, type Graph, type Tensor } from '../runtime/session.ts'
 
 /** The step graph: logits of new tokens after a past, cross-attending to phi. */
 export interface StepModel {
   readonly graph: Graph
   readonly dims: CepeManifest['dims']
-  /** Whether its rotary basis depends on the length of the text. */
+  /** Whether its rotary basis depends on the text's length. */
   readonly byLength: boolean
-  /** Prompt tokens of one run: the graph gives logits for all of them, so this bounds their memory. */
+  /** Prompt tokens per run: the graph returns logits for all of them, so this bounds their memory. */
   readonly prefillTokens: number
-  /** Padded tokens of one batch of RePlug's prompts: bounds what a run of the batch copies. */
+  /** Padded tokens per batch of RePlug prompts: bounds what a run copies. */
   readonly batchTokens: number
 }
 
-/** What has been read so far. */
+/** State of a text read so far. */
 export interface Past {
   /** `past_key_values.{layer}.{key|value}` [rows, kv_heads, width, head_dim], in the graph's float type. */
   readonly tensors: Feeds
-  /** Of each row and place: 1 for a token, 0 for padding, which may stand anywhere; [rows][width]. */
+  /** Per row and position: 1 for a token, 0 for padding, which may be anywhere; [rows][width]. */
   readonly mask: readonly (readonly number[])[]
-  /** Length of the text that this is the beginning of, where it is known; otherwise it is as long as what has been read. */
+  /** Length of the complete text, if known; default: what has been read. */
   readonly textTokens?: number
 }
 
-export interface Step {
+export interface StepOutput {
   readonly past: Past
   /** [rows, new tokens, vocab_size] */
   readonly logits: Float32Array
@@ -48,7 +48,7 @@ function pastOf(model: StepModel, mask: Past['mask'], tensor: (name: string) => 
   }
 }
 
-/** One row that has read nothing of a text, of so many tokens where that is known. */
+/** One empty row, of a text with this many tokens if known. */
 export function emptyPast(model: StepModel, textTokens?: number): Past {
   const past = pastOf(model, [[]], (name) =>
     model.graph.input(pastInput(name), new Uint8Array(0), [1, model.dims.kv_heads, 0, model.dims.head_dim]),
@@ -57,7 +57,7 @@ export function emptyPast(model: StepModel, textTokens?: number): Past {
 }
 
 /** Reads the same number of new tokens on every row. */
-export async function extend(model: StepModel, past: Past, rows: readonly (readonly number[])[], phi: Tensor): Promise<Step> {
+export async function extend(model: StepModel, past: Past, rows: readonly (readonly number[])[], phi: Tensor): Promise<StepOutput> {
   const mask = past.mask.map((seen, row) => [...seen, ...at(rows, row).map(() => 1)])
   const outputs = await model.graph.run({
     input_ids: int64(rows.flat(), [rows.length, rows[0]?.length ?? 0]),
@@ -72,7 +72,7 @@ export async function extend(model: StepModel, past: Past, rows: readonly (reado
   }
 }
 
-/** How long the text of each row is: what was told, until more has been read. */
+/** Text length of each row: the known length, unless more has been read. */
 function textTokens(mask: Past['mask'], { textTokens: told = 0 }: Past): number[] {
   return mask.map((row) =>
     Math.max(
@@ -82,21 +82,21 @@ function textTokens(mask: Past['mask'], { textTokens: told = 0 }: Past): number[
   )
 }
 
-/** A prompt, and how many tokens may follow that its text's length counts. */
+/** A prompt, and the number of tokens after it that count for its text's length. */
 export interface Prompt {
   readonly ids: readonly number[]
   readonly following?: number
 }
 
 /**
- * Reads one prompt, a piece at a time.
+ * Reads one prompt in chunks.
  * @returns its past and the logits [vocab_size] after its last token
  */
-export async function prefill(model: StepModel, { ids, following = 0 }: Prompt, phi: Tensor, pause: Pause): Promise<Step> {
+export async function prefill(model: StepModel, { ids, following = 0 }: Prompt, phi: Tensor, yieldPoint: YieldPoint): Promise<StepOutput> {
   let past = emptyPast(model, ids.length + following)
   let logits = new Float32Array(0)
   for (let start = 0; start < ids.length; start += model.prefillTokens) {
-    await pause()
+    await yieldPoint()
     const step = await extend(model, past, [ids.slice(start, start + model.prefillTokens)], phi)
     past = step.past
     logits = step.logits.slice(-model.dims.vocab_size)
@@ -104,14 +104,14 @@ export async function prefill(model: StepModel, { ids, following = 0 }: Prompt, 
   return { past, logits }
 }
 
-/** Puts single-row pasts into one right-padded batch. */
+/** Merges single-row pasts into one right-padded batch. */
 export function mergePasts(model: StepModel, pasts: readonly Past[]): Past {
   const { kv_heads, head_dim } = model.dims
   const widths = pasts.map(({ mask }) => mask[0]?.length ?? 0)
   const width = Math.max(...widths)
-  const mask = widths.map((tokens) => Array.from({ length: width }, (_, place) => (place < tokens ? 1 : 0)))
+  const mask = widths.map((tokens) => Array.from({ length: width }, (_, i) => (i < tokens ? 1 : 0)))
   return pastOf(model, mask, (name) => {
-    // Bytes, since the float type is the graph's: a head's tokens lie together in every float type.
+    // Copies bytes, since the float type is the graph's: a head's tokens are contiguous in every float type.
     const sources = pasts.map(({ tensors }) => bytesOf(output(tensors, pastInput(name))))
     const tokenBytes = (sources[0]?.length ?? 0) / (kv_heads * at(widths, 0))
     const merged = new Uint8Array(pasts.length * kv_heads * width * tokenBytes)
@@ -125,7 +125,7 @@ export function mergePasts(model: StepModel, pasts: readonly Past[]): Past {
   })
 }
 
-/** A past with every tensor replaced, under another mask; `replace` gets the input's name. */
+/** Maps every tensor of a past and sets a new mask; `replace` gets the input's name. */
 export function mapPast(model: StepModel, past: Past, mask: Past['mask'], replace: (name: string, tensor: Tensor) => Tensor): Past {
   return pastOf(model, mask, (name) => replace(pastInput(name), output(past.tensors, pastInput(name))))
 }

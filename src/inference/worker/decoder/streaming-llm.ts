@@ -2,15 +2,15 @@ import { at } from '../../../../base/at.ts'
 import { CodedError } from '../../../../base/errors.ts'
 import type { CepeManifest } from '../../../../models/manifest.ts'
 import type { ScoreRequest, StreamingCache } from '../../contract.ts'
-import type { YieldPoint as Pause } from '../../protocol.ts'
+import type { YieldPoint } from '../../protocol.ts'
 import { logSoftmax } from './sampling.ts'
 import { emptyPast, extend, logitsRow, mapPast, type Past, type StepModel } from './step.ts'
 import type { Tensor } from '../runtime/session.ts'
 
-/** What a manifest says of keys that move. */
+/** Rotary settings of a model whose keys can be shifted. */
 export type MovedKeys = Extract<CepeManifest['rotary'], { readonly frequencies: readonly number[] }>
 
-/** The turn of a key that moves, by pair: complex factors, and which channels a pair is. */
+/** Rotation of a shifted key per pair: complex factors, and the channels of a pair. */
 interface Rotation {
   readonly cos: readonly number[]
   readonly sin: readonly number[]
@@ -18,15 +18,15 @@ interface Rotation {
 }
 
 /**
- * Log-probabilities of the continuation's tokens, the whole text read through a cache of sinks and recent tokens
- * (StreamingLLM with positional shift). Cached keys are already rotated, and rotations compose: a key that moves back by
- * n places is rotated by -n, which equals rotating it anew at its place in the cache; so do xPos's scales.
+ * Log-probabilities of the continuation's tokens, with the whole text read through a cache of sinks and recent tokens (StreamingLLM with
+ * positional shift). Cached keys are already rotated and rotations compose: a key shifted back by n positions is rotated by -n, which
+ * equals rotating it at its index in the cache; the same holds for xPos's scales.
  */
 export async function scoreStreaming(
   model: StepModel,
   { promptIds, continuations }: ScoreRequest,
   cache: StreamingCache,
-  { rotary, phi, pause }: { readonly rotary: MovedKeys; readonly phi: Tensor; readonly pause: Pause },
+  { rotary, phi, yieldPoint }: { readonly rotary: MovedKeys; readonly phi: Tensor; readonly yieldPoint: YieldPoint },
 ): Promise<number[][]> {
   const { stride } = cache
   const ids = [...promptIds, ...at(continuations, 0)]
@@ -36,10 +36,10 @@ export async function scoreStreaming(
     const end = Math.min(start + stride, ids.length)
     for (let from = start; from < end; from += model.prefillTokens) {
       const to = Math.min(from + model.prefillTokens, end)
-      await pause()
+      await yieldPoint()
       const step = await extend(model, past, [ids.slice(from, to)], phi)
       past = step.past
-      // Row i of the piece predicts token from + i + 1.
+      // Row i of the chunk predicts token from + i + 1.
       for (let next = Math.max(from + 1, promptIds.length); next <= to && next < ids.length; next++)
         logprobs.push(at(logSoftmax(logitsRow(model, step.logits, next - 1 - from)), at(ids, next)))
     }
@@ -48,7 +48,7 @@ export async function scoreStreaming(
   return [logprobs]
 }
 
-/** Keeps the first `sinks` rows and the last `recent`, the latter moved back to where the former end. */
+/** Keeps the first `sinks` rows and the last `recent`, shifted back to follow the sinks. */
 function evict(model: StepModel, past: Past, { sinks, recent }: StreamingCache, rotary: MovedKeys): Past {
   const width = at(past.mask, 0).length
   const evicted = width - sinks - recent
@@ -72,16 +72,16 @@ function evict(model: StepModel, past: Past, { sinks, recent }: StreamingCache, 
   })
 }
 
-function rotateBack(places: number, { frequencies, key_growth: growth, interleaved = false }: MovedKeys): Rotation {
-  const scales = frequencies.map((_, i) => (growth ? at(growth, i) ** -places : 1))
+function rotateBack(positions: number, { frequencies, key_growth: growth, interleaved = false }: MovedKeys): Rotation {
+  const scales = frequencies.map((_, i) => (growth ? at(growth, i) ** -positions : 1))
   return {
-    cos: frequencies.map((f, i) => at(scales, i) * Math.cos(places * f)),
-    sin: frequencies.map((f, i) => at(scales, i) * -Math.sin(places * f)),
+    cos: frequencies.map((f, i) => at(scales, i) * Math.cos(positions * f)),
+    sin: frequencies.map((f, i) => at(scales, i) * -Math.sin(positions * f)),
     interleaved,
   }
 }
 
-/** Turns rows [n, head_dim] in place; pair i is (i, i + head_dim/2), as LLaMA's checkpoints have it, or (2i, 2i + 1). */
+/** Rotates rows [n, head_dim] in place; pair i is (i, i + head_dim/2), as in LLaMA's checkpoints, or (2i, 2i + 1). */
 function rotate(rows: Float32Array, size: number, { cos, sin, interleaved }: Rotation): void {
   const half = size / 2
   const [next, other] = interleaved ? [2, 1] : [1, half]

@@ -1,15 +1,15 @@
 import type { CacheCounts } from '../../protocol.ts'
 import type { StateCache } from './state-cache.ts'
 
-/** This process has one cache at most. */
+/** A process has at most one cache. */
 let counts: () => CacheCounts | undefined = () => undefined
 
-/** What the process's cache of states did since its start; undefined where it has none. */
+/** Counters of the process's state cache since its start; undefined without one. */
 export function cacheCounts(): CacheCounts | undefined {
   return counts()
 }
 
-/** A cache whose hits and misses are counted for {@link cacheCounts}. */
+/** Wraps a cache to count hits and misses for {@link cacheCounts}. */
 export function counted(cache: StateCache): StateCache {
   let hits = 0
   let misses = 0

@@ -12,34 +12,33 @@ import type { StateCodec } from './state-codec.ts'
 import type { StateStore } from './state-store.ts'
 
 export interface EncodedContexts {
-  /** States of all contexts one after the other, [m, d_enc]. */
+  /** Concatenated states of all contexts, [m, d_enc]. */
   readonly phi: Tensor
   /** Tokens of each context; they sum to m. */
   readonly tokenCounts: readonly number[]
 }
 
 export interface ContextEncoder {
-  /** null for a decoder alone, which is asked without contexts. */
+  /** null for a decoder without encoder. */
   readonly graph: Graph | null
   readonly tokenizer: Tokenizer
   readonly manifest: CepeManifest
   readonly cache: StateCache
   readonly codec: StateCodec
-  /** States on the disk; null for none. */
+  /** States on disk; null for none. */
   readonly store: StateStore | null
-  /** Padded tokens of one run. */
+  /** Padded tokens per run. */
   readonly batchTokens: number
 }
 
 /**
- * Encodes every context alone (the paper's parallel encoding), without BOS, cut at its end.
- * States in memory or on the disk are taken as they are; equal contexts are encoded once. New ones are rounded as they will
- * be kept before they are used, so that an answer does not depend on what is kept.
+ * Encodes each context separately (the paper's parallel encoding), without BOS, truncated at its end. Cached states are used; equal
+ * contexts are encoded once. New states are rounded to the storage type before use, so that an answer does not depend on the cache.
  */
 export async function encodeContexts(
   encoder: ContextEncoder,
   input: EncoderInput,
-  step: YieldPoint = () => Promise.resolve(),
+  yieldPoint: YieldPoint = () => Promise.resolve(),
 ): Promise<EncodedContexts> {
   const { manifest, cache, codec, store } = encoder
   const width = manifest.dims.encoder_hidden_size
@@ -48,10 +47,10 @@ export async function encodeContexts(
   const missing = new Map<string, readonly number[]>()
   for (const { key, ids } of sources) {
     if (known.has(key) || missing.has(key)) continue
-    await step()
+    await yieldPoint()
     missing.set(key, ids())
   }
-  const fresh = await encodeRows(encoder, [...missing.values()], step)
+  const fresh = await encodeRows(encoder, [...missing.values()], yieldPoint)
   for (const [index, key] of [...missing.keys()].entries()) {
     const states = fresh[index] ?? NO_STATES
     known.set(key, states)
@@ -64,7 +63,7 @@ export async function encodeContexts(
   return { phi: float32(await codec.unpack(ordered), [tokens, width]), tokenCounts }
 }
 
-/** What is in memory, and of the others what is on the disk. */
+/** Cached states, from memory or else from disk. */
 async function knownStates({ cache, store }: ContextEncoder, keys: ReadonlySet<string>): Promise<Map<string, ContextStates>> {
   const known = new Map<string, ContextStates>()
   const read = [...keys].map(async (key) => {
@@ -79,18 +78,18 @@ async function knownStates({ cache, store }: ContextEncoder, keys: ReadonlySet<s
 }
 
 /**
- * Stores the states of contexts on the disk ahead of the questions that will need them. Memory is left to what is asked for.
- * @throws config_invalid without a place for them; disk_full; and the system's errors
+ * Precomputes states of contexts on disk. Does not fill the memory cache.
+ * @throws config_invalid without a disk store; disk_full; system errors
  */
-export async function encodeAhead(encoder: ContextEncoder, input: EncoderInput, step: YieldPoint): Promise<AheadResult> {
+export async function encodeAhead(encoder: ContextEncoder, input: EncoderInput, yieldPoint: YieldPoint): Promise<AheadResult> {
   const { store } = encoder
   if (!store) throw new CodedError('config_invalid', 'This reader keeps no encoder states on the disk: set CEPE_STATE_DISK_MB.')
   const missing = new Map<string, readonly number[]>()
   for (const { key, ids } of contextSources(encoder, input)) {
-    await step()
+    await yieldPoint()
     if (!(await store.has(key))) missing.set(key, ids())
   }
-  const states = await encodeRows(encoder, [...missing.values()], step)
+  const states = await encodeRows(encoder, [...missing.values()], yieldPoint)
   let [stored, bytes] = [0, 0]
   for (const [index, key] of [...missing.keys()].entries()) {
     const written = await store.write(key, at(states, index))
@@ -100,7 +99,7 @@ export async function encodeAhead(encoder: ContextEncoder, input: EncoderInput, 
   return { stored, bytes, room: await store.room() }
 }
 
-/** Of each context the key of its states, and its ids, which are only made where the states are not known. */
+/** Key of the states of each context, and its ids, computed only if the states are unknown. */
 function contextSources({ manifest, tokenizer }: ContextEncoder, { contexts, contextTokens, contextIds }: EncoderInput) {
   const limit = Math.min(contextTokens, manifest.dims.encoder_window)
   const model = modelId(manifest)
@@ -115,21 +114,21 @@ function contextSources({ manifest, tokenizer }: ContextEncoder, { contexts, con
 
 const NO_STATES: ContextStates = new Float32Array(0)
 
-/** States of each row of ids, in order; rows of like length share a run, and others come in between runs. */
+/** States of each row of ids, in order; rows of similar length share a run, and other tasks run in between. */
 async function encodeRows(
   { graph, manifest, batchTokens, codec }: ContextEncoder,
   rows: readonly (readonly number[])[],
-  step: YieldPoint,
+  yieldPoint: YieldPoint,
 ): Promise<ContextStates[]> {
   const states = rows.map(() => NO_STATES)
-  // A context without tokens has no states, and attention over a fully masked row is undefined.
+  // An empty context has no states, and attention over a fully masked row is undefined.
   const filled = [...rows.entries()].filter(([, ids]) => ids.length > 0)
   if (!graph) return states
   for (const batch of tokenBudgetBatches(
     filled.map(([, ids]) => ids.length),
     batchTokens,
   )) {
-    await step()
+    await yieldPoint()
     const members = batch.flatMap((position) => filled.slice(position, position + 1))
     const phi = floats(
       await graph.run(
@@ -144,7 +143,7 @@ async function encodeRows(
       phi,
       members.map(([, ids]) => ids.length * manifest.dims.encoder_hidden_size),
     )
-    for (const [place, [index]] of members.entries()) states[index] = at(packed, place)
+    for (const [i, [index]] of members.entries()) states[index] = at(packed, i)
   }
   return states
 }

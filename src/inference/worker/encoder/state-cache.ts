@@ -1,23 +1,23 @@
 import { createHash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 
-/** Encoder states of one passage, [tokens, d_enc] row by row; bit patterns where they are kept in f16. */
+/** Encoder states of one passage, [tokens, d_enc] row-major; bit patterns for f16. */
 export type ContextStates = Float32Array | Uint16Array
 
-/** Least recently used encoder states, bounded by bytes. The encoder sees no question, so a passage's states never change. */
+/** LRU cache of encoder states, bounded by bytes. The encoder does not see the question, so a passage's states never change. */
 export interface StateCache {
   get(key: string): ContextStates | undefined
-  /** States larger than the whole cache are not kept. */
+  /** Ignores states larger than the whole cache. */
   set(key: string, states: ContextStates): void
   readonly bytes: number
 }
 
-/** Bytes charged per entry beside the states themselves: key, map entry and array header. */
+/** Bytes counted per entry beside the states: key, map entry and array header. */
 const ENTRY_OVERHEAD_BYTES = 256
 
-/** States of the contexts used last. @param maxBytes of memory; 0 for a cache that keeps nothing */
+/** Creates the cache. @param maxBytes 0 disables it */
 export function createStateCache(maxBytes: number): StateCache {
-  // lru-cache reads a bound of 0 as "no bound".
+  // lru-cache treats a bound of 0 as "no bound".
   if (maxBytes <= 0) return { get: () => undefined, set: () => undefined, bytes: 0 }
   const cache = new LRUCache<string, ContextStates>({
     maxSize: maxBytes,
@@ -32,12 +32,12 @@ export function createStateCache(maxBytes: number): StateCache {
   }
 }
 
-/** Key of a passage's states: everything that they depend on. `model` names weights and precision. */
+/** Key of a passage's states: everything that they depend on. `model` identifies weights and precision. */
 export function stateKey(text: string, contextTokens: number, model: string): string {
   return createHash('sha256').update(`${model}\n${contextTokens}\n`).update(text).digest('base64')
 }
 
-/** Key of the states of a context given as ids; never that of a text. */
+/** Key of the states of a context given as ids; distinct from every text's key. */
 export function idsKey(ids: readonly number[], model: string): string {
   return createHash('sha256').update(`ids ${model}\n`).update(Uint32Array.from(ids)).digest('base64')
 }

@@ -4,23 +4,23 @@ import type { StateDtype } from '../../protocol.ts'
 import { float16, float32, floats, halves, loadGraph } from '../runtime/session.ts'
 import type { ContextStates } from './state-cache.ts'
 
-/** Between states as the encoder gives them and as they are kept. */
+/** Converts between encoder output and the stored form. */
 export interface StateCodec {
   readonly dtype: StateDtype
-  /** Cuts the states of several contexts, one after the other, into each one's own, to be kept. */
+  /** Splits concatenated states into one stored array per context. */
   pack(states: Float32Array, sizes: readonly number[]): Promise<ContextStates[]>
-  /** The states of contexts one after the other, for the decoder. */
+  /** Concatenates the states of contexts for the decoder. */
   unpack(parts: readonly ContextStates[]): Promise<Float32Array>
 }
 
-/** Kept as they are: exact, at 4 bytes a number. */
+/** Stores states as f32, exact. */
 const EXACT: StateCodec = {
   dtype: 'f32',
   pack: (states, sizes) => Promise.resolve(cut(states, sizes)),
   unpack: (parts) => Promise.resolve(joinFloats(parts)),
 }
 
-/** How a reader keeps encoder states; for f16 the runtime does the rounding. */
+/** Creates the codec of a storage type; for f16 the runtime does the rounding. */
 export async function createStateCodec(dtype: StateDtype): Promise<StateCodec> {
   if (dtype === 'f32') return EXACT
   const options = { threads: 1, provider: { name: 'cpu' } } as const
@@ -30,7 +30,7 @@ export async function createStateCodec(dtype: StateDtype): Promise<StateCodec> {
     dtype,
     pack: async (states, sizes) => {
       const packed = cut(halves(await narrow.run({ x: float32(states, [states.length]) }), 'y'), sizes)
-      // Beyond f16's range, which a trained final norm stays far within, a context keeps its own numbers.
+      // A context beyond f16's range, which a trained final norm stays far within, is stored as f32.
       if (packed.every(halvesFinite)) return packed
       const own = cut(states, sizes)
       return packed.map((part, i) => (halvesFinite(part) ? part : (own[i] ?? part)))
@@ -43,7 +43,7 @@ export async function createStateCodec(dtype: StateDtype): Promise<StateCodec> {
   }
 }
 
-/** Copies: a view would keep the states of a whole batch in memory for as long as one context is cached. */
+/** Copies: a view would keep the states of a whole batch in memory while one context is cached. */
 function cut<States extends Float32Array | Uint16Array>(states: States, sizes: readonly number[]): States[] {
   let offset = 0
   return sizes.map((size) => states.slice(offset, (offset += size)) as States)
@@ -51,13 +51,13 @@ function cut<States extends Float32Array | Uint16Array>(states: States, sizes: r
 
 function joinFloats(parts: readonly ContextStates[]): Float32Array {
   const all = new Float32Array(sizeOf(parts))
-  place(parts, (part, offset) => all.set(part instanceof Uint16Array ? f16ToF32(part) : part, offset))
+  forEachOffset(parts, (part, offset) => all.set(part instanceof Uint16Array ? f16ToF32(part) : part, offset))
   return all
 }
 
 function joinHalves(parts: readonly Uint16Array[]): Uint16Array {
   const all = new Uint16Array(sizeOf(parts))
-  place(parts, (part, offset) => all.set(part, offset))
+  forEachOffset(parts, (part, offset) => all.set(part, offset))
   return all
 }
 
@@ -65,7 +65,7 @@ function sizeOf(parts: readonly ContextStates[]): number {
   return parts.reduce((size, part) => size + part.length, 0)
 }
 
-function place<States extends ContextStates>(parts: readonly States[], put: (part: States, offset: number) => void): void {
+function forEachOffset<States extends ContextStates>(parts: readonly States[], put: (part: States, offset: number) => void): void {
   let offset = 0
   for (const part of parts) {
     put(part, offset)

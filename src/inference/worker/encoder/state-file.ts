@@ -4,20 +4,20 @@ import type { ContextStates } from './state-cache.ts'
 
 /** "CEPS": encoder states, version 1. */
 const MAGIC = 0x53504543
-/** Magic, numbers of a row, rows, CRC-32 of what follows: four 32-bit words. */
+/** Magic, numbers per row, rows, CRC-32 of the rest: four 32-bit words. */
 const HEADER_BYTES = 16
 
-/** A file of one context's states: a header, then rows of little-endian numbers of the store's dtype. */
+/** Encodes a file of one context's states: a header, then rows of little-endian numbers of the store's type. */
 export function encodeStateFile(states: ContextStates, width: number): Buffer {
   const data = new Uint8Array(states.buffer, states.byteOffset, states.byteLength)
   const header = Uint32Array.of(MAGIC, width, states.length / width, crc32(data))
   return Buffer.concat([new Uint8Array(header.buffer), data])
 }
 
-/** @returns undefined for a file that is cut short, damaged, or of another width */
+/** @returns undefined for a file that is truncated, damaged, or of another width */
 export function decodeStateFile(file: Uint8Array, width: number, dtype: StateDtype): ContextStates | undefined {
   if (file.byteLength < HEADER_BYTES) return undefined
-  // A copy where the file does not lie on a whole number, as typed arrays want it.
+  // Copies if the data is not aligned for a typed array.
   const aligned = file.byteOffset % 4 === 0 ? file : file.slice()
   const [magic, columns, rows, sum] = new Uint32Array(aligned.buffer, aligned.byteOffset, 4)
   const data = aligned.subarray(HEADER_BYTES)

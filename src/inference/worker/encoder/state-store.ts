@@ -13,28 +13,31 @@ import type { ContextStates } from './state-cache.ts'
 import { decodeStateFile, encodeStateFile } from './state-file.ts'
 import { STATE_FILE, trimStates } from './state-trim.ts'
 
-/** Encoder states on the disk, one file a context, for every process of a reader. */
+/** Encoder states on disk, one file per context, shared by the processes of a reader. */
 export interface StateStore {
-  /** undefined for what is not there, or is damaged. */
+  /** undefined if missing or damaged. */
   read(key: string): Promise<ContextStates | undefined>
   has(key: string): Promise<boolean>
-  /** Writes states whole or not at all. @returns its bytes; 0 for no states, and for numbers beyond the dtype's range, which are not stored. @throws disk_full, and the system's errors */
+  /**
+   * Writes states atomically. @returns its bytes; 0 for empty states and numbers beyond the type's range, which are not stored. @throws
+   * disk_full, system errors
+   */
   write(key: string, states: ContextStates): Promise<number>
-  /** Bytes that may still be written: of the limit, or of the disk where that has less. */
+  /** Free bytes: of the limit, or of the disk if less. */
   room(): Promise<number>
-  /** Writes in the background what fits into the backlog; a disk that takes nothing is only warned of. */
+  /** Writes in the background if the backlog has room; failures only cause a warning. */
   keep(key: string, states: ContextStates): void
-  /** When all that was to be kept is written, or given up. */
+  /** Resolves when the backlog is written or dropped. */
   settled(): Promise<void>
 }
 
 export interface StateStoreOptions {
   /** Folder of all readers' states. */
   readonly dir: string
-  /** The reader whose states these are: the folder's name tells its weights, precision and tokenizer. */
+  /** The reader of the states: the folder's name identifies weights, precision and tokenizer. */
   readonly manifest: CepeManifest
   readonly dtype: StateDtype
-  /** Of all files in `dir`; past it those that were not used for longest go. */
+  /** Limit of all files in `dir`; above it the least recently used are evicted. */
   readonly maxBytes: number
   readonly log: Log
 }
@@ -42,21 +45,21 @@ export interface StateStoreOptions {
 const ASIDE = 'aside'
 const WRITERS = 2
 const READERS = 8
-/** Bytes that wait to be written in the background. */
+/** Limit of bytes waiting to be written. */
 const BACKLOG_BYTES = 64 * 2 ** 20
-/** A file that is read counts as used anew, noted once in so long. */
+/** Reads update a file's access time at most once per interval. */
 const TOUCH_MS = 3_600_000
-/** The folder is looked through whenever this share of its limit has been written: other processes write too. */
+/** The folder's size is measured again whenever this share of its limit has been written: other processes write too. */
 const LOOK_SHARE = 0.05
-/** After a failure nothing is written for so long. */
+/** Pause of writes after a failure. */
 const PAUSE_MS = 60_000
 
-/** Folder of one reader's states: others' are never looked at. */
+/** Folder of one reader's states. */
 export function stateFolder(manifest: CepeManifest, dtype: StateDtype): string {
   return `${modelId(manifest).replaceAll(/[^\w.@+-]/g, '_')}-${dtype}`
 }
 
-/** Opens the states of one reader, and removes what killed processes left half written. */
+/** Opens the states of one reader, and removes partial files of killed processes. */
 export async function createStateStore(options: StateStoreOptions): Promise<StateStore> {
   const { dir, maxBytes } = options
   const aside = path.join(dir, ASIDE)
@@ -65,11 +68,11 @@ export async function createStateStore(options: StateStoreOptions): Promise<Stat
   return new DiskStore(options, { aside, tag: await processTag(), seen: await trimStates(dir, maxBytes) })
 }
 
-/** What a store finds when it is opened. */
+/** Findings when a store is opened. */
 interface Found {
-  /** Folder of files that are being written. */
+  /** Folder of files being written. */
   readonly aside: string
-  /** This process's, for their names. */
+  /** Process tag in their names. */
   readonly tag: string
   /** Bytes of all states. */
   readonly seen: number
@@ -85,7 +88,7 @@ class DiskStore implements StateStore {
   readonly #waiting = new Set<Promise<void>>()
   #backlog = 0
   #pausedUntil = 0
-  /** Bytes in the folder when it was looked through. */
+  /** Bytes in the folder when it was last measured. */
   #seen: number
   /** Bytes written since. */
   #unseen = 0
@@ -116,7 +119,7 @@ class DiskStore implements StateStore {
     const written = path.join(this.#found.aside, `${this.#found.tag}.${randomUUID()}`)
     const file = this.#fileOf(key)
     try {
-      // Not forced onto the disk, file by file: what a lost power leaves of one does not match its checksum, and is computed again.
+      // Not fsynced: a torn file fails its checksum and is computed again.
       await writeFile(written, bytes, { flag: 'wx' })
       await mkdir(path.dirname(file), { recursive: true })
       await rename(written, file)
@@ -192,7 +195,7 @@ async function exists(file: string): Promise<boolean> {
   return handle !== undefined
 }
 
-/** A file that is no such file is removed, so that its states are stored anew. */
+/** Reads a file; removes a damaged one, so that it is stored again. */
 async function readStates(file: string, width: number, dtype: StateDtype): Promise<ContextStates | undefined> {
   const handle = await opened(file)
   if (!handle) return undefined
@@ -201,7 +204,7 @@ async function readStates(file: string, width: number, dtype: StateDtype): Promi
     if (!states) await rm(file, { force: true })
     else if (Date.now() - (await handle.stat()).mtimeMs > TOUCH_MS) {
       const now = new Date()
-      // Of another user's files one may read: then they only count as older.
+      // Without permission to touch another user's file, it is only evicted earlier.
       await handle.utimes(now, now).catch(() => undefined)
     }
     return states

@@ -2,11 +2,11 @@ import { readdir, rm, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { osCode } from '../../../../base/errors.ts'
 
-/** Ending of a file of states. */
+/** Extension of state files. */
 export const STATE_FILE = '.states'
 /** SHA-256 of what the states depend on. Nothing else in the folder is ever removed. */
 const NAME = /^[0-9a-f]{64}\.states$/
-/** What is left after a removal, so that the next write does not ask for one. */
+/** Target share of the limit after an eviction, so that the next write needs none. */
 const KEPT_SHARE = 0.9
 
 interface StateFile {
@@ -16,9 +16,8 @@ interface StateFile {
 }
 
 /**
- * Removes files of states, of all readers, those first that were not used for longest, where they exceed a limit together.
- * Several processes may do so at once.
- * @returns bytes of what is left
+ * Evicts the least recently used state files of all readers if they exceed the limit. Safe to run in several processes.
+ * @returns remaining bytes
  */
 export async function trimStates(dir: string, maxBytes: number): Promise<number> {
   const files: StateFile[] = []
@@ -52,7 +51,7 @@ async function list(folder: string): Promise<string[]> {
   return (await readdir(folder).catch(absent)) ?? []
 }
 
-/** For what another process has just removed, and files where folders are looked for. */
+/** For files removed concurrently, and files in place of folders. */
 function absent(error: unknown): undefined {
   if (['ENOENT', 'ENOTDIR'].includes(osCode(error) ?? '')) return undefined
   throw error

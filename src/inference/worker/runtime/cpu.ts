@@ -3,13 +3,13 @@ import { arch } from 'node:os'
 import type { Dtype } from '../../../../models/manifest.ts'
 import type { Log } from '../../log.ts'
 
-/** Whether an x86 CPU multiplies 8-bit numbers into 32 bits in one instruction, by Linux's /proc/cpuinfo; undefined where it does not tell. */
+/** True if an x86 CPU multiplies 8-bit numbers into 32 bits in one instruction, by Linux's /proc/cpuinfo; undefined if unknown. */
 export function hasVnni(cpuinfo: string): boolean | undefined {
   const flags = /^flags\s*:(.*)$/m.exec(cpuinfo)?.[1]
   return flags === undefined ? undefined : /\bavx512_vnni\b|\bavx_vnni\b/.test(flags)
 }
 
-/** Says so where a model's 8-bit products run without the instructions that they were made for. */
+/** Logs a warning if a model's 8-bit products run without VNNI. */
 export async function warnOfSlowDtype(dtype: Dtype, log: Log): Promise<void> {
   if (!dtype.startsWith('int8') || arch() !== 'x64') return
   if (hasVnni(await readFile('/proc/cpuinfo', 'utf8').catch(() => '')) !== false) return

@@ -1,8 +1,8 @@
 import { CodedError } from '../../../../base/errors.ts'
 
 /**
- * A log-probability, or a number of a vector, that can be used.
- * @throws inference_failed where it is none: an answer from NaN looks like any other
+ * Returns a log-probability or a vector component if it is finite.
+ * @throws inference_failed otherwise: an answer computed from NaN looks like any other
  */
 export function checkNumber(value: number | undefined): number {
   if (value !== undefined && Number.isFinite(value)) return value

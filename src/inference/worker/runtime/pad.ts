@@ -1,7 +1,7 @@
 import { int64, type Tensor } from './session.ts'
 
 /**
- * Rows of ids as one right-padded batch.
+ * Pads rows of ids on the right to one batch.
  * @returns input_ids and attention_mask, int64 [rows, longest]
  */
 export function padRight(

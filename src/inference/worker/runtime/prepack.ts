@@ -12,19 +12,19 @@ import { parseJson } from '../../../../base/json.ts'
 import { removeStaleFiles } from '../../../../base/locks/stale-files.ts'
 import { takeLock } from '../../../../base/locks/lock.ts'
 import { processTag } from '../../../../base/locks/process.ts'
-import { modelId, type Manifest } from '../../../../models/manifest.ts'
+import { modelId, type ModelManifest } from '../../../../models/manifest.ts'
 import type { Log } from '../../log.ts'
 import { loadGraph, runtimeVersion, type Graph, type GraphOptions } from './session.ts'
 
 const GRAPH_FILE = 'graph.onnx'
 const WEIGHTS_FILE = 'weights.bin'
-/** Smaller initializers stay in the graph file, where the runtime wants shapes and axes to be. */
+/** Smaller initializers stay in the graph file, where the runtime needs shapes and axes. */
 const EXTERNAL_FROM_BYTES = 1024
 /** Sizes and CRC-32 of the files beside it. */
 const SUMS_FILE = 'sums.json'
 const SumsSchema = Type.Record(Type.String(), Type.Object({ bytes: Type.Integer(), crc32: Type.Integer() }))
 const MISSING = 'missing'
-/** What is being written: the process's tag is the end of its name. */
+/** Partial output; its name ends with the process's tag. */
 const PARTIAL = /\.partial-(.+)$/
 const LOCK = '.turns'
 const LOCK_WAIT_MS = 600_000
@@ -32,19 +32,17 @@ const READ_BYTES = 2 ** 20
 
 export interface ModelGraphOptions extends GraphOptions {
   readonly modelDir: string
-  readonly manifest: Manifest
+  readonly manifest: ModelManifest
   /** Folder of the saved graphs; null loads the graph as built. */
   readonly prepackDir: string | null
   readonly log: Log
 }
 
 /**
- * Loads one graph of a built model. With a `prepackDir`, on the CPU, the graph is saved there once with its weights in
- * the layout that the kernels want (`session.save_external_prepacked_constant_initializers`), and loaded from there:
- * the weights are then memory-mapped, and further processes share them instead of holding a copy each.
- * The layout depends on the CPU, so the folder's name does too. What is damaged is made again; where saving fails, the graph
- * is loaded as built.
- * f32 builds only: with ONNX Runtime 1.30, a saved int4 generate graph loads and then crashes as it runs.
+ * Loads one graph of a built model. With a `prepackDir`, on the CPU, the graph is saved there once with its weights in the kernels' layout
+ * (`session.save_external_prepacked_constant_initializers`) and loaded from there: the weights are then memory-mapped and shared between
+ * processes. The layout depends on the CPU, and so does the folder's name. Damaged files are created again; if saving fails, the graph is
+ * loaded as built. f32 builds only: with ONNX Runtime 1.30, a saved int4 generate graph loads and then crashes.
  * @throws model_invalid, provider_unavailable
  */
 export async function loadModelGraph(graphFile: string, options: ModelGraphOptions): Promise<Graph> {
@@ -69,7 +67,7 @@ export async function loadModelGraph(graphFile: string, options: ModelGraphOptio
 }
 
 /** Folder name of a saved graph: model, graph, and a hash of everything that its contents depend on. */
-function prepackKey(graphFile: string, manifest: Manifest): string {
+function prepackKey(graphFile: string, manifest: ModelManifest): string {
   const hash = createHash('sha256')
     .update(JSON.stringify([os.arch(), os.cpus()[0]?.model, runtimeVersion(), modelId(manifest), manifest.files]))
     .digest('hex')
@@ -77,9 +75,9 @@ function prepackKey(graphFile: string, manifest: Manifest): string {
 }
 
 /**
- * Sees to it that a saved graph is there and sound: saves it where it is missing, and again where it is damaged. It is saved
- * aside and renamed, so that a folder of that name is whole, and processes that start together wait for the first of them.
- * @throws where it cannot be saved
+ * Ensures that an intact saved graph exists: saves it if it is missing or damaged. It is written to a temporary folder and renamed, so that
+ * the folder is always complete; concurrent starts wait for the first.
+ * @throws if it cannot be saved
  */
 async function ensurePrepacked(built: string, folder: string, options: ModelGraphOptions): Promise<void> {
   if ((await problemOf(folder)) === undefined) return
@@ -106,8 +104,8 @@ async function ensurePrepacked(built: string, folder: string, options: ModelGrap
 }
 
 /**
- * It is saved unoptimised, since the optimiser (1.30) may write a Loop whose body names a constant as the graph around it
- * does, which does not load again; optimised on loading, it shares as much.
+ * Saved unoptimised, since the optimiser (1.30) may write a Loop whose body shadows a constant of the outer graph, which fails to load;
+ * optimised on loading, it shares as much memory.
  */
 async function save(built: string, folder: string, options: GraphOptions): Promise<void> {
   const saving = await loadGraph(built, {
@@ -122,7 +120,7 @@ async function save(built: string, folder: string, options: GraphOptions): Promi
   })
   await saving.release()
   const sums: Static<typeof SumsSchema> = {}
-  // A graph of few weights has no file of them.
+  // A graph with few weights has no external data.
   for (const name of await readdir(folder)) {
     await syncPath(path.join(folder, name))
     sums[name] = await sumOf(path.join(folder, name))
@@ -130,7 +128,7 @@ async function save(built: string, folder: string, options: GraphOptions): Promi
   await writeFileDurably(path.join(folder, SUMS_FILE), JSON.stringify(sums))
 }
 
-/** What is wrong with a saved graph: its files are read whole, since a damaged number is as good as any other to the runtime. */
+/** Verifies a saved graph by its checksums: the runtime accepts corrupted weights. */
 async function problemOf(folder: string): Promise<string | undefined> {
   if (!(await exists(folder))) return MISSING
   const sums = parseJson(await readFile(path.join(folder, SUMS_FILE), 'utf8').catch(() => ''))
@@ -144,7 +142,7 @@ async function problemOf(folder: string): Promise<string | undefined> {
   return undefined
 }
 
-/** A third of a second for a GiB that the system has in memory, where it is wanted anyway. */
+/** A third of a second per GiB in the page cache, where it is needed next anyway. */
 async function sumOf(file: string): Promise<{ readonly bytes: number; readonly crc32: number }> {
   let [bytes, sum] = [0, 0]
   for await (const chunk of createReadStream(file, { highWaterMark: READ_BYTES }) as AsyncIterable<Buffer>) {

@@ -6,26 +6,26 @@ export type { Tensor }
 export type Feeds = Readonly<Record<string, Tensor>>
 
 export interface GraphOptions {
-  /** Threads of one operator. */
+  /** Threads per operator. */
   readonly threads: number
   readonly provider: Provider
   /** Entries of ONNX Runtime's session configuration (onnxruntime_session_options_config_keys.h). */
   readonly config?: Readonly<Record<string, string>>
-  /** Where to write the graph as it is after loading. */
+  /** Path to write the graph to after loading. */
   readonly saveTo?: string
   /** Default true. */
   readonly optimise?: boolean
   /**
-   * Whether memory of runs on the CPU is kept for the next ones. It is never given back, so that a process would stay as
-   * large as its largest request made it. Default true: for graphs whose runs are all about as large.
+   * Whether memory of CPU runs is kept for later runs. It is never released, so that a process keeps the size of its largest request.
+   * Default true: for graphs whose runs are similar in size.
    */
   readonly arena?: boolean
 }
 
 export interface Graph {
-  /** Runs the graph, blocking the thread. @param outputs the names of those that are wanted; default: all */
+  /** Runs the graph, blocking the thread. @param outputs names to fetch; default: all */
   run(feeds: Feeds, outputs?: readonly string[]): Promise<Feeds>
-  /** A tensor for the named input in that input's type (keys and values are f16 on f16 builds), from its little-endian bytes. */
+  /** Creates a tensor in the named input's type (keys and values are f16 in f16 builds) from little-endian bytes. */
   input(name: string, bytes: Uint8Array<ArrayBuffer>, dims: readonly number[]): Tensor
   release(): Promise<void>
 }
@@ -35,13 +35,13 @@ export function runtimeVersion(): string {
   return env.versions.node ?? env.versions.common
 }
 
-/** Names under which ONNX Runtime reports that CUDA's libraries, driver or device are not to be had. */
+/** Parts of ONNX Runtime's error texts for missing CUDA libraries, driver or device. */
 const PROVIDER_PROBLEM = /cuda|cudnn|providers_shared|execution provider/i
 
 /**
- * Loads a graph by path, so that external data beside it is memory-mapped; a graph without weights may be given as its bytes.
- * Spinning is off: with several sessions on one machine, idle threads would burn the cores that others need.
- * @throws model_invalid naming the file; provider_unavailable where CUDA is asked for and missing
+ * Loads a graph by path, so that external data beside it is memory-mapped; a graph without weights may be passed as bytes. Spinning is off:
+ * with several sessions on one machine, idle threads would use cores that others need.
+ * @throws model_invalid naming the file; provider_unavailable if CUDA is requested and missing
  */
 export async function loadGraph(
   model: string | Uint8Array,
@@ -59,7 +59,7 @@ export async function loadGraph(
     logSeverityLevel: 3,
     ...(saveTo === undefined ? {} : { optimizedModelFilePath: saveTo }),
   }
-  // One call for each: the runtime declares them apart.
+  // Two calls: the runtime declares separate overloads.
   const loading = typeof model === 'string' ? InferenceSession.create(model, options) : InferenceSession.create(model, options)
   const session = await loading.catch((error: unknown) => {
     if (provider.name === 'cuda' && PROVIDER_PROBLEM.test(messageOf(error))) {
@@ -106,7 +106,7 @@ export function bytesOf({ data }: Tensor): Uint8Array {
   return new Uint8Array(data.buffer, data.byteOffset, data.byteLength)
 }
 
-/** The named output as numbers. @throws model_invalid where the graph has no such f32 output */
+/** The named output as numbers. @throws model_invalid if the graph has no such f32 output */
 export function floats(outputs: Feeds, name: string): Float32Array {
   const data = outputs[name]?.data
   if (!(data instanceof Float32Array))
@@ -114,7 +114,7 @@ export function floats(outputs: Feeds, name: string): Float32Array {
   return data
 }
 
-/** The named f16 output as bit patterns. @throws model_invalid where the graph has no such output */
+/** The named f16 output as bit patterns. @throws model_invalid if the graph has no such output */
 export function halves(outputs: Feeds, name: string): Uint16Array {
   const data = outputs[name]?.data
   if (!(data instanceof Uint16Array))
@@ -122,7 +122,7 @@ export function halves(outputs: Feeds, name: string): Uint16Array {
   return data
 }
 
-/** The named int64 output as numbers. @throws model_invalid where the graph has no such output */
+/** The named int64 output as numbers. @throws model_invalid if the graph has no such output */
 export function integers(outputs: Feeds, name: string): number[] {
   const data = outputs[name]?.data
   if (!(data instanceof BigInt64Array))

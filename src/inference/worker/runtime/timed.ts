@@ -1,4 +1,4 @@
-/** @returns what the work comes to, and the milliseconds that it takes */
+/** @returns the result of the work and its duration in milliseconds */
 export async function timed<Result>(work: () => Promise<Result>): Promise<{ readonly result: Result; readonly ms: number }> {
   const started = performance.now()
   const result = await work()

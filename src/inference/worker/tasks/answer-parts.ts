@@ -5,9 +5,9 @@ import type { AnswerRead, AnswerReadResult, GenerateRequest, GenerateResult, Rep
 import { matches } from '../../../text/grammar/grammar.ts'
 import { cutAtStop } from '../../../text/stops.ts'
 import { answerTokens } from './answer-tokens.ts'
-import { firstLine } from '../decoder/token-stream.ts'
+import { firstLine } from '../decoder/text-streamer.ts'
 
-/** What the model is asked for one planned prompt. */
+/** The generate request of a planned prompt. */
 export function generateRequest(
   read: AnswerRead,
   { prompts, contexts, contextIds }: ReadPlan,
@@ -16,24 +16,24 @@ export function generateRequest(
   return {
     promptIds: at(prompts, 0).ids,
     contexts,
-    ...(contextIds && { contextIds }),
+    contextIds,
     contextTokens: read.contextTokens,
     stopIds,
     maxNewTokens: read.maxNewTokens,
-    ...(read.sampling && { sampling: read.sampling }),
-    ...(read.topTokens !== undefined && { topTokens: read.topTokens }),
-    ...(read.grammar && { grammar: read.grammar }),
-    // Contexts that were cut at their front are not where their passages' sentences are.
+    sampling: read.sampling,
+    topTokens: read.topTokens,
+    grammar: read.grammar,
+    // Contexts truncated at their start have shifted offsets.
     wantsTokenShares: (read.attendedSentences ?? false) && contextIds === undefined,
   }
 }
 
-/** What it is asked for RePlug's prompts. */
+/** The RePlug request of planned prompts. */
 export function replugRequest(read: AnswerRead, { prompts }: ReadPlan, stopIds: readonly number[]): ReplugRequest {
   return { prompts, temperature: read.replugTemperature, stopIds, maxNewTokens: read.maxNewTokens }
 }
 
-/** Text of the new tokens, without the one that ended them; a stop token may hold more than the line end, and text after it. */
+/** Text of the new tokens without the stop token, which may contain more than the line end. */
 export function decodedText(
   { tokenIds }: Pick<GenerateResult, 'tokenIds'>,
   stopIds: readonly number[],
@@ -52,7 +52,7 @@ export interface AnswerParts {
   readonly tokenizer: PromptTokenizer
 }
 
-/** The answer that a plan and what the model made of it come to; its times and attended sentences are the caller's to add. */
+/** Combines plan and model output to an answer; the caller adds times and attended sentences. */
 export function answerResult({ read, plan, decoded, stopIds, tokenizer }: AnswerParts): Omit<AnswerReadResult, 'timingsMs' | 'attended'> {
   const { text, stopped } = decodedText(decoded, stopIds, tokenizer)
   const cut = cutAtStop(firstLine(text), read.stop ?? [])

@@ -1,21 +1,26 @@
-import { planRead } from '../../../text/plan.ts'
+import { planRead, type PlannedMode } from '../../../text/plan.ts'
 import type { AnswerRead } from '../../contract.ts'
 import type { Output, OnText, YieldPoint } from '../../protocol.ts'
 import { answerResult, generateRequest, replugRequest } from './answer-parts.ts'
 import { attendedSentences } from './attended-sentences.ts'
 import { generateTask, replugTask } from './generate-task.ts'
 import type { ReaderModel } from '../decoder/reader-model.ts'
-import { createTokenStream } from '../decoder/token-stream.ts'
+import { createTextStreamer } from '../decoder/text-streamer.ts'
 import { timed } from '../runtime/timed.ts'
 
 /** Plans the prompt of a question with its passages, and answers. @throws as planRead */
-export async function answerTask(model: ReaderModel, read: AnswerRead, step: YieldPoint, onText?: OnText): Promise<Output<'answer'>> {
+export async function answerTask(
+  model: ReaderModel,
+  read: AnswerRead & { readonly mode: PlannedMode },
+  yieldPoint: YieldPoint,
+  onText?: OnText,
+): Promise<Output<'answer'>> {
   const { tokenizer, stopIds, limits } = model
   const wrap = tokenizer.chatWrap(read.chatTemplate ?? 'none', read.earlier)
-  const { result: plan, ms } = await timed(() => planRead({ ...read, wrap }, limits, tokenizer, step))
+  const { result: plan, ms } = await timed(() => planRead({ ...read, wrap }, limits, tokenizer, yieldPoint))
   const runContext = {
-    yieldPoint: step,
-    onToken: (onText ?? read.stop) && createTokenStream({ tokenizer, stopIds, stops: read.stop, say: onText }),
+    yieldPoint,
+    onToken: (onText ?? read.stop) && createTextStreamer({ tokenizer, stopIds, stops: read.stop, onText }),
   }
   const decoded =
     read.mode === 'replug'
@@ -23,7 +28,7 @@ export async function answerTask(model: ReaderModel, read: AnswerRead, step: Yie
       : await generateTask(model, generateRequest(read, plan, stopIds), runContext)
   return {
     ...answerResult({ read, plan, decoded, stopIds, tokenizer }),
-    ...(read.attendedSentences && { attended: await attendedSentences({ read, plan, decoded, tokenizer }, step) }),
+    ...(read.attendedSentences && { attended: await attendedSentences({ read, plan, decoded, tokenizer }, yieldPoint) }),
     timingsMs: { plan: ms, ...decoded.timingsMs },
   }
 }

@@ -1,14 +1,14 @@
 import type { PromptTokenizer } from '../../../text/pack.ts'
 import type { AnswerToken, GenerateResult } from '../../contract.ts'
 
-/** Tokens in front of one that decide how its text is written. */
+/** Preceding tokens that affect how a token is decoded. */
 const BEFORE = 8
 const UNFINISHED = /\uFFFD+$/
 
 /**
- * The tokens of an answer's text, whose texts joined are that text: what was trimmed or cut is left out. Bytes of a character that
- * several tokens make stand with the last of them.
- * @param text a part of what the tokens say
+ * The tokens of an answer's text; their texts concatenate to it, without trimmed parts. Bytes of a character that spans several tokens
+ * belong to the last of them.
+ * @param text a part of the decoded tokens
  */
 export function answerTokens(
   { tokenIds, logprobs, alternatives = [] }: Pick<GenerateResult, 'tokenIds' | 'logprobs' | 'alternatives'>,
@@ -29,9 +29,9 @@ export function answerTokens(
   }
   return tokens
 
-  function alone(place: number, id: number, textFrom: number): string {
-    const before = tokenIds.slice(Math.max(0, place - BEFORE), place)
+  function alone(position: number, id: number, textFrom: number): string {
+    const before = tokenIds.slice(Math.max(0, position - BEFORE), position)
     const own = decode([...before, id]).slice(decode(before).length)
-    return said(place).length < textFrom || place === 0 ? own.trimStart() : own
+    return said(position).length < textFrom || position === 0 ? own.trimStart() : own
   }
 }

@@ -6,25 +6,25 @@ import type { Tokenizer } from '../../../text/tokenizer.ts'
 import type { AttendedSentence, GenerateResult } from '../../contract.ts'
 import type { YieldPoint } from '../../protocol.ts'
 
-/** Passages of which the sentence is looked for, those with most attention: their texts are tokenised again for it. */
+/** Number of passages, by attention, to find the sentence in: their texts are tokenised again for it. */
 export const MOST_ATTENDED_PASSAGES = 20
 
 export interface AttendedParts {
   readonly read: { readonly passages: readonly PromptPassage[] }
-  /** Its contexts are passages as rendered, cut at their end. */
+  /** Its contexts are rendered passages, truncated at their end. */
   readonly plan: Pick<ReadPlan, 'contextOf'>
   readonly decoded: Pick<GenerateResult, 'contextShares' | 'contextTokenCounts' | 'tokenShares'>
   readonly tokenizer: Pick<Tokenizer, 'encode'>
 }
 
 /**
- * The sentence of each passage that got most of the passage's cross-attention. Where a sentence's tokens end is found by
- * tokenising the passage up to there, so that neither the encoder nor its cache has to keep offsets.
- * @returns by passage; null where it was not encoded, got no attention, or is not among the most attended
+ * The sentence of each passage with most of the passage's cross-attention. The end of a sentence in tokens is found by tokenising the
+ * passage up to it, so that neither the encoder nor its cache stores offsets.
+ * @returns by passage; null if it was not encoded, got no attention, or is not among the most attended
  */
 export async function attendedSentences(
   { read: { passages }, plan: { contextOf }, decoded, tokenizer }: AttendedParts,
-  step: YieldPoint,
+  yieldPoint: YieldPoint,
 ): Promise<(AttendedSentence | null)[]> {
   const { contextShares, contextTokenCounts, tokenShares } = decoded
   if (tokenShares === undefined) return passages.map(() => null)
@@ -37,14 +37,14 @@ export async function attendedSentences(
       found.push(null)
       continue
     }
-    await step()
+    await yieldPoint()
     const start = contextTokenCounts.slice(0, context).reduce((sum, count) => sum + count, 0)
     found.push(mostAttended(passage, tokenShares.subarray(start, start + at(contextTokenCounts, context)), tokenizer))
   }
   return found
 }
 
-/** @param shares attention on each token of the rendered passage, as far as it was read */
+/** @param shares attention per token of the rendered passage, as far as it was read */
 function mostAttended(passage: PromptPassage, shares: Float64Array, tokenizer: Pick<Tokenizer, 'encode'>): AttendedSentence | null {
   const rendered = renderPassage(passage)
   const offset = rendered.length - passage.text.length

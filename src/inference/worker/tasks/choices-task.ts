@@ -9,22 +9,22 @@ import { encodeContexts } from '../encoder/encode-contexts.ts'
 import type { ReaderModel } from '../decoder/reader-model.ts'
 import { score } from '../decoder/step-decoding.ts'
 
-/** Scores every choice as the answer to a question with its passages. @throws unprocessable, and as planRead */
-export async function choicesTask(model: ReaderModel, read: ChoicesRead, step: YieldPoint): Promise<Output<'choices'>> {
+/** Scores each choice as the answer to a question with its passages. @throws unprocessable, and as planRead */
+export async function choicesTask(model: ReaderModel, read: ChoicesRead, yieldPoint: YieldPoint): Promise<Output<'choices'>> {
   const { tokenizer, limits } = model
   const wrap = tokenizer.chatWrap(read.chatTemplate ?? 'none', read.earlier)
-  const { prompts, contexts, contextIds, contextOf, inDecoder } = await planRead({ ...read, wrap }, limits, tokenizer, step)
+  const { prompts, contexts, contextIds, contextOf, inDecoder } = await planRead({ ...read, wrap }, limits, tokenizer, yieldPoint)
   const { text, ids } = at(prompts, 0)
   const bare = ids.slice(frontIds(tokenizer, wrap).length)
   const continuations: number[][] = []
   for (const choice of read.choices) {
-    await step()
+    await yieldPoint()
     continuations.push(continuationIds(text, bare, choice.trim(), tokenizer))
   }
   checkChoices(read.choices, continuations, ids.length, limits.window)
-  const input = { contexts, ...(contextIds && { contextIds }), contextTokens: read.contextTokens }
-  const { phi, tokenCounts } = await encodeContexts(model.encoder, input, step)
-  const logprobs = await score(await model.stepModel(), { promptIds: ids, continuations }, phi, step)
+  const input = { contexts, contextIds, contextTokens: read.contextTokens }
+  const { phi, tokenCounts } = await encodeContexts(model.encoder, input, yieldPoint)
+  const logprobs = await score(await model.stepModel(), { promptIds: ids, continuations }, phi, yieldPoint)
   return { logprobs, contextOf, inDecoder, contextTokenCounts: tokenCounts }
 }
 

@@ -6,25 +6,25 @@ import type { Tokenizer } from '../../../text/tokenizer.ts'
 import type { DocumentRead, GenerateRequest } from '../../contract.ts'
 import type { Output, YieldPoint } from '../../protocol.ts'
 import { decodedText } from './answer-parts.ts'
-import { firstLine } from '../decoder/token-stream.ts'
+import { firstLine } from '../decoder/text-streamer.ts'
 
-/** Attention that one run may hold at once, in bytes: a longer answer from more chunks goes token by token. */
+/** Attention output per run, in bytes: a longer answer from more chunks is decoded token by token. */
 const MOST_ATTENTION_BYTES = 2 ** 31
 const FLOAT_BYTES = 4
 
 export interface DocumentTaskParts {
   readonly manifest: CepeManifest
   readonly tokenizer: Tokenizer
-  readonly generate: (request: GenerateRequest, step: YieldPoint) => Promise<Output<'generate'>>
+  readonly generate: (request: GenerateRequest, yieldPoint: YieldPoint) => Promise<Output<'generate'>>
 }
 
-/** Divides a document between encoder and decoder, and answers. @throws as planDocument; unsupported for a chat template */
+/** Splits a document between encoder and decoder, and answers. @throws as planDocument; unsupported for a chat template */
 export function createDocumentTask({ manifest, tokenizer, generate }: DocumentTaskParts) {
   const { bos_id: bosId, eos_ids: eosIds } = manifest.tokens
   const promptTokenizer = { ...tokenizer, bosId }
-  return async (read: DocumentRead, step: YieldPoint): Promise<Output<'document'>> => {
+  return async (read: DocumentRead, yieldPoint: YieldPoint): Promise<Output<'document'>> => {
     const started = performance.now()
-    const plan = await planDocument(read, tokenizer.chatWrap(read.chatTemplate), promptTokenizer, step)
+    const plan = await planDocument(read, tokenizer.chatWrap(read.chatTemplate), promptTokenizer, yieldPoint)
     if (manifest.graphs.encoder === null && plan.contextIds.length > 0) throw noEncoder(plan)
     const planned = performance.now() - started
     const stopIds = read.stopAtLineEnd ? tokenizer.stopIds('\n') : eosIds
@@ -38,9 +38,9 @@ export function createDocumentTask({ manifest, tokenizer, generate }: DocumentTa
         maxNewTokens: read.maxNewTokens,
         ...(read.minNewTokens > 0 && { minNewTokens: read.minNewTokens }),
         ...(attentionBytes(plan, read, manifest) > MOST_ATTENTION_BYTES && { stepwise: true }),
-        ...(read.sampling && { sampling: read.sampling }),
+        sampling: read.sampling,
       },
-      step,
+      yieldPoint,
     )
     const { text, stopped } = decodedText(decoded, stopIds, tokenizer)
     return {
@@ -62,12 +62,12 @@ export function createDocumentTask({ manifest, tokenizer, generate }: DocumentTa
 function noEncoder({ tokens, tail }: DocumentPlan): CodedError {
   return new CodedError(
     'unprocessable',
-    `This model has no encoder, and its window holds ${tail?.tokens ?? 0} of the document's ${tokens} tokens: ask for encoder_tokens 0 to have its end read alone.`,
+    `This model has no encoder, and its prompt holds ${tail?.tokens ?? 0} of the document's ${tokens} tokens: leave encoder_tokens out to have its end read alone.`,
     { field: 'encoder_tokens' },
   )
 }
 
-/** What the prompt's attention to the contexts takes in one layer, and that of the new tokens, which is an output. */
+/** Bytes of the prompt's attention to the contexts in one layer, and of the new tokens' attention, which is an output. */
 function attentionBytes(
   { contextIds, promptIds }: { readonly contextIds: readonly (readonly number[])[]; readonly promptIds: readonly number[] },
   { maxNewTokens }: DocumentRead,

@@ -29,14 +29,14 @@ export async function createEmbedderTasks(options: EmbedderChildOptions, log: Lo
   const tokenize = (text: string): number[] => [cls_id, ...tokenizer.encode(text, { maxTokens: window - 2 }), sep_id]
 
   return {
-    embed: async (texts, step) => {
+    embed: async (texts, yieldPoint) => {
       const rows = texts.map(tokenize)
       const vectors = new Float32Array(texts.length * hidden_size)
       for (const batch of tokenBudgetBatches(
         rows.map((ids) => ids.length),
         options.batchTokens,
       )) {
-        await step()
+        await yieldPoint()
         const embedded = floats(
           await graph.run(
             padRight(

@@ -9,7 +9,7 @@ import type { ReaderModel } from '../decoder/reader-model.ts'
 import { replug, sample } from '../decoder/step-decoding.ts'
 import { timed } from '../runtime/timed.ts'
 
-/** Encodes the contexts, and has the decoder go on from the prompt. */
+/** Encodes the contexts and decodes from the prompt. */
 export async function generateTask(model: ReaderModel, request: GenerateRequest, runContext: RunContext): Promise<Output<'generate'>> {
   const { result: encoded, ms: encode } = await timed(() => encodeContexts(model.encoder, request, runContext.yieldPoint))
   await runContext.yieldPoint()
@@ -36,13 +36,13 @@ function decodeGreedily(
   runContext: RunContext,
 ): Promise<GreedyAnswer> {
   const { generateGraph, continueGraph, manifest } = model
-  // A model that was built without the graph that goes on answers whole.
+  // A model built without the continue graph returns the answer at once.
   if (!runContext.onToken || !continueGraph) return greedy(generateGraph, request, encoded)
   const pieces = { generate: generateGraph, rest: continueGraph, dims: manifest.dims }
   return greedyInPieces(pieces, request, encoded, { yieldPoint: runContext.yieldPoint, onToken: runContext.onToken })
 }
 
-/** RePlug: no encoder, one prompt a passage. */
+/** RePlug: no encoder, one prompt per passage. */
 export async function replugTask(model: ReaderModel, request: ReplugRequest, runContext: RunContext): Promise<Output<'replug'>> {
   const { result: decoded, ms } = await timed(async () => replug(await model.stepModel(), request, runContext))
   return { ...decoded, contextShares: [], contextTokenCounts: [], timingsMs: { encode: 0, generate: ms } }

@@ -8,20 +8,20 @@ import { encodeContexts } from '../encoder/encode-contexts.ts'
 import type { ReaderModel } from '../decoder/reader-model.ts'
 import { score } from '../decoder/step-decoding.ts'
 
-/** Tokens of a passage below which comparing passages says nothing. */
+/** Minimum tokens of a passage for a meaningful comparison. */
 const LEAST_PASSAGE_TOKENS = 8
 
 /**
- * How likely a question is after each passage (Sachan et al., 2022, "Improving Passage Retrieval with Zero-Shot Question Generation").
- * The passage stands in the decoder's prompt as it does when a question is answered; one prompt a passage.
- * @throws unprocessable where the question leaves a passage no room in the window
+ * Likelihood of a question after each passage (Sachan et al., 2022, "Improving Passage Retrieval with Zero-Shot Question Generation"). Each
+ * passage is in the decoder's prompt as for an answer; one prompt per passage.
+ * @throws unprocessable if the question leaves no room for a passage in the window
  */
-export async function likelihoodTask(model: ReaderModel, read: LikelihoodRead, step: YieldPoint): Promise<Output<'likelihoods'>> {
+export async function likelihoodTask(model: ReaderModel, read: LikelihoodRead, yieldPoint: YieldPoint): Promise<Output<'likelihoods'>> {
   const { tokenizer, limits, encoder } = model
-  const { phi } = await encodeContexts(encoder, { contexts: [], contextTokens: 1 }, step)
+  const { phi } = await encodeContexts(encoder, { contexts: [], contextTokens: 1 }, yieldPoint)
   const question = read.question.trim()
   const around = tokenizer.encode(`${BLOCK_SEPARATOR}${QUESTION_START} ${question}\n`).length + frontIds(tokenizer).length
-  // Texts tokenised together may have a token more at a border.
+  // Texts tokenised together may have one more token at a boundary.
   const room = limits.window - around - 2
   if (room < LEAST_PASSAGE_TOKENS)
     throw new CodedError('unprocessable', `The query takes ${around} of the ${limits.window} tokens of the model's window: shorten it.`, {
@@ -31,18 +31,18 @@ export async function likelihoodTask(model: ReaderModel, read: LikelihoodRead, s
   const logprobs: number[][] = []
   let promptTokens = 0
   for (const passage of read.passages) {
-    await step()
+    await yieldPoint()
     const text = `${cut(passage, Math.min(read.contextTokens, room), tokenizer)}${BLOCK_SEPARATOR}${QUESTION_START}`
     const bare = tokenizer.encode(text)
     const promptIds = [...frontIds(tokenizer), ...bare]
     const continuations = [continuationIds(text, bare, question, tokenizer)]
-    logprobs.push(...(await score(stepModel, { promptIds, continuations }, phi, step)))
+    logprobs.push(...(await score(stepModel, { promptIds, continuations }, phi, yieldPoint)))
     promptTokens += promptIds.length
   }
   return { logprobs, promptTokens }
 }
 
-/** A passage as prompts show it, up to a number of tokens. */
+/** A passage as in prompts, truncated to a number of tokens. */
 function cut(passage: PromptPassage, maxTokens: number, tokenizer: ReaderModel['tokenizer']): string {
   const text = renderPassage(passage)
   const ids = tokenizer.encode(text, { maxTokens })

@@ -6,13 +6,13 @@ import { createDocumentTask } from './document-task.ts'
 import { encodeAhead } from '../encoder/encode-contexts.ts'
 import { generateTask, replugTask } from './generate-task.ts'
 import { likelihoodTask } from './likelihood-task.ts'
+import { mapRerankTask } from './map-rerank-task.ts'
 import { loadReaderModel } from '../decoder/reader-model.ts'
 import { scoreTask } from './score-task.ts'
 
 /**
- * Loads a reader in this process; what it does of the tasks.
- * Encoder states never leave the process, and texts become tokens here.
- * @param onLoading told when a graph begins to be loaded in the midst of a task, and when it is there
+ * Loads a reader in this process and returns its tasks. Encoder states never leave the process, and texts are tokenised here.
+ * @param onLoading called when a graph starts and ends loading during a task
  * @throws model_invalid, provider_unavailable
  */
 export async function createReaderTasks(
@@ -23,13 +23,19 @@ export async function createReaderTasks(
   const model = await loadReaderModel(options, log, onLoading)
   const { manifest, tokenizer } = model
   return {
-    answer: (read, step, onText) => answerTask(model, read, step, onText),
-    choices: (read, step) => choicesTask(model, read, step),
-    likelihoods: (read, step) => likelihoodTask(model, read, step),
-    document: createDocumentTask({ manifest, tokenizer, generate: (request, step) => generateTask(model, request, { yieldPoint: step }) }),
-    generate: (request, step) => generateTask(model, request, { yieldPoint: step }),
-    replug: (request, step) => replugTask(model, request, { yieldPoint: step }),
-    encodeAhead: (input, step) => encodeAhead(model.encoder, input, step),
-    score: (request, step) => scoreTask(model, request, step),
+    answer: (read, yieldPoint, onText) => {
+      const { mode, passages } = read
+      if (mode !== 'map-rerank') return answerTask(model, { ...read, mode }, yieldPoint, onText)
+      return passages.length > 0
+        ? mapRerankTask(model, read, yieldPoint)
+        : answerTask(model, { ...read, mode: 'decoder-only' }, yieldPoint, onText)
+    },
+    choices: (read, yieldPoint) => choicesTask(model, read, yieldPoint),
+    likelihoods: (read, yieldPoint) => likelihoodTask(model, read, yieldPoint),
+    document: createDocumentTask({ manifest, tokenizer, generate: (request, yieldPoint) => generateTask(model, request, { yieldPoint }) }),
+    generate: (request, yieldPoint) => generateTask(model, request, { yieldPoint }),
+    replug: (request, yieldPoint) => replugTask(model, request, { yieldPoint }),
+    encodeAhead: (input, yieldPoint) => encodeAhead(model.encoder, input, yieldPoint),
+    score: (request, yieldPoint) => scoreTask(model, request, yieldPoint),
   }
 }

@@ -11,20 +11,20 @@ import { padRight } from '../runtime/pad.ts'
 import { loadModelGraph } from '../runtime/prepack.ts'
 import { floats } from '../runtime/session.ts'
 
-/** A query and a text as the model reads them. */
+/** A query and a text as model input. */
 interface Pair {
   readonly ids: readonly number[]
-  /** 0 for the query and its separators, else the passage's type. */
+  /** 0 for the query and its separators, otherwise the passage's type. */
   readonly types: readonly number[]
 }
 
-/** Lengths of two texts cut to a room for both: the longer one loses first, as transformers cuts pairs. */
+/** Lengths of two texts truncated to a total: longest first, as in transformers. */
 export function cutLengths(first: number, second: number, room: number): readonly [number, number] {
   const kept = Math.min(first, Math.max(room - second, Math.ceil(room / 2)))
   return [kept, Math.min(second, room - kept)]
 }
 
-/** @throws model_invalid where the model was built without a tokenizer */
+/** @throws model_invalid if the model was built without a tokenizer */
 function pairing({ tokens, dims }: RerankerManifest, modelDir: string): (query: readonly number[], text: readonly number[]) => Pair {
   const { cls_id: cls, sep_id: sep, separators, passage_type: type } = tokens
   if (cls === null || sep === null) {
@@ -55,13 +55,13 @@ export async function createRerankerTasks(options: RerankerChildOptions, log: Lo
   const graph = await loadModelGraph(manifest.graphs.rank, { ...options, manifest, log })
 
   return {
-    rank: async ({ query, texts, textTokens = window }, step) => {
+    rank: async ({ query, texts, textTokens = window }, yieldPoint) => {
       const queryIds = tokenizer.encode(query, { maxTokens: window })
       const pairs = texts.map((text) => pair(queryIds, tokenizer.encode(text, { maxTokens: Math.min(textTokens, window) })))
       const lengths = pairs.map(({ ids }) => ids.length)
       const scores = new Array<number>(texts.length).fill(0)
       for (const batch of tokenBudgetBatches(lengths, options.batchTokens)) {
-        await step()
+        await yieldPoint()
         const rows = batch.map((index) => at(pairs, index))
         const ids = padRight(
           rows.map((row) => row.ids),

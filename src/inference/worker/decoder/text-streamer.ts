@@ -3,34 +3,33 @@ import { cutAtStop, withoutBegunStop } from '../../../text/stops.ts'
 import type { Tokenizer } from '../../../text/tokenizer.ts'
 import type { OnText } from '../../protocol.ts'
 
-/** Called with each token as it is generated. @returns true where the answer ends with it */
+/** Called with each token as it is generated. @returns true if it ends the answer */
 export type OnToken = (id: number) => boolean
 
-/** What is left of a character of which some bytes are missing still. */
+/** Incomplete UTF-8 sequences at the end of decoded text. */
 const UNFINISHED = /\uFFFD+$/
 
-/** An answer ends where its line does. */
+/** The first line of a text: an answer ends there. */
 export function firstLine(text: string): string {
   return at(text.split('\n'), 0)
 }
 
 /**
- * Says an answer as its tokens come, so that the pieces joined are the front of the answer as it will be: its first line,
- * trimmed, up to a stop. Held back is what may yet change: white space at the end, a character that is not whole, the
- * beginning of a stop.
- * @param say hears the pieces; where absent, only the answer's end is looked for
+ * Emits an answer's text as tokens are generated, so that the parts concatenate to a prefix of the final answer: its first line, trimmed,
+ * up to a stop. Holds back what may still change: trailing white space, incomplete characters, the beginning of a stop.
+ * @param onText receives the parts; if absent, only the end of the answer is detected
  */
-export function createTokenStream({
+export function createTextStreamer({
   tokenizer,
   stopIds,
   stops = [],
-  say: onText,
+  onText,
 }: {
   readonly tokenizer: Pick<Tokenizer, 'decode'>
   readonly stopIds: readonly number[]
-  /** Texts that end the answer where they come up. */
+  /** Texts that end the answer. */
   readonly stops?: readonly string[] | undefined
-  readonly say?: OnText | undefined
+  readonly onText?: OnText | undefined
 }): OnToken {
   const ids: number[] = []
   let said = ''

@@ -1,11 +1,8 @@
-import type { CepeManifest } from '../../../models/manifest.ts'
-import { CodedError } from '../../../base/errors.ts'
-import type { EncoderInput, GenerateRequest, ReplugRequest, ScoreRequest, StreamingCache } from '../contract.ts'
+import type { CepeManifest } from '../../../../models/manifest.ts'
+import { CodedError } from '../../../../base/errors.ts'
+import type { EncoderInput, GenerateRequest, ReplugRequest, ScoreRequest, StreamingCache } from '../../contract.ts'
 
-/**
- * Checks of requests against the model's limits, before they take a place in the queue.
- * All throw invalid_request naming the field.
- */
+/** Validates requests against the model's limits before they are queued. All throw invalid_request naming the field. */
 
 export function checkGenerate(request: GenerateRequest, manifest: CepeManifest): void {
   checkContexts(request, manifest)
@@ -88,7 +85,7 @@ function checkDecoding(
   const { maxNewTokens, stopIds } = request
   if (!(Number.isSafeInteger(maxNewTokens) && maxNewTokens > 0))
     throw invalid('maxNewTokens', `is ${maxNewTokens}; it must be a positive integer`)
-  if (stopIds.some((id) => !Number.isSafeInteger(id))) throw invalid('stopIds', 'holds something that is no integer')
+  if (stopIds.some((id) => !Number.isSafeInteger(id))) throw invalid('stopIds', 'holds a value that is not an integer')
   checkWindow('promptIds', promptTokens, maxNewTokens, manifest)
 }
 

@@ -1,29 +1,29 @@
-import { at, present } from '../../../base/at.ts'
-import { CodedError } from '../../../base/errors.ts'
-import { ALONE } from '../batches.ts'
-import type { Embedder, EmbedOptions } from '../contract.ts'
+import { at, present } from '../../../../base/at.ts'
+import { CodedError } from '../../../../base/errors.ts'
+import { ALONE } from '../../batches.ts'
+import type { Embedder, EmbedOptions } from '../../contract.ts'
 import { checkDeviceMemory } from './device-memory.ts'
-import { loadContrieverManifest } from '../../../models/folder.ts'
-import { createPool, runTask } from './pool.ts'
+import { loadContrieverManifest } from '../../../../models/folder.ts'
+import { createPool, runTask } from '../pool.ts'
 import { commonChildOptions, type ProcessOptions, type Supervised } from './process-options.ts'
-import { DEFAULT_MAX_QUEUE } from './contract.ts'
+import { DEFAULT_MAX_QUEUE } from '../contract.ts'
 
 /**
- * Largest size of one run, in weights times padded tokens: about a second of one CPU core, and less of a GPU.
- * Larger CPU batches are hardly faster (BERT-base, one core: 7.2 s for the same texts in batches of 256 tokens, 7.1 s of 512).
+ * Largest size of one run, in weights times padded tokens: about a second of one CPU core, and less on a GPU. Larger CPU batches are hardly
+ * faster (BERT-base, one core: 7.2 s for the same texts in batches of 256 tokens, 7.1 s of 512).
  */
 const BATCH_WORK = { cpu: 6e10, cuda: 6e12 } as const
 const LEAST_BATCH_TOKENS = 512
 const MOST_BATCH_TOKENS = 16_384
-/** A question waits for one bulk batch at most: batches are cut to take so long, by the time that those before them took. */
+/** Target duration of a bulk batch, by the duration of earlier ones: a question waits for one batch at most. */
 const BULK_BATCH_MS = 100
 
-/** Padded tokens that a process is given at a time where no option says: 545 for BERT-base on a CPU. */
+/** Default padded tokens per run: 545 for BERT-base on a CPU. */
 export function defaultBatchTokens(parameters: number, provider: keyof typeof BATCH_WORK): number {
   return Math.round(Math.min(MOST_BATCH_TOKENS, Math.max(LEAST_BATCH_TOKENS, BATCH_WORK[provider] / parameters)))
 }
 
-/** UTF-8 bytes that count as one token when bulk work is cut up: fewer than a token of running text has, so that batches come out small rather than large. */
+/** UTF-8 bytes per token for sizing bulk batches: fewer than in running text, so that batches come out small. */
 const BYTES_PER_TOKEN = 3
 const FIRST_BATCH_TOKENS = 512
 
@@ -35,6 +35,14 @@ export interface EmbedderOptions extends ProcessOptions {
 /**
  * Starts embedder processes.
  * @throws model_invalid or provider_unavailable where the model cannot be loaded
+ * @example
+ * ```ts
+ * import { createEmbedder } from './src/inference/pool/models/create-embedder.ts'
+ *
+ * const embedder = await createEmbedder({ modelDir: 'models/built/contriever' })
+ * const [vector] = await embedder.embed(['who wrote aida'], { priority: 'question' })
+ * await embedder.close()
+ * ```
  */
 export async function createEmbedder(options: EmbedderOptions): Promise<Embedder & Supervised> {
   const manifest = await loadContrieverManifest(options.modelDir)
@@ -46,7 +54,10 @@ export async function createEmbedder(options: EmbedderOptions): Promise<Embedder
   const maxBulkCalls = (options.maxQueue ?? DEFAULT_MAX_QUEUE) + (options.children ?? 1)
   const pool = await createPool({ ...options, options: { role: 'embedder', ...commonChildOptions(options), batchTokens: runTokens } })
   let bulkCalls = 0
-  /** Of bulk batches so far, a moving average; the first batch is a small one. On a GPU what is cut decides what shares a run: by tokens alone. */
+  /**
+   * Moving average over bulk batches; the first batch is small. On a GPU batches are sized by tokens only, since their composition affects
+   * results.
+   */
   let msPerToken = BULK_BATCH_MS / Math.min(batchTokens, FIRST_BATCH_TOKENS)
 
   const embedBatch = async (texts: readonly string[], { priority, ...run }: EmbedOptions) => {
@@ -55,9 +66,9 @@ export async function createEmbedder(options: EmbedderOptions): Promise<Embedder
     return { vectors: texts.map((_, index) => output.subarray(index * hidden_size, (index + 1) * hidden_size)), runMs }
   }
 
-  /** One batch after the other, so that questions come in between. */
+  /** Sequential batches, so that questions run in between. */
   const embedBulk = async (texts: readonly string[], run: EmbedOptions): Promise<Float32Array[]> => {
-    // A call is admitted as a whole: it never fails half way because questions fill the queue.
+    // A call is admitted as a whole: it never fails halfway because questions fill the queue.
     if (bulkCalls >= maxBulkCalls)
       throw new CodedError('overloaded', `${bulkCalls} bulk calls wait for the embedder already. Try again later.`, { retryAfterS: 1 })
     bulkCalls++
@@ -65,7 +76,7 @@ export async function createEmbedder(options: EmbedderOptions): Promise<Embedder
       const until = performance.now() + (run.deadlineMs ?? Infinity)
       const lengths = texts.map((text) => Math.min(window, 2 + Math.ceil(Buffer.byteLength(text) / BYTES_PER_TOKEN)))
       const vectors = new Map<number, Float32Array>()
-      // Longest first, so that a batch holds texts of like length.
+      // Longest first, so that a batch holds texts of similar length.
       let left = [...texts.keys()].sort((a, b) => at(lengths, b) - at(lengths, a))
       while (left.length > 0) {
         const longest = at(lengths, at(left, 0))

@@ -1,9 +1,9 @@
-import { loadRerankerManifest } from '../../../models/folder.ts'
-import { ALONE } from '../batches.ts'
-import type { Reranker } from '../contract.ts'
+import { loadRerankerManifest } from '../../../../models/folder.ts'
+import { ALONE } from '../../batches.ts'
+import type { Reranker } from '../../contract.ts'
 import { defaultBatchTokens } from './create-embedder.ts'
 import { checkDeviceMemory } from './device-memory.ts'
-import { createPool, runTask } from './pool.ts'
+import { createPool, runTask } from '../pool.ts'
 import { commonChildOptions, type ProcessOptions, type Supervised } from './process-options.ts'
 
 /**

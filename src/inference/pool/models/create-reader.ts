@@ -1,16 +1,16 @@
-import type { AheadEncoder, AnswerRead, DocumentReader, Generator, Reader } from '../contract.ts'
-import type { StateDtype } from '../protocol.ts'
+import type { AheadEncoder, AnswerRead, DocumentReader, Generator, Reader } from '../../contract.ts'
+import type { StateDtype } from '../../protocol.ts'
 import { checkDeviceMemory } from './device-memory.ts'
-import { loadCepeManifest } from '../../../models/folder.ts'
-import { ALONE } from '../batches.ts'
-import { createPool, runTask } from './pool.ts'
+import { loadCepeManifest } from '../../../../models/folder.ts'
+import { ALONE } from '../../batches.ts'
+import { createPool, runTask } from '../pool.ts'
 import { commonChildOptions, type ProcessOptions, type Supervised } from './process-options.ts'
-import type { Lane } from './queue.ts'
+import type { Lane } from '../queue.ts'
 import { checkGenerate, checkReplug, checkScore } from './requests.ts'
 
 /** Padded tokens of one encoder run on a GPU: enough for full matrix-product speed, few enough to bound activations. */
 const GPU_ENCODER_BATCH_TOKENS = 1024
-/** Prompt tokens of one run of the step graph, whose logits take vocabulary x 4 bytes each (LLaMA-2: 31 MiB in all). */
+/** Prompt tokens per run of the step graph, whose logits take vocabulary x 4 bytes each (LLaMA-2: 31 MiB in all). */
 const DEFAULT_PREFILL_TOKENS = 256
 const DEFAULT_STATE_CACHE_BYTES = 256 * 2 ** 20
 const DEFAULT_REPLUG_BYTES = 512 * 2 ** 20
@@ -18,13 +18,13 @@ const DEFAULT_REPLUG_BYTES = 512 * 2 ** 20
 export interface ReaderOptions extends ProcessOptions {
   /** Padded tokens of one encoder run. Default: {@link ALONE} on a CPU, {@link GPU_ENCODER_BATCH_TOKENS} on a GPU. */
   readonly batchTokens?: number
-  /** Prompt tokens read at a time for scoring, sampling and RePlug. Default {@link DEFAULT_PREFILL_TOKENS}. */
+  /** Prompt tokens per run for scoring, sampling and RePlug. Default {@link DEFAULT_PREFILL_TOKENS}. */
   readonly prefillTokens?: number
   /** Memory of each process for encoder states of passages; 0 for none. Default {@link DEFAULT_STATE_CACHE_BYTES}. */
   readonly stateCacheBytes?: number
-  /** How encoder states are kept; 'f16' also rounds those that are used at once. Default 'f32'. */
+  /** Storage type of encoder states; 'f16' also rounds fresh states. Default 'f32'. */
   readonly stateDtype?: StateDtype
-  /** Keeps encoder states on the disk too, for all processes. Default: not. */
+  /** Disk store of encoder states, shared by all processes. Default: none. */
   readonly stateDisk?: { readonly dir: string; readonly maxBytes: number }
   /** Memory of each process for the keys and values of RePlug's prompts. Default {@link DEFAULT_REPLUG_BYTES}. */
   readonly replugBytes?: number
@@ -33,6 +33,15 @@ export interface ReaderOptions extends ProcessOptions {
 /**
  * Starts reader processes.
  * @throws model_invalid or provider_unavailable where the model cannot be loaded
+ * @example
+ * ```ts
+ * import { createReader } from './src/inference/pool/models/create-reader.ts'
+ *
+ * const reader = await createReader({ modelDir: 'models/built/cepe' })
+ * const contexts = ['Document (Title: Aida): Aida is an opera by Verdi.']
+ * const { tokenIds } = await reader.generate({ promptIds: [1, 2, 3], contexts, contextTokens: 256, maxNewTokens: 25, stopIds: [13] })
+ * await reader.close()
+ * ```
  */
 export async function createReader(options: ReaderOptions): Promise<Reader & DocumentReader & Generator & AheadEncoder & Supervised> {
   const manifest = await loadCepeManifest(options.modelDir)
@@ -76,7 +85,7 @@ export async function createReader(options: ReaderOptions): Promise<Reader & Doc
   }
 }
 
-/** A process's result with the time that it waited. */
+/** Adds the time in the queue to a process's result. */
 function withQueue<Result extends { readonly timingsMs: object }>({
   output,
   queueMs,

@@ -1,6 +1,6 @@
-import { CodedError } from '../../../base/errors.ts'
-import type { CepeManifest } from '../../../models/manifest.ts'
-import type { AheadEncoder, DocumentReader, Reader } from '../contract.ts'
+import { CodedError } from '../../../../base/errors.ts'
+import type { CepeManifest } from '../../../../models/manifest.ts'
+import type { AheadEncoder, DocumentReader, Reader } from '../../contract.ts'
 import type { Supervised } from './process-options.ts'
 
 function absent(): CodedError {

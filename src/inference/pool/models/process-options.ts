@@ -1,7 +1,7 @@
 import path from 'node:path'
-import type { PoolOptions, PoolStatus } from './contract.ts'
-import type { CommonChildOptions } from '../protocol.ts'
-import type { Provider } from '../protocol.ts'
+import type { PoolOptions, PoolStatus } from '../contract.ts'
+import type { CommonChildOptions } from '../../protocol.ts'
+import type { Provider } from '../../protocol.ts'
 
 const DEFAULT_THREADS = 1
 /** Folder inside a built model's folder for graphs saved with prepacked weights. */
@@ -16,23 +16,22 @@ export interface ProcessOptions extends Omit<PoolOptions, 'options'> {
   /** Default: the CPU. */
   readonly provider?: Provider
   /**
-   * Save the weights once as this CPU wants them and share them between processes: loading takes half the time, and each
-   * process holds a fifth of the weights or less of its own, for 1.8 times the weights on disk per graph.
-   * Default: where there is more than one process to share them.
+   * Save the weights once in the layout of this CPU and share them between processes: loading takes half the time, and each process holds
+   * at most a fifth of the weights of its own, for 1.8 times the weights on disk per graph. Default: with more than one process.
    */
   readonly prepack?: boolean
   /** Folder of the saved graphs. Default `.prepacked` in the model's folder. */
   readonly prepackDir?: string
 }
 
-/** What supervision adds to a model in its own processes. */
+/** A supervised model in processes of its own. */
 export interface Supervised {
   status(): PoolStatus
   /** Finishes accepted requests for `drainMs` (default 30 s) at most, then ends the processes. */
   close(options?: { readonly drainMs?: number }): Promise<void>
 }
 
-/** What a child of any role is told, with paths made absolute and defaults filled in. */
+/** Options of a child of any role, with absolute paths and defaults. */
 export function commonChildOptions(options: ProcessOptions): CommonChildOptions {
   return {
     modelDir: path.resolve(options.modelDir),
