@@ -3,28 +3,28 @@ import { CodedError, messageOf } from '../../base/errors.ts'
 import { HEAP_MB, MEMORY_CHECK_MS, RESIDENT_BYTES, residentBytes } from './process-bounds.ts'
 import { processorMs } from './process-time.ts'
 
-/** What is said of each way in which a process that reads a file fails. */
+/** Errors for each way in which a process that reads a file can fail. */
 export interface ProcessProblems {
-  /** The time that may pass is over. */
+  /** Wall-clock timeout. */
   readonly late: () => Error
   readonly tooLarge: () => Error
   readonly crashed: () => Error
   readonly aborted: () => Error
-  /** The job could not be sent. Default: nothing, since the end of the process tells. */
+  /** The task could not be sent. Default: none, since the end of the process is reported. */
   readonly unsent?: (error: Error) => Error
 }
 
 export interface ExchangeBounds {
-  /** Milliseconds that may pass. */
+  /** Wall-clock limit in milliseconds. */
   readonly ms: number
-  /** Milliseconds of processor time. Default: not bounded. */
+  /** Limit of processor time in milliseconds. Default: none. */
   readonly processor?: { readonly ms: number; readonly exceeded: () => Error }
   readonly signal: AbortSignal
 }
 
-/** Starts a process with bounded memory and no environment. @param flags further arguments of Node */
-export function startProcess(entry: URL, flags: readonly string[] = []): ChildProcess {
-  return fork(entry, {
+/** Starts a process with limited memory and no environment. @param flags further arguments of Node */
+export function startProcess(childFile: URL, flags: readonly string[] = []): ChildProcess {
+  return fork(childFile, {
     serialization: 'advanced',
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     env: {},
@@ -33,12 +33,12 @@ export function startProcess(entry: URL, flags: readonly string[] = []): ChildPr
 }
 
 /**
- * Sends a process a job and waits for its message, as long as it keeps within its bounds.
- * @throws what `problems` says; internal where the process cannot be started. The caller kills the process then.
+ * Sends a task to a process and waits for its message within the limits.
+ * @throws errors of `problems`; internal if the process cannot be started. The caller then kills the process
  */
 export function exchange(
   child: ChildProcess,
-  job: object,
+  task: object,
   { ms, processor, signal }: ExchangeBounds,
   problems: ProcessProblems,
 ): Promise<unknown> {
@@ -52,7 +52,7 @@ export function exchange(
       child.removeAllListeners('exit').removeAllListeners('message')
     }
     const fail = (error: Error): void => {
-      // A check may answer late, when the process is at its next job.
+      // A check may complete late, during the next task.
       if (over) return
       end()
       reject(error)
@@ -68,7 +68,7 @@ export function exchange(
         if (bytes > RESIDENT_BYTES) fail(problems.tooLarge())
       })
     }, MEMORY_CHECK_MS)
-    // The last one stays: a process that is killed may still report an error, which nobody else would take.
+    // The last listener stays: a killed process may still report an error, which would be unhandled.
     child
       .removeAllListeners('error')
       .on('error', (error) =>
@@ -82,7 +82,7 @@ export function exchange(
     signal.addEventListener('abort', abandon, { once: true })
     if (signal.aborted) abandon()
     else
-      child.send(job, (error) => {
+      child.send(task, (error) => {
         if (error && problems.unsent !== undefined) fail(problems.unsent(error))
       })
   })

@@ -1,14 +1,14 @@
 /**
- * Entry of the process that reads one file. What is in such a file is nobody's to trust: the process has no
- * environment, reads the file from a message, and is killed by its parent where it takes too long or too much memory.
+ * Main module of the process that reads one file. Files are untrusted: the process has no
+ * environment, reads the file from a message, and is killed by its parent if it exceeds a time or memory limit.
  */
 import { CodedError, messageOf } from '../../base/errors.ts'
 import { lowerPriority } from '../../base/priority.ts'
 import type { ReadDocument } from './contract.ts'
-import type { ChildJob, ChildResult } from './protocol.ts'
+import type { ParseTask, ParseResult } from './protocol.ts'
 
-/** The libraries of one kind are loaded, not those of all. */
-async function documentOf({ type, bytes, mediaType, limits }: ChildJob): Promise<ReadDocument> {
+/** Loads only the libraries of the file's type. */
+async function documentOf({ type, bytes, mediaType, limits }: ParseTask): Promise<ReadDocument> {
   if (type === 'pdf') return (await import('./pdf.ts')).readPdf(bytes, limits)
   if (type === 'html') return (await import('./html.ts')).readHtml(bytes, mediaType, limits)
   const [{ readBlocks }, { renderBlocks }] = await Promise.all([import('./blocks/read.ts'), import('./blocks/render.ts')])
@@ -16,7 +16,7 @@ async function documentOf({ type, bytes, mediaType, limits }: ChildJob): Promise
   return { type, title, text: renderBlocks(blocks), pages: [] }
 }
 
-async function read({ type, bytes, mediaType, limits }: ChildJob): Promise<ChildResult> {
+async function read({ type, bytes, mediaType, limits }: ParseTask): Promise<ParseResult> {
   try {
     return { document: await documentOf({ type, bytes, mediaType, limits }) }
   } catch (error) {
@@ -29,7 +29,7 @@ lowerPriority()
 process.on('disconnect', () => process.exit(0))
 process.on('SIGINT', () => undefined)
 process.on('SIGTERM', () => undefined)
-process.once('message', (job: ChildJob) => {
-  // The parent ends this process when it has the result: it might miss one that is sent on the way out.
-  void read(job).then((result) => process.send?.(result, undefined, undefined, () => undefined))
+process.once('message', (task: ParseTask) => {
+  // Does not exit: the parent kills this process once it has the result, and could miss one sent while exiting.
+  void read(task).then((result) => process.send?.(result, undefined, undefined, () => undefined))
 })

@@ -1,27 +1,27 @@
-/** What a file can be. */
+/** Supported file types. */
 export const DOCUMENT_TYPES = ['text', 'markdown', 'html', 'pdf', 'docx', 'epub'] as const
 export type DocumentType = (typeof DOCUMENT_TYPES)[number]
 
-/** A file as it came. */
+/** A file as received. */
 export interface DocumentFile {
   readonly bytes: Uint8Array
-  /** Its name, of which the ending counts. */
+  /** File name; its extension helps to detect the format. */
   readonly name?: string
-  /** Media type that came with it, parameters included. */
+  /** Content-Type, with parameters. */
   readonly mediaType?: string
 }
 
-/** The text of a file. Headings of all but plain text are marked as in Markdown. */
+/** Text of a file, with Markdown headings unless it is plain text. */
 export interface ReadDocument {
   readonly type: DocumentType
   readonly text: string
-  /** What the file itself says it is called; empty where it does not. */
+  /** Title from the file's own metadata; empty without one. */
   readonly title: string
-  /** Of each page the character at which it begins; empty for what has no pages. */
+  /** Offset of each page's first character; empty without pages. */
   readonly pages: readonly number[]
 }
 
-/** Bounds of reading a file, each named in an error. */
+/** Limits of parsing a file. Errors name the one exceeded. */
 export interface DocumentLimits {
   readonly pages: number
   /** Characters (UTF-16 code units) of the text. */
@@ -32,19 +32,19 @@ export interface DocumentLimits {
 export const DOCUMENT_LIMITS: DocumentLimits = { pages: 2000, characters: 10_000_000 }
 
 export interface ReadOptions {
-  readonly signal?: AbortSignal
+  readonly signal?: AbortSignal | undefined
   readonly deadlineMs?: number
-  /** Who asks, opaque: processes are shared between clients. Default: one for all. */
+  /** Opaque client id for fair sharing of processes. Default: the same for all. */
   readonly client?: string
 }
 
 export interface DocumentParser {
   /**
-   * Reads a file. All but text and Markdown are read in a process of their own, which is killed where it takes too long or too much memory.
-   * @throws unsupported_media_type, document_invalid (broken, encrypted, wrong encoding, beyond a bound), document_without_text,
-   * payload_too_large, overloaded where too many files wait, deadline_exceeded, client_closed
+   * Parses a file. Types other than text and Markdown are parsed in a child process, which is killed above a time or memory limit.
+   * @throws unsupported_media_type, document_invalid (broken, encrypted, wrong encoding, above a limit), document_without_text,
+   * payload_too_large, overloaded if the queue is full, deadline_exceeded, client_closed
    */
   read(file: DocumentFile, options?: ReadOptions): Promise<ReadDocument>
-  /** Ends what is being read. */
+  /** Aborts running parses. */
   close(): void
 }

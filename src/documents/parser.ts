@@ -3,40 +3,40 @@ import { exchange, startProcess } from './bounded-process.ts'
 import { DOCUMENT_LIMITS, type DocumentParser, type ReadDocument, type ReadOptions } from './contract.ts'
 import { permissionFlags } from './permissions.ts'
 import { wallMs } from './process-time.ts'
-import type { ChildJob, ChildResult } from './protocol.ts'
+import type { ParseTask, ParseResult } from './protocol.ts'
 import { decodeText, plainDocument, withText } from './text.ts'
 import { createTurns } from './turns.ts'
 import { documentType } from './type.ts'
 
 const CHILD_FILE = new URL('./child.js', import.meta.url)
-/** Files that are read at a time; each takes a process. */
+/** Files parsed concurrently, each in a process. */
 const AT_ONCE = 2
-/** Files that may wait for one. */
+/** Maximum queued files. */
 const MOST_WAITING = 32
 const RETRY_AFTER_S = 5
 
 export interface ParserOptions {
-  /** Milliseconds of processor time that reading a file may take. */
+  /** CPU time limit per file in milliseconds. */
   readonly parseMs: number
-  /** File that the processes run. Default: the entry beside this file. */
-  readonly entry?: URL
+  /** Compiled main file of the processes. */
+  readonly childFile?: URL
 }
 
-/** Reads text and Markdown here, and the other kinds in processes of their own, one a file. */
-export function createDocumentParser({ parseMs, entry = CHILD_FILE }: ParserOptions): DocumentParser {
+/** Parses text and Markdown in this process, other types in a process per file. */
+export function createDocumentParser({ parseMs, childFile = CHILD_FILE }: ParserOptions): DocumentParser {
   const inTurn = createTurns({ atOnce: AT_ONCE, mostWaiting: MOST_WAITING })
   const closing = new AbortController()
 
-  const inChild = async (job: ChildJob, { signal, deadlineMs = Infinity, client = '' }: ReadOptions) => {
+  const inChild = async (task: ParseTask, { signal, deadlineMs = Infinity, client = '' }: ReadOptions) => {
     const until = performance.now() + deadlineMs
     return inTurn(client, async () => {
-      // Whoever left while it waited gets no process.
+      // Start no process for a client that disconnected while queued.
       if (signal?.aborted === true) throw unwanted()
       const left = until - performance.now()
       if (left <= 0) throw late(deadlineMs)
       const signals = signal ? [signal, closing.signal] : [closing.signal]
-      return readInChild(job, {
-        entry,
+      return readInChild(task, {
+        childFile,
         cpuMs: parseMs,
         ms: Math.min(wallMs(parseMs), left),
         late: left < wallMs(parseMs) ? late(deadlineMs) : tooSlow(parseMs),
@@ -59,22 +59,22 @@ export function createDocumentParser({ parseMs, entry = CHILD_FILE }: ParserOpti
 }
 
 interface ChildRun {
-  readonly entry: URL
-  /** Processor time. */
+  readonly childFile: URL
+  /** CPU time limit. */
   readonly cpuMs: number
-  /** Time that may pass. */
+  /** Wall-clock limit. */
   readonly ms: number
-  /** What to say where the time is over. */
+  /** Error after a timeout. */
   readonly late: CodedError
   readonly signal: AbortSignal
 }
 
-/** One process for one file: whatever the file does to it, it does to no other. */
-async function readInChild(job: ChildJob, { entry, cpuMs, ms, late, signal }: ChildRun): Promise<ReadDocument> {
-  const child = startProcess(entry, permissionFlags(entry))
+/** One process per file, so that a hostile file cannot affect others. */
+async function readInChild(task: ParseTask, { childFile, cpuMs, ms, late, signal }: ChildRun): Promise<ReadDocument> {
+  const child = startProcess(childFile, permissionFlags(childFile))
   try {
     const bounds = { ms, processor: { ms: cpuMs, exceeded: () => tooSlow(cpuMs) }, signal }
-    const result = (await exchange(child, job, bounds, { late: () => late, tooLarge, crashed, aborted: unwanted })) as ChildResult
+    const result = (await exchange(child, task, bounds, { late: () => late, tooLarge, crashed, aborted: unwanted })) as ParseResult
     if ('error' in result) throw new CodedError(result.error.code, result.error.message, { field: 'file' })
     return result.document
   } finally {

@@ -8,13 +8,13 @@ const FLAGS = ['--permission', '--experimental-permission'] as const
 /**
  * Arguments of Node that let a process read this program and its packages, and nothing else: no other file, no further process or
  * thread, no native code, and from Node 25 on no network. None where Node has no permission model.
- * @param entry file that the process runs
+ * @param childFile file that the process runs
  */
-export function permissionFlags(entry: URL): string[] {
+export function permissionFlags(childFile: URL): string[] {
   const flag = FLAGS.find((name) => process.allowedNodeEnvironmentFlags.has(name))
   if (flag === undefined) return []
   const own = fileURLToPath(new URL('../../', import.meta.url))
-  const readable = [path.join(own, '*'), fileURLToPath(entry), ...packagesAbove(own)]
+  const readable = [path.join(own, '*'), fileURLToPath(childFile), ...packagesAbove(own)]
   return [flag, ...readable.map((name) => `--allow-fs-read=${name}`)]
 }
 

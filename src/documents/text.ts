@@ -1,21 +1,21 @@
 import { DOCUMENT_LIMITS, type ReadDocument } from './contract.ts'
 import { DocumentError } from './errors.ts'
 
-/** Marks of an encoding at a file's beginning. */
+/** Byte order marks. */
 const MARKS: readonly (readonly [label: string, mark: readonly number[]])[] = [
   ['utf-8', [0xef, 0xbb, 0xbf]],
   ['utf-16le', [0xff, 0xfe]],
   ['utf-16be', [0xfe, 0xff]],
 ]
 
-/** The encoding that a media type or an HTML page names. */
+/** Encoding declared by a media type or an HTML page. */
 const CHARSET = /charset\s*=\s*["']?\s*([\w.:-]{1,40})/i
-/** Where HTML must name it (WHATWG, "prescan a byte stream"). */
+/** Bytes within which HTML must declare it (WHATWG, "prescan a byte stream"). */
 const META_BYTES = 1024
 
 /**
- * The characters of a file: by its byte order mark, else as its media type (or, in HTML, its meta element) says, else UTF-8.
- * @throws document_invalid where the bytes are not of that encoding, or the encoding is not known
+ * Decodes a file by its byte order mark, else its media type (in HTML also its meta element), else as UTF-8.
+ * @throws document_invalid if the bytes are invalid in that encoding, or the encoding is unknown
  */
 export function decodeText(
   bytes: Uint8Array,
@@ -52,7 +52,7 @@ export function plainDocument(text: string, type: 'text' | 'markdown'): ReadDocu
   return withText({ type, text, title: '', pages: [] })
 }
 
-/** @throws document_without_text where there is nothing to read */
+/** @throws document_without_text if the text is blank */
 export function withText(document: ReadDocument): ReadDocument {
   if (document.text.trim() === '') throw new DocumentError('without_text', 'The document has no text.')
   return document

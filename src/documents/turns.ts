@@ -4,18 +4,18 @@ import { hasShareLeft } from '../../base/fair-share.ts'
 const RETRY_AFTER_S = 5
 
 export interface TurnOptions {
-  /** Work that is done at the same time. */
+  /** Concurrent work. */
   readonly atOnce: number
-  /** Work that may wait. Several clients may bring in twice as much. */
+  /** Limit of waiting work; several clients together may have twice as much. */
   readonly mostWaiting: number
 }
 
-/** Runs work of a client in its turn. @throws overloaded */
+/** Runs work of a client under fair scheduling. @throws overloaded */
 export type InTurn = <Result>(client: string, work: () => Promise<Result>) => Promise<Result>
 
 /**
- * Shares places between clients: a free one goes to the client that has the fewest, of those to the one that was served longest ago.
- * Where more waits than may, no client holds more of it than its share.
+ * Shares slots between clients: a free one goes to the client with the fewest; ties to the one served longest ago. When the queue is full,
+ * no client may exceed its share of it.
  */
 export function createTurns({ atOnce, mostWaiting }: TurnOptions): InTurn {
   /** By client, the one served longest ago first. */

@@ -23,14 +23,14 @@ const BY_MEDIA_TYPE: Readonly<Record<string, DocumentType>> = {
   'application/vnd.openxmlformats-officedocument.wordprocessingml.document': 'docx',
   'application/epub+zip': 'epub',
 }
-/** Endings of the files that are read. */
+/** Supported file extensions. */
 export const DOCUMENT_ENDINGS: readonly string[] = Object.keys(BY_ENDING)
-/** Bytes at a file's beginning in which its kind is looked for. */
+/** Leading bytes inspected for a signature. */
 const HEAD_BYTES = 1024
 
 /**
- * What a file is: by its first bytes where they tell, else by its media type, else by its name's ending; without both it is text.
- * @throws unsupported_media_type naming what it seems to be
+ * Detects a file's type by its signature, else its media type, else its extension; default: text.
+ * @throws unsupported_media_type naming the detected type
  */
 export function documentType({ bytes, name = '', mediaType = '' }: DocumentFile): DocumentType {
   const head = Buffer.from(bytes.subarray(0, HEAD_BYTES)).toString('latin1')
@@ -38,11 +38,11 @@ export function documentType({ bytes, name = '', mediaType = '' }: DocumentFile)
   const media = at(mediaType.split(';'), 0).trim().toLowerCase()
   const ending = /\.([^./\\]+)$/.exec(name)?.[1]?.toLowerCase() ?? ''
   const archive = BY_MEDIA_TYPE[media] ?? BY_ENDING[ending]
-  // A DOCX with a password is kept in the container of its older form.
+  // A DOCX with a password is stored in the container of the older .doc format.
   if (/^(?:PK|\xd0\xcf\x11\xe0)/.test(head) && (archive === 'docx' || archive === 'epub')) return archive
   const isBinary = /^(?:PK\x03\x04|\x1f\x8b|\x89PNG|\xff\xd8\xff|GIF8|\xd0\xcf\x11\xe0|\{\\rtf)/.test(head)
   if (isBinary) throw unknown(ending, media)
-  // Clients call whatever they do not know plain text.
+  // Clients send unknown types as text/plain.
   const said = (media === 'text/plain' ? BY_ENDING[ending] : undefined) ?? BY_MEDIA_TYPE[media] ?? BY_ENDING[ending]
   if (said === 'pdf' || said === 'docx' || said === 'epub')
     throw new DocumentError('damaged', `The file is called ${article(said)}, but does not begin as one.`)

@@ -1,10 +1,10 @@
 import { Readability } from '@mozilla/readability'
 import { parseHTML } from 'linkedom'
 
-/** Elements above which a page is not looked through: the time grows faster than their number. */
+/** Maximum elements of a page, since time grows superlinearly. */
 const MOST_ELEMENTS = 20_000
 
-/** The HTML of what Readability takes for a page's article; undefined where it finds none. */
+/** HTML of the article found by Readability; undefined without one. */
 export function articleOf(source: string): string | undefined {
   try {
     const window: unknown = parseHTML(source)
@@ -12,7 +12,7 @@ export function articleOf(source: string): string | undefined {
     const { content } = new Readability<string>(window.document, { maxElemsToParse: MOST_ELEMENTS, keepClasses: true }).parse() ?? {}
     return content ?? undefined
   } catch {
-    // Too many elements, or a page that breaks either library: its whole text is taken.
+    // Too many elements, or a page that breaks either library: use the full text.
     return undefined
   }
 }

@@ -1,29 +1,29 @@
 import type { DocumentType } from '../contract.ts'
 
-interface Placed {
-  /** 1-based page on which it begins; absent where the kind of file has no pages. */
+interface OnPage {
+  /** 1-based page of its first character; absent for file types without pages. */
   readonly page?: number
 }
 
-/** A part of a document. Text is in one line, with single spaces, except that of code. */
+/** A part of a document. Text is on one line with single spaces, except in code. */
 export type Block =
-  | ({ readonly kind: 'heading'; readonly level: number; readonly text: string } & Placed)
-  | ({ readonly kind: 'paragraph'; readonly text: string } & Placed)
+  | ({ readonly kind: 'heading'; readonly level: number; readonly text: string } & OnPage)
+  | ({ readonly kind: 'paragraph'; readonly text: string } & OnPage)
   /** Items with their marks ("- ", "1. "); those of nested lists follow their parent. */
-  | ({ readonly kind: 'list'; readonly items: readonly string[] } & Placed)
+  | ({ readonly kind: 'list'; readonly items: readonly string[] } & OnPage)
   /** A row reads "column: value; column: value". */
-  | ({ readonly kind: 'table'; readonly rows: readonly string[] } & Placed)
-  | ({ readonly kind: 'code'; readonly text: string } & Placed)
+  | ({ readonly kind: 'table'; readonly rows: readonly string[] } & OnPage)
+  | ({ readonly kind: 'code'; readonly text: string } & OnPage)
 
-/** A document in its parts. */
+/** A parsed document. */
 export interface BlockDocument {
   readonly type: DocumentType
-  /** What the file says it is called; empty where it does not. */
+  /** Title from the file's metadata; empty without one. */
   readonly title: string
   readonly blocks: readonly Block[]
 }
 
-/** One line of single spaces. */
+/** Collapses white space to single spaces. */
 export function inline(text: string): string {
   return text.replace(/[\s\u00ad]+/g, (run) => (/^\u00ad+$/.test(run) ? '' : ' ')).trim()
 }

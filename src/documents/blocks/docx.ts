@@ -3,11 +3,11 @@ import mammoth from 'mammoth'
 import { messageOf } from '../../../base/errors.ts'
 import { DocumentError } from '../errors.ts'
 import type { BlockDocument } from './contract.ts'
-import { markupBlocks } from './markup.ts'
+import { markupBlocks } from './markup/markup.ts'
 import { elementText } from './xml.ts'
 import { openZip } from './zip.ts'
 
-/** First bytes of Microsoft's older container, in which encrypted files are kept. */
+/** Signature of Microsoft's older container, which encrypted files use. */
 const OLE = Buffer.from([0xd0, 0xcf, 0x11, 0xe0])
 const STYLES = [
   "p[style-name='Title'] => h1:fresh",
@@ -22,7 +22,7 @@ export async function docxDocument(bytes: Uint8Array): Promise<BlockDocument> {
   if (OLE.equals(bytes.subarray(0, OLE.length)))
     throw new DocumentError('encrypted', 'The file is encrypted, or older than DOCX: save it as DOCX without a password.')
   const zip = await openZip(bytes)
-  // Each entry is read to its end before the library, which believes what the archive says of its sizes, may have it.
+  // Check every entry's actual size first: the library trusts the sizes declared in the archive.
   for (const name of zip.names) if (name.endsWith('.xml') || name.endsWith('.rels')) await zip.read(name)
   const title = zip.names.includes('docProps/core.xml') ? elementText((await zip.read('docProps/core.xml')).toString(), 'dc:title') : ''
   const { value } = await mammoth

@@ -3,17 +3,17 @@ import { parseDocument } from 'htmlparser2'
 import { DocumentError } from '../errors.ts'
 import { decodeText } from '../text.ts'
 import type { Block, BlockDocument } from './contract.ts'
-import { markupBlocks } from './markup.ts'
+import { markupBlocks } from './markup/markup.ts'
 import { elementsOf, elementText } from './xml.ts'
 import { openZip, type ZipDocument } from './zip.ts'
 
 const CONTAINER = 'META-INF/container.xml'
 const ENCRYPTION = 'META-INF/encryption.xml'
 const PAGES = ['application/xhtml+xml', 'text/html']
-/** Fonts alone may be obfuscated; that keeps nobody from reading the text. */
+/** Obfuscated fonts do not affect the text. */
 const FONT_METHODS = /idpf\.org\/2008\/embedding|ns\.adobe\.com\/pdf\/enc#RC/
 
-/** An EPUB: its chapters in the order of its spine, without its table of contents. @throws document_invalid (damaged, encrypted), payload_too_large */
+/** Parses an EPUB: chapters in spine order, without the table of contents. @throws document_invalid (damaged, encrypted), payload_too_large */
 export async function epubDocument(bytes: Uint8Array): Promise<BlockDocument> {
   const zip = await openZip(bytes)
   await checkReadable(zip)

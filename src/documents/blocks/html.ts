@@ -3,18 +3,18 @@ import { parseDocument } from 'htmlparser2'
 import { decodeText } from '../text.ts'
 import type { BlockDocument } from './contract.ts'
 import { articleOf } from './article.ts'
-import { markupBlocks } from './markup.ts'
-import { rawText, textOf } from './markup-text.ts'
+import { markupBlocks } from './markup/markup.ts'
+import { rawText, textOf } from './markup/text.ts'
 
 const LONGEST_TITLE = 300
-/** Of the page's text: a smaller part is not taken for its main text. */
+/** Minimum share of the page's text for a main-text candidate. */
 const LEAST_SHARE = 0.5
-/** What stands around the text where a page does not mark it. */
+/** Elements removed if a page does not mark its main text. */
 const AROUND = new Set(['header', 'footer', 'aside'])
 
 /**
- * A web page: the element that it marks as its main text (main, role=main, a single article), else what Readability takes for the
- * article where that is most of the text, else all of it, without menus.
+ * Parses a web page: the element marked as its main text (main, role=main, a single article), else Readability's article if that is
+ * most of the text, else all text without menus.
  */
 export function htmlDocument(bytes: Uint8Array, mediaType: string | undefined): BlockDocument {
   const source = decodeText(bytes, { isHtml: true, ...(mediaType !== undefined && { mediaType }) })
@@ -38,7 +38,7 @@ function bodyOf(nodes: readonly AnyNode[]): readonly AnyNode[] {
   return find(nodes, ({ name }) => name === 'body')?.children ?? nodes
 }
 
-/** The element that the page says holds its text, where that has any. */
+/** The element marked as main text, if not blank. */
 function mainOf(nodes: readonly AnyNode[]): Element | undefined {
   const main = find(nodes, ({ name, attribs }) => name === 'main' || attribs.role === 'main')
   if (main !== undefined && rawText(main.children).trim() !== '') return main
@@ -46,7 +46,7 @@ function mainOf(nodes: readonly AnyNode[]): Element | undefined {
   return articles.length === 1 && rawText(articles[0]?.children ?? []).trim() !== '' ? articles[0] : undefined
 }
 
-/** Nodes without elements of some names, at any depth above the text. */
+/** Removes elements of the given names at any depth. */
 function without(nodes: readonly AnyNode[], names: ReadonlySet<string>): readonly AnyNode[] {
   const kept = nodes.filter((node) => !isTag(node) || !names.has(node.name))
   const [only] = kept.filter(isTag)
@@ -58,7 +58,7 @@ function find(nodes: readonly AnyNode[], wanted: (element: Element) => boolean):
   return all(nodes, wanted, 1)[0]
 }
 
-/** Elements in their order; not by recursion, since pages may be nested as deep as they like. */
+/** Elements in document order; not recursive, since nesting depth is unbounded. */
 function all(nodes: readonly AnyNode[], wanted: (element: Element) => boolean, most = Infinity): Element[] {
   const found: Element[] = []
   const waiting = [...nodes].reverse()

@@ -2,12 +2,12 @@ import { parseDocument } from 'htmlparser2'
 import { marked } from 'marked'
 import { decodeText } from '../text.ts'
 import type { BlockDocument } from './contract.ts'
-import { markupBlocks } from './markup.ts'
+import { markupBlocks } from './markup/markup.ts'
 
-/** YAML between dashes at the beginning (Jekyll, Hugo, Pandoc); its title is the document's. */
+/** YAML front matter (Jekyll, Hugo, Pandoc), the source of the title. */
 const FRONT_MATTER = /^---[ \t]*\r?\n([^]{0,20000}?)\r?\n(?:---|\.\.\.)[ \t]*(?:\r?\n|$)/
 
-/** Markdown as GitHub reads it, HTML inside it included. */
+/** Parses GitHub-flavoured Markdown, including embedded HTML. */
 export function markdownDocument(bytes: Uint8Array, mediaType: string | undefined): BlockDocument {
   const source = decodeText(bytes, mediaType === undefined ? {} : { mediaType })
   const front = FRONT_MATTER.exec(source)

@@ -5,9 +5,9 @@ import { marked } from './plain.ts'
 
 const ITEM = /^(?:[-*\u2022\u25e6\u25aa\u25cf\uf0b7\u2013]\s+\S|\(?\d{1,3}[.)]\s+\S)/
 const ENDS_SENTENCE = /[.!?:;\u3002\u201d"')\]]$/
-/** Lines at a page's edges that are looked at for running heads. */
+/** Lines at a page's edges that can be running heads. */
 const EDGE_LINES = 2
-/** Pages, and their share, on which a line is that. */
+/** Minimum number and share of pages on which a running head repeats. */
 const LEAST_PAGES = 3
 const RUNNING_SHARE = 0.5
 
@@ -40,7 +40,7 @@ function pattern(text: string): string {
   return inline(text).replace(/\d+/g, '0')
 }
 
-/** What stands at the edge of most pages. */
+/** Lines that repeat at the edges of most pages. */
 function runningLines(pages: readonly (readonly Line[])[]): ReadonlySet<string> {
   const counts = new Map<string, number>()
   for (const page of pages) {
@@ -57,7 +57,7 @@ function blocksOf(lines: readonly PageLine[]): Block[] {
   const sizes = [...new Set(lines.filter(isHeading).map(({ height }) => Math.round(height)))].sort((a, b) => b - a)
   const blocks: Block[] = []
   let before: PageLine | undefined
-  /** Where the marks of the list begin that is being read. */
+  /** Offset of the current list's markers. */
   let mark = 0
   for (const line of lines) {
     const last = blocks.at(-1)
@@ -80,17 +80,17 @@ function blocksOf(lines: readonly PageLine[]): Block[] {
   return blocks
 }
 
-/** Whether a line stands right below another. */
+/** Whether a line directly follows another. */
 function isNext(before: PageLine, line: PageLine): boolean {
   return before.page === line.page && Math.abs(before.base - line.base) <= PARAGRAPH_GAP * Math.max(before.height, line.height)
 }
 
-/** Whether a paragraph goes on at the top of the next page. */
+/** Whether a paragraph continues on the next page. */
 function continues(text: string, line: PageLine, before: PageLine | undefined): boolean {
   return before !== undefined && before.page < line.page && !ENDS_SENTENCE.test(text) && /^\p{Ll}/u.test(line.text)
 }
 
-/** Puts words that were divided at a line's end together. */
+/** Joins words hyphenated at line ends. */
 function joined(text: string, line: string): string {
   return /\p{L}-$/u.test(text) && /^\p{Ll}/u.test(line) ? text.slice(0, -1) + line : `${text} ${line}`
 }

@@ -11,9 +11,9 @@ const HEADING_WORDS = 12
 const DEPTH_OF_OTHERS = 2
 
 /**
- * Plain text: paragraphs stand between blank lines and may be wrapped. A short line that stands alone, without a full stop and with text
- * below it, is a heading; one that is underlined or numbered ("2.1 Terms") says its depth. Runs of lines that are indented by four
- * characters are kept as they are.
+ * Parses plain text: paragraphs are separated by blank lines and may be wrapped. A short line on its own, without a full stop and followed
+ * by text, is a heading; underlining or numbering ("2.1 Terms") sets its level. Runs of lines indented by four
+ * characters are code.
  */
 export function plainDocument(bytes: Uint8Array, mediaType: string | undefined): BlockDocument {
   const text = decodeText(bytes, mediaType === undefined ? {} : { mediaType })
@@ -22,7 +22,7 @@ export function plainDocument(bytes: Uint8Array, mediaType: string | undefined):
   return { type: 'text', title: '', blocks: joinedCode(blocks) }
 }
 
-/** Runs of lines between blank ones. */
+/** Runs of lines separated by blank ones. */
 function groupsOf(lines: readonly string[]): string[][] {
   const groups: string[][] = []
   let group: string[] = []
@@ -54,7 +54,7 @@ function blocksOf(lines: readonly string[], around: Around): Block[] {
   if (BULLET.test(first)) return [{ kind: 'list', items: itemsOf(lines) }]
   if (lines.every((line) => CODE.test(line))) return [{ kind: 'code', text: lines.join('\n') }]
   const list = lines.findIndex((line) => BULLET.test(line))
-  // A list right below its lead-in.
+  // A list directly below its lead-in.
   if (
     list > 0 &&
     at(lines, list - 1)
@@ -97,7 +97,7 @@ function itemsOf(lines: readonly string[]): string[] {
   return items
 }
 
-/** An item with the mark that lists of all kinds of files have. */
+/** An item with the marker common to all file types. */
 export function marked(line: string): string {
   return inline(line)
     .replace(/^[-*+\u2022\u25e6\u25aa\u2013]\s+/, '- ')

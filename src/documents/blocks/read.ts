@@ -2,16 +2,16 @@ import type { DocumentLimits, DocumentType } from '../contract.ts'
 import { DocumentError } from '../errors.ts'
 import type { BlockDocument } from './contract.ts'
 
-/** A file whose kind is known. */
+/** A file of known type. */
 export interface TypedFile {
   readonly type: DocumentType
   readonly bytes: Uint8Array
   readonly mediaType?: string | undefined
 }
 
-/** Reads a file into its parts. For the process that reads files: whatever a file does, it does to that one. @throws as its kind's reader */
+/** Parses a file into blocks. Runs in the isolated parser process. @throws as the parser of its type */
 export async function readBlocks({ type, bytes, mediaType }: TypedFile, limits: DocumentLimits): Promise<BlockDocument> {
-  // Each library is loaded where it is needed.
+  // Load each library on demand.
   switch (type) {
     case 'pdf':
       return (await import('./pdf.ts')).pdfDocument(bytes, limits)
@@ -28,10 +28,10 @@ export async function readBlocks({ type, bytes, mediaType }: TypedFile, limits: 
   }
 }
 
-/** Bytes of a character at most, in UTF-8 and UTF-16. */
+/** Maximum bytes per character in UTF-8 and UTF-16. */
 const CHARACTER_BYTES = 4
 
-/** Text whose size alone says that it is too long is not looked at. @throws DocumentError */
+/** Rejects text that is too long by its size in bytes, before decoding. @throws DocumentError */
 function bounded(bytes: Uint8Array, { characters }: DocumentLimits): Uint8Array {
   const least = Math.ceil(bytes.length / CHARACTER_BYTES)
   if (least > characters)

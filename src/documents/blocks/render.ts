@@ -1,6 +1,6 @@
 import type { Block } from './contract.ts'
 
-/** Blocks as one text, headings marked as in Markdown. */
+/** Renders blocks as one text with Markdown headings. */
 export function renderBlocks(blocks: readonly Block[]): string {
   return blocks.map((block) => `${rendered(block)}\n\n`).join('')
 }

@@ -1,8 +1,8 @@
 import { isTag, type AnyNode, type Element } from 'domhandler'
 import { parseDocument } from 'htmlparser2'
-import { textOf } from './markup-text.ts'
+import { textOf } from './markup/text.ts'
 
-/** Elements of an XML text with a name, prefix included, in their order. No entity is looked up, and no file. */
+/** Elements with a qualified name, in document order. Entities are not resolved. */
 export function elementsOf(xml: string, name: string): Element[] {
   const found: Element[] = []
   const waiting: AnyNode[] = [...parseDocument(xml, { xmlMode: true }).children].reverse()
@@ -14,7 +14,7 @@ export function elementsOf(xml: string, name: string): Element[] {
   return found
 }
 
-/** Text of the first such element; empty without one. */
+/** Text of the first element with a name; empty without one. */
 export function elementText(xml: string, name: string): string {
   return textOf(elementsOf(xml, name)[0]?.children ?? []).slice(0, 300)
 }

@@ -2,17 +2,17 @@ import { fromBufferPromise, type Entry, type ZipFile } from 'yauzl'
 import { CodedError, messageOf } from '../../../base/errors.ts'
 import { DocumentError } from '../errors.ts'
 
-/** Bounds of a document that is a zip archive inside (DOCX, EPUB). */
+/** Limits of zip-based documents (DOCX, EPUB). */
 const MOST_ENTRIES = 10_000
 const MOST_BYTES = 256 * 2 ** 20
-/** An archive's entries may expand to so many times its size, once they are large. */
+/** Maximum compression ratio of large archives. */
 const MOST_RATIO = 200
 const RATIO_FROM = 32 * 2 ** 20
 
-/** The entries of a zip archive that was read to its end. */
+/** Entries of a zip archive. */
 export interface ZipDocument {
   readonly names: readonly string[]
-  /** @throws document_invalid for an entry that is missing, damaged or encrypted, or has another size than it says */
+  /** @throws document_invalid for an entry that is missing, damaged or encrypted, or whose size differs from the declared one */
   read(name: string): Promise<Buffer>
 }
 
@@ -21,8 +21,8 @@ function damaged(message: string, cause?: unknown): DocumentError {
 }
 
 /**
- * Opens a document that is a zip archive, within bounds on entries, their size and their ratio.
- * @throws document_invalid (damaged), payload_too_large (beyond a bound)
+ * Opens a zip-based document, with limits on entry count, size and compression ratio.
+ * @throws document_invalid (damaged), payload_too_large (above a limit)
  */
 export async function openZip(bytes: Uint8Array): Promise<ZipDocument> {
   try {
@@ -57,13 +57,13 @@ async function entriesOf(zip: ZipFile, size: number): Promise<ReadonlyMap<string
   return entries
 }
 
-/** yauzl ends a stream that has other bytes than its entry says. */
+/** yauzl destroys a stream whose size differs from the declared one. */
 async function readEntry(zip: ZipFile, entry: Entry): Promise<Buffer> {
   if (entry.isEncrypted()) throw new DocumentError('encrypted', 'The file is encrypted: save it without a password.')
   try {
     const chunks: Buffer[] = []
     const content = await zip.openReadStreamPromise(entry)
-    // A stream of another size than is said fails once more after it was given up.
+    // A stream with a wrong declared size emits a second error after it was destroyed.
     content.on('error', () => undefined)
     for await (const chunk of content as AsyncIterable<Buffer>) chunks.push(chunk)
     return Buffer.concat(chunks)

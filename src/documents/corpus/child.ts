@@ -1,6 +1,6 @@
 /**
- * Entry of a process that cuts one file after another into passages. What is in the files is nobody's to trust: the process has no
- * environment, reads files from messages, and is killed by its parent where one takes too long or too much memory.
+ * Main module of a process that cuts one file after another into passages. Files are untrusted: the process has no
+ * environment, receives files in messages, and is killed by its parent if it exceeds a time or memory limit.
  */
 import { messageOf } from '../../../base/errors.ts'
 import { lowerPriority } from '../../../base/priority.ts'
@@ -8,9 +8,9 @@ import { readBlocks } from '../blocks/read.ts'
 import { DocumentError } from '../errors.ts'
 import { cutPassages } from '../passages/cut.ts'
 import { titleOf } from '../passages/sections.ts'
-import type { PassageJob, PassageResult } from './protocol.ts'
+import type { PassageTask, PassageResult } from './protocol.ts'
 
-async function passagesOf({ name, words, limits, ...file }: PassageJob): Promise<PassageResult> {
+async function passagesOf({ name, words, limits, ...file }: PassageTask): Promise<PassageResult> {
   try {
     const { type, title, blocks } = await readBlocks(file, limits)
     const passages = [...cutPassages({ title: titleOf(title, blocks, name), blocks }, words)]
@@ -30,6 +30,6 @@ lowerPriority()
 process.on('disconnect', () => process.exit(0))
 process.on('SIGINT', () => undefined)
 process.on('SIGTERM', () => undefined)
-process.on('message', (job: PassageJob) => {
-  void passagesOf(job).then((result) => process.send?.(result, undefined, undefined, () => undefined))
+process.on('message', (task: PassageTask) => {
+  void passagesOf(task).then((result) => process.send?.(result, undefined, undefined, () => undefined))
 })

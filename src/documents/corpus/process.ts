@@ -4,60 +4,80 @@ import { messageOf } from '../../../base/errors.ts'
 import { exchange, startProcess, type ProcessProblems } from '../bounded-process.ts'
 import { DocumentError } from '../errors.ts'
 import type { DocumentPassages } from '../passages/contract.ts'
+import { permissionFlags } from '../permissions.ts'
 import { RESIDENT_BYTES, residentBytes } from '../process-bounds.ts'
-import { PassageResultSchema, type PassageJob } from './protocol.ts'
+import { processorMs, wallMs } from '../process-time.ts'
+import { PassageResultSchema, type PassageTask } from './protocol.ts'
 
 const CHILD_FILE = new URL('./child.js', import.meta.url)
-/** A process that holds more after a file gives way to a new one. */
+/** A process that uses more memory after a file is replaced. */
 const RETIRE_BYTES = RESIDENT_BYTES / 2
 
 export interface ProcessOptions {
-  /** Milliseconds that a file may take. */
+  /** CPU time limit per file in milliseconds. */
   readonly parseMs: number
-  /** File that the process runs. Default: the entry beside this file. */
-  readonly entry?: URL
+  /** Compiled main file of the process. */
+  readonly childFile?: URL
 }
 
-/** A process that cuts files into passages, one at a time. One that a file takes over is killed; the next file gets a new one. */
+/** A process that cuts files into passages, one at a time. A process compromised or blocked by a file is killed and replaced. */
 export class PassageProcess {
   readonly #options: Required<ProcessOptions>
+  readonly #closing = new AbortController()
   #child: ChildProcess | undefined
 
-  constructor({ parseMs, entry = CHILD_FILE }: ProcessOptions) {
-    this.#options = { parseMs, entry }
+  constructor({ parseMs, childFile = CHILD_FILE }: ProcessOptions) {
+    this.#options = { parseMs, childFile }
   }
 
-  /** @throws DocumentError; the signal's reason once aborted */
-  async run(job: PassageJob, signal: AbortSignal): Promise<DocumentPassages> {
+  /** @throws DocumentError; the signal's reason once aborted; an AbortError once closed */
+  async run(task: PassageTask, aborting: AbortSignal): Promise<DocumentPassages> {
+    const signal = AbortSignal.any([aborting, this.#closing.signal])
     signal.throwIfAborted()
-    // It may have ended while it waited.
-    if (this.#child?.connected === false) this.close()
+    const known = this.#child
+    const used = await processorMs(known?.pid)
+    // Aborted while queued.
+    if (this.#child?.connected === false) this.#end()
+    signal.throwIfAborted()
     const child = (this.#child ??= this.#start())
     try {
-      return await this.#exchange(child, job, signal)
+      return await this.#exchange(child, task, { signal, usedMs: child === known ? used : 0 })
     } finally {
-      if (this.#child === child && (await residentBytes(child.pid)) > RETIRE_BYTES) this.close()
+      if (this.#child === child && (await residentBytes(child.pid)) > RETIRE_BYTES) this.#end()
     }
   }
 
+  /** Stops the process and aborts the current file; later calls fail. */
   close(): void {
+    this.#closing.abort()
+    this.#end()
+  }
+
+  #end(): void {
     this.#child?.removeAllListeners()
     this.#child?.kill('SIGKILL')
     this.#child = undefined
   }
 
   #start(): ChildProcess {
-    const child = startProcess(this.#options.entry)
-    // A program may end while it waits for the next file.
+    const child = startProcess(this.#options.childFile, permissionFlags(this.#options.childFile))
+    // The program may exit while the process is idle.
     child.unref()
     child.channel?.unref()
     return child
   }
 
-  async #exchange(child: ChildProcess, job: PassageJob, signal: AbortSignal): Promise<DocumentPassages> {
+  /** @param usedMs CPU time used by previous files */
+  async #exchange(
+    child: ChildProcess,
+    task: PassageTask,
+    { signal, usedMs }: { readonly signal: AbortSignal; readonly usedMs: number },
+  ): Promise<DocumentPassages> {
     const { parseMs } = this.#options
+    const problems = problemsOf(parseMs, signal)
+    const bounds = { ms: wallMs(parseMs), processor: { ms: usedMs + parseMs, exceeded: problems.late }, signal }
     const result = await this.#closingOnFailure(async () => {
-      const message = await exchange(child, job, { ms: parseMs, signal }, problemsOf(parseMs, signal))
+      const message = await exchange(child, task, bounds, problems)
       if (Value.Check(PassageResultSchema, message)) return message
       throw new DocumentError('damaged', 'The process that read the file sent no passages.')
     })
@@ -65,12 +85,12 @@ export class PassageProcess {
     return result
   }
 
-  /** A process that did not answer as it must is not asked again. */
+  /** A process that fails or sends an invalid reply is not reused. */
   async #closingOnFailure<Result>(work: () => Promise<Result>): Promise<Result> {
     try {
       return await work()
     } catch (error) {
-      this.close()
+      this.#end()
       throw error
     }
   }
@@ -78,7 +98,11 @@ export class PassageProcess {
 
 function problemsOf(parseMs: number, signal: AbortSignal): ProcessProblems {
   return {
-    late: () => new DocumentError('too_slow', `Reading the file took longer than ${parseMs} ms (CEPE_DOCUMENT_PARSE_MS) and was given up.`),
+    late: () =>
+      new DocumentError(
+        'too_slow',
+        `Reading the file took longer than ${parseMs} ms of processor time (CEPE_DOCUMENT_PARSE_MS) and was given up.`,
+      ),
     tooLarge,
     crashed: () => new DocumentError('damaged', 'The process that read the file ended: the file is broken, or takes too much memory.'),
     aborted: () => (signal.reason instanceof Error ? signal.reason : new Error(String(signal.reason))),

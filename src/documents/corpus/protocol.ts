@@ -4,16 +4,16 @@ import { DOCUMENT_TYPES, type DocumentLimits } from '../contract.ts'
 import { DOCUMENT_PROBLEMS, type DocumentProblem } from '../errors.ts'
 import type { TypedFile } from '../blocks/read.ts'
 
-/** A file for the process that cuts it into passages. */
-export interface PassageJob extends TypedFile {
-  /** The file's name, its title where the file does not say. */
+/** A file to cut into passages. */
+export interface PassageTask extends TypedFile {
+  /** File name; used as the title if the file has none. */
   readonly name: string
-  /** Words of a passage. */
+  /** Words per passage. */
   readonly words: number
   readonly limits: DocumentLimits
 }
 
-/** What came of it: passages, or why there are none. A process that reads files of others may send anything. */
+/** Result: passages or an error. Untrusted, since a hostile file may control the process. */
 export const PassageResultSchema = Type.Union([
   Type.Object({
     type: Type.Enum([...DOCUMENT_TYPES]),

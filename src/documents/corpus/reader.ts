@@ -3,26 +3,26 @@ import type { DocumentPassages } from '../passages/contract.ts'
 import { documentType } from '../type.ts'
 import { PassageProcess, type ProcessOptions } from './process.ts'
 
-/** Processes that read files of one corpus. */
+/** Pool of processes that parse the files of a corpus. */
 const PROCESSES = 2
 
 export interface PassageReader {
-  /** Files that are read at a time. */
+  /** Files parsed concurrently. */
   readonly atOnce: number
   /**
-   * Cuts a file into passages, in a process of its own kind.
-   * @param words of a passage
-   * @throws DocumentError naming why the file is not read; the signal's reason once aborted
+   * Parses a file in a child process and cuts it into passages.
+   * @param words per passage
+   * @throws DocumentError with the reason the file was rejected; the signal's reason once aborted
    */
   read(
     file: DocumentFile & { readonly name: string },
     options: { readonly words: number; readonly signal: AbortSignal },
   ): Promise<DocumentPassages>
-  /** Ends the processes. */
+  /** Stops the processes. */
   close(): void
 }
 
-/** For one corpus after another: the processes start with the first file, and read on until `close`. */
+/** Reusable for several corpora: processes start with the first file and run until `close`. */
 export function createPassageReader(options: ProcessOptions): PassageReader {
   const processes = Array.from({ length: PROCESSES }, () => new PassageProcess(options))
   const free = [...processes]

@@ -7,11 +7,11 @@ export interface DocumentPassage {
   readonly text: string
   /** The headings alone; empty before the first. */
   readonly heading: string
-  /** 1-based page on which it begins. */
+  /** 1-based page of its first character. */
   readonly page?: number
 }
 
-/** What became of a file. */
+/** Result of a file. */
 export interface DocumentPassages {
   readonly type: DocumentType
   readonly passages: readonly DocumentPassage[]

@@ -4,16 +4,16 @@ import { sectionsOf, type Section } from './sections.ts'
 import { unitsOf, type Unit } from './units.ts'
 import { countWords } from './words.ts'
 
-/** Characters of a passage's title: further headings than the first and the last give way. */
+/** Maximum characters of a passage's title; headings between the first and the last are dropped. */
 const LONGEST_TITLE = 300
-/** A passage may have so many words more than wanted where a sentence would be cut, or a section's rest would be short. */
+/** Words by which a passage may exceed its target, to keep a sentence intact or avoid a short remainder. */
 const SURPLUS = 1.25
 const SURPLUS_AT_END = 1.5
 
 /**
  * Cuts a document into passages of about `words` words (DPR: Karpukhin et al. 2020 use 100), each within one section and ending with a
  * sentence, an item, a row or a whole code block. The title is the document's with the headings above.
- * @param document.title what it is called where the file does not say
+ * @param document.title fallback title
  */
 export function* cutPassages({ title, blocks }: Pick<BlockDocument, 'title' | 'blocks'>, words = 100): Generator<DocumentPassage> {
   for (const section of sectionsOf(title, blocks)) {
@@ -26,7 +26,7 @@ export function* cutPassages({ title, blocks }: Pick<BlockDocument, 'title' | 'b
   }
 }
 
-/** A heading without anything below it is a passage of its own: nothing of a document is left out. */
+/** A heading without content is a passage of its own, so that no text is lost. */
 function sectionUnits({ blocks, lone }: Section, words: number): Unit[] {
   const shown: readonly Block[] = lone === undefined ? blocks : [lone]
   return [...unitsOf(shown, Math.ceil(words * SURPLUS))]
@@ -43,7 +43,7 @@ function* groupsOf(units: readonly Unit[], words: number): Generator<Unit[]> {
   for (const unit of units) {
     const isFull = held >= words && held + left > words * SURPLUS_AT_END
     if (group.length > 0 && (isFull || (held + unit.words > words * SURPLUS && held + left > words * SURPLUS_AT_END))) {
-      // What introduces this unit goes with it.
+      // Keep a lead-in with its unit.
       const introduction = group.length > 1 && group.at(-1)?.introduces === true ? group.pop() : undefined
       const alone = group.length === 1 && group[0]?.introduces === true
       if (!alone) {
@@ -64,7 +64,7 @@ function textOf(units: readonly Unit[]): string {
   return units.map(({ text, join }, i) => (i === 0 ? text : join + text)).join('')
 }
 
-/** The document's title and the headings down to the passage; where that is too long, those in the middle are left out. */
+/** The document's title and the passage's headings; if too long, middle ones are dropped. */
 function titleOf(path: readonly string[]): string {
   const parts = path.filter((part) => part !== '')
   while (parts.length > 2 && parts.join(' > ').length > LONGEST_TITLE) parts.splice(1, 1)

@@ -15,11 +15,11 @@ export interface Section {
 export function* sectionsOf(title: string, blocks: readonly Block[]): Generator<Section> {
   let open: Heading[] = []
   let content: Block[] = []
-  const pathOf = (headings: readonly Heading[]): string[] => headings.map(({ text }) => text).filter((text) => text !== title)
+  const pathOf = (headings: readonly Heading[]): string[] => headings.map(({ text }) => text).filter((text) => !repeats(title, text))
   function* section(next: Heading | undefined): Generator<Section> {
     const last = open.at(-1)
     if (content.length > 0) yield { path: pathOf(open), blocks: content }
-    else if (last !== undefined && last.text !== title && (next === undefined || next.level <= last.level))
+    else if (last !== undefined && !repeats(title, last.text) && (next === undefined || next.level <= last.level))
       yield { path: pathOf(open.slice(0, -1)), blocks: [], lone: last }
     content = []
   }
@@ -32,6 +32,14 @@ export function* sectionsOf(title: string, blocks: readonly Block[]): Generator<
     open = [...open.filter(({ level }) => level < block.level), block]
   }
   yield* section(undefined)
+}
+
+/** Whether a heading says no more than the title: the same, or the title without the site's name ("Profiles - The Cargo Book"). */
+function repeats(title: string, heading: string): boolean {
+  return (
+    title === heading ||
+    (heading !== '' && title.startsWith(heading) && /^\s+[-\u2013\u2014|\u00b7:\u00bb]+\s/u.test(title.slice(heading.length)))
+  )
 }
 
 /**

@@ -2,36 +2,36 @@ import { sentencesIn } from '../../../base/sentences.ts'
 import type { Block } from '../blocks/contract.ts'
 import { countWords, piecesOf } from './words.ts'
 
-/** A part of a section that is not cut: a sentence, an item of a list, a row of a table, a code block. */
+/** Indivisible part of a section: a sentence, list item, table row or code block. */
 export interface Unit {
   readonly text: string
   readonly words: number
-  /** What stands between it and the unit before it in the same passage. */
+  /** Separator from the previous unit of the same passage. */
   readonly join: ' ' | '\n'
   readonly page?: number
-  /** What introduces the list, table or code that this is part of: it stands in front of it in every passage. */
+  /** Lead-in of the list, table or code block that contains this unit; repeated in every passage. */
   readonly leadIn?: string
-  /** It introduces what follows, and stands in one passage with it. */
+  /** It introduces the next unit, and is kept in the same passage. */
   readonly introduces?: true
 }
 
-/** Words of a longer lead-in are not repeated. */
+/** A lead-in with more words is not repeated. */
 const LEAD_IN_WORDS = 40
-/** Code above this is cut between lines. */
+/** Longer code is cut between lines. */
 const CODE_CHARACTERS = 8000
 
 /**
- * The units of a section's blocks, in their order.
- * @param most words of a unit; sentences, items and rows above are cut at spaces
+ * Splits a section's blocks into units, in order.
+ * @param most words of a unit; longer sentences, items and rows are cut at spaces
  */
 export function* unitsOf(blocks: readonly Block[], most: number): Generator<Unit> {
   for (const [i, block] of blocks.entries()) {
     const introduced = blocks[i + 1]
     const introduces = introduced !== undefined && introduced.kind !== 'paragraph' && introduced.kind !== 'heading'
     const leadIn = leadInOf(blocks[i - 1])
-    const place = { ...(block.page !== undefined && { page: block.page }), ...(leadIn !== undefined && { leadIn }) }
+    const inherited = { ...(block.page !== undefined && { page: block.page }), ...(leadIn !== undefined && { leadIn }) }
     if (block.kind === 'heading' || block.kind === 'paragraph') yield* sentenceUnits(block, { most, introduces })
-    else for (const text of partsOf(block)) yield* partUnits(text, block.kind === 'code' ? Infinity : most, place)
+    else for (const text of partsOf(block)) yield* partUnits(text, block.kind === 'code' ? Infinity : most, inherited)
   }
 }
 
@@ -54,7 +54,7 @@ function* sentenceUnits(
   }
 }
 
-/** A sentence introduces what follows where it ends with a colon, or is a paragraph by itself. */
+/** A sentence is a lead-in if it ends with a colon, or is a paragraph by itself. */
 function isLeadIn(sentence: string, sentences: number): boolean {
   return (sentences === 1 || /[:\uff1a]$/.test(sentence)) && countWords(sentence) <= LEAD_IN_WORDS
 }
@@ -66,11 +66,11 @@ function leadInOf(before: Block | undefined): string | undefined {
   return last !== undefined && isLeadIn(last, sentences.length) ? last : undefined
 }
 
-/** An item, a row or code as it is; where it has more words than `most`, its sentences. */
-function* partUnits(text: string, most: number, place: Pick<Unit, 'page' | 'leadIn'>): Generator<Unit> {
+/** An item, row or code unchanged; its sentences if it has more words than `most`. */
+function* partUnits(text: string, most: number, inherited: Pick<Unit, 'page' | 'leadIn'>): Generator<Unit> {
   const words = countWords(text)
-  if (words <= most) yield { text, words, join: '\n', ...place }
-  else for (const unit of sentenceUnits({ text }, { most, introduces: false })) yield { ...unit, ...place }
+  if (words <= most) yield { text, words, join: '\n', ...inherited }
+  else for (const unit of sentenceUnits({ text }, { most, introduces: false })) yield { ...unit, ...inherited }
 }
 
 function partsOf(block: Exclude<Block, { kind: 'heading' | 'paragraph' }>): readonly string[] {
@@ -79,7 +79,7 @@ function partsOf(block: Exclude<Block, { kind: 'heading' | 'paragraph' }>): read
   return block.text.length <= CODE_CHARACTERS ? [block.text] : codeParts(block.text)
 }
 
-/** Code in parts that end with a line where lines are not longer than a part. */
+/** Splits code at line ends, unless a line is longer than a part. */
 function codeParts(text: string): string[] {
   const parts: string[] = []
   let part = ''

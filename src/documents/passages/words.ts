@@ -1,11 +1,11 @@
-/** Characters of scripts that are written without spaces between words. */
+/** Characters of scripts without spaces between words. */
 const UNSPACED = /[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Thai}\p{scx=Laoo}\p{scx=Khmr}\p{scx=Mymr}]/gu
-/** Of those so many are about a word. */
+/** Approximate characters per word in those scripts. */
 const CHARACTERS_A_WORD = 2
 /** A longer run without spaces (a URL, base64) counts as several words. */
 const LONGEST_WORD = 40
 
-/** About how many words a text has, in time linear in it. */
+/** Approximate word count, in linear time. */
 export function countWords(text: string): number {
   let words = 0
   for (const [run] of text.matchAll(/\S+/g)) {
@@ -15,7 +15,7 @@ export function countWords(text: string): number {
   return words
 }
 
-/** A text in pieces of about `most` words, cut at spaces where there are any. */
+/** Splits a text into pieces of about `most` words, at spaces if possible. */
 export function piecesOf(text: string, most: number): string[] {
   const parts = Math.ceil(countWords(text) / most)
   if (parts <= 1) return [text]

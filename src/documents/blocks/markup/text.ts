@@ -1,6 +1,6 @@
 import { isTag, isText, type AnyNode, type Element } from 'domhandler'
-import { DocumentError } from '../errors.ts'
-import { inline } from './contract.ts'
+import { DocumentError } from '../../errors.ts'
+import { inline } from '../contract.ts'
 
 /** What holds no sentences of the page. */
 const SKIPPED = new Set(
@@ -15,8 +15,11 @@ export const BLOCKS = new Set(
     'p section summary tbody td tfoot th thead tr'
   ).split(' '),
 )
-/** Links that a generator puts beside headings. */
+/** Links that a generator puts beside headings: a mark, an icon, or a word for it. Others of these classes hold the text itself. */
 const PERMALINK = /\b(?:headerlink|anchor|hash-link|permalink|anchorjs-link)\b/
+const NO_TEXT = /^(?:[^\p{L}\p{N}]*|\s*(?:anchor|link|permalink)\s*)$/iu
+/** Characters of a link that are looked at: a longer one is text. */
+const LONGEST_MARK = 40
 /** Elements inside each other. */
 const MAX_DEPTH = 512
 
@@ -39,14 +42,25 @@ export function rawText(nodes: readonly AnyNode[], depth = 0): string {
     .join('')
 }
 
-export function isSkipped({ name, attribs }: Element): boolean {
+export function isSkipped({ name, attribs, children }: Element): boolean {
   return (
     SKIPPED.has(name) ||
     attribs.hidden !== undefined ||
     attribs.role === 'navigation' ||
     /display\s*:\s*none/i.test(attribs.style ?? '') ||
-    (name === 'a' && PERMALINK.test(attribs.class ?? ''))
+    (name === 'a' && PERMALINK.test(attribs.class ?? '') && NO_TEXT.test(beginningOf(children)))
   )
+}
+
+/** The first characters inside an element. Not by recursion: links inside each other would be read again for each one around them. */
+function beginningOf(nodes: readonly AnyNode[]): string {
+  let text = ''
+  const waiting = nodes.toReversed()
+  for (let node = waiting.pop(); node !== undefined && text.length <= LONGEST_MARK; node = waiting.pop()) {
+    if (isText(node)) text += node.data
+    else if (isTag(node) && !SKIPPED.has(node.name)) waiting.push(...node.children.toReversed())
+  }
+  return text
 }
 
 /** @throws document_invalid */

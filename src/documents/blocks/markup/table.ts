@@ -1,11 +1,11 @@
 import { isTag, type AnyNode, type Element } from 'domhandler'
-import { textOf } from './markup-text.ts'
-import { rowTexts } from './table.ts'
+import { textOf } from './text.ts'
+import { rowTexts } from './row-texts.ts'
 
-/** What a cell of a table of data does not hold. */
+/** Elements that a cell of a data table does not contain. */
 const LAYOUT = new Set(['table', 'ul', 'ol', 'dl', 'pre', 'h1', 'h2', 'h3', 'h4', 'h5', 'h6'])
 const SECTIONS = new Set(['thead', 'tbody', 'tfoot'])
-/** Cells that one may stand for. */
+/** Maximum cells that one cell may span. */
 const MOST_SPAN = 100
 const SEARCHED = 2000
 
@@ -14,7 +14,7 @@ interface Row {
   readonly isHead: boolean
 }
 
-/** Whether a table only places parts of the page: its cells hold headings, lists or tables, or there is one cell a row. */
+/** Whether a table is used for layout: its cells hold headings, lists or tables, or there is one cell a row. */
 export function isLayout(table: Element): boolean {
   const rows = rowsOf(table)
   if (rows.every(({ cells }) => cells.length < 2)) return true
@@ -24,7 +24,7 @@ export function isLayout(table: Element): boolean {
   return rows.some(({ cells }) => cells.some(({ children }) => holdsBlocks(children)))
 }
 
-/** The rows of a table of data as texts, and its caption. */
+/** Rows of a data table as texts, and its caption. */
 export function tableRows(table: Element, depth: number): { readonly caption: string; readonly rows: readonly string[] } {
   const rows = rowsOf(table)
   const caption = table.children.filter(isTag).find(({ name }) => name === 'caption')
@@ -50,7 +50,7 @@ interface Cell {
   readonly text: string
 }
 
-/** A cell that spans rows or columns is in all of them. */
+/** Repeats a spanning cell in each row and column it covers. */
 function spread(rows: readonly (readonly Cell[])[]): string[][] {
   let below: { readonly text: string; readonly left: number }[] = []
   return rows.map((cells) => {

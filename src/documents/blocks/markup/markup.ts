@@ -1,12 +1,12 @@
 import { isTag, isText, type AnyNode, type Element } from 'domhandler'
-import { inline, type Block } from './contract.ts'
-import { listItems } from './markup-list.ts'
-import { isLayout, tableRows } from './markup-table.ts'
-import { BLOCKS, checkDepth, isSkipped, rawText, textOf } from './markup-text.ts'
+import { inline, type Block } from '../contract.ts'
+import { listItems } from './list.ts'
+import { isLayout, tableRows } from './table.ts'
+import { BLOCKS, checkDepth, isSkipped, rawText, textOf } from './text.ts'
 
 const HEADING = /^h([1-6])$/
 
-/** The blocks of parsed HTML, in their order. @throws document_invalid where elements are nested too deep */
+/** Converts parsed HTML to blocks, in document order. @throws document_invalid if elements are nested too deeply */
 export function markupBlocks(nodes: readonly AnyNode[], depth = 0): Block[] {
   const walk = new Walk()
   walk.all(nodes, depth)

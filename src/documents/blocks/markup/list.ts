@@ -1,8 +1,8 @@
 import { isTag, type AnyNode, type Element } from 'domhandler'
-import type { Block } from './contract.ts'
-import { textOf } from './markup-text.ts'
+import type { Block } from '../contract.ts'
+import { textOf } from './text.ts'
 
-/** Reads what is inside an item. */
+/** Parses an item's content. */
 type BlocksOf = (nodes: readonly AnyNode[], depth: number) => Block[]
 
 /** Items of a list with their marks; a definition list's read "term: definition". */
@@ -12,7 +12,7 @@ export function listItems(list: Element, blocksOf: BlocksOf, depth: number): str
   let number = Number.isSafeInteger(start) ? start : 1
   return elements(list.children).flatMap((item) => {
     const mark = list.name === 'ol' ? `${number++}. ` : '- '
-    // A list that is nested without an item of its own, as some editors write it.
+    // Some editors nest a list without an enclosing item.
     if (item.name === 'ul' || item.name === 'ol') return listItems(item, blocksOf, depth + 1)
     return itemTexts(blocksOf(item.children, depth + 1)).map((text) => (/^(?:- |\d+\. )/.test(text) ? text : mark + text))
   })

@@ -1,9 +1,9 @@
-/** A longer cell is no column's name. */
+/** Maximum length of a column name. */
 const LONGEST_NAME = 60
 
 /**
- * Rows of a table as texts: "column: value; column: value", values alone where the columns have no names.
- * @param hasHead the first row is marked as the columns' names; where it is not, it is taken for them if it reads like names
+ * Rows of a table as texts: "column: value; column: value", values only if the columns have no names.
+ * @param hasHead the first row is marked as the columns' names; otherwise it is used as names if it looks like them
  */
 export function rowTexts(grid: readonly (readonly string[])[], hasHead: boolean): string[] {
   const [first, ...rest] = grid
@@ -23,7 +23,7 @@ export function rowTexts(grid: readonly (readonly string[])[], hasHead: boolean)
     .filter((row) => row !== '')
 }
 
-/** Names are short, distinct and no numbers, and rows follow. */
+/** Names are short, distinct and not numeric, and rows follow. */
 function looksLikeHead(first: readonly string[], rest: readonly (readonly string[])[]): boolean {
   return (
     first.length > 1 &&

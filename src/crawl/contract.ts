@@ -1,0 +1,133 @@
+import type { LookupAddress } from 'node:dns'
+import type { FileProblem } from '../../index/read/contract.ts'
+
+/** Why a page was not fetched. */
+export type PageProblem = Extract<
+  FileProblem,
+  | 'robots'
+  | 'not_found'
+  | 'http_error'
+  | 'unreachable'
+  | 'timeout'
+  | 'redirect'
+  | 'private_address'
+  | 'not_allowed'
+  | 'too_many'
+  | 'too_large'
+  | 'not_supported'
+  | 'damaged'
+>
+
+/** A page that is not fetched, with the reason. */
+export class PageError extends Error {
+  readonly problem: PageProblem
+
+  constructor(problem: PageProblem, message: string, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause })
+    this.name = 'PageError'
+    this.problem = problem
+  }
+}
+
+/** Resolves a host name to its addresses. */
+export type Resolve = (hostname: string) => Promise<readonly LookupAddress[]>
+
+/** Rules about addresses that may be fetched. */
+export interface CrawlRules {
+  /** Allowed hosts: `example.org` (default ports) or `example.org:8443`. Default: any. */
+  readonly hosts?: readonly string[] | undefined
+  /** Requested addresses: without `hosts`, their ports are allowed. */
+  readonly named: readonly string[]
+  /** Whether loopback and private networks are allowed. */
+  readonly allowPrivate: boolean
+}
+
+export interface CrawlLimits {
+  /** Maximum pages of a crawl. */
+  readonly pages: number
+  /** Maximum bytes of a page, decompressed. */
+  readonly pageBytes: number
+  /** Maximum bytes of all pages. */
+  readonly totalBytes: number
+  /** Maximum bytes of a sitemap, decompressed. */
+  readonly sitemapBytes: number
+  /** Maximum addresses in sitemaps. */
+  readonly sitemapEntries: number
+  /** Maximum sitemaps in a sitemap index. */
+  readonly sitemaps: number
+  /** Bytes read of a robots.txt (RFC 9309, 2.5: at least 500 KiB). */
+  readonly robotsBytes: number
+  readonly redirects: number
+  readonly headerBytes: number
+  /** Time limit of a complete response in milliseconds. */
+  readonly responseMs: number
+  /** Delay in milliseconds between a host's response and the next request to it. */
+  readonly delayMs: number
+  /** Hosts visited concurrently; requests to one host are sequential. */
+  readonly hostsAtOnce: number
+}
+
+export const CRAWL_LIMITS: CrawlLimits = {
+  pages: 2000,
+  pageBytes: 32 * 2 ** 20,
+  totalBytes: 64 * 2 ** 30,
+  sitemapBytes: 50 * 2 ** 20,
+  sitemapEntries: 50_000,
+  sitemaps: 50,
+  robotsBytes: 500 * 2 ** 10,
+  redirects: 5,
+  headerBytes: 16 * 2 ** 10,
+  responseMs: 60_000,
+  delayMs: 500,
+  hostsAtOnce: 4,
+}
+
+/** Maximum characters of an address. */
+export const LONGEST_ADDRESS = 1000
+
+/** Validators of a page for conditional requests. */
+export interface Validators {
+  readonly etag?: string | undefined
+  readonly modified?: string | undefined
+}
+
+/** A page being received. */
+export interface FetchedPage extends Validators {
+  /** Final address, after redirects. */
+  readonly url: string
+  /** Requested address. */
+  readonly asked: string
+  /** Media type with parameters; empty if the server sends none. */
+  readonly mediaType: string
+  /** Decompressed body, limited in size. @throws PageError */
+  readonly body: AsyncIterable<Buffer>
+}
+
+/** Receives the results of a crawl. */
+export interface CrawlSink {
+  /** Called with each page; must read its body completely. */
+  readonly page: (page: FetchedPage) => Promise<void>
+  /** Called with each unchanged page (304). */
+  readonly unchanged: (page: { readonly url: string; readonly asked: string }) => void
+  /** Called with each page left out. @param page `isListed` if a sitemap lists it; any other may be a sitemap itself */
+  readonly leftOut: (page: {
+    readonly url: string
+    readonly problem: PageProblem
+    readonly detail: string
+    readonly isListed: boolean
+  }) => void
+}
+
+export interface CrawlOptions {
+  readonly rules: CrawlRules
+  /** Name and version. The name selects the rules of a robots.txt. */
+  readonly userAgent: string
+  readonly signal: AbortSignal
+  readonly limits?: Partial<CrawlLimits>
+  /** Resolves host names. Default: the system's resolver. */
+  readonly resolve?: Resolve | undefined
+  /** Returns the validators of a known page, for a conditional request. */
+  readonly known?: (url: string) => Promise<Validators | undefined>
+  /** Called with the share of pages requested so far, 0 to 1. */
+  readonly onShare?: (share: number) => void
+}

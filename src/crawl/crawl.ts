@@ -1,0 +1,153 @@
+import pLimit from 'p-limit'
+import { at } from '../../base/at.ts'
+import { createHostTurns } from './host-turns.ts'
+import { checkedLookup } from './lookup.ts'
+import { isSameSite, pageAddress } from './page-address.ts'
+import { CRAWL_LIMITS, PageError, type CrawlLimits, type CrawlOptions, type CrawlSink } from './contract.ts'
+import { isPageType } from './page-type.ts'
+import { createRobotsCache } from './robots-cache.ts'
+import { sendRequest, type PageResponse } from './request.ts'
+import { isSitemap, readSitemap, type Sitemap } from './sitemap.ts'
+import { visit, type VisitOptions } from './visit.ts'
+
+/** Where an address was found: in the order, a sitemap index or a sitemap. */
+type Origin = 'order' | 'index' | 'sitemap'
+
+/**
+ * Fetches pages, and those listed by sitemaps among the addresses. A page that cannot be fetched is reported to the sink with its reason.
+ * @throws the signal's reason once aborted; errors of the sink
+ */
+export async function crawl(addresses: readonly string[], options: CrawlOptions, sink: CrawlSink): Promise<void> {
+  await new Crawl(options, sink).run(addresses)
+}
+
+class Crawl {
+  readonly #sink: CrawlSink
+  readonly #limits: CrawlLimits
+  readonly #visiting: VisitOptions
+  readonly #onShare: (share: number) => void
+  readonly #hostSlots
+  /** Aborts the crawl after an error that is not caused by a page. */
+  readonly #abort = new AbortController()
+  #failure: unknown
+  /** Requested addresses, including those listed by sitemaps. */
+  readonly #asked = new Set<string>()
+  /** Final addresses, after redirects: each page is taken once. */
+  readonly #taken = new Set<string>()
+  #pages = 0
+  /** Number of addresses listed by all sitemaps. */
+  #entries = 0
+  #done = 0
+  #bytes = 0
+
+  constructor({ rules, userAgent, signal: ending, limits, resolve, known, onShare }: CrawlOptions, sink: CrawlSink) {
+    const signal = AbortSignal.any([ending, this.#abort.signal])
+    this.#sink = sink
+    this.#limits = { ...CRAWL_LIMITS, ...limits }
+    this.#onShare = onShare ?? (() => undefined)
+    this.#hostSlots = pLimit(this.#limits.hostsAtOnce)
+    const lookup = checkedLookup(rules, resolve)
+    const own = {
+      'user-agent': userAgent,
+      accept: 'text/html, text/markdown, text/plain, application/pdf, application/xml;q=0.9, */*;q=0.1',
+    }
+    const visiting = {
+      rules,
+      limits: this.#limits,
+      atHost: createHostTurns({ delayMs: this.#limits.delayMs, signal }),
+      send: (url: URL, headers: Readonly<Record<string, string>>) =>
+        sendRequest(url, { rules, lookup, limits: this.#limits, headers: { ...own, ...headers }, signal }),
+    }
+    this.#visiting = { ...visiting, known, permit: createRobotsCache(visiting, at(userAgent.split('/'), 0)) }
+  }
+
+  async run(addresses: readonly string[]): Promise<void> {
+    await Promise.all(addresses.map((address) => this.#address(address, 'order')))
+    if (this.#abort.signal.aborted) throw this.#failure
+  }
+
+  /** @param listedBy the sitemap that lists it */
+  async #address(text: string, origin: Origin, listedBy?: URL): Promise<void> {
+    try {
+      const url = pageAddress(text)
+      if (this.#asked.has(url.href)) return
+      this.#asked.add(url.href)
+      if (listedBy !== undefined && !isSameSite(listedBy, url))
+        throw new PageError('not_allowed', `The sitemap of ${listedBy.host} lists a page of ${url.host}.`)
+      if (origin !== 'index' && ++this.#pages > this.#limits.pages)
+        throw new PageError('too_many', `${this.#limits.pages} pages are taken at most.`)
+      const listed = await this.#hostSlots(() => this.#visit(url, origin))
+      // Outside of the limit: each listed page counts against it itself.
+      if (listed !== undefined) await this.#follow(listed.url, listed.sitemap, origin)
+    } catch (error) {
+      if (error instanceof PageError)
+        this.#sink.leftOut({ url: text, problem: error.problem, detail: error.message, isListed: origin === 'sitemap' })
+      else if (!this.#abort.signal.aborted) {
+        this.#failure = error
+        this.#abort.abort(error)
+      }
+    } finally {
+      this.#done++
+      this.#onShare(Math.min(1, this.#done / Math.max(1, this.#asked.size)))
+    }
+  }
+
+  /** Fetches a page. @returns the sitemap with its address if the response is a requested sitemap */
+  async #visit(asked: URL, origin: Origin): Promise<{ readonly url: URL; readonly sitemap: Sitemap } | undefined> {
+    const { url, result } = await visit(asked, this.#visiting, async (url, response) => {
+      const { status } = response
+      if (status === 304 && (await this.#visiting.known?.(url.href)) !== undefined) {
+        if (this.#claim(url)) this.#sink.unchanged({ url: url.href, asked: asked.href })
+        return undefined
+      }
+      if (status !== 200)
+        throw new PageError(status === 404 || status === 410 ? 'not_found' : 'http_error', `The server answers ${status}.`)
+      const { 'content-type': mediaType = '' } = response.headers
+      if (origin !== 'sitemap' && (origin === 'index' || isSitemap(mediaType, url)))
+        return readSitemap(response.body(this.#limits.sitemapBytes), this.#limits)
+      if (!isPageType(mediaType, url)) throw new PageError('not_supported', `Pages of the type ${mediaType.slice(0, 100)} are not read.`)
+      if (this.#claim(url)) await this.#page(url, asked, response, mediaType)
+      return undefined
+    })
+    return result === undefined ? undefined : { url, sitemap: result }
+  }
+
+  /** True for the first visit of a final address, since several addresses may redirect to it. */
+  #claim({ href }: URL): boolean {
+    const isFirst = !this.#taken.has(href)
+    this.#taken.add(href)
+    return isFirst
+  }
+
+  async #page(url: URL, asked: URL, response: PageResponse, mediaType: string): Promise<void> {
+    const { etag, 'last-modified': modified } = response.headers
+    const most = Math.min(this.#limits.pageBytes, this.#limits.totalBytes - this.#bytes)
+    const body = async function* (count: (bytes: number) => void): AsyncGenerator<Buffer> {
+      for await (const chunk of response.body(most)) {
+        count(chunk.length)
+        yield chunk
+      }
+    }
+    const counted = body((bytes) => (this.#bytes += bytes))
+    await this.#sink.page({ url: url.href, asked: asked.href, mediaType, etag, modified, body: counted })
+  }
+
+  async #follow(url: URL, { kind, addresses }: Sitemap, origin: Origin): Promise<void> {
+    this.#entries += addresses.length
+    const { sitemaps, sitemapEntries } = this.#limits
+    if (this.#entries > sitemapEntries) throw new PageError('too_many', `Sitemaps may list ${sitemapEntries} addresses in all.`)
+    if (kind === 'pages') {
+      await Promise.all(addresses.map((address) => this.#address(address, 'sitemap', url)))
+      return
+    }
+    if (origin === 'index') throw new PageError('not_supported', 'An index of sitemaps lists another index.')
+    for (const address of addresses.slice(sitemaps))
+      this.#sink.leftOut({
+        url: address,
+        problem: 'too_many',
+        detail: `${sitemaps} sitemaps of an index are read at most.`,
+        isListed: false,
+      })
+    await Promise.all(addresses.slice(0, sitemaps).map((address) => this.#address(address, 'index', url)))
+  }
+}

@@ -1,0 +1,97 @@
+import { get as httpGet, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
+import { get as httpsGet } from 'node:https'
+import type { LookupFunction } from 'node:net'
+import { pipeline, type Transform } from 'node:stream'
+import { createBrotliDecompress, createGunzip } from 'node:zlib'
+import { messageOf } from '../../base/errors.ts'
+import { PageError, type CrawlLimits, type CrawlRules } from './contract.ts'
+import { checkLiteral } from './lookup.ts'
+
+export interface RequestOptions {
+  readonly rules: CrawlRules
+  readonly lookup: LookupFunction
+  readonly limits: CrawlLimits
+  readonly headers: Readonly<Record<string, string>>
+  readonly signal: AbortSignal
+}
+
+/** A response whose body has not been read yet. */
+export interface PageResponse {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  /** Reads the decompressed body. @throws PageError beyond `most` bytes */
+  body(most: number): AsyncGenerator<Buffer>
+  /** Discards the unread body. */
+  end(): void
+}
+
+/**
+ * Sends a GET request and waits for the headers. Does not follow redirects or keep connections alive: each connects to a checked address.
+ * @throws PageError; the signal's reason once aborted
+ */
+export async function sendRequest(url: URL, { rules, lookup, limits, headers, signal }: RequestOptions): Promise<PageResponse> {
+  checkLiteral(url.hostname, rules)
+  const late = new AbortController()
+  const timer = setTimeout(() => late.abort(), limits.responseMs)
+  const failed = (error: unknown, isDecoding = false): unknown => {
+    if (signal.aborted) return signal.reason
+    if (late.signal.aborted) return new PageError('timeout', `The response took longer than ${limits.responseMs} ms.`)
+    if (error instanceof PageError) return error
+    if (isDecoding) return new PageError('damaged', `Its compression is damaged (${messageOf(error)}).`, error)
+    return new PageError('unreachable', `${url.host} cannot be reached, or broke off (${messageOf(error)}).`, error)
+  }
+  try {
+    const message = await new Promise<IncomingMessage>((resolve, reject) => {
+      const send = url.protocol === 'https:' ? httpsGet : httpGet
+      const accept = { 'accept-encoding': 'gzip, br', connection: 'close', ...headers }
+      const both = AbortSignal.any([signal, late.signal])
+      send(url, { agent: false, lookup, headers: accept, signal: both, maxHeaderSize: limits.headerBytes }, resolve).on('error', reject)
+    })
+    const end = (): void => {
+      clearTimeout(timer)
+      message.destroy()
+    }
+    return { status: message.statusCode ?? 0, headers: message.headers, end, body: (most) => boundedBody(message, { most, failed, end }) }
+  } catch (error) {
+    clearTimeout(timer)
+    throw failed(error)
+  }
+}
+
+interface Reading {
+  readonly most: number
+  /** Converts an error of the connection to a PageError. */
+  readonly failed: (error: unknown, isDecoding: boolean) => unknown
+  readonly end: () => void
+}
+
+async function* boundedBody(message: IncomingMessage, { most, failed, end }: Reading): AsyncGenerator<Buffer> {
+  const tooLarge = (): PageError => new PageError('too_large', `It has more than ${most} bytes, decompressed.`)
+  let broken = false
+  message.on('error', () => (broken = true))
+  let decoder: Transform | undefined
+  try {
+    const { 'content-length': said = '0' } = message.headers
+    if (Number(said) > most) throw tooLarge()
+    decoder = decoderOf(message)
+    const bytes = decoder === undefined ? message : pipeline(message, decoder, () => undefined)
+    let read = 0
+    for await (const chunk of bytes as AsyncIterable<Buffer>) {
+      read += chunk.length
+      if (read > most) throw tooLarge()
+      yield chunk
+    }
+  } catch (error) {
+    throw failed(error, decoder !== undefined && !broken)
+  } finally {
+    end()
+  }
+}
+
+function decoderOf({ headers }: IncomingMessage): Transform | undefined {
+  const coding = headers['content-encoding']?.trim().toLowerCase() ?? 'identity'
+  if (coding === 'identity' || coding === '') return undefined
+  if (coding === 'gzip' || coding === 'x-gzip') return createGunzip()
+  if (coding === 'br') return createBrotliDecompress()
+  throw new PageError('not_supported', `It is sent in the encoding ${coding.slice(0, 40)}, which was not asked for.`)
+}

@@ -1,0 +1,78 @@
+/** Rules of a robots.txt for one crawler: the Robots Exclusion Protocol (RFC 9309). */
+export interface Robots {
+  allows(url: URL): boolean
+}
+
+export const ALLOW_ALL: Robots = { allows: () => true }
+
+interface Rule {
+  readonly allow: boolean
+  readonly pattern: string
+}
+
+/**
+ * Parses a robots.txt. The groups that name the crawler are merged; without any, those of `*` apply (2.2.1). The longest matching rule
+ * wins; of equally long ones, the one that allows (2.2.2).
+ * @param product name of the crawler, without its version
+ */
+export function parseRobots(text: string, product: string): Robots {
+  const groups = new Map<string, Rule[]>()
+  let agents: string[] = []
+  let isHead = false
+  for (const line of text.replace(/^\ufeff/, '').split(/\r\n|\r|\n/)) {
+    const [, key = '', value = ''] = /^\s*([a-z-]+)\s*:\s*([^#]*)/i.exec(line) ?? []
+    const name = key.toLowerCase()
+    if (name === 'user-agent') {
+      if (!isHead) agents = []
+      isHead = true
+      agents.push(agentOf(value))
+      for (const agent of agents) groups.set(agent, groups.get(agent) ?? [])
+    } else if (name === 'allow' || name === 'disallow') {
+      isHead = false
+      const pattern = normalised(value.trim())
+      if (pattern !== '') for (const agent of agents) groups.get(agent)?.push({ allow: name === 'allow', pattern })
+    }
+  }
+  const rules = groups.get(product.toLowerCase()) ?? groups.get('*') ?? []
+  return { allows: ({ pathname, search }) => pathname === '/robots.txt' || isAllowed(normalised(pathname + search), rules) }
+}
+
+/** Product token of a user agent. */
+function agentOf(value: string): string {
+  return value.trim() === '*' ? '*' : (/^[a-z_-]+/i.exec(value.trim())?.[0].toLowerCase() ?? '')
+}
+
+function isAllowed(path: string, rules: readonly Rule[]): boolean {
+  let best: Rule = { allow: true, pattern: '' }
+  for (const rule of rules) {
+    if (rule.pattern.length < best.pattern.length || !matches(path, rule.pattern)) continue
+    if (rule.pattern.length > best.pattern.length || rule.allow) best = rule
+  }
+  return best.allow
+}
+
+/** Matches a pattern: `*` stands for any characters, a final `$` for the end of the path. Linear time per part between stars. */
+function matches(path: string, pattern: string): boolean {
+  const isAnchored = pattern.endsWith('$')
+  const [first = '', ...parts] = (isAnchored ? pattern.slice(0, -1) : pattern).split('*')
+  if (!path.startsWith(first)) return false
+  let from = first.length
+  const last = isAnchored ? parts.pop() : undefined
+  for (const part of parts) {
+    const at = path.indexOf(part, from)
+    if (at < 0) return false
+    from = at + part.length
+  }
+  if (!isAnchored) return true
+  return last === undefined ? from === path.length : path.length - last.length >= from && path.endsWith(last)
+}
+
+/** Normalizes percent-encoding (RFC 3986), so that equivalent paths compare equal. */
+function normalised(path: string): string {
+  return path
+    .replace(/%([0-9a-f]{2})/gi, (escaped, hex: string) => {
+      const character = String.fromCharCode(parseInt(hex, 16))
+      return /[\w.~-]/.test(character) ? character : escaped.toUpperCase()
+    })
+    .replace(/[^\u0021-\u007e]+/g, (run) => encodeURIComponent(run))
+}

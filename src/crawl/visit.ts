@@ -1,0 +1,69 @@
+import { checkAllowed, pageAddress } from './page-address.ts'
+import { PageError, type CrawlLimits, type CrawlRules, type Validators } from './contract.ts'
+import type { AtHost } from './host-turns.ts'
+import type { PageResponse } from './request.ts'
+
+export interface VisitOptions {
+  readonly rules: CrawlRules
+  readonly limits: CrawlLimits
+  readonly atHost: AtHost
+  readonly send: (url: URL, headers: Readonly<Record<string, string>>) => Promise<PageResponse>
+  /** Checks robots.txt. @throws PageError if the address is disallowed, or robots.txt is unavailable */
+  readonly permit?: (url: URL) => Promise<void>
+  readonly known?: ((url: string) => Promise<Validators | undefined>) | undefined
+}
+
+/** Result of visiting an address. */
+export interface Visited<Result> {
+  /** Final address, after redirects. */
+  readonly url: URL
+  readonly result: Result
+}
+
+const REDIRECTS = [301, 302, 303, 307, 308]
+
+/**
+ * Requests an address and follows its redirects; each target is checked like the first address.
+ * @param take receives the final response; the next request to its host waits for it
+ * @throws PageError; errors of `take`
+ */
+export async function visit<Result>(
+  asked: URL,
+  { rules, limits, atHost, send, permit, known }: VisitOptions,
+  take: (url: URL, response: PageResponse) => Promise<Result>,
+): Promise<Visited<Result>> {
+  const seen = new Set<string>()
+  let url = asked
+  for (let redirects = 0; ; redirects++) {
+    if (seen.has(url.href)) throw new PageError('redirect', `It redirects in a circle, by ${url.href}.`)
+    if (redirects > limits.redirects) throw new PageError('redirect', `It redirects more than ${limits.redirects} times.`)
+    seen.add(url.href)
+    checkAllowed(url, rules)
+    await permit?.(url)
+    const headers = conditions(await known?.(url.href))
+    const at = url
+    const outcome = await atHost(at.host, async () => {
+      const response = await send(at, headers)
+      try {
+        return REDIRECTS.includes(response.status) ? nextOf(at, response) : { result: await take(at, response) }
+      } finally {
+        response.end()
+      }
+    })
+    if ('result' in outcome) return { url, result: outcome.result }
+    url = outcome.next
+  }
+}
+
+function conditions({ etag, modified }: Validators = {}): Readonly<Record<string, string>> {
+  if (etag !== undefined) return { 'if-none-match': etag }
+  return modified === undefined ? {} : { 'if-modified-since': modified }
+}
+
+function nextOf(from: URL, { status, headers: { location } }: PageResponse): { readonly next: URL } {
+  if (location === undefined) throw new PageError('redirect', `It answers ${status} without saying where to.`)
+  const next = pageAddress(location, from)
+  if (from.protocol === 'https:' && next.protocol !== 'https:')
+    throw new PageError('redirect', `It redirects from https to ${next.href}, where the page could be changed on its way.`)
+  return { next }
+}
