@@ -7,14 +7,14 @@ const PASSING = ['overloaded', 'inference_failed', 'deadline_exceeded', 'not_rea
 const ATTEMPTS = 6
 
 /**
- * The embedder as bulk work uses it: behind questions, and tried again when it is busy or its process was replaced, since
- * a job of hours must not end with one child. The waits grow to half a minute in all.
+ * Adapts the embedder for bulk work: runs at lower priority than questions and retries while it is busy or its process is replaced, since
+ * a job of hours must not fail with one process. The delays grow, to half a minute in total.
  */
 export function bulkEmbed(embedder: Embedder): Embed {
   return async (texts, signal) => {
     for (let attempt = 1; ; attempt++) {
       try {
-        return await embedder.embed(texts, { priority: 'bulk', ...(signal && { signal }) })
+        return await embedder.embed(texts, { priority: 'bulk', signal })
       } catch (error) {
         signal?.throwIfAborted()
         if (!(error instanceof CodedError) || !PASSING.includes(error.code) || attempt === ATTEMPTS) throw error

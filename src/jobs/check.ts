@@ -8,35 +8,35 @@ import { leftOutShare, readFolder, type FileBounds, type FolderSource } from './
 import { FileTally, type Files } from './folder/summary.ts'
 import { rejectedShare, type Job, type JobOptions } from './schema.ts'
 
-/** What indexing a file would meet. */
+/** Result of a dry run. */
 export interface CheckReport {
   readonly read: number
   readonly rejected: number
-  /** Passages. */
+  /** Number of valid passages. */
   readonly accepted: number
   /** The latest rejected lines. */
   readonly rejects: Job['recent_rejects']
-  /** What is left out of lines that are accepted. */
+  /** Fields that would be dropped from accepted lines. */
   readonly warnings: readonly string[]
-  /** What a table of them alone takes, roughly. */
+  /** Estimated bytes of a table of these passages. */
   readonly bytes: number
-  /** True if a job would go on: not more than the allowed share of lines is bad, and there are passages. */
+  /** True if a job would accept the corpus: it has passages, and the share of rejected lines is allowed. */
   readonly passes: boolean
-  /** Of documents: how many files would be indexed and left out. */
+  /** For documents: numbers of files that would be indexed and left out. */
   readonly files?: Files
 }
 
 /**
- * Reads a corpus as a job would and writes nothing.
- * @param dimension numbers of a vector.
- * @throws as reading does: corpus_invalid, not_found, payload_too_large.
+ * Validates a corpus as a job would, without writing anything.
+ * @param dimension numbers per vector
+ * @throws corpus_invalid, not_found, payload_too_large
  */
 export async function checkFile(path: string, options: JobOptions, dimension: number): Promise<CheckReport> {
   const items = readPassageFile(path, corpusReadOptions(options, basename(path), undefined))
   return checkItems(items, rejectedShare(options), dimension)
 }
 
-/** As `checkFile`, of the documents of a folder. @throws not_found */
+/** Like `checkFile`, for the documents of a folder. @throws not_found */
 export async function checkFolder(source: FolderSource, options: JobOptions, bounds: FileBounds, dimension: number): Promise<CheckReport> {
   const tally = new FileTally()
   const items = readFolder(source, { options, bounds, signal: new AbortController().signal })

@@ -1,83 +1,94 @@
 import type { ReplacedTable } from '../../index/ingest/remove-stale.ts'
 import type { QueueOptions } from './queue.ts'
-import type { Job, JobOptions } from './schema.ts'
+import type { Job, JobOptions, WebSource } from './schema.ts'
 import type { UploadedFile } from './upload/contract.ts'
 
 export interface JobsOptions extends QueueOptions {
-  /** Folder of the jobs: uploads, journals, reports. Shared by all processes of one index. */
+  /** Folder of uploads, journals and reports. Shared by all processes of an index. */
   readonly jobsDir: string
-  /** Folder whose files may be named as sources over HTTP. */
+  /** Folder from which sources may be named over HTTP. */
   readonly importDir?: string | undefined
   readonly maxUploadBytes?: number
 }
 
-export interface Upload {
+/** Target of a job. */
+interface Ordered {
+  /** Default: the index's main table. */
+  readonly table?: string | undefined
+}
+
+export interface Upload extends Ordered {
   readonly bytes: AsyncIterable<Buffer>
-  /** File name, where the client gave one. */
+  /** File name, if the client sent one. */
   readonly name?: string | undefined
   readonly options: JobOptions
 }
 
-export interface FilesUpload {
+export interface FilesUpload extends Ordered {
   readonly files: AsyncIterable<UploadedFile> | Iterable<UploadedFile>
   readonly options: JobOptions
 }
 
-/** Orders of bulk indexing: each makes a job and queues it. */
+/** Creates and queues jobs of bulk indexing. All throw unknown_collection for a named table that does not exist. */
 export interface JobOrders {
-  /** Queues a file by its path. For the command line: over HTTP only `addImport`. @throws options_invalid */
+  /** Indexes a file by path. For the command line only; HTTP uses `addImport`. @throws options_invalid */
   addFile(path: string, options: JobOptions): Promise<Job>
-  /** Queues the documents of a folder: all of them, or those that are named. For the command line. @throws options_invalid */
+  /** Indexes all or the named documents of a folder. For the command line only. @throws options_invalid */
   addFolder(path: string, options: JobOptions, only?: readonly string[]): Promise<Job>
   /**
-   * Queues a table, a document, an archive or a folder of them that lies in the import folder. Sources of documents are their paths there, so
-   * that the files can be found again.
-   * @throws as `importPath`
+   * Indexes web pages, and the pages listed by sitemaps among the addresses.
+   * @throws forbidden for an address that may not be fetched, invalid_request for an invalid one
    */
-  addImport(name: string, options: JobOptions): Promise<Job>
+  addPages(source: WebSource, options: JobOptions, table?: string): Promise<Job>
   /**
-   * Queues the commit of a place: a corpus that was planned, with vectors that others have made. One of it that is not at its
-   * end goes on. For the command line.
-   * @throws index_invalid naming shards that are missing or foreign, or the model that differs; conflict where one that is not at its end was ordered otherwise.
+   * Indexes a table, document, archive or folder inside the import folder. The source of a document is its path there, so that the file
+   * can be served later.
+   * @throws errors of `importPath`
+   */
+  addImport(name: string, options: JobOptions, table?: string): Promise<Job>
+  /**
+   * Commits a shard directory: a planned corpus with precomputed vectors. Resumes an unfinished job of the same directory. For the command
+   * line only.
+   * @throws index_invalid naming missing or foreign shards, or another model; conflict if an unfinished job has other options
    */
   addShardDir(folder: string, options: Pick<JobOptions, 'replace'>): Promise<Job>
   /**
-   * Queues the table's own passages, to be embedded with the model of new tables into a table that replaces it. One that is not at its end goes on.
-   * @throws conflict where its vectors are of that model already; index_missing, index_invalid
+   * Embeds the table's passages again, with the model of new tables, into a table that replaces it. Resumes an unfinished job.
+   * @throws conflict if its vectors are already of that model; index_missing, index_invalid
    */
-  addReembed(): Promise<Job>
+  addReembed(table?: string): Promise<Job>
   /**
-   * Reads an upload to its end, checks and plans it, and queues it. A cut-off or refused upload leaves nothing behind,
-   * except that one with too many bad lines stays as a failed job, for its report.
+   * Reads, validates and plans an uploaded table. An interrupted or rejected upload leaves nothing behind, except that one with too many
+   * invalid lines is kept as a failed job, for its report.
    */
   addUpload(upload: Upload): Promise<Job>
   /**
-   * Keeps the files of an upload, those in archives among them, and queues them; one table alone is planned as it comes in, as `addUpload`
-   * does. A cut-off or refused upload leaves nothing behind.
+   * Stores the uploaded files, archives expanded. A single table is planned while it is received, as in `addUpload`. An interrupted or
+   * rejected upload leaves nothing behind.
    * @throws payload_too_large, corpus_invalid for a damaged archive, invalid_request without a file
    */
   addFiles(upload: FilesUpload): Promise<Job>
 }
 
-/** Bulk indexing: jobs in a queue on the disk, one running at a time over all processes of an index. */
+/** Bulk indexing: a job queue on disk. One job runs at a time, across all processes of an index. */
 export interface Jobs extends JobOrders {
   /** All jobs, oldest first. */
   list(): Promise<Job[]>
   /** @throws not_found */
   get(id: string): Promise<Job>
-  /** Whether a job is not at its end and nobody is at work at it, or will be: the process that had it has ended. */
+  /** True for an unfinished job whose process has ended, so that nothing runs it. */
   isAbandoned(id: string): Promise<boolean>
-  /** Ends a job, or asks the process that runs it for its end; what it committed to a live table stays. @throws conflict for one that has ended. */
+  /** Cancels a job, in whichever process it runs. Passages committed to a live table stay. @throws conflict for a finished job */
   cancel(id: string): Promise<Job>
-  /** Queues a stopped or interrupted job again. @throws conflict for one that has ended. */
+  /** Queues a stopped or interrupted job again. @throws conflict for a finished job */
   resume(id: string): Promise<Job>
-  /** Tables that were replaced and are not removed yet. */
+  /** Replaced tables that have not been removed yet. */
   replacedTables(): Promise<readonly ReplacedTable[]>
-  /** Path of the file of all rejected lines (JSON lines); absent if none was rejected. */
+  /** Path of the report of rejected lines (JSON lines). The file is missing if none was rejected. */
   reportPath(id: string): Promise<string>
-  /** Follows a job to its end, whichever process runs it. */
+  /** Resolves when the job has ended, in whichever process it runs. */
   wait(id: string, onProgress?: (job: Job) => void, signal?: AbortSignal): Promise<Job>
-  /** Takes up the jobs that an earlier process left unfinished. */
+  /** Resumes jobs left unfinished by earlier processes. */
   start(): Promise<void>
   /** Stops after the running batch; unfinished jobs resume at the next start. */
   close(): Promise<void>

@@ -5,16 +5,16 @@ import { parseJson } from '../../base/json.ts'
 import type { Embed } from '../../index/contract.ts'
 import { embedShard } from '../../index/ingest/shard-dir/embed-shard.ts'
 import type { ShardDir } from '../../index/ingest/shard-dir/shard-dir.ts'
-import { readLines } from '../../index/read/lines.ts'
-import { toJobError } from './run/run.ts'
+import { readLines } from '../../index/read/formats/lines.ts'
+import { toJobError } from './run/failure.ts'
 
-/** Longest line of work that is read. */
+/** Maximum length of an input line. */
 const LINE_BYTES = 1000
 
-/** A line of work: a shard of the plan, by its number. */
+/** Input line: the number of a shard. */
 const WorkSchema = Type.Object({ shard: Type.Integer({ minimum: 0 }) }, { additionalProperties: false })
 
-/** One line for each line of work, in the same order. */
+/** Output line: one per input line, in order. */
 export const WorkAnswerSchema = Type.Union([
   Type.Object({
     shard: Type.Integer(),
@@ -33,8 +33,8 @@ export const WorkAnswerSchema = Type.Union([
 export type WorkAnswer = Static<typeof WorkAnswerSchema>
 
 /**
- * Embeds the shards that lines of work name, one after the other, and answers each: one that fails is named and left out.
- * A shard at a time is in memory; the next line is read when the answer has been taken.
+ * Embeds the shards named by input lines, one at a time, and yields a result for each. A failed shard is reported and skipped.
+ * Holds one shard in memory: the next line is read once the result was consumed.
  */
 export async function* answerWork(
   input: AsyncIterable<Buffer>,

@@ -5,15 +5,15 @@ import { CodedError } from '../../base/errors.ts'
 /** A file or folder in the import folder. */
 export interface Imported {
   readonly path: string
-  /** Its path in the import folder, with slashes; empty for the folder itself. */
+  /** Path relative to the import folder, with slashes; empty for the folder itself. */
   readonly within: string
   readonly isFolder: boolean
 }
 
 /**
- * A file or folder in the import folder. Only what is inside it, reached without symbolic links, may be named: the
- * service must not become a way to read other files of its machine.
- * @throws forbidden without an import folder, where it is missing, or for a name that leads out of it, not_found for what is missing.
+ * Resolves a name inside the import folder. Names that lead outside, directly or by symbolic links, are rejected: the service must not
+ * expose other files of the machine.
+ * @throws forbidden without an import folder, if it is missing, or for a name outside of it; not_found for a missing file
  */
 export async function importPath(importDir: string | undefined, name: string): Promise<Imported> {
   if (importDir === undefined)

@@ -7,12 +7,12 @@ import type { FilesUpload, JobOrders, Jobs, JobsOptions, Upload } from './contra
 import { IndexOrders } from './order/orders.ts'
 import { JobQueue } from './queue.ts'
 import { cancelStopped } from './run/run.ts'
-import { isSettled, type Job, type JobOptions } from './schema.ts'
+import { isSettled, type Job, type JobOptions, type WebSource } from './schema.ts'
 import { JobStore } from './store.ts'
 
 const POLL_MS = 200
 
-/** The jobs of an index. Nothing runs before `start`, or before a job is ordered. */
+/** Creates the jobs of an index. Nothing runs before `start`, or before a job is added. */
 export function createJobs(options: JobsOptions): Jobs {
   return new IndexJobs(options)
 }
@@ -38,16 +38,20 @@ class IndexJobs implements Jobs {
     return this.#orders.addFolder(path, options, only)
   }
 
-  addImport(name: string, options: JobOptions): Promise<Job> {
-    return this.#orders.addImport(name, options)
+  addImport(name: string, options: JobOptions, table?: string): Promise<Job> {
+    return this.#orders.addImport(name, options, table)
+  }
+
+  addPages(source: WebSource, options: JobOptions, table?: string): Promise<Job> {
+    return this.#orders.addPages(source, options, table)
   }
 
   addShardDir(folder: string, options: Pick<JobOptions, 'replace'>): Promise<Job> {
     return this.#orders.addShardDir(folder, options)
   }
 
-  addReembed(): Promise<Job> {
-    return this.#orders.addReembed()
+  addReembed(table?: string): Promise<Job> {
+    return this.#orders.addReembed(table)
   }
 
   addUpload(upload: Upload): Promise<Job> {
@@ -79,7 +83,7 @@ class IndexJobs implements Jobs {
     const job = await this.get(id)
     if (['done', 'failed', 'cancelled'].includes(job.state))
       throw new CodedError('conflict', `The job ${id} is ${job.state} already.`, { field: 'id' })
-    // On a full disk the note cannot be left; what this process runs, or none, is cancelled without it.
+    // A full disk prevents the cancel request from being written. Jobs of this process, and abandoned ones, are cancelled without it.
     await this.#store.requestCancel(id).catch((error: unknown) => {
       if (!isDiskFull(error)) throw error
     })
@@ -91,7 +95,7 @@ class IndexJobs implements Jobs {
     return this.get(id)
   }
 
-  /** A job of a dead process is ended here; one that is at work elsewhere, or waits here, is ended by the note. */
+  /** Cancels the job of a dead process. A job that another process runs, or that waits here, is ended by the cancel request. */
   async #cancelAbandoned(id: string): Promise<void> {
     const lease = await this.#store.lease(id)
     if (lease === undefined) return
@@ -105,7 +109,7 @@ class IndexJobs implements Jobs {
 
   async resume(id: string): Promise<Job> {
     const job = await this.get(id)
-    // What a run writes at its end must not come after this.
+    // The final write of a run must not overwrite the state saved below.
     if (this.#queue.current?.id === id && isSettled(job.state)) await this.#queue.current.ended
     if (job.state === 'stopped') await this.#store.save({ ...job, state: 'queued', error: null, finished_at: null })
     else if (isSettled(job.state)) throw new CodedError('conflict', `The job ${id} is ${job.state} already.`, { field: 'id' })
@@ -139,7 +143,7 @@ class IndexJobs implements Jobs {
     await this.#queue.close()
   }
 
-  /** The newest state: the running job's is ahead of its file. */
+  /** Returns the newest state: that of the running job is ahead of its file. */
   #fresh(job: Job): Job {
     return this.#queue.current?.id === job.id ? this.#queue.current.job : job
   }

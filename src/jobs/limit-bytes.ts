@@ -1,6 +1,6 @@
 import { CodedError } from '../../base/errors.ts'
 
-/** Passes a stream on up to a number of bytes. @throws payload_too_large beyond. */
+/** Forwards a stream up to a number of bytes. @throws payload_too_large beyond it */
 export async function* limitBytes(bytes: AsyncIterable<Buffer>, most: number): AsyncGenerator<Buffer> {
   let total = 0
   for await (const chunk of bytes) {

@@ -5,11 +5,12 @@ function refuse(): Promise<never> {
   return Promise.reject(new CodedError('not_found', 'This process is a replica, which runs no jobs: order them from the indexer.'))
 }
 
-/** The jobs of a process that has none: nothing is read or made in the jobs folder. */
+/** Null implementation for a process without jobs: never accesses the jobs folder. */
 export const noJobs: Jobs = {
   addFile: refuse,
   addFolder: refuse,
   addImport: refuse,
+  addPages: refuse,
   addShardDir: refuse,
   addReembed: refuse,
   addUpload: refuse,

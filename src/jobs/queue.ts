@@ -11,33 +11,43 @@ import { allModels } from '../../index/contract.ts'
 import { embedderOf, type Embedders } from '../inference/contract.ts'
 import { bulkEmbed } from './bulk-embed.ts'
 import type { FileBounds } from './folder/read.ts'
-import { JobRun, toJobError } from './run/run.ts'
+import { toJobError } from './run/failure.ts'
+import { JobRun } from './run/run.ts'
 import { isSettled, type Job } from './schema.ts'
 import type { JobStore } from './store.ts'
+import type { CrawlSettings } from './web/fetch-pages.ts'
 
 export interface QueueOptions extends Embedders {
   readonly index: PassageIndex
+  /** Opens the index of a job's table in the same folder. Default: `index`. */
+  readonly indexOf?: (table: string) => PassageIndex
+  /** Lists all tables whose replaced versions are to be removed. Default: the table of `index`. */
+  readonly tables?: () => Promise<readonly string[]>
   readonly limits?: Partial<ReadLimits>
   readonly policy?: Partial<SearchPolicy>
   /** Passages per commit. */
   readonly shardRows?: number
-  /** Bounds of reading documents. */
+  /** Limits of reading documents. */
   readonly fileBounds?: FileBounds
-  /** Told after every job that was run here. */
-  readonly onIndexed?: () => void
-  readonly log?: (level: 'info' | 'warn' | 'error', message: string) => void
+  /** Maximum bytes of uploaded files kept after their job. Default: none are kept. */
+  readonly keepBytes?: number
+  /** Settings of the crawler for web pages. */
+  readonly crawl?: CrawlSettings
+  /** Called with the table after every job that ran in this process. */
+  readonly onIndexed?: (table: string) => void
+  readonly log?: ((level: 'info' | 'warn' | 'error', message: string) => void) | undefined
 }
 
 const POLL_MS = 200
 const RETRY_MS = 2000
-/** How often a service looks for jobs that other processes left. */
+/** Interval of looking for jobs abandoned by other processes. */
 const SUPERVISE_MS = 2000
-/** How often it looks for tables that other processes replaced and could not remove yet. */
+/** Interval of looking for replaced tables that other processes could not remove yet. */
 const REMOVE_STALE_MS = 10 * 60_000
 
 /**
- * Runs jobs one at a time and in the order in which they were ordered, over all processes of an index. A process holds a
- * lease of every job that it has queued or runs; a job whose lease is not held was left by a process that died.
+ * Runs jobs one at a time, in order of creation, across all processes of an index. A process holds a lease on every job that it has
+ * queued or runs; an unfinished job without a lease was abandoned by a process that died.
  */
 export class JobQueue {
   readonly #options: QueueOptions
@@ -49,8 +59,8 @@ export class JobQueue {
   #pumping: Promise<void> | undefined
   #supervising: NodeJS.Timeout | undefined
   #supervised: Promise<void> = Promise.resolve()
-  /** True while a replaced table may wait to be removed. */
-  #removingStale = true
+  /** Tables with replaced versions that could not be removed yet. */
+  readonly #removingStale = new Set<string>()
   #removedStaleAt = -Infinity
 
   constructor(options: QueueOptions, store: JobStore) {
@@ -68,7 +78,7 @@ export class JobQueue {
     return this.#abort.signal
   }
 
-  /** Takes up what dead processes left, now and from now on. */
+  /** Queues jobs abandoned by dead processes, now and periodically. */
   async start(): Promise<void> {
     await this.#supervise()
     this.#supervising = setInterval(() => {
@@ -87,20 +97,20 @@ export class JobQueue {
     for (const id of [...this.#leases.keys()]) await this.#release(id)
   }
 
-  /** Queues a job unless another process has it. @returns false then. */
+  /** Queues a job. @returns false if another process holds its lease */
   async enqueue(id: string, given?: Lock): Promise<boolean> {
     if (!this.#leases.has(id)) {
       const lease = given ?? (await this.#store.lease(id))
       if (lease === undefined) return false
       this.#leases.set(id, lease)
     }
-    // Jobs of an index run in the order in which they were ordered.
+    // Ids sort by creation time.
     if (!this.#queue.includes(id)) this.#queue = [...this.#queue, id].sort()
     this.#pumping ??= this.#pump()
     return true
   }
 
-  /** Never rejects: a lease whose file cannot be removed, since the folder is away, must not end the queue, or the service. */
+  /** Never rejects: a lease that cannot be removed, since the folder is unavailable, must not end the queue or the service. */
   async #release(id: string): Promise<void> {
     const lease = this.#leases.get(id)
     this.#leases.delete(id)
@@ -111,7 +121,7 @@ export class JobQueue {
 
   async #pump(): Promise<void> {
     const { log = () => undefined } = this.#options
-    // Taken off the queue before it runs: a job that stops may be queued again before its run is quite over.
+    // Dequeue before running: a job that stops may be queued again before its run has ended completely.
     for (let id = this.#queue.shift(); id !== undefined && !this.closing.aborted; id = this.#queue.shift()) {
       try {
         if (!(await this.#attempt(id))) {
@@ -126,11 +136,11 @@ export class JobQueue {
       }
       if (!this.#queue.includes(id)) await this.#release(id)
     }
-    // In the same turn in which the queue was found empty: a job that is queued later starts a new round.
+    // No await since the queue was empty: a job queued later starts a new loop.
     this.#pumping = undefined
   }
 
-  /** What could not even be begun shows why; where that cannot be written either, the job is tried again. */
+  /** Marks a job that could not start as stopped, with the error. If that cannot be saved either, the job is retried. */
   async #stop(id: string, error: unknown): Promise<void> {
     try {
       const job = await this.#store.load(id)
@@ -142,9 +152,19 @@ export class JobQueue {
     }
   }
 
-  /** Runs a job if it is its turn. @returns false if it has to wait for other jobs. */
+  /** Runs a job if it is its turn. @returns false if other jobs come first */
   async #attempt(id: string): Promise<boolean> {
-    const { index, limits, policy, shardRows, fileBounds, log = () => undefined } = this.#options
+    const {
+      index,
+      indexOf = () => index,
+      limits,
+      policy,
+      shardRows,
+      fileBounds,
+      crawl,
+      keepBytes = 0,
+      log = () => undefined,
+    } = this.#options
     const lock = await tryJobLock(index.dir)
     if (lock === undefined) return isSettled((await this.#store.load(id)).state)
     try {
@@ -152,22 +172,25 @@ export class JobQueue {
       if (await this.#isBehind(job)) return false
       const signals = [this.closing, lock.lost, this.#leases.get(id)?.lost]
       this.#current = new JobRun(job, {
-        index,
+        index: indexOf(job.table),
         embedOf: (model) => bulkEmbed(embedderOf(this.#options, model)),
         store: this.#store,
         limits,
         policy,
         shardRows,
         fileBounds,
+        crawl,
+        keepBytes,
         log,
         closing: AbortSignal.any(signals.filter((signal) => signal !== undefined)),
       })
       await this.#current.run()
-      // Where its record is not with the index no other process resumes it: it says why it stopped.
+      // With records stored apart from the index, no other process resumes the job: record why it stopped.
       if (lock.lost.aborted && !storeOf(index.dir).keepsFiles) await this.#stop(id, lock.lost.reason)
-      // Tables that were replaced shortly before the job began, or by it, could not go then.
-      if (!this.closing.aborted) await this.#removeStale().catch((error: unknown) => log('warn', `index jobs: ${messageOf(error)}`))
-      this.#options.onIndexed?.()
+      // Removes tables that were replaced by this job, or too recently when it began.
+      if (!this.closing.aborted)
+        await this.#removeStale(job.table).catch((error: unknown) => log('warn', `index jobs: ${messageOf(error)}`))
+      this.#options.onIndexed?.(job.table)
       return true
     } finally {
       this.#current = undefined
@@ -175,7 +198,7 @@ export class JobQueue {
     }
   }
 
-  /** True if a job of the same table that was ordered before is at work, or was left by a dead process and has now been queued here. */
+  /** True if an earlier job of the same table is unfinished. Queues it here if a dead process abandoned it. */
   async #isBehind({ id, table }: Job): Promise<boolean> {
     for (const job of await this.#store.list()) {
       if (job.id >= id) return false
@@ -184,7 +207,7 @@ export class JobQueue {
         await this.enqueue(job.id)
         return true
       }
-      // Of a dead process with another model: no process here can resume it.
+      // A job of another model cannot run here: it only counts while a live process holds its lease.
       const lease = await this.#store.lease(job.id)
       if (lease === undefined) return true
       await lease.release()
@@ -192,32 +215,35 @@ export class JobQueue {
     return false
   }
 
-  /** Passages of one table are embedded by one model: jobs of one that is not at hand here are left to processes that have it. */
+  /** True if this process has the job's embedding model. Other jobs are left to processes that have theirs. */
   isOfOurModel({ model }: Job): boolean {
     return model === undefined || allModels(this.#options.index).some(({ id }) => id === model)
   }
 
-  /** Takes up what other processes left when they died, and removes what was replaced. */
+  /** Queues jobs abandoned by other processes, and removes replaced tables. */
   async #supervise(): Promise<void> {
     for (const job of await this.#store.list()) {
       if (!isSettled(job.state) && this.isOfOurModel(job) && !this.closing.aborted) await this.enqueue(job.id)
     }
-    const isDue = this.#removingStale || performance.now() - this.#removedStaleAt > REMOVE_STALE_MS
-    if (!isDue || this.#pumping !== undefined) return
+    const isDue = performance.now() - this.#removedStaleAt > REMOVE_STALE_MS
+    if ((!isDue && this.#removingStale.size === 0) || this.#pumping !== undefined) return
     const lock = await tryJobLock(this.#options.index.dir)
     if (lock === undefined) return
     try {
-      await this.#removeStale()
+      const { index, tables = () => Promise.resolve([index.table]) } = this.#options
+      const due = isDue ? await tables() : [...this.#removingStale]
+      if (isDue) this.#removedStaleAt = performance.now()
+      for (const table of due) await this.#removeStale(table)
     } finally {
       await lock.release()
     }
   }
 
-  /** For the holder of the job lock. */
-  async #removeStale(): Promise<void> {
+  /** The caller must hold the job lock. */
+  async #removeStale(table: string): Promise<void> {
     const { index } = this.#options
-    this.#removedStaleAt = performance.now()
-    this.#removingStale = true
-    this.#removingStale = (await removeStale(index.dir, index.table, () => this.#store.known(index.table), allModels(index))).left
+    this.#removingStale.add(table)
+    const { left } = await removeStale(index.dir, table, () => this.#store.known(table), allModels(index))
+    if (!left) this.#removingStale.delete(table)
   }
 }

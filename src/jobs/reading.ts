@@ -6,18 +6,18 @@ import type { ReadItem, ReadLimits } from '../../index/read/contract.ts'
 import type { Job, JobOptions } from './schema.ts'
 
 const SHOWN = 20
-/** Fields that are named, and characters of a name. */
+/** Maximum fields in a warning, and characters of a name. */
 const MOST_NAMES = 32
 const NAME_CHARACTERS = 64
 
-/** What is told of a corpus beside its passages. */
+/** Collects rejects and warnings while a corpus is read. */
 export class ReadingNotes {
   /** The latest rejected lines. */
   readonly rejects: Job['recent_rejects'] = []
-  /** Rows by the nested metadata field that they had. */
+  /** Number of rows by nested metadata field. */
   readonly #nested = new Map<string, number>()
 
-  /** Takes notes of items on their way. */
+  /** Forwards items and records rejects and warnings. */
   async *of(items: AsyncIterable<ReadItem>): AsyncGenerator<ReadItem> {
     for await (const item of items) {
       if ('reason' in item) {
@@ -32,7 +32,7 @@ export class ReadingNotes {
     if (this.#nested.has(name) || this.#nested.size < MOST_NAMES) this.#nested.set(name, (this.#nested.get(name) ?? 0) + 1)
   }
 
-  /** What was left out of rows that were accepted. */
+  /** Warnings about fields dropped from accepted rows. */
   get warnings(): string[] {
     if (this.#nested.size === 0) return []
     const fields = [...this.#nested].map(([name, rows]) => `${wellFormed(name).slice(0, NAME_CHARACTERS)} (${rows} rows)`)
@@ -48,12 +48,12 @@ function shapeOf({ columns, ids }: JobOptions): TableShape {
   return { columns: map, ids }
 }
 
-/** Looks at the options that say what the rows of a table are like. @throws invalid_request */
+/** Validates the options of a table's columns. @throws invalid_request */
 export function checkShape(options: JobOptions): void {
   shapeOf(options)
 }
 
-/** How a job's corpus is read. @param name of its file, which passages without a source of their own are given. @throws invalid_request */
+/** Read options of a job's corpus. @param name file name: the source of passages that have none. @throws invalid_request */
 export function corpusReadOptions(
   { format, split_words, no_quotes, no_metadata, label, ...shape }: JobOptions,
   name: string | undefined,
@@ -62,11 +62,11 @@ export function corpusReadOptions(
   const source = label ?? name
   return {
     shape: shapeOf(shape),
-    ...(format === undefined ? {} : { format }),
-    ...(split_words === undefined ? {} : { splitWords: split_words }),
-    ...(no_quotes === true ? { quotes: false } : {}),
-    ...(no_metadata === true ? { metadata: false } : {}),
-    ...(source === undefined ? {} : { source }),
-    ...(limits === undefined ? {} : { limits }),
+    format,
+    splitWords: split_words,
+    quotes: no_quotes !== true,
+    metadata: no_metadata !== true,
+    source,
+    limits,
   }
 }

@@ -8,17 +8,17 @@ export interface RemoveReplacedOptions {
   readonly dir: string
   readonly table: string
   readonly jobsDir: string
-  /** Those at hand, of which none loses a table that it still answers from; without, nothing is removed. */
+  /** Models of this process: a table that one still answers from is kept. If undefined, nothing is removed. */
   readonly models: Models | undefined
 }
 
 export interface RemovedTables {
   readonly before: readonly ReplacedTable[]
-  /** Those that stay for now: replaced less than a minute ago, being read, answering for another model, or beside a job that runs. */
+  /** Kept for now: replaced less than a minute ago, being read, serving another model, or while a job runs. */
   readonly after: readonly ReplacedTable[]
 }
 
-/** Removes replaced tables from outside the service, by the rules by which jobs remove them. */
+/** Removes replaced tables from the command line, by the same rules as jobs. */
 export async function removeReplaced({ dir, table, jobsDir, models }: RemoveReplacedOptions): Promise<RemovedTables> {
   const store = new JobStore(jobsDir)
   const knownJobs = () => store.known(table)

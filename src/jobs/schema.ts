@@ -12,12 +12,12 @@ const JobStateSchema = Type.Enum([...JOB_STATES], {
 })
 export type JobState = Static<typeof JobStateSchema>
 
-/** States in which nothing will happen any more without a request. */
+/** True for states that change only on request. */
 export function isSettled(state: JobState): boolean {
   return ['done', 'failed', 'stopped', 'cancelled'].includes(state)
 }
 
-/** Share of rejected lines that a job bears unless told otherwise. */
+/** Default of `max_rejected_share`. */
 export const DEFAULT_REJECTED_SHARE = 0.01
 
 export { SPLIT_WORDS }
@@ -56,7 +56,7 @@ export const JobOptionsSchema = Type.Object(
       }),
     ),
     no_quotes: Type.Optional(
-      Type.Boolean({ description: 'TSV and CSV: quotes are characters like any others. Default: fields may be quoted as in CSV.' }),
+      Type.Boolean({ description: 'TSV and CSV: treat quotes as ordinary characters. Default: fields may be quoted as in CSV.' }),
     ),
     no_metadata: Type.Optional(
       Type.Boolean({
@@ -97,9 +97,9 @@ export function rejectedShare({ strict, max_rejected_share: share = DEFAULT_REJE
   return strict === true ? 0 : share
 }
 
-/** Version of the record of a job: the first that software which can go on with it knows. */
+/** Version of a job's record: the oldest version whose software can resume it. */
 export function recordVersion({ place: shardDir, reembed, files }: Job['source']): number {
-  if (files !== undefined) return JOB_VERSION
+  if (files !== undefined) return files.web === undefined ? 4 : JOB_VERSION
   return reembed === true ? 3 : shardDir === true ? 2 : 1
 }
 
@@ -123,7 +123,7 @@ const CountersSchema = Type.Object({
 })
 
 const StageSchema = Type.Object({
-  name: Type.Enum(['reading the source', ...STAGES]),
+  name: Type.Enum(['fetching pages', 'reading the source', ...STAGES]),
   share: Type.Number({
     minimum: 0,
     maximum: 1,
@@ -131,10 +131,20 @@ const StageSchema = Type.Object({
   }),
 })
 
-/** Newest version of the records that this software writes; it reads those up to it. */
-export const JOB_VERSION = 4
+const WebSourceSchema = Type.Object(
+  {
+    urls: Type.Array(Type.String(), { description: 'Pages and sitemaps.' }),
+    hosts: Type.Optional(Type.Array(Type.String(), { description: 'Hosts that may be fetched. Absent: any of the public internet.' })),
+    private: Type.Optional(Type.Literal(true, { description: 'Private addresses may be fetched too.' })),
+  },
+  { description: 'The files are pages of the web; the path is null. Since version 5.' },
+)
+export type WebSource = Static<typeof WebSourceSchema>
 
-/** A job as it is stored in its folder and shown by the API. */
+/** Newest version of job records that this software reads and writes. */
+export const JOB_VERSION = 5
+
+/** A job, as stored in its folder and returned by the API. */
 export const JobSchema = Type.Object(
   {
     version: Type.Optional(Type.Integer({ description: 'Of the record. Absent in the first records, which are of version 1.' })),
@@ -162,6 +172,7 @@ export const JobSchema = Type.Object(
           {
             only: Type.Optional(Type.Array(Type.String(), { description: 'Names of files; absent for all of the folder.' })),
             tables: Type.Optional(Type.Literal(true, { description: 'Tables in the folder are read with its documents.' })),
+            web: Type.Optional(WebSourceSchema),
             uploaded: Type.Optional(Type.Literal(true, { description: 'The files came as an upload; the path is null.' })),
           },
           { description: 'The source is several files: the path is their folder. Since version 4.' },

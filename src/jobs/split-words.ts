@@ -1,2 +1,2 @@
-/** Words of a passage that documents are cut into; the default is the literature's. */
+/** Words per passage of split documents. The default is the literature's. */
 export const SPLIT_WORDS = { least: 20, most: 1000, byDefault: 100 } as const

@@ -9,15 +9,23 @@ import { jobFiles } from '../../index/ingest/plan/job-files.ts'
 import { isLockHeld, takeLock, type Lock } from '../../base/locks/lock.ts'
 import type { KnownJobs } from '../../index/ingest/remove-stale.ts'
 import { parseJson } from '../../base/json.ts'
+import { keptFolder } from './kept/kept-files.ts'
 import { isSettled, JOB_ID, JOB_VERSION, JobSchema, type Job } from './schema.ts'
 
-/** Uploads that were cut off by a kill have no job file; older ones than this are swept. */
+/** Age after which the folder of an interrupted upload, which has no record, is removed. */
 const ORPHAN_MS = 3_600_000
 
-/** Enough for a job's state, an alias and a journal's entry, each in blocks of its own. */
+/** Enough for a job's state, an alias and a journal entry, each in blocks of its own. */
 const RESERVE_BYTES = 64 * 1024
 
-/** Jobs on the disk, one folder each: every process that uses the folder sees the same jobs. */
+export function unknownJob(id: string): CodedError {
+  const shown = JSON.stringify(id.slice(0, 40))
+  return new CodedError('not_found', `There is no index job ${shown}; \`cepe index status\` and GET /v1/admin/index-jobs list them.`, {
+    field: 'id',
+  })
+}
+
+/** Jobs on disk, one folder each, shared by all processes that use the folder. */
 export class JobStore {
   readonly #dir: string
 
@@ -30,6 +38,11 @@ export class JobStore {
     return `${new Date().toISOString().replace(/[-:.Z]/g, '')}-${randomBytes(2).toString('hex')}`
   }
 
+  /** Folder of kept uploads. */
+  get keptFolder(): string {
+    return keptFolder(this.#dir)
+  }
+
   folder(id: string): string {
     return join(this.#dir, id)
   }
@@ -38,7 +51,7 @@ export class JobStore {
     await writeFileDurably(this.#record(job.id), `${JSON.stringify(job, null, 2)}\n`)
   }
 
-  /** @throws not_found for an id that names no job, conflict for one whose record this software cannot read. */
+  /** @throws not_found for an unknown id, conflict for a record that this software cannot read */
   async load(id: string): Promise<Job> {
     const job = new RegExp(JOB_ID).test(id) ? await this.#read(id) : undefined
     if (job === 'unreadable')
@@ -47,14 +60,7 @@ export class JobStore {
         `The record ${this.#record(id)} was written by newer software or is damaged. Nothing of the job is removed: update this software, or, to give the job up, remove its folder.`,
         { field: 'id' },
       )
-    if (job === undefined)
-      throw new CodedError(
-        'not_found',
-        `There is no index job ${JSON.stringify(id.slice(0, 40))}; \`cepe index status\` and GET /v1/admin/index-jobs list them.`,
-        {
-          field: 'id',
-        },
-      )
+    if (job === undefined) throw unknownJob(id)
     return job
   }
 
@@ -68,7 +74,7 @@ export class JobStore {
     return jobs
   }
 
-  /** Ids of a table's jobs: of those that may go on, whose work is to be kept, those with a record that cannot be read among them; and of those that ended. */
+  /** Ids of a table's jobs. Unfinished ones, whose data must be kept, include those with an unreadable record. */
   async known(table: string): Promise<KnownJobs> {
     const [unfinished, ended] = [new Set<string>(), new Set<string>()]
     for (const id of await this.#ids()) {
@@ -79,17 +85,17 @@ export class JobStore {
     return { unfinished, ended }
   }
 
-  /** The right to run a job, or to take its upload in: for one process at a time. @returns undefined if another has it. */
+  /** Takes the lease for running a job or receiving its upload. @returns undefined if another process holds it */
   lease(id: string): Promise<Lock | undefined> {
     return takeLock(this.#lease(id), 0)
   }
 
-  /** Whether a living process has the right to run a job. */
+  /** True if a live process holds the lease. */
   isLeased(id: string): Promise<boolean> {
     return isLockHeld(this.#lease(id))
   }
 
-  /** Tells the process that runs the job, whichever it is, to cancel it. */
+  /** Requests cancellation from whichever process runs the job. */
   async requestCancel(id: string): Promise<void> {
     await writeFileDurably(join(this.folder(id), 'cancel'), '')
   }
@@ -98,7 +104,7 @@ export class JobStore {
     return exists(join(this.folder(id), 'cancel'))
   }
 
-  /** Sets room aside for the writes at a job's end. */
+  /** Reserves disk space for the writes at a job's end. */
   async takeReserve(id: string): Promise<void> {
     await writeFileDurably(jobFiles(this.folder(id)).reserve, '-'.repeat(RESERVE_BYTES))
   }
@@ -107,7 +113,7 @@ export class JobStore {
     await rm(jobFiles(this.folder(id)).reserve, { force: true })
   }
 
-  /** Gives the space of the planned corpus, and of uploaded files, back: for a job that will not read it again. */
+  /** Removes the planned corpus and uploaded files of a job that will not read them again. */
   async dropShards(id: string): Promise<void> {
     const { shards, uploads } = jobFiles(this.folder(id))
     await rm(shards, { recursive: true, force: true })
@@ -118,7 +124,7 @@ export class JobStore {
     await rm(this.folder(id), { recursive: true, force: true })
   }
 
-  /** Removes what uploads left that were cut off by a kill: folders without a record that no process holds. */
+  /** Removes folders of uploads interrupted by a kill: they have no record and no lease. */
   async removeOrphans(): Promise<void> {
     for (const id of await this.#ids()) {
       if ((await this.#read(id)) !== undefined || Date.now() - (await stat(this.folder(id))).mtimeMs < ORPHAN_MS) continue
@@ -142,7 +148,7 @@ export class JobStore {
     return join(this.folder(id), 'job.json')
   }
 
-  /** @returns undefined if there is none. */
+  /** @returns undefined if there is none */
   async #read(id: string): Promise<Job | 'unreadable' | undefined> {
     try {
       const value = parseJson(await readFile(this.#record(id), 'utf8'))

@@ -1,4 +1,4 @@
-/** Resources that were started and must be closed, also when a later step fails. */
+/** Resources that were started and must be closed, also if a later start fails. */
 export interface Disposer {
   /** Registers a function that closes a started resource. */
   add(close: () => unknown): void
@@ -10,12 +10,12 @@ export interface Disposer {
 }
 
 function createDisposer(): Disposer {
-  const steps: (() => unknown)[] = []
+  const closers: (() => unknown)[] = []
   const closeAll = async (): Promise<void> => {
     const errors: unknown[] = []
-    for (let step = steps.pop(); step !== undefined; step = steps.pop()) {
+    for (let close = closers.pop(); close !== undefined; close = closers.pop()) {
       try {
-        await step()
+        await close()
       } catch (error) {
         errors.push(error)
       }
@@ -23,11 +23,11 @@ function createDisposer(): Disposer {
     if (errors.length > 0) throw errors[0]
   }
   let closed: Promise<void> | undefined
-  return { add: (close) => void steps.push(close), close: () => (closed ??= closeAll()) }
+  return { add: (close) => void closers.push(close), close: () => (closed ??= closeAll()) }
 }
 
 /**
- * Starts something of several parts. If a step fails, the parts started before it are closed and its error is thrown.
+ * Starts a whole of several parts. If one fails to start, the parts started before it are closed and its error is thrown.
  * @param start registers every part in the disposer as soon as it is started
  */
 export async function withDisposer<Whole>(start: (disposer: Disposer) => Promise<Whole>): Promise<Whole> {

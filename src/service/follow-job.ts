@@ -12,11 +12,11 @@ export async function followJob(jobs: Jobs, id: string, startProgress: StartProg
   let progress: Progress | undefined
   const show = (job: Job): void => {
     const { state, counters, stage } = job
-    const step = `${state} ${stage?.name ?? ''}`
-    if (step !== shown) {
+    const phase = `${state} ${stage?.name ?? ''}`
+    if (phase !== shown) {
       progress?.stop()
       progress = begin(startProgress, job)
-      shown = step
+      shown = phase
     }
     if (stage) progress?.update(Math.round(stage.share * 100), 100)
     else if (state === 'indexing') progress?.update(counters.embedded + counters.skipped, counters.accepted)
@@ -30,14 +30,14 @@ export async function followJob(jobs: Jobs, id: string, startProgress: StartProg
   }
 }
 
-/** What a job that did not succeed ends a command with. */
+/** The error of a command whose job did not succeed. */
 function unfinished({ id, source, state, error }: Job): CodedError {
   const ended = state === 'failed' ? 'has failed' : state === 'stopped' ? 'has stopped' : 'was cancelled'
   const why = error === null ? '.' : `: ${error.message}`
   return new CodedError(state === 'failed' ? 'corpus_invalid' : 'conflict', `The job ${id} (${source.name}) ${ended}${why}`)
 }
 
-/** The display of a step that something can be said of. */
+/** Starts the display of a stage that has a description. */
 function begin(startProgress: StartProgress, { state, stage, source: { name } }: Job): Progress | undefined {
   if (stage) return startProgress(`${name}: ${stage.name}`, '%')
   return state === 'indexing' ? startProgress(`Indexing ${name}`, 'passages') : undefined

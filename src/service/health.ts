@@ -5,13 +5,13 @@ import { messageOf } from '../../base/errors.ts'
 import type { ReadinessCheck } from '../http/routes/health.ts'
 import type { ProcessStatus } from '../http/observability/work-metrics.ts'
 import type { PoolStatus } from '../inference/pool/contract.ts'
-import type { Supervised } from '../inference/pool/process-options.ts'
+import type { Supervised } from '../inference/pool/models/process-options.ts'
 import type { Keys } from '../keys/keys.ts'
 
-/** Detail of a service that keeps serving a table which was replaced. */
+/** Detail of a service that still serves a replaced table. */
 const BEFORE = 'serving the previous table'
 
-/** Of all processes of a role, whatever their models. */
+/** Status of all processes of a role, of all models. */
 export function processStatus(role: string, ...pools: readonly PoolStatus[]): ProcessStatus {
   const children = pools.flatMap((pool) => pool.children)
   const caches = children.flatMap(({ cache }) => cache ?? [])
@@ -39,7 +39,7 @@ export function processCheck(name: string, process: Supervised): Promise<Readine
   return Promise.resolve({ name, ok: ready > 0, detail: lastError ?? `${ready} ready, ${restarts} restarts` })
 }
 
-/** Always ready: what the replica has, it answers from. */
+/** Always ready: the replica answers from its copy. */
 export function storeCheck(replicaCache: ReplicaCache): Promise<ReadinessCheck> {
   const { trouble, refused, checkedAt } = replicaCache.status()
   const since = checkedAt === undefined ? 'never reached' : `last reached ${checkedAt.toISOString()}`
@@ -47,13 +47,13 @@ export function storeCheck(replicaCache: ReplicaCache): Promise<ReadinessCheck> 
   return Promise.resolve({ name: 'store', ok: true, detail: trouble === undefined ? upToDate : `${trouble} (${since})` })
 }
 
-/** Always ready: keys that cannot be read count as before, and one damaged file must not take every replica out of service. Names no key. */
+/** Always ready: unreadable keys keep their last state, and one damaged file must not take every replica out of service. Names no key. */
 export function keysCheck({ unreadable }: Pick<Keys, 'unreadable'>): Promise<ReadinessCheck> {
   const trouble = `${unreadable} cannot be read and count as before: the log names them`
   return Promise.resolve({ name: 'keys', ok: true, detail: unreadable === 0 ? 'up to date' : trouble })
 }
 
-/** Ready where there is a table that can be searched, also one that was replaced by a table that cannot. */
+/** Ready if there is a searchable table, even if a newer one cannot be searched. */
 export function indexCheck(index: PassageIndex): Promise<ReadinessCheck> {
   const looked = index.view().then((view) => view.version())
   return looked.then(

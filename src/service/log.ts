@@ -2,32 +2,31 @@ import { pino, type Logger } from 'pino'
 import sonicBoom from 'sonic-boom'
 import type { Config } from '../settings.ts'
 
-/** Log lines that wait for a disk or a reader; what comes when these are full is left out. */
+/** Limit of buffered log lines; further lines are dropped. */
 const WAITING_BYTES = 2 ** 20
-/** Time that the last lines have at the end of the process. */
+/** Longest time for the last flush. */
 const FLUSH_MS = 1_000
 
 export interface ServiceLog {
   readonly logger: Logger
-  /** Writes what waits, for a second at most; later lines are left out. */
+  /** Flushes the buffer for up to a second; later lines are dropped. */
   close(): Promise<void>
 }
 
 /**
- * The service's log: JSON lines on standard output; request headers, and so keys, are never in it.
- * It never keeps the service from answering: where nobody reads it, or its disk is full, lines wait in memory up to a
- * bound, then they are left out and counted.
+ * The service's log: JSON lines on standard output, without request headers, and so without keys. Logging never blocks the service: if the
+ * output is not read, or its disk is full, lines are buffered up to a limit, then dropped and counted.
  */
 export function createLog({ LOG_LEVEL }: Pick<Config, 'LOG_LEVEL'>): ServiceLog {
-  // process.stdout is asked for the descriptor because that makes a pipe non-blocking: a write to one that is not read
-  // would otherwise hold a thread of the process, which then cannot even exit.
+  // Reading process.stdout's descriptor makes a pipe non-blocking: a blocked write
+  // would otherwise hold a thread of the process and prevent its exit.
   const output = new sonicBoom.SonicBoom({ fd: process.stdout.fd, sync: false, maxLength: WAITING_BYTES })
   let leftOut = 0
   let closed = false
-  // pino's own destination() is not used: it writes what waits when the process exits, for ever where nobody reads it.
+  // pino's own destination() flushes at exit and blocks if the output is not read.
   const logger = pino({ level: LOG_LEVEL }, { write: (line: string) => void (closed || output.write(line)) })
   output.on('drop', () => leftOut++)
-  // A full disk or a reader that left. Nothing can be said about it here, and the next line tries again.
+  // A full disk, or a reader that left. It cannot be logged here; the next line retries.
   output.on('error', () => undefined)
   output.on('drain', () => {
     if (leftOut === 0) return

@@ -2,9 +2,9 @@ import { CodedError, messageOf } from '../../base/errors.ts'
 import type { Log } from '../inference/log.ts'
 import { loadCepeManifest } from '../../models/folder.ts'
 import { allotCores, usableCores } from '../inference/pool/allotment.ts'
-import { createReranker } from '../inference/pool/create-reranker.ts'
-import { createReader, type ReaderOptions } from '../inference/pool/create-reader.ts'
-import type { ProcessOptions } from '../inference/pool/process-options.ts'
+import { createReranker } from '../inference/pool/models/create-reranker.ts'
+import { createReader, type ReaderOptions } from '../inference/pool/models/create-reader.ts'
+import type { ProcessOptions } from '../inference/pool/models/process-options.ts'
 import type { Disposer } from './disposer.ts'
 import { statesDir } from './paths.ts'
 import type { DocumentDefaults } from '../rag/resolve-document.ts'
@@ -12,18 +12,18 @@ import type { Config } from '../settings.ts'
 import { chatWrap } from '../text/chat-template.ts'
 import { readTokenizerConfig } from '../text/tokenizer.ts'
 
-/** What every inference process is started with. */
+/** Options of every inference process. */
 export function processOptions(config: Config, log?: Log): Omit<ProcessOptions, 'modelDir'> {
   return {
     threads: config.THREADS ?? usableCores(),
     provider: config.PROVIDER === 'cuda' ? { name: 'cuda', deviceId: config.DEVICE_ID } : { name: 'cpu' },
     maxQueue: config.QUEUE,
     maxRunMs: config.MAX_RUN_MS,
-    ...(log && { log }),
+    log,
   }
 }
 
-/** The reader, in as many processes as the machine's cores and its size allow. */
+/** Opens the reader, with as many processes as cores and model size allow. */
 export async function openReader(config: Config, log?: Log) {
   const { readers, threads } = allotCores({
     cores: usableCores(),
@@ -31,10 +31,10 @@ export async function openReader(config: Config, log?: Log) {
     readers: config.READERS,
     threads: config.THREADS,
   })
-  return { reader: await createReader({ ...readerOptions(config, log), children: readers, threads }), places: readers }
+  return { reader: await createReader({ ...readerOptions(config, log), children: readers, threads }), concurrency: readers }
 }
 
-/** How a reader is started, whatever its number of processes. */
+/** Options of a reader, independent of the number of processes. */
 export function readerOptions(config: Config, log?: Log): ReaderOptions {
   const { STATE_DISK_MB: diskMb } = config
   return {
@@ -47,7 +47,7 @@ export function readerOptions(config: Config, log?: Log): ReaderOptions {
   }
 }
 
-/** The cross-encoder, where a setting names one; the disposer ends its process. */
+/** Opens the cross-encoder, if configured; the disposer ends its process. */
 export async function openReranker(config: Config, disposer: Pick<Disposer, 'add'>, log?: Log) {
   if (config.RERANKER_DIR === '') return undefined
   const reranker = await createReranker({ ...processOptions(config, log), modelDir: config.RERANKER_DIR })
@@ -55,14 +55,14 @@ export async function openReranker(config: Config, disposer: Pick<Disposer, 'add
   return reranker
 }
 
-/** Options of questions about documents where a request does not say. */
+/** Default options of document questions. */
 export function documentDefaults(config: Config): DocumentDefaults {
   return { documentTokens: config.DOCUMENT_TOKENS, chatTemplate: config.CHAT_TEMPLATE ?? 'none' }
 }
 
 /**
- * What is put around prompts, and around those of chats, where a request does not choose.
- * @throws config_invalid where the model's own template is wanted and there is none that could be used
+ * Default chat templates of prompts and of chats.
+ * @throws config_invalid if the model's own template is configured and not usable
  */
 export async function chatTemplates({ CHAT_TEMPLATE: wanted, READER_DIR: dir }: Config, log?: Log) {
   if (wanted !== undefined && wanted !== 'tokenizer') return { chatTemplate: wanted, chatRouteTemplate: wanted }

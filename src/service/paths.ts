@@ -7,21 +7,30 @@ import { storeOf } from '../../index/store/store-of.ts'
 import { calibrationFiles, setTemporaryFolder } from '../config.ts'
 import { chooseCalibration } from '../rag/calibration/choose.ts'
 import { loadDemonstrations } from '../rag/demonstrations.ts'
+import { keptFolder } from '../jobs/kept/kept-files.ts'
+import type { ServedFiles } from '../jobs/source-file.ts'
 import type { Config } from '../settings.ts'
 
-/** Folder of the jobs: the setting's, else with the index. */
+/** Folder of jobs: configured, else beside the index. */
 export function jobsDir(config: Config): string {
   return config.JOBS_DIR ?? path.join(config.INDEX_DIR, 'jobs')
 }
 
-/** Where encoder states lie on the disk. */
+/** Where files of passages may be taken from; undefined where none are given out. */
+export function servedFiles(config: Config): ServedFiles | undefined {
+  const keeps = config.KEEP_UPLOADS_MB > 0 && storeOf(jobsDir(config)).keepsFiles
+  if (!config.SERVE_FILES || (config.IMPORT_DIR === undefined && !keeps)) return undefined
+  return { importDir: config.IMPORT_DIR, keptDir: keeps ? keptFolder(jobsDir(config)) : undefined }
+}
+
+/** Folder of encoder states. */
 export function statesDir(config: Config): string {
   return config.STATE_DIR ?? path.join(config.INDEX_DIR, 'states')
 }
 
 /**
- * Makes the folders that the index and its jobs write to, and looks whether an object store can be written to.
- * @throws config_invalid naming the setting of one that cannot be made, or written to; store_unavailable
+ * Creates the folders for index and jobs, and checks write access to an object store.
+ * @throws config_invalid naming the setting of a folder that cannot be created or written to; store_unavailable
  */
 export async function makeFolders(config: Config): Promise<void> {
   await storeOf(config.INDEX_DIR).check(config.INDEX_DIR, { writes: true })
@@ -33,7 +42,7 @@ export async function makeFolders(config: Config): Promise<void> {
   }
 }
 
-/** Puts temporary files of this process into a folder of its own, which goes with it. To be called before an index is opened. */
+/** Moves temporary files of this process to a folder removed at its exit. Call before an index is opened. */
 export async function useScratch(): Promise<void> {
   const folder = await openScratch()
   if (folder !== undefined) setTemporaryFolder(folder)
@@ -45,7 +54,7 @@ async function makeWritable(setting: string, folder: string): Promise<void> {
 }
 
 /**
- * What is wrong with the settings' folders and files is found before a model is built or loaded, which may take minutes.
+ * Validates configured folders and files before a model is built or loaded, which may take minutes.
  * @throws config_invalid naming the setting
  */
 export async function checkPaths(config: Config): Promise<void> {
@@ -59,11 +68,11 @@ export async function checkPaths(config: Config): Promise<void> {
   if (config.STATE_DISK_MB > 0) await makeWritable('CEPE_STATE_DIR', statesDir(config))
   if (config.DEMONSTRATIONS !== '') await loadDemonstrations(config.DEMONSTRATIONS)
   const { named } = calibrationFiles(config)
-  // Whether it is of the reader turns out when that is there.
+  // Whether it matches the reader is checked once the reader is loaded.
   if (named !== undefined) await chooseCalibration(calibrationFiles(config), '')
 }
 
-/** Where there is a table, the corpus may not be needed any more. */
+/** With an existing table, the corpus may be gone. */
 async function hasTables(indexDir: string): Promise<boolean> {
   return (await storeOf(indexDir).files.list(indexDir)).some((name) => name.endsWith('.lance'))
 }

@@ -1,11 +1,11 @@
-/** Shows how far a step has come. */
+/** Shows the progress of a stage. */
 export interface Progress {
-  /** @param total 0 where it is not known. */
+  /** @param total 0 if unknown */
   update(done: number, total: number, detail?: string): void
   stop(): void
 }
 
-/** Makes the progress display of one step. */
+/** Creates the progress display of one stage. */
 export type StartProgress = (title: string, unit: string) => Progress
 
 /** Bytes as whole megabytes, for progress displays. */

@@ -1,4 +1,4 @@
-/** The retrievers of a service: the one that new tables are made with, and further ones whose tables it searches too. */
+/** The retrievers of a service: the one of new tables, and further ones whose tables can be searched. */
 import { allModels, type EmbeddingModel, type Models } from '../../index/contract.ts'
 import type { PassageIndex } from '../../index/open.ts'
 import { CodedError, messageOf } from '../../base/errors.ts'
@@ -7,9 +7,9 @@ import { modelId, type ContrieverManifest } from '../../models/manifest.ts'
 import { furtherRetrievers } from '../config.ts'
 import { processCheck } from './health.ts'
 import type { ReadinessCheck } from '../http/routes/health.ts'
-import type { CountTokens } from '../http/routes/openai.ts'
+import type { CountTokens } from '../http/routes/openai/routes.ts'
 import type { Embedder, Embedders } from '../inference/contract.ts'
-import type { Supervised } from '../inference/pool/process-options.ts'
+import type { Supervised } from '../inference/pool/models/process-options.ts'
 import { loadTokenizer } from '../text/tokenizer.ts'
 import type { Config } from '../settings.ts'
 
@@ -23,13 +23,13 @@ export interface RetrieverFolder {
   readonly model: EmbeddingModel
 }
 
-/** Built retrievers, that of new tables apart. */
+/** Built retrievers; the first is that of new tables. */
 export interface RetrieverFolders extends Models {
   readonly first: RetrieverFolder
   readonly others: readonly RetrieverFolder[]
 }
 
-/** The configured retrievers. One that is named twice is taken once. @throws model_invalid, config_invalid */
+/** The configured retrievers, without duplicates. @throws model_invalid, config_invalid */
 export async function configuredRetrievers(config: Config): Promise<RetrieverFolders> {
   const first = await retrieverIn(config.RETRIEVER_DIR)
   const others: RetrieverFolder[] = []
@@ -38,7 +38,7 @@ export async function configuredRetrievers(config: Config): Promise<RetrieverFol
   return { first, others, model: first.model, furtherModels: others.map(({ model }) => model) }
 }
 
-/** The further retrievers, as they are listed. @throws config_invalid */
+/** The further retrievers, in order. @throws config_invalid */
 export function furtherFolders(config: Config): Promise<RetrieverFolder[]> {
   const folders = furtherRetrievers(config).map((dir) =>
     retrieverIn(dir).catch((cause: unknown) => {
@@ -56,12 +56,12 @@ async function retrieverIn(dir: string): Promise<RetrieverFolder> {
   return { dir, manifest, model: embeddingModel(manifest) }
 }
 
-/** A retriever as the index knows it. */
+/** The index's view of a retriever. */
 export function embeddingModel(manifest: ContrieverManifest): EmbeddingModel {
   return { id: modelId(manifest), dimension: manifest.dims.hidden_size }
 }
 
-/** Embedders of all folders, made one after the other. */
+/** Starts the embedders of all folders, one after the other. */
 export async function embeddersOf<One extends Embedder>(
   { first, others }: RetrieverFolders,
   make: (folder: RetrieverFolder) => Promise<One>,
@@ -72,15 +72,15 @@ export async function embeddersOf<One extends Embedder>(
   return { embedder, further }
 }
 
-/** Those of all models. */
+/** All embedders. */
 export function eachOf<One extends Embedder>({ embedder, further }: Required<Embedders<One>>): One[] {
   return [embedder, ...further.values()]
 }
 
 /**
- * countTokens: what a retriever reads: a text's tokens up to its window, the two that frame them included. unreadTokens: those of
- * a passage past what retriever or reader reads of it.
- * @param contextTokens of a passage that the reader keeps
+ * countTokens: tokens of a text that a retriever reads, up to its window, framing tokens included. unreadTokens: tokens of a passage beyond
+ * what retriever or reader reads.
+ * @param contextTokens tokens of a passage that the reader keeps
  */
 export async function tokenCounters({ first, others }: RetrieverFolders, contextTokens = Infinity) {
   const tokenizerOf = async ({ dir, manifest }: RetrieverFolder) => {
@@ -101,7 +101,7 @@ export async function tokenCounters({ first, others }: RetrieverFolders, context
   return { countTokens, unreadTokens }
 }
 
-/** How the embedders are. Only the one that questions need now keeps the service from being ready. */
+/** Health of the embedders. Only the one that questions need affects readiness. */
 export async function embedderChecks(
   index: PassageIndex,
   embedders: Required<Embedders<Embedder & Supervised>>,

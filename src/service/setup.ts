@@ -13,9 +13,9 @@ import { isSettled } from '../jobs/schema.ts'
 import { checkPaths } from './paths.ts'
 import { furtherFolders } from './retrievers.ts'
 import { megabytes, type StartProgress } from './progress.ts'
-import { createIndexing } from './services.ts'
+import { createIndexing } from './indexing.ts'
 
-/** Makes what a first start misses: built models and the index of the configured corpus. */
+/** Creates what is missing at a first start: built models, and the index of the configured corpus. */
 export async function ensureArtefacts(config: Config, startProgress: StartProgress): Promise<void> {
   await checkPaths(config)
   if (config.ROLE === 'indexer') await ensureRetriever(config, startProgress)
@@ -23,10 +23,7 @@ export async function ensureArtefacts(config: Config, startProgress: StartProgre
   if (config.ROLE !== 'replica') await ensureIndex(config, startProgress)
 }
 
-/**
- * Indexes the configured corpus where the table is missing; an interrupted first start is taken up where it stopped.
- * A table that is there, whatever is in it, is left alone.
- */
+/** Indexes the configured corpus if the table is missing; an interrupted first start is resumed. An existing table is left unchanged. */
 async function ensureIndex(config: Config, startProgress: StartProgress): Promise<void> {
   if (config.CORPUS === '') return
   const indexing = await createIndexing(config)
@@ -49,10 +46,10 @@ function isMissing(index: PassageIndex): Promise<boolean> {
 }
 
 /**
- * Builds the models that are missing, or that were built from an earlier state of their checkpoint, in another precision or by an
- * older builder. A built model whose checkpoint is not there is taken as it is. What is there already is checked against its manifest.
- * @throws model_invalid where there is neither; config_invalid where the folder holds another checkpoint's model, which is never
- * replaced; model_invalid or checkpoint_invalid for a damaged model, or a checkpoint that cannot be built
+ * Builds models that are missing, or were built from an earlier state of their checkpoint, in another precision or by an older builder. A
+ * built model without its checkpoint is used as it is. Existing files are verified against the manifest.
+ * @throws model_invalid if there is neither; config_invalid if the folder holds another checkpoint's model, which is never replaced;
+ * model_invalid or checkpoint_invalid for a damaged model, or a checkpoint that cannot be built
  */
 async function ensureModels(config: Config, startProgress: StartProgress): Promise<void> {
   await ensureRetriever(config, startProgress)
@@ -60,10 +57,10 @@ async function ensureModels(config: Config, startProgress: StartProgress): Promi
   await ensureReader(config, startProgress)
 }
 
-/** @throws config_invalid where the folder holds no cross-encoder; model_invalid where it is damaged */
+/** @throws config_invalid if the folder holds no cross-encoder; model_invalid if it is damaged */
 async function checkReranker(dir: string): Promise<void> {
   const manifest = await loadRerankerManifest(dir).catch((cause: unknown) => {
-    throw new CodedError('config_invalid', `CEPE_RERANKER_DIR: ${messageOf(cause)}, or leave it out: the reader orders passages then.`, {
+    throw new CodedError('config_invalid', `CEPE_RERANKER_DIR: ${messageOf(cause)}, or unset it to rank with the reader.`, {
       field: 'CEPE_RERANKER_DIR',
       cause,
     })
@@ -76,13 +73,13 @@ export function ensureReader(config: Config, startProgress: StartProgress): Prom
   return ensureModel({ setting: 'READER', from: config.READER_CHECKPOINT, to: config.READER_DIR, dtype: config.DTYPE }, startProgress)
 }
 
-/** {@link ensureModels} for the retrievers alone, which are all that indexing needs. Further ones are built already. */
+/** {@link ensureModels} for the retrievers only, which are all that indexing needs. Further ones must be built already. */
 export async function ensureRetriever(config: Config, startProgress: StartProgress): Promise<void> {
   for (const { dir, manifest } of await furtherFolders(config)) await checkFiles(dir, manifest)
   return ensureModel({ setting: 'RETRIEVER', from: config.RETRIEVER_CHECKPOINT, to: config.RETRIEVER_DIR, dtype: 'f32' }, startProgress)
 }
 
-/** A model's build: the settings that name its folders begin with `setting`. */
+/** A model to build; its settings begin with `setting`. */
 interface Wanted {
   readonly setting: 'READER' | 'RETRIEVER'
   readonly from: string
@@ -90,9 +87,9 @@ interface Wanted {
   readonly dtype: Dtype
 }
 
-/** A Hugging Face folder, or a GGUF file. */
-function isCheckpoint(place: string): Promise<boolean> {
-  return exists(place.endsWith('.gguf') ? place : path.join(place, 'config.json'))
+/** True for a Hugging Face folder or a GGUF file. */
+function isCheckpoint(location: string): Promise<boolean> {
+  return exists(location.endsWith('.gguf') ? location : path.join(location, 'config.json'))
 }
 
 async function ensureModel(wanted: Wanted, startProgress: StartProgress): Promise<void> {
@@ -101,7 +98,7 @@ async function ensureModel(wanted: Wanted, startProgress: StartProgress): Promis
   const built = await loadManifest(modelDir).catch(() => undefined)
   if (checkpointDir === '' || !(await isCheckpoint(checkpointDir))) {
     if (built) return checkFiles(modelDir, built)
-    // A manifest that is there tells why it cannot be served.
+    // An existing manifest explains why the model cannot be served.
     if (await exists(path.join(modelDir, MANIFEST_FILE))) await loadManifest(modelDir)
     throw new CodedError(
       'model_invalid',
@@ -113,13 +110,13 @@ async function ensureModel(wanted: Wanted, startProgress: StartProgress): Promis
   if (built && built.source.name !== path.basename(path.resolve(checkpointDir), '.gguf'))
     throw new CodedError(
       'config_invalid',
-      `${modelDir} holds a model built from ${built.source.name}, not from ${checkpointDir}, and is left as it is: set CEPE_${setting}_DIR to another folder, or leave CEPE_${setting}_CHECKPOINT out to serve what is there.`,
+      `${modelDir} holds a model built from ${built.source.name}, not from ${checkpointDir}, and is not replaced: set CEPE_${setting}_DIR to another folder, or unset CEPE_${setting}_CHECKPOINT to serve it.`,
       { field: `CEPE_${setting}_DIR` },
     )
   await buildWanted(wanted, startProgress)
 }
 
-/** @throws config_invalid where the folder cannot be written to */
+/** @throws config_invalid if the folder is not writable */
 async function buildWanted({ setting, from: checkpointDir, to: modelDir, dtype }: Wanted, startProgress: StartProgress): Promise<void> {
   const progress = startProgress(`Building ${path.basename(modelDir)} (${dtype})`, 'MB')
   try {

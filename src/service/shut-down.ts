@@ -1,20 +1,20 @@
 import type { Services } from './services.ts'
 
-/** What ends of the HTTP application. */
+/** The parts of the HTTP application to shut down. */
 export interface Served {
-  /** Refuses new requests and waits until the running ones are answered, for `ms` at most. */
+  /** Rejects new requests and waits for running ones, for `ms` at most. */
   drain(ms: number): Promise<void>
   close(): Promise<unknown>
 }
 
 /**
- * Ends the service in order: running requests are answered for `drainMs` at most, those left then get 503, then all is closed. What goes
- * wrong with one part keeps no other from its end.
- * @throws the first error, once all have come to their end
+ * Graceful shutdown: running requests have up to `drainMs`, the rest gets 503, then everything is closed. An error in one part does not
+ * prevent closing the others.
+ * @throws the first error, after all have been closed
  */
 export async function shutDown(app: Served, services: Pick<Services, 'jobs' | 'close'>, drainMs: number): Promise<void> {
   await allEnded([
-    // A bulk job stops after its batch and goes on at the next start: there is no reason to wait with it.
+    // A bulk job stops after its batch and resumes at the next start, so it is not waited for.
     services.jobs.close(),
     app.drain(drainMs).then(() => allEnded([services.close({ drainMs: 0 }), app.close()])),
   ])

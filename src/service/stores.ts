@@ -1,4 +1,4 @@
-/** An index in an object store, and a replica's copy: looked at before anything is opened. */
+/** An index in an object store, and a replica's copy: checked before anything is opened. */
 import { CodedError } from '../../base/errors.ts'
 import { storeOf } from '../../index/store/store-of.ts'
 import type { Models } from '../../index/contract.ts'
@@ -7,13 +7,13 @@ import { startReplicaCache, type ReplicaCache } from '../../index/replica/replic
 import type { Log } from '../inference/log.ts'
 import type { Config } from '../settings.ts'
 
-/** Folder for the answers that are kept for clients that try again: with the index, or, where that is in an object store, with its jobs. */
+/** Folder of idempotent responses: with the index, or, if that is in an object store, with its jobs. */
 export function answersDir(config: Config, indexDir: string): string {
   return storeOf(indexDir).keepsFiles ? indexDir : (config.JOBS_DIR ?? config.KEYS_DIR)
 }
 
 /**
- * Looks whether a replica can read the object store of its index. One that has a copy starts also where the store does not answer.
+ * Checks that a replica can read the object store of its index. With a copy it starts without the store, too.
  * @throws config_invalid, store_unavailable
  */
 export async function reachStore(config: Config, log: Log | undefined): Promise<void> {
@@ -26,7 +26,7 @@ export async function reachStore(config: Config, log: Log | undefined): Promise<
     })
 }
 
-/** A replica's copy of the table, up to date as far as the store can be reached. */
+/** A replica's copy of the table, up to date if the store is reachable. */
 export async function replicaCacheOf(config: Config, models: Models, log: Log | undefined): Promise<ReplicaCache | undefined> {
   if (config.ROLE !== 'replica' || config.MIRROR_DIR === undefined) return undefined
   return startReplicaCache({
@@ -35,6 +35,6 @@ export async function replicaCacheOf(config: Config, models: Models, log: Log | 
     table: config.TABLE,
     models,
     maxBytes: config.MIRROR_MB * 1e6,
-    ...(log && { onWarning: (message: string) => log('warn', message) }),
+    onWarning: log && ((message: string) => log('warn', message)),
   })
 }

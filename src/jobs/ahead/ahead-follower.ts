@@ -4,18 +4,18 @@ import type { PassageIndex } from '../../../index/open.ts'
 import type { AheadEncoder } from '../../inference/contract.ts'
 import { encodeIndexAhead } from './encode-ahead.ts'
 
-/** Keeps the states of a table's passages on the disk while the table changes. */
+/** Stores the encoder states of new passages whenever the table changes. */
 export interface AheadFollower {
-  /** Looks through the table, or once more where that is under way. */
+  /** Starts a pass over the table, or schedules another one if a pass is running. */
   follow(): void
   close(): Promise<void>
 }
 
-/** Runs behind questions; a failure is logged, and the next change of the table tries again. */
+/** Runs at lower priority than questions. A failure is logged; the next change of the table retries. */
 export function startAheadFollower(options: {
   readonly index: Pick<PassageIndex, 'count' | 'export' | 'refresh'>
   readonly reader: AheadEncoder
-  readonly log?: Log
+  readonly log?: Log | undefined
 }): AheadFollower {
   const { log = () => undefined } = options
   const closing = new AbortController()

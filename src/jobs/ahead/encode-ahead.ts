@@ -4,9 +4,9 @@ import type { PassageIndex } from '../../../index/open.ts'
 import type { AheadEncoder, AheadResult } from '../../inference/contract.ts'
 import { renderPassage } from '../../text/prompt.ts'
 
-/** Passages of one request: few, since a question waits for its end at most. */
+/** Passages per request: few, since a question may have to wait for one request. */
 const BATCH = 8
-/** Passages whose states tell what the others will take. */
+/** Passages after which the size of the remaining states is estimated. */
 const SAMPLE = 64
 const PASSING = ['overloaded', 'inference_failed', 'deadline_exceeded', 'not_ready']
 const ATTEMPTS = 6
@@ -14,10 +14,10 @@ const ATTEMPTS = 6
 export interface AheadProgress {
   readonly done: number
   readonly total: number
-  /** Passages whose states were not there yet, and the bytes of those. */
+  /** Passages whose states were newly stored, and their bytes. */
   readonly stored: number
   readonly bytes: number
-  /** Bytes that the passages left are expected to take; undefined where too few were stored to tell. */
+  /** Estimated bytes of the remaining passages; undefined until enough were stored for an estimate. */
   readonly left: number | undefined
 }
 
@@ -29,9 +29,9 @@ export interface AheadOptions {
 }
 
 /**
- * Stores the encoder states of a table's passages, as the reader's own protocol cuts them, so that encoding them for a question is
- * a read. What is there already is passed over: run again after an interruption, it does what is left.
- * @throws disk_full, before it fills the disk or the limit, naming what is needed; the signal's reason once aborted; and the reader's errors
+ * Stores the encoder states of a table's passages, truncated as in the reader's protocol, so that a question reads them from disk.
+ * Skips stored ones: run it again after an interruption.
+ * @throws disk_full before the disk or the limit is full, with the bytes needed; the signal's reason once aborted; the reader's errors
  */
 export async function encodeIndexAhead({ index, reader, onProgress, signal }: AheadOptions): Promise<AheadProgress> {
   const { context_tokens: contextTokens } = reader.manifest.qa_defaults
@@ -70,7 +70,7 @@ function tooLarge({ done, total, left = 0 }: AheadProgress, room: number): Coded
   )
 }
 
-/** Tried again where the reader is busy or its process was replaced: work of hours must not end with one child. */
+/** Retries while the reader is busy or its process is replaced: hours of work must not fail with one process. */
 async function withRetry<Result>(work: () => Promise<Result>, signal: AbortSignal | undefined): Promise<Result> {
   for (let attempt = 1; ; attempt++) {
     try {

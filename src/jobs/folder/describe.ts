@@ -14,11 +14,20 @@ const PHRASES: Readonly<Record<FileProblem, string>> = {
   hidden: 'hidden',
   link: 'symbolic link',
   unreadable: 'cannot be opened',
+  robots: 'disallowed by robots.txt',
+  not_found: 'not found',
+  http_error: 'error of the server',
+  unreachable: 'server not reached',
+  timeout: 'timeout',
+  redirect: 'redirect not followed',
+  private_address: 'private address',
+  not_allowed: 'address not allowed',
+  too_many: 'more than are taken',
 }
-/** Said in front of the kind. */
+/** Written before the kind instead of after it. */
 const ADJECTIVES: readonly FileProblem[] = ['encrypted', 'damaged']
 
-/** Several counts as one. */
+/** Sums the counts of several jobs. */
 export function joinedFiles(all: readonly Files[]): Files {
   const leftOut = new Map<string, Files['left_out'][number]>()
   for (const one of all.flatMap((files) => files.left_out)) {
@@ -40,7 +49,7 @@ export function describeFiles({ indexed, left_out: leftOut, gone }: Files, verb 
   const said = leftOut.map(({ kind, reason, files }) =>
     ADJECTIVES.includes(reason) && kind.startsWith('.')
       ? `${files} ${PHRASES[reason]} ${kind.slice(1).toUpperCase()}`
-      : `${files} ${kind} (${PHRASES[reason]})`,
+      : `${files} ${kind === 'page' && files !== 1 ? 'pages' : kind} (${PHRASES[reason]})`,
   )
   const count = `${indexed} ${indexed === 1 ? 'file' : 'files'} ${verb}`
   const left = total === 0 ? '' : `; ${total} left out: ${said.join(', ')}`

@@ -7,8 +7,8 @@ export function sourceOf(file: string, label: string | undefined): string {
 }
 
 /**
- * Ids of a file's passages: `path/to/file.md#4kJq0Zr2vX1b`, by what they say and not by their place, so that a passage keeps its id as
- * long as its title and text stay. Of several that say the same each has its own.
+ * Ids of a file's passages: `path/to/file.md#4kJq0Zr2vX1b`. They are derived from the content, not the position, so that a passage keeps
+ * its id while its title and text stay the same. Equal passages get different ids.
  */
 export function passageIds(
   source: string,

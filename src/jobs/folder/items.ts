@@ -3,49 +3,57 @@ import { open } from 'node:fs/promises'
 import path from 'node:path'
 import { at } from '../../../base/at.ts'
 import { CodedError } from '../../../base/errors.ts'
+import type { Passage } from '../../../index/contract.ts'
 import { IdSet } from '../../../index/id-set.ts'
 import { READ_LIMITS, type Accepted, type ReadItem, type ReadLimits, type Rejected } from '../../../index/read/contract.ts'
 import { readPassageFile, type ReadOptions } from '../../../index/read/read.ts'
+import { prefixOf } from '../../../index/read/row-ids.ts'
 import { checkRow } from '../../../index/read/validate.ts'
+import { isPageAddress } from '../../crawl/page-address.ts'
 import type { PassageReader } from '../../documents/corpus/reader.ts'
 import { DocumentError } from '../../documents/errors.ts'
 import type { DocumentPassages } from '../../documents/passages/contract.ts'
 import { passageIds, sourceOf } from './ids.ts'
-import { isTable, unreadable, type FolderFile, type LeftOutFile } from './list.ts'
+import { isTable, unreadable, type FolderFile, type LeftOutFile, type UnchangedFile } from './list.ts'
 
 export interface FolderOptions {
   readonly reader: PassageReader
-  /** Words of a passage. */
+  /** Words per passage. */
   readonly words: number
-  /** Stands in front of every source: "label/path". */
+  /** Prefix of every source: "label/path". */
   readonly label?: string | undefined
-  /** False to leave out what is known of each passage. */
+  /** Whether to store metadata of each passage. */
   readonly metadata: boolean
-  /** Bytes of the largest file that is read. */
+  /** Maximum bytes of a file. */
   readonly maxBytes: number
   readonly limits?: Partial<ReadLimits> | undefined
   readonly signal: AbortSignal
-  /** Told the share of the files that was read. */
-  readonly onShare?: (share: number) => void
-  /** How tables among the files are read. */
+  /** Called with the share of the files read so far, 0 to 1. */
+  readonly onShare?: ((share: number) => void) | undefined
+  /** Read options of tables among the files. */
   readonly tables: Omit<ReadOptions, 'source' | 'onShare'>
+  /** Returns the stored passages of an unchanged file. Default: none. */
+  readonly stored?: (source: string) => AsyncIterable<Passage>
 }
 
-/** Files that are read ahead of the one whose passages are taken. */
+/** Result of listing one file. */
+export type ListedFile = FolderFile | LeftOutFile | UnchangedFile
+
+/** Files that are read ahead of the consumer, beyond the reader's concurrency. */
 const AHEAD = 2
 
-type Outcome = DocumentPassages | LeftOutFile | 'table'
+type Outcome = DocumentPassages | LeftOutFile | 'table' | 'unchanged'
 
-/** The passages of files, in the order of the files, and those that are left out. A file is on line 0. */
-export async function* folderItems(files: readonly (FolderFile | LeftOutFile)[], options: FolderOptions): AsyncGenerator<ReadItem> {
-  const ahead: { readonly file: FolderFile | LeftOutFile; readonly outcome: Promise<Outcome> }[] = []
+/** Yields the passages of files and the files left out, in order. Line 0 stands for a whole file. */
+export async function* folderItems(files: readonly ListedFile[], options: FolderOptions): AsyncGenerator<ReadItem> {
+  const ahead: { readonly file: ListedFile; readonly outcome: Promise<Outcome> }[] = []
   const seen = new IdSet()
   let next = 0
   for (let taken = 0; taken < files.length; taken++) {
     for (; next < Math.min(files.length, taken + options.reader.atOnce + AHEAD); next++) {
       const file = at(files, next)
-      const outcome = 'problem' in file ? Promise.resolve(file) : outcomeOf(file, options)
-      // Awaited when its turn comes: until then nothing hears of its failure.
+      const outcome = outcomeOf(file, options)
+      // Awaited later: without a handler, an earlier failure would be unhandled.
       outcome.catch(() => undefined)
       ahead.push({ file, outcome })
     }
@@ -59,23 +67,32 @@ export async function* folderItems(files: readonly (FolderFile | LeftOutFile)[],
   }
 }
 
-/** @throws what is no fault of the file */
-async function outcomeOf(file: FolderFile, { reader, words, maxBytes, signal }: FolderOptions): Promise<Outcome> {
-  if (isTable(file.file)) return 'table'
+/** @throws errors not caused by the file */
+async function outcomeOf(file: ListedFile, { reader, words, maxBytes, signal }: FolderOptions): Promise<Outcome> {
+  if ('problem' in file) return file
+  if ('unchanged' in file) return 'unchanged'
+  // The type of a web page is declared by its server, not by its name.
+  if (file.mediaType === undefined && isTable(file.file)) return 'table'
   if (file.bytes > maxBytes) return tooLarge(file.file, file.bytes, maxBytes)
   const bytes = await bytesOf(file, maxBytes)
   if (!Buffer.isBuffer(bytes)) return bytes
   try {
-    return await reader.read({ bytes, name: path.basename(file.file) }, { words, signal })
+    const { mediaType } = file
+    return await reader.read({ bytes, name: nameOf(file.file), ...(mediaType !== undefined && { mediaType }) }, { words, signal })
   } catch (error) {
     if (error instanceof DocumentError) return { file: file.file, problem: error.problem, detail: error.message }
     throw error
   }
 }
 
+/** The last segment of a path or URL, without the query. */
+function nameOf(file: string): string {
+  return path.basename(isPageAddress(file) ? new URL(file).pathname : file)
+}
+
 async function bytesOf({ file, path }: FolderFile, maxBytes: number): Promise<Buffer | LeftOutFile> {
   try {
-    // Not by a link that took the file's place, and without waiting for the writer of a pipe that did.
+    // The file may have been replaced since it was listed: do not follow a link, do not block on a pipe.
     const handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
     try {
       const { size } = await handle.stat()
@@ -92,13 +109,13 @@ function tooLarge(file: string, bytes: number, most: number): LeftOutFile {
   return { file, problem: 'too_large', detail: `The file has ${bytes} bytes; ${most} are read at most (CEPE_DOCUMENT_MB).` }
 }
 
-/** An id that an earlier file had: tables may repeat each other's. */
+/** Rejects an id of an earlier file: different tables may contain the same ids. */
 function repeated({ passage, line, lines, file }: Accepted): Rejected {
   const at = { ...(file !== undefined && { file }), line, ...(lines !== undefined && { lines }) }
   return { ...at, reason: 'duplicate_id', detail: `The id "${passage.id}" occurred before in another file; its first passage is kept.` }
 }
 
-/** The rows of a table; one that cannot be read to its end is named. */
+/** Yields the rows of a table, and a rejection if it cannot be read completely. */
 async function* tableItems({ file, path }: FolderFile, { tables, label }: FolderOptions): AsyncGenerator<ReadItem> {
   try {
     for await (const item of readPassageFile(path, { ...tables, source: sourceOf(file, label) })) yield { ...item, file }
@@ -108,9 +125,22 @@ async function* tableItems({ file, path }: FolderFile, { tables, label }: Folder
   }
 }
 
-async function* itemsOf(file: FolderFile | LeftOutFile, outcome: Outcome, options: FolderOptions): AsyncGenerator<ReadItem> {
+/** Yields the stored passages of an unchanged file. */
+async function* storedItems(source: string, stored: NonNullable<FolderOptions['stored']>): AsyncGenerator<ReadItem> {
+  const prefix = prefixOf(source)
+  const passages: Passage[] = []
+  for await (const passage of stored(source)) if (passage.id.startsWith(prefix)) passages.push(passage)
+  const whole = { source, prefix, rest: passages.map(({ id }) => id.slice(prefix.length)) }
+  for (const [i, passage] of passages.entries()) yield { file: source, line: 0, passage, ...(i === passages.length - 1 && { whole }) }
+}
+
+async function* itemsOf(file: ListedFile, outcome: Outcome, options: FolderOptions): AsyncGenerator<ReadItem> {
   if (outcome === 'table') {
     if ('path' in file) yield* tableItems(file, options)
+    return
+  }
+  if (outcome === 'unchanged') {
+    if (options.stored !== undefined) yield* storedItems(file.file, options.stored)
     return
   }
   if ('problem' in outcome) {

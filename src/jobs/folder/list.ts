@@ -5,16 +5,24 @@ import { CodedError, messageOf, osCode } from '../../../base/errors.ts'
 import type { FileProblem } from '../../../index/read/contract.ts'
 import { DOCUMENT_ENDINGS } from '../../documents/type.ts'
 
-/** A file to be read. */
+/** A file to read. */
 export interface FolderFile {
-  /** Path relative to the folder, with slashes: what passages have as their source. */
+  /** Path relative to the folder, with slashes: the source of its passages. */
   readonly file: string
   readonly path: string
   readonly bytes: number
   readonly modified?: Date
+  /** Media type it was received with, including parameters. */
+  readonly mediaType?: string
 }
 
-/** A file, or a folder, that is not read, and why. */
+/** A web page that has not changed since it was last fetched: its passages are in the table. */
+export interface UnchangedFile {
+  readonly file: string
+  readonly unchanged: true
+}
+
+/** A file or folder that is not read, with the reason. */
 export interface LeftOutFile {
   readonly file: string
   readonly problem: FileProblem
@@ -24,20 +32,21 @@ export interface LeftOutFile {
 const TABLE = /\.(tsv|csv|jsonl|ndjson|json|parquet)(\.gz|\.zst)?$/i
 const DOCUMENT = new RegExp(`\\.(${DOCUMENT_ENDINGS.join('|')})$`, 'i')
 
-/** Whether a file's name is that of a table of passages. */
+/** True if the file name has the extension of a table of passages. */
 export function isTable(name: string): boolean {
   return TABLE.test(name)
 }
 
-/** Whether a file's name is that of a document. */
+/** True if the file name has the extension of a document. */
 export function isDocument(name: string): boolean {
   return DOCUMENT.test(name)
 }
 
 /**
- * The documents of a folder and below it, in the order of their names, and what else there is; tables only where they are asked for. Symbolic links are not followed,
- * and names that begin with a dot not read.
- * @throws not_found for a folder that is missing
+ * Lists the documents in a folder and its subfolders, and everything that is left out, sorted by name. Tables are included only with
+ * `withTables`; links and pipes that are named as tables are always reported. Symbolic links are not followed; names that begin with a
+ * dot are left out.
+ * @throws not_found for a missing folder
  */
 export async function listFolder(root: string, withTables = false): Promise<(FolderFile | LeftOutFile)[]> {
   const entries = await readdir(root, { withFileTypes: true }).catch((error: unknown) => {
@@ -47,7 +56,7 @@ export async function listFolder(root: string, withTables = false): Promise<(Fol
   return inside({ root, withTables }, '', entries)
 }
 
-/** The named files of a folder, whatever they are. */
+/** Lists the named files of a folder, of any type. */
 export async function listFiles(root: string, names: readonly string[]): Promise<(FolderFile | LeftOutFile)[]> {
   return Promise.all(names.map((name) => fileOf(root, name)))
 }
@@ -66,7 +75,7 @@ async function inside(
       const below = await readdir(path.join(root, file), { withFileTypes: true }).catch((error: unknown) => unreadable(file, error))
       if ('problem' in below) found.push(below)
       else found.push(...(await inside(listing, file, below)))
-    } else if (withTables || !isTable(entry.name)) found.push(await fileOf(root, file))
+    } else if (withTables || !isTable(entry.name) || !entry.isFile()) found.push(await fileOf(root, file))
   }
   return found
 }
@@ -82,7 +91,10 @@ async function fileOf(root: string, file: string): Promise<FolderFile | LeftOutF
   return { file, path: at, bytes: found.size, modified: found.mtime }
 }
 
-/** What of a file or folder cannot be read. */
+/** Describes why a file or folder cannot be read. */
 export function unreadable(file: string, error: unknown): LeftOutFile {
+  // Node.js reads names as UTF-8: a file of another is listed, but not found.
+  if (file.includes('\uFFFD') && osCode(error) === 'ENOENT')
+    return { file, problem: 'unreadable', detail: 'Its name is not UTF-8: rename it.' }
   return { file, problem: 'unreadable', detail: `It cannot be read (${osCode(error) ?? messageOf(error)}).` }
 }

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { Type } from 'typebox'
+import { Type, type Static } from 'typebox'
 import { Value } from 'typebox/value'
 import { writeFileDurably } from '../../../base/durable.ts'
 import { CodedError } from '../../../base/errors.ts'
@@ -10,30 +10,34 @@ import { prefixOf } from '../../../index/read/row-ids.ts'
 import type { Job, JobOptions } from '../schema.ts'
 import type { JobStore } from '../store.ts'
 import { sourceOf } from './ids.ts'
-import type { FolderFile, LeftOutFile } from './list.ts'
+import type { ListedFile } from './items.ts'
 
 const ListedSchema = Type.Object({
-  /** Sources of all files that were there, those left out among them. */
+  /** Sources of all files found, including those left out. */
   sources: Type.Array(Type.String()),
-  /** Folders that could not be looked into: what they hold is not known to be gone. */
+  /** Source prefixes of unreadable folders: their files are not known to be missing. */
   unseen: Type.Array(Type.String()),
 })
 
-/** Sources and passages of one query. */
-const SOURCES_STEP = 50
-const PASSAGES_STEP = 1000
+/** Sources and passages per query. */
+const SOURCES_PER_QUERY = 50
+const PASSAGES_PER_QUERY = 1000
 
-/** Writes down which files a job found, for the jobs of the same folder that come after it. */
-export async function noteFiles(jobFolder: string, files: readonly (FolderFile | LeftOutFile)[], label: string | undefined): Promise<void> {
+/** Records the files that a job found, for later jobs of the same folder. */
+export async function noteFiles(jobFolder: string, files: readonly ListedFile[], label: string | undefined): Promise<void> {
   const unseen = files.filter((file) => 'problem' in file && file.problem === 'unreadable')
-  const listed = {
+  await noteListed(jobFolder, {
     sources: files.map(({ file }) => sourceOf(file, label)),
     unseen: unseen.map(({ file }) => `${sourceOf(file, label)}/`),
-  }
+  })
+}
+
+/** Records the sources that a job found. */
+export async function noteListed(jobFolder: string, listed: Static<typeof ListedSchema>): Promise<void> {
   await writeFileDurably(jobFiles(jobFolder).listed, JSON.stringify(listed))
 }
 
-/** @throws invalid_request where it is not known which files belong together */
+/** Checks that earlier jobs of the same files can be identified. @throws invalid_request */
 export function checkDeleteMissing({ files, path }: Job['source'], { delete_missing: wanted, label }: JobOptions): void {
   if (wanted !== true) return
   const problem =
@@ -41,15 +45,15 @@ export function checkDeleteMissing({ files, path }: Job['source'], { delete_miss
       ? 'is for documents: a table is replaced with replace'
       : files.only !== undefined
         ? 'is for whole folders: files are named one by one here'
-        : path === null && label === undefined
+        : path === null && label === undefined && files.web === undefined
           ? 'needs a label with an upload, which says which files belong together'
           : undefined
   if (problem !== undefined) throw new CodedError('invalid_request', `delete_missing ${problem}.`, { field: 'delete_missing' })
 }
 
 /**
- * Deletes passages of files that earlier jobs of the same folder (of the same label, where files were uploaded) found and this one did
- * not. Only passages that files gave are deleted, never those of tables.
+ * Deletes passages of files that earlier jobs of the same folder (for uploads: of the same label) found and this one did not. Passages
+ * of tables are never deleted.
  */
 export async function deleteMissing(
   job: Job,
@@ -66,8 +70,8 @@ export async function deleteMissing(
   let passages = 0
   const files = new Set<string>()
   const sources = [...gone]
-  for (let from = 0; from < sources.length; from += SOURCES_STEP) {
-    for await (const page of passagesOf(index, sources.slice(from, from + SOURCES_STEP))) {
+  for (let from = 0; from < sources.length; from += SOURCES_PER_QUERY) {
+    for await (const page of passagesOf(index, sources.slice(from, from + SOURCES_PER_QUERY))) {
       passages += await index.delete(page.map(({ id }) => id))
       for (const { source } of page) files.add(source)
     }
@@ -81,9 +85,15 @@ function isOfSameFiles(a: Job, b: Job): boolean {
     a.source.files !== undefined &&
     a.source.path === b.source.path &&
     a.options.label === b.options.label &&
-    // Without a path it is the label that tells.
-    (a.source.path !== null || a.options.label !== undefined)
+    JSON.stringify(a.source.files.web?.urls) === JSON.stringify(b.source.files?.web?.urls) &&
+    // Without a path, uploads are identified by their label and web pages by their URLs.
+    (a.source.path !== null || a.options.label !== undefined || a.source.files.web !== undefined)
   )
+}
+
+/** Returns the sources that a job found. */
+export async function listedSources(jobFolder: string): Promise<readonly string[]> {
+  return (await listedBy(jobFolder)).sources
 }
 
 async function listedBy(jobFolder: string): Promise<{ readonly sources: readonly string[]; readonly unseen: readonly string[] }> {
@@ -93,10 +103,10 @@ async function listedBy(jobFolder: string): Promise<{ readonly sources: readonly
 
 async function* passagesOf(index: PassageIndex, sources: readonly string[]): AsyncGenerator<{ id: string; source: string }[]> {
   for (let after: string | undefined; ;) {
-    const page = await index.list({ filter: { source: [...sources] }, limit: PASSAGES_STEP, ...(after !== undefined && { after }) })
+    const page = await index.list({ filter: { source: [...sources] }, limit: PASSAGES_PER_QUERY, ...(after !== undefined && { after }) })
     const ofFiles = page.flatMap(({ id, source = '' }) => (id.startsWith(prefixOf(source)) ? [{ id, source }] : []))
     if (ofFiles.length > 0) yield ofFiles
     after = page.at(-1)?.id
-    if (page.length < PASSAGES_STEP) return
+    if (page.length < PASSAGES_PER_QUERY) return
   }
 }

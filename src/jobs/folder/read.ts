@@ -4,14 +4,14 @@ import { corpusReadOptions } from '../reading.ts'
 import type { JobOptions } from '../schema.ts'
 import { SPLIT_WORDS } from '../split-words.ts'
 import { listSpool } from '../upload/spool.ts'
-import { folderItems } from './items.ts'
-import { listFiles, listFolder, type FolderFile, type LeftOutFile } from './list.ts'
+import { folderItems, type FolderOptions, type ListedFile } from './items.ts'
+import { listFiles, listFolder } from './list.ts'
 
-/** Bounds of reading files. */
+/** Limits of reading files. */
 export interface FileBounds {
-  /** Milliseconds that a file may take. */
+  /** CPU time limit per file in milliseconds. */
   readonly parseMs: number
-  /** Bytes of the largest file that is read. */
+  /** Maximum bytes of a file. */
   readonly maxBytes: number
 }
 
@@ -19,11 +19,11 @@ export const DEFAULT_FILE_BOUNDS: FileBounds = { parseMs: 30_000, maxBytes: 32 *
 
 export interface FolderSource {
   readonly path: string
-  /** Names of files in it; all of them where absent. */
+  /** Names of files in the folder. Default: all. */
   readonly only?: readonly string[] | undefined
-  /** Tables in the folder are read with its documents. */
+  /** Whether to read tables too. */
   readonly tables?: boolean | undefined
-  /** The folder holds the files of an upload. */
+  /** The folder contains spooled files of an upload. */
   readonly uploaded?: boolean | undefined
 }
 
@@ -33,14 +33,16 @@ export interface FolderReading {
   readonly limits?: Partial<ReadLimits> | undefined
   readonly signal: AbortSignal
   readonly onShare?: (share: number) => void
-  /** Told all files before the first is read. */
-  readonly onListed?: (files: readonly (FolderFile | LeftOutFile)[]) => Promise<void>
+  /** Called with all files before the first is read. */
+  readonly onListed?: (files: readonly ListedFile[]) => Promise<void>
+  /** Returns the stored passages of an unchanged file. */
+  readonly stored?: FolderOptions['stored']
 }
 
-/** Reads the documents of a folder as passages; the processes that read them end with it. @throws not_found; the signal's reason once aborted */
+/** Reads the documents of a folder as passages, in child processes that end with the iteration. @throws not_found; the signal's reason once aborted */
 export async function* readFolder(
   source: FolderSource,
-  { options, bounds, limits, signal, onShare, onListed }: FolderReading,
+  { options, bounds, limits, signal, onShare, onListed, stored }: FolderReading,
 ): AsyncGenerator<ReadItem> {
   const files = await filesOf(source)
   await onListed?.(files)
@@ -55,24 +57,25 @@ export async function* readFolder(
       limits,
       signal,
       tables: corpusReadOptions(options, undefined, limits),
-      ...(onShare && { onShare }),
+      onShare,
+      ...(stored && { stored }),
     })
   } finally {
     reader.close()
   }
 }
 
-function filesOf({ path, only, tables, uploaded }: FolderSource): Promise<(FolderFile | LeftOutFile)[]> {
+function filesOf({ path, only, tables, uploaded }: FolderSource): Promise<ListedFile[]> {
   if (uploaded === true) return listSpool(path)
   return only === undefined ? listFolder(path, tables) : listFiles(path, only)
 }
 
-/** Share of files that may be left out: any, unless the order says otherwise. */
+/** Share of files that may be left out. Default: any. */
 export function leftOutShare({ strict, max_rejected_share: share = 1 }: JobOptions): number {
   return strict === true ? 0 : share
 }
 
-/** Bytes of the files that will be read. */
+/** Total bytes of the files to read. */
 export async function folderBytes(source: FolderSource): Promise<number> {
   const files = await filesOf(source)
   return files.reduce((sum, file) => sum + ('bytes' in file ? file.bytes : 0), 0)

@@ -1,3 +1,4 @@
+import { isPageAddress } from '../../crawl/page-address.ts'
 import type { LeftOutFile } from './list.ts'
 import { Type, type Static } from 'typebox'
 import { FILE_PROBLEMS, type FileProblem, type ReadItem } from '../../../index/read/contract.ts'
@@ -6,7 +7,7 @@ export const FilesSchema = Type.Object({
   indexed: Type.Integer({ description: 'Files whose passages are planned.' }),
   left_out: Type.Array(
     Type.Object({
-      kind: Type.String({ description: "The files' ending." }),
+      kind: Type.String({ description: "The files' ending; `page` of pages of the web." }),
       reason: Type.Enum([...FILE_PROBLEMS]),
       files: Type.Integer(),
     }),
@@ -21,7 +22,7 @@ export const FilesSchema = Type.Object({
 })
 export type Files = Static<typeof FilesSchema>
 
-/** Counts files on their way. */
+/** Counts indexed and left-out files while items pass through. */
 export class FileTally {
   #indexed = 0
   #last: string | undefined
@@ -40,10 +41,10 @@ export class FileTally {
     return { indexed: this.#indexed, left_out: [...this.#leftOut.values()].sort((a, b) => b.files - a.files) }
   }
 
-  /** Counts a file that is left out. */
+  /** Counts a left-out file. */
   leave(file: string, given: string): void {
     const reason = FILE_PROBLEMS.find((one) => one === given)
-    // A passage of a file, not the file.
+    // A rejected passage, not a left-out file.
     if (reason === undefined) return
     const kind = kindOf(file, reason)
     const known = this.#leftOut.get(`${kind} ${reason}`) ?? { kind, reason, files: 0 }
@@ -51,15 +52,16 @@ export class FileTally {
   }
 }
 
-/** Counts of files that are known to be left out. */
+/** Counts left-out files. */
 export function tallyOf(files: readonly LeftOutFile[]): Files {
   const tally = new FileTally()
   for (const { file, problem } of files) tally.leave(file, problem)
   return tally.files
 }
 
-/** What a person takes a file for: its ending; the whole name of one without, or of a hidden one. */
+/** Kind of a file in reports: its extension; the whole name if hidden or without extension; `page` for a web page. */
 function kindOf(file: string, reason: FileProblem): string {
+  if (isPageAddress(file)) return 'page'
   const name = file.slice(file.lastIndexOf('/') + 1)
   return reason === 'hidden' ? name : (/.(\.[^.]{1,12})$/.exec(name)?.[1]?.toLowerCase() ?? name)
 }

@@ -4,10 +4,10 @@ import { checkDeleteMissing } from '../folder/missing.ts'
 import { checkShape } from '../reading.ts'
 import { JobOptionsSchema, recordVersion, type Job } from '../schema.ts'
 
-/** What is ordered: its source, with what options, for which table and model. */
+/** Parameters of a new job. */
 export type NewJob = Required<Pick<Job, 'id' | 'table' | 'model' | 'source' | 'options'>>
 
-/** The record of a job that waits. @throws options_invalid for options that its record could not be read with again */
+/** Creates the record of a queued job. @throws options_invalid for options that its stored record could not contain */
 export function newJob({ id, table, model, source, options }: NewJob): Job {
   const [wrong] = Value.Errors(JobOptionsSchema, options)
   if (wrong !== undefined) {
@@ -15,6 +15,8 @@ export function newJob({ id, table, model, source, options }: NewJob): Job {
     throw new CodedError('options_invalid', `${field} ${wrong.message}.`, { field })
   }
   checkDeleteMissing(source, options)
+  if (source.files?.web !== undefined && options.label !== undefined)
+    throw new CodedError('invalid_request', 'label goes with files: the source of a page of the web is its address.', { field: 'label' })
   checkShape(options)
   return {
     version: recordVersion(source),

@@ -2,20 +2,24 @@ import { createReadStream } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import type { Lock } from '../../../base/locks/lock.ts'
 import { CodedError } from '../../../base/errors.ts'
+import { unknownCollection } from '../../../index/collections/contract.ts'
 import { allModels } from '../../../index/contract.ts'
 import { checkReembed } from '../../../index/ingest/reembed.ts'
 import { checkShardDir } from '../../../index/ingest/shard-dir/check.ts'
 import { checkShardDirModel, openShardDir } from '../../../index/ingest/shard-dir/shard-dir.ts'
+import { readAlias } from '../../../index/versions/alias.ts'
 import { watchChanges } from '../../../index/writers/change-log.ts'
+import { withWriterLock } from '../../../index/writers/writer-lock.ts'
 import type { FilesUpload, JobOrders, JobsOptions, Upload } from '../contract.ts'
 import { isDocument } from '../folder/list.ts'
 import { importPath } from '../import-folder.ts'
 import type { JobQueue } from '../queue.ts'
-import { isSettled, type Job, type JobOptions } from '../schema.ts'
+import { isSettled, type Job, type JobOptions, type WebSource } from '../schema.ts'
 import type { JobStore } from '../store.ts'
 import { addFiles } from '../upload/add-files.ts'
 import { addTable } from '../upload/add-table.ts'
 import { isArchive } from '../upload/archive-name.ts'
+import { checkedAddresses } from '../web/addresses.ts'
 import { newJob } from './new-job.ts'
 
 const DEFAULT_UPLOAD_BYTES = 64 * 2 ** 30
@@ -24,16 +28,22 @@ export interface OrderParts {
   readonly options: JobsOptions
   readonly store: JobStore
   readonly queue: JobQueue
-  /** Lets a job that is not at its end go on. */
+  /** Resumes an unfinished job. */
   readonly resume: (id: string) => Promise<Job>
 }
 
-/** True for a job that goes on, or can be made to. */
+/** Table and model of a job. Defaults: those of the index. */
+interface Target {
+  readonly table?: string | undefined
+  readonly model?: string
+}
+
+/** True for a job that is running, queued or resumable. */
 function isUnfinished({ state }: Pick<Job, 'state'>): boolean {
   return state === 'stopped' || !isSettled(state)
 }
 
-/** Makes jobs of what is ordered and queues them. */
+/** Creates jobs and queues them. */
 export class IndexOrders implements JobOrders {
   readonly #options: JobsOptions
   readonly #store: JobStore
@@ -57,16 +67,25 @@ export class IndexOrders implements JobOrders {
     return this.#order({ name, path, files: { ...(only && { only: [...only] }) } }, options)
   }
 
-  async addImport(name: string, options: JobOptions): Promise<Job> {
+  async addImport(name: string, options: JobOptions, table?: string): Promise<Job> {
     const { path, within, isFolder } = await importPath(this.#options.importDir, name)
     const labelled = (folder: string): JobOptions => (folder === '' || folder === '.' ? options : { label: folder, ...options })
     if (isFolder) {
       const source = { name: within || basename(path), path, files: { tables: true as const } }
-      return this.#order(source, labelled(within))
+      return this.#order(source, labelled(within), { table })
     }
-    if (isArchive(path)) return this.addFiles({ files: [{ name: basename(path), bytes: createReadStream(path) }], options })
-    if (isDocument(path)) return this.addFolder(dirname(path), labelled(dirname(within)), [basename(path)])
-    return this.addFile(path, options)
+    if (isArchive(path)) return this.addFiles({ files: [{ name: basename(path), bytes: createReadStream(path) }], options, table })
+    const file = basename(path)
+    if (isDocument(path))
+      return this.#order({ name: file, path: dirname(path), files: { only: [file] } }, labelled(dirname(within)), { table })
+    return this.#order({ name: file, path }, options, { table })
+  }
+
+  async addPages(web: WebSource, options: JobOptions, table?: string): Promise<Job> {
+    const urls = checkedAddresses(web)
+    const [first = ''] = urls
+    const name = urls.length === 1 ? first : `${first} and ${urls.length - 1} more`
+    return this.#order({ name, path: null, files: { web: { ...web, urls } } }, options, { table })
   }
 
   async addShardDir(folder: string, options: Pick<JobOptions, 'replace'>): Promise<Job> {
@@ -87,35 +106,35 @@ export class IndexOrders implements JobOrders {
       )
     if (open !== undefined) return this.#resume(open.id)
     await checkShardDir(shardDir)
-    return this.#order({ name: shardDir.name, path: folder, place: true }, options, model.id)
+    return this.#order({ name: shardDir.name, path: folder, place: true }, options, { model: model.id })
   }
 
-  async addReembed(): Promise<Job> {
-    const { dir, table, model } = this.#options.index
+  async addReembed(table = this.#options.index.table): Promise<Job> {
+    const { dir, model } = this.#options.index
     const open = (await this.#store.list()).find(
       (job) => job.source.reembed === true && job.table === table && job.model === model.id && isUnfinished(job),
     )
     if (open !== undefined) return this.#resume(open.id)
     await checkReembed({ dir, table }, model)
-    return this.#order({ name: table, path: null, reembed: true }, { replace: true })
+    return this.#order({ name: table, path: null, reembed: true }, { replace: true }, { table })
   }
 
-  addUpload({ bytes, name, options }: Upload): Promise<Job> {
+  addUpload({ bytes, name, options, table }: Upload): Promise<Job> {
     const { limits, shardRows } = this.#options
     return addTable(bytes, {
       ...this.#uploadParts(),
       name,
       limits,
       shardRows,
-      newJob: (id) => this.#newJob(id, { name: name ?? 'upload', path: null }, options),
+      newJob: (id) => this.#newJob(id, { name: name ?? 'upload', path: null }, options, { table }),
       signal: this.#queue.closing,
     })
   }
 
-  addFiles({ files, options }: FilesUpload): Promise<Job> {
+  addFiles({ files, options, table }: FilesUpload): Promise<Job> {
     return addFiles(files, {
       ...this.#uploadParts(),
-      newJob: (id, name) => this.#newJob(id, { name, path: null, files: { uploaded: true } }, options),
+      newJob: (id, name) => this.#newJob(id, { name, path: null, files: { uploaded: true } }, options, { table }),
     })
   }
 
@@ -127,19 +146,31 @@ export class IndexOrders implements JobOrders {
     }
   }
 
-  #newJob(id: string, source: Job['source'], options: JobOptions, model = this.#options.index.model.id): Job {
-    return newJob({ id, table: this.#options.index.table, model, source, options })
+  #newJob(id: string, source: Job['source'], options: JobOptions, { table, model }: Target = {}): Job {
+    const { index } = this.#options
+    return newJob({ id, table: table ?? index.table, model: model ?? index.model.id, source, options })
   }
 
-  async #order(source: Job['source'], options: JobOptions, model?: string): Promise<Job> {
-    const job = this.#newJob(this.#store.newId(), source, options, model)
+  async #order(source: Job['source'], options: JobOptions, target: Target = {}): Promise<Job> {
+    const job = this.#newJob(this.#store.newId(), source, options, target)
     await this.#enqueue(job)
     return job
   }
 
   async #enqueue(job: Job, lease?: Lock): Promise<void> {
     await this.#store.save(job)
-    await watchChanges(this.#options.index.dir, job.table, job.id)
+    await this.#watch(job)
     await this.#queue.enqueue(job.id, lease)
+  }
+
+  /** Protects a named table from removal, which looks for jobs under the same lock. @throws unknown_collection if it was removed */
+  async #watch({ id, table }: Job): Promise<void> {
+    const { dir, table: main } = this.#options.index
+    if (table === main) return watchChanges(dir, table, id)
+    await withWriterLock(dir, table, async () => {
+      if ((await readAlias(dir, table)) !== undefined) return watchChanges(dir, table, id)
+      await this.#store.remove(id)
+      throw unknownCollection(table)
+    })
   }
 }

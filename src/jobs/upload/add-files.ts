@@ -10,19 +10,19 @@ import { takeFiles } from './take.ts'
 
 export interface AddFilesParts {
   readonly store: JobStore
-  /** Bytes of an upload, archives expanded. */
+  /** Maximum bytes of an upload, archives expanded. */
   readonly maxBytes: number
   readonly newJob: (id: string, name: string) => Job
   readonly order: (job: Job, lease: Lock | undefined) => Promise<void>
 }
 
-/** Keeps an upload of files in its job's folder and queues the job. A cut-off or refused upload leaves nothing behind. */
+/** Stores uploaded files in the job's folder and queues the job. An interrupted or rejected upload leaves nothing behind. */
 export async function addFiles(
   files: AsyncIterable<UploadedFile> | Iterable<UploadedFile>,
   { store, maxBytes, newJob, order }: AddFilesParts,
 ): Promise<Job> {
   const id = store.newId()
-  // Options that cannot be are refused before anything is taken in.
+  // Reject invalid options before receiving anything.
   newJob(id, '')
   const lease = await store.lease(id)
   const names: string[] = []

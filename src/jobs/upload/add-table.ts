@@ -3,7 +3,7 @@ import { isDiskFull } from '../../../base/failures.ts'
 import { planCorpus } from '../../../index/ingest/plan/plan.ts'
 import type { ReadLimits } from '../../../index/read/contract.ts'
 import { readPassages } from '../../../index/read/read.ts'
-import { toJobError } from '../run/run.ts'
+import { toJobError } from '../run/failure.ts'
 import { limitBytes } from '../limit-bytes.ts'
 import { corpusReadOptions, ReadingNotes } from '../reading.ts'
 import { rejectedShare, type Job } from '../schema.ts'
@@ -11,7 +11,7 @@ import type { AddFilesParts } from './add-files.ts'
 
 export interface AddTableParts extends Omit<AddFilesParts, 'newJob'> {
   readonly newJob: (id: string) => Job
-  /** File name, where the client gave one. */
+  /** File name, if the client sent one. */
   readonly name: string | undefined
   readonly limits: Partial<ReadLimits> | undefined
   /** Passages per commit. */
@@ -21,8 +21,8 @@ export interface AddTableParts extends Omit<AddFilesParts, 'newJob'> {
 }
 
 /**
- * Plans a table as it comes in and queues its job. A cut-off or refused upload leaves nothing behind, except that one with too many bad
- * lines stays as a failed job, for its report.
+ * Plans a table while it is received, and queues its job. An interrupted or rejected upload leaves nothing behind, except that one with
+ * too many invalid lines is kept as a failed job, for its report.
  */
 export async function addTable(
   bytes: AsyncIterable<Buffer>,

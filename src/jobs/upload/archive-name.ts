@@ -1,7 +1,7 @@
-/** Endings of archives that are opened. */
+/** Extensions of supported archives. */
 export const ARCHIVE = /\.(?:zip|tar|tgz|tar\.gz)$/i
 
-/** Whether a file's name is that of an archive. */
+/** True if the file name has the extension of an archive. */
 export function isArchive(name: string): boolean {
   return ARCHIVE.test(name)
 }

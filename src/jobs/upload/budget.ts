@@ -2,7 +2,7 @@ import { CodedError } from '../../../base/errors.ts'
 import { RATIO_FROM } from '../../../index/read/contract.ts'
 import type { ArchiveLimits } from './contract.ts'
 
-/** What an archive may still expand to; counted by what comes out of it, not by what it says. */
+/** Remaining limits of expanding an archive. Counts actual bytes, not the declared sizes. */
 export class ArchiveBudget {
   readonly #limits: ArchiveLimits
   readonly #archiveBytes: number
@@ -14,7 +14,7 @@ export class ArchiveBudget {
     this.#archiveBytes = archiveBytes
   }
 
-  /** Bytes that came out. */
+  /** Bytes expanded so far. */
   get bytes(): number {
     return this.#bytes
   }

@@ -1,33 +1,35 @@
 import { Type, type Static } from 'typebox'
 import { FILE_PROBLEMS } from '../../../index/read/contract.ts'
 
-/** A file on its way in. */
+/** A file being received. */
 export interface UploadedFile {
   readonly name: string
   readonly bytes: AsyncIterable<Buffer>
 }
 
-/** What came in, as it is listed beside the files: those kept, under numbers, and those left out. */
-export const ManifestSchema = Type.Array(
+/** List of an upload's files, stored beside them: stored files under numbers, unchanged ones, and those left out. */
+export const UploadListSchema = Type.Array(
   Type.Union([
     Type.Object({
       file: Type.String(),
-      /** Name in the folder: no path from an upload reaches the disk. */
+      /** Name in the folder. Paths from an upload are never used on disk. */
       stored: Type.String({ pattern: '^[0-9]{6}$' }),
       bytes: Type.Integer(),
       modified: Type.Optional(Type.String()),
+      media_type: Type.Optional(Type.String()),
     }),
+    Type.Object({ file: Type.String(), unchanged: Type.Literal(true) }),
     Type.Object({ file: Type.String(), problem: Type.Enum([...FILE_PROBLEMS]), detail: Type.String() }),
   ]),
 )
-export type Manifest = Static<typeof ManifestSchema>
+export type UploadList = Static<typeof UploadListSchema>
 
-/** Bounds of what archives expand to. */
+/** Limits of expanding archives. */
 export interface ArchiveLimits {
   /** Files, folders and links. */
   readonly entries: number
-  /** Bytes of all files that one upload brings, expanded. */
+  /** Maximum expanded bytes of all files of an upload. */
   readonly bytes: number
-  /** Most bytes out per byte in, once 64 MiB have come out. */
+  /** Maximum ratio of expanded to compressed bytes, applied beyond 64 MiB. */
   readonly ratio: number
 }

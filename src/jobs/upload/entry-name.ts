@@ -1,6 +1,6 @@
 import { CodedError } from '../../../base/errors.ts'
 
-/** @throws corpus_invalid for a name that leads out of the archive's folder, or none */
+/** Normalizes the path of an archive entry. @throws corpus_invalid for an empty path, or one that leads outside of the archive */
 export function entryName(given: string): string {
   const parts = given
     .replaceAll('\\', '/')
@@ -17,7 +17,7 @@ export function entryName(given: string): string {
   return parts.join('/')
 }
 
-/** Names that begin with a dot, and what macOS puts into archives beside the files. */
+/** True for names that begin with a dot, and metadata that macOS adds to archives. */
 export function isHidden(file: string): boolean {
   return file.split('/').some((part) => part.startsWith('.') || part === '__MACOSX')
 }

@@ -5,22 +5,28 @@ import { pipeline } from 'node:stream/promises'
 import { Value } from 'typebox/value'
 import { writeFileDurably } from '../../../base/durable.ts'
 import { CodedError } from '../../../base/errors.ts'
+import { exists } from '../../../base/exists.ts'
 import { parseJson } from '../../../base/json.ts'
 import { wellFormed } from '../../../index/passage-metadata.ts'
 import type { FileProblem } from '../../../index/read/contract.ts'
-import { isDocument, isTable, type FolderFile, type LeftOutFile } from '../folder/list.ts'
-import { ManifestSchema, type Manifest } from './contract.ts'
+import { isDocument, isTable, type FolderFile, type LeftOutFile, type UnchangedFile } from '../folder/list.ts'
+import { UploadListSchema, type UploadList } from './contract.ts'
 import { isHidden } from './entry-name.ts'
 
 const DIGITS = 6
-const MANIFEST = 'files.json'
-/** Longest path of a file that is told. */
+const LIST_FILE = 'files.json'
+/** Maximum characters of a path in reports. */
 const LONGEST_NAME = 1000
 
-/** Files of an upload in a folder of their own, under numbers. */
+interface KeptWith {
+  readonly modified?: Date | undefined
+  readonly mediaType?: string | undefined
+}
+
+/** Stores the files of an upload in a folder, named by numbers. */
 export class FileSpool {
   readonly #folder: string
-  readonly #manifest: Manifest[number][] = []
+  readonly #list: UploadList[number][] = []
   readonly #names = new Set<string>()
   #number = 0
 
@@ -28,7 +34,7 @@ export class FileSpool {
     this.#folder = folder
   }
 
-  /** Keeps a file of a kind that is read, under a number; any other is read to its end and noted. @throws invalid_request for a name that came before */
+  /** Stores a file of a supported type; discards any other and lists it as left out. @throws invalid_request for a repeated name */
   async take(file: string, bytes: AsyncIterable<Buffer>, modified?: Date): Promise<void> {
     if (this.#names.has(file))
       throw new CodedError('invalid_request', `${shown(file)} is there twice: give each file a name of its own.`, { field: 'file' })
@@ -39,17 +45,27 @@ export class FileSpool {
       this.leaveOut(file, problem, problem === 'hidden' ? 'Its name begins with a dot.' : 'Files of this kind are not read.')
       return
     }
+    await this.keep(file, bytes, { modified })
+  }
+
+  /** Stores and lists a file of any type. Removes it if it cannot be written completely. */
+  async keep(file: string, bytes: AsyncIterable<Buffer>, { modified, mediaType }: KeptWith): Promise<void> {
     const stored = await this.store(bytes)
     const { size } = await stat(this.pathOf(stored))
     const time = modified === undefined || Number.isNaN(modified.getTime()) ? {} : { modified: modified.toISOString() }
-    this.#manifest.push({ file: shown(file), stored, bytes: size, ...time })
+    this.#list.push({ file: shown(file), stored, bytes: size, ...time, ...(mediaType !== undefined && { media_type: mediaType }) })
   }
 
-  /** Keeps bytes under a number, unlisted. @returns its name in the folder */
+  /** Stores bytes without listing them. @returns the name in the folder */
   async store(bytes: AsyncIterable<Buffer>): Promise<string> {
     await mkdir(this.#folder, { recursive: true })
     const stored = String(++this.#number).padStart(DIGITS, '0')
-    await pipeline(bytes, createWriteStream(this.pathOf(stored), { flags: 'wx', flush: true }))
+    try {
+      await pipeline(bytes, createWriteStream(this.pathOf(stored), { flags: 'wx', flush: true }))
+    } catch (error) {
+      await this.drop(stored)
+      throw error
+    }
     return stored
   }
 
@@ -58,35 +74,46 @@ export class FileSpool {
   }
 
   leaveOut(file: string, problem: FileProblem, detail: string): void {
-    this.#manifest.push({ file: shown(file), problem, detail })
+    this.#list.push({ file: shown(file), problem, detail })
+  }
+
+  /** Lists an unchanged file. */
+  leaveUnchanged(file: string): void {
+    this.#list.push({ file: shown(file), unchanged: true })
   }
 
   pathOf(stored: string): string {
     return path.join(this.#folder, stored)
   }
 
-  /** Writes down what there is: from then on it can be read again. */
+  /** Writes the list: the spool is complete. */
   async finish(): Promise<void> {
     await mkdir(this.#folder, { recursive: true })
-    await writeFileDurably(path.join(this.#folder, MANIFEST), JSON.stringify(this.#manifest))
+    await writeFileDurably(path.join(this.#folder, LIST_FILE), JSON.stringify(this.#list))
   }
 }
 
-/** The files of an upload that was kept. @throws internal where it was not kept to its end */
-export async function listSpool(folder: string): Promise<(FolderFile | LeftOutFile)[]> {
-  const text = await readFile(path.join(folder, MANIFEST), 'utf8').catch(() => '')
-  const manifest = parseJson(text)
-  if (!Value.Check(ManifestSchema, manifest)) throw new CodedError('internal', 'The upload was not stored to its end: send it again.')
-  return manifest
+/** True if the spool of an upload is complete. */
+export function isSpooled(folder: string): Promise<boolean> {
+  return exists(path.join(folder, LIST_FILE))
+}
+
+/** Lists the files of a complete spool. @throws internal if it is incomplete */
+export async function listSpool(folder: string): Promise<(FolderFile | LeftOutFile | UnchangedFile)[]> {
+  const text = await readFile(path.join(folder, LIST_FILE), 'utf8').catch(() => '')
+  const list = parseJson(text)
+  if (!Value.Check(UploadListSchema, list)) throw new CodedError('internal', 'The upload was not stored to its end: send it again.')
+  return list
     .toSorted((a, b) => (a.file < b.file ? -1 : 1))
     .map((one) => {
-      if ('problem' in one) return one
-      const { file, stored, bytes, modified } = one
-      return { file, path: path.join(folder, stored), bytes, ...(modified !== undefined && { modified: new Date(modified) }) }
+      if ('problem' in one || 'unchanged' in one) return one
+      const { file, stored, bytes, modified, media_type: mediaType } = one
+      const time = modified !== undefined && { modified: new Date(modified) }
+      return { file, path: path.join(folder, stored), bytes, ...time, ...(mediaType !== undefined && { mediaType }) }
     })
 }
 
-/** A name as it can be stored and said. */
+/** Makes a name well-formed and short enough for records and messages. */
 function shown(file: string): string {
   return wellFormed(file).slice(0, LONGEST_NAME)
 }

@@ -8,14 +8,14 @@ import type { FileSpool } from './spool.ts'
 import { takeTar } from './tar.ts'
 import { takeZip } from './zip.ts'
 
-/** Entries of one archive. */
+/** Maximum entries of an archive. */
 const MOST_ENTRIES = 20_000
 
 /**
- * Keeps the files of an upload, those in its archives among them: of one archive that comes alone under their own paths, else under the
- * archive's name.
- * @param maxBytes of all files, archives expanded
- * @throws payload_too_large, corpus_invalid for a damaged archive, invalid_request for a name that is there twice
+ * Stores the files of an upload, archives expanded. Files of a single archive keep their paths; otherwise the archive's name is their
+ * folder.
+ * @param maxBytes limit of all files, archives expanded
+ * @throws payload_too_large, corpus_invalid for a damaged archive, invalid_request for a repeated name
  */
 export async function takeFiles(files: AsyncIterable<UploadedFile>, spool: FileSpool, maxBytes: number): Promise<void> {
   const archives: { readonly name: string; readonly stored: string }[] = []

@@ -14,12 +14,12 @@ import { isOfDisk } from './zip.ts'
 const FILES = ['file', 'contiguous-file']
 const LINKS = ['link', 'symlink']
 
-/** Takes the files of a tar archive, compressed with gzip or not. @throws corpus_invalid (damaged, paths that lead out of it), payload_too_large */
+/** Stores the files of a tar archive, optionally gzipped. @throws corpus_invalid (damaged, paths outside of it), payload_too_large */
 export async function takeTar(archive: string, spool: FileSpool, budget: ArchiveBudget, within: string): Promise<void> {
   const { head, all } = await peek(createReadStream(archive) as AsyncIterable<Buffer>, 2)
   const entries = extract()
   const reading = pipeline(Readable.from(isGzip(head) ? gunzip(all, READ_LIMITS) : all), entries)
-  // Told where the entries end.
+  // Awaited below: without a handler, an earlier failure would be unhandled.
   reading.catch(() => undefined)
   let read = 0
   try {

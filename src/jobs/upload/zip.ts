@@ -7,7 +7,7 @@ import type { FileSpool } from './spool.ts'
 const LINK = 0o120000
 const KIND = 0o170000
 
-/** Takes the files of a ZIP archive. @throws corpus_invalid (damaged, paths that lead out of it), payload_too_large */
+/** Stores the files of a ZIP archive. @throws corpus_invalid (damaged, paths outside of it), payload_too_large */
 export async function takeZip(archive: string, spool: FileSpool, budget: ArchiveBudget, within: string): Promise<void> {
   try {
     const zip = await openPromise(archive, { lazyEntries: true, autoClose: false, decodeStrings: true, strictFileNames: false })
@@ -20,7 +20,7 @@ export async function takeZip(archive: string, spool: FileSpool, budget: Archive
         else if (entry.isEncrypted()) spool.leaveOut(file, 'encrypted', 'The entry is encrypted.')
         else {
           const content = await zip.openReadStreamPromise(entry)
-          // A stream of another size than is said fails once more after it was given up.
+          // A stream with a wrong declared size emits a second error after it was destroyed.
           content.on('error', () => undefined)
           await spool.take(file, budget.expanding(content as AsyncIterable<Buffer>), entry.getLastModDate())
         }
@@ -38,7 +38,7 @@ function isLink({ externalFileAttributes }: Entry): boolean {
   return ((externalFileAttributes >>> 16) & KIND) === LINK
 }
 
-/** An error of the system while files are written, not of the archive. */
+/** True for a system error while writing files, not an error of the archive. */
 export function isOfDisk(error: unknown): boolean {
   return error instanceof Error && 'syscall' in error
 }

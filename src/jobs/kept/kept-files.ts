@@ -1,0 +1,119 @@
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
+import path from 'node:path'
+import { Type, type Static } from 'typebox'
+import { Value } from 'typebox/value'
+import { syncPath, writeFileDurably } from '../../../base/durable.ts'
+import { osCode } from '../../../base/errors.ts'
+import { exists } from '../../../base/exists.ts'
+import { parseJson } from '../../../base/json.ts'
+
+const KeptSchema = Type.Object({
+  table: Type.String(),
+  source: Type.String(),
+  /** SHA-256 of the content: the name of its file. */
+  hash: Type.String({ pattern: '^[0-9a-f]{64}$' }),
+  bytes: Type.Integer({ minimum: 0 }),
+  /** Upload time in milliseconds. */
+  at: Type.Number(),
+})
+/** An uploaded file that is kept for the passages of its source. */
+export type Kept = Static<typeof KeptSchema>
+
+/** Folder of kept files inside the jobs folder. */
+export function keptFolder(jobsDir: string): string {
+  return path.join(jobsDir, 'files')
+}
+
+/**
+ * Uploaded files by table and source, deduplicated by content. Files are named by hashes, never by names from an upload. Only jobs write
+ * here, one at a time.
+ */
+export class KeptFiles {
+  readonly #folder: string
+
+  constructor(folder: string) {
+    this.#folder = folder
+  }
+
+  /** Path of the content. */
+  contentPath({ hash }: Pick<Kept, 'hash'>): string {
+    return path.join(this.#folder, 'content', hash)
+  }
+
+  async find(table: string, source: string): Promise<Kept | undefined> {
+    const found = await this.#read(this.#record(table, source))
+    return found?.table === table && found.source === source ? found : undefined
+  }
+
+  /** Moves a file here from the same file system. A missing file was moved by an earlier attempt. */
+  async keep(table: string, source: string, from: string): Promise<void> {
+    const size = await stat(from).catch((error: unknown) => {
+      if (osCode(error) === 'ENOENT') return undefined
+      throw error
+    })
+    if (size === undefined) return
+    const kept: Kept = { table, source, hash: await hashOf(from), bytes: size.size, at: Date.now() }
+    const content = this.contentPath(kept)
+    await mkdir(path.dirname(content), { recursive: true })
+    if (!(await exists(content))) {
+      await rename(from, content)
+      await syncPath(path.dirname(content))
+    }
+    await writeFileDurably(this.#record(table, source), JSON.stringify(kept))
+  }
+
+  async forget(table: string, source: string): Promise<void> {
+    await rm(this.#record(table, source), { force: true })
+  }
+
+  /** All kept files, oldest upload first. */
+  async list(): Promise<Kept[]> {
+    const folder = path.join(this.#folder, 'sources')
+    const names = await readdir(folder).catch(() => [])
+    const found = await Promise.all(names.filter((name) => name.endsWith('.json')).map((name) => this.#read(path.join(folder, name))))
+    return found.filter((one) => one !== undefined).sort((a, b) => a.at - b.at)
+  }
+
+  /**
+   * Evicts the oldest uploads until all contents fit into the limit, and removes unreferenced contents.
+   * @returns the number of evicted files
+   */
+  async fit(maxBytes: number): Promise<number> {
+    const kept = await this.list()
+    let evicted = 0
+    while (bytesOf(kept) > maxBytes) {
+      const oldest = kept.shift()
+      if (oldest === undefined) break
+      await this.forget(oldest.table, oldest.source)
+      evicted++
+    }
+    const needed = new Set(kept.map(({ hash }) => hash))
+    const contents = path.join(this.#folder, 'content')
+    for (const hash of await readdir(contents).catch(() => [])) if (!needed.has(hash)) await rm(path.join(contents, hash), { force: true })
+    return evicted
+  }
+
+  #record(table: string, source: string): string {
+    const key = createHash('sha256').update(`${table}\0${source}`).digest('hex')
+    return path.join(this.#folder, 'sources', `${key}.json`)
+  }
+
+  async #read(record: string): Promise<Kept | undefined> {
+    const found = parseJson(await readFile(record, 'utf8').catch(() => ''))
+    return Value.Check(KeptSchema, found) ? found : undefined
+  }
+}
+
+/** Bytes of all contents, each counted once. */
+function bytesOf(kept: readonly Kept[]): number {
+  const contents = new Map(kept.map(({ hash, bytes }) => [hash, bytes]))
+  return [...contents.values()].reduce((sum, bytes) => sum + bytes, 0)
+}
+
+async function hashOf(file: string): Promise<string> {
+  const hash = createHash('sha256')
+  for await (const chunk of createReadStream(file) as AsyncIterable<Buffer>) hash.update(chunk)
+  return hash.digest('hex')
+}

@@ -1,0 +1,114 @@
+import { rm } from 'node:fs/promises'
+import { writeFileDurably } from '../../../base/durable.ts'
+import { CodedError } from '../../../base/errors.ts'
+import { jobFiles } from '../../../index/ingest/plan/job-files.ts'
+import type { PassageIndex } from '../../../index/passage-index.ts'
+import type { CrawlOptions, PageProblem, Validators } from '../../crawl/contract.ts'
+import { crawl } from '../../crawl/crawl.ts'
+import { noteListed } from '../folder/missing.ts'
+import type { FileBounds } from '../folder/read.ts'
+import type { Job, WebSource } from '../schema.ts'
+import type { JobStore } from '../store.ts'
+import { FileSpool, isSpooled } from '../upload/spool.ts'
+import { earlierPages, type PageRecord } from './page-records.ts'
+
+/** Settings of the crawler. */
+export type CrawlSettings = Pick<CrawlOptions, 'userAgent' | 'resolve' | 'limits'>
+
+export const DEFAULT_CRAWL: CrawlSettings = { userAgent: 'cepe-qa' }
+
+export interface PageFetching {
+  readonly settings: CrawlSettings
+  readonly bounds: FileBounds
+  readonly signal: AbortSignal
+  readonly onShare?: (share: number) => void
+}
+
+interface LeftOutPage {
+  readonly url: string
+  readonly problem: PageProblem
+  readonly isListed: boolean
+}
+
+/** Result of a crawl. */
+interface Fetched {
+  readonly pages: readonly PageRecord[]
+  readonly leftOut: readonly LeftOutPage[]
+}
+
+/**
+ * Fetches pages, and those listed by sitemaps, into a spool, which the caller finishes.
+ * @param known returns the validators of a page that was fetched before
+ */
+export async function fetchInto(
+  spool: FileSpool,
+  { urls, hosts, private: withPrivate }: WebSource,
+  { settings, bounds, signal, onShare }: PageFetching,
+  known?: (url: string) => Promise<Validators | undefined>,
+): Promise<Fetched> {
+  const pages: PageRecord[] = []
+  const leftOut: LeftOutPage[] = []
+  const limits = { ...settings.limits, pageBytes: bounds.maxBytes }
+  const rules = { hosts, named: urls, allowPrivate: withPrivate === true }
+  await crawl(
+    urls,
+    { ...settings, rules, limits, signal, ...(known && { known }), ...(onShare && { onShare }) },
+    {
+      page: async ({ url, asked, mediaType, etag, modified, body }) => {
+        await spool.keep(url, body, { mediaType, modified: modified === undefined ? undefined : new Date(modified) })
+        pages.push({ url, asked, ...(etag !== undefined && { etag }), ...(modified !== undefined && { modified }) })
+      },
+      unchanged: ({ url, asked }) => {
+        spool.leaveUnchanged(url)
+        pages.push({ url, asked })
+      },
+      leftOut: ({ url, problem, detail, isListed }) => {
+        spool.leaveOut(url, problem, detail)
+        leftOut.push({ url, problem, isListed })
+      },
+    },
+  )
+  return { pages, leftOut }
+}
+
+/** Fetches the pages of a job into its folder, unless an earlier run has. */
+export async function fetchPages(
+  job: Job,
+  web: WebSource,
+  { index, store, ...fetching }: PageFetching & { readonly index: PassageIndex; readonly store: JobStore },
+): Promise<void> {
+  const { uploads, fetched } = jobFiles(store.folder(job.id))
+  if (await isSpooled(uploads)) return
+  await rm(uploads, { recursive: true, force: true })
+  const { validators, ledTo } = await earlierPages(job, store)
+  const known = async (url: string): Promise<Validators | undefined> => {
+    const found = job.options.replace === true ? undefined : validators.get(url)
+    return found !== undefined && (await hasPassages(index, url)) ? found : undefined
+  }
+  const spool = new FileSpool(uploads)
+  const { pages, leftOut } = await fetchInto(spool, web, fetching, known)
+  const records = pages.map((page) => ((page.etag ?? page.modified) === undefined ? { ...page, ...validators.get(page.url) } : page))
+  await writeFileDurably(fetched, JSON.stringify(records))
+  await noteListed(store.folder(job.id), listedOf({ pages, leftOut }, ledTo))
+  await spool.finish()
+}
+
+/**
+ * Existing pages, for `delete_missing`: a page is missing if its server responds with not found. A requested address that cannot be
+ * fetched may be a sitemap: then no page counts as missing.
+ */
+function listedOf({ pages, leftOut }: Fetched, ledTo: ReadonlyMap<string, string>) {
+  const there = leftOut.filter(({ problem }) => problem !== 'not_found')
+  return {
+    sources: [...pages, ...there].map(({ url }) => url).concat(there.flatMap(({ url }) => ledTo.get(url) ?? [])),
+    unseen: there.some(({ isListed }) => !isListed) ? [''] : [],
+  }
+}
+
+async function hasPassages(index: PassageIndex, source: string): Promise<boolean> {
+  const found = await index.list({ filter: { source: [source] }, limit: 1 }).catch((error: unknown) => {
+    if (error instanceof CodedError && error.code === 'index_missing') return []
+    throw error
+  })
+  return found.length > 0
+}

@@ -1,0 +1,42 @@
+/** The tables of a service: that of its settings, and those that are asked for by name. */
+import { messageOf } from '../../base/errors.ts'
+import { openCollections } from '../../index/collections/collections.ts'
+import type { Collections } from '../../index/collections/contract.ts'
+import type { Models } from '../../index/contract.ts'
+import { openIndex, type PassageIndex } from '../../index/open.ts'
+import type { Log } from '../inference/log.ts'
+import type { Config } from '../settings.ts'
+import { useScratch } from './paths.ts'
+
+/** Opens the main collection; a replica with a copy reads that. */
+export async function openPassages(config: Config, { model, furtherModels = [] }: Models, log: Log | undefined): Promise<PassageIndex> {
+  await useScratch()
+  return openIndex({
+    dir: config.ROLE === 'replica' ? (config.MIRROR_DIR ?? config.INDEX_DIR) : config.INDEX_DIR,
+    table: config.TABLE,
+    model,
+    furtherModels,
+    ...openedAs(config, log),
+  })
+}
+
+/** Opens the main collection, and those beside it by their names, which a replica reads from where they are. What an earlier process began to remove goes first. */
+export async function openTables(config: Config, models: Models, log: Log | undefined): Promise<Collections> {
+  const collections = openCollections({
+    main: await openPassages(config, models, log),
+    dir: config.INDEX_DIR,
+    mostOpen: config.MAX_OPEN_COLLECTIONS,
+    ...openedAs(config, log),
+  })
+  if (config.ROLE !== 'replica')
+    await collections.finishRemovals().catch((error: unknown) => log?.('warn', `A collection is not quite removed: ${messageOf(error)}`))
+  return collections
+}
+
+function openedAs(config: Config, log: Log | undefined) {
+  return {
+    readOnly: config.ROLE === 'replica',
+    keepMs: config.KEEP_VERSIONS_MIN * 60_000,
+    ...(log && { onWarning: (message: string) => log('warn', message) }),
+  }
+}
