@@ -4,7 +4,6 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { CodedError } from '../../../base/errors.ts'
 import type { Holder, Keys } from '../../keys/keys.ts'
 import { clientOfKey, hashKey } from '../../keys/record.ts'
-import { bearerOf } from './bearer.ts'
 import { needsUserKey } from './keyed-routes.ts'
 
 /** Wrong keys of an address in a minute that are answered 401; further ones are answered 429, and told when to try again. */
@@ -86,4 +85,9 @@ export const auth = fp((app: FastifyInstance, { keys, adminKey }: AuthOptions, d
 
 function unauthorized(kind: string, problem: string): CodedError {
   return new CodedError('unauthorized', `This route needs ${kind} key${problem}: send it as Authorization: Bearer <key>.`)
+}
+
+/** The key that a request was sent with (`Authorization: Bearer <key>`); undefined where there is none. */
+function bearerOf({ headers }: Pick<FastifyRequest, 'headers'>): string | undefined {
+  return /^Bearer +(.+)$/i.exec(headers.authorization ?? '')?.[1]
 }

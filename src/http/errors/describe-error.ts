@@ -13,7 +13,7 @@ export interface Described {
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Media types of the body, where they are others than JSON. */
+    /** Media types of the body, if other than JSON. */
     accepts?: readonly string[]
   }
 }
@@ -25,11 +25,11 @@ const FASTIFY_CODES: Readonly<Record<string, ErrorCode>> = {
   FST_ERR_HANDLER_TIMEOUT: 'deadline_exceeded',
   FST_FILES_LIMIT: 'invalid_request',
   FST_FIELDS_LIMIT: 'invalid_request',
-  // The answer was being sent.
+  // A response was being sent.
   ERR_STREAM_PREMATURE_CLOSE: 'client_closed',
 }
 
-/** What the framework and the parser of forms name, but do not explain, or only by repeating all of it. */
+/** Problems that the framework and the form parser name without a helpful explanation. */
 const KNOWN_PROBLEMS: Readonly<Record<string, { readonly message: string; readonly field?: string }>> = {
   FST_ERR_BAD_URL: { message: 'The path of the URL is not valid: percent signs must begin the bytes of UTF-8.' },
   FST_ERR_MAX_PARAM_LENGTH: { message: 'A path parameter is longer than the longest id (512 bytes).' },
@@ -47,12 +47,12 @@ const STATUS_CODE: Readonly<Record<number, ErrorCode>> = {
   503: 'overloaded',
 }
 
-/** What the parser of forms says of a body that is no form, or not a whole one. */
+/** Errors of the form parser for a body that is not a complete form. */
 const BROKEN_FORM = /^Multipart: |^Unexpected end of (form|multipart data)|^Malformed (part|content)/
 
 const HIDDEN = 'Something went wrong inside the service; the log has the details under this request_id.'
 
-/** Code, status and words of an error: what the user did wrong is said, what went wrong inside stays in the log. */
+/** Code, status and message of an error: errors of the user are explained, internal ones are only logged. */
 export function describeError(error: FastifyError, request: FastifyRequest): Described {
   if (error.validation) {
     return {
@@ -68,7 +68,7 @@ export function describeError(error: FastifyError, request: FastifyRequest): Des
   return { status, code, message: inOurWords(code, request) ?? messageOf(error), ...KNOWN_PROBLEMS[error.code ?? ''] }
 }
 
-/** Where the framework says only that something is not allowed: what is. */
+/** Names the allowed values where the framework does not. */
 function inOurWords(code: ErrorCode, { headers, routeOptions }: FastifyRequest): string | undefined {
   if (code === 'payload_too_large')
     return `The body is larger than the ${routeOptions.bodyLimit} bytes that are allowed (CEPE_BODY_LIMIT_KB).`

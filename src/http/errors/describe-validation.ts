@@ -1,16 +1,16 @@
 import type { FastifySchemaValidationError } from 'fastify'
 import { Settings } from 'typebox/system'
 
-// Of a union every alternative objects: with the default of 8 objections the last ones would go unheard, and the nearest be missed.
+// Every alternative of a union reports errors: with the default limit of 8 the last ones would be lost, and the closest missed.
 Settings.Set({ maxErrors: 64 })
 
-/** What is wrong with a request, and with which of its fields (undefined: with the whole). */
+/** A problem of a request, and its field (undefined: the whole request). */
 export interface Problem {
   readonly field: string | undefined
   readonly message: string
 }
 
-/** Says the first thing that is wrong, in the words of the request: unknown fields before all others, since they are typing errors. */
+/** Describes the first problem in terms of the request: unknown fields first, since they are typing errors. */
 export function describeValidation(errors: readonly FastifySchemaValidationError[], where: string): Problem {
   const relevant = withoutUnions(errors)
   const error = relevant.find(({ keyword }) => keyword === 'additionalProperties') ?? relevant[0]
@@ -33,9 +33,8 @@ export function describeValidation(errors: readonly FastifySchemaValidationError
 }
 
 /**
- * Errors of a union name every alternative at once. The one that the request came closest to speaks for it: the one with
- * the fewest objections to the value as a whole, where a wrong type weighs most. Where no alternative is closer than the
- * others, they are put together.
+ * Reduces the errors of a union, which list every alternative, to those of the closest alternative: the one with the fewest errors on the
+ * value itself, where a wrong type weighs most. Equally close alternatives are combined.
  */
 function withoutUnions(errors: readonly FastifySchemaValidationError[]): readonly FastifySchemaValidationError[] {
   const union = errors.find(({ keyword }) => keyword === 'anyOf')
@@ -65,7 +64,7 @@ function objection({ instancePath, keyword }: FastifySchemaValidationError, whol
   return keyword === 'type' || keyword === 'const' ? 2 : 1
 }
 
-/** Alternatives that object alike, as one error; undefined where their objections differ in kind. */
+/** Combines alternatives with similar errors; undefined if they differ in kind. */
 function combined(branches: readonly FastifySchemaValidationError[][]): FastifySchemaValidationError | undefined {
   const firsts = branches.flatMap((branch) => branch.find(({ keyword }) => keyword !== 'boolean') ?? [])
   const [one] = firsts

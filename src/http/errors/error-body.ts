@@ -3,7 +3,7 @@ import { Type, type Static } from 'typebox'
 import { ERROR_CODES } from '../../../base/errors.ts'
 import { documentedHeaders } from './error-headers.ts'
 
-/** The body of every answer that is not 2xx. */
+/** The body of every response that is not 2xx. */
 export const ErrorBodySchema = Type.Object(
   {
     error: Type.Object({
@@ -17,9 +17,12 @@ export const ErrorBodySchema = Type.Object(
 )
 export type ErrorBody = Static<typeof ErrorBodySchema>
 
-/** What any route may answer: a malformed request, an `Expect` that is none, another host's, too many requests, headers too large, a defect, a shutdown. */
+/**
+ * Statuses of any route: malformed request, unsupported `Expect`, another host, too many requests, oversized headers, internal error,
+ * shutdown.
+ */
 const EVERYWHERE = [400, 417, 421, 429, 431, 500, 503]
-/** What a route with a body may answer besides: a body that does not arrive, is too large, or of another kind. */
+/** Additional statuses of a route with a body: timeout, too large, unsupported type. */
 const WITH_BODY = [408, 413, 415]
 
 /** Error responses of a route without a body, for its schema: its own statuses and those of all routes. */

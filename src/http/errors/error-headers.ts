@@ -2,19 +2,19 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { ErrorCode } from '../../../base/errors.ts'
 import type { Described } from './describe-error.ts'
 
-/** Seconds after which it is worth asking again, where nothing better is known. */
+/** Default Retry-After in seconds. */
 const PAUSE_S: Partial<Readonly<Record<ErrorCode, number>>> = { overloaded: 5, not_ready: 5, rate_limited: 60 }
 
-/** What a client without a good key has to send (RFC 9110, section 11.6.1, and RFC 6750, section 3). */
+/** WWW-Authenticate without a valid key (RFC 9110, section 11.6.1, and RFC 6750, section 3). */
 const CHALLENGE = 'Bearer realm="cepe-qa"'
 
-/** The headers that an error asks for, whichever route met it. */
+/** Sets the headers of an error, for any route. */
 export function setErrorHeaders(
   reply: FastifyReply,
   { headers }: Pick<FastifyRequest, 'headers'>,
   { status, code, retryAfterS = PAUSE_S[code] }: Pick<Described, 'status' | 'code' | 'retryAfterS'>,
 ): void {
-  // The plugin that limits requests has set its own.
+  // The rate-limit plugin has set its own.
   if (retryAfterS !== undefined && !reply.hasHeader('retry-after')) void reply.header('retry-after', String(Math.ceil(retryAfterS)))
   if (status === 401)
     void reply.header('www-authenticate', headers.authorization === undefined ? CHALLENGE : `${CHALLENGE}, error="invalid_token"`)
@@ -30,7 +30,7 @@ const DOCUMENTED: Readonly<Record<number, object>> = {
   504: retryAfter,
 }
 
-/** Those headers in the schema of a response. */
+/** These headers in a response's schema. */
 export function documentedHeaders(status: number): { readonly headers?: object } {
   const headers = DOCUMENTED[status]
   return headers === undefined ? {} : { headers }

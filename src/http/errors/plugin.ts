@@ -12,7 +12,7 @@ export interface ErrorsOptions {
 /** One error handler for all routes. */
 export const errors = fp((app: FastifyInstance, { publicText }: ErrorsOptions, done) => {
   app.setErrorHandler(errorSender(publicText))
-  // Required by HTTP/1.1; Node's own refusal has no body.
+  // Required by HTTP/1.1; Node's own rejection has no body.
   app.addHook('onRequest', (request, _reply, next) => {
     const needed = request.raw.httpVersion === '1.1' && request.headers.host === undefined
     next(needed ? new CodedError('invalid_request', 'The header Host is missing: HTTP/1.1 requires it.', { field: 'Host' }) : undefined)
@@ -20,7 +20,7 @@ export const errors = fp((app: FastifyInstance, { publicText }: ErrorsOptions, d
   done()
 })
 
-/** Answers with an error's code, status and message, and logs it whole. */
+/** Sends an error's code, status and message, and logs it in full. */
 export function errorSender(publicText: PublicText) {
   return (error: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
     const described = reportError(error, request, publicText)

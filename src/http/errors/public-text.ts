@@ -1,6 +1,6 @@
 import type { Config } from '../../settings.ts'
 
-/** Makes a text fit for clients. */
+/** Removes internal details from a text for clients. */
 export type PublicText = (text: string) => string
 
 const FOLDERS = [
@@ -21,12 +21,12 @@ const FOLDERS = [
   'FEEDBACK',
 ] as const
 
-/** A path of two names or more that does not begin within a word, an address or a route of this API. */
+/** A path of at least two segments that is not part of a word, an address or a route of this API. */
 const PATH = /(?<![\w/:.])(?!\/(?:v1|docs|healthz|readyz|metrics)\b)(?:[A-Za-z]:)?(?:[\\/][^\s\\/"'`:;,()<>]+){2,}/g
 
 /**
- * Takes the names of the service's folders out of what it says to clients: the configured ones become the names of their
- * settings, any other path a mere "(path)". Operators find the whole text in the log.
+ * Replaces folders in messages for clients: configured ones by the names of their settings, other paths by "(path)". The log has the full
+ * text.
  */
 export function publicText(config: Config): PublicText {
   const known = FOLDERS.flatMap((name) => {
@@ -34,7 +34,7 @@ export function publicText(config: Config): PublicText {
     if (folder === undefined || folder === '') return []
     const bucket = /^s3:\/\/[^/]+/.exec(folder)?.[0]
     return [{ name, folder }, ...(bucket === undefined ? [] : [{ name, folder: bucket }])]
-    // The longest first: one may lie in another.
+    // Longest first: one may contain another.
   }).sort((a, b) => b.folder.length - a.folder.length)
   return (text) => known.reduce((rest, { name, folder }) => rest.replaceAll(folder, `(CEPE_${name})`), text).replace(PATH, '(path)')
 }

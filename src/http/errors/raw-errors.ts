@@ -5,7 +5,7 @@ import { osCode, type ErrorCode } from '../../../base/errors.ts'
 import type { ErrorBody } from './error-body.ts'
 import { ERROR_STATUS } from './status.ts'
 
-/** Answers what is no HTTP request, or never becomes one, and closes the connection: what follows on it cannot be understood. */
+/** Responds to invalid or incomplete HTTP requests and closes the connection, whose rest cannot be parsed. */
 export function answerClientError(error: Error, socket: Socket): void {
   if (!socket.writable || osCode(error) === 'ECONNRESET') return void socket.destroy()
   const { status, id, body } = refusal(...meaningOf(osCode(error)))
@@ -20,11 +20,11 @@ export function answerClientError(error: Error, socket: Socket): void {
       body,
     ].join('\r\n'),
   )
-  // A client that never reads must not keep the connection.
+  // A client that does not read must not keep the connection open.
   setTimeout(() => socket.destroy(), 1_000).unref()
 }
 
-/** Refuses requests with an `Expect` other than `100-continue` in the documented shape; Node's own refusal has no body. */
+/** Rejects `Expect` values other than `100-continue` with the documented body; Node's own rejection has none. */
 export function refuseExpectations(server: Server): void {
   server.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) => {
     const { status, id, body } = refusal('expectation_failed', 'Unsupported Expect header: only 100-continue is supported.', 'Expect')

@@ -4,7 +4,7 @@ import { describeError, type Described } from './describe-error.ts'
 import type { ErrorBody } from './error-body.ts'
 import type { PublicText } from './public-text.ts'
 
-/** Codes that say that the service is at its bounds, or its end, and not that something is wrong with it. */
+/** Codes of an overloaded or closing service, which are not faults. */
 const NO_ALARM: readonly ErrorCode[] = ['overloaded', 'not_ready']
 
 /** Describes an error for the client and logs it in full. */

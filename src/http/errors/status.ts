@@ -1,11 +1,12 @@
 import type { ErrorCode } from '../../../base/errors.ts'
 
-/** The HTTP status of every error code. Codes of the command line alone are 500: a request that met one met a bug. */
+/** The HTTP status of every error code. Codes of the command line map to 500: in a request they are bugs. */
 export const ERROR_STATUS: Readonly<Record<ErrorCode, number>> = {
   invalid_request: 400,
   unauthorized: 401,
   forbidden: 403,
   not_found: 404,
+  unknown_collection: 404,
   method_not_allowed: 405,
   request_timeout: 408,
   conflict: 409,

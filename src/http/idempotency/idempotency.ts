@@ -7,7 +7,7 @@ import type { StoredResponse, StoredResponses } from './stored-responses.ts'
 
 const HEADER = 'idempotency-key'
 
-/** For the schema of a route that takes a key. */
+/** For the schema of a route with idempotency keys. */
 export const IdempotencyHeaders = Type.Object({
   [HEADER]: Type.Optional(
     Type.String({
@@ -20,24 +20,27 @@ export const IdempotencyHeaders = Type.Object({
 })
 
 export interface Work<T> {
-  /** What the request asks, said so that another request differs; may read the rest of the body. */
+  /** The collection that is changed, a key of which is none of another; the main one where absent. */
+  readonly collection?: string
+  /** Fingerprint of the request, distinct for different requests; may read the rest of the body. */
   readonly fingerprint: () => string | Promise<string>
   readonly work: () => Promise<T>
 }
 
-/** Does a request's work once for its idempotency key. @returns the body of the answer. */
+/** Runs a request's work once per idempotency key. @returns the body of the response */
 export type Once = <T>(request: FastifyRequest, reply: FastifyReply, work: Work<T>) => Promise<T>
 
 /**
- * Requests with an idempotency key are worked on once; those without one always. What was done is answered also where the answer cannot
- * be kept: told of a failure, the client would have it done again.
+ * Processes requests with an idempotency key once; those without one always. A response is sent even if it cannot be stored: after an error
+ * the client would repeat the work.
+ * @param main collection, whose keys are kept as they are
  * @throws conflict, unprocessable
  */
-export function onceFor(answers: Pick<StoredResponses, 'claim'>): Once {
-  return async <T>(request: FastifyRequest, reply: FastifyReply, { fingerprint, work }: Work<T>): Promise<T> => {
+export function onceFor(answers: Pick<StoredResponses, 'claim'>, main: string): Once {
+  return async <T>(request: FastifyRequest, reply: FastifyReply, { collection = main, fingerprint, work }: Work<T>): Promise<T> => {
     const key = request.headers[HEADER]
     if (typeof key !== 'string') return work()
-    const claim = await answers.claim(key)
+    const claim = await answers.claim(collection === main ? key : `${collection}\n${key}`)
     const orWarn = (done: Promise<void>): Promise<void> =>
       done.catch((error: unknown) =>
         request.log.error(
@@ -68,12 +71,12 @@ export function onceFor(answers: Pick<StoredResponses, 'claim'>): Once {
   }
 }
 
-/** Fingerprint of a request whose body was parsed. */
+/** Fingerprint of a request with a parsed body. */
 export function requestFingerprint({ method, url, body }: Pick<FastifyRequest, 'method' | 'url' | 'body'>): string {
   return digest(method, url, JSON.stringify(body ?? null))
 }
 
-/** Hashes a body on its way; what is not read by then is read for the fingerprint. */
+/** Hashes a streamed body; the rest is read for the fingerprint. */
 export function hashedBody(
   { method, url }: Pick<FastifyRequest, 'method' | 'url'>,
   body: AsyncIterable<unknown>,
@@ -101,7 +104,7 @@ function digest(...parts: string[]): string {
 
 const NothingSchema = Type.Object({ message: Type.String(), field: Type.Optional(Type.String()) })
 
-/** What was answered; that there was nothing is thrown again, so that it is sent as any other error. */
+/** Returns a stored response; a stored not_found is thrown again, so that it is sent like other errors. */
 function again({ found, body }: StoredResponse): unknown {
   if (found) return body
   const { message, field } = Value.Parse(NothingSchema, body)

@@ -8,14 +8,14 @@ import { CodedError, osCode } from '../../../base/errors.ts'
 import { parseJson } from '../../../base/json.ts'
 import { takeLock, type Lock } from '../../../base/locks/lock.ts'
 
-/** Time for which the answer to a key is kept, and how many answers there may be; the oldest go first. */
+/** Retention of stored responses, and their maximum number; the oldest are evicted first. */
 const KEEP_RESPONSES_MS = 24 * 3_600_000
 const MAX_RESPONSES = 10_000
-/** Responses that are stored between two removals of expired ones. */
+/** Responses stored between two removals of expired ones. */
 const EXPIRY_EVERY = 100
 
 const StoredResponseSchema = Type.Object({
-  /** Fingerprint of the request that was answered. */
+  /** Fingerprint of the request. */
   request: Type.String(),
   found: Type.Boolean({ description: 'False for an answer 404.' }),
   body: Type.Unknown(),
@@ -29,24 +29,24 @@ export interface StoredResponsesOptions {
   readonly most?: number
 }
 
-/** One request's hold of a key: until it is released no other request with the key is worked on. */
+/** Exclusive claim of a key: until it is released, no other request with the key is processed. */
 export interface Claim {
-  /** The answer that was given to the key, if one was. */
+  /** The stored response of the key, if any. */
   readonly kept: StoredResponse | undefined
-  /** On the disk when it returns. */
+  /** Durable when it resolves. */
   keep(answer: Omit<StoredResponse, 'at'>): Promise<void>
   release(): Promise<void>
 }
 
 /**
- * Answers to requests with an idempotency key, a small file each: they survive a restart and are shared by all processes of
- * an index.
+ * Stored responses to requests with an idempotency key, one small file each: they survive a restart and are shared by all processes of an
+ * index.
  */
 export class StoredResponses {
   readonly #dir: string
   readonly #keepMs: number
   readonly #most: number
-  #untilSweep = 0
+  #untilExpiry = 0
 
   constructor({ dir, keepMs = KEEP_RESPONSES_MS, most = MAX_RESPONSES }: StoredResponsesOptions) {
     this.#dir = dir
@@ -54,7 +54,7 @@ export class StoredResponses {
     this.#most = most
   }
 
-  /** @throws conflict while another request with the key is under way, in whichever process. */
+  /** @throws conflict while any process handles another request with the key */
   async claim(key: string): Promise<Claim> {
     const name = createHash('sha256').update(key).digest('hex').slice(0, 40)
     await mkdir(this.#dir, { recursive: true })
@@ -74,7 +74,7 @@ export class StoredResponses {
         kept,
         keep: async (answer) => {
           await writeFileDurably(path, JSON.stringify({ ...answer, at: Date.now() }))
-          if (--this.#untilSweep <= 0) await this.#removeExpired()
+          if (--this.#untilExpiry <= 0) await this.#removeExpired()
         },
         release: () => lock.release(),
       }
@@ -96,13 +96,13 @@ export class StoredResponses {
 
   /** Removes expired responses, and the oldest if there are too many. */
   async #removeExpired(): Promise<void> {
-    this.#untilSweep = EXPIRY_EVERY
+    this.#untilExpiry = EXPIRY_EVERY
     const files = await Promise.all((await readdir(this.#dir)).map(async (name) => ({ name, age: await ageOf(join(this.#dir, name)) })))
     const answers = files.filter(({ name }) => name.endsWith('.json')).sort((a, b) => a.age - b.age)
     const gone = answers.filter(({ age }, i) => age > this.#keepMs || i >= this.#most)
     for (const { name } of gone) await rm(join(this.#dir, name), { force: true })
     for (const { name, age } of files) {
-      // Only ones that nobody holds are empty.
+      // Only unclaimed files are empty.
       if (name.endsWith('.lock') && age > this.#keepMs) await rmdir(join(this.#dir, name)).catch(() => undefined)
       else if (!name.endsWith('.json') && age > this.#keepMs) await rm(join(this.#dir, name), { force: true, recursive: true })
     }

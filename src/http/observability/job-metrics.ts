@@ -6,9 +6,9 @@ import { isSettled, JOB_STATES, type Job } from '../../jobs/schema.ts'
 const STEPS = ['accepted', 'embedded', 'skipped', 'committed'] as const
 
 /**
- * Index jobs in Prometheus' format: how many in each state, and how far those that have not ended have come. Where they cannot be
- * looked at, they are missing from the scrape, and the rest of it is there.
- * @param onTrouble told once why, until they can be looked at again
+ * Index jobs in Prometheus format: number per state, and progress of unfinished ones. If they cannot be read, they are missing from the
+ * scrape.
+ * @param onTrouble called once with the reason, until they can be read again
  */
 export function registerJobMetrics(registry: Registry, jobs: Pick<Jobs, 'list'>, onTrouble: (message: string) => void): void {
   const list = listedOnce(jobs, onTrouble)
@@ -38,7 +38,7 @@ export function registerJobMetrics(registry: Registry, jobs: Pick<Jobs, 'list'>,
   )
 }
 
-/** Looks at the jobs, which lie on the disk, once for all gauges of a scrape. Gives undefined where that fails. */
+/** Reads the jobs from disk once for all gauges of a scrape; undefined on failure. */
 function listedOnce(jobs: Pick<Jobs, 'list'>, onTrouble: (message: string) => void): () => Promise<readonly Job[] | undefined> {
   let looking: Promise<readonly Job[] | undefined> | undefined
   let troubled = false

@@ -1,12 +1,12 @@
 import fp from 'fastify-plugin'
 import type { FastifyInstance } from 'fastify'
 import type { CodedError } from '../../../base/errors.ts'
+import type { Collections } from '../../../index/collections/contract.ts'
 import type { Jobs } from '../../jobs/contract.ts'
 import type { Keys } from '../../keys/keys.ts'
 import type { Retriever } from '../../rag/retrieve.ts'
-import { registerIndexMetrics } from './index-metrics.ts'
+import { registerIndexMetrics, registerKeyMetrics } from './state-metrics.ts'
 import { registerJobMetrics } from './job-metrics.ts'
-import { registerKeyMetrics } from './key-metrics.ts'
 import { registerProcessMetrics, workMetrics, type ProcessStatus } from './work-metrics.ts'
 import { collectDefaultMetrics, Counter, Histogram, Registry } from 'prom-client'
 
@@ -16,12 +16,13 @@ export interface MetricsOptions {
   readonly jobs: Pick<Jobs, 'list'>
   readonly keys: Pick<Keys, 'unreadable'>
   readonly retriever: Retriever
-  /** Why the table that replaced the one in service is not searched here. */
+  readonly collections: Pick<Collections, 'opened'>
+  /** Why the newest table is not searched here. */
   readonly newerTable: () => CodedError | undefined
 }
 
 /** GET /metrics in Prometheus' text format: this process, requests, errors, stages, tokens, inference processes, jobs. */
-export const metrics = fp((app: FastifyInstance, { processes, jobs, keys, retriever, newerTable }: MetricsOptions, done) => {
+export const metrics = fp((app: FastifyInstance, { processes, jobs, keys, retriever, collections, newerTable }: MetricsOptions, done) => {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   const durations = new Histogram({
@@ -41,7 +42,7 @@ export const metrics = fp((app: FastifyInstance, { processes, jobs, keys, retrie
   registerProcessMetrics(registry, processes)
   registerJobMetrics(registry, jobs, (message) => app.log.warn(message))
   registerKeyMetrics(registry, keys)
-  registerIndexMetrics(registry, retriever, newerTable)
+  registerIndexMetrics(registry, { retriever, collections, newerTable })
 
   app.addHook('onRequest', (request, _reply, next) => {
     request.observers.push(work)

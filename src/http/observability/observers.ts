@@ -5,14 +5,14 @@ import type { Observer } from '../../inference/observer.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Observer of the work for it. */
+    /** Observers of its work. */
     observers: Observer[]
-    /** Code of the error that it was answered with. */
+    /** Error code of its response. */
     failedWith: ErrorCode | null
   }
 }
 
-/** Room on every request for those who watch the work for it. */
+/** Adds observers to every request. */
 export const observers = fp((app: FastifyInstance, _options: object, done) => {
   app.decorateRequest('failedWith', null)
   app.decorateRequest('observers')
@@ -23,7 +23,7 @@ export const observers = fp((app: FastifyInstance, _options: object, done) => {
   done()
 })
 
-/** All of them as one. */
+/** Combines observers. */
 export function together(all: readonly Observer[]): Observer {
   return {
     stage: (...told) => all.forEach((one) => one.stage(...told)),

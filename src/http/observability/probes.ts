@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 
-/** True for the routes that supervisors ask: they are answered whatever else is refused. */
+/** True for routes of probes, which bypass rate limits and admission. */
 export function isProbe({ routeOptions }: FastifyRequest): boolean {
   return routeOptions.url === '/healthz' || routeOptions.url === '/readyz'
 }

@@ -2,12 +2,12 @@ import { modelId, type ContrieverManifest } from '../../../models/manifest.ts'
 import { embedderOf, type Embedder } from '../../inference/contract.ts'
 import type { Retriever } from '../../rag/retrieve.ts'
 
-/** All loaded retrievers, that of new tables first. */
+/** All loaded retrievers; the first is that of new tables. */
 export function allEmbedders({ embedder, further }: Pick<Retriever, 'embedder' | 'further'>): readonly Embedder[] {
   return [embedder, ...(further?.values() ?? [])]
 }
 
-/** What questions are embedded with now: the retriever of the table that is searched, or that of new tables where there is no table. */
+/** The retriever of questions: that of the searched table, or that of new tables if there is none. */
 export async function servingEmbedder(retriever: Retriever): Promise<Embedder> {
   return retriever.index.view().then(
     ({ model }) => embedderOf(retriever, model),

@@ -5,12 +5,12 @@ import type { RequestSpan } from './tracing.ts'
 import { isProbe } from './probes.ts'
 
 export interface TracesOptions {
-  /** Where traces go; empty: none are made, and nothing is loaded for them. */
+  /** URL of the collector; empty disables tracing without loading its packages. */
   readonly url: string
   readonly version: string
 }
 
-/** OpenTelemetry traces of requests and of the stages of their work. Questions and passages are never in them. */
+/** OpenTelemetry traces of requests and their stages, without questions and passages. */
 export const traces = fp(async (app: FastifyInstance, { url, version }: TracesOptions) => {
   if (url === '') return
   const { startTracing } = await import('./tracing.ts').catch((cause: unknown) => {
@@ -35,7 +35,7 @@ export const traces = fp(async (app: FastifyInstance, { url, version }: TracesOp
     spans.get(request)?.end(reply.statusCode, request.failedWith)
     next()
   })
-  // A client that left: no response will be sent.
+  // The client disconnected: no response will be sent.
   app.addHook('onRequestAbort', (request, next) => {
     spans.get(request)?.end(0, 'client_closed')
     next()

@@ -19,13 +19,13 @@ export interface TracingOptions {
   /** OTLP over HTTP. */
   readonly url: string
   readonly version: string
-  /** Told where spans cannot be delivered; requests never wait for it. */
+  /** Called if spans cannot be delivered; requests never wait for it. */
   readonly log: (message: string) => void
 }
 
 /** The span of one request. */
 export interface RequestSpan extends Observer {
-  /** Further calls change nothing. @param status 0 where nothing was answered */
+  /** Idempotent. @param status 0 without a response */
   end(status: number, error: string | null): void
 }
 
@@ -36,11 +36,11 @@ export interface Tracing {
     readonly requestId: string
     readonly headers: IncomingHttpHeaders
   }): RequestSpan
-  /** Sends what waits. */
+  /** Flushes pending spans. */
   close(): Promise<void>
 }
 
-/** Makes spans by OpenTelemetry's conventions for HTTP servers; the SDK's own OTEL_ variables hold (sampling, batches, headers). */
+/** Creates spans by OpenTelemetry's conventions for HTTP servers; the SDK's OTEL_ variables apply (sampling, batches, headers). */
 export function startTracing({ url, version, log }: TracingOptions): Tracing {
   const quiet = (): void => undefined
   diag.setLogger(
@@ -92,7 +92,7 @@ function usage(side: 'input' | 'output', count: number): [string, number] {
   return [`gen_ai.usage.${side}_tokens`, count]
 }
 
-/** OpenTelemetry's conventions for generative AI, without the texts. */
+/** Attributes by OpenTelemetry's conventions for generative AI, without texts. */
 function generationAttributes({ model, maxTokens, temperature, finishReason }: Generation): Attributes {
   return {
     'gen_ai.operation.name': 'chat',

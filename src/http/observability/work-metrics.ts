@@ -15,7 +15,7 @@ export interface ProcessStatus {
 
 const SECONDS = [0.001, 0.005, 0.02, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 
-/** Metrics of the work for questions: stages (the time in the queue among them), tokens. */
+/** Metrics of questions: stages (including the time in the queue), tokens. */
 export function workMetrics(registry: Registry): Observer {
   const stages = new Histogram({
     name: 'cepe_stage_duration_seconds',
@@ -36,7 +36,7 @@ export function workMetrics(registry: Registry): Observer {
   }
 }
 
-/** Metrics of the inference processes, as they are at a scrape. */
+/** Metrics of the inference processes at the time of a scrape. */
 export function registerProcessMetrics(registry: Registry, processes: () => readonly ProcessStatus[]): void {
   const gauge = (name: string, help: string, value: (status: ProcessStatus) => number | undefined) =>
     new Gauge({

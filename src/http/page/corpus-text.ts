@@ -1,7 +1,7 @@
 import type { PassageIndex } from '../../../index/passage-index.ts'
 import type { IndexVersion } from '../../rag/retrieve.ts'
 
-/** What the operator says of the corpus; empty for what is made from its titles. */
+/** The operator's description of the corpus; empty fields are derived from titles. */
 export interface PageSettings {
   readonly title: string
   readonly about: string
@@ -9,14 +9,14 @@ export interface PageSettings {
   readonly questions: string
 }
 
-/** What the page shows of the corpus. */
+/** Description of the corpus on the page. */
 export interface CorpusText {
   readonly title: string
   readonly about: string
   readonly questions: readonly string[]
 }
 
-/** Questions of the demo corpus, each for a service that has the passage that answers it. */
+/** Questions for the demo corpus, each with the passage that answers it. */
 const DEMO = [
   { id: '1114', title: 'Australia', question: 'What is the capital of Australia?' },
   { id: '1028', title: 'Giuseppe Verdi', question: 'Who composed Aida?' },
@@ -25,19 +25,21 @@ const DEMO = [
 const MOST_QUESTIONS = 3
 const TITLES_READ = 12
 const TITLES_SHOWN = 3
-/** A longer title would be most of the sentence. */
+/** Longer titles are skipped. */
 const TITLE_CHARACTERS = 60
 
 /**
- * Describes the corpus: by the settings, else by a few titles. Titles are read once per version of the table.
- * @param index whose titles are read; of a table that cannot be read none are shown
+ * Describes the corpus by the settings, else by some titles, read once per version of the table.
+ * @returns a function of the index's version, or of another index's, which is not cached
+ * @param index source of titles; none are shown if it cannot be read
  */
 export function corpusTexts(
   settings: PageSettings,
   index: Pick<PassageIndex, 'titles' | 'get'>,
-): (version: IndexVersion | null) => Promise<CorpusText> {
+): (version: IndexVersion | null, other?: Pick<PassageIndex, 'titles' | 'get'>) => Promise<CorpusText> {
   let made: { readonly of: string; readonly text: Promise<CorpusText> } | undefined
-  return (version) => {
+  return (version, other) => {
+    if (other !== undefined) return describe(settings, other, version)
     const of = JSON.stringify(version)
     if (made?.of !== of) made = { of, text: describe(settings, index, version) }
     return made.text
@@ -55,7 +57,7 @@ async function describe(
   return { title, about: about || sentence(version?.passages ?? 0, titles), questions: asked.slice(0, MOST_QUESTIONS) }
 }
 
-/** Distinct titles that fit a line. */
+/** Distinct titles that fit on a line. */
 function shown(titles: readonly string[]): string[] {
   return [...new Set(titles.map((title) => title.trim()))].filter((title) => title !== '' && title.length <= TITLE_CHARACTERS)
 }
@@ -74,7 +76,7 @@ function sentence(passages: number, titles: readonly string[]): string {
   if (passages === 0) return 'No passages yet.'
   const count = passages === 1 ? '1 passage' : `${passages.toLocaleString('en')} passages`
   if (titles.length === 0) return `${count}.`
-  const step = Math.max(1, titles.length / TITLES_SHOWN)
-  const some = new Intl.ListFormat('en-GB').format(titles.filter((_, i) => i % step < 1).slice(0, TITLES_SHOWN))
+  const stride = Math.max(1, titles.length / TITLES_SHOWN)
+  const some = new Intl.ListFormat('en-GB').format(titles.filter((_, i) => i % stride < 1).slice(0, TITLES_SHOWN))
   return titles.length > TITLES_SHOWN ? `${count}, among them some about ${some}.` : `${count} about ${some}.`
 }

@@ -2,16 +2,7 @@ import { call } from './api.js'
 import { byId, showProblem } from './dom.js'
 
 const POLL_MS = 500
-/** What a corpus is sent as, by the ending of its name; the service finds out the format of any other from its content. */
-const TYPES = {
-  tsv: 'text/tab-separated-values',
-  csv: 'text/csv',
-  jsonl: 'application/x-ndjson',
-  ndjson: 'application/x-ndjson',
-  gz: 'application/gzip',
-}
-
-/** Indexes the chosen file when the form is sent. @param {() => Promise<void>} onIndexed */
+/** Indexes the chosen files when the form is sent. @param {() => Promise<void>} onIndexed */
 export function watchUpload(onIndexed) {
   byId('upload').addEventListener('submit', (event) => {
     event.preventDefault()
@@ -26,12 +17,13 @@ export function watchUpload(onIndexed) {
 }
 
 async function index() {
-  const [file] = byId('corpus').files
-  if (!file) throw new Error('Choose a file first.')
-  const type = TYPES[file.name.split('.').at(-1).toLowerCase()] ?? 'application/octet-stream'
+  const { files } = byId('corpus')
+  if (files.length === 0) throw new Error('Choose a file first.')
+  const body = new FormData()
+  for (const file of files) body.append('file', file)
   const address = `v1/admin/index-jobs${byId('replace').checked ? '?replace=true' : ''}`
   byId('job').value = 'uploading'
-  let job = await call(address, { method: 'POST', headers: { 'content-type': type }, body: file })
+  let job = await call(address, { method: 'POST', body })
   byId('progress').hidden = false
   while (['queued', 'planning', 'indexing', 'verifying'].includes(job.state)) {
     showJob(job)

@@ -4,19 +4,19 @@ import { CodedError } from '../../../base/errors.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The body may take as long as it needs, as long as it keeps coming. */
+    /** The body may take any time while data keeps arriving. */
     upload?: boolean
   }
 }
 
 export interface BodyTimeoutOptions {
-  /** Milliseconds for a whole body. */
+  /** Milliseconds for a complete body. */
   readonly bodyMs: number
-  /** Milliseconds in which something of an upload has to arrive. */
+  /** Milliseconds without data after which an upload is aborted. */
   readonly uploadIdleMs: number
 }
 
-/** Bodies arrive in time or their connection is closed: one that trickles would be open for ever, with all that was read of it. */
+/** Closes connections whose body does not arrive in time, so that slow bodies do not hold memory. */
 export const bodyTimeout = fp((app: FastifyInstance, { bodyMs, uploadIdleMs }: BodyTimeoutOptions, done) => {
   app.addHook('onRequest', (request, reply, next) => {
     if (hasBody(request)) watch(request, reply)
@@ -30,7 +30,7 @@ export const bodyTimeout = fp((app: FastifyInstance, { bodyMs, uploadIdleMs }: B
     const check = (): void => {
       if (raw.complete || raw.destroyed) return
       const { bytesRead } = raw.socket
-      // Once it is answered, the rest of an upload is of no use: it gets no more time than any body.
+      // After the response, the rest of an upload gets no more time than any body.
       if (upload && !reply.sent && bytesRead > seen) {
         seen = bytesRead
         timer = setTimeout(check, uploadIdleMs).unref()
@@ -45,7 +45,7 @@ export const bodyTimeout = fp((app: FastifyInstance, { bodyMs, uploadIdleMs }: B
   done()
 })
 
-/** True where a body is announced. */
+/** True if a body is announced. */
 export function hasBody({ headers }: Pick<FastifyRequest, 'headers'>): boolean {
   const { 'transfer-encoding': encoding, 'content-length': length } = headers
   return encoding !== undefined || (length !== undefined && Number(length) > 0)

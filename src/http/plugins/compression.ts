@@ -5,18 +5,18 @@ import type { FastifyInstance } from 'fastify'
 import { CodedError } from '../../../base/errors.ts'
 import { hasBody } from './body-timeout.ts'
 
-/** Smaller answers fit into one packet anyway. */
+/** Smaller responses fit into one packet anyway. */
 const LEAST_BYTES = 1024
-/** Up to here compressing at once (a third of a millisecond) is less work than a stream. */
+/** Up to this size, synchronous compression (a third of a millisecond) is cheaper than a stream. */
 const AT_ONCE_BYTES = 16 * 1024
 
-/** Whole texts alone. Event streams and JSON lines are to arrive piece by piece, and a compressor keeps pieces back. */
+/** Complete texts only. A compressor would delay the parts of event streams and JSON lines. */
 const TYPES = /^(?:application\/json|text\/(?:html|css|javascript|plain))(?:;|$)/
 
 /**
- * gzip for clients that accept it. Routes of admins are left out: sizes of compressed answers tell what a text that an attacker
- * can choose has in common with one that he cannot see (BREACH). Bodies of requests are never unpacked: one that says it is packed is refused, but for uploads,
- * which are told by their first bytes.
+ * gzip for clients that accept it. Admin routes are excluded: the size of compressed responses can reveal secrets next to
+ * attacker-controlled text (BREACH). Request bodies are never decompressed: a Content-Encoding is rejected, except for uploads, which are
+ * recognised by their first bytes.
  */
 export const compression = fp(async (app: FastifyInstance) => {
   app.addHook('onRoute', (route) => {

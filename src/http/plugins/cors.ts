@@ -3,13 +3,13 @@ import fp from 'fastify-plugin'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 
 export interface CorsOptions {
-  /** Origins whose pages may read answers; none: the service's own alone, as browsers have it. */
+  /** Origins whose pages may read responses; none: the service's own only. */
   readonly origins: readonly string[]
 }
 
 const A_DAY_S = 86_400
 
-/** What pages may read of an answer, beside the few headers that they always may. */
+/** Headers that pages may read, beside the safelisted ones. */
 const EXPOSED = [
   'x-request-id',
   'retry-after',
@@ -23,9 +23,9 @@ const EXPOSED = [
 ]
 
 /**
- * Lets pages of listed origins ask. Keys travel in a header that pages set themselves, so no cookies or other credentials are let in.
- * Before whatever may refuse a request: a page can read why it was refused only where the refusal names its origin.
- * Any header may be sent: clients made for OpenAI's service send many of their own, and none opens anything here.
+ * Allows pages of listed origins. Keys are sent in a header set by the page, so cookies and other credentials are not allowed. Runs before
+ * any hook that can reject a request, since a page can only read a rejection with CORS headers. All request headers are allowed: clients
+ * made for OpenAI's service send many of their own.
  */
 export const cors = fp(async (app: FastifyInstance, { origins }: CorsOptions) => {
   if (origins.length === 0) return
@@ -38,7 +38,7 @@ export const cors = fp(async (app: FastifyInstance, { origins }: CorsOptions) =>
   })
 })
 
-/** The same for a refusal that is sent before any plugin is asked. */
+/** The same for a rejection before any plugin runs. */
 export function letRead(reply: FastifyReply, origins: readonly string[]): void {
   const { origin } = reply.request.headers
   if (origins.length > 0) void reply.header('vary', 'Origin')

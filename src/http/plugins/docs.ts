@@ -8,18 +8,18 @@ import { nameSchemas } from './named-schemas.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Bodies that are not checked against a schema, for the documentation. */
+    /** Bodies without schema validation, for the documentation. */
     documentedBody?: { readonly content: Readonly<Record<string, unknown>> }
   }
 }
 
 export interface DocsOptions {
   readonly version: string
-  /** Path under which a proxy serves all of this. */
+  /** Path under which a proxy serves the API. */
   readonly basePath: string
 }
 
-/** The documentation loads nothing but its own files and asks nobody but this service. The hash is of the style in its logo. */
+/** The documentation loads its own files only and calls this service only. The hash is of the style in its logo. */
 const CSP =
   "default-src 'none'; script-src 'self'; style-src 'self' 'sha256-RL3ie0nH+Lzz2YNqQN83mnU0J1ot4QL7b99vMdIX99w='; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
@@ -45,6 +45,7 @@ export const docs = fp(async (app: FastifyInstance, { version, basePath }: DocsO
         { name: 'questions', description: 'Answers, searches and scores' },
         { name: 'openai', description: "For clients made for OpenAI's service" },
         { name: 'mcp', description: 'For agents: the Model Context Protocol' },
+        { name: 'collections', description: 'The tables of the index, each a collection of passages' },
         { name: 'passages', description: 'Single passages of the index' },
         { name: 'index', description: 'Bulk indexing; needs the admin key' },
         { name: 'operations', description: 'Health and metrics' },
@@ -60,13 +61,13 @@ export const docs = fp(async (app: FastifyInstance, { version, basePath }: DocsO
   await app.register(swaggerUi, { routePrefix: '/docs', indexPrefix: basePath, staticCSP: CSP })
 })
 
-/** Where the service has user keys, any route that answers from the corpus may need one, and may have been asked too often with it. */
+/** With user keys, any route that answers from the corpus may return 401 or 429. */
 function withKeys(schema: FastifySchema): FastifySchema {
   const responses = typeof schema.response === 'object' && schema.response !== null ? schema.response : {}
   return { ...schema, security: schema.security ?? [{}, { userKey: [] }], response: { ...errorResponses(401), ...responses } }
 }
 
-/** The content of a body whose media types have schemas of their own. */
+/** The content of a body with a schema per media type. */
 function contentOf({ body }: FastifySchema): Readonly<Record<string, unknown>> {
   return typeof body === 'object' && body !== null && 'content' in body ? (body.content as Readonly<Record<string, unknown>>) : {}
 }

@@ -2,11 +2,11 @@ import fp from 'fastify-plugin'
 import type { FastifyInstance } from 'fastify'
 
 export interface ForwardedOptions {
-  /** Whether a proxy is trusted to name the client (CEPE_TRUST_PROXY). */
+  /** Whether a proxy's client address is trusted (CEPE_TRUST_PROXY). */
   readonly trusted: boolean
 }
 
-/** Warns once where requests come through a proxy that is not trusted: all of its clients then count as one address. */
+/** Warns once if requests come through an untrusted proxy: all of its clients then share one address. */
 export const forwarded = fp((app: FastifyInstance, { trusted }: ForwardedOptions, done) => {
   let warned = trusted
   app.addHook('onRequest', (request, _reply, next) => {

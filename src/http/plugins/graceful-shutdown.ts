@@ -5,19 +5,19 @@ import { isProbe } from '../observability/probes.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Refuses new requests with 503 and waits until the running ones are answered, for `ms` at most. */
+    /** Rejects new requests with 503 and waits for running ones, for `ms` at most. */
     drain(ms: number): Promise<void>
   }
 }
 
-/** Time for a body under way to arrive, once the service is shutting down. */
+/** Time for running request bodies to arrive after shutdown begins. */
 const BODY_MS = 1_000
-/** Time that answers have to reach their clients after the server has stopped listening. */
+/** Time for responses to be delivered after the server has stopped listening. */
 const CUT_MS = 1_000
-/** Another instance, or this one after its restart, may have taken over by then. */
+/** By then another instance, or this one after its restart, may be available. */
 const RETRY_AFTER_S = 5
 
-/** An orderly end: running requests are answered, new ones are refused, no connection keeps the server from closing. */
+/** Graceful shutdown: running requests are completed, new ones are rejected, and no connection keeps the server open. */
 export const gracefulShutdown = fp((app: FastifyInstance, _options: object, done) => {
   const running = new Set<FastifyReply>()
   let draining = false

@@ -8,25 +8,25 @@ import { isProbe } from '../observability/probes.ts'
 export interface HostOptions {
   /** Address that the service listens on. */
   readonly host: string
-  /** Further names that it is reached by; with any, they are checked on every address. */
+  /** Further host names; if any are set, they are checked on every address. */
   readonly allowed: readonly string[]
   readonly keys: Pick<Keys, 'required'>
 }
 
-/** Names that no other machine's page can have. */
+/** Names that no foreign page can have. */
 const OWN = ['localhost', '127.0.0.1', '[::1]']
 
 /**
- * Refuses requests for another host where nothing else does: any page that a user opens can have its own name resolved to a loopback
- * address (DNS rebinding), and then reads a service without keys as if it came from there. Its requests still carry that name.
- * Needs the plugin that looks keys up: whoever has a key is no such page.
+ * Rejects requests for another host if nothing else protects the service: any page can resolve its own name to a loopback address (DNS
+ * rebinding) and then read a service without keys. Its requests still carry that name. Needs the auth plugin: a request with a key is
+ * exempt.
  */
 export const host = fp((app: FastifyInstance, { host: listening, allowed, keys }: HostOptions, done) => {
   const checked = isLoopback(listening) || allowed.length > 0
   const known = new Set([...OWN, listening.includes(':') ? `[${listening}]` : listening, ...allowed].map((name) => name.toLowerCase()))
   app.addHook('onRequest', (request, _reply, next) => {
     const { host: asked } = request.headers
-    // HTTP/1.0 alone may leave it out, and no browser speaks that.
+    // Only HTTP/1.0 may omit it, which no browser uses.
     if (!checked || asked === undefined || request.holder !== null || keys.required || isProbe(request)) return next()
     if (known.has(nameOf(asked))) return next()
     next(
@@ -40,7 +40,7 @@ export const host = fp((app: FastifyInstance, { host: listening, allowed, keys }
   done()
 })
 
-/** The header without its port, in small letters. */
+/** The header without port, in lower case. */
 function nameOf(header: string): string {
   return header.replace(/:\d*$/, '').toLowerCase()
 }

@@ -5,12 +5,12 @@ import { utf8Body } from '../request/utf8-body.ts'
 
 const TYPE = 'application/json'
 
-/** Bodies of JSON, read by the framework's own parser (which refuses `__proto__`); what is wrong with one is said with its place. */
+/** Parses JSON bodies by the framework's parser (which rejects `__proto__`); errors name the position. */
 export const jsonBodies = fp((app: FastifyInstance, _options: object, done) => {
   const parse = app.getDefaultJsonParser('error', 'error')
   app.removeContentTypeParser(TYPE)
   app.addContentTypeParser(TYPE, { parseAs: 'buffer' }, (request, body, parsed) => {
-    // Many clients name a type also where they send no body.
+    // Many clients send a content type without a body.
     if (body.length === 0) return takesBody(request) ? parsed(invalid('The body is empty: send JSON.')) : parsed(null, undefined)
     const text = utf8Body(body)
     void parse(request, text, (error, value) => parsed(error === null ? null : invalid(problemOf(text)), value))

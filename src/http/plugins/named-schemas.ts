@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 
-/** What a schema is called in the document: its title, where that could be a type's name. */
+/** A schema's title, if it can be a type name. */
 const NAME = /^[A-Z][A-Za-z0-9]*$/
 const JSON_TYPE = 'application/json'
 const METHODS = ['get', 'put', 'post', 'delete']
@@ -10,9 +10,9 @@ interface Fields {
 }
 
 /**
- * Gives bodies the names of their operations (`AnswerRequest`, `AnswerResponse`), and moves every schema that has a name into
- * `components.schemas`, so that generated clients have one type of each.
- * @param document OpenAPI; changed in place
+ * Names bodies by their operations (`AnswerRequest`, `AnswerResponse`), and moves named schemas to `components.schemas`, so that generated
+ * clients have one type for each.
+ * @param document OpenAPI; modified in place
  */
 export function nameSchemas(document: Fields): void {
   const { paths } = document
@@ -30,7 +30,7 @@ function nameBodies(path: Fields, method: string, taken: Set<string>): void {
   if (!isFields(operation) || typeof operation['operationId'] !== 'string') return
   const id = operation['operationId']
   const name = id.charAt(0).toUpperCase() + id.slice(1)
-  // A route of several methods is several operations, which the document has as one object.
+  // A route with several methods is several operations, which share one object in the document.
   if (taken.has(id)) path[method] = { ...operation, operationId: `${method}${name}` }
   taken.add(id)
   nameBody(operation['requestBody'], `${name}Request`)
@@ -45,7 +45,7 @@ function nameBody(body: unknown, name: string): void {
   if (isFields(schema)) schema['title'] ??= name
 }
 
-/** Puts references in the place of named schemas, the innermost first. */
+/** Replaces named schemas by references, innermost first. */
 function hoist(node: unknown, named: Map<string, Fields>): void {
   if (Array.isArray(node)) for (const [i, child] of node.entries()) node[i] = referring(child, named)
   else if (isFields(node)) for (const [key, child] of Object.entries(node)) node[key] = referring(child, named)

@@ -8,10 +8,7 @@ export interface RateLimitOptions {
   readonly perMinute: number
 }
 
-/**
- * Requests per minute and client address, counted before anything else is looked at: a request without the right key, or
- * for a route that does not exist, counts like any other.
- */
+/** Limits requests per minute and client address, before any other check: requests without a valid key or for unknown routes count too. */
 export const rateLimit = fp(async (app: FastifyInstance, { perMinute }: RateLimitOptions) => {
   await app.register(rateLimiter, { global: false, max: perMinute, timeWindow: '1 minute', allowList: isProbe })
   if (perMinute > 0) app.addHook('onRequest', app.rateLimit())

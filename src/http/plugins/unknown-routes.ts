@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { at } from '../../../base/at.ts'
 import { CodedError } from '../../../base/errors.ts'
 
-/** 404 where there is no such route, 405 with `Allow` where there is one for other methods; before the body is read. */
+/** 404 for an unknown route, 405 with `Allow` for an unsupported method; before the body is read. */
 export const unknownRoutes = fp((app: FastifyInstance, _options: object, done) => {
   const routes = new Map<string, { readonly path: RegExp; readonly methods: Set<string> }>()
   app.addHook('onRoute', ({ url, method }) => {

@@ -1,6 +1,6 @@
 /**
- * The weight that an `Accept` header gives a media type by name (RFC 9110, section 12.5.1): 0 refuses it.
- * @returns undefined where the type is not named
+ * The weight of a media type in an `Accept` header (RFC 9110, section 12.5.1): 0 rejects it.
+ * @returns undefined if the type is not named
  */
 export function weightOf(accept: string, type: string): number | undefined {
   for (const range of accept.toLowerCase().split(',')) {

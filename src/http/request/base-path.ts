@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 
-/** Gives the address that routes are looked up by. A proxy may hand requests on with the base path, or without it: both are found. */
+/** Returns the path for routing. A proxy may pass requests on with or without the base path; both work. */
 export function withoutBasePath(basePath: string): (request: { readonly url?: string | undefined }) => string {
   return ({ url = '/' }) => {
     if (basePath === '' || !url.startsWith(basePath)) return url
@@ -10,7 +10,7 @@ export function withoutBasePath(basePath: string): (request: { readonly url?: st
   }
 }
 
-/** Whether a request names the base path itself, without a slash at its end: the relative addresses of a page would miss it there. */
+/** Whether a request is for the base path without a trailing slash, which would break relative links of a page. */
 export function needsSlash(request: FastifyRequest, basePath: string): boolean {
   return basePath !== '' && request.originalUrl.split('?')[0] === basePath
 }

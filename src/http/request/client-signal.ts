@@ -1,8 +1,8 @@
 import type { FastifyReply } from 'fastify'
 
 /**
- * Aborts when the client goes away before its answer is sent.
- * Not Fastify's `request.signal`: that follows the request stream, which also closes once the body has been read.
+ * Aborts when the client disconnects before its response is sent. Not Fastify's `request.signal`: that follows the request stream, which
+ * also closes once the body has been read.
  */
 export function clientSignal(reply: FastifyReply): AbortSignal {
   const controller = new AbortController()
@@ -10,7 +10,7 @@ export function clientSignal(reply: FastifyReply): AbortSignal {
   const gone = (): void => {
     if (!raw.writableFinished) controller.abort()
   }
-  // It may have left while its request was being looked at.
+  // It may have disconnected already.
   if (raw.closed) gone()
   else raw.once('close', gone)
   return controller.signal

@@ -12,14 +12,14 @@ const Form = Compile(DocumentFormSchema)
 export const FORM_LIMITS = { files: 1, fields: 30, fieldSize: 32_768, headerPairs: 100 } as const
 
 /**
- * Reads a form with one file and the request's fields as texts: numbers, true and false as they are written, sampling as JSON.
+ * Reads a form with one file and fields as texts: numbers and booleans are parsed, sampling is JSON.
  * @throws invalid_request, payload_too_large naming the field
  */
 export async function readDocumentForm(request: FastifyRequest, maxBytes: number): Promise<{ file: DocumentFile; form: DocumentForm }> {
   let file: DocumentFile | undefined
   let problem: CodedError | undefined
   const fields: Record<string, unknown> = {}
-  // To its end, whatever is wrong with it: what nobody reads of a body keeps its connection open.
+  // Reads to the end even after an error: an unread body keeps its connection open.
   for await (const part of request.parts()) {
     if (part.type === 'file') {
       const { bytes, size } = await wholeFile(part.file, maxBytes)
@@ -37,7 +37,7 @@ export async function readDocumentForm(request: FastifyRequest, maxBytes: number
   throw new CodedError('invalid_request', message, { field })
 }
 
-/** A field as its schema wants it; what cannot be read stays a text, and is refused by the schema. */
+/** Converts a field for its schema; an invalid one stays a text, which the schema rejects. */
 function valueOf(name: string, text: string): unknown {
   const known: Readonly<Record<string, object>> = DocumentFormSchema.properties
   const schema = known[name]
@@ -55,7 +55,7 @@ function tooLarge(field: string, problem: string): CodedError {
   return new CodedError('payload_too_large', `${field} ${problem}.`, { field })
 }
 
-/** A file's bytes, or, where it is too large, none of them; and its size. */
+/** A file's bytes, or none if it is too large; and its size. */
 async function wholeFile(file: AsyncIterable<Buffer>, maxBytes: number): Promise<{ bytes: Buffer; size: number }> {
   const chunks: Buffer[] = []
   let size = 0

@@ -10,8 +10,8 @@ const WRITTEN: ReadonlyMap<unknown, RegExp> = new Map([
 const PropertiesSchema = Type.Object({ properties: Type.Record(Type.String(), Type.Object({ type: Type.Optional(Type.String()) })) })
 
 /**
- * The provider's compiler, but for numbers in a query: those are texts, of which it takes nothing for 0, `true` for 1 and 1.5 for 1.
- * Refused in the words of a body's fields.
+ * The provider's compiler with strict numbers in a query: it would convert '' to 0, `true` to 1 and 1.5 to 1. Errors are worded as for a
+ * body's fields.
  */
 export const validatorCompiler: typeof TypeBoxValidatorCompiler = (route) => {
   const validate = TypeBoxValidatorCompiler(route)

@@ -6,7 +6,7 @@ import { describeValidation } from '../errors/describe-validation.ts'
 const schema = Compile(AnswerRequestSchema)
 
 /**
- * One question of several, checked as `POST /v1/answer` checks its body.
+ * Validates one question of several like the body of `POST /v1/answer`.
  * @throws invalid_request naming the field
  */
 export function readQuestion(value: unknown): AnswerRequest {
@@ -15,7 +15,7 @@ export function readQuestion(value: unknown): AnswerRequest {
   throw new CodedError('invalid_request', message, { field })
 }
 
-/** A line of JSON. @throws invalid_request saying why it is none */
+/** Parses a line of JSON. @throws invalid_request with the reason */
 export function parseLine(line: string): unknown {
   try {
     return JSON.parse(line)

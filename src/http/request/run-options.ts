@@ -4,7 +4,7 @@ import { clientOfKey } from '../../keys/record.ts'
 import { clientSignal } from './client-signal.ts'
 import { together } from '../observability/observers.ts'
 
-/** How a request's work runs: to its deadline, as long as its client waits, in the name of its key or else of its address. */
+/** Run options of a request: its deadline, its client's disconnect, and its client id (key or address). */
 export function runOptions(request: FastifyRequest, reply: FastifyReply, deadlineMs: number): RunOptions {
   const { holder, ip } = request
   return {

@@ -2,18 +2,15 @@ import { Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyReply } from 'fastify'
 
-/** Time in which a client has to take a piece of what is sent to it; then its connection is closed. */
+/** Longest time for a client to accept a part of a response; then its connection is closed. */
 const STALL_MS = 60_000
-/** Bytes of a piece. */
+/** Bytes per part. */
 const PIECE = 64 * 1024
-/** Silence after which a comment is sent: proxies close connections on which nothing is said. */
+/** Interval of comments in an idle stream: proxies close idle connections. */
 const KEEP_ALIVE_MS = 15_000
 const COMMENT = ':\n\n'
 
-/**
- * Sends a body as its parts come about. The next part is only asked for when the client has taken those before it, so that
- * a slow one makes nothing pile up here.
- */
+/** Sends a body in parts with backpressure: the next part is requested when the client has accepted the previous ones. */
 export function streamResponse(reply: FastifyReply, mediaType: string, parts: AsyncIterable<string>): FastifyReply {
   return reply
     .type(`${mediaType}; charset=utf-8`)
@@ -37,20 +34,20 @@ async function* withBackpressure(parts: AsyncIterable<string>, giveUp: () => voi
 
 export interface EventStream<Event> {
   readonly events: AsyncGenerator<Event, void, undefined>
-  /** The event as it is written, see {@link serverEvent}. */
+  /** Formats an event, see {@link serverEvent}. */
   readonly format: (event: Event) => string
-  /** What is written in place of the rest where it fails. */
+  /** Text to send in place of the rest after an error. */
   readonly failed: (error: unknown) => string
 }
 
-/** One server-sent event; a name where there is one. */
+/** Formats a server-sent event, with a name if given. */
 export function serverEvent(data: string, event?: string): string {
   return `${event === undefined ? '' : `event: ${event}\n`}data: ${data}\n\n`
 }
 
 /**
  * Sends server-sent events (HTML standard, section 9.2).
- * @throws what goes wrong before the first event: it has a status of its own
+ * @throws errors before the first event, which have their own status
  */
 export async function sendEvents<Event>(reply: FastifyReply, stream: EventStream<Event>): Promise<FastifyReply> {
   const first = await stream.events.next()
@@ -70,7 +67,7 @@ async function* written<Event>(
   }
 }
 
-/** Comments for as long as nothing comes. */
+/** Sends comments while idle. */
 async function* withKeepAlive<Result>(pending: Promise<Result>): AsyncGenerator<string, Result, undefined> {
   for (;;) {
     const over = new AbortController()

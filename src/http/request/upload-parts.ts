@@ -2,26 +2,49 @@ import type { FastifyRequest } from 'fastify'
 import { createHash } from 'node:crypto'
 import { basename } from 'node:path'
 import { Readable } from 'node:stream'
-import { CodedError } from '../../../base/errors.ts'
+import { CodedError, osCode } from '../../../base/errors.ts'
 import type { UploadedFile } from '../../jobs/upload/contract.ts'
 
-/** A table of up to so many bytes is held until it is known whether other files follow. */
+/** A table up to this size is buffered until it is known whether other files follow. */
 const HELD_BYTES = 8 * 2 ** 20
 
-/** The files of a form, one after the other: each is to be read to its end before the next. */
+/** What a form of an upload may hold. */
+export const UPLOAD_LIMITS = { files: 2000, fields: 0, fileSize: Infinity } as const
+
+/** The files of a form, each to be read to its end before the next. @throws invalid_request for a form with fields or too many files */
 export async function* filesOf(request: FastifyRequest): AsyncGenerator<UploadedFile> {
-  for await (const part of request.parts()) {
-    if (part.type !== 'file') continue
-    try {
-      // Not destroyed where reading stops early: the parser would wait for it for ever.
-      yield { name: basename(part.filename) || 'upload', bytes: part.file.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer> }
-    } finally {
-      part.file.resume()
+  try {
+    for await (const part of request.parts()) {
+      if (part.type !== 'file') continue
+      try {
+        // Not destroyed when reading stops early: the parser would wait for it forever.
+        yield { name: basename(part.filename) || 'upload', bytes: part.file.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer> }
+      } finally {
+        part.file.resume()
+      }
     }
+  } catch (error) {
+    throw beyondLimits(error)
   }
 }
 
-/** Hashes files on their way; what is not read by then is read for the digest. */
+/** Maps the parser's limit errors to messages of this route: the shared messages assume one file with fields. */
+function beyondLimits(error: unknown): unknown {
+  const code = osCode(error)
+  if (code === 'FST_FIELDS_LIMIT')
+    return new CodedError('invalid_request', 'The form holds something besides files: give options in the query (?label=handbook).', {
+      field: 'form',
+    })
+  if (code === 'FST_FILES_LIMIT')
+    return new CodedError(
+      'invalid_request',
+      `The form holds more than ${UPLOAD_LIMITS.files} files: send the others in another request, or all in an archive.`,
+      { field: 'form' },
+    )
+  return error
+}
+
+/** Hashes streamed files; the rest is read for the digest. */
 export function hashedFiles(files: AsyncIterable<UploadedFile>): {
   readonly files: AsyncGenerator<UploadedFile>
   readonly digest: () => Promise<string>
@@ -51,12 +74,12 @@ export function hashedFiles(files: AsyncIterable<UploadedFile>): {
   }
 }
 
-/** Files of a form, told apart by what they are to become. */
+/** Files of a form by purpose. */
 export type FormFiles = { readonly table: UploadedFile } | { readonly files: AsyncIterable<UploadedFile> }
 
 /**
- * Whether a form brings one table, which is planned as it comes in, or files to be kept. A large table must be alone.
- * @param isTable whether a file is no document and no archive, by its name
+ * Whether a form contains one table, which is planned while it is received, or files to store. A large table must be the only file.
+ * @param isTable whether a file is neither document nor archive, by its name
  * @throws invalid_request for a form without files
  */
 export async function formFiles(files: AsyncGenerator<UploadedFile>, isTable: (name: string) => boolean): Promise<FormFiles> {
@@ -85,7 +108,7 @@ async function* joined(first: UploadedFile, rest: AsyncIterable<UploadedFile>): 
   yield* rest
 }
 
-/** A large table, which nothing may follow. */
+/** A large table, which no file may follow. */
 async function* alone(held: readonly Buffer[], rest: AsyncIterator<Buffer>, files: AsyncGenerator<UploadedFile>): AsyncGenerator<Buffer> {
   yield* held
   for (let next = await rest.next(); next.done !== true; next = await rest.next()) yield next.value

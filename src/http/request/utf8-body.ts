@@ -2,8 +2,8 @@ import { isUtf8 } from 'node:buffer'
 import { CodedError } from '../../../base/errors.ts'
 
 /**
- * A body as text, without a byte order mark. JSON is UTF-8 and nothing else (RFC 8259, section 8.1): text of another encoding
- * would be stored, or asked, with its letters replaced.
+ * Decodes a body without a byte order mark. JSON must be UTF-8 (RFC 8259, section 8.1): text of another encoding would be stored or asked
+ * with replaced letters.
  * @throws invalid_request
  */
 export function utf8Body(body: string | Buffer): string {

@@ -1,17 +1,17 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { streamResponse } from './stream-response.ts'
 
-/** Stands in addresses for whatever name the service was asked by, which need not be valid. */
+/** Base of URLs in place of the requested host, which need not be valid. */
 const LOCAL = 'http://localhost'
 
-/** A request whose body was read already, as handlers of the fetch standard take it. @param signal aborts when its client goes away */
+/** Converts a request with a parsed body to a fetch Request. @param signal aborts when its client disconnects */
 export function webRequest({ method, headers, url }: FastifyRequest, signal: AbortSignal): Request {
   const own = new Headers()
   for (const [name, value] of Object.entries(headers)) for (const one of [value ?? []].flat()) own.append(name, one)
   return new Request(new URL(url, LOCAL), { method, headers: own, signal })
 }
 
-/** Sends what such a handler answers; a stream as it comes about. */
+/** Sends a fetch Response, streaming its body. */
 export async function sendWebResponse(reply: FastifyReply, response: Response): Promise<FastifyReply> {
   void reply.code(response.status)
   const type = response.headers.get('content-type')

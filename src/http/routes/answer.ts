@@ -6,14 +6,17 @@ import { AnswerEventSchema, answerEvents } from '../../rag/answer-events.ts'
 import type { AnswerServices } from '../../rag/pipeline.ts'
 import { AnswerRequestSchema, AnswerResponseSchema } from '../../rag/schema.ts'
 import { bodyErrorResponses } from '../errors/error-body.ts'
+import type { CollectionAccess } from '../request/collections.ts'
 import type { PublicText } from '../errors/public-text.ts'
 import { runOptions } from '../request/run-options.ts'
 import { sendEvents, serverEvent } from '../request/stream-response.ts'
 import { errorBody, reportError } from '../errors/report-error.ts'
 
 export interface QuestionRouteOptions {
+  /** Models and main collection; `access.answering(request)` selects the services of a request. */
   readonly services: AnswerServices
-  /** Milliseconds that a question may take, queueing included. */
+  readonly access: CollectionAccess
+  /** Time limit of a question in milliseconds, including queueing. */
   readonly deadlineMs: number
 }
 
@@ -34,8 +37,8 @@ const EVENTS =
   '`token` ({text}, as often as needed; the texts joined are the answer), `answer` (the whole body of the unstreamed answer). ' +
   'Where something goes wrong on the way, `error` (the body of an error) is the last event. Lines that begin with a colon say nothing.'
 
-/** POST /v1/answer: a question in, an answer with its evidence out, at once or as it comes about. */
-export const answerRoute: FastifyPluginAsyncTypebox<AnswerRouteOptions> = (app, { services, deadlineMs, publicText }) => {
+/** POST /v1/answer: answers a question with evidence, optionally as server-sent events. */
+export const answerRoutes: FastifyPluginAsyncTypebox<AnswerRouteOptions> = (app, { access, deadlineMs, publicText }) => {
   app.post(
     '/v1/answer',
     {
@@ -52,13 +55,14 @@ export const answerRoute: FastifyPluginAsyncTypebox<AnswerRouteOptions> = (app, 
               'text/event-stream': { schema: { ...AnswerEventSchema, description: EVENTS } },
             },
           },
-          ...bodyErrorResponses(422, 504),
+          ...bodyErrorResponses(404, 422, 504),
         },
       },
     },
     async (request, reply) => {
       const { stream = false, ...question } = request.body
       const run = runOptions(request, reply, deadlineMs)
+      const services = access.answering(request)
       if (!stream) return answerQuestion(question, services, run)
       return sendEvents(reply, {
         events: answerEvents(question, services, run),

@@ -15,13 +15,13 @@ import { errorBody, reportError } from '../errors/report-error.ts'
 import { utf8Body } from '../request/utf8-body.ts'
 import type { AnswerRouteOptions } from './answer.ts'
 
-/** Questions of one batch. */
+/** Maximum questions of a batch. */
 const BATCH_QUESTIONS = 1000
 const JSON_TYPE = 'application/json'
 const NDJSON_TYPE = 'application/x-ndjson'
 
 export interface AnswersOptions extends AnswerRouteOptions {
-  /** Milliseconds for a whole batch. */
+  /** Time limit of a batch in milliseconds. */
   readonly batchDeadlineMs: number
 }
 
@@ -30,12 +30,12 @@ const BodySchema = Type.Object(
   { questions: Type.Array(AnswerRequestSchema, { ...bounds, description: 'Each as in POST /v1/answer.' }) },
   { additionalProperties: false },
 )
-/** What the body as a whole has to be: each question is checked in its turn, and fails alone. */
+/** Schema of the envelope: each question is validated separately and fails alone. */
 const envelope = Compile(Type.Object({ questions: Type.Array(Type.Unknown(), bounds) }, { additionalProperties: false }))
 
 const ItemSchema = Type.Object(
   {
-    index: Type.Integer({ minimum: 0, description: "The question's place in the request." }),
+    index: Type.Integer({ minimum: 0, description: 'Index of the question in the request.' }),
     status: Type.Integer({ description: 'What POST /v1/answer would have answered.' }),
     result: Type.Optional(AnswerResponseSchema),
     error: Type.Optional(ErrorBodySchema.properties.error),
@@ -43,7 +43,7 @@ const ItemSchema = Type.Object(
   { title: 'BatchItem' },
 )
 
-/** A line that could not be read, in the place of its question. */
+/** Result of an invalid line. */
 class BadLine {
   readonly error: unknown
   constructor(error: unknown) {
@@ -51,9 +51,9 @@ class BadLine {
   }
 }
 
-/** POST /v1/answers: many questions in, what became of each out, in their order, as it comes about. */
-export const answersRoute: FastifyPluginAsyncTypebox<AnswersOptions> = (app, options) => {
-  const { services, deadlineMs, batchDeadlineMs, publicText } = options
+/** POST /v1/answers: answers a batch of questions and streams the results in order. */
+export const answersRoutes: FastifyPluginAsyncTypebox<AnswersOptions> = (app, options) => {
+  const { access, deadlineMs, batchDeadlineMs, publicText } = options
   app.addContentTypeParser(NDJSON_TYPE, { parseAs: 'buffer' }, (_request, body, done) => done(null, { questions: linesOf(utf8Body(body)) }))
   app.post(
     '/v1/answers',
@@ -88,7 +88,7 @@ export const answersRoute: FastifyPluginAsyncTypebox<AnswersOptions> = (app, opt
       const questions: readonly unknown[] = request.body.questions
       const outcomes = answerBatch(
         questions.map((question) => () => readItem(question)),
-        { services, run, batchMs: batchDeadlineMs },
+        { services: access.answering(request), run, batchMs: batchDeadlineMs },
       )
       const items = itemsOf(outcomes, request, publicText)
       const [type, parts] = wantsLines(request) ? [NDJSON_TYPE, lines(items)] : [JSON_TYPE, oneObject(items)]
@@ -99,7 +99,7 @@ export const answersRoute: FastifyPluginAsyncTypebox<AnswersOptions> = (app, opt
   return Promise.resolve()
 }
 
-/** Blank lines are none. */
+/** Skips blank lines. */
 function linesOf(body: string): unknown[] {
   return body
     .split('\n')
@@ -119,7 +119,7 @@ function readItem(question: unknown) {
   return readQuestion(question)
 }
 
-/** Lines where the request accepts them by name, no less than JSON; where it names neither, as its questions came. */
+/** Whether to respond with JSON lines: if `Accept` prefers them; by default in the format of the request. */
 function wantsLines({ headers: { accept = '', 'content-type': type = '' } }: FastifyRequest): boolean {
   const [lines, json] = [weightOf(accept, NDJSON_TYPE), weightOf(accept, JSON_TYPE) ?? 0]
   if (lines !== undefined) return lines > 0 && lines >= json

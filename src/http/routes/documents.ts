@@ -2,7 +2,7 @@ import multipart from '@fastify/multipart'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { Static } from 'typebox'
 import { CodedError } from '../../../base/errors.ts'
-import { createSharedPlaces } from '../../../base/fair-share.ts'
+import { createSharedSlots } from '../../../base/fair-share.ts'
 import type { DocumentParser, ReadDocument } from '../../documents/contract.ts'
 import { plainDocument } from '../../documents/text.ts'
 import type { RunOptions } from '../../inference/contract.ts'
@@ -21,12 +21,12 @@ import { runOptions } from '../request/run-options.ts'
 export interface DocumentRouteOptions {
   readonly services: DocumentServices
   readonly parser: DocumentParser
-  /** Milliseconds that a question may take, reading the file and queueing included. */
+  /** Time limit in milliseconds, including parsing the file and queueing. */
   readonly deadlineMs: number
   readonly maxFileBytes: number
 }
 
-/** Files of one client that are received or worked on at a time: each is held in memory. Several clients may bring in twice as many. */
+/** Maximum files of one client received or processed concurrently, each in memory. Several clients together may have twice as many. */
 const MOST_FILES = 16
 const RETRY_AFTER_S = 5
 const ENDING = /\.[^./\\]+$/
@@ -48,7 +48,7 @@ const DOCUMENTED_BODY = {
 
 type Load = (run: RunOptions) => Promise<ReadDocument>
 
-/** The document with a title: the form's, else its own, else the file's name. */
+/** Sets the title of a document: the form's, else its own, else the file's name. */
 function titled({ title }: DocumentForm, load: Load, name = ''): Load {
   return async (run) => {
     const document = await load(run)
@@ -56,13 +56,13 @@ function titled({ title }: DocumentForm, load: Load, name = ''): Load {
   }
 }
 
-/** POST /v1/documents/answer: a document and a question in, an answer with the parts that it rests on out. */
-export const documentsRoute: FastifyPluginAsyncTypebox<DocumentRouteOptions> = async (
+/** POST /v1/documents/answer: answers a question from a document, with evidence from it. */
+export const documentsRoutes: FastifyPluginAsyncTypebox<DocumentRouteOptions> = async (
   app,
   { services, parser, deadlineMs, maxFileBytes },
 ) => {
   await app.register(multipart, { limits: { ...FORM_LIMITS, fileSize: Infinity } })
-  const places = createSharedPlaces(MOST_FILES)
+  const slots = createSharedSlots(MOST_FILES)
   app.post(
     '/v1/documents/answer',
     {
@@ -81,9 +81,9 @@ export const documentsRoute: FastifyPluginAsyncTypebox<DocumentRouteOptions> = a
       const run = runOptions(request, reply, deadlineMs)
       const ask = (form: DocumentForm, bytes: number, load: Load, name?: string): Promise<DocumentResponse> =>
         answerDocument({ form, bytes, load: titled(form, load, name) }, services, run)
-      const giveBack = places.take(run.client ?? '')
+      const giveBack = slots.take(run.client ?? '')
       if (giveBack === undefined)
-        throw new CodedError('overloaded', `${places.taken} documents are being received or read already. Try again later.`, {
+        throw new CodedError('overloaded', `${slots.taken} documents are being received or read already. Try again later.`, {
           retryAfterS: RETRY_AFTER_S,
         })
       try {

@@ -3,10 +3,10 @@ import path from 'node:path'
 import { CodedError, messageOf, osCode } from '../../../base/errors.ts'
 import { isDiskFull } from '../../../base/failures.ts'
 
-/** Owner alone: what people ask and say may be private. */
+/** File mode: questions and comments may be private. */
 const MODE = 0o600
 
-/** A file of JSON lines that only grows, to a bound. */
+/** An append-only file of JSON lines with a size limit. */
 export class FeedbackLog {
   readonly #file: string
   readonly #maxBytes: number
@@ -17,7 +17,7 @@ export class FeedbackLog {
     this.#maxBytes = maxBytes
   }
 
-  /** Appends a line, after those before it. @throws disk_full where the file has reached its bound or the disk its end, internal */
+  /** Appends a line, in order. @throws disk_full at the file's limit or on a full disk, internal */
   add(line: object): Promise<void> {
     const added = this.#last.then(() => this.#append(`${JSON.stringify(line)}\n`))
     this.#last = added.catch(() => undefined)

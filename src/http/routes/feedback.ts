@@ -1,17 +1,20 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { CodedError } from '../../../base/errors.ts'
+import { CollectionNameSchema } from '../../../index/table-name.ts'
 import { LIMITS, nonBlank } from '../../rag/schema.ts'
 import { bodyErrorResponses } from '../errors/error-body.ts'
+import type { CollectionAccess } from '../request/collections.ts'
 import { FeedbackLog } from './feedback-log.ts'
 
 export interface FeedbackOptions {
-  /** Where it is kept; undefined: the route is off. */
+  /** Path of the log; undefined disables the route. */
   readonly file: string | undefined
   readonly maxBytes: number
+  readonly access: CollectionAccess
 }
 
-/** Limits of one piece of feedback. */
+/** Limits of the fields. */
 const FEEDBACK_LIMITS = { answerCharacters: 4096, expected: 16, expectedCharacters: 1000, commentCharacters: 2000 } as const
 
 const ParamsSchema = Type.Object({
@@ -20,6 +23,7 @@ const ParamsSchema = Type.Object({
 const BodySchema = Type.Object(
   {
     question: nonBlank(LIMITS.questionCharacters, 'As it was asked.'),
+    collection: Type.Optional(CollectionNameSchema),
     correct: Type.Boolean({ description: 'Whether the answer is right.' }),
     answer: Type.Optional(
       Type.Union([Type.String({ maxLength: FEEDBACK_LIMITS.answerCharacters }), Type.Null()], {
@@ -34,8 +38,8 @@ const BodySchema = Type.Object(
   { additionalProperties: false },
 )
 
-/** POST /v1/answers/:id/feedback: what somebody with a key says of an answer, kept as a line that evaluation reads as a question. */
-export const feedbackRoute: FastifyPluginAsyncTypebox<FeedbackOptions> = (app, { file, maxBytes }) => {
+/** POST /v1/answers/:id/feedback: stores a user's rating of an answer, in a format that evaluation can read. */
+export const feedbackRoutes: FastifyPluginAsyncTypebox<FeedbackOptions> = (app, { file, maxBytes, access }) => {
   const log = file === undefined ? undefined : new FeedbackLog({ file, maxBytes })
   app.post(
     '/v1/answers/:id/feedback',
@@ -50,13 +54,17 @@ export const feedbackRoute: FastifyPluginAsyncTypebox<FeedbackOptions> = (app, {
         summary: 'Say whether an answer was right',
         params: ParamsSchema,
         body: BodySchema,
-        response: { 200: Type.Object({ id: Type.String(), stored: Type.Boolean() }), ...bodyErrorResponses(401, 403, 507) },
+        response: { 200: Type.Object({ id: Type.String(), stored: Type.Boolean() }), ...bodyErrorResponses(401, 403, 404, 507) },
       },
     },
-    async ({ params: { id }, body, holder }) => {
-      const { question, correct, answer = null, expected, comment } = body
+    async (request) => {
+      const { params, body, holder } = request
+      const { id } = params
+      const { question, collection, correct, answer = null, expected, comment } = body
       const answers = expected ?? (correct && answer ? [answer] : [])
-      const about = { at: new Date().toISOString(), key: holder?.name, correct, answer, ...(comment !== undefined && { comment }) }
+      const { table } = await access.index(request, collection)
+      const told = { correct, answer, ...(comment !== undefined && { comment }) }
+      const about = { at: new Date().toISOString(), key: holder?.name, collection: table, ...told }
       await log?.add({ id, question, answers, feedback: about })
       return { id, stored: true }
     },

@@ -19,7 +19,7 @@ const RETRY_AFTER_S = 5
 const CheckSchema = Type.Object({ name: Type.String(), ok: Type.Boolean(), detail: Type.String() })
 const ReadySchema = Type.Object({ ready: Type.Boolean(), checks: Type.Array(CheckSchema) }, { title: 'Readiness' })
 
-/** GET /healthz: the process is alive. GET /readyz: it can answer questions now. */
+/** GET /healthz: liveness. GET /readyz: readiness to answer questions. */
 export const healthRoutes: FastifyPluginAsyncTypebox<HealthRouteOptions> = (app, { readiness, publicText }) => {
   app.get(
     '/healthz',

@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type, type Static } from 'typebox'
 import type { CodedError } from '../../../base/errors.ts'
+import type { PassageIndex } from '../../../index/passage-index.ts'
 import { modelId } from '../../../models/manifest.ts'
 import { defaultMode } from '../../../models/protocol.ts'
 import type { Calibration } from '../../rag/calibration/calibration.ts'
@@ -10,6 +11,7 @@ import type { IndexVersion } from '../../rag/retrieve.ts'
 import { IndexVersionSchema, LIMITS, METHODS, MethodSchema } from '../../rag/schema.ts'
 import { MODES } from '../../text/plan.ts'
 import type { CorpusText } from '../page/corpus-text.ts'
+import type { CollectionAccess } from '../request/collections.ts'
 import type { PublicText } from '../errors/public-text.ts'
 import { allEmbedders, describeRetriever, servingEmbedder } from '../observability/retrievers.ts'
 
@@ -80,33 +82,37 @@ const InfoSchema = Type.Object({
 
 export interface InfoOptions {
   readonly services: AnswerServices
+  readonly access: CollectionAccess
   readonly version: string
   readonly deadlineMs: number
-  /** Why the table that replaced the one in service is not searched here. */
+  /** Returns why the newest table is not searched by this process. */
   readonly newerTable: () => CodedError | undefined
-  /** Describes the corpus for people. */
-  readonly corpusText: (version: IndexVersion | null) => Promise<CorpusText>
+  /** Describes the corpus for users. @param index index of a collection other than the main one */
+  readonly corpusText: (version: IndexVersion | null, index?: PassageIndex) => Promise<CorpusText>
   readonly publicText: PublicText
 }
 
-/** GET /v1/info: what answers here, and within which limits. */
-export const infoRoute: FastifyPluginAsyncTypebox<InfoOptions> = (
+/** GET /v1/info: models, index and limits of the service. */
+export const infoRoutes: FastifyPluginAsyncTypebox<InfoOptions> = (
   app,
-  { services, version, deadlineMs, newerTable, corpusText, publicText },
+  { services, access, version, deadlineMs, newerTable, corpusText, publicText },
 ) => {
-  const { reader, retriever, calibration, minConfidence = calibration ? LEAST_PROBABILITY : 0 } = services
+  const { reader, calibration, minConfidence = calibration ? LEAST_PROBABILITY : 0 } = services
   const { dtype, parameters, dims, qa_defaults: defaults } = reader.manifest
   app.get(
     '/v1/info',
     { schema: { tags: ['operations'], operationId: 'getInfo', summary: 'Models, index and limits', response: { 200: InfoSchema } } },
-    async () => {
+    async (request) => {
+      const { retriever } = access.answering(request)
+      const own = access.implied(request) === undefined ? undefined : await access.index(request).catch(() => undefined)
       const index = await retriever.index
         .view()
         .then((table) => table.version())
         .catch(() => null)
       const { manifest } = await servingEmbedder(retriever)
-      const unread = newerTable()
-      const { title, about, questions } = await corpusText(index)
+      const unread = access.implied(request) === undefined ? newerTable() : own?.behind()
+      const { title, about, questions } = await corpusText(index, own)
+      const known = calibration && access.mayUse(request, calibration.index.table) ? calibration : undefined
       return {
         version,
         reader: {
@@ -114,7 +120,7 @@ export const infoRoute: FastifyPluginAsyncTypebox<InfoOptions> = (
           dtype,
           parameters,
           window: dims.window,
-          defaults: { mode: defaultMode(reader.manifest), ...defaults },
+          defaults: { ...defaults, mode: defaultMode(reader.manifest) },
         },
         retriever: { ...describeRetriever(manifest), method: retriever.method ?? 'dense' },
         retrievers: allEmbedders(retriever).map((one) => ({
@@ -124,7 +130,7 @@ export const infoRoute: FastifyPluginAsyncTypebox<InfoOptions> = (
         index,
         corpus: { title, about, questions: [...questions] },
         newer_table: unread ? { code: unread.code, message: publicText(unread.message) } : null,
-        calibration: calibration ? describeCalibration(calibration, modelId(manifest), index) : null,
+        calibration: known ? describeCalibration(known, modelId(manifest), index) : null,
         min_confidence: minConfidence,
         modes: MODES.filter((mode) => mode !== 'cepe' || reader.manifest.graphs.encoder !== null),
         methods: [...METHODS],

@@ -3,11 +3,10 @@ import { createMcpHandler } from '@modelcontextprotocol/server'
 import type { FastifyError, onRequestHookHandler } from 'fastify'
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { Type } from 'typebox'
-import type { PassageIndex } from '../../../index/passage-index.ts'
 import { CodedError } from '../../../base/errors.ts'
 import type { ToolContext } from '../../mcp/contract.ts'
 import { createToolServer } from '../../mcp/server.ts'
-import { sourceList } from '../../mcp/source-list.ts'
+import { toolServices } from '../../mcp/tool-services.ts'
 import { bodyErrorResponses } from '../errors/error-body.ts'
 import type { PublicText } from '../errors/public-text.ts'
 import { reportError } from '../errors/report-error.ts'
@@ -16,14 +15,13 @@ import { sendWebResponse, webRequest } from '../request/web-request.ts'
 import type { QuestionRouteOptions } from './answer.ts'
 
 export interface McpOptions extends QuestionRouteOptions {
-  readonly index: PassageIndex
   readonly version: string
-  /** Origins whose pages may call tools. */
+  /** Origins allowed to call tools from a browser. */
   readonly origins: readonly string[]
   readonly publicText: PublicText
 }
 
-/** One message: a batch would be many requests that count as one. */
+/** A single message: a batch would count as one request for the rate limit. */
 const MessageSchema = Type.Object(
   { jsonrpc: Type.Literal('2.0'), method: Type.Optional(Type.String()), params: Type.Optional(Type.Object({})) },
   { description: 'A message of the Model Context Protocol (JSON-RPC 2.0).' },
@@ -32,12 +30,12 @@ const ANSWERED =
   'The message that answers it, as JSON or as the only one of a stream, as the client accepts and the protocol version has it.'
 
 /**
- * POST /mcp: the Model Context Protocol over streamable HTTP, without sessions: every request stands for itself, whichever process
- * of several takes it. There is nothing to listen to, so that GET and DELETE are refused.
+ * POST /mcp: the Model Context Protocol over stateless streamable HTTP, so that any process can serve any request. Without
+ * server-sent notifications there is nothing for GET and DELETE, which are rejected.
  */
-export const mcpRoute: FastifyPluginAsyncTypebox<McpOptions> = (app, options) => {
-  const { services: answering, index, deadlineMs, version, publicText } = options
-  const services = { answering, index, sources: sourceList(index) }
+export const mcpRoutes: FastifyPluginAsyncTypebox<McpOptions> = (app, options) => {
+  const { access, deadlineMs, version, publicText } = options
+  const servicesOf = toolServices()
   const calling = new AsyncLocalStorage<ToolContext>()
   const handler = createMcpHandler(() => createToolServer(version, contextOf(calling.getStore())), {
     maxSubscriptions: 0,
@@ -66,7 +64,15 @@ export const mcpRoute: FastifyPluginAsyncTypebox<McpOptions> = (app, options) =>
     async (request, reply) => {
       const run = runOptions(request, reply, deadlineMs)
       const context: ToolContext = {
-        services: () => Promise.resolve(services),
+        services: (collection) =>
+          servicesOf(
+            {
+              answering: access.answering(request),
+              index: (name) => access.index(request, name),
+              list: (range) => access.page(request, range),
+            },
+            collection,
+          ),
         run: () => run,
         failed: (error) => reportError(error as FastifyError, request, publicText),
       }
@@ -82,7 +88,7 @@ function contextOf(context: ToolContext | undefined): ToolContext {
   return context
 }
 
-/** What a browser sends along names the page that asks; those of other origins are refused, as the protocol wants (Security Warning). */
+/** Rejects requests from pages of other origins, as the protocol requires (Security Warning). */
 function refuseOtherOrigins(allowed: readonly string[]): onRequestHookHandler {
   return ({ headers: { origin }, host }, _reply, next) => {
     if (origin === undefined || allowed.includes(origin) || (URL.canParse(origin) && new URL(origin).host === host)) return next()

@@ -1,12 +1,12 @@
-/** Whether a model is meant by a name: it may be given with or without its revision. @param id of the model */
+/** True if a name refers to the model, with or without its revision. */
 export function isNamed(wanted: string, id: string): boolean {
   return wanted === id || wanted === id.split('@')[0]
 }
 
-/** What clients may call the reader in service, whichever checkpoint it is. */
+/** Name of the loaded reader, whatever its checkpoint. */
 export const READER_ALIAS = 'cepe'
 
-/** Whether a request's `model` means the reader in service. */
+/** True if a request's `model` refers to the loaded reader. */
 export function isReader(wanted: string, id: string): boolean {
   return wanted === READER_ALIAS || isNamed(wanted, id)
 }

@@ -4,7 +4,7 @@ import path from 'node:path'
 import { packageRoot } from '../../config.ts'
 import { needsSlash } from '../request/base-path.ts'
 
-/** Only what the page is made of: no path of a request is ever looked up on the disk. */
+/** Files of the page. An allowlist: the path of a request is never looked up on disk. */
 const MODULES = ['api', 'document', 'dom', 'events', 'history', 'page', 'passages', 'result', 'share', 'spelling', 'upload']
 const FILES = [
   { url: '/', name: 'index.html', type: 'text/html; charset=utf-8' },
@@ -21,12 +21,12 @@ const HEADERS = {
 export interface PageOptions {
   /** Path under which a proxy serves the page. */
   readonly basePath: string
-  /** Name of the page, and the operator's sentence of what is in the corpus, or ''. */
+  /** Title of the page, and the operator's description of the corpus or ''. */
   readonly title: string
   readonly about: string
 }
 
-/** GET /: a page to ask questions on, made of files of the package. */
+/** GET /: the page for asking questions. */
 export const pageRoutes: FastifyPluginAsyncTypebox<PageOptions> = async (app, { basePath, title, about }) => {
   const folder = path.join(packageRoot(), 'src/http/page')
   for (const { url, name, type } of FILES) {
@@ -38,7 +38,7 @@ export const pageRoutes: FastifyPluginAsyncTypebox<PageOptions> = async (app, { 
   }
 }
 
-/** A text as it may stand in HTML. */
+/** Escapes a text for HTML. */
 function escaped(text: string): string {
   return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
 }

@@ -8,7 +8,7 @@ const documents = { minItems: 1, maxItems: LIMITS.suppliedPassages } as const
 const DocumentSchema = Type.Object({ text, title: Type.Optional(Type.String({ maxLength: 1000 })) })
 const score = (description: string) => Type.Number({ description })
 
-/** As Cohere's and Jina's clients send it. */
+/** Request format of Cohere and Jina. */
 export const RerankRequestSchema = Type.Object(
   {
     model: Type.Optional(
@@ -35,7 +35,7 @@ export const RerankResponseSchema = Type.Object({
   model: Type.String(),
   results: Type.Array(
     Type.Object({
-      index: Type.Integer({ description: 'Place in the request.' }),
+      index: Type.Integer({ description: 'Index in the request.' }),
       relevance_score: score(
         "0 to 1, not calibrated: a cross-encoder's logit through the sigmoid; of a reader the geometric mean of the probabilities of the query's tokens after the document, which orders the documents of one request alone.",
       ),
@@ -46,7 +46,7 @@ export const RerankResponseSchema = Type.Object({
   usage: Type.Object({ total_tokens: Type.Integer() }),
 })
 
-/** As clients of text-embeddings-inference send it. */
+/** Request format of text-embeddings-inference. */
 export const RankRequestSchema = Type.Object(
   {
     query,
@@ -65,7 +65,7 @@ export const RankRequestSchema = Type.Object(
 
 export const RankResponseSchema = Type.Array(
   Type.Object({
-    index: Type.Integer({ description: 'Place in the request.' }),
+    index: Type.Integer({ description: 'Index in the request.' }),
     score: score('As relevance_score of POST /v1/rerank.'),
     text: Type.Optional(Type.String()),
   }),

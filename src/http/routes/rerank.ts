@@ -12,7 +12,7 @@ import { RankRequestSchema, RankResponseSchema, RerankRequestSchema, RerankRespo
 
 const tags = ['questions']
 
-/** POST /v1/rerank and POST /rerank: documents ordered by the cross-encoder, or by the reader's likelihood of the query given each. */
+/** POST /v1/rerank and POST /rerank: ranks documents by the cross-encoder, or by the reader's likelihood of the query given each. */
 export const rerankRoutes: FastifyPluginAsyncTypebox<QuestionRouteOptions> = (app, { services, deadlineMs }) => {
   const model = modelId((services.reranker ?? services.reader).manifest)
   const isServed = (wanted: string): boolean => (services.reranker ? isNamed(wanted, model) : isReader(wanted, model))

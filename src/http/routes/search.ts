@@ -5,8 +5,8 @@ import { bodyErrorResponses } from '../errors/error-body.ts'
 import { runOptions } from '../request/run-options.ts'
 import type { QuestionRouteOptions } from './answer.ts'
 
-/** POST /v1/search: the retriever alone. */
-export const searchRoute: FastifyPluginAsyncTypebox<QuestionRouteOptions> = (app, { services, deadlineMs }) => {
+/** POST /v1/search: retrieval without an answer. */
+export const searchRoutes: FastifyPluginAsyncTypebox<QuestionRouteOptions> = (app, { access, deadlineMs }) => {
   app.post(
     '/v1/search',
     {
@@ -15,10 +15,10 @@ export const searchRoute: FastifyPluginAsyncTypebox<QuestionRouteOptions> = (app
         operationId: 'search',
         summary: 'Find passages',
         body: SearchRequestSchema,
-        response: { 200: SearchResponseSchema, ...bodyErrorResponses(422, 504) },
+        response: { 200: SearchResponseSchema, ...bodyErrorResponses(404, 422, 504) },
       },
     },
-    (request, reply) => search(request.body, services, runOptions(request, reply, deadlineMs)),
+    (request, reply) => search(request.body, access.answering(request), runOptions(request, reply, deadlineMs)),
   )
   return Promise.resolve()
 }

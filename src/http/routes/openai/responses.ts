@@ -1,14 +1,14 @@
-import { CodedError } from '../../../base/errors.ts'
-import type { AnswerResponse, ChatQuestion } from '../../rag/schema.ts'
-import type { ChatTemplate } from '../../text/chat-template.ts'
-import { extensionOf, refusalOf, textOf, type Named } from './openai-chat.ts'
-import { citationsOf } from './openai-citations.ts'
-import { conversationOf } from './openai-messages.ts'
-import { questionOf } from './openai-question.ts'
-import { ResponsesRequestSchema, type OutputItem, type ResponsesRequest, type ResponsesResponse } from './openai-responses-schema.ts'
-import { refuseUnread } from './openai-unread.ts'
+import { CodedError } from '../../../../base/errors.ts'
+import type { AnswerResponse, ChatQuestion } from '../../../rag/schema.ts'
+import type { ChatTemplate } from '../../../text/chat-template.ts'
+import { extensionOf, refusalOf, textOf, type Named } from './chat.ts'
+import { citationsOf } from './citations.ts'
+import { conversationOf } from './messages.ts'
+import { questionOf } from './question.ts'
+import { ResponsesRequestSchema, type OutputItem, type ResponsesRequest, type ResponsesResponse } from './responses-schema.ts'
+import { refuseUnread } from './unread.ts'
 
-/** The question that a request for a response asks. @throws invalid_request naming the field or message that is not read */
+/** Converts a request to a question. @throws invalid_request naming the unsupported field or message */
 export function toQuestion(body: ResponsesRequest, own: ChatTemplate): ChatQuestion {
   refuseUnread(body, ResponsesRequestSchema.properties)
   const { input, instructions, max_output_tokens: newTokens } = body
@@ -25,7 +25,7 @@ export function toQuestion(body: ResponsesRequest, own: ChatTemplate): ChatQuest
   return questionOf({ question, earlier: [...system, ...earlier] }, { ...body, newTokens }, own)
 }
 
-/** A response before anything is known of its answer. */
+/** A response in progress. */
 export function begun({ id, created, model }: Named, { instructions, temperature, top_p }: ResponsesRequest): ResponsesResponse {
   return {
     id,
@@ -49,7 +49,7 @@ export function begun({ id, created, model }: Named, { instructions, temperature
   }
 }
 
-/** The response that says an answer. */
+/** Converts an answer to a response. */
 export function answered(response: AnswerResponse, named: Named, request: ResponsesRequest): ResponsesResponse {
   const { usage, finish_reason: finish } = response
   const input_tokens = usage.prompt_tokens + usage.context_tokens
@@ -69,7 +69,7 @@ export function answered(response: AnswerResponse, named: Named, request: Respon
   }
 }
 
-/** The id of a response's only message. */
+/** Id of a response's single message. */
 export function messageId({ id }: Pick<Named, 'id'>): string {
   return id.replace(/^resp_/, 'msg_')
 }

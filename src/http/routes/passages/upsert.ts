@@ -2,19 +2,21 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { Type, type Static } from 'typebox'
 import { Value } from 'typebox/value'
-import { CodedError, type ErrorCode } from '../../../base/errors.ts'
-import { passageText, type Passage } from '../../../index/contract.ts'
-import { ModelChangedError } from '../../../index/model-changed.ts'
-import { READ_LIMITS } from '../../../index/read/contract.ts'
-import { checkRow } from '../../../index/read/validate.ts'
-import { embedderOf } from '../../inference/contract.ts'
-import { ADMIN_SECURITY } from '../auth/admin-guard.ts'
-import { clientSignal } from '../request/client-signal.ts'
-import { describeValidation } from '../errors/describe-validation.ts'
-import { bodyErrorResponses } from '../errors/error-body.ts'
-import { IdempotencyHeaders, requestFingerprint } from '../idempotency/idempotency.ts'
+import { CodedError, type ErrorCode } from '../../../../base/errors.ts'
+import { passageText, type Passage } from '../../../../index/contract.ts'
+import { ModelChangedError } from '../../../../index/model-changed.ts'
+import type { PassageIndex } from '../../../../index/passage-index.ts'
+import { READ_LIMITS } from '../../../../index/read/contract.ts'
+import { CollectionNameSchema } from '../../../../index/table-name.ts'
+import { checkRow } from '../../../../index/read/validate.ts'
+import { embedderOf } from '../../../inference/contract.ts'
+import { ADMIN_SECURITY } from '../../auth/admin-guard.ts'
+import { clientSignal } from '../../request/client-signal.ts'
+import { describeValidation } from '../../errors/describe-validation.ts'
+import { bodyErrorResponses } from '../../errors/error-body.ts'
+import { IdempotencyHeaders, requestFingerprint } from '../../idempotency/idempotency.ts'
 import { MOST_PASSAGES, PassageSchema, type PassagesOptions } from './passages.ts'
-import { accept, partsOf, removeTails, truncation, TruncationFields, type Accepted } from './passage-parts.ts'
+import { accept, partsOf, removeTails, truncation, TruncationFields, type Accepted } from './parts.ts'
 
 const QuerySchema = Type.Object(
   {
@@ -24,6 +26,7 @@ const QuerySchema = Type.Object(
         description: 'Write the passages that can be, and say of each what became of it. Default: one that cannot be written refuses all.',
       }),
     ),
+    collection: Type.Optional(CollectionNameSchema),
   },
   { additionalProperties: false },
 )
@@ -36,7 +39,7 @@ const UpsertSchema = Type.Object(
   { passages: Type.Array(PassageSchema, { minItems: 1, maxItems: MOST_PASSAGES }), split },
   { additionalProperties: false },
 )
-/** The same, where passages are looked at one by one. */
+/** For `partial`: passages are validated one by one. */
 const LooseSchema = Type.Object(
   { passages: Type.Array(Type.Unknown(), { minItems: 1, maxItems: MOST_PASSAGES }), split },
   { additionalProperties: false },
@@ -62,12 +65,12 @@ interface Rejection {
 
 type Checked = Accepted | { readonly id: string | null; readonly error: Rejection }
 
-/** PUT /v1/passages: inserts or replaces passages, on the disk when answered, and seen by the next question. */
-export const upsertPassages: FastifyPluginAsyncTypebox<PassagesOptions> = (
+/** PUT /v1/passages: inserts or replaces passages, durable when acknowledged and visible to the next question. */
+export const upsertRoutes: FastifyPluginAsyncTypebox<PassagesOptions> = (
   app,
-  { index, requireAdmin, once, unreadTokens, ...embedders },
+  { access, requireAdmin, once, unreadTokens, ...embedders },
 ) => {
-  const upsert = async (given: readonly Passage[], signal: AbortSignal): Promise<ReadonlySet<string>> => {
+  const upsert = async (index: PassageIndex, given: readonly Passage[], signal: AbortSignal): Promise<ReadonlySet<string>> => {
     if (given.length === 0) return new Set()
     for (;;) {
       const model = await index.writtenWith()
@@ -77,7 +80,7 @@ export const upsertPassages: FastifyPluginAsyncTypebox<PassagesOptions> = (
         await index.upsert(changed, vectors, model)
         return new Set(changed.map(({ id }) => id))
       } catch (error) {
-        // Meanwhile the table was replaced by one of another model: embedded again, for that one.
+        // The table was replaced concurrently by one of another model: embed again with that model.
         if (!(error instanceof ModelChangedError)) throw error
       }
     }
@@ -96,18 +99,21 @@ export const upsertPassages: FastifyPluginAsyncTypebox<PassagesOptions> = (
       headers: IdempotencyHeaders,
       querystring: QuerySchema,
       body: UpsertSchema,
-      response: { 200: UpsertedSchema, ...bodyErrorResponses(401, 403, 409, 422, 507) },
+      response: { 200: UpsertedSchema, ...bodyErrorResponses(401, 403, 404, 409, 422, 507) },
     },
-    handler: (request, reply) => {
-      // Where the body does not pass, the query has not been looked at yet.
+    handler: async (request, reply) => {
+      // If the body is invalid, the query has not been validated or converted yet.
       const partial = String(request.query.partial) === 'true'
       const items = checkAll(request, partial)
+      const { collection } = request.query
+      const index = await access.index(request, collection === undefined ? undefined : String(collection))
       return once(request, reply, {
+        collection: index.table,
         fingerprint: () => requestFingerprint(request),
         work: async (): Promise<Static<typeof UpsertedSchema>> => {
           const accepted = items.flatMap((item) => ('passages' in item ? [item] : []))
           const passages = partsOf(accepted)
-          const changed = await upsert(passages, clientSignal(reply))
+          const changed = await upsert(index, passages, clientSignal(reply))
           await removeTails(accepted, index)
           const counts = {
             upserted: changed.size,
@@ -130,8 +136,8 @@ function resultOf(item: Checked, changed: ReadonlySet<string>): Static<typeof Re
 }
 
 /**
- * The passages of a request, each checked.
- * @throws what is wrong with the request; what is wrong with the first bad passage, unless `partial`.
+ * Validates each passage of a request.
+ * @throws the validation error of the request; that of the first invalid passage, unless `partial`
  */
 function checkAll(request: FastifyRequest, partial: boolean): Checked[] {
   const { validationError, body } = request
@@ -147,18 +153,18 @@ function checkAll(request: FastifyRequest, partial: boolean): Checked[] {
 }
 
 function check(given: unknown, { at, seen, split }: { at: number; seen: Set<string>; split: boolean }): Checked {
-  const place = `passages.${at}`
+  const path = `passages.${at}`
   const id = typeof given === 'object' && given !== null && 'id' in given && typeof given.id === 'string' ? given.id.slice(0, 512) : null
-  const reject = (message: string, field = place): Checked => ({ id, error: { code: 'invalid_request', message, field } })
+  const reject = (message: string, field = path): Checked => ({ id, error: { code: 'invalid_request', message, field } })
   if (!Value.Check(PassageSchema, given)) {
     const { field, message } = describeValidation([...Value.Errors(PassageSchema, given)], 'passage')
-    return reject(field === undefined ? `${place}: ${message}` : `${place}.${message}`, field === undefined ? place : `${place}.${field}`)
+    return reject(field === undefined ? `${path}: ${message}` : `${path}.${message}`, field === undefined ? path : `${path}.${field}`)
   }
   const item = checkRow({ line: at, source: undefined, metadata: undefined, ...given }, READ_LIMITS, READ_LIMITS.textBytes, true)
-  if ('reason' in item) return reject(`${place}: ${item.detail}`)
+  if ('reason' in item) return reject(`${path}: ${item.detail}`)
   const { passage } = item
   if (seen.has(passage.id))
-    return reject(`${place}: the id "${passage.id.slice(0, 100)}" occurs twice; send each passage once.`, `${place}.id`)
+    return reject(`${path}: the id "${passage.id.slice(0, 100)}" occurs twice; send each passage once.`, `${path}.id`)
   seen.add(passage.id)
   return accept(passage, split)
 }

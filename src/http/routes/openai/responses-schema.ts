@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
-import { CitationSchema } from './openai-citations.ts'
-import { ChatRequestSchema, ChatResponseSchema, OPENAI_LIMITS } from './openai-schema.ts'
+import { CitationSchema } from './citations.ts'
+import { ChatRequestSchema, ChatResponseSchema, OPENAI_LIMITS } from './schema.ts'
 
 const { model, stream, temperature, top_p, cepe, max_tokens } = ChatRequestSchema.properties
 
@@ -9,7 +9,7 @@ const InputItemSchema = Type.Object({
   ...ChatRequestSchema.properties.messages.items.properties,
 })
 
-/** What is neither read nor without effect on an answer is refused by refuseUnread, whatever its type. */
+/** Other fields pass the schema: `refuseUnread` rejects those that would change the answer. */
 export const ResponsesRequestSchema = Type.Object({
   model,
   input: Type.Union([Type.String(), Type.Array(InputItemSchema, { minItems: 1, maxItems: OPENAI_LIMITS.messages })], {

@@ -1,14 +1,14 @@
-import type { AnswerEvent } from '../../rag/answer-events.ts'
-import type { AnswerResponse, ChatQuestion, Evidence } from '../../rag/schema.ts'
-import type { ChatTemplate } from '../../text/chat-template.ts'
-import { annotationsOf, type AddressOf } from './openai-citations.ts'
-import { formOf, logprobsOf } from './openai-format.ts'
-import { conversationOf } from './openai-messages.ts'
-import { questionOf } from './openai-question.ts'
-import { ChatRequestSchema, type ChatRequest, type ChatResponse } from './openai-schema.ts'
-import { refuseUnread } from './openai-unread.ts'
+import type { AnswerEvent } from '../../../rag/answer-events.ts'
+import type { AnswerResponse, ChatQuestion, Evidence } from '../../../rag/schema.ts'
+import type { ChatTemplate } from '../../../text/chat-template.ts'
+import { annotationsOf, type AddressOf } from './citations.ts'
+import { formOf, logprobsOf } from './format.ts'
+import { conversationOf } from './messages.ts'
+import { questionOf } from './question.ts'
+import { ChatRequestSchema, type ChatRequest, type ChatResponse } from './schema.ts'
+import { refuseUnread } from './unread.ts'
 
-/** The question that a chat asks. @throws invalid_request naming the field or message that is not read */
+/** Converts a chat request to a question. @throws invalid_request naming the unsupported field or message */
 export function toAnswerRequest(chat: ChatRequest, own: ChatTemplate): ChatQuestion {
   refuseUnread(chat, ChatRequestSchema.properties)
   const form = formOf(chat)
@@ -18,15 +18,15 @@ export function toAnswerRequest(chat: ChatRequest, own: ChatTemplate): ChatQuest
   }
 }
 
-/** A completion's own. */
+/** Identity and options of one completion. */
 export interface Named {
   readonly id: string
-  /** Seconds. */
+  /** Unix time in seconds. */
   readonly created: number
   readonly model: string
-  /** As it was searched and asked. */
+  /** The standalone question, as searched and asked. */
   readonly question: string
-  /** Append the passages to the answer. */
+  /** Whether to append the list of passages to the answer. */
   readonly sources: boolean
   readonly addressOf: AddressOf
 }
@@ -34,23 +34,23 @@ export interface Named {
 const NOTHING_FOUND = 'No passage was found to answer from.'
 const NOT_SURE = 'No answer is sure enough.'
 
-/** Why there is no answer; null where there is one. */
+/** Why there is no answer; null if there is one. */
 export function refusalOf({ answer, abstained }: Pick<AnswerResponse, 'answer' | 'abstained'>): string | null {
   return answer === null ? (abstained ? NOT_SURE : NOTHING_FOUND) : null
 }
 
-/** What is said of the answer beyond OpenAI's fields. */
+/** The `cepe` field of a response. */
 export function extensionOf(response: AnswerResponse, question: string): ChatResponse['cepe'] {
   const { evidence, confidence, probability_correct, abstained, mode, timings_ms, index } = response
   return { question, evidence, confidence, probability_correct, abstained, mode, timings_ms, index }
 }
 
-/** The answer, with its passages as a numbered list where that is wanted. */
+/** Text of the answer, with a numbered list of its passages if `sources` is set. */
 export function textOf({ answer, evidence }: Pick<AnswerResponse, 'answer' | 'evidence'>, sources: boolean): string | null {
   return answer !== null && sources ? `${answer}${sourceList(evidence)}` : answer
 }
 
-/** The chat completion that says an answer. */
+/** Converts an answer to a chat completion. */
 export function toCompletion(response: AnswerResponse, { id, created, model, question, sources, addressOf }: Named): ChatResponse {
   const { finish_reason, usage } = response
   const prompt_tokens = usage.prompt_tokens + usage.context_tokens
@@ -71,7 +71,7 @@ export function toCompletion(response: AnswerResponse, { id, created, model, que
   }
 }
 
-/** `[1] Title, https://...`: a line for each passage that was read. */
+/** `[1] Title, https://...`: one line per passage read. */
 function sourceList(evidence: readonly Evidence[]): string {
   const lines = evidence
     .filter(({ role }) => role !== 'unused')
@@ -80,8 +80,8 @@ function sourceList(evidence: readonly Evidence[]): string {
 }
 
 /**
- * The chunks of a streamed completion, as OpenAI's clients put them together again: the text as it comes about, then what
- * follows the answer, and how it ended.
+ * Converts answer events to the chunks of a streamed completion: the text as it is generated, then annotations, log-probabilities and the
+ * finish reason.
  */
 export async function* toChunks(
   events: AsyncGenerator<AnswerEvent, void, undefined>,
@@ -98,7 +98,7 @@ export async function* toChunks(
   let said = 0
   let isBegun = false
   for await (const happened of events) {
-    // Nothing is sent before there is something to say: what fails until then has its own status, which clients act on.
+    // Send nothing before the first text: an error until then can still set the HTTP status, on which clients act.
     if (happened.event === 'evidence') continue
     if (!isBegun) yield chunk({ role: 'assistant', content: '', refusal: null }, null)
     isBegun = true
@@ -112,7 +112,7 @@ export async function* toChunks(
         if (rest) yield chunk({ content: rest }, null)
         if (message.refusal !== null) yield chunk({ refusal: message.refusal }, null)
         if (message.annotations.length > 0) yield chunk({ annotations: message.annotations }, null)
-        // Of all the text at once: what it is cut to is known at its end.
+        // For the whole text at once: only at its end is it known where it is truncated.
         if (logprobs !== null) yield chunk({}, null, {}, logprobs)
         yield chunk({}, finish_reason, { cepe })
       }

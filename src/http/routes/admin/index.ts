@@ -1,12 +1,13 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { onRequestAsyncHookHandler } from 'fastify'
 import { Type } from 'typebox'
-import type { PassageIndex } from '../../../index/open.ts'
-import { ADMIN_SECURITY } from '../auth/admin-guard.ts'
-import { errorResponses } from '../errors/error-body.ts'
+import { ADMIN_SECURITY } from '../../auth/admin-guard.ts'
+import { errorResponses } from '../../errors/error-body.ts'
+import type { CollectionAccess } from '../../request/collections.ts'
+import { CollectionQuerySchema } from '../passages/passages.ts'
 
 export interface AdminIndexOptions {
-  readonly index: PassageIndex
+  readonly access: CollectionAccess
   readonly requireAdmin: onRequestAsyncHookHandler
 }
 
@@ -32,8 +33,8 @@ const IndexInfoSchema = Type.Object({
   full_text: Type.Boolean(),
 })
 
-/** GET /v1/admin/index: what questions are answered from, and how it is searched. */
-export const adminIndex: FastifyPluginAsyncTypebox<AdminIndexOptions> = (app, { index, requireAdmin }) => {
+/** GET /v1/admin/index: the live table and its indexes. */
+export const adminIndexRoutes: FastifyPluginAsyncTypebox<AdminIndexOptions> = (app, { access, requireAdmin }) => {
   app.addHook('onRequest', requireAdmin)
   app.get(
     '/v1/admin/index',
@@ -43,10 +44,12 @@ export const adminIndex: FastifyPluginAsyncTypebox<AdminIndexOptions> = (app, { 
         security: ADMIN_SECURITY,
         operationId: 'getIndex',
         summary: 'The index in service',
-        response: { 200: IndexInfoSchema, ...errorResponses(401, 403) },
+        querystring: CollectionQuerySchema,
+        response: { 200: IndexInfoSchema, ...errorResponses(401, 403, 404) },
       },
     },
-    async () => {
+    async (request) => {
+      const index = await access.index(request, request.query.collection)
       const { storedAs, schemaVersion, questionRecall, unindexedRows, fullText, ...same } = await index.info()
       return {
         ...same,

@@ -1,9 +1,9 @@
-import { CodedError } from '../../../base/errors.ts'
-import { OPENAI_LIMITS, type EmbeddingsRequest } from './openai-schema.ts'
+import { CodedError } from '../../../../base/errors.ts'
+import { OPENAI_LIMITS, type EmbeddingsRequest } from './schema.ts'
 
 /**
- * The texts of an embeddings request.
- * @throws invalid_request naming `input` and what is wrong with it
+ * Returns the texts of an embeddings request.
+ * @throws invalid_request for an invalid `input`
  */
 export function textsOf(input: EmbeddingsRequest['input']): string[] {
   const refuse = (problem: string) => new CodedError('invalid_request', problem, { field: 'input' })
@@ -24,7 +24,7 @@ export function textsOf(input: EmbeddingsRequest['input']): string[] {
   })
 }
 
-/** A vector in the encoding that was asked for. */
+/** Encodes a vector in the requested format. */
 export function encodeVector(vector: Float32Array, format: 'float' | 'base64'): number[] | string {
   if (format === 'float') return Array.from(vector)
   const bytes = Buffer.alloc(vector.length * 4)

@@ -1,20 +1,22 @@
 import { Type, type Static, type TSchema } from 'typebox'
-import { AnnotationsSchema } from './openai-citations.ts'
-import { AnswerRequestSchema, AnswerResponseSchema, EvidenceSchema, LIMITS } from '../../rag/schema.ts'
+import { AnnotationsSchema } from './citations.ts'
+import { AnswerRequestSchema, AnswerResponseSchema, EvidenceSchema, LIMITS } from '../../../rag/schema.ts'
 
 /** Limits of the OpenAI-compatible routes. */
 export const OPENAI_LIMITS = { messages: 1000, inputs: 2048, inputCharacters: 100_000 } as const
 
-/** OpenAI's clients write null for what is not set. */
+/** OpenAI's clients send null for unset fields. */
 function nullable<T extends TSchema>(schema: T) {
   return Type.Optional(Type.Union([schema, Type.Null()]))
 }
 
-const { k, k_decoder, mode, method, filter, context_tokens, min_confidence, chat_template, stop } = AnswerRequestSchema.properties
+const { collection, k, k_decoder, mode, method, filter, context_tokens, min_confidence, chat_template, stop } =
+  AnswerRequestSchema.properties
 
-/** What this service offers beyond OpenAI's fields: the `cepe` field of a request. */
+/** Options beyond OpenAI's fields: the `cepe` field of a request. */
 const ExtensionSchema = Type.Object(
   {
+    collection,
     k,
     k_decoder,
     mode,
@@ -62,7 +64,7 @@ const FormatSchema = Type.Object(
   },
 )
 
-/** What is neither read nor without effect on an answer is refused by refuseUnread, whatever its type. */
+/** Other fields pass the schema: `refuseUnread` rejects those that would change the answer. */
 export const ChatRequestSchema = Type.Object({
   model: Type.String({ minLength: 1, maxLength: 512 }),
   messages: Type.Array(MessageSchema, {

@@ -1,19 +1,19 @@
 import { randomInt } from 'node:crypto'
-import { standaloneQuestion } from '../../rag/follow-up/standalone.ts'
-import { LIMITS, type ChatQuestion } from '../../rag/schema.ts'
-import type { ChatTemplate } from '../../text/chat-template.ts'
-import type { Conversation } from './openai-messages.ts'
-import type { ChatRequest } from './openai-schema.ts'
+import { standaloneQuestion } from '../../../rag/follow-up/standalone.ts'
+import { LIMITS, type ChatQuestion } from '../../../rag/schema.ts'
+import type { ChatTemplate } from '../../../text/chat-template.ts'
+import type { Conversation } from './messages.ts'
+import type { ChatRequest } from './schema.ts'
 
-/** What a request of OpenAI's clients chooses, whichever route it is for; they write null for what is not set. */
+/** Parameters common to chat completions and responses; OpenAI's clients send null for unset ones. */
 export interface ChatOptions extends Pick<ChatRequest, 'temperature' | 'top_p' | 'seed' | 'stop' | 'cepe'> {
   readonly newTokens: number | null | undefined
 }
 
 /**
- * The question that a conversation asks: its last message, made to stand alone where it follows one before it. Earlier messages stand in
- * the model's chat template; where there is none, turns are known from the question alone, and a system message is refused when it is read.
- * @param own template for chats, of the service
+ * Converts a conversation to a question. A follow-up question is rewritten to stand alone. Earlier messages are rendered with the model's
+ * chat template; without one, only the rewritten question reflects them, and a system message is rejected later.
+ * @param own the service's chat template
  */
 export function questionOf(conversation: Conversation, chat: ChatOptions, own: ChatTemplate): ChatQuestion {
   const { sources: _, chat_template: chatTemplate = own, ...options } = chat.cepe ?? {}

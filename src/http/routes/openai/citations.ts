@@ -1,9 +1,10 @@
+import type { FastifyRequest } from 'fastify'
 import { Type, type Static } from 'typebox'
-import type { AnswerResponse, Evidence } from '../../rag/schema.ts'
+import type { AnswerResponse, Evidence } from '../../../rag/schema.ts'
 
-/** Citations of an answer: more would be a list of what was searched, not of what says it. */
+/** Maximum cited passages that contain the answer. */
 const MOST_CITED = 5
-/** Those of an answer that no passage says in its words: where the reader looked most. */
+/** Cited passages if none contains the answer: those with most attention. */
 const MOST_ATTENDED = 3
 
 const offset = Type.Integer({ minimum: 0 })
@@ -15,16 +16,26 @@ export const CitationSchema = Type.Object({
 })
 export type Citation = Static<typeof CitationSchema>
 
-/** As chat completions carry them. */
+/** Citations in the format of chat completions. */
 export const AnnotationsSchema = Type.Array(Type.Object({ type: Type.Literal('url_citation'), url_citation: CitationSchema }), {
   description: `Passages that say the answer, at most ${MOST_CITED}; where none does, the ${MOST_ATTENDED} with most attention. Indexes are of the answer in \`content\`; the end is exclusive.`,
 })
 export type Annotations = Static<typeof AnnotationsSchema>
 
-/** The address of a passage at this service. */
+/** Returns the URL of a passage at this service. */
 export type AddressOf = (id: string) => string
 
-/** What an answer is to be checked against, best first; nothing where there is no answer. */
+/**
+ * Returns a function that maps a passage's id to its URL at this service, as seen by the sender of a request.
+ * @param basePath path under which a proxy serves the API
+ * @param collection collection of the passages, unless it is the default one
+ */
+export function passageAddress({ protocol, host }: FastifyRequest, basePath: string, collection?: string): AddressOf {
+  const named = collection === undefined ? '' : `?collection=${collection}`
+  return (id) => `${protocol}://${host}${basePath}/v1/passages/${encodeURIComponent(id)}${named}`
+}
+
+/** Citations of an answer, best first; empty without an answer. */
 export function citationsOf({ answer, evidence }: Pick<AnswerResponse, 'answer' | 'evidence'>, addressOf: AddressOf): Citation[] {
   if (answer === null || answer === '') return []
   return cited(evidence).map((passage) => ({
@@ -46,7 +57,7 @@ function cited(evidence: readonly Evidence[]): readonly Evidence[] {
   return [...read].sort((a, b) => (b.attention ?? 0) - (a.attention ?? 0)).slice(0, MOST_ATTENDED)
 }
 
-/** An address that people can open comes first; a file's name still says where to look. */
+/** Prefers a URL that people can open; otherwise the source, such as a file name. */
 function urlOf({ source, metadata }: Evidence): string | undefined {
   const { url } = metadata ?? {}
   const addresses = [source, url].filter((one) => typeof one === 'string' && /^https?:\/\//i.test(one))

@@ -1,67 +1,71 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import type { Readable } from 'node:stream'
-import { CodedError } from '../../../base/errors.ts'
-import type { PassageIndex } from '../../../index/open.ts'
-import { wellFormed } from '../../../index/passage-metadata.ts'
-import { READ_LIMITS } from '../../../index/read/contract.ts'
-import { storedId } from '../../../index/read/validate.ts'
-import { openSourceFile } from '../../jobs/source-file.ts'
-import { errorResponses } from '../errors/error-body.ts'
+import { CodedError } from '../../../../base/errors.ts'
+import { wellFormed } from '../../../../index/passage-metadata.ts'
+import { READ_LIMITS } from '../../../../index/read/contract.ts'
+import { storedId } from '../../../../index/read/validate.ts'
+import { openPassageFile, type ServedFiles } from '../../../jobs/source-file.ts'
+import { errorResponses } from '../../errors/error-body.ts'
+import type { CollectionAccess } from '../../request/collections.ts'
+import { CollectionQuerySchema } from './passages.ts'
 
 export interface PassageFileOptions {
-  readonly index: PassageIndex
-  /** Folder that the files lie in; undefined where none are given out. */
-  readonly importDir: string | undefined
+  readonly access: CollectionAccess
+  /** Folders of the files; undefined disables the route. */
+  readonly files: ServedFiles | undefined
 }
 
 const ParamsSchema = Type.Object({ id: Type.String({ minLength: 1, maxLength: READ_LIMITS.idBytes }) })
 const BINARY = Type.Unsafe<Readable | string>({ type: 'string', format: 'binary' })
 const TEXT = /\.(?:md|markdown|txt|text|tsv|csv|jsonl|ndjson|json)$/i
 
-/** How a file is shown: what a browser runs nothing of in its place, anything else as a download. */
+/** Media type and disposition. Types without active content are shown inline, all others are downloaded. */
 function shownAs(name: string): { readonly type: string; readonly disposition: 'inline' | 'attachment' } {
   if (/\.pdf$/i.test(name)) return { type: 'application/pdf', disposition: 'inline' }
   if (TEXT.test(name)) return { type: 'text/plain; charset=utf-8', disposition: 'inline' }
   return { type: 'application/octet-stream', disposition: 'attachment' }
 }
 
-/** A file's name as a header has it (RFC 5987). */
+/** Encodes a file name for a header (RFC 5987). */
 function quotedName(name: string): string {
   return encodeURIComponent(wellFormed(name)).replace(/['()*]/g, (one) => `%${one.charCodeAt(0).toString(16).toUpperCase()}`)
 }
 
-/** GET /v1/passages/:id/file: the file that a passage was taken from. */
-export const passageFile: FastifyPluginAsyncTypebox<PassageFileOptions> = (app, { index, importDir }) => {
+/** GET /v1/passages/:id/file: the source file of a passage. */
+export const passageFileRoutes: FastifyPluginAsyncTypebox<PassageFileOptions> = (app, { access, files }) => {
   app.get(
     '/v1/passages/:id/file',
     {
       schema: {
         tags: ['passages'],
         operationId: 'getPassageFile',
-        summary: 'The file that a passage was taken from, where it lies in the import folder',
+        summary: 'The file that a passage was taken from, where it lies in the import folder or is an upload that was kept',
         params: ParamsSchema,
+        querystring: CollectionQuerySchema,
         response: { 200: BINARY, ...errorResponses(403, 404) },
       },
     },
-    async ({ params: { id } }, reply) => {
-      if (importDir === undefined)
+    async (request, reply) => {
+      const { id } = request.params
+      const index = await access.index(request, request.query.collection)
+      if (files === undefined)
         throw new CodedError(
           'forbidden',
-          'The service gives out no files: whoever runs it sets CEPE_SERVE_FILES=true and CEPE_IMPORT_DIR.',
+          'The service gives out no files: whoever runs it sets CEPE_SERVE_FILES=true, and CEPE_IMPORT_DIR or CEPE_KEEP_UPLOADS_MB.',
           {
             field: 'id',
           },
         )
       const passage = await index.get(storedId(id))
       if (passage === undefined) throw new CodedError('not_found', `There is no passage "${id.slice(0, 100)}".`, { field: 'id' })
-      const { handle, name, bytes } = await openSourceFile(importDir, passage.source)
+      const { handle, name, bytes } = await openPassageFile(files, { table: index.table, source: passage.source })
       const { type, disposition } = shownAs(name)
       void reply.type(type).headers({
         'content-disposition': `${disposition}; filename*=UTF-8''${quotedName(name)}`,
         'content-length': bytes,
         'cache-control': 'private, no-cache',
-        // Of PDF not: browsers' own viewers do not run in a sandbox.
+        // Not for PDF: the viewers of browsers do not run in a sandbox.
         ...(type !== 'application/pdf' && { 'content-security-policy': "sandbox; default-src 'none'" }),
       })
       if (bytes > 0) return reply.send(handle.createReadStream({ end: bytes - 1 }))

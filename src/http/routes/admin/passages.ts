@@ -2,19 +2,21 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { onRequestAsyncHookHandler } from 'fastify'
 import { Readable } from 'node:stream'
 import { Type } from 'typebox'
-import type { PassageIndex } from '../../../index/open.ts'
-import { READ_LIMITS } from '../../../index/read/contract.ts'
-import { ADMIN_SECURITY } from '../auth/admin-guard.ts'
-import { errorResponses } from '../errors/error-body.ts'
-import { PassageSchema } from './passages.ts'
+import { READ_LIMITS } from '../../../../index/read/contract.ts'
+import { CollectionNameSchema } from '../../../../index/table-name.ts'
+import { ADMIN_SECURITY } from '../../auth/admin-guard.ts'
+import { errorResponses } from '../../errors/error-body.ts'
+import type { CollectionAccess } from '../../request/collections.ts'
+import { CollectionQuerySchema, PassageSchema } from '../passages/passages.ts'
 
 export interface AdminPassagesOptions {
-  readonly index: PassageIndex
+  readonly access: CollectionAccess
   readonly requireAdmin: onRequestAsyncHookHandler
 }
 
 const MOST = 1000
 const PAGE = 100
+const collection = Type.Optional(CollectionNameSchema)
 const source = Type.Optional(
   Type.String({ maxLength: 1000, description: 'Only passages from this source; empty: only those without one.' }),
 )
@@ -23,6 +25,7 @@ const PageSchema = Type.Object(
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MOST, default: PAGE })),
     after: Type.Optional(Type.String({ minLength: 1, maxLength: READ_LIMITS.idBytes, description: "The last page's `next`." })),
     source,
+    collection,
   },
   { additionalProperties: false },
 )
@@ -34,8 +37,8 @@ const SourcesSchema = Type.Object({
   sources: Type.Array(Type.Object({ source: Type.String({ description: 'Empty for passages without one.' }), passages: Type.Integer() })),
 })
 
-/** What the index holds: pages of passages, all of them as JSON lines, counts by source. */
-export const adminPassages: FastifyPluginAsyncTypebox<AdminPassagesOptions> = (app, { index, requireAdmin }) => {
+/** Contents of the index: pages of passages, an export as JSON lines, counts by source. */
+export const adminPassagesRoutes: FastifyPluginAsyncTypebox<AdminPassagesOptions> = (app, { access, requireAdmin }) => {
   app.addHook('onRequest', requireAdmin)
   const keyed = { tags: ['passages'], security: ADMIN_SECURITY }
 
@@ -47,10 +50,12 @@ export const adminPassages: FastifyPluginAsyncTypebox<AdminPassagesOptions> = (a
         operationId: 'listPassages',
         summary: 'List passages in the order of their ids',
         querystring: PageSchema,
-        response: { 200: ListedSchema, ...errorResponses(400, 401, 403, 503) },
+        response: { 200: ListedSchema, ...errorResponses(401, 403, 404) },
       },
     },
-    async ({ query: { limit = PAGE, after, source } }) => {
+    async (request) => {
+      const { limit = PAGE, after, source, collection } = request.query
+      const index = await access.index(request, collection)
       const passages = await index.list({ limit, ...(after && { after }), ...(source !== undefined && { filter: { source } }) })
       return { passages, next: passages.length < limit ? null : (passages.at(-1)?.id ?? null) }
     },
@@ -63,18 +68,20 @@ export const adminPassages: FastifyPluginAsyncTypebox<AdminPassagesOptions> = (a
         ...keyed,
         operationId: 'exportPassages',
         summary: 'All passages as JSON lines, as they can be indexed again',
-        querystring: Type.Object({ source }, { additionalProperties: false }),
-        response: { 200: Type.Unsafe<Readable>({ type: 'string' }), ...errorResponses(400, 401, 403, 503) },
+        querystring: Type.Object({ source, collection }, { additionalProperties: false }),
+        response: { 200: Type.Unsafe<Readable>({ type: 'string' }), ...errorResponses(401, 403, 404) },
       },
     },
-    async ({ method, query }, reply) => {
-      // An index that is missing is an error before the first byte, not within the stream.
+    async (request, reply) => {
+      const { method, query } = request
+      const index = await access.index(request, query.collection)
+      // Report a missing index before the first byte, not within the stream.
       await index.version()
       const lines = async function* (): AsyncGenerator<string> {
         for await (const passage of index.export(query.source === undefined ? undefined : { source: query.source }))
           yield `${JSON.stringify(passage)}\n`
       }
-      // What is asked for by HEAD is read and thrown away: nothing, then, and not the whole table.
+      // The body of a HEAD response is discarded: do not read the whole table for it.
       return reply.type('application/x-ndjson; charset=utf-8').send(Readable.from(method === 'HEAD' ? [] : lines()))
     },
   )
@@ -86,10 +93,11 @@ export const adminPassages: FastifyPluginAsyncTypebox<AdminPassagesOptions> = (a
         ...keyed,
         operationId: 'listSources',
         summary: 'Passages of each source',
-        response: { 200: SourcesSchema, ...errorResponses(401, 403, 503) },
+        querystring: CollectionQuerySchema,
+        response: { 200: SourcesSchema, ...errorResponses(401, 403, 404) },
       },
     },
-    async () => ({ sources: await index.sources() }),
+    async (request) => ({ sources: await (await access.index(request, request.query.collection)).sources() }),
   )
   return Promise.resolve()
 }

@@ -1,12 +1,12 @@
 import { setImmediate } from 'node:timers/promises'
 import { Type, type Static } from 'typebox'
-import { CodedError } from '../../../base/errors.ts'
-import { passageText, type Passage } from '../../../index/contract.ts'
-import type { PassageIndex } from '../../../index/open.ts'
-import { splitDocument } from '../../../index/read/split.ts'
+import { CodedError } from '../../../../base/errors.ts'
+import { passageText, type Passage } from '../../../../index/contract.ts'
+import type { PassageIndex } from '../../../../index/open.ts'
+import { splitDocument } from '../../../../index/read/split.ts'
 import { MOST_PASSAGES, type PassagesOptions } from './passages.ts'
 
-/** What is told of passages that are longer than what is read of one. */
+/** Fields of the response about truncated passages. */
 export const TruncationFields = {
   truncated_tokens: Type.Integer({
     description:
@@ -19,19 +19,19 @@ export const TruncationFields = {
 const _TruncationSchema = Type.Object(TruncationFields)
 type Truncation = Static<typeof _TruncationSchema>
 
-/** A passage of the request, as the passages that are stored: itself, or what it was cut into. */
+/** A valid passage of the request and the passages to store: itself or its parts. */
 export interface Accepted {
   readonly id: string
   readonly passages: readonly Passage[]
   readonly isSplit: boolean
 }
-/** A passage as it is, or cut into several. */
+/** Accepts a passage, split into parts if requested. */
 export function accept(passage: Passage, isSplit: boolean): Accepted {
   const passages = isSplit ? Array.from(splitDocument(passage), (part) => part.passage) : [passage]
   return { id: passage.id, passages, isSplit }
 }
 
-/** @throws invalid_request where they are cut into more than one request may change */
+/** @throws invalid_request if there are more parts than a request may change */
 export function partsOf(items: readonly Accepted[]): Passage[] {
   const passages = items.flatMap((item) => item.passages)
   if (passages.length > MOST_PASSAGES)
@@ -43,7 +43,7 @@ export function partsOf(items: readonly Accepted[]): Passage[] {
   return passages
 }
 
-/** What a longer earlier version of a document left: passages with numbers past its last. */
+/** Removes leftovers of a longer earlier version of a document: parts with higher numbers. */
 export async function removeTails(items: readonly Accepted[], index: PassageIndex): Promise<void> {
   const tails: string[] = []
   for (const item of items) {
@@ -57,7 +57,7 @@ export async function removeTails(items: readonly Accepted[], index: PassageInde
   if (tails.length > 0) await index.delete(tails)
 }
 
-/** Which passages are longer than what is read of one. Lets other requests in between: counting takes up to some milliseconds each. */
+/** Counts truncated passages, yielding to other requests: counting takes up to some milliseconds per passage. */
 export async function truncation(
   passages: readonly Passage[],
   index: PassageIndex,

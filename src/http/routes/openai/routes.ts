@@ -3,26 +3,27 @@ import type { FastifyError, FastifyRequest } from 'fastify'
 import { randomUUID } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import { Type } from 'typebox'
-import { modelId, type Manifest } from '../../../models/manifest.ts'
-import { CodedError } from '../../../base/errors.ts'
-import { answerQuestion } from '../../rag/answer.ts'
-import { answerEvents } from '../../rag/answer-events.ts'
-import type { Retriever } from '../../rag/retrieve.ts'
-import type { Embedder } from '../../inference/contract.ts'
-import { sendEvents, serverEvent } from '../request/stream-response.ts'
-import type { QuestionRouteOptions } from './answer.ts'
-import { isNamed, isReader, READER_ALIAS } from './model-name.ts'
-import { toAnswerRequest, toChunks, toCompletion, type Named } from './openai-chat.ts'
-import type { PublicText } from '../errors/public-text.ts'
-import { allEmbedders, servingEmbedder } from '../observability/retrievers.ts'
-import { passageAddress } from '../request/passage-address.ts'
-import { runOptions } from '../request/run-options.ts'
-import { refuseUnread } from './openai-unread.ts'
-import { encodeVector, textsOf } from './openai-embeddings.ts'
-import { answered, toQuestion } from './openai-responses.ts'
-import { toResponseEvents } from './openai-responses-events.ts'
-import { ResponsesRequestSchema, ResponsesResponseSchema } from './openai-responses-schema.ts'
-import { openAiError, openAiErrorResponses, openAiErrorSender, UnknownModelError } from './openai-errors.ts'
+import { modelId, type ModelManifest } from '../../../../models/manifest.ts'
+import { CodedError } from '../../../../base/errors.ts'
+import { answerQuestion } from '../../../rag/answer.ts'
+import { answerEvents } from '../../../rag/answer-events.ts'
+import type { ChatQuestion } from '../../../rag/schema.ts'
+import type { Retriever } from '../../../rag/retrieve.ts'
+import type { Embedder } from '../../../inference/contract.ts'
+import { sendEvents, serverEvent } from '../../request/stream-response.ts'
+import type { QuestionRouteOptions } from '../answer.ts'
+import { isNamed, isReader, READER_ALIAS } from '../model-name.ts'
+import { toAnswerRequest, toChunks, toCompletion, type Named } from './chat.ts'
+import type { PublicText } from '../../errors/public-text.ts'
+import { allEmbedders, servingEmbedder } from '../../observability/retrievers.ts'
+import { passageAddress } from './citations.ts'
+import { runOptions } from '../../request/run-options.ts'
+import { refuseUnread } from './unread.ts'
+import { encodeVector, textsOf } from './embeddings.ts'
+import { answered, toQuestion } from './responses.ts'
+import { toResponseEvents } from './responses-events.ts'
+import { ResponsesRequestSchema, ResponsesResponseSchema } from './responses-schema.ts'
+import { openAiError, openAiErrorResponses, openAiErrorSender, UnknownModelError } from './errors.ts'
 import {
   ChatRequestSchema,
   ChatResponseSchema,
@@ -30,14 +31,14 @@ import {
   EmbeddingsResponseSchema,
   ModelListSchema,
   ModelSchema,
-} from './openai-schema.ts'
+} from './schema.ts'
 
-/** Tokens that a retriever reads of a text. @param model its id */
+/** Counts the tokens of a text that a retriever reads. @param model id of the retriever */
 export type CountTokens = (text: string, model: string) => number
 
 export interface OpenAiOptions extends QuestionRouteOptions {
   readonly countTokens: CountTokens
-  /** Append the passages to answers where a request does not say. */
+  /** Default of `sources`: whether to append the list of passages to answers. */
   readonly appendSources: boolean
   readonly basePath: string
   readonly publicText: PublicText
@@ -48,11 +49,15 @@ const tags = ['openai']
 
 type App = Parameters<FastifyPluginAsyncTypebox>[0]
 
-/** Routes that clients made for OpenAI's service work with: chat completions and responses from the corpus, the retriever's embeddings, models. */
+/** OpenAI-compatible routes: chat completions and responses from the corpus, embeddings of the retrievers, models. */
 export const openAiRoutes: FastifyPluginAsyncTypebox<OpenAiOptions> = (app, options) => {
-  const { reader, retriever } = options.services
+  const { reader, reranker, retriever } = options.services
   app.setErrorHandler(openAiErrorSender(options.publicText))
-  modelRoutes(app, [reader.manifest, ...allEmbedders(retriever).map(({ manifest }) => manifest)].map(describeModel))
+  const loaded = [reader, ...allEmbedders(retriever), ...(reranker ? [reranker] : [])]
+  modelRoutes(
+    app,
+    loaded.map(({ manifest }) => describeModel(manifest)),
+  )
   chatRoute(app, options)
   responsesRoute(app, options)
   embeddingsRoute(app, options)
@@ -78,8 +83,8 @@ function modelRoutes(app: App, models: readonly ReturnType<typeof describeModel>
   })
 }
 
-/** What is common to the answers of a request: what it runs with, and the names of its answer. */
-function naming({ services, appendSources, basePath }: OpenAiOptions) {
+/** Template, model check and identity shared by chat completions and responses. */
+function naming({ services, access, appendSources, basePath }: OpenAiOptions) {
   const model = modelId(services.reader.manifest)
   return {
     template: services.chatRouteTemplate ?? services.chatTemplate ?? 'none',
@@ -89,20 +94,20 @@ function naming({ services, appendSources, basePath }: OpenAiOptions) {
     named: (
       prefix: string,
       request: FastifyRequest,
-      { question, sources = appendSources }: { question: string; sources?: boolean | undefined },
+      { question, collection, sources = appendSources }: Pick<ChatQuestion, 'question' | 'collection'> & { sources?: boolean | undefined },
     ): Named => ({
       id: `${prefix}${randomUUID()}`,
       created: Math.floor(Date.now() / 1000),
       model,
       question,
       sources,
-      addressOf: passageAddress(request, basePath),
+      addressOf: passageAddress(request, basePath, collection ?? access.implied(request)),
     }),
   }
 }
 
 function chatRoute(app: App, options: OpenAiOptions): void {
-  const { services, deadlineMs, publicText } = options
+  const { access, deadlineMs, publicText } = options
   const { template, requireModel, named } = naming(options)
   const schema = {
     tags,
@@ -116,9 +121,10 @@ function chatRoute(app: App, options: OpenAiOptions): void {
     requireModel(body.model)
     const run = runOptions(request, reply, deadlineMs)
     const question = toAnswerRequest(body, template)
-    // A list behind it would make JSON something else.
+    // An appended list would make the JSON invalid.
     const sources = question.grammar ? false : body.cepe?.sources
-    const own = named('chatcmpl-', request, { question: question.question, sources })
+    const own = named('chatcmpl-', request, { ...question, sources })
+    const services = access.answering(request)
     if (body.stream !== true) return toCompletion(await answerQuestion(question, services, run), own)
     const includeUsage = body.stream_options?.include_usage === true
     return sendEvents(reply, {
@@ -130,7 +136,7 @@ function chatRoute(app: App, options: OpenAiOptions): void {
 }
 
 function responsesRoute(app: App, options: OpenAiOptions): void {
-  const { services, deadlineMs, publicText } = options
+  const { access, deadlineMs, publicText } = options
   const { template, requireModel, named } = naming(options)
   const schema = {
     tags,
@@ -144,7 +150,8 @@ function responsesRoute(app: App, options: OpenAiOptions): void {
     requireModel(body.model)
     const run = runOptions(request, reply, deadlineMs)
     const question = toQuestion(body, template)
-    const own = named('resp_', request, { question: question.question, sources: body.cepe?.sources })
+    const own = named('resp_', request, { ...question, sources: body.cepe?.sources })
+    const services = access.answering(request)
     if (body.stream !== true) return answered(await answerQuestion(question, services, run), own, body)
     return sendEvents(reply, {
       events: toResponseEvents(answerEvents(question, services, run), own, body),
@@ -152,7 +159,7 @@ function responsesRoute(app: App, options: OpenAiOptions): void {
       failed: (error) => {
         const { error: told } = openAiError(error as FastifyError, request, publicText).body
         const { code, message, param } = told
-        // OpenAI's event has the fields by themselves; its client raises what stands in `error`.
+        // OpenAI's error event has the fields at the top level; its client raises the content of `error`.
         return serverEvent(JSON.stringify({ type: 'error', code, message, param, error: told }), 'error')
       },
     })
@@ -195,14 +202,14 @@ function embeddingsRoute(app: App, { services: { retriever }, deadlineMs, countT
   })
 }
 
-/** By a full name, that model; by a short one the retriever that questions are embedded with, before others of that name. @throws UnknownModelError */
+/** Finds a retriever by name. A name without revision prefers the one that serves questions. @throws UnknownModelError */
 async function namedEmbedder(model: string, retriever: Retriever): Promise<Embedder> {
   const found = [await servingEmbedder(retriever), ...allEmbedders(retriever)].find(({ manifest }) => isNamed(model, modelId(manifest)))
   if (found === undefined) throw new UnknownModelError(model)
   return found
 }
 
-/** Lets other requests in between: counting takes up to a millisecond a text. */
+/** Sums counts, yielding to other requests: counting takes up to a millisecond per text. */
 async function total(texts: readonly string[], count: (text: string) => number): Promise<number> {
   let sum = 0
   for (const text of texts) {
@@ -212,7 +219,7 @@ async function total(texts: readonly string[], count: (text: string) => number):
   return sum
 }
 
-function describeModel(manifest: Manifest) {
+function describeModel(manifest: ModelManifest) {
   const created = Math.floor(Date.parse(manifest.built_at) / 1000)
   return {
     id: modelId(manifest),
@@ -222,7 +229,7 @@ function describeModel(manifest: Manifest) {
   }
 }
 
-/** Closes a stream as OpenAI's does. */
+/** Ends a stream as OpenAI's API does. */
 async function* closed(chunks: AsyncGenerator<object, void, undefined>): AsyncGenerator<string, void, undefined> {
   for await (const chunk of chunks) yield JSON.stringify(chunk)
   yield '[DONE]'

@@ -1,12 +1,12 @@
 import { STATUS_CODES } from 'node:http'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import { CodedError } from '../../../base/errors.ts'
-import { documentedHeaders, setErrorHeaders } from '../errors/error-headers.ts'
-import type { PublicText } from '../errors/public-text.ts'
-import { reportError } from '../errors/report-error.ts'
+import { CodedError } from '../../../../base/errors.ts'
+import { documentedHeaders, setErrorHeaders } from '../../errors/error-headers.ts'
+import type { PublicText } from '../../errors/public-text.ts'
+import { reportError } from '../../errors/report-error.ts'
 
-/** Errors of the OpenAI-compatible routes have the shape that OpenAI's clients read. */
+/** Error body in OpenAI's format. */
 const OpenAiErrorSchema = Type.Object(
   {
     error: Type.Object({
@@ -19,7 +19,7 @@ const OpenAiErrorSchema = Type.Object(
   { title: 'OpenAiError' },
 )
 
-/** Error responses for a route's schema, in the shape of OpenAI's. */
+/** Error responses of a route's schema, in OpenAI's format. */
 export function openAiErrorResponses(...statuses: number[]) {
   return Object.fromEntries(
     statuses.map((status) => [
@@ -29,7 +29,7 @@ export function openAiErrorResponses(...statuses: number[]) {
   )
 }
 
-/** A model that this service does not have: OpenAI's own 404. */
+/** An unknown model; OpenAI's clients expect its code with the 404. */
 export class UnknownModelError extends CodedError {
   constructor(model: string) {
     super('not_found', `The model "${model.slice(0, 100)}" does not exist: GET /v1/models lists those that do.`, { field: 'model' })
@@ -43,7 +43,7 @@ function typeOf(status: number): string {
   return status >= 500 ? 'server_error' : 'invalid_request_error'
 }
 
-/** An error as OpenAI's clients read it, logged whole. */
+/** Logs an error and converts it to OpenAI's format. */
 export function openAiError(error: FastifyError, request: FastifyRequest, publicText: PublicText) {
   const described = reportError(error, request, publicText)
   const { status, code, message, field } = described

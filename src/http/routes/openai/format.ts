@@ -1,16 +1,16 @@
-import { CodedError } from '../../../base/errors.ts'
-import type { AnswerResponse } from '../../rag/schema.ts'
-import { grammarOf } from '../../text/grammar/from-schema.ts'
-import type { Grammar } from '../../text/grammar/grammar.ts'
-import type { ChatRequest, ChatResponse } from './openai-schema.ts'
+import { CodedError } from '../../../../base/errors.ts'
+import type { AnswerResponse } from '../../../rag/schema.ts'
+import { grammarOf } from '../../../text/grammar/from-schema.ts'
+import type { Grammar } from '../../../text/grammar/grammar.ts'
+import type { ChatRequest, ChatResponse } from './schema.ts'
 
-/** What a chat asks of its answer's form: a grammar that it is held to, and how many of the likeliest tokens are told. */
+/** Output options of a chat: a grammar that constrains decoding, and the number of top tokens to report. */
 export interface AnswerForm {
   readonly grammar?: Grammar
   readonly logprobs?: number
 }
 
-/** @throws invalid_request naming the field, for a form that decoding is not held to */
+/** @throws invalid_request naming the field, for an unsupported response format */
 export function formOf({ response_format, logprobs, top_logprobs }: ChatRequest): AnswerForm {
   const grammar = formatGrammar(response_format)
   if (typeof top_logprobs === 'number' && top_logprobs > 0 && logprobs !== true)
@@ -31,7 +31,7 @@ function formatGrammar(format: ChatRequest['response_format']): Grammar | undefi
 
 type Logprobs = ChatResponse['choices'][number]['logprobs']
 
-/** The answer's tokens as OpenAI's clients read them; null where they were not asked for, or there is no answer. */
+/** Log-probabilities in OpenAI's format; null if not requested, or without an answer. */
 export function logprobsOf({ tokens }: Pick<AnswerResponse, 'tokens'>): Logprobs {
   if (!tokens) return null
   const told = ({ text, logprob }: { readonly text: string; readonly logprob: number }) => ({

@@ -1,7 +1,7 @@
-import { CodedError } from '../../../base/errors.ts'
+import { CodedError } from '../../../../base/errors.ts'
 
-/** Fields of OpenAI's requests that change nothing of an answer: they are taken and not used. */
-const WITHOUT_EFFECT = new Set([
+/** Ignored fields: they do not change the answer. */
+const IGNORED = new Set([
   'user',
   'metadata',
   'store',
@@ -22,7 +22,7 @@ function isOneOf(...values: readonly unknown[]): (value: unknown) => boolean {
 function isText(format: unknown): boolean {
   return typeof format === 'object' && format !== null && 'type' in format && format.type === 'text'
 }
-/** Of `POST /v1/responses`: how an answer is to be written. */
+/** True if the `text` field of `POST /v1/responses` requests plain text. */
 function isTextFormat(text: unknown): boolean {
   return (
     isEmpty(text) ||
@@ -30,8 +30,8 @@ function isTextFormat(text: unknown): boolean {
   )
 }
 
-/** Fields that this service does not do, each with the values by which nothing is asked for. */
-const UNDONE: ReadonlyMap<string, (value: unknown) => boolean> = new Map([
+/** Unsupported fields, each with a check for values that request nothing. */
+const UNSUPPORTED: ReadonlyMap<string, (value: unknown) => boolean> = new Map([
   ['tools', isEmpty],
   ['functions', isEmpty],
   ['tool_choice', isOneOf('none', 'auto')],
@@ -52,14 +52,14 @@ const UNDONE: ReadonlyMap<string, (value: unknown) => boolean> = new Map([
 ])
 
 /**
- * Refuses what a request asks for and would not get; null asks for nothing.
- * @param known fields that are read
+ * Rejects fields that request something unsupported; null requests nothing.
+ * @param known supported fields
  * @throws invalid_request naming the field
  */
 export function refuseUnread(body: object, known: object): void {
   for (const [field, value] of Object.entries(body)) {
-    if (field in known || value === null || WITHOUT_EFFECT.has(field)) continue
-    if (UNDONE.get(field)?.(value) === true) continue
+    if (field in known || value === null || IGNORED.has(field)) continue
+    if (UNSUPPORTED.get(field)?.(value) === true) continue
     throw new CodedError('invalid_request', `${field} is not supported by this service: leave it out.`, { field })
   }
 }

@@ -1,0 +1,152 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Readable } from 'node:stream'
+import { Type, type Static } from 'typebox'
+import { CodedError } from '../../../../base/errors.ts'
+import { CollectionNameSchema } from '../../../../index/table-name.ts'
+import { LONGEST_ADDRESS } from '../../../crawl/contract.ts'
+import type { Jobs } from '../../../jobs/contract.ts'
+import { isDocument } from '../../../jobs/folder/list.ts'
+import { JobOptionsSchema, type Job, type JobOptions } from '../../../jobs/schema.ts'
+import { isArchive } from '../../../jobs/upload/archive-name.ts'
+import type { UploadedFile } from '../../../jobs/upload/contract.ts'
+import { MOST_ADDRESSES } from '../../../jobs/web/addresses.ts'
+import { hashedBody, requestFingerprint, type Once } from '../../idempotency/idempotency.ts'
+import type { CollectionAccess } from '../../request/collections.ts'
+import { filesOf, formFiles, hashedFiles } from '../../request/upload-parts.ts'
+
+/** File name assigned to an archive by its media type. */
+const ARCHIVES: ReadonlyMap<string, string> = new Map([
+  ['application/zip', 'upload.zip'],
+  ['application/x-tar', 'upload.tar'],
+])
+export const ImportSchema = Type.Object(
+  {
+    source: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 1000, description: 'File, archive or folder in the import folder; `.` for all of it.' }),
+    ),
+    urls: Type.Optional(
+      Type.Array(Type.String({ minLength: 1, maxLength: LONGEST_ADDRESS }), {
+        minItems: 1,
+        maxItems: MOST_ADDRESSES,
+        description: 'In place of `source`: pages and sitemaps of the hosts in CEPE_FETCH.',
+      }),
+    ),
+    collection: Type.Optional(CollectionNameSchema),
+    ...JobOptionsSchema.properties,
+  },
+  { additionalProperties: false },
+)
+
+export const JobQuerySchema = Type.Object(
+  { ...JobOptionsSchema.properties, collection: Type.Optional(CollectionNameSchema) },
+  { additionalProperties: false },
+)
+
+export interface IndexJobRequest {
+  readonly request: FastifyRequest
+  readonly reply: FastifyReply
+  readonly jobs: Jobs
+  readonly fetchHosts: readonly string[]
+  readonly access: CollectionAccess
+  readonly once: Once
+  /** Options in the query; a JSON body has its own. */
+  readonly options: JobOptions
+  readonly collection: string | undefined
+}
+
+export function optionsOf({ collection, ...options }: Static<typeof JobQuerySchema>): Pick<IndexJobRequest, 'options' | 'collection'> {
+  return { options, collection }
+}
+
+/** Creates a job from the body: a form, a corpus or JSON. @throws invalid_request for an empty body */
+export async function createIndexJob({
+  request,
+  reply,
+  jobs,
+  access,
+  fetchHosts,
+  once,
+  options,
+  collection: named,
+}: IndexJobRequest): Promise<Job> {
+  const body = jsonBodyOf(request.body)
+  const { table } = await access.index(request, body?.collection ?? named)
+  const doOnce: Once = (...[asked, answer, work]) => once(asked, answer, { ...work, collection: table })
+  const uploaded = (body: AsyncIterable<unknown>, name?: string): Promise<Job> => {
+    const { bytes, fingerprint } = hashedBody(request, body)
+    return doOnce(request, reply, { fingerprint, work: () => received(reply, () => jobs.addUpload({ bytes, name, options, table })) })
+  }
+  const archive = (body: AsyncIterable<unknown>, name: string): Promise<Job> => {
+    const { bytes, fingerprint } = hashedBody(request, body)
+    return doOnce(request, reply, {
+      fingerprint,
+      work: () => received(reply, () => jobs.addFiles({ files: [{ name, bytes }], options, table })),
+    })
+  }
+  if (request.isMultipart()) {
+    const { files, digest } = hashedFiles(filesOf(request))
+    const fingerprint = async (): Promise<string> => requestFingerprint({ method: request.method, url: request.url, body: await digest() })
+    return doOnce(request, reply, { fingerprint, work: () => fromForm({ reply, jobs, options, table }, files) })
+  }
+  if (request.body instanceof Readable) {
+    const type = request.headers['content-type']?.split(';')[0]?.trim().toLowerCase()
+    return type === undefined || !ARCHIVES.has(type) ? uploaded(request.body) : archive(request.body, ARCHIVES.get(type) ?? '')
+  }
+  if (body === undefined)
+    throw new CodedError(
+      'invalid_request',
+      'The body is empty: send the corpus, or JSON that names a file or folder of the import folder or pages of the web.',
+      {
+        field: 'body',
+      },
+    )
+  return doOnce(request, reply, {
+    fingerprint: () => requestFingerprint(request),
+    work: () => importJob(body, table, { jobs, fetchHosts }),
+  })
+}
+
+/** The validated JSON body; undefined for an upload or an empty body. */
+function jsonBodyOf(body: unknown): Static<typeof ImportSchema> | undefined {
+  return body === null || body instanceof Readable ? undefined : body
+}
+
+/** Creates the job of a JSON body. @throws invalid_request unless it names exactly one source; forbidden if fetching is disabled */
+function importJob(
+  { source, urls, collection: _, ...options }: Static<typeof ImportSchema>,
+  table: string,
+  { jobs, fetchHosts }: Pick<IndexJobRequest, 'jobs' | 'fetchHosts'>,
+): Promise<Job> {
+  if (source !== undefined && urls === undefined) return jobs.addImport(source, options, table)
+  if (urls === undefined || source !== undefined)
+    throw new CodedError('invalid_request', 'Name either source, a file or folder of the import folder, or urls, pages of the web.', {
+      field: 'source',
+    })
+  if (fetchHosts.length === 0)
+    throw new CodedError('forbidden', 'The service fetches no pages: whoever runs it lists their hosts in CEPE_FETCH.', { field: 'urls' })
+  return jobs.addPages({ urls, hosts: [...fetchHosts] }, options, table)
+}
+
+/** Creates the job of a form: a single table or several files. */
+async function fromForm(
+  { reply, jobs, options, table }: Pick<IndexJobRequest, 'reply' | 'jobs' | 'options'> & { readonly table: string },
+  files: AsyncGenerator<UploadedFile>,
+): Promise<Job> {
+  return received(reply, async () => {
+    const form = await formFiles(files, (name) => !isDocument(name) && !isArchive(name))
+    return 'table' in form ? jobs.addUpload({ ...form.table, options, table }) : jobs.addFiles({ ...form, options, table })
+  })
+}
+
+/** Receives an upload. @throws client_closed if it was interrupted */
+async function received(reply: FastifyReply, create: () => Promise<Job>): Promise<Job> {
+  try {
+    return await create()
+  } catch (error) {
+    // The rest of the body is not read: the connection cannot be reused.
+    void reply.header('connection', 'close')
+    const cut =
+      error instanceof Error && 'code' in error && ['ECONNRESET', 'ERR_STREAM_PREMATURE_CLOSE', 'ABORT_ERR'].includes(String(error.code))
+    throw cut ? new CodedError('client_closed', 'The upload was cut off; nothing was indexed.', { field: 'body', cause: error }) : error
+  }
+}

@@ -1,0 +1,177 @@
+import multipart from '@fastify/multipart'
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
+import { createReadStream } from 'node:fs'
+import type { Readable } from 'node:stream'
+import { Type, type Static } from 'typebox'
+import { exists } from '../../../../base/exists.ts'
+import type { Jobs } from '../../../jobs/contract.ts'
+import { unknownJob } from '../../../jobs/store.ts'
+import { JOB_ID, JobSchema } from '../../../jobs/schema.ts'
+import { ADMIN_SECURITY } from '../../auth/admin-guard.ts'
+import { bodyErrorResponses, errorResponses } from '../../errors/error-body.ts'
+import type { CollectionAccess } from '../../request/collections.ts'
+import { createIndexJob, ImportSchema, JobQuerySchema, optionsOf } from './create-index-job.ts'
+import { CollectionQuerySchema } from '../passages/passages.ts'
+import { UPLOAD_LIMITS } from '../../request/upload-parts.ts'
+import { IdempotencyHeaders, requestFingerprint, type Once } from '../../idempotency/idempotency.ts'
+
+export interface AdminIndexJobsOptions {
+  readonly jobs: Jobs
+  /** Hosts whose pages may be fetched; empty disables fetching. */
+  readonly fetchHosts: readonly string[]
+  readonly access: CollectionAccess
+  /** Rejects requests without the admin key before their body is read. */
+  readonly requireAdmin: onRequestAsyncHookHandler
+  /** Runs the work of requests with the same idempotency key once. */
+  readonly once: Once
+  /** Path under which a proxy serves the routes. */
+  readonly basePath: string
+}
+
+const STREAMED = [
+  'text/tab-separated-values',
+  'text/csv',
+  'application/x-ndjson',
+  'application/jsonl',
+  'application/gzip',
+  'application/x-gzip',
+  'application/zstd',
+  'application/octet-stream',
+  'application/zip',
+  'application/x-tar',
+]
+/** Body for the OpenAPI document only: streamed bodies and forms are not validated by a schema. */
+const DOCUMENTED_BODY = {
+  content: {
+    ...Object.fromEntries(
+      STREAMED.map((type) => [
+        type,
+        {
+          schema: {
+            type: 'string',
+            format: 'binary',
+            description: 'The corpus; its format is detected from the content unless `format` is given.',
+          },
+        },
+      ]),
+    ),
+    'multipart/form-data': {
+      schema: {
+        type: 'object',
+        properties: {
+          file: {
+            type: 'string',
+            format: 'binary',
+            description:
+              'A table, a document (Markdown, HTML, PDF, text, DOCX, EPUB) or an archive of them (.zip, .tar, .tar.gz); the form may hold several files.',
+          },
+        },
+        required: ['file'],
+      },
+    },
+  },
+}
+const IdSchema = Type.Object({ id: Type.String({ pattern: JOB_ID }) })
+const ListSchema = Type.Object({ jobs: Type.Array(JobSchema) })
+const REPORT = Type.Unsafe<Readable | string>({ type: 'string' })
+
+/** Routes of bulk indexing: create, follow, cancel and resume jobs. */
+export const adminIndexJobsRoutes: FastifyPluginAsyncTypebox<AdminIndexJobsOptions> = async (
+  app,
+  { jobs, access, fetchHosts, requireAdmin, once, basePath },
+) => {
+  app.addHook('onRequest', requireAdmin)
+  // The jobs limit the size of uploads themselves.
+  await app.register(multipart, { limits: UPLOAD_LIMITS })
+  for (const type of STREAMED) app.addContentTypeParser(type, (_request, payload, done) => done(null, payload))
+
+  app.post(
+    '/v1/admin/index-jobs',
+    {
+      config: { upload: true, accepts: ['application/json', 'multipart/form-data', ...STREAMED], documentedBody: DOCUMENTED_BODY },
+      schema: {
+        tags: ['index'],
+        security: ADMIN_SECURITY,
+        operationId: 'createIndexJob',
+        summary: 'Index a corpus',
+        description:
+          'The body is the corpus: tab-separated values as in psgs_w100.tsv, CSV, JSON lines ({id, title, text}, {_id, ...} or {id, contents}) or a JSON array of them (as application/octet-stream), gzip or zstd of either, or one of them as a multipart file, with the options in the query; or a form of documents and tables or archives of them, or such an archive itself (application/zip, application/x-tar); or JSON that names a file or folder of the import folder (`source`), or pages of the web and sitemaps (`urls`).',
+        headers: IdempotencyHeaders,
+        querystring: JobQuerySchema,
+        body: { content: { 'application/json': { schema: ImportSchema } } },
+        response: { 202: JobSchema, ...bodyErrorResponses(401, 403, 404, 422, 507) },
+      },
+    },
+    async (request, reply) => {
+      const job = await createIndexJob({ request, reply, jobs, access, fetchHosts, once, ...optionsOf(request.query) })
+      return reply.code(202).header('location', `${basePath}/v1/admin/index-jobs/${job.id}`).send(job)
+    },
+  )
+  app.post(
+    '/v1/admin/index/reembed',
+    {
+      schema: {
+        tags: ['index'],
+        security: ADMIN_SECURITY,
+        operationId: 'createReembeddingJob',
+        summary: "Embed the table's own passages with the retriever in service",
+        description:
+          'For a table of another retriever, as after an upgrade. A job makes the new table beside the present one, from its texts, and puts it in its place once it is verified. One that is under way or stopped goes on.',
+        headers: IdempotencyHeaders,
+        querystring: CollectionQuerySchema,
+        response: { 202: JobSchema, ...errorResponses(401, 403, 404, 409, 422, 503, 507) },
+      },
+    },
+    async (request, reply) => {
+      const { table } = await access.index(request, request.query.collection)
+      const work = { collection: table, fingerprint: () => requestFingerprint(request), work: () => jobs.addReembed(table) }
+      const job = await once(request, reply, work)
+      return reply.code(202).header('location', `${basePath}/v1/admin/index-jobs/${job.id}`).send(job)
+    },
+  )
+  followingRoutes(app, jobs, access)
+}
+
+/** Routes of existing jobs. */
+function followingRoutes(app: Parameters<FastifyPluginAsyncTypebox>[0], jobs: Jobs, access: CollectionAccess): void {
+  /** Treats jobs of collections that the key may not use as missing. */
+  const own = async (request: FastifyRequest<{ Params: Static<typeof IdSchema> }>): Promise<string> => {
+    const { id } = request.params
+    if (!access.mayUse(request, (await jobs.get(id)).table)) throw unknownJob(id)
+    return id
+  }
+  const tagged = { tags: ['index'], security: ADMIN_SECURITY }
+  const listed = { operationId: 'listIndexJobs', summary: 'List index jobs', response: { 200: ListSchema, ...errorResponses(401, 403) } }
+  app.get('/v1/admin/index-jobs', { schema: { ...tagged, ...listed } }, async (request) => ({
+    jobs: (await jobs.list()).filter(({ table }) => access.mayUse(request, table)),
+  }))
+
+  const one = { ...tagged, params: IdSchema, response: { 200: JobSchema, ...errorResponses(401, 403, 404, 409) } }
+  app.get(
+    '/v1/admin/index-jobs/:id',
+    { schema: { ...one, operationId: 'getIndexJob', summary: 'Progress of an index job' } },
+    async (request) => jobs.get(await own(request)),
+  )
+  app.delete(
+    '/v1/admin/index-jobs/:id',
+    { schema: { ...one, operationId: 'cancelIndexJob', summary: 'Cancel an index job' } },
+    async (request) => jobs.cancel(await own(request)),
+  )
+  app.post(
+    '/v1/admin/index-jobs/:id/resume',
+    { schema: { ...one, operationId: 'resumeIndexJob', summary: 'Resume a stopped index job' } },
+    async (request) => jobs.resume(await own(request)),
+  )
+
+  const summary = 'All rejected lines of an index job, as JSON lines'
+  const response = { 200: REPORT, ...errorResponses(401, 403, 404) }
+  app.get(
+    '/v1/admin/index-jobs/:id/report',
+    { schema: { ...tagged, operationId: 'getIndexJobReport', summary, params: IdSchema, response } },
+    async (request, reply) => {
+      const path = await jobs.reportPath(await own(request))
+      return reply.type('application/x-ndjson').send((await exists(path)) ? createReadStream(path) : '')
+    },
+  )
+}

@@ -1,0 +1,132 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyReply, FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
+import { Type } from 'typebox'
+import type { PassageIndex } from '../../../../index/passage-index.ts'
+import { READ_LIMITS } from '../../../../index/read/contract.ts'
+import { storedId } from '../../../../index/read/validate.ts'
+import { CodedError } from '../../../../base/errors.ts'
+import type { Embedders } from '../../../inference/contract.ts'
+import { FilterSchema } from '../../../../index/filter-schema.ts'
+import { CollectionNameSchema } from '../../../../index/table-name.ts'
+import { PassageMetadataSchema } from '../../../../index/passage-metadata.ts'
+import { ADMIN_SECURITY } from '../../auth/admin-guard.ts'
+import { bodyErrorResponses, errorResponses } from '../../errors/error-body.ts'
+import { IdempotencyHeaders, requestFingerprint, type Once } from '../../idempotency/idempotency.ts'
+import type { CollectionAccess } from '../../request/collections.ts'
+
+export interface PassagesOptions extends Embedders {
+  readonly access: CollectionAccess
+  /** Counts the tokens of a text beyond those that a retriever reads. @param model id of the retriever */
+  readonly unreadTokens: (text: string, model: string) => number
+  readonly requireAdmin: onRequestAsyncHookHandler
+  /** Runs the work of requests with the same idempotency key once. */
+  readonly once: Once
+}
+
+/** Maximum passages of a request. */
+export const MOST_PASSAGES = 1000
+const IdSchema = Type.String({ minLength: 1, maxLength: READ_LIMITS.idBytes })
+export const PassageSchema = Type.Object(
+  {
+    id: IdSchema,
+    title: Type.String({ maxLength: READ_LIMITS.titleBytes }),
+    text: Type.String({ minLength: 1, maxLength: READ_LIMITS.textBytes }),
+    source: Type.Optional(Type.String({ maxLength: 1000, description: 'Where it came from; usable as a filter.' })),
+    metadata: Type.Optional(PassageMetadataSchema),
+  },
+  { additionalProperties: false, title: 'Passage' },
+)
+const DeleteSchema = Type.Union([
+  Type.Object({ ids: Type.Array(IdSchema, { minItems: 1, maxItems: MOST_PASSAGES }) }, { additionalProperties: false }),
+  Type.Object({ filter: FilterSchema }, { additionalProperties: false }),
+])
+const DeletedSchema = Type.Object({ deleted: Type.Integer() })
+const ParamsSchema = Type.Object({ id: IdSchema })
+/** Query of routes that read or change the passages of a collection. */
+export const CollectionQuerySchema = Type.Object({ collection: Type.Optional(CollectionNameSchema) })
+
+const tags = ['passages']
+
+/** Reads and deletes passages. When a change is acknowledged, it is durable and visible to the next question. */
+export const passagesRoutes: FastifyPluginAsyncTypebox<PassagesOptions> = (app, { access, requireAdmin, once }) => {
+  const find = {
+    tags,
+    operationId: 'getPassage',
+    summary: 'Read a passage',
+    params: ParamsSchema,
+    querystring: CollectionQuerySchema,
+    response: { 200: PassageSchema, ...errorResponses(404) },
+  }
+  app.get('/v1/passages/:id', { schema: find }, async (request) => {
+    const { id } = request.params
+    const index = await access.index(request, request.query.collection)
+    const passage = await index.get(storedId(id))
+    if (passage === undefined) throw noPassage(id)
+    return passage
+  })
+  deletionRoutes(app, { access, requireAdmin, once })
+  return Promise.resolve()
+}
+
+function deletionRoutes(
+  app: Parameters<FastifyPluginAsyncTypebox>[0],
+  { access, requireAdmin, once }: Pick<PassagesOptions, 'access' | 'requireAdmin' | 'once'>,
+): void {
+  const deleteOnce = async (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    collection: string | undefined,
+    work: (index: PassageIndex) => Promise<number>,
+  ): Promise<{ deleted: number }> => {
+    const index = await access.index(request, collection)
+    return once(request, reply, {
+      collection: index.table,
+      fingerprint: () => requestFingerprint(request),
+      work: async () => ({ deleted: await work(index) }),
+    })
+  }
+  const deletion = { tags, security: ADMIN_SECURITY, headers: IdempotencyHeaders, querystring: CollectionQuerySchema }
+  app.delete(
+    '/v1/passages/:id',
+    {
+      onRequest: requireAdmin,
+      schema: {
+        ...deletion,
+        operationId: 'deletePassage',
+        summary: 'Delete a passage',
+        params: ParamsSchema,
+        response: { 200: DeletedSchema, ...errorResponses(401, 403, 404, 409, 422) },
+      },
+    },
+    async (request, reply) => {
+      const { id } = request.params
+      const found = (deleted: number): number => {
+        if (deleted === 0) throw noPassage(id)
+        return deleted
+      }
+      return deleteOnce(request, reply, request.query.collection, async (index) => found(await index.delete([storedId(id)])))
+    },
+  )
+
+  app.post(
+    '/v1/passages/delete',
+    {
+      onRequest: requireAdmin,
+      schema: {
+        ...deletion,
+        operationId: 'deletePassages',
+        summary: 'Delete passages by ids or by filter',
+        body: DeleteSchema,
+        response: { 200: DeletedSchema, ...bodyErrorResponses(401, 403, 404, 409, 422) },
+      },
+    },
+    async (request, reply) => {
+      const { body, query } = request
+      return deleteOnce(request, reply, query.collection, (index) => index.delete('ids' in body ? body.ids.map(storedId) : body.filter))
+    },
+  )
+}
+
+function noPassage(id: string): CodedError {
+  return new CodedError('not_found', `There is no passage "${id.slice(0, 100)}".`, { field: 'id' })
+}
