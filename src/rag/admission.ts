@@ -1,18 +1,18 @@
 import type { Admission, RunOptions } from '../inference/contract.ts'
 
-/** What a reading of an admitted request runs with. */
+/** Options for readings of an admitted request. */
 export type AdmittedRun = RunOptions & { readonly cost: number }
 
 export interface Work {
-  /** Work of one reading beside that of others. */
+  /** Relative work of one reading. */
   readonly cost: number
-  /** Work that the request brings beyond one reading. */
+  /** Work of the request beyond one reading. */
   readonly extraCost?: number
 }
 
 /**
- * Runs a request under an admission permit, taken before any work is done for it. The deadline starts here.
- * @param read gets the options of each of its readings: the request's own, with the time that is left
+ * Runs a request under an admission permit, acquired before any work is done for it. The deadline starts here.
+ * @param read receives the options for its readings: the request's own, with the remaining time
  * @throws overloaded if it is not admitted
  */
 export async function withAdmission<Response>(

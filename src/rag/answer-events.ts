@@ -20,7 +20,7 @@ export const TokenEventSchema = Type.Object(
   { description: 'The next part of the answer: all of them joined are the answer.' },
 )
 
-/** What happens on the way to an answer, in this order: the passages, parts of the text, the whole answer. */
+/** Events of an answer in order: the passages, parts of the text, the complete answer. */
 export const AnswerEventSchema = Type.Union(
   [
     Type.Object({ event: Type.Literal('evidence'), data: EvidenceEventSchema }),
@@ -32,9 +32,9 @@ export const AnswerEventSchema = Type.Union(
 export type AnswerEvent = Static<typeof AnswerEventSchema>
 
 /**
- * {@link answerQuestion} as it happens. Text that is not taken is put together, so that a slow taker holds one answer in
- * memory at most; who stops taking ends the answer.
- * @throws those of answerQuestion, where in the order of events they happen
+ * {@link answerQuestion} as a stream of events. Text parts are merged while the consumer is slow, so that memory is bounded by one answer;
+ * ending the iteration cancels the answer.
+ * @throws those of answerQuestion, in the order of events
  */
 export async function* answerEvents(
   request: ChatQuestion,
@@ -70,7 +70,7 @@ export async function* answerEvents(
     isOver = true
     wake()
   })
-  // Whoever stops taking does not wait for it.
+  // The consumer has stopped and does not wait for it.
   answered.catch(() => undefined)
   try {
     for (;;) {

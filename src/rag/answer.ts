@@ -1,4 +1,5 @@
 import type { AnswerReadResult, RunOptions } from '../inference/contract.ts'
+import { inCollection } from './collection.ts'
 import { evidence } from './evidence.ts'
 import { explainByDropping } from './explain.ts'
 import { nearestSentence } from './extract.ts'
@@ -9,7 +10,7 @@ import type { AnswerToken } from './confidence-schema.ts'
 import type { AnswerResponse, ChatQuestion } from './schema.ts'
 import { roundedMs } from './timings.ts'
 
-/** Hears an answer as it comes about: its passages once, then its text in pieces, which joined are the answer. */
+/** Receives an answer while it is generated: its passages once, then parts of its text. */
 export interface AnswerListener {
   passages(asked: Asked): void
   text(piece: string): void
@@ -19,19 +20,20 @@ export interface AnswerListener {
  * Answers a question from retrieved (or supplied) passages.
  * @throws overloaded if the request is not admitted; deadline_exceeded; invalid_request and unprocessable naming the field
  */
-export function answerQuestion(
+export async function answerQuestion(
   request: ChatQuestion,
-  services: AnswerServices,
+  given: AnswerServices,
   run: RunOptions = {},
   listener?: AnswerListener,
 ): Promise<AnswerResponse> {
   const started = performance.now()
+  const services = await inCollection(given, request.collection)
   return withPassages({ request }, services, run, async (asked) => {
     listener?.passages(asked)
     const policy = { calibration: services.calibration ?? null, minConfidence: request.min_confidence ?? services.minConfidence }
     const isJudgedFirst = mayBeWithheld(policy)
     const read = hasNoPassages(asked) ? NOTHING_READ : await readAloud(asked, services, isJudgedFirst ? undefined : listener)
-    // Passages that the request brings are of no file here.
+    // Passages from the request have no file here.
     const fileOf = request.passages === undefined ? services.fileOf : undefined
     const found = await evidence(asked.passages, read, { shares: read.contextShares, answer: read.text, attended: read.attended, fileOf })
     const signals = confidenceSignals(asked.resolved, read, found)
@@ -42,7 +44,7 @@ export function answerQuestion(
     return {
       ...judged,
       extract: judged.answer ? null : nearestSentence(asked.resolved.question, found),
-      // What is withheld is not shown in the passages either.
+      // A withheld answer is not highlighted in the passages either.
       evidence: judged.abstained ? found.map((passage) => ({ ...passage, highlights: [] })) : found,
       mode: asked.resolved.mode,
       usage: usageOf(read),
@@ -65,12 +67,12 @@ async function readAloud(asked: Asked, { reader }: AnswerServices, listener: Ans
     listener.text(piece)
   }
   const read = await reader.answer(question, { ...asked.run(), onText })
-  // What could not be told to be the answer's end before it ended, or all of it where the reader does not speak.
+  // The rest of the text, or all of it if the reader does not stream.
   if (read.text.length > heard.length && read.text.startsWith(heard)) listener.text(read.text.slice(heard.length))
   return read
 }
 
-/** Nothing was asked of the model. */
+/** Result without a run of the model. */
 const NOTHING_READ: AnswerReadResult = {
   text: '',
   stopped: false,
@@ -85,7 +87,7 @@ const NOTHING_READ: AnswerReadResult = {
   timingsMs: { queue: 0, plan: 0, encode: 0, generate: 0 },
 }
 
-/** Tokens as the response has them. */
+/** Tokens as in the response. */
 function copied(tokens: AnswerReadResult['tokens'] = []): AnswerToken[] {
   return tokens.map(({ top, ...token }) => ({ ...token, top: [...top] }))
 }

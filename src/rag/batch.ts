@@ -6,30 +6,30 @@ import { answerQuestion } from './answer.ts'
 import type { AnswerServices } from './pipeline.ts'
 import type { AnswerRequest, AnswerResponse } from './schema.ts'
 
-/** Questions of a batch that are in work, or wait for a place, at the same time. */
+/** Questions of a batch that run or wait for admission concurrently. */
 export const BATCH_AT_ONCE = 8
-/** Answers that wait for one before them, or for their taker, and questions in work: no more than so many are begun ahead. */
+/** Limit of started questions, including finished answers that wait for an earlier one or for the consumer. */
 const AHEAD = 2 * BATCH_AT_ONCE
 const DEFAULT_RETRY_S = 1
-/** An admission check costs nothing here: a question retries sooner than Retry-After tells clients to. */
+/** An admission check is cheap: questions of a batch retry sooner than Retry-After asks of clients. */
 const LONGEST_WAIT_MS = 2_000
 
-/** What became of a question. */
+/** Result of a question. */
 export type Outcome = { readonly result: AnswerResponse } | { readonly error: unknown }
 
 export interface BatchOptions {
   readonly services: AnswerServices
-  /** Of each question: who asks, how long one may take, and the signal that ends the whole batch. */
+  /** For each question: client, deadline, and the signal that cancels the batch. */
   readonly run: RunOptions
-  /** Milliseconds for the whole batch; default: no bound. */
+  /** Milliseconds for the whole batch; default: no limit. */
   readonly batchMs?: number
 }
 
 /**
- * Answers question after question, some at the same time, and gives what became of each, in their order. A question that
- * fails fails alone. One that finds no place waits and tries again, for as long as the batch has time. Questions are only
- * read, and begun, as their answers are taken; who stops taking ends those in work.
- * @param questions each gives its request, or throws what is wrong with it
+ * Answers questions concurrently and yields results in order. A failed question does not affect others. One that is not admitted is retried
+ * until the batch's deadline. Backpressure: questions are read and started as results are consumed; ending the iteration cancels running
+ * ones.
+ * @param questions each returns its request, or throws its validation error
  */
 export async function* answerBatch(
   questions: AsyncIterable<() => AnswerRequest> | Iterable<() => AnswerRequest>,
@@ -59,7 +59,7 @@ interface Batch extends BatchOptions {
   readonly endsAt: number
 }
 
-/** Never rejects: nobody may be waiting for it yet. */
+/** Never rejects: it may not be awaited yet. */
 async function outcomeOf(question: () => AnswerRequest, batch: Batch): Promise<Outcome> {
   try {
     if (batch.run.signal.aborted) throw left()
@@ -69,7 +69,7 @@ async function outcomeOf(question: () => AnswerRequest, batch: Batch): Promise<O
   }
 }
 
-/** @throws deadline_exceeded where the batch has no more time */
+/** @throws deadline_exceeded if the batch has no time left */
 async function answerWithRetry(request: AnswerRequest, { services, run, batchMs, endsAt }: Batch): Promise<AnswerResponse> {
   for (;;) {
     const leftMs = endsAt - performance.now()

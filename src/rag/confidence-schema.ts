@@ -2,12 +2,12 @@ import { Type, type Static } from 'typebox'
 import { SIGNALS } from './calibration/signal-names.ts'
 import { LIMITS } from './limits.ts'
 
-/** Passages that an explanation leaves out, one at a time. */
+/** Passages that an explanation drops, one at a time. */
 const MAX_DROPPED = LIMITS.droppedPassages
 
 const probability = Type.Number({ minimum: 0, maximum: 1 })
 
-/** What a request says of how its answer is judged, withheld and explained. */
+/** Request fields on confidence, withholding and explanation. */
 export const ConfidenceRequestFields = {
   min_confidence: Type.Optional(
     Type.Number({
@@ -47,7 +47,7 @@ const AbstentionReasonSchema = Type.Union(
   },
 )
 
-/** What a response says of it. */
+/** Response fields on confidence. */
 export const ConfidenceResponseFields = {
   abstained: Type.Boolean({ description: 'The answer is withheld: it is less likely right than min_confidence asks for.' }),
   reason: AbstentionReasonSchema,
@@ -80,7 +80,7 @@ const TokenSchema = Type.Object(
 )
 export type AnswerToken = Static<typeof TokenSchema>
 
-/** What a response says only where it was asked for. */
+/** Response fields that must be requested. */
 export const ExplanationResponseFields = {
   explanation: Type.Optional(
     Type.Union([ExplanationSchema, Type.Null()], {
@@ -101,7 +101,7 @@ export const ExplanationResponseFields = {
 }
 
 const offset = Type.Integer({ minimum: 0 })
-/** Of a passage, with `attention: sentences`. */
+/** Evidence field with `attention: sentences`. */
 export const AttendedSchema = Type.Optional(
   Type.Union([Type.Object({ start: offset, end: offset, share: probability }), Type.Null()], {
     description:

@@ -2,7 +2,7 @@ import type { AnswerReadResult } from '../inference/contract.ts'
 import { probabilityCorrect, type Calibration } from './calibration/calibration.ts'
 import type { Signals } from './calibration/signal-names.ts'
 import { signalsOf } from './calibration/signals.ts'
-import { confidence } from './evidence.ts'
+import { confidence } from '../inference/confidence.ts'
 import type { AnswerResponse, Evidence } from './schema.ts'
 import type { ResolvedQuestion } from './resolve-request.ts'
 
@@ -12,16 +12,16 @@ export type AnswerConfidence = Pick<
 >
 
 export interface ConfidencePolicy {
-  /** Null where there is none for the reader. */
+  /** Null if there is none for the reader. */
   readonly calibration: Calibration | null
-  /** Least probability (confidence where there is no probability) of an answer that is given; undefined: LEAST_PROBABILITY, where there is one. */
+  /** Minimum probability (confidence if there is no probability) of an answer; undefined: LEAST_PROBABILITY, with a calibration. */
   readonly minConfidence: number | undefined
 }
 
-/** An answer that is less likely right than wrong is withheld, where a calibration says so and nothing else is set. */
+/** With a calibration, an answer that is more likely wrong than right is withheld by default. */
 export const LEAST_PROBABILITY = 0.5
 
-/** Whether an answer may have to be withheld once it is judged: it is not streamed before. */
+/** True if an answer may be withheld after its assessment: it is not streamed before. */
 export function mayBeWithheld({ calibration, minConfidence }: ConfidencePolicy): boolean {
   return minConfidence === undefined ? calibration !== null : minConfidence > 0
 }
@@ -31,13 +31,13 @@ function isWithheld(probability: number | null, sure: number, minConfidence: num
   return (probability ?? sure) < minConfidence
 }
 
-/** What a calibration weighs, of an answer that it can judge: a greedy one, in words of its own, from passages that the reader saw together. */
+/** Signals for a calibration, of an answer that it covers: a greedy, free-text one from passages, of one distribution. */
 export function confidenceSignals(
   { question, mode, sampling, grammar }: ResolvedQuestion,
   read: AnswerReadResult,
   evidence: readonly Evidence[],
 ): Signals | null {
-  const judged = mode === 'cepe' || mode === 'decoder-only'
+  const judged = mode !== 'replug' && mode !== 'closed-book'
   return judged && sampling === undefined && grammar === undefined ? signalsOf(question, read, evidence) : null
 }
 
@@ -47,7 +47,7 @@ export function assessAnswer(
   signals: Signals | null,
   { calibration, minConfidence }: ConfidencePolicy,
 ): AnswerConfidence {
-  // A reader that stops at once may be sure that it has no answer; there is none to be confident of.
+  // An empty answer has no confidence, although the reader may be certain of it.
   const sure = text === '' ? 0 : confidence(logprobs)
   const probability = calibration && signals ? probabilityCorrect(calibration, signals) : null
   const abstained = isWithheld(probability, sure, minConfidence)
@@ -61,7 +61,7 @@ export function assessAnswer(
   }
 }
 
-/** Nothing was asked of the model. */
+/** Confidence without a run of the model. */
 export const NO_ANSWER: AnswerConfidence = {
   answer: null,
   abstained: false,

@@ -2,30 +2,30 @@ import type { CepeManifest } from '../../models/manifest.ts'
 import { LIMITS } from './schema.ts'
 import type { ResolvedQuestion } from './resolve-request.ts'
 
-/** Of a prompt once more: the answer's likelihood is read beside the answer itself. */
+/** The answer's likelihood is read in addition to the answer itself. */
 const READINGS_PER_DROP = 2
 
 /**
- * Of a question besides its tokens: embedding, searching, the way to a process and back. Without it the time of small
- * questions, which is mostly that, would be taken for the time of their few tokens, and large ones would seem endless.
+ * Cost of a question besides its tokens: embedding, search, messages between processes. Without it the time of small questions, mostly
+ * overhead, would be attributed to their few tokens, and large ones would seem endless.
  */
 export const BASE_COST = 256
 
-/** Characters of a token of running text, about. */
+/** Approximate characters per token of running text. */
 const CHARACTERS_PER_TOKEN = 4
 
-/** Tokens of a text, about. */
+/** Approximate tokens of a text. */
 export function tokensOf(text: string): number {
   return Math.ceil(text.length / CHARACTERS_PER_TOKEN)
 }
 
 /**
- * Work of a question beside that of others, in tokens that the model will read and write, before anything is known of its
- * passages: prompts x (tokens + new tokens), and the encoder's contexts. Only ratios count: the time of a token is measured.
- * @param answers texts whose likelihood is asked for
+ * Relative work of a question, in tokens that the model will read and write, before its passages are known: prompts x (tokens + new
+ * tokens), and the encoder's contexts. Only ratios count: the time per token is measured.
+ * @param answers texts to score
  */
 export function questionCost(question: ResolvedQuestion, manifest: CepeManifest, answers: readonly string[] = []): number {
-  // The likeliest tokens take a reading of the prompt of their own.
+  // Alternatives need another reading of the prompt.
   const readings = (question.topTokens ?? 0) > 0 ? 2 : 1
   return BASE_COST + readings * tokenCost(question, manifest, answers)
 }
@@ -46,6 +46,9 @@ function tokenCost(question: ResolvedQuestion, { dims }: CepeManifest, answers: 
       return prompt(0) + scored
     case 'decoder-only':
       return prompt(k) + scored
+    case 'map-rerank':
+      // Choices of a model that reads this way by default are scored, too.
+      return Math.max(1, k) * prompt(1) + scored
     case 'replug':
       return Math.max(1, k) * prompt(1)
     case 'cepe':
@@ -54,8 +57,7 @@ function tokenCost(question: ResolvedQuestion, { dims }: CepeManifest, answers: 
 }
 
 /**
- * Work of answering again, and of scoring the answer, without each of the best passages: prompts only, since the states of
- * passages are cached.
+ * Relative work of answering and scoring again without each of the best passages: prompts only, since the states of passages are cached.
  */
 export function explanationCost(question: ResolvedQuestion, manifest: CepeManifest): number {
   const { mode, k, kDecoder } = question

@@ -15,7 +15,7 @@ const DemonstrationLine = Compile(
 )
 
 /**
- * Reads worked examples: JSONL of {question, answer, title?, text?}, the last two being the passage that answers it.
+ * Reads worked examples: JSONL of {question, answer, title?, text?}, with the passage that answers it.
  * @throws config_invalid naming the file and the line
  */
 export async function loadDemonstrations(file: string): Promise<Demonstration[]> {

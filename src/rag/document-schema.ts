@@ -32,13 +32,14 @@ const DocumentOptions = {
     Type.Integer({
       minimum: 0,
       description:
-        "Tokens of the document's end that stand in the decoder's prompt, where they fit (default: the model's k_decoder passages, 2,048 with question and answer at most).",
+        "Tokens of the document's end that stand in the decoder's prompt, where they fit (default: the model's k_decoder passages, or as much as there is room for without an encoder; 2,048 with question and answer at most).",
     }),
   ),
   encoder_tokens: Type.Optional(
     Type.Integer({
       minimum: 0,
-      description: 'Tokens in front of those that the encoder reads; what is earlier is not read (default: all).',
+      description:
+        'Tokens in front of those that the encoder reads; what is earlier is not read (default: all; of a model without encoder 0).',
     }),
   ),
   max_new_tokens: Type.Optional(
@@ -68,7 +69,7 @@ const DocumentOptions = {
   include_prompts: Type.Optional(Type.Boolean({ description: "Also return the decoder's prompt and the encoder's texts." })),
 }
 
-/** What may stand in a form beside the file. */
+/** Form fields beside the file. */
 export const DocumentFormSchema = Type.Object(DocumentOptions, { additionalProperties: false })
 export type DocumentForm = Static<typeof DocumentFormSchema>
 
@@ -119,7 +120,9 @@ export const DocumentResponseSchema = Type.Object({
     tokens: Type.Integer({ description: 'Of the whole document.' }),
     pages: Type.Union([Type.Integer(), Type.Null()]),
     chunks: Type.Integer({ description: 'Chunks that the encoder read.' }),
-    unread: Type.Integer({ description: 'Characters at the beginning that neither side read (encoder_tokens).' }),
+    unread: Type.Integer({
+      description: 'Characters at the beginning that neither side read (encoder_tokens, or a model without encoder).',
+    }),
     text: Type.Optional(Type.String()),
   }),
   evidence: Type.Array(DocumentEvidenceSchema, {

@@ -1,46 +1,45 @@
 import { at } from '../../base/at.ts'
 import { modelId } from '../../models/manifest.ts'
 import type { Admission, DocumentReader, DocumentReadResult, RunOptions } from '../inference/contract.ts'
+import { confidence } from '../inference/confidence.ts'
 import { reportRead } from '../inference/observed-reader.ts'
 import type { DocumentChunk } from '../text/document/request.ts'
 import { BASE_COST } from './cost.ts'
 import type { DocumentEvidence, DocumentForm, DocumentResponse } from './document-schema.ts'
-import { confidence } from './evidence.ts'
 import { highlights } from './highlights.ts'
 import { withAdmission } from './admission.ts'
 import { resolveDocument, type DocumentDefaults, type DocumentSource } from './resolve-document.ts'
 import { roundedMs } from './timings.ts'
 
-/** What answering from documents works with. */
+/** Dependencies of answering from documents. */
 export interface DocumentServices extends DocumentDefaults {
   readonly reader: DocumentReader
   readonly admission: Admission
 }
 
-/** A document as it was read. */
+/** A parsed document. */
 export interface LoadedDocument extends DocumentSource {
   readonly type: DocumentResponse['document']['type']
-  /** Of each page the character at which it begins; empty for what has no pages. */
+  /** Offset of each page's first character; empty without pages. */
   readonly pages: readonly number[]
 }
 
 export interface DocumentAsked {
   readonly form: DocumentForm
-  /** Bytes of the file: a first idea of the work. */
+  /** Bytes of the file, for a first estimate of the work. */
   readonly bytes: number
-  /** Extracts the text of the file, once the question was admitted. */
+  /** Extracts the text of the file, after admission. */
   readonly load: (run: RunOptions) => Promise<LoadedDocument>
 }
 
 const DEFAULT_EVIDENCE = 5
-/** Bytes of a token of running text, about. */
+/** Approximate bytes per token of running text. */
 const BYTES_PER_TOKEN = 4
 
 /**
- * Answers a question about a document, or summarises it: its end stands in the decoder's prompt, what comes before is read
- * by the encoder chunk by chunk.
- * @throws overloaded if the request is not admitted; deadline_exceeded; what `load` throws; invalid_request and unprocessable naming the field;
- * payload_too_large for a document of too many tokens
+ * Answers a question about a document, or summarises it: its end is in the decoder's prompt, the encoder reads the rest in chunks.
+ * @throws overloaded if the request is not admitted; deadline_exceeded; errors of `load`; invalid_request and unprocessable naming the
+ * field; payload_too_large for a document of too many tokens
  */
 export async function answerDocument(
   { form, bytes, load }: DocumentAsked,
@@ -90,7 +89,7 @@ export async function answerDocument(
   })
 }
 
-/** The chunks that were looked at most, then the decoder's part. */
+/** The chunks with most attention, then the decoder's part. */
 function evidenceOf(
   { text, pages }: LoadedDocument,
   { chunks, contextShares, tail }: DocumentReadResult,
@@ -102,7 +101,7 @@ function evidenceOf(
   const described = (chunk: DocumentChunk, role: 'encoder' | 'decoder', attention: number | null): Omit<DocumentEvidence, 'rank'> => {
     const { start, end, tokens } = chunk
     const own = text.slice(start, end)
-    const moved = (place: { readonly start: number; readonly end: number }) => ({ start: place.start + start, end: place.end + start })
+    const moved = (span: { readonly start: number; readonly end: number }) => ({ start: span.start + start, end: span.end + start })
     return {
       start,
       end,

@@ -6,19 +6,17 @@ import { highlights } from './highlights.ts'
 import type { Evidence } from './schema.ts'
 
 export interface EvidenceOptions {
-  /** Cross-attention on each context; empty where it was not measured. */
+  /** Cross-attention share of each context; empty if not measured. */
   readonly shares?: readonly number[]
-  /** What the passages are to support; nothing is highlighted without. */
+  /** Answer to highlight; none if absent. */
   readonly answer?: string
-  /** Of each passage the sentence that was attended to most, where that was asked for. */
+  /** The most attended sentence of each passage, if requested. */
   readonly attended?: readonly (AttendedSentence | null)[] | undefined
-  /** Where the file of a passage is to be had. */
+  /** URL of a passage's file. */
   readonly fileOf?: ((passage: RankedPassage) => string | undefined) | undefined
 }
 
-/**
- * Where each passage was read. Marking the answer in a megabyte of passages takes a while, which other requests share.
- */
+/** Builds the evidence of passages. Highlighting a megabyte of passages takes time, so it yields to other requests. */
 export async function evidence(
   passages: readonly RankedPassage[],
   placement: ReadPlacement,
@@ -51,12 +49,4 @@ export async function evidence(
     })
   }
   return found
-}
-
-/**
- * Geometric mean of the token probabilities, exp(mean log-probability), the stop token included:
- * a model that is unsure where its answer ends is unsure of the answer.
- */
-export function confidence(logprobs: readonly number[]): number {
-  return logprobs.length === 0 ? 0 : Math.min(1, Math.exp(logprobs.reduce((sum, logprob) => sum + logprob, 0) / logprobs.length))
 }

@@ -3,14 +3,15 @@ import { CodedError } from '../../base/errors.ts'
 import { wordsOf } from '../text/words.ts'
 import type { RankedPassage } from './gather.ts'
 import type { AnswerServices, Asked } from './pipeline.ts'
+import { scoringMode } from './resolve-request.ts'
 import { LIMITS, type AnswerResponse, type Evidence } from './schema.ts'
 
 type Explanation = NonNullable<AnswerResponse['explanation']>
 
 /**
- * Answers again without each of the most attended passages, one at a time, and scores the first answer there. Passages are
- * encoded alone, so that the states of the others are taken from the cache; the question's deadline and cancellation hold for all of it.
- * @throws deadline_exceeded, client_closed; unprocessable naming `explain` where prompt and answer leave no place to score
+ * Answers again without each of the most attended passages, one at a time, and scores the first answer there. Passages are encoded
+ * separately, so states of the others come from the cache; the question's deadline and cancellation apply to all of it.
+ * @throws deadline_exceeded, client_closed; unprocessable naming `explain` if prompt and answer leave no room to score
  */
 export async function explainByDropping(
   answer: string,
@@ -21,8 +22,9 @@ export async function explainByDropping(
   const { resolved, passages } = asked
   const { topTokens: _, ...question } = resolved
   const read = { ...question, includePrompts: false, attendedSentences: false }
+  const mode = scoringMode(resolved.mode, reader.manifest)
   const score = async (others: readonly RankedPassage[]): Promise<number> => {
-    const { logprobs } = await reader.choices({ ...read, passages: others, choices: [answer] }, asked.run()).catch(namedAnew)
+    const { logprobs } = await reader.choices({ ...read, mode, passages: others, choices: [answer] }, asked.run()).catch(namedAnew)
     return at(logprobs, 0).reduce((sum, logprob) => sum + logprob, 0)
   }
   const logprob = await score(passages)
@@ -35,7 +37,7 @@ export async function explainByDropping(
   return { hangs_on: dropped.filter(({ changed }) => changed).map(({ id }) => id), logprob, dropped }
 }
 
-/** Prompt and answer filled the window to its last token, and the line end that is scored too has no place. */
+/** Prompt and answer fill the window, without room for the scored line end. */
 function namedAnew(error: unknown): never {
   if (!(error instanceof CodedError && error.code === 'unprocessable')) throw error
   throw new CodedError(
@@ -48,7 +50,7 @@ function namedAnew(error: unknown): never {
   )
 }
 
-/** The passages that were read, those with most attention first; the prompt's, whose attention is not measured, by rank after them. */
+/** The passages that were read, most attended first; those of the prompt, whose attention is not measured, follow by rank. */
 function mostAttended(evidence: readonly Evidence[]): Evidence[] {
   return evidence
     .filter(({ role }) => role !== 'unused')

@@ -2,15 +2,14 @@ import { contentStems, plainWords, stemsOf } from '../text/stems.ts'
 import { sentencesOf } from '../text/sentences.ts'
 import type { Evidence, Extract } from './schema.ts'
 
-/** Passages that are looked at, best first, sentences of each, and characters of a sentence. */
+/** Limits: passages searched, best first; sentences of each; characters of a sentence. */
 const MOST_PASSAGES = 5
 const MOST_SENTENCES = 60
 const SENTENCE_CHARACTERS = 1000
 
 /**
- * The sentence that comes nearest to a question: the one with most of the question's words, title included; of equals the
- * first of the best passage.
- * @returns null where no passage has a sentence
+ * The sentence nearest to a question: the one that shares most of its words, title included; of equals, the first of the best passage.
+ * @returns null if no passage has a sentence
  */
 export function nearestSentence(question: string, passages: readonly Evidence[]): Extract | null {
   const wanted = new Set(contentStems(plainWords(question)))

@@ -4,7 +4,7 @@ import type { PromptPassage } from '../text/prompt.ts'
 import { retrieve, type RetrievalTimings, type Retrieved, type Retriever } from './retrieve.ts'
 import type { AnswerRequest } from './schema.ts'
 
-/** A passage to answer from, in order of rank. */
+/** A passage to answer from, with its rank. */
 export interface RankedPassage extends PromptPassage {
   readonly id: string
   readonly score: number | null
@@ -15,13 +15,13 @@ export interface RankedPassage extends PromptPassage {
 
 export interface Gathered {
   readonly passages: readonly RankedPassage[]
-  /** What was retrieved, and how; null where the request brought its own passages or wants none. */
+  /** Retrieval result; null if the request brings its own passages or uses none. */
   readonly found: Retrieved | null
 }
 
 export const NO_RETRIEVAL: RetrievalTimings = { embed: 0, retrieve: 0 }
 
-/** The passages to answer from: those of the request where it brings its own, else the index's k best. */
+/** Returns the passages of the request, else the index's k best. */
 export async function gatherPassages(
   request: Pick<AnswerRequest, 'question' | 'method' | 'mode' | 'filter' | 'passages'>,
   k: number,
@@ -42,7 +42,7 @@ export async function gatherPassages(
   if (k === 0) return { passages: [], found: null }
   // RePlug weighs passages by the retriever's own scores (Shi et al., 2023, section 3.2): fused ones have another scale.
   const method = request.method ?? (request.mode === 'replug' ? 'dense' : undefined)
-  const options = { k, ...(method && { method }), ...(request.filter && { filter: request.filter }) }
+  const options = { k, method, filter: request.filter }
   const found = await retrieve(request.question.trim(), options, retriever, run)
   return { passages: found.hits, found }
 }

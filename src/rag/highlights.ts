@@ -1,17 +1,17 @@
 import { sentencesOf, type Span } from '../text/sentences.ts'
 import { wordsOf } from '../text/words.ts'
 
-/** Where a passage says the answer. */
+/** Position of the answer in a passage. */
 export interface Highlight extends Span {
   readonly sentence: Span
 }
 
-/** Most places that are named in one passage. */
+/** Limit of highlights per passage. */
 export const MOST_HIGHLIGHTS = 20
 
 /**
- * The places where the answer's words occur in a passage, one after the other, whatever their case, accents and punctuation,
- * each with the sentence around it. Articles at the answer's front do not count.
+ * Finds the answer's words, consecutive, in a passage, ignoring case, accents and punctuation, each match with its sentence. Leading
+ * articles of the answer are ignored.
  */
 export function highlights(text: string, answer: string): Highlight[] {
   const wanted = wordsOf(answer.replace(/^(?:the|an?)\s+(?=\S)/i, '')).map(({ plain }) => plain)

@@ -1,4 +1,4 @@
-/** Limits of one request; each is also the schema's, so that the API's documentation shows it. */
+/** Limits of one request, used in the schemas and so documented in the API. */
 export const LIMITS = {
   questionCharacters: 4096,
   k: 200,
@@ -8,18 +8,18 @@ export const LIMITS = {
   newTokens: 256,
   stops: 4,
   stopCharacters: 100,
-  /** Likeliest tokens in the place of one. */
+  /** Alternatives per token. */
   topTokens: 20,
   contextTokens: 512,
   /** Size of a supplied retrieval score. */
   score: 1e6,
-  /** Colder sampling, and sharper weights of passages, are greedy in all but name. */
+  /** Lower temperatures are practically greedy. */
   leastTemperature: 0.001,
-  /** Passages that are left out to explain an answer. */
+  /** Passages dropped to explain an answer. */
   droppedPassages: 5,
 } as const
 
-/** How passages are searched. */
+/** Retrieval methods. */
 export const METHODS = ['dense', 'text', 'hybrid'] as const
 
 /** Limits of a request about a document; its size is the service's setting. */

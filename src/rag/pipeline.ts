@@ -11,38 +11,38 @@ import { candidatesFor, firstOf, rerankAdmitted, rerankCost } from './rerank.ts'
 import type { AnswerResponse, ChatQuestion } from './schema.ts'
 import { resolveRequest, type ResolvedQuestion } from './resolve-request.ts'
 
-/** What answering works with. */
+/** Dependencies of answering. */
 export interface AnswerServices {
   readonly reader: Reader
-  /** Orders passages where that is wanted; without one the reader does. */
-  readonly reranker?: Reranker
+  /** Reranks passages on request; the reader does without one. */
+  readonly reranker?: Reranker | undefined
   readonly retriever: Retriever
   /** Admission control: a question takes a permit before any work is done for it. */
   readonly admission: Admission
-  /** The service's worked examples, in the order in which they are used. */
+  /** The service's worked examples, in order of use. */
   readonly demonstrations: readonly Demonstration[]
-  /** Of this reader; where absent, probabilities are not told. */
-  readonly calibration?: Calibration
-  /** Least probability (or confidence) of an answer where a request does not say; 0 where absent. */
-  readonly minConfidence?: number
-  /** Put around every prompt where a request does not choose; none where absent. */
+  /** Calibration of this reader; without it no probabilities are returned. */
+  readonly calibration?: Calibration | undefined
+  /** Default minimum probability (or confidence) of an answer; 0 if absent. */
+  readonly minConfidence?: number | undefined
+  /** Default chat template of prompts; none if absent. */
   readonly chatTemplate?: ChatTemplate
-  /** The same for chats; chatTemplate where absent. */
+  /** Default chat template of chats; chatTemplate if absent. */
   readonly chatRouteTemplate?: ChatTemplate
-  /** Where the file of a passage of the index is to be had; nowhere where absent. */
-  readonly fileOf?: (passage: RankedPassage) => string | undefined
+  /** URL of a passage's file; none if absent. @param collection of the passage, if named */
+  readonly fileOf?: (passage: RankedPassage, collection?: string) => string | undefined
 }
 
 /** An admitted question with its passages. */
 export interface Asked extends Gathered {
   readonly resolved: ResolvedQuestion
-  /** The request's own options with the time that is left; admitted already, with the cost of one reading. */
+  /** Options with the remaining time, admitted, with the cost of one reading. */
   readonly run: () => AdmittedRun
 }
 
 /**
- * Admits a question, retrieves its passages and has it read.
- * @param choices of a question whose answers are scored
+ * Admits a question, retrieves its passages and reads them.
+ * @param choices to score as answers
  */
 export async function withPassages<Response>(
   { request, choices }: { readonly request: ChatQuestion; readonly choices?: readonly string[] },
@@ -65,7 +65,7 @@ export async function withPassages<Response>(
   })
 }
 
-/** True where passages were asked for and there are none: whatever the model said would be invented. */
+/** True if passages were requested and none were found: any answer would be invented. */
 export function hasNoPassages({ resolved, passages }: Asked): boolean {
   return passages.length === 0 && resolved.wantsPassages
 }

@@ -5,24 +5,24 @@ import { withAdmission } from './admission.ts'
 import { BASE_COST, tokensOf } from './cost.ts'
 import { LIMITS } from './limits.ts'
 
-/** Where `rerank` is wanted, so many passages are found for each that is kept, up to a bound: each is a prompt to read. */
+/** With `rerank`, retrieves this many candidates per passage, up to a limit: each is a prompt to read. */
 const CANDIDATES_PER_PASSAGE = 3
 const MOST_CANDIDATES = 50
 
 export interface RerankRequest {
   readonly query: string
   readonly passages: readonly PromptPassage[]
-  /** Tokens kept of each passage; default: the model's own. */
+  /** Tokens to keep of each passage; default: the model's own. */
   readonly contextTokens?: number | undefined
 }
 
-/** What orders passages: the cross-encoder where there is one, else the reader. */
+/** Models for reranking: the cross-encoder if there is one, else the reader. */
 export interface RankingModels {
   readonly reader: Reader
   readonly reranker?: Reranker | undefined
 }
 
-/** Where a passage stood, and how well it fits. */
+/** Original index of a passage, and its relevance. */
 export interface Reranked {
   readonly index: number
   /** A cross-encoder's logit; of a reader the mean log-probability of the query's tokens after the passage. */
@@ -32,29 +32,29 @@ export interface Reranked {
 }
 
 export interface Reranking {
-  /** Best first; equals in the order in which they came. */
+  /** Best first; stable for equal scores. */
   readonly ranked: readonly Reranked[]
   readonly promptTokens: number
 }
 
-/** Passages that are found to choose k from. */
+/** Number of candidates to choose k from. */
 export function candidatesFor(k: number): number {
   return Math.min(LIMITS.k, Math.max(k, Math.min(CANDIDATES_PER_PASSAGE * k, MOST_CANDIDATES)))
 }
 
-/** Work of ordering so many passages of full length beside that of others, see `questionCost`. */
+/** Relative work of reranking this many passages of full length, see `questionCost`. */
 export function rerankCost(query: string, passages: number, contextTokens: number, models: RankingModels): number {
   return tokenShare(models) * passages * (tokensOf(query) + contextTokens)
 }
 
-/** Work of a token beside one of the reader: by weights. */
+/** Cost of a token relative to the reader's, by number of weights. */
 function tokenShare({ reader, reranker }: RankingModels): number {
   return reranker ? Math.min(1, reranker.manifest.parameters / reader.manifest.parameters) : 1
 }
 
 /**
  * Orders passages by the cross-encoder's scores, or by the reader's likelihood of the query given each of them.
- * @throws overloaded if the request is not admitted; deadline_exceeded; unprocessable where the query fills the window
+ * @throws overloaded if the request is not admitted; deadline_exceeded; unprocessable if the query fills the window
  */
 export async function rerank(
   request: RerankRequest,
@@ -66,7 +66,7 @@ export async function rerank(
   return withAdmission(admission, { cost: BASE_COST + tokenShare(models) * tokens }, run, (left) => rerankAdmitted(request, models, left()))
 }
 
-/** The same within a request that was admitted already. */
+/** As `rerank`, within an admitted request. */
 export async function rerankAdmitted(request: RerankRequest, models: RankingModels, run: RunOptions): Promise<Reranking> {
   const { query: question, passages } = request
   const { reader, reranker } = models
@@ -93,7 +93,7 @@ async function rerankBy(
   return { ranked: ranked.sort((a, b) => b.raw - a.raw), promptTokens: tokens }
 }
 
-/** As retrievers read it. */
+/** Text as embedded by retrievers. */
 function passageText({ title, text }: PromptPassage): string {
   return title === '' ? text : `${title} ${text}`
 }

@@ -6,25 +6,25 @@ import { readPromptFile } from '../text/prompt-file.ts'
 import { renderQuestion } from '../text/prompt.ts'
 import type { DocumentForm } from './document-schema.ts'
 
-/** The decoder's part of the published evaluation of long documents, new tokens included. */
+/** The decoder's part in the paper's evaluation of long documents, including new tokens. */
 const DECODER_TOKENS = 2048
 const SUMMARY_TOKENS = 256
 const SUMMARY = '\n\nWrite a summary of the document above.\n\nSummary:\n'
 
-/** What is read, as it came out of the file or the request. */
+/** Source of a document's text. */
 export interface DocumentSource {
   readonly text: string
   readonly title: string
 }
 
-/** What a service settles for all documents. */
+/** The service's defaults for documents. */
 export interface DocumentDefaults {
   readonly documentTokens: number
   readonly chatTemplate: ChatTemplate
 }
 
 /**
- * Fills a request's gaps from the model's own protocol, and finds the question: the request's, a summary, or the document's own.
+ * Resolves a request's defaults from the model's protocol, and determines the question: the request's, a summary, or the document's own.
  * @throws invalid_request, unprocessable naming the field
  */
 export function resolveDocument(
@@ -53,9 +53,10 @@ export function resolveDocument(
     chunking: form.chunking ?? (asked.isOwn ? 'tokens' : 'passages'),
     chunkTokens,
     promptTokens: window - maxNewTokens,
-    // A model without encoder reads what its window holds.
+    // A model without encoder reads what its prompt holds.
     tailTokens: form.decoder_tokens ?? (graphs.encoder === null ? window : defaults.k_decoder * defaults.context_tokens),
-    encoderTokens: form.encoder_tokens ?? null,
+    // Without an encoder nothing can read what stands before it: the response tells how much that is.
+    encoderTokens: form.encoder_tokens ?? (graphs.encoder === null ? 0 : null),
     documentTokens,
     chatTemplate: form.chat_template ?? chatTemplate,
     stopAtLineEnd: asked.isLine,
@@ -68,9 +69,9 @@ export function resolveDocument(
 
 interface Asked {
   readonly parts: Pick<DocumentRead, 'from' | 'to' | 'head' | 'query'>
-  /** A line answers it. */
+  /** True if the answer is one line. */
   readonly isLine: boolean
-  /** The document brought it. */
+  /** True if the question is in the document. */
   readonly isOwn: boolean
 }
 

@@ -1,24 +1,25 @@
 import { CodedError } from '../../base/errors.ts'
 import type { CepeManifest } from '../../models/manifest.ts'
-import { defaultMode } from '../../models/protocol.ts'
+import { defaultMode, jointMode } from '../../models/protocol.ts'
 import type { AnswerRead } from '../inference/contract.ts'
 import type { ChatTemplate } from '../text/chat-template.ts'
+import type { Mode, PlannedMode } from '../text/plan.ts'
 import type { Demonstration } from '../text/prompt.ts'
 import type { AnswerRequest, ChatQuestion } from './schema.ts'
 
 /** A request with all defaults resolved from the model's own protocol; its passages are not retrieved yet. */
 export interface ResolvedQuestion extends Omit<AnswerRead, 'passages'> {
-  /** Passages to answer from, at most. */
+  /** Maximum passages to answer from. */
   readonly k: number
-  /** False where passages are not wanted: closed-book, or k = 0. */
+  /** False without passages: closed-book, or k = 0. */
   readonly wantsPassages: boolean
 }
 
 /**
  * Resolves a request's defaults from the model's own protocol.
  * @param own the service's worked examples
- * @param chatTemplate the service's
- * @throws invalid_request naming the field that the model or the service cannot serve
+ * @param chatTemplate the service's default
+ * @throws invalid_request naming the field that the model or the service does not support
  */
 export function resolveRequest(
   request: ChatQuestion,
@@ -27,17 +28,18 @@ export function resolveRequest(
   chatTemplate: ChatTemplate = 'none',
 ): ResolvedQuestion {
   const { qa_defaults: defaults, dims } = manifest
-  const mode = request.mode ?? defaultMode(manifest)
+  // An explanation scores the answer given all passages, so it needs them in one reading.
+  const mode = request.mode ?? (request.explain === undefined ? defaultMode(manifest) : jointMode(manifest))
   if (mode === 'cepe' && manifest.graphs.encoder === null)
     throw new CodedError(
       'invalid_request',
-      'mode is cepe, but this model is a decoder without encoder: leave it out, or ask in mode decoder-only.',
+      'mode is cepe, but this model is a decoder without encoder: omit it, or use mode decoder-only.',
       {
         field: 'mode',
       },
     )
   if (mode === 'replug' && request.sampling)
-    throw new CodedError('invalid_request', 'sampling is not available in replug mode: leave it out, or choose another mode.', {
+    throw new CodedError('invalid_request', 'sampling is not available in replug mode: omit it, or choose another mode.', {
       field: 'sampling',
     })
   if (request.explain !== undefined) checkExplainable(request)
@@ -59,7 +61,7 @@ export function resolveRequest(
     wantsPassages: mode !== 'closed-book' && (k > 0 || request.passages?.length === 0),
     kDecoder: request.k_decoder ?? defaults.k_decoder,
     encoderPassages: request.encoder_passages ?? 'others',
-    // Of the protocol's number, those that the service has.
+    // The protocol's number, limited to those that the service has.
     demonstrations:
       request.demonstrations === undefined ? own.slice(0, defaults.demonstrations) : chooseDemonstrations(request.demonstrations, own),
     contextTokens,
@@ -77,18 +79,24 @@ export function resolveRequest(
   }
 }
 
-/** RePlug mixes the distributions of several prompts. @throws invalid_request for what is of one prompt */
+/** The mode that scores given answers: passages are read together. */
+export function scoringMode(mode: Mode, manifest: CepeManifest): PlannedMode {
+  return mode === 'map-rerank' ? jointMode(manifest) : mode
+}
+
+/** RePlug mixes the distributions of several prompts. @throws invalid_request for options of a single prompt */
 function refuseMixed({ logprobs, grammar }: ChatQuestion): void {
   const field = logprobs !== undefined ? 'logprobs' : grammar ? 'response_format' : undefined
   if (field === undefined) return
-  throw new CodedError('invalid_request', `${field} is not available in replug mode: leave it out, or choose another mode.`, { field })
+  throw new CodedError('invalid_request', `${field} is not available in replug mode: omit it, or choose another mode.`, { field })
 }
 
-/** @throws invalid_request where leaving passages out means nothing, or the answer is drawn by chance */
+/** @throws invalid_request if dropping passages is meaningless, or the answer is sampled */
 function checkExplainable({ mode, sampling }: AnswerRequest): void {
-  const hindrance = sampling ? 'with sampling' : mode === 'replug' || mode === 'closed-book' ? `in ${mode} mode` : undefined
+  const isJoint = mode === undefined || mode === 'cepe' || mode === 'decoder-only'
+  const hindrance = sampling ? 'with sampling' : isJoint ? undefined : `in ${mode} mode`
   if (hindrance === undefined) return
-  throw new CodedError('invalid_request', `explain is not available ${hindrance}: leave it out, or ask in mode cepe or decoder-only.`, {
+  throw new CodedError('invalid_request', `explain is not available ${hindrance}: omit it, or use mode cepe or decoder-only.`, {
     field: 'explain',
   })
 }

@@ -5,34 +5,36 @@ import { embedderOf, type Embedder, type Embedders, type RunOptions } from '../i
 import type { Method, SearchRequest, SearchResponse } from './schema.ts'
 import { roundedMs } from './timings.ts'
 
-/** Table and version that a search saw. */
+/** Table and version of a search. */
 export interface IndexVersion {
   readonly table: string
   readonly version: number
   readonly passages: number
 }
 
-/** A table at one moment, as far as retrieval needs it. */
+/** The part of a table view that retrieval needs. */
 export interface SearchedTable {
-  /** Only what this model embeds can be compared with the table's vectors. */
+  /** Model of the table's vectors: only its embeddings can be compared with them. */
   readonly model: { readonly id: string }
-  search(vector: Float32Array, options: { k: number; filter?: SearchFilter }): Promise<SearchHit[]>
+  search(vector: Float32Array, options: { k: number; filter?: SearchFilter | undefined }): Promise<SearchHit[]>
   /** BM25. */
-  searchText(query: string, options: { k: number; filter?: SearchFilter }): Promise<SearchHit[]>
-  /** Dense and BM25 lists, their scores fused. */
-  searchHybrid(query: string, vector: Float32Array, options: { k: number; filter?: SearchFilter }): Promise<SearchHit[]>
+  searchText(query: string, options: { k: number; filter?: SearchFilter | undefined }): Promise<SearchHit[]>
+  /** Dense and BM25 lists with fused scores. */
+  searchHybrid(query: string, vector: Float32Array, options: { k: number; filter?: SearchFilter | undefined }): Promise<SearchHit[]>
   version(): Promise<IndexVersion>
 }
 
-/** What retrieval needs of an index. */
+/** The part of an index that retrieval needs. */
 export interface PassageSource {
-  /** The table that is searched now. */
+  /** View of the current table. */
   view(): Promise<SearchedTable>
 }
 
 export interface Retriever extends Embedders {
   readonly index: PassageSource
-  /** How passages are searched where a request does not say; dense where the setting is absent. */
+  /** Another collection by its name; there are none where this is absent. @throws unknown_collection */
+  readonly collection?: (name: string) => Promise<PassageSource>
+  /** Default method; dense if absent. */
   readonly method?: Method
 }
 
@@ -49,12 +51,12 @@ export interface Retrieved {
 }
 
 /**
- * Finds a question's k best passages in one table, which says with what it is embedded: whatever is put behind the name meanwhile,
- * a vector is only compared with those of its own model, and table, passages and model of an answer belong together.
+ * Retrieves a question's k best passages from one view of a table, embedded with the table's model. The view is fixed, so table, passages
+ * and model of an answer are consistent.
  */
 export async function retrieve(
   query: string,
-  { method: wanted, ...options }: { k: number; filter?: SearchFilter; method?: Method },
+  { method: wanted, ...options }: { k: number; filter?: SearchFilter | undefined; method?: Method | undefined },
   retriever: Retriever,
   run: RunOptions = {},
 ): Promise<Retrieved> {
@@ -87,8 +89,8 @@ async function notEmbedded(retriever: Retriever): Promise<ForTable> {
 }
 
 /**
- * A question's vector and the table that it is for. Embedding may take a while, under load most of all: it is the newest table that is
- * searched then, and where that has come to be one of another model, the question is embedded again.
+ * Embeds a question for the newest table. Embedding may take a while under load: if the table has another model by then, the question is
+ * embedded again.
  */
 async function embedForTable(query: string, retriever: Retriever, run: RunOptions): Promise<ForTable> {
   const started = performance.now()
@@ -103,10 +105,10 @@ async function embedForTable(query: string, retriever: Retriever, run: RunOption
   }
 }
 
-/** The search route's whole job. */
+/** Implements the search route. */
 export async function searchPassages(request: SearchRequest, retriever: Retriever, run: RunOptions = {}): Promise<SearchResponse> {
   const { query, k = 10, filter, method } = request
-  const found = await retrieve(query.trim(), { k, ...(filter && { filter }), ...(method && { method }) }, retriever, run)
+  const found = await retrieve(query.trim(), { k, filter, method }, retriever, run)
   const { embed, retrieve: searched } = found.timings
   return {
     passages: found.hits.map(({ id, title, text, source, metadata, score, rank }) => ({

@@ -1,5 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { FilterSchema } from '../../index/filter-schema.ts'
+import { CollectionNameSchema } from '../../index/table-name.ts'
 import { PassageMetadataSchema } from '../../index/passage-metadata.ts'
 import { CHAT_TEMPLATES, type Turn } from '../text/chat-template.ts'
 import type { Grammar } from '../text/grammar/grammar.ts'
@@ -18,8 +19,10 @@ export type Method = Static<typeof MethodSchema>
 const ModeSchema = Type.Enum([...MODES], {
   description:
     "cepe: passages beyond the decoder's go through the encoder. decoder-only: as many passages as the window holds, nothing encoded. " +
+    'map-rerank: one prompt per passage, best first; the answer with the highest confidence times squared relative retrieval score is returned, and ' +
+    'passages that cannot change it are not read. ' +
     'replug: one prompt per passage, next-token distributions mixed by retrieval score. closed-book: no passages. ' +
-    'Default: cepe; decoder-only where the model is a decoder without encoder, which is not asked in mode cepe.',
+    "Default: the model's own (qa_config.json), else cepe; decoder-only where the model is a decoder without encoder, which is not asked in mode cepe.",
 })
 
 export const SamplingSchema = Type.Object(
@@ -45,7 +48,7 @@ export function nonBlank(maxLength: number, description: string) {
   return Type.String({ minLength: 1, maxLength, pattern: '\\S', description })
 }
 
-const SuppliedPassageSchema = Type.Object(
+export const SuppliedPassageSchema = Type.Object(
   {
     id: Type.Optional(Type.String({ maxLength: 512 })),
     title: Type.String({ maxLength: 1000 }),
@@ -79,11 +82,12 @@ const rerankField = Type.Optional(
       "Find more passages than are kept, and keep those that fit the question best (ordered as by POST /v1/rerank). Scores stay the search's. Default: false.",
   }),
 )
-const kField = Type.Integer({ minimum: 0, maximum: LIMITS.k, description: "Passages to retrieve (default: the model's own)." })
+export const kField = Type.Integer({ minimum: 0, maximum: LIMITS.k, description: "Passages to retrieve (default: the model's own)." })
 
 export const AnswerRequestSchema = Type.Object(
   {
     question: nonBlank(LIMITS.questionCharacters, 'The question, in any manner of writing.'),
+    collection: Type.Optional(CollectionNameSchema),
     k: Type.Optional(kField),
     k_decoder: Type.Optional(
       Type.Integer({
@@ -145,10 +149,10 @@ export const AnswerRequestSchema = Type.Object(
   { additionalProperties: false, title: 'Question' },
 )
 export type AnswerRequest = Static<typeof AnswerRequestSchema>
-/** A question of a chat: with what was said before it, and how it is to be answered. */
+/** A question of a chat with earlier messages and output constraints. */
 export type ChatQuestion = AnswerRequest & {
   readonly earlier?: readonly Turn[]
-  /** Texts that the answer is held to. */
+  /** Constrains the answer. */
   readonly grammar?: Grammar
 }
 
@@ -173,7 +177,7 @@ export const EvidenceSchema = Type.Object(
     }),
     rank: Type.Integer({ minimum: 1 }),
     role: Type.Union([Type.Literal('encoder'), Type.Literal('decoder'), Type.Literal('both'), Type.Literal('unused')], {
-      description: 'Where the model read the passage; unused: it did not fit (decoder-only).',
+      description: 'Where the model read the passage; unused: it did not fit (decoder-only), or could not change the answer (map-rerank).',
     }),
     attention: Type.Union([Type.Number({ minimum: 0, maximum: 1 }), Type.Null()], {
       description:
@@ -196,7 +200,7 @@ export const IndexVersionSchema = Type.Object(
   { title: 'IndexVersion' },
 )
 
-const ReasonSchema = Type.Union([Type.Literal('no_passages'), Type.Null()], {
+export const ReasonSchema = Type.Union([Type.Literal('no_passages'), Type.Null()], {
   description: 'Why there is no answer: no_passages, none were found (or supplied). null where there is one.',
 })
 
@@ -258,6 +262,7 @@ export type AnswerResponse = Static<typeof AnswerResponseSchema>
 export const SearchRequestSchema = Type.Object(
   {
     query: nonBlank(LIMITS.questionCharacters, 'What to look for.'),
+    collection: Type.Optional(CollectionNameSchema),
     k: Type.Optional(Type.Integer({ minimum: 1, maximum: LIMITS.k, default: 10 })),
     filter: Type.Optional(FilterSchema),
     method: Type.Optional(MethodSchema),
@@ -284,35 +289,3 @@ export const SearchResponseSchema = Type.Object({
   index: IndexVersionSchema,
 })
 export type SearchResponse = Static<typeof SearchResponseSchema>
-
-export const ScoreRequestSchema = Type.Object(
-  {
-    question: nonBlank(LIMITS.questionCharacters, 'The question.'),
-    choices: Type.Array(nonBlank(1000, 'A possible answer.'), { minItems: 1, maxItems: 64 }),
-    k: Type.Optional(kField),
-    k_decoder: Type.Optional(Type.Integer({ minimum: 0, maximum: LIMITS.k })),
-    method: Type.Optional(MethodSchema),
-    filter: Type.Optional(FilterSchema),
-    passages: Type.Optional(Type.Array(SuppliedPassageSchema, { maxItems: LIMITS.suppliedPassages })),
-    demonstrations: AnswerRequestSchema.properties.demonstrations,
-  },
-  { additionalProperties: false },
-)
-export type ScoreRequest = Static<typeof ScoreRequestSchema>
-
-export const ScoreResponseSchema = Type.Object({
-  choices: Type.Array(
-    Type.Object({
-      choice: Type.String(),
-      logprob: Type.Number({ description: 'Log-probability of the choice and the line end after it, given question and passages.' }),
-      tokens: Type.Integer(),
-      probability: Type.Number({ description: 'Softmax of the log-probabilities over the choices.' }),
-    }),
-  ),
-  best: Type.Union([Type.Integer(), Type.Null()], { description: 'Index of the most probable choice; null where there were no passages.' }),
-  reason: ReasonSchema,
-  evidence: Type.Array(EvidenceSchema),
-  model: AnswerResponseSchema.properties.model,
-  index: AnswerResponseSchema.properties.index,
-})
-export type ScoreResponse = Static<typeof ScoreResponseSchema>

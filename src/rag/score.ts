@@ -1,22 +1,27 @@
 import { at } from '../../base/at.ts'
 import type { RunOptions } from '../inference/contract.ts'
+import { inCollection } from './collection.ts'
 import { evidence } from './evidence.ts'
 import { hasNoPassages, sources, withPassages, type AnswerServices } from './pipeline.ts'
-import type { ScoreRequest, ScoreResponse } from './schema.ts'
+import { scoringMode } from './resolve-request.ts'
+import type { ScoreRequest, ScoreResponse } from './score-schema.ts'
 
 /**
  * Log-likelihood of each choice as the answer, given the retrieved (or supplied) passages.
- * @throws overloaded if the request is not admitted; deadline_exceeded; unprocessable where prompt and choices do not fit
+ * @throws overloaded if the request is not admitted; deadline_exceeded; unprocessable if prompt and choices do not fit
  */
-export function scoreChoices(
+export async function scoreChoices(
   { choices, ...request }: ScoreRequest,
-  services: AnswerServices,
+  given: AnswerServices,
   run: RunOptions = {},
 ): Promise<ScoreResponse> {
+  const services = await inCollection(given, request.collection)
   return withPassages({ request, choices }, services, run, async (asked) => {
     const { resolved, passages } = asked
     if (hasNoPassages(asked)) return { choices: [], best: null, reason: 'no_passages', evidence: [], ...sources(services, asked) }
-    const read = await services.reader.choices({ ...resolved, passages, choices }, asked.run())
+    const { reader } = services
+    const mode = scoringMode(resolved.mode, reader.manifest)
+    const read = await reader.choices({ ...resolved, mode, passages, choices }, asked.run())
     return { ...ranked(choices, read.logprobs), reason: null, evidence: await evidence(passages, read), ...sources(services, asked) }
   })
 }

@@ -1,19 +1,21 @@
 import type { RunOptions } from '../inference/contract.ts'
 import type { AnswerServices } from './pipeline.ts'
+import { inCollection } from './collection.ts'
 import { candidatesFor, firstOf, rerank } from './rerank.ts'
 import { searchPassages } from './retrieve.ts'
 import type { SearchRequest, SearchResponse } from './schema.ts'
 import { roundedMs } from './timings.ts'
 
-/** The schema's own. */
+/** Default of the schema. */
 const DEFAULT_K = 10
 
-/** Finds passages, and reranks them where that is wanted. @throws what `rerank` throws, then */
+/** Retrieves passages, and reranks them on request. @throws errors of `rerank` */
 export async function search(
   request: SearchRequest,
-  services: Pick<AnswerServices, 'retriever' | 'reader' | 'reranker' | 'admission'>,
+  given: Pick<AnswerServices, 'retriever' | 'reader' | 'reranker' | 'admission'>,
   run: RunOptions = {},
 ): Promise<SearchResponse> {
+  const services = await inCollection(given, request.collection)
   if (!request.rerank) return searchPassages(request, services.retriever, run)
   const started = performance.now()
   const { k = DEFAULT_K } = request

@@ -4,38 +4,38 @@ import { answerQuestion } from './answer.ts'
 import type { AnswerServices } from './pipeline.ts'
 import type { AnswerRequest } from './schema.ts'
 
-/** Asked as users ask, who leave everything to the service: what would be refused or fail for them fails here. */
+/** Uses all defaults, like most users, so that it fails if their questions would. */
 const QUESTION: AnswerRequest = { question: 'test' }
-/** Own share of the reader, so that it is answered under load. */
+/** Client id with its own fair share, so that it is answered under load. */
 const CLIENT = 'readiness'
 const DEFAULT_INTERVAL_MS = 5_000
 const DEFAULT_DEADLINE_MS = 120_000
-/** A slow model is asked more seldom: the test is to cost a small part of its time. */
+/** A slow model is tested less often: tests take a small part of its time. */
 const LEAST_PAUSE_PER_TEST = 20
 
 export interface TestQuestionOptions {
   readonly services: AnswerServices
-  /** Runs that the inference processes have finished: what is busy is not broken. */
+  /** Finished runs of the inference processes: a busy service is not broken. */
   readonly finishedRuns: () => number
   readonly intervalMs?: number
-  /** That of users' questions. */
+  /** The deadline of users' questions. */
   readonly deadlineMs?: number
-  readonly log?: Log
+  readonly log?: Log | undefined
 }
 
 export interface TestQuestion {
-  /** The last test's result; waits for the first. */
+  /** The last result; waits for the first. */
   check(): Promise<{ readonly name: string; readonly ok: boolean; readonly detail: string }>
   close(): void
 }
 
 /**
- * Asks the whole pipeline a small question at the start and again and again: a service whose processes run
- * while every answer fails (damaged data or weights, a hung process) is not ready.
+ * Periodically asks the whole pipeline a small question: a service whose processes run while every answer fails (damaged data or weights, a
+ * hung process) is not ready.
  */
 export function startTestQuestion(options: TestQuestionOptions): TestQuestion {
   const { services, finishedRuns, intervalMs = DEFAULT_INTERVAL_MS, deadlineMs = DEFAULT_DEADLINE_MS, log } = options
-  // The test has no place in the house: a full one is no failure.
+  // Not admitted because the service is full: not a failure.
   const always = { ...services, admission: { enter: () => ({ release: () => undefined }) } }
   let timer: NodeJS.Timeout | undefined
   let closed = false
@@ -51,7 +51,7 @@ export function startTestQuestion(options: TestQuestionOptions): TestQuestion {
       if (closed) return
       const code = error instanceof CodedError ? error.code : 'internal'
       const busy = code === 'deadline_exceeded' && finishedRuns() > before
-      // The message may name folders, which are not for everyone's eyes: it goes to the log.
+      // The message may contain paths, which must not be public: it is logged only.
       if (!busy && last?.ok !== false) log?.('error', `The test question failed: ${messageOf(error)}`)
       last = busy ? { ok: true, detail: 'busy with other questions' } : { ok: false, detail: `the test question failed (${code})` }
     }

@@ -43,8 +43,8 @@ export type Calibration = Static<typeof CalibrationSchema>
 const validator = Compile(CalibrationSchema)
 
 /**
- * Reads what `cepe calibrate` wrote.
- * @returns undefined where there is no such file
+ * Reads a calibration file of `cepe calibrate`.
+ * @returns undefined if there is no such file
  * @throws config_invalid naming the file and its problem
  */
 export async function loadCalibration(file: string): Promise<Calibration | undefined> {
@@ -71,16 +71,16 @@ export async function loadCalibration(file: string): Promise<Calibration | undef
   return value
 }
 
-/** Below this share of its answers a calibration does not know a way of reading. */
+/** Minimum share of its answers for a calibration to cover a way of reading. */
 const FEW = 0.01
 
-/** Whether it was fitted on answers read in that way: in the prompt alone, or with the encoder. One without the signal knows the encoder's. */
+/** Whether it was fitted on answers read that way: in the prompt alone, or with the encoder. Without the signal, it covers the encoder. */
 function covers({ signals }: Calibration, { from_prompt: fromPrompt }: Signals): boolean {
   const mean = signals.find(({ name }) => name === 'from_prompt')?.mean ?? 0
   return fromPrompt === 1 ? mean > FEW : mean < 1 - FEW
 }
 
-/** The probability that an answer with these signals is right; null where the calibration saw no answers read in that way. */
+/** The probability that an answer with these signals is right; null if the calibration does not cover its way of reading. */
 export function probabilityCorrect(calibration: Calibration, values: Signals): number | null {
   if (!covers(calibration, values)) return null
   const { bias, signals } = calibration

@@ -2,21 +2,21 @@ import { CodedError, messageOf } from '../../../base/errors.ts'
 import type { Log } from '../../inference/log.ts'
 import { loadCalibration, type Calibration } from './calibration.ts'
 
-/** Where a calibration may lie. */
+/** Possible calibration files. */
 export interface CalibrationFiles {
-  /** By the setting; '' for none at all. */
+  /** From the setting; '' for none. */
   readonly named?: string
-  /** Of the table in service; absent where its index has no folder. */
+  /** Of the live table; absent if its index has no folder. */
   readonly own?: string
   /** Of the shipped model and corpus. */
   readonly shipped: string
 }
 
 /**
- * The calibration to judge a reader's answers by: the named one, else the table's own, else the shipped one. One of another
- * reader is left alone, with a warning unless it is the shipped one; so is a file of the table's own that cannot be used.
- * @param reader id of the model in service
- * @throws config_invalid where the named file is missing or cannot be used
+ * Chooses the calibration for a reader's answers: the configured one, else the table's own, else the shipped one. A calibration of another
+ * reader is ignored, with a warning unless it is the shipped one; so is an unusable file of the table.
+ * @param reader id of the loaded model
+ * @throws config_invalid if the configured file is missing or invalid
  */
 export async function chooseCalibration(
   { named, own, shipped }: CalibrationFiles,
@@ -29,7 +29,7 @@ export async function chooseCalibration(
     if (calibration === undefined)
       throw new CodedError(
         'config_invalid',
-        `There is no calibration at ${named}: make it (cepe calibrate), or leave CEPE_CALIBRATION empty.`,
+        `There is no calibration at ${named}: create it (cepe calibrate), or leave CEPE_CALIBRATION empty.`,
         {
           field: 'CEPE_CALIBRATION',
         },

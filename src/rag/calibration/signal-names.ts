@@ -1,6 +1,5 @@
 /**
- * What reader and retriever know of an answer, as numbers that a calibration weighs. Calibrations on the disk name them:
- * another list, or another meaning, makes those invalid.
+ * Signals of an answer that a calibration weighs. Calibration files name them: a change of the list or of a meaning makes files invalid.
  */
 export const SIGNALS = [
   /** Geometric mean of the token probabilities. */
@@ -12,24 +11,24 @@ export const SIGNALS = [
   'stop_doubt',
   /** Entropy of the attention over the passages, as a share of the largest possible. */
   'passage_entropy',
-  /** Rank of the passage with most attention, 0 for the first, towards 1 for the last. */
+  /** Rank of the passage with most attention, from 0 for the first towards 1 for the last. */
   'attended_rank',
-  /** Attention on the context token that a new token attended to most, mean over the new tokens. */
+  /** Attention on the context token with most of a new token's attention, mean over the new tokens. */
   'token_peak',
-  /** Entropy of the attention over context tokens, as a share of the largest possible: mean over the new tokens, and the first one's. */
+  /** Entropy of the attention over context tokens, as a share of the largest possible: mean over the new tokens, and of the first one. */
   'token_entropy',
   'first_token_entropy',
-  /** Of the passages that say the answer: their attention, their share of all, and the rank of the first (1 where there is none). */
+  /** Of the passages that contain the answer: their attention, their share of all, and the rank of the first (1 if there is none). */
   'saying_attention',
   'saying_share',
   'saying_rank',
-  /** Share of the question's words that a sentence which says the answer has too, the passage's title aside; the best sentence's. */
+  /** Share of the question's words, except the title's, in the best sentence that contains the answer. */
   'sentence_overlap',
-  /** Share of a title's words that the question has, where the passage says the answer; the best passage's. */
+  /** Share of a title's words in the question, of the best passage that contains the answer. */
   'title_overlap',
-  /** Share of the answer's words that the question says already. */
+  /** Share of the answer's words that occur in the question. */
   'echo',
-  /** 1 where all passages were read in the prompt: attention over them is not measured, and what is said of it above is 0. */
+  /** 1 if all passages were read in the prompt: attention over them is not measured, and its signals are 0. */
   'from_prompt',
 ] as const
 export type Signal = (typeof SIGNALS)[number]

@@ -1,18 +1,18 @@
 import { at } from '../../../base/at.ts'
 import { contentStems, plainWords, stemsOf } from '../../text/stems.ts'
+import { confidence } from '../../inference/confidence.ts'
 import type { AnswerReadResult } from '../../inference/contract.ts'
-import { confidence } from '../evidence.ts'
 import type { Evidence } from '../schema.ts'
 import type { Signals } from './signal-names.ts'
 
-/** A probability of 1 has no doubt at all: its logarithm has to end somewhere. */
+/** Bounds the logarithm for a probability of 1. */
 const LEAST_DOUBT = 1e-4
-/** Sentences that are compared with the question, from the best passage on, and how much of each. */
+/** Sentences compared with the question, from the best passage on, and characters of each. */
 const MOST_SENTENCES = 20
 const SENTENCE_CHARACTERS = 1000
 /**
  * Signals of a greedy answer from passages.
- * @returns null where there is nothing to weigh: an empty answer, or no passages
+ * @returns null for an empty answer, or without passages
  */
 export function signalsOf(question: string, read: AnswerReadResult, evidence: readonly Evidence[]): Signals | null {
   const { text, stopped, logprobs } = read
@@ -61,7 +61,7 @@ function mean(values: readonly number[]): number {
   return values.reduce((sum, value) => sum + value, 0) / values.length
 }
 
-/** 0 where all is in one place, 1 where it is spread evenly. */
+/** 0 if concentrated on one element, 1 if uniform. */
 function relativeEntropy(shares: readonly number[]): number {
   const some = shares.filter((share) => share > 0)
   return some.length < 2 ? 0 : -some.reduce((sum, share) => sum + share * Math.log(share), 0) / Math.log(some.length)

@@ -3,7 +3,7 @@ import { AUXILIARY, PREPOSITION, QUESTION_WORD, VERB_TAIL } from './vocabulary.t
 
 const CAPITALISED = /\p{Lu}[\p{L}\p{N}'’.-]*(?:\s+(?:(?:of|the|de|da|di|von|van|la|le|and)\s+)*\p{Lu}[\p{L}\p{N}'’.-]*)*/gu
 const PLAIN_END = /[\s?!.]+$/
-/** `when was the tower built`, `how tall is the tower`, `in what year did the war end`: subject, and what is asked about it. */
+/** `when was the tower built`, `how tall is the tower`, `in what year did the war end`: subject and predicate. */
 const FRAME = new RegExp(
   `^(?:${PREPOSITION} )?(?:when|where|why|how(?: \\w+){0,2}|(?:what|which)(?: year| day| month| century| country| city)) ${AUXILIARY} (.+)$`,
   'i',
@@ -14,14 +14,14 @@ const OBJECT = new RegExp(`^(.*\\s${PREPOSITION}\\s+)(?!${QUESTION_WORD}\\b)(.+)
 /** `who wrote hamlet`, `who is the queen`. */
 const DIRECT = new RegExp(`^(${QUESTION_WORD}\\s+\\w+\\s+)(.+)$`, 'i')
 
-/** What a question is about: a name where it has one, else by its form; undefined for forms that are not known. */
+/** The entity of a question: a name if it has one, else by its form; undefined for unknown forms. */
 export function entityOf(question: string): Span | undefined {
   const end = question.length - (PLAIN_END.exec(question)?.[0].length ?? 0)
   const text = question.slice(0, end)
   return nameIn(text) ?? subjectIn(text) ?? match(OBJECT, text) ?? match(DIRECT, text)
 }
 
-/** The last run of capitalised words, the first word of the question left out, where not all words are. */
+/** The last run of capitalised words, except the first word of the question, unless all words are capitalised. */
 function nameIn(text: string): Span | undefined {
   if (!/\p{Ll}/u.test(text)) return undefined
   const names = Array.from(text.matchAll(CAPITALISED), ({ 0: name, index }) => ({ start: index, end: index + name.length }))

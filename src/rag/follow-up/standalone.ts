@@ -3,7 +3,7 @@ import { LIMITS } from '../limits.ts'
 import { entityOf } from './entity.ts'
 import { AUXILIARY, PREPOSITION, QUESTION_WORD, RELATION } from './vocabulary.ts'
 
-/** A question of a chat, and what was answered. */
+/** A question of a chat with its answer. */
 interface Exchange {
   readonly question: string
   readonly answer: string
@@ -18,24 +18,24 @@ const OPEN_RELATION = new RegExp(`^${QUESTION_WORD}\\s+${AUXILIARY}\\s+the\\s+${
 const POSSESSIVE = new RegExp(`\\b(?:its|his|their|her(?=\\s+(?!${PREPOSITION}\\b)\\w))\\b`, 'gi')
 const PERSON = /\b(?:he|him|she|her|hers)\b/gi
 const THING = /\b(?:it|they|them|there|this one|that one)\b/gi
-/** Messages that are looked at: a chain of follow-ups is seldom longer, and each takes time. */
+/** Messages considered: longer chains of follow-ups are rare, and each takes time. */
 const MOST_TURNS = 20
-/** Of a fragment: more is a sentence. */
+/** Words of a fragment; a longer text is a sentence. */
 const MOST_WORDS = 6
-/** Of an answer that something may refer to. */
+/** Words of an answer that a pronoun may refer to. */
 const MOST_ANSWER_WORDS = 8
 
 /**
- * A follow-up as a question that stands alone: `And of Germany?` after `What is the capital of France?` is `What is the capital of
- * Germany?`. By rule, for English: what is left out, or stands as a pronoun, is taken from the turn before. A question to which no rule
- * applies is returned as it is.
- * @param earlier messages before it, the oldest first
+ * Rewrites a follow-up as a standalone question: `And of Germany?` after `What is the capital of France?` becomes `What is the capital of
+ * Germany?`. Rule-based, for English: omitted parts and pronouns are resolved from the previous turn. A question to which no rule applies
+ * is returned unchanged.
+ * @param earlier messages before it, oldest first
  */
 export function standaloneQuestion(question: string, earlier: readonly Turn[]): string {
   let last: Exchange | undefined
   const recent = earlier.slice(-MOST_TURNS)
   for (const [i, { role, content }] of recent.entries()) {
-    // What is longer than any question is a text that was pasted in.
+    // A longer text was pasted, not asked.
     if (role !== 'user' || content.length > LIMITS.questionCharacters) continue
     const next = recent[i + 1]
     const answer = next?.role === 'assistant' ? saidIn(next.content) : ''
@@ -63,12 +63,12 @@ function resolved(question: string, last: Exchange | undefined): string {
   return asked.length > LIMITS.questionCharacters ? question : asked
 }
 
-/** Patterns take time by the square of a run of spaces. */
+/** Collapses spaces: patterns take quadratic time in a run of them. */
 function singleSpaced(text: string): string {
   return text.trim().replace(/\s+/g, ' ')
 }
 
-/** A fragment in its place in the question before; undefined where it is no fragment. */
+/** Inserts a fragment into the previous question; undefined if it is not a fragment. */
 function filledIn(question: string, { question: before }: Exchange): string | undefined {
   const leader = LEADER.exec(question)?.[0] ?? ''
   const text = question.slice(leader.length).replace(/[\s?!.]+$/, '')
@@ -78,14 +78,14 @@ function filledIn(question: string, { question: before }: Exchange): string | un
   const entity = entityOf(before)
   if (OPEN_RELATION.test(text) && entity) return `${capital(text, question)} of ${before.slice(entity.start, entity.end)}?`
   if (COMPLETE.test(text)) return undefined
-  // Without a word that leads on, few words are a question of their own, unless they are marked as one or need something before them.
+  // Without a leading conjunction, few words are a complete question, unless marked as a fragment or incomplete.
   if (leader === '' && preposition === undefined && !(words <= 3 && question.trimEnd().endsWith('?'))) return undefined
   const relation = RELATION_ALONE.test(text) ? ASKED_RELATION.exec(before) : null
   if (relation) return `${relation[1]}the ${text.replace(/^\S+\s+/, '')}${relation[3]}`
   return (preposition && afterPreposition(before, preposition, name)) ?? (entity && replaced(before, entity, name))
 }
 
-/** The question with another object of a preposition that it has. */
+/** Replaces the object of a preposition in the question. */
 function afterPreposition(before: string, preposition: string, name: string): string | undefined {
   const form = new RegExp(`^(.*\\s${preposition}\\s+)(?!${QUESTION_WORD}\\b)([^?!]+?)((?:\\s+${PREPOSITION}\\s+[^?!]+)?[?!.\\s]*)$`, 'i')
   const [, front, , end] = form.exec(before) ?? []
@@ -96,7 +96,7 @@ function replaced(text: string, { start, end }: { readonly start: number; readon
   return text.slice(0, start) + by + text.slice(end)
 }
 
-/** A question whose pronouns are named; undefined where it has none, or nothing is known to stand for them. */
+/** Resolves the pronouns of a question; undefined if it has none, or no antecedent is known. */
 function withoutPronouns(question: string, { question: before, answer }: Exchange): string | undefined {
   const span = entityOf(before)
   const entity = span === undefined ? '' : before.slice(span.start, span.end)
@@ -117,12 +117,12 @@ function possessive(owner: string, word: string): string {
   return owner === '' ? word : `${owner}'s`
 }
 
-/** `is there` says that something exists; `live there` names a place. */
+/** `is there` is existential; `live there` refers to a place. */
 function inPlace(text: string, word: string, place: string): string {
   return place === '' || new RegExp(`(?:${AUXILIARY}\\s+there|\\bthere\\s+${AUXILIARY})\\b`, 'i').test(text) ? word : `in ${place}`
 }
 
-/** With a capital at the front where the whole had one. */
+/** Capitalises the first letter if the original had one. */
 function capital(text: string, whole: string): string {
   return /^\p{Lu}/u.test(whole) ? text.replace(/^\p{Ll}/u, (letter) => letter.toUpperCase()) : text
 }
