@@ -26,36 +26,40 @@ import { onceFor } from './http/idempotency/idempotency.ts'
 import { StoredResponses } from './http/idempotency/stored-responses.ts'
 import { publicText, type PublicText } from './http/errors/public-text.ts'
 import { validatorCompiler } from './http/request/query-numbers.ts'
+import { collectionAccess, type CollectionAccess } from './http/request/collections.ts'
 import { corpusTexts } from './http/page/corpus-text.ts'
 import { answerClientError, refuseExpectations } from './http/errors/raw-errors.ts'
-import { adminIndexJobs } from './http/routes/admin-index-jobs.ts'
-import { adminPassages } from './http/routes/admin-passages.ts'
+import { adminIndexJobsRoutes } from './http/routes/admin/index-jobs.ts'
+import { adminPassagesRoutes } from './http/routes/admin/passages.ts'
 import { answersDir } from './service/stores.ts'
-import { adminIndex } from './http/routes/admin-index.ts'
-import { answerRoute } from './http/routes/answer.ts'
-import { answersRoute } from './http/routes/answers.ts'
-import { documentsRoute } from './http/routes/documents.ts'
-import { feedbackRoute } from './http/routes/feedback.ts'
+import { adminIndexRoutes } from './http/routes/admin/index.ts'
+import { answerRoutes } from './http/routes/answer.ts'
+import { answersRoutes } from './http/routes/answers.ts'
+import { adminCollectionsRoutes } from './http/routes/admin-collections.ts'
+import { collectionsRoutes } from './http/routes/collections.ts'
+import { documentsRoutes } from './http/routes/documents.ts'
+import { feedbackRoutes } from './http/routes/feedback.ts'
 import { healthRoutes } from './http/routes/health.ts'
-import { infoRoute } from './http/routes/info.ts'
-import { openAiRoutes } from './http/routes/openai.ts'
-import { mcpRoute } from './http/routes/mcp.ts'
+import { infoRoutes } from './http/routes/info.ts'
+import { openAiRoutes } from './http/routes/openai/routes.ts'
+import { mcpRoutes } from './http/routes/mcp.ts'
 import { pageRoutes } from './http/routes/page.ts'
-import { passageFile } from './http/routes/passage-file.ts'
-import { passages } from './http/routes/passages.ts'
+import { passageFileRoutes } from './http/routes/passages/file.ts'
+import { passagesRoutes } from './http/routes/passages/passages.ts'
 import { rerankRoutes } from './http/routes/rerank.ts'
-import { scoreRoute } from './http/routes/score.ts'
-import { searchRoute } from './http/routes/search.ts'
-import { upsertPassages } from './http/routes/upsert-passages.ts'
+import { scoreRoutes } from './http/routes/score.ts'
+import { searchRoutes } from './http/routes/search.ts'
+import { upsertRoutes } from './http/routes/passages/upsert.ts'
 import { createLog } from './service/log.ts'
+import { servedFiles } from './service/paths.ts'
 import type { Services } from './service/services.ts'
 
 /** A passage id of 512 bytes, percent-encoded. */
 const MAX_PATH_PARAMETER = 3 * 512
-/** How often connections are looked at for headers that are late. */
+/** Interval for checking connections for late headers. */
 const CONNECTION_CHECK_MS = 1_000
 
-/** The HTTP application over constructed services; it neither listens nor closes them. */
+/** Builds the HTTP application over constructed services; it neither listens nor closes them. */
 export async function buildApp(
   services: Services,
   config: Config,
@@ -71,7 +75,7 @@ export async function buildApp(
     return sendError(error, request, reply)
   })
 
-  // What holds for every route, in the order in which it is asked.
+  // Hooks for every route, in order.
   await app.register(observers)
   await app.register(traces, { url: config.TRACES_URL, version })
   await app.register(headers)
@@ -87,48 +91,67 @@ export async function buildApp(
   await app.register(host, { host: config.HOST, allowed: listed(config.ALLOWED_HOSTS), keys: services.keys })
   await app.register(unknownRoutes)
   await app.register(docs, { version, basePath: config.BASE_PATH })
-  const { processes, keys, newerTable } = services
-  await app.register(metrics, { processes, jobs: services.jobs, keys, retriever: services.answering.retriever, newerTable })
+  const { processes, keys, collections, newerTable } = services
+  const { retriever } = services.answering
+  await app.register(metrics, { processes, jobs: services.jobs, keys, retriever, collections, newerTable })
 
   const { index, jobs, embedder, further, readiness } = services
+  const access = collectionAccess(services.answering, collections)
   const requireAdmin = config.ROLE === 'replica' ? refuseChanges : adminGuard(app)
   await app.register(healthRoutes, { readiness, publicText: said })
-  if (config.ROLE !== 'indexer') await registerQuestions(app, services, config, { version, origins, publicText: said })
-  const once = onceFor(new StoredResponses({ dir: path.join(answersDir(config, index.dir), `${index.table}.answers`) }))
-  const changes = { index, embedder, ...(further && { further }), unreadTokens: services.unreadTokens, requireAdmin, once }
-  await app.register(upsertPassages, changes)
-  await app.register(passages, changes)
-  await app.register(passageFile, { index, importDir: config.SERVE_FILES ? config.IMPORT_DIR : undefined })
-  await app.register(adminPassages, { index, requireAdmin })
-  await app.register(adminIndex, { index, requireAdmin })
-  await app.register(adminIndexJobs, { jobs, requireAdmin, once, basePath: config.BASE_PATH })
+  if (config.ROLE !== 'indexer') await registerQuestions(app, services, config, { access, version, origins, publicText: said })
+  const once = onceFor(new StoredResponses({ dir: path.join(answersDir(config, index.dir), `${index.table}.answers`) }), index.table)
+  const changes = { access, embedder, ...(further && { further }), unreadTokens: services.unreadTokens, requireAdmin, once }
+  const named = { collections, access, publicText: said }
+  await app.register(collectionsRoutes, named)
+  await app.register(adminCollectionsRoutes, { ...named, requireAdmin })
+  await app.register(upsertRoutes, changes)
+  await app.register(passagesRoutes, changes)
+  await app.register(passageFileRoutes, { access, files: servedFiles(config) })
+  await app.register(adminPassagesRoutes, { access, requireAdmin })
+  await app.register(adminIndexRoutes, { access, requireAdmin })
+  await app.register(adminIndexJobsRoutes, {
+    jobs,
+    access,
+    fetchHosts: listed(config.FETCH),
+    requireAdmin,
+    once,
+    basePath: config.BASE_PATH,
+  })
   return app
 }
 
-/** The routes that ask: an indexer has none of them. */
+interface QuestionParts {
+  readonly access: CollectionAccess
+  readonly version: string
+  readonly origins: string[]
+  readonly publicText: PublicText
+}
+
+/** Registers the routes that need a reader: an indexer has none of them. */
 async function registerQuestions(
   app: FastifyInstance,
   services: Services,
   config: Config,
-  { version, origins, publicText: said }: { readonly version: string; readonly origins: string[]; readonly publicText: PublicText },
+  { access, version, origins, publicText: said }: QuestionParts,
 ): Promise<void> {
   const { answering, index, newerTable } = services
-  const questions = { services: answering, deadlineMs: config.DEADLINE_MS }
+  const questions = { services: answering, access, deadlineMs: config.DEADLINE_MS }
   const page = { title: config.PAGE_TITLE, about: config.PAGE_ABOUT, questions: config.PAGE_QUESTIONS }
-  await app.register(infoRoute, { ...questions, version, newerTable, corpusText: corpusTexts(page, index), publicText: said })
+  await app.register(infoRoutes, { ...questions, version, newerTable, corpusText: corpusTexts(page, index), publicText: said })
   await app.register(pageRoutes, { ...page, basePath: config.BASE_PATH })
-  await app.register(answerRoute, { ...questions, publicText: said })
-  await app.register(answersRoute, { ...questions, batchDeadlineMs: config.BATCH_DEADLINE_MS, publicText: said })
-  await app.register(feedbackRoute, { file: config.FEEDBACK, maxBytes: config.FEEDBACK_MB * 2 ** 20 })
-  await app.register(searchRoute, questions)
-  await app.register(scoreRoute, questions)
+  await app.register(answerRoutes, { ...questions, publicText: said })
+  await app.register(answersRoutes, { ...questions, batchDeadlineMs: config.BATCH_DEADLINE_MS, publicText: said })
+  await app.register(feedbackRoutes, { file: config.FEEDBACK, maxBytes: config.FEEDBACK_MB * 2 ** 20, access })
+  await app.register(searchRoutes, questions)
+  await app.register(scoreRoutes, questions)
   await app.register(rerankRoutes, questions)
-  await app.register(documentsRoute, {
+  await app.register(documentsRoutes, {
     ...services.documents,
     deadlineMs: config.DEADLINE_MS,
     maxFileBytes: config.DOCUMENT_MB * 2 ** 20,
   })
-  await app.register(mcpRoute, { ...questions, index, version, origins, publicText: said })
+  await app.register(mcpRoutes, { ...questions, version, origins, publicText: said })
   await app.register(openAiRoutes, {
     ...questions,
     countTokens: services.countTokens,
@@ -138,7 +161,7 @@ async function registerQuestions(
   })
 }
 
-/** The bare server with its bounds on time, size and connections. */
+/** Creates the server with its limits on time, size and connections. */
 function createServer(config: Config, logger: Logger, sendError: ReturnType<typeof errorSender>) {
   const log: FastifyBaseLogger = logger
   const app = fastify({
@@ -154,7 +177,7 @@ function createServer(config: Config, logger: Logger, sendError: ReturnType<type
     },
     clientErrorHandler: answerClientError,
     forceCloseConnections: 'idle',
-    // The drain says it in the documented shape, and so do the errors for a missing Host.
+    // Graceful shutdown and errors for a missing Host use the documented error body.
     return503OnClosing: false,
     http: {
       requireHostHeader: false,
@@ -164,14 +187,14 @@ function createServer(config: Config, logger: Logger, sendError: ReturnType<type
   })
     .setValidatorCompiler(validatorCompiler)
     .withTypeProvider<TypeBoxTypeProvider>()
-  // JSON is the only text that is read; another is refused like any other type.
+  // JSON is the only accepted text; others are rejected like any other type.
   app.removeContentTypeParser('text/plain')
   app.server.maxConnections = config.MAX_CONNECTIONS
   refuseExpectations(app.server)
   return app
 }
 
-/** Which of the addresses that a request came through are those of proxies: hop 0 is the connection's own. */
+/** Returns which addresses of a request's path are proxies: hop 0 is the connection's own. */
 function proxies(setting: string): boolean | string | ((address: string, hop: number) => boolean) {
   if (setting === '') return false
   return /^\d+$/.test(setting) ? (_address, hop) => hop < Number(setting) : setting

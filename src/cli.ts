@@ -1,11 +1,11 @@
 #!/usr/bin/env node
 import { Command } from 'commander'
 import { COMMANDS } from './cli/commands.ts'
-import { checkOpenFiles } from './cli/open-files.ts'
-import { runProgram } from './cli/run-program.ts'
+import { checkOpenFiles } from './cli/program/open-files.ts'
+import { runProgram } from './cli/program/run-program.ts'
 import { packageVersion } from './package.ts'
 
-/** Programs of their own. */
+/** Separate programs. */
 const PROGRAMS = {
   eval: { description: 'evaluate on open-domain QA datasets and compare runs', executableFile: '../eval/cli.js' },
   calibrate: {
@@ -23,7 +23,7 @@ for (const [name, { description, executableFile }] of Object.entries(PROGRAMS)) 
 
 const [, , asked = ''] = process.argv
 const isKnown = (name: string): boolean => Object.hasOwn(COMMANDS, name)
-// Help, and the refusal of a name that is none, show all of them.
+// Help, and the error for an unknown command, list all of them.
 if (!Object.hasOwn(PROGRAMS, asked))
   for (const [name, load] of Object.entries(COMMANDS)) if (!isKnown(asked) || name === asked) program.addCommand(await load())
 

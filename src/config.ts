@@ -8,11 +8,12 @@ import { checkAddress } from '../index/store/object-store/address.ts'
 import { storeSettingsOf } from '../index/store/object-store/environment.ts'
 import { configureStores } from '../index/store/object-store/settings.ts'
 import { storeOf } from '../index/store/store-of.ts'
+import { TABLE_NAME } from '../index/table-name.ts'
 import { packageRoot, packageVersion } from './package.ts'
-import { BASE_PATH, ConfigSchema, DEFAULT_DTYPE, TABLE_NAME, type Config } from './settings.ts'
+import { BASE_PATH, ConfigSchema, DEFAULT_DTYPE, type Config } from './settings.ts'
 
 const PREFIX = 'CEPE_'
-/** Of commands that ask a service, see {@link clientKey}: no setting of one. */
+/** For commands that call a service, see {@link clientKey}; not a setting of the service. */
 const CLIENT_KEY = `${PREFIX}KEY`
 
 export { packageRoot, packageVersion }
@@ -30,16 +31,17 @@ const PATH_SETTINGS = [
 
 /**
  * Reads the settings.
- * @param overrides settings without the prefix that win over the environment (command-line options)
- * @throws config_invalid naming the variable, its value's problem and what is allowed; unknown `CEPE_` variables are refused, since a typing error would otherwise go unnoticed
+ * @param overrides settings without the prefix that take precedence over the environment (command-line options)
+ * @throws config_invalid naming the variable, its value's problem and the allowed values; unknown `CEPE_` variables are rejected, since a
+ * typing error would otherwise go unnoticed
  */
 export function loadConfig(overrides: Partial<Record<keyof Config, unknown>> = {}, env: NodeJS.ProcessEnv = environment()): Config {
-  // What platforms set for the services that they run.
+  // Variables that hosting platforms set for their services.
   const given: Record<string, unknown> = env['PORT'] ? { PORT: env['PORT'] } : {}
   for (const [variable, value] of Object.entries(env)) {
     if (variable === CLIENT_KEY) continue
     if (variable.startsWith(PREFIX) && value !== undefined && value !== '') given[variable.slice(PREFIX.length)] = value
-    // An empty variable switches an optional file off where that is meaningful.
+    // An empty variable disables an optional file.
     else if (['CEPE_CORPUS', 'CEPE_DEMONSTRATIONS', 'CEPE_CALIBRATION'].includes(variable)) given[variable.slice(PREFIX.length)] = ''
   }
   const unknown = Object.keys(given).find((name) => !(name in ConfigSchema.properties))
@@ -56,6 +58,7 @@ export function loadConfig(overrides: Partial<Record<keyof Config, unknown>> = {
   checkProxies(config.TRUST_PROXY)
   checkUrls(config)
   checkHosts(config)
+  checkFetchHosts(config)
   checkAdminKey(config)
   if (config.ENCODE_AHEAD && config.STATE_DISK_MB === 0)
     throw refused('ENCODE_AHEAD', 'needs a limit of the disk that it may take: set CEPE_STATE_DISK_MB')
@@ -75,7 +78,7 @@ export function loadConfig(overrides: Partial<Record<keyof Config, unknown>> = {
   return config
 }
 
-/** Models beside the first: each is a process with its weights in memory. */
+/** Each further model is a process with its weights in memory. */
 const MOST_FURTHER_RETRIEVERS = 4
 
 /** Folders of the further retrievers. @throws config_invalid for too many */
@@ -87,8 +90,8 @@ export function furtherRetrievers({ FURTHER_RETRIEVERS: list }: Pick<Config, 'FU
 }
 
 /**
- * An index in an object store: how the store is reached is told by the variables that its own tools use. What else lies in the
- * index's folder by default needs a folder of its own.
+ * For an index in an object store: the store is configured by the usual variables of its tools, and files that are stored with the index by
+ * default need folders of their own.
  * @throws config_invalid
  */
 function useObjectStore(config: Config, env: NodeJS.ProcessEnv): void {
@@ -101,8 +104,8 @@ function useObjectStore(config: Config, env: NodeJS.ProcessEnv): void {
 }
 
 /**
- * Defaults that follow from what is given. The shipped model and corpus only stand in for each other:
- * a folder of the user's own is never filled, or replaced, with the shipped ones.
+ * Defaults that depend on other settings. Shipped model and corpus are only defaults for each other: a user's own folder is never filled,
+ * or replaced, with them.
  */
 function companions(given: Readonly<Record<string, unknown>>): Record<string, string> {
   const data = typeof given['DATA_DIR'] === 'string' ? path.resolve(given['DATA_DIR']) : undefined
@@ -117,7 +120,7 @@ function companions(given: Readonly<Record<string, unknown>>): Record<string, st
       found[`${model}_DIR`] = path.join(models, `${path.basename(path.resolve(checkpoint))}-${dtype}`)
     }
   }
-  // Eight bits in blocks answer as f32 does, in a quarter of its memory.
+  // 8 bits in blocks give the same answers as f32 in a quarter of its memory.
   const shipped = ['READER_CHECKPOINT', 'READER_DIR', 'DTYPE'].every((name) => given[name] === undefined)
   if (shipped && given['PROVIDER'] !== 'cuda') found['DTYPE'] = 'int8-blocks'
   const ownIndex = ['INDEX_DIR', 'TABLE', 'RETRIEVER_DIR', 'RETRIEVER_CHECKPOINT'].some((name) => given[name] !== undefined)
@@ -125,7 +128,7 @@ function companions(given: Readonly<Record<string, unknown>>): Record<string, st
   return found
 }
 
-/** Places in DATA_DIR of what has none of its own. Shipped models and corpus may be put there, as into the package's own folders. */
+/** Defaults below DATA_DIR. Shipped models and corpus may be stored there, as in the package's own folders. */
 function foldersIn(data: string, given: Readonly<Record<string, unknown>>): Record<string, string> {
   const folders = {
     READER_DIR: path.join(data, 'models/reader'),
@@ -136,7 +139,7 @@ function foldersIn(data: string, given: Readonly<Record<string, unknown>>): Reco
   return Object.fromEntries(Object.entries(folders).filter(([name]) => given[name] === undefined))
 }
 
-/** A setting's schema: the keywords that are used above. */
+/** A setting's schema: the keywords used above. */
 interface Setting {
   readonly type?: string
   readonly enum?: readonly string[]
@@ -145,7 +148,7 @@ interface Setting {
   readonly maximum?: number
 }
 
-/** Texts as the numbers and booleans that their settings are; one that is none stays a text, and is refused by the schema. */
+/** Converts texts to numbers and booleans; invalid ones stay texts, and the schema rejects them. */
 function fromText(given: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(given).map(([name, value]) => {
@@ -163,7 +166,7 @@ function invalidSetting(
   error: { instancePath: string; message: string } | undefined,
 ): CodedError {
   const name = error?.instancePath.slice(1) as keyof Config
-  // What is secret is never shown, right or wrong.
+  // Secrets are never shown, valid or not.
   const value = name.endsWith('_KEY') ? 'the value is not shown' : `got ${JSON.stringify(given[name])}`
   return refused(name, `${rangeOf(ConfigSchema.properties[name]) ?? error?.message ?? 'is not valid'} (${value})`)
 }
@@ -172,7 +175,7 @@ function refused(name: keyof Config, problem: string): CodedError {
   return new CodedError('config_invalid', `Setting ${PREFIX}${name} ${problem}.`, { field: PREFIX + name })
 }
 
-/** What a setting takes, where that can be said in a few words. */
+/** Allowed values of a setting, if they can be described briefly. */
 function rangeOf(setting: Setting): string | undefined {
   const { type, pattern, minimum, maximum } = setting
   if (setting.enum) return `must be one of ${setting.enum.join(', ')}`
@@ -186,7 +189,7 @@ function rangeOf(setting: Setting): string | undefined {
 
 const PROXY_NAMES = ['loopback', 'linklocal', 'uniquelocal']
 
-/** @throws config_invalid for what is neither a number of proxies nor a list of addresses, networks and names of networks */
+/** @throws config_invalid unless it is a number of proxies or a list of addresses, networks and names of networks */
 function checkProxies(setting: string): void {
   if (setting === '' || /^\d+$/.test(setting)) return
   for (const part of setting.split(',').map((text) => text.trim())) {
@@ -202,7 +205,7 @@ function checkProxies(setting: string): void {
   }
 }
 
-/** @throws config_invalid for an origin with more than scheme, host and port, or an address of traces that is none */
+/** @throws config_invalid for an origin with more than scheme, host and port, or an invalid address for traces */
 function checkUrls({ CORS_ORIGINS: origins, TRACES_URL: traces }: Config): void {
   const isHttp = (url: string): boolean => URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)
   for (const origin of listed(origins))
@@ -211,24 +214,34 @@ function checkUrls({ CORS_ORIGINS: origins, TRACES_URL: traces }: Config): void 
   if (traces !== '' && !isHttp(traces)) throw refused('TRACES_URL', `must be an http or https address (got ${JSON.stringify(traces)})`)
 }
 
-/** @throws config_invalid for what has more than a host's name or address in it */
+/** @throws config_invalid for more than a host's name or address */
 function checkHosts({ ALLOWED_HOSTS: names }: Config): void {
   for (const name of listed(names))
     if (!/^(?:[\w.-]+|\[[\da-f:.]+\])$/i.test(name))
       throw refused('ALLOWED_HOSTS', `must be a list of host names, without scheme and port (got ${JSON.stringify(name)})`)
 }
 
-/** Texts that stand for a key in examples and manifests. */
+/** @throws config_invalid for what is no host as an address has it */
+function checkFetchHosts({ FETCH: hosts }: Config): void {
+  for (const host of listed(hosts))
+    if (!URL.canParse(`https://${host}/`) || ![`https://${host}/`, `http://${host}/`].some((url) => new URL(url).host === host))
+      throw refused(
+        'FETCH',
+        `must be a list of hosts as their addresses have them, in small letters, with a port where it is no default one (got ${JSON.stringify(host)})`,
+      )
+}
+
+/** Placeholder keys in examples and manifests. */
 const PLACEHOLDER =
   /(?:replace|change|insert)[-_ ]?(?:this|me|it|a[-_ ]?key)|(?:your|example|sample|default|dummy)[-_ ]?(?:admin[-_ ]?)?key|placeholder/i
 
-/** @throws config_invalid for a key that everybody can read in an example */
+/** @throws config_invalid for a key published in an example */
 function checkAdminKey({ ADMIN_KEY: key }: Config): void {
   if (key !== undefined && PLACEHOLDER.test(key))
-    throw refused('ADMIN_KEY', 'is a placeholder, which everybody knows: set a random key of your own (openssl rand -base64 32)')
+    throw refused('ADMIN_KEY', 'is a placeholder from an example: set a random key of your own (openssl rand -base64 32)')
 }
 
-/** What a setting lists, separated by commas. */
+/** Splits a comma-separated setting. */
 export function listed(setting: string): string[] {
   return setting
     .split(',')
@@ -236,40 +249,40 @@ export function listed(setting: string): string[] {
     .filter((part) => part !== '')
 }
 
-/** The Hugging Face hub that checkpoints are fetched from, by the variables of its own tools: HF_ENDPOINT and HF_TOKEN. */
+/** The Hugging Face hub for checkpoints, from the variables of its own tools: HF_ENDPOINT and HF_TOKEN. */
 export function hubSettings(): { readonly url: string; readonly token: string | null } {
   const { HF_ENDPOINT: endpoint, HF_TOKEN: token } = environment()
   return { url: (endpoint || 'https://huggingface.co').replace(/\/+$/, ''), token: token || null }
 }
 
 /**
- * Turns off warnings that libraries write on standard error and that a user cannot act on, unless the user's own variables
- * say otherwise. To be called before the libraries are loaded.
+ * Disables warnings of libraries on standard error that a user cannot act on, unless the user's variables override it. Call before the
+ * libraries are loaded.
  */
 export function quietLibraries(): void {
-  // LanceDB: a partition without rows, at every index update. Its errors are written.
+  // LanceDB: a partition without rows, at every index update. Its errors are still written.
   process.env['LANCEDB_LOG'] ??= 'error'
-  // AWS SDK: the Node version. Which ones it runs on is settled by the locked dependencies, not by whoever runs a command.
+  // AWS SDK: the Node version. Supported versions follow from the locked dependencies.
   process.env['AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED'] ??= 'true'
 }
 
-/** Where this process, and what it loads, puts temporary files from now on. */
+/** Sets the folder of temporary files for this process and its libraries. */
 export function setTemporaryFolder(folder: string): void {
   process.env['TMPDIR'] = folder
 }
 
-/** The key with which commands ask a running service (CEPE_KEY). */
+/** The key for commands that call a running service (CEPE_KEY). */
 export function clientKey(): string | undefined {
   return environment()[CLIENT_KEY] || undefined
 }
 
 function environment(): NodeJS.ProcessEnv {
-  // A folder of that name is one of Python's virtual environments, say.
+  // A folder of that name is a Python virtual environment, for example.
   if (statSync('.env', { throwIfNoEntry: false })?.isDirectory() === false) loadEnvFile('.env')
   return process.env
 }
 
-/** Where a calibration is looked for: the file that is named must be there, the others may be. */
+/** Calibration files to look for: a configured file must exist, the others may. */
 export function calibrationFiles({ CALIBRATION, INDEX_DIR, TABLE }: Pick<Config, 'CALIBRATION' | 'INDEX_DIR' | 'TABLE'>): {
   readonly named?: string
   readonly own?: string
@@ -277,7 +290,8 @@ export function calibrationFiles({ CALIBRATION, INDEX_DIR, TABLE }: Pick<Config,
 } {
   return {
     ...(CALIBRATION !== undefined && { named: CALIBRATION }),
-    // A calibration is of a reader and read once, at the start: one of an index in an object store is named (CALIBRATION).
+    // A calibration belongs to a reader and is read once, at the start; for an index in an object store it must be configured
+    // (CALIBRATION).
     ...(storeOf(INDEX_DIR).keepsFiles && { own: path.join(INDEX_DIR, `calibration.${TABLE}.json`) }),
     shipped: path.join(packageRoot(), 'index/corpus/calibration.json'),
   }

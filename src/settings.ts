@@ -1,4 +1,5 @@
 import { Type, type Static } from 'typebox'
+import { TABLE_NAME } from '../index/table-name.ts'
 
 function text(description: string, value: string) {
   return Type.String({ description, default: value })
@@ -9,83 +10,86 @@ function integer(description: string, value: number, minimum: number, maximum: n
 
 export const DEFAULT_DTYPE = 'f32'
 
-/** Nothing, or a path such as `/qa`. One that begins like the routes' own could not be told from them. */
+/** Empty, or a path such as `/qa`. Prefixes of the routes are excluded. */
 export const BASE_PATH = '^$|^(?!/(v1|docs)(/|$))(/[A-Za-z0-9_][A-Za-z0-9._~-]*)+$'
 
-/** A table's name: it is part of file names, and of addresses in an object store. */
-export const TABLE_NAME = '^[A-Za-z][A-Za-z0-9_-]{0,63}$'
-
 /**
- * Every setting of the service: an environment variable `CEPE_<NAME>`, also read from `.env` in the working folder.
- * docs/configuration.md shows this schema as a table (a test compares them); config.ts reads it.
+ * All settings of the service: environment variables `CEPE_<NAME>`, also read from `.env` in the working folder. docs/configuration.md
+ * shows this schema as a table (a test compares them); config.ts reads it.
  */
 export const ConfigSchema = Type.Object({
   HOST: Type.String({ description: 'Address to listen on.', default: '127.0.0.1', pattern: '\\S' }),
-  PORT: integer('Port to listen on; 0 takes a free one. Where it is not set, `PORT` is honoured.', 8080, 0, 65535),
+  PORT: integer('Port to listen on; 0 selects a free one. Default: `PORT`, if set.', 8080, 0, 65535),
   READER_CHECKPOINT: text(
-    'Checkpoint folder of the reader (Hugging Face layout) or GGUF file, built into READER_DIR when that is missing or older. Without a default where READER_DIR is set.',
+    'Checkpoint folder of the reader (Hugging Face layout) or GGUF file, built into READER_DIR if that is missing or older. No default if READER_DIR is set.',
     'models/reader/checkpoint/smollm2-135m-qa',
   ),
   READER_DIR: text(
-    'Built reader (graphs and manifest). Where only READER_CHECKPOINT is set: `models/built/<its name>-<dtype>`.',
+    'Built reader (graphs and manifest). If only READER_CHECKPOINT is set: `models/built/<its name>-<dtype>`.',
     'models/built/reader',
   ),
   RETRIEVER_CHECKPOINT: text(
-    'Checkpoint folder of the retriever (Contriever). Without a default where RETRIEVER_DIR is set.',
+    'Checkpoint folder of the retriever (Contriever). No default if RETRIEVER_DIR is set.',
     'models/tiny/checkpoint/contriever',
   ),
-  RETRIEVER_DIR: text('Built retriever. Where only RETRIEVER_CHECKPOINT is set: `models/built/<its name>-f32`.', 'models/built/contriever'),
+  RETRIEVER_DIR: text('Built retriever. If only RETRIEVER_CHECKPOINT is set: `models/built/<its name>-f32`.', 'models/built/contriever'),
   FURTHER_RETRIEVERS: text(
-    'Folders of further built retrievers, separated by commas: tables made with any of them are searched and changed too, so that one retriever can take the place of another while questions are answered. Each is loaded at the start.',
+    'Folders of further built retrievers, comma-separated. Tables built with any of them can be searched and changed, so that a retriever can be replaced without downtime. All are loaded at start-up.',
     '',
   ),
   RERANKER_DIR: text(
-    'Built cross-encoder that orders passages (`rerank: true`, `POST /v1/rerank`, `POST /rerank`). Where it is not set, the reader does.',
+    'Built cross-encoder that reranks passages (`rerank: true`, `POST /v1/rerank`, `POST /rerank`). Default: the reader reranks.',
     '',
   ),
   DTYPE: Type.Enum(['f32', 'int8', 'int8-blocks', 'int8+int4', 'int4', 'f16', 'f16-int4'], {
-    description: 'Precision in which a missing reader is built. The shipped reader: int8-blocks on the CPU where this is not set.',
+    description: 'Precision of a reader built at start-up. Default for the shipped reader on the CPU: int8-blocks.',
     default: DEFAULT_DTYPE,
   }),
-  PROVIDER: Type.Enum(['cpu', 'cuda'], { description: 'Where the graphs run.', default: 'cpu' }),
+  PROVIDER: Type.Enum(['cpu', 'cuda'], { description: 'ONNX Runtime execution provider.', default: 'cpu' }),
   DEVICE_ID: integer('CUDA device.', 0, 0, 63),
   CPU_FALLBACK: Type.Boolean({
-    description: 'With PROVIDER=cuda: run on the CPU if CUDA is not available, instead of refusing to start.',
+    description: 'With PROVIDER=cuda: fall back to the CPU if CUDA is not available, instead of failing at start-up.',
     default: false,
   }),
   ROLE: Type.Enum(['all', 'replica', 'indexer'], {
     description:
-      'What this process does: `all`; `replica` answers questions and writes nothing into INDEX_DIR (routes that change or administer answer 404); `indexer` changes the index and runs its jobs, without a reader.',
+      'Role of this process: `all`; `replica` answers questions and never writes to INDEX_DIR (write and admin routes return 404); `indexer` changes the index and runs its jobs, without a reader.',
     default: 'all',
   }),
   DATA_DIR: Type.Optional(
     Type.String({
       description:
-        'Folder of what is made here: `models/`, `index/` and `keys/` in it are the defaults of READER_DIR, RETRIEVER_DIR, INDEX_DIR and KEYS_DIR, in place of folders of the package.',
+        'Data folder: its `models/`, `index/` and `keys/` are the defaults of READER_DIR, RETRIEVER_DIR, INDEX_DIR and KEYS_DIR, instead of folders of the package.',
       minLength: 1,
     }),
   ),
-  INDEX_DIR: text('Folder of the LanceDB index, or its address in an object store (`s3://bucket/prefix`).', 'index/data'),
+  INDEX_DIR: text('Folder of the LanceDB index, or its URL in an object store (`s3://bucket/prefix`).', 'index/data'),
   MIRROR_DIR: Type.Optional(
     Type.String({
       description:
-        'Replicas: folder on a local disk that the table is copied to and answered from, also while INDEX_DIR is away; without one INDEX_DIR is read.',
+        'Replicas: local folder that the table is copied to and served from, also while INDEX_DIR is unavailable. Default: read INDEX_DIR directly.',
       minLength: 1,
     }),
   ),
   MIRROR_MB: integer(
-    'Limit for the tables in MIRROR_DIR, in megabytes. A table that does not fit is not copied: the previous copy keeps serving, and readiness reports it.',
+    'Size limit of MIRROR_DIR in megabytes. A larger table is not copied: the previous copy keeps serving, and readiness reports it.',
     100_000,
     1,
     1_000_000_000,
   ),
   TABLE: Type.String({
-    description: 'Table that questions are answered from.',
+    description: 'Table to search.',
     default: 'passages',
     pattern: TABLE_NAME,
   }),
+  MAX_OPEN_COLLECTIONS: integer(
+    'Collections besides TABLE that are kept open; the least recently used are closed, and reopened on demand.',
+    16,
+    1,
+    1000,
+  ),
   CORPUS: text(
-    'Passages (psgs_w100.tsv shape or JSONL) indexed at the first start when the table is missing; empty for none. Without a default where another index, table or retriever is set.',
+    'Passages (psgs_w100.tsv shape or JSONL) indexed at the first start if the table is missing; empty for none. No default if another index, table or retriever is set.',
     'index/corpus/passages.tsv',
   ),
   DEMONSTRATIONS: text(
@@ -95,20 +99,20 @@ export const ConfigSchema = Type.Object({
   CALIBRATION: Type.Optional(
     Type.String({
       description:
-        'What `cepe calibrate` wrote: turns what is known of an answer into its probability of being right; empty for none. Default: `calibration.<table>.json` in INDEX_DIR, else the shipped one, each only where it is of the reader in service.',
+        'Output of `cepe calibrate`: maps features of an answer to its probability of being right; empty for none. Default: `calibration.<table>.json` in INDEX_DIR, else the shipped one, each only if fitted for the current reader.',
     }),
   ),
   FEEDBACK: Type.Optional(
     Type.String({
       description:
-        'File that feedback on answers is appended to, as JSON lines that `cepe calibrate` and `cepe eval` read. Default: none, and the route is off.',
+        'File that feedback on answers is appended to, as JSON lines that `cepe calibrate` and `cepe eval` read. Default: none; the route is disabled.',
     }),
   ),
-  FEEDBACK_MB: integer('Most that the file of feedback may take; more is answered 507.', 64, 1, 100_000),
+  FEEDBACK_MB: integer('Size limit of the feedback file in megabytes; further feedback is answered 507.', 64, 1, 100_000),
   MIN_CONFIDENCE: Type.Optional(
     Type.Number({
       description:
-        'Least probability of being right (confidence, where there is no calibration) of an answer; one below it is withheld. 0 withholds none. Default: 0.5 where a calibration gives a probability, else none is withheld.',
+        'Minimum probability of being right (confidence without a calibration) of an answer; others are withheld. 0 withholds none. Default: 0.5 with a calibration, else 0.',
       minimum: 0,
       maximum: 1,
     }),
@@ -116,64 +120,70 @@ export const ConfigSchema = Type.Object({
   ADMIN_KEY: Type.Optional(
     Type.String({
       description:
-        'A key of the admin routes (`Authorization: Bearer <key>`), beside those of `cepe keys`; the routes are off without any.',
+        'A key for the admin routes (`Authorization: Bearer <key>`), besides those of `cepe keys`. Without any key the routes are disabled.',
       minLength: 16,
     }),
   ),
   KEYS_DIR: text("Folder of the keys made by `cepe keys`; all services that share it count a key's questions together.", 'keys'),
   ALLOW_OPEN: Type.Boolean({
-    description: 'Answer without user keys on an address that other machines reach; without this the service then refuses to start.',
+    description: 'Allow requests without user keys on an address other than loopback; otherwise the service does not start.',
     default: false,
   }),
   ALLOWED_HOSTS: text(
-    'Further names that a service without user keys is asked by (`Host`), separated by commas. On a loopback address, and on any where names are given, all but these, localhost, 127.0.0.1 and [::1] are answered 421.',
+    'Further accepted values of `Host` for a service without user keys, comma-separated. On a loopback address, or if any are given, hosts other than these, localhost, 127.0.0.1 and [::1] are answered 421.',
     '',
   ),
   CORS_ORIGINS: text(
     "Origins whose pages may ask from a browser (`https://app.example.org`), separated by commas; empty for none but the service's own.",
     '',
   ),
-  TRACES_URL: text('Where OpenTelemetry traces go (OTLP over HTTP: `http://127.0.0.1:4318/v1/traces`); empty for none.', ''),
+  TRACES_URL: text('OpenTelemetry endpoint for traces (OTLP over HTTP: `http://127.0.0.1:4318/v1/traces`); empty for none.', ''),
   IMPORT_DIR: Type.Optional(
-    Type.String({ description: 'Folder whose files and folders admin jobs may name as their source; off without one.', minLength: 1 }),
+    Type.String({ description: 'Folder that admin jobs may read source files and folders from; disabled if not set.', minLength: 1 }),
   ),
+  FETCH: text(
+    'Hosts that admin jobs may fetch pages from (`{"urls": [...]}`), comma-separated: `docs.example.org` at the default ports, or `docs.example.org:8443`; empty for none. The command line fetches from any public host.',
+    '',
+  ),
+  FETCH_DELAY_MS: integer('Pause between two requests to one host while pages are fetched.', 500, 0, 60_000),
   SERVE_FILES: Type.Boolean({
     description:
-      'Give the files in IMPORT_DIR that passages were taken from to whoever may ask: `GET /v1/passages/:id/file`, and as `file` in the evidence.',
+      'Serve the source files of passages (in IMPORT_DIR, and kept uploads) to clients that may ask questions: `GET /v1/passages/:id/file`, and as `file` in the evidence.',
     default: false,
   }),
+  KEEP_UPLOADS_MB: integer(
+    'Size limit in megabytes of uploaded documents kept in JOBS_DIR, which their passages link to (SERVE_FILES). The oldest are evicted first. 0 keeps none.',
+    0,
+    0,
+    100_000_000,
+  ),
   JOBS_DIR: Type.Optional(
     Type.String({
       description:
-        'Folder for uploads, journals and reports of index jobs (default: `jobs` in INDEX_DIR; to be set where that is in an object store). All processes of one index share it, those of one machine at least.',
+        'Folder for uploads, journals and reports of index jobs (default: `jobs` in INDEX_DIR; required if that is in an object store). Shared by all processes of an index, at least by those of one machine.',
       minLength: 1,
     }),
   ),
-  EXACT_BELOW: integer(
-    'Passages below which a question is compared with every vector; a larger table gets a vector index.',
-    50_000,
-    0,
-    1_000_000_000,
-  ),
+  EXACT_BELOW: integer('Tables with fewer passages are searched exactly; larger ones get a vector index.', 50_000, 0, 1_000_000_000),
   KEEP_VERSIONS_MIN: integer(
-    'Minutes for which files of the index that were replaced are kept: longer than a question (DEADLINE_MS) or a copy of the folder takes, and in an object store an export by another process. Exports from a folder keep what they read.',
+    'Minutes to retain replaced files of the index: longer than a question (DEADLINE_MS), a copy of the folder and, in an object store, an export by another process. Exports from a folder retain the files they read.',
     3,
     1,
     100_000,
   ),
   MIN_RECALL: Type.Number({
-    description: 'Least recall@10 of a vector index against exact search, on a sample; below it the index is not put into service.',
+    description: 'Minimum recall@10 of a vector index against exact search, on a sample; an index below it is not used.',
     default: 0.95,
     minimum: 0,
     maximum: 1,
   }),
   RETRIEVAL: Type.Enum(['dense', 'text', 'hybrid'], {
-    description: 'How passages are searched where a request does not name a `method`: Contriever, BM25, or both fused.',
+    description: 'Default search `method`: Contriever, BM25, or both fused.',
     default: 'hybrid',
   }),
   THREADS: Type.Optional(
     Type.Integer({
-      description: 'Threads of each inference process (default: the cores, shared out to READERS).',
+      description: 'Threads per inference process (default: cores divided by READERS).',
       minimum: 1,
       maximum: 512,
     }),
@@ -181,39 +191,40 @@ export const ConfigSchema = Type.Object({
   READERS: Type.Optional(
     Type.Integer({
       description:
-        'Reader processes; weights are shared between them (default: 1; for models under 100 million weights, where THREADS is not set either, one for every core, at most 4).',
+        'Reader processes; they share weights (default: 1; for models under 100 million weights without THREADS, one per core, at most 4).',
       minimum: 1,
       maximum: 64,
     }),
   ),
   QUEUE: integer('Questions queued for a reader; more are rejected with 503. With several clients the limit is doubled.', 64, 0, 100_000),
   DEADLINE_MS: integer(
-    'Deadline of a question, queueing included; then it is answered 504. If the estimated wait exceeds it, the question is rejected immediately with 503.',
+    'Deadline of a question, including queueing; after it, the response is 504. If the estimated wait exceeds it, the question is rejected immediately with 503.',
     120_000,
     100,
     3_600_000,
   ),
-  BATCH_DEADLINE_MS: integer('Time a batch of questions may take; those whose turn did not come then fail.', 3_600_000, 100, 86_400_000),
-  MAX_RUN_MS: integer('Time that one run of a model may take; a process that takes longer is replaced.', 600_000, 1000, 86_400_000),
+  BATCH_DEADLINE_MS: integer('Deadline of a batch; questions not started by then fail.', 3_600_000, 100, 86_400_000),
+  MAX_RUN_MS: integer('Time limit of one model run; a process that exceeds it is replaced.', 600_000, 1000, 86_400_000),
   STATE_CACHE_MB: integer('Memory for cached encoder states of passages, per reader process.', 256, 0, 1_000_000),
   STATE_DTYPE: Type.Enum(['f16', 'f32'], {
-    description: 'How encoder states are kept: rounded to half precision, in half the memory and disk, or as they are.',
+    description: 'Precision of stored encoder states: half precision uses half the memory and disk.',
     default: 'f16',
   }),
   STATE_DISK_MB: integer(
-    'Disk for encoder states of passages, of all readers of an index; 0 for none. Past it, those that were not used for longest go.',
+    'Disk limit for encoder states of passages, shared by all readers of an index; 0 for none. The least recently used are evicted.',
     0,
     0,
     1_000_000_000,
   ),
   STATE_DIR: Type.Optional(
     Type.String({
-      description: 'Folder of the encoder states on the disk (default: `states` in INDEX_DIR; to be set where that is in an object store).',
+      description: 'Folder of encoder states on disk (default: `states` in INDEX_DIR; required if that is in an object store).',
       minLength: 1,
     }),
   ),
   ENCODE_AHEAD: Type.Boolean({
-    description: 'Store the encoder states of all passages on the disk, behind questions: at the start, and after every index job.',
+    description:
+      'Precompute encoder states of all passages on disk, at lower priority than questions: at start-up and after every index job.',
     default: false,
   }),
   REPLUG_MB: integer(
@@ -230,31 +241,31 @@ export const ConfigSchema = Type.Object({
   ),
   CHAT_SOURCES: Type.Boolean({
     description:
-      'Append the passages to the answers of chats, numbered, with their addresses: for clients that show no citations. A request chooses by `cepe.sources`.',
+      'Append numbered passages with their URLs to chat answers, for clients that show no citations. A request can override it with `cepe.sources`.',
     default: false,
   }),
   DOCUMENT_MB: integer('Largest file of a document.', 32, 1, 1024),
-  DOCUMENT_TOKENS: integer('Most tokens of a document; more is answered 413.', 32_768, 1, 10_000_000),
+  DOCUMENT_TOKENS: integer('Token limit of a document; a longer one is answered 413.', 32_768, 1, 10_000_000),
   DOCUMENT_PARSE_MS: integer(
-    'Processor time that reading a document may take, in at most ten times as long; then its process is killed.',
+    'CPU time limit of parsing a document; wall-clock time is limited to ten times as much. A process that exceeds it is killed.',
     30_000,
     100,
     3_600_000,
   ),
   PAGE_TITLE: Type.String({
-    description: 'Name of the page. It and PAGE_ABOUT are shown to everybody who can open the page, before any key is given.',
+    description: 'Title of the page. It and PAGE_ABOUT are visible without a key.',
     default: 'Ask your documents',
     pattern: '\\S',
     maxLength: 100,
   }),
   PAGE_ABOUT: Type.String({
-    description: 'A sentence on the page: what is in the corpus. Empty: made from the titles of a few passages.',
+    description: 'Description of the corpus on the page. Empty: generated from the titles of a few passages.',
     default: '',
     maxLength: 300,
   }),
   PAGE_QUESTIONS: Type.String({
     description:
-      'Example questions on the page, separated by `;`; three are shown. Empty: three of the demo corpus where that is indexed, else made from titles.',
+      'Example questions on the page, separated by `;`; three are shown. Empty: three of the demo corpus if that is indexed, else generated from titles.',
     default: '',
     maxLength: 1000,
   }),
@@ -264,17 +275,16 @@ export const ConfigSchema = Type.Object({
     '',
   ),
   BASE_PATH: Type.String({
-    description:
-      'Path under which a proxy serves the API and the page (`/qa`), whether the proxy hands it on or takes it off. Empty: the root.',
+    description: 'Path under which a proxy serves the API and the page (`/qa`), whether or not the proxy strips it. Empty: the root.',
     default: '',
     pattern: BASE_PATH,
   }),
   BODY_LIMIT_KB: integer('Largest JSON body.', 1024, 1, 1_048_576),
   UPLOAD_LIMIT_MB: integer('Largest corpus upload.', 65_536, 1, 10_000_000),
   REQUEST_TIMEOUT_MS: integer("Time for a request's headers to arrive, and again for its JSON body.", 30_000, 100, 3_600_000),
-  UPLOAD_IDLE_MS: integer('Pause in which nothing of a corpus upload arrives, after which it is given up.', 60_000, 100, 3_600_000),
-  MAX_CONNECTIONS: integer('Connections open at a time; more are closed at once.', 1000, 1, 1_000_000),
-  DRAIN_MS: integer('Time that running requests have to finish after SIGTERM; what is left then is answered 503.', 30_000, 0, 3_600_000),
+  UPLOAD_IDLE_MS: integer('Idle timeout of an upload.', 60_000, 100, 3_600_000),
+  MAX_CONNECTIONS: integer('Maximum open connections; further ones are closed immediately.', 1000, 1, 1_000_000),
+  DRAIN_MS: integer('Grace period for running requests after SIGTERM; unfinished ones are answered 503.', 30_000, 0, 3_600_000),
   LOG_LEVEL: Type.Enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], {
     description: 'Log level (JSON lines on standard output).',
     default: 'info',

@@ -2,8 +2,8 @@ import { createServer } from 'node:net'
 import { CodedError, messageOf, osCode } from '../../base/errors.ts'
 
 /**
- * Finds out whether the service could listen here, before anything long is begun.
- * @throws config_invalid where it could not
+ * Checks that the service can listen here, before anything slow starts.
+ * @throws config_invalid if it cannot
  */
 export async function checkAddress(host: string, port: number): Promise<void> {
   const server = createServer()
@@ -14,7 +14,7 @@ export async function checkAddress(host: string, port: number): Promise<void> {
   await new Promise((resolve) => server.close(resolve))
 }
 
-/** What a failed listen means for the settings. */
+/** Maps a failed listen to the setting. */
 export function cannotListen(error: unknown, host: string, port: number): CodedError {
   const refused = (field: string, problem: string): CodedError => new CodedError('config_invalid', problem, { field, cause: error })
   switch (osCode(error)) {

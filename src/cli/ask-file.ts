@@ -9,11 +9,11 @@ import type { StartProgress } from '../service/progress.ts'
 
 export interface AskFileOptions extends BatchOptions {
   readonly file: string
-  /** Where answers go, a line each. */
+  /** Writes an answer as one line. */
   readonly write: (line: string) => Promise<void>
-  /** What questions that do not say otherwise are asked with. */
+  /** Defaults of questions. */
   readonly defaults: Partial<AnswerRequest>
-  /** Says which line went wrong, and how. */
+  /** Reports a failed line. */
   readonly onFailed: (message: string) => void
   readonly startProgress: StartProgress
 }
@@ -23,13 +23,13 @@ export interface FileAnswered {
   readonly failed: number
 }
 
-/** @throws not_found where there is no such file */
+/** @throws not_found if the file does not exist */
 export async function checkFile(file: string): Promise<void> {
   if ((await stat(file).catch(() => undefined))?.isFile() !== true)
     throw new CodedError('not_found', `There is no file ${file}: name one with a question a line.`, { field: '--file' })
 }
 
-/** A new file for answers. @throws conflict where it exists: what is in it is kept */
+/** Creates a file for answers. @throws conflict if it exists, so that its content is kept */
 export async function newFile(file: string): Promise<FileHandle> {
   return open(file, 'wx').catch((error: unknown) => {
     throw osCode(error) === 'EEXIST'
@@ -39,8 +39,8 @@ export async function newFile(file: string): Promise<FileHandle> {
 }
 
 /**
- * Answers a file's questions, a line each: JSON as in `POST /v1/answer`, or the bare question. Gives
- * `{line, question, result}` or `{line, error}` for every line that is not blank, in their order.
+ * Answers a file's questions, one per line: JSON as in `POST /v1/answer`, or a bare question. Writes `{line, question, result}` or `{line,
+ * error}` for every line that is not blank, in order.
  */
 export async function askFile({ file, write, defaults, onFailed, startProgress, ...batch }: AskFileOptions): Promise<FileAnswered> {
   let total = 0
@@ -48,11 +48,11 @@ export async function askFile({ file, write, defaults, onFailed, startProgress, 
   const asked: { readonly number: number; question?: string }[] = []
   async function* questions(): AsyncGenerator<() => AnswerRequest> {
     for await (const { number, text } of numberedLines(file)) {
-      const entry: { number: number; question?: string } = { number }
-      asked.push(entry)
+      const line: { number: number; question?: string } = { number }
+      asked.push(line)
       yield () => {
         const request = { ...defaults, ...requestOf(text) }
-        entry.question = request.question
+        line.question = request.question
         return request
       }
     }
@@ -62,14 +62,14 @@ export async function askFile({ file, write, defaults, onFailed, startProgress, 
   let done = 0
   try {
     for await (const outcome of answerBatch(questions(), batch)) {
-      const entry = asked.shift()
-      if (!entry) throw new Error('This is a bug: an outcome without a question.')
-      const { number: line, question } = entry
-      if ('result' in outcome) await write(JSON.stringify({ line, question, result: outcome.result }))
+      const line = asked.shift()
+      if (!line) throw new Error('This is a bug: an outcome without a question.')
+      const { number, question } = line
+      if ('result' in outcome) await write(JSON.stringify({ line: number, question, result: outcome.result }))
       else {
         failed++
-        onFailed(`${file}, line ${line}: ${messageOf(outcome.error)}`)
-        await write(JSON.stringify({ line, ...(question !== undefined && { question }), error: told(outcome.error) }))
+        onFailed(`${file}, line ${number}: ${messageOf(outcome.error)}`)
+        await write(JSON.stringify({ line: number, ...(question !== undefined && { question }), error: told(outcome.error) }))
       }
       progress.update(++done, total)
     }

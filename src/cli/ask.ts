@@ -1,6 +1,6 @@
 import { Command, Option } from 'commander'
 import { LIMITS, METHODS } from '../rag/limits.ts'
-import { wholeNumber } from './numbers.ts'
+import { wholeNumber } from './program/numbers.ts'
 import type { AskOptions } from './run-ask.ts'
 
 /** `cepe ask`: answers one question, or a file of them, without a server. */
@@ -11,8 +11,8 @@ export function askCommand(): Command {
     .option('--k <number>', 'passages to retrieve', wholeNumber({ max: LIMITS.k }))
     .addOption(new Option('--method <method>', 'retrieval method (default: CEPE_RETRIEVAL)').choices(METHODS))
     .option('--json', 'print the full response as JSON')
-    .option('--file <file>', 'answer the questions of this file, one a line: JSON as in POST /v1/answer, or the bare question')
-    .option('--out <file>', 'with --file: where answers go, as JSON lines (default: standard output); a new file')
+    .option('--file <file>', 'answer the questions of this file, one per line: JSON as in POST /v1/answer, or plain text')
+    .option('--out <file>', 'with --file: new file for the answers, as JSON lines (default: standard output)')
     .action(async (question: string | undefined, options: AskOptions) => {
       const { runAsk } = await import('./run-ask.ts')
       await runAsk(question, options)

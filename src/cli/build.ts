@@ -1,10 +1,13 @@
 import { Command, Option } from 'commander'
+import { CodedError } from '../../base/errors.ts'
 import { BLOCK_SIZES, INT4_DEFAULTS, type Int4Options } from '../../models/blocks/precision.ts'
 import { DTYPES } from '../../models/dtypes.ts'
-import type { Dtype } from '../../models/manifest.ts'
+import type { BuildOptions } from '../../models/build.ts'
+import type { Dtype, ModelManifest } from '../../models/manifest.ts'
 import { megabytes } from '../service/progress.ts'
-import { wholeNumber } from './numbers.ts'
-import { createProgress } from './progress.ts'
+import { interruptible } from './program/interrupted.ts'
+import { wholeNumber } from './program/numbers.ts'
+import { createProgress } from './program/progress.ts'
 
 interface BuildArguments {
   readonly out: string
@@ -15,6 +18,7 @@ interface BuildArguments {
   readonly adapter: readonly string[]
   readonly rope?: string
   readonly window?: number
+  readonly texts?: string
 }
 
 /** `cepe build`: graphs from a checkpoint. */
@@ -27,7 +31,7 @@ export function buildCommand(): Command {
     .requiredOption('--out <folder>', 'folder of the built model')
     .addOption(new Option('--dtype <dtype>', 'precision of the graphs').choices(DTYPES).default('f32'))
     .addOption(
-      new Option('--block-size <weights>', 'int4: weights that share a scale')
+      new Option('--block-size <weights>', 'int4: weights per scale')
         .choices(BLOCK_SIZES.map(String))
         .default(String(INT4_DEFAULTS.blockSize)),
     )
@@ -36,10 +40,10 @@ export function buildCommand(): Command {
         .choices(['int8', 'float'])
         .default(INT4_DEFAULTS.lmHead),
     )
-    .option('--in-place', "reference the weights in the checkpoint's safetensors files (hard links) where their precision allows")
+    .option('--in-place', "reference weights in the checkpoint's safetensors files by hard links, if their precision matches")
     .option(
       '--adapter <folder>',
-      'LoRA adapter in the layout of PEFT, merged into the matrices; several are merged in their order',
+      'LoRA adapter in PEFT format to merge; repeat to merge several in order',
       (folder: string, earlier: readonly string[]) => [...earlier, folder],
       [],
     )
@@ -48,24 +52,59 @@ export function buildCommand(): Command {
       "context extension in place of the checkpoint's: none, linear:8, yarn:16, power:0.5, truncated:2048, linear:2+truncated:2048, randomised:0.0625, xpos:8192, xpos-halves:8192, dynamic:2",
     )
     .option('--window <positions>', "decoder positions in place of the checkpoint's", wholeNumber({ min: 1 }))
-    .action(async (checkpointDir: string, { out, dtype, blockSize, lmHead, inPlace = false, adapter, rope, window }: BuildArguments) => {
-      const [{ buildModel }, { modelId }] = await Promise.all([import('../../models/build.ts'), import('../../models/manifest.ts')])
-      const progress = createProgress('Building', 'MB')
-      try {
-        const manifest = await buildModel({
-          checkpointDir,
-          adapters: adapter,
-          outDir: out,
-          dtype,
-          int4: { blockSize: blockSize === '128' ? 128 : 32, lmHead },
-          inPlace,
-          rope: { ...(rope !== undefined && { rope }), ...(window !== undefined && { window }) },
-          onProgress: ({ done, total, name }) => progress.update(megabytes(done), megabytes(total), name),
-          onWarning: (message) => process.stderr.write(`warning: ${message}\n`),
-        })
-        process.stdout.write(`${out}: ${modelId(manifest)}, ${(manifest.parameters / 1e6).toFixed(1)} M parameters\n`)
-      } finally {
-        progress.stop()
-      }
+    .option(
+      '--texts <file>',
+      'say what the precision costs on this text (a passage a line): builds the checkpoint in f32 too, beside the model, and removes it',
+    )
+    .action(build)
+}
+
+async function build(checkpointDir: string, given: BuildArguments): Promise<void> {
+  const { out, dtype, blockSize, lmHead, inPlace = false, adapter, rope, window, texts } = given
+  if (texts !== undefined) await checkTextsOption(texts, dtype)
+  const { modelId } = await import('../../models/manifest.ts')
+  const checkpoint = {
+    checkpointDir,
+    adapters: adapter,
+    rope: { rope, window },
+  }
+  const manifest = await withProgress('Building', {
+    ...checkpoint,
+    outDir: out,
+    dtype,
+    int4: { blockSize: blockSize === '128' ? 128 : 32, lmHead },
+    inPlace,
+    onWarning: (message) => process.stderr.write(`warning: ${message}\n`),
+  })
+  process.stdout.write(`${out}: ${modelId(manifest)}, ${(manifest.parameters / 1e6).toFixed(1)} M parameters\n`)
+  if (texts === undefined) return
+  const { distanceFromF32 } = await import('./build-distance.ts')
+  const distance = await interruptible(
+    (signal) => distanceFromF32(out, texts, (outDir) => withProgress('Building in f32', { ...checkpoint, outDir, dtype: 'f32', signal })),
+    () => `${out} is built; what it costs was not measured.`,
+  )
+  process.stdout.write(`beside f32: ${distance}\n`)
+}
+
+/** @throws options_invalid */
+async function checkTextsOption(texts: string, dtype: Dtype): Promise<void> {
+  if (dtype === 'f32')
+    throw new CodedError('options_invalid', '--texts says what a precision costs beside f32: choose another --dtype, or leave it out.', {
+      field: '--texts',
     })
+  const { checkTexts } = await import('./build-distance.ts')
+  await checkTexts(texts)
+}
+
+async function withProgress(what: string, options: BuildOptions): Promise<ModelManifest> {
+  const { buildModel } = await import('../../models/build.ts')
+  const progress = createProgress(what, 'MB')
+  try {
+    return await buildModel({
+      ...options,
+      onProgress: ({ done, total, name }) => progress.update(megabytes(done), megabytes(total), name),
+    })
+  } finally {
+    progress.stop()
+  }
 }

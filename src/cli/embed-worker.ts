@@ -1,20 +1,20 @@
 import path from 'node:path'
 import { once } from 'node:events'
 import { Command } from 'commander'
-import { loadConfig } from './load-config.ts'
-import { createProgress } from './progress.ts'
+import { loadConfig } from './program/load-config.ts'
+import { createProgress } from './program/progress.ts'
 
-/** `cepe embed-worker`: an engine's hands. It reads work on standard input and answers on standard output, a JSON object a line. */
+/** `cepe embed-worker`: a worker for schedulers. Reads work from standard input and writes results to standard output as JSON lines. */
 export function embedWorkerCommand(): Command {
   return new Command('embed-worker')
-    .description('embed shards of a planned corpus: {"shard": <number>} a line on standard input, an answer a line on standard output')
-    .argument('<folder>', 'folder that `cepe index plan` made')
+    .description('embed shards of a planned corpus: reads {"shard": <number>} lines from standard input, writes one result line for each')
+    .argument('<folder>', 'folder of `cepe index plan`')
     .action(async (folder: string) => {
       const config = await loadConfig()
       const [{ checkShardDirModel, openShardDir }, { answerWork }, { createEmbedding }, { ensureRetriever }] = await Promise.all([
         import('../../index/ingest/shard-dir/shard-dir.ts'),
         import('../jobs/embed-work.ts'),
-        import('../service/services.ts'),
+        import('../service/indexing.ts'),
         import('../service/setup.ts'),
       ])
       const shardDir = await openShardDir(path.resolve(folder))
@@ -34,7 +34,7 @@ export function embedWorkerCommand(): Command {
     })
 }
 
-/** Waits where nobody takes the answers. */
+/** Waits for the reader of standard output (backpressure). */
 async function answer(line: object): Promise<void> {
   if (!process.stdout.write(`${JSON.stringify(line)}\n`)) await once(process.stdout, 'drain')
 }

@@ -5,8 +5,8 @@ import { needsKey } from '../keys/keys.ts'
 import { readKeys } from '../keys/store.ts'
 
 /**
- * An address that other machines reach must not answer everyone by an oversight.
- * @throws config_invalid where it would, saying what to do
+ * Prevents an accidental service without keys on an address that other machines can reach.
+ * @throws config_invalid with the remedies
  */
 export async function checkExposure({ HOST: host, ALLOW_OPEN: allowed, KEYS_DIR: dir }: Config): Promise<void> {
   const records = await readKeys(dir)

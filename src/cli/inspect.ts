@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { Command } from 'commander'
 
-/** `cepe inspect`: what is in a built model or a checkpoint. */
+/** `cepe inspect`: describes a built model or a checkpoint. */
 export function inspectCommand(): Command {
   return new Command('inspect')
     .description(

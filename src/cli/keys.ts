@@ -1,15 +1,16 @@
 import { Command } from 'commander'
 import type { KeyRecord } from '../keys/record.ts'
-import { loadConfig } from './load-config.ts'
-import { wholeNumber } from './numbers.ts'
+import { loadConfig } from './program/load-config.ts'
+import { wholeNumber } from './program/numbers.ts'
 
 interface AddOptions {
   readonly admin?: boolean
   readonly requestsPerMinute?: number
   readonly questionsPerDay?: number
+  readonly collections?: string
 }
 
-/** `cepe keys`: makes, lists and revokes keys. */
+/** `cepe keys`: creates, lists and revokes keys. */
 export function keysCommand(): Command {
   return new Command('keys')
     .description('create, list and revoke API keys; a running service applies changes within a second')
@@ -20,13 +21,15 @@ export function keysCommand(): Command {
         .option('--admin', 'allow changes to the index')
         .option('--requests-per-minute <number>', 'requests of any kind', wholeNumber({ min: 1, max: 1_000_000_000 }))
         .option('--questions-per-day <number>', 'questions on a day (UTC)', wholeNumber({ min: 1, max: 1_000_000_000 }))
-        .action(async (name: string, { admin, requestsPerMinute, questionsPerDay }: AddOptions) => {
+        .option('--collections <names>', 'the only collections that it may use, separated by commas')
+        .action(async (name: string, { admin, requestsPerMinute, questionsPerDay, collections }: AddOptions) => {
           const { addKey } = await import('../keys/store.ts')
           const key = await addKey((await loadConfig()).KEYS_DIR, {
             name,
             role: admin === true ? 'admin' : 'user',
             ...(requestsPerMinute !== undefined && { requests_per_minute: requestsPerMinute }),
             ...(questionsPerDay !== undefined && { questions_per_day: questionsPerDay }),
+            ...(collections !== undefined && { collections: collections.split(',').map((one) => one.trim()) }),
           })
           process.stdout.write(`${key}\n`)
         }),
@@ -60,12 +63,21 @@ export function keysCommand(): Command {
 }
 
 function line(record: KeyRecord, questions: number): string {
-  const { name, role, created_at: created, revoked_at: revoked, requests_per_minute: perMinute, questions_per_day: perDay } = record
+  const {
+    name,
+    role,
+    created_at: created,
+    revoked_at: revoked,
+    requests_per_minute: perMinute,
+    questions_per_day: perDay,
+    collections,
+  } = record
   return [
     `${name}  ${role}`,
     `made ${created.slice(0, 10)}`,
     `${questions}${perDay === undefined ? '' : ` of ${perDay}`} questions today`,
     ...(perMinute === undefined ? [] : [`${perMinute} requests a minute`]),
+    ...(collections === undefined ? [] : [`collections ${collections.join(' ')}`]),
     ...(revoked === undefined ? [] : [`revoked ${revoked.slice(0, 10)}`]),
   ].join(', ')
 }

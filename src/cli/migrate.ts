@@ -1,7 +1,7 @@
 import { Command } from 'commander'
-import { loadConfig } from './load-config.ts'
-import { wholeNumber } from './numbers.ts'
-import { tableOption } from './table-option.ts'
+import { loadConfig } from './program/load-config.ts'
+import { wholeNumber } from './program/numbers.ts'
+import { tableOption } from './program/table-option.ts'
 
 interface MigrateArguments {
   readonly dryRun?: boolean
@@ -24,16 +24,16 @@ export function migrateCommand(): Command {
         process.stdout.write(`table ${table} is as it was in version ${restore}\n`)
         return
       }
-      const { from, to, steps, restoreTo } = await migrateIndex({
+      const { from, to, migrations, restoreTo } = await migrateIndex({
         dir,
         table,
         dryRun,
         onWarning: (message) => process.stderr.write(`warning: ${message}\n`),
       })
-      if (steps.length === 0) process.stdout.write(`table ${table} has schema version ${to}; nothing to do\n`)
+      if (migrations.length === 0) process.stdout.write(`table ${table} has schema version ${to}; nothing to do\n`)
       else
         process.stdout.write(
-          `table ${table}: schema version ${from} -> ${to}${dryRun ? ' (dry run)' : ''}\n${steps.map((step) => `  ${step}\n`).join('')}to undo: cepe migrate --restore ${restoreTo}\n`,
+          `table ${table}: schema version ${from} -> ${to}${dryRun ? ' (dry run)' : ''}\n${migrations.map((migration) => `  ${migration}\n`).join('')}to undo: cepe migrate --restore ${restoreTo}\n`,
         )
     })
 }

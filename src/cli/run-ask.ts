@@ -10,7 +10,7 @@ import { createServices } from '../service/services.ts'
 import { ensureArtefacts } from '../service/setup.ts'
 import type { AnswerRequest, AnswerResponse, Method } from '../rag/schema.ts'
 import { askFile, checkFile, newFile, type AskFileOptions } from './ask-file.ts'
-import { createProgress } from './progress.ts'
+import { createProgress } from './program/progress.ts'
 
 /** Evidence lines shown without --json. */
 const SHOWN_EVIDENCE = 3
@@ -28,7 +28,7 @@ export async function runAsk(question: string | undefined, options: AskOptions):
   checkOptions(question, options)
   if (options.file !== undefined) await checkFile(options.file)
   const single = question === undefined ? undefined : readQuestion({ ...chosen(options), question })
-  // A single question has no use for a second reader, which would load beside it.
+  // A single question needs no second reader.
   const config = { ...(options.file === undefined && { READERS: 1 }), ...loadConfig() }
   const out = options.out === undefined ? undefined : await newFile(options.out)
   try {
@@ -88,7 +88,7 @@ async function askAll(parts: Pick<AskFileOptions, 'file' | 'services' | 'run' | 
   if (failed > 0) process.exitCode = 1
 }
 
-/** Waits for a reader that is slower than the answers. */
+/** Waits for a slow reader of the output (backpressure). */
 function print(text: string): Promise<void> {
   return new Promise((resolve) => process.stdout.write(text, () => resolve()))
 }

@@ -1,34 +1,35 @@
 import { serveStdio } from '@modelcontextprotocol/server/stdio'
 import type { Readable } from 'node:stream'
 import { CodedError, messageOf } from '../../base/errors.ts'
+import { collectionPage } from '../../index/collections/page.ts'
 import { loadConfig, packageVersion } from '../config.ts'
-import type { ToolContext, ToolFailure, ToolServices } from '../mcp/contract.ts'
+import type { ToolContext, ToolFailure } from '../mcp/contract.ts'
 import { createToolServer } from '../mcp/server.ts'
-import { sourceList } from '../mcp/source-list.ts'
+import { toolServices, type CollectionSources } from '../mcp/tool-services.ts'
 import { createServices } from '../service/services.ts'
 import { ensureArtefacts } from '../service/setup.ts'
 import type { Config } from '../settings.ts'
-import { createProgress } from './progress.ts'
+import { createProgress } from './program/progress.ts'
 
-/** Time for closing everything after the host has left; then the process ends, whatever hangs. */
+/** Time limit for closing after the host has left; then the process exits. */
 const HARD_END_MS = 5_000
 
 /**
- * Serves tools over standard input and output until the host closes it, or ends the process. Nothing else is written to standard output.
- * The host is answered at once: models load while it lists the tools, and its first call waits for them.
- * @throws config_invalid, and what starting the service throws
+ * Serves tools over standard input and output until the host closes it or ends the process. Nothing else is written to standard output.
+ * Responds immediately: models load while the host lists tools, and the first call waits for them.
+ * @throws config_invalid, and errors of starting the service
  */
 export async function runMcp(): Promise<void> {
-  // An agent asks one question after the other: it has no use for a second reader.
+  // An agent asks one question at a time and needs no second reader.
   const config = { READERS: 1, ...loadConfig() }
   if (config.ROLE === 'indexer')
-    throw new CodedError('config_invalid', 'CEPE_ROLE is indexer, which answers no questions: leave it out, or set replica.', {
+    throw new CodedError('config_invalid', 'CEPE_ROLE is indexer, which answers no questions: unset it, or set replica.', {
       field: 'CEPE_ROLE',
     })
   const left = hostLeaves(process.stdin)
   const starting = start(config)
   const context: ToolContext = {
-    services: async () => (await starting).tools,
+    services: async (collection) => (await starting).tools(collection),
     run: () => ({ deadlineMs: config.DEADLINE_MS }),
     failed: describe,
   }
@@ -46,15 +47,22 @@ export async function runMcp(): Promise<void> {
 }
 
 interface Started {
-  readonly tools: ToolServices
+  readonly tools: ToolContext['services']
   readonly close: () => Promise<void>
 }
 
 async function start(config: Config): Promise<Started> {
   await ensureArtefacts(config, createProgress)
   const services = await createServices(config, (_level, message) => say(message))
-  const { answering, index } = services
-  return { tools: { answering, index, sources: sourceList(index) }, close: () => services.close({ drainMs: 0 }) }
+  const { answering, collections } = services
+  const meant = collections.main.table
+  const from: CollectionSources = {
+    answering,
+    index: (name = meant) => collections.open(name),
+    list: (range) => collectionPage(collections, { meant }, range),
+  }
+  const servicesOf = toolServices()
+  return { tools: (collection) => servicesOf(from, collection), close: () => services.close({ drainMs: 0 }) }
 }
 
 /** Rejects where the work fails; never resolves. */
@@ -62,7 +70,7 @@ function failureOf(work: Promise<unknown>): Promise<never> {
   return work.then(() => new Promise<never>(() => undefined))
 }
 
-/** Resolves when the host has closed the input, or asked the process to end. */
+/** Resolves when the host has closed the input or signalled the process. */
 function hostLeaves(input: Readable): Promise<void> {
   return new Promise((resolve) => {
     for (const event of ['end', 'close']) input.once(event, () => resolve())

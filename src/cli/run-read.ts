@@ -4,14 +4,14 @@ import { CodedError } from '../../base/errors.ts'
 import { loadConfig } from '../config.ts'
 import { createDocumentParser } from '../documents/parser.ts'
 import { createAdmission } from '../inference/pool/admission.ts'
-import { createReader } from '../inference/pool/create-reader.ts'
+import { createReader } from '../inference/pool/models/create-reader.ts'
 import { answerDocument } from '../rag/document.ts'
 import type { DocumentForm, DocumentResponse } from '../rag/document-schema.ts'
 import { documentDefaults, readerOptions } from '../service/open-reader.ts'
 import { ensureReader } from '../service/setup.ts'
 import type { ChatTemplate } from '../text/chat-template.ts'
 import type { CHUNKINGS } from '../text/document/request.ts'
-import { createProgress } from './progress.ts'
+import { createProgress } from './program/progress.ts'
 
 /** Characters of a chunk shown without --json. */
 const SHOWN_CHARACTERS = 200
@@ -76,17 +76,22 @@ async function bytesOf(file: string, most: number): Promise<Buffer> {
 function readable({ answer, confidence, evidence, document, timings_ms }: DocumentResponse): string {
   const lines = evidence.map(({ rank, start, end, pages, role, attention, text }) => {
     const share = attention === null ? role : `attention ${(100 * attention).toFixed(0)} %`
-    const place =
+    const location =
       pages === null
         ? `characters ${start} to ${end}`
         : `page ${pages.first === pages.last ? pages.first : `${pages.first} to ${pages.last}`}`
     const shown = text.replace(/\s+/g, ' ').trim()
-    return `  ${rank}. ${place} (${share}): ${shown.length > SHOWN_CHARACTERS ? `${shown.slice(0, SHOWN_CHARACTERS)} ...` : shown}`
+    return `  ${rank}. ${location} (${share}): ${shown.length > SHOWN_CHARACTERS ? `${shown.slice(0, SHOWN_CHARACTERS)} ...` : shown}`
   })
   return [
     answer === '' ? '(no answer)' : answer,
     `confidence ${confidence.toFixed(2)}, ${Math.round(timings_ms.total)} ms, ${document.tokens} tokens in ${document.chunks} chunks:`,
     ...lines,
+    ...(document.unread === 0
+      ? []
+      : [
+          `The first ${document.unread} characters were not read: the model takes no more. \`cepe index add\` and \`cepe ask\` search all of it.`,
+        ]),
     '',
   ].join('\n')
 }

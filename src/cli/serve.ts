@@ -1,12 +1,12 @@
 import { Command } from 'commander'
 import type { Config } from '../settings.ts'
 import { checkAddress } from './address.ts'
-import { loadConfig } from './load-config.ts'
+import { loadConfig } from './program/load-config.ts'
 
 /** `cepe serve`: the HTTP service. */
 export function serveCommand(): Command {
   return new Command('serve')
-    .description('serve the HTTP API; builds the models and the demo index first where they are missing')
+    .description('serve the HTTP API; first builds missing models and the demo index')
     .option('--host <address>', 'address to listen on')
     .option('--port <number>', 'port to listen on; 0 takes a free one')
     .action(async (options: { host?: string; port?: string }) => {
@@ -14,13 +14,13 @@ export function serveCommand(): Command {
       const { checkExposure } = await import('./exposure.ts')
       await checkExposure(config)
       await checkAddress(config.HOST, config.PORT)
-      // Loading the rest of the program takes a second: what is quick to find wrong comes before.
+      // Loading the rest of the program takes a second: quick checks come first.
       const { startService } = await import('./service.ts')
       process.stderr.write(welcome(await startService(config), config))
     })
 }
 
-/** What is said once the service listens: where it does, and what can be asked of it there. */
+/** The message of a started service: its address, and what it serves. */
 export function welcome(address: string, { ROLE: role }: Pick<Config, 'ROLE'>): string {
   const [doing, example] =
     role === 'indexer'

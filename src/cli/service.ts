@@ -8,12 +8,12 @@ import type { Config } from '../settings.ts'
 import { ensureArtefacts } from '../service/setup.ts'
 import { shutDown } from '../service/shut-down.ts'
 import { cannotListen } from './address.ts'
-import { createProgress } from './progress.ts'
+import { createProgress } from './program/progress.ts'
 
-/** Time for closing everything once running requests had theirs; then the process ends, whatever hangs. */
+/** Time limit for closing after running requests have finished; then the process exits. */
 const HARD_END_MS = 10_000
 
-/** Makes what is missing, starts the service, and sees to its end at a signal. @returns its address */
+/** Builds what is missing, starts the service, and handles its graceful shutdown. @returns its address */
 export async function startService(config: Config): Promise<string> {
   await ensureArtefacts(config, createProgress)
   return serve(config)

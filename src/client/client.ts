@@ -12,6 +12,7 @@ import type {
   DeletePassagesRequest,
   DeletePassagesResponse,
   GetInfoResponse,
+  ListCollectionsResponse,
   Passage,
   Question,
   RerankRequest,
@@ -25,52 +26,71 @@ import type {
 } from './types.ts'
 
 export interface ClientOptions {
-  /** Address of the service, with the path that it is served under: `http://127.0.0.1:8080`. */
+  /** Address of the service, including its base path: `http://127.0.0.1:8080`. */
   readonly url: string
-  /** A key of the service, where it wants one. It is sent as a bearer token, and stands in no error. */
+  /** API key, if the service requires one. Sent as a bearer token; never part of an error. */
   readonly key?: string | undefined
   readonly retry?: RetryOptions
-  /** In place of the runtime's own: for proxies, tests, measurements. */
+  /** Replaces the runtime's fetch: for proxies, tests, measurements. */
   readonly fetch?: typeof fetch
 }
 
 export interface CallOptions {
-  /** Ends the call, and the work of the service for it. */
+  /** Cancels the call, and the service's work for it. */
   readonly signal?: AbortSignal | undefined
 }
 
-/** One method a route. All of them throw {@link CepeError}, and the signal's reason where it is aborted. */
+export interface PassageOptions extends CallOptions {
+  /** Where the passages are; the service's own collection where absent. */
+  readonly collection?: string | undefined
+}
+
+/** One method per route. All of them throw {@link CepeError}, or the signal's reason once aborted. */
 export interface Client {
-  /** The service's address. */
+  /** Address of the service. */
   readonly url: string
   answer(question: Question, options?: CallOptions): Promise<AnswerResponse>
-  /** The passages, the answer's text as it comes about, the whole answer. Who leaves the loop ends the answer. */
+  /** Yields the passages, parts of the answer's text, and the complete answer. Leaving the loop cancels the answer. */
   streamAnswer(question: Question, options?: CallOptions): AsyncGenerator<AnswerEvent, void, undefined>
-  /** What became of each question, in their order, as it comes about. One that fails fails alone: its item has an `error`. */
+  /**
+   * Yields the result of each question in order, as they complete. A failed question does not affect the others: its item has an `error`.
+   */
   answerMany(questions: readonly Question[], options?: CallOptions): AsyncGenerator<BatchItem, void, undefined>
-  /** From a document: its text, or a form with its `file` and the other fields beside it. */
+  /** Answers from a document: its text, or a form with its `file` and the other fields. */
   answerDocument(request: AnswerDocumentRequest | FormData, options?: CallOptions): Promise<AnswerDocumentResponse>
   search(request: SearchRequest, options?: CallOptions): Promise<SearchResponse>
   score(request: ScoreRequest, options?: CallOptions): Promise<ScoreResponse>
   rerank(request: RerankRequest, options?: CallOptions): Promise<RerankResponse>
-  getPassage(id: string, options?: CallOptions): Promise<Passage>
-  /** With an admin key. */
-  upsertPassages(request: UpsertPassagesRequest, options?: CallOptions): Promise<UpsertPassagesResponse>
-  /** With an admin key. */
-  deletePassage(id: string, options?: CallOptions): Promise<DeletePassageResponse>
-  /** With an admin key. */
-  deletePassages(request: DeletePassagesRequest, options?: CallOptions): Promise<DeletePassagesResponse>
+  getPassage(id: string, options?: PassageOptions): Promise<Passage>
+  /** Needs an admin key. */
+  upsertPassages(request: UpsertPassagesRequest, options?: PassageOptions): Promise<UpsertPassagesResponse>
+  /** Needs an admin key. */
+  deletePassage(id: string, options?: PassageOptions): Promise<DeletePassageResponse>
+  /** Needs an admin key. */
+  deletePassages(request: DeletePassagesRequest, options?: PassageOptions): Promise<DeletePassagesResponse>
+  /** A page of the collections that the key may use; `after` is the last page's `next`. */
+  listCollections(options?: CallOptions & { readonly after?: string | undefined }): Promise<ListCollectionsResponse>
   /** Models, index and limits of the service. */
   getInfo(options?: CallOptions): Promise<GetInfoResponse>
 }
 
-/** @throws CepeError options_invalid for an address or a key that is none */
+/**
+ * @throws CepeError options_invalid for an invalid address or key
+ * @example
+ * ```ts
+ * import { createClient } from './src/client/index.ts'
+ *
+ * const client = createClient({ url: 'http://127.0.0.1:8080' })
+ * const { answer, evidence } = await client.answer({ question: 'who composed aida' })
+ * ```
+ */
 export function createClient(options: ClientOptions): Client {
   const service = serviceOf(options)
-  // Responses are not checked: that is the service's, which is tested against the schemas that these types are made from.
+  // Responses are not validated: the service is tested against the schemas of these types.
   const call = async <T>(request: ServiceRequest): Promise<T> => (await send(service, request, readJson)) as T
   const post = <T>(path: string, body: object, { signal }: CallOptions = {}) => call<T>({ method: 'POST', path, body, signal })
-  const passage = (id: string): string => `/v1/passages/${encodeURIComponent(id)}`
+  const query = (name: string, value: string | undefined): string => (value === undefined ? '' : `?${name}=${encodeURIComponent(value)}`)
+  const passage = (id: string, collection?: string): string => `/v1/passages/${encodeURIComponent(id)}${query('collection', collection)}`
   return {
     url: service.url,
     answer: (question, options) => post('/v1/answer', question, options),
@@ -80,10 +100,12 @@ export function createClient(options: ClientOptions): Client {
     search: (request, options) => post('/v1/search', request, options),
     score: (request, options) => post('/v1/score', request, options),
     rerank: (request, options) => post('/v1/rerank', request, options),
-    getPassage: (id, { signal } = {}) => call({ method: 'GET', path: passage(id), signal }),
-    upsertPassages: (body, { signal } = {}) => call({ method: 'PUT', path: '/v1/passages', body, signal }),
-    deletePassage: (id, { signal } = {}) => call({ method: 'DELETE', path: passage(id), signal }),
-    deletePassages: (request, options) => post('/v1/passages/delete', request, options),
+    getPassage: (id, { signal, collection } = {}) => call({ method: 'GET', path: passage(id, collection), signal }),
+    upsertPassages: (body, { signal, collection } = {}) =>
+      call({ method: 'PUT', path: `/v1/passages${query('collection', collection)}`, body, signal }),
+    deletePassage: (id, { signal, collection } = {}) => call({ method: 'DELETE', path: passage(id, collection), signal }),
+    deletePassages: (request, options) => post(`/v1/passages/delete${query('collection', options?.collection)}`, request, options),
+    listCollections: ({ signal, after } = {}) => call({ method: 'GET', path: `/v1/collections${query('after', after)}`, signal }),
     getInfo: ({ signal } = {}) => call({ method: 'GET', path: '/v1/info', signal }),
   }
 }
@@ -122,7 +144,7 @@ function bodyOf({ body, url, status }: Response): Promise<ReadableStream<Uint8Ar
   return Promise.reject(new CepeError('unexpected_response', `${url} answered without a body.`, { status }))
 }
 
-/** Errors of a connection that breaks in the midst of a body get a code. */
+/** Assigns a code to errors of a connection that breaks during a body. */
 async function* whileConnected<T>(
   { url }: Service,
   parts: AsyncGenerator<T, void, undefined>,
@@ -136,14 +158,14 @@ async function* whileConnected<T>(
 }
 
 function cutShort({ url }: Service): CepeError {
-  return new CepeError('service_unreachable', `The service at ${url} ended its answer before it was whole.`)
+  return new CepeError('service_unreachable', `The service at ${url} closed the connection before the response was complete.`)
 }
 
 function serviceOf({ url, key, retry, fetch: ownFetch = fetch }: ClientOptions): Service {
   return {
     url: addressOf(url),
     headers: key === undefined ? {} : { authorization: `Bearer ${checkedKey(key)}` },
-    // A browser's fetch is called as a function of its own.
+    // A browser's fetch must be called without a receiver.
     fetch: (...args) => ownFetch(...args),
     retry: retryPolicy(retry),
   }
@@ -156,17 +178,19 @@ function addressOf(url: string): string {
       `url must be an http or https address such as http://127.0.0.1:8080, not ${JSON.stringify(url)}.`,
       { field: 'url' },
     )
-  // Addresses are shown in errors.
+  // Addresses are part of error messages.
   const { username, password } = new URL(url)
   if (username !== '' || password !== '')
-    throw new CepeError('options_invalid', 'url must not hold a name or a password: give a key of the service in its place.', {
+    throw new CepeError('options_invalid', 'url must not contain a user name or a password: use a key of the service instead.', {
       field: 'url',
     })
   return url.replace(/\/+$/, '')
 }
 
-/** @throws options_invalid for what no header can hold; the runtime's own error would show it */
+/** @throws options_invalid for a key that no header can hold; the runtime's own error would contain it */
 function checkedKey(key: string): string {
   if (/^[\x21-\x7e]+$/.test(key)) return key
-  throw new CepeError('options_invalid', 'key is empty, or holds spaces or letters that no key has; it is not shown.', { field: 'key' })
+  throw new CepeError('options_invalid', 'key is empty, or has characters that are not allowed in a key; it is not shown.', {
+    field: 'key',
+  })
 }

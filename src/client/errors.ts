@@ -1,4 +1,4 @@
-/** What a service says of a request that it did not do. */
+/** Details of a failed request. */
 export interface ErrorDetails {
   readonly status?: number | undefined
   readonly field?: string | undefined
@@ -8,18 +8,18 @@ export interface ErrorDetails {
 }
 
 /**
- * A request that failed. `code` is the service's (see its documentation of errors), or one of the client's own:
- * `options_invalid`, `service_unreachable` (no connection, or one that broke) and `unexpected_response` (no service of this kind).
+ * A failed request. `code` is the service's (see its documentation of errors), or one of the client's: `options_invalid`,
+ * `service_unreachable` (no connection, or a broken one) and `unexpected_response` (not a cepe service).
  */
 export class CepeError extends Error {
   readonly code: string
-  /** HTTP status; absent where there was no response, and for errors in the midst of a stream. */
+  /** HTTP status; absent without a response, and for errors within a stream. */
   readonly status?: number
-  /** The field of the request that is wrong. */
+  /** The invalid field of the request. */
   readonly field?: string
-  /** What the service's log calls the request. */
+  /** The request's id in the service's log. */
   readonly requestId?: string
-  /** Seconds after which trying again makes sense. */
+  /** Seconds after which a retry may succeed. */
   readonly retryAfterS?: number
 
   constructor(code: string, message: string, { status, field, requestId, retryAfterS, cause }: ErrorDetails = {}) {
@@ -33,14 +33,14 @@ export class CepeError extends Error {
   }
 }
 
-/** The error of an error's body, or undefined where it is none. */
+/** Parses an error body; undefined if it is not one. */
 export function errorFrom(body: unknown, details: ErrorDetails = {}): CepeError | undefined {
   const error = fieldOf(body, 'error')
   const [code, message, field, requestId] = ['code', 'message', 'field', 'request_id'].map((name) => textOf(fieldOf(error, name)))
   return code === undefined || message === undefined ? undefined : new CepeError(code, message, { ...details, field, requestId })
 }
 
-/** A connection that could not be made, or that broke. */
+/** Error for a connection that could not be made, or that broke. */
 export function unreachable(url: string, thrown: unknown): CepeError {
   const reason = thrown instanceof Error && thrown.cause !== undefined ? thrown.cause : thrown
   const said = reason instanceof Error ? reason.message : String(reason)

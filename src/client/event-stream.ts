@@ -1,12 +1,12 @@
-/** Parsers of the bodies that a service sends piece by piece. */
+/** Parsers of streamed response bodies. */
 
 export interface ServerEvent {
-  /** `message` where it has no name. */
+  /** `message` if the event has no name. */
   readonly event: string
   readonly data: string
 }
 
-/** Server-sent events (HTML standard, section 9.2) as they arrive. Who stops taking closes the connection. */
+/** Parses server-sent events (HTML standard, section 9.2) as they arrive. Ending the iteration closes the connection. */
 export async function* serverEvents(body: ReadableStream<Uint8Array>): AsyncGenerator<ServerEvent, void, undefined> {
   let event = ''
   let data: string[] = []
@@ -21,11 +21,11 @@ export async function* serverEvents(body: ReadableStream<Uint8Array>): AsyncGene
     const [name, value] = colon < 0 ? [line, ''] : [line.slice(0, colon), line.slice(colon + 1).replace(/^ /, '')]
     if (name === 'event') event = value
     else if (name === 'data') data.push(value)
-    // Others, comments among them, say nothing here.
+    // Other fields and comments are ignored.
   }
 }
 
-/** Lines of a body in UTF-8 as they arrive, without their ends; the last one need not have an end. */
+/** Lines of a UTF-8 body as they arrive, without line ends; the last one may lack its end. */
 export async function* lines(body: ReadableStream<Uint8Array>): AsyncGenerator<string, void, undefined> {
   const reader = body.getReader()
   const decoder = new TextDecoder()
@@ -44,7 +44,7 @@ export async function* lines(body: ReadableStream<Uint8Array>): AsyncGenerator<s
     }
     if (rest !== '') yield rest
   } finally {
-    // Nothing is to be said of a connection that broke before.
+    // An earlier break of the connection needs no report here.
     await reader.cancel().catch(() => undefined)
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Client of a cepe-qa service: `createClient({ url })`, then `client.answer({ question })`.
- * Types are made from the schemas of the service's API.
+ * Client of a cepe-qa service: `createClient({ url })`, then `client.answer({ question })`. Types are generated from the schemas of the
+ * service's API.
  */
 export { createClient } from './client.ts'
 export type { CallOptions, Client, ClientOptions } from './client.ts'

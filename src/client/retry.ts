@@ -1,12 +1,12 @@
-/** When a request is sent again. */
+/** When to retry a request. */
 export interface RetryOptions {
-  /** Tries per request where the service is out of reach, or busy without a Retry-After. Default: 3. */
+  /** Attempts per request if the service is unreachable, or busy without a Retry-After. Default: 3. */
   readonly attempts?: number
-  /** Milliseconds before the second try; doubled for each further one, and the least that is waited. Default: 250. */
+  /** Milliseconds before the second attempt, doubled for each further one; also the minimum wait. Default: 250. */
   readonly pauseMs?: number
-  /** Milliseconds for which a request that a busy service refuses with a Retry-After is sent again, however often. Default: 60,000. */
+  /** Milliseconds for which a request rejected with a Retry-After is retried. Default: 60,000. */
   readonly busyMs?: number
-  /** A Retry-After of more milliseconds is not waited for: the quota of a day is used up, for one. Default: 30,000. */
+  /** A longer Retry-After, in milliseconds, is not waited for, for example of a daily quota. Default: 30,000. */
   readonly longestWaitMs?: number
 }
 export type RetryPolicy = Required<RetryOptions>
@@ -15,37 +15,34 @@ export function retryPolicy({ attempts = 3, pauseMs = 250, busyMs = 60_000, long
   return { attempts, pauseMs, busyMs, longestWaitMs }
 }
 
-/** How a try failed. */
+/** A failed attempt. */
 export interface FailedTry {
-  /** Tries so far that nobody was told to repeat, this one included. */
+  /** Failed attempts without a Retry-After, including this one. */
   readonly attempt: number
-  /** Milliseconds since the first try. */
+  /** Milliseconds since the first attempt. */
   readonly sinceMs: number
-  /** What the service asked for. */
+  /** The response's Retry-After. */
   readonly retryAfterS?: number | undefined
 }
 
-/** Milliseconds until the next try, or undefined where there is none. */
+/** Milliseconds until the next attempt; undefined to give up. */
 export function waitBefore({ attempt, sinceMs, retryAfterS }: FailedTry, policy: RetryPolicy): number | undefined {
   if (retryAfterS === undefined) return attempt < policy.attempts ? policy.pauseMs * 2 ** (attempt - 1) : undefined
   const waitMs = Math.max(policy.pauseMs, retryAfterS * 1000)
   return waitMs <= policy.longestWaitMs && sinceMs + waitMs <= policy.busyMs ? waitMs : undefined
 }
 
-/** @throws the signal's reason where it ends the wait */
-export function pause(ms: number, signal?: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    signal?.throwIfAborted()
-    const leave = (): void => {
+/** @throws the signal's reason once aborted */
+export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
+  signal?.throwIfAborted()
+  await new Promise<void>((resolve) => {
+    const end = (): void => {
       clearTimeout(timer)
-      // A signal's reason is its caller's to choose.
-      // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors
-      reject(signal?.reason)
-    }
-    const timer = setTimeout(() => {
-      signal?.removeEventListener('abort', leave)
+      signal?.removeEventListener('abort', end)
       resolve()
-    }, ms)
-    signal?.addEventListener('abort', leave, { once: true })
+    }
+    const timer = setTimeout(end, ms)
+    signal?.addEventListener('abort', end, { once: true })
   })
+  signal?.throwIfAborted()
 }

@@ -1,9 +1,9 @@
 import { CepeError, errorFrom, unreachable } from './errors.ts'
 import { pause, waitBefore, type RetryPolicy } from './retry.ts'
 
-/** A service, and how it is asked. */
+/** A service and its request options. */
 export interface Service {
-  /** Address without a slash at its end. */
+  /** Address without a trailing slash. */
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly fetch: typeof fetch
@@ -12,21 +12,21 @@ export interface Service {
 
 export interface ServiceRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
-  /** Of the route, with its query. */
+  /** Path of the route, with its query. */
   readonly path: string
-  /** Sent as JSON; a form goes as it is. */
+  /** Sent as JSON; a form is sent unchanged. */
   readonly body?: object | undefined
   readonly accept?: string
   readonly signal?: AbortSignal | undefined
 }
 
-/** Statuses of a service that is busy. */
+/** Statuses of a busy service. */
 const BUSY = [429, 503]
 
 /**
- * Sends a request, again where that may help: the service is out of reach, or busy and asks for no long wait.
- * @param take reads the response; a connection that breaks meanwhile is a failed try
- * @throws CepeError; the signal's reason where it is aborted
+ * Sends a request, with retries if the service is unreachable or busy.
+ * @param take reads the response; a connection that breaks meanwhile is a failed attempt
+ * @throws CepeError; the signal's reason once aborted
  */
 export async function send<T>(service: Service, request: ServiceRequest, take: (response: Response) => Promise<T>): Promise<T> {
   const { signal } = request
@@ -46,12 +46,12 @@ export async function send<T>(service: Service, request: ServiceRequest, take: (
     const waitMs = waitBefore({ attempt, sinceMs: performance.now() - started, retryAfterS }, service.retry)
     if (waitMs === undefined) throw error
     await pause(waitMs, signal)
-    // Being told when to come again is no failure.
+    // A Retry-After is not a failure.
     if (retryAfterS !== undefined) attempt--
   }
 }
 
-/** @throws unexpected_response for what is no JSON */
+/** @throws unexpected_response if the body is not JSON */
 export async function readJson(response: Response): Promise<unknown> {
   const text = await response.text()
   const value = parsed(text)
@@ -63,7 +63,7 @@ export async function readJson(response: Response): Promise<unknown> {
   )
 }
 
-/** The value of a JSON text, or undefined where it is none. */
+/** Parses a JSON text; undefined if it is invalid. */
 export function parsed(text: string): unknown {
   try {
     return JSON.parse(text) as unknown

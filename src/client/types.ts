@@ -16,9 +16,9 @@ export interface AnswerDocumentRequest {
   chunking?: 'passages' | 'tokens'
   /** Tokens of a chunk (default: the model's own). */
   chunk_tokens?: number
-  /** Tokens of the document's end that stand in the decoder's prompt, where they fit (default: the model's k_decoder passages, 2,048 with question and answer at most). */
+  /** Tokens of the document's end that stand in the decoder's prompt, where they fit (default: the model's k_decoder passages, or as much as there is room for without an encoder; 2,048 with question and answer at most). */
   decoder_tokens?: number
-  /** Tokens in front of those that the encoder reads; what is earlier is not read (default: all). */
+  /** Tokens in front of those that the encoder reads; what is earlier is not read (default: all; of a model without encoder 0). */
   encoder_tokens?: number
   /** Most tokens of the answer (default: the model's own; for a summary 256 or half the window). */
   max_new_tokens?: number
@@ -50,7 +50,7 @@ export interface AnswerDocumentResponse {
     pages: number | null
     /** Chunks that the encoder read. */
     chunks: number
-    /** Characters at the beginning that neither side read (encoder_tokens). */
+    /** Characters at the beginning that neither side read (encoder_tokens, or a model without encoder). */
     unread: number
     text?: string
   }
@@ -142,12 +142,14 @@ export interface AnswerManyRequest {
 export interface AnswerRequest {
   /** The question, in any manner of writing. */
   question: string
+  /** A collection: a table of the index. Default: the service's (CEPE_TABLE), or the first of the key's, where that is bound to others. */
+  collection?: string
   /** Passages to retrieve (default: the model's own). */
   k?: number
   /** Passages placed in the decoder prompt; the others go to the encoder (default: the model's own). */
   k_decoder?: number
-  /** cepe: passages beyond the decoder's go through the encoder. decoder-only: as many passages as the window holds, nothing encoded. replug: one prompt per passage, next-token distributions mixed by retrieval score. closed-book: no passages. Default: cepe; decoder-only where the model is a decoder without encoder, which is not asked in mode cepe. */
-  mode?: 'cepe' | 'decoder-only' | 'replug' | 'closed-book'
+  /** cepe: passages beyond the decoder's go through the encoder. decoder-only: as many passages as the window holds, nothing encoded. map-rerank: one prompt per passage, best first; the answer with the highest confidence times squared relative retrieval score is returned, and passages that cannot change it are not read. replug: one prompt per passage, next-token distributions mixed by retrieval score. closed-book: no passages. Default: the model's own (qa_config.json), else cepe; decoder-only where the model is a decoder without encoder, which is not asked in mode cepe. */
+  mode?: 'cepe' | 'decoder-only' | 'map-rerank' | 'replug' | 'closed-book'
   /** others (default): the encoder gets the passages that the decoder prompt does not hold. all: it gets all of them. */
   encoder_passages?: 'others' | 'all'
   /** dense: Contriever. text: BM25. hybrid: both, their scores fused with a weight measured on the corpus. Default: the service's setting (CEPE_RETRIEVAL). */
@@ -212,8 +214,8 @@ export interface AnswerResponse {
   /** stop: the answer ended by itself. length: max_new_tokens was reached. null: nothing was generated. */
   finish_reason: 'stop' | 'length' | null
   evidence: Evidence[]
-  /** cepe: passages beyond the decoder's go through the encoder. decoder-only: as many passages as the window holds, nothing encoded. replug: one prompt per passage, next-token distributions mixed by retrieval score. closed-book: no passages. Default: cepe; decoder-only where the model is a decoder without encoder, which is not asked in mode cepe. */
-  mode: 'cepe' | 'decoder-only' | 'replug' | 'closed-book'
+  /** cepe: passages beyond the decoder's go through the encoder. decoder-only: as many passages as the window holds, nothing encoded. map-rerank: one prompt per passage, best first; the answer with the highest confidence times squared relative retrieval score is returned, and passages that cannot change it are not read. replug: one prompt per passage, next-token distributions mixed by retrieval score. closed-book: no passages. Default: the model's own (qa_config.json), else cepe; decoder-only where the model is a decoder without encoder, which is not asked in mode cepe. */
+  mode: 'cepe' | 'decoder-only' | 'map-rerank' | 'replug' | 'closed-book'
   usage: {
     /** Decoder prompt (in replug mode: of all prompts). */
     prompt_tokens: number
@@ -296,7 +298,7 @@ export interface AnswerToken {
 }
 
 export interface BatchItem {
-  /** The question's place in the request. */
+  /** Index of the question in the request. */
   index: number
   /** What POST /v1/answer would have answered. */
   status: number
@@ -310,6 +312,21 @@ export interface BatchItem {
     field?: string
     request_id: string
   }
+}
+
+export interface Collection {
+  name: string
+  /** null where it cannot be read. */
+  passages: number | null
+  /** ready: it is searched. incompatible: its vectors are of a retriever that is not loaded, or of other software. missing: it has no table yet (the service's own alone). unavailable: it cannot be read now. */
+  state: 'ready' | 'incompatible' | 'missing' | 'unavailable'
+  /** It is meant where a request of this key names none. */
+  default: boolean
+  /** Why it is not searched. */
+  problem: {
+    code: string
+    message: string
+  } | null
 }
 
 export interface DeletePassageResponse {
@@ -365,7 +382,7 @@ export interface Evidence {
   /** By method: dot product with the question, BM25, or both fused (0 to 1); null for supplied passages without one. */
   score: number | null
   rank: number
-  /** Where the model read the passage; unused: it did not fit (decoder-only). */
+  /** Where the model read the passage; unused: it did not fit (decoder-only), or could not change the answer (map-rerank). */
   role: 'encoder' | 'decoder' | 'both' | 'unused'
   /** Share of the decoder's cross-attention on this passage, over layers, heads and answer tokens; null where the encoder did not see it, and where it is not measured (sampling, scores). */
   attention: number | null
@@ -535,6 +552,12 @@ export interface IndexVersion {
   passages: number
 }
 
+export interface ListCollectionsResponse {
+  collections: Collection[]
+  /** Give it as `after` for the next page; null after the last. */
+  next: string | null
+}
+
 export interface Passage {
   id: string
   title: string
@@ -550,12 +573,14 @@ export type PassageMetadata = Record<string, string | number | boolean | null | 
 export interface Question {
   /** The question, in any manner of writing. */
   question: string
+  /** A collection: a table of the index. Default: the service's (CEPE_TABLE), or the first of the key's, where that is bound to others. */
+  collection?: string
   /** Passages to retrieve (default: the model's own). */
   k?: number
   /** Passages placed in the decoder prompt; the others go to the encoder (default: the model's own). */
   k_decoder?: number
-  /** cepe: passages beyond the decoder's go through the encoder. decoder-only: as many passages as the window holds, nothing encoded. replug: one prompt per passage, next-token distributions mixed by retrieval score. closed-book: no passages. Default: cepe; decoder-only where the model is a decoder without encoder, which is not asked in mode cepe. */
-  mode?: 'cepe' | 'decoder-only' | 'replug' | 'closed-book'
+  /** cepe: passages beyond the decoder's go through the encoder. decoder-only: as many passages as the window holds, nothing encoded. map-rerank: one prompt per passage, best first; the answer with the highest confidence times squared relative retrieval score is returned, and passages that cannot change it are not read. replug: one prompt per passage, next-token distributions mixed by retrieval score. closed-book: no passages. Default: the model's own (qa_config.json), else cepe; decoder-only where the model is a decoder without encoder, which is not asked in mode cepe. */
+  mode?: 'cepe' | 'decoder-only' | 'map-rerank' | 'replug' | 'closed-book'
   /** others (default): the encoder gets the passages that the decoder prompt does not hold. all: it gets all of them. */
   encoder_passages?: 'others' | 'all'
   /** dense: Contriever. text: BM25. hybrid: both, their scores fused with a weight measured on the corpus. Default: the service's setting (CEPE_RETRIEVAL). */
@@ -619,7 +644,7 @@ export interface RerankResponse {
   model: string
   /** Best first. */
   results: {
-    /** Place in the request. */
+    /** Index in the request. */
     index: number
     /** 0 to 1, not calibrated: a cross-encoder's logit through the sigmoid; of a reader the geometric mean of the probabilities of the query's tokens after the document, which orders the documents of one request alone. */
     relevance_score: number
@@ -643,6 +668,8 @@ export interface Sampling {
 export interface ScoreRequest {
   /** The question. */
   question: string
+  /** A collection: a table of the index. Default: the service's (CEPE_TABLE), or the first of the key's, where that is bound to others. */
+  collection?: string
   choices: string[]
   /** Passages to retrieve (default: the model's own). */
   k?: number
@@ -679,6 +706,8 @@ export interface ScoreResponse {
 export interface SearchRequest {
   /** What to look for. */
   query: string
+  /** A collection: a table of the index. Default: the service's (CEPE_TABLE), or the first of the key's, where that is bound to others. */
+  collection?: string
   k?: number
   filter?: Filter
   /** dense: Contriever. text: BM25. hybrid: both, their scores fused with a weight measured on the corpus. Default: the service's setting (CEPE_RETRIEVAL). */

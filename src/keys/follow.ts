@@ -4,13 +4,13 @@ import { messageOf, osCode } from '../../base/errors.ts'
 import type { KeyRecord } from './record.ts'
 import { keyFiles, readKey } from './store.ts'
 
-/** What is known of one key's file. */
+/** State of one key's file. */
 export interface KeyFile {
   /** Changes when the file is replaced or edited. */
   readonly state: string
-  /** Its last good content; undefined where it never had any. */
+  /** Its last valid content; undefined if there was none. */
   readonly record: KeyRecord | undefined
-  /** Why it cannot be read now. */
+  /** Why it cannot be read. */
   readonly problem: string | undefined
 }
 
@@ -18,10 +18,10 @@ export interface KeyFile {
 export type KeyFiles = ReadonlyMap<string, KeyFile>
 
 /**
- * Reads the key files of a folder that changed. One that cannot be read keeps its last good content and holds up no other; one that
- * was removed is left out.
- * @param known what was read before
- * @throws config_invalid where the folder itself cannot be read
+ * Reads changed key files of a folder. An unreadable file keeps its last valid content and does not affect others; a removed one is
+ * dropped.
+ * @param known previous state
+ * @throws config_invalid if the folder cannot be read
  */
 export async function readChanges(dir: string, known: KeyFiles): Promise<KeyFiles> {
   const names = await keyFiles(dir)
@@ -34,11 +34,11 @@ async function readChange(dir: string, name: string, known: KeyFile | undefined)
   try {
     const { mtimeMs, size, ino } = await stat(path.join(dir, name))
     state = `${mtimeMs} ${size} ${ino}`
-    // One that could not be read is tried again: its rights may change, and its content not.
+    // An unreadable file is retried: its permissions may change without its content.
     if (known?.state === state && known.problem === undefined) return known
     return { state, record: await readKey(dir, name), problem: undefined }
   } catch (error) {
-    // Removed after the folder was listed.
+    // Removed after the listing.
     if (osCode(error) === 'ENOENT') return undefined
     return { state, record: known?.record, problem: messageOf(error) }
   }

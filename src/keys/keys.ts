@@ -6,18 +6,18 @@ import { hashKey, type KeyRecord } from './record.ts'
 
 const DEFAULT_POLL_MS = 1_000
 
-/** Who a key belongs to, and what it may do. */
-export type Holder = Pick<KeyRecord, 'name' | 'role' | 'requests_per_minute' | 'questions_per_day'>
+/** Owner of a key and its permissions. */
+export type Holder = Pick<KeyRecord, 'name' | 'role' | 'requests_per_minute' | 'questions_per_day' | 'collections'>
 
 /** The keys of a running service. */
 export interface Keys {
   /** Whether questions need a key: there are user keys, or were since the start. */
   readonly required: boolean
-  /** Whether there is an admin key that is good. */
+  /** Whether there is a valid admin key. */
   readonly hasAdmin: boolean
-  /** Files that cannot be read now, whose last good content counts; 1 where it is the folder. */
+  /** Number of unreadable files, whose last valid content applies; 1 for an unreadable folder. */
   readonly unreadable: number
-  /** The holder of a key; undefined for one that is unknown or revoked. */
+  /** The holder of a key; undefined if unknown or revoked. */
   find(key: string): Holder | undefined
   /** The holder of that name. */
   named(name: string): Holder | undefined
@@ -27,12 +27,12 @@ export interface Keys {
 export interface KeysOptions {
   readonly dir: string
   readonly pollMs?: number
-  readonly log?: Log
+  readonly log?: Log | undefined
 }
 
 /**
- * Reads the keys of a folder, and follows its changes without a restart: what is added or revoked counts within a second.
- * A file that cannot be read any more counts as it was, and so do all where the folder cannot; each problem is logged once.
+ * Reads the keys of a folder and follows its changes: added and revoked keys take effect within a second. Unreadable files, or an
+ * unreadable folder, keep their last state; each problem is logged once.
  * @throws config_invalid
  */
 export async function openKeys({ dir, pollMs = DEFAULT_POLL_MS, log }: KeysOptions): Promise<Keys> {
@@ -50,7 +50,7 @@ export async function openKeys({ dir, pollMs = DEFAULT_POLL_MS, log }: KeysOptio
       files = await readChanges(dir, files)
       problems = problemsOf(files)
       records = recordsOf(files)
-      // Revoking or removing the last key must not open the service to everyone.
+      // Revoking or removing the last key must not open the service.
       required ||= needsKey(records)
     } catch (error) {
       problems = [messageOf(error)]
@@ -74,7 +74,7 @@ export async function openKeys({ dir, pollMs = DEFAULT_POLL_MS, log }: KeysOptio
     },
     find: (key) => {
       const hash = hashKey(key)
-      // All are compared, each in constant time: how long it takes tells nothing.
+      // Compares with all keys, each in constant time, against timing attacks.
       return good().filter(({ sha256 }) => timingSafeEqual(hash, Buffer.from(sha256, 'hex')))[0]
     },
     named: (name) => good().find((record) => record.name === name),
@@ -85,7 +85,7 @@ export async function openKeys({ dir, pollMs = DEFAULT_POLL_MS, log }: KeysOptio
   }
 }
 
-/** No user key was ever made: whoever reaches the service may ask. Revoked ones count. */
+/** True once any user key was created, including revoked ones. */
 export function needsKey(records: readonly KeyRecord[]): boolean {
   return records.some(({ role }) => role === 'user')
 }

@@ -12,7 +12,7 @@ import type { Keys } from './keys.ts'
 import { keyOfClient } from './record.ts'
 
 const DAY_MS = 86_400_000
-/** How much of the count a killed service may lose. */
+/** Longest period of counts that a killed service may lose. */
 const SAVE_EVERY_MS = 5_000
 const LOCK_WAIT_MS = 5_000
 const UsageSchema = Type.Object({ day: Type.String(), questions: Type.Record(Type.String(), Type.Integer({ minimum: 0 })) })
@@ -21,9 +21,9 @@ const UsageSchema = Type.Object({ day: Type.String(), questions: Type.Record(Typ
 export type Usage = ReadonlyMap<string, number>
 
 export interface Quotas {
-  /** An admission within a key's quota; each admitted question counts, whatever its outcome. */
+  /** An admission within a key's quota; each admitted question counts, whatever its result. */
   around(admission: Admission): Admission
-  /** Adds what has not been saved yet to the day's count, which services on one folder share. */
+  /** Adds unsaved counts to the day's file, which services on one folder share. */
   save(): Promise<void>
   close(): Promise<void>
 }
@@ -32,10 +32,10 @@ export interface QuotaOptions {
   readonly dir: string
   readonly keys: Pick<Keys, 'named'>
   readonly now?: () => number
-  readonly log?: Log
+  readonly log?: Log | undefined
 }
 
-/** Counts the questions of every key by day, over restarts. */
+/** Counts the questions of every key by day, across restarts. */
 export async function createQuotas({ dir, keys, now = Date.now, log }: QuotaOptions): Promise<Quotas> {
   let day = dayOf(now())
   let saved = await readUsage(dir, day)
@@ -55,7 +55,7 @@ export async function createQuotas({ dir, keys, now = Date.now, log }: QuotaOpti
     beginDay()
     const name = client === undefined ? undefined : keyOfClient(client)
     const holder = name === undefined ? undefined : keys.named(name)
-    // The key of a setting has no file, and no limits.
+    // The key of a setting has neither file nor limits.
     if (name === undefined || holder === undefined) return undefined
     const most = holder.questions_per_day
     if (most !== undefined && used(name) >= most) throw usedUp(name, most, now())
@@ -65,11 +65,11 @@ export async function createQuotas({ dir, keys, now = Date.now, log }: QuotaOpti
   const write = async (): Promise<void> => {
     const take = (): DayUsage => ({ day, known: saved, added: new Map(unsaved) })
     const anyNew = [...unsaved.values()].some((count) => count > 0)
-    // Where nothing is to be added, what other services counted is read, and no turn waited for.
+    // Without unsaved counts, only reads those of other services, without the lock.
     const written = anyNew ? await addUsage(dir, take) : { ...take(), counts: await readUsage(dir, day) }
     if (written?.day !== day) return
     saved = mostOf(saved, written.counts)
-    // Questions that came in meanwhile.
+    // Questions that arrived meanwhile.
     for (const [name, count] of written.added) unsaved.set(name, (unsaved.get(name) ?? 0) - count)
   }
 
@@ -112,15 +112,15 @@ function usedUp(name: string, most: number, time: number): CodedError {
 
 interface DayUsage {
   readonly day: string
-  /** What is known to be saved: more than the file says only where it was damaged or removed. */
+  /** Counts known to be saved: higher than in the file only after damage. */
   readonly known: Usage
   readonly added: Usage
 }
 
 /**
- * Adds questions to those that are saved, in turns with other processes.
- * @param take the questions as they are when the turn has come
- * @returns these, and the whole day's; undefined where no turn came
+ * Adds questions to the saved counts under a lock.
+ * @param take returns the questions once the lock is held
+ * @returns these, and the day's total; undefined without the lock
  */
 async function addUsage(dir: string, take: () => DayUsage): Promise<(DayUsage & { readonly counts: Usage }) | undefined> {
   const lock = await takeLock(path.join(dir, 'usage.turns'), LOCK_WAIT_MS)
@@ -144,8 +144,8 @@ function mostOf(one: Usage, other: Usage): Map<string, number> {
 }
 
 /**
- * Questions that keys asked today, as far as saved. A file that is no count, or another day's, is none.
- * @throws config_invalid where it cannot be read
+ * Saved counts of the day. A damaged file, or one of another day, counts as empty.
+ * @throws config_invalid if it cannot be read
  */
 export async function readUsage(dir: string, day = dayOf(Date.now())): Promise<Usage> {
   const text = await readFile(usageFile(dir), 'utf8').catch((error: unknown) => {

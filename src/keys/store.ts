@@ -7,21 +7,27 @@ import { makeFolder } from '../../base/make-folder.ts'
 import { parseJson } from '../../base/json.ts'
 import { hashKey, KeyRecordSchema, newKey, type KeyRecord } from './record.ts'
 
-/** One file a key: writers of different keys never meet, and a name is taken by making its file. */
+/** One file per key: writers of different keys never conflict, and creating the file claims the name. */
 const KEY_FILE = '.key.json'
-/** Of owner alone; hashes of random keys are no secret, names and limits may be. */
+/** Readable by the owner only: hashes of random keys are no secret, but names and limits may be. */
 const MODE = 0o600
 
-export type NewKey = Pick<KeyRecord, 'name' | 'role' | 'requests_per_minute' | 'questions_per_day'>
+export type NewKey = Pick<KeyRecord, 'name' | 'role' | 'requests_per_minute' | 'questions_per_day' | 'collections'>
 
 /**
- * Makes a key and keeps its hash.
- * @returns the key itself, which is kept nowhere
- * @throws options_invalid for a name that is none; conflict where a key, revoked or not, has it; config_invalid where nothing can be written
+ * Creates a key and stores its hash.
+ * @returns the key, which is not stored
+ * @throws options_invalid for an invalid name of the key or of a collection; conflict if a key, revoked or not, has it; config_invalid if nothing can be written
  */
 export async function addKey(dir: string, asked: NewKey): Promise<string> {
   const key = newKey()
   const record: KeyRecord = { ...asked, sha256: hashKey(key).toString('hex'), created_at: new Date().toISOString() }
+  if (asked.collections !== undefined && !Value.Check(KeyRecordSchema.properties.collections, asked.collections))
+    throw new CodedError(
+      'options_invalid',
+      'A key is bound to 1 to 100 collections, each named once, by 1 to 64 letters, digits, "-" and "_", a letter first.',
+      { field: 'collections' },
+    )
   if (!Value.Check(KeyRecordSchema, record))
     throw new CodedError('options_invalid', 'A name has 1 to 64 letters, digits, dots, dashes and underscores.', { field: 'name' })
   const refused = (error: unknown): never => {
@@ -42,8 +48,8 @@ export async function addKey(dir: string, asked: NewKey): Promise<string> {
 }
 
 /**
- * Makes a key worthless; its name stays taken. Other keys' files are not read.
- * @throws not_found, or config_invalid where its own file cannot be read: removing the file revokes it too
+ * Revokes a key; its name stays reserved. Other keys' files are not read.
+ * @throws not_found, or config_invalid if its file cannot be read: removing the file revokes it too
  */
 export async function revokeKey(dir: string, name: string): Promise<KeyRecord> {
   const file = name + KEY_FILE
@@ -57,8 +63,8 @@ export async function revokeKey(dir: string, name: string): Promise<KeyRecord> {
 }
 
 /**
- * All keys by name; none where there is no folder.
- * @throws config_invalid naming a file that cannot be read, or holds no key: left out, it could open what it is to close
+ * All keys by name; none if the folder does not exist.
+ * @throws config_invalid naming a file that is unreadable or holds no key: ignoring it could open the service
  */
 export async function readKeys(dir: string): Promise<KeyRecord[]> {
   const records: KeyRecord[] = []

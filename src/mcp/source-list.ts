@@ -1,20 +1,19 @@
 import type { PassageIndex } from '../../index/passage-index.ts'
 
 export interface SourceCount {
-  /** Empty for passages without one. */
+  /** Empty for passages without a source. */
   readonly source: string
   readonly passages: number
 }
 
-/** Passages of each source, most first. */
+/** Returns the number of passages by source, largest first. */
 export type SourceList = () => Promise<readonly SourceCount[]>
 
-/** How long a list is given again although the table has changed: counting reads a column of all of it. */
+/** Minimum interval between counts of a changing table: counting reads a whole column. */
 const KEEP_MS = 60_000
 
 /**
- * The sources of an index. Counted once for a version of the table, at most once a minute, and once for all who ask at the same time:
- * however often it is called, one scan runs at most.
+ * Lists the sources of an index. Counts once per version of the table and at most once a minute; concurrent calls share one scan.
  */
 export function sourceList(index: Pick<PassageIndex, 'sources' | 'version'>, now: () => number = Date.now): SourceList {
   let counted: { readonly version: string; readonly at: number; readonly sources: Promise<readonly SourceCount[]> } | undefined
@@ -25,7 +24,7 @@ export function sourceList(index: Pick<PassageIndex, 'sources' | 'version'>, now
     const sources = index.sources()
     const own = { version: key, at: now(), sources }
     counted = own
-    // What failed is tried again by the next call.
+    // The next call retries after a failure.
     sources.catch(() => (counted = counted === own ? undefined : counted))
     return sources
   }

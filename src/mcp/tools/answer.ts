@@ -2,15 +2,15 @@ import { Type, type Static } from 'typebox'
 import { answerQuestion } from '../../rag/answer.ts'
 import { AnswerRequestSchema, AnswerResponseSchema, EvidenceSchema, type Evidence } from '../../rag/schema.ts'
 import type { Tool } from '../contract.ts'
-import { heading, sourceField } from './fields.ts'
+import { collectionField, heading, sourceField } from './fields.ts'
 
-/** Passages that are shown with an answer. */
+/** Maximum passages in the text of an answer. */
 const MOST_SHOWN = 5
-/** Characters of a passage that is shown although it does not say the answer. */
+/** Maximum characters of a passage that does not contain the answer. */
 const QUOTE_CHARACTERS = 300
 
 const { question, k } = AnswerRequestSchema.properties
-const InputSchema = Type.Object({ question, k, source: sourceField }, { additionalProperties: false })
+const InputSchema = Type.Object({ question, k, source: sourceField, collection: collectionField }, { additionalProperties: false })
 
 const { answer, abstained, reason, confidence, probability_correct } = AnswerResponseSchema.properties
 const { id, title, source, rank } = EvidenceSchema.properties
@@ -33,7 +33,7 @@ const OutputSchema = Type.Object({
   }),
 })
 
-/** Answers from the corpus, with the sentences that say so. */
+/** Answers a question with supporting sentences. */
 export const answerTool: Tool<typeof InputSchema, typeof OutputSchema> = {
   name: 'answer',
   title: 'Answer from the corpus',

@@ -4,10 +4,13 @@ import { PassageMetadataSchema } from '../../../index/passage-metadata.ts'
 import { READ_LIMITS } from '../../../index/read/contract.ts'
 import { storedId } from '../../../index/read/validate.ts'
 import type { Tool } from '../contract.ts'
-import { heading } from './fields.ts'
+import { collectionField, heading } from './fields.ts'
 
 const InputSchema = Type.Object(
-  { id: Type.String({ minLength: 1, maxLength: READ_LIMITS.idBytes, description: 'Id of a passage, as search and answer give it.' }) },
+  {
+    id: Type.String({ minLength: 1, maxLength: READ_LIMITS.idBytes, description: 'Id of a passage, as search and answer give it.' }),
+    collection: collectionField,
+  },
   { additionalProperties: false },
 )
 const OutputSchema = Type.Object({
@@ -18,7 +21,7 @@ const OutputSchema = Type.Object({
   metadata: Type.Optional(PassageMetadataSchema),
 })
 
-/** One passage as it is stored. */
+/** Returns a stored passage. */
 export const getPassageTool: Tool<typeof InputSchema, typeof OutputSchema> = {
   name: 'get_passage',
   title: 'Read a passage',

@@ -1,5 +1,6 @@
 import { Type } from 'typebox'
 import type { Tool } from '../contract.ts'
+import { collectionField } from './fields.ts'
 
 const MOST = 1000
 const DEFAULT_LIMIT = 100
@@ -8,6 +9,7 @@ const InputSchema = Type.Object(
   {
     prefix: Type.Optional(Type.String({ maxLength: 1000, description: 'Only sources that begin so.' })),
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MOST, default: DEFAULT_LIMIT })),
+    collection: collectionField,
   },
   { additionalProperties: false },
 )
@@ -18,7 +20,7 @@ const OutputSchema = Type.Object({
   total: Type.Integer({ description: 'Sources that fit, listed or not.' }),
 })
 
-/** Where the passages come from. */
+/** Lists the sources of the passages. */
 export const listSourcesTool: Tool<typeof InputSchema, typeof OutputSchema> = {
   name: 'list_sources',
   title: 'List the sources',

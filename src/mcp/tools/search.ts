@@ -2,9 +2,9 @@ import { Type } from 'typebox'
 import { LIMITS, SearchRequestSchema, SearchResponseSchema } from '../../rag/schema.ts'
 import { search } from '../../rag/search.ts'
 import type { Tool } from '../contract.ts'
-import { heading, sourceField } from './fields.ts'
+import { collectionField, heading, sourceField } from './fields.ts'
 
-/** Passages where a call does not say: a context window has room for few. */
+/** Default number of passages: few, since they fill the context window of the caller. */
 const DEFAULT_K = 5
 
 const InputSchema = Type.Object(
@@ -12,12 +12,13 @@ const InputSchema = Type.Object(
     query: SearchRequestSchema.properties.query,
     k: Type.Optional(Type.Integer({ minimum: 1, maximum: LIMITS.k, default: DEFAULT_K, description: 'Passages to find.' })),
     source: sourceField,
+    collection: collectionField,
   },
   { additionalProperties: false },
 )
 const OutputSchema = Type.Object({ passages: SearchResponseSchema.properties.passages })
 
-/** Finds passages; nothing is generated. */
+/** Searches passages without generating an answer. */
 export const searchTool: Tool<typeof InputSchema, typeof OutputSchema> = {
   name: 'search',
   title: 'Search the corpus',

@@ -1,9 +1,9 @@
 import { Command } from 'commander'
-import type { AheadProgress } from '../jobs/ahead/encode-ahead.ts'
-import { loadConfig } from './load-config.ts'
-import { interruptible } from './interrupted.ts'
-import { createProgress } from './progress.ts'
-import { tableOption } from './table-option.ts'
+import type { AheadProgress } from '../../jobs/ahead/encode-ahead.ts'
+import { loadConfig } from '../program/load-config.ts'
+import { interruptible } from '../program/interrupted.ts'
+import { createProgress } from '../program/progress.ts'
+import { tableOption } from '../program/table-option.ts'
 
 /** `cepe index encode-ahead`: Ctrl-C leaves what is stored, and another run resumes from there. */
 export function encodeAheadCommand(): Command {
@@ -13,9 +13,9 @@ export function encodeAheadCommand(): Command {
     .action(async ({ table }: { table?: string }) => {
       const config = await loadConfig({ TABLE: table })
       const [{ encodeIndexAhead }, { createAheadEncoding, requireStateDisk }, { ensureReader }] = await Promise.all([
-        import('../jobs/ahead/encode-ahead.ts'),
-        import('../service/services.ts'),
-        import('../service/setup.ts'),
+        import('../../jobs/ahead/encode-ahead.ts'),
+        import('../../service/indexing.ts'),
+        import('../../service/setup.ts'),
       ])
       requireStateDisk(config)
       await ensureReader(config, createProgress)

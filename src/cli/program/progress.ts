@@ -1,13 +1,13 @@
 import cliProgress from 'cli-progress'
-import type { Progress } from '../service/progress.ts'
+import type { Progress } from '../../service/progress.ts'
 
-/** Share of the work between two lines where standard error is not a terminal. */
+/** Share of the work per line if standard error is not a terminal. */
 const LINE_STEP = 0.1
 
-/** Time between two lines where the end of the work is not known. */
+/** Interval of lines if the total is unknown. */
 const LINE_MS = 10_000
 
-/** A bar on a terminal; elsewhere (a log, a container) one line for every tenth. Written to standard error. */
+/** Shows a progress bar on a terminal, otherwise one line per tenth. Written to standard error. */
 export function createProgress(title: string, unit: string, stream: NodeJS.WriteStream = process.stderr): Progress {
   return stream.isTTY ? bar(title, unit, stream) : lines(title, unit, stream)
 }

@@ -2,10 +2,10 @@ import { Command } from 'commander'
 import { createReadStream } from 'node:fs'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { CodedError } from '../../base/errors.ts'
-import { exists } from '../../base/exists.ts'
-import type { Indexing } from '../service/services.ts'
-import { tableOption } from './table-option.ts'
+import { CodedError } from '../../../base/errors.ts'
+import { exists } from '../../../base/exists.ts'
+import type { Indexing } from '../../service/indexing.ts'
+import { tableOption } from '../program/table-option.ts'
 
 type WithIndexing = (table: string | undefined, run: (indexing: Indexing) => Promise<unknown>) => Promise<void>
 
@@ -14,11 +14,11 @@ interface Options {
   readonly source?: string
 }
 
-/** `cepe index report`, `export`, `sources` and `delete`: what a job left out, and what the index holds. */
+/** `cepe index report`, `export`, `sources` and `delete`: rejected lines of a job, and the index's content. */
 export function contentsCommands(withIndexing: WithIndexing): Command[] {
   const command = (name: string, description: string): Command => new Command(name).description(description).addOption(tableOption())
   return [
-    command('report', 'the rejected lines of a job and why, as JSON lines')
+    command('report', 'print the rejected lines of a job with reasons, as JSON lines')
       .argument('<job>')
       .action((job: string, { table }: Options) =>
         withIndexing(table, async ({ jobs }) => {
@@ -26,7 +26,7 @@ export function contentsCommands(withIndexing: WithIndexing): Command[] {
           if (await exists(path)) await print(createReadStream(path))
         }),
       ),
-    command('export', 'all passages as JSON lines, as they can be indexed again')
+    command('export', 'print all passages as JSON lines, which can be indexed again')
       .option('--source <text>', "only passages from this source; '' for those without one")
       .action(({ table, source }: Options) =>
         withIndexing(table, async ({ index }) => {
@@ -36,7 +36,7 @@ export function contentsCommands(withIndexing: WithIndexing): Command[] {
           await print(Readable.from(lines()))
         }),
       ),
-    command('sources', 'how many passages come from each source').action(({ table }: Options) =>
+    command('sources', 'list the sources with their number of passages').action(({ table }: Options) =>
       withIndexing(table, async ({ index }) => {
         for (const { source, passages } of await index.sources()) process.stdout.write(`${passages}\t${source}\n`)
       }),
@@ -44,7 +44,7 @@ export function contentsCommands(withIndexing: WithIndexing): Command[] {
     command('delete', 'delete all passages from a source')
       .requiredOption('--source <text>', 'as `cepe index sources` shows it')
       .action(({ table, source = '' }: Options) => {
-        // Most likely a variable of a shell that is not set; it would name all passages without a source.
+        // Most likely an unset shell variable; it would match all passages without a source.
         if (source === '') throw new CodedError('options_invalid', '--source is empty: name the source to delete.', { field: '--source' })
         return withIndexing(table, async ({ index }) => {
           process.stdout.write(`${await index.delete({ source })} passages deleted\n`)

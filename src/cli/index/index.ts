@@ -1,20 +1,20 @@
 import { Command } from 'commander'
-import type { IndexInfo } from '../../index/contract.ts'
-import type { ReplacedTable } from '../../index/ingest/remove-stale.ts'
-import type { FragmentationState } from '../../index/compaction/command.ts'
-import type { Indexing } from '../service/services.ts'
-import { addCommand } from './index-add.ts'
-import { contentsCommands } from './index-contents.ts'
-import { commitCommand, pendingCommand, planCommand } from './index-shards.ts'
-import { vectorsCommand } from './index-vectors.ts'
-import { snapshotCommands } from './index-snapshots.ts'
+import type { IndexInfo } from '../../../index/contract.ts'
+import type { ReplacedTable } from '../../../index/ingest/remove-stale.ts'
+import type { FragmentationState } from '../../../index/compaction/command.ts'
+import type { Indexing } from '../../service/indexing.ts'
+import { addCommand } from './add.ts'
+import { contentsCommands } from './contents.ts'
+import { commitCommand, pendingCommand, planCommand } from './shards.ts'
+import { vectorsCommand } from './vectors.ts'
+import { snapshotCommands } from './snapshots.ts'
 import { encodeAheadCommand } from './encode-ahead.ts'
-import { loadConfig } from './load-config.ts'
-import { cancel, follow, listed, showJob } from './index-jobs.ts'
-import { tableOption } from './table-option.ts'
+import { loadConfig } from '../program/load-config.ts'
+import { cancel, follow, listed, showJob } from './jobs.ts'
+import { tableOption } from '../program/table-option.ts'
 import { withIndexing, type Need } from './with-indexing.ts'
 
-/** `cepe index`: what is done with a corpus and its table. */
+/** `cepe index`: commands on a corpus and its table. */
 export function indexCommand(): Command {
   const command = new Command('index')
   const looking = (table: string | undefined, run: (indexing: Indexing) => Promise<unknown>) => withIndexing(table, 'looks', run)
@@ -41,7 +41,7 @@ export function indexCommand(): Command {
         run: async ({ index, jobs }, id?: string) => {
           if (id !== undefined) return showJob(jobs, id)
           const summary = await index.info().then(described, (error: Error) => error.message)
-          // A table that can only be read says so, where its passages were counted.
+          // Reports an unsearchable table, after counting its passages.
           const unfit = await index.view().then(
             () => undefined,
             (error: Error) => error.message,
@@ -85,13 +85,13 @@ function maintenanceCommand(task: 'compact' | 'cleanup', description: string): C
       const config = await loadConfig({ TABLE: name })
       const { INDEX_DIR: dir, TABLE: table, KEEP_VERSIONS_MIN: minutes } = config
       const [{ jobsDir, useScratch }, { configuredRetrievers }, { compactionCommand }, { removeReplaced }] = await Promise.all([
-        import('../service/paths.ts'),
-        import('../service/retrievers.ts'),
-        import('../../index/compaction/command.ts'),
-        import('../jobs/remove-replaced.ts'),
+        import('../../service/paths.ts'),
+        import('../../service/retrievers.ts'),
+        import('../../../index/compaction/command.ts'),
+        import('../../jobs/remove-replaced.ts'),
       ])
       await useScratch()
-      // Where no retriever is built, nobody here can tell what the replaced tables still answer for.
+      // Without a built retriever it is unknown what replaced tables still serve.
       const models = dryRun ? undefined : await configuredRetrievers(config).catch(() => undefined)
       const replaced = await removeReplaced({ dir, table, jobsDir: jobsDir(config), models })
       const { before, after } = await compactionCommand({ dir, table, task, keepMs: minutes * 60_000, dryRun })
@@ -104,7 +104,7 @@ function maintenanceCommand(task: 'compact' | 'cleanup', description: string): C
     })
 }
 
-/** What replaced tables take, where there are any. */
+/** Bytes of replaced tables, if any. */
 function replacedLine(tables: readonly ReplacedTable[]): string[] {
   if (tables.length === 0) return []
   const bytes = tables.reduce((sum, table) => sum + table.bytes, 0)

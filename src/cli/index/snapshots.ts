@@ -1,13 +1,13 @@
 import { Command } from 'commander'
-import type { PassageIndex } from '../../index/open.ts'
-import type { Indexing } from '../service/services.ts'
-import { tableOption } from './table-option.ts'
+import type { PassageIndex } from '../../../index/open.ts'
+import type { Indexing } from '../../service/indexing.ts'
+import { tableOption } from '../program/table-option.ts'
 
 type WithIndexing = (table: string | undefined, run: (indexing: Indexing) => Promise<unknown>) => Promise<void>
 
 const KB = 1000
 
-const snapshots = () => import('../../index/snapshots/snapshots.ts')
+const snapshots = () => import('../../../index/snapshots/snapshots.ts')
 
 /** `cepe index snapshot`, `cepe index verify` and `cepe index alias`. */
 export function snapshotCommands(withIndexing: WithIndexing): Command[] {
@@ -44,13 +44,13 @@ export function snapshotCommands(withIndexing: WithIndexing): Command[] {
     return `${name}: deleted\n`
   })
   const alias = command('alias', 'serve a copy of another table of the index', async (index, name) => {
-    const { switchTable } = await import('../../index/snapshots/replace.ts')
+    const { switchTable } = await import('../../../index/snapshots/replace.ts')
     return `${index.table}: ${await switchTable(name, index)} passages, as in ${name}\n`
   })
   const verify = command('verify', 'read the whole table and verify the checksums of its files', async (index) => {
     const [{ verifyIndex }, { createProgress }] = await Promise.all([
-      import('../../index/snapshots/verify-index.ts'),
-      import('./progress.ts'),
+      import('../../../index/snapshots/verify-index.ts'),
+      import('../program/progress.ts'),
     ])
     const progress = createProgress('Verifying', 'kB')
     const show = (done: number, total: number) => progress.update(Math.ceil(done / KB), Math.ceil(total / KB))

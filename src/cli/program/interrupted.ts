@@ -1,14 +1,14 @@
-/** Exit code of a program that Ctrl-C ended, as shells have it. */
+/** Exit code after Ctrl-C, as in shells. */
 export const INTERRUPTED_CODE = 130
 
-/** What a command says that Ctrl-C ended: what is kept, and how to go on. */
+/** Message of an interrupted command: what is kept, and how to resume. */
 export class Interrupted extends Error {}
 
 /**
- * Runs work that Ctrl-C ends: its signal is aborted at the first one. A second one kills the process.
- * @param message what is said then, found out when the work has ended
- * @param also ends the work as Ctrl-C does
- * @throws Interrupted where the work failed after Ctrl-C
+ * Runs work that Ctrl-C cancels: its signal is aborted at the first one; a second one kills the process.
+ * @param message computed after the work has ended
+ * @param also cancels the work like Ctrl-C
+ * @throws Interrupted if the work failed after Ctrl-C
  */
 export async function interruptible<Result>(
   work: (signal: AbortSignal) => Promise<Result>,
@@ -30,7 +30,7 @@ export async function interruptible<Result>(
   }
 }
 
-/** Runs work that Ctrl-C ends together with the process, since nothing has to be closed or kept before. */
+/** Runs work that ends with the process at Ctrl-C, without clean-up. */
 export async function interruptibleAtOnce<Result>(work: () => Promise<Result>, message: string): Promise<Result> {
   const end = (): void => {
     process.stderr.write(`\ncepe: ${message}\n`)

@@ -2,22 +2,21 @@ import { lstat, readdir } from 'node:fs/promises'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** Looks for which files must not have changed in between: those that are being written are waited for, so many looks at most. */
+/** Files still being written are waited for, up to this number of polls without a stable state. */
 const MOST_UNSTEADY = 30
 
 export interface ChangeOptions {
-  /** Milliseconds between two looks. */
+  /** Polling interval in milliseconds. */
   readonly everyMs: number
-  /** Ends the following. */
+  /** Ends the iteration. */
   readonly signal: AbortSignal
 }
 
 type State = ReadonlyMap<string, string>
 
 /**
- * Follows files, and folders with all that is below them: the paths that changed, appeared or went, each time that some did and have come to
- * rest. The first time: all. They are looked at again and again, since not every file system tells of changes (network file systems, bind
- * mounts of containers). Ends with its signal.
+ * Follows files and folders recursively: yields the paths that changed, appeared or disappeared, once they are stable. The first time: all.
+ * Polls, since not every file system reports changes (network file systems, bind mounts of containers). Ends with its signal.
  */
 export async function* folderChanges(paths: readonly string[], { everyMs, signal }: ChangeOptions): AsyncGenerator<ReadonlySet<string>> {
   let known: State = new Map()
@@ -26,12 +25,12 @@ export async function* folderChanges(paths: readonly string[], { everyMs, signal
     const changed = changedPaths(known, now)
     known = now
     if (changed.size > 0 && !signal.aborted) yield changed
-    // Woken by its end too.
+    // Also woken by the end.
     await sleep(everyMs, undefined, { signal }).catch(() => undefined)
   }
 }
 
-/** The state of the files once two looks agree, or as it was known where nothing can be seen. */
+/** The state once two polls agree, or the previous one if nothing can be read. */
 async function steadyState(paths: readonly string[], known: State, { everyMs, signal }: ChangeOptions): Promise<State> {
   let before = await stateOf(paths, known)
   if (changedPaths(known, before).size === 0 || known.size === 0) return before
@@ -51,7 +50,7 @@ function changedPaths(before: State, now: State): ReadonlySet<string> {
   return changed
 }
 
-/** What tells each visible file from a later version of it. A folder that cannot be looked into now is taken as it was. */
+/** A version mark for each visible file. An unreadable folder keeps its previous state. */
 async function stateOf(paths: readonly string[], known: State): Promise<State> {
   const state = new Map<string, string>()
   for (const root of paths) {

@@ -1,16 +1,16 @@
 import { CommanderError, type Command } from 'commander'
-import { CodedError, messageOf, osCode } from '../../base/errors.ts'
-import { onLockWait, type LockWait } from '../../base/locks/lock-wait.ts'
-import { pidOf } from '../../base/locks/process.ts'
+import { CodedError, messageOf, osCode } from '../../../base/errors.ts'
+import { onLockWait, type LockWait } from '../../../base/locks/lock-wait.ts'
+import { pidOf } from '../../../base/locks/process.ts'
 import { Interrupted, INTERRUPTED_CODE } from './interrupted.ts'
 import { checkOpenFiles } from './open-files.ts'
 
-/** Time after which a failed command ends although something that it started has not. */
+/** Time after which a failed command exits although something is still running. */
 const END_MS = 5_000
 
-/** Runs a command line to its end: one way of saying what went wrong for all of them, and exit code 1 then (130 after Ctrl-C). */
+/** Runs a command line: formats errors consistently, with exit code 1 (130 after Ctrl-C). */
 export async function runProgram(program: Command): Promise<void> {
-  // Whoever reads the output may leave; what the command does goes on, or ends, without that being an error of its own.
+  // The reader of the output may leave; the command continues or ends without a further error.
   process.stderr.on('error', () => undefined)
   process.stdout.on('error', (error) => {
     if (osCode(error) !== 'EPIPE') fail(program, error)
@@ -26,24 +26,24 @@ export async function runProgram(program: Command): Promise<void> {
   }
 }
 
-/** What comes before the work of any command, and before most of the program is loaded for it. */
+/** Runs before any command, before most of the program is loaded. */
 async function prepare(): Promise<void> {
   checkOpenFiles()
-  const { quietLibraries } = await import('../config.ts')
+  const { quietLibraries } = await import('../../config.ts')
   quietLibraries()
 }
 
-/** Locks between processes can take a minute to come free: that is no reason to look dead. */
+/** Reports waits for locks between processes, which can take a minute. */
 async function reportLockWait(program: Command, { location, holder }: LockWait): Promise<void> {
   const pid = await pidOf(holder)
   const who = pid === undefined ? 'a process on another machine or in another container' : `process ${pid}`
   process.stderr.write(`${program.name()}: waiting for a lock held by ${who}: ${location}\n`)
 }
 
-/** What was said: a stream's error reaches whoever writes to it, and its listeners. */
+/** Errors already printed: a stream's error reaches its writer and its listeners. */
 const said = new WeakSet<object>()
 
-/** Errors that are the user's to read are one line; anything else keeps its stack, since it is a bug. */
+/** Prints errors for users as one line; others are bugs and keep their stack. */
 function fail(program: Command, thrown: unknown): void {
   if (thrown instanceof Error && said.has(thrown)) return
   if (thrown instanceof Error) said.add(thrown)

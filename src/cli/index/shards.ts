@@ -1,16 +1,16 @@
 import { stat } from 'node:fs/promises'
 import path from 'node:path'
 import { Command } from 'commander'
-import { CodedError } from '../../base/errors.ts'
-import type { Jobs } from '../jobs/contract.ts'
-import type { Job } from '../jobs/schema.ts'
-import { loadConfig } from './load-config.ts'
-import { wholeNumber } from './numbers.ts'
-import { createProgress } from './progress.ts'
+import { CodedError } from '../../../base/errors.ts'
+import type { Jobs } from '../../jobs/contract.ts'
+import type { Job } from '../../jobs/schema.ts'
+import { loadConfig } from '../program/load-config.ts'
+import { wholeNumber } from '../program/numbers.ts'
+import { createProgress } from '../program/progress.ts'
 import { jobOptions, withReadingOptions, type ReadingOptions } from './reading-options.ts'
-import { tableOption } from './table-option.ts'
+import { tableOption } from '../program/table-option.ts'
 
-/** `cepe index plan`: lays a corpus out in shards that others embed. */
+/** `cepe index plan`: plans a corpus as shards for distributed embedding. */
 export function planCommand(): Command {
   return withReadingOptions(new Command('plan'))
     .description('split a corpus into shards for `cepe embed-worker` on one or several machines')
@@ -30,12 +30,12 @@ export function planCommand(): Command {
         { configuredModel },
         { ensureRetriever },
       ] = await Promise.all([
-        import('../../index/ingest/shard-dir/shard-dir.ts'),
-        import('../../index/read/read.ts'),
-        import('../jobs/reading.ts'),
-        import('../jobs/schema.ts'),
-        import('../service/services.ts'),
-        import('../service/setup.ts'),
+        import('../../../index/ingest/shard-dir/shard-dir.ts'),
+        import('../../../index/read/read.ts'),
+        import('../../jobs/reading.ts'),
+        import('../../jobs/schema.ts'),
+        import('../../service/indexing.ts'),
+        import('../../service/setup.ts'),
       ])
       await ensureRetriever(config, createProgress)
       const options = jobOptions(reading)
@@ -47,22 +47,22 @@ export function planCommand(): Command {
         corpus: JSON.stringify([path.basename(file), found.size, Math.trunc(found.mtimeMs), options, shardRows]),
         maxRejectedShare: options.max_rejected_share ?? DEFAULT_REJECTED_SHARE,
         onProgress: ({ read }) => progress.update(read, 0),
-        ...(shardRows === undefined ? {} : { shardRows }),
+        shardRows,
       }).finally(() => progress.stop())
       const { accepted, rejected, shard_rows } = shardDir.plan
       process.stdout.write(`${shardDir.folder}: ${accepted} passages in ${shard_rows.length} shards, ${rejected} lines rejected\n`)
     })
 }
 
-/** `cepe index pending`: the work that is left, as `cepe embed-worker` reads it. */
+/** `cepe index pending`: lists pending shards, as input of `cepe embed-worker`. */
 export function pendingCommand(): Command {
   return new Command('pending')
-    .description('the shards of a planned corpus that have no vectors yet, or damaged ones, as lines of work for `cepe embed-worker`')
-    .argument('<folder>', 'folder that `cepe index plan` made')
+    .description('list the shards of a planned corpus with missing or damaged vectors, as input for `cepe embed-worker`')
+    .argument('<folder>', 'folder of `cepe index plan`')
     .action(async (folder: string) => {
       const [{ openShardDir }, { inspectShardDir }] = await Promise.all([
-        import('../../index/ingest/shard-dir/shard-dir.ts'),
-        import('../../index/ingest/shard-dir/check.ts'),
+        import('../../../index/ingest/shard-dir/shard-dir.ts'),
+        import('../../../index/ingest/shard-dir/check.ts'),
       ])
       const shardDir = await openShardDir(path.resolve(folder))
       const { missing, foreign } = await inspectShardDir(shardDir, { whole: true })
@@ -72,14 +72,14 @@ export function pendingCommand(): Command {
     })
 }
 
-/** Orders a job in the configured index, or the given table, and follows it to its end. */
+/** Queues a job in the configured index, or the given table, and follows it to its end. */
 type Follow = (table: string | undefined, order: (jobs: Jobs) => Promise<Job>) => Promise<void>
 
-/** `cepe index commit`: takes the vectors of a planned corpus into the table, as a job. */
+/** `cepe index commit`: commits the vectors of a planned corpus, as a job. */
 export function commitCommand(follow: Follow): Command {
   return new Command('commit')
     .description('commit the vectors of a planned corpus to the table; resumes when run again')
-    .argument('<folder>', 'folder that `cepe index plan` made')
+    .argument('<folder>', 'folder of `cepe index plan`')
     .option('--replace', 'replace the contents of the table with this corpus')
     .addOption(tableOption())
     .action((folder: string, { table, replace }: { table?: string; replace?: boolean }) =>

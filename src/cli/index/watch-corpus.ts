@@ -1,23 +1,23 @@
 import path from 'node:path'
-import { CodedError } from '../../base/errors.ts'
-import { isTable } from '../jobs/folder/list.ts'
+import { CodedError } from '../../../base/errors.ts'
+import { isTable } from '../../jobs/folder/list.ts'
 import type { Corpus } from './corpus-files.ts'
 import { folderChanges } from './folder-changes.ts'
-import { Interrupted } from './interrupted.ts'
+import { Interrupted } from '../program/interrupted.ts'
 
 export interface Watch {
-  /** Seconds between two looks. */
+  /** Polling interval in seconds. */
   readonly seconds: number
-  /** The corpus as it is now. */
+  /** The present corpus. */
   readonly corpus: () => Promise<Corpus>
-  /** Indexes it; ends early with the signal. */
+  /** Indexes it; stops early with the signal. */
   readonly add: (corpus: Corpus, signal: AbortSignal) => Promise<void>
 }
 
 /**
- * Indexes files and folders, and again what changed of them, until Ctrl-C or SIGTERM. What goes wrong in one run is said, and met again with
- * the next change.
- * @throws Interrupted where a job was at work when it ended; any error that is no CodedError
+ * Indexes files and folders, and then their changes, until Ctrl-C or SIGTERM. Errors of one run are printed, and retried with the next
+ * change.
+ * @throws Interrupted if a job was running at the end; errors other than CodedError
  */
 export async function watchCorpus(given: readonly string[], { seconds, corpus, add }: Watch): Promise<void> {
   const ending = new AbortController()
@@ -50,16 +50,17 @@ async function run(changed: ReadonlySet<string>, { corpus, add, signal }: Run): 
   }
 }
 
-/** What of a corpus has to be indexed again: changed tables and archives, and folders of documents that have a changed file. */
-function changedOf({ tables, documents, archives, leftOut }: Corpus, changed: ReadonlySet<string>): Corpus {
+/** The changed part of a corpus: changed tables and archives, and folders of documents with a changed file. */
+function changedOf(corpus: Corpus, changed: ReadonlySet<string>): Corpus {
+  const { tables, documents, archives } = corpus
   const inside = (folder: string): string[] => [...changed].filter((file) => file.startsWith(folder + path.sep))
   return {
+    ...corpus,
     tables: tables.filter((file) => changed.has(file)),
     archives: archives.filter((file) => changed.has(file)),
     documents: documents.filter(({ path: folder, only }) => {
       if (only !== undefined) return only.some((name) => changed.has(path.join(folder, name)))
       return inside(folder).some((file) => !isTable(file))
     }),
-    leftOut,
   }
 }

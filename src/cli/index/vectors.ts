@@ -1,14 +1,14 @@
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { Command } from 'commander'
-import type { Named } from '../../index/vectors/given.ts'
-import { loadConfig } from './load-config.ts'
-import { interruptible } from './interrupted.ts'
-import { decimal, wholeNumber } from './numbers.ts'
-import { createProgress } from './progress.ts'
+import type { Named } from '../../../index/vectors/given.ts'
+import { loadConfig } from '../program/load-config.ts'
+import { interruptible } from '../program/interrupted.ts'
+import { decimal, wholeNumber } from '../program/numbers.ts'
+import { createProgress } from '../program/progress.ts'
 
 const SAMPLE = 64
-/** Half precision and other kernels leave more than 0.999; a model's int8 build some 0.99. */
+/** Half precision and other kernels give more than 0.999; a model's int8 build some 0.99. */
 const MIN_COSINE = 0.98
 
 interface VectorsOptions {
@@ -19,28 +19,28 @@ interface VectorsOptions {
   readonly work: string
 }
 
-/** `cepe index vectors`: vectors that were made elsewhere, as those of a planned corpus. */
+/** `cepe index vectors`: imports precomputed vectors for a planned corpus. */
 export function vectorsCommand(): Command {
   return new Command('vectors')
-    .description('import vectors made elsewhere into a planned corpus, matched by id; resumes when run again')
-    .argument('<folder>', 'folder that `cepe index plan` made')
+    .description('import precomputed vectors into a planned corpus, matched by id; resumes when run again')
+    .argument('<folder>', 'folder of `cepe index plan`')
     .argument(
       '<files...>',
       "or folders: Contriever's pickles (passages_00 ...), .npy with .ids.txt, JSON lines or Parquet with id and vector",
     )
     .requiredOption('--made-by <model>', 'model that made the vectors')
-    .option('--same-model', 'declare that the vectors are of the retriever of the plan, whatever its name there')
-    .option('--sample <number>', 'passages that are embedded and compared, at least one a shard', wholeNumber({ min: 1 }), SAMPLE)
-    .option('--min-cosine <number>', 'least cosine of a given vector and the one that the retriever makes', decimal({ max: 1 }), MIN_COSINE)
-    .option('--work <folder>', 'for JSON lines and Parquet: takes 2 bytes a number while the command runs', tmpdir())
+    .option('--same-model', "declare that --made-by is the plan's retriever under another name")
+    .option('--sample <number>', 'passages to embed and compare, at least one per shard', wholeNumber({ min: 1 }), SAMPLE)
+    .option('--min-cosine <number>', "minimum cosine between a given vector and the retriever's own", decimal({ max: 1 }), MIN_COSINE)
+    .option('--work <folder>', 'folder for temporary files of JSON lines and Parquet, 2 bytes per number', tmpdir())
     .action(async (folder: string, given: string[], { work, sameModel = false, ...options }: VectorsOptions) => {
       const config = await loadConfig()
       const [{ openShardDir }, { giveVectors }, { vectorFiles }, { createEmbedding }, { ensureRetriever }] = await Promise.all([
-        import('../../index/ingest/shard-dir/shard-dir.ts'),
-        import('../../index/vectors/give.ts'),
-        import('../../index/vectors/open.ts'),
-        import('../service/services.ts'),
-        import('../service/setup.ts'),
+        import('../../../index/ingest/shard-dir/shard-dir.ts'),
+        import('../../../index/vectors/give.ts'),
+        import('../../../index/vectors/open.ts'),
+        import('../../service/indexing.ts'),
+        import('../../service/setup.ts'),
       ])
       const shardDir = await openShardDir(path.resolve(folder))
       const files = await vectorFiles(given.map((file) => path.resolve(file)))
@@ -66,11 +66,11 @@ export function vectorsCommand(): Command {
           `${shardDir.folder}: vectors of ${written} shards written, ${present} had theirs; ${compared} passages compared${least}\n`,
         )
         if (foreign.count > 0)
-          process.stderr.write(`${foreign.count} vectors are of passages that the plan does not have (${named(foreign)}): left out.\n`)
+          process.stderr.write(`${foreign.count} vectors are of passages that are not in the plan (${named(foreign)}): ignored.\n`)
         if (missing.count === 0) return
         process.exitCode = 1
         process.stderr.write(
-          `${missing.count} passages have no vector (${named(missing)}): ${missing.shards} shards are left out. Give the files that hold them, all of one shard at once, or \`cepe index pending ${shardDir.folder} | cepe embed-worker ${shardDir.folder}\`.\n`,
+          `${missing.count} passages have no vector (${named(missing)}): ${missing.shards} shards were skipped. Provide files with them, all of one shard at once, or run \`cepe index pending ${shardDir.folder} | cepe embed-worker ${shardDir.folder}\`.\n`,
         )
       } finally {
         bars.reading.stop()

@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander'
 
-/** Reads an option's value as a whole number. @throws InvalidArgumentError saying what is allowed */
+/** Parses an option as an integer. @throws InvalidArgumentError with the allowed range */
 export function wholeNumber({ min = 0, max = Number.MAX_SAFE_INTEGER } = {}): (text: string) => number {
   return (text) => {
     const value = Number(text)
@@ -11,7 +11,7 @@ export function wholeNumber({ min = 0, max = Number.MAX_SAFE_INTEGER } = {}): (t
   }
 }
 
-/** Reads an option's value as a number. @throws InvalidArgumentError saying what is allowed */
+/** Parses an option as a number. @throws InvalidArgumentError with the allowed range */
 export function decimal({ min = 0, max = Infinity } = {}): (text: string) => number {
   return (text) => {
     const value = Number(text)

@@ -1,74 +1,80 @@
-import { open, readdir, stat } from 'node:fs/promises'
+import { open, stat } from 'node:fs/promises'
 import path from 'node:path'
-import { CodedError } from '../../base/errors.ts'
-import { isArchive } from '../jobs/upload/archive-name.ts'
-import { isDocument, isTable, listFolder, type LeftOutFile } from '../jobs/folder/list.ts'
+import { CodedError } from '../../../base/errors.ts'
+import { isPageAddress } from '../../crawl/page-address.ts'
+import { isArchive } from '../../jobs/upload/archive-name.ts'
+import { isDocument, isTable, listFolder, type LeftOutFile } from '../../jobs/folder/list.ts'
 
-/** What arguments name. */
+/** The corpus of a command's arguments. */
 export interface Corpus {
-  /** Files of passages: each becomes a job. */
+  /** Files of passages: one job each. */
   readonly tables: readonly string[]
-  /** Folders of documents, or documents in a folder: each becomes a job. */
+  /** JSON files beside documents in a folder, which may be something else than tables. Part of `tables`. */
+  readonly besideDocuments: ReadonlySet<string>
+  /** Folders of documents, or documents in a folder: one job each. */
   readonly documents: readonly { readonly path: string; readonly only?: readonly string[] }[]
-  /** Archives of documents and tables: each becomes a job. */
+  /** Archives of documents and tables: one job each. */
   readonly archives: readonly string[]
-  /** What stands in folders that have no documents, and is no table. */
+  /** Addresses of pages and sitemaps: all become one job. */
+  readonly pages: readonly string[]
+  /** Unsupported files in folders without documents. */
   readonly leftOut: readonly LeftOutFile[]
 }
 
-/** First bytes of files that are no tables: ZIP (DOCX, XLSX), Microsoft's older container, PDF, images, RTF. */
+/** Magic bytes of files that are no tables: ZIP (DOCX, XLSX), Microsoft's older container, PDF, images, RTF. */
 const FOREIGN = /^(?:PK\x03\x04|\xd0\xcf\x11\xe0|%PDF-|\x89PNG|\xff\xd8\xff|GIF8|\{\\rtf)/
 
-/** What an order says of its tables. */
+/** Options on tables. */
 export interface TableOrder {
-  /** Then every file is a table. */
+  /** If set, every file is a table. */
   readonly format?: string | undefined
-  /** Then a file is one where its name does not tell. */
+  /** If set, a file with an unknown extension is a table. */
   readonly columns?: string | undefined
 }
 
 /**
- * The tables and documents that arguments name: files as they are, folders as what is in them and below, in the order of their names.
- * @throws not_found for an argument that is nothing, corpus_invalid for a folder with neither
+ * Expands arguments to tables and documents: files as given, folders recursively, sorted by name.
+ * @throws not_found for a missing argument, corpus_invalid for a folder with neither
  */
 export async function corpusFiles(given: readonly string[], { format, columns }: TableOrder = {}): Promise<Corpus> {
   const tables: string[] = []
+  const besideDocuments = new Set<string>()
   const folders: string[] = []
   const single = new Map<string, string[]>()
   const leftOut: LeftOutFile[] = []
   const archives: string[] = []
+  const pages = given.filter(isPageAddress)
   for (const name of given) {
+    if (isPageAddress(name)) continue
     const at = path.resolve(name)
     const found = await stat(at).catch(() => undefined)
     if (found === undefined) throw new CodedError('not_found', `The file ${at} does not exist.`, { field: 'file' })
     if (found.isDirectory()) {
-      const inside = (await readdir(at, { recursive: true })).filter(isVisible)
-      const own = inside.filter(isTable).sort()
-      const listed = await listFolder(at)
-      const hasDocuments = listed.some((file) => 'bytes' in file)
+      const listed = await listFolder(at, true)
+      const found = listed.filter((file) => 'bytes' in file)
+      const own = found.filter(({ file }) => isTable(file))
+      const hasDocuments = found.length > own.length
       if (own.length === 0 && !hasDocuments)
         throw new CodedError(
           'corpus_invalid',
           `The folder ${at} holds neither tables (.tsv, .csv, .jsonl, .json, .parquet) nor documents (.md, .html, .pdf, .txt, .docx, .epub).`,
           { field: 'file' },
         )
-      tables.push(...own.map((file) => path.join(at, file)))
-      if (hasDocuments) folders.push(at)
-      else leftOut.push(...listed.filter((file) => 'problem' in file))
+      const paths = own.map(({ path }) => path).sort()
+      tables.push(...paths)
+      if (hasDocuments) {
+        folders.push(at)
+        for (const file of paths) if (/\.json$/i.test(file)) besideDocuments.add(file)
+      } else leftOut.push(...listed.filter((file) => 'problem' in file))
     } else if (isArchive(at)) archives.push(at)
     else if (format !== undefined || (await isTableFile(at, columns !== undefined))) tables.push(at)
     else single.set(path.dirname(at), [...(single.get(path.dirname(at)) ?? []), path.basename(at)])
   }
   const named = [...single].map(([path, only]) => ({ path, only }))
-  return { tables, documents: [...folders.map((path) => ({ path })), ...named], archives, leftOut }
+  return { tables, besideDocuments, documents: [...folders.map((path) => ({ path })), ...named], archives, pages, leftOut }
 }
 
-/** Nothing in a hidden folder. */
-function isVisible(file: string): boolean {
-  return !file.split(path.sep).some((part) => part.startsWith('.'))
-}
-
-/** A file is a table by its name, or by its first line where its name says nothing, or only that it is text. */
+/** Detects tables by name, or by the first line if the name is not specific. */
 async function isTableFile(file: string, hasColumns: boolean): Promise<boolean> {
   if (isTable(file)) return true
   const head = await headOf(file)

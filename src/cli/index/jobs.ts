@@ -1,17 +1,17 @@
-import type { Jobs } from '../jobs/contract.ts'
-import { describeFiles } from '../jobs/folder/describe.ts'
-import type { Job } from '../jobs/schema.ts'
-import { interruptible } from './interrupted.ts'
-import { createProgress } from './progress.ts'
+import type { Jobs } from '../../jobs/contract.ts'
+import { describeFiles } from '../../jobs/folder/describe.ts'
+import type { Job } from '../../jobs/schema.ts'
+import { interruptible } from '../program/interrupted.ts'
+import { createProgress } from '../program/progress.ts'
 
-/** Follows an ordered job to its end and says how it went; Ctrl-C, or the signal, leaves it where it stands, to be resumed. */
+/** Follows a job to its end and prints the result; Ctrl-C or the signal leaves it resumable. */
 export async function follow(jobs: Jobs, ordered: Promise<Job>, table: string | undefined, ending?: AbortSignal): Promise<Job> {
   const { id } = await ordered
-  const { followJob } = await import('../service/follow-job.ts')
+  const { followJob } = await import('../../service/follow-job.ts')
   const job = await interruptible(
     (signal) => followJob(jobs, id, createProgress, signal),
     async () => {
-      // What is being written comes to its end first: what is said of the job is what is on the disk.
+      // Pending writes finish first, so that the printed state is that on disk.
       await jobs.close()
       return leftOf(await jobs.get(id), table)
     },
@@ -31,7 +31,7 @@ function leftOf({ id, source, counters: { committed, accepted } }: Job, table: s
   return `Interrupted: ${kept}. The job resumes when the service starts again, or with: cepe index resume ${id}${table === undefined ? '' : ` --table ${table}`}`
 }
 
-/** All jobs, a line each. */
+/** All jobs, one per line. */
 export async function listed(jobs: Jobs): Promise<string[]> {
   const lines: string[] = []
   for (const job of await jobs.list()) lines.push(`${line(job)}${(await jobs.isAbandoned(job.id)) ? `: ${abandoned(job.id)}` : ''}`)
@@ -48,9 +48,9 @@ function abandoned(id: string): string {
   return `its process has ended, and nothing happens until the next start of the service, cepe index resume ${id} or cepe index cancel ${id}`
 }
 
-/** Cancels a job and says how far that has come. */
+/** Cancels a job and prints its state. */
 export async function cancel(jobs: Jobs, id: string): Promise<void> {
-  const { isSettled } = await import('../jobs/schema.ts')
+  const { isSettled } = await import('../../jobs/schema.ts')
   const wasAbandoned = await jobs.isAbandoned(id)
   const job = await jobs.cancel(id)
   const how = wasAbandoned

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs'
-import { CodedError } from '../../base/errors.ts'
+import { CodedError } from '../../../base/errors.ts'
 
-/** Loading the program opens some 150 files at once; the index and connections need more. */
+/** Loading the program opens some 150 files; the index and connections need more. */
 const LEAST = 256
 
 /**
- * Looks how many files this process may have open, where /proc tells: with too few not even the program's own modules can be loaded.
+ * Checks the limit of open files in /proc: with too few even the program's modules cannot be loaded.
  * @throws config_invalid
  */
 export function checkOpenFiles(): void {

@@ -1,0 +1,199 @@
+import { Command } from 'commander'
+import { createReadStream } from 'node:fs'
+import { basename } from 'node:path'
+import { CodedError } from '../../../base/errors.ts'
+import type { LeftOutFile } from '../../jobs/folder/list.ts'
+import type { Jobs } from '../../jobs/contract.ts'
+import type { Job, JobOptions, WebSource } from '../../jobs/schema.ts'
+import type { UploadedFile } from '../../jobs/upload/contract.ts'
+import { checkArchive, checkDocuments, checkPages, checkTable, SKIPPED } from './check-corpus.ts'
+import type { Corpus } from './corpus-files.ts'
+import { follow } from './jobs.ts'
+import { wholeNumber } from '../program/numbers.ts'
+import { jobOptions, withReadingOptions, type ReadingOptions } from './reading-options.ts'
+import { tableOption } from '../program/table-option.ts'
+import { withIndexing } from './with-indexing.ts'
+
+interface AddOptions extends ReadingOptions {
+  readonly replace?: boolean
+  readonly check?: boolean
+  readonly table?: string
+  readonly deleteMissing?: boolean
+  readonly allowPrivate?: boolean
+  readonly watch?: number | true
+}
+
+/** Seconds between two polls of watched files. */
+const WATCH_S = { byDefault: 2, least: 1, most: 3600 } as const
+
+/** `cepe index add`: tables of passages, documents, and folders of both. */
+export function addCommand(): Command {
+  return withReadingOptions(new Command('add'))
+    .description(
+      'index documents (Markdown, HTML, PDF, text, DOCX, EPUB) and tables of passages (psgs_w100.tsv shape, CSV, JSON lines, a JSON array or Parquet; .gz and .zst too), or archives of them (.zip, .tar, .tar.gz)',
+    )
+    .argument(
+      '<files...>',
+      'or folders of such files, or addresses (https://...) of pages and sitemaps; each table, the documents of each folder, and all addresses become a job',
+    )
+    .option('--replace', 'replace the contents of the table with this corpus')
+    .option('--delete-missing', 'delete passages of files that an earlier run found in the folder and this one does not')
+    .option('--allow-private', 'fetch pages of private networks and this machine too')
+    .option('--check', 'validate the files without indexing them')
+    .option(
+      '--watch [seconds]',
+      `keep running and index changes, polling at this interval in seconds (default ${WATCH_S.byDefault}), until Ctrl-C or SIGTERM`,
+      wholeNumber({ min: WATCH_S.least, max: WATCH_S.most }),
+    )
+    .addOption(tableOption())
+    .action(async (given: string[], options: AddOptions) => {
+      if (options.watch === undefined) {
+        const corpus = await corpusOf(given, options)
+        return options.check === true ? check(corpus, options) : add(corpus, options)
+      }
+      if (options.check === true || options.replace === true)
+        throw new CodedError('options_invalid', '--watch goes with neither --check nor --replace: give one of them.', { field: '--watch' })
+      // Missing files and unsupported ones are reported before waiting for anything.
+      await corpusOf(given, options)
+      const { watchCorpus } = await import('./watch-corpus.ts')
+      return watchCorpus(given, {
+        seconds: options.watch === true ? WATCH_S.byDefault : options.watch,
+        corpus: () => corpusOf(given, options),
+        add: (corpus, signal) => add(corpus, options, signal),
+      })
+    })
+}
+
+/** The corpus of the arguments. @throws options_invalid for conflicting options; as `corpusFiles` */
+async function corpusOf(given: string[], options: AddOptions): Promise<Corpus> {
+  const { corpusFiles } = await import('./corpus-files.ts')
+  const corpus = await corpusFiles(given, options)
+  const { tables, documents, archives, pages } = corpus
+  if (options.watch !== undefined && pages.length > 0)
+    throw new CodedError('options_invalid', '--watch follows files and folders: run the command again to fetch pages again.', {
+      field: '--watch',
+    })
+  if (options.replace === true && tables.length + documents.length + archives.length + Math.min(1, pages.length) > 1)
+    throw new CodedError(
+      'options_invalid',
+      '--replace takes one file, or one folder of documents: each of several would replace the one before. Join them, or add them.',
+      { field: '--replace' },
+    )
+  if (options.deleteMissing === true && documents.length + pages.length === 0)
+    throw new CodedError('options_invalid', '--delete-missing requires a folder of documents or addresses of web pages.', {
+      field: '--delete-missing',
+    })
+  return corpus
+}
+
+async function add(corpus: Corpus, options: AddOptions, signal?: AbortSignal): Promise<void> {
+  const { tables, besideDocuments, documents, archives, pages } = corpus
+  const leftOut = [...corpus.leftOut]
+  const order = addOptions(options)
+  const withMissing = { ...order, ...(options.deleteMissing === true && { delete_missing: true }) }
+  await withIndexing(options.table, 'embeds', async ({ jobs }) => {
+    const work: { readonly name: string; readonly start: (jobs: Jobs) => Promise<Job> }[] = [
+      ...tables.map((file) => ({ name: file, start: (jobs: Jobs) => jobs.addFile(file, order) })),
+      ...documents.map(({ path, only }) => ({
+        name: path,
+        start: (jobs: Jobs) => jobs.addFolder(path, withMissing, only),
+      })),
+    ]
+    for (const file of archives) work.push({ name: file, start: (jobs: Jobs) => jobs.addFiles({ files: [opened(file)], options: order }) })
+    const [page] = pages
+    if (page !== undefined) work.push({ name: page, start: (jobs: Jobs) => jobs.addPages(webSource(pages, options), withMissing) })
+    const done: Job[] = []
+    const failed: string[] = []
+    for (const [i, { name, start }] of work.entries()) {
+      signal?.throwIfAborted()
+      const job = await follow(jobs, start(jobs), options.table, signal).catch((error: unknown) => {
+        if (options.strict !== true && isCorpusInvalid(error)) {
+          if (besideDocuments.has(name)) return void leftOut.push(noTable(name, error))
+          // One damaged table must not keep the rest of a folder out of the index.
+          if (work.length > 1) return void failed.push(notIndexed(name, error))
+        }
+        return stoppedBefore(
+          work.slice(i + 1).map(({ name }) => name),
+          error,
+        )
+      })
+      if (job !== undefined) done.push(job)
+    }
+    if (documents.length + archives.length + pages.length + leftOut.length > 0) await summarise(done, leftOut, 'indexed')
+    if (failed.length > 0) throw new CodedError('corpus_invalid', `Not indexed: ${failed.join(', ')}. The reasons are above.`)
+  })
+}
+
+async function check(corpus: Corpus, options: AddOptions): Promise<void> {
+  const { tables, besideDocuments, documents, archives, pages } = corpus
+  const leftOut = [...corpus.leftOut]
+  const order = addOptions(options)
+  await withIndexing(options.table, 'embeds', async ({ index }) => {
+    const files: Pick<Job, 'files'>[] = []
+    for (const file of tables) {
+      const maySkip = options.strict !== true && besideDocuments.has(file)
+      const fits = await checkTable(file, order, index.model.dimension, maySkip ? SKIPPED : undefined)
+      files.push(fits ? {} : { files: { indexed: 0, left_out: [] } })
+      if (!fits && maySkip) leftOut.push({ file, problem: 'not_supported', detail: 'It is no table of passages.' })
+    }
+    for (const source of documents) {
+      const found = await checkDocuments(source, order, index.model.dimension)
+      files.push({ files: found ?? { indexed: 0, left_out: [] } })
+    }
+    for (const archive of archives) {
+      const found = await checkArchive(archive, order, index.model.dimension)
+      files.push({ files: found ?? { indexed: 0, left_out: [] } })
+    }
+    if (pages.length > 0) {
+      const found = await checkPages(webSource(pages, options), order, index.model.dimension)
+      files.push({ files: found ?? { indexed: 0, left_out: [] } })
+    }
+    if (documents.length + archives.length + pages.length + leftOut.length > 0) await summarise(files, leftOut, 'fit to index')
+  })
+}
+
+/** Prints the number of indexed and skipped files over all jobs; a table is one file. */
+async function summarise(jobs: readonly Pick<Job, 'files'>[], leftOut: readonly LeftOutFile[], verb: string): Promise<void> {
+  const [{ describeFiles, joinedFiles }, { tallyOf }] = await Promise.all([
+    import('../../jobs/folder/describe.ts'),
+    import('../../jobs/folder/summary.ts'),
+  ])
+  const files = joinedFiles([...jobs.map(({ files }) => files ?? { indexed: 1, left_out: [] }), tallyOf(leftOut)])
+  process.stdout.write(`${describeFiles(files, verb)}\n`)
+}
+
+/** What is asked of the web. */
+function webSource(urls: readonly string[], { allowPrivate }: AddOptions): WebSource {
+  return { urls: [...urls], ...(allowPrivate === true && { private: true }) }
+}
+
+/** An archive in the form of an upload. */
+function opened(file: string): UploadedFile {
+  return { name: basename(file), bytes: createReadStream(file) }
+}
+
+function isCorpusInvalid(error: unknown): error is CodedError {
+  return error instanceof CodedError && error.code === 'corpus_invalid'
+}
+
+/** A file beside documents that proves to be no table of passages, as package.json. */
+function noTable(file: string, { message }: CodedError): LeftOutFile {
+  process.stderr.write(`${file} is skipped: ${message}\n`)
+  return { file, problem: 'not_supported', detail: message }
+}
+
+/** A file of several that cannot be indexed. */
+function notIndexed(name: string, { message }: CodedError): string {
+  process.stderr.write(`${name} is not indexed: ${message}\n`)
+  return name
+}
+
+/** A job that failed with `--strict`, or was stopped, ends the command: lists the remaining files. */
+function stoppedBefore(left: readonly string[], error: unknown): never {
+  if (left.length > 0) process.stderr.write(`Not started: ${left.join(', ')}\n`)
+  throw error
+}
+
+function addOptions(options: AddOptions): JobOptions {
+  return { ...(options.replace === true && { replace: true }), ...jobOptions(options) }
+}

@@ -1,0 +1,127 @@
+import { createReadStream } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { CodedError, messageOf } from '../../../base/errors.ts'
+import type { CheckReport } from '../../jobs/check.ts'
+import type { FolderSource } from '../../jobs/folder/read.ts'
+import type { Files } from '../../jobs/folder/summary.ts'
+import type { JobOptions, WebSource } from '../../jobs/schema.ts'
+import { interruptibleAtOnce } from '../program/interrupted.ts'
+import { loadConfig } from '../program/load-config.ts'
+
+const MB = 1e6
+
+/** What is said of a file that cannot be indexed, and whether the command fails by it. */
+export interface Verdict {
+  readonly words: string
+  readonly fails: boolean
+}
+const FAILS: Verdict = { words: 'a job would fail', fails: true }
+/** Of a file beside documents that proves to be no table. */
+export const SKIPPED: Verdict = { words: 'it would be skipped', fails: false }
+
+/** Prints what a job of a table would find; sets exit status 1 if it would fail. @returns whether it would succeed */
+export async function checkTable(file: string, options: JobOptions, dimension: number, verdict = FAILS): Promise<boolean> {
+  const { checkFile } = await import('../../jobs/check.ts')
+  const report = await reported(file, checkFile(file, options, dimension), verdict)
+  if (report === undefined) return false
+  for (const { line: at, reason, detail } of report.rejects) process.stdout.write(`line ${at}: ${reason}: ${detail}\n`)
+  return conclude(file, `${report.read} lines, ${report.rejected} rejected`, report, verdict)
+}
+
+/**
+ * As `checkTable`, for documents.
+ * @param name displayed name of the source
+ * @returns the number of files that would be indexed, or undefined if the job would fail
+ */
+export async function checkDocuments(
+  source: FolderSource,
+  options: JobOptions,
+  dimension: number,
+  name = source.path,
+): Promise<Files | undefined> {
+  const { DOCUMENT_PARSE_MS: parseMs, DOCUMENT_MB } = await loadConfig()
+  const [{ checkFolder }, { describeFiles }] = await Promise.all([import('../../jobs/check.ts'), import('../../jobs/folder/describe.ts')])
+  const bounds = { parseMs, maxBytes: DOCUMENT_MB * 2 ** 20 }
+  const report = await reported(name, checkFolder(source, options, bounds, dimension))
+  if (report?.files === undefined) return undefined
+  for (const { file, reason, detail } of report.rejects) process.stdout.write(`${file ?? ''}: ${reason}: ${detail}\n`)
+  const passes = conclude(name, describeFiles(report.files, 'readable'), report)
+  return passes ? report.files : undefined
+}
+
+/** As `checkDocuments`, for an archive, which is extracted to a temporary folder. */
+export async function checkArchive(file: string, options: JobOptions, dimension: number): Promise<Files | undefined> {
+  const [{ FileSpool }, { takeFiles }, { UPLOAD_LIMIT_MB }] = await Promise.all([
+    import('../../jobs/upload/spool.ts'),
+    import('../../jobs/upload/take.ts'),
+    loadConfig(),
+  ])
+  const folder = await mkdtemp(path.join(tmpdir(), 'cepe-check-'))
+  try {
+    const spool = new FileSpool(folder)
+    const opening = takeFiles(one({ name: path.basename(file), bytes: createReadStream(file) }), spool, UPLOAD_LIMIT_MB * 2 ** 20)
+    if (
+      (await reported(
+        file,
+        opening.then(() => true),
+      )) === undefined
+    )
+      return undefined
+    await spool.finish()
+    return await checkDocuments({ path: folder, uploaded: true }, options, dimension, file)
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+/** As `checkDocuments`, of pages of the web, which are fetched for it into a folder that goes afterwards. */
+export async function checkPages(web: WebSource, options: JobOptions, dimension: number): Promise<Files | undefined> {
+  const [{ FileSpool }, { fetchInto }, { checkedAddresses }, { crawlSettings }, config] = await Promise.all([
+    import('../../jobs/upload/spool.ts'),
+    import('../../jobs/web/fetch-pages.ts'),
+    import('../../jobs/web/addresses.ts'),
+    import('../../service/indexing.ts'),
+    loadConfig(),
+  ])
+  const urls = checkedAddresses(web)
+  const folder = await mkdtemp(path.join(tmpdir(), 'cepe-check-'))
+  try {
+    const spool = new FileSpool(folder)
+    const bounds = { parseMs: config.DOCUMENT_PARSE_MS, maxBytes: config.DOCUMENT_MB * 2 ** 20 }
+    await interruptibleAtOnce(
+      () => fetchInto(spool, { ...web, urls }, { settings: crawlSettings(config), bounds, signal: new AbortController().signal }),
+      'Interrupted; nothing was indexed.',
+    )
+    await spool.finish()
+    return await checkDocuments({ path: folder, uploaded: true }, options, dimension, urls.join(', '))
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+async function* one<Item>(item: Item): AsyncGenerator<Item> {
+  await Promise.resolve()
+  yield item
+}
+
+/** Prints the result, or why a job would fail. */
+async function reported<Found>(file: string, checking: Promise<Found>, verdict = FAILS): Promise<Found | undefined> {
+  const found = await checking.catch((error: unknown) => {
+    if (!(error instanceof CodedError)) throw error
+    return error
+  })
+  if (!(found instanceof CodedError)) return found
+  process.stdout.write(`${file}: ${messageOf(found)}: ${verdict.words}\n`)
+  if (verdict.fails) process.exitCode = 1
+  return undefined
+}
+
+function conclude(file: string, found: string, { accepted, bytes, passes, warnings }: CheckReport, verdict = FAILS): boolean {
+  for (const warning of warnings) process.stdout.write(`${file}: ${warning}\n`)
+  const size = `about ${Math.ceil(bytes / MB)} MB in the index`
+  process.stdout.write(`${file}: ${found}, ${accepted} passages, ${size}: ${passes ? 'fit to index' : verdict.words}\n`)
+  if (!passes && verdict.fails) process.exitCode = 1
+  return passes
+}

@@ -1,0 +1,53 @@
+import { Type } from 'typebox'
+import { COLLECTION_STATES } from '../../../index/collections/contract.ts'
+import { CollectionNameSchema } from '../../../index/table-name.ts'
+import type { Tool } from '../contract.ts'
+
+const MOST = 100
+
+const InputSchema = Type.Object(
+  {
+    after: Type.Optional({ ...CollectionNameSchema, description: "The last page's `next`." }),
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MOST, default: MOST })),
+  },
+  { additionalProperties: false },
+)
+const OutputSchema = Type.Object({
+  collections: Type.Array(
+    Type.Object({
+      name: Type.String(),
+      passages: Type.Union([Type.Integer(), Type.Null()], { description: 'null where it cannot be read.' }),
+      state: Type.Enum([...COLLECTION_STATES], { description: 'Only one that is ready can be searched.' }),
+      default: Type.Boolean({ description: 'It is meant where a call names none.' }),
+    }),
+    { description: 'In the order of their names.' },
+  ),
+  next: Type.Union([Type.String(), Type.Null()], { description: 'Give it as `after` for the next page; null after the last.' }),
+})
+
+/** Lists the collections that a call may name. */
+export const listCollectionsTool: Tool<typeof InputSchema, typeof OutputSchema> = {
+  name: 'list_collections',
+  title: 'List the collections',
+  description:
+    'List the collections, the corpora that can be searched here, with the number of passages of each. Every other tool takes the name of one.',
+  input: InputSchema,
+  output: OutputSchema,
+  call: async ({ after, limit = MOST }, services) => {
+    const { collections, next } = await services.collections({ after, limit })
+    return {
+      collections: collections.map(({ name, passages, state, default: meant }) => ({
+        name,
+        passages: passages ?? null,
+        state,
+        default: meant,
+      })),
+      next: next ?? null,
+    }
+  },
+  text: ({ collections, next }) =>
+    [
+      ...collections.map((one) => `${one.name}: ${one.passages ?? '?'} passages, ${one.state}${one.default ? ', the default' : ''}`),
+      ...(next === null ? [] : [`more after ${next}`]),
+    ].join('\n'),
+}
