@@ -1,17 +1,17 @@
 #!/usr/bin/env node
 import { Command } from 'commander'
-import { decimal, wholeNumber } from '../src/cli/numbers.ts'
-import { runProgram } from '../src/cli/run-program.ts'
+import { decimal, wholeNumber } from '../src/cli/program/numbers.ts'
+import { runProgram } from '../src/cli/program/run-program.ts'
 import type { CalibrateOptions } from './calibrate/run-command.ts'
 
 const program = new Command('cepe calibrate')
   .description('fit the calibration of probability_correct on questions with answers and on unanswerable ones')
   .argument('<questions...>', 'question files, as for cepe eval; a question without an answer is unanswerable')
-  .option('--unanswerable <files...>', 'files whose questions the corpus does not answer, whatever answers they name', [])
+  .option('--unanswerable <files...>', 'files of questions that the corpus does not answer; their answers are ignored', [])
   .option('--k <numbers>', "passages per question, a list (default: the model's own)")
   .option(
     '--unanswerable-share <number>',
-    'share of unanswerable questions that probabilities are meant for (default: as in the files)',
+    'assumed share of unanswerable questions (default: as in the files)',
     decimal({ min: 0.001, max: 0.999 }),
   )
   .option('--model <built>', 'folder of a built reader, instead of the configured one')

@@ -1,11 +1,9 @@
 #!/usr/bin/env node
 import { Command } from 'commander'
-import { wholeNumber } from '../src/cli/numbers.ts'
-import { runProgram } from '../src/cli/run-program.ts'
+import { wholeNumber } from '../src/cli/program/numbers.ts'
+import { runProgram } from '../src/cli/program/run-program.ts'
 import type { RunOptions } from './run-command.ts'
-import { ropeCommand } from './task/rope.ts'
-import { allCommand } from './task/all.ts'
-import { taskCommand } from './task/command.ts'
+import { allCommand, ropeCommand, taskCommand } from './task/commands/commands.ts'
 import { TASKS } from './tasks/list.ts'
 
 const program = new Command('cepe eval')
@@ -18,15 +16,11 @@ const program = new Command('cepe eval')
     'the question file as published (NQ-open JSONL, TriviaQA JSON, PopQA TSV, CEPE/FiD/Contriever/DPR JSON or JSONL; .gz too)',
   )
   .option('--passages <file>', 'retrieved passages (a file with ctxs) instead of searching the index')
-  .option('--train <file>', 'file that demonstrations are drawn from (PopQA: the question file by default)')
-  .option('--unanswerable <file>', 'questions without an answer in the corpus, to judge the confidence by')
+  .option('--train <file>', 'file to sample demonstrations from (default for PopQA: the question file)')
+  .option('--unanswerable <file>', 'unanswerable questions, to evaluate the confidence')
   .option('--k <numbers>', 'passages per question, a list', '10,20,30,60')
-  .option('--modes <list>', 'cepe, decoder-only, replug, closed-book', 'cepe,decoder-only,closed-book')
-  .option(
-    '--encoder-passages <list>',
-    'variants of cepe: others (what the decoder does not hold is encoded), all (everything is)',
-    'others',
-  )
+  .option('--modes <list>', 'cepe, decoder-only, map-rerank, replug, closed-book', 'cepe,decoder-only,closed-book')
+  .option('--encoder-passages <list>', 'passages for the encoder in mode cepe: others (those outside the prompt), all', 'others')
   .option(
     '--protocol <name>',
     "paper: 2 demonstrations, 10 passages in the decoder, 256 tokens per passage, 25 new tokens; paper-exact: prompts cut as the published evaluation cuts them, too (docs/evaluation.md); model: the served model's own",
@@ -36,27 +30,27 @@ const program = new Command('cepe eval')
     '--table <number>',
     "a table of CEPE's paper, row by row: 1, 2, 3, 4, 6, 7, 8, 11, 12, 13; takes --data, --columns, --as, --limit, --plan, --out",
   )
-  .option('--giraffe <number>', "a table of Giraffe's paper: 1, 2, 3, 4, 5; takes the same")
+  .option('--giraffe <number>', "a table of Giraffe's paper: 1, 2, 3, 4, 5; takes the same options")
   .option('--data <folder>', 'with --table and --giraffe: the folder of the data files')
   .option('--columns <list>', 'with --table and --giraffe: columns of the table (default: all)')
-  .option('--as <model>', "with --table and --giraffe: the table's model that the configured one stands for (default: by its name)")
-  .option('--plan', 'with --table and --giraffe: show rows, models and data files, and ask nothing')
+  .option('--as <model>', "with --table and --giraffe: the table's model that the configured one represents (default: by its name)")
+  .option('--plan', 'with --table and --giraffe: only show rows, models and data files')
   .option('--shots <number|service>', 'demonstrations per question')
   .option('--k-decoder <number|service>', 'passages in the decoder prompt')
-  .option('--context-tokens <number|service>', 'tokens kept of each passage')
+  .option('--context-tokens <number|service>', 'maximum tokens of each passage')
   .option('--max-new-tokens <number|service>', 'longest answer')
   .option(
     '--retrieval <method>',
     "dense, text (BM25), hybrid, or supplied (the questions' own ctxs); by default supplied where the question file has ctxs, else dense",
   )
   .option('--recall-depth <number>', 'passages retrieved for recall', '100')
-  .option('--limit <number>', 'questions drawn from the file; with --table and --giraffe: items of each cell')
-  .option('--seed <number>', 'of demonstrations, question sample and bootstrap', '0')
+  .option('--limit <number>', 'questions to sample from the file; with --table and --giraffe: items per cell')
+  .option('--seed <number>', 'seed of demonstrations, question sample and bootstrap', '0')
   .option('--concurrency <number>', 'questions asked at a time', wholeNumber({ min: 1 }), 2)
   .option('--url <address>', 'evaluate a running service instead of starting the pipeline here')
   .option('--key <key>', "a key of that service; better in CEPE_KEY, since a machine's users see each other's command lines")
-  .option('--dump-prompts', 'keep the rendered prompts in predictions.jsonl')
-  .option('--published <file>', "published scores to set beside the run's own (default: the paper's)")
+  .option('--dump-prompts', 'store the rendered prompts in predictions.jsonl')
+  .option('--published <file>', "published scores to compare with (default: the paper's)")
   .option('--out <folder>', 'run folder (default: eval/runs/<dataset>-<hash of the options>)')
   .showHelpAfterError('(see --help)')
   .enablePositionalOptions()
@@ -71,7 +65,7 @@ program
   .command('report <runs...>')
   .description('write the report of one run, or of several as columns of one table')
   .option('--out <folder>', "output folder (default: the first run's)")
-  .option('--published <file>', "published scores to set beside the runs' own (default: the paper's)")
+  .option('--published <file>', "published scores to compare with (default: the paper's)")
   .action(async (runs: string[], options: { out?: string; published?: string }) =>
     (await import('./run-command.ts')).writeReports(runs, options),
   )

@@ -1,53 +1,44 @@
 import { mkdir, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { parseArgs } from 'node:util'
-import { Type } from 'typebox'
-import { Value } from 'typebox/value'
 import { at } from '../base/at.ts'
-import { createProgress } from '../src/cli/progress.ts'
 import { packageRoot } from '../src/package.ts'
 import { CodedError, messageOf } from '../base/errors.ts'
-import type { AnswerClient } from './client/client.ts'
 import { createHttpClient } from './client/http.ts'
+import { defaultsOf, measure } from './demo/measure.ts'
 import { startService } from './demo/service.ts'
 import { SURENESS_HEADER, sureAnswers, surenessRows } from './demo/sureness.ts'
 import { demoTargets, targetRows, type Subject } from './demo/targets.ts'
-import { prepare, type EvaluationOptions } from './tasks/open-domain-qa/prepare.ts'
+import type { EvaluationOptions } from './tasks/open-domain-qa/prepare.ts'
 import { heading, table, text } from './report/blocks.ts'
 import { readPublished } from './tasks/open-domain-qa/published.ts'
 import { writeReport } from './report/report.ts'
 import { buildReport } from './tasks/open-domain-qa/report.ts'
-import { evaluate } from './tasks/open-domain-qa/evaluate.ts'
-import { readRun, type StoredRun } from './tasks/open-domain-qa/run.ts'
+import type { StoredRun } from './tasks/open-domain-qa/run.ts'
 import { MODEL_PROTOCOL } from './tasks/open-domain-qa/protocol.ts'
 import { summarise } from './tasks/open-domain-qa/summary.ts'
 
-/** Questions drawn of each class, so that the demo takes less than ten minutes on two cores. */
+/** Questions sampled per class, so that the demo takes less than ten minutes on two cores. */
 const QUESTIONS = 200
 const CONCURRENCY = 2
 
 const HEADER = ['on the demo test questions', 'target', 'measured', '']
 
-/** The classes of questions, each a run of its own: attributes with the questions that have no answer beside them, and free sentences. */
+/** Classes of questions, one run each: attributes together with unanswerable questions, and free sentences. */
 const CLASSES = [
   { dataset: 'demo, attributes', folder: 'attributes', questions: 'test.jsonl', unanswerable: 'unanswerable.jsonl', closedBook: true },
   { dataset: 'demo, free sentences', folder: 'free', questions: 'free.jsonl', unanswerable: undefined, closedBook: false },
 ] as const
 
-const InfoSchema = Type.Object({
-  reader: Type.Object({ defaults: Type.Object({ mode: Type.Enum(['cepe', 'decoder-only']), k: Type.Integer() }) }),
-})
-
-/** The shipped reader as it is asked by default. An encoder reads many passages, a prompt some more than its own. */
+/** The shipped reader with its defaults: passages that are read separately may be many, those of one prompt are few. */
 async function subjectOf(url: string): Promise<Subject> {
-  const info: unknown = await (await fetch(`${url}/v1/info`)).json()
-  const { mode, k } = Value.Parse(InfoSchema, info).reader.defaults
-  return { method: mode, k, more: mode === 'cepe' ? [2 * k, 4 * k] : [k + 2] }
+  const { method, k } = await defaultsOf(url)
+  return { method, k, more: method === 'decoder-only' ? [k + 2] : [2 * k, 4 * k] }
 }
 
-/** Measures the shipped models on the shipped corpus and questions through the HTTP API of a service of its own. */
+/** Measures the shipped models on the shipped corpus and questions through the HTTP API of a separate service. */
 async function demo(reportFolder: string, limit: number): Promise<void> {
-  // Always measured anew, with an index of its own: the point is what today's models and service do.
+  // Always measured again with a new index, to test the present models and service.
   const folder = path.join(packageRoot(), 'eval', 'runs', 'demo')
   await rm(folder, { recursive: true, force: true })
   const index = path.join(folder, 'index')
@@ -66,7 +57,10 @@ async function demo(reportFolder: string, limit: number): Promise<void> {
   try {
     subject = await subjectOf(service.url)
     const client = createHttpClient(service.url)
-    for (const which of CLASSES) runs.push(await measure(client, { ...which, subject }, path.join(folder, which.folder), limit))
+    for (const which of CLASSES)
+      runs.push(
+        await measure(client, optionsOf(which, subject, limit), { folder: path.join(folder, which.folder), concurrency: CONCURRENCY }),
+      )
   } finally {
     await service.stop()
   }
@@ -90,18 +84,17 @@ async function demo(reportFolder: string, limit: number): Promise<void> {
   )
 }
 
-/** One class of questions, asked in its settings. */
-async function measure(
-  client: AnswerClient,
-  { dataset, questions, unanswerable, closedBook, subject }: (typeof CLASSES)[number] & { readonly subject: Subject },
-  folder: string,
+/** One class of questions, to be asked in its settings. */
+function optionsOf(
+  { dataset, questions, unanswerable, closedBook }: (typeof CLASSES)[number],
+  subject: Subject,
   limit: number,
-): Promise<StoredRun> {
+): EvaluationOptions {
   const file = (name: string) => path.join(packageRoot(), 'eval', 'questions', name)
-  const options: EvaluationOptions = {
+  return {
     dataset,
     questions: file(questions),
-    ...(unanswerable !== undefined && { unanswerable: file(unanswerable) }),
+    unanswerable: unanswerable === undefined ? undefined : file(unanswerable),
     limit,
     protocol: {
       modes: closedBook ? [subject.method, 'closed-book'] : [subject.method],
@@ -114,23 +107,9 @@ async function measure(
     },
     dumpPrompts: false,
   }
-  const prepared = await prepare(options, client)
-  const progress = createProgress(`Evaluating ${dataset}`, 'questions')
-  try {
-    await evaluate({
-      client,
-      folder,
-      concurrency: CONCURRENCY,
-      onProgress: (done, total, detail) => progress.update(done, total, detail),
-      ...prepared,
-    })
-  } finally {
-    progress.stop()
-  }
-  return readRun(folder)
 }
 
-/** Columns padded to their widest cell. */
+/** Pads columns to their widest cell. */
 function aligned(rows: readonly (readonly string[])[]): string {
   const widths = at(rows, 0).map((_, i) => Math.max(...rows.map((row) => row[i]?.length ?? 0)))
   return rows

@@ -1,11 +1,11 @@
 import { CodedError } from '../base/errors.ts'
 
-/** An option that cannot be used. */
+/** Error for an invalid option. */
 export function invalidOption(message: string): CodedError {
   return new CodedError('options_invalid', message)
 }
 
-/** @param flag the option as the user writes it. @throws options_invalid */
+/** @param flag the option as written by the user @throws options_invalid */
 export function wholeNumber(flag: string, value: string, least: number): number {
   const number = Number(value)
   if (value.trim() === '' || !Number.isInteger(number) || number < least)
@@ -13,7 +13,7 @@ export function wholeNumber(flag: string, value: string, least: number): number 
   return number
 }
 
-/** The words of a list with commas, each once. */
+/** The distinct words of a comma-separated list. */
 export function listedWords(value: string): string[] {
   const words = value.split(',').map((word) => word.trim())
   return [...new Set(words.filter((word) => word !== ''))]

@@ -1,7 +1,7 @@
 import path from 'node:path'
 import type { Command } from 'commander'
 import { CodedError } from '../base/errors.ts'
-import { createProgress } from '../src/cli/progress.ts'
+import { createProgress } from '../src/cli/program/progress.ts'
 import type { AnswerClient } from './client/client.ts'
 import { connectTo } from './client/connect.ts'
 import { compareRuns, comparisonBlocks } from './tasks/open-domain-qa/compare.ts'
@@ -25,18 +25,18 @@ export interface RunOptions extends RawOptions, PresetOptions {
   readonly published?: string
 }
 
-/** The whole pipeline is loaded only where it runs in this process. */
+/** The pipeline is loaded only if it runs in this process. */
 async function connect({ url, key }: Pick<RunOptions, 'url' | 'key'>, retrieval: string): Promise<AnswerClient> {
   if (url !== undefined) return connectTo(url, key)
   const { createInProcessClient, createReadingClient } = await import('./client/in-process.ts')
   return retrieval === 'supplied' ? createReadingClient() : createInProcessClient()
 }
 
-/** Options that go with --table and --giraffe alone, and those that go with everything. The table chooses all others. */
+/** Options valid with --table and --giraffe only, and options valid always. The table determines all others. */
 const OF_TABLES = ['table', 'giraffe', 'data', 'columns', 'as', 'plan']
 const OF_ALL = ['limit', 'dumpPrompts', 'out', 'url', 'key', 'concurrency']
 
-/** Whether a table of a paper is asked. @throws options_invalid for options that do not go together */
+/** Whether a table of a paper is requested. @throws options_invalid for conflicting options */
 function asksTable({ table, giraffe }: RunOptions, command: Command): boolean {
   const given = command.options.filter((option) => command.getOptionValueSource(option.attributeName()) === 'cli')
   if (table !== undefined && giraffe !== undefined) throw new CodedError('options_invalid', 'Give --table or --giraffe, not both.')
@@ -48,7 +48,7 @@ function asksTable({ table, giraffe }: RunOptions, command: Command): boolean {
   if (wrong === undefined) return asked
   throw new CodedError(
     'options_invalid',
-    `${wrong.long ?? wrong.flags} ${asked ? 'is chosen by the table: leave it out' : 'goes with --table or --giraffe'}.`,
+    `${wrong.long ?? wrong.flags} ${asked ? 'is determined by the table: omit it' : 'requires --table or --giraffe'}.`,
   )
 }
 

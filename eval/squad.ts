@@ -2,34 +2,33 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { parseArgs } from 'node:util'
 import { readPassageFile } from '../index/read/read.ts'
-import { createProgress } from '../src/cli/progress.ts'
 import { packageRoot } from '../src/package.ts'
+import type { Mode } from '../src/text/plan.ts'
 import { CodedError, messageOf } from '../base/errors.ts'
 import { createInProcessClient } from './client/in-process.ts'
 import { readDataset } from './datasets/read.ts'
-import { prepare } from './tasks/open-domain-qa/prepare.ts'
+import { measure } from './demo/measure.ts'
 import { readPublished } from './tasks/open-domain-qa/published.ts'
 import { writeReport } from './report/report.ts'
 import { buildReport } from './tasks/open-domain-qa/report.ts'
-import { evaluate } from './tasks/open-domain-qa/evaluate.ts'
-import { readRun, type StoredRun } from './tasks/open-domain-qa/run.ts'
+import type { StoredRun } from './tasks/open-domain-qa/run.ts'
 import { MODEL_PROTOCOL, type Protocol } from './tasks/open-domain-qa/protocol.ts'
 import { summarise } from './tasks/open-domain-qa/summary.ts'
 
 const CONCURRENCY = 2
 
-/** What finds the passages; `supplied` is the question's own passage alone. */
+/** Source of passages; `supplied` is the question's own passage only. */
 const RETRIEVALS = ['supplied', 'hybrid'] as const
 
-/** Passages that are read: an encoder takes many, a prompt few. */
-function passagesOf(retrieval: (typeof RETRIEVALS)[number], hasEncoder: boolean): number[] {
+/** Number of passages to read: those that are read separately may be many, those of one prompt are few. */
+function passagesOf(retrieval: (typeof RETRIEVALS)[number], mode: Mode): number[] {
   if (retrieval === 'supplied') return [1]
-  return hasEncoder ? [10, 20] : [3, 5]
+  return mode === 'decoder-only' ? [3, 5] : [5, 10, 20]
 }
 
 /**
- * The shipped models on real text that they were not trained on: the questions of `folder` against its passages (passages.tsv,
- * questions.jsonl with passage_id), with their own passage alone and with passages that are found among all.
+ * Evaluates the shipped models on real text that they were not trained on: the questions of `folder` against its passages (passages.tsv,
+ * questions.jsonl with passage_id), with their own passage and with retrieved ones.
  */
 async function squad(folder: string, out: string, limit: number | undefined): Promise<void> {
   const corpus = path.join(folder, 'passages.tsv')
@@ -38,35 +37,19 @@ async function squad(folder: string, out: string, limit: number | undefined): Pr
   const client = await createInProcessClient({ INDEX_DIR: index, JOBS_DIR: path.join(index, 'jobs'), CORPUS: corpus })
   const runs: StoredRun[] = []
   try {
-    const hasEncoder = client.hasEncoder === true
+    const mode = client.mode ?? 'cepe'
     for (const retrieval of RETRIEVALS) {
       const protocol: Protocol = {
-        modes: [hasEncoder ? 'cepe' : 'decoder-only'],
-        ks: passagesOf(retrieval, hasEncoder),
+        modes: [mode],
+        ks: passagesOf(retrieval, mode),
         encoder_passages: ['others'],
         ...MODEL_PROTOCOL,
         retrieval,
         recall_depth: retrieval === 'supplied' ? 1 : 20,
         seed: 0,
       }
-      const prepared = await prepare(
-        { dataset: `real text, ${retrieval}`, questions, ...(limit !== undefined && { limit }), protocol, dumpPrompts: false },
-        client,
-      )
-      const run = path.join(out, retrieval)
-      const progress = createProgress(`Evaluating with ${retrieval} retrieval`, 'questions')
-      try {
-        await evaluate({
-          client,
-          folder: run,
-          concurrency: CONCURRENCY,
-          onProgress: (done, total, detail) => progress.update(done, total, detail),
-          ...prepared,
-        })
-      } finally {
-        progress.stop()
-      }
-      runs.push(await readRun(run))
+      const options = { dataset: `real text, ${retrieval}`, questions, limit, protocol, dumpPrompts: false }
+      runs.push(await measure(client, options, { folder: path.join(out, retrieval), concurrency: CONCURRENCY }))
     }
   } finally {
     await client.close()
@@ -78,7 +61,7 @@ async function squad(folder: string, out: string, limit: number | undefined): Pr
   process.stdout.write(`${runs.map(shortly).join('\n')}\nReport: ${path.join(out, 'report.md')} and report.html\n`)
 }
 
-/** Writes the questions, each with its own passage, to a file of their own. */
+/** Writes the questions, each with its own passage, to a file. */
 async function withOwnPassage(file: string, corpus: string, out: string): Promise<string> {
   const passages = new Map<string, { id: string; title: string; text: string }>()
   for await (const item of readPassageFile(corpus)) if ('passage' in item) passages.set(item.passage.id, item.passage)

@@ -4,17 +4,17 @@ import { CodedError } from '../../base/errors.ts'
 /** Options of a benchmark's command line; all have a default. */
 export interface BenchOptions<Name extends string> {
   text(name: Name): string
-  /** @throws options_invalid for what is no whole number. */
+  /** @throws options_invalid unless it is an integer */
   count(name: Name): number
-  /** Whole numbers with commas between them. @throws options_invalid */
+  /** A comma-separated list of integers. @throws options_invalid */
   counts(name: Name): number[]
-  /** Words of a list, with commas between them. @throws options_invalid for another. */
+  /** A comma-separated list of allowed words. @throws options_invalid */
   words<Word extends string>(name: Name, allowed: readonly Word[]): Word[]
-  /** @throws options_invalid for another word. */
+  /** An allowed word. @throws options_invalid */
   word<Word extends string>(name: Name, allowed: readonly Word[]): Word
 }
 
-/** Reads `--name value` by the names and defaults given. @throws TypeError of parseArgs for an option that is none of them. */
+/** Parses `--name value` by the given names and defaults. @throws TypeError of parseArgs for an unknown option */
 export function benchOptions<const Defaults extends Readonly<Record<string, string>>>(
   defaults: Defaults,
 ): BenchOptions<keyof Defaults & string> {

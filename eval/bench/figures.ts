@@ -11,7 +11,7 @@ import { Compile } from 'typebox/compile'
 import { parseJson } from '../../base/json.ts'
 import { packageRoot } from '../../src/config.ts'
 
-/** Results by table: what its columns are, and a figure for each column of a row. */
+/** Results by table: its columns, and one figure per column and row. */
 const FiguresSchema = Type.Object(
   {
     tables: Type.Record(
@@ -33,10 +33,10 @@ const isFigures = Compile(FiguresSchema)
 export const DOCUMENT = path.join(packageRoot(), 'docs', 'benchmarks.md')
 const FIGURES = path.join(packageRoot(), 'eval', 'bench', 'results', 'figures.json')
 
-/** Where a table stands in the document: between its mark and the end mark. */
-const PLACE = /<!-- figures: ([a-z0-9-]+) -->\n[^]*?<!-- end of figures -->/g
+/** A table's placeholder in the document. */
+const PLACEHOLDER = /<!-- figures: ([a-z0-9-]+) -->\n[^]*?<!-- end of figures -->/g
 
-/** @throws Error naming what is wrong with the file */
+/** @throws Error naming the problem of the file */
 export async function readFigures(file = FIGURES): Promise<Figures> {
   const value = parseJson(await readFile(file, 'utf8'))
   if (isFigures.Check(value)) return value
@@ -59,19 +59,19 @@ function tableOf({ columns, rows }: Figures['tables'][string], name: string): st
 }
 
 /**
- * The document with every table as the figures have it.
- * @throws Error for a place without figures, figures without a place, and a row that lacks a column
+ * The document with every table replaced by its figures.
+ * @throws Error for a placeholder without figures, figures without a placeholder, and a row that lacks a column
  */
 export function withFigures(document: string, { tables }: Figures): string {
-  const placed = new Set<string>()
-  const written = document.replace(PLACE, (_, name: string) => {
+  const filled = new Set<string>()
+  const written = document.replace(PLACEHOLDER, (_, name: string) => {
     const table = tables[name]
-    if (table === undefined) throw new Error(`The document has a place for the figures ${name}, which are not there.`)
-    placed.add(name)
+    if (table === undefined) throw new Error(`The document has a placeholder for the figures ${name}, which do not exist.`)
+    filled.add(name)
     return `<!-- figures: ${name} -->\n\n${tableOf(table, name)}\n\n<!-- end of figures -->`
   })
-  const left = Object.keys(tables).filter((name) => !placed.has(name))
-  if (left.length > 0) throw new Error(`The document has no place for the figures ${left.join(', ')}.`)
+  const left = Object.keys(tables).filter((name) => !filled.has(name))
+  if (left.length > 0) throw new Error(`The document has no placeholder for the figures ${left.join(', ')}.`)
   return written
 }
 

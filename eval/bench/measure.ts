@@ -18,7 +18,7 @@ export function openSession(model: string | Uint8Array, threads: number): Promis
   return typeof model === 'string' ? InferenceSession.create(model, options) : InferenceSession.create(model, options)
 }
 
-/** Milliseconds of the fastest of `times` runs: other work on the machine only ever adds. */
+/** Milliseconds of the fastest of `times` runs: other load only adds to them. */
 export async function fastest(times: number, run: () => Promise<unknown>): Promise<number> {
   let best = Infinity
   for (let i = 0; i < times; i++) {
@@ -43,7 +43,7 @@ export function int64(values: readonly number[], shape: readonly number[]): Tens
   return new Tensor('int64', BigInt64Array.from(values, BigInt), [...shape])
 }
 
-/** Milliseconds of one f32 product [rows,inner] x [inner,columns] with the right side a constant, as weights are. */
+/** Milliseconds of one f32 product [rows,inner] x [inner,columns] with a constant right side, like weights. */
 async function productTime([rows, inner, columns]: readonly [number, number, number], times: number, threads: number): Promise<number> {
   const graph = new Graph('product')
   const x = graph.input('x', 'f32', [rows, inner])
@@ -58,13 +58,13 @@ async function productTime([rows, inner, columns]: readonly [number, number, num
 }
 
 export interface Limits {
-  /** Of a large f32 matrix product. */
+  /** Speed of a large f32 matrix product. */
   readonly gflops: number
-  /** At which a vector-matrix product reads its weights. */
+  /** Read bandwidth of a vector-matrix product. */
   readonly gigabytesPerSecond: number
 }
 
-/** What this machine can do, measured through the same runtime and threads. */
+/** Limits of this machine, measured with the same runtime and threads. */
 export async function measureLimits(threads: number): Promise<Limits> {
   const [rows, inner, columns] = [1024, 2048, 4096]
   const compute = await productTime([rows, inner, columns], 8, threads)
@@ -76,7 +76,7 @@ export function table(head: readonly string[], rows: readonly (readonly string[]
   return [head, head.map(() => '---'), ...rows].map((row) => `| ${row.join(' | ')} |`).join('\n')
 }
 
-/** The value below which a share of the values lie, in whatever order they are; NaN of none. */
+/** Quantile of unsorted values; NaN without values. */
 export function quantile(values: readonly number[], share: number): number {
   const sorted = [...values].sort((a, b) => a - b)
   return sorted.length === 0 ? NaN : at(sorted, Math.min(sorted.length - 1, Math.floor(share * sorted.length)))

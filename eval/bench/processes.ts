@@ -7,7 +7,7 @@ import { packageRoot } from '../../src/package.ts'
 
 export const CLI = built('src/cli.js')
 
-/** A compiled file of the project. */
+/** Path of a compiled file. */
 export function built(file: string): string {
   return path.join(packageRoot(), 'dist', file)
 }
@@ -15,7 +15,7 @@ export function built(file: string): string {
 export type Settings = Readonly<Record<string, string | undefined>>
 
 export interface StartOptions {
-  /** The process's environment beside PATH and HOME. Default: nothing, so that nobody's own settings are tested. */
+  /** Environment beside PATH and HOME. Default: empty, so that user settings have no effect. */
   readonly env?: Settings
   /** Default: no input, both outputs as pipes. */
   readonly stdio?: StdioOptions
@@ -26,7 +26,7 @@ export function startNode(file: string, args: readonly string[], { env = {}, std
   return spawn(process.execPath, [file, ...args], { env: { ...bareEnvironment(), ...env }, stdio })
 }
 
-/** What any program needs of this process's environment. */
+/** The environment that any program needs. */
 export function bareEnvironment(): Settings {
   const { PATH, HOME } = process.env
   return { PATH, HOME }
@@ -37,7 +37,7 @@ export interface Printed {
   readonly stderr: () => string
 }
 
-/** Keeps what a process prints. */
+/** Collects the output of a process. */
 export function collect(child: ChildProcess): Printed {
   let stdout = ''
   let stderr = ''
@@ -47,13 +47,13 @@ export function collect(child: ChildProcess): Printed {
 }
 
 export interface Finished {
-  /** null where a signal ended it. */
+  /** null if it was ended by a signal. */
   readonly code: number | null
   readonly stdout: string
   readonly stderr: string
 }
 
-/** Waits for the end of a process. */
+/** Waits for a process to exit. */
 export async function finished(child: ChildProcess): Promise<Finished> {
   const printed = collect(child)
   const [code] = (await once(child, 'close')) as [number | null]
@@ -63,13 +63,13 @@ export async function finished(child: ChildProcess): Promise<Finished> {
 export interface RunningServer extends Printed {
   readonly url: string
   readonly pid: number
-  /** Ends it with a signal (SIGTERM) and gives its exit code (null after SIGKILL). */
+  /** Sends a signal (SIGTERM) and returns the exit code (null after SIGKILL). */
   stop(signal?: NodeJS.Signals): Promise<number | null>
 }
 
 /**
- * The address of a service that was started, once it listens, which it says on standard error. Its output is left unread.
- * @throws Error with what it said where it ends
+ * Address of a started service once it listens, from its standard error. The rest of its output is not read.
+ * @throws Error with its output if it exits
  */
 export function addressOf(child: ChildProcess): Promise<string> {
   let said = ''
@@ -83,7 +83,7 @@ export function addressOf(child: ChildProcess): Promise<string> {
   })
 }
 
-/** Waits until a service that was started answers. @throws as addressOf */
+/** Waits until a started service answers. @throws as addressOf */
 export async function serving(child: ChildProcess): Promise<RunningServer> {
   const printed = collect(child)
   const closed = once(child, 'close') as Promise<[number | null]>

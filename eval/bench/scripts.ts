@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 
-/** Runs a compiled script to its end; what it wrote on standard output. @throws Error where it failed */
+/** Runs a compiled script to completion and returns its standard output. @throws Error if it failed */
 export async function outputOf(script: string, args: readonly string[]): Promise<string> {
   const child = spawn(process.execPath, [script, ...args], { stdio: ['ignore', 'pipe', 'inherit'] })
   let output = ''
@@ -12,15 +12,15 @@ export async function outputOf(script: string, args: readonly string[]): Promise
 }
 
 export interface Killed {
-  /** What it wrote on standard output before its end. */
+  /** Standard output up to its end. */
   readonly output: string
-  /** False where it had come to its end by itself. */
+  /** False if it ended by itself. */
   readonly killed: boolean
 }
 
 /**
- * Runs a compiled script and kills it so many milliseconds after its first line.
- * @throws Error with what it wrote on standard error, where it failed before that
+ * Runs a compiled script and kills it a number of milliseconds after its first line.
+ * @throws Error with its standard error, if it failed before that
  */
 export async function killedAfter(script: string, args: readonly string[], ms: number): Promise<Killed> {
   const child = spawn(process.execPath, [script, ...args], { stdio: ['ignore', 'pipe', 'pipe'] })

@@ -13,13 +13,13 @@ import type { JudgedSignals } from './fit.ts'
 export interface CalibrationQuestions {
   readonly questions: readonly EvalQuestion[]
   readonly files: readonly { readonly name: string; readonly sha256: string }[]
-  /** Lines that are not asked, by file. */
+  /** Lines not asked, by file. */
   readonly skipped: readonly string[]
 }
 
 /**
- * Questions of several files: those without an answer are ones that the corpus does not answer, and all of `unanswerable` are.
- * @throws dataset_invalid where a file has no question
+ * Reads questions of several files: unanswerable are those without an answer, and all of `unanswerable`.
+ * @throws dataset_invalid if a file has no question
  */
 export async function readQuestions(files: readonly string[], unanswerable: readonly string[]): Promise<CalibrationQuestions> {
   const read = await Promise.all([
@@ -38,11 +38,11 @@ export async function readQuestions(files: readonly string[], unanswerable: read
   }
 }
 
-/** What concerns one question alone. */
+/** Errors that concern one question only. */
 const LEFT_OUT: readonly ErrorCode[] = ['invalid_request', 'unprocessable', 'payload_too_large', 'inference_failed', 'deadline_exceeded']
 
 export interface AskOptions {
-  /** Passages per question, each asked for; null: the model's own. */
+  /** Passages per question; each k is asked; null: the model's own. */
   readonly ks: readonly (number | null)[]
   readonly concurrency: number
   readonly onProgress: (done: number, total: number) => void
@@ -50,15 +50,15 @@ export interface AskOptions {
 
 export interface AskedAnswers {
   readonly judged: readonly JudgedSignals[]
-  /** Questions without: not answered, an empty answer, or one without passages. */
+  /** Questions without a usable answer: failed, empty, or without passages. */
   readonly left: number
   readonly sources: Pick<AnswerResponse, 'model'> & { readonly index: NonNullable<AnswerResponse['index']> }
 }
 
 /**
- * Has every question answered at every k, and says whether the answers are right (exact match). A question that the service
- * refuses or fails at is left out and counted.
- * @throws options_invalid where what answers changes meanwhile; nothing_scored where nothing was answered; the service's own errors
+ * Asks every question at every k and judges the answers (exact match). A question that the service rejects or fails at is skipped and
+ * counted.
+ * @throws options_invalid if model or index change meanwhile; nothing_scored if nothing was answered; the service's own errors
  */
 export async function askAll(
   client: AnswerClient,
@@ -91,12 +91,12 @@ export async function askAll(
   if (judged.length === 0)
     throw new CodedError(
       'nothing_scored',
-      'No answer has signals: all are empty, or no passages were found. Look at the answers (cepe ask --file).',
+      'No answer has signals: all are empty, or no passages were found. Check the answers (cepe ask --file).',
     )
   return { judged, left: tasks.length - judged.length, sources: { model, index } }
 }
 
-/** Undefined where the service refused this one question, or failed at it. */
+/** Undefined if the service rejected this question or failed at it. */
 async function answerOf(client: AnswerClient, question: string, k: number | null): Promise<AnswerResponse | undefined> {
   try {
     return await client.answer({ question, ...(k !== null && { k }), min_confidence: 0, include_signals: true })

@@ -6,27 +6,27 @@ import { SIGNALS, type Signals } from '../../src/rag/calibration/signal-names.ts
 import { auroc, calibrationError, logLoss, type JudgedAnswer } from '../metrics/confidence.ts'
 import { fitLogistic, predict, type Examples } from './logistic.ts'
 
-/** One answer with what is known of it. */
+/** Signals of one answer with its judgement. */
 export interface JudgedSignals {
   readonly signals: Signals
   readonly right: boolean
-  /** False where the corpus does not answer the question. */
+  /** False if the corpus does not answer the question. */
   readonly answerable: boolean
-  /** Answers of a group are held out together: those about the same thing say too much of each other. */
+  /** Answers of a group are held out together, since they are correlated. */
   readonly group: string
 }
 
 export type Fitted = Pick<Calibration, 'l2' | 'bias' | 'signals' | 'cross_validated'>
 
-/** Fewer answers of either kind fit anything. */
+/** Minimum number of right and of wrong answers: fewer would overfit. */
 const LEAST_OF_EACH = 20
 const FOLDS = 5
 const PENALTIES = [0.3, 1, 3, 10, 30]
 
 /**
- * Fits the map from signals to the probability of being right. The penalty is the one with the least loss on held-out groups.
- * @param unanswerableShare share of unanswerable questions that the probabilities are meant for; null: as they come
- * @throws nothing_scored where there are too few right or wrong answers
+ * Fits the mapping from signals to the probability of being right. The penalty has the lowest loss on held-out groups.
+ * @param unanswerableShare assumed share of unanswerable questions; null: as given
+ * @throws nothing_scored with too few right or wrong answers
  */
 export function fitCalibration(answers: readonly JudgedSignals[], unanswerableShare: number | null): Fitted {
   const right = answers.filter((answer) => answer.right).length
@@ -62,7 +62,7 @@ function quality(answers: readonly JudgedAnswer[]): Quality {
   return { log_loss: logLoss(answers), ece: calibrationError(answers), auroc: auroc(where(1), where(0)) }
 }
 
-/** Unanswerable questions weigh what their share asks for; all weights sum to the number of answers. */
+/** Weights for the assumed share of unanswerable questions; they sum to the number of answers. */
 function weightsFor(answers: readonly JudgedSignals[], share: number | null): number[] {
   const without = answers.filter(({ answerable }) => !answerable).length
   if (share === null || without === 0 || without === answers.length) return answers.map(() => 1)
@@ -71,17 +71,17 @@ function weightsFor(answers: readonly JudgedSignals[], share: number | null): nu
   )
 }
 
-/** The fold of each answer: groups in an order that is always the same, dealt out. */
+/** Fold of each answer: groups are assigned in a fixed order. */
 function foldsOf(answers: readonly JudgedSignals[]): number[] {
   const random = seededRandom('folds', 0)
   const groups = [...new Set(answers.map(({ group }) => group))]
-    .map((group) => ({ group, place: random() }))
-    .sort((a, b) => a.place - b.place)
+    .map((group) => ({ group, order: random() }))
+    .sort((a, b) => a.order - b.order)
   const folds = new Map(groups.map(({ group }, i) => [group, i % FOLDS]))
   return answers.map(({ group }) => folds.get(group) ?? 0)
 }
 
-/** Every answer, judged by a fit that did not see its fold. */
+/** Judges every answer by a fit without its fold. */
 function heldOut(answers: readonly JudgedSignals[], weights: readonly number[], folds: readonly number[], l2: number): JudgedAnswer[] {
   return Array.from({ length: FOLDS }, (_, fold) => fold).flatMap((fold) => {
     const kept = answers.flatMap((_, i) => (at(folds, i) === fold ? [] : [i]))

@@ -1,11 +1,11 @@
 import { at } from '../../base/at.ts'
 
-/** Rows of numbers with what they are to predict. */
+/** Rows of features with labels. */
 export interface Examples {
   readonly rows: readonly (readonly number[])[]
-  /** 0 or 1 of each row. */
+  /** 0 or 1 for each row. */
   readonly labels: readonly number[]
-  /** How much each row counts; they sum to the number of rows. */
+  /** Weight of each row; they sum to the number of rows. */
   readonly weights: readonly number[]
 }
 
@@ -17,15 +17,15 @@ export interface Logistic {
   readonly weights: readonly number[]
 }
 
-/** Newton's steps double the correct digits: far fewer are needed. */
+/** Newton's method doubles the correct digits per step: far fewer are needed. */
 const MOST_STEPS = 100
 const CONVERGED = 1e-10
-/** A column that does not vary tells nothing; its scale must not be 0. */
+/** A constant column has no information; its scale must not be 0. */
 const LEAST_SCALE = 1e-9
 
 /**
- * Logistic regression with a squared penalty, l2/2 |weights|^2 on the summed loss, the bias free of it: standardised columns,
- * Newton's method with halved steps where a whole one does not lessen the loss (Hastie, Tibshirani, Friedman, section 4.4).
+ * Logistic regression with a squared penalty, l2/2 |weights|^2 on the summed loss, without the bias: standardised columns, Newton's method
+ * with step halving (Hastie, Tibshirani, Friedman, section 4.4).
  * @param l2 above 0
  */
 export function fitLogistic({ rows, labels, weights }: Examples, l2: number): Logistic {
@@ -62,7 +62,7 @@ export function fitLogistic({ rows, labels, weights }: Examples, l2: number): Lo
   return { bias: at(theta, 0), means, scales, weights: theta.slice(1) }
 }
 
-/** The probability of 1 for a row. */
+/** The probability of label 1 for a row. */
 export function predict({ bias, means, scales, weights }: Logistic, row: readonly number[]): number {
   return sigmoid(row.reduce((sum, value, i) => sum + (at(weights, i) * (value - at(means, i))) / at(scales, i), bias))
 }
@@ -74,7 +74,7 @@ function derivatives(
 ): { gradient: number[]; hessian: number[][] } {
   const size = theta.length
   const gradient = theta.map((value, i) => penalty(i) * value)
-  // The bias carries no penalty; a trace of one keeps the matrix regular where all labels are equal.
+  // The bias has no penalty; a tiny one keeps the matrix regular if all labels are equal.
   const hessian = columns(size, (i) => columns(size, (j) => (i === j ? penalty(i) + CONVERGED : 0)))
   rows.forEach((x, n) => {
     const p = sigmoid(dot(x, theta))
@@ -89,7 +89,7 @@ function derivatives(
   return { gradient, hessian }
 }
 
-/** x with matrix x = vector: Gaussian elimination with row exchange. */
+/** Solves matrix x = vector by Gaussian elimination with row exchange. */
 function solve(matrix: readonly (readonly number[])[], vector: readonly number[]): number[] {
   const rows = matrix.map((row, i) => [...row, at(vector, i)])
   const size = rows.length
@@ -132,7 +132,7 @@ function sigmoid(z: number): number {
   return 1 / (1 + Math.exp(-z))
 }
 
-/** -log of the probability that a score gives to its label, without overflow. */
+/** -log of the probability of a label, without overflow. */
 function crossEntropy(z: number, label: number): number {
   return Math.max(z, 0) - z * label + Math.log1p(Math.exp(-Math.abs(z)))
 }

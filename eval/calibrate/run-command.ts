@@ -1,13 +1,15 @@
 import { writeFileDurably } from '../../base/durable.ts'
-import { CodedError } from '../../base/errors.ts'
-import { createProgress } from '../../src/cli/progress.ts'
+import { CodedError, messageOf } from '../../base/errors.ts'
+import { createProgress } from '../../src/cli/program/progress.ts'
 import { calibrationFiles, loadConfig } from '../../src/config.ts'
 import { CALIBRATION_VERSION, type Calibration, type Quality } from '../../src/rag/calibration/calibration.ts'
 import { LIMITS } from '../../src/rag/schema.ts'
 import { connectTo } from '../client/connect.ts'
 import { askAll, readQuestions } from './ask.ts'
 import { fitCalibration } from './fit.ts'
-import { refuseUnwritable } from './out.ts'
+import { randomUUID } from 'node:crypto'
+import { mkdir, open, rm, stat } from 'node:fs/promises'
+import path from 'node:path'
 
 export interface CalibrateOptions {
   readonly unanswerable: readonly string[]
@@ -68,7 +70,7 @@ export async function calibrate(files: string[], options: CalibrateOptions): Pro
   process.stdout.write(`${describe(calibration, left)}\n${out}: read when the service starts next\n`)
 }
 
-/** @throws options_invalid naming what --k takes */
+/** @throws options_invalid with the allowed values of --k */
 function readKs(given: string | undefined): (number | null)[] {
   if (given === undefined) return [null]
   const ks = given.split(',').map(Number)
@@ -83,8 +85,25 @@ function describe({ reader, asked, l2, cross_validated: { probability, confidenc
   const line = (name: string, { log_loss, ece, auroc }: Quality) =>
     `${name}: log loss ${log_loss.toFixed(3)}, expected calibration error ${ece.toFixed(3)}, AUROC ${auroc.toFixed(3)}`
   return [
-    `${asked.answers} answers of ${reader}, ${asked.right} of them right, ${asked.unanswerable} to unanswerable questions; ${left} left out (no answer, or no signals); penalty ${l2}`,
+    `${asked.answers} answers of ${reader}, ${asked.right} of them right, ${asked.unanswerable} to unanswerable questions; ${left} skipped (no answer, or no signals); penalty ${l2}`,
     line('probability_correct (cross-validated)', probability),
     line('confidence', confidence),
   ].join('\n')
+}
+
+/** Checked before questions are asked, whose cost would be lost. @throws options_invalid if the file cannot be written */
+async function refuseUnwritable(out: string): Promise<void> {
+  const aside = `${out}.${randomUUID()}.tmp`
+  try {
+    const there = await stat(out).catch(() => undefined)
+    if (there?.isDirectory() === true) throw new Error('it is a folder')
+    await mkdir(path.dirname(out), { recursive: true })
+    await (await open(aside, 'wx')).close()
+    await rm(aside)
+  } catch (error) {
+    throw new CodedError('options_invalid', `${out} cannot be written (${messageOf(error)}): name another file with --out.`, {
+      field: 'out',
+      cause: error,
+    })
+  }
 }

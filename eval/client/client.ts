@@ -1,12 +1,15 @@
+import type { Mode } from '../../src/text/plan.ts'
 import type { AnswerRequest, AnswerResponse, SearchRequest, SearchResponse } from '../../src/rag/schema.ts'
 
-/** The pipeline under evaluation. Both ways of reaching it give the same answers. */
+/** The pipeline under evaluation, in-process or over HTTP, with equal answers. */
 export interface AnswerClient {
-  /** How it is reached, for people: `in process`, or the service's address. */
+  /** Name for messages: `in process`, or the service's address. */
   readonly name: string
-  /** Whether the reader has a context encoder; undefined where only the service knows. */
+  /** Whether the reader has a context encoder; undefined if unknown. */
   readonly hasEncoder?: boolean
-  /** @throws an error as the service raises it; service_unreachable where there is no service any more */
+  /** The reader's default mode; undefined if unknown. */
+  readonly mode?: Mode
+  /** @throws the service's errors; service_unreachable if it is gone */
   answer(request: AnswerRequest): Promise<AnswerResponse>
   search(request: SearchRequest): Promise<SearchResponse>
   close(): Promise<void>

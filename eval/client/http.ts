@@ -6,25 +6,25 @@ import { AnswerResponseSchema, SearchResponseSchema } from '../../src/rag/schema
 import type { AnswerClient } from './client.ts'
 
 export interface HttpClientOptions {
-  /** A key of the service, where it wants one. It is sent, and goes nowhere else: into no message, no file. */
+  /** API key, if the service requires one; never part of a message or a file. */
   readonly key?: string
-  /** Tries per request where the service is out of reach, or busy without a Retry-After. */
+  /** Attempts per request if the service is unreachable, or busy without a Retry-After. */
   readonly attempts?: number
-  /** Milliseconds for which a request that a busy service refuses with a Retry-After is sent again, however often. */
+  /** Milliseconds for which a request rejected with a Retry-After is retried. */
   readonly busyMs?: number
-  /** Milliseconds before the second try; doubled for each further one, and the least that is waited. The service's Retry-After goes first. */
+  /** Milliseconds before the second attempt, doubled for each further one; also the minimum wait. A Retry-After takes precedence. */
   readonly pauseMs?: number
 }
 
-/** Busy services and limits by the minute are waited for; a key whose day's questions are used up would be waited for until tomorrow. */
+/** Busy services and limits per minute are waited for; a used-up daily quota would take until tomorrow. */
 const LONGEST_WAIT_MS = 120_000
-/** Questions of others may keep a service busy for long; each of them ends. */
+/** Others may keep a service busy for long. */
 const BUSY_MS = 3_600_000
 
 /**
- * The pipeline of a running service, by the published client. Busy answers (429, 503) that ask for no long wait, and broken
- * connections, are tried again; responses are checked, so that another version's are not measured.
- * @throws options_invalid for an address or a key that is none
+ * The pipeline of a running service, by the published client. Busy responses (429, 503) without a long wait, and broken connections, are
+ * retried; responses are validated, so that another version's are not measured.
+ * @throws options_invalid for an invalid address or key
  */
 export function createHttpClient(
   url: string,
@@ -58,7 +58,7 @@ function coded<T>(make: () => T): T {
   }
 }
 
-/** The error as a command says it. */
+/** Rethrows an error with the wording of commands. */
 function rethrow(error: unknown): never {
   if (!(error instanceof CepeError)) throw error
   const { code, message, field, cause } = error

@@ -1,5 +1,6 @@
-import { createProgress } from '../../src/cli/progress.ts'
+import { createProgress } from '../../src/cli/program/progress.ts'
 import { loadConfig } from '../../src/config.ts'
+import { defaultMode } from '../../models/protocol.ts'
 import type { Config } from '../../src/settings.ts'
 import { CodedError } from '../../base/errors.ts'
 import type { Admission } from '../../src/inference/contract.ts'
@@ -12,22 +13,23 @@ import { ensureArtefacts } from '../../src/service/setup.ts'
 import type { AnswerClient } from './client.ts'
 import { createReaderClient } from './reader.ts'
 
-/** An evaluation asks as many questions at a time as it was told to, and each takes as long as it takes. */
+/** Admits everything: concurrency is an option of the evaluation, without deadlines. */
 const OPEN: Admission = { enter: () => ({ release: () => undefined }) }
 
-/** The pipeline of constructed services, without HTTP, and without the deadline and the admission that protect a service. */
+/** The pipeline of constructed services, without HTTP, deadline and admission control. */
 export function servicesClient(services: Pick<Services, 'answering' | 'close'>): AnswerClient {
   const answering: AnswerServices = { ...services.answering, admission: OPEN }
   return {
     name: 'in process',
     hasEncoder: answering.reader.manifest.graphs.encoder !== null,
+    mode: defaultMode(answering.reader.manifest),
     answer: (request) => answerQuestion(request, answering),
     search: (request) => searchPassages(request, answering.retriever, { admitted: true }),
     close: () => services.close(),
   }
 }
 
-/** The pipeline without retriever and index, for questions that bring their passages. */
+/** The pipeline without retriever and index, for questions with passages. */
 export async function createReadingClient(): Promise<AnswerClient> {
   const config = loadConfig()
   const client = await createReaderClient()
@@ -57,7 +59,7 @@ export async function createReadingClient(): Promise<AnswerClient> {
   }
 }
 
-/** Starts the pipeline in this process with the service's own settings, `overrides` first; builds models and index where missing. */
+/** Starts the pipeline in this process with the service's settings and `overrides`; builds models and index if missing. */
 export async function createInProcessClient(overrides: Partial<Record<keyof Config, unknown>> = {}): Promise<AnswerClient> {
   const config = loadConfig(overrides)
   await ensureArtefacts(config, createProgress)

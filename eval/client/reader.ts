@@ -1,15 +1,15 @@
 import { modelId, type CepeManifest } from '../../models/manifest.ts'
 import { usableCores } from '../../src/inference/pool/allotment.ts'
-import { createProgress } from '../../src/cli/progress.ts'
+import { createProgress } from '../../src/cli/program/progress.ts'
 import { loadConfig } from '../../src/config.ts'
 import type { Config } from '../../src/settings.ts'
 import type { Embedder, Generator, Reader } from '../../src/inference/contract.ts'
-import { createEmbedder } from '../../src/inference/pool/create-embedder.ts'
-import { createReader } from '../../src/inference/pool/create-reader.ts'
+import { createEmbedder } from '../../src/inference/pool/models/create-embedder.ts'
+import { createReader } from '../../src/inference/pool/models/create-reader.ts'
 import { ensureReader, ensureRetriever } from '../../src/service/setup.ts'
 import { loadTokenizer, type Tokenizer } from '../../src/text/tokenizer.ts'
 
-/** The reader and the retriever themselves, asked with token ids: the limits of the HTTP API do not bind it. */
+/** Reader and retriever, called with token ids, without the limits of the HTTP API. */
 export interface ReaderClient {
   readonly name: string
   /** Name, revision and precision of the reader. */
@@ -17,14 +17,14 @@ export interface ReaderClient {
   readonly manifest: CepeManifest
   readonly reader: Reader & Generator
   readonly tokenizer: Tokenizer
-  /** Contriever's embeddings; its process is started when they are first asked for. */
+  /** Contriever's embeddings; its process starts on first use. */
   embed(texts: readonly string[]): Promise<readonly Float32Array[]>
   close(): Promise<void>
 }
 
 /**
- * Starts the reader in processes of this one, with the service's own settings, `overrides` first. Encoder states are not
- * cached between requests, so that every setting pays for what it reads.
+ * Starts the reader in child processes with the service's settings and `overrides`. Encoder states are not cached between requests, so that
+ * every setting pays for what it reads.
  * @throws config_invalid, model_invalid
  */
 export async function createReaderClient(overrides: Partial<Record<keyof Config, unknown>> = {}): Promise<ReaderClient> {

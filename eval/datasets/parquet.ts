@@ -3,12 +3,12 @@ import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects, type Fil
 import { Type } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { parseJson } from '../../base/json.ts'
-import { boundedCompressors, MAX_READ_BYTES } from '../../index/read/parquet-bounds.ts'
+import { boundedCompressors, MAX_READ_BYTES } from '../../index/read/formats/parquet-bounds.ts'
 import type { RawRecord } from './question-set.ts'
 
 const MAGIC = 'PAR1'
 
-/** Whether the file begins as Parquet files do. */
+/** Whether the file starts with Parquet's magic bytes. */
 export async function isParquet(file: string): Promise<boolean> {
   const handle = await open(file)
   try {
@@ -19,7 +19,7 @@ export async function isParquet(file: string): Promise<boolean> {
   }
 }
 
-/** The rows of a Parquet file, nested columns included: one row group is in memory at a time. */
+/** Rows of a Parquet file, including nested columns; one row group is in memory at a time. */
 export async function* parquetRecords(file: string): AsyncGenerator<RawRecord> {
   const buffer = await asyncBufferFromFile(file)
   const metadata = await parquetMetadataAsync(buffer)
@@ -33,7 +33,7 @@ export async function* parquetRecords(file: string): AsyncGenerator<RawRecord> {
   }
 }
 
-/** 64-bit integers as numbers: ids, labels and counts are far below 2^53. */
+/** Converts 64-bit integers to numbers: ids, labels and counts are far below 2^53. */
 function withNumbers(value: unknown): unknown {
   if (typeof value === 'bigint') return Number(value)
   if (Array.isArray(value)) return value.map(withNumbers)
@@ -51,7 +51,7 @@ function datasetInfo({ key_value_metadata: entries }: FileMetaData): unknown {
   return parseJson(entries?.find(({ key }) => key === 'huggingface')?.value ?? '')
 }
 
-/** Names of the classes that a column numbers, as Hugging Face's `datasets` writes them into a Parquet file; undefined where it says none. */
+/** Class names of a numbered column, as Hugging Face's `datasets` writes them into a Parquet file; undefined if there are none. */
 export async function classNames(file: string, column: string): Promise<readonly string[] | undefined> {
   if (!(await isParquet(file))) return undefined
   const info = datasetInfo(await parquetMetadataAsync(await asyncBufferFromFile(file)))

@@ -1,9 +1,9 @@
 import type { Problem } from './question-set.ts'
 
-/** Places kept per kind of problem. */
+/** Locations kept per kind of problem. */
 const SHOWN_PLACES = 5
 
-/** Collects problems by kind: what is wrong, how often, where first. */
+/** Collects problems by kind, with counts and the first locations. */
 export class ProblemLog {
   readonly #kinds = new Map<string, { count: number; places: string[]; effect: Problem['effect'] }>()
 

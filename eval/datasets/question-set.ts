@@ -11,9 +11,9 @@ export interface EvalQuestion {
   /** The dataset's own id, else the position in the file. */
   readonly id: string
   readonly question: string
-  /** Gold answers, the one to show first; empty where `answerable` is false. */
+  /** Gold answers, the one to show first; empty if `answerable` is false. */
   readonly answers: readonly string[]
-  /** False for questions whose answer is known not to be in the corpus. */
+  /** False for questions known to have no answer in the corpus. */
   readonly answerable: boolean
   /** Values by which scores are broken down (answer_type, popularity, relation, manner ...). */
   readonly groups: Readonly<Record<string, string>>
@@ -24,13 +24,13 @@ export interface EvalQuestion {
   readonly goldTitle?: string
 }
 
-/** Something about the data that a reader of the scores must know. */
+/** A problem of the data that affects the scores. */
 export interface Problem {
   readonly kind: string
   readonly count: number
-  /** The first few places: lines or elements of the file, or question ids. */
+  /** The first few locations: lines or elements of the file, or question ids. */
   readonly places: readonly string[]
-  /** What was done: the question was left out, or kept with a change. */
+  /** Whether the question was skipped, or kept with a change. */
   readonly effect: 'skipped' | 'kept'
 }
 
@@ -42,9 +42,9 @@ export interface Dataset {
   readonly sha256: string
 }
 
-/** One element of a file before it is understood; `value` is undefined where it could not be parsed. */
+/** One raw element of a file; `value` is undefined if it could not be parsed. */
 export interface RawRecord {
-  /** Where it stands, for people: `line 12`, `element 3`. */
+  /** Location for messages: `line 12`, `element 3`. */
   readonly at: string
   readonly value: unknown
 }

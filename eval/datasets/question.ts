@@ -1,8 +1,12 @@
 import { Type, type Static, type TSchema } from 'typebox'
 import { Compile } from 'typebox/compile'
-import { answerType, popularityBucket } from './groups.ts'
 import type { EvalPassage, EvalQuestion } from './question-set.ts'
 import { parseJson } from '../../base/json.ts'
+
+const MONTHS = 'january|february|march|april|may|june|july|august|september|october|november|december'
+const DATE = new RegExp(`\\b(?:1\\d{3}|20\\d{2})\\b|\\b(?:${MONTHS})\\b \\d|\\d (?:${MONTHS})\\b`, 'i')
+const NUMBER_WORDS =
+  /^(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred|thousand|million|billion)\b/i
 
 /** Years and counts are often written as numbers. */
 const AnswerSchema = Type.Union([Type.String(), Type.Number()])
@@ -30,7 +34,7 @@ const isAnswers = compile(AnswersSchema)
 const isContexts = compile(Type.Array(ContextSchema))
 const isTriviaQa = compile(TriviaQaSchema)
 
-/** A record understood, or what is wrong with it; `notes` are problems that did not cost the question. */
+/** A parsed record, or its problem; `notes` are problems that did not skip the question. */
 export type Parsed = { readonly question: EvalQuestion; readonly notes: readonly string[] } | { readonly problem: string }
 
 export interface ParseOptions {
@@ -40,8 +44,8 @@ export interface ParseOptions {
 }
 
 /**
- * Understands one record of any supported dataset: NQ-open and other {question, answer} lines, CEPE (`ctxs` or `docs`),
- * FiD, Contriever and DPR (`answers`, `ctxs`), FlashRAG (`golden_answers`), PopQA's rows, TriviaQA's elements.
+ * Parses one record of any supported dataset: NQ-open and other {question, answer} lines, CEPE (`ctxs` or `docs`), FiD, Contriever and DPR
+ * (`answers`, `ctxs`), FlashRAG (`golden_answers`), PopQA's rows, TriviaQA's elements.
  */
 export function parseQuestion(value: unknown, at: string, options: ParseOptions): Parsed {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
@@ -115,4 +119,19 @@ function build(draft: Draft, contexts: Static<typeof ContextSchema>[] | undefine
 function toPassage({ id, title, text, score }: Static<typeof ContextSchema>, rank: number): EvalPassage {
   const number = score === undefined || score === null || score === '' ? Number.NaN : Number(score)
   return { id: String(id ?? rank + 1), title: title ?? '', text, ...(Number.isFinite(number) && { score: number }) }
+}
+
+/** Heuristic type of the first gold answer, for breaking scores down. */
+function answerType(answer: string): string {
+  if (/^(?:yes|no|true|false)$/i.test(answer.trim())) return 'yes/no'
+  if (DATE.test(answer)) return 'date'
+  if (/\d/.test(answer) || NUMBER_WORDS.test(answer.trim())) return 'number'
+  return /\p{Lu}/u.test(answer) ? 'name' : 'phrase'
+}
+
+/** Popularity bucket of a subject by its monthly Wikipedia page views (PopQA's s_pop), one per decade. */
+function popularityBucket(views: number): string {
+  const decade = Math.min(5, Math.max(1, Math.floor(Math.log10(Math.max(views, 1)))))
+  if (decade === 1) return '< 10^2'
+  return decade === 5 ? '>= 10^5' : `10^${decade} - 10^${decade + 1}`
 }

@@ -13,8 +13,8 @@ export interface ReadOptions {
 }
 
 /**
- * Reads a question file of any supported shape. Records that cannot be asked are left out, counted and named.
- * @throws dataset_invalid where the file cannot be read or no record can be asked
+ * Reads a question file of any supported format. Unusable records are skipped, counted and named.
+ * @throws dataset_invalid if the file cannot be read or has no usable record
  */
 export async function readDataset(file: string, { answerable = true, keepPassages = 100 }: ReadOptions = {}): Promise<Dataset> {
   const problems = new ProblemLog()
@@ -27,7 +27,7 @@ export async function readDataset(file: string, { answerable = true, keepPassage
       continue
     }
     const { question, notes } = parsed
-    // Published datasets ask some questions of two subjects with the same name: those have ids of their own.
+    // Published datasets contain equal questions about two subjects with the same name: those have distinct ids.
     const identity = question.id === at ? sameQuestion(question.question) : `id ${question.id}`
     if (seen.has(identity)) {
       problems.add('duplicate question', at)
@@ -46,7 +46,7 @@ export async function readDataset(file: string, { answerable = true, keepPassage
   return { questions, problems: problems.list(), file: path.basename(file), sha256: await fileHash(file) }
 }
 
-/** Key under which two files agree on a question: case, spaces and a closing question mark do not count. */
+/** Normalised key of a question: ignores case, spaces and a final question mark. */
 export function sameQuestion(question: string): string {
   return question
     .normalize('NFC')
@@ -68,9 +68,9 @@ export async function readPassages(file: string, keepPassages: number): Promise<
 }
 
 /**
- * Gives every question the passages to answer from, at least `k` of them; questions with fewer are left out, counted
- * and named, so that all values of k are scored on the same questions.
- * @throws dataset_invalid where no question has k passages
+ * Assigns passages to every question, at least `k` of them; questions with fewer are skipped, counted and named, so that all values of k
+ * are scored on the same questions.
+ * @throws dataset_invalid if no question has k passages
  */
 export function withPassages(dataset: Dataset, byQuestion: ReadonlyMap<string, readonly EvalPassage[]> | undefined, k: number): Dataset {
   const problems = new ProblemLog()

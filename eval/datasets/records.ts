@@ -7,30 +7,34 @@ import { CodedError, messageOf } from '../../base/errors.ts'
 import { parseJson } from '../../base/json.ts'
 import { READ_LIMITS } from '../../index/read/contract.ts'
 import { gunzip } from '../../index/read/expand.ts'
-import { jsonElements } from './json-elements.ts'
+import { readArrayElements } from '../../index/read/formats/json-array.ts'
 import { isParquet, parquetRecords } from './parquet.ts'
 import type { RawRecord } from './question-set.ts'
 
 /** TriviaQA's files hold their questions under this key. */
 const TRIVIAQA_KEY = 'Data'
 
-/** How a file's records are laid out. */
+/** Layout of a file's records. */
 export type Layout = 'jsonl' | 'json' | 'tsv'
 
-/** The file's text in pieces; `.gz` is unpacked, within the bounds of the index's reader. */
-function open(file: string): Readable {
+/** The file's bytes in pieces; `.gz` is unpacked, within the bounds of the index's reader. */
+function bytesOf(file: string): Readable {
   const source = createReadStream(file)
-  return (file.endsWith('.gz') ? Readable.from(gunzip(source, READ_LIMITS), { objectMode: false }) : source).setEncoding('utf8')
+  return file.endsWith('.gz') ? Readable.from(gunzip(source, READ_LIMITS), { objectMode: false }) : source
 }
 
-/** SHA-256 of the file as it lies on disk. */
+function open(file: string): Readable {
+  return bytesOf(file).setEncoding('utf8')
+}
+
+/** SHA-256 of the file on disk. */
 export async function fileHash(file: string): Promise<string> {
   const hash = createHash('sha256')
   for await (const chunk of createReadStream(file)) hash.update(chunk as Buffer)
   return hash.digest('hex')
 }
 
-/** Tells JSON lines from one JSON document from a table by the first line. */
+/** Detects JSON lines, a JSON document or a table by the first line. */
 async function layoutOf(file: string): Promise<Layout> {
   const stream = open(file)
   const lines = createInterface({ input: stream, crlfDelay: Infinity })
@@ -51,9 +55,9 @@ async function layoutOf(file: string): Promise<Layout> {
 }
 
 /**
- * The records of a question file, one by one: JSON lines, a JSON array, TriviaQA's object, a tab-separated table with
- * a header (PopQA), or Parquet. A record that is not valid JSON comes with an undefined value.
- * @throws dataset_invalid where the file as a whole cannot be read
+ * Reads the records of a question file: JSON lines, a JSON array, TriviaQA's object, a tab-separated table with a header (PopQA), or
+ * Parquet. A record with invalid JSON has an undefined value.
+ * @throws dataset_invalid if the file cannot be read
  */
 export async function* readRecords(file: string): AsyncGenerator<RawRecord> {
   try {
@@ -77,9 +81,10 @@ async function* jsonLines(file: string): AsyncGenerator<RawRecord> {
 }
 
 async function* jsonArray(file: string): AsyncGenerator<RawRecord> {
-  let element = 0
-  for await (const text of jsonElements(open(file) as AsyncIterable<string>, TRIVIAQA_KEY))
-    yield { at: `element ${++element}`, value: parseJson(text) }
+  for await (const element of readArrayElements(bytesOf(file) as AsyncIterable<Buffer>, Infinity, TRIVIAQA_KEY)) {
+    if ('reason' in element) throw new SyntaxError(element.detail.replace(/\.$/, ''))
+    yield { at: `element ${element.line}`, value: parseJson(element.bytes.toString()) }
+  }
 }
 
 async function* table(file: string): AsyncGenerator<RawRecord> {

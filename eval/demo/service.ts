@@ -7,7 +7,7 @@ import { packageRoot } from '../../src/package.ts'
 import { CodedError } from '../../base/errors.ts'
 
 const POLL_MS = 250
-/** Time that a service which listens may take to become ready. */
+/** Longest time from listening to readiness. */
 const UNREADY_MS = 60_000
 
 export interface RunningService {
@@ -16,10 +16,10 @@ export interface RunningService {
 }
 
 /**
- * Starts the service as its users do, in a process of its own on a free port, and waits until it is ready; what it builds
- * first shows on standard error.
- * @param settings the service's whole environment, so that nobody's own settings are measured
- * @param cwd working folder: one without an .env file
+ * Starts the service as users do, in a separate process on a free port, and waits until it is ready; build progress is shown on standard
+ * error.
+ * @param settings the complete environment, so that user settings have no effect
+ * @param cwd a working folder without an .env file
  */
 export async function startService(settings: Readonly<Record<`CEPE_${string}`, string>>, cwd: string): Promise<RunningService> {
   const port = await freePort()
@@ -30,7 +30,14 @@ export async function startService(settings: Readonly<Record<`CEPE_${string}`, s
     { cwd, env: { ...settings }, stdio: ['ignore', 'ignore', 'inherit'] },
   )
   const exited = once(child, 'exit')
+  // A terminated evaluation leaves no service behind.
+  const terminate = (): void => {
+    child.kill('SIGTERM')
+    process.kill(process.pid, 'SIGTERM')
+  }
+  process.once('SIGTERM', terminate)
   const stop = async (): Promise<void> => {
+    process.removeListener('SIGTERM', terminate)
     child.kill('SIGTERM')
     await exited
   }
@@ -39,7 +46,7 @@ export async function startService(settings: Readonly<Record<`CEPE_${string}`, s
     const state = await readiness(url)
     if (state === 'ready') return { url, stop }
     if (child.exitCode !== null || child.signalCode !== null)
-      throw new CodedError('service_unreachable', 'The service did not start; its message stands above.')
+      throw new CodedError('service_unreachable', 'The service did not start; see its message above.')
     if (state !== 'silent') listeningSince ??= Date.now()
     if (listeningSince !== undefined && Date.now() - listeningSince > UNREADY_MS) {
       await stop()
@@ -49,7 +56,7 @@ export async function startService(settings: Readonly<Record<`CEPE_${string}`, s
   }
 }
 
-/** `ready`, `silent` where nothing listens yet, or what the service says that it is waiting for. */
+/** `ready`, `silent` if nothing listens yet, or what the service waits for. */
 async function readiness(url: string): Promise<string> {
   const response = await fetch(`${url}/readyz`).catch(() => undefined)
   if (response === undefined) return 'silent'

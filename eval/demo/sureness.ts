@@ -3,11 +3,11 @@ import { auroc, calibrationError, coverageAtRisk, type JudgedAnswer } from '../m
 import type { EvalRecord, Prediction } from '../tasks/open-domain-qa/record.ts'
 import { mean } from '../statistics/bootstrap.ts'
 
-/** The two numbers that tell how sure an answer is. */
+/** The two measures of an answer's certainty. */
 export type Measure = 'confidence' | 'probability_correct'
 const MEASURES: readonly Measure[] = ['confidence', 'probability_correct']
 
-/** Share of wrong answers that a user may put up with. */
+/** Accepted share of wrong answers. */
 const RISK = 0.1
 
 /** An answer in one setting, with its class. */
@@ -17,7 +17,7 @@ export interface SureAnswer {
   readonly prediction: Prediction
 }
 
-/** The answers of a run in one setting, to judge the sureness by. */
+/** The answers of a run in one setting. */
 export function sureAnswers(records: readonly EvalRecord[], { method, k }: Pick<Prediction, 'method' | 'k'>): SureAnswer[] {
   return records.flatMap(({ predictions, groups, answers, answerable, skipped }) =>
     skipped
@@ -36,7 +36,7 @@ function classOf({ class: which = 'all' }: EvalRecord['groups']): string {
   return which
 }
 
-/** An answer that was not judged, an empty one, is as unsure as can be. */
+/** An answer without a measure, an empty one, counts as least certain. */
 function measureOf({ confidence, probability_correct: probability }: Prediction, measure: Measure): number {
   return measure === 'confidence' ? confidence : (probability ?? 0)
 }
@@ -84,7 +84,7 @@ export function surenessRows(answers: readonly SureAnswer[]): string[][] {
 }
 
 /**
- * Share of the answers of one class that are given where the surest of another are.
+ * Share of the answers of one class that are given at a threshold set by another.
  * @param coverage share of the `covered` class's answers that is given
  */
 export function givenAtCoverage(
@@ -104,7 +104,7 @@ export function givenAtCoverage(
   return threshold === undefined ? Number.NaN : mean(of(given).map(({ confidence }) => Number(confidence >= threshold)))
 }
 
-/** Share of the answers of a class of which a measure is above a number. */
+/** Share of a class's answers with a measure above a threshold. */
 export function shareOfClassAbove(answers: readonly SureAnswer[], measure: Measure, which: string, least: number): number {
   return shareAbove(
     judged(

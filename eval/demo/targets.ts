@@ -1,8 +1,9 @@
 import type { EvalRecord } from '../tasks/open-domain-qa/record.ts'
 import type { SettingSummary, Summary } from '../tasks/open-domain-qa/summary.ts'
+import type { Mode } from '../../src/text/plan.ts'
 import { givenAtCoverage, shareOfClassAbove, sureAnswers, type Measure, type SureAnswer } from './sureness.ts'
 
-/** One line of the table that the shipped models are held to. */
+/** One target of the shipped models. */
 export interface Target {
   readonly what: string
   readonly target: string
@@ -13,22 +14,22 @@ export interface Target {
 const RECALL_DEPTH = 5
 const MOST_LOST = 0.02
 
-/** A confidence that a user takes for sure. */
+/** Confidence that counts as certain. */
 const SURE = 0.9
 
-/** What the shipped reader is judged in: its own mode and number of passages, and more passages beside it. */
+/** The evaluated setting of the shipped reader: its mode and number of passages, and larger numbers. */
 export interface Subject {
-  readonly method: 'cepe' | 'decoder-only'
+  readonly method: Mode
   readonly k: number
   readonly more: readonly number[]
 }
 
 /**
- * Holds the runs on the demo questions to the targets of the shipped models.
- * @param attributes the run on attributes: the subject's mode at k and at more, closed-book, with unanswerable questions
+ * Compares the runs on the demo questions with the targets of the shipped models.
+ * @param attributes the run on attributes: the reader's mode at k and above, closed-book, with unanswerable questions
  * @param free the run on free sentences
- * @param records the questions of the run on attributes, the unanswerable ones among them
- * @throws where a run lacks a setting
+ * @param records the questions of the run on attributes, including unanswerable ones
+ * @throws if a run lacks a setting
  */
 export function demoTargets(attributes: Summary, free: Summary, records: readonly EvalRecord[], subject: Subject): Target[] {
   const { settings, retrieval } = attributes
@@ -87,7 +88,7 @@ function number(value: number): string {
   return Number.isNaN(value) ? 'not measured' : value.toFixed(3)
 }
 
-/** The same as rows of a table. */
+/** Targets as table rows. */
 export function targetRows(targets: readonly Target[]): string[][] {
   return targets.map(({ what, target, measured, met }) => [what, target, measured, met ? 'met' : 'missed'])
 }

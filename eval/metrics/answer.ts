@@ -16,15 +16,15 @@ function tokens(text: string): string[] {
 
 type Score = (prediction: string, gold: string) => number
 
-/** 1 where both are the same after normalisation. */
+/** 1 if both are equal after normalisation. */
 export const exactMatch: Score = (prediction, gold) => (normalizeAnswer(prediction) === normalizeAnswer(gold) ? 1 : 0)
 
-/** Answers that a word in common does not make half right. */
+/** Answers without partial credit. */
 const CLOSED_ANSWERS: ReadonlySet<string> = new Set(['yes', 'no', 'noanswer'])
 
 /**
- * Harmonic mean of token precision and recall after normalisation (SQuAD 2.0's script: two empty texts agree). Where one
- * side is yes, no or noanswer, 0 unless both are the same (HotpotQA's script, which the published evaluation follows).
+ * Harmonic mean of token precision and recall after normalisation (SQuAD 2.0's script: two empty texts agree). If one side is yes, no or
+ * noanswer, 0 unless both are equal (HotpotQA's script, as in the published evaluation).
  */
 export const f1: Score = (prediction, gold) => {
   const [given, right] = [normalizeAnswer(prediction), normalizeAnswer(gold)]
@@ -46,7 +46,7 @@ export const f1: Score = (prediction, gold) => {
   return (2 * precision * recall) / (precision + recall)
 }
 
-/** 1 where the normalised prediction contains the normalised answer. An answer of nothing but articles and punctuation is contained in nothing. */
+/** 1 if the normalised prediction contains the normalised answer. An answer of articles and punctuation only never matches. */
 export const substringMatch: Score = (prediction, gold) => {
   const wanted = normalizeAnswer(gold)
   return wanted !== '' && normalizeAnswer(prediction).includes(wanted) ? 1 : 0

@@ -1,6 +1,6 @@
 /**
- * Area under the ROC curve: the chance that a positive scores higher than a negative, ties counted half (Mann-Whitney).
- * NaN where one of the groups is empty.
+ * Area under the ROC curve: the probability that a positive scores higher than a negative, ties counted half (Mann-Whitney). NaN if one
+ * group is empty.
  */
 export function auroc(positives: readonly number[], negatives: readonly number[]): number {
   if (positives.length === 0 || negatives.length === 0) return Number.NaN
@@ -20,9 +20,9 @@ export function auroc(positives: readonly number[], negatives: readonly number[]
 }
 
 export interface CoveragePoint {
-  /** Share of the questions answered when only the most confident answers are given. */
+  /** Share of questions answered above a confidence. */
   readonly coverage: number
-  /** Share of those that is wrong. */
+  /** Share of wrong answers among them. */
   readonly risk: number
 }
 
@@ -50,11 +50,11 @@ export function riskCoverage(answers: readonly { readonly confidence: number; re
   return { points, area: sorted.length === 0 ? Number.NaN : area }
 }
 
-/** An answer with how sure its reader was, and whether it was right (1 or 0). */
+/** An answer with its confidence and correctness (1 or 0). */
 export interface JudgedAnswer {
   readonly confidence: number
   readonly correct: number
-  /** How much it counts; 1 where absent. */
+  /** Weight; default 1. */
   readonly weight?: number
 }
 
@@ -87,7 +87,7 @@ export function logLoss(answers: readonly JudgedAnswer[]): number {
   return all === 0 ? Number.NaN : loss / all
 }
 
-/** Largest share of the answers that can be given with at most that share of them wrong, the most confident first. */
+/** Largest share of answers, most confident first, with at most this share of wrong ones. */
 export function coverageAtRisk(answers: readonly JudgedAnswer[], risk: number): number {
   if (answers.length === 0) return Number.NaN
   return riskCoverage(answers).points.findLast((point) => point.risk <= risk)?.coverage ?? 0

@@ -3,7 +3,7 @@
  * rules that differ from Porter's (marked NLTK).
  */
 
-/** NLTK: words with a stem of their own. */
+/** NLTK: irregular words. */
 const KNOWN: ReadonlyMap<string, string> = new Map(
   Object.entries({
     ...{ skies: 'sky', dying: 'die', lying: 'lie', tying: 'tie', innings: 'inning', outings: 'outing', cannings: 'canning' },
@@ -13,14 +13,14 @@ const KNOWN: ReadonlyMap<string, string> = new Map(
   }),
 )
 
-/** The word as c and v: a y is a vowel after a consonant. */
+/** The word as c and v: a y after a consonant is a vowel. */
 function shapeOf(word: string): string {
   let shape = ''
   for (const letter of word) shape += 'aeiou'.includes(letter) || (letter === 'y' && shape.endsWith('c')) ? 'v' : 'c'
   return shape
 }
 
-/** Porter's m: how often a consonant follows a vowel. */
+/** Porter's m: the number of vowel-consonant sequences. */
 function measure(word: string): number {
   return shapeOf(word).match(/vc/g)?.length ?? 0
 }
@@ -29,7 +29,7 @@ function hasVowel(word: string): boolean {
   return shapeOf(word).includes('v')
 }
 
-/** Porter's *o: consonant, vowel, consonant at the end, the last no w, x or y; NLTK: also a word of vowel and consonant. */
+/** Porter's *o: ends in consonant, vowel, consonant, the last not w, x or y; NLTK: also a word of vowel and consonant. */
 function endsShort(word: string): boolean {
   const shape = shapeOf(word)
   return (shape.endsWith('cvc') && !/[wxy]$/.test(word)) || shape === 'vc'
@@ -41,7 +41,7 @@ function endsDouble(word: string): boolean {
 
 type Rule = readonly [suffix: string, replacement: string]
 
-/** The first rule whose suffix the word has, where the stem before it meets the condition; otherwise the word. */
+/** Applies the first rule with a matching suffix and condition; otherwise returns the word. */
 function replaced(word: string, rules: readonly Rule[], condition: (stem: string, suffix: string) => boolean): string {
   const rule = rules.find(([suffix]) => word.endsWith(suffix))
   if (rule === undefined) return word
@@ -103,7 +103,7 @@ const DOUBLE_SUFFIXES: readonly Rule[] = [
 ]
 
 function doubleSuffix(word: string): string {
-  // NLTK: what alli leaves is gone through again (rationally).
+  // NLTK: the result of alli is processed again (rationally).
   if (word.endsWith('alli') && measure(word.slice(0, -4)) > 0) return doubleSuffix(word.slice(0, -2))
   // NLTK: the l of logi counts with the stem (geology).
   return replaced(word, DOUBLE_SUFFIXES, (stem, suffix) => measure(suffix === 'logi' ? `${stem}l` : stem) > 0)

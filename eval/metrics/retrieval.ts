@@ -7,8 +7,8 @@ function tokenize(text: string): string[] {
 }
 
 /**
- * Makes a test of whether a passage's text holds one of the answers as a span of whole tokens
- * (DPR's and Contriever's validation with match type "string"; the title does not count).
+ * Returns a test whether a passage's text contains one of the answers as a span of tokens (DPR's and Contriever's validation with match
+ * type "string"; the title does not count).
  */
 export function answerFinder(answers: readonly string[]): (text: string) => boolean {
   const wanted = answers.map(tokenize).filter((answer) => answer.length > 0)
@@ -18,12 +18,12 @@ export function answerFinder(answers: readonly string[]): (text: string) => bool
   }
 }
 
-/** 1 where one of the first k ranks (from 1) is among `ranks`. */
+/** 1 if one of `ranks` (from 1) is at most k. */
 export function recallAt(ranks: readonly number[], k: number): number {
   return ranks.some((rank) => rank <= k) ? 1 : 0
 }
 
-/** 1 / the first of `ranks` (from 1) that is among the first k, else 0; its mean over questions is MRR@k. */
+/** 1 / the smallest of `ranks` (from 1) up to k, else 0; its mean over questions is MRR@k. */
 export function reciprocalRankAt(ranks: readonly number[], k: number): number {
   const first = Math.min(...ranks)
   return first <= k ? 1 / first : 0
@@ -31,8 +31,8 @@ export function reciprocalRankAt(ranks: readonly number[], k: number): number {
 
 /**
  * Normalised discounted cumulative gain at k with binary relevance (Jarvelin and Kekalainen 2002; discount log2(rank + 1), as trec_eval).
- * @param ranks of the relevant passages that were found, from 1
- * @param relevant how many there are; those found, where the dataset does not say
+ * @param ranks of the relevant passages found, from 1
+ * @param relevant their total number; if unknown, the number found
  */
 export function ndcgAt(ranks: readonly number[], k: number, relevant = ranks.length): number {
   const gain = (of: readonly number[]): number => of.filter((rank) => rank <= k).reduce((sum, rank) => sum + 1 / Math.log2(rank + 1), 0)

@@ -1,6 +1,6 @@
 import { stemOf } from './porter.ts'
 
-/** Words of this length and less are not stemmed. */
+/** Words up to this length are not stemmed. */
 const UNSTEMMED_LENGTH = 3
 
 function words(text: string): string[] {

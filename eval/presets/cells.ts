@@ -2,28 +2,28 @@ import { createHash } from 'node:crypto'
 import { at } from '../../base/at.ts'
 import type { Preset, PresetColumn, PresetRow } from './schema.ts'
 
-/** One cell of a table as it is asked. */
+/** One cell of a table with its options. */
 export interface Cell {
   readonly row: PresetRow
   readonly column: PresetColumn
-  /** Name of the run that the cell reads its score from; cells of the same options share one. */
+  /** Name of the run with the cell's score; cells with equal options share one. */
   readonly run: string
-  /** Options of the task, without the dashes, but for the files. */
+  /** Options of the task, without dashes and files. */
   readonly options: Readonly<Record<string, string>>
-  /** Names of files by the option that takes them. */
+  /** Names of files by option. */
   readonly files: Readonly<Record<string, string>>
   readonly metric: string
 }
 
-/** Name by which presets call open-domain question answering. */
+/** Name of open-domain question answering in presets. */
 export const OPEN_DOMAIN_QA = 'open-domain-qa'
 
-/** A name that folders may have. */
+/** Makes a value valid in a folder name. */
 export function folderName(value: string): string {
   return value.replace(/[^\w.-]+/g, '-').replace(/^[-.]+|-+$/g, '')
 }
 
-/** The cells of a preset, row by row, without the columns that average others. */
+/** The cells of a preset, row by row, without averaged columns. */
 export function cellsOf(
   preset: Preset,
   { limit, columns }: { readonly limit?: string; readonly columns?: readonly string[] } = {},
@@ -36,7 +36,7 @@ export function cellsOf(
         const files = Object.fromEntries(
           Object.entries(column.files ?? {}).map(([option, name]) => [option, filled(name, row.values ?? {})]),
         )
-        // Questions are asked in all modes at once, from one retrieval.
+        // Questions are asked in all modes from one retrieval.
         const told = preset.task === OPEN_DOMAIN_QA ? withoutOptionsOf(row, options) : options
         const metric = row.metric ?? column.metric ?? preset.metric
         return { row, column, options, files, run: runName(preset, column, told, files), metric }
@@ -60,12 +60,12 @@ function runName({ task }: Preset, { name }: PresetColumn, options: Cell['option
   return `${folderName(name)}-${hash.slice(0, 8)}`
 }
 
-/** How a cell is named in messages: `8192, CEPE: PG19`. */
+/** Name of a cell in messages: `8192, CEPE: PG19`. */
 export function cellName({ row, column }: Pick<Cell, 'row' | 'column'>): string {
   return `${Object.values(row.label).join(', ')}: ${column.name}`
 }
 
-/** The published score of a cell as printed; undefined where the table has none. */
+/** The published score of a cell as printed; undefined if the table has none. */
 export function publishedScore(rows: readonly Readonly<Record<string, unknown>>[], row: PresetRow, column: string): string | undefined {
   const own = row.published
   if (own !== undefined) return own[column]
@@ -75,7 +75,7 @@ export function publishedScore(rows: readonly Readonly<Record<string, unknown>>[
   return typeof value === 'number' || typeof value === 'string' ? String(value) : undefined
 }
 
-/** The published row of the same label; of several the first. */
+/** The first published row with the same label. */
 export function publishedRow(
   rows: readonly Readonly<Record<string, unknown>>[],
   { label }: PresetRow,

@@ -1,6 +1,6 @@
 import path from 'node:path'
 import { CodedError } from '../../base/errors.ts'
-import { createProgress } from '../../src/cli/progress.ts'
+import { createProgress } from '../../src/cli/program/progress.ts'
 import { packageRoot } from '../../src/config.ts'
 import type { AnswerClient } from '../client/client.ts'
 import { describeProblem } from '../datasets/problems.ts'
@@ -24,23 +24,23 @@ export interface PresetOptions {
   /** Folder of the data files. */
   readonly data?: string
   readonly columns?: string
-  readonly limit?: string
+  readonly limit?: string | undefined
   readonly as?: string
-  /** Shows what would be asked. */
+  /** Only shows the plan. */
   readonly plan?: boolean
   readonly dumpPrompts?: boolean
   readonly out?: string
-  /** Questions asked at a time. */
+  /** Concurrent questions. */
   readonly concurrency: number
 }
 
-/** Reaches the pipeline for questions that bring their passages, in this process or over HTTP. */
+/** Connects to the pipeline for questions with passages, in this process or over HTTP. */
 export type Connect = () => Promise<AnswerClient>
 
 /**
- * `cepe eval --table <number>`: asks a table of a paper of the configured reader, and prints published scores beside those of every
- * reader that was asked so far.
- * @throws options_invalid where nothing can be asked
+ * `cepe eval --table <number>`: runs a table of a paper with the configured reader, and prints published scores beside those of every
+ * reader measured so far.
+ * @throws options_invalid if nothing can be asked
  */
 export async function runPreset(given: PresetOptions, connect: Connect): Promise<void> {
   const preset = await (given.table === undefined ? readPreset('giraffe', given.giraffe ?? '') : readPreset('cepe', given.table))
@@ -140,7 +140,7 @@ function readerFolder(out: string, { id }: AskedReader): string {
   return path.join(out, folderName(id))
 }
 
-/** Before anything is loaded. @throws options_invalid where no cell has its files, naming where they come from */
+/** Checked before anything is loaded. @throws options_invalid if no cell has its files, with their sources */
 function checkFiles({ preset, cells, fileOf, given }: Asking): void {
   const missing = [...new Set(cells.flatMap((cell) => missingFiles(cell, fileOf)))]
   const sources = missing.map((name) => `${name}: ${preset.files[name]?.what ?? ''}; ${preset.files[name]?.from ?? ''}`)

@@ -1,18 +1,18 @@
 import { CodedError } from '../../base/errors.ts'
 import type { Preset, PresetModel } from './schema.ts'
 
-/** The reader that a preset is asked of. */
+/** The reader that a preset is run with. */
 export interface AskedReader {
   /** Name, revision and precision. */
   readonly id: string
-  /** Unknown of a service. */
+  /** Unknown for a remote service. */
   readonly hasEncoder?: boolean
 }
 
 /**
- * Which model of the table the reader stands for: what `as` says, else the one whose checkpoint has its name, else the one that
- * stands for models of no known checkpoint.
- * @throws options_invalid where none does
+ * Chooses the table's model that the reader represents: `as`, else the model with its checkpoint name, else the model for unknown
+ * checkpoints.
+ * @throws options_invalid if there is none
  */
 export function chooseModel(
   { models, table }: Pick<Preset, 'models' | 'table'>,
@@ -32,6 +32,6 @@ export function chooseModel(
   if (found) return found
   throw new CodedError(
     'options_invalid',
-    `Table ${table} has no row for ${id}${hasEncoder ? '' : ', which has no encoder'}: say with --as which of its models it stands for (${names}).`,
+    `Table ${table} has no row for ${id}${hasEncoder ? '' : ', which has no encoder'}: name the represented model with --as (${names}).`,
   )
 }

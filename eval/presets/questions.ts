@@ -1,6 +1,7 @@
 import path from 'node:path'
 import { present } from '../../base/at.ts'
 import { CodedError } from '../../base/errors.ts'
+import { MODES } from '../../src/text/plan.ts'
 import type { AnswerClient } from '../client/client.ts'
 import { parseOptions } from '../tasks/open-domain-qa/options.ts'
 import { prepare, type EvaluationOptions } from '../tasks/open-domain-qa/prepare.ts'
@@ -13,18 +14,18 @@ import { missingFiles, type NotAsked, type RunCellsOptions } from './run.ts'
 
 export type RunQuestionsOptions = Pick<RunCellsOptions, 'cells' | 'folder' | 'fileOf' | 'dumpPrompts' | 'onProgress'> & {
   readonly client: AnswerClient
-  /** Questions asked at a time. */
+  /** Concurrent questions. */
   readonly concurrency: number
 }
 
 /** The mode and k of a cell. */
 export function modeOf({ row }: Cell): { readonly mode: Protocol['modes'][number]; readonly k: number } {
   const { modes, k } = row.options ?? {}
-  const mode = (['cepe', 'decoder-only', 'replug', 'closed-book'] as const).find((name) => name === modes)
+  const mode = MODES.find((name) => name === modes)
   return { mode: present(mode), k: Number(present(k)) }
 }
 
-/** What a column's run asks: all modes and k of its cells, each question with the passages that it brings. @throws options_invalid */
+/** Options of a column's run: all modes and k of its cells, with each question's passages. @throws options_invalid */
 export function evaluationOf(cells: readonly Cell[], fileOf: RunCellsOptions['fileOf']): EvaluationOptions {
   const first = present(cells[0])
   const { protocol: name = 'paper-exact', seed = '0', limit } = first.options
@@ -32,7 +33,7 @@ export function evaluationOf(cells: readonly Cell[], fileOf: RunCellsOptions['fi
   const options = parseOptions({
     dataset: first.column.name,
     questions: present(fileOf(present(questions))),
-    ...(train !== undefined && { train: present(fileOf(train)) }),
+    train: train === undefined ? undefined : present(fileOf(train)),
     k: '1',
     modes: 'cepe',
     encoderPassages: 'others',
@@ -40,7 +41,7 @@ export function evaluationOf(cells: readonly Cell[], fileOf: RunCellsOptions['fi
     retrieval: 'supplied',
     recallDepth: '100',
     seed,
-    ...(limit !== undefined && { limit }),
+    limit,
   })
   const asked = cells.map(modeOf)
   const modes = [...new Set(asked.map(({ mode }) => mode))]
@@ -60,7 +61,7 @@ export function evaluationOf(cells: readonly Cell[], fileOf: RunCellsOptions['fi
   }
 }
 
-/** The reader behind a client: asked, since a service tells it with its answers alone. */
+/** The reader behind a client, from an answer, since a service names it only there. */
 export async function readerOf(client: AnswerClient): Promise<AskedReader> {
   const protocol: Protocol = {
     ...PAPER_PROTOCOL,
@@ -76,8 +77,8 @@ export async function readerOf(client: AnswerClient): Promise<AskedReader> {
 }
 
 /**
- * Asks the questions of every column in all modes and k of its cells, each column in a run of its own.
- * @returns the cells without a score and why
+ * Asks the questions of every column in all modes and k of its cells, one run per column.
+ * @returns the cells without a score, with reasons
  */
 export async function runQuestions({
   cells,

@@ -8,14 +8,14 @@ import { packageRoot } from '../../src/config.ts'
 import { PresetSchema, type Paper, type Preset } from './schema.ts'
 
 const isPreset = Compile(PresetSchema)
-/** Tables that have no preset, by paper and number, with the reason. */
+/** Tables without a preset, by paper and number, with the reason. */
 const isUnavailable = Compile(Type.Record(Type.String(), Type.Record(Type.String(), Type.String())))
 
 function tablesFolder(): string {
   return path.join(packageRoot(), 'eval', 'presets', 'tables')
 }
 
-/** Numbers of the tables of a paper that have a preset, ascending. */
+/** Numbers of a paper's tables with a preset, ascending. */
 export async function presetTables(paper: Paper): Promise<string[]> {
   const pattern = new RegExp(`^${paper}-(\\d+)\\.json$`)
   const files = await readdir(tablesFolder())
@@ -24,7 +24,7 @@ export async function presetTables(paper: Paper): Promise<string[]> {
 
 /**
  * Reads the preset of one table of a paper.
- * @throws options_invalid for a table that has none, with the reason where there is one
+ * @throws options_invalid for a table without one, with the reason if known
  */
 export async function readPreset(paper: Paper, table: string): Promise<Preset> {
   const known = await presetTables(paper)

@@ -17,7 +17,7 @@ export interface PresetReportOptions {
   readonly fileOf: (name: string) => string | undefined
 }
 
-/** A table of a paper: published rows, each with what readers scored below it, footnotes, and what could not be asked. */
+/** Report of a paper's table: published rows, each followed by measured scores, footnotes, and what could not be asked. */
 export function presetReport(preset: Preset, { cells, published, readers, notAsked, fileOf }: PresetReportOptions): Report {
   const title = `${PAPERS[preset.paper]}, Table ${preset.table}: ${preset.title}`
   const known = published.tables[preset.table]
@@ -32,7 +32,7 @@ export function presetReport(preset: Preset, { cells, published, readers, notAsk
       text(known === undefined ? `${published.source}.` : `Published: ${known.what} (${published.source}).`),
       scoresTable(preset, known?.rows ?? [], readers),
       list([
-        "Published scores are of 16-bit weights; a reader's precision is the end of its id. Measured scores stand with 95 % intervals.",
+        "Published scores are of 16-bit weights; a reader's precision is the end of its id. Measured scores have 95 % intervals.",
         ...preset.notes,
         ...footnotes,
       ]),
@@ -45,7 +45,7 @@ export function presetReport(preset: Preset, { cells, published, readers, notAsk
   }
 }
 
-/** Per row the published scores, then those of every reader. */
+/** For each row the published scores, then those of every reader. */
 function scoresTable(preset: Preset, rows: PublishedTables['tables'][string]['rows'], readers: readonly ReaderScores[]): Block {
   const labels = [...new Set(preset.rows.flatMap(({ label }) => Object.keys(label)))]
   const columns = preset.columns.map(({ name }) => name)
@@ -74,7 +74,7 @@ function labelled({ label }: PresetRow, field: string): string {
   return value === undefined ? '' : String(value)
 }
 
-/** Which checkpoints stand for the rows. */
+/** Checkpoints of the rows. */
 function modelsTable({ models }: Preset): Block {
   return table(
     ['model', 'checkpoint', 'also for'],

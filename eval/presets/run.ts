@@ -9,7 +9,7 @@ import { TASKS } from '../tasks/list.ts'
 import { cellName, type Cell } from './cells.ts'
 import type { Preset } from './schema.ts'
 
-/** Why cells have no score, by the cell's name. */
+/** Reasons for cells without a score, by cell name. */
 export type NotAsked = Map<string, string>
 
 export interface RunCellsOptions {
@@ -24,17 +24,17 @@ export interface RunCellsOptions {
   readonly onProgress: (cell: Cell, done: number, total: number) => void
 }
 
-/** What keeps one cell from being asked, and no other: its data, or a window too small for it. */
+/** Errors that concern one cell only: its data, or a window too small for it. */
 const CELL_CODES: readonly ErrorCode[] = ['options_invalid', 'dataset_invalid', 'nothing_scored']
 
-/** The files of a cell that are not there. */
+/** Missing files of a cell. */
 export function missingFiles({ files }: Cell, fileOf: RunCellsOptions['fileOf']): string[] {
   return Object.values(files).filter((name) => fileOf(name) === undefined)
 }
 
 /**
- * Asks every cell in a run of its own, or goes on with it; cells that cannot be asked are returned with the reason.
- * @throws disk_full, conflict, run_mismatch, and what else concerns more than a cell
+ * Runs every cell, or resumes its run; cells that cannot be asked are returned with the reason.
+ * @throws disk_full, conflict, run_mismatch, and other errors that concern all cells
  */
 export async function runCells({
   preset,
@@ -78,7 +78,7 @@ export async function runCells({
   return notAsked
 }
 
-/** Options as a command line gives them, with the files in their places. */
+/** Options as on a command line, with paths of files. */
 export function givenOptions({ options, files }: Cell, fileOf: RunCellsOptions['fileOf']): Record<string, string> {
   const named = Object.entries(files).map(([option, name]) => [option, present(fileOf(name))] as const)
   return Object.fromEntries([...Object.entries(options), ...named].map(([option, value]) => [camelCase(option), value]))

@@ -1,9 +1,9 @@
 import { Type, type Static } from 'typebox'
 
-/** Options of a task as its command takes them, without the dashes. */
+/** Options of a task's command, without dashes. */
 const OptionsSchema = Type.Record(Type.String({ pattern: '^[a-z][a-z-]*$' }), Type.String())
 const Names = Type.Array(Type.String({ minLength: 1 }))
-/** Names with `{block}` and the like, which a row's `values` fill in. */
+/** Names with placeholders such as `{block}`, filled in from a row's `values`. */
 const Templates = Type.Record(Type.String(), Type.String())
 
 const ModelSchema = Type.Object(
@@ -44,7 +44,7 @@ const ColumnSchema = Type.Object(
   { additionalProperties: false },
 )
 
-/** One table of a paper: how each of its cells is asked. */
+/** One table of a paper with the options of its cells. */
 export const PresetSchema = Type.Object(
   {
     paper: Type.Enum(['cepe', 'giraffe']),

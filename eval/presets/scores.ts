@@ -14,16 +14,16 @@ import type { Preset } from './schema.ts'
 
 const EXACT_MATCH: Metric = { name: 'exact_match', label: 'exact match (%)', aggregate: 'percent', digits: 2 }
 
-/** What one reader scored in the cells of a table. */
+/** Scores of one reader in the cells of a table. */
 export interface ReaderScores {
   readonly reader: string
-  /** By the cell's name. */
+  /** By cell name. */
   readonly scores: ReadonlyMap<string, { readonly metric: Metric; readonly estimate: Estimate }>
-  /** Cells whose run is not complete, or has nothing scored, with the numbers. */
+  /** Cells with an incomplete run, or without scored items, with counts. */
   readonly incomplete: readonly string[]
 }
 
-/** Scores of every reader whose runs lie in the folder, one subfolder each, in the order of their names. */
+/** Scores of all readers with runs in the folder, one subfolder each, sorted by name. */
 export async function readScores(folder: string, preset: Preset, cells: readonly Cell[]): Promise<ReaderScores[]> {
   if (!(await exists(folder))) return []
   const entries = await readdir(folder, { withFileTypes: true })
@@ -59,7 +59,7 @@ interface ReadRun {
   readonly reader: string
   readonly items: number
   readonly done: number
-  /** Undefined where the run has no such setting. */
+  /** Undefined if the run has no such setting. */
   readonly scoreOf: (cell: Cell) => { readonly metric: Metric; readonly estimate: Estimate } | undefined
 }
 
@@ -78,7 +78,7 @@ async function readTask(folder: string): Promise<ReadRun> {
     scoreOf: ({ metric: name }) => {
       const metric = run.task.metrics.find((candidate) => candidate.name === name)
       if (metric === undefined) throw new CodedError('options_invalid', `The task ${run.task.name} has no score ${name}.`)
-      // A cell's options name one setting.
+      // A cell's options identify one setting.
       const estimate = settings[0]?.scores[name]
       return estimate && { metric, estimate }
     },
@@ -101,7 +101,7 @@ async function readQuestions(folder: string): Promise<ReadRun> {
   }
 }
 
-/** A reader's row of the table; undefined where it has none of its cells. */
+/** A reader's row of the table; undefined if it has none of its cells. */
 export function measuredRow(preset: Preset, row: Preset['rows'][number], { scores }: ReaderScores): string[] | undefined {
   const of = (column: string) => scores.get(cellName({ row, column: { name: column } }))
   const cells = preset.columns.map(({ name, mean_of: averaged }) => {

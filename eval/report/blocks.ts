@@ -1,4 +1,4 @@
-/** A piece of a report, without formatting inside its texts: rendered as Markdown and as HTML. */
+/** An element of a report, with plain texts; rendered as Markdown and as HTML. */
 export type Block =
   | { readonly kind: 'heading'; readonly level: 1 | 2 | 3; readonly text: string }
   | { readonly kind: 'text'; readonly text: string }
@@ -27,7 +27,7 @@ export function figure(name: string, caption: string): Block {
   return { kind: 'figure', name, caption }
 }
 
-/** Characters that Markdown would take as markup, and line breaks, which would end a table's row. */
+/** Escapes Markdown markup and line breaks, which would end a table row. */
 function escapeMarkdown(value: string): string {
   return value
     .replace(/\s+/g, ' ')
@@ -36,7 +36,7 @@ function escapeMarkdown(value: string): string {
     .replace(/</g, '&lt;')
 }
 
-/** GitHub-flavoured Markdown; figures are `figures/<name>.svg` beside it. */
+/** Renders GitHub-flavoured Markdown; figures are `figures/<name>.svg` beside it. */
 export function toMarkdown(blocks: readonly Block[]): string {
   return `${blocks.map(blockToMarkdown).join('\n\n')}\n`
 }
@@ -67,7 +67,7 @@ const STYLE = `body{font:16px/1.5 system-ui,sans-serif;max-width:72rem;margin:2r
 table{border-collapse:collapse;margin:1rem 0;font-size:.9rem}th,td{padding:.3rem .7rem;border-bottom:1px solid #ddd;text-align:left;vertical-align:top}
 td.number,th.number{text-align:right;font-variant-numeric:tabular-nums}figure{margin:1.5rem 0}figure svg{max-width:100%;height:auto}figcaption{color:#555}`
 
-/** One HTML file without outside references; `figures` are SVG texts by name. */
+/** Renders one HTML file without external references; `figures` are SVG texts by name. */
 export function toHtml(title: string, blocks: readonly Block[], figures: ReadonlyMap<string, string>): string {
   return `<!doctype html>
 <html lang="en">

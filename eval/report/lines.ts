@@ -13,7 +13,7 @@ interface Titles {
   readonly series: string
 }
 
-/** Lines that lie on each other are still told apart: each has its dashes, and its shape of points. */
+/** Overlapping lines remain distinguishable: each has its own dashes and point shapes. */
 const DASHES = [
   [1, 0],
   [7, 3],
@@ -29,7 +29,7 @@ const DASHES = [
 /** Pixels between the outermost points and the frame. */
 const PADDING = 14
 
-/** One line per series. `y` is the scale's domain, or how it is chosen. */
+/** One line per series. `y` is the scale's domain, or how to choose it. */
 export function linesOver(
   points: readonly LinePoint[],
   titles: Titles,

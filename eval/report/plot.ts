@@ -1,13 +1,36 @@
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import type { TopLevelSpec } from 'vega-lite'
-import { evaluationPackage } from '../packages.ts'
+import { CodedError } from '../../base/errors.ts'
+
+/** Packages needed for evaluation but not for serving; installed with the project unless `--omit=dev` is used. */
+const EVALUATION_PACKAGES = ['vega', 'vega-lite', '@resvg/resvg-js', 'dejavu-fonts-ttf'] as const
+
+const INSTALL_EVALUATION_PACKAGES = `npm install --no-save ${EVALUATION_PACKAGES.join(' ')}`
+
+/**
+ * Loads a package that a serving installation may lack.
+ * @throws options_invalid naming the packages to install
+ */
+export async function evaluationPackage<T>(load: () => Promise<T>, purpose: string): Promise<T> {
+  try {
+    return await load()
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && ['ERR_MODULE_NOT_FOUND', 'MODULE_NOT_FOUND'].includes(String(error.code))))
+      throw error
+    throw new CodedError(
+      'options_invalid',
+      `${purpose} needs packages that are not installed: run npm ci without --omit=dev, or ${INSTALL_EVALUATION_PACKAGES}.`,
+      { cause: error },
+    )
+  }
+}
 
 const FONT = 'DejaVu Sans'
 /** Pixels per unit in PNGs, for high-density screens. */
 const PNG_SCALE = 2
 
-/** The fonts come with a package: bare containers have none, and text would be missing without a word. */
+/** Fonts come from a package: bare containers have none, and text would be missing silently. */
 function fontFiles(): string[] {
   const folder = path.dirname(createRequire(import.meta.url).resolve('dejavu-fonts-ttf/package.json'))
   return ['DejaVuSans.ttf', 'DejaVuSans-Bold.ttf'].map((file) => path.join(folder, 'ttf', file))
@@ -18,7 +41,7 @@ export interface Plotter {
   render(spec: TopLevelSpec): Promise<{ readonly svg: string; readonly png: Buffer }>
 }
 
-/** @throws options_invalid where the plotting packages, which serving does not need, are not installed */
+/** @throws options_invalid if the plotting packages are not installed */
 export function loadPlotter(): Promise<Plotter> {
   return evaluationPackage(async () => {
     const [vega, { compile }, { Resvg }] = await Promise.all([import('vega'), import('vega-lite'), import('@resvg/resvg-js')])

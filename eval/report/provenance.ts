@@ -1,7 +1,7 @@
 import type { Static } from 'typebox'
 import type { EnvironmentSchema, FileSchema, ResumedSchema } from '../runner/manifest.ts'
 
-/** A file as reports name it. */
+/** A file in reports. */
 export function fileText({ file, sha256 }: Static<typeof FileSchema>): string {
   return `${file} (SHA-256 ${sha256.slice(0, 12)})`
 }
@@ -12,7 +12,7 @@ interface Measured {
   readonly resumed: Static<typeof ResumedSchema>
 }
 
-/** Rows of a report's last table: when a run was made, and with what. */
+/** Rows of a report's last table: date and environment of a run. */
 export function environmentRows({ environment, started_at: startedAt, resumed }: Measured): string[][] {
   const { client, version, node, platform, cores, cpu, memory_gb: memory } = environment
   return [

@@ -22,7 +22,7 @@ const TablesSchema = Type.Object({
 export type PublishedTables = Static<typeof TablesSchema>
 const validator = Compile(TablesSchema)
 
-/** How the paper's tables name what the published checkpoints are called. */
+/** Names of the published checkpoints in the paper's tables. */
 const MODELS: Readonly<Record<string, string>> = {
   'CEPE-LLaMA-2-7B': 'CEPE',
   'Llama-2-7b-hf': 'LLaMA-2',
@@ -30,7 +30,7 @@ const MODELS: Readonly<Record<string, string>> = {
   'CEPED-LLaMA-2-Chat-7B': 'CEPED-LLaMA-2-Chat',
 }
 
-/** The tables of a paper as printed. @throws options_invalid where the shipped file is damaged */
+/** Reads the tables of a paper. @throws options_invalid if the shipped file is damaged */
 export async function readPublishedTables(paper: 'cepe' | 'giraffe' = 'cepe'): Promise<PublishedTables> {
   const file = path.join(packageRoot(), 'eval', 'published', `${paper}.json`)
   const value = parseJson(await readFile(file, 'utf8'))
@@ -42,7 +42,7 @@ function cell(value: string | number | boolean | null | undefined): string {
   return value === undefined || value === null ? '-' : String(value)
 }
 
-/** The rows of one of the paper's tables for the model of a run, and how a run differs from them. */
+/** The rows of a paper's table for a run's model, and how the run differs from them. */
 export function publishedBlocks({ source, tables, doubtful }: PublishedTables, number: string, reader: string): Block[] {
   const found = tables[number]
   const model = MODELS[at(reader.split('@'), 0)]

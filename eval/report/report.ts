@@ -13,8 +13,8 @@ export interface Report {
 }
 
 /**
- * Writes report.md, report.html (no outside references) and figures/*.svg and *.png into the folder. Where the plotting
- * packages are not installed the report has no figures, and says so.
+ * Writes report.md, report.html (without external references) and figures/*.svg and *.png into the folder. Without the plotting packages
+ * the report has no figures, and says what to install.
  */
 export async function writeReport(report: Report, folder: string): Promise<void> {
   await writeFiles(report, folder).catch((error: unknown) => {

@@ -7,24 +7,24 @@ import { takeLock, type Lock } from '../../base/locks/lock.ts'
 
 const MANIFEST_FILE = 'manifest.json'
 const PREDICTIONS_FILE = 'predictions.jsonl'
-/** The task of a manifest that names none. */
+/** Task of a manifest without a task name. */
 export const UNNAMED_TASK = 'open-domain question answering'
-/** Folder whose files say who is writing. */
+/** Folder of the writer's lock. */
 const WRITER = 'writer'
 /** Records written and synced together. */
 const BATCH = 16
 const BATCH_MS = 1000
 
-/** What every run's manifest has: what it measures, and when it was gone on with. */
+/** Fields of every run's manifest: what it measures, and when it was resumed. */
 interface RunManifest {
   readonly subject: object
   readonly started_at: string
   readonly resumed: readonly { at: string; index_version: number | null }[]
 }
 
-/** How the runs of one kind are written: one manifest and one line per item. */
+/** Format of a kind of run: one manifest, and one line per item. */
 export interface RunFormat<M extends RunManifest, R extends { readonly id: string }> {
-  /** For people: what kind of run it is. */
+  /** Name of the kind of run, for messages. */
   readonly name: string
   readonly manifest: Validator<M>
   readonly record: Validator<R>
@@ -32,10 +32,10 @@ export interface RunFormat<M extends RunManifest, R extends { readonly id: strin
 
 export interface Stored<M, R> {
   readonly manifest: M
-  /** The last record of each item, in the order of their first. */
+  /** The last record of each item, in order of first occurrence. */
   readonly records: readonly R[]
 }
-/** The task whose run the folder holds; undefined for open-domain question answering. @throws run_invalid */
+/** The task of the run in the folder; undefined for open-domain question answering. @throws run_invalid */
 export async function taskOfRun(folder: string): Promise<string | undefined> {
   const file = path.join(folder, MANIFEST_FILE)
   const manifest = parseJson(await readText(file))
@@ -45,7 +45,7 @@ export async function taskOfRun(folder: string): Promise<string | undefined> {
 }
 
 /**
- * Reads a run folder. A last line without its line end (a killed run's) is not a record.
+ * Reads a run folder. A last line without line end (of a killed run) is ignored.
  * @throws run_invalid
  */
 export async function readStored<M extends RunManifest, R extends { readonly id: string }>(
@@ -89,8 +89,8 @@ export interface OpenRun<R> {
 }
 
 /**
- * Starts a run in an empty folder, or opens the same run to go on with it. The folder is this process's until the writer is closed.
- * @throws run_mismatch where the folder holds a run of something else, run_invalid; conflict while another process writes there
+ * Starts a run in an empty folder, or resumes it. The folder is locked until the writer is closed.
+ * @throws run_mismatch if the folder holds another run, run_invalid; conflict while another process writes there
  */
 export async function openRun<M extends RunManifest, R extends { readonly id: string }>(
   folder: string,
@@ -99,7 +99,7 @@ export async function openRun<M extends RunManifest, R extends { readonly id: st
 ): Promise<OpenRun<R>> {
   await mkdir(folder, { recursive: true }).catch((error: unknown) => {
     if (!['EEXIST', 'ENOTDIR'].includes(osCode(error) ?? '')) throw error
-    throw new CodedError('options_invalid', `${folder} is a file, or lies in one: name a folder with --out.`, { cause: error })
+    throw new CodedError('options_invalid', `${folder} is a file, or is inside one: name a folder with --out.`, { cause: error })
   })
   const lock = await takeLock(path.join(folder, WRITER), 0)
   if (lock === undefined)
@@ -126,7 +126,7 @@ async function openLocked<M extends RunManifest, R extends { readonly id: string
       if ((await file.stat()).size > 0)
         throw new CodedError(
           'run_invalid',
-          `${predictions} has answers, but there is no ${MANIFEST_FILE} beside it that says of what: choose another folder with --out.`,
+          `${predictions} has answers, but there is no ${MANIFEST_FILE} beside it: choose another folder with --out.`,
         )
       await writeManifest(manifestFile, manifest)
       return { records: [], writer: new RecordWriter<R>(file, lock) }
@@ -148,7 +148,7 @@ async function openLocked<M extends RunManifest, R extends { readonly id: string
   }
 }
 
-/** A run of another task in the same folder is that, not a broken run. */
+/** Reports a run of another task in the folder as such, not as a broken run. */
 async function otherTask(folder: string, manifest: object, error: unknown): Promise<unknown> {
   const wanted = 'task' in manifest && typeof manifest.task === 'string' ? manifest.task : undefined
   const held = await taskOfRun(folder).catch(() => wanted)
@@ -157,19 +157,19 @@ async function otherTask(folder: string, manifest: object, error: unknown): Prom
     : new CodedError('run_mismatch', `${folder} holds a run of ${held ?? UNNAMED_TASK}: choose another folder with --out, or remove it.`)
 }
 
-/** Through a file beside it, so that a kill leaves the old manifest or the new one. */
+/** Atomic: a kill leaves the old or the new manifest. */
 async function writeManifest(file: string, manifest: RunManifest): Promise<void> {
   await writeFile(`${file}.tmp`, `${JSON.stringify(manifest, null, 2)}\n`)
   await rename(`${file}.tmp`, file)
 }
 
-/** The version of the index that a subject names, or null. */
+/** The index version of a subject, or null. */
 function indexVersion(subject: object): number | null {
   const index = 'index' in subject ? subject.index : null
   return typeof index === 'object' && index !== null && 'version' in index && typeof index.version === 'number' ? index.version : null
 }
 
-/** The first field in which two subjects differ, with both values; the index's version is no such field (see the manifest). */
+/** The first field in which two subjects differ, with both values; the index's version is ignored (see the manifest). */
 function difference(stored: object, wanted: object): string | undefined {
   const before = flatten(stored)
   const now = flatten(wanted)
@@ -182,7 +182,7 @@ function flatten(value: unknown, prefix = ''): Map<string, string> {
   return new Map(Object.entries(value).flatMap(([key, inner]) => [...flatten(inner, prefix === '' ? key : `${prefix}.${key}`)]))
 }
 
-/** Appends records in batches, each on disk before the next is begun. */
+/** Appends records in batches, each durable before the next begins. */
 class RecordWriter<R> {
   readonly #file: FileHandle
   readonly #lock: Lock
@@ -212,7 +212,7 @@ class RecordWriter<R> {
     return this.#writing
   }
 
-  /** Whatever could not be written: the folder is free for others afterwards. */
+  /** Releases the folder even if writing failed. */
   async close(): Promise<void> {
     try {
       await this.flush()

@@ -4,7 +4,7 @@ import { isDiskFull } from '../../base/failures.ts'
 import { openRun, type RunFormat } from './folder.ts'
 import type { Skipped } from './skipped.ts'
 
-/** What the loop must know of a record, whatever the task. */
+/** The part of a record that the loop needs, for any task. */
 export interface ItemRecord {
   readonly id: string
   readonly skipped?: Skipped
@@ -15,24 +15,24 @@ export interface RunItemsOptions<M extends Parameters<typeof openRun>[1], R exte
   readonly format: RunFormat<M, R>
   readonly manifest: M
   readonly items: readonly Item[]
-  /** What the items are, in the plural, for messages. */
+  /** Plural noun for the items in messages. */
   readonly what: string
-  /** Items asked at a time. */
+  /** Concurrent items. */
   readonly concurrency: number
-  /** Asks one item; a record with `skipped` leaves it out, an error ends the run. */
+  /** Asks one item; a record with `skipped` counts as skipped, an error ends the run. */
   readonly ask: (item: Item) => Promise<R>
-  /** Called with every finished record, those of before first. */
+  /** Called with every finished record, including earlier ones first. */
   readonly onRecord?: (record: R) => void
   readonly onProgress: (done: number, total: number) => void
 }
 
-/** Items in a row without an answer after which the run stops: it is the protocol or the service, not the items. */
+/** Consecutive skipped items after which the run stops: the cause is then the protocol or the service. */
 const SKIPPED_IN_A_ROW = 10
 
 /**
- * Asks every item that the folder does not hold yet, and returns all records in the order of the items.
- * What was finished is on disk whatever happens: the same call goes on where it stopped.
- * @throws service_unreachable, nothing_scored, run_mismatch, conflict, disk_full; an error where nothing can be asked at all
+ * Asks every item that the folder does not contain yet, and returns all records in item order. Finished items are durable: the same call
+ * resumes.
+ * @throws service_unreachable, nothing_scored, run_mismatch, conflict, disk_full; errors that concern all items
  */
 export async function runItems<M extends Parameters<typeof openRun>[1], R extends ItemRecord, Item extends { readonly id: string }>({
   folder,
@@ -69,7 +69,7 @@ export async function runItems<M extends Parameters<typeof openRun>[1], R extend
       )
     }
   }
-  /** After the first failure the items under way are finished and kept, and no further one is begun. */
+  /** After the first failure, running items are finished and kept, and no further one is started. */
   const askUnlessFailed = async (item: Item): Promise<void> => {
     if (failure) return
     await askOne(item).catch((error: unknown) => {
@@ -84,7 +84,7 @@ export async function runItems<M extends Parameters<typeof openRun>[1], R extend
     throw explained(
       failure.error,
       folder,
-      `${finished.size} of ${items.length} ${what} are kept in ${folder}: repeat the command to go on.`,
+      `${finished.size} of ${items.length} ${what} are kept in ${folder}: repeat the command to resume.`,
     )
   const asked = items.flatMap(({ id }) => finished.get(id) ?? [])
   const [first] = asked
@@ -96,15 +96,15 @@ export async function runItems<M extends Parameters<typeof openRun>[1], R extend
   return asked
 }
 
-/** What ends a run although every item could be asked later. */
+/** Errors that end a run although every item could be asked later. */
 const FOR_LATER: readonly ErrorCode[] = ['service_unreachable', 'rate_limited', 'overloaded']
 
-/** A service that is gone, or lets no more in, is reported with what was kept, and a full disk with what helps. */
+/** Adds what was kept to the error of an unavailable service, and a remedy to a full disk. */
 function explained(error: unknown, folder: string, kept: string): unknown {
   if (isDiskFull(error))
     return new CodedError(
       'disk_full',
-      `The disk of ${folder} is full. What was written before is kept: free space, then repeat the command to go on.`,
+      `The disk of ${folder} is full. Earlier results are kept: free space, then repeat the command to resume.`,
       { cause: error },
     )
   return error instanceof CodedError && FOR_LATER.includes(error.code)

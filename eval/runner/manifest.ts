@@ -2,7 +2,7 @@ import os from 'node:os'
 import { Type, type Static } from 'typebox'
 import { packageVersion } from '../../src/config.ts'
 
-/** What the manifests of all runs have in common. */
+/** Fields common to the manifests of all runs. */
 export const ProblemSchema = Type.Object({
   kind: Type.String(),
   count: Type.Integer(),
@@ -26,7 +26,7 @@ export const ResumedSchema = Type.Array(Type.Object({ at: Type.String(), index_v
     'When the run was gone on with. An index grows new versions by being tidied, so another version of it does not make another run; other passages do.',
 })
 
-/** Where the evaluation ran: for a service at an address this is the machine that asked, not the one that answered. */
+/** Environment of the evaluation: for a remote service, of the asking machine. */
 export function environment(client: { readonly name: string }): Static<typeof EnvironmentSchema> {
   return {
     client: client.name,

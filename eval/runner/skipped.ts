@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox'
 import { CodedError, type ErrorCode } from '../../base/errors.ts'
 import type { Problem } from '../datasets/question-set.ts'
 
-/** Why an item has no results. */
+/** Why an item was skipped. */
 export const SkippedSchema = Type.Object({
   code: Type.String(),
   message: Type.String(),
@@ -11,23 +11,23 @@ export const SkippedSchema = Type.Object({
 })
 export type Skipped = Static<typeof SkippedSchema>
 
-/** This one item was refused: it is left out and counted. */
+/** Errors of one item: it is skipped and counted. */
 const ITEM_CODES: readonly ErrorCode[] = ['invalid_request', 'unprocessable', 'payload_too_large']
-/** The service failed at this one item: it is left out, and asked again by a resumed run. */
+/** Failures of the service at one item: it is skipped, and retried by a resumed run. */
 const FAILURE_CODES: readonly ErrorCode[] = ['inference_failed', 'deadline_exceeded', 'internal']
 
-/** True where the service failed at one item, so that another try may succeed. */
+/** True if the service failed at one item, so that a retry may succeed. */
 export function isFailure(error: unknown): boolean {
   return error instanceof CodedError && FAILURE_CODES.includes(error.code)
 }
 
-/** Why an item is left out. @throws the error itself where it concerns more than this item */
+/** Returns why an item is skipped. @throws the error itself if it concerns more than this item */
 export function skippedFor(error: unknown, setting: string | null): Skipped {
   if (!(error instanceof CodedError) || !(isFailure(error) || ITEM_CODES.includes(error.code))) throw error
   return { code: error.code, message: error.message, setting, retry: isFailure(error) }
 }
 
-/** Items that were left out, by reason, with a few of their ids. */
+/** Skipped items by reason, with a few of their ids. */
 export function skippedProblems(
   records: readonly { readonly id: string; readonly skipped?: Skipped }[],
   kindOf: (skipped: Skipped) => string,

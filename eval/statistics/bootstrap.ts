@@ -3,13 +3,13 @@ import { seededRandom } from '../../base/random.ts'
 /** A mean with its 95 % interval. */
 export interface Estimate {
   readonly mean: number
-  /** NaN where the values do not tell. */
+  /** NaN if undetermined. */
   readonly low: number
   readonly high: number
   readonly n: number
 }
 
-/** A score, and what it is about: scores of one question, item or document rise and fall together. */
+/** A score with its cluster: scores of one question, item or document are correlated. */
 export interface Sample {
   readonly cluster: string
   readonly value: number
@@ -38,7 +38,7 @@ interface Cluster {
   readonly count: number
 }
 
-/** By their names, and within each by value: neither sums nor resamples depend on the order in which answers came. */
+/** Sorted by name and value, so that results do not depend on the order of answers. */
 function clustersOf(samples: readonly Sample[]): Cluster[] {
   const values = new Map<string, number[]>()
   for (const { cluster, value } of samples) {
@@ -51,7 +51,7 @@ function clustersOf(samples: readonly Sample[]): Cluster[] {
     .map(([, list]) => ({ sum: list.sort((a, b) => a - b).reduce((sum, value) => sum + value, 0), count: list.length }))
 }
 
-/** Means of `resamples` samples of clusters with replacement (Efron's bootstrap; a cluster for every value is the plain one). */
+/** Means of `resamples` samples of clusters with replacement (Efron's bootstrap; single-value clusters give the plain one). */
 export function bootstrapMeans(samples: readonly Sample[], seed: number, resamples = RESAMPLES): number[] {
   const random = seededRandom('bootstrap', seed)
   const clusters = clustersOf(samples)
@@ -71,8 +71,8 @@ export function bootstrapMeans(samples: readonly Sample[], seed: number, resampl
 const NOTHING: Estimate = { mean: Number.NaN, low: Number.NaN, high: Number.NaN, n: 0 }
 
 /**
- * Mean of scores with its 95 % interval over resampled clusters (percentile bootstrap). A single cluster tells nothing of how
- * others would differ: its interval is NaN. NaN throughout without values.
+ * Mean of scores with its 95 % interval over resampled clusters (percentile bootstrap). The interval of a single cluster is NaN. NaN
+ * throughout without values.
  */
 export function estimate(samples: readonly Sample[], seed: number): Estimate {
   const clusters = clustersOf(samples)
@@ -84,8 +84,8 @@ export function estimate(samples: readonly Sample[], seed: number): Estimate {
 }
 
 /**
- * Mean of scores from 0 to 1 with its 95 % interval. Where all are 0 or 1 and each is a cluster of its own, and where the bootstrap has
- * nothing to resample (all clusters alike), Wilson's, with a trial a cluster; else the cluster bootstrap's.
+ * Mean of scores from 0 to 1 with its 95 % interval: Wilson's, with one trial per cluster, if all scores are 0 or 1 in single-value
+ * clusters, or if all clusters are alike; else the cluster bootstrap's.
  */
 export function estimateShare(samples: readonly Sample[], seed: number): Estimate {
   const clusters = clustersOf(samples)

@@ -20,8 +20,8 @@ export interface Pair {
 }
 
 /**
- * Paired bootstrap over questions (Efron and Tibshirani; Koehn 2004 for its use on systems' scores): the differences are
- * resampled together, those of one cluster as one, p is twice the smaller share of resamples on the other side of zero, never below 1 / (resamples + 1).
+ * Paired bootstrap over questions (Efron and Tibshirani; Koehn 2004 for its use on systems' scores): differences are resampled by cluster;
+ * p is twice the smaller share of resamples on the other side of zero, at least 1 / (resamples + 1).
  */
 export function pairedBootstrap(pairs: readonly Pair[], seed: number): PairedDifference {
   const differences = pairs.map(({ cluster, a, b }) => ({ cluster, value: b - a }))

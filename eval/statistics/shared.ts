@@ -1,4 +1,4 @@
-/** Records of two runs about the same items, in the order of the first run. */
+/** Records of the same items in two runs, in the order of the first run. */
 export function sharedItems<R extends { readonly id: string }>(
   a: readonly R[],
   b: readonly R[],
@@ -12,7 +12,7 @@ export function sharedItems<R extends { readonly id: string }>(
   })
 }
 
-/** A p-value as reports show it. */
+/** Formats a p-value for reports. */
 export function pText(value: number): string {
   return value < 0.001 ? '< 0.001' : value.toFixed(3)
 }

@@ -2,21 +2,21 @@ import { at } from '../../base/at.ts'
 import { quantile, type Estimate } from './bootstrap.ts'
 import { seededRandom } from '../../base/random.ts'
 
-/** One item in two settings, asked one right after the other. */
+/** One item in two settings, asked in direct succession. */
 export interface TimedPair {
   readonly id: string
-  /** Tokens read and made, and milliseconds. */
+  /** Tokens read and generated, and milliseconds. */
   readonly base: { readonly tokens: number; readonly ms: number }
   readonly other: { readonly tokens: number; readonly ms: number }
 }
 
 const RESAMPLES = 1000
-/** Fewer pairs tell nothing: single requests differ by a factor of two on a machine that has other work. */
+/** Minimum number of pairs: single requests differ by a factor of two under other load. */
 export const LEAST_PAIRS = 10
 
 /**
- * Tokens per second of a setting over those of another, from pairs of the same item: the median of the pairs' ratios with its 95 %
- * interval over resampled pairs. A slow moment of the machine meets both of a pair, or one pair among many.
+ * Ratio of tokens per second between two settings over pairs of the same item: the median of the pairs' ratios with its 95 % interval over
+ * resampled pairs. Temporary load affects both of a pair, or one pair among many.
  * @returns undefined for fewer than {@link LEAST_PAIRS} pairs
  */
 export function relativeSpeed(pairs: readonly TimedPair[]): Estimate | undefined {

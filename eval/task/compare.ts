@@ -6,8 +6,8 @@ import type { TaskRun } from './read.ts'
 import { clusterOf, type TaskRecord } from './record.ts'
 
 /**
- * Paired differences of two runs of the same task, item by item, in every setting and metric that both have.
- * @throws run_mismatch where they share none
+ * Paired differences of two runs of the same task, item by item, in every common setting and metric.
+ * @throws run_mismatch if they share none
  */
 export function compareTaskRuns(a: TaskRun, b: TaskRun): Block[] {
   if (a.task !== b.task) throw new CodedError('run_mismatch', `The runs are of different tasks: ${a.task.name} and ${b.task.name}.`)

@@ -9,12 +9,12 @@ import type { TaskSummary } from './summary.ts'
 
 export type { Metric, TaskOption }
 
-/** One thing that is asked in every setting. */
+/** An item that is asked in every setting. */
 export interface TaskItem {
   readonly id: string
   /** Values by which scores are broken down. */
   readonly groups: Readonly<Record<string, string>>
-  /** The question, item or document that other items are about too. */
+  /** The question, item or document shared with other items. */
   readonly cluster?: string
 }
 
@@ -24,26 +24,26 @@ export interface NamedFile {
   readonly sha256: string
 }
 
-/** Token ids as the reader got them: decoder prompts, scored tokens included, and contexts. */
+/** Token ids as given to the reader: decoder prompts, including scored tokens, and contexts. */
 export interface AskedIds {
   readonly decoder: readonly (readonly number[])[]
   readonly encoder: readonly (readonly number[])[]
 }
 
-/** What one item gave in one setting, and what it was asked with. */
+/** Result of one item in one setting, with its input. */
 export type SettingAnswer = Omit<SettingResult, 'prompt_sha256' | 'prompts'> & { readonly asked: AskedIds }
 
-/** A task made ready: its items, and how one of them is asked. */
+/** A prepared task: its items, and a function to ask one. */
 export interface PreparedTask {
-  /** Ways of asking, in the order of the report's rows. */
+  /** Settings, in the order of the report's rows. */
   readonly settings: readonly string[]
   readonly items: readonly TaskItem[]
   readonly files: readonly NamedFile[]
-  /** What was left out, or kept with a change. */
+  /** Skipped items, and items kept with a change. */
   readonly problems: readonly Problem[]
   /**
    * Asks one item in every setting.
-   * @throws CodedError invalid_request or unprocessable where this item cannot be asked: it is left out and counted
+   * @throws CodedError invalid_request or unprocessable if this item cannot be asked: it is skipped and counted
    */
   ask(item: TaskItem): Promise<readonly SettingAnswer[]>
 }
@@ -55,13 +55,13 @@ export interface TaskFigure {
 }
 
 /**
- * A task of the evaluation: a reader of its data, a builder of its requests, its metrics. Runs, resuming, manifests,
- * reports and comparisons are the runner's.
+ * An evaluation task: a reader of its data, a builder of its requests, its metrics. Runs, resuming, manifests, reports and comparisons
+ * belong to the runner.
  */
 export interface Task {
   /** Name of its command. */
   readonly name: string
-  /** Increased when the same options give other scores: a run of before is refused, never mixed. */
+  /** Increased when the same options give other scores: earlier runs are rejected, never mixed. */
   readonly version: number
   readonly title: string
   readonly description: string
@@ -69,11 +69,11 @@ export interface Task {
   readonly metrics: readonly Metric[]
   /** @throws options_invalid, dataset_invalid */
   prepare(options: TaskOptions, client: ReaderClient): Promise<PreparedTask>
-  /** What the report shows beside the table of settings. */
+  /** Figures of the report beside the table of settings. */
   readonly figures?: (summary: TaskSummary) => readonly TaskFigure[]
   readonly tables?: (summary: TaskSummary) => readonly Block[]
-  /** How it was measured, for a reader of the report. */
+  /** How it was measured, for the report. */
   readonly notes: readonly string[]
-  /** Number of the paper's table whose scores stand beside. */
+  /** Number of the paper's table with published scores. */
   readonly publishedTable?: string
 }

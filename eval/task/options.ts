@@ -1,23 +1,23 @@
 import { invalidOption, listedWords, wholeNumber } from '../option-values.ts'
 import type { TaskOption } from './parts.ts'
 
-/** A task's options as texts, defaults filled in, with readers that name the option where it is wrong. */
+/** A task's options as texts, with defaults, and typed accessors whose errors name the option. */
 export interface TaskOptions {
-  /** The value, or undefined where none was given. */
+  /** The value; undefined if absent. */
   text(name: string): string | undefined
   /** @throws options_invalid */
   integer(name: string, least?: number): number
-  /** A whole number, or what `otherwise` says where none was given. @throws options_invalid */
+  /** An integer, or `otherwise` if absent. @throws options_invalid */
   integerOr(name: string, otherwise: number, least?: number): number
-  /** Ascending, each once. @throws options_invalid */
+  /** Ascending, distinct. @throws options_invalid */
   integers(name: string, least?: number): number[]
-  /** @throws options_invalid where a word is not allowed */
+  /** @throws options_invalid for a word that is not allowed */
   words<Word extends string>(name: string, allowed: readonly Word[]): Word[]
-  /** Everything that was given or is a default, for the manifest. */
+  /** All given and default values, for the manifest. */
   readonly all: Readonly<Record<string, string>>
 }
 
-/** `--context-tokens <number>` -> `contextTokens`, as Commander names it. */
+/** `--context-tokens <number>` -> `contextTokens`, as in Commander. */
 function optionKey(flags: string): string {
   return (/--([\w-]+)/.exec(flags)?.[1] ?? flags).replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase())
 }
@@ -26,7 +26,7 @@ function flagOf(name: string): string {
   return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
 }
 
-/** Reads `given` with the task's defaults, or its small ones, for what is missing. */
+/** Merges `given` with the task's defaults, or its small ones. */
 export function taskOptions(
   task: { readonly options: readonly TaskOption[] },
   given: Readonly<Record<string, unknown>>,

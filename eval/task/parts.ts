@@ -1,4 +1,4 @@
-/** How scores of one metric become one number. */
+/** How scores of a metric are aggregated. */
 export interface Metric {
   /** Key of a result's scores. */
   readonly name: string
@@ -8,12 +8,12 @@ export interface Metric {
   readonly digits: number
 }
 
-/** An option of a task's command, as Commander takes it. */
+/** An option of a task's command, in Commander's form. */
 export interface TaskOption {
   /** Such as `--contexts <numbers>`. */
   readonly flags: string
   readonly description: string
   readonly byDefault?: string
-  /** Value with `--small`, where it differs. */
+  /** Value with `--small`, if different. */
   readonly small?: string
 }

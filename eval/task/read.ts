@@ -8,14 +8,14 @@ export interface TaskRun extends Stored<TaskManifest, TaskRecord> {
   readonly task: Task
 }
 
-/** Reads a task's run. @throws run_invalid where the folder holds none of this version's tasks */
+/** Reads a task's run. @throws run_invalid if the folder holds no run of this version's tasks */
 export async function readRunOf(folder: string): Promise<TaskRun> {
   const name = await taskOfRun(folder)
   const task = TASKS.find((candidate) => candidate.name === name)
   if (task === undefined)
     throw new CodedError(
       'run_invalid',
-      `${folder} holds a run of ${name ?? UNNAMED_TASK}, which cannot stand beside runs of ${TASKS.map((known) => known.name).join(', ')}.`,
+      `${folder} holds a run of ${name ?? UNNAMED_TASK}, which cannot be reported together with runs of ${TASKS.map((known) => known.name).join(', ')}.`,
     )
   const stored = await readStored(folder, TASK_RUNS)
   if (stored.manifest.subject.version !== task.version)

@@ -4,7 +4,7 @@ import type { RunFormat } from '../runner/folder.ts'
 import { EnvironmentSchema, FileSchema, ProblemSchema, ResumedSchema } from '../runner/manifest.ts'
 import { SkippedSchema } from '../runner/skipped.ts'
 
-/** What one item gave in one setting. */
+/** Result of one item in one setting. */
 const SettingResultSchema = Type.Object({
   setting: Type.String(),
   scores: Type.Record(Type.String(), Type.Number(), { description: 'By metric; perplexities as losses (mean negative log-likelihood).' }),
@@ -38,7 +38,7 @@ const TaskRecordSchema = Type.Object({
 })
 export type TaskRecord = Static<typeof TaskRecordSchema>
 
-/** What a row is about: rows of the same are no independent measurements. */
+/** The cluster of a row: rows of one cluster are not independent. */
 export function clusterOf({ id, cluster = id }: Pick<TaskRecord, 'id' | 'cluster'>): string {
   return cluster
 }

@@ -8,11 +8,11 @@ import { shown, summariseTask, type TaskSummary } from './summary.ts'
 import type { TaskRun } from './read.ts'
 import type { Metric, Task } from './contract.ts'
 
-/** Outputs shown of each setting. */
+/** Outputs shown per setting. */
 const EXAMPLES = 5
 const EXAMPLE_CHARACTERS = 120
 
-/** The report of tasks' runs, one section each. */
+/** Builds the report of tasks' runs, one section each. */
 export function buildTaskReport(runs: readonly TaskRun[], published: PublishedTables, title?: string, lead: readonly Block[] = []): Report {
   const figures: [string, Report['figures'] extends ReadonlyMap<string, infer Spec> ? Spec : never][] = []
   const sections = runs.flatMap((run, i): Block[] => {
@@ -55,22 +55,20 @@ function taskBlocks(run: TaskRun, summary: TaskSummary, figures: readonly Block[
   ]
 }
 
-/** Problems, and settings that not every item has a score in. */
+/** Problems, and settings without a score for every item. */
 function leftOut({ problems, settings, scored }: TaskSummary): Block {
   const unasked = settings.filter(({ n }) => n < scored)
   const lines = [
     ...problems.map(describeProblem),
-    ...unasked.map(
-      ({ setting, n }) => `${setting}: ${scored - n} of ${scored} items were not asked, since the model's window does not hold them`,
-    ),
+    ...unasked.map(({ setting, n }) => `${setting}: ${scored - n} of ${scored} items were skipped, since they exceed the model's window`),
   ]
-  return lines.length === 0 ? text('Nothing was left out.') : list(lines)
+  return lines.length === 0 ? text('Nothing was skipped.') : list(lines)
 }
 
-/** Of speeds relative to the first row. */
+/** Metric of speeds relative to the first row. */
 const RELATIVE: Metric = { name: 'relative', label: '', aggregate: 'mean', digits: 2 }
 
-/** One row per setting: every metric, tokens, and speed relative to the first row where enough items tell it. */
+/** One row per setting: all metrics, tokens, and speed relative to the first row if there are enough items. */
 function settingsTable({ metrics }: Task, { settings }: TaskSummary): Block {
   const timed = settings.some(({ relativeSpeed }) => relativeSpeed !== undefined)
   return table(
@@ -98,12 +96,12 @@ function settingsTable({ metrics }: Task, { settings }: TaskSummary): Block {
   )
 }
 
-/** `-` where nothing was asked. */
+/** `-` without values. */
 function number(value: number, digits: number): string {
   return Number.isNaN(value) ? '-' : value.toFixed(digits)
 }
 
-/** Per group of the items, the first metric of every setting. */
+/** The first metric of every setting per group of items. */
 function groupTables({ metrics }: Task, { settings }: TaskSummary): Block[] {
   const [metric] = metrics
   const groups = [...new Set(settings.flatMap((setting) => setting.groups.map(({ group }) => group)))]
@@ -133,7 +131,7 @@ function groupTables({ metrics }: Task, { settings }: TaskSummary): Block[] {
   })
 }
 
-/** The first few outputs, where the task generates. */
+/** The first few outputs of a generating task. */
 function examples({ records }: TaskRun): Block[] {
   const cut = (value: string) => (value.length > EXAMPLE_CHARACTERS ? `${value.slice(0, EXAMPLE_CHARACTERS)} ...` : value)
   const rows = records
@@ -158,7 +156,7 @@ export async function reportTaskRuns(
 ): Promise<void> {
   const runs = await Promise.all(folders.map(readRunOf))
   const report = buildTaskReport(runs, await readPublishedTables(), title, lead)
-  // A report that is a part of another stands one level lower.
+  // As a section of another report, headings are one level lower.
   const blocks = (appended?.blocks ?? []).map((block) =>
     block.kind === 'heading' ? heading(block.level === 1 ? 2 : 3, block.text) : block,
   )

@@ -7,10 +7,10 @@ import { describeProblem } from '../datasets/problems.ts'
 import { environment } from '../runner/manifest.ts'
 import { runItems } from '../runner/items.ts'
 import { skippedFor } from '../runner/skipped.ts'
-import { keptResult } from './prompts.ts'
 import { TASK_RUNS, type SettingResult, type TaskManifest, type TaskRecord } from './record.ts'
 import type { TaskOptions } from './options.ts'
-import type { PreparedTask, SettingAnswer, Task, TaskItem } from './contract.ts'
+import type { PreparedTask, SettingAnswer, Task, TaskItem, AskedIds } from './contract.ts'
+import type { Tokenizer } from '../../src/text/tokenizer.ts'
 
 /** Items asked at a time: one, so that times compare. */
 const CONCURRENCY = 1
@@ -19,15 +19,17 @@ export interface RunTaskOptions {
   readonly task: Task
   readonly options: TaskOptions
   readonly client: ReaderClient
-  /** Run folder; a folder that the options name where absent. */
-  readonly folder?: string
-  /** Keeps the prompts as text, beside their hash. */
+  /** Run folder; by default named after the options. */
+  readonly folder?: string | undefined
+  /** Also stores the prompts as text. */
   readonly dumpPrompts?: boolean
   readonly onProblem?: (problem: TaskManifest['data']['problems'][number]) => void
   readonly onProgress?: (done: number, total: number) => void
 }
 
-/** Runs a task into its folder, or goes on with it. @returns the folder. @throws dataset_invalid, options_invalid, run_mismatch, nothing_scored */
+/**
+ * Runs a task into its folder, or resumes it. @returns the folder @throws dataset_invalid, options_invalid, run_mismatch, nothing_scored
+ */
 export async function runTask({
   task,
   options,
@@ -79,7 +81,7 @@ function describeRun(task: Task, options: TaskOptions, prepared: PreparedTask, c
   }
 }
 
-/** The same task, options, data and model always name the same folder, so that repeating a command goes on with its run. */
+/** Equal task, options, data and model give the same folder, so that repeating a command resumes its run. */
 function defaultFolder({ task, subject }: TaskManifest): string {
   const name = createHash('sha256').update(JSON.stringify(subject)).digest('hex').slice(0, 8)
   return path.join(packageRoot(), 'eval', 'runs', `${task}-${name}`)
@@ -91,5 +93,25 @@ async function askItem(item: TaskItem, prepared: PreparedTask, keep: (answer: Se
     return { ...base, results: (await prepared.ask(item)).map(keep) }
   } catch (error) {
     return { ...base, results: [], skipped: skippedFor(error, null) }
+  }
+}
+
+/** Hash of the ids of all prompts and contexts: equal for equal input of the reader. */
+function hashIds({ decoder, encoder }: AskedIds): string {
+  const hash = createHash('sha256')
+  for (const rows of [decoder, encoder]) {
+    hash.update(Uint32Array.of(rows.length))
+    for (const ids of rows) hash.update(Uint32Array.from([ids.length, ...ids]))
+  }
+  return hash.digest('hex')
+}
+
+/** A result as stored: with the hash of its input, and its text if requested. */
+function keptResult({ asked, ...result }: SettingAnswer, tokenizer: Tokenizer, dumpPrompts: boolean): SettingResult {
+  const texts = (rows: AskedIds['decoder']): string[] => rows.map((ids) => tokenizer.decode(ids))
+  return {
+    ...result,
+    prompt_sha256: hashIds(asked),
+    ...(dumpPrompts && { prompts: { decoder: texts(asked.decoder), encoder: texts(asked.encoder) } }),
   }
 }

@@ -20,9 +20,9 @@ export interface SettingSummary {
   readonly groups: readonly GroupScores[]
   readonly tokens: { readonly decoder: number; readonly encoder: number; readonly generated: number }
   readonly medianMs: number
-  /** Tokens per second over those of the first setting, from the items that both were asked; undefined for too few of them. */
+  /** Tokens per second relative to the first setting, from items asked in both; undefined for too few. */
   readonly relativeSpeed: Estimate | undefined
-  /** Mebibytes of keys, values and encoder states that the setting keeps, computed from the model's sizes (f32). */
+  /** Mebibytes of keys, values and encoder states that the setting holds, computed from the model's sizes (f32). */
   readonly cacheMiB: number
 }
 
@@ -52,7 +52,7 @@ export function summariseTask(
   }
 }
 
-/** Items in the first setting and in another; the first item of all, which finds nothing warm, is left out. */
+/** Items in the first setting and in another, without the very first item, which finds cold caches. */
 function timedPairs(records: readonly TaskRecord[], first: string | undefined, setting: string): TimedPair[] {
   const cost = ({ tokens, ms }: SettingResult) => ({ tokens: tokens.decoder + tokens.encoder + tokens.generated, ms })
   return records.slice(1).flatMap(({ id, results }) => {
@@ -126,7 +126,7 @@ function aggregated({ aggregate }: Metric, value: Estimate): Estimate {
   return { mean: change(value.mean), low: change(value.low), high: change(value.high), n: value.n }
 }
 
-/** `1.23 (1.1, 1.4)`, `1.23` where no interval is known, or `-` where nothing has the metric. */
+/** `1.23 (1.1, 1.4)`, `1.23` without an interval, or `-` without values. */
 export function shown({ digits }: Metric, { mean: value, low, high, n }: Estimate): string {
   if (Number.isNaN(low)) return n === 0 ? '-' : value.toFixed(digits)
   return `${value.toFixed(digits)} (${low.toFixed(digits)}, ${high.toFixed(digits)})`

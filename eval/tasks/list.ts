@@ -7,5 +7,5 @@ import { passkey } from './passkey/task.ts'
 import { ralm } from './ralm/task.ts'
 import { zeroscrolls } from './zeroscrolls/task.ts'
 
-/** Every task but open-domain question answering, in the order of the report; each is one folder. */
+/** All tasks except open-domain question answering, in report order; each is one folder. */
 export const TASKS: readonly Task[] = [lm, ralm, icl, zeroscrolls, lines, passkey, altqa]

@@ -5,9 +5,9 @@ import { passageText } from '../../../index/contract.ts'
 import { readAlias } from '../../../index/versions/alias.ts'
 import { connectLance } from '../../../index/table/lance.ts'
 import { stringAt } from '../../../index/table/rows.ts'
-import { createProgress } from '../../../src/cli/progress.ts'
+import { createProgress } from '../../../src/cli/program/progress.ts'
 import { loadConfig } from '../../../src/config.ts'
-import { configuredModel } from '../../../src/service/services.ts'
+import { configuredModel } from '../../../src/service/indexing.ts'
 import { ensureRetriever } from '../../../src/service/setup.ts'
 import { embedWords, hashedWords } from '../../../test/fixtures/hashed-words.ts'
 import { noiseVector, syntheticPassage } from '../../../test/fixtures/synthetic-corpus.ts'
@@ -24,12 +24,12 @@ export interface Contention {
   readonly failedWrites: number
   readonly reads: number
   readonly failedReads: number
-  /** Statuses of failed requests, and how often. */
+  /** Statuses of failed requests with counts. */
   readonly failures: ReadonlyMap<number, number>
   readonly versions: number
 }
 
-/** Three writers and eight readers at once over HTTP on a table with a vector index, tidying included. */
+/** Three writers and eight readers over HTTP on a table with a vector index, during compaction. */
 export async function contention(dir: string, rows: number, seconds: number): Promise<Contention> {
   const config = loadConfig()
   await ensureRetriever(config, createProgress)
@@ -82,7 +82,7 @@ export interface Doubles {
   readonly doubles: number
 }
 
-/** The same new passages inserted by three processes, each request three times at once. @param inserts of all three together. */
+/** Three processes insert the same new passages, each request three times concurrently. @param inserts total of all three */
 export async function doubles(dir: string, rows: number, inserts: number): Promise<Doubles> {
   await indexedTable(dir, hashedWords, rows, (number) => embedWords(passageText(syntheticPassage(number))))
   const fresh = Math.ceil(inserts / 9)
@@ -101,7 +101,7 @@ function said(failures: ReadonlyMap<number, number>): string {
   return failures.size === 0 ? 'no status but 200' : [...failures].map(([status, times]) => `${times} times ${status}`).join(', ')
 }
 
-/** Both, as rows of a table: what was done, what came of it. */
+/** Both, as table rows. */
 export async function contentionRows(folder: string, options: { rows: number; seconds: number; inserts: number }): Promise<string[][]> {
   const rows: string[][] = []
   const table = `${options.rows.toLocaleString('en')} passages with a vector index`

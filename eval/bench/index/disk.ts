@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { readAlias, tableFolder } from '../../../index/versions/alias.ts'
-import { storeOf } from '../../../index/store/store-of.ts'
+import { bytesUnder } from '../../../index/store/store-of.ts'
 import { compactionCommand } from '../../../index/compaction/command.ts'
 import { lookupEmbed } from '../../../test/fixtures/synthetic-corpus.ts'
 import { syntheticJob } from '../../../test/fixtures/synthetic-table.ts'
@@ -8,10 +8,10 @@ import { syntheticJob } from '../../../test/fixtures/synthetic-table.ts'
 const ADDITIONS = 20
 const SHARE = 0.01
 
-/** Bytes of a table after each of twenty jobs that add a hundredth, against those before, at most, and at the end. */
+/** Maximum and final size of a table over twenty jobs that each add 1 %, relative to the size before. */
 async function additions(dir: string, rows: number, keepMs: number): Promise<{ before: number; most: number; last: number }> {
   const job = { dir, table: 'passages', embed: lookupEmbed(rows), policy: { keepMs } }
-  const bytes = async (): Promise<number> => storeOf(dir).files.bytes(tableFolder(dir, (await readAlias(dir, 'passages'))?.stored_as ?? ''))
+  const bytes = async (): Promise<number> => bytesUnder(tableFolder(dir, (await readAlias(dir, 'passages'))?.stored_as ?? ''))
   await syntheticJob({ ...job, jobId: 'base', rows, replace: true })
   const before = await bytes()
   const added = Math.ceil(rows * SHARE)
@@ -20,12 +20,12 @@ async function additions(dir: string, rows: number, keepMs: number): Promise<{ b
     await syntheticJob({ ...job, jobId: `add${number}`, rows: added, first: rows + number * added, replace: false })
     most = Math.max(most, await bytes())
   }
-  // The first one may still put files together, and so replace some.
+  // The first one may still compact files.
   for (let i = 0; i < 2; i++) await compactionCommand({ dir, table: 'passages', task: 'cleanup', keepMs: 0, dryRun: false })
   return { before, most, last: await bytes() }
 }
 
-/** Disk of additions that follow each other at once, none of whose replaced files go, and of those that come when these are past their time. */
+/** Disk use of additions in quick succession, before any replaced file expires, and of additions farther apart than the retention. */
 export async function diskRow(dir: string, rows: number): Promise<string[]> {
   const together = await additions(join(dir, 'together'), rows, 3_600_000)
   const apart = await additions(join(dir, 'apart'), rows, 0)

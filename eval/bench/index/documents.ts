@@ -1,6 +1,6 @@
 /**
- * Indexing a folder of documents beside the same passages as TSV, each by one command into an index of its own, with the shipped
- * retriever: it embeds faster than any other, so that reading weighs most.
+ * Indexes a folder of documents and the same passages as TSV, each by one command into its own index, with the shipped retriever: it is the
+ * fastest, so that parsing matters most.
  * Usage: documents.js [--folder /usr/share/doc] [--threads 1]
  */
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
@@ -19,7 +19,7 @@ const ExportedSchema = Type.Object({ id: Type.String(), title: Type.String(), te
 const options = benchOptions({ folder: '/usr/share/doc', threads: '1' })
 const dir = await mkdtemp(join(tmpdir(), 'cepe-bench-documents-'))
 
-/** Runs a command against an index of its own. @returns what it printed */
+/** Runs a command on a separate index. @returns its output */
 async function cepe(index: string, ...args: string[]): Promise<string> {
   const env = {
     CEPE_RETRIEVER_CHECKPOINT: 'models/tiny/checkpoint/contriever',

@@ -8,7 +8,7 @@ import { planCorpus } from '../../../index/ingest/plan/plan.ts'
 import { runJob } from '../../../index/ingest/run.ts'
 import { passageText } from '../../../index/contract.ts'
 import { tokenBudgetBatches } from '../../../src/inference/batches.ts'
-import { createEmbedder } from '../../../src/inference/pool/create-embedder.ts'
+import { createEmbedder } from '../../../src/inference/pool/models/create-embedder.ts'
 import { padRight } from '../../../src/inference/worker/runtime/pad.ts'
 import { bulkEmbed } from '../../../src/jobs/bulk-embed.ts'
 import { loadTokenizer } from '../../../src/text/tokenizer.ts'
@@ -31,7 +31,7 @@ const SHAPE = {
   pad_token_id: 0,
 }
 const TOKENIZER = 'models/tiny/checkpoint/contriever'
-/** As the service batches. */
+/** Batch size of the service. */
 const BATCH_TOKENS = 4096
 
 export interface EmbedFigures {
@@ -41,7 +41,7 @@ export interface EmbedFigures {
   readonly gapMax: number
 }
 
-/** Passages per second of the bare ONNX session on token-budget batches, and of a whole job through the embedder process. */
+/** Passages per second of the bare ONNX session on token-budget batches, and of a job through the embedder process. */
 export async function embedFigures(folder: string, rows: number, threads: number): Promise<EmbedFigures> {
   const checkpoint = join(folder, 'contriever')
   const tokenizerJson = await readFile(join(TOKENIZER, 'tokenizer.json'), 'utf8')

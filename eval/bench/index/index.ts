@@ -41,7 +41,7 @@ function rate(rows: number, seconds: number): string {
   return Math.round(rows / seconds).toLocaleString('en')
 }
 
-/** LanceDB alone appends at a steady rate. */
+/** LanceDB alone appends at a constant rate. */
 const BARE_ROWS = 100_000
 
 const threads = options.count('threads')

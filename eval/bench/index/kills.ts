@@ -1,30 +1,24 @@
 /**
  * Kills processes at random moments and looks at what is left, row by row: storms of puts, deletes and compactions,
- * migrations of old tables, and jobs that add and replace. Ends with 1 at the first row that is lost, doubled or wrong.
- * Usage: index-kills.js [--storms 100] [--migrations 100] [--jobs 100] [--seed 1]
+ * and jobs that add and replace. Ends with 1 at the first row that is lost, doubled or wrong.
+ * Usage: index-kills.js [--storms 100] [--jobs 100] [--seed 1]
  */
-import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { Table as ArrowTable } from 'apache-arrow'
 import type { Passage } from '../../../index/contract.ts'
 import { openIndex } from '../../../index/open.ts'
-import { writeAlias } from '../../../index/versions/alias.ts'
-import { createBaseTable } from '../../../index/table/create.ts'
-import { connectLance } from '../../../index/table/lance.ts'
-import { SCHEMA_VERSION } from '../../../index/table/migrate.ts'
-import { packVectors, recordBatch } from '../../../index/table/rows.ts'
 import { benchOptions } from '../arguments.ts'
 import { embedWords, hashedWords } from '../../../test/fixtures/hashed-words.ts'
 import { indexedTable } from '../../../test/fixtures/synthetic-table.ts'
 import { killedAfter, outputOf } from '../scripts.ts'
 import { uniform } from '../../../test/fixtures/synthetic-checkpoint.ts'
 
-/** Passages that a storm puts again and again, beside those of a table with indexes. */
+/** Passages that a storm rewrites, beside those of a table with indexes. */
 export const IDS = 60
 
-/** What a storm puts under an id in one of its rounds. */
+/** The passage that a storm writes under an id in a round. */
 export function stormPassage(id: number, round: number): Passage {
   return { id: `s${id}`, title: `Passage ${id}`, text: `Round ${round} of passage ${id}.` }
 }
@@ -33,12 +27,11 @@ const LONGEST_LIFE_MS = 900
 const KILLS_PER_TABLE = 25
 const KILLS_PER_JOB = 4
 const STORM_ROWS = 1200
-const OLD_ROWS = 1500
 const JOB_ROWS = 1500
 
 type Next = () => number
 
-/** Says every so often how far it is: a run may take hours. */
+/** Interval of progress reports: a run may take hours. */
 const SAID_EVERY = 50
 
 class Kills {
@@ -64,7 +57,7 @@ function script(name: string): string {
   return fileURLToPath(new URL(`./processes/${name}.js`, import.meta.url))
 }
 
-/** Text by id of all passages. @throws Error for an id that is there twice. */
+/** Text of all passages by id. @throws Error for a duplicate id */
 async function textsIn(dir: string): Promise<Map<string, string>> {
   const index = await openIndex({ dir, model: hashedWords })
   const texts = new Map<string, string>()
@@ -80,9 +73,9 @@ async function textsIn(dir: string): Promise<Map<string, string>> {
 }
 
 interface StormState {
-  /** Round that was acknowledged last, 0 for deleted. */
+  /** Last acknowledged round, 0 for deleted. */
   readonly known: Map<number, number>
-  /** Rounds that were tried and not acknowledged: they may have come to pass. */
+  /** Rounds without acknowledgement, which may or may not have happened. */
   readonly open: Map<number, number>
   last: number
 }
@@ -100,7 +93,7 @@ function follow(state: StormState, output: string): void {
   }
 }
 
-/** Compares what is there with what was acknowledged, and settles what was open. */
+/** Compares the table with the acknowledged state, and resolves open rounds. */
 function compare(state: StormState, texts: ReadonlyMap<string, string>): void {
   const others = [...texts.keys()].filter((id) => !id.startsWith('s')).length
   if (others !== STORM_ROWS) throw new Error(`${others} of ${STORM_ROWS} passages that were never changed are there`)
@@ -130,42 +123,6 @@ async function storms(folder: string, kills: Kills, next: Next): Promise<void> {
   }
 }
 
-/** A table as software of schema version 1 made it. */
-async function oldTable(dir: string): Promise<void> {
-  const connection = await connectLance(dir, 0)
-  const table = await createBaseTable(connection, 'passages.old', hashedWords)
-  const passages = Array.from({ length: OLD_ROWS }, (_, id) => stormPassage(id, 1))
-  const halves = packVectors(
-    passages,
-    passages.map(({ text }) => embedWords(text)),
-    hashedWords.dimension,
-  )
-  await table.add(
-    new ArrowTable([recordBatch({ passages, hashes: [], halves }, hashedWords.dimension)]).select(['id', 'title', 'text', 'vector']),
-  )
-  await writeAlias(dir, 'passages', { stored_as: 'passages.old' })
-  connection.close()
-}
-
-async function migrations(folder: string, kills: Kills, next: Next): Promise<void> {
-  const old = join(folder, 'old')
-  await mkdir(old)
-  await oldTable(old)
-  while (kills.open) {
-    const dir = join(folder, 'migrated')
-    await cp(old, dir, { recursive: true })
-    for (let i = 0; i < 3 && kills.open; i++) if ((await killedAfter(script('migrating-process'), [dir], next() * 250)).killed) kills.add()
-    const texts = await textsIn(dir)
-    const index = await openIndex({ dir, model: hashedWords })
-    const { schemaVersion, rows } = await index.info()
-    index.close()
-    const wrong = Array.from({ length: OLD_ROWS }, (_, id) => stormPassage(id, 1)).filter(({ id, text }) => texts.get(id) !== text)
-    if (schemaVersion !== SCHEMA_VERSION || rows !== OLD_ROWS || wrong.length > 0)
-      throw new Error(`${dir}: schema ${schemaVersion}, ${rows} rows, ${wrong.length} of them wrong`)
-    await rm(dir, { recursive: true })
-  }
-}
-
 async function jobs(folder: string, kills: Kills, next: Next): Promise<void> {
   const dir = join(folder, 'jobs')
   await mkdir(dir)
@@ -189,11 +146,11 @@ async function jobs(folder: string, kills: Kills, next: Next): Promise<void> {
 }
 
 if (import.meta.filename === process.argv[1]) {
-  const options = benchOptions({ storms: '100', migrations: '100', jobs: '100', seed: '1' })
+  const options = benchOptions({ storms: '100', jobs: '100', seed: '1' })
   const next = uniform(options.count('seed'))
   const folder = await mkdtemp(join(tmpdir(), 'cepe-kills-'))
-  for (const [name, run] of Object.entries({ storms, migrations, jobs })) {
-    const kills = new Kills(name, options.count(name as 'storms' | 'migrations' | 'jobs'))
+  for (const [name, run] of Object.entries({ storms, jobs })) {
+    const kills = new Kills(name, options.count(name as 'storms' | 'jobs'))
     if (!kills.open) continue
     await run(folder, kills, next)
     console.log(`${name}: nothing lost, doubled or wrong`)

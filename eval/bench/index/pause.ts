@@ -10,10 +10,10 @@ import { noiseVector, syntheticPassage } from '../../../test/fixtures/synthetic-
 import { clusters } from '../../../test/fixtures/synthetic-table.ts'
 import { Pauses } from './pauses.ts'
 
-/** Passages of a document, as it is cut again. */
+/** Passages per document after splitting. */
 const PARTS = 50
 const WORDS = 101
-/** The vectors are noise: what recall can be had of them is not what is measured. */
+/** The vectors are noise: their recall is not measured. */
 const POLICY = { exactBelow: 1000, minRecall: 0.05, sample: 16 }
 
 async function writeDocuments(path: string, documents: number): Promise<void> {
@@ -26,7 +26,7 @@ async function writeDocuments(path: string, documents: number): Promise<void> {
   await once(file, 'finish')
 }
 
-/** Longest pauses of a process that runs a job as the service does, documents cut into passages; embedding takes no time. */
+/** Longest event-loop pauses of a process that runs a job like the service, with documents split into passages and instant embedding. */
 export async function pauseRow(dir: string, rows: number): Promise<string[]> {
   const corpus = join(dir, 'documents.jsonl')
   const index = await openIndex({ dir: join(dir, 'index'), model: clusters })

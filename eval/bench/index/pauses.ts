@@ -5,16 +5,16 @@ import { quantile } from '../measure.ts'
 /** A pause of the event loop. */
 interface Pause {
   readonly ms: number
-  /** Of that, how long the main thread could have run but others had the cores. */
+  /** Part of it in which the main thread was runnable without a core. */
   readonly waited: number
 }
 
-/** Milliseconds for which this process's main thread has waited for a core: Linux counts them. */
+/** Milliseconds that this process's main thread has waited for a core, as counted by Linux. */
 function waitedMs(): number {
   return Number(readFileSync('/proc/self/schedstat', 'utf8').split(' ')[1]) / 1e6
 }
 
-/** Watches how long the event loop stands still, and how much of that is waiting for a core. */
+/** Measures pauses of the event loop, and their share of waiting for a core. */
 export class Pauses {
   readonly #timer: NodeJS.Timeout
   readonly #collections: PerformanceObserver
@@ -35,7 +35,7 @@ export class Pauses {
     this.#collections.observe({ entryTypes: ['gc'] })
   }
 
-  /** What was seen since the last call, in milliseconds: the longest pause, and the longest but for waiting for a core. */
+  /** Milliseconds since the last call: the longest pause, and the longest without waiting for a core. */
   take(): { readonly max: number; readonly own: number; readonly p99: number; readonly collection: number } {
     const all = this.#pauses
     const collection = this.#collected
@@ -45,7 +45,7 @@ export class Pauses {
     const times = all.map(({ ms }) => ms)
     const own = longest(all.map(({ ms, waited }) => ms - waited))
     const seen = { max: longest(times), own, p99: quantile(times, 0.99), collection }
-    // Sorting some hundred thousand numbers is a pause of the bench's own.
+    // Sorting hundreds of thousands of numbers is a pause of the benchmark itself.
     this.#begin(waitedMs())
     return seen
   }

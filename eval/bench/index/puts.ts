@@ -14,7 +14,7 @@ const QUERIES = 100
 const WARM = 20
 const ROUNDS = 4
 
-/** Milliseconds of searches through an index that was just opened. */
+/** Search times of a freshly opened index, in milliseconds. */
 async function searchTimes(dir: string, rows: number, first: number): Promise<number[]> {
   const index = await openIndex({ dir, model: clusters })
   const times: number[] = []
@@ -27,7 +27,7 @@ async function searchTimes(dir: string, rows: number, first: number): Promise<nu
   return times
 }
 
-/** The middle of the times of each folder, measured in turns: what else the machine does falls on all alike. */
+/** Median times per folder, measured in turns, so that other load affects all alike. */
 async function searchMedians(dirs: readonly string[], rows: number): Promise<number[]> {
   const times = dirs.map((): number[] => [])
   for (let round = 0; round < ROUNDS; round++)
@@ -40,11 +40,11 @@ async function searchMedians(dirs: readonly string[], rows: number): Promise<num
   )
 }
 
-/** Search after many puts of one passage by twenty processes, one after the other, against the same table once it is tidy. */
+/** Search after many single-passage puts by twenty sequential processes, against the same table after compaction. */
 export async function putsRow(folder: string, rows: number, puts: number): Promise<string[]> {
   const [dir, untouched, tidied] = [join(folder, 'put'), join(folder, 'untouched'), join(folder, 'tidied')]
   await indexedTable(dir, clusters, rows, clusteredIn(rows))
-  // In one file, as a job leaves it.
+  // In one file, as written by a job.
   await compactionCommand({ dir, table: 'passages', task: 'compact', keepMs: 0, dryRun: false })
   await cp(dir, untouched, { recursive: true })
   const script = fileURLToPath(new URL('./processes/putting-process.js', import.meta.url))

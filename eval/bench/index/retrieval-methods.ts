@@ -12,13 +12,13 @@ const DEPTH = 5
  * recall@5 of each search method: `retrieval-methods.js <corpus> <questions> [every n-th question]`.
  * The corpus is indexed into a folder of its own, as a first start does, which also measures the weight of hybrid searches.
  */
-async function compare(corpus: string, questionFile: string, step: number): Promise<void> {
+async function compare(corpus: string, questionFile: string, stride: number): Promise<void> {
   const dir = await mkdtemp(path.join(tmpdir(), 'cepe-methods-'))
   try {
     const client = await createInProcessClient({ INDEX_DIR: dir, CORPUS: corpus })
     try {
       const { questions } = await readDataset(questionFile)
-      const asked = questions.filter(({ answerable }, i) => answerable && i % step === 0)
+      const asked = questions.filter(({ answerable }, i) => answerable && i % stride === 0)
       const found = new Map<Method, number>(METHODS.map((method) => [method, 0]))
       for (const { question, answers } of asked) {
         const holdsAnswer = answerFinder(answers)
@@ -38,8 +38,8 @@ async function compare(corpus: string, questionFile: string, step: number): Prom
   }
 }
 
-const [corpus, questions, step = '1'] = process.argv.slice(2)
+const [corpus, questions, stride = '1'] = process.argv.slice(2)
 if (corpus === undefined || questions === undefined) {
   process.stderr.write('usage: retrieval-methods.js <corpus> <questions> [every n-th question]\n')
   process.exitCode = 1
-} else await compare(corpus, questions, Math.max(1, Number(step) || 1))
+} else await compare(corpus, questions, Math.max(1, Number(stride) || 1))

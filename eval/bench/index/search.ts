@@ -90,7 +90,7 @@ export async function searchFigures(dir: string, name: string, rows: number, que
   return figures
 }
 
-/** Searches at once, and the queries that each number of them answers in a second. */
+/** Numbers of concurrent searches for measuring throughput. */
 const AT_ONCE = [1, 2, 8]
 
 async function atOnce(
@@ -121,7 +121,7 @@ async function atOnce(
   return figures
 }
 
-/** Latency under filters, with the indexes of their columns and then, dropped, without. */
+/** Latency under filters, with and without the indexes of their columns. */
 async function filterFigures(table: Table, ann: AnnSettings, vectors: readonly Float32Array[]): Promise<SearchFigures[]> {
   const filters = {
     'one title of 20 passages': (at: number) => ({ title: `Title ${at * 31}` }),

@@ -27,11 +27,11 @@ export async function bareAppend(dir: string, name: string, rows: number): Promi
 }
 
 export interface JobTimes {
-  /** Seconds: the corpus read, checked and laid out; vectors looked up, committed and fsynced; read back, indexed, recall measured. */
+  /** Seconds to read, validate and write the plan; to look up, commit and fsync vectors; to read back, index and measure recall. */
   readonly plan: number
   readonly index: number
   readonly verify: number
-  /** Seconds of the indexing phase that went into looking vectors up, which a model would do in another process. */
+  /** Seconds of the indexing phase for looking up vectors, which a model would do in another process. */
   readonly lookup: number
   readonly gapP99: number
   readonly gapMax: number

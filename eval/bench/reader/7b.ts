@@ -14,7 +14,7 @@ import { machine, measureLimits } from '../measure.ts'
 import { stageLines } from './stages.ts'
 import { buildShape, makeShape, SHAPE_NAMES } from './whole-shape.ts'
 
-/** Bytes of a weight that a further token reads; 4 bits with an f32 scale for each 128. */
+/** Bytes per weight read for each token; 4 bits with one f32 scale per 128. */
 const TOKEN_BYTES: Readonly<Record<Dtype, number>> = {
   f32: 4,
   f16: 2,

@@ -17,7 +17,7 @@ const SMALL_RUNS = 10
 
 const [modelDir = 'models/built/cepe-f32', prompt = '512', rows = '6000', way] = process.argv.slice(2)
 
-/** Megabytes, by Linux's name of the figure. */
+/** Megabytes of a figure of /proc. */
 function memory(name: 'VmRSS' | 'VmHWM'): number {
   return Math.round(Number(new RegExp(`${name}:\\s+(\\d+)`).exec(readFileSync('/proc/self/status', 'utf8'))?.[1]) / 1024)
 }
@@ -50,7 +50,7 @@ async function measure(arena: boolean): Promise<void> {
     }
     return best
   }
-  // Every request has its own sizes, as in service.
+  // Every request has its own sizes, as in a service.
   const large = await least(LARGE_RUNS, (run) => feeds(Number(prompt) - run, Number(rows) + run))
   const afterLarge = memory('VmRSS')
   const small = await least(SMALL_RUNS, (run) => feeds(20 + run, 400 + run))

@@ -6,7 +6,7 @@ import { fusedMatmul } from '../../../models/onnx/contrib.ts'
 import type { Value } from '../../../models/onnx/graph.ts'
 import { expand, f32, matmul, reshape, sizeOf, softmax, transpose } from '../../../models/onnx/ops.ts'
 
-/** No attention shares: neither alternative pays for what only the real graph returns. */
+/** Omits attention shares, so that alternatives do not pay for what only the real graph returns. */
 function noShare({ phi }: Context): Value {
   return expand(f32(phi.graph, 0), sizeOf(phi, 0), ['m'])
 }
@@ -18,12 +18,12 @@ function project({ params, x, context, heads }: CrossAttention): CrossAttended {
   }))
 }
 
-/** As the reference implementation: keys and values of all of phi are projected anew for every token. */
+/** Like the reference implementation: projects keys and values of all of phi again for every token. */
 export function reprojecting(): CrossStrategy {
   return { prompt: project, decode: project }
 }
 
-/** Keys and values of every layer are projected once and kept: 2 kv_heads head_dim numbers per context row and layer. */
+/** Projects keys and values of every layer once and caches them: 2 kv_heads head_dim numbers per context row and layer. */
 export function caching(): CrossStrategy {
   const kept = new Map<number, { keys: Value; values: Value }>()
   return {

@@ -8,7 +8,7 @@ import { Tensor } from '../../../models/runtime.ts'
 import { fastest, type Limits } from '../measure.ts'
 import { normal } from '../../../test/fixtures/synthetic-checkpoint.ts'
 
-/** Products one after the other in a run, so that what crosses the bus weighs little. */
+/** Chained products per run, so that transfers over the bus matter little. */
 const CHAIN = 16
 const WIDTH = 8192
 const ROWS = 4096
@@ -21,7 +21,7 @@ async function productTime(rows: number, provider: Provider): Promise<number> {
   const draw = normal(1)
   const row = Float32Array.from({ length: WIDTH }, () => draw() / Math.sqrt(WIDTH))
   const weights = new Uint16Array(WIDTH * WIDTH)
-  // Each row is the one before, turned by one: the numbers do not matter, but must stay small.
+  // Each row is the previous one rotated: the values do not matter, but must stay small.
   const halves = f32ToF16(row)
   for (let i = 0; i < WIDTH; i++) weights.set([...halves.subarray(i), ...halves.subarray(0, i)], i * WIDTH)
   const weight = graph.constant('f16', [WIDTH, WIDTH], new Uint8Array(weights.buffer))
@@ -37,7 +37,7 @@ async function productTime(rows: number, provider: Provider): Promise<number> {
   return time / CHAIN
 }
 
-/** What a device does in half precision, measured through the same runtime: a large product, and one with a single row. */
+/** Half-precision limits of a device, measured with the same runtime: a large product, and one with a single row. */
 export async function measureDevice(provider: Provider): Promise<Limits> {
   const [large, single] = [await productTime(ROWS, provider), await productTime(1, provider)]
   return { gflops: (2 * ROWS * WIDTH * WIDTH) / large / 1e6, gigabytesPerSecond: (WIDTH * WIDTH * 2) / single / 1e6 }

@@ -21,7 +21,7 @@ const D_ENC = 1024
 const BATCH_TOKENS = 1024
 const PASSAGE_TOKENS = 120
 const ROUNDS = Number(process.argv.at(2) ?? 3)
-/** A whole answer: 60 passages, of which 10 and 2 demonstrations' stand in the prompt. */
+/** A complete answer: 60 passages, of which the prompt contains 10, and those of 2 demonstrations. */
 const ANSWER = { passages: 50, prompt: 12 * PASSAGE_TOKENS + 100, tokens: 25 }
 
 const CONTESTANTS: readonly { readonly name: string; readonly dtype: Dtype; readonly blockSize: BlockSize }[] = [
@@ -98,7 +98,7 @@ const RUNS = {
 } satisfies Record<string, (model: Model) => Promise<void>>
 type Run = keyof typeof RUNS
 
-/** The least cost of each run, the models in turns. */
+/** The lowest cost of each run, with alternating models. */
 async function race(models: readonly Model[]): Promise<readonly Readonly<Record<Run, number>>[]> {
   const names = Object.keys(RUNS) as Run[]
   const best = models.map(() => Object.fromEntries(names.map((name) => [name, Infinity])) as Record<Run, number>)
@@ -113,7 +113,7 @@ async function race(models: readonly Model[]): Promise<readonly Readonly<Record<
   return best
 }
 
-/** Milliseconds of each stage, from those of the runs. */
+/** Milliseconds of each stage, derived from the runs. */
 function stages(of: Readonly<Record<Run, number>>): readonly [string, number][] {
   return [
     [`encode ${ANSWER.passages} passages of ${PASSAGE_TOKENS} tokens`, of.encode],

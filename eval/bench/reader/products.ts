@@ -42,7 +42,7 @@ const nBits =
     )
   }
 
-/** [K,N] in 8 bits with a scale for each output. */
+/** [K,N] in 8 bits with one scale per output. */
 const columns = (): { values: Uint8Array; scales: number[] } => {
   const values = new Int8Array(K * N)
   const scales = Array.from(
@@ -64,7 +64,7 @@ const dynamic = (graph: Graph, x: Value): Value =>
     },
   )
 
-/** Inputs in 8 bits with a scale for each row, applied after; `signs` are those of the input's and the weights' type. */
+/** Inputs in 8 bits with one scale per row, applied afterwards; `signs` are the signedness of inputs and weights. */
 const rows =
   (input: 'i8' | 'u8', weight: 'i8' | 'u8') =>
   (graph: Graph, x: Value): Value => {

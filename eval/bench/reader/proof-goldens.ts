@@ -1,16 +1,16 @@
 import { cp, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { buildModel } from '../../../models/build.ts'
-import { parseConfig } from '../../../models/checkpoint/config-parse.ts'
-import { readJson } from '../../../models/checkpoint/json.ts'
+import { parseConfig } from '../../../models/checkpoint/config/parse.ts'
+import { readJson } from '../../../models/checkpoint/config/json.ts'
 import { readGolden, type Golden } from '../../../models/golden.ts'
 import type { Dtype } from '../../../models/manifest.ts'
 import { packageRoot } from '../../../src/package.ts'
-import { createReader } from '../../../src/inference/pool/create-reader.ts'
+import { createReader } from '../../../src/inference/pool/models/create-reader.ts'
 import type { Provider } from '../../../src/inference/protocol.ts'
 import { table } from '../measure.ts'
 
-/** A checkpoint of random weights with recorded outputs of the reference's model, part of the project. */
+/** A committed checkpoint of random weights with recorded outputs of the reference's model. */
 const FIXTURE = 'test/fixtures/recipe/cepe-tiny-gqa'
 
 function ids(golden: Golden, name: string): number[] {
@@ -28,7 +28,7 @@ function contextsOf(golden: Golden): number[][] {
   )
 }
 
-/** A tokenizer of one word an id: goldens are ids, but a reader wants one. */
+/** A tokenizer with one word per id: goldens are ids, but a reader needs a tokenizer. */
 function wordTokenizer(size: number): object {
   return {
     ...{ version: '1.0', added_tokens: [], normalizer: null, post_processor: null },
@@ -42,8 +42,8 @@ function wordTokenizer(size: number): object {
 }
 
 /**
- * Greedy answers of a reader process against recorded ones.
- * @returns the lines of a table, and whether every difference lies within `atol`
+ * Compares greedy answers of a reader process with recorded ones.
+ * @returns the lines of a table, and whether every difference is within `atol`
  */
 export async function goldenLines(
   folder: string,

@@ -23,7 +23,7 @@ import { goldenLines } from './proof-goldens.ts'
 import { stageLines } from './stages.ts'
 import { buildShape, makeShape, SHAPE_NAMES, type ShapeName } from './whole-shape.ts'
 
-/** Largest difference of a log-probability to the recorded one. */
+/** Largest accepted difference of a log-probability from the recorded one. */
 const ATOL = { f16: 0.05, f32: 2e-4 } as const
 const K = 10
 /** Exact match of the shipped reader on these questions in f32, less four standard errors of 200 of them. */
@@ -56,8 +56,8 @@ async function endToEnd(folder: string, dtype: Dtype, provider: Provider, count:
   })
   try {
     const { questions } = await readDataset(options.text('question-file'))
-    const step = Math.max(1, Math.floor(questions.length / count))
-    const asked = questions.filter((_, i) => i % step === 0).slice(0, count)
+    const stride = Math.max(1, Math.floor(questions.length / count))
+    const asked = questions.filter((_, i) => i % stride === 0).slice(0, count)
     let right = 0
     const times: number[] = []
     for (const { question, answers } of asked) {
@@ -74,11 +74,11 @@ async function endToEnd(folder: string, dtype: Dtype, provider: Provider, count:
   }
 }
 
-/** @returns false where something differs from what it should be */
+/** @returns false if a result differs from its expectation */
 async function run(folder: string, shape: ShapeName): Promise<boolean> {
   const provider = providerOf()
   const onDevice = provider.name === 'cuda'
-  // Before anything is written: without CUDA there is nothing to prove.
+  // Before anything is written: the test needs CUDA.
   await (await loadGraph(castModel('f32', 'f16'), { threads: 1, provider })).release()
   const dtype = onDevice ? 'f16' : 'f32'
   console.log(`# Proof on ${provider.name}, ${dtype}, ${new Date().toISOString().slice(0, 10)}\n\n${machine(1)}`)

@@ -1,6 +1,6 @@
-import type { CepeReaderConfig } from '../../../models/checkpoint/config.ts'
+import type { CepeReaderConfig } from '../../../models/checkpoint/config/config.ts'
 
-/** Multiply-adds count as two operations; norms, softmax and embeddings are left out. */
+/** Multiply-adds count as two operations; norms, softmax and embeddings are ignored. */
 
 /** Encoder over passages of the given lengths. */
 export function encoderFlops(
@@ -15,7 +15,7 @@ function keyWidth({ decoder: { kvHeads, headDim } }: CepeReaderConfig): number {
   return kvHeads * headDim
 }
 
-/** Weights of the decoder that one token passes, but for the cross-attention's keys and values. */
+/** Weights of the decoder used per token, without keys and values of the cross-attention. */
 function tokenWeights({
   decoder: { hiddenSize: d, intermediateSize: ff, heads, kvHeads, layers },
   crossAttentionLayers,

@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import type { InferenceSession, Tensor } from '../../../models/runtime.ts'
 import { precisionOf } from '../../../models/blocks/precision.ts'
 import { buildModel } from '../../../models/build.ts'
-import type { CepeReaderConfig } from '../../../models/checkpoint/config.ts'
+import type { CepeReaderConfig } from '../../../models/checkpoint/config/config.ts'
 import { openCheckpoint } from '../../../models/checkpoint/open.ts'
 import { cepeGenerateGraph, type CrossStrategy } from '../../../models/graphs/cepe-generate.ts'
 import { writeGraphs } from '../../../models/onnx/write.ts'
@@ -24,7 +24,7 @@ import { uniform, writeSyntheticCheckpoint } from '../../../test/fixtures/synthe
 const CONTEXT_ROWS = [0, 2000, 8000] as const
 const DEPTH_1B: Depth = { layers: 4, encoderLayers: 2 }
 const DEPTH_7B: Depth = { layers: 2, encoderLayers: 1 }
-/** As the service batches passages. */
+/** Batch size of the service. */
 const BATCH_TOKENS = 2048
 
 const threads = Number(process.argv.at(2) ?? 2)
@@ -48,7 +48,7 @@ function randomIds(count: number, seed: number): number[] {
   return Array.from({ length: count }, () => 3 + Math.floor(next() * 31_000))
 }
 
-/** What the service takes of the generate graph; the caches beside it would be copied. */
+/** Outputs that the service fetches; the caches would be copied. */
 const ANSWER = ['tokens', 'logprobs', 'attention']
 
 function feedsOf(prompt: number, phi: Tensor, newTokens: number): Record<string, Tensor> {
@@ -60,7 +60,7 @@ function feedsOf(prompt: number, phi: Tensor, newTokens: number): Record<string,
   }
 }
 
-/** Milliseconds of one further token: a run of several less a run of one. */
+/** Milliseconds per further token: a run of several minus a run of one. */
 async function perToken(session: InferenceSession, phi: Tensor, tokens: number, repeats: number): Promise<number> {
   await session.run(feedsOf(16, phi, 2), ANSWER)
   const one = await fastest(repeats, () => session.run(feedsOf(16, phi, 1), ANSWER))
@@ -84,7 +84,7 @@ async function makeShape(name: ShapeName, config: object): Promise<Shape> {
   return { name, checkpointDir, builtDir, config: checkpoint.config }
 }
 
-/** The generate graph with another way of cross-attention, over the same weights. */
+/** The generate graph with another form of cross-attention, over the same weights. */
 async function openAlternative({ name, checkpointDir, config }: Shape, label: string, strategy: CrossStrategy): Promise<InferenceSession> {
   const checkpoint = await openCheckpoint(checkpointDir)
   const dir = join(folder, `${name}-${label}`)
@@ -102,7 +102,7 @@ async function openAlternative({ name, checkpointDir, config }: Shape, label: st
   return openSession(join(dir, 'cepe_generate.onnx'), threads)
 }
 
-/** Runs with a session that is released afterwards: memory holds one at a time. */
+/** Runs with a session that is released afterwards, so that memory holds one at a time. */
 async function using<T>(opening: Promise<InferenceSession>, run: (session: InferenceSession) => Promise<T>): Promise<T> {
   const session = await opening
   try {
@@ -227,7 +227,7 @@ async function prefillTable(shape: Shape, limits: Limits): Promise<void> {
   say(table(['prompt tokens', 'context rows', 'ms', 'GFLOP/s', 'of the large product'], rows))
 }
 
-/** 50 passages in the encoder; 10 passages, 2 demonstrations with a passage each and the question in the prompt. */
+/** 50 passages in the encoder; 10 passages, 2 demonstrations with one passage each and the question in the prompt. */
 async function answerTable(shape: Shape, limits: Limits): Promise<void> {
   const [passageTokens, promptTokens, newTokens] = [120, 12 * 120 + 100, 25]
   const passages = Array.from({ length: 50 }, (_, i) => randomIds(passageTokens, 300 + i))

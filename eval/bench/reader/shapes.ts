@@ -55,7 +55,7 @@ export function cepe1B(depth: Depth): object {
   return cepe({ hidden_size: 2048, intermediate_size: 5632 }, depth)
 }
 
-/** CEPE's shape in small, for trying a benchmark out: the vocabulary holds the shipped tokenizer's. */
+/** CEPE's shape with small widths, to try out a benchmark; the vocabulary covers the shipped tokenizer's. */
 export function cepeSmall(): object {
   const heads = { num_attention_heads: 4 }
   const shape = cepe({ hidden_size: 64, intermediate_size: 128 }, { layers: 2, encoderLayers: 2 })

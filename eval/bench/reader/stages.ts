@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import type { CepeReaderConfig } from '../../../models/checkpoint/config.ts'
+import type { CepeReaderConfig } from '../../../models/checkpoint/config/config.ts'
 import { packageRoot } from '../../../src/package.ts'
 import type { AnswerRead, AnswerReadResult } from '../../../src/inference/contract.ts'
-import { createReader } from '../../../src/inference/pool/create-reader.ts'
+import { createReader } from '../../../src/inference/pool/models/create-reader.ts'
 import type { Provider } from '../../../src/inference/protocol.ts'
 import { table, type Limits } from '../measure.ts'
 import { absorbedFlops, encoderFlops, prefillFlops, tokenBytes } from './reader-flops.ts'
@@ -18,7 +18,7 @@ export interface StagesOptions {
   readonly ks: readonly number[]
   readonly kDecoders: readonly number[]
   readonly limits: Limits
-  /** Bytes of a weight by which further tokens are limited. Default 4. */
+  /** Bytes read per weight for further tokens, which limit their speed. Default 4. */
   readonly weightBytes?: number
   /** Folder for encoder states. */
   readonly stateDir: string
@@ -26,11 +26,11 @@ export interface StagesOptions {
 
 const NEW_TOKENS = 25
 const STATE_BYTES = 2 ** 36
-/** States are written behind the answer, which has the process to itself until it is there. */
+/** States are written after the answer, in the background. */
 const WRITE_MS = 1000
 const QUESTION = 'what is the capital of australia'
 
-/** Passages of the shipped corpus, as if they had been found. */
+/** Passages of the shipped corpus, as if retrieved. */
 async function corpusPassages(count: number): Promise<AnswerRead['passages']> {
   const lines = (await readFile(join(packageRoot(), 'index/corpus/passages.tsv'), 'utf8')).split('\n').slice(1, count + 1)
   return lines.map((line, i) => {
@@ -51,7 +51,7 @@ const HEAD = [
   'answer, states stored, s',
 ]
 
-/** A question over passages of its own, which no earlier one has encoded. */
+/** A question with new passages, which no earlier one has encoded. */
 function readOf(passages: AnswerRead['passages'], kDecoder: number): AnswerRead {
   return {
     ...{ question: QUESTION, mode: 'cepe', passages, kDecoder, encoderPassages: 'others', demonstrations: [] },
@@ -60,8 +60,8 @@ function readOf(passages: AnswerRead['passages'], kDecoder: number): AnswerRead 
 }
 
 /**
- * Asks a reader process, as the service runs it, a question over k passages: once with nothing encoded, once with all states on
- * the disk. Seconds of each stage, and what the machine's f32 product (or the device's) would take for the same operations.
+ * Asks a reader process, as run by the service, a question over k passages: once with nothing encoded, once with all states on disk.
+ * Reports seconds per stage, and what the machine's f32 product (or the device's) would take for the same operations.
  * @returns the lines of a table
  */
 export async function stageLines(options: StagesOptions): Promise<string[]> {
@@ -80,8 +80,8 @@ export async function stageLines(options: StagesOptions): Promise<string[]> {
     const rows: string[][] = []
     for (const k of ks) {
       for (const kDecoder of kDecoders) {
-        const place = rows.length * most
-        const read = readOf(passages.slice(place, place + k), kDecoder)
+        const first = rows.length * most
+        const read = readOf(passages.slice(first, first + k), kDecoder)
         const fresh = await reader.answer(read)
         await setTimeout(WRITE_MS)
         const again = await reader.answer(read)
@@ -98,7 +98,7 @@ export async function stageLines(options: StagesOptions): Promise<string[]> {
   }
 }
 
-/** @param again the same question once more, with all states stored */
+/** @param again the same question again, with all states stored */
 function stageCells(options: StagesOptions, fresh: AnswerReadResult, again: AnswerReadResult): string[] {
   const { encode } = fresh.timingsMs
   const { encode: fromDisk, generate } = again.timingsMs
@@ -110,7 +110,7 @@ function stageCells(options: StagesOptions, fresh: AnswerReadResult, again: Answ
   ]
 }
 
-/** Milliseconds that the operations of prompt and further tokens take at the machine's limits. */
+/** Milliseconds of prompt and further tokens at the machine's limits. */
 function limitsOf(
   { config, limits, weightBytes = 4 }: StagesOptions,
   { promptTokens, contextTokenCounts, logprobs }: AnswerReadResult,
@@ -123,7 +123,7 @@ function limitsOf(
   return { encode: encoderFlops(config, contextTokenCounts) / limits.gflops / 1e6, generate: (prefill + further) / 1e6 }
 }
 
-/** Empty where nothing was to be done. */
+/** Empty without work. */
 function share(limit: number, ms: number): string {
   return limit === 0 ? '' : (limit / ms).toFixed(2)
 }

@@ -1,10 +1,10 @@
 import { copyFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { buildModel } from '../../../models/build.ts'
-import type { CepeReaderConfig } from '../../../models/checkpoint/config.ts'
+import type { CepeReaderConfig } from '../../../models/checkpoint/config/config.ts'
 import { openCheckpoint } from '../../../models/checkpoint/open.ts'
 import type { Dtype } from '../../../models/manifest.ts'
-import { createProgress } from '../../../src/cli/progress.ts'
+import { createProgress } from '../../../src/cli/program/progress.ts'
 import { packageRoot } from '../../../src/package.ts'
 import { megabytes } from '../../../src/service/progress.ts'
 import { cepe1B, cepe7B, cepeSmall, DEPTH_1B, DEPTH_7B } from './shapes.ts'
@@ -19,10 +19,10 @@ const SHAPES = {
 export type ShapeName = keyof typeof SHAPES
 export const SHAPE_NAMES: readonly ShapeName[] = ['7b', '1.1b', '1.1b-shallow', 'small']
 
-/** Its widths where all of its layers would take too long. */
+/** Reduced depth where all layers would take too long. */
 const SHALLOW = { layers: 4, encoderLayers: 4 }
 
-/** Bytes on the disk of one weight, at most. */
+/** Maximum bytes on disk per weight. */
 const WEIGHT_BYTES: Readonly<Record<Dtype, number>> = {
   f32: 4,
   f16: 2,
@@ -47,8 +47,8 @@ export interface WholeShape {
 }
 
 /**
- * Writes the checkpoint, with the shipped tokenizer beside it, so that it can be served.
- * @throws disk_full, before anything is written, where it and its largest build will not fit
+ * Writes the checkpoint with the shipped tokenizer, so that it can be served.
+ * @throws disk_full before anything is written, if it and its largest build do not fit
  */
 export async function makeShape(folder: string, shape: ShapeName, dtypes: readonly Dtype[]): Promise<WholeShape> {
   const content = SHAPES[shape]()
@@ -66,7 +66,7 @@ export async function makeShape(folder: string, shape: ShapeName, dtypes: readon
   return { dir, config: { ...config, encoder: config.encoder }, bytes, seconds: (performance.now() - since) / 1000 }
 }
 
-/** Builds one dtype, and says what that took. */
+/** Builds one dtype and reports its cost. */
 export async function buildShape({ dir }: WholeShape, outDir: string, dtype: Dtype): Promise<string> {
   const progress = createProgress(`Building ${dtype}`, 'MB')
   const [since, cpu] = [performance.now(), process.cpuUsage()]

@@ -1,6 +1,6 @@
 /**
- * A process that takes a place of ready vectors into the table `bench` of an index, from where another one that was killed stopped.
- * Arguments: place, folder or address of the index, folder of the job. Says "started", and the seconds of writing and of the rest.
+ * Commits a shard directory with all its vectors to the table `bench` of an index, resuming where a killed process stopped.
+ * Arguments: shard directory, folder or address of the index, folder of the job. Prints "started", and the seconds of writing and of the rest.
  */
 import { openShardDir } from '../../../index/ingest/shard-dir/shard-dir.ts'
 import { storeSettingsOf } from '../../../index/store/object-store/environment.ts'

@@ -16,7 +16,7 @@ import { openIndex } from '../../../index/open.ts'
 import { storeSettingsOf } from '../../../index/store/object-store/environment.ts'
 import { checkAddress } from '../../../index/store/object-store/address.ts'
 import { configureStores } from '../../../index/store/object-store/settings.ts'
-import { storeOf } from '../../../index/store/store-of.ts'
+import { bytesUnder, storeOf } from '../../../index/store/store-of.ts'
 import { readAlias } from '../../../index/versions/alias.ts'
 import { connectLance } from '../../../index/table/lance.ts'
 import { startReplicaCache } from '../../../index/replica/replica-cache.ts'
@@ -24,7 +24,7 @@ import { halvesOf, stringsOf } from '../../../index/table/rows.ts'
 import { benchOptions } from '../arguments.ts'
 import { clusteredVector } from '../../../test/fixtures/synthetic-corpus.ts'
 import { machine, table } from '../measure.ts'
-import { readyPlace, synthetic } from './ready-shards.ts'
+import { readyShardDir, synthetic } from './ready-shards.ts'
 import { killedAfter, outputOf } from '../scripts.ts'
 import { uniform } from '../../../test/fixtures/synthetic-checkpoint.ts'
 
@@ -37,7 +37,7 @@ const SEARCHES = 20
 const seconds = (from: number, to = performance.now()): string => ((to - from) / 1000).toFixed(1)
 const say = (text: string): void => console.log(`${new Date().toISOString().slice(11, 19)} ${text}`)
 
-/** Takes the vectors into the table by processes of which all but the last are killed. @returns kills, and what the last one said */
+/** Commits the vectors by processes of which all but the last are killed. @returns the number of kills, and the last one's output */
 async function commit(shardDir: ShardDir, jobs: string): Promise<[number, string]> {
   const script = fileURLToPath(new URL('./committing-process.js', import.meta.url))
   const next = uniform(options.count('seed'))
@@ -51,7 +51,7 @@ async function commit(shardDir: ShardDir, jobs: string): Promise<[number, string
   return [kills, (await outputOf(script, [shardDir.folder, address, jobs])).split('\n').at(1) ?? '']
 }
 
-/** Every id and content, and every vector's numbers, against what was planned. @throws Error */
+/** Compares every id, content and vector with the plan. @throws Error */
 async function compare(shardDir: ShardDir): Promise<void> {
   const connection = await connectLance(address, 500)
   const stored = await connection.openTable((await readAlias(address, 'bench'))?.stored_as ?? '')
@@ -69,7 +69,7 @@ async function compare(shardDir: ShardDir): Promise<void> {
   if (found.length !== rows || sumFingerprints(found) !== shardDir.plan.digest) throw new Error('the table is not the planned one')
 }
 
-/** @returns seconds until the first search is answered, and milliseconds of the median of those after it */
+/** @returns seconds until the first search is answered, and median milliseconds of later ones */
 async function answering(dir: string): Promise<[string, string]> {
   const started = performance.now()
   const index = await openIndex({ dir, table: 'bench', model: synthetic(dimension), readOnly: true })
@@ -87,7 +87,7 @@ async function answering(dir: string): Promise<[string, string]> {
 
 const local = await mkdtemp(join(tmpdir(), 'cepe-bench-object-store-'))
 try {
-  const shardDir = await readyPlace(join(local, 'place'), rows, dimension)
+  const shardDir = await readyShardDir(join(local, 'shards'), rows, dimension)
   say(`${rows} vectors are ready`)
   const [kills, last] = await commit(shardDir, join(local, 'jobs'))
   say(`committed after ${kills} kills; the last process ${last}`)
@@ -100,7 +100,7 @@ try {
   const copied = seconds(from)
   mirror.close()
   const mirrored = await answering(copy)
-  const megabytes = Math.round((await storeOf(copy).files.bytes(copy)) / 1e6)
+  const megabytes = Math.round((await bytesUnder(copy)) / 1e6)
   console.log(
     `# A table of ${rows.toLocaleString('en')} passages of ${dimension} numbers in an object store, ${megabytes} MB\n\n${machine(1)}\n`,
   )

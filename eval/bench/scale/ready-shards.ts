@@ -13,8 +13,8 @@ export function synthetic(dimension = DIMENSION): EmbeddingModel {
   return { id: 'synthetic-clusters', dimension }
 }
 
-/** A place with the vectors of every shard: what `cepe index commit` takes. */
-export async function readyPlace(folder: string, rows: number, dimension = DIMENSION): Promise<ShardDir> {
+/** A shard folder with all vectors: the input of `cepe index commit`. */
+export async function readyShardDir(folder: string, rows: number, dimension = DIMENSION): Promise<ShardDir> {
   const shardDir = await planShardDir(() => syntheticItems(rows), {
     folder,
     model: synthetic(dimension),
@@ -32,7 +32,7 @@ export async function readyPlace(folder: string, rows: number, dimension = DIMEN
   return shardDir
 }
 
-/** Moments of a commit, by `performance.now()`: its plan is the job's, its rows are written, the table is verified, indexed and live. */
+/** Times of a commit, by `performance.now()`: plan adopted, rows written, table verified, indexed and live. */
 export interface Committed {
   readonly started: number
   readonly adopted: number
@@ -40,7 +40,7 @@ export interface Committed {
   readonly done: number
 }
 
-/** Takes such a place into the table `bench` of an index, from where it stopped if it was killed. @param folder of the job */
+/** Commits such a folder to the table `bench` of an index, resuming after a kill. @param folder of the job */
 export async function commitReady(shardDir: ShardDir, dir: string, folder: string): Promise<Committed> {
   await mkdir(folder, { recursive: true })
   const started = performance.now()

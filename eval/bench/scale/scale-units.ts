@@ -1,11 +1,11 @@
-/** A cost of one unit of work, as measured: by a command, in a results file that holds the words. */
+/** Measured cost of one unit of work, with its command and the results file that contains it. */
 export interface UnitCost {
   readonly value: number
   readonly unit: string
   readonly what: string
   readonly command: string
   readonly file: string
-  /** Where in the file it is said. */
+  /** Quote from the results file. */
   readonly words: string
 }
 
@@ -14,7 +14,7 @@ const READER = { command: 'npm run bench:reader', file: 'eval/bench/results/read
 const DTYPES = { command: 'npm run bench:reader', file: 'eval/bench/results/reader-2026-11-22.md' }
 const SCALE = { command: 'node dist/eval/bench/scale/scale.js --rows 20000', file: 'eval/bench/results/scale-2026-11-22.md' }
 
-/** Everything that the plan multiplies. One core of a 2-core AMD EPYC with AVX512-VNNI. */
+/** All factors of the plan. One core of a 2-core AMD EPYC with AVX512-VNNI. */
 export const UNIT_COSTS = {
   product: {
     ...READER,
@@ -92,14 +92,14 @@ export const UNIT_COSTS = {
   otherIndexes: { ...SCALE, value: 291, unit: 'bytes a passage', what: 'the other indexes', words: '| other indexes | 291 |' },
 } as const satisfies Record<string, UnitCost>
 
-/** What is taken as given: no measurement of this repository says it. */
+/** Assumptions without a measurement in this repository. */
 export const GIVEN = {
-  /** Of a passage of psgs_w100.tsv (100 words), special tokens included. */
+  /** Tokens of a passage of psgs_w100.tsv (100 words), including special tokens. */
   passageTokens: 150,
-  /** Bytes of such a passage's text and title. */
+  /** Bytes of text and title of such a passage. */
   passageBytes: 640,
-  /** US dollars of a core for an hour: change it with --price. */
+  /** US dollars per core hour; see --price. */
   corePrice: 0.04,
-  /** Partitions that a question reads of 4,096. */
+  /** Partitions read per question, of 4,096. */
   nprobes: 200,
 } as const

@@ -12,7 +12,7 @@ import { benchOptions } from '../arguments.ts'
 import { DIMENSION } from '../../../test/fixtures/synthetic-corpus.ts'
 import { bareAppend } from '../index/write.ts'
 import { machine, table } from '../measure.ts'
-import { commitReady, readyPlace } from './ready-shards.ts'
+import { commitReady, readyShardDir } from './ready-shards.ts'
 
 const rows = benchOptions({ rows: '50000' }).count('rows')
 
@@ -24,7 +24,7 @@ async function bytesUnder(folder: string): Promise<number> {
 
 const dir = await mkdtemp(join(tmpdir(), 'cepe-bench-scale-'))
 try {
-  const shardDir = await readyPlace(join(dir, 'place'), rows)
+  const shardDir = await readyShardDir(join(dir, 'shards'), rows)
   const before = await bareAppend(dir, 'bare', rows)
   const { started, adopted, written, done } = await commitReady(shardDir, dir, join(dir, 'jobs', 'commit'))
   const bare = (before + (await bareAppend(dir, 'bare', rows))) / 2

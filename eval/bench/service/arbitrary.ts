@@ -1,6 +1,6 @@
 import fc, { type Arbitrary } from 'fast-check'
 
-/** The keywords of JSON Schema that the service's own document uses. */
+/** The JSON Schema keywords of the service's own document. */
 export interface Schema {
   readonly type?: string | readonly string[]
   readonly enum?: readonly unknown[]
@@ -20,7 +20,7 @@ export interface Schema {
   readonly maxItems?: number
 }
 
-/** Larger ones than a test of shapes needs would only be slow. */
+/** Longer texts would only be slow. */
 const LONGEST_TEXT = 60
 const MOST_ITEMS = 3
 const LARGEST_NUMBER = 50
@@ -50,8 +50,8 @@ const strange: Arbitrary<unknown> = fc.oneof(
 )
 
 /**
- * Mostly what a schema allows; now and then something else in its place, a field that it does not know, or a field left out.
- * @param tidy nothing but what it allows: of a request with many fields hardly one would be answered else
+ * A value that mostly conforms to a schema; sometimes another value, an unknown field, or a missing field.
+ * @param tidy only conforming values: otherwise hardly any request with many fields would be answered
  */
 export function valueOf(schema: Schema, tidy: boolean): Arbitrary<unknown> {
   if (tidy) return allowed(schema, tidy)

@@ -6,7 +6,7 @@ import { ADMIN_KEY } from './server.ts'
 const CLIENTS = 4
 const TELL_EVERY = 1000
 const METHODS = ['get', 'post', 'put', 'delete'] as const
-/** Faults of the service itself; what it cannot do, and says so, has other statuses. */
+/** Faults of the service; unsupported requests have other statuses. */
 const FAULT = 500
 
 interface Operation {
@@ -39,20 +39,20 @@ interface Document {
 export interface Findings {
   readonly cases: number
   readonly statuses: ReadonlyMap<number, number>
-  /** Operation and status, with the first request that met it. */
+  /** Operation and status, with the first such request. */
   readonly undocumented: ReadonlyMap<string, string>
   readonly faults: ReadonlyMap<string, string>
-  /** Requests that were never answered, and those whose connections broke. */
+  /** Requests without an answer, and those with a broken connection. */
   readonly hung: readonly string[]
   readonly broken: readonly string[]
 }
 
 type Named = Readonly<Record<string, unknown>>
 
-/** Schemas may refer to themselves: what lies deeper is left open. */
+/** Maximum depth of recursive schemas. */
 const MOST_REFERENCES = 6
 
-/** The document with its references to named schemas replaced by those. */
+/** Inlines references to named schemas. */
 function inlined(value: unknown, schemas: Named, references = 0): unknown {
   if (Array.isArray(value)) return value.map((entry) => inlined(entry, schemas, references))
   if (typeof value !== 'object' || value === null) return value
@@ -81,7 +81,7 @@ function operationsOf({ paths }: Document): Operation[] {
 
 /** Requests for an operation: path, query and body from its schemas, with and without a key. */
 function callsOf({ method, path, parameters, body, types }: Operation, tidy: boolean): fc.Arbitrary<Call> {
-  const place = (where: string) =>
+  const parametersIn = (where: string) =>
     fc.tuple(
       ...parameters
         .filter((parameter) => parameter.in === where)
@@ -92,7 +92,7 @@ function callsOf({ method, path, parameters, body, types }: Operation, tidy: boo
   const headers = fc.record({
     authorization: fc.oneof(
       { weight: 200, arbitrary: fc.constant(`Bearer ${ADMIN_KEY}`) },
-      // Thirty wrong keys a minute, and the rest of the minute is refused.
+      // Thirty wrong keys a minute are allowed, then all are rejected.
       { weight: tidy ? 0 : 1, arbitrary: fc.constantFrom('Bearer wrong', 'Basic x') },
     ),
     ...(body !== undefined && {
@@ -101,8 +101,8 @@ function callsOf({ method, path, parameters, body, types }: Operation, tidy: boo
   })
   return fc
     .record({
-      inPath: place('path'),
-      query: place('query'),
+      inPath: parametersIn('path'),
+      query: parametersIn('query'),
       headers,
       body: body === undefined ? fc.constant(undefined) : valueOf(body, tidy),
     })
@@ -118,12 +118,12 @@ function callsOf({ method, path, parameters, body, types }: Operation, tidy: boo
     })
 }
 
-/** Unpaired surrogates have no encoding, and a step in a path, escaped or not, is taken before it is sent. */
+/** Unpaired surrogates have no encoding, and dot segments of a path are resolved before sending. */
 function escaped(text: string): string {
   return /^\.{1,2}$/.test(text) ? 'x' : encodeURIComponent(Buffer.from(text).toString())
 }
 
-/** Sends so many generated requests and compares the answers with the service's own OpenAPI document. */
+/** Sends generated requests and compares responses with the service's OpenAPI document. */
 export async function fuzz(url: string, cases: number, seed: number): Promise<Findings> {
   const text = String((await send(url, { method: 'GET', path: '/docs/json' })).body)
   const { components, ...named } = JSON.parse(text) as Document & { readonly components?: { readonly schemas?: Named } }
@@ -133,7 +133,7 @@ export async function fuzz(url: string, cases: number, seed: number): Promise<Fi
   const queue = operations.flatMap((operation) =>
     [true, false].flatMap((tidy) => fc.sample(callsOf(operation, tidy), { numRuns: each, seed }).map((call) => ({ operation, call }))),
   )
-  // In an order of their own, so that slow and fast operations mix.
+  // Shuffled, so that slow and fast operations mix.
   const shuffled = fc.sample(fc.shuffledSubarray(queue, { minLength: queue.length }), { numRuns: 1, seed })[0] ?? queue
   const found = {
     statuses: new Map<number, number>(),

@@ -1,6 +1,6 @@
-/** The largest request of every kind that the limits of the shipped configuration let in (1 MiB of body). */
+/** The largest request of every kind within the limits of the shipped configuration (1 MiB of body). */
 
-/** Words without repetition, which no tokenizer's cache helps with. */
+/** Words without repetition, so that tokenizer caches do not help. */
 function words(characters: number, seed: number): string {
   let state = seed * 2654435761
   let text = ''
@@ -22,7 +22,7 @@ const demonstrations = Array.from({ length: 16 }, (_, i) => ({
 }))
 const question = 'what is the capital of australia'
 const many = passages(200, 5000)
-/** One word of a whole passage: tokenizers take more than linear time for those. */
+/** A passage of a single word: tokenizers take superlinear time for it. */
 const unbroken = Array.from({ length: 50 }, (_, i) => ({ title: 'T', text: words(20_000, i + 1).replaceAll(' ', '') }))
 
 export interface LargestRequest {

@@ -1,12 +1,12 @@
 import { performance } from 'node:perf_hooks'
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** What is neither answered nor refused after so long is taken for hung. */
+/** A request without a response after this time counts as hung. */
 const HUNG_MS = 60_000
 const LONGEST_PAUSE_MS = 1_000
 
 export interface Sent {
-  /** 0 where the connection broke, -1 where nothing came at all. */
+  /** 0 for a broken connection, -1 for no response. */
   readonly status: number
   readonly ms: number
   readonly body: unknown
@@ -20,7 +20,7 @@ export interface Call {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** One request to its end; never rejects. */
+/** Sends one request and reads its response; never rejects. */
 export async function send(url: string, { path, method = 'POST', body, headers = {} }: Call): Promise<Sent> {
   const started = performance.now()
   const text = body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body)
@@ -45,7 +45,7 @@ export async function send(url: string, { path, method = 'POST', body, headers =
   }
 }
 
-/** Clients that each send one request after the other for a time, and wait as they are told to. */
+/** Clients that each send one request after the other for a time, and honour Retry-After. */
 export async function load(url: string, clients: number, seconds: number, next: () => Call): Promise<Sent[]> {
   const sent: Sent[] = []
   const end = performance.now() + seconds * 1000
@@ -61,7 +61,7 @@ export async function load(url: string, clients: number, seconds: number, next: 
   return sent
 }
 
-/** Each of the requests once, so many at a time. */
+/** Sends each request once, with bounded concurrency. */
 export async function sendAll(url: string, clients: number, calls: readonly Call[]): Promise<Sent[]> {
   const sent: Sent[] = []
   const left = calls.values()
@@ -73,7 +73,7 @@ export async function sendAll(url: string, clients: number, calls: readonly Call
 }
 
 let asked = 0
-/** Questions that find other passages each time, though in all only so many. */
+/** Questions that find varying passages from a limited set. */
 export function nextQuestion(more: object = {}): Call {
   return { path: '/v1/answer', body: { question: `who founded city number ${asked++ % 500} and what is it known for`, ...more } }
 }
@@ -85,7 +85,7 @@ export function countBy(sent: readonly Sent[]): string {
   return [...counts].map(([status, count]) => `${count} x ${name(status)}`).join(', ')
 }
 
-/** A metric of the service, summed over its labels; `label` as it is written, for those that have it alone. */
+/** A metric of the service, summed over its labels; `label` selects one as written. */
 export async function metric(url: string, name: string, label = ''): Promise<number> {
   const text = String((await send(url, { method: 'GET', path: '/metrics' })).body)
   const found = [...text.matchAll(new RegExp(`^${name}(\\{.*\\})? (\\S+)$`, 'gm'))]

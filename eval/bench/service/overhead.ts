@@ -10,16 +10,16 @@ import type { Row, Settings } from './parts.ts'
 import { startServer } from './server.ts'
 
 const K = 10
-/** Of the passages so many stand in the prompt of the wide model, which brings no protocol of its own. */
+/** Passages in the prompt of the wide model, which has no protocol of its own. */
 const K_DECODER = 2
-/** Tokens of a question, about, and times that it is embedded. */
+/** Approximate tokens of a question, and repetitions of its embedding. */
 const QUESTION_TOKENS = 16
 const EMBEDDINGS = 20
 const DTYPE = 'int4'
 
 type Timings = AnswerResponse['timings_ms']
 interface Asked extends Timings {
-  /** At the client. */
+  /** Measured at the client. */
   readonly wall: number
 }
 
@@ -32,8 +32,9 @@ export interface OverheadOptions {
 }
 
 /**
- * What a question takes beside the runs of graphs: HTTP, messages between processes, tokenising, searching, planning and evidence. The
- * client's time, less the stages `encode` and `generate`, less one run of the retriever's graph; of wide random weights and of the shipped model.
+ * Overhead of a question beside the runs of graphs: HTTP, messages between processes, tokenising, searching, planning and evidence. The
+ * client's time minus the stages `encode` and `generate` and one run of the retriever's graph; for wide random weights and for the shipped
+ * model.
  */
 export async function overhead({ settings, questions, folder, shape, threads }: OverheadOptions): Promise<Row[]> {
   const embedMs = await embeddingMs(threads)
@@ -54,7 +55,7 @@ export async function overhead({ settings, questions, folder, shape, threads }: 
   ]
 }
 
-/** Every question once with nothing encoded, and all of them once more. */
+/** Asks every question with nothing encoded, then all of them again. */
 async function askTwice(settings: Settings, questions: readonly string[], more: object): Promise<{ first: Asked[]; again: Asked[] }> {
   const server = await startServer(settings)
   const ask = async (question: string): Promise<Asked> => {
@@ -68,7 +69,7 @@ async function askTwice(settings: Settings, questions: readonly string[], more: 
     return asked
   }
   try {
-    // The very first one compiles schemas, opens the table and connects.
+    // The first request compiles schemas, opens the table and connects.
     await ask('what is asked first')
     return { first: await all(), again: await all() }
   } finally {
@@ -97,7 +98,7 @@ async function embeddingMs(threads: number): Promise<number> {
   }
 }
 
-/** The overhead and its parts, means over the questions. */
+/** Overhead and its parts, means over the questions. */
 function described(asked: readonly Asked[], embedMs: number): string {
   const of = (value: (one: Asked) => number): number => mean(asked.map(value))
   const beyond = of(({ wall, encode, generate }) => wall - encode - generate) - embedMs

@@ -21,17 +21,17 @@ const CLI = process.argv.at(4) ?? OWN_CLI
 const FEW = 8
 const MANY = 64
 const ROUNDS = 3
-/** With 8 s a round: two minutes with a full queue, and two with more. */
+/** With rounds of 8 s: two minutes with a full queue, and two with more load. */
 const FULL = { rounds: 4, longer: 4, times: 4 } as const
 const QUEUE = 64
-/** Time over which so many clients come in: all in the same millisecond would be a load of their own. */
+/** Clients start spread over this time: all at once would be a load of its own. */
 const SPREAD_MS = 1000
 const HEALTH_EVERY_MS = 50
-/** A client that is refused without Retry-After, or answered 504, comes back after so long. */
+/** Pause of a client that is rejected without Retry-After, or gets 504. */
 const PAUSE_MS = 100
 
 const folder = mkdtempSync(join(tmpdir(), 'cepe-overload-'))
-/** The head of the demo corpus: indexed in seconds, and enough for the largest k. */
+/** The first part of the demo corpus: indexed in seconds, and enough for the largest k. */
 const CORPUS = join(folder, 'passages.tsv')
 const PASSAGES = 400
 const demo = readFileSync(fileURLToPath(new URL('../../../../index/corpus/passages.tsv', import.meta.url)), 'utf8')
@@ -54,7 +54,7 @@ interface Sent {
   readonly retryAfterS: number | null
 }
 
-/** @param body JSON, made beforehand: this process's own work would count as the service's */
+/** @param body prepared JSON, so that this process's work does not count as the service's */
 async function send(url: string, body: string): Promise<Sent> {
   const started = performance.now()
   const headers = { 'content-type': 'application/json' }
@@ -73,12 +73,12 @@ interface Round {
 }
 
 let asked = 0
-/** Questions that share few passages, so that every round finds as many encoder states in the cache. */
+/** Questions that share few passages, so that every round finds equally many cached encoder states. */
 function nextQuestion(): string {
   return `who founded city number ${asked++ % 1000} and what is it known for`
 }
 
-/** Clients that each ask one question after the other, and come back when they are told to. */
+/** Clients that each ask one question after the other, and honour Retry-After. */
 async function load(url: string, clients: number, seconds: number, spreadMs = 0): Promise<Round> {
   const sent: Sent[] = []
   const started = performance.now()
@@ -116,7 +116,7 @@ async function overloadTable(): Promise<void> {
     try {
       await load(server.url, FEW, SECONDS)
       const rounds: { few: Round; many: Round }[] = []
-      // In turns, since other work on the machine comes and goes.
+      // Alternating, since other load on the machine varies.
       for (let i = 0; i < ROUNDS; i++)
         rounds.push({ few: await load(server.url, FEW, SECONDS), many: await load(server.url, MANY, SECONDS) })
       const few = mean(rounds.map((round) => round.few.perSecond))
@@ -141,7 +141,7 @@ async function overloadTable(): Promise<void> {
   console.log(table([...header, '503 (without Retry-After)', 'refused within ms, p50 / p99', '504'], rows))
 }
 
-/** Clients that just fill the service: its readers and its queue. */
+/** As many clients as fill readers and queue. */
 async function fullLoad(url: string): Promise<number> {
   const text = await (await fetch(`${url}/metrics`)).text()
   return QUEUE + Number(present(/^cepe_inference_ready\{role="reader"\} (\d+)$/m.exec(text)?.[1]))
@@ -186,7 +186,7 @@ async function fullTable(): Promise<void> {
   }
 }
 
-/** Asks /healthz on a timer while `work` goes on. @returns milliseconds until each answer */
+/** Polls /healthz during `work`. @returns milliseconds until each response */
 async function probing(url: string, work: () => Promise<unknown>): Promise<number[]> {
   const delays: number[] = []
   const pending = new Set<Promise<unknown>>()

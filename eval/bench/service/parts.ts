@@ -10,10 +10,10 @@ export type Settings = Readonly<Record<string, string>>
 
 export const MANY = 16
 export const ROUNDS = 3
-/** Parts of a soak, of which the first warms up. */
+/** Slices of a soak; the first is the warm-up. */
 const SOAK_SLICES = 5
 const MB = 1e6
-/** The metric is the time between two firings of a timer of so long: a loop without any delay has as much. */
+/** The metric is the time between two ticks of this timer, which a loop without delay shows too. */
 const LAG_TIMER_MS = 10
 
 async function withServer<Result>(settings: Settings, work: (server: Server) => Promise<Result>): Promise<Result> {
@@ -25,7 +25,7 @@ async function withServer<Result>(settings: Settings, work: (server: Server) => 
   }
 }
 
-/** Event loop and answers a second, with 16 clients and with one, in turns, since other work on the machine comes and goes. */
+/** Event loop and answers per second, alternating between 16 clients and one, since other load varies. */
 export function concurrency(settings: Settings, seconds: number): Promise<Row[]> {
   return withServer(settings, async ({ url, waitedMs }) => {
     await load(url, 4, seconds, nextQuestion)
@@ -35,7 +35,7 @@ export function concurrency(settings: Settings, seconds: number): Promise<Row[]>
     const sent = []
     for (let i = 0; i < ROUNDS; i++) {
       const one = await load(url, 1, seconds, nextQuestion)
-      // Reading the metric begins a new measure of the delay.
+      // Reading the metric resets it.
       await metric(url, 'nodejs_eventloop_lag_p99_seconds')
       const before = { waitedMs: waitedMs(), at: performance.now() }
       const many = await load(url, MANY, seconds, nextQuestion)
@@ -60,7 +60,7 @@ export function concurrency(settings: Settings, seconds: number): Promise<Row[]>
   })
 }
 
-/** The encode stage of questions whose passages' states are cached, against the first time. */
+/** The encode stage with cached states, against the first time. */
 export function cached(settings: Settings, questions: readonly string[]): Promise<Row[]> {
   return withServer(settings, async ({ url }) => {
     const encode = async (): Promise<number> => {
@@ -85,7 +85,7 @@ export function cached(settings: Settings, questions: readonly string[]): Promis
   })
 }
 
-/** kill -9 of a reader again and again under load. */
+/** Repeated kill -9 of a reader under load. */
 export function killed(settings: Settings, seconds: number, everyS: number): Promise<Row[]> {
   return withServer({ ...settings, CEPE_DEADLINE_MS: '20000' }, async (server) => {
     const { url } = server
@@ -115,7 +115,7 @@ export function killed(settings: Settings, seconds: number, everyS: number): Pro
   })
 }
 
-/** Mixed requests for a long time: memory of all processes minute by minute, after the first fifth and at the end. */
+/** Mixed requests for a long time: memory of all processes per minute, after the first fifth and at the end. */
 export function soak(settings: Settings, minutes: number): Promise<Row[]> {
   return withServer(settings, async (server) => {
     const slices = Math.max(SOAK_SLICES, Math.round(minutes))

@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** What the service has not closed after so long, it holds. */
+/** Connections still open after this time count as held. */
 const HELD_MS = 15_000
 const HEAD = 'POST /v1/answer HTTP/1.1\r\nHost: x\r\ncontent-type: application/json\r\n'
 const QUESTION = '{"question":"q","mode":"closed-book"}'
@@ -9,9 +9,9 @@ const QUESTION = '{"question":"q","mode":"closed-book"}'
 interface Misuse {
   readonly name: string
   readonly text: string
-  /** Then so many single bytes, one every 50 ms. */
+  /** Single bytes to send, one every 50 ms. */
   readonly trickle?: number
-  /** Closes the sending half, or everything, at once. */
+  /** Closes the sending half, or both. */
   readonly end?: 'half' | 'all'
 }
 
@@ -39,7 +39,7 @@ const MISUSES: readonly Misuse[] = [
   { name: 'bare line feeds', text: 'GET /healthz HTTP/1.1\nHost: x\n\n' },
 ]
 
-/** Misuses connections. @returns the names of those that were still open after 15 s */
+/** Misuses connections. @returns the names of those still open after 15 s */
 export async function misuse(url: string, rounds: number): Promise<{ readonly connections: number; readonly held: readonly string[] }> {
   const held = new Set<string>()
   const all = Array.from({ length: rounds }, () => MISUSES).flat()

@@ -5,21 +5,21 @@ import { startServer, type Server } from './server.ts'
 
 const MB = 1e6
 const KS = [10, 40] as const
-/** Questions that are asked one after the other. */
+/** Number of sequential questions. */
 const ALONE = 30
 
 interface Measured {
   readonly name: string
   readonly server: Server
-  /** Answers a second of questions that are asked for the first time, and shares of their passages whose states were there. */
+  /** Answers per second of new questions, and the share of their passages' states in the cache. */
   readonly fresh: { readonly rate: number; readonly hits: number }
-  /** Of each k the answers a second of the rounds, and the milliseconds of each question asked alone. */
+  /** For each k: answers per second of the rounds, and milliseconds of each sequential question. */
   readonly again: ReadonlyMap<number, { readonly rates: number[]; readonly alone: number[] }>
 }
 
 /**
- * One reader with all threads against as many readers with one thread each, in turns: every question for the first time, then again. Readers
- * keep states of their own, so that what one of them has encoded another encodes once more.
+ * Compares one reader with all threads with as many readers of one thread each, alternating: every question for the first time, then again.
+ * Readers do not share states, so each encodes what another has encoded before.
  */
 export async function readersAgainstThreads(settings: Settings, questions: readonly string[], cores: number): Promise<Row[]> {
   const calls = (k: number): Call[] => questions.map((question) => ({ path: '/v1/answer', body: { question, k } }))
@@ -52,7 +52,7 @@ export async function readersAgainstThreads(settings: Settings, questions: reado
   }
 }
 
-/** Readers after the first load behind the first questions. */
+/** Readers after the first load while questions are answered. */
 async function readersReady({ url }: Server, readers: number): Promise<void> {
   while ((await metric(url, 'cepe_inference_ready', 'role="reader"')) < readers) await sendAll(url, 1, [{ method: 'GET', path: '/readyz' }])
 }

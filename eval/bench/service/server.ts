@@ -5,15 +5,15 @@ const PAGE_BYTES = 4096
 export const ADMIN_KEY = 'a key of the benchmark alone'
 
 export interface Server extends RunningServer {
-  /** Ids of its own processes: the embedder was started first. */
+  /** Ids of its child processes: the embedder is started first. */
   children(): number[]
-  /** Milliseconds that the service's own thread was ready to run and had no core, so far. */
+  /** Milliseconds that the service's main thread was runnable without a core. */
   readonly waitedMs: () => number
   /** Resident bytes of all its processes. */
   residentBytes(): number
 }
 
-/** Starts the built service on a free port of this machine. */
+/** Starts the built service on a free port. */
 export async function startServer(settings: Readonly<Record<string, string>>): Promise<Server> {
   const env = { ...process.env, CEPE_LOG_LEVEL: 'silent', CEPE_ADMIN_KEY: ADMIN_KEY, ...settings }
   const server = await startService(env, ['ignore', 'ignore', 'pipe'])
@@ -34,7 +34,7 @@ function read(file: string): string {
   }
 }
 
-/** By /proc, so on Linux alone. */
+/** From /proc, on Linux only. */
 function childrenOf(pid: number): number[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -47,7 +47,7 @@ function childrenOf(pid: number): number[] {
     .sort((a, b) => a - b)
 }
 
-/** Of the main thread: schedstat has nanoseconds run, and nanoseconds waited. */
+/** For the main thread: schedstat has nanoseconds run and waited. */
 function waitedMs(pid: number): number {
   const [, waited = '0'] = read(`/proc/${pid}/task/${pid}/schedstat`).split(' ')
   return Number(waited) / 1e6

@@ -30,7 +30,7 @@ const wanted = new Set<string>(options.words('only', PARTS))
 const seconds = options.count('seconds')
 
 const folder = mkdtempSync(join(tmpdir(), 'cepe-service-'))
-/** The head of the demo corpus: indexed in seconds. */
+/** The first part of the demo corpus: indexed in seconds. */
 const PASSAGES = 400
 const QUESTIONS = 10
 const shipped = (file: string): string => fileURLToPath(new URL(`../../../../${file}`, import.meta.url))
@@ -38,12 +38,12 @@ const demo = readFileSync(shipped('index/corpus/passages.tsv'), 'utf8').split('\
 const corpus = join(folder, 'passages.tsv')
 writeFileSync(corpus, demo.slice(0, 1 + PASSAGES).join('\n'))
 const settings: Settings = { CEPE_INDEX_DIR: join(folder, 'index'), CEPE_CORPUS: corpus, CEPE_KEYS_DIR: join(folder, 'keys') }
-/** Titles lie far apart, so that few passages are found twice. */
+/** Titles far apart, so that questions share few passages. */
 const questions = demo
   .slice(1, PASSAGES)
   .flatMap((line, i) => (i % Math.floor(PASSAGES / QUESTIONS) === 0 ? [`what is ${at(line.split('\t'), 2)}`] : []))
 
-/** The demo corpus with its own questions: many passages, some of which several questions find. */
+/** The demo corpus with its own questions: many passages, some found by several questions. */
 const wholeDemo: Settings = { ...settings, CEPE_INDEX_DIR: join(folder, 'demo'), CEPE_CORPUS: shipped('index/corpus/passages.tsv') }
 const DEMO_QUESTIONS = 120
 const demoQuestions = readFileSync(shipped('eval/questions/test.jsonl'), 'utf8')

@@ -1,12 +1,12 @@
 import { seededRandom, type Random } from '../../../base/random.ts'
 
-export const PLACES = ['start', 'anywhere', 'end'] as const
-export type Place = (typeof PLACES)[number]
+export const POSITIONS = ['start', 'anywhere', 'end'] as const
+export type Position = (typeof POSITIONS)[number]
 
-/** Years are changed by this at most, and stay other years. */
+/** Largest change of a year, which remains a year. */
 const YEAR_SPAN = 10
 
-/** Another number of as many digits; for a year another one near it. @throws nothing: a one-digit number has nine others */
+/** Another number with as many digits; for a year another one near it. A one-digit number has nine alternatives. */
 export function otherNumber(number: string, random: Random): string {
   const value = Number(number)
   const year = /^\d{4}$/.test(number) && value >= 1000 && value <= 2100
@@ -18,19 +18,19 @@ export function otherNumber(number: string, random: Random): string {
   }
 }
 
-/** Every occurrence of a number that is a token of its own, replaced. */
+/** Replaces every occurrence of a number as a separate token. */
 export function replaceNumber(text: string, number: string, other: string): string {
   return text.replace(new RegExp(`(?<![\\d.,])${number}(?![\\d]|[.,]\\d)`, 'g'), other)
 }
 
 /**
- * A document of about `characters` with the gold paragraph moved to its place: in the first tenth, anywhere, or in the last
- * tenth. Other paragraphs keep their order and are taken from the first.
+ * A document of about `characters` with the gold paragraph in the first tenth, anywhere, or in the last tenth. Other paragraphs keep their
+ * order, from the first.
  */
-export function placeParagraph(
+export function insertParagraph(
   gold: string,
   others: readonly string[],
-  { characters, place }: { readonly characters: number; readonly place: Place },
+  { characters, position }: { readonly characters: number; readonly position: Position },
   { seed, item }: { readonly seed: number; readonly item: string },
 ): string {
   const chosen: string[] = []
@@ -40,12 +40,12 @@ export function placeParagraph(
     chosen.push(paragraph)
     size += paragraph.length
   }
-  const random = seededRandom('place', seed, item, place)
+  const random = seededRandom('place', seed, item, position)
   const tenth = Math.floor(chosen.length / 10)
   const at = {
     start: Math.floor(random() * (tenth + 1)),
     anywhere: Math.floor(random() * (chosen.length + 1)),
     end: chosen.length - Math.floor(random() * (tenth + 1)),
-  }[place]
+  }[position]
   return [...chosen.slice(0, at), gold, ...chosen.slice(at)].join('\n')
 }

@@ -10,14 +10,14 @@ import type { Metric, PreparedTask, Task } from '../../task/contract.ts'
 import { VICUNA } from '../documents/generate.ts'
 import { NEEDLE_OPTIONS, prepareNeedles, type NeedleItem, type NeedleTask } from '../documents/needle.ts'
 import { demoCorpus } from '../language/passage-texts.ts'
-import { otherNumber, placeParagraph, PLACES, replaceNumber, type Place } from './generate.ts'
+import { otherNumber, insertParagraph, POSITIONS, replaceNumber, type Position } from './generate.ts'
 
 const METRICS: readonly Metric[] = [
   { name: 'presence', label: 'presence (%)', aggregate: 'percent', digits: 1 },
   { name: 'tokens', label: 'prompt tokens', aggregate: 'mean', digits: 0 },
 ]
 const KINDS = ['altered', 'free-form'] as const
-const QUESTION_PLACES = ['question at the end', 'question at the start'] as const
+const QUESTION_POSITIONS = ['question at the end', 'question at the start'] as const
 
 interface Paragraph {
   readonly id: string
@@ -25,7 +25,7 @@ interface Paragraph {
   readonly text: string
 }
 
-/** Free-form and altered-numeric questions by length and place, as Giraffe's WikiQA. */
+/** Free-form and altered-numeric questions by length and position, as Giraffe's WikiQA. */
 export const altqa: Task = {
   name: 'altqa',
   version: 1,
@@ -33,7 +33,7 @@ export const altqa: Task = {
   description:
     'Questions over documents of a given length with the answer in the first tenth, anywhere, or in the last tenth; altered numbers cannot be known by heart.',
   options: [
-    { flags: '--data <file>', description: "published rows in place of generated ones: Giraffe's WikiQA (conversations)" },
+    { flags: '--data <file>', description: "published rows instead of generated ones: Giraffe's WikiQA (conversations)" },
     { flags: '--passages <file>', description: 'passages, .tsv or .jsonl (default: the demo corpus)' },
     {
       flags: '--questions <file>',
@@ -42,7 +42,7 @@ export const altqa: Task = {
     { flags: '--kinds <list>', description: 'altered (numeric answers, replaced everywhere), free-form', byDefault: 'altered,free-form' },
     { flags: '--characters <numbers>', description: 'length of the document, a list', byDefault: '8000,16000,32000', small: '1500,4000' },
     { flags: '--items <number>', description: 'questions per kind', byDefault: '100', small: '3' },
-    { flags: '--seed <number>', description: 'of numbers and places', byDefault: '0' },
+    { flags: '--seed <number>', description: 'of numbers and positions', byDefault: '0' },
     ...NEEDLE_OPTIONS,
     { flags: '--max-new-tokens <number>', description: 'longest output', byDefault: '50', small: '12' },
   ],
@@ -51,7 +51,7 @@ export const altqa: Task = {
   notes: [
     'Presence: the output holds the answer as written, with its case.',
     'Altered: a year becomes another within ten, another number a random one of as many digits, wherever it stands as a token.',
-    'Six rows per question and length: three places of the answer, each with the question at the end and at the start.',
+    'Six rows per question and length: three positions of the answer, each with the question at the end and at the start.',
   ],
 }
 
@@ -63,7 +63,7 @@ async function prepare(options: TaskOptions, client: ReaderClient): Promise<Prep
     maxNewTokens: options.integer('maxNewTokens', 1),
     minNewTokens: 0,
   }
-  // Published rows are asked as Giraffe asks them: all new tokens count, line ends among them.
+  // Published rows are evaluated as by Giraffe: all new tokens count, including line ends.
   return data === undefined
     ? prepareNeedles({ ...presence, ...(await generated(options)), stopAtLineEnd: true }, options, client)
     : prepareNeedles(
@@ -73,7 +73,7 @@ async function prepare(options: TaskOptions, client: ReaderClient): Promise<Prep
       )
 }
 
-/** Rows made from passages and their questions. @throws dataset_invalid */
+/** Rows generated from passages and their questions. @throws dataset_invalid */
 async function generated(options: TaskOptions): Promise<Pick<NeedleTask, 'items' | 'files' | 'problems'>> {
   const [{ readPassageFile }, { readDataset }, { fileHash }] = await Promise.all([
     import('../../../index/read/read.ts'),
@@ -119,7 +119,7 @@ async function generated(options: TaskOptions): Promise<Pick<NeedleTask, 'items'
   }
 }
 
-/** The passage that the question was written about, with its first answer in it. */
+/** The passage of the question, with its first answer in it. */
 function goldParagraph({ goldPassage, goldTitle, answers }: EvalQuestion, paragraphs: readonly Paragraph[]): Paragraph | undefined {
   const entity = goldTitle?.toLowerCase()
   return paragraphs.find(
@@ -136,7 +136,7 @@ function rows(
   const answer = at(question.answers, 0)
   const other = kind === 'altered' ? otherNumber(answer, seededRandom('altered', seed, question.id)) : answer
   const change = (text: string): string => (kind === 'altered' ? replaceNumber(text, answer, other) : text)
-  // The article first, then what stands after it in the file, so that a short article still makes a long document.
+  // The article first, then the following passages of the file, so that a short article also gives a long document.
   const from = paragraphs.indexOf(gold)
   const others = [
     ...paragraphs.filter((p) => p !== gold && p.title === gold.title),
@@ -144,14 +144,14 @@ function rows(
     ...paragraphs.slice(0, from),
   ]
   const texts = [...new Set(others.filter((p) => p !== gold))].map(({ text }) => change(text)).filter((text) => !text.includes(other))
-  return PLACES.flatMap((place: Place) =>
-    QUESTION_PLACES.map((where): NeedleItem => {
-      const document = placeParagraph(change(gold.text), texts, { characters, place }, { seed, item: question.id })
-      const atEnd = where === QUESTION_PLACES[0]
+  return POSITIONS.flatMap((position: Position) =>
+    QUESTION_POSITIONS.map((where): NeedleItem => {
+      const document = insertParagraph(change(gold.text), texts, { characters, position }, { seed, item: question.id })
+      const atEnd = where === QUESTION_POSITIONS[0]
       return {
-        id: `${kind}, ${question.id}, ${characters} characters, answer ${place}, ${where}`,
+        id: `${kind}, ${question.id}, ${characters} characters, answer ${position}, ${where}`,
         cluster: question.id,
-        groups: { kind, characters: String(characters), answer_place: place, question_place: present(where.split(' ').at(-1)) },
+        groups: { kind, characters: String(characters), answer_place: position, question_place: present(where.split(' ').at(-1)) },
         document: `${VICUNA.before}${atEnd ? '' : `${question.question}\n`}${document}\n`,
         question: `${atEnd ? question.question : ''}${VICUNA.after}`,
         expected: other,

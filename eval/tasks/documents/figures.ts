@@ -2,7 +2,7 @@ import type { TopLevelSpec } from 'vega-lite'
 import { linesOver } from '../../report/lines.ts'
 import type { TaskSummary } from '../../task/summary.ts'
 
-/** A metric of every setting over the numeric values of a group, one line per setting. */
+/** Plots a metric of every setting over the numeric values of a group, one line per setting. */
 export function overGroup(
   { settings }: TaskSummary,
   { group, metric }: { readonly group: string; readonly metric: string },

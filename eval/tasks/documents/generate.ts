@@ -6,10 +6,10 @@ import type { SplitDocument } from '../../../src/text/document/split-document.ts
 
 export interface GenerateOptions {
   readonly maxNewTokens: number
-  readonly minNewTokens?: number
+  readonly minNewTokens?: number | undefined
   /** Whether a line end ends the output; the end token always does. */
   readonly stopAtLineEnd: boolean
-  readonly sampling?: GenerateRequest['sampling']
+  readonly sampling?: GenerateRequest['sampling'] | undefined
 }
 
 export interface Generated {
@@ -19,7 +19,7 @@ export interface Generated {
   readonly ms: number
 }
 
-/** Continues the prompt. @throws invalid_request where it does not fit the model's window */
+/** Continues the prompt. @throws invalid_request if it does not fit the model's window */
 export async function generateText(
   { promptIds, contextIds }: SplitDocument,
   options: GenerateOptions,
@@ -35,8 +35,8 @@ export async function generateText(
     promptIds,
     stopIds,
     maxNewTokens,
-    ...(minNewTokens !== undefined && { minNewTokens }),
-    ...(sampling && { sampling }),
+    minNewTokens,
+    sampling,
   })
   const last = tokenIds.at(-1)
   const kept = last !== undefined && stopIds.includes(last) ? tokenIds.slice(0, -1) : tokenIds
@@ -48,7 +48,7 @@ export async function generateText(
   }
 }
 
-/** Tokens of the decoder's prompt: what is asked for, or the window, less the new tokens. @throws options_invalid */
+/** Tokens of the decoder's prompt: as requested, or the window minus the new tokens. @throws options_invalid */
 export function promptBudget(decoderTokens: number, maxNewTokens: number, window: number): number {
   const budget = Math.min(decoderTokens, window) - maxNewTokens
   if (budget < 1)
@@ -59,13 +59,13 @@ export function promptBudget(decoderTokens: number, maxNewTokens: number, window
   return budget
 }
 
-/** Chunks as the encoder takes them. */
+/** Tokens per encoder chunk. */
 export function chunkTokens(wanted: number, client: ReaderClient): number {
   const { encoder_window: window } = client.manifest.dims
   return window === 0 ? wanted : Math.min(wanted, window)
 }
 
-/** Vicuna v1.1's words around a prompt, which Giraffe's evaluation uses for base models too. */
+/** Vicuna v1.1's prompt template, which Giraffe's evaluation also uses for base models. */
 export const VICUNA = {
   before:
     "A chat between a curious user and an artificial intelligence assistant. The assistant gives helpful, detailed, and polite answers to the user's questions. USER: ",

@@ -1,16 +1,15 @@
-/** Times that a text is cut anew until it has the tokens wanted. */
+/** Iterations to approximate a number of tokens. */
 const ROUNDS = 6
 
 /**
- * The number of repetitions or characters at which a text has so many tokens, or as near as its tokenizer allows: tokens grow about
- * evenly with it.
+ * The number of repetitions or characters at which a text has this many tokens, or nearly so: tokens grow about linearly.
  * @param tokensAt tokens of the text of a size
- * @param step a size that has some tokens, for the first guess
+ * @param sample a size with some tokens, for the first guess
  */
-export function sizeFor(tokens: number, tokensAt: (size: number) => number, step: number): number {
+export function sizeFor(tokens: number, tokensAt: (size: number) => number, sample: number): number {
   const least = tokensAt(0)
   if (tokens <= least) return 0
-  const perSize = Math.max(1e-6, (tokensAt(2 * step) - tokensAt(step)) / step)
+  const perSize = Math.max(1e-6, (tokensAt(2 * sample) - tokensAt(sample)) / sample)
   let size = Math.max(0, Math.round((tokens - least) / perSize))
   let best = { size, off: Infinity }
   for (let round = 0; round < ROUNDS; round++) {
@@ -23,15 +22,15 @@ export function sizeFor(tokens: number, tokensAt: (size: number) => number, step
   return best.size
 }
 
-/** A prompt in tokens: what may be divided, and what always stands whole in the decoder. */
+/** Token counts of a prompt: the divisible part, and the part that always stays in the decoder. */
 export interface Lengths {
   readonly document: number
   readonly question: number
 }
 
 /**
- * Of numbers of tokens for the encoder (ascending, 0 for none) those that give it more of some document than the one before: the
- * others would repeat that one's prompts under another name.
+ * Keeps the numbers of encoder tokens (ascending, 0 for none) that give the encoder more of some document than the previous one: others
+ * would repeat its prompts.
  * @param lengths read until one is long enough
  * @param promptTokens of the decoder
  */

@@ -6,7 +6,7 @@ import { fileHash, readRecords } from '../../datasets/records.ts'
 import type { NamedFile } from '../../task/contract.ts'
 import type { NeedleItem } from './needle.ts'
 
-/** Published items of a task, and the file that they are of. */
+/** Published items of a task with their file. */
 export interface NeedleFile {
   readonly items: readonly NeedleItem[]
   readonly files: readonly NamedFile[]
@@ -15,7 +15,7 @@ export interface NeedleFile {
 
 /**
  * Reads the items of a published file.
- * @param wanted what the file should hold, for the message where it has none of it
+ * @param wanted the expected content, for the error message
  * @throws dataset_invalid
  */
 export async function readNeedles(

@@ -7,7 +7,7 @@ import { reachingEncoder, type Lengths } from './lengths.ts'
 import { chunkTokens, generateText, promptBudget } from './generate.ts'
 import { splitDocument } from '../../../src/text/document/split-document.ts'
 
-/** Something to find in a long text: the text up to the question, the question, and how an output is judged. */
+/** A needle in a long text: the text up to the question, the question, and the judgement of an output. */
 export interface NeedleItem extends TaskItem {
   readonly document: string
   readonly question: string
@@ -25,13 +25,13 @@ export interface NeedleTask {
   readonly stopAtLineEnd: boolean
 }
 
-/** Scores of a task whose needles are {@link NUMBERS}. */
+/** Metrics of a task with {@link NUMBERS}. */
 export const NUMBER_METRICS: readonly Metric[] = [
   { name: 'accuracy', label: 'accuracy (%)', aggregate: 'percent', digits: 1 },
   { name: 'tokens', label: 'prompt tokens', aggregate: 'mean', digits: 0 },
 ]
 
-/** Needles that are made up and are numbers: the first number of the output is the answer. */
+/** Generated numeric needles: the first number of the output is the answer. */
 export const NUMBERS: Pick<NeedleTask, 'files' | 'metric' | 'judge' | 'stopAtLineEnd'> = {
   files: [],
   metric: 'accuracy',
@@ -39,7 +39,7 @@ export const NUMBERS: Pick<NeedleTask, 'files' | 'metric' | 'judge' | 'stopAtLin
   stopAtLineEnd: false,
 }
 
-/** Options of every task that looks for something in a long text. */
+/** Options common to needle tasks. */
 export const NEEDLE_OPTIONS: readonly TaskOption[] = [
   {
     flags: '--methods <list>',
@@ -55,7 +55,7 @@ export const NEEDLE_OPTIONS: readonly TaskOption[] = [
   { flags: '--chunk-tokens <number>', description: 'cepe: tokens of a chunk', byDefault: '256', small: '128' },
 ]
 
-/** Asks every item with its whole text in the decoder, and with the text's beginning in the encoder. */
+/** Asks every item with its whole text in the decoder, and with the beginning of the text in the encoder. */
 export function prepareNeedles(task: NeedleTask, options: TaskOptions, client: ReaderClient): PreparedTask {
   const methods = options.words('methods', ['cepe', 'decoder-only'])
   const { window } = client.manifest.dims
@@ -70,7 +70,7 @@ export function prepareNeedles(task: NeedleTask, options: TaskOptions, client: R
   })
   const idle = methods.includes('cepe') && reachingEncoder([Infinity], lengths(task.items, idsOf), budget).idle.length > 0
   const settings = idle ? methods.filter((method) => method !== 'cepe') : methods
-  const nothing = `every text stands whole in the ${budget} tokens of the decoder, so that the encoder reads nothing (lower --decoder-tokens)`
+  const nothing = `every text fits into the ${budget} tokens of the decoder, so that the encoder reads nothing (lower --decoder-tokens)`
   if (settings.length === 0) throw new CodedError('options_invalid', `No setting can be asked: cepe: ${nothing}.`)
   return {
     settings,
@@ -84,7 +84,7 @@ export function prepareNeedles(task: NeedleTask, options: TaskOptions, client: R
       const results = []
       for (const method of settings) {
         const room = method === 'cepe' ? budget : documentIds.length + questionIds.length
-        // A text that the decoder's window does not hold cannot be asked of the decoder alone: the setting has no score there.
+        // A text that exceeds the decoder's window has no score in the decoder-only setting.
         if (room + task.maxNewTokens > window) continue
         const split = splitDocument({ documentIds, questionIds, decoderTokens: room, encoderTokens: Infinity, chunkTokens: chunk })
         const { output, ...cost } = await generateText(split, task, client)

@@ -8,8 +8,8 @@ export interface Labelled {
 }
 
 /**
- * Demonstrations of one test item, balanced over the classes: sets of one of each class in random order, joined, and the
- * first `count` taken. Within a class they differ, unless it has fewer than are wanted. The draw depends on seed and item alone.
+ * Demonstrations of one test item, balanced over the classes: concatenated sets with one of each class in random order, truncated to
+ * `count`. They are distinct within a class, unless it has too few. Depends on seed and item only.
  */
 export function balancedDemonstrations(
   pool: readonly Labelled[],

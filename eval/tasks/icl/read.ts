@@ -19,13 +19,13 @@ export interface LabelledFile {
 export interface LabelledFields {
   readonly text: string
   readonly label: string
-  /** Words of classes that the file numbers from 0. */
+  /** Class names, if the file numbers classes from 0. */
   readonly names?: readonly string[] | undefined
 }
 
 /**
  * Reads labelled texts from CSV (with a header), TSV, JSON, JSON lines or Parquet; `_` in a label becomes a space.
- * @throws dataset_invalid where no record has both fields, naming the fields that there are
+ * @throws dataset_invalid if no record has both fields, naming the existing fields
  */
 export async function readLabelled(file: string, { text: textField, label: labelField, names }: LabelledFields): Promise<LabelledFile> {
   const problems = new ProblemLog()
@@ -58,9 +58,9 @@ export async function readLabelled(file: string, { text: textField, label: label
   )
 }
 
-/** Names of the classes that one of the files tells; undefined where none does. */
+/** Class names from the first file that has them; undefined if none does. */
 export async function namesIn(files: readonly string[], field: string): Promise<readonly string[] | undefined> {
-  // A file that cannot be read is named when it is read.
+  // An unreadable file is reported when its records are read.
   const told = await Promise.all(files.map((file) => classNames(file, field).catch(() => undefined)))
   return told.find((names) => names !== undefined)
 }
@@ -69,7 +69,7 @@ function spoken(label: string | number): string {
   return String(label).trim().replaceAll('_', ' ')
 }
 
-/** The name of a class that is given by its number, or by its name. */
+/** The name of a class given by its number or name. */
 function wordOf(label: string | number, names: readonly string[]): string | undefined {
   const word = String(label).trim()
   return /^\d+$/.test(word) ? names[Number(word)] : names.find((name) => name === word)
@@ -77,7 +77,7 @@ function wordOf(label: string | number, names: readonly string[]): string | unde
 
 async function* csv(file: string): AsyncGenerator<{ at: string; value: unknown }> {
   let row = 1
-  // A pipeline hands the file's own errors on, which a pipe leaves to end the process.
+  // Forwards stream errors, which a pipe would leave unhandled.
   for await (const value of pipeline(createReadStream(file), parse({ columns: true, bom: true }), () => undefined))
     yield { at: `row ${++row}`, value: value as unknown }
 }

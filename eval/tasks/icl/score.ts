@@ -1,7 +1,7 @@
 import { at } from '../../../base/at.ts'
 import type { ReaderClient } from '../../client/reader.ts'
 
-/** The paper's four ways of choosing an option from its log-probabilities. */
+/** The paper's four ways of choosing an option by log-probability. */
 
 export type Scoring = 'sum' | 'mean' | 'calibrated' | 'calibrated_mean'
 
@@ -14,7 +14,7 @@ export interface OptionScores {
   readonly lengths: readonly number[]
 }
 
-/** Log-probability of every option's tokens after the prompt. @throws invalid_request where the prompt does not fit */
+/** Log-probability of every option's tokens after the prompt. @throws invalid_request if the prompt does not fit */
 export async function optionSums(
   promptIds: readonly number[],
   contextIds: readonly (readonly number[])[],
@@ -31,7 +31,7 @@ export async function optionSums(
   return scores.map((logprobs) => logprobs.reduce((sum, logprob) => sum + logprob, 0))
 }
 
-/** Index of the option that each scoring chooses, the first of equals. */
+/** Index of the option chosen by each scoring, the first of equals. */
 export function predictions({ sums, calibration, lengths }: OptionScores): Record<Scoring, number> {
   const best = (score: (i: number) => number): number => sums.reduce((chosen, _, i) => (score(i) > score(chosen) ? i : chosen), 0)
   const calibrated = (i: number): number => at(sums, i) - at(calibration, i)

@@ -31,7 +31,7 @@ export const icl: Task = {
   description: 'Accuracy of the likeliest label, with further demonstrations in the encoder, each alone.',
   options: [
     { flags: '--test <file>', description: 'labelled texts, .csv, .tsv or .jsonl (default: the demo questions)' },
-    { flags: '--train <file>', description: 'where demonstrations are drawn from (default: the demo training questions)' },
+    { flags: '--train <file>', description: 'file to sample demonstrations from (default: the demo training questions)' },
     { flags: '--text-field <name>', description: 'field of the text', byDefault: 'question' },
     { flags: '--label-field <name>', description: 'field of the label', byDefault: 'kind' },
     {
@@ -41,10 +41,14 @@ export const icl: Task = {
     },
     {
       flags: '--text-name <word>',
-      description: 'what the prompt calls the text (Sentence, Review, Article, Question ...)',
+      description: 'name of the text in the prompt (Sentence, Review, Article, Question ...)',
       byDefault: 'Question',
     },
-    { flags: '--label-name <word>', description: 'what it calls the label (Sentiment, Topic, Type, Intent ...)', byDefault: 'Type' },
+    {
+      flags: '--label-name <word>',
+      description: 'name of the label in the prompt (Sentiment, Topic, Type, Intent ...)',
+      byDefault: 'Type',
+    },
     { flags: '--decoder-shots <number>', description: 'demonstrations in the decoder', byDefault: '2' },
     { flags: '--encoder-shots <numbers>', description: 'further demonstrations in the encoder, a list', byDefault: '0,18,38' },
     {
@@ -53,7 +57,11 @@ export const icl: Task = {
       byDefault: '40',
       small: '10',
     },
-    { flags: '--context-tokens <number>', description: 'tokens of a demonstration in the encoder, cut on the left', byDefault: '256' },
+    {
+      flags: '--context-tokens <number>',
+      description: 'tokens of a demonstration in the encoder, truncated on the left',
+      byDefault: '256',
+    },
     { flags: '--items <number>', description: ITEMS, byDefault: '250', small: '20' },
     { flags: '--seeds <numbers>', description: 'seeds of the demonstrations, a list', byDefault: '42,43,44', small: '42' },
   ],
@@ -72,14 +80,14 @@ export const icl: Task = {
   publishedTable: '3',
 }
 
-/** Demonstrations of a setting, by where they are read. */
+/** Demonstrations of a setting by reader side. */
 interface Setting {
   readonly name: string
   readonly decoder: number
   readonly encoder: number
 }
 
-/** What the labels are chosen from, and how a prompt is put together. */
+/** Labels to choose from, and the template of prompts. */
 interface Classification {
   readonly labels: readonly string[]
   /** Token ids of each label. */
@@ -163,7 +171,7 @@ async function classificationOf(
   }
 }
 
-/** Asks one example with demonstrations drawn for it. */
+/** Asks one example with its own demonstrations. */
 async function classify(
   { test, seed }: Asked,
   { name, decoder, encoder }: Setting,

@@ -3,7 +3,7 @@ import { linesOver } from '../../report/lines.ts'
 import type { SettingSummary, TaskSummary } from '../../task/summary.ts'
 import type { Metric } from '../../task/contract.ts'
 
-/** Tokens that a setting's name tells, as in `cepe, 4096 tokens (8 x 256 + 2048)`. */
+/** Tokens in a setting's name, as in `cepe, 4096 tokens (8 x 256 + 2048)`. */
 export function lengthOf({ setting }: Pick<SettingSummary, 'setting'>): number {
   return Number(/, (\d+) tokens/.exec(setting)?.[1] ?? Number.NaN)
 }
@@ -12,7 +12,7 @@ function methodOf({ setting }: Pick<SettingSummary, 'setting'>): string {
   return setting.split(',')[0] ?? setting
 }
 
-/** Something of every setting over the length of its text, one line per method. */
+/** Plots a value of every setting over the length of its text, one line per method. */
 export function overLength(
   { settings }: TaskSummary,
   label: string,
@@ -25,7 +25,7 @@ export function overLength(
   return linesOver(points, { x: xTitle, y: label, series: 'method' }, { zero: false })
 }
 
-/** The metric's value of a setting. */
+/** A setting's value of the metric. */
 export function valueOf({ name }: Metric): (setting: SettingSummary) => number {
   return ({ scores }) => scores[name]?.mean ?? Number.NaN
 }

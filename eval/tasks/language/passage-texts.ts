@@ -1,12 +1,12 @@
 import path from 'node:path'
 import { packageRoot } from '../../../src/package.ts'
 
-/** The shipped corpus, which tasks read where no data is named. */
+/** The shipped corpus, the default data of tasks. */
 export function demoCorpus(): string {
   return path.join(packageRoot(), 'index', 'corpus', 'passages.tsv')
 }
 
-/** Whether a file is one of passages, whose titles are texts: such texts are joined until they are long enough. */
+/** Whether a file contains passages, whose titles are texts: such texts are joined until they are long enough. */
 export function isPassageFile(file: string): boolean {
   return /\.tsv(\.gz)?$/.test(file)
 }
@@ -15,12 +15,12 @@ export interface LanguageText {
   readonly id: string
   readonly domain: string
   readonly ids: readonly number[]
-  /** Tokens that come before `ids` in files that keep them apart. */
+  /** Tokens before `ids`, in files that separate them. */
   readonly before?: readonly number[]
   readonly contexts?: readonly { readonly ids: readonly number[]; readonly score: number }[]
 }
 
-/** Joins neighbouring texts until each has `tokens` at least; what is left at the end is dropped. */
+/** Joins neighbouring texts until each has at least `tokens`; drops the rest. */
 export function joinTexts(texts: readonly LanguageText[], tokens: number): LanguageText[] {
   const joined: LanguageText[] = []
   let open: LanguageText | undefined

@@ -2,7 +2,7 @@ import { at } from '../../../base/at.ts'
 import type { ReaderClient } from '../../client/reader.ts'
 import type { ScoredText } from './score.ts'
 
-/** Tokens of the decoder's text that contexts are compared with. */
+/** Tokens of the decoder's text to compare contexts with. */
 const QUERY_TOKENS = 256
 
 /** Dot product of Contriever's embeddings of each context and of the beginning of the decoder's text. */
@@ -21,7 +21,7 @@ export function dot(a: Float32Array, b: Float32Array): number {
   return sum
 }
 
-/** Indices of the `k` vectors with the largest dot products, best first, and those. */
+/** Indices and dot products of the `k` nearest vectors, best first. */
 export function nearest(
   query: Float32Array,
   vectors: readonly Float32Array[],

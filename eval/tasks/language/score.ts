@@ -8,11 +8,11 @@ import { mean } from '../../statistics/bootstrap.ts'
 export const METHODS = ['cepe', 'full-context', 'decoder-only', 'replug', 'streaming'] as const
 export type Method = (typeof METHODS)[number]
 
-/** A text of which the last tokens are scored: what may go to the encoder, and what is the decoder's. */
+/** A text whose last tokens are scored: a part for the encoder, and the decoder's. */
 export interface ScoredText {
   readonly contextIds: readonly (readonly number[])[]
   readonly ids: readonly number[]
-  /** Tokens scored, from the end of `ids`; fewer than there are. */
+  /** Tokens to score, from the end of `ids`; fewer than there are. */
   readonly scoredTokens: number
   /** RePlug's weights before the softmax, one per context. */
   readonly contextScores: readonly number[]
@@ -23,12 +23,12 @@ export interface ScoredBy {
   readonly logprobs: readonly number[]
   readonly tokens: { readonly decoder: number; readonly encoder: number; readonly generated: number }
   readonly asked: AskedIds
-  /** Decoder tokens that are held at once, where they are not all. */
+  /** Decoder tokens held at once, if not all. */
   readonly cached_tokens?: number
   readonly ms: number
 }
 
-/** Scores a text by one of the paper's methods. @throws invalid_request where it does not fit the model's window */
+/** Scores a text by one of the paper's methods. @throws invalid_request if it does not fit the model's window */
 export async function scoreText(method: Method, text: ScoredText, client: ReaderClient, cache: StreamingCache): Promise<ScoredBy> {
   const started = performance.now()
   const { logprobs, decoder, encoder, asked } = await ask(method, text, client, cache)
@@ -56,7 +56,7 @@ async function ask(method: Method, text: ScoredText, { reader, manifest }: Reade
         contextTokens: Math.max(1, manifest.dims.encoder_window),
         promptIds: ids.slice(0, -scoredTokens),
         continuations: [ids.slice(-scoredTokens)],
-        ...(cache && { streaming: cache }),
+        streaming: cache,
       }),
       0,
     )
@@ -89,15 +89,15 @@ async function ask(method: Method, text: ScoredText, { reader, manifest }: Reade
 }
 
 /**
- * log sum_i softmax(scores)_i p_i(token) of every token (RePlug, Shi et al. 2023): only the probabilities of the text's
- * own tokens are needed, never whole distributions.
+ * log sum_i softmax(scores)_i p_i(token) of every token (RePlug, Shi et al. 2023): only the probabilities of the text's own tokens are
+ * needed.
  */
 function mixture(rows: readonly (readonly number[])[], scores: readonly number[]): number[] {
   const total = logSumExp(scores)
   return at(rows, 0).map((_, token) => logSumExp(rows.map((row, i) => at(row, token) + at(scores, i) - total)))
 }
 
-/** Longest text that a method reads in one go, for a check against the window before anything is asked. */
+/** Longest text that a method reads at once, to check against the window in advance. */
 export function windowNeeded(method: Method, contexts: number, contextTokens: number, decoderTokens: number): number {
   if (method === 'full-context') return contexts * contextTokens + decoderTokens
   return method === 'replug' ? contextTokens + decoderTokens : decoderTokens

@@ -23,7 +23,7 @@ const TextSchema = Type.Object({
   domain: Type.Optional(Type.String()),
   text: Type.Optional(Type.String()),
   ids: Type.Optional(Ids),
-  /** RedPajama's files: the tokens of the document and those before them. */
+  /** RedPajama's files: the tokens of a document and those before them. */
   token_ids: Type.Optional(Ids),
   prev_token_ids: Type.Optional(Ids),
   ctxs: Type.Optional(Type.Array(ContextSchema)),
@@ -36,10 +36,10 @@ export interface TextsFile extends NamedFile {
 }
 
 /**
- * Reads texts as ids: JSON lines or Parquet ({text} or {ids}, with ctxs; or token_ids and prev_token_ids), a passage file
- * (psgs_w100.tsv's shape: the passages of a title are one text), or one plain text.
+ * Reads texts as ids: JSON lines or Parquet ({text} or {ids}, with ctxs; or token_ids and prev_token_ids), a passage file (like
+ * psgs_w100.tsv: the passages of a title are one text), or one plain text.
  * @param textField field of the records' text
- * @throws dataset_invalid naming what is wrong
+ * @throws dataset_invalid naming the problem
  */
 export async function readTexts(file: string, tokenizer: Tokenizer, textField = 'text'): Promise<TextsFile> {
   const named = { file: path.basename(file), sha256: await hashed(file) }
@@ -64,14 +64,14 @@ export async function readTexts(file: string, tokenizer: Tokenizer, textField = 
   return { ...named, texts, problems: problems.list() }
 }
 
-/** The record with the text of another field as its text. */
+/** Uses another field of a record as its text. */
 function withText(record: unknown, field: string): unknown {
   return field === 'text' || typeof record !== 'object' || record === null
     ? record
     : { ...record, text: Reflect.get(record, field) as unknown }
 }
 
-/** @throws dataset_invalid for what is no text: read as one it would be scored all the same */
+/** @throws dataset_invalid for anything but text, which would be scored all the same */
 function plainText(bytes: Uint8Array, file: string): string {
   const wanted =
     'wanted is plain text in UTF-8, .jsonl or a passage .tsv (cepe read takes PDF and HTML, one document and question at a time)'
@@ -109,7 +109,7 @@ function understood(value: Static<typeof TextSchema>, at: string, tokenizer: Tok
   }
 }
 
-/** The passages of each title, one after the other. */
+/** Concatenates the passages of each title. */
 async function articles(file: string, tokenizer: Tokenizer): Promise<LanguageText[]> {
   const byTitle = new Map<string, string[]>()
   for await (const item of readPassageFile(file)) {

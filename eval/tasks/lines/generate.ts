@@ -20,7 +20,7 @@ export interface LinesCase {
   readonly expected: string
 }
 
-/** One case of LongChat-Lines: `count` lines with different names, one of which is asked for. */
+/** One case of LongChat-Lines: `count` lines with distinct names, and a question about one of them. */
 export function linesCase(count: number, seed: number, index: number): LinesCase {
   const random = seededRandom('lines', seed, count, index)
   const names = sampleIndices(ADJECTIVES.length * NOUNS.length, count, random).map(
@@ -35,5 +35,5 @@ export function linesCase(count: number, seed: number, index: number): LinesCase
   }
 }
 
-/** Most lines that a case can have: names are different. */
+/** Maximum lines of a case: names are distinct. */
 export const MOST_LINES = ADJECTIVES.length * NOUNS.length

@@ -4,7 +4,7 @@ import type { NeedleItem } from '../documents/needle.ts'
 import { readNeedles, type NeedleFile } from '../documents/needle-file.ts'
 import { VICUNA } from '../documents/generate.ts'
 
-/** A test case as LongChat and Giraffe publish them: the whole prompt, and the number asked for. */
+/** A test case as published by LongChat and Giraffe: the whole prompt, and the expected number. */
 const CaseSchema = Type.Object({
   prompt: Type.String({ minLength: 1 }),
   expected_number: Type.Integer({ minimum: 0 }),
@@ -12,11 +12,11 @@ const CaseSchema = Type.Object({
 })
 const isCase = Compile(CaseSchema)
 
-/** What the question begins with, behind the last line of the record. */
+/** Start of the question after the last line of the record. */
 const QUESTION = '\nNow the record is over'
 
 /**
- * Reads published cases of LongChat-Lines (`{prompt, expected_number, num_lines}`), the first `most` of each number of lines.
+ * Reads published cases of LongChat-Lines (`{prompt, expected_number, num_lines}`), the first `most` per number of lines.
  * @throws dataset_invalid
  */
 export function readLines(file: string, most: number): Promise<NeedleFile> {

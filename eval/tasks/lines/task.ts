@@ -46,7 +46,7 @@ export const lines: Task = {
   },
   notes: [
     "The prompt is LongChat's in Vicuna's template; the first number of the output counts (LongChat's own script takes the last).",
-    'A record that the window does not hold is not asked of the decoder alone: such cells have no score.',
+    'Records that exceed the window have no score for the decoder alone.',
     'Without --data records are generated from a seed and the word lists of this project.',
   ],
 }
@@ -61,7 +61,7 @@ async function prepare(options: TaskOptions, client: ReaderClient): Promise<Prep
   return prepareNeedles({ ...NUMBERS, ...newTokens, ...read }, options, client)
 }
 
-/** Cases of every length that the options name. @throws options_invalid */
+/** Cases of every requested length. @throws options_invalid */
 function generated(options: TaskOptions, client: ReaderClient): NeedleItem[] {
   const unit = options.text('lines') === undefined ? 'tokens' : 'lines'
   const seed = options.integer('seed')
@@ -80,7 +80,7 @@ function generated(options: TaskOptions, client: ReaderClient): NeedleItem[] {
   )
 }
 
-/** Lines of a case whose prompt has about so many tokens; at least one. */
+/** Lines of a case whose prompt has about this many tokens; at least one. */
 function linesFor(tokens: number, seed: number, index: number, { tokenizer }: ReaderClient): number {
   const tokensAt = (count: number): number => {
     const { document, question } = linesCase(Math.min(MOST_LINES, Math.max(1, count)), seed, index)

@@ -42,7 +42,11 @@ export const lm: Task = {
     { flags: '--scored-tokens <number>', description: 'tokens scored, from the end', byDefault: '256', small: '64' },
     { flags: '--step <number>', description: 'tokens between the starts of windows', byDefault: '256', small: '1024' },
     { flags: '--windows <number>', description: 'windows at most, in the order of the file', byDefault: '5000', small: '6' },
-    { flags: '--min-tokens <number>', description: 'shorter texts are left out (of a passage file: joined)', byDefault: '0' },
+    {
+      flags: '--min-tokens <number>',
+      description: 'minimum tokens of a text; shorter ones are skipped (in a passage file: joined)',
+      byDefault: '0',
+    },
     { flags: '--replug-weights <kind>', description: 'uniform (as the released code ran), or scores (Contriever)', byDefault: 'uniform' },
     { flags: '--sinks <number>', description: 'streaming: first tokens kept', byDefault: '4' },
     { flags: '--recent <number>', description: 'streaming: last tokens kept (default: half the window less the sinks)' },
@@ -129,14 +133,14 @@ async function prepare(options: TaskOptions, client: ReaderClient): Promise<Prep
   }
 }
 
-/** Why the model's cached keys cannot be moved, as streaming needs it; undefined where they can. */
+/** Why the model's cached keys cannot be shifted, as streaming requires; undefined if they can. */
 function whyKeysStay({ rotary, dtype }: CepeManifest): string | undefined {
-  if (rotary === undefined) return 'setting needs a manifest that tells the rotary frequencies: build the model again'
-  if (rotary === null || !('frequencies' in rotary)) return 'setting moves cached keys, which this rotary embedding does not allow'
+  if (rotary === undefined) return 'setting needs a manifest with the rotary frequencies: build the model again'
+  if (rotary === null || !('frequencies' in rotary)) return 'setting shifts cached keys, which this rotary embedding does not allow'
   return dtype.startsWith('f16') ? 'setting needs f32 keys and values: build with dtype f32, int8, int8+int4 or int4' : undefined
 }
 
-/** One setting per method and number of contexts; without contexts all methods are the decoder alone, asked once. */
+/** One setting per method and number of contexts; without contexts all methods equal the decoder alone, which is asked once. */
 function settingsOf(options: TaskOptions, contextTokens: number, decoderTokens: number): Setting[] {
   const methods = options.words('methods', METHODS)
   return options.integers('contexts').flatMap((contexts): Setting[] => {
@@ -150,7 +154,7 @@ function settingsOf(options: TaskOptions, contextTokens: number, decoderTokens: 
   })
 }
 
-/** Windows of `total` tokens, from the start of every text in steps; texts of fewer than `least` tokens are left out. */
+/** Windows of `total` tokens from the start of every text in steps; skips texts of fewer than `least` tokens. */
 function windowsOf(
   texts: readonly LanguageText[],
   { total, least, step }: { readonly total: number; readonly least: number; readonly step: number },
@@ -167,7 +171,7 @@ function windowsOf(
   })
 }
 
-/** In tokens, but for `contexts`. */
+/** In tokens, except `contexts`. */
 interface CutSizes {
   readonly total: number
   readonly contexts: number
@@ -176,7 +180,9 @@ interface CutSizes {
   readonly scoredTokens: number
 }
 
-/** The window's last tokens to the decoder, those before them as contexts. Files that keep the tokens before apart are cut where they are joined. */
+/**
+ * The window's last tokens go to the decoder, those before them are contexts. Files with separate preceding tokens are cut at the boundary.
+ */
 function cut(
   { ids, before }: LanguageText,
   start: number,

@@ -17,16 +17,16 @@ export interface AskContext {
   /** Training questions. */
   readonly pool: readonly EvalQuestion[]
   readonly dumpPrompts: boolean
-  /** Top passages of demonstrations found so far, by id of the training question. */
+  /** Cache of demonstrations' top passages, by id of the training question. */
   readonly topPassages: Map<string, Promise<EvalPassage | undefined>>
 }
 
 const ATTEMPTS_AFTER_FAILURE = 2
 
 /**
- * Asks one question in every setting, retrieving once. A question that fails in one setting has no predictions at all,
- * so that all settings are scored on the same questions.
- * @throws whatever concerns more than this question (no index, a service that is gone)
+ * Asks one question in every setting, retrieving once. A question that fails in one setting has no predictions, so that all settings are
+ * scored on the same questions.
+ * @throws errors that concern more than this question (no index, an unreachable service)
  */
 export async function askQuestion(question: EvalQuestion, context: AskContext): Promise<EvalRecord> {
   const { client, protocol } = context
@@ -80,7 +80,7 @@ export async function askQuestion(question: EvalQuestion, context: AskContext): 
   }
 }
 
-/** Tries once more where the service failed: a reader that died is replaced. */
+/** Retries once if the service failed: a crashed reader is replaced. */
 async function persistent<T>(request: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -148,7 +148,7 @@ async function demonstrationsFor(
   }
 }
 
-/** The decoder-only answer at a smaller k that already left passages out: more candidates do not change its prompt. */
+/** The decoder-only answer at a smaller k whose window was full: more candidates do not change its prompt. */
 function windowFullBefore({ method, k }: Setting, predictions: readonly Prediction[]): Prediction | undefined {
   return method === 'decoder-only'
     ? predictions.findLast((prediction) => prediction.method === method && prediction.k < k && prediction.in_decoder < prediction.k)
@@ -161,7 +161,7 @@ function toPrediction({ method, k }: Setting, response: AnswerResponse): Predict
   return {
     method,
     k,
-    // Without passages there is no answer, which is scored as an empty one.
+    // Without passages there is no answer, which scores as an empty one.
     answer: response.answer ?? '',
     confidence: response.confidence,
     probability_correct: response.probability_correct,

@@ -16,8 +16,8 @@ export interface Comparison {
 }
 
 /**
- * Compares two runs question by question in every setting that both have.
- * @throws run_mismatch where they share no scored question or no setting
+ * Compares two runs question by question in every common setting.
+ * @throws run_mismatch if they share no scored question or no setting
  */
 export function compareRuns(a: StoredRun, b: StoredRun): { shared: number; onlyA: number; onlyB: number; comparisons: Comparison[] } {
   const isScored = ({ answerable, skipped }: EvalRecord): boolean => answerable && !skipped

@@ -5,13 +5,13 @@ import type { EvalPassage, EvalQuestion } from '../../datasets/question-set.ts'
 import { sampleIndices, seededRandom } from '../../../base/random.ts'
 
 /**
- * Draws the demonstrations of one question from the pool; the asked question itself is never among them.
- * The draw depends on the seed and the question alone, so a resumed run draws the same.
+ * Samples the demonstrations of one question from the pool, never the question itself. Depends on the seed and the question only, so a
+ * resumed run samples the same.
  */
 export function chooseDemonstrations(pool: readonly EvalQuestion[], question: string, shots: number, seed: number): EvalQuestion[] {
   const asked = sameQuestion(question)
   const random = seededRandom('demonstrations', seed, asked)
-  // More than wanted are drawn, since the asked question (under several ids, in PopQA) may be among them.
+  // Samples more than needed, since the question itself (under several ids, in PopQA) may be among them.
   for (let drawn = shots + 1; ; drawn = Math.min(pool.length, drawn * 2)) {
     const others = sampleIndices(pool.length, drawn, random)
       .map((i) => at(pool, i))
@@ -20,7 +20,7 @@ export function chooseDemonstrations(pool: readonly EvalQuestion[], question: st
   }
 }
 
-/** A training question as a worked example: its first answer, and its top passage where there is one. */
+/** A training question as a worked example: its first answer, and its top passage if any. */
 export function toDemonstration({ question, answers }: EvalQuestion, passage: EvalPassage | undefined): Demonstration {
   return { question, answer: at(answers, 0), ...(passage && { passage: { title: passage.title, text: passage.text } }) }
 }

@@ -4,27 +4,27 @@ import { bestOver, exactMatch } from '../../metrics/answer.ts'
 import { askQuestion, type AskContext } from './ask.ts'
 import { QA_RUNS } from './run.ts'
 import { runItems } from '../../runner/items.ts'
-import type { Manifest } from './manifest.ts'
+import type { QaManifest } from './manifest.ts'
 import { settingName, settingsOf, type Protocol } from './protocol.ts'
 import type { EvalRecord } from './record.ts'
 
 export interface EvaluateOptions {
   readonly client: AnswerClient
   readonly folder: string
-  readonly manifest: Manifest
+  readonly manifest: QaManifest
   readonly questions: readonly EvalQuestion[]
   /** Training questions, for demonstrations. */
   readonly pool: readonly EvalQuestion[]
-  /** Questions asked at a time. */
+  /** Concurrent questions. */
   readonly concurrency: number
-  /** Called after every question with a line about the running scores. */
+  /** Called after every question with the running scores. */
   readonly onProgress: (done: number, total: number, detail: string) => void
 }
 
 /**
- * Asks every question that the folder does not hold yet, and returns all records in the order of the questions.
- * What was finished is on disk whatever happens: the same call goes on where it stopped.
- * @throws service_unreachable, nothing_scored, run_mismatch; an error where the service cannot answer at all
+ * Asks every question that the folder does not contain yet, and returns all records in question order. Finished questions are durable: the
+ * same call resumes.
+ * @throws service_unreachable, nothing_scored, run_mismatch; errors that concern all questions
  */
 export async function evaluate({ client, manifest, questions, pool, onProgress, ...run }: EvaluateOptions): Promise<EvalRecord[]> {
   const { protocol, dump_prompts: dumpPrompts } = manifest.subject
@@ -42,7 +42,7 @@ export async function evaluate({ client, manifest, questions, pool, onProgress, 
   })
 }
 
-/** Exact match so far in each method's largest k, for the progress line. */
+/** Running exact match at each method's largest k, for the progress line. */
 function runningScores(protocol: Protocol) {
   const shown = new Map(settingsOf(protocol).map((setting) => [setting.method, setting]))
   const sums = new Map([...shown.keys()].map((method) => [method, 0]))

@@ -3,7 +3,7 @@ import { settingName } from './protocol.ts'
 import { STAGES, wasAsked, type SettingSummary, type Summary } from './summary.ts'
 
 const SIZE = { width: 560, height: 320 }
-/** Points drawn of a curve; more are not to be told apart. */
+/** Maximum points of a curve. */
 const CURVE_POINTS = 200
 
 const methodColor = { field: 'method', type: 'nominal', title: 'method' } as const
@@ -13,7 +13,7 @@ export function exactMatchOverK(settings: readonly SettingSummary[]): TopLevelSp
   const points = settings
     .filter(({ k }) => k > 0)
     .map(({ method, k, exactMatch }) => ({ method, k, em: 100 * exactMatch.mean, low: 100 * exactMatch.low, high: 100 * exactMatch.high }))
-  // From zero to the next ten above the highest interval: a flat line at zero would have no axis of its own.
+  // From zero to the next ten above the highest interval: a flat line at zero would have no axis.
   const top = Math.min(
     100,
     10 * Math.ceil(Math.max(1, ...settings.map(({ exactMatch }) => (exactMatch.n > 0 ? 100 * exactMatch.high : 0))) / 10),
@@ -52,7 +52,7 @@ export function exactMatchOverK(settings: readonly SettingSummary[]): TopLevelSp
   }
 }
 
-/** Share of questions with an answer among the first k passages. */
+/** Share of questions with an answer in the first k passages. */
 export function recallCurve(curve: readonly { readonly k: number; readonly recall: number }[]): TopLevelSpec {
   return {
     ...SIZE,
@@ -116,12 +116,12 @@ export function latencyBars({ settings, retrieval }: Summary): TopLevelSpec {
   }
 }
 
-/** Each method where it reads most passages. */
+/** Each method at its largest k. */
 export function atLargestK(settings: readonly SettingSummary[]): SettingSummary[] {
   return [...new Map(settings.map((setting) => [setting.method, setting])).values()]
 }
 
 function thin<T>(points: readonly T[]): readonly T[] {
-  const step = Math.max(1, Math.ceil(points.length / CURVE_POINTS))
-  return points.filter((_, i) => i % step === 0 || i === points.length - 1)
+  const stride = Math.max(1, Math.ceil(points.length / CURVE_POINTS))
+  return points.filter((_, i) => i % stride === 0 || i === points.length - 1)
 }

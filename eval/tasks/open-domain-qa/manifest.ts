@@ -6,10 +6,10 @@ import { answerRequest, ProtocolSchema, type Protocol } from './protocol.ts'
 
 const NullableString = Type.Union([Type.String(), Type.Null()])
 
-/** Increased when the same options give other answers: a run of before is refused, never mixed. */
+/** Increased when the same options give other answers: earlier runs are rejected, never mixed. */
 export const RUN_VERSION = 2
 
-/** What a run measures and with what: everything that, when changed, makes another run. */
+/** What a run measures: a change of any field makes another run. */
 const SubjectSchema = Type.Object({
   version: Type.Optional(
     Type.Integer({ description: 'Of how questions are asked: 2 keeps test questions out of the demonstrations; absent: before.' }),
@@ -29,16 +29,16 @@ const SubjectSchema = Type.Object({
 export type Subject = Static<typeof SubjectSchema>
 
 /** manifest.json of a run folder. */
-export const ManifestSchema = Type.Object({
+export const QaManifestSchema = Type.Object({
   subject: SubjectSchema,
   data: Type.Object({ answerable: Type.Integer(), unanswerable: Type.Integer(), problems: Type.Array(ProblemSchema) }),
   environment: EnvironmentSchema,
   started_at: Type.String(),
   resumed: ResumedSchema,
 })
-export type Manifest = Static<typeof ManifestSchema>
+export type QaManifest = Static<typeof QaManifestSchema>
 
-/** Asks the pipeline which models and index it answers with; options that its model cannot take are refused here. */
+/** Asks the pipeline for its models and index; options that the model does not support are rejected here. */
 export async function identify(client: AnswerClient, protocol: Protocol): Promise<Pick<Subject, 'reader' | 'retriever' | 'index'>> {
   const probe = await client.answer({
     ...answerRequest(

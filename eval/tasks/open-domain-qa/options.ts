@@ -12,7 +12,7 @@ export interface RawOptions {
   readonly dataset?: string
   readonly questions?: string
   readonly passages?: string
-  readonly train?: string
+  readonly train?: string | undefined
   readonly unanswerable?: string
   readonly k: string
   readonly modes: string
@@ -24,7 +24,7 @@ export interface RawOptions {
   readonly maxNewTokens?: string
   readonly retrieval?: string
   readonly recallDepth: string
-  readonly limit?: string
+  readonly limit?: string | undefined
   readonly seed: string
   readonly dumpPrompts?: boolean
 }
@@ -32,8 +32,8 @@ export interface RawOptions {
 const PUBLISHED_DATASETS = ['nq', 'triviaqa', 'popqa'] as const
 
 /**
- * Understands the options.
- * @throws options_invalid naming the option and what it takes
+ * Parses the options.
+ * @throws options_invalid naming the option and its allowed values
  */
 export function parseOptions(raw: RawOptions): EvaluationOptions {
   if (raw.dataset === undefined && raw.questions === undefined)
@@ -44,10 +44,10 @@ export function parseOptions(raw: RawOptions): EvaluationOptions {
   return {
     dataset: published ?? path.basename(raw.questions !== undefined && raw.dataset !== undefined ? raw.dataset : questions),
     questions,
-    ...(raw.passages !== undefined && { passages: raw.passages }),
-    ...(raw.train !== undefined && { train: raw.train }),
-    ...(raw.unanswerable !== undefined && { unanswerable: raw.unanswerable }),
-    ...(raw.limit !== undefined && { limit: wholeNumber('--limit', raw.limit, 1) }),
+    passages: raw.passages,
+    train: raw.train,
+    unanswerable: raw.unanswerable,
+    limit: raw.limit === undefined ? undefined : wholeNumber('--limit', raw.limit, 1),
     protocol: readProtocol(raw),
     dumpPrompts: raw.dumpPrompts ?? false,
     retrievalByFile: raw.retrieval === undefined && raw.passages === undefined,
@@ -89,7 +89,7 @@ function readProtocol(raw: RawOptions): Protocol {
   throw invalidOption(`${allowed[field] ?? `--${field} is not valid`}, not ${JSON.stringify(protocol[field as keyof typeof protocol])}.`)
 }
 
-/** A folder that the same options always name, so that repeating a command goes on with its run. */
+/** A folder determined by the options, so that repeating a command resumes its run. */
 export function defaultFolder(options: EvaluationOptions, url: string | undefined): string {
   const name = createHash('sha256')
     .update(JSON.stringify([options, url ?? null]))

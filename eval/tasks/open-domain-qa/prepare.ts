@@ -4,40 +4,40 @@ import { readDataset, readPassages, sameQuestion, withPassages } from '../../dat
 import { fileHash } from '../../datasets/records.ts'
 import type { Dataset, EvalQuestion } from '../../datasets/question-set.ts'
 import { CodedError } from '../../../base/errors.ts'
-import { identify, namedFile, RUN_VERSION, type Manifest } from './manifest.ts'
+import { identify, namedFile, RUN_VERSION, type QaManifest } from './manifest.ts'
 import { environment } from '../../runner/manifest.ts'
 import { checkDemonstrationSource, largestK, retrievalDepth, type Protocol } from './protocol.ts'
 import { sampleIndices, seededRandom } from '../../../base/random.ts'
 
-/** What to evaluate: the command line's options, understood. */
+/** The parsed options of an evaluation. */
 export interface EvaluationOptions {
   /** nq, triviaqa or popqa for the published datasets; else a name for the report. */
   readonly dataset: string
   readonly questions: string
-  /** File with retrieved passages for the questions; their own `ctxs` where the protocol says supplied and this is absent. */
-  readonly passages?: string
-  /** File that demonstrations are drawn from. */
-  readonly train?: string
+  /** File with retrieved passages; if absent and the protocol is supplied, the questions' own `ctxs`. */
+  readonly passages?: string | undefined
+  /** File to sample demonstrations from. */
+  readonly train?: string | undefined
   /** Questions without an answer in the corpus. */
-  readonly unanswerable?: string
-  /** Questions drawn with the seed; all where absent. */
-  readonly limit?: number
+  readonly unanswerable?: string | undefined
+  /** Questions to sample with the seed; all if absent. */
+  readonly limit?: number | undefined
   readonly protocol: Protocol
   readonly dumpPrompts: boolean
-  /** No retrieval was asked for: questions that bring passages are answered from them. */
+  /** Retrieval was not specified: questions with passages use them. */
   readonly retrievalByFile?: boolean
 }
 
 export interface Prepared {
-  readonly manifest: Manifest
-  /** In the order of the file, the unanswerable ones last. */
+  readonly manifest: QaManifest
+  /** In file order, unanswerable ones last. */
   readonly questions: readonly EvalQuestion[]
   readonly pool: readonly EvalQuestion[]
 }
 
 /**
- * Decides where passages come from, where no option says: from the question file, if its questions bring them.
- * @throws options_invalid where some do and some do not
+ * Chooses the source of passages if no option does: the question file, if its questions have passages.
+ * @throws options_invalid if only some have
  */
 export async function chooseRetrieval(options: EvaluationOptions): Promise<EvaluationOptions> {
   const { retrievalByFile = false, ...rest } = options
@@ -48,23 +48,23 @@ export async function chooseRetrieval(options: EvaluationOptions): Promise<Evalu
   if (withOwn < questions.length)
     throw new CodedError(
       'options_invalid',
-      `${withOwn} of the ${questions.length} questions of ${path.basename(options.questions)} bring passages (ctxs): say --retrieval supplied (the others are left out) or --retrieval dense (all are searched for).`,
+      `${withOwn} of the ${questions.length} questions of ${path.basename(options.questions)} have passages (ctxs): choose --retrieval supplied (the others are skipped) or --retrieval dense (all are searched for).`,
     )
   return { ...rest, protocol: { ...rest.protocol, retrieval: 'supplied' } }
 }
 
-/** What a run is made of, as read. */
+/** The data of a run. */
 interface Data {
   readonly answerable: Dataset
   readonly unanswerable: Dataset | undefined
-  /** Where demonstrations are drawn from: a file of its own, or the questions themselves. */
+  /** Source of demonstrations: a separate file, or the questions themselves. */
   readonly source: Dataset | undefined
-  /** That without what is tested. */
+  /** The source without test questions. */
   readonly train: Dataset | undefined
 }
 
 /**
- * Reads the data and asks the pipeline what it is.
+ * Reads the data and identifies the pipeline.
  * @throws dataset_invalid, options_invalid
  */
 export async function prepare(options: EvaluationOptions, client: AnswerClient): Promise<Prepared> {
@@ -114,7 +114,7 @@ async function readData(options: EvaluationOptions): Promise<Data> {
   return { answerable, unanswerable, source, train: source && withoutTestQuestions(source, answerable) }
 }
 
-/** What decides, beside the pipeline, whether two runs are of the same thing. */
+/** What identifies a run, beside the pipeline. */
 async function subjectOf({ dataset, passages, limit, protocol }: EvaluationOptions, { answerable, unanswerable, train }: Data) {
   return {
     version: RUN_VERSION,
@@ -140,7 +140,7 @@ function problemsOf(dataset: Dataset | undefined, which = '') {
   return (dataset?.problems ?? []).map((problem) => ({ ...problem, kind: problem.kind + which, places: [...problem.places] }))
 }
 
-/** The pool without what is tested; PopQA's, which is the test file itself, is left as it is (only the asked question is kept out). */
+/** The pool without test questions; PopQA's, which is the test file itself, is unchanged (only the asked question is excluded). */
 function withoutTestQuestions(train: Dataset, tested: Dataset): Dataset {
   if (train === tested) return train
   const asked = new Set(tested.questions.map(({ question }) => sameQuestion(question)))
@@ -156,7 +156,7 @@ function withoutTestQuestions(train: Dataset, tested: Dataset): Dataset {
   return { ...train, questions: kept, problems: [...train.problems, problem] }
 }
 
-/** PopQA has no training split: the authors draw demonstrations from the test file, never the asked question. */
+/** PopQA has no training split: its authors sample demonstrations from the test file, never the asked question. */
 async function trainingQuestions(
   { train, dataset, protocol: { shots, retrieval } }: EvaluationOptions,
   questions: Dataset,

@@ -42,9 +42,9 @@ export type Protocol = Static<typeof ProtocolSchema>
 
 /** The paper's protocol (section 4.2 and the authors' evaluation): two demonstrations with their top passage, 10 passages in the decoder, contexts of 256 tokens, at most 25 new tokens. */
 export const PAPER_PROTOCOL = { shots: 2, k_decoder: 10, context_tokens: 256, max_new_tokens: 25 } as const satisfies Partial<Protocol>
-/** The paper's protocol with prompts cut where the published evaluation cuts them. */
+/** The paper's protocol with prompts truncated as in the published evaluation. */
 export const EXACT_PROTOCOL = { ...PAPER_PROTOCOL, packing: 'text' } as const satisfies Partial<Protocol>
-/** Every choice left to the service: its model's own protocol. */
+/** All choices left to the service's model. */
 export const MODEL_PROTOCOL = {
   shots: null,
   k_decoder: null,
@@ -52,7 +52,7 @@ export const MODEL_PROTOCOL = {
   max_new_tokens: null,
 } as const satisfies Partial<Protocol>
 
-/** One way of answering every question: a row and column of the results table. */
+/** One way of answering all questions: a row and column of the results table. */
 export interface Setting {
   /** The mode, or `cepe-all` for cepe with all passages in the encoder. */
   readonly method: string
@@ -76,17 +76,17 @@ export function settingsOf({ modes, ks: common, mode_ks: own, encoder_passages }
   })
 }
 
-/** Most passages that any setting reads. */
+/** Maximum passages of any setting. */
 export function largestK(protocol: Protocol): number {
   return Math.max(0, ...settingsOf(protocol).map(({ k }) => k))
 }
 
-/** Passages asked of the index per question. */
+/** Passages to retrieve per question. */
 export function retrievalDepth(protocol: Protocol): number {
   return Math.max(largestK(protocol), protocol.recall_depth)
 }
 
-/** What goes with a question: at least k passages, best first; demonstrations, or null where the service's own are used. */
+/** Input beside a question: at least k passages, best first; demonstrations, or null for the service's own. */
 export interface Material {
   readonly passages: readonly EvalPassage[]
   readonly demonstrations: readonly Demonstration[] | null
@@ -116,20 +116,20 @@ export function answerRequest(
     ...(protocol.k_decoder !== null && { k_decoder: protocol.k_decoder }),
     ...(protocol.context_tokens !== null && { context_tokens: protocol.context_tokens }),
     ...(protocol.max_new_tokens !== null && { max_new_tokens: protocol.max_new_tokens }),
-    // Every answer is scored, however sure the service wants to be.
+    // All answers are scored, whatever their confidence.
     min_confidence: 0,
     include_prompts: true,
   }
 }
 
-/** @throws options_invalid where demonstrations are wanted and there is nothing to take them from */
+/** @throws options_invalid if demonstrations are required without a source */
 export function checkDemonstrationSource(protocol: Protocol, poolSize: number): void {
   const { shots } = protocol
   if (shots === null || shots === 0 || poolSize > shots) return
   throw new CodedError(
     'options_invalid',
     poolSize === 0
-      ? `The protocol wants ${shots} demonstrations per question: name the training file with --train, or choose --shots 0 (none) or --shots service (the service's own).`
-      : `${shots} demonstrations are wanted, but the training file has ${poolSize} questions: lower --shots.`,
+      ? `The protocol has ${shots} demonstrations per question: name the training file with --train, or choose --shots 0 (none) or --shots service (the service's own).`
+      : `${shots} demonstrations are requested, but the training file has ${poolSize} questions: lower --shots.`,
   )
 }

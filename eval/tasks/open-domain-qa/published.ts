@@ -13,7 +13,7 @@ const PublishedSchema = Type.Object({
     Type.Object({
       dataset: Type.Enum([...DATASETS]),
       model: Type.String({ description: 'Folder name of the published checkpoint, such as CEPE-LLaMA-2-7B.' }),
-      method: Type.String({ description: "As in the report's first column: cepe, decoder-only, replug, closed-book." }),
+      method: Type.String({ description: "As in the report's first column: cepe, decoder-only, map-rerank, replug, closed-book." }),
       k: Type.Integer({ minimum: 0 }),
       exact_match: Type.Number({ minimum: 0, maximum: 100, description: 'In percent, as printed.' }),
     }),
@@ -23,7 +23,7 @@ export type Published = Static<typeof PublishedSchema>
 
 const validator = Compile(PublishedSchema)
 
-/** The checkpoints that the rows of the paper's Table 7 are of, and how they are asked: a CEPE model's decoder is LLaMA-2, frozen. */
+/** Checkpoints of the rows of the paper's Table 7, and their modes: a CEPE model's decoder is LLaMA-2, frozen. */
 const ROWS: Readonly<Record<string, { readonly method: string; readonly models: readonly string[] }>> = {
   'LLaMA-2': { method: 'decoder-only', models: ['Llama-2-7b-hf', 'CEPE-LLaMA-2-7B'] },
   'LLaMA-2-32K': { method: 'decoder-only', models: ['LLaMA-2-7B-32K'] },
@@ -32,7 +32,7 @@ const ROWS: Readonly<Record<string, { readonly method: string; readonly models: 
 }
 
 /**
- * Published scores to set beside a run's own: those of a file, or the paper's Table 7.
+ * Published scores for comparison: those of a file, or the paper's Table 7.
  * @throws options_invalid
  */
 export async function readPublished(file?: string): Promise<Published> {
@@ -57,7 +57,7 @@ function shipped({ source, tables }: PublishedTables): Published {
   return { source: `${source}, Table 7`, scores }
 }
 
-/** The published scores for the same dataset and the same model (by the checkpoint's name, whatever its precision). */
+/** The published scores for the same dataset and model (by the checkpoint's name, in any precision). */
 export function matchingScores({ scores }: Published, dataset: string, reader: string): Published['scores'] {
   return scores.filter((score) => score.dataset === dataset && score.model === reader.split('@')[0])
 }

@@ -48,7 +48,7 @@ const PromptSchema = Type.Object({
   encoder: Type.Array(Type.String()),
 })
 
-/** One line of predictions.jsonl: a question with all of its answers, or the reason why it has none. */
+/** One line of predictions.jsonl: a question with all of its answers, or the reason why it was skipped. */
 export const RecordSchema = Type.Object({
   id: Type.String(),
   question: Type.String(),

@@ -18,7 +18,7 @@ interface SummarisedRun extends StoredRun {
   readonly summary: Summary
 }
 
-/** The report of one or several runs (one dataset each, as columns of one table). `lead` comes before everything else. */
+/** The report of one or several runs (one dataset each, as columns of one table). `lead` comes first. */
 export function buildReport(
   runs: readonly StoredRun[],
   published: Published,
@@ -40,7 +40,7 @@ export function buildReport(
     ...lead,
     heading(2, 'Results'),
     text(
-      'Exact match in percent with 95 % Wilson intervals over questions; closed-book has no passages and stands in the first column of its dataset.',
+      'Exact match in percent with 95 % Wilson intervals over questions; closed-book has no passages and is in the first column of its dataset.',
     ),
     resultsTable(tableRuns),
     text(
@@ -53,7 +53,7 @@ export function buildReport(
   return { title, blocks, figures }
 }
 
-/** The dataset's name, numbered where several runs share it. */
+/** The dataset's name, numbered if several runs share it. */
 function nameOf({ manifest }: StoredRun, position: number, runs: readonly StoredRun[]): string {
   const { dataset } = manifest.subject
   return runs.filter((run) => run.manifest.subject.dataset === dataset).length > 1 ? `${dataset} (run ${position + 1})` : dataset
@@ -139,7 +139,7 @@ function provenance(manifest: StoredRun['manifest']): Block[] {
   ]
 }
 
-/** Reads run folders and writes their report; the scores of a single run also go into its summary.json. */
+/** Reads run folders and writes their report; the scores of a single run are also written to its summary.json. */
 export async function reportRuns(folders: readonly string[], out: string, published: Published): Promise<void> {
   const runs = await Promise.all(folders.map(readRun))
   await writeReport(buildReport(runs, published), out)

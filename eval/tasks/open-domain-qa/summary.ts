@@ -4,12 +4,12 @@ import { auroc, riskCoverage, type CoveragePoint } from '../../metrics/confidenc
 import { ndcgAt, recallAt, reciprocalRankAt } from '../../metrics/retrieval.ts'
 import { estimateShare, mean, quantile, type Estimate, type Sample } from '../../statistics/bootstrap.ts'
 import type { Problem } from '../../datasets/question-set.ts'
-import type { Manifest } from './manifest.ts'
+import type { QaManifest } from './manifest.ts'
 import { largestK, settingsOf } from './protocol.ts'
 import type { EvalRecord, Prediction } from './record.ts'
 import { skippedProblems } from '../../runner/skipped.ts'
 
-/** Depths at which recall is reported, as in the papers of the field. */
+/** Depths for recall, as in the literature. */
 const RECALL_DEPTHS = [1, 5, 20, 50, 100] as const
 export const STAGES = ['queue', 'encode', 'generate'] as const
 
@@ -48,17 +48,17 @@ export interface SettingSummary {
 }
 
 export interface RetrievalSummary {
-  /** By depth: the passage's text holds an answer. */
+  /** By depth: share of questions with a passage that contains an answer. */
   readonly recall: readonly AtDepth[]
   /** At every k up to the depth, for the curve. */
   readonly curve: readonly { readonly k: number; readonly recall: number }[]
-  /** By depth: the very passage that the question was written about; empty where the dataset names none. */
+  /** By depth, for the gold passage; empty if the dataset names none. */
   readonly goldRecall: readonly AtDepth[]
-  /** By depth, of the passages that hold an answer: the ideal order has all of those that were found, whatever the depth, first. */
+  /** By depth, over passages that contain an answer; the ideal ranking has all found ones first. */
   readonly ndcg: readonly AtDepth[]
-  /** By depth, of the first passage that holds an answer. */
+  /** By depth, of the first passage that contains an answer. */
   readonly mrr: readonly AtDepth[]
-  /** As these, of the very passage that the question was written about; empty where the dataset names none. */
+  /** As above, for the gold passage; empty if the dataset names none. */
   readonly goldNdcg: readonly AtDepth[]
   readonly goldMrr: readonly AtDepth[]
   readonly latencyMs: { readonly embed: Latency; readonly retrieve: Latency } | null
@@ -71,7 +71,7 @@ interface AtDepth {
 
 export interface Summary {
   readonly asked: number
-  /** Answerable questions with an answer in every setting: what all scores are over. */
+  /** Answerable questions with an answer in every setting: the basis of all scores. */
   readonly scored: number
   readonly unanswerable: number
   readonly problems: readonly Problem[]
@@ -80,7 +80,7 @@ export interface Summary {
 }
 
 /** All scores of a run. */
-export function summarise({ subject, data }: Manifest, records: readonly EvalRecord[]): Summary {
+export function summarise({ subject, data }: QaManifest, records: readonly EvalRecord[]): Summary {
   const answered = records.filter(({ skipped }) => !skipped)
   const scored = answered.filter(({ answerable }) => answerable)
   const unanswerable = answered.filter(({ answerable }) => !answerable)
@@ -114,7 +114,7 @@ function samplesOf(answers: readonly Pick<Scored, 'record'>[], values: readonly 
 function summariseSetting(
   { method, k }: Pick<SettingSummary, 'method' | 'k'>,
   { scored, unanswerable }: { readonly scored: readonly EvalRecord[]; readonly unanswerable: readonly EvalRecord[] },
-  { dataset, protocol: { seed } }: Manifest['subject'],
+  { dataset, protocol: { seed } }: QaManifest['subject'],
 ): SettingSummary {
   const answers = answersOf(scored, method, k)
   const scores = (metric: typeof exactMatch) => answers.map(({ record, prediction }) => bestOver(metric, prediction.answer, record.answers))
@@ -207,7 +207,7 @@ function summariseRetrieval(scored: readonly EvalRecord[], seed: number, k: numb
   }
 }
 
-/** False where every answer repeats that of a smaller k. */
+/** False if every answer repeats that of a smaller k. */
 export function wasAsked({ latencyMs }: SettingSummary): boolean {
   return !Number.isNaN(latencyMs.total.mean)
 }

@@ -17,7 +17,7 @@ function number(value: number, digits = 1): string {
   return Number.isNaN(value) ? '-' : value.toFixed(digits)
 }
 
-/** As the paper prints exact match: neighbours in its table differ by hundredths. */
+/** Digits as in the paper: neighbours in its table differ by hundredths. */
 const TABLE_DIGITS = 2
 
 /** One run as a column group of the results table. */
@@ -34,7 +34,7 @@ export function resultsTable(runs: readonly TableRun[]): Block {
   )
   const methods = [...new Set(runs.flatMap(({ summary }) => summary.settings.map(({ method }) => method)))]
   const paperMethods = [...new Set(runs.flatMap(({ published }) => published.map(({ method }) => method)))]
-  // A method without k (closed-book) has one score, shown in the first column of its dataset.
+  // A method without k (closed-book) has one score, in the first column of its dataset.
   const shown =
     ({ run, k }: (typeof columns)[number], scores: readonly { k: number }[]) =>
     (score: { k: number }) =>
@@ -93,7 +93,7 @@ export function metricsTable({ settings }: Summary): Block {
   )
 }
 
-/** Recall, nDCG and MRR by depth; those of the gold passage where the dataset names one. */
+/** Recall, nDCG and MRR by depth, and those of the gold passage if the dataset names one. */
 export function recallTable(retrieval: NonNullable<Summary['retrieval']>): Block {
   const { recall, ndcg, mrr, goldRecall, goldNdcg, goldMrr } = retrieval
   const row = (name: string, values: typeof recall) =>
@@ -123,7 +123,7 @@ export function groupTable(name: string, settings: readonly SettingSummary[]): B
   )
 }
 
-/** Milliseconds by stage, of the settings that were asked: what repeats a smaller k's prompt took no time. */
+/** Milliseconds per stage of the settings that were asked: a repeated prompt takes no time. */
 export function latencyTable({ settings, retrieval }: Summary): Block {
   const cells = ({ mean, p50, p95 }: { mean: number; p50: number; p95: number }) => [number(mean), number(p50), number(p95)]
   const stages = [...STAGES, 'total'] as const
@@ -178,7 +178,7 @@ export function worstExamples(records: readonly EvalRecord[], { method, k }: Set
   )
 }
 
-/** What was left out, or kept with a change. */
+/** Skipped questions, and questions kept with a change. */
 export function problemList({ problems }: Summary): Block {
-  return problems.length === 0 ? text('Nothing was left out.') : list(problems.map(describeProblem))
+  return problems.length === 0 ? text('Nothing was skipped.') : list(problems.map(describeProblem))
 }

@@ -14,7 +14,7 @@ const TASK =
 const FILLER = 'The grass is green. The sky is blue. The sun is yellow. Here we go. There and back again.'
 const QUESTION = '\nWhat is the pass key? The pass key is'
 
-/** `characters` of the filler, cut where they end. */
+/** Filler text truncated to `characters`. */
 function filler(characters: number): string {
   return `${FILLER} `.repeat(Math.ceil(characters / (FILLER.length + 1))).slice(0, characters)
 }
@@ -24,14 +24,14 @@ function keyLine(key: string): string {
 }
 
 export interface PasskeySizes {
-  /** Tokens of the prompt, all in all. */
+  /** Total tokens of the prompt. */
   readonly tokens: number
   /** Tokens from the end of the key's line to the end of the prompt. */
   readonly distance: number
 }
 
 /**
- * A prompt with a key at a distance from its end. The filler on both sides is cut by characters, where the tokens are as many as wanted.
+ * A prompt with a key at a distance from its end. The filler on both sides is truncated to the required number of tokens.
  * @param count tokens of a text
  */
 export function passkeyCase({ tokens, distance }: PasskeySizes, seed: number, index: number, count: (text: string) => number) {
@@ -48,10 +48,10 @@ export function passkeyCase({ tokens, distance }: PasskeySizes, seed: number, in
   }
 }
 
-/** Least accuracy, in percent, at which a key counts as found at a distance. */
+/** Minimum accuracy, in percent, at which a key counts as found at a distance. */
 const FOUND = 20
 
-/** The largest distance up to which, at all shorter ones too, keys are found; 0 where the shortest is too far. */
+/** The largest distance up to which keys are found at all shorter ones too; 0 if the shortest is too far. */
 export function effectiveWindow(points: readonly { readonly distance: number; readonly accuracy: number }[]): number {
   let reached = 0
   for (const { distance, accuracy } of [...points].sort((a, b) => a.distance - b.distance)) {
@@ -111,14 +111,14 @@ export const passkey: Task = {
     "The first number of the output must be the key. Filler is cut by characters, as landmark attention's script does, where the prompt has the tokens wanted.",
     'Distances are in tokens, from the key to the end of the prompt.',
     'cepe: the filler and the key that the decoder does not hold are in chunks in the encoder.',
-    'A prompt that the window does not hold is not asked of the decoder alone: such cells have no score.',
+    'Prompts that exceed the window have no score for the decoder alone.',
   ],
 }
 
 function prepare(options: TaskOptions, client: ReaderClient): Promise<PreparedTask> {
   const tokens = options.integer('tokens', 1)
   const count = (text: string): number => client.tokenizer.encode(text).length
-  // Right behind the task's sentence.
+  // Directly after the task's sentence.
   const farthest = tokens - count([TASK, keyLine('10000')].join('\n'))
   if (farthest < 1) throw new CodedError('options_invalid', `--tokens ${tokens} leaves no room for filler: take more.`)
   const distances = options.integer('distances', 1)

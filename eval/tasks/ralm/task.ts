@@ -39,9 +39,9 @@ export const ralm: Task = {
       byDefault: '0,8,20,50',
       small: '0,2,8',
     },
-    { flags: '--context-tokens <number>', description: 'tokens of a context, cut at its end', byDefault: '256', small: '64' },
+    { flags: '--context-tokens <number>', description: 'tokens of a context, truncated at its end', byDefault: '256', small: '64' },
     { flags: '--decoder-tokens <number>', description: 'tokens of a sequence', byDefault: '2048', small: '192' },
-    { flags: '--query-tokens <number>', description: 'first tokens, retrieved for and not scored', byDefault: '256', small: '64' },
+    { flags: '--query-tokens <number>', description: 'first tokens, used as the query and not scored', byDefault: '256', small: '64' },
     { flags: '--sequences <number>', description: 'sequences per domain at most', byDefault: '5000', small: '3' },
     { flags: '--domains <number>', description: 'passage file: articles that are domains', byDefault: '7', small: '2' },
   ],
@@ -63,7 +63,7 @@ export const ralm: Task = {
   publishedTable: '2',
 }
 
-/** The paper's average: of domains, not of sequences. */
+/** The paper's average: over domains, not sequences. */
 function averages({ settings }: TaskSummary): Block[] {
   return [
     text('Average over domains.'),
@@ -81,14 +81,14 @@ function averages({ settings }: TaskSummary): Block[] {
 interface Sizes {
   readonly contextTokens: number
   readonly decoderTokens: number
-  /** First tokens of a sequence, which are retrieved for. */
+  /** First tokens of a sequence, used as the query. */
   readonly queryTokens: number
 }
 
 interface Setting {
   readonly name: string
   readonly method: Method
-  /** Contexts. */
+  /** Number of contexts. */
   readonly k: number
 }
 
@@ -130,7 +130,7 @@ async function prepare(options: TaskOptions, client: ReaderClient): Promise<Prep
   }
 }
 
-/** @throws options_invalid where nothing is left to score */
+/** @throws options_invalid if no tokens are left to score */
 function sizesOf(options: TaskOptions): Sizes {
   const contextTokens = options.integer('contextTokens', 1)
   const decoderTokens = options.integer('decoderTokens', 2)
@@ -140,7 +140,7 @@ function sizesOf(options: TaskOptions): Sizes {
   return { contextTokens, decoderTokens, queryTokens }
 }
 
-/** One setting per method and number of contexts; without contexts all methods are the decoder alone, asked once. */
+/** One setting per method and number of contexts; without contexts all methods equal the decoder alone, which is asked once. */
 function settingsOf(options: TaskOptions, ks: readonly number[], { contextTokens, decoderTokens }: Sizes): Setting[] {
   return ks.flatMap((k): Setting[] =>
     k === 0
@@ -188,7 +188,7 @@ interface Retrieval extends Sizes {
   readonly domains: number
 }
 
-/** Sequences and a corpus from articles: within each, a sequence's length of tokens is asked about, the next is corpus. */
+/** Sequences and a corpus from articles: alternating parts of the length of a sequence. */
 async function retrieved(texts: readonly LanguageText[], sizes: Retrieval, client: ReaderClient): Promise<Sequence[]> {
   const { contextTokens, decoderTokens, queryTokens, most, domains } = sizes
   const articles = joinTexts(texts, 4 * decoderTokens)

@@ -10,7 +10,7 @@ import type { ScrollsSet } from './sets.ts'
 
 export interface ScrollsExample {
   readonly id: string
-  /** Id of its first row, for further rows of a question that are scored each. */
+  /** Id of its first row, if rows of a question are scored separately. */
   readonly rowOf?: string
   readonly document: string
   readonly query: string
@@ -23,8 +23,8 @@ export interface ScrollsFile {
 }
 
 /**
- * Reads SCROLLS's JSON lines ({id, input, output}: the query, where there is one, a blank line, the document; rows of one
- * id are its references, or are scored each) or {document, question, answers}, each a text or {text}.
+ * Reads SCROLLS's JSON lines ({id, input, output}: optional query, blank line, document; rows of one id are references, or scored
+ * separately) or {document, question, answers}, each a text or {text}.
  * @throws dataset_invalid
  */
 export async function readScrolls(file: string, set: ScrollsSet): Promise<ScrollsFile> {
@@ -73,13 +73,13 @@ function understood(value: unknown, at: string, set: ScrollsSet): ScrollsExample
   return letters.length === 0 ? 'no answer that is one of the choices' : { id, document, query, answers: letters }
 }
 
-/** A text, which NarrativeQA's own records wrap as {text}. */
+/** A text, possibly wrapped as {text} in NarrativeQA's records. */
 function textOf(value: unknown): string | undefined {
   if (typeof value === 'string') return value
   return typeof value === 'object' && value !== null && 'text' in value && typeof value.text === 'string' ? value.text : undefined
 }
 
-/** SCROLLS's input: the query, a blank line, the document; with choices, all of them come before that line. */
+/** Splits SCROLLS's input: the query, a blank line, the document; choices precede that line. */
 function divided(input: string, set: ScrollsSet): [query: string, document: string] {
   if (set.query === null) return ['', input]
   const from = set.query === 'choices' ? input.indexOf('(D)') : 0
@@ -89,7 +89,7 @@ function divided(input: string, set: ScrollsSet): [query: string, document: stri
   return [set.query === 'choices' ? query.replace(/\s*\n\s*/g, '\n').replace('\n(A)', '\n\n(A)') : query, input.slice(cut + 2)]
 }
 
-/** The letter of an answer that is given as a letter or as the text of its choice. */
+/** The letter of an answer given as a letter or as the text of its choice. */
 function letterOf(answer: string, choices: string): string | undefined {
   if (/^\(?[A-D]\)?$/.test(answer.trim())) return answer.replace(/[^A-D]/g, '')
   return choices.split('\n').flatMap((line) => {
@@ -98,7 +98,7 @@ function letterOf(answer: string, choices: string): string | undefined {
   })[0]
 }
 
-/** Questions with the articles that answer them: all passages of the title that the question names or its passage has. */
+/** Questions with their articles: all passages of the title of the question or of its passage. */
 export async function articlesWithQuestions(passages: string, questions: string): Promise<ScrollsFile> {
   const byTitle = new Map<string, { id: string; text: string }[]>()
   const titleOf = new Map<string, string>()

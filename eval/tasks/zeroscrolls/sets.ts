@@ -1,18 +1,18 @@
-/** How one data set of ZeroSCROLLS is asked and scored. */
+/** Prompts and metric of one data set of ZeroSCROLLS. */
 export interface ScrollsSet {
-  /** What the document is called. */
+  /** Noun for the document. */
   readonly kind: string
   /** ZeroSCROLLS's instruction. */
   readonly instruction: string
-  /** Whether a query comes with the document. */
+  /** Kind of query beside the document. */
   readonly query: 'question' | 'choices' | 'query' | null
   readonly metric: 'f1' | 'rouge_l' | 'accuracy'
   readonly maxNewTokens: number
   readonly minNewTokens: number
-  /** A line end ends short answers, never summaries. */
+  /** A line end ends short answers, but not summaries. */
   readonly stopAtLineEnd: boolean
   readonly sampling: boolean
-  /** Rows of one id are scored each with its own answer; else they are references of one question. */
+  /** Rows of one id are scored separately; otherwise they are references of one question. */
   readonly eachRow?: boolean
 }
 
@@ -50,7 +50,7 @@ export const SETS = {
     kind: 'Report',
     minNewTokens: 10,
     sampling: true,
-    // The published evaluation's own words, unlike those of the other sets.
+    // The published evaluation's own wording, unlike the other sets.
     instruction: 'Instruction: You are given a report by a government agency. Write a one-page summary of the report.\n',
   },
   summ_screen_fd: {
@@ -69,12 +69,12 @@ export const SETS = {
 export type SetName = keyof typeof SETS
 export const SET_NAMES = Object.keys(SETS) as SetName[]
 
-/** What stands in front of the document. */
+/** Text before the document. */
 export function documentHead({ kind }: ScrollsSet): string {
   return `${kind}:\n`
 }
 
-/** What follows the document: a blank line (or, where it was cut for a decoder alone, that the rest is omitted), the instruction, the query. */
+/** Text after the document: a blank line (or the truncation notice of a decoder alone), the instruction, the query. */
 export function questionText({ instruction, query, kind }: ScrollsSet, asked: string, omitted: boolean): string {
   const join = omitted ? `... [The rest of the ${kind.toLowerCase()} is omitted]\n\n` : '\n\n'
   switch (query) {

@@ -66,7 +66,7 @@ export const zeroscrolls: Task = {
   publishedTable: '4',
 }
 
-/** A set as it is asked. */
+/** Options of a set's prompts. */
 interface Asking {
   readonly set: ScrollsSet
   /** With [INST] ... [/INST] around the prompt. */
@@ -127,7 +127,7 @@ async function prepare(options: TaskOptions, client: ReaderClient): Promise<Prep
   if (settings.length === 0)
     throw new CodedError(
       'options_invalid',
-      `Every document stands whole in the decoder's ${asking.promptTokens} tokens, so that the encoder would read nothing: lower --decoder-tokens, or ask for --encoder-tokens 0.`,
+      `Every document fits into the decoder's ${asking.promptTokens} tokens, so that the encoder would read nothing: lower --decoder-tokens, or ask for --encoder-tokens 0.`,
     )
   return {
     settings: settings.map((setting) => setting.name),
@@ -156,7 +156,7 @@ async function askExample({ example, seed }: Asked, setting: Setting, asking: As
     maxNewTokens,
     minNewTokens: Math.min(set.minNewTokens, maxNewTokens),
     stopAtLineEnd: set.stopAtLineEnd,
-    ...(seed !== undefined && { sampling: { temperature: 1, topP: 0.95, seed } }),
+    sampling: seed === undefined ? undefined : { temperature: 1, topP: 0.95, seed },
   }
   const split = splitFor(example, asking, setting.encoderTokens, client)
   const { output, ...cost } = await generateText(split, generation, client)
@@ -164,7 +164,7 @@ async function askExample({ example, seed }: Asked, setting: Setting, asking: As
   return { setting: setting.name, scores, output, expected: [...example.answers], ...cost }
 }
 
-/** Ids of a document with its head, and of what follows it. */
+/** Ids of a document with its head, and of the text after it. */
 function idsOf({ document, query }: ScrollsExample, { set, template }: Asking, { tokenizer, manifest }: ReaderClient) {
   const { bos_id: bosId } = manifest.tokens
   const documentIds = [...(bosId === null ? [] : [bosId]), ...tokenizer.encode(documentHead(set) + document)]
@@ -206,7 +206,7 @@ function scored({ metric }: ScrollsSet, output: string, answers: readonly string
   }
 }
 
-/** The first letter A to D that stands alone, as ZeroSCROLLS judges; an output without one matches no answer. */
+/** The first separate letter A to D, as judged by ZeroSCROLLS; an output without one matches no answer. */
 export function firstLetter(text: string): string | undefined {
   return /\b([A-D])\b/.exec(text)?.[1]
 }

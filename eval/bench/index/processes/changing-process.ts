@@ -10,7 +10,7 @@ import { syntheticPassage } from '../../../../test/fixtures/synthetic-corpus.ts'
 
 const [dir = '', count = '0'] = process.argv.slice(2)
 /** Changes are spread over the whole table: coprime to the number of passages. */
-const STEP = 7919
+const STRIDE = 7919
 
 const warnings: string[] = []
 const index = await openIndex({ dir, model: hashedWords, onWarning: (message) => warnings.push(message) })
@@ -20,7 +20,7 @@ process.stdout.write('started\n')
 let longest = 0
 let puts = 0
 for (; !ended.signal.aborted; puts++) {
-  const passage = { ...syntheticPassage((puts * STEP) % Number(count)), title: `Round ${puts}` }
+  const passage = { ...syntheticPassage((puts * STRIDE) % Number(count)), title: `Round ${puts}` }
   const started = performance.now()
   await index.upsert([passage], [embedWords(passage.text)]).catch((error: unknown) => warnings.push(messageOf(error)))
   longest = Math.max(longest, performance.now() - started)

@@ -8,7 +8,7 @@ import { clusteredVector, syntheticPassage } from '../../../../test/fixtures/syn
 import { clusters } from '../../../../test/fixtures/synthetic-table.ts'
 
 const [dir = '', count = '0', first = '0', rows = '0'] = process.argv.slice(2)
-/** A service lives on after a write, and tidies meanwhile. */
+/** A service keeps running after a write, and compacts meanwhile. */
 const LIVES_ON_MS = 300
 
 const index = await openIndex({ dir, model: clusters, onWarning: (message) => process.stderr.write(`${message}\n`) })

@@ -1,18 +1,18 @@
 import path from 'node:path'
-import { packageRoot } from '../../src/package.ts'
-import { prepare } from '../tasks/open-domain-qa/prepare.ts'
-import { readPublished } from '../tasks/open-domain-qa/published.ts'
-import { type Report } from '../report/report.ts'
-import { buildReport } from '../tasks/open-domain-qa/report.ts'
-import { evaluate } from '../tasks/open-domain-qa/evaluate.ts'
-import { readRun } from '../tasks/open-domain-qa/run.ts'
-import { MODEL_PROTOCOL } from '../tasks/open-domain-qa/protocol.ts'
+import { packageRoot } from '../../../src/package.ts'
+import { prepare } from '../../tasks/open-domain-qa/prepare.ts'
+import { readPublished } from '../../tasks/open-domain-qa/published.ts'
+import { type Report } from '../../report/report.ts'
+import { buildReport } from '../../tasks/open-domain-qa/report.ts'
+import { evaluate } from '../../tasks/open-domain-qa/evaluate.ts'
+import { readRun } from '../../tasks/open-domain-qa/run.ts'
+import { MODEL_PROTOCOL } from '../../tasks/open-domain-qa/protocol.ts'
 
 const QUESTIONS = 10
 
-/** Open-domain question answering on some of the demo questions; its report as a part of another. */
+/** Runs open-domain question answering on some demo questions; its report is a section of another. */
 export async function runSmallQa(folder: string): Promise<Report> {
-  const { createInProcessClient } = await import('../client/in-process.ts')
+  const { createInProcessClient } = await import('../../client/in-process.ts')
   const client = await createInProcessClient()
   try {
     const prepared = await prepare(

@@ -1,17 +1,17 @@
 import path from 'node:path'
-import { createProgress } from '../../src/cli/progress.ts'
-import { table, text } from '../report/blocks.ts'
-import { TASKS } from '../tasks/list.ts'
-import { taskOptions } from './options.ts'
-import { reportTaskRuns } from './report.ts'
-import { runTask } from './run.ts'
+import { createProgress } from '../../../src/cli/program/progress.ts'
+import { table, text } from '../../report/blocks.ts'
+import { TASKS } from '../../tasks/list.ts'
+import { taskOptions } from '../options.ts'
+import { reportTaskRuns } from '../report.ts'
+import { runTask } from '../run.ts'
 import { runSmallQa } from './small-qa.ts'
 
 /** Runs every task on its small data. @param out folder of the report */
 export async function runAll(runs: string, out: string): Promise<void> {
   const folders: string[] = []
   const took: [string, number][] = []
-  const { createReaderClient } = await import('../client/reader.ts')
+  const { createReaderClient } = await import('../../client/reader.ts')
   const client = await createReaderClient()
   try {
     for (const task of TASKS) {

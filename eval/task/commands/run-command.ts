@@ -1,13 +1,13 @@
 import path from 'node:path'
-import { createProgress } from '../../src/cli/progress.ts'
-import { createReaderClient } from '../client/reader.ts'
-import { describeProblem } from '../datasets/problems.ts'
-import type { Task } from './contract.ts'
-import { taskOptions } from './options.ts'
-import { reportTaskRuns } from './report.ts'
-import { runTask } from './run.ts'
+import { createProgress } from '../../../src/cli/program/progress.ts'
+import { createReaderClient } from '../../client/reader.ts'
+import { describeProblem } from '../../datasets/problems.ts'
+import type { Task } from '../contract.ts'
+import { taskOptions } from '../options.ts'
+import { reportTaskRuns } from '../report.ts'
+import { runTask } from '../run.ts'
 
-/** Options as the command line gives them, the task's own among them. */
+/** Options of the command line, including the task's. */
 export type GivenOptions = Record<string, unknown> & { out?: string; small?: boolean; dumpPrompts?: boolean }
 
 /** Runs a task with the configured reader and writes its report. */
@@ -21,7 +21,7 @@ export async function runTaskCommand(task: Task, given: GivenOptions): Promise<v
       options,
       client,
       dumpPrompts: given.dumpPrompts ?? false,
-      ...(given.out !== undefined && { folder: given.out }),
+      folder: given.out,
       onProblem: (problem) => process.stderr.write(`${describeProblem(problem)}\n`),
       onProgress: (done, total) => progress.update(done, total),
     })
