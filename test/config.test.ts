@@ -127,10 +127,10 @@ t.test('an index in an object store: what it needs is asked for, and no key is s
   t.equal(shown('s3://bucket/some/index/x of s3://bucket'), '(CEPE_INDEX_DIR)/x of (CEPE_INDEX_DIR)')
   t.equal(loadConfig({}, { ...whole, CEPE_ROLE: 'replica', CEPE_JOBS_DIR: '' }).JOBS_DIR, undefined)
   const cases: [Record<string, string>, RegExp][] = [
-    [{ CEPE_INDEX_DIR: 's3://' }, /should read s3:\/\/bucket\/prefix/],
-    [{ CEPE_INDEX_DIR: 's3://Bucket' }, /should read s3:\/\/bucket\/prefix/],
-    [{ CEPE_INDEX_DIR: 's3://bucket/../x' }, /should read s3:\/\/bucket\/prefix/],
-    [{ CEPE_INDEX_DIR: 's3://bucket/a b' }, /should read s3:\/\/bucket\/prefix/],
+    [{ CEPE_INDEX_DIR: 's3://' }, /use s3:\/\/bucket\/prefix/],
+    [{ CEPE_INDEX_DIR: 's3://Bucket' }, /use s3:\/\/bucket\/prefix/],
+    [{ CEPE_INDEX_DIR: 's3://bucket/../x' }, /use s3:\/\/bucket\/prefix/],
+    [{ CEPE_INDEX_DIR: 's3://bucket/a b' }, /use s3:\/\/bucket\/prefix/],
     [{ CEPE_INDEX_DIR: 'gs://bucket/index' }, /gs:\/\/, which is not supported/],
     [{ CEPE_INDEX_DIR: 'az://bucket/index' }, /az:\/\/, which is not supported/],
     [{ CEPE_JOBS_DIR: '' }, /CEPE_JOBS_DIR must be set to a folder/],

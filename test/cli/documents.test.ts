@@ -1,9 +1,7 @@
-import { copyFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { copyFile, mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import t from 'tap'
-import { setTimeout as sleep } from 'node:timers/promises'
-import { CLI, finished, startNode } from '../../eval/bench/processes.ts'
-import { makeZip } from '../fixtures/zip.ts'
+import { pageOf, sitemapOf, webSite } from '../fixtures/web-site.ts'
 import { runCli } from '../helpers/cli.ts'
 import { tinyShared } from '../helpers/service-settings.ts'
 import { tempDir } from '../index/helpers.ts'
@@ -19,9 +17,10 @@ await t.test('a folder of documents and tables, from the command line to an answ
   await copyFile('test/fixtures/documents/encrypted.pdf', path.join(docs, 'manuals', 'secret.pdf'))
   await writeFile(path.join(docs, 'ports.tsv'), 'id\ttext\ttitle\n1\tThe port lies on the southern shore.\tPort\n')
   await writeFile(path.join(docs, 'dues.xlsx'), 'PK\u0003\u0004')
+  await writeFile(path.join(docs, 'package.json'), '{"name":"docs"}')
   await writeFile(path.join(docs, 'manuals', 'fees.xlsx'), 'PK\u0003\u0004')
   const index = (...args: string[]) => runCli(['index', ...args], env)
-  const summary = '6 files %; 3 left out: 2 .xlsx (not supported), 1 encrypted PDF'
+  const summary = '6 files %; 4 left out: 2 .xlsx (not supported), 1 encrypted PDF, 1 .json (not supported)'
 
   const checked = await index('add', docs, '--check')
   t.equal(checked.code, 0, checked.stderr)
@@ -50,6 +49,28 @@ await t.test('a folder of documents and tables, from the command line to an answ
   )
 })
 
+await t.test('pages of the web: private ones by a flag alone, with one command', async (t) => {
+  const dir = await tempDir(t)
+  const env = tinyShared(dir, { CEPE_FETCH_DELAY_MS: '0' })
+  const pages: Record<string, string> = {
+    '/lamps': pageOf('Lamps', 'The lamp burns at night.'),
+    '/bells': pageOf('Bells', 'The bell rings.'),
+  }
+  const site = await webSite(t, pages)
+  const address = site.url('/sitemap.xml')
+  pages['/sitemap.xml'] = sitemapOf(['/lamps', '/bells', '/gone'].map((path) => site.url(path)))
+  const index = (...args: string[]) => runCli(['index', ...args], env)
+  t.match(await index('add', address), { code: 1, stderr: /no address of the public internet.*--allow-private/ })
+  t.match(await index('add', 'http://localhost/', '--check'), {
+    code: 1,
+    stdout: /private_address: .*--allow-private.*\n.*a job would fail/,
+  })
+  t.same(site.requests, [])
+  const added = await index('add', address, '--allow-private')
+  t.equal(added.code, 0, added.stderr)
+  t.ok(added.stdout.endsWith('2 files indexed; 1 left out: 1 page (not found)\n'), added.stdout)
+})
+
 await t.test('a text file is a document, or a table where it begins as one; folders without either are named', async (t) => {
   const dir = await tempDir(t)
   const env = tinyShared(dir)
@@ -63,55 +84,4 @@ await t.test('a text file is a document, or a table where it begins as one; fold
   t.match((await check(file('table.txt'))).stdout, /table\.txt: 1 lines, 0 rejected, 1 passages/)
   t.match((await check(file('pictures'))).stderr, /pictures holds neither tables .* nor documents/)
   t.match(await check(file('pictures/a.png')), { code: 1, stdout: /1 \.png \(not supported\).*a job would fail/ })
-})
-
-/** So many that the job is seen at work before it is done. */
-const FILES = 10
-const SENTENCES = 150
-
-await t.test('a job of documents whose process is killed goes on, and an archive is one job', async (t) => {
-  const dir = await tempDir(t)
-  const env = tinyShared(dir)
-  const docs = path.join(dir, 'docs')
-  await mkdir(docs)
-  const sentence = (file: number, i: number) =>
-    `The lamp number ${i} of pier ${file} burns from dusk until dawn and is looked after by the watch.`
-  for (let file = 0; file < FILES; file++) {
-    const text = Array.from({ length: SENTENCES }, (_, i) => sentence(file, i)).join(' ')
-    await writeFile(path.join(docs, `pier-${file}.md`), `# Pier ${file}\n\n${text}\n`)
-  }
-  t.match(await runCli(['index', 'add', path.join(docs, 'pier-0.md')], env), { code: 0 })
-  const jobs = path.join(env.CEPE_INDEX_DIR, 'jobs')
-  const [first = ''] = await readdir(jobs)
-  const child = startNode(CLI, ['index', 'add', docs], { env })
-  const ended = finished(child)
-  let state = ''
-  let id = ''
-  while (child.exitCode === null && !['indexing', 'verifying', 'done'].includes(state)) {
-    await sleep(20)
-    id = (await readdir(jobs)).find((name) => name !== first) ?? ''
-    const record = await readFile(path.join(jobs, id, 'job.json'), 'utf8').catch(() => '{}')
-    state = (JSON.parse(record) as { state?: string }).state ?? ''
-  }
-  child.kill('SIGKILL')
-  await ended
-  t.equal(state, 'indexing', 'it was at work when it was killed')
-  const resumed = await runCli(['index', 'resume', id], env)
-  t.match(resumed, { code: 0, stdout: new RegExp(`done {2}docs .*${FILES} files indexed`) })
-  const sources = (await runCli(['index', 'sources'], env)).stdout.trim().split('\n')
-  t.equal(sources.length, FILES)
-  t.equal(new Set(sources.map((line) => line.split('\t')[0])).size, 1, 'each file has all of its passages, once')
-
-  const zip = makeZip([
-    { name: 'notes/a.md', content: 'The lamp burns.' },
-    { name: 'notes/b.xlsx', content: 'PK' },
-  ])
-  await writeFile(path.join(dir, 'notes.zip'), zip)
-  const checked = await runCli(['index', 'add', path.join(dir, 'notes.zip'), '--check'], env)
-  t.match(checked, { code: 0, stdout: /notes\.zip: 1 file readable; 1 left out.*fit to index\n1 file fit to index; 1 left out: 1 \.xlsx/ })
-  await writeFile(path.join(dir, 'escape.zip'), makeZip([{ name: '../a.md', content: 'The lamp.' }]))
-  const escape = await runCli(['index', 'add', path.join(dir, 'escape.zip'), '--check'], env)
-  t.match(escape, { code: 1, stdout: /escape\.zip: .*relative path.*a job would fail/ })
-  const archive = await runCli(['index', 'add', path.join(dir, 'notes.zip')], env)
-  t.match(archive, { code: 0, stdout: /done {2}notes\.zip .*\n1 file indexed; 1 left out: 1 \.xlsx \(not supported\)\n$/ })
 })

@@ -24,7 +24,7 @@ for (const [name, connect] of Object.entries(MCP_CLIENTS))
     const client = await connect({ command: process.execPath, args: [CLI, 'mcp'], env: { ...env, MARKER: marker } })
     t.match(
       (await client.tools()).map((tool) => tool.name),
-      ['search', 'answer', 'get_passage', 'list_sources'],
+      ['search', 'answer', 'get_passage', 'list_sources', 'list_collections'],
       'before the models are loaded',
     )
     const found = await client.call('search', { query: 'capital of australia', k: 3 })

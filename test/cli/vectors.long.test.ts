@@ -63,7 +63,7 @@ await t.test(
     t.match(await give('--made-by', 'facebook/contriever', '--same-model'), {
       code: 1,
       stdout: `${place}: vectors of 2 shards written, 0 had theirs; 44 passages compared, least cosine 1.0000\n`,
-      stderr: /10 passages have no vector \("p50", "p51", "p52", \.\.\.\): 1 shards are left out/,
+      stderr: /10 passages have no vector \("p50", "p51", "p52", \.\.\.\): 1 shards were skipped/,
     })
     await write(rows)
     t.match(await give('--made-by', 'facebook/contriever', '--same-model'), {

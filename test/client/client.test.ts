@@ -59,6 +59,17 @@ t.test('every method asks its route', async (t) => {
   t.match(await client.getPassage('a/b'), { id: 'a/b', text: 'Text of it.' })
   t.same(await client.deletePassage('a/b'), { deleted: 1 })
   await t.rejects(client.getPassage('a/b'), { name: 'CepeError', code: 'not_found', status: 404, requestId: /./ })
+  t.match(await client.listCollections(), { collections: [{ name: 'passages', default: true }], next: null })
+  t.same((await client.listCollections({ after: 'passages' })).collections, [])
+  const elsewhere = { collection: 'none' }
+  const calls: readonly (() => Promise<unknown>)[] = [
+    () => client.getPassage('a', elsewhere),
+    () => client.upsertPassages({ passages: [{ id: 'a', title: '', text: 'a' }] }, elsewhere),
+    () => client.deletePassage('a', elsewhere),
+    () => client.deletePassages({ ids: ['a'] }, elsewhere),
+    () => client.search({ query: 'q', ...elsewhere }),
+  ]
+  for (const call of calls) await t.rejects(call(), { code: 'unknown_collection', status: 404 })
   await t.rejects(client.score({ question: 'q', choices: [] }), { code: 'invalid_request', field: 'choices' })
   await t.rejects(client.rerank({ query: 'q', documents: [] }), { code: 'invalid_request', field: 'documents' })
   await t.rejects(client.answerDocument({ text: '' }), { code: 'invalid_request', field: 'text' })
@@ -102,7 +113,7 @@ t.test("a stream that fails throws the service's error; one that is cut short sa
   })
   await t.rejects(all(createClient({ url: cut }).streamAnswer({ question: 'q' })), {
     code: 'service_unreachable',
-    message: /before it was whole/,
+    message: /before the response was complete/,
   })
   await t.rejects(all(createClient({ url: cut }).answerMany([{ question: 'q' }])), { code: 'service_unreachable' })
   const torn = await server(t, (_request, response) => {

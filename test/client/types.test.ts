@@ -11,7 +11,7 @@ const NAMES = [
   ...['Question', 'AnswerRequest', 'AnswerResponse', 'AnswerEvent', 'AnswerManyRequest', 'BatchItem'],
   ...['AnswerDocumentRequest', 'AnswerDocumentResponse', 'SearchRequest', 'SearchResponse', 'ScoreRequest', 'ScoreResponse'],
   ...['RerankRequest', 'RerankResponse', 'Passage', 'UpsertPassagesRequest', 'UpsertPassagesResponse', 'DeletePassageResponse'],
-  ...['DeletePassagesRequest', 'DeletePassagesResponse', 'GetInfoResponse', 'ErrorBody'],
+  ...['DeletePassagesRequest', 'DeletePassagesResponse', 'GetInfoResponse', 'ListCollectionsResponse', 'ErrorBody'],
 ]
 
 t.test("the client's types are those of the API's schemas", async (t) => {

@@ -9,7 +9,7 @@ import { fileUrl } from '../helpers/root.ts'
 
 const STUB = fileUrl('test/documents/stub-child.mjs')
 
-function parserFor(t: Test, options: { parseMs?: number; entry?: URL } = {}) {
+function parserFor(t: Test, options: { parseMs?: number; childFile?: URL } = {}) {
   const parser = createDocumentParser({ parseMs: 60_000, ...options })
   t.teardown(() => parser.close())
   const refused = (file: Partial<DocumentFile> & { text?: string }, error: { code: string; message?: RegExp; field?: string }) =>
@@ -80,7 +80,7 @@ t.test('what cannot be read is named', async (t) => {
 })
 
 t.test('a file that takes its process over takes nothing else', async (t) => {
-  const { parser, refused } = parserFor(t, { parseMs: 3000, entry: STUB })
+  const { parser, refused } = parserFor(t, { parseMs: 3000, childFile: STUB })
   const before = await children()
   await Promise.all([
     refused({ text: 'loop', name: 'a.html' }, { code: 'document_invalid', message: /longer than 3000 ms/ }),
@@ -101,7 +101,7 @@ t.test(
   'time that passes on a busy machine is not counted: processor time is',
   { skip: process.platform !== 'linux' && 'needs /proc' },
   async (t) => {
-    const { parser } = parserFor(t, { parseMs: 2000, entry: STUB })
+    const { parser } = parserFor(t, { parseMs: 2000, childFile: STUB })
     t.match(await parser.read({ bytes: Buffer.from('wait'), name: 'a.html' }), { text: /waited/ })
   },
 )
@@ -112,7 +112,7 @@ t.test(
   'the process reads no file but its own, and starts nothing',
   { skip: !hasPermissions && 'Node has no permission model' },
   async (t) => {
-    const { parser } = parserFor(t, { entry: STUB })
+    const { parser } = parserFor(t, { childFile: STUB })
     const denied = 'ERR_ACCESS_DENIED'
     const { text } = await parser.read({ bytes: Buffer.from('escape'), name: 'a.html' })
     t.same(JSON.parse(text.trim()), { read: denied, write: denied, spawn: denied, thread: denied })
@@ -142,7 +142,7 @@ t.test('two places are shared between clients, and so is room to wait', async (t
 })
 
 t.test('a file that fills the memory ends its process', { skip: process.platform !== 'linux' && 'needs /proc' }, async (t) => {
-  const { refused } = parserFor(t, { parseMs: 60_000, entry: STUB })
+  const { refused } = parserFor(t, { parseMs: 60_000, childFile: STUB })
   await refused({ text: 'fill', name: 'a.html' }, { code: 'document_invalid', message: /memory/ })
 })
 

@@ -3,7 +3,9 @@ import path from 'node:path'
 import t, { type Test } from 'tap'
 import { createPassageReader } from '../../src/documents/corpus/reader.ts'
 import type { DocumentPassage } from '../../src/documents/passages/contract.ts'
+import { permissionFlags } from '../../src/documents/permissions.ts'
 import { makePdf } from '../fixtures/pdf.ts'
+import { fileUrl } from '../helpers/root.ts'
 
 const FIXTURES = 'test/fixtures/documents'
 
@@ -16,6 +18,7 @@ function readerFor(t: Test) {
     text,
     file: async (name: string) => reader.read({ bytes: await readFile(path.join(FIXTURES, name)), name }, options),
     texts: async (name: string, content: string) => (await text(name, content)).passages.map((passage) => passage.text),
+    titles: async (name: string, content: string) => (await text(name, content)).passages.map(({ title }) => title),
   }
 }
 
@@ -122,6 +125,24 @@ t.test('web pages: the main text without what stands around it', async (t) => {
   t.same(await texts('b.html', '<dl><dt>Mole<dd>a wall in the sea</dl><p hidden>secret</p><table><tr><td><ul><li>placed</ul></table>'), [
     '- Mole: a wall in the sea\n- placed',
   ])
+  t.same(
+    await texts(
+      'c.html',
+      '<h2>Lamps<a class="headerlink" href="#lamps">\u00b6</a> <a class="anchor" href="#lamps">Permalink</a></h2><dl><dt id="undo"><a class="option-anchor" href="#undo"><code>--undo</code></a></dt><dd>Undo it.</dd></dl>',
+    ),
+    ['- --undo: Undo it.'],
+    'links beside headings are left out, and texts that are links to themselves are not',
+  )
+})
+
+t.test("the site's name in a page's title: the heading that the title begins with is not said again", async (t) => {
+  const { titles: titlesIn } = readerFor(t)
+  const page = (title: string) =>
+    `<title>${title}</title><main><h1>Lamps</h1><h2>On the mole</h2><p>The lamp burns.</p><h2>Lamps - and buoys</h2><p>It blinks.</p></main>`
+  const titles = (title: string) => titlesIn('a.html', page(title))
+  for (const site of ['Lamps - The Harbour Book', 'Lamps | The Harbour', 'Lamps \u2014 Harbour 1.0 documentation'])
+    t.same(await titles(site), [`${site} > On the mole`, `${site} > Lamps - and buoys`])
+  t.same(await titles('Lamps-on-sea'), ['Lamps-on-sea > Lamps > On the mole', 'Lamps-on-sea > Lamps > Lamps - and buoys'])
 })
 
 t.test('PDF: pages, running heads left out, paragraphs across pages', async (t) => {
@@ -152,3 +173,24 @@ t.test('a file that cannot be read is named with its reason, and the next one is
   await t.rejects(text('a.html', `${'<em>'.repeat(2000)}deep`), { problem: 'damaged', message: /nested/ })
   t.match(await text('a.txt', 'Good text.'), { passages: [{ title: 'a', text: 'Good text.' }] })
 })
+
+t.test(
+  'a process that reads files one after the other is bounded for each of them',
+  { skip: process.platform !== 'linux' && 'needs /proc' },
+  async (t) => {
+    const reader = createPassageReader({ parseMs: 900, childFile: fileUrl('test/documents/stub-child.mjs') })
+    t.teardown(() => reader.close())
+    const read = (wish: string) =>
+      reader.read({ bytes: Buffer.from(wish), name: 'a.html' }, { words: 100, signal: new AbortController().signal })
+    for (let i = 0; i < 3; i++) t.match(await read('burn'), { passages: [{ text: /burnt/ }] }, 'what earlier files took is not counted')
+    await t.rejects(read('loop'), { problem: 'too_slow', message: /900 ms of processor time/ })
+    const { passages } = await read('escape')
+    const hasPermissions = permissionFlags(fileUrl('test/documents/stub-child.mjs')).length > 0
+    const denied = 'ERR_ACCESS_DENIED'
+    if (hasPermissions) t.same(JSON.parse(passages[0]?.text ?? ''), { read: denied, write: denied, spawn: denied, thread: denied })
+    const left = read('loop')
+    reader.close()
+    await t.rejects(left, { name: 'AbortError' })
+    await t.rejects(read('burn'), { name: 'AbortError' }, 'nothing is started after the end')
+  },
+)

@@ -1,9 +1,14 @@
-// A reading process that a file has taken over: it never answers, fills its memory, ends, or looks around.
+// A reading process that a file has taken over: it never answers, takes processor time or memory, ends, or looks around.
 import { spawnSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 
-const answer = (value) => process.send({ document: { type: 'html', text: JSON.stringify(value), title: '', pages: [] } })
+const answer = (value) => {
+  const text = JSON.stringify(value)
+  // Both kinds of processes: those that read one file, and those that cut one after another into passages.
+  process.send({ document: { type: 'html', text, title: '', pages: [] }, type: 'html', passages: [{ title: '', text, heading: '' }] })
+}
+const usedMs = () => (process.cpuUsage().user + process.cpuUsage().system) / 1000
 const tried = (work) => {
   try {
     work()
@@ -13,12 +18,17 @@ const tried = (work) => {
   }
 }
 process.on('disconnect', () => process.exit(0))
-process.once('message', ({ bytes }) => {
+process.on('message', ({ bytes }) => {
   const wish = Buffer.from(bytes).toString()
   if (wish.includes('loop')) for (;;);
   if (wish.includes('fill')) {
     const held = []
     for (;;) held.push(Buffer.alloc(64 * 2 ** 20, 1))
+  }
+  if (wish.includes('burn')) {
+    const from = usedMs()
+    while (usedMs() < from + 400);
+    answer('burnt')
   }
   if (wish.includes('crash')) process.abort()
   if (wish.includes('environment')) answer(process.env)

@@ -46,6 +46,11 @@ t.test('a cross-encoder that a setting names orders documents, found passages an
   t.equal(results.length, 2)
   t.ok(results.every(({ index, relevance_score: score }) => near(score, 1 / (1 + Math.exp(-(logits[index] ?? NaN))))))
   t.equal((await post('/v1/rerank', { query: QUERY, documents: TEXTS, model: 'bert' })).status, 200)
+  const { data } = (await (await fetch(`${server.url}/v1/models`)).json()) as { data: { id: string }[] }
+  t.ok(
+    data.some(({ id }) => id === model),
+    'it is listed with the other models',
+  )
   t.equal((await post('/v1/rerank', { query: QUERY, documents: TEXTS, model: 'cepe' })).status, 404, 'the reader does not order them')
 
   const all = ((await post('/rerank', { query: QUERY, texts })).body as { index: number }[]).map(({ index }) => String(index))

@@ -51,8 +51,8 @@ t.test('the shipped reader answers from text that it never saw', { timeout: 380_
   const right = answers.filter(({ answer }, i) => QUESTIONS[i]?.[1].test(answer ?? ''))
   t.ok(right.length >= 4, answers.map(({ answer }) => answer).join(' | '))
   t.ok(
-    answers.every(({ probability_correct: probability, mode }) => probability !== null && mode === 'decoder-only'),
-    'judged, though all passages stand in the prompt',
+    answers.every(({ probability_correct: probability, mode }) => probability !== null && mode === 'map-rerank'),
+    'judged, though each passage was read on its own',
   )
   const unanswerable = await ask({ question: 'Who wrote the opera Tosca?' })
   t.ok((unanswerable.probability_correct ?? 0) < 0.5, `no passage holds it: ${unanswerable.answer ?? ''}`)

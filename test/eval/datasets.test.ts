@@ -3,7 +3,6 @@ import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
-import { jsonElements } from '../../eval/datasets/json-elements.ts'
 import { readDataset, readPassages, withPassages } from '../../eval/datasets/read.ts'
 import { SKIPS } from '../helpers/skips.ts'
 
@@ -165,7 +164,7 @@ t.test('files as a whole that cannot be used are refused', async (t) => {
   await t.rejects(readDataset(await file(t, 'empty.jsonl', ' \n')), { code: 'dataset_invalid', message: /is empty/ })
   await t.rejects(readDataset(await file(t, 'cut.json', '{\n"Data": [{"Question": "a"},')), {
     code: 'dataset_invalid',
-    message: /ends inside the array/,
+    message: /array is cut off/,
   })
   await t.rejects(readDataset(await file(t, 'other.json', '{\n"Questions": []}')), { code: 'dataset_invalid', message: /no "Data"/ })
   await t.rejects(readDataset('/nowhere/questions.jsonl'), { code: 'dataset_invalid', message: /nowhere/ })
@@ -210,23 +209,6 @@ t.test('passages from another file are joined by question; too few are named', a
     code: 'dataset_invalid',
     message: /has 20 passages \(the most is 2\): lower --k to 2/,
   })
-})
-
-t.test('array elements come out whole wherever the text is cut', async (t) => {
-  const document = '{"a": {"Data": [0]}, "b": "[\\"", "Data" : [ {"x": "],}\\\\\\"", "y": [1, [2]]} , "s,]", 3 ], "c": [4]}'
-  for (let size = 1; size < 20; size++) {
-    const chunks: string[] = []
-    for (let at = 0; at < document.length; at += size) chunks.push(document.slice(at, at + size))
-    const elements: unknown[] = []
-    for await (const element of jsonElements(
-      (async function* () {
-        for (const chunk of chunks) yield await Promise.resolve(chunk)
-      })(),
-      'Data',
-    ))
-      elements.push(JSON.parse(element))
-    t.same(elements, [{ x: '],}\\"', y: [1, [2]] }, 's,]', 3], `cut every ${size} characters`)
-  }
 })
 
 const shared = path.resolve('../shared/data')

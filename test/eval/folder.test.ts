@@ -87,7 +87,7 @@ await t.test('a full disk is named with what helps', { skip: process.platform !=
   await symlink('/dev/full', path.join(folder, 'predictions.jsonl'))
   let asked = 0
   const full = run(folder, () => Promise.resolve(void asked++))
-  await t.rejects(full, { code: 'disk_full', message: /is full\. What was written before is kept: free space, then repeat/ })
+  await t.rejects(full, { code: 'disk_full', message: /is full\. Earlier results are kept: free space, then repeat/ })
   t.ok(asked < items.length, 'nothing more is asked once nothing can be kept')
   t.match(JSON.parse(await readFile(path.join(folder, 'manifest.json'), 'utf8')), { task: 'lines' })
 })

@@ -35,7 +35,7 @@ t.test('passages come from the question file where it has them, without a retrie
   t.equal(await chosen('ctxs.jsonl'), 'supplied')
   t.equal(await chosen('bare.jsonl'), 'dense')
   t.equal(await chosen('ctxs.jsonl', { retrieval: 'dense' }), 'dense', 'what is asked for holds')
-  await t.rejects(chosen('mixed.jsonl'), { code: 'options_invalid', message: /^1 of the 2 questions of mixed\.jsonl bring passages/ })
+  await t.rejects(chosen('mixed.jsonl'), { code: 'options_invalid', message: /^1 of the 2 questions of mixed\.jsonl have passages/ })
 
   const { services } = factServices()
   const client = {

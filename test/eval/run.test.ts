@@ -146,7 +146,7 @@ t.test('a stopped and resumed run equals an uninterrupted one, and repeats nothi
     },
   })
   const folder = path.join(dir, 'run')
-  await t.rejects(run(folder), { code: 'service_unreachable', message: /of 8 questions are kept in .*repeat the command to go on/ })
+  await t.rejects(run(folder), { code: 'service_unreachable', message: /of 8 questions are kept in .*repeat the command to resume/ })
   const kept = (await readRun(folder)).records
   t.ok(kept.length > 0 && kept.length < 8, `${kept.length} of 8 kept`)
   await appendFile(path.join(folder, 'predictions.jsonl'), '{"id":"line 7","quest')

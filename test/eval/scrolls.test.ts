@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import t, { type Test } from 'tap'
 import { splitDocument } from '../../src/text/document/split-document.ts'
-import { otherNumber, placeParagraph, PLACES, replaceNumber } from '../../eval/tasks/altqa/generate.ts'
+import { otherNumber, insertParagraph, POSITIONS, replaceNumber } from '../../eval/tasks/altqa/generate.ts'
 import { reachingEncoder } from '../../eval/tasks/documents/lengths.ts'
 import { linesCase } from '../../eval/tasks/lines/generate.ts'
 import { effectiveWindow, passkeyCase } from '../../eval/tasks/passkey/task.ts'
@@ -151,7 +151,7 @@ t.test('settings that give the encoder nothing new are told from the others', (t
   t.end()
 })
 
-t.test('altered numbers: near years, as many digits, whole tokens; paragraphs at their place', (t) => {
+t.test('altered numbers: near years, as many digits, whole tokens; paragraphs at their position', (t) => {
   for (let i = 0; i < 50; i++) {
     const random = seededRandom('test', i)
     const year = Number(otherNumber('1815', random))
@@ -160,12 +160,12 @@ t.test('altered numbers: near years, as many digits, whole tokens; paragraphs at
   }
   t.equal(replaceNumber('In 1815, not 18150 or 1,815; 1815.', '1815', '1820'), 'In 1820, not 18150 or 1,815; 1820.')
   const others = Array.from({ length: 40 }, (_, i) => `other ${i} ${'x'.repeat(50)}`)
-  for (const place of PLACES) {
-    const document = placeParagraph('THE GOLD', others, { characters: 1500, place }, { seed: 0, item: 'q' })
+  for (const position of POSITIONS) {
+    const document = insertParagraph('THE GOLD', others, { characters: 1500, position }, { seed: 0, item: 'q' })
     const share = document.indexOf('THE GOLD') / document.length
     t.ok(document.length <= 1600)
-    if (place === 'start') t.ok(share < 0.15, `start: ${share}`)
-    if (place === 'end') t.ok(share > 0.85, `end: ${share}`)
+    if (position === 'start') t.ok(share < 0.15, `start: ${share}`)
+    if (position === 'end') t.ok(share > 0.85, `end: ${share}`)
   }
   t.end()
 })

@@ -259,10 +259,10 @@ await t.test('what a window does not hold has no score and is named', async (t) 
   const still = { ...client, manifest: { ...client.manifest, rotary: { by_length: true as const } } }
   const { settings, problems } = await lm.prepare(taskOptions(lm, { ...full, methods: 'cepe,streaming', windows: '1' }), still)
   t.equal(settings.length, 1)
-  t.match(problems, [{ kind: /moves cached keys/, places: [/^streaming/] }])
+  t.match(problems, [{ kind: /shifts cached keys/, places: [/^streaming/] }])
   await t.rejects(lm.prepare(taskOptions(lm, { ...full, methods: 'streaming' }), still), {
     code: 'options_invalid',
-    message: /^No setting can be asked: streaming.*moves cached keys/,
+    message: /^No setting can be asked: streaming.*shifts cached keys/,
   })
 })
 

@@ -7,7 +7,7 @@ import { createReaderClient } from '../../eval/client/reader.ts'
 import { buildTaskReport } from '../../eval/task/report.ts'
 import { taskOptions } from '../../eval/task/options.ts'
 import { readRunOf } from '../../eval/task/read.ts'
-import { ropeCommand } from '../../eval/task/rope.ts'
+import { ropeCommand } from '../../eval/task/commands/commands.ts'
 import { runTask } from '../../eval/task/run.ts'
 import { toMarkdown } from '../../eval/report/blocks.ts'
 import { lines } from '../../eval/tasks/lines/task.ts'
@@ -67,9 +67,9 @@ await t.test('what a researcher may take by mistake is named, and never scored',
     const options = { lines: '4,5', cases: '1', decoderTokens: '100', chunkTokens: '32', maxNewTokens: '4', minNewTokens: '0' }
     await runTask({ task: lines, options: taskOptions(lines, options), client, folder })
     const report = toMarkdown(buildTaskReport([await readRunOf(folder)], { source: '', tables: {}, doubtful: [] }).blocks)
-    t.match(report, /- decoder-only: 2 of 2 items were not asked, since the model's window does not hold them/)
+    t.match(report, /- decoder-only: 2 of 2 items were skipped, since they exceed the model's window/)
     t.match(report, /\| decoder-only \| - \| - \| - \| - \| - \| - \|/)
-    t.notMatch(report, /NaN|Nothing was left out/)
+    t.notMatch(report, /NaN|Nothing was skipped/)
   })
 })
 

@@ -18,7 +18,7 @@ export function planningReader(manifest: CepeManifest, tokenizer: ReturnType<typ
   return {
     manifest,
     answer: async (read) => {
-      const planned = await plan(read)
+      const planned = await plan({ ...read, mode: read.mode === 'map-rerank' ? 'decoder-only' : read.mode })
       const decoded =
         read.mode === 'replug'
           ? await oracle.replug(replugRequest(read, planned, stopIds))

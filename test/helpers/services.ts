@@ -1,5 +1,6 @@
 import path from 'node:path'
 import type { Test } from 'tap'
+import { openCollections } from '../../index/collections/collections.ts'
 import { openIndex } from '../../index/open.ts'
 import { createJobs } from '../../src/jobs/jobs.ts'
 import type { AnswerServices } from '../../src/rag/pipeline.ts'
@@ -12,10 +13,12 @@ export async function servicesAround(t: Test, answering: AnswerServices, changes
   const { embedder, further } = answering.retriever
   const dir = t.testdir()
   const index = await openIndex({ dir, model: { id: 'fake', dimension: 2 } })
-  const jobs = createJobs({ index, embedder, jobsDir: path.join(dir, 'jobs') })
   const keys = await openKeys({ dir: path.join(dir, 'keys'), pollMs: 20 })
+  const collections = openCollections({ main: changes.index ?? index })
+  const jobs = createJobs({ index, indexOf: (table) => collections.later(table), embedder, jobsDir: path.join(dir, 'jobs') })
   t.teardown(async () => {
     keys.close()
+    collections.close()
     await jobs.close()
     index.close()
   })
@@ -37,6 +40,7 @@ export async function servicesAround(t: Test, answering: AnswerServices, changes
     countTokens: (text) => text.split(/\s+/).length,
     unreadTokens: (text) => Math.max(0, text.split(/\s+/).length - 256),
     index,
+    collections,
     jobs,
     keys,
     readiness: () => Promise.resolve([{ name: 'reader', ok: true, detail: 'ready' }]),

@@ -38,11 +38,11 @@ await t.test('a passage is given back as it was put; one whose vector holds zero
   t.match(await put({ id: 'blank', title: '', text: ' \n ' }), { error: { message: /text is empty/ } })
 
   t.match(await put({ id: 'null', title: '', text: 'nothing' }), {
-    error: { code: 'index_invalid', message: /passage "null" holds zeros only/ },
+    error: { code: 'index_invalid', message: /passage "null" is all zeros/ },
   })
   const [some] = somePassages(1)
   for (const value of [0, -0, 1e-9])
-    await t.rejects(index.upsert(some ? [some] : [], [new Float32Array(32).fill(value)]), { message: /"p0" holds zeros only/ })
+    await t.rejects(index.upsert(some ? [some] : [], [new Float32Array(32).fill(value)]), { message: /"p0" is all zeros/ })
   await t.rejects(index.upsert(some ? [some] : [], [new Float32Array(32).fill(NaN)]), { message: /"p0" holds NaN/ })
   t.equal(await index.count(), 1)
 })

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { createReader } from '../../src/inference/pool/create-reader.ts'
+import { createReader } from '../../src/inference/pool/models/create-reader.ts'
 import { builtFixture } from '../fixtures/built-fixture.ts'
 import { recordingServices } from '../helpers/recording-services.ts'
 import { testApp } from './helpers.ts'

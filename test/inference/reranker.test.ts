@@ -4,7 +4,7 @@ import t from 'tap'
 import { buildModel } from '../../models/build.ts'
 import { DTYPES } from '../../models/dtypes.ts'
 import { floatsOf, int64, openModel, output } from '../../models/open-model.ts'
-import { createReranker } from '../../src/inference/pool/create-reranker.ts'
+import { createReranker } from '../../src/inference/pool/models/create-reranker.ts'
 import { cutLengths } from '../../src/inference/worker/tasks/reranker-tasks.ts'
 import { root } from '../helpers/root.ts'
 

@@ -134,6 +134,7 @@ t.test('delete_missing drops what gone files gave, and nothing else', async (t) 
 
 t.test('strict: nothing is indexed where a file is left out; a folder without readable files says why', async (t) => {
   const { index, file, add, docs } = await folderOf(t)
+  t.match(await add(), { state: 'failed', error: { code: 'corpus_invalid', message: /There are no files/ } })
   await file('a.xlsx', 'PK')
   t.match(await add(), { state: 'failed', error: { code: 'corpus_invalid', message: /None of 1 files.*1 \.xlsx \(not supported\)/ } })
   await file('note.md', 'A lamp.')

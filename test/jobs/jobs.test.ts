@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { CodedError } from '../../base/errors.ts'
 import { Command } from 'commander'
-import { withReadingOptions } from '../../src/cli/reading-options.ts'
+import { withReadingOptions } from '../../src/cli/index/reading-options.ts'
 import { importPath } from '../../src/jobs/import-folder.ts'
 import { JobQueue } from '../../src/jobs/queue.ts'
-import { Rate } from '../../src/jobs/run/rate.ts'
+import { Rate } from '../../src/jobs/run/progress.ts'
 import { JobRun } from '../../src/jobs/run/run.ts'
 import { JobStore } from '../../src/jobs/store.ts'
 import { embed, somePassages, tempDir } from '../index/helpers.ts'
@@ -356,6 +356,8 @@ await t.test('a job whose turn comes as the service ends is left for the next st
     policy: undefined,
     shardRows: undefined,
     fileBounds: undefined,
+    crawl: undefined,
+    keepBytes: 0,
     log: () => undefined,
   }
   await new JobRun(job, { ...asked, closing: AbortSignal.abort() }).run()

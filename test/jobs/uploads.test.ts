@@ -45,7 +45,7 @@ const NOTE = '# Lamps\n\nThe lamp on the mole burns from dusk until dawn.\n'
 const TABLE = 'id\ttext\n1\tThe ferry leaves at noon.\n'
 
 await t.test('several files of a form, tables among them, in any order', async (t) => {
-  const { dir, index, form, ended } = await served(t)
+  const { dir, index, form, post, ended } = await served(t)
   const handbook = await readFile('test/fixtures/documents/handbook.docx')
   const sent = await form({ 'ports.tsv': TABLE, 'lamps.md': NOTE, 'handbook.docx': handbook, 'dues.xlsx': 'PK' }, {}, '?label=upload')
   t.equal(sent.status, 202, JSON.stringify(sent.json))
@@ -67,6 +67,10 @@ await t.test('several files of a form, tables among them, in any order', async (
     json: { error: { code: 'invalid_request', message: /the one file/ } },
   })
   t.match(await form({}), { status: 400, json: { error: { code: 'invalid_request' } } })
+  const labelled = new FormData()
+  labelled.append('label', 'handbook')
+  labelled.append('file', new Blob([NOTE]), 'one.md')
+  t.match(await post(labelled), { status: 400, json: { error: { code: 'invalid_request', message: /options in the query/ } } })
 })
 
 await t.test('tables of other shapes: columns and ids by the query', async (t) => {

@@ -24,6 +24,8 @@ t.test('a key is shown once and kept as a hash that only its owner may read', as
   await t.rejects(addKey(dir, { name: 'ann', role: 'admin' }), { code: 'conflict' })
   for (const name of ['', '../x', 'a b', '.hidden', 'x'.repeat(65)])
     await t.rejects(addKey(dir, { name, role: 'user' }), { code: 'options_invalid' }, JSON.stringify(name))
+  for (const collections of [[], ['../x'], ['law', 'law'], ['1st'], [''], Array.from({ length: 101 }, (_, i) => `c${i}`)])
+    await t.rejects(addKey(dir, { name: 'lee', role: 'user', collections }), { code: 'options_invalid', field: 'collections' })
   await revokeKey(dir, 'ann')
   await t.rejects(addKey(dir, { name: 'ann', role: 'user' }), { code: 'conflict' }, 'what a name meant in a log stays so')
   await t.rejects(revokeKey(dir, 'carl'), { code: 'not_found' })
@@ -33,7 +35,10 @@ t.test('a key is shown once and kept as a hash that only its owner may read', as
 t.test('two processes that make keys at once: none is lost, and of one name there is one', async (t) => {
   const dir = path.join(t.testdir(), 'keys')
   const env = { CEPE_KEYS_DIR: dir }
-  const made = await Promise.all(['a', 'b', 'same', 'same'].map((name) => runCli(['keys', 'add', name], env)))
+  const bound = ['--collections', 'law, med']
+  const made = await Promise.all(
+    ['a', 'b', 'same', 'same'].map((name) => runCli(['keys', 'add', name, ...(name === 'b' ? bound : [])], env)),
+  )
   t.same(made.map(({ code }) => code).sort(), [0, 0, 0, 1])
   t.match(made.find(({ code }) => code === 1)?.stderr, /There is, or was, a key named same/)
   t.same(
@@ -46,6 +51,7 @@ t.test('two processes that make keys at once: none is lost, and of one name ther
   t.equal((await runCli(['keys', 'revoke', 'a'], env)).code, 0)
   const { stdout } = await runCli(['keys', 'list'], env)
   t.match(stdout, /^a {2}user, made \d{4}-\d\d-\d\d, 0 questions today, revoked/m)
+  t.match(stdout, /^b {2}user, .*, collections law med$/m)
   t.notMatch(stdout, /cepe_/)
 })
 

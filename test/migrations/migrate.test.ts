@@ -1,30 +1,42 @@
 import t from 'tap'
-import { Field, Schema, tableFromArrays, Utf8 } from 'apache-arrow'
+import { Field, Schema, tableFromArrays, Utf8, type Table as ArrowTable } from 'apache-arrow'
 import { writeAlias } from '../../index/versions/alias.ts'
+import { contentHash } from '../../index/hash.ts'
 import { connectLance, type Table } from '../../index/table/lance.ts'
 import { migrateIndex, restoreIndex } from '../../index/versions/migrate-index.ts'
-import { createBaseTable, createTable } from '../../index/table/create.ts'
+import { createBaseTable } from '../../index/table/create.ts'
 import { migrateTable, SCHEMA_VERSION } from '../../index/table/migrate.ts'
 import { readMetadata } from '../../index/table/metadata.ts'
 import { openIndex } from '../../index/open.ts'
-import { packVectors, recordBatch } from '../../index/table/rows.ts'
+import { arrowTable, packVectors } from '../../index/table/rows.ts'
 import type { Passage } from '../../index/contract.ts'
 import { base, migrations } from '../../migrations/list.ts'
+import type { MigratingTable, Migration } from '../../migrations/migration.ts'
 import { embed, embedText, hashEmbedding, somePassages, tempDir } from '../index/helpers.ts'
-import { Table as ArrowTable } from 'apache-arrow'
 
-/** Rows as software of schema version 1 writes them: without the columns that came later. */
-async function firstVersionRows(passages: readonly Passage[]): Promise<ArrowTable> {
-  const halves = packVectors(passages, await embed(passages.map((p) => p.text)), hashEmbedding.dimension)
-  return new ArrowTable([recordBatch({ passages, hashes: [], halves }, hashEmbedding.dimension)]).select(['id', 'title', 'text', 'vector'])
+/** Steps as a later version of this software could have. */
+const STEPS: readonly Migration[] = [
+  { version: SCHEMA_VERSION + 1, name: 'authors', automatic: true, up: (table) => addText(table, 'author') },
+  { version: SCHEMA_VERSION + 2, name: 'years', automatic: true, up: (table) => addText(table, 'year') },
+]
+const LAST = SCHEMA_VERSION + STEPS.length
+
+async function addText(table: MigratingTable, name: string): Promise<void> {
+  if ((await table.schema()).fields.some((field) => field.name === name)) return
+  await table.addEmptyColumns([new Field(name, new Utf8(), true)])
 }
 
-async function firstVersion(t: Parameters<typeof tempDir>[0], rows: number): Promise<{ dir: string; table: Table }> {
+async function rowsOf(passages: readonly Passage[]): Promise<ArrowTable> {
+  const halves = packVectors(passages, await embed(passages.map((p) => p.text)), hashEmbedding.dimension)
+  return arrowTable({ passages, hashes: passages.map(contentHash), halves }, hashEmbedding.dimension)
+}
+
+async function baseTable(t: Parameters<typeof tempDir>[0], rows: number): Promise<{ dir: string; table: Table }> {
   const dir = await tempDir(t)
   const connection = await connectLance(dir, 0)
   t.teardown(() => connection.close())
   const table = await createBaseTable(connection, 'passages.old', hashEmbedding)
-  await table.add(await firstVersionRows(somePassages(rows)))
+  await table.add(await rowsOf(somePassages(rows)))
   await writeAlias(dir, 'passages', { stored_as: 'passages.old' })
   return { dir, table }
 }
@@ -34,44 +46,49 @@ async function columnsOf(table: Table): Promise<string[]> {
   return (await table.schema()).fields.map((field) => field.name).sort()
 }
 
+const BASE_COLUMNS = ['hash', 'id', 'metadata', 'metadata_labels', 'source', 'text', 'title', 'vector']
+const ALL_COLUMNS = [...BASE_COLUMNS, 'author', 'year'].sort()
+
 await t.test('numbers follow each other', (t) => {
   t.same(
-    [base.version, ...migrations.map((step) => step.version)],
-    Array.from({ length: migrations.length + 1 }, (_, i) => i + 1),
+    migrations.map((step) => step.version),
+    migrations.map((_, i) => base.version + 1 + i),
   )
-  t.equal(SCHEMA_VERSION, migrations.length + 1)
+  t.equal(SCHEMA_VERSION, base.version + migrations.length)
   t.end()
 })
 
-await t.test('an old table is migrated once; a dry run and a second run change nothing; it ends as a new one', async (t) => {
-  const { dir, table } = await firstVersion(t, 40)
+await t.test('a new table is current: there is nothing to migrate', async (t) => {
+  const { dir, table } = await baseTable(t, 3)
+  t.match(await migrateIndex({ dir, table: 'passages' }), { from: SCHEMA_VERSION, to: SCHEMA_VERSION, migrations: [] })
+  t.same(await columnsOf(table), BASE_COLUMNS)
+})
+
+await t.test('a table is migrated once; a dry run and a second run change nothing', async (t) => {
+  const { table } = await baseTable(t, 40)
   const before = await table.version()
-  t.match(await migrateIndex({ dir, table: 'passages', dryRun: true }), { from: 1, to: SCHEMA_VERSION, steps: [/^0002 /, /^0003 /] })
+  const due = [/authors$/, /years$/]
+  t.match(await migrateTable(table, { all: STEPS, dryRun: true }), { from: SCHEMA_VERSION, to: LAST, migrations: due })
   await table.checkoutLatest()
   t.equal(await table.version(), before)
-  t.match(await migrateIndex({ dir, table: 'passages' }), { from: 1, to: SCHEMA_VERSION, restoreTo: before, steps: [/^0002 /, /^0003 /] })
+  t.match(await migrateTable(table, { all: STEPS }), { from: SCHEMA_VERSION, to: LAST, restoreTo: before, migrations: due })
   await table.checkoutLatest()
   const after = await table.version()
-  t.match(await migrateIndex({ dir, table: 'passages' }), { from: SCHEMA_VERSION, steps: [] })
+  t.match(await migrateTable(table, { all: STEPS }), { from: LAST, migrations: [] })
   await table.checkoutLatest()
   t.equal(await table.version(), after)
-  const connection = await connectLance(dir, 0)
-  const fresh = await createTable(connection, 'fresh.one', hashEmbedding)
-  t.same(await columnsOf(table), await columnsOf(fresh))
-  t.same(await readMetadata(table), await readMetadata(fresh))
-  connection.close()
 })
 
 await t.test('an interrupted migration is taken up: columns there, version not yet written', async (t) => {
-  const { dir, table } = await firstVersion(t, 5)
-  for (const step of migrations) await step.up(table)
-  t.equal((await readMetadata(table)).schemaVersion, 1)
-  t.match(await migrateIndex({ dir, table: 'passages' }), { from: 1, to: SCHEMA_VERSION })
+  const { table } = await baseTable(t, 5)
+  for (const step of STEPS) await step.up(table)
+  t.equal((await readMetadata(table)).schemaVersion, SCHEMA_VERSION)
+  t.match(await migrateTable(table, { all: STEPS }), { from: SCHEMA_VERSION, to: LAST })
   t.equal(await table.countRows(), 5)
 })
 
 await t.test('forward while others write, and while another process migrates too', async (t) => {
-  const { dir, table } = await firstVersion(t, 20)
+  const { dir, table } = await baseTable(t, 20)
   const connection = await connectLance(dir, 0)
   t.teardown(() => connection.close())
   const old = await connection.openTable('passages.old')
@@ -81,51 +98,47 @@ await t.test('forward while others write, and while another process migrates too
         .mergeInsert('id')
         .whenMatchedUpdateAll()
         .whenNotMatchedInsertAll()
-        .execute(await firstVersionRows(somePassages(10, 100 + i * 10)))
+        .execute(await rowsOf(somePassages(10, 100 + i * 10)))
     }
   }
   const second = await connection.openTable('passages.old')
-  const reports = await Promise.all([write().then(() => []), migrateTable(table), migrateTable(second)])
-  t.equal(reports.length, 3)
+  await Promise.all([write(), migrateTable(table, { all: STEPS }), migrateTable(second, { all: STEPS })])
   await table.checkoutLatest()
   t.equal(await table.countRows(), 120)
-  t.equal((await readMetadata(table)).schemaVersion, SCHEMA_VERSION)
-  t.same(await columnsOf(table), ['hash', 'id', 'metadata', 'metadata_labels', 'source', 'text', 'title', 'vector'])
-})
-
-await t.test('opening an index migrates by itself; rows from before are known as unchanged by their content', async (t) => {
-  const { dir } = await firstVersion(t, 10)
-  const index = await openIndex({ dir, model: hashEmbedding, consistencyMs: 0 })
-  t.teardown(() => index.close())
-  t.equal((await index.info()).schemaVersion, SCHEMA_VERSION)
-  t.equal((await index.search(embedText('lagoon'), { k: 3 })).length, 3)
-  const unsourced = somePassages(11).map(({ id, title, text }) => ({ id, title, text }))
-  t.same(
-    (await index.changed(unsourced)).map((p) => p.id),
-    ['p10'],
-  )
+  t.match(await readMetadata(table), { schemaVersion: LAST, requiredVersion: SCHEMA_VERSION }, 'running services go on')
+  t.same(await columnsOf(table), ALL_COLUMNS)
 })
 
 await t.test('the way back: schema and rows of the version before', async (t) => {
-  const { dir, table } = await firstVersion(t, 10)
-  const { restoreTo } = await migrateIndex({ dir, table: 'passages' })
+  const { dir, table } = await baseTable(t, 10)
+  const { restoreTo } = await migrateTable(table, { all: STEPS })
   const index = await openIndex({ dir, model: hashEmbedding, consistencyMs: 0 })
   await index.upsert([{ id: 'later', title: '', text: 'x' }], [embedText('x')])
   t.equal(await index.count(), 11)
   index.close()
   await restoreIndex({ dir, table: 'passages', version: restoreTo })
-  t.same(await columnsOf(table), ['id', 'text', 'title', 'vector'])
-  t.equal((await readMetadata(table)).schemaVersion, 1)
+  t.same(await columnsOf(table), BASE_COLUMNS)
+  t.equal((await readMetadata(table)).schemaVersion, SCHEMA_VERSION)
   t.equal(await table.countRows(), 10)
-  await migrateIndex({ dir, table: 'passages' })
-  t.same(await columnsOf(table), ['hash', 'id', 'metadata', 'metadata_labels', 'source', 'text', 'title', 'vector'])
+  await migrateTable(table, { all: STEPS })
+  t.same(await columnsOf(table), ALL_COLUMNS)
   await t.rejects(restoreIndex({ dir, table: 'passages', version: 9999 }), { code: 'not_found' })
   await t.rejects(restoreIndex({ dir, table: 'other', version: 1 }), { code: 'index_missing' })
   await t.rejects(migrateIndex({ dir, table: 'other' }), { code: 'index_missing' })
 })
 
+await t.test('a step that older software would notice takes it down, and is not taken by itself', async (t) => {
+  const { dir, table } = await baseTable(t, 3)
+  const [step] = STEPS
+  const all = step === undefined ? [] : [{ ...step, automatic: false }]
+  t.match(await migrateTable(table, { all }), { automatic: false })
+  const index = await openIndex({ dir, model: hashEmbedding })
+  t.teardown(() => index.close())
+  await t.rejects(index.count(), { code: 'index_invalid', message: /newer software.*sound: update this software/ })
+})
+
 await t.test('steps that older software does not notice do not take it down; messages name the remedy', async (t) => {
-  const { dir, table } = await firstVersion(t, 3)
+  const { dir, table } = await baseTable(t, 3)
   const index = await openIndex({ dir, model: hashEmbedding, consistencyMs: 0 })
   t.teardown(() => index.close())
   t.equal(await index.count(), 3)
@@ -134,7 +147,7 @@ await t.test('steps that older software does not notice do not take it down; mes
   await index.refresh()
   t.equal(await index.count(), 3, 'a newer service migrated the table; this one goes on')
   await index.upsert([{ id: 'new', title: '', text: 'x' }], [embedText('x')])
-  t.match(await migrateIndex({ dir, table: 'passages' }), { steps: [], to: 99 })
+  t.match(await migrateIndex({ dir, table: 'passages' }), { migrations: [], to: 99 })
   await table.checkoutLatest()
   await table.updateFieldMetadata([{ path: 'id', metadata: { 'cepe:schema_version': '99' } }])
   await t.rejects(index.refresh(), { code: 'index_invalid', message: /newer software.*sound: update this software/ })
@@ -142,12 +155,18 @@ await t.test('steps that older software does not notice do not take it down; mes
   t.equal(await index.count(), 4, 'and heals')
 })
 
-await t.test('tables of the future and of other software are refused', async (t) => {
-  const { dir, table } = await firstVersion(t, 1)
+await t.test('tables of the future, of before the first release and of other software are refused', async (t) => {
+  const { dir, table } = await baseTable(t, 1)
   await table.updateFieldMetadata([{ path: 'id', metadata: { 'cepe:schema_version': '99' } }])
   await t.rejects(migrateIndex({ dir, table: 'passages' }), { code: 'index_invalid', message: /99/ })
   const connection = await connectLance(dir, 0)
   t.teardown(() => connection.close())
+  await table.updateFieldMetadata([{ path: 'id', metadata: { 'cepe:schema_version': '2' } }])
+  const early = { code: 'index_invalid', message: /schema version 2, which belongs to no release.*again/ }
+  await t.rejects(migrateIndex({ dir, table: 'passages' }), early)
+  const index = await openIndex({ dir, model: hashEmbedding })
+  t.teardown(() => index.close())
+  await t.rejects(index.count(), early)
   await connection.createEmptyTable('foreign', new Schema([new Field('id', new Utf8())]))
   await (await connection.openTable('foreign')).add(tableFromArrays({ id: ['a'] }))
   await writeAlias(dir, 'foreign', { stored_as: 'foreign' })

@@ -1,10 +1,10 @@
-import { readdirSync } from 'node:fs'
+import { readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { withAdapters } from '../../models/adapter/apply.ts'
 import { buildModel } from '../../models/build.ts'
 import { openCheckpoint } from '../../models/checkpoint/open.ts'
-import { modelId, type Manifest } from '../../models/manifest.ts'
+import { modelId, type ModelManifest } from '../../models/manifest.ts'
 import { LLAMA_CONFIG, weightsFor, writeFolder } from '../fixtures/checkpoint-folder.ts'
 import { runCli } from '../helpers/cli.ts'
 import { f32Safetensors, type F32Tensor } from '../fixtures/weights.ts'
@@ -58,7 +58,7 @@ function base(folder: string, weights: Tensors = WEIGHTS): string {
 function adapter(folder: string, settings: object = SETTINGS, pairs: Tensors = PAIRS): string {
   return writeFolder(folder, { 'adapter_config.json': settings, 'adapter_model.safetensors': f32Safetensors(pairs) })
 }
-function weightsHash({ files }: Manifest): string | undefined {
+function weightsHash({ files }: ModelManifest): string | undefined {
   return files.find(({ name }) => name === 'weights.bin')?.sha256
 }
 
@@ -101,7 +101,7 @@ t.test('an adapter that cannot be merged is refused by name, and nothing is left
     ['a changed base', { ...SETTINGS, init_lora_weights: 'pissa' }, PAIRS, /init_lora_weights is "pissa"/],
     ['no rank', { ...SETTINGS, r: 0 }, PAIRS, /adapter_config\.json: r /],
     ['a pattern', { ...SETTINGS, rank_pattern: { '(a+)+': 2 } }, PAIRS, /rank_pattern is "\(a\+\)\+"/],
-    ['another rank', { ...SETTINGS, r: 8 }, PAIRS, /lora_A \[2, 32\].*says rank 8/],
+    ['another rank', { ...SETTINGS, r: 8 }, PAIRS, /lora_A \[2, 32\].*says rank 8.*save the adapter again/],
     ['half a pair', SETTINGS, { [`base_model.model.${QUERY}.lora_A.weight`]: matrix(RANK, 32, 3) }, /has no lora_B/],
     ['a foreign tensor', SETTINGS, { ...PAIRS, [`${QUERY}.bias`]: matrix(1, 8, 3) }, /is neither lora_A nor lora_B/],
     ['no tensors', SETTINGS, {}, /holds no tensors/],
@@ -116,6 +116,12 @@ t.test('an adapter that cannot be merged is refused by name, and nothing is left
   await t.rejects(buildModel({ checkpointDir, adapters: [checkpointDir], outDir: join(dir, 'out', 'model'), dtype: 'f32' }), {
     code: 'checkpoint_invalid',
     message: /has no adapter_config\.json/,
+  })
+  const unfinished = adapter(join(dir, 'adapters', 'unfinished'))
+  rmSync(join(unfinished, 'adapter_model.safetensors'))
+  await t.rejects(buildModel({ checkpointDir, adapters: [unfinished], outDir: join(dir, 'out', 'model'), dtype: 'f32' }), {
+    code: 'checkpoint_invalid',
+    message: /adapter_model\.safetensors is missing; download it again/,
   })
   t.same(readdirSync(dir).sort(), ['adapters', 'base'])
 })

@@ -1,7 +1,9 @@
+import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { writeSyntheticCheckpoint } from '../fixtures/synthetic-checkpoint.ts'
 import { compareBuilds, formatDistance } from '../../models/against.ts'
+import { runCli } from '../helpers/cli.ts'
 import { build, CEPE, FIXTURES, randomIds, temporaryFolder } from './helpers.ts'
 
 const folder = temporaryFolder(t)
@@ -39,4 +41,16 @@ await t.test('retrievers by their embeddings, int8 among them', async (t) => {
   t.match(formatDistance(distance), /4 texts: cosine/)
   await t.rejects(compareBuilds(eight.dir, exact.dir, samples), { code: 'unsupported', message: /different checkpoints/ })
   await t.rejects(compareBuilds(exact.dir, exact.dir, []), { code: 'unsupported', message: /none was given/ })
+})
+
+await t.test('cepe build --texts says what the precision costs, and leaves nothing beside the model', async (t) => {
+  const dir = t.testdir({ 'lines.txt': 'the ferry leaves at noon\nthe lamp burns\nthe mole is long\n' })
+  const texts = join(dir, 'lines.txt')
+  const build = (...args: string[]) => runCli(['build', 'test/fixtures/decoders/qwen2', '--out', join(dir, 'model'), ...args])
+  const { code, stdout, stderr } = await build('--dtype', 'int8', '--texts', texts)
+  t.equal(code, 0, stderr)
+  t.match(stdout, /beside f32: \d+ next-token distributions: KL divergence .*\nsame likeliest token: [\d.]+ %/)
+  t.same(readdirSync(dir).sort(), ['lines.txt', 'model'])
+  const refused = await build('--dtype', 'int8', '--texts', join(dir, 'none.txt'))
+  t.match(refused, { code: 1, stderr: /The texts of --texts cannot be read .*none\.txt/ })
 })

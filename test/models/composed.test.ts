@@ -95,6 +95,51 @@ async function logitsOf(dir: string): Promise<Float32Array> {
   }
 }
 
+/** Encoder states [tokens,d] of one passage, with padding beside it. */
+async function statesOf(dir: string, passage: readonly bigint[], padding: { readonly left: number; readonly right: number }) {
+  const model = await openModel(dir)
+  const manifest = await loadCepeManifest(dir)
+  const padded = (value: bigint, values: readonly bigint[]): BigInt64Array =>
+    BigInt64Array.from([
+      ...Array.from({ length: padding.left }, () => value),
+      ...values,
+      ...Array.from({ length: padding.right }, () => value),
+    ])
+  const shape = [1, padding.left + passage.length + padding.right]
+  const ids = int64(padded(3n, passage), shape)
+  const mask = int64(
+    padded(
+      0n,
+      passage.map(() => 1n),
+    ),
+    shape,
+  )
+  try {
+    return floatsOf(output(await model.run(manifest.graphs.encoder ?? '', { input_ids: ids, attention_mask: mask }), 'phi')).slice()
+  } finally {
+    await model.release()
+  }
+}
+
+await t.test('a causal encoder gives a token the same states whatever follows; a bidirectional one does not', async (t) => {
+  const dir = temporaryFolder(t)
+  const base = await decoderOf()
+  t.teardown(() => base.close())
+  const parts = learned(base.width, base.keyed, base.layers)
+  const distances: number[] = []
+  for (const causal of [true, false]) {
+    const built = join(dir, `built-${causal}`)
+    const checkpointDir = composed(join(dir, `reader-${causal}`), { cepe: { ...CEPE, causal } }, parts)
+    await buildModel({ checkpointDir, outDir: built, dtype: 'f32' })
+    const whole = await statesOf(built, [5n, 6n, 7n, 8n], { left: 0, right: 0 })
+    const begun = await statesOf(built, [5n, 6n], { left: 2, right: 1 })
+    distances.push(Math.max(...begun.map((value, at) => Math.abs(value - (whole[at] ?? NaN)))))
+  }
+  const [causal = NaN, open = NaN] = distances
+  t.ok(causal < 1e-5, `causal: ${causal}`)
+  t.ok(open > 1e-3, `bidirectional: ${open}`)
+})
+
 await t.test('it is built as the same weights in one file would be', async (t) => {
   const dir = temporaryFolder(t)
   const base = await decoderOf()
@@ -154,7 +199,7 @@ await t.test('a part that does not belong is refused by name', async (t) => {
   await t.rejects(attempt('elsewhere', { cepe: CEPE }, elsewhere), { code: 'checkpoint_invalid', message: /encoder layers/ })
   const folder = composed(join(dir, 'cut'), { cepe: CEPE }, parts)
   writeFileSync(join(folder, 'cepe.gguf'), readFileSync(join(folder, 'cepe.gguf')).subarray(0, 4000))
-  await t.rejects(openCheckpoint(folder), { code: 'checkpoint_invalid', message: /cut off/ })
+  await t.rejects(openCheckpoint(folder), { code: 'checkpoint_invalid', message: /truncated/ })
 })
 
 await t.test('it is shown with its parts, or with what keeps it from being built', async (t) => {

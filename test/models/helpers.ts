@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { InferenceSession, Tensor } from '../../models/runtime.ts'
 import type { Test } from 'tap'
 import { buildModel, type BuildOptions } from '../../models/build.ts'
-import type { Manifest } from '../../models/manifest.ts'
+import type { ModelManifest } from '../../models/manifest.ts'
 import { normal, uniform } from '../fixtures/synthetic-checkpoint.ts'
 
 /** A folder that is removed when the test ends. */
@@ -110,7 +110,7 @@ async function openGraph(t: Test, file: string): Promise<Run> {
 export async function build(
   t: Test,
   options: Omit<BuildOptions, 'outDir'> & { readonly outDir?: string },
-): Promise<{ dir: string; manifest: Manifest; graph: (name: string) => Promise<Run> }> {
+): Promise<{ dir: string; manifest: ModelManifest; graph: (name: string) => Promise<Run> }> {
   const dir = options.outDir ?? join(temporaryFolder(t), 'built')
   const manifest = await buildModel({ ...options, outDir: dir })
   return { dir, manifest, graph: (name) => openGraph(t, join(dir, `${name}.onnx`)) }
@@ -119,7 +119,7 @@ export async function build(
 /** The step graph with its cache: rows of one batch, phi shared. */
 export function stepper(
   run: Run,
-  manifest: Manifest,
+  manifest: ModelManifest,
   phi: Tensor,
   rows = 1,
 ): (ids: readonly number[][], masks?: readonly number[][]) => Promise<Tensor> {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import t from 'tap'
 import { buildModel, isBuiltFrom } from '../../models/build.ts'
-import { modelId, type Manifest } from '../../models/manifest.ts'
+import { modelId, type ModelManifest } from '../../models/manifest.ts'
 
 const CHECKPOINT = 'models/tiny/checkpoint/cepe'
 
@@ -17,7 +17,7 @@ t.test("a model's name follows its block size, the precision of its output layer
   tokenizer['normalizer'] = null
   await writeFile(path.join(swapped, 'tokenizer.json'), JSON.stringify(tokenizer))
 
-  const build = (name: string, checkpointDir: string, int4: { blockSize: 32 | 128; lmHead: 'int8' | 'float' }): Promise<Manifest> =>
+  const build = (name: string, checkpointDir: string, int4: { blockSize: 32 | 128; lmHead: 'int8' | 'float' }): Promise<ModelManifest> =>
     buildModel({ checkpointDir, outDir: path.join(dir, name), dtype: 'int4', int4 })
   const first = await build('a', CHECKPOINT, { blockSize: 32, lmHead: 'int8' })
   const others = [

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { parseConfig } from '../../models/checkpoint/config-parse.ts'
+import { parseConfig } from '../../models/checkpoint/config/parse.ts'
 import { PAPER_QA_DEFAULTS } from '../../models/manifest.ts'
 import { protocolOf } from '../../models/protocol.ts'
 import { CEPE_CONFIG, LLAMA_CONFIG } from '../fixtures/checkpoint-folder.ts'

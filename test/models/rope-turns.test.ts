@@ -3,7 +3,7 @@ import path from 'node:path'
 import { buildModel } from '../../models/build.ts'
 import { readGolden } from '../../models/golden.ts'
 import { verifyGolden } from '../../models/verify.ts'
-import { createReader } from '../../src/inference/pool/create-reader.ts'
+import { createReader } from '../../src/inference/pool/models/create-reader.ts'
 import type { GenerateRequest } from '../../src/inference/contract.ts'
 import { builtFixture, wordsOf } from '../fixtures/built-fixture.ts'
 import { root } from '../helpers/root.ts'
@@ -50,7 +50,7 @@ for (const rope of ['xpos:64', 'xpos-halves:64', 'dynamic:2']) {
     const streamed = reader.score({ ...whole, streaming: { sinks: 4, recent: 28, stride: 32 } })
     if (golden.has('streamed'))
       t.ok(largestDifference((await streamed)[0] ?? [], golden.floats('streamed').data) < ATOL, 'a streaming cache')
-    else await t.rejects(streamed, { code: 'unsupported', message: /moves keys/ }, 'keys of another basis cannot be moved')
+    else await t.rejects(streamed, { code: 'unsupported', message: /shifts keys/ }, 'keys of another basis cannot be moved')
   })
 }
 

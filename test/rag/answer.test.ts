@@ -4,7 +4,7 @@ import type { RunOptions } from '../../src/inference/contract.ts'
 import { createAdmission } from '../../src/inference/pool/admission.ts'
 import { answerQuestion } from '../../src/rag/answer.ts'
 import { questionCost } from '../../src/rag/cost.ts'
-import { confidence } from '../../src/rag/evidence.ts'
+import { confidence } from '../../src/inference/confidence.ts'
 import { scoreChoices } from '../../src/rag/score.ts'
 import { resolveRequest } from '../../src/rag/resolve-request.ts'
 import { recordingServices } from '../helpers/recording-services.ts'
@@ -85,7 +85,7 @@ t.test('where passages are wanted and there are none, there is no answer, and th
   const { services, asked } = recordingServices({ found: 0 })
   const nothing = { answer: null, reason: 'no_passages', finish_reason: null, confidence: 0, evidence: [] }
   t.match(await answerQuestion({ question: 'what', filter: { source: 'nowhere' } }, services), { ...nothing, index: { table: 'passages' } })
-  for (const mode of ['cepe', 'decoder-only', 'replug'] as const)
+  for (const mode of ['cepe', 'decoder-only', 'map-rerank', 'replug'] as const)
     t.match(await answerQuestion({ question: 'what', passages: [], mode }, services), nothing)
   t.same([asked.generate, asked.replug], [[], []])
   t.match(await answerQuestion({ question: 'what', passages: [], mode: 'closed-book' }, services), { answer: 'yes', reason: null })
@@ -163,6 +163,8 @@ t.test('cost: prompts times tokens', (t) => {
   t.ok(cost({ question: 'what', k: 60, mode: 'replug' }) > 10 * plain)
   t.ok(cost({ question: 'what', k: 200, mode: 'replug' }) > 3 * cost({ question: 'what', k: 60, mode: 'replug' }))
   t.ok(cost({ question: 'what', mode: 'closed-book' }) < plain)
+  const scored = resolveRequest({ question: 'what', k: 2, mode: 'map-rerank' }, manifest, [])
+  t.equal(questionCost(scored, manifest, ['an answer of words']) - questionCost(scored, manifest), 6, 'choices are scored in every mode')
   t.end()
 })
 

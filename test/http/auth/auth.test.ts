@@ -95,7 +95,7 @@ t.test('who has no good key is told which kind is wanted (RFC 9110, section 11.6
   }>()
   for (const [path, methods] of Object.entries(paths))
     for (const [method, { security, responses }] of Object.entries(methods)) {
-      const ofAdmins = path.startsWith('/v1/admin/') || (path.startsWith('/v1/passages') && method !== 'get')
+      const ofAdmins = path.startsWith('/v1/admin/') || (/^\/v1\/(passages|collections)/.test(path) && method !== 'get')
       if (path.startsWith('/v1/')) t.same(security, ofAdmins ? [{ adminKey: [] }] : [{}, { userKey: [] }], `${method} ${path}`)
       for (const [status, header] of [
         ['401', 'www-authenticate'],

@@ -131,6 +131,7 @@ t.test('what may be done instead is said in headers', async (t) => {
   let read = 0
   const index: PassageIndex = {
     ...services.index,
+    close: () => undefined,
     version: () => Promise.resolve({ table: 'passages', version: 1, passages: 1 }),
     // eslint-disable-next-line @typescript-eslint/require-await -- an export whose passages are there at once
     export: async function* () {

@@ -37,7 +37,10 @@ for (const [name, connect] of Object.entries(MCP_CLIENTS))
     t.match(client.version(), name === 'version 2' ? '2026-07-28' : /^2025-/)
     t.match(
       await client.tools(),
-      ['search', 'answer', 'get_passage', 'list_sources'].map((tool) => ({ name: tool, annotations: { readOnlyHint: true } })),
+      ['search', 'answer', 'get_passage', 'list_sources', 'list_collections'].map((tool) => ({
+        name: tool,
+        annotations: { readOnlyHint: true },
+      })),
     )
 
     t.match(await client.call('search', { query: 'fact 7', k: 2 }), {
@@ -64,6 +67,10 @@ for (const [name, connect] of Object.entries(MCP_CLIENTS))
       },
     })
     t.match(await client.call('list_sources', { prefix: 'f', limit: 1 }), { structuredContent: { total: 1 } })
+    t.match(await client.call('list_collections'), {
+      content: [{ text: 'passages: 3 passages, ready, the default' }],
+      structuredContent: { collections: [{ name: 'passages', passages: 3, state: 'ready', default: true }], next: null },
+    })
   })
 
 await t.test('what goes wrong with a call is its result, with the code of the API', async (t) => {
@@ -76,10 +83,10 @@ await t.test('what goes wrong with a call is its result, with the code of the AP
       void t.match(await client.call(tool, args), { isError: true, content: [{ text }] }, `${tool} ${JSON.stringify(args)}`)
     await failed('answer', { question: 'what is fact 7' }, /^overloaded: The queue is full\.$/)
     await failed('get_passage', { id: 'p99' }, /^not_found: There is no passage "p99"\.$/)
-    await failed('search', { query: '' }, /query must not be empty/)
-    await failed('search', { query: 'q', k: 1000 }, /k must be <= 200/)
-    await failed('search', { query: 'q', kk: 1 }, /kk is not a known field/)
-    await failed('answer', {}, /question is missing/)
+    await failed('search', { query: '' }, /^invalid_request: query must not be empty/)
+    await failed('search', { query: 'q', k: 1000 }, /^invalid_request: k must be <= 200/)
+    await failed('search', { query: 'q', kk: 1 }, /^invalid_request: kk is not a known field/)
+    await failed('answer', {}, /^invalid_request: question is missing/)
     await client.close()
   }
 })

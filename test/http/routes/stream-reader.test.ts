@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { createReader } from '../../../src/inference/pool/create-reader.ts'
+import { createReader } from '../../../src/inference/pool/models/create-reader.ts'
 import { builtFixture } from '../../fixtures/built-fixture.ts'
 import { recordingServices } from '../../helpers/recording-services.ts'
 import { testApp } from '../helpers.ts'
@@ -20,7 +20,15 @@ await t.test('over HTTP, with a reader in its own process', async (t) => {
   const passages = Array.from({ length: 6 }, (_, i) => ({ title: `w${i + 3}`, text: `w${i + 4} w${i + 9} w7`, score: 6 - i }))
 
   await t.test('what comes in events is what comes at once', async (t) => {
-    for (const manner of [{}, { k_decoder: 0 }, { mode: 'decoder-only' }, { mode: 'closed-book' }, { mode: 'replug' }, { sampling }]) {
+    for (const manner of [
+      {},
+      { k_decoder: 0 },
+      { mode: 'decoder-only' },
+      { mode: 'map-rerank' },
+      { mode: 'closed-book' },
+      { mode: 'replug' },
+      { sampling },
+    ]) {
       for (const question of ['w5 w9 w11', 'w20 w3']) {
         const body = { question, passages, demonstrations: 0, context_tokens: 16, max_new_tokens: 8, ...manner }
         const whole = (await (await ask(body)).json()) as { readonly answer: string }
@@ -42,20 +50,27 @@ await t.test('over HTTP, with a reader in its own process', async (t) => {
   })
 
   await t.test('closing the connection frees the reader', async (t) => {
-    for (const manner of [{}, { sampling }]) {
+    const body = { question: 'w5', passages, demonstrations: 0, context_tokens: 16, max_new_tokens: 100, stream: true }
+    /** Leaves after the first token, and says whether the run was ended before it had come to its end. */
+    const leaves = async (manner: object): Promise<boolean> => {
       const leaving = new AbortController()
       const { finished } = reader.status()
-      const body = { question: 'w5', passages, demonstrations: 0, context_tokens: 16, max_new_tokens: 100, stream: true, ...manner }
-      const taken = (await ask(body, { signal: leaving.signal })).body?.pipeThrough(new TextDecoderStream()).getReader()
+      const taken = (await ask({ ...body, ...manner }, { signal: leaving.signal })).body?.pipeThrough(new TextDecoderStream()).getReader()
       let seen = ''
       while (!seen.includes('event: token')) {
         const next = await taken?.read()
-        if (next?.value === undefined) return t.fail(`no token came: ${seen}`)
+        if (next?.value === undefined) throw new Error(`no token came: ${seen}`)
         seen += next.value
       }
       leaving.abort()
       while (reader.status().busy > 0) await sleep(5)
-      t.equal(reader.status().finished, finished, 'its run did not come to its end')
+      return reader.status().finished === finished
+    }
+    for (const manner of [{}, { sampling }]) {
+      // This reader writes 100 tokens in milliseconds: on a busy machine it can be faster than the news that its client left.
+      let ended = false
+      for (let tries = 0; !ended && tries < 20; tries++) ended = await leaves(manner)
+      t.ok(ended, 'a run did not come to its end')
       t.equal((await ask({ question: 'w5', passages, demonstrations: 0, context_tokens: 16 })).status, 200)
     }
   })

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openIndex } from '../../../index/open.ts'
 import { tableFolder } from '../../../index/versions/alias.ts'
-import { storeOf } from '../../../index/store/store-of.ts'
+import { bytesUnder } from '../../../index/store/store-of.ts'
 import { fragmentation } from '../../../index/compaction/compact.ts'
 import { connectLance } from '../../../index/table/lance.ts'
 import { compactionCommand } from '../../../index/compaction/command.ts'
@@ -120,13 +120,10 @@ await t.test('files past their time go though nobody writes any more, whoever re
   await putOne(dir)
   const folder = tableFolder(dir, storedAs)
   await compactionCommand({ dir, table: 'passages', task: 'compact', keepMs: 600_000, dryRun: false })
-  const twice = await storeOf(folder).files.bytes(folder)
+  const twice = await bytesUnder(folder)
   const index = await openIndex({ dir, model: hashEmbedding, keepMs: 1000 })
   t.teardown(() => index.close())
-  for (let i = 0; i < 60 && (await storeOf(folder).files.bytes(folder)) > 0.75 * twice; i++) await sleep(250)
-  t.ok(
-    (await storeOf(folder).files.bytes(folder)) <= 0.75 * twice,
-    `${await storeOf(folder).files.bytes(folder)} of ${twice} bytes are left`,
-  )
+  for (let i = 0; i < 60 && (await bytesUnder(folder)) > 0.75 * twice; i++) await sleep(250)
+  t.ok((await bytesUnder(folder)) <= 0.75 * twice, `${await bytesUnder(folder)} of ${twice} bytes are left`)
   t.equal(await index.count(), 1501)
 })

@@ -5,7 +5,8 @@ import { gzipSync } from 'node:zlib'
 import { readPassageFile, readPassages, type ReadOptions } from '../../../index/read/read.ts'
 import type { ReadItem } from '../../../index/read/contract.ts'
 import type { Passage } from '../../../index/contract.ts'
-import { boundedCompressors } from '../../../index/read/parquet-bounds.ts'
+import { readArrayElements } from '../../../index/read/formats/json-array.ts'
+import { boundedCompressors } from '../../../index/read/formats/parquet-bounds.ts'
 import { splitDocument } from '../../../index/read/split.ts'
 import { tempDir } from '../helpers.ts'
 
@@ -335,4 +336,14 @@ await t.test('the last part says how many there are', (t) => {
     ],
   )
   t.end()
+})
+
+await t.test('elements of an array under a key come out whole wherever the text is cut', async (t) => {
+  const document = '{"a": {"Data": [0]}, "b": "[\\"", "Data" : [ {"x": "],}\\\\\\"", "y": [1, [2]]} , "s,]", 3 ], "c": [4]}'
+  for (let size = 1; size < 20; size++) {
+    const elements: unknown[] = []
+    for await (const element of readArrayElements(pieces(Buffer.from(document), size), Infinity, 'Data'))
+      elements.push('bytes' in element ? JSON.parse(element.bytes.toString()) : element)
+    t.same(elements, [{ x: '],}\\"', y: [1, [2]] }, 's,]', 3], `cut every ${size} bytes`)
+  }
 })

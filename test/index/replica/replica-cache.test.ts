@@ -81,7 +81,7 @@ await t.test('what is only read is neither made nor changed', async (t) => {
   const reader = await replica(t, join(dir, 'store'))
   await t.rejects(reader.info(), { code: 'index_missing' })
   t.same(await readdir(join(dir, 'store')).catch(() => []), [])
-  await t.rejects(put(reader, somePassages(1)), { code: 'forbidden', message: /only reads the index/ })
+  await t.rejects(put(reader, somePassages(1)), { code: 'forbidden', message: /read-only access to the index/ })
   await t.rejects(reader.delete(['p1']), { code: 'forbidden' })
   t.notOk((await readdir(dir).catch(() => [])).some((name) => name.endsWith('.lance')))
 })

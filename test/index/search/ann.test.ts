@@ -160,7 +160,7 @@ await t.test('recall is measured with questions too, and the lower of both count
   t.same(await buildIndexes(table, limits, { embedQuestions: asked(7) }), ann, 'measured once')
   t.match(await (await goLive()).info(), { recall: ann.recall, questionRecall: ann.questionRecall })
   await t.rejects(buildIndexes(table, { ...limits, minRecall: 1.01 }, { embedQuestions: asked(7) }), {
-    message: /of the wanted 1\.01 \([01]\.\d{3} for sentences of passages as questions\)/,
+    message: /of the required 1\.01 \([01]\.\d{3} for sentences of passages as questions\)/,
   })
 })
 
@@ -194,7 +194,7 @@ await t.test('an index that cannot reach the recall is refused', async (t) => {
   const made = async () => (await table.listIndices()).find(({ name }) => name === 'vector_idx')?.indexUuid
   await t.rejects(buildIndexes(table, { ...policy, minRecall: 1.01 }), {
     code: 'index_invalid',
-    message: /recall@10 [01]\.\d{3} of the wanted 1\.01.*CEPE_MIN_RECALL.*CEPE_EXACT_BELOW above 1200.*resume/,
+    message: /recall@10 [01]\.\d{3} of the required 1\.01.*CEPE_MIN_RECALL.*CEPE_EXACT_BELOW above 1200.*resume/,
   })
   t.equal((await readMetadata(table)).ann, undefined)
   const first = await made()

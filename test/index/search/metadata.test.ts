@@ -1,7 +1,6 @@
 import t from 'tap'
 import { readAlias, tableFolder } from '../../../index/versions/alias.ts'
 import { connectLance } from '../../../index/table/lance.ts'
-import { readMetadata } from '../../../index/table/metadata.ts'
 import { updateIndexes } from '../../../index/search/update-indexes.ts'
 import { watchChanges } from '../../../index/writers/change-log.ts'
 import { compactTable } from '../../../index/compaction/compact.ts'
@@ -254,15 +253,6 @@ await t.test('a filter that cannot be is refused by name', async (t) => {
   await t.rejects(index.delete({ metadata: {} }), { code: 'invalid_request' })
 })
 
-await t.test('software that does not know metadata is told so once there is any, and not before', async (t) => {
-  const { dir, index } = await filled(t, somePassages(3))
-  const table = await storedTable(t, dir)
-  t.equal((await readMetadata(table)).requiredVersion, 2, 'as new tables were before')
-  await index.upsert([{ id: 'm', title: '', text: 'x', metadata: { a: 1 } }], [embedText('x')])
-  await table.checkoutLatest()
-  t.match(await readMetadata(table), { requiredVersion: 3, schemaVersion: 3 })
-})
-
 await t.test('jobs take metadata along: new, changed alone without embedding, and put while a table is replaced', async (t) => {
   const dir = await tempDir(t)
   const index = await openIndex({ dir, model: hashEmbedding, consistencyMs: 0 })
@@ -286,7 +276,6 @@ await t.test('jobs take metadata along: new, changed alone without embedding, an
   t.equal(await index.count(), 61)
   t.same(await index.get('extra'), extra)
   t.notOk('metadata' in ((await index.get('p7')) ?? {}))
-  t.equal((await readMetadata(await storedTable(t, dir))).requiredVersion, 3, 'the new table says so too')
 })
 
 await t.test('what metadata may be', (t) => {

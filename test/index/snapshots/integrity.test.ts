@@ -50,7 +50,7 @@ async function flip(path: string): Promise<void> {
   await file.close()
 }
 
-await t.test('flipped bytes are found, and the last sound snapshot is named and can be restored', async (t) => {
+await t.test('flipped bytes are found, and the last intact snapshot is named and can be restored', async (t) => {
   const dir = await tempDir(t)
   const index = await opened(t, dir)
   await put(index, somePassages(200))
@@ -72,7 +72,7 @@ await t.test('flipped bytes are found, and the last sound snapshot is named and 
   t.equal(await restoreSnapshot('good', options), 200)
   t.match(await verifyIndex(index), { passages: 200, recorded: 0 })
   for (const file of await filesOf(dir, 'data')) await flip(file)
-  await t.rejects(verifyIndex(index), { code: 'index_invalid', message: /No snapshot of the table is sound/ })
+  await t.rejects(verifyIndex(index), { code: 'index_invalid', message: /No snapshot of the table is intact/ })
 })
 
 await t.test('jobs, deletes, compaction and indexes: every file has a checksum when they end', async (t) => {

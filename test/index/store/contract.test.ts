@@ -5,22 +5,22 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { CodedError } from '../../../base/errors.ts'
-import { storeOf, within } from '../../../index/store/store-of.ts'
+import { bytesUnder, storeOf, within } from '../../../index/store/store-of.ts'
 import { startObjectStore } from '../../helpers/object-store.ts'
 import { tempDir } from '../helpers.ts'
 import { codeOf, HERE } from './helpers.ts'
 
-interface Place {
+interface StoreLocation {
   readonly dir: string
   readonly env?: Readonly<Record<string, string>>
 }
 
-const PLACES = [
-  { name: 'a folder', options: {}, place: async (t: Test): Promise<Place> => ({ dir: join(await tempDir(t), 'index') }) },
+const STORES = [
+  { name: 'a folder', options: {}, open: async (t: Test): Promise<StoreLocation> => ({ dir: join(await tempDir(t), 'index') }) },
   {
     name: 'an object store',
     options: HERE,
-    place: async (t: Test): Promise<Place> => {
+    open: async (t: Test): Promise<StoreLocation> => {
       const store = await startObjectStore(t)
       return { dir: store.address(), env: store.env }
     },
@@ -33,11 +33,11 @@ async function namesOf(dir: string, most?: number): Promise<string[]> {
   return names
 }
 
-for (const { name, options, place } of PLACES) {
+for (const { name, options, open } of STORES) {
   await t.test(`${name} keeps files`, options, async (t) => {
-    const { dir } = await place(t)
+    const { dir } = await open(t)
     const { files, ...store } = storeOf(dir)
-    t.same([await files.list(dir), await namesOf(dir), await files.bytes(dir)], [[], [], 0], 'nothing is there, and that is no error')
+    t.same([await files.list(dir), await namesOf(dir), await bytesUnder(dir)], [[], [], 0], 'nothing is there, and that is no error')
     t.equal(await files.read(within(dir, 'a.json')), undefined)
     t.equal(await files.age(within(dir, 'deep')), Infinity)
     await files.makeFolder(dir)
@@ -47,7 +47,7 @@ for (const { name, options, place } of PLACES) {
     t.same(await files.list(dir), ['a.json', 'b.json', 'deep'])
     t.same(await namesOf(dir), ['a.json', 'b.json', 'deep/er/c.json'])
     t.same(await namesOf(dir, 1), ['a.json'])
-    t.equal(await files.bytes(dir), 6 + 14 + 22)
+    t.equal(await bytesUnder(dir), 6 + 14 + 22)
     t.ok((await files.age(within(dir, 'deep'))) < 60_000)
     for (const writtenOnce of [true, false])
       t.ok(await files.copy(within(dir, 'b.json'), within(dir, 'copies', `${writtenOnce}`), { bytes: 14, writtenOnce }))
@@ -76,7 +76,7 @@ for (const { name, options, place } of PLACES) {
   })
 
   await t.test(`${name} keeps values`, options, async (t) => {
-    const { dir } = await place(t)
+    const { dir } = await open(t)
     const { values, files } = storeOf(dir)
     const path = within(dir, 'value.json')
     t.same([await values.read(path), await values.age(path), await values.stamp(path)], [undefined, Infinity, 'none'])
@@ -97,7 +97,7 @@ for (const { name, options, place } of PLACES) {
   })
 
   await t.test(`${name} has locks`, options, async (t) => {
-    const { dir } = await place(t)
+    const { dir } = await open(t)
     const { locks, values } = storeOf(dir)
     const path = within(dir, 'value.json')
     const lock = locks.of(path, within(dir, 'value.lock'))
@@ -127,7 +127,7 @@ for (const { name, options, place } of PLACES) {
   })
 
   await t.test(`${name} keeps lists`, options, async (t) => {
-    const { dir } = await place(t)
+    const { dir } = await open(t)
     const { logs } = storeOf(dir)
     const folder = within(dir, 'changes')
     t.same(await logs.names(folder), [])
@@ -149,7 +149,7 @@ for (const { name, options, place } of PLACES) {
   })
 
   await t.test(`${name} survives a process that is killed at its work`, options, async (t) => {
-    const { dir, env } = await place(t)
+    const { dir, env } = await open(t)
     const { files, locks, logs, marks, values } = storeOf(dir)
     await files.makeFolder(dir)
     await logs.begin(within(dir, 'changes'), 'job')

@@ -150,7 +150,7 @@ await t.test('the model that made them is to be said, and is not taken on trust'
   const files = [join(FIXTURES, 'numpy2-protocol4')]
   await t.rejects(give(t, place, files, { madeBy: 'facebook/contriever' }), {
     code: 'index_invalid',
-    message: /said to be of facebook\/contriever, the plan is for four-numbers.*--same-model/,
+    message: /are of facebook\/contriever .*, the plan is for four-numbers.*--same-model/,
   })
   const declared = { madeBy: 'facebook/contriever', sameModel: true }
   await t.rejects(give(t, place, files, { model: { id: 'five', dimension: 4 }, ...declared }), {
@@ -185,7 +185,7 @@ await t.test('bad vectors and files are refused by name', async (t) => {
   const place = await planned(t)
   const refused = join(FIXTURES, 'refused')
   const cases: readonly (readonly [string, RegExp])[] = [
-    ['hostile', /names "posix\.system", which is no part of a list of ids and an array; nothing of it was executed/],
+    ['hostile', /names "posix\.system", which does not belong to a list of ids and an array; none of it was executed/],
     ['protocol2', /protocol 2: write it with protocol=4/],
     ['columns', /<f2 \[10, 4\], column after column/],
     ['big-endian', />f2 \[10, 4\]: arrays of little-endian/],

@@ -48,7 +48,7 @@ function put(index: PassageIndex, id: string): Promise<void> {
   return index.upsert([{ id, title: '', text: `Text of ${id}.` }], [embedText(id)])
 }
 
-const LOST = /newest version of .* named .*, which is not whole.*_quarantine/
+const LOST = /newest version of .* named .*, which is incomplete.*_quarantine/
 
 for (const how of Object.keys(LOSSES))
   await t.test(`rows whose file is ${how} after a power loss are put aside, and those before them answer`, async (t) => {
@@ -107,6 +107,6 @@ await t.test('a table of which no version is whole is neither opened nor taken f
   const versions = join(dir, 'passages.bench.lance', '_versions')
   for (const file of await filesUnder(versions)) await LOSSES['zeros']?.(file, (await stat(file)).size)
   const { index, warnings } = await opened(t, dir)
-  await t.rejects(index.info(), { code: 'index_invalid', message: /is not whole.*restore the folder from a backup/ })
-  t.match(warnings.at(-1), /is not whole.*no version before it/)
+  await t.rejects(index.info(), { code: 'index_invalid', message: /is incomplete.*restore the folder from a backup/ })
+  t.match(warnings.at(-1), /is incomplete.*no previous version/)
 })

@@ -5,7 +5,7 @@ import t from 'tap'
 import { createBaseTable } from '../../../index/table/create.ts'
 import { tableFolder } from '../../../index/versions/alias.ts'
 import { connectLance } from '../../../index/table/lance.ts'
-import { manifests } from '../../../index/versions/recover.ts'
+import { manifestFiles } from '../../../index/versions/recover.ts'
 import { versionsOf } from '../../../index/table/versions.ts'
 import { hashEmbedding, tempDir } from '../helpers.ts'
 
@@ -35,7 +35,7 @@ await t.test('versions can be listed while others remove them', async (t) => {
     while (going) await table.listVersions().catch(() => disturbed++)
   }
   const looks = [look(), look(), lookBare()]
-  for (const manifest of (await manifests(folder)).slice(1)) {
+  for (const manifest of (await manifestFiles(folder)).slice(1)) {
     await rm(join(folder, '_versions', manifest))
     await sleep(2)
   }

@@ -1,7 +1,7 @@
 import path from 'node:path'
 import t from 'tap'
 import { InferenceSession, Tensor } from '../../../models/runtime.ts'
-import { createEmbedder, defaultBatchTokens } from '../../../src/inference/pool/create-embedder.ts'
+import { createEmbedder, defaultBatchTokens } from '../../../src/inference/pool/models/create-embedder.ts'
 import { builtFixture, fixtureDir, goldenOf, wordsOf } from '../../fixtures/built-fixture.ts'
 
 /** Vectors of single rows of ids by the built graph itself, without padding. */

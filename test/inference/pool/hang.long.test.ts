@@ -4,13 +4,13 @@ import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { createAdmission } from '../../../src/inference/pool/admission.ts'
 import { startChild } from '../../../src/inference/pool/child-process.ts'
-import { createReader } from '../../../src/inference/pool/create-reader.ts'
+import { createReader } from '../../../src/inference/pool/models/create-reader.ts'
 import { createPool } from '../../../src/inference/pool/pool.ts'
-import { commonChildOptions } from '../../../src/inference/pool/process-options.ts'
+import { commonChildOptions } from '../../../src/inference/pool/models/process-options.ts'
 import type { PoolOptions } from '../../../src/inference/pool/contract.ts'
 import { builtFixture } from '../../fixtures/built-fixture.ts'
 import { question } from './golden-requests.ts'
-import { job, stubOptions } from './stub.ts'
+import { stubTask, stubOptions } from './stub.ts'
 
 async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await condition())) await delay(5)
@@ -31,27 +31,27 @@ function pidOf(result: { output: unknown }): number {
 
 await t.test('a run that computes is no hang, however much longer than others it takes', async (t) => {
   const { pool } = await open(t)
-  for (let i = 0; i < 3; i++) await pool.run(job('echo'))
+  for (let i = 0; i < 3; i++) await pool.run(stubTask('echo'))
   const pid = pool.status().children[0]?.pid
-  const long = pool.run(job('compute 6000'))
+  const long = pool.run(stubTask('compute 6000'))
   await delay(4000)
   t.match(pool.status(), { ready: 1, children: [{ pid, state: 'busy' }] })
   t.equal(pidOf(await long), pid)
-  const left = t.rejects(pool.run(job('compute 4000'), { deadlineMs: 500 }), { code: 'deadline_exceeded' })
+  const left = t.rejects(pool.run(stubTask('compute 4000'), { deadlineMs: 500 }), { code: 'deadline_exceeded' })
   await left
-  t.equal(pidOf(await pool.run(job('echo'))), pid, 'nor where its caller has been told that it is late')
+  t.equal(pidOf(await pool.run(stubTask('echo'))), pid, 'nor where its caller has been told that it is late')
   t.equal(pool.status().restarts, 0)
 })
 
 await t.test('a process that stops in a long run is replaced after a heartbeat, and its run is repeated', async (t) => {
   const { pool, begun, folder, log } = await open(t)
-  await pool.run(job('compute 3000'))
+  await pool.run(stubTask('compute 3000'))
   const { disruptions } = pool.status()
-  const run = pool.run(job('until go'))
+  const run = pool.run(stubTask('until go'))
   await begun('until go')
   const { pid } = pool.status().children[0] ?? {}
   process.kill(pid ?? 0, 'SIGSTOP')
-  const waiting = pool.run(job('echo'), { lane: 'long' })
+  const waiting = pool.run(stubTask('echo'), { lane: 'long' })
   await until(() => pool.status().children[0]?.state === 'silent')
   t.equal(pool.status().ready, 0)
   await until(() => pool.status().restarts === 1)
@@ -65,19 +65,19 @@ await t.test('a process that stops in a long run is replaced after a heartbeat, 
 await t.test('a process that stops is gone as soon as the deadline of its run has passed', async (t) => {
   const { pool, begun } = await open(t, { heartbeatMs: 20_000 })
   const { pid } = pool.status().children[0] ?? {}
-  const late = t.rejects(pool.run(job('until never'), { deadlineMs: 6000 }), { code: 'deadline_exceeded' })
+  const late = t.rejects(pool.run(stubTask('until never'), { deadlineMs: 6000 }), { code: 'deadline_exceeded' })
   await begun('until never')
   process.kill(pid ?? 0, 'SIGSTOP')
   await late
   await until(() => pool.status().restarts === 1)
-  t.not(pidOf(await pool.run(job('echo'))), pid)
+  t.not(pidOf(await pool.run(stubTask('echo'))), pid)
 })
 
 await t.test('one that goes on is neither killed nor measured', async (t) => {
   const { pool, begun, folder } = await open(t, { heartbeatMs: 30_000 })
-  await pool.run(job('sleep 100'))
+  await pool.run(stubTask('sleep 100'))
   const { disruptions } = pool.status()
-  const run = pool.run(job('until go'))
+  const run = pool.run(stubTask('until go'))
   await begun('until go')
   const { pid } = pool.status().children[0] ?? {}
   process.kill(pid ?? 0, 'SIGSTOP')
@@ -86,7 +86,7 @@ await t.test('one that goes on is neither killed nor measured', async (t) => {
   await writeFile(path.join(folder, 'go'), '')
   t.equal(pidOf(await run), pid)
   t.equal(pool.status().disruptions, disruptions + 2)
-  t.equal(pidOf(await pool.run(job('echo'), { deadlineMs: 3000 })), pid, 'what comes next is not expected to take so long')
+  t.equal(pidOf(await pool.run(stubTask('echo'), { deadlineMs: 3000 })), pid, 'what comes next is not expected to take so long')
 })
 
 await t.test('a reader that is stopped while it answers: the next question is admitted by what was learned before', async (t) => {
@@ -122,7 +122,7 @@ await t.test('a reader that is stopped while it answers: the next question is ad
 await t.test('a process ends by itself on a graceful shutdown, its thread for pings included', async (t) => {
   const modelDir = await builtFixture(t, 'contriever-tiny')
   const child = await startChild({
-    entry: new URL('../../../src/inference/worker/child.js', import.meta.url),
+    childFile: new URL('../../../src/inference/worker/child.js', import.meta.url),
     options: { role: 'embedder', ...commonChildOptions({ modelDir }), batchTokens: 64 },
     startTimeoutMs: 100_000,
     signal: new AbortController().signal,

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { loadCepeManifest } from '../../../models/folder.ts'
-import { createReader } from '../../../src/inference/pool/create-reader.ts'
+import { createReader } from '../../../src/inference/pool/models/create-reader.ts'
 import { loadTokenizer } from '../../../src/text/tokenizer.ts'
 import { builtFixture } from '../../fixtures/built-fixture.ts'
 import { largestDifference } from './golden-requests.ts'

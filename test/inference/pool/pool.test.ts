@@ -8,7 +8,7 @@ import t, { type Test } from 'tap'
 import { CodedError } from '../../../base/errors.ts'
 import { createPool } from '../../../src/inference/pool/pool.ts'
 import type { Pool, PoolOptions } from '../../../src/inference/pool/contract.ts'
-import { job, stubOptions } from './stub.ts'
+import { stubTask, stubOptions } from './stub.ts'
 
 async function open(
   t: Test,
@@ -49,16 +49,16 @@ function codeOf(promise: Promise<unknown>): Promise<string> {
 
 await t.test('questions go ahead of bulk work, each kind in order', async (t) => {
   const { pool, touch, log } = await open(t)
-  const jobs = [
-    pool.run(job('until go')),
-    pool.run(job('echo bulk1'), { lane: 'bulk' }),
-    pool.run(job('echo bulk2'), { lane: 'bulk' }),
-    pool.run(job('echo q1')),
-    pool.run(job('echo q2')),
+  const runs = [
+    pool.run(stubTask('until go')),
+    pool.run(stubTask('echo bulk1'), { lane: 'bulk' }),
+    pool.run(stubTask('echo bulk2'), { lane: 'bulk' }),
+    pool.run(stubTask('echo q1')),
+    pool.run(stubTask('echo q2')),
   ]
   t.match(pool.status(), { state: 'serving', ready: 1, busy: 1, queued: { question: 2, bulk: 2 }, restarts: 0 })
   await touch('go')
-  const [first, ...others] = await Promise.all(jobs)
+  const [first, ...others] = await Promise.all(runs)
   t.same(await log(), ['until go', 'echo q1', 'echo q2', 'echo bulk1', 'echo bulk2'])
   t.ok(others.every((result) => first && pidOf(result) === pidOf(first)))
   t.match(pool.status(), { busy: 0, queued: { question: 0, bulk: 0 } })
@@ -68,16 +68,16 @@ await t.test('questions go ahead of bulk work, each kind in order', async (t) =>
 await t.test('errors of a task keep code and field, and the process stays', async (t) => {
   const { pool } = await open(t)
   const before = pool.status().children[0]?.pid
-  await t.rejects(pool.run(job('fail no')), { code: 'invalid_request', message: 'no', field: 'input' })
-  t.equal(pidOf(await pool.run(job('echo'))), before)
+  await t.rejects(pool.run(stubTask('fail no')), { code: 'invalid_request', message: 'no', field: 'input' })
+  t.equal(pidOf(await pool.run(stubTask('echo'))), before)
 })
 
 await t.test('a full queue refuses at once, and says when to try again', async (t) => {
   const { pool, touch, log } = await open(t, { maxQueue: 1 })
-  const accepted = [pool.run(job('until go')), pool.run(job('echo waits'))]
-  await t.rejects(pool.run(job('echo refused')), { code: 'overloaded', retryAfterS: Number })
-  accepted.push(pool.run(job('echo bulk'), { lane: 'bulk' }))
-  accepted.push(pool.run(job('echo admitted'), { admitted: true }))
+  const accepted = [pool.run(stubTask('until go')), pool.run(stubTask('echo waits'))]
+  await t.rejects(pool.run(stubTask('echo refused')), { code: 'overloaded', retryAfterS: Number })
+  accepted.push(pool.run(stubTask('echo bulk'), { lane: 'bulk' }))
+  accepted.push(pool.run(stubTask('echo admitted'), { admitted: true }))
   await touch('go')
   await Promise.all(accepted)
   t.notOk((await log()).includes('echo refused'))
@@ -86,24 +86,24 @@ await t.test('a full queue refuses at once, and says when to try again', async (
 await t.test('overload kills no process: past the deadline the caller is told so, and the run goes on to its end', async (t) => {
   const { pool, touch, log } = await open(t)
   const before = pool.status().children[0]?.pid
-  const slow = pool.run(job('until go'), { deadlineMs: 100 })
-  const waiting = Array.from({ length: 20 }, () => pool.run(job('echo late'), { deadlineMs: 100 }))
+  const slow = pool.run(stubTask('until go'), { deadlineMs: 100 })
+  const waiting = Array.from({ length: 20 }, () => pool.run(stubTask('echo late'), { deadlineMs: 100 }))
   const refusal = { code: 'deadline_exceeded', message: /100 ms/, retryAfterS: Number }
   await Promise.all([slow, ...waiting].map((late) => t.rejects(late, refusal)))
   t.match(pool.status(), { ready: 1, busy: 1, queued: { question: 0 }, restarts: 0 })
   await touch('go')
-  t.equal(pidOf(await pool.run(job('echo next'))), before)
+  t.equal(pidOf(await pool.run(stubTask('echo next'))), before)
   t.same(await log(), ['until go', 'echo next'])
   t.equal(pool.status().restarts, 0)
 })
 
 await t.test('what cannot finish in the time that waiting has left is not started', async (t) => {
   const { pool, touch, log } = await open(t)
-  await pool.run(job('sleep 300'))
-  const first = pool.run(job('until go'))
+  await pool.run(stubTask('sleep 300'))
+  const first = pool.run(stubTask('until go'))
   // It may be refused as soon as it is hopeless, before the first one has ended.
-  const hopeless = t.rejects(pool.run(job('echo hopeless'), { deadlineMs: 2000 }), { code: 'deadline_exceeded', retryAfterS: Number })
-  const hopeful = pool.run(job('echo hopeful'), { deadlineMs: 60_000 })
+  const hopeless = t.rejects(pool.run(stubTask('echo hopeless'), { deadlineMs: 2000 }), { code: 'deadline_exceeded', retryAfterS: Number })
+  const hopeful = pool.run(stubTask('echo hopeful'), { deadlineMs: 60_000 })
   await delay(1850)
   await touch('go')
   await Promise.all([hopeless, first, hopeful])
@@ -113,9 +113,9 @@ await t.test('what cannot finish in the time that waiting has left is not starte
 await t.test('a run beyond its own bound is killed, and what shared its process is run again', async (t) => {
   const { pool } = await open(t, { maxRunMs: 300 })
   const before = pool.status().children[0]?.pid ?? 0
-  const hung = t.rejects(pool.run(job('hang'), { lane: 'long' }), { code: 'deadline_exceeded', message: /CEPE_MAX_RUN_MS/ })
+  const hung = t.rejects(pool.run(stubTask('hang'), { lane: 'long' }), { code: 'deadline_exceeded', message: /CEPE_MAX_RUN_MS/ })
   await delay(100)
-  const beside = pool.run(job('echo beside'))
+  const beside = pool.run(stubTask('echo beside'))
   await hung
   t.not(pidOf(await beside), before)
   t.notOk(isRunning(before))
@@ -124,11 +124,11 @@ await t.test('a run beyond its own bound is killed, and what shared its process 
 
 await t.test('a text is heard as it comes about, and once, also where its run is done anew', async (t) => {
   const { pool, touch } = await open(t, { maxRunMs: 600 })
-  const overlong = t.rejects(pool.run(job('steps never'), { lane: 'long' }), { code: 'deadline_exceeded' })
+  const overlong = t.rejects(pool.run(stubTask('steps never'), { lane: 'long' }), { code: 'deadline_exceeded' })
   await delay(200)
   const pieces: string[] = []
   const before = pool.status().children[0]?.pid ?? 0
-  const spoken = pool.run(job('say go'), { onText: (piece) => pieces.push(piece) })
+  const spoken = pool.run(stubTask('say go'), { onText: (piece) => pieces.push(piece) })
   await until(() => Promise.resolve(pieces.length === 2))
   await overlong
   await touch('go')
@@ -138,12 +138,12 @@ await t.test('a text is heard as it comes about, and once, also where its run is
 
 await t.test('a question is answered between the steps of a long run', async (t) => {
   const { pool, touch, log } = await open(t)
-  const long = pool.run(job('steps go'), { lane: 'long' })
+  const long = pool.run(stubTask('steps go'), { lane: 'long' })
   await until(async () => (await log()).length === 1)
-  await Promise.all([pool.run(job('echo one')), pool.run(job('echo two'))])
+  await Promise.all([pool.run(stubTask('echo one')), pool.run(stubTask('echo two'))])
   t.match(pool.status(), { busy: 1 })
-  const second = pool.run(job('echo long2'), { lane: 'long' })
-  await pool.run(job('echo three'))
+  const second = pool.run(stubTask('echo long2'), { lane: 'long' })
+  await pool.run(stubTask('echo three'))
   t.notOk((await log()).includes('echo long2'), 'one long run at a time')
   await touch('go')
   await Promise.all([long, second])
@@ -152,23 +152,23 @@ await t.test('a question is answered between the steps of a long run', async (t)
 await t.test('a caller that leaves, and a deadline, end a run between its steps', async (t) => {
   const { pool, log } = await open(t)
   const caller = new AbortController()
-  const left = codeOf(pool.run(job('steps never'), { lane: 'long', signal: caller.signal }))
+  const left = codeOf(pool.run(stubTask('steps never'), { lane: 'long', signal: caller.signal }))
   await until(async () => (await log()).length === 1)
   caller.abort()
   t.equal(await left, 'client_closed')
   await until(async () => (await log()).includes('ended steps never'))
-  t.equal(await codeOf(pool.run(job('steps nor'), { lane: 'long', deadlineMs: 50 })), 'deadline_exceeded')
+  t.equal(await codeOf(pool.run(stubTask('steps nor'), { lane: 'long', deadlineMs: 50 })), 'deadline_exceeded')
   await until(async () => (await log()).includes('ended steps nor'))
   t.match(pool.status(), { restarts: 0 })
 })
 
 await t.test('a process is shared by client and cost', async (t) => {
   const { pool, touch, log } = await open(t)
-  const jobs = [pool.run(job('until go'))]
-  for (let i = 0; i < 4; i++) jobs.push(pool.run(job(`echo large${i}`), { client: 'a', cost: 10 }))
-  for (let i = 0; i < 12; i++) jobs.push(pool.run(job(`echo small${i}`), { client: 'b', cost: 2 }))
+  const runs = [pool.run(stubTask('until go'))]
+  for (let i = 0; i < 4; i++) runs.push(pool.run(stubTask(`echo large${i}`), { client: 'a', cost: 10 }))
+  for (let i = 0; i < 12; i++) runs.push(pool.run(stubTask(`echo small${i}`), { client: 'b', cost: 2 }))
   await touch('go')
-  await Promise.all(jobs)
+  await Promise.all(runs)
   const order = (await log()).slice(1)
   t.ok(order.indexOf('echo small4') < order.indexOf('echo large2'), order.join())
   t.ok(order.indexOf('echo large1') < order.indexOf('echo small9'), order.join())
@@ -182,32 +182,32 @@ await t.test('a process that is stopped is seen, and replaced', async (t) => {
   await until(() => pool.status().ready === 1)
   t.not(pool.status().children[0]?.pid, pid)
   t.notOk(isRunning(pid))
-  await pool.run(job('echo'))
+  await pool.run(stubTask('echo'))
 
-  t.equal(await codeOf(pool.run(job('hang'))), 'not_ready', 'so is one that hangs in a run much longer than runs take')
-  await pool.run(job('echo'))
+  t.equal(await codeOf(pool.run(stubTask('hang'))), 'not_ready', 'so is one that hangs in a run much longer than runs take')
+  await pool.run(stubTask('echo'))
   t.equal(pool.status().restarts, 3, 'the run was repeated once')
 })
 
 await t.test('a process that loads a graph in the midst of a run is let be', async (t) => {
   const { pool } = await open(t, { heartbeatMs: 200 })
-  for (let i = 0; i < 3; i++) await pool.run(job('echo'))
+  for (let i = 0; i < 3; i++) await pool.run(stubTask('echo'))
   const pid = pool.status().children[0]?.pid
-  t.equal(pidOf(await pool.run(job('load 1000'))), pid)
-  t.equal(await codeOf(pool.run(job('hang'))), 'not_ready', 'and killed as ever afterwards')
+  t.equal(pidOf(await pool.run(stubTask('load 1000'))), pid)
+  t.equal(await codeOf(pool.run(stubTask('hang'))), 'not_ready', 'and killed as ever afterwards')
   t.equal(pool.status().restarts, 2)
 })
 
 await t.test('a process that is silent gets no further runs, and does not count as ready', async (t) => {
   const { pool, log } = await open(t, { heartbeatMs: 200, children: 2 })
   await until(() => pool.status().ready === 2)
-  await pool.run(job('sleep 1000'))
-  const hanging = codeOf(pool.run(job('hang')))
+  await pool.run(stubTask('sleep 1000'))
+  const hanging = codeOf(pool.run(stubTask('hang')))
   await until(async () => (await log()).includes('hang'))
   const pid = pool.status().children[0]?.pid
   await until(() => pool.status().children[0]?.state === 'silent')
   t.equal(pool.status().ready, 1)
-  t.not(pidOf(await pool.run(job('echo'), { lane: 'long' })), pid)
+  t.not(pidOf(await pool.run(stubTask('echo'), { lane: 'long' })), pid)
   t.match(pool.status(), { restarts: 0, children: [{ pid }] })
   await pool.close({ drainMs: 0 })
   t.equal(await hanging, 'not_ready')
@@ -215,21 +215,21 @@ await t.test('a process that is silent gets no further runs, and does not count 
 
 await t.test('a process that hangs is replaced once the deadline of its run has passed', async (t) => {
   const { pool, log } = await open(t, { heartbeatMs: 200 })
-  await pool.run(job('sleep 2000'))
-  const hanging = codeOf(pool.run(job('hang'), { deadlineMs: 4000 }))
+  await pool.run(stubTask('sleep 2000'))
+  const hanging = codeOf(pool.run(stubTask('hang'), { deadlineMs: 4000 }))
   await until(async () => (await log()).includes('hang'))
   const pid = pool.status().children[0]?.pid
   t.equal(await hanging, 'deadline_exceeded')
-  t.not(pidOf(await pool.run(job('echo'), { deadlineMs: 30_000 })), pid)
+  t.not(pidOf(await pool.run(stubTask('echo'), { deadlineMs: 30_000 })), pid)
   t.match(await log(), ['sleep 2000', 'hang', 'echo'])
   t.equal(pool.status().restarts, 1)
 })
 
 await t.test('a deadline counts the time in the queue', async (t) => {
   const { pool, touch, log } = await open(t)
-  const running = pool.run(job('until go'))
-  await t.rejects(pool.run(job('echo late'), { deadlineMs: 50 }), { code: 'deadline_exceeded' })
-  await t.rejects(pool.run(job('echo never'), { deadlineMs: 0 }), { code: 'deadline_exceeded' })
+  const running = pool.run(stubTask('until go'))
+  await t.rejects(pool.run(stubTask('echo late'), { deadlineMs: 50 }), { code: 'deadline_exceeded' })
+  await t.rejects(pool.run(stubTask('echo never'), { deadlineMs: 0 }), { code: 'deadline_exceeded' })
   await touch('go')
   await running
   t.same(await log(), ['until go'])
@@ -241,33 +241,33 @@ await t.test('an abandoned request leaves the queue at once; a running one is le
   const before = pool.status().children[0]?.pid
   const running = new AbortController()
   const waiting = new AbortController()
-  const runs = codeOf(pool.run(job('until go'), { signal: running.signal }))
-  const waits = codeOf(pool.run(job('echo waits'), { signal: waiting.signal }))
+  const runs = codeOf(pool.run(stubTask('until go'), { signal: running.signal }))
+  const waits = codeOf(pool.run(stubTask('echo waits'), { signal: waiting.signal }))
   await until(async () => (await log()).length === 1)
   waiting.abort()
   running.abort()
   t.same(await Promise.all([runs, waits]), ['client_closed', 'client_closed'])
   t.match(pool.status(), { busy: 1, queued: { question: 0 } })
-  t.equal(await codeOf(pool.run(job('echo'), { signal: AbortSignal.abort() })), 'client_closed')
+  t.equal(await codeOf(pool.run(stubTask('echo'), { signal: AbortSignal.abort() })), 'client_closed')
   await touch('go')
-  t.equal(pidOf(await pool.run(job('echo after'))), before)
+  t.equal(pidOf(await pool.run(stubTask('echo after'))), before)
   t.same(await log(), ['until go', 'echo after'])
 })
 
 await t.test('an abandoned run that hangs is still killed at its bound', async (t) => {
   const { pool } = await open(t, { maxRunMs: 150 })
   const caller = new AbortController()
-  const run = codeOf(pool.run(job('hang'), { signal: caller.signal }))
+  const run = codeOf(pool.run(stubTask('hang'), { signal: caller.signal }))
   caller.abort()
   t.equal(await run, 'client_closed')
-  await pool.run(job('echo'))
+  await pool.run(stubTask('echo'))
   t.equal(pool.status().restarts, 1)
 })
 
 await t.test('a process that dies fails its own request only', async (t) => {
   const { pool, log } = await open(t)
-  const crashed = codeOf(pool.run(job('exit 7')))
-  const next = pool.run(job('echo next'))
+  const crashed = codeOf(pool.run(stubTask('exit 7')))
+  const next = pool.run(stubTask('echo next'))
   t.equal(await crashed, 'not_ready')
   t.ok(pidOf(await next))
   t.equal((await log()).filter((line) => line === 'exit 7').length, 2)
@@ -278,7 +278,7 @@ await t.test('a run whose process is killed is repeated once, and where that is 
   const { pool, log, touch } = await open(t)
   const kill = () => process.kill(pool.status().children[0]?.pid ?? 0, 'SIGKILL')
   const begun = (command: string, times: number) => until(async () => (await log()).filter((line) => line === command).length === times)
-  const saved = pool.run(job('until go'))
+  const saved = pool.run(stubTask('until go'))
   await begun('until go', 1)
   const before = pool.status().children[0]?.pid
   kill()
@@ -286,11 +286,11 @@ await t.test('a run whose process is killed is repeated once, and where that is 
   await touch('go')
   t.not(pidOf(await saved), before)
 
-  const lost = t.rejects(pool.run(job('hang')), { code: 'not_ready', retryAfterS: 1, message: /Send the request again/ })
+  const lost = t.rejects(pool.run(stubTask('hang')), { code: 'not_ready', retryAfterS: 1, message: /Send the request again/ })
   await begun('hang', 1)
   kill()
   await begun('hang', 2)
-  const waiting = pool.run(job('echo waits'))
+  const waiting = pool.run(stubTask('echo waits'))
   kill()
   await lost
   await waiting
@@ -301,11 +301,11 @@ await t.test('a run is not repeated where its text was heard, or where no time i
   const { pool, log } = await open(t, { backoffMs: { first: 3_600_000, longest: 3_600_000 }, children: 2 })
   await until(() => pool.status().ready === 2)
   const pieces: string[] = []
-  const spoken = codeOf(pool.run(job('say never'), { onText: (piece) => pieces.push(piece) }))
+  const spoken = codeOf(pool.run(stubTask('say never'), { onText: (piece) => pieces.push(piece) }))
   await until(() => pieces.length === 2)
   process.kill(pool.status().children.find(({ state }) => state === 'busy')?.pid ?? 0, 'SIGKILL')
   t.equal(await spoken, 'not_ready')
-  const late = codeOf(pool.run(job('hang'), { deadlineMs: 600_000 }))
+  const late = codeOf(pool.run(stubTask('hang'), { deadlineMs: 600_000 }))
   await until(async () => (await log()).at(-1) === 'hang')
   process.kill(pool.status().children.find(({ state }) => state === 'busy')?.pid ?? 0, 'SIGKILL')
   t.equal(await late, 'not_ready')
@@ -314,11 +314,11 @@ await t.test('a run is not repeated where its text was heard, or where no time i
 
 await t.test('several processes run at the same time, and the service goes on', async (t) => {
   const { pool, touch, log } = await open(t, { children: 2 })
-  const jobs = [pool.run(job('until go')), pool.run(job('until go'))]
+  const runs = [pool.run(stubTask('until go')), pool.run(stubTask('until go'))]
   await until(async () => (await log()).length === 2)
   t.match(pool.status(), { ready: 2, busy: 2 })
   await touch('go')
-  const [a, b] = await Promise.all(jobs)
+  const [a, b] = await Promise.all(runs)
   t.ok(a && b && pidOf(a) !== pidOf(b))
 })
 
@@ -336,25 +336,25 @@ await t.test('a process that dies or dawdles while loading is reported', async (
 await t.test('where no process can be kept running nobody waits in vain, and it recovers', async (t) => {
   const { pool, folder, touch } = await open(t)
   await touch('die')
-  const crashed = codeOf(pool.run(job('exit 1')))
-  const waiting = codeOf(pool.run(job('echo waits')))
+  const crashed = codeOf(pool.run(stubTask('exit 1')))
+  const waiting = codeOf(pool.run(stubTask('echo waits')))
   t.equal(await crashed, 'not_ready')
   t.equal(await waiting, 'not_ready')
-  await t.rejects(pool.run(job('echo')), { code: 'not_ready', retryAfterS: Number })
+  await t.rejects(pool.run(stubTask('echo')), { code: 'not_ready', retryAfterS: Number })
   t.match(pool.status(), { state: 'recovering', ready: 0, lastError: /exit code 3/ })
   await rm(path.join(folder, 'die'))
   await until(() => pool.status().ready === 1)
-  await pool.run(job('echo'))
+  await pool.run(stubTask('echo'))
   t.equal(pool.status().lastError, undefined)
 })
 
 await t.test('closing finishes what was accepted, refuses the rest and leaves no process', async (t) => {
   const { pool, touch } = await open(t)
   const pid = pool.status().children[0]?.pid ?? 0
-  const accepted = [pool.run(job('until go')), pool.run(job('echo'))]
+  const accepted = [pool.run(stubTask('until go')), pool.run(stubTask('echo'))]
   const closed = pool.close()
   t.equal(pool.status().state, 'closing')
-  t.equal(await codeOf(pool.run(job('echo late'))), 'not_ready')
+  t.equal(await codeOf(pool.run(stubTask('echo late'))), 'not_ready')
   await touch('go')
   t.equal((await Promise.all(accepted)).length, 2)
   await closed
@@ -364,7 +364,7 @@ await t.test('closing finishes what was accepted, refuses the rest and leaves no
 await t.test('closing cuts off what does not finish in time', async (t) => {
   const { pool } = await open(t)
   const pid = pool.status().children[0]?.pid ?? 0
-  const codes = [codeOf(pool.run(job('hang'))), codeOf(pool.run(job('echo')))]
+  const codes = [codeOf(pool.run(stubTask('hang'))), codeOf(pool.run(stubTask('echo')))]
   await pool.close({ drainMs: 20 })
   t.same(await Promise.all(codes), ['not_ready', 'not_ready'])
   t.notOk(isRunning(pid))

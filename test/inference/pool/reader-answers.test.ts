@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
-import { createReader } from '../../../src/inference/pool/create-reader.ts'
+import { createReader } from '../../../src/inference/pool/models/create-reader.ts'
 import { builtFixture, goldenOf } from '../../fixtures/built-fixture.ts'
 import { largestDifference, question, requestOf } from './golden-requests.ts'
 
@@ -25,14 +25,15 @@ await t.test('a reader that plans, reads and answers', async (t) => {
   })
 
   await t.test('choices: log-probabilities as scored alone, and what the encoder read', async (t) => {
-    const read = await reader.choices({ ...QUESTION, choices: ['w3 w4', 'w5', 'w6 w7 w8'] })
+    const asked = { ...QUESTION, mode: 'cepe' as const }
+    const read = await reader.choices({ ...asked, choices: ['w3 w4', 'w5', 'w6 w7 w8'] })
     t.same(read.logprobs.length, 3)
     t.ok(read.logprobs.flat().every((logprob) => logprob < 0))
     t.same(read.contextTokenCounts.length, 6)
     t.ok(read.contextTokenCounts.every((count) => count > 0))
-    const turned = await reader.choices({ ...QUESTION, choices: ['w6 w7 w8', 'w3 w4'] })
+    const turned = await reader.choices({ ...asked, choices: ['w6 w7 w8', 'w3 w4'] })
     t.ok(largestDifference(turned.logprobs[0] ?? [], read.logprobs[2] ?? []) < 1e-5)
-    await t.rejects(reader.choices({ ...QUESTION, choices: ['w3 '.repeat(400)] }), { code: 'unprocessable', field: 'choices' })
+    await t.rejects(reader.choices({ ...asked, choices: ['w3 '.repeat(400)] }), { code: 'unprocessable', field: 'choices' })
   })
 
   await t.test('RePlug in small batches mixes as in one', async (t) => {

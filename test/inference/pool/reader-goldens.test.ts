@@ -1,14 +1,17 @@
 import { readdirSync } from 'node:fs'
 import t from 'tap'
-import { createReader } from '../../../src/inference/pool/create-reader.ts'
+import { createReader } from '../../../src/inference/pool/models/create-reader.ts'
 import { logSoftmax, mixLogprobs } from '../../../src/inference/worker/decoder/sampling.ts'
 import { builtFixture, fixtureDir, goldenOf } from '../../fixtures/built-fixture.ts'
 import { SKIPS } from '../../helpers/skips.ts'
 import { ATOL, largestDifference, numbers, requestOf, rowsOf } from './golden-requests.ts'
 
 const F16_ATOL = 0.05
-/** int4 products round activations too, to 8 bits and by blocks, in other groups for one token than for a piece of a prompt. */
-const INT4_ATOL = 0.1
+/**
+ * int4 products round activations too, to 8 bits and by blocks, in other groups for one token than for a piece of a prompt. Kernels differ
+ * by processor: 0.27 was seen with AVX2 alone. Tokens in another order are 5 away and more, a context left out 0.6 to 2.
+ */
+const INT4_ATOL = 0.4
 
 for (const fixture of ['cepe-tiny-gqa', 'cepe-tiny', 'cepe-gqa']) {
   const dir = fixtureDir(fixture)

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import type { Dtype } from '../../../models/manifest.ts'
 import type { AnswerRead, AnswerReadResult } from '../../../src/inference/contract.ts'
-import { createReader } from '../../../src/inference/pool/create-reader.ts'
+import { createReader } from '../../../src/inference/pool/models/create-reader.ts'
 import { builtFixture } from '../../fixtures/built-fixture.ts'
 import { question } from './golden-requests.ts'
 

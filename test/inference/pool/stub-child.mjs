@@ -1,7 +1,7 @@
 /**
- * A process for the pool's tests that does as each job says, so that hangs and crashes happen when a test wants them.
+ * A process for the pool's tests that does as each task says, so that hangs and crashes happen when a test wants them.
  * It speaks the real protocol. `modelDir` is a folder through which tests steer it:
- * a file `refuse` or `die` there makes it fail to load, `pulse` gives it the service's own thread that answers pings; jobs append
+ * a file `refuse` or `die` there makes it fail to load, `pulse` gives it the service's own thread that answers pings; tasks append
  * themselves to `log`.
  * Plain JavaScript that imports nothing of the service: it starts in no time, and tests start it often.
  */
@@ -74,7 +74,7 @@ const load = async (options) => {
 }
 
 const run = async (message) => {
-  const [command] = message.job.input
+  const [command] = message.call.input
   const [action, argument] = command.split(' ')
   appendFileSync(path.join(folder, 'log'), `${command}\n`)
   wanted.add(message.id)

@@ -1,7 +1,7 @@
 import path from 'node:path'
 import t from 'tap'
 import { buildModel } from '../../../models/build.ts'
-import { parseConfig } from '../../../models/checkpoint/config-parse.ts'
+import { parseConfig } from '../../../models/checkpoint/config/parse.ts'
 import { CEPE_CONFIG, weightsFor, writeFolder } from '../../fixtures/checkpoint-folder.ts'
 import { f32Torch } from '../../fixtures/weights.ts'
 

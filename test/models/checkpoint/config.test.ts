@@ -1,5 +1,5 @@
 import t from 'tap'
-import { parseConfig } from '../../../models/checkpoint/config-parse.ts'
+import { parseConfig } from '../../../models/checkpoint/config/parse.ts'
 import { CEPE_CONFIG, CONTRIEVER_CONFIG, LLAMA_CONFIG } from '../../fixtures/checkpoint-folder.ts'
 
 t.test('CEPE: decoder, encoder, cross-attention and tokens', (t) => {

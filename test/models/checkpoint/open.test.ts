@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { parseConfig } from '../../../models/checkpoint/config-parse.ts'
+import { parseConfig } from '../../../models/checkpoint/config/parse.ts'
 import { openCheckpoint } from '../../../models/checkpoint/open.ts'
 import { checkTensors, expectedTensors } from '../../../models/checkpoint/rename.ts'
 import type { Checkpoint } from '../../../models/checkpoint/checkpoint.ts'
@@ -113,6 +113,37 @@ t.test('qa_config.json gives the question answering defaults', async (t) => {
   await t.rejects(openCheckpoint(folderOf(t, { ...withWeights(LLAMA_CONFIG), 'qa_config.json': { ...qa, k: -1 } }, 'bad')), {
     code: 'checkpoint_invalid',
     message: /qa_config\.json: k/,
+  })
+})
+
+t.test('generation_config.json names the tokens that end a text, as in transformers', async (t) => {
+  const withStops = (generation: object | undefined, name: string) =>
+    opened(
+      t,
+      folderOf(
+        t,
+        { ...withWeights({ ...LLAMA_CONFIG, eos_token_id: 2 }), ...(generation && { 'generation_config.json': generation }) },
+        name,
+      ),
+    )
+  const plain = await withStops(undefined, 'plain')
+  t.match(plain.config, { tokens: { eosIds: [2] } })
+  const several = await withStops({ eos_token_id: [3, 2, 3], temperature: 0.7 }, 'several')
+  t.match(several.config, { tokens: { eosIds: [3, 2] } })
+  t.match((await withStops({ eos_token_id: 5 }, 'one')).config, { tokens: { eosIds: [5] } }, "config.json's is no longer one")
+  t.not(several.revision, plain.revision, 'a model that ends elsewhere is another one')
+  for (const [name, generation] of Object.entries({ same: { eos_token_id: 2 }, none: { temperature: 1 }, empty: { eos_token_id: [] } })) {
+    const checkpoint = await withStops(generation, name)
+    t.match(checkpoint.config, { tokens: { eosIds: [2] } })
+    t.equal(checkpoint.revision, plain.revision, `${name}: the model is the one that it was`)
+  }
+  await t.rejects(withStops({ eos_token_id: 1e6 }, 'outside'), {
+    code: 'checkpoint_invalid',
+    message: /generation_config\.json: eos_token_id 1000000 is outside the vocabulary/,
+  })
+  await t.rejects(withStops({ eos_token_id: 'x' }, 'wrong'), {
+    code: 'checkpoint_invalid',
+    message: /generation_config\.json: eos_token_id/,
   })
 })
 
@@ -236,7 +267,7 @@ const REFUSED: readonly [string, Files, RegExp, string?][] = [
   [
     'an index that leads out of the folder',
     sharded({ weight_map: { w: '../a.safetensors' } }),
-    /"\.\.\/a\.safetensors" is no plain file name/,
+    /"\.\.\/a\.safetensors" is not a plain file name/,
   ],
   ['an index without a map', sharded({ metadata: {} }), /index\.json.*weight_map/],
   ['an empty index', sharded({ weight_map: {} }), /weight_map is empty/],

@@ -173,11 +173,11 @@ const REFUSED: readonly (readonly [what: string, bytes: Buffer, code: string, me
     'a claim of a string',
     ggufOf({ entries: [['a', Buffer.concat([u32(8), u64(2n ** 62n)])]] }),
     'checkpoint_invalid',
-    /cut off or damaged/,
+    /truncated or damaged/,
   ],
   ['lists in lists', ggufOf({ entries: [['a', Buffer.concat([u32(9), u32(9), u64(1)])]] }), 'checkpoint_invalid', /unknown type 9/],
   ['metadata twice', ggufOf({ entries: [...LLAMA, ...LLAMA] }), 'checkpoint_invalid', /twice/],
-  ['a header cut off', ggufOf(SOUND).subarray(0, 200), 'checkpoint_invalid', /cut off/],
+  ['a header cut off', ggufOf(SOUND).subarray(0, 200), 'checkpoint_invalid', /truncated/],
   ['data cut off', ggufOf({ ...SOUND, data: 100 }), 'checkpoint_invalid', /"token_embd.weight" lies in bytes.*download it again/],
   ['an offset far out', ggufOf({ ...SOUND, tensors: [{ ...EMBEDDING, offset: 2 ** 52 }] }), 'checkpoint_invalid', /lies in bytes/],
   ['an odd offset', ggufOf({ ...SOUND, tensors: [{ ...EMBEDDING, offset: 3 }] }), 'checkpoint_invalid', /alignment/],
@@ -227,7 +227,13 @@ const REFUSED: readonly (readonly [what: string, bytes: Buffer, code: string, me
     'unsupported',
     /one part of a model in 2 files/,
   ],
-  ['a part by its name', ggufOf(SOUND), 'unsupported', /one part of a model in 3 files; join them/, 'm-00001-of-00003.gguf'],
+  [
+    'a part by its name',
+    ggufOf(SOUND),
+    'unsupported',
+    /in 3 files, of which m-00002-of-00003\.gguf, m-00003-of-00003\.gguf are missing beside it: download them, join them/,
+    'm-00001-of-00003.gguf',
+  ],
   [
     'frequencies scaled one by one',
     ggufOf({ ...SOUND, tensors: [EMBEDDING, { name: 'rope_freqs.weight', dims: [8], type: 0, offset: 160 }], data: 192 }),
@@ -251,6 +257,11 @@ await t.test('tokenizers that would give other tokens are refused', async (t) =>
   t.throws(changed('model', 't5'), { code: 'unsupported', message: /"t5"; supported are "gpt2"/ })
   t.throws(changed('merges', ['a b c']), { code: 'checkpoint_invalid', message: /joins no two tokens/ })
   t.throws(changed('tokens', ['a', 'b']), { code: 'checkpoint_invalid', message: /token_type has 384 entries/ })
+  const path = join(t.testdir(), 'foreign.gguf')
+  writeFileSync(path, Buffer.from(readFileSync(FILE).toString('latin1').replace('smollm', 'smolxx'), 'latin1'))
+  const checkpoint = await openCheckpoint(path)
+  t.teardown(() => checkpoint.close())
+  t.throws(() => checkpoint.tokenizer?.(), { code: 'unsupported', message: /^foreign\.gguf: metadata tokenizer\.ggml\.pre is "smolxx"/ })
 })
 
 await t.test('cepe builds and shows a file; of a refused one nothing is left', async (t) => {

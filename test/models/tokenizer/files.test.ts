@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import t from 'tap'
-import { parseConfig } from '../../../models/checkpoint/config-parse.ts'
+import { parseConfig } from '../../../models/checkpoint/config/parse.ts'
 import { openTokenizer } from '../../../models/tokenizer/codec.ts'
 import { fitTokenizer, requiredTokenId, tokenizerFiles } from '../../../models/tokenizer/files.ts'
 import { vocabularySize, type TokenizerFiles } from '../../../models/tokenizer/tokenizer-json.ts'
@@ -99,7 +99,7 @@ const REFUSED: readonly [string, Parameters<typeof writeFolder>[1], RegExp][] = 
     { 'tokenizer.json': { ...json(1), normalizer: { type: 'Rot13' } } },
     /tokenizer\.json is no tokenizer .*type WordPiece\): .*Rot13.*save it again/,
   ],
-  ['broken JSON', { 'tokenizer.json': '{' }, /is not JSON/],
+  ['broken JSON', { 'tokenizer.json': '{' }, /tokenizer\.json is not JSON: .*; take the file/],
   ['a vocabulary without [CLS]', { 'vocab.txt': '[PAD]\n[UNK]\n[SEP]\n' }, /lacks the token \[CLS\]/],
   ['a repeated token', { 'vocab.txt': `${wordPiece}he\n` }, /line 11 repeats the token "he" of line 8/],
 ]

@@ -88,7 +88,7 @@ const REFUSED: readonly [string, Uint8Array, string, RegExp][] = [
   ['a piece twice', sentencePieceOf([...pieces, { piece: 'a', score: -9, type: 1 }]), 'checkpoint_invalid', /1 pieces twice/],
   ['no pieces', sentencePieceOf([]), 'checkpoint_invalid', /pieces/],
   ['an unknown kind of piece', sentencePieceOf([{ piece: 'a', score: 0, type: 9 }]), 'checkpoint_invalid', /pieces\.0\.type/],
-  ['bytes that are no model', Buffer.from('not a protobuf'), 'checkpoint_invalid', /no SentencePiece model/],
+  ['bytes that are no model', Buffer.from('not a protobuf'), 'checkpoint_invalid', /no SentencePiece model .*; take the file/],
   ['a truncated model', sentencePieceOf(pieces).subarray(0, 500), 'checkpoint_invalid', /tokenizer\.model/],
   ['an empty file', new Uint8Array(0), 'checkpoint_invalid', /tokenizer\.model/],
 ]

@@ -3,7 +3,7 @@ import t from 'tap'
 import { CodedError } from '../../../../base/errors.ts'
 import { scoreStreaming } from '../../../../src/inference/worker/decoder/streaming-llm.ts'
 import type { StepModel } from '../../../../src/inference/worker/decoder/step.ts'
-import { createReader } from '../../../../src/inference/pool/create-reader.ts'
+import { createReader } from '../../../../src/inference/pool/models/create-reader.ts'
 import { builtFixture } from '../../../fixtures/built-fixture.ts'
 import { TASK_GOLDENS } from '../../../helpers/task-goldens.ts'
 import { ATOL, largestDifference, numbers } from '../../pool/golden-requests.ts'
@@ -104,8 +104,8 @@ await t.test('a streaming score that nobody waits for ends between two runs', as
   }
   const request = { ...none, promptIds: [1], continuations: [[1, 2, 3, 1, 2, 3, 1, 2, 3]] }
   const cache = { sinks: 1, recent: 2, stride: 2 }
-  const score = (pause: () => Promise<void>) =>
-    scoreStreaming(model, request, cache, { rotary: { frequencies: [1] }, phi: floats([0, 1]), pause })
+  const score = (yieldPoint: () => Promise<void>) =>
+    scoreStreaming(model, request, cache, { rotary: { frequencies: [1] }, phi: floats([0, 1]), yieldPoint })
   const [whole] = await score(() => Promise.resolve())
   t.equal(whole?.length, 9)
   t.equal(runs, 5)

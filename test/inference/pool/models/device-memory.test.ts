@@ -1,8 +1,8 @@
 import { chmod, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import t, { type Test } from 'tap'
-import type { ContrieverManifest } from '../../../models/manifest.ts'
-import { checkDeviceMemory, estimateDeviceBytes, freeDeviceBytes } from '../../../src/inference/pool/device-memory.ts'
+import type { ContrieverManifest } from '../../../../models/manifest.ts'
+import { checkDeviceMemory, estimateDeviceBytes, freeDeviceBytes } from '../../../../src/inference/pool/models/device-memory.ts'
 
 const GIB = 2 ** 30
 const manifest: ContrieverManifest = {

@@ -3,11 +3,11 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import t from 'tap'
-import { buildModel } from '../../../models/build.ts'
-import { createReader } from '../../../src/inference/pool/create-reader.ts'
-import { recordingServices } from '../../helpers/recording-services.ts'
-import { root } from '../../helpers/root.ts'
-import { testApp } from '../helpers.ts'
+import { buildModel } from '../../../../models/build.ts'
+import { createReader } from '../../../../src/inference/pool/models/create-reader.ts'
+import { recordingServices } from '../../../helpers/recording-services.ts'
+import { root } from '../../../helpers/root.ts'
+import { testApp } from '../../helpers.ts'
 
 const SURE = 1e-3
 
@@ -114,5 +114,5 @@ await t.test('response_format holds the answer to its schema', async (t) => {
     response_format: { type: 'json_schema', json_schema: { name: 'a', schema: { type: 'array' } } },
   })
   t.equal(refused.statusCode, 400)
-  t.match(refused.json(), { error: { param: 'response_format.json_schema.schema', message: /not written here. Use enum/ } })
+  t.match(refused.json(), { error: { param: 'response_format.json_schema.schema', message: /not supported. Use enum/ } })
 })

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import OpenAI, { NotFoundError, type APIError } from 'openai'
 import t, { type Test } from 'tap'
-import { buildApp } from '../../../src/app.ts'
-import { loadConfig } from '../../../src/config.ts'
-import { CodedError } from '../../../base/errors.ts'
-import type { AnswerRead, Reader } from '../../../src/inference/contract.ts'
-import { recordingServices } from '../../helpers/recording-services.ts'
-import { servicesAround } from '../../helpers/services.ts'
+import { buildApp } from '../../../../src/app.ts'
+import { loadConfig } from '../../../../src/config.ts'
+import { CodedError } from '../../../../base/errors.ts'
+import type { AnswerRead, Reader } from '../../../../src/inference/contract.ts'
+import { recordingServices } from '../../../helpers/recording-services.ts'
+import { servicesAround } from '../../../helpers/services.ts'
 
 /** A listening service and OpenAI's own client with only a base URL. */
 async function withClient(t: Test, changes: Partial<Reader> = {}, settings: Record<string, unknown> = {}) {

@@ -50,7 +50,7 @@ await t.test('a file is no place to plan into', async (t) => {
   const corpus = join(dir, 'corpus.tsv')
   await writeFile(corpus, toTsv(somePassages(2)))
   for (const folder of [corpus, join(corpus, 'place')])
-    await t.rejects(plan(folder, corpus), { code: 'conflict', field: '--out', message: /is a file, or lies in one/ })
+    await t.rejects(plan(folder, corpus), { code: 'conflict', field: '--out', message: /is a file, or is inside one/ })
 })
 
 await t.test('planned, embedded in any order by several, committed: the table is that of a job that does it all', async (t) => {
@@ -109,7 +109,7 @@ await t.test('what is missing or foreign is named, and nothing is written', asyn
   await t.rejects(jobs.addShardDir(shardDir.folder, {}), {
     code: 'index_invalid',
     message:
-      /2 of 5 shards have no vectors \(0, 4\); 000001\.arrow is no whole Arrow file; 000002\.arrow has model another in place of hashed-words.*; 000003\.arrow has shard 1 in place of 3; 000007\.arrow is of a shard that the plan does not have/,
+      /2 of 5 shards have no vectors \(0, 4\); 000001\.arrow is not a complete Arrow file; 000002\.arrow has model another in place of hashed-words.*; 000003\.arrow has shard 1 in place of 3; 000007\.arrow is of a shard that the plan does not have/,
   })
   t.same(await jobs.list(), [])
   await t.rejects(index.info(), { code: 'index_missing' })
@@ -212,7 +212,7 @@ await t.test('a place is planned once, and nothing else is overwritten', async (
     message: /for the model hashed/,
   })
   await writeFile(join(dir, 'notes.txt'), '')
-  await t.rejects(plan(dir, corpus), { code: 'conflict', message: /which is no part of a plan/ })
+  await t.rejects(plan(dir, corpus), { code: 'conflict', message: /which is not part of a plan/ })
   await rm(join(shardDir.folder, 'place.json'))
   await t.rejects(openShardDir(shardDir.folder), { code: 'index_invalid' }, 'cut off before its end it is no plan')
   t.same((await plan(shardDir.folder, corpus)).plan, shardDir.plan, 'and is planned anew')

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import OpenAI from 'openai'
 import t, { type Test } from 'tap'
-import { CodedError } from '../../../base/errors.ts'
-import type { AnswerRead, Reader } from '../../../src/inference/contract.ts'
-import type { ChatTemplate } from '../../../src/text/chat-template.ts'
-import { factServices } from '../../helpers/fact-services.ts'
-import { recordingServices } from '../../helpers/recording-services.ts'
-import { testApp } from '../helpers.ts'
+import { CodedError } from '../../../../base/errors.ts'
+import type { AnswerRead, Reader } from '../../../../src/inference/contract.ts'
+import type { ChatTemplate } from '../../../../src/text/chat-template.ts'
+import { factServices } from '../../../helpers/fact-services.ts'
+import { recordingServices } from '../../../helpers/recording-services.ts'
+import { testApp } from '../../helpers.ts'
 
 interface Options {
   readonly template?: ChatTemplate

@@ -1,8 +1,8 @@
 import OpenAI from 'openai'
 import t, { type Test } from 'tap'
-import type { SearchedTable } from '../../../src/rag/retrieve.ts'
-import { factServices } from '../../helpers/fact-services.ts'
-import { testApp } from '../helpers.ts'
+import type { SearchedTable } from '../../../../src/rag/retrieve.ts'
+import { factServices } from '../../../helpers/fact-services.ts'
+import { testApp } from '../../helpers.ts'
 
 /** What the corpus says of where a fact comes from. */
 const ORIGINS: Readonly<Record<string, object>> = {

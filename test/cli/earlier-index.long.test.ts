@@ -73,7 +73,7 @@ await t.test(
     t.match(await call('POST', '/v1/admin/index/reembed'), { status: 409, text: /already/ })
     await server.stop()
 
-    t.match(await index('reembed'), { code: 1, stderr: /already: there is nothing to do/ })
+    t.match(await index('reembed'), { code: 1, stderr: /already has vectors of/ })
     t.match(
       await index('snapshot', 'restore', 'kept'),
       { code: 1, stderr: /holds vectors of the model/ },

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
-import { recordingServices } from '../../helpers/recording-services.ts'
-import { SKIPS } from '../../helpers/skips.ts'
-import { testApp } from '../helpers.ts'
+import { recordingServices } from '../../../helpers/recording-services.ts'
+import { SKIPS } from '../../../helpers/skips.ts'
+import { testApp } from '../../helpers.ts'
 
 /** Folder with `node_modules` of ai, @ai-sdk/openai and @ai-sdk/openai-compatible. */
 const installed = process.env['TEST_AI_SDK'] ?? ''

@@ -118,7 +118,7 @@ await t.test('the model of a table: by its checkpoint, as told, or by what it is
   const ablations = await readPreset('cepe', '11')
   t.throws(() => chooseModel(ablations, { id: 'mine@abc', hasEncoder: false }), {
     code: 'options_invalid',
-    message: /no encoder: say with --as/,
+    message: /no encoder: name the represented model with --as/,
   })
 })
 
@@ -159,9 +159,9 @@ await t.test('cepe eval --table 3: runs, published scores and footnotes in one r
   const again = await evaluated('--columns', 'MR,BANKING,AGNews', '--data', data)
   t.same(tableOf(again.stdout), tableOf(first.stdout), 'repeated, the command asks nothing anew')
   const wrong = await finished(startNode(CLI, ['--table', '3', '--k', '5'], { env }))
-  t.match(wrong.stderr, /--k is chosen by the table: leave it out/)
+  t.match(wrong.stderr, /--k is determined by the table: omit it/)
   const alone = await finished(startNode(CLI, ['--dataset', 'q.jsonl', '--columns', 'MR'], { env }))
-  t.match(alone.stderr, /--columns goes with --table or --giraffe/)
+  t.match(alone.stderr, /--columns requires --table or --giraffe/)
   const plan = await evaluated('--plan', '--data', data)
   t.match(plan.stdout, /\| mr-train \| mr-train\.jsonl \|.*\n\| mr-test \| mr-test\.json \|/)
 })

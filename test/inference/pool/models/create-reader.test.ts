@@ -1,9 +1,9 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, truncateSync, utimesSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import t from 'tap'
-import { createReader } from '../../../src/inference/pool/create-reader.ts'
-import { builtFixture, goldenOf } from '../../fixtures/built-fixture.ts'
-import { requestOf } from './golden-requests.ts'
+import { createReader } from '../../../../src/inference/pool/models/create-reader.ts'
+import { builtFixture, goldenOf } from '../../../fixtures/built-fixture.ts'
+import { requestOf } from '../golden-requests.ts'
 
 await t.test('weights shared through saved graphs give the same numbers', async (t) => {
   const modelDir = await builtFixture(t, 'cepe-tiny-gqa')

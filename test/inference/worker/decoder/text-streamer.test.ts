@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { Piece } from '../../../../src/inference/protocol.ts'
-import { createTokenStream } from '../../../../src/inference/worker/decoder/token-stream.ts'
+import { createTextStreamer } from '../../../../src/inference/worker/decoder/text-streamer.ts'
 
 const STOP = 99
 /** A tokenizer whose tokens are bytes of a text. */
@@ -22,7 +22,7 @@ for (const [name, parts, pieces] of [
   t.test(name, (t) => {
     const { tokenizer, ids } = bytesOf(...parts)
     const said: Piece[] = []
-    const onToken = createTokenStream({ tokenizer, stopIds: [STOP], say: (piece) => said.push(piece) })
+    const onToken = createTextStreamer({ tokenizer, stopIds: [STOP], onText: (piece) => said.push(piece) })
     for (const id of [...ids, STOP]) onToken(id)
     t.same(
       said.map(({ text }) => text),
@@ -43,7 +43,7 @@ for (const [name, parts, pieces] of [
 t.test('a stop ends the answer, and nothing of it is said, however it is cut into tokens', (t) => {
   const { tokenizer, ids } = bytesOf(' one', ' EN', 'X', ' E', 'ND', ' more')
   const said: Piece[] = []
-  const onToken = createTokenStream({ tokenizer, stopIds: [STOP], stops: [' END'], say: (piece) => said.push(piece) })
+  const onToken = createTextStreamer({ tokenizer, stopIds: [STOP], stops: [' END'], onText: (piece) => said.push(piece) })
   t.same(ids.map(onToken), [false, false, false, false, true, true])
   t.same(
     said.map(({ text }) => text),

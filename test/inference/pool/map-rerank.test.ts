@@ -1,0 +1,53 @@
+import t from 'tap'
+import type { AnswerRead } from '../../../src/inference/contract.ts'
+import { confidence } from '../../../src/inference/confidence.ts'
+import { createReader } from '../../../src/inference/pool/models/create-reader.ts'
+import { passageWeights } from '../../../src/inference/worker/tasks/map-rerank-task.ts'
+import { builtFixture } from '../../fixtures/built-fixture.ts'
+import { question } from './golden-requests.ts'
+
+const weights = (...scores: (number | null)[]): number[] => passageWeights(scores.map((score) => ({ score })))
+
+await t.test('weights of passages: 1 for the first, never rising', (t) => {
+  t.same(weights(2, 1, 0.5), [1, 0.25, 0.0625])
+  t.same(weights(1, 0, -3), [1, 0, 0], 'a score that is not positive')
+  t.same(weights(null, null), [1, 1], 'supplied passages without scores')
+  t.same(weights(1, null, 0.5, 2), [1, 1, 0.25, 0.25], 'reranked passages keep their order')
+  t.same(weights(-1, -2), [1, 1], 'scores that have no ratio')
+  t.same(weights(), [])
+  t.end()
+})
+
+await t.test('passages are read one at a time, and the answer worth most is given', async (t) => {
+  const reader = await createReader({ modelDir: await builtFixture(t, 'cepe-tiny-gqa') })
+  t.teardown(() => reader.close({ drainMs: 0 }))
+  const asked = (more: Partial<AnswerRead>) => question('w5 w9 w11', { maxNewTokens: 4, includePrompts: true, ...more })
+  const { passages } = asked({})
+  const scored = (scores: readonly number[]) =>
+    passages.slice(0, scores.length).map((passage, i) => ({ ...passage, score: scores[i] ?? 0 }))
+  const alone = await Promise.all(
+    passages.slice(0, 4).map((passage) => reader.answer(asked({ mode: 'decoder-only', passages: [passage] }))),
+  )
+  const sure = alone.map(({ text, logprobs }) => (text === '' ? 0 : confidence(logprobs)))
+
+  const all = await reader.answer(asked({ mode: 'map-rerank', passages: scored([1, 1, 1, 1]) }))
+  const surest = alone[sure.indexOf(Math.max(...sure))]
+  t.match(all, { text: surest?.text, logprobs: surest?.logprobs, inDecoder: [true, true, true, true], contextOf: [-1, -1, -1, -1] })
+  t.same(
+    all.prompts,
+    alone.flatMap(({ prompts }) => prompts),
+  )
+  t.equal(
+    all.promptTokens,
+    alone.reduce((sum, { promptTokens }) => sum + promptTokens, 0),
+  )
+
+  const [first] = alone
+  t.ok(first && first.text !== '')
+  const one = await reader.answer(asked({ mode: 'map-rerank', passages: scored([1, 0, 0, 0]), attendedSentences: true }))
+  t.match(one, { text: first?.text, inDecoder: [true, false, false, false], attended: [null, null, null, null] })
+  t.equal(one.prompts.length, 1, 'passages that cannot win are not read')
+
+  const none = await reader.answer(asked({ mode: 'map-rerank', passages: [] }))
+  t.same(none.prompts, (await reader.answer(asked({ mode: 'decoder-only', passages: [] }))).prompts)
+})
