@@ -24,7 +24,7 @@ REPORT_S = 5.0
 def parser() -> argparse.ArgumentParser:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     options.add_argument("corpus", help="file, as for `cepe index add`")
-    options.add_argument("--place", required=True, help="folder of the plan and the vectors, under this path on every node")
+    options.add_argument("--shard-dir", required=True, help="folder of the plan and the vectors, under this path on every node")
     options.add_argument("--address", help="of a Ray cluster, or `auto`; without it this machine is one")
     options.add_argument("--cepe", default=f"node {CLI}", help="the cepe command, on every node")
     options.add_argument("--workers", type=int, default=2, help="worker processes in the cluster")
@@ -60,27 +60,27 @@ def reporter() -> Callable[[Progress], None]:
 def main(argv: Sequence[str] | None = None) -> int:
     args = parser().parse_args(argv)
     cepe = shlex.split(args.cepe)
-    place = os.path.abspath(args.place)
-    planned = subprocess.run([*cepe, "index", "plan", args.corpus, "--out", place, *shlex.split(args.plan)])
+    shard_dir = os.path.abspath(args.shard_dir)
+    planned = subprocess.run([*cepe, "index", "plan", args.corpus, "--out", shard_dir, *shlex.split(args.plan)])
     if planned.returncode != 0:
         return planned.returncode
-    pending = subprocess.run([*cepe, "index", "pending", place], stdout=subprocess.PIPE, text=True, check=True)
+    pending = subprocess.run([*cepe, "index", "pending", shard_dir], stdout=subprocess.PIPE, text=True, check=True)
     shards = [json.loads(line)["shard"] for line in pending.stdout.splitlines()]
-    if shards and not embed(args, cepe, place, shards):
+    if shards and not embed(args, cepe, shard_dir, shards):
         return 1
     if args.no_commit:
         return 0
     more = [*(["--replace"] if args.replace else []), *(["--table", args.table] if args.table else [])]
-    return subprocess.run([*cepe, "index", "commit", place, *more]).returncode
+    return subprocess.run([*cepe, "index", "commit", shard_dir, *more]).returncode
 
 
-def embed(args: argparse.Namespace, cepe: Sequence[str], place: str, shards: Sequence[int]) -> bool:
+def embed(args: argparse.Namespace, cepe: Sequence[str], shard_dir: str, shards: Sequence[int]) -> bool:
     """True where every shard has its vectors."""
     here = str(Path(__file__).resolve().parent)
     ray.init(address=args.address, ignore_reinit_error=True, runtime_env={"env_vars": {"PYTHONPATH": here}})
     options = PoolOptions(
         command=cepe,
-        place=place,
+        shard_dir=shard_dir,
         settings=worker_settings(args.cpus),
         workers=args.workers,
         cpus=args.cpus,

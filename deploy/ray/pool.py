@@ -21,8 +21,8 @@ WAIT_S = 2.0
 class Embedder:
     """An actor holds its CPUs or GPU for as long as it lives; the driver and other tasks need some that it does not have."""
 
-    def __init__(self, command: Sequence[str], place: str, settings: Mapping[str, str]):
-        self._worker = Worker(command, place, settings)
+    def __init__(self, command: Sequence[str], shard_dir: str, settings: Mapping[str, str]):
+        self._worker = Worker(command, shard_dir, settings)
 
     def ready(self) -> bool:
         return True
@@ -34,7 +34,7 @@ class Embedder:
 @dataclass(frozen=True)
 class PoolOptions:
     command: Sequence[str]
-    place: str
+    shard_dir: str
     settings: Mapping[str, str]
     workers: int
     cpus: float
@@ -112,7 +112,7 @@ class Pool:
     def _start(self) -> None:
         options = self._options
         actor = Embedder.options(num_cpus=options.cpus, num_gpus=options.gpus, scheduling_strategy="SPREAD").remote(
-            options.command, options.place, options.settings
+            options.command, options.shard_dir, options.settings
         )
         self._starting[actor.ready.remote()] = actor
 

@@ -53,7 +53,7 @@ class WorkerTest(unittest.TestCase):
     """What a worker process may do to its actor."""
 
     def worker(self, script):
-        return Worker([*SPEAKS, script], "place", {})
+        return Worker([*SPEAKS, script], "shards", {})
 
     def test_answers(self):
         worker = self.worker("import sys\nprint('{}', flush=True)\nfor line in sys.stdin: print(line.strip(), flush=True)")
@@ -104,16 +104,16 @@ class ClusterTest(unittest.TestCase):
         os.environ["CEPE_INDEX_DIR"] = str(self.folder / name)
         return os.environ["CEPE_INDEX_DIR"]
 
-    def start(self, place, *more):
-        arguments = [str(self.corpus), "--place", str(self.folder / place), "--address", self.cluster.address, "--workers", "2"]
+    def start(self, shard_dir, *more):
+        arguments = [str(self.corpus), "--shard-dir", str(self.folder / shard_dir), "--address", self.cluster.address, "--workers", "2"]
         script = [sys.executable, str(HERE / "embed_corpus.py")]
         return subprocess.Popen([*script, *arguments, "--plan", f"--shard-rows {SHARD_ROWS}", *more])
 
-    def embed(self, place, *more):
-        return self.start(place, *more).wait()
+    def embed(self, shard_dir, *more):
+        return self.start(shard_dir, *more).wait()
 
-    def vectors(self, place):
-        folder = self.folder / place / "vectors"
+    def vectors(self, shard_dir):
+        folder = self.folder / shard_dir / "vectors"
         return [file for file in os.listdir(folder) if file.endswith(".arrow")] if folder.exists() else []
 
     def test_nodes_are_killed(self):
@@ -150,24 +150,24 @@ class ClusterTest(unittest.TestCase):
 
     def test_bad_shards_and_workers(self):
         self.use_index("bad")
-        place = self.folder / "bad-place"
-        plan = [*CEPE, "index", "plan", str(self.corpus), "--out", str(place), "--shard-rows", str(SHARD_ROWS)]
+        shard_dir = self.folder / "bad-shards"
+        plan = [*CEPE, "index", "plan", str(self.corpus), "--out", str(shard_dir), "--shard-rows", str(SHARD_ROWS)]
         subprocess.run(plan, check=True)
         for number in range(PASSAGES // SHARD_ROWS):
             if number not in (1, 2):
-                (place / "vectors" / f"{number:06}.arrow").write_bytes(b"")
-        os.remove(place / "shards/000001.jsonl")
-        self.assertEqual(self.embed("bad-place"), 1, "a shard was given up")
-        self.assertGreater(os.stat(place / "vectors/000002.arrow").st_size, 0, "the other one is done")
+                (shard_dir / "vectors" / f"{number:06}.arrow").write_bytes(b"")
+        os.remove(shard_dir / "shards/000001.jsonl")
+        self.assertEqual(self.embed("bad-shards"), 1, "a shard was given up")
+        self.assertGreater(os.stat(shard_dir / "vectors/000002.arrow").st_size, 0, "the other one is done")
         self.assertFalse((self.folder / "bad/passages.alias.json").exists(), "nothing was committed")
-        self.assertEqual(embed_corpus.main([str(self.folder / "none"), "--place", str(self.folder / "none-place")]), 1, "no such corpus")
+        self.assertEqual(embed_corpus.main([str(self.folder / "none"), "--shard-dir", str(self.folder / "none-shards")]), 1, "no such corpus")
 
     def test_workers_that_do_not_start(self):
         self.use_index("idle")
         script = self.folder / "cepe.sh"
         script.write_text(f'[ "$1" = embed-worker ] && exit 3\nexec node {embed_corpus.CLI} "$@"\n')
-        self.assertEqual(self.embed("idle-place", "--attempts", "1", "--cepe", f"sh {script}"), 1)
-        self.assertEqual(self.vectors("idle-place"), [])
+        self.assertEqual(self.embed("idle-shards", "--attempts", "1", "--cepe", f"sh {script}"), 1)
+        self.assertEqual(self.vectors("idle-shards"), [])
 
 
 if __name__ == "__main__":

@@ -34,9 +34,9 @@ class WorkerDied(RuntimeError):
 class Worker:
     """Starts the process and waits until its model is loaded. It ends by itself when this side of its input is closed or dies."""
 
-    def __init__(self, command: Sequence[str], place: str, settings: Mapping[str, str]):
+    def __init__(self, command: Sequence[str], shard_dir: str, settings: Mapping[str, str]):
         self._process = subprocess.Popen(
-            [*command, "embed-worker", place],
+            [*command, "embed-worker", shard_dir],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**os.environ, **settings},
