@@ -52,6 +52,11 @@ t.test('an unknown collection is 404, whatever else the request brings, and a na
     t.equal(statusCode, 404)
     t.match(JSON.parse(body), { error: { code: 'unknown_collection', field: 'collection', message: /"none".*GET \/v1\/collections/ } })
   }
+  for (const [path, asked] of Object.entries({ 'chat/completions': CHAT, responses: { model: 'cepe', input: 'what is said' } })) {
+    const { statusCode, body } = await send('POST', `/v1/${path}`, 'ann', { ...asked, cepe: { collection: 'none' } })
+    t.equal(statusCode, 404, path)
+    t.match(JSON.parse(body), { error: { code: 'unknown_collection', param: 'cepe.collection' } }, path)
+  }
   for (const collection of ['', '../law', 'a/b', '1st', 'x'.repeat(65), 7])
     t.equal((await send('POST', '/v1/answer', 'ann', { ...QUESTION, collection })).statusCode, 400, String(collection))
   const { statusCode } = await send('PUT', '/v1/passages?partial=true&collection=..%2Flaw', 'root', { passages: [{ id: '' }] })

@@ -1,6 +1,7 @@
 import { STATUS_CODES } from 'node:http'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
+import { Value } from 'typebox/value'
 import { CodedError } from '../../../../base/errors.ts'
 import { documentedHeaders, setErrorHeaders } from '../../errors/error-headers.ts'
 import type { PublicText } from '../../errors/public-text.ts'
@@ -43,12 +44,24 @@ function typeOf(status: number): string {
   return status >= 500 ? 'server_error' : 'invalid_request_error'
 }
 
+/** A body with fields that OpenAI's API does not have. */
+const ExtendedBodySchema = Type.Object({ cepe: Type.Record(Type.String(), Type.Unknown()) })
+
+/** Path of a field in the request: the answer pipeline names fields as POST /v1/answer has them, and here some of those are in `cepe`. */
+function pathOf(field: string, body: unknown): string {
+  const [name = field] = field.split(/[.[]/)
+  return Value.Check(ExtendedBodySchema, body) && name in body.cepe && !(name in body) ? `cepe.${field}` : field
+}
+
 /** Logs an error and converts it to OpenAI's format. */
 export function openAiError(error: FastifyError, request: FastifyRequest, publicText: PublicText) {
   const described = reportError(error, request, publicText)
   const { status, code, message, field } = described
   const own = error instanceof UnknownModelError ? 'model_not_found' : code
-  return { described, body: { error: { message, type: typeOf(status), param: field ?? null, code: own } } }
+  return {
+    described,
+    body: { error: { message, type: typeOf(status), param: field === undefined ? null : pathOf(field, request.body), code: own } },
+  }
 }
 
 /** Error handler of the OpenAI-compatible routes. */
