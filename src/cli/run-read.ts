@@ -90,7 +90,7 @@ function readable({ answer, confidence, evidence, document, timings_ms }: Docume
     ...(document.unread === 0
       ? []
       : [
-          `The first ${document.unread} characters were not read: the model takes no more. \`cepe index add\` and \`cepe ask\` search all of it.`,
+          `${document.unread} characters were not read: they fit the question less, or the model takes no more. \`cepe index add\` and \`cepe ask\` search all of it.`,
         ]),
     '',
   ].join('\n')

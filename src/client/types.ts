@@ -16,7 +16,7 @@ export interface AnswerDocumentRequest {
   chunking?: 'passages' | 'tokens'
   /** Tokens of a chunk (default: the model's own). */
   chunk_tokens?: number
-  /** Tokens of the document's end that stand in the decoder's prompt, where they fit (default: the model's k_decoder passages, or as much as there is room for without an encoder; 2,048 with question and answer at most). */
+  /** Tokens of the document's end that stand in the decoder's prompt, where they fit (default: the model's k_decoder passages, or as much as there is room for without an encoder; 2,048 with question and answer at most). A model whose mode is map-rerank reads the chunks that fit the question best, one at a time, unless this is given. */
   decoder_tokens?: number
   /** Tokens in front of those that the encoder reads; what is earlier is not read (default: all; of a model without encoder 0). */
   encoder_tokens?: number
@@ -50,7 +50,7 @@ export interface AnswerDocumentResponse {
     pages: number | null
     /** Chunks that the encoder read. */
     chunks: number
-    /** Characters at the beginning that neither side read (encoder_tokens, or a model without encoder). */
+    /** Characters that neither side read (encoder_tokens, a model without encoder, or in mode map-rerank what fits the question less). */
     unread: number
     text?: string
   }
@@ -67,7 +67,7 @@ export interface AnswerDocumentResponse {
       last: number
     } | null
     rank: number
-    /** Where the model read it; decoder: the document's end, in the prompt. */
+    /** Where the model read it; decoder: in a prompt (the document's end, or in mode map-rerank a chunk that fits the question). */
     role: 'encoder' | 'decoder'
     /** Share of the decoder's cross-attention on this chunk; null in the decoder, and where it is not measured (sampling, min_new_tokens, very long documents). */
     attention: number | null

@@ -203,6 +203,14 @@ export interface DocumentRead extends DocumentRequest {
   readonly sampling?: { readonly temperature: number; readonly topP: number; readonly seed: number } | undefined
   /** Also return the prompt and the encoder's texts. */
   readonly includePrompts: boolean
+  /** Read these instead of the document's end and what the encoder takes. */
+  readonly bestChunks?: BestChunks | undefined
+}
+
+/** The chunks of a document that fit a question best, each read in a prompt of its own. */
+export interface BestChunks {
+  readonly question: string
+  readonly count: number
 }
 
 export interface DocumentReadResult {
@@ -214,8 +222,8 @@ export interface DocumentReadResult {
   readonly chunks: readonly DocumentChunk[]
   /** As in {@link GenerateResult}, of `chunks`; empty if not measured. */
   readonly contextShares: readonly number[]
-  /** The part of the document in the decoder's prompt. */
-  readonly tail: DocumentChunk | null
+  /** What stood in a prompt: the document's end, or its chunks that fit the question best, best first. */
+  readonly inDecoder: readonly DocumentChunk[]
   readonly documentTokens: number
   readonly promptTokens: number
   readonly prompts: readonly string[]

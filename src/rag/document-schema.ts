@@ -32,7 +32,7 @@ const DocumentOptions = {
     Type.Integer({
       minimum: 0,
       description:
-        "Tokens of the document's end that stand in the decoder's prompt, where they fit (default: the model's k_decoder passages, or as much as there is room for without an encoder; 2,048 with question and answer at most).",
+        "Tokens of the document's end that stand in the decoder's prompt, where they fit (default: the model's k_decoder passages, or as much as there is room for without an encoder; 2,048 with question and answer at most). A model whose mode is map-rerank reads the chunks that fit the question best, one at a time, unless this is given.",
     }),
   ),
   encoder_tokens: Type.Optional(
@@ -95,7 +95,10 @@ const DocumentEvidenceSchema = Type.Object({
     description: 'Pages that it stands on; null for what has no pages.',
   }),
   rank: Type.Integer({ minimum: 1 }),
-  role: Type.Enum(['encoder', 'decoder'], { description: "Where the model read it; decoder: the document's end, in the prompt." }),
+  role: Type.Enum(['encoder', 'decoder'], {
+    description:
+      "Where the model read it; decoder: in a prompt (the document's end, or in mode map-rerank a chunk that fits the question).",
+  }),
   attention: Type.Union([Type.Number({ minimum: 0, maximum: 1 }), Type.Null()], {
     description:
       "Share of the decoder's cross-attention on this chunk; null in the decoder, and where it is not measured (sampling, min_new_tokens, very long documents).",
@@ -121,7 +124,8 @@ export const DocumentResponseSchema = Type.Object({
     pages: Type.Union([Type.Integer(), Type.Null()]),
     chunks: Type.Integer({ description: 'Chunks that the encoder read.' }),
     unread: Type.Integer({
-      description: 'Characters at the beginning that neither side read (encoder_tokens, or a model without encoder).',
+      description:
+        'Characters that neither side read (encoder_tokens, a model without encoder, or in mode map-rerank what fits the question less).',
     }),
     text: Type.Optional(Type.String()),
   }),

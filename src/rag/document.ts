@@ -37,7 +37,8 @@ const DEFAULT_EVIDENCE = 5
 const BYTES_PER_TOKEN = 4
 
 /**
- * Answers a question about a document, or summarises it: its end is in the decoder's prompt, the encoder reads the rest in chunks.
+ * Answers a question about a document, or summarises it: its end is in the decoder's prompt, the encoder reads the rest in chunks; a model that
+ * reads passages one at a time takes the chunks that fit the question best.
  * @throws overloaded if the request is not admitted; deadline_exceeded; errors of `load`; invalid_request and unprocessable naming the
  * field; payload_too_large for a document of too many tokens
  */
@@ -61,7 +62,7 @@ export async function answerDocument(
     const contextTokens = read.chunks.reduce((sum, { tokens }) => sum + tokens, 0)
     if (run.observe) reportRead(run.observe, { ...read, contextTokens, asked: resolved, model: modelId(reader.manifest) })
     const total = performance.now() - started
-    const first = Math.min(...[...read.chunks, ...(read.tail ? [read.tail] : [])].map(({ start }) => start), resolved.to)
+    const seen = [...read.chunks, ...read.inDecoder].reduce((sum, { start, end }) => sum + end - start, 0)
     return {
       answer: read.text,
       confidence: read.text === '' ? 0 : confidence(read.logprobs),
@@ -73,7 +74,7 @@ export async function answerDocument(
         tokens: read.documentTokens,
         pages: document.pages.length === 0 ? null : document.pages.length,
         chunks: read.chunks.length,
-        unread: first - resolved.from,
+        unread: Math.max(0, resolved.to - resolved.from - seen),
         ...(form.include_text === true && { text: document.text }),
       },
       evidence: evidenceOf(document, read, { count: form.evidence ?? DEFAULT_EVIDENCE, answer: resolved.stopAtLineEnd ? read.text : '' }),
@@ -89,10 +90,10 @@ export async function answerDocument(
   })
 }
 
-/** The chunks with most attention, then the decoder's part. */
+/** The encoder's chunks with most attention, then what stood in prompts. */
 function evidenceOf(
   { text, pages }: LoadedDocument,
-  { chunks, contextShares, tail }: DocumentReadResult,
+  { chunks, contextShares, inDecoder }: DocumentReadResult,
   { count, answer }: { readonly count: number; readonly answer: string },
 ): DocumentEvidence[] {
   const measured = contextShares.length > 0
@@ -114,7 +115,7 @@ function evidenceOf(
     }
   }
   const encoded = order.slice(0, count).map((i) => described(at(chunks, i), 'encoder', measured ? at(contextShares, i) : null))
-  const all = [...encoded, ...(tail ? [described(tail, 'decoder', null)] : [])]
+  const all = [...encoded, ...inDecoder.map((chunk) => described(chunk, 'decoder', null))]
   return all.map((entry, i) => ({ ...entry, rank: i + 1 }))
 }
 

@@ -34,6 +34,7 @@ export function resolveDocument(
   { documentTokens, chatTemplate }: DocumentDefaults,
 ): DocumentRead {
   const asked = questionOf(form, source.text)
+  const question = form.question?.trim()
   const chunkTokens =
     form.chunk_tokens ?? (dims.encoder_window > 0 ? Math.min(defaults.context_tokens, dims.encoder_window) : defaults.context_tokens)
   if (dims.encoder_window > 0 && chunkTokens > dims.encoder_window)
@@ -64,7 +65,14 @@ export function resolveDocument(
     minNewTokens,
     ...(sampling && { sampling: { temperature: sampling.temperature, topP: sampling.top_p, seed: sampling.seed } }),
     includePrompts: form.include_prompts ?? false,
+    bestChunks:
+      question !== undefined && defaults.mode === 'map-rerank' && leavesChoice(form) ? { question, count: defaults.k } : undefined,
   }
+}
+
+/** True if a request says nothing of what the decoder and the encoder read: a model that reads passages one at a time then chooses. */
+function leavesChoice({ decoder_tokens, encoder_tokens, chunking, min_new_tokens }: DocumentForm): boolean {
+  return decoder_tokens === undefined && encoder_tokens === undefined && chunking !== 'tokens' && !min_new_tokens
 }
 
 interface Asked {

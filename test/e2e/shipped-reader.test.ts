@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import OpenAI from 'openai'
 import t from 'tap'
+import type { DocumentResponse } from '../../src/rag/document-schema.ts'
 import type { AnswerResponse } from '../../src/rag/schema.ts'
 import { startServer } from '../helpers/cli.ts'
 
@@ -59,6 +60,22 @@ t.test('the shipped reader answers from text that it never saw', { timeout: 380_
   const withheld = await ask({ question: 'Who wrote the opera Tosca?', min_confidence: undefined })
   t.ok(withheld.abstained || withheld.answer === '')
   t.type(withheld.extract?.text, 'string', 'the nearest sentence stands in its place')
+  // Some 12,000 tokens, the answer near the beginning: more than a prompt takes.
+  const filler = Array.from(
+    { length: 500 },
+    (_, i) => `Entry ${i}: the warehouse in row ${i} holds spare tyres, buckets and rope of that year.`,
+  )
+  const asked = await fetch(`${server.url}/v1/documents/answer`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({
+      text: [filler[0], HANDBOOK.text, ...filler.slice(1)].join('\n\n'),
+      question: 'Where is the Marlow pump built?',
+    }),
+  })
+  const read = (await asked.json()) as DocumentResponse
+  t.match(read, { answer: /Rotterdam/, evidence: [{ role: 'decoder', attention: null, text: /Marlow pump/ }] })
+  t.ok(read.evidence.length <= 5 && read.document.unread > 10_000, 'only the parts that fit the question are read')
   const client = new OpenAI({ baseURL: `${server.url}/v1`, apiKey: 'unused' })
   t.match(await client.models.retrieve('cepe'), { id: /^smollm2-135m-qa@/ }, 'whatever the checkpoint is called')
   const messages = [{ role: 'user' as const, content: 'Where is the Marlow pump built?' }]

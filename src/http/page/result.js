@@ -46,7 +46,10 @@ export function showAnswer(result, streamed) {
   byId('extract').hidden = !extract
   byId('sentence').textContent = extract?.text ?? ''
   byId('said-in').textContent = extract?.title ?? ''
-  showText('unread', unread > 0 ? `The first ${unread.toLocaleString('en')} characters were not read: the model takes no more.` : '')
+  showText(
+    'unread',
+    unread > 0 ? `${unread.toLocaleString('en')} characters were not read: they fit the question less, or the model takes no more.` : '',
+  )
   showHeading(missing === undefined || evidence.length === 0 ? 'Passages' : 'The nearest passages', evidence)
   showPassages(evidence, extract, { again: streamed })
   showFacts(result)

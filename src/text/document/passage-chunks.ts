@@ -2,7 +2,7 @@ import { at } from '../../../base/at.ts'
 import { tooLong, type DocumentChunk, type DocumentRequest, type DocumentSplit } from './request.ts'
 import { encodeLong } from '../encode-long.ts'
 import type { PromptTokenizer } from '../pack.ts'
-import { renderPassage } from '../prompt.ts'
+import { renderPassage, type PromptPassage } from '../prompt.ts'
 import { unitsOf, type TextUnit } from './sections.ts'
 
 interface CountedUnit extends TextUnit {
@@ -31,14 +31,17 @@ export async function passageChunks(
 
   const contextIds: number[][] = []
   const chunks: DocumentChunk[] = []
+  const passages: PromptPassage[] = []
   const emit = async (members: readonly TextUnit[]): Promise<void> => {
     await yieldPoint()
     const { start, heading } = at(members, 0)
     const { end } = at(members, members.length - 1)
-    const ids = tokenizer.encode(renderPassage({ title: titles(heading).title, text: shownText(text, members) }))
+    const passage = { title: titles(heading).title, text: shownText(text, members) }
+    const ids = tokenizer.encode(renderPassage(passage))
     if (ids.length <= chunkTokens) {
       contextIds.push(ids)
       chunks.push({ start, end, tokens: ids.length })
+      passages.push(passage)
       return
     }
     // Together they have more tokens than separately.
@@ -61,7 +64,7 @@ export async function passageChunks(
     held += unit.tokens
   }
   if (members.length > 0) await emit(members)
-  return { contextIds, chunks, tailStart: units[tail]?.start ?? to, tailTokens: sumOf(units.slice(tail)), tokens: sumOf(units) }
+  return { contextIds, chunks, passages, tailStart: units[tail]?.start ?? to, tailTokens: sumOf(units.slice(tail)), tokens: sumOf(units) }
 }
 
 /** Units with their token counts; a unit of more than half a chunk is split at token boundaries. */

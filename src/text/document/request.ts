@@ -1,4 +1,5 @@
 import { CodedError } from '../../../base/errors.ts'
+import type { PromptPassage } from '../prompt.ts'
 
 export const CHUNKINGS = ['passages', 'tokens'] as const
 
@@ -54,6 +55,8 @@ export interface DocumentPlan {
 export interface DocumentSplit {
   readonly contextIds: readonly (readonly number[])[]
   readonly chunks: readonly DocumentChunk[]
+  /** Each chunk as a passage; empty for slices of tokens. */
+  readonly passages: readonly PromptPassage[]
   /** Offset of the decoder's part; the document's end if it has none. */
   readonly tailStart: number
   /** Tokens of the decoder's part. */

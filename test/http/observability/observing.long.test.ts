@@ -57,7 +57,7 @@ async function askedOfDocument(t: Test, settings: Record<string, unknown> = {}) 
       logprobs: [-0.1, -0.2],
       chunks: [20, 30].map((tokens, i) => ({ start: i, end: i + 1, tokens })),
       contextShares: [0.5, 0.5],
-      tail: null,
+      inDecoder: [],
       documentTokens: 50,
       promptTokens: 9,
       prompts: [],

@@ -18,7 +18,7 @@ async function openPage(t: Test, said: string) {
     logprobs: [-0.1],
     chunks: [],
     contextShares: [],
-    tail: { start: READ, end: TEXT.length, tokens: 9 },
+    inDecoder: [{ start: READ, end: TEXT.length, tokens: 9 }],
     documentTokens: 12,
     promptTokens: 20,
     prompts: [],
@@ -52,7 +52,7 @@ t.test('a document is asked alone: marks in its own text, what was not read, no 
   t.equal(await page.locator('#answer').textContent(), 'Lisbon')
   t.same(await page.locator('mark').allTextContents(), ['Lisbon'])
   t.equal(await page.locator('#passages .title').textContent(), '1. treaty')
-  t.match(await page.locator('#unread').textContent(), `The first ${READ} characters were not read`)
+  t.match(await page.locator('#unread').textContent(), `${READ} characters were not read`)
   t.ok(await page.getByRole('button', { name: 'Copy link' }).isHidden(), 'nobody else has the document')
   t.notMatch(page.url(), 'q=')
   t.match(await page.locator('#times').textContent(), /^read .* ms in all$/)

@@ -211,7 +211,7 @@ t.test('a client that holds all the files it may keeps no other out', async (t) 
   }
   const document = () =>
     Promise.resolve({
-      ...{ text: 'yes', stopped: true, logprobs: [-1], chunks: [], contextShares: [], tail: null, documentTokens: 7, promptTokens: 7 },
+      ...{ text: 'yes', stopped: true, logprobs: [-1], chunks: [], contextShares: [], inDecoder: [], documentTokens: 7, promptTokens: 7 },
       ...{ prompts: [], contexts: [], timingsMs: { queue: 0, plan: 0, encode: 0, generate: 0 } },
     })
   const services = { reader: { manifest: reader.manifest, document }, admission, documentTokens: 1000, chatTemplate: 'none' as const }

@@ -49,7 +49,7 @@ export function createDocumentTask({ manifest, tokenizer, generate }: DocumentTa
       logprobs: decoded.logprobs,
       chunks: plan.chunks,
       contextShares: decoded.contextShares,
-      tail: plan.tail,
+      inDecoder: plan.tail ? [plan.tail] : [],
       documentTokens: plan.tokens,
       promptTokens: plan.promptIds.length,
       prompts: read.includePrompts ? [plan.promptText] : [],

@@ -1,6 +1,7 @@
 import type { Log } from '../../log.ts'
 import type { ReaderChildOptions, TaskHandlers } from '../../protocol.ts'
 import { answerTask } from './answer-task.ts'
+import { bestChunksTask } from './best-chunks-task.ts'
 import { choicesTask } from './choices-task.ts'
 import { createDocumentTask } from './document-task.ts'
 import { encodeAhead } from '../encoder/encode-contexts.ts'
@@ -22,6 +23,11 @@ export async function createReaderTasks(
 ): Promise<TaskHandlers> {
   const model = await loadReaderModel(options, log, onLoading)
   const { manifest, tokenizer } = model
+  const documentTask = createDocumentTask({
+    manifest,
+    tokenizer,
+    generate: (request, yieldPoint) => generateTask(model, request, { yieldPoint }),
+  })
   return {
     answer: (read, yieldPoint, onText) => {
       const { mode, passages } = read
@@ -32,7 +38,8 @@ export async function createReaderTasks(
     },
     choices: (read, yieldPoint) => choicesTask(model, read, yieldPoint),
     likelihoods: (read, yieldPoint) => likelihoodTask(model, read, yieldPoint),
-    document: createDocumentTask({ manifest, tokenizer, generate: (request, yieldPoint) => generateTask(model, request, { yieldPoint }) }),
+    document: (read, yieldPoint) =>
+      read.bestChunks ? bestChunksTask(model, read, read.bestChunks, yieldPoint) : documentTask(read, yieldPoint),
     generate: (request, yieldPoint) => generateTask(model, request, { yieldPoint }),
     replug: (request, yieldPoint) => replugTask(model, request, { yieldPoint }),
     encodeAhead: (input, yieldPoint) => encodeAhead(model.encoder, input, yieldPoint),

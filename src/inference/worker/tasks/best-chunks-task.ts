@@ -1,0 +1,56 @@
+import { at } from '../../../../base/at.ts'
+import { passageChunks } from '../../../text/document/passage-chunks.ts'
+import { rankByWords } from '../../../text/document/rank-by-words.ts'
+import type { BestChunks, DocumentRead } from '../../contract.ts'
+import type { Output, YieldPoint } from '../../protocol.ts'
+import type { ReaderModel } from '../decoder/reader-model.ts'
+import { timed } from '../runtime/timed.ts'
+import { mapRerankTask } from './map-rerank-task.ts'
+
+/**
+ * Answers from the document's chunks that fit the question best, each in a prompt of its own: as a corpus of one document, for a model whose
+ * mode is map-rerank. @throws payload_too_large for a document of too many tokens; as answerTask
+ */
+export async function bestChunksTask(
+  model: ReaderModel,
+  read: DocumentRead,
+  { question, count }: BestChunks,
+  yieldPoint: YieldPoint,
+): Promise<Output<'document'>> {
+  const { result: split, ms } = await timed(() => passageChunks({ ...read, encoderTokens: null }, 0, model.tokenizer, yieldPoint))
+  const texts = split.passages.map(({ title, text }) => `${title} ${text}`)
+  const best = rankByWords(question, texts).slice(0, count)
+  const answer = await mapRerankTask(
+    model,
+    {
+      question,
+      mode: 'map-rerank',
+      passages: best.map(({ index, score }) => ({ ...at(split.passages, index), score })),
+      kDecoder: 1,
+      encoderPassages: 'others',
+      demonstrations: [],
+      contextTokens: read.chunkTokens,
+      maxNewTokens: read.maxNewTokens,
+      packing: 'passages',
+      chatTemplate: read.chatTemplate,
+      sampling: read.sampling,
+      replugTemperature: 1,
+      includePrompts: read.includePrompts,
+    },
+    yieldPoint,
+  )
+  const { text, stopped, logprobs, promptTokens, prompts, timingsMs } = answer
+  return {
+    text,
+    stopped,
+    logprobs,
+    chunks: [],
+    contextShares: [],
+    inDecoder: best.filter((_, i) => answer.inDecoder[i]).map(({ index }) => at(split.chunks, index)),
+    documentTokens: split.tokens,
+    promptTokens,
+    prompts,
+    contexts: [],
+    timingsMs: { ...timingsMs, plan: ms + timingsMs.plan },
+  }
+}
