@@ -207,7 +207,7 @@ export interface DocumentRead extends DocumentRequest {
   readonly bestChunks?: BestChunks | undefined
 }
 
-/** The chunks of a document that fit a question best, each read in a prompt of its own. */
+/** Top-ranked chunks of a document for a question, each read in a separate prompt. */
 export interface BestChunks {
   readonly question: string
   readonly count: number

@@ -1,5 +1,5 @@
 import { at } from '../../../base/at.ts'
-import { tooLong, type DocumentChunk, type DocumentRequest, type DocumentSplit } from './request.ts'
+import { tooLong, type DocumentChunk, type DocumentRequest, type PassageSplit } from './request.ts'
 import { encodeLong } from '../encode-long.ts'
 import type { PromptTokenizer } from '../pack.ts'
 import { renderPassage, type PromptPassage } from '../prompt.ts'
@@ -22,7 +22,7 @@ export async function passageChunks(
   room: number,
   tokenizer: PromptTokenizer,
   yieldPoint: () => Promise<void>,
-): Promise<DocumentSplit> {
+): Promise<PassageSplit> {
   const { text, to, chunkTokens, encoderTokens } = request
   const titles = titlesFor(request.title, chunkTokens, tokenizer)
   const units = await countedUnits(request, tokenizer, yieldPoint)

@@ -1,4 +1,4 @@
-import { contentStems } from '../stems.ts'
+import { contentStems, plainWords } from '../stems.ts'
 import { wordsOf } from '../words.ts'
 
 /** BM25's usual constants: how fast further occurrences lose weight, and how much of a text's length is made up for. */
@@ -17,7 +17,7 @@ export interface RankedText {
 export function rankByWords(question: string, texts: readonly string[]): RankedText[] {
   const counted = texts.map(stemCounts)
   const mean = counted.reduce((sum, { length }) => sum + length, 0) / Math.max(1, counted.length)
-  const weights = [...new Set(stemsIn(question))].map((stem) => {
+  const weights = [...new Set(contentStems(plainWords(question)))].map((stem) => {
     const holding = counted.filter(({ counts }) => counts.has(stem)).length
     return [stem, Math.log(1 + (texts.length - holding + 0.5) / (holding + 0.5))] as const
   })
@@ -28,7 +28,7 @@ export function rankByWords(question: string, texts: readonly string[]): RankedT
       return sum + (weight * count * (SATURATION + 1)) / (count + damping)
     }, 0)
   }
-  return counted.map((text, index) => ({ index, score: scoreOf(text) })).sort((a, b) => b.score - a.score || a.index - b.index)
+  return counted.map((text, index) => ({ index, score: scoreOf(text) })).sort((a, b) => b.score - a.score)
 }
 
 interface StemCounts {
@@ -38,11 +38,7 @@ interface StemCounts {
 
 function stemCounts(text: string): StemCounts {
   const counts = new Map<string, number>()
-  const stems = stemsIn(text)
+  const stems = contentStems(wordsOf(text).map(({ plain }) => plain))
   for (const stem of stems) counts.set(stem, (counts.get(stem) ?? 0) + 1)
   return { counts, length: stems.length }
-}
-
-function stemsIn(text: string): string[] {
-  return contentStems(wordsOf(text).map(({ plain }) => plain))
 }

@@ -55,13 +55,17 @@ export interface DocumentPlan {
 export interface DocumentSplit {
   readonly contextIds: readonly (readonly number[])[]
   readonly chunks: readonly DocumentChunk[]
-  /** Each chunk as a passage; empty for slices of tokens. */
-  readonly passages: readonly PromptPassage[]
   /** Offset of the decoder's part; the document's end if it has none. */
   readonly tailStart: number
   /** Tokens of the decoder's part. */
   readonly tailTokens: number
   readonly tokens: number
+}
+
+/** Division into chunks that are rendered as passages. */
+export interface PassageSplit extends DocumentSplit {
+  /** The passage of each chunk. */
+  readonly passages: readonly PromptPassage[]
 }
 
 /** Error for a document above the limit. */

@@ -36,5 +36,5 @@ export async function tokenChunks(
     chunks.push({ start, end, tokens })
     start = end
   }
-  return { contextIds, chunks, passages: [], tailStart: from + encoding.startOf(tail), tailTokens: ids.length - tail, tokens: ids.length }
+  return { contextIds, chunks, tailStart: from + encoding.startOf(tail), tailTokens: ids.length - tail, tokens: ids.length }
 }

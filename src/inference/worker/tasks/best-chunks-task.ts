@@ -8,8 +8,8 @@ import { timed } from '../runtime/timed.ts'
 import { mapRerankTask } from './map-rerank-task.ts'
 
 /**
- * Answers from the document's chunks that fit the question best, each in a prompt of its own: as a corpus of one document, for a model whose
- * mode is map-rerank. @throws payload_too_large for a document of too many tokens; as answerTask
+ * Answers from a document's top-ranked chunks, each in a separate prompt, for a model whose mode is map-rerank.
+ * @throws payload_too_large for a document of too many tokens; as answerTask
  */
 export async function bestChunksTask(
   model: ReaderModel,
