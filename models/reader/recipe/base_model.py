@@ -16,6 +16,9 @@ from safetensors.torch import load_file
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from torch import Tensor, nn
 
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+torch.set_default_device(DEVICE)
+
 # GGUF's name of each matrix of a block, and the checkpoint's
 MATRICES = {
     "self_attn.q_proj": "attn_q",
@@ -29,7 +32,9 @@ MATRICES = {
 
 
 def faster_kind() -> torch.dtype:
-    """bf16 where the processor multiplies it: elsewhere it is converted for each product, many times slower than f32."""
+    """bf16 where the GPU or the processor multiplies it: elsewhere it is converted for each product, many times slower than f32."""
+    if DEVICE == "cuda":
+        return torch.bfloat16
 
     def seconds(kind: torch.dtype) -> float:
         a, b = torch.ones(512, 576, dtype=kind), torch.ones(1536, 576, dtype=kind)
@@ -81,7 +86,7 @@ class Gguf:
 
     def tensor(self, name: str) -> Tensor:
         found = self.tensors[name]
-        return torch.from_numpy(dequantize(found.data, found.tensor_type).copy()).float()
+        return torch.from_numpy(dequantize(found.data, found.tensor_type).copy()).float().to(DEVICE)
 
     def matrix(self, layer: int, name: str) -> Tensor:
         """[out,in]. GGUF interleaves the rows of query and key heads; here each half of a head stands together, as rotate-half wants."""
@@ -144,7 +149,7 @@ class Block(nn.Module):
         return self.get_submodule(name)(x)
 
     def forward(self, x: Tensor, rope: tuple[Tensor, Tensor], bias: Tensor, cross: Callable[[Tensor], Tensor] | None = None) -> Tensor:
-        """x [B,L,d] f32; rope cos and sin [L,D]; bias [1,1,L,L], [B,1,1,L] or [B,1,L,L]; `cross` stands between attention and MLP."""
+        """x [B,L,d] f32; rope cos and sin [B,1,L,D]; bias [1,1,L,L], [B,1,1,L] or [B,1,L,L]; `cross` stands between attention and MLP."""
         s = self.shape
         h = F.rms_norm(x, (s.width,), self.norm_attn, s.eps)
         split = lambda t, heads: t.view(*t.shape[:2], heads, s.head_dim).transpose(1, 2)
@@ -167,8 +172,8 @@ def rotate(x: Tensor, rope: tuple[Tensor, Tensor]) -> Tensor:
 
 
 def rope_of(shape: Shape, positions: Tensor) -> tuple[Tensor, Tensor]:
-    """cos and sin [L,D] of positions [L]."""
-    angles = positions[:, None].float() * shape.rope_theta ** (-torch.arange(0, shape.head_dim, 2).float() / shape.head_dim)
+    """cos and sin [B,1,L,D] of positions [B,L]."""
+    angles = positions[:, None, :, None].float() * shape.rope_theta ** (-torch.arange(0, shape.head_dim, 2).float() / shape.head_dim)
     angles = torch.cat([angles, angles], -1)
     return angles.cos().to(COMPUTED_IN), angles.sin().to(COMPUTED_IN)
 
@@ -186,7 +191,7 @@ class Decoder(nn.Module):
         self.layers = nn.ModuleList(Block(gguf, layer, rank, alpha) for layer in range(gguf.shape.layers))
 
     def hidden(self, ids: Tensor, positions: Tensor, bias: Tensor) -> Tensor:
-        """Final normed states [B,L,d] for ids [B,L], positions [L] and an additive bias."""
+        """Final normed states [B,L,d] for ids [B,L], positions [B,L] and an additive bias."""
         x, rope = self.embedding[ids].float(), rope_of(self.shape, positions)
         for layer in self.layers:
             x = layer(x, rope, bias)

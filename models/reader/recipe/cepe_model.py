@@ -38,7 +38,7 @@ class CrossAttention(nn.Module):
 def mean_rotated(shape: Shape, weight: Tensor) -> Tensor:
     """The query matrix [heads*D,d] times the mean rotation over the distances AWAY."""
     half = shape.head_dim // 2
-    cos, sin = (t.float().mean(0)[:half, None] for t in rope_of(shape, torch.arange(*AWAY)))
+    cos, sin = (t[0, 0].float().mean(0)[:half, None] for t in rope_of(shape, torch.arange(*AWAY)[None]))
     first, second = weight.view(shape.heads, 2, half, -1).unbind(1)
     return torch.stack([first * cos - second * sin, second * cos + first * sin], 1).view(weight.shape)
 
@@ -61,14 +61,14 @@ class Reader(nn.Module):
         ids = torch.tensor([p + [0] * (longest - len(p)) for p in passages])
         real = torch.tensor([[1] * len(p) + [0] * (longest - len(p)) for p in passages]).bool()
         bias = torch.full((longest, longest), -1e4, dtype=COMPUTED_IN).triu(1)[None, None]  # padding stands behind
-        x, rope = decoder.embedding[ids].float(), rope_of(self.shape, torch.arange(longest))
+        x, rope = decoder.embedding[ids].float(), rope_of(self.shape, torch.arange(longest)[None])
         for block in self.encoder:
             x = block(x, rope, bias)
         states = F.rms_norm(x, (self.shape.width,), self.encoder_norm, self.shape.eps)[real]
-        return states, torch.arange(len(passages)).repeat_interleave(real.sum(1))
+        return states, torch.tensor([number for number, passage in enumerate(passages) for _ in passage])
 
     def layers(self, ids: Tensor, positions: Tensor, bias: Tensor, states: Tensor, cross_bias: Tensor) -> list[Tensor]:
-        """The residual stream [B,L,d] after each layer, for ids [B,L]; states [T,d], cross_bias [1,1,B*L,T]."""
+        """The residual stream [B,L,d] after each layer, for ids and positions [B,L]; states [T,d], cross_bias [1,1,B*L,T]."""
         decoder, out = self.decoder[0], []
         x, rope = decoder.embedding[ids].float(), rope_of(self.shape, positions)
         for layer, cross in zip(decoder.layers, self.cross, strict=True):

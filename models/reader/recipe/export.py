@@ -40,7 +40,7 @@ def write_adapter(folder: Path, state: dict[str, torch.Tensor]) -> None:
     tensors = {}
     for name, value in state.items():
         layers, layer, module, part = name.split(".")
-        tensors[f"base_model.model.model.{layers}.{layer}.{module.replace('__', '.')}.{part}.weight"] = value.to(torch.float16).numpy()
+        tensors[f"base_model.model.model.{layers}.{layer}.{module.replace('__', '.')}.{part}.weight"] = value.to("cpu", torch.float16).numpy()
     save_file(tensors, folder / "adapter_model.safetensors")
     targets = [name.split(".")[1] for name in MATRICES]
     write_json(folder / "adapter_config.json", {"peft_type": "LORA", "r": RANK, "lora_alpha": ALPHA, "target_modules": targets, "bias": "none"})
@@ -78,12 +78,12 @@ def main() -> None:
     if args.adapter:
         shutil.copytree(args.adapter, args.out / "reading", dirs_exist_ok=True)
     else:
-        write_adapter(args.out / "reading", torch.load(args.runs / "reading.pt", weights_only=True)["model"])
+        write_adapter(args.out / "reading", torch.load(args.runs / "reading.pt", weights_only=True, map_location="cpu")["model"])
     config = {"base_model": args.base.name, "adapters": ["reading"], "chat_template": False}
     if args.base_revision:
         config["base_revision"] = args.base_revision
     if not args.decoder_only:
-        write_cepe(args.out / "cepe.gguf", torch.load(args.runs / "encoder.pt", weights_only=True)["model"])
+        write_cepe(args.out / "cepe.gguf", torch.load(args.runs / "encoder.pt", weights_only=True, map_location="cpu")["model"])
         factor = ENCODER_ALPHA / ENCODER_RANK
         parts = {"encoder_layers": LAYERS, "encoder_window": ENCODER_WINDOW, "causal": True, "lora_factor": factor}
         config["cepe"] = {"file": "cepe.gguf", **parts}

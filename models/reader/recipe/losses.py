@@ -22,14 +22,14 @@ def token_weights(owner: Tensor) -> Tensor:
 
 def of_keys_and_values(reader: Reader, states: Tensor, kv: Tensor, weights: Tensor) -> Tensor:
     """The shares of the variance of the teacher's keys and values [layers,T,2*kv] that the cross-attention's miss, [layers,2]."""
-    half, out = kv.shape[-1] // 2, []
+    half, ordinary, shares, out = kv.shape[-1] // 2, (weights == 1).nonzero()[:, 0], weights / weights.sum(), []
     for cross, target in zip(reader.cross, kv.float(), strict=True):
-        for weight, part in ((cross.k_proj, target[:, :half]), (cross.v_proj, target[:, half:])):
-            ordinary = part[weights == 1]
-            spread = (ordinary - ordinary.mean(0)).square().sum(-1).mean()
-            missed = F.linear(states.to(COMPUTED_IN), weight.to(COMPUTED_IN)).float() - part
-            out.append(missed.square().sum(-1) @ (weights / weights.sum()) / spread)
-    return torch.stack(out).view(-1, 2)
+        spread = target[ordinary].var(0, correction=0)
+        projection = torch.cat([cross.k_proj, cross.v_proj])
+        missed = F.linear(states.to(COMPUTED_IN), projection.to(COMPUTED_IN)).float() - target
+        squared = shares @ missed.square()
+        out.append(torch.stack([squared[:half].sum() / spread[:half].sum(), squared[half:].sum() / spread[half:].sum()]))
+    return torch.stack(out)
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Missing:
 
 def missing_of(reader: Reader, task: Task, taught: Taught, first: Tensor) -> Missing:
     """The teacher's attention less that of the branches alone. A branch's first token is the sink and stays as it is."""
-    sink = task.positions == 0
+    sink = task.positions[0] == 0
     before = taught.before.clone()
     before[:, sink] = first[:, None]
     own = attended_alone(reader.decoder[0], before, task.positions, task.bias)

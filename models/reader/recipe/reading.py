@@ -135,30 +135,41 @@ class Rows:
 
 @dataclass(frozen=True)
 class Packed:
-    """ids and positions [L], bias [1,1,L,L]; `segment` [L] is 0 for the prefix, else the branch's number from 1; `at` are the
-    places that predict an answer's token, `targets` those tokens and `branch` the question of each, from 0."""
+    """ids, positions and segment [B,L], bias [B,1,L,L]; `segment` is 0 in a prefix, -1 in padding, else the number of the branch, from 1 and
+    over all rows. `at` are the places in B*L that predict an answer's token, `targets` those tokens and `branch` the question of each, from 0."""
 
     ids: Tensor
     positions: Tensor
-    bias: Tensor
     segment: Tensor
+    bias: Tensor
     at: Tensor
     targets: Tensor
     branch: Tensor
 
 
-def pack(row: Row) -> Packed:
-    ids, positions, segment = list(row.prefix), list(range(len(row.prefix))), [0] * len(row.prefix)
-    at, targets, branch = [], [], []
-    for number, (prompt, answer) in enumerate(row.branches):
-        at += [len(ids) + len(prompt) - 1 + i for i in range(len(answer))]
-        targets += answer
-        branch += [number] * len(answer)
-        tokens = prompt + answer[:-1]
-        positions += range(len(row.prefix), len(row.prefix) + len(tokens))
-        segment += [number + 1] * len(tokens)
-        ids += tokens
-    part = torch.tensor(segment)
-    allowed = ((part[:, None] == part[None]) | (part[None] == 0)) & torch.ones(len(ids), len(ids), dtype=torch.bool).tril()
-    bias = torch.zeros(allowed.shape, dtype=COMPUTED_IN).masked_fill(~allowed, -1e4)[None, None]
-    return Packed(torch.tensor(ids), torch.tensor(positions), bias, part, torch.tensor(at), torch.tensor(targets), torch.tensor(branch))
+def pack(rows: list[Row]) -> Packed:
+    longest = max(len(row.prefix) + sum(len(prompt) + len(answer[:-1]) for prompt, answer in row.branches) for row in rows)
+    ids, positions, segment, at, targets, branch, number = [], [], [], [], [], [], 0
+    for row in rows:
+        start, first = len(ids), len(row.prefix)
+        ids += row.prefix
+        positions += range(first)
+        segment += [0] * first
+        for prompt, answer in row.branches:
+            at += [len(ids) + len(prompt) - 1 + i for i in range(len(answer))]
+            targets += answer
+            branch += [number] * len(answer)
+            number += 1
+            tokens = prompt + answer[:-1]
+            ids += tokens
+            positions += range(first, first + len(tokens))
+            segment += [number] * len(tokens)
+        padding = start + longest - len(ids)
+        ids += [0] * padding
+        positions += [0] * padding
+        segment += [-1] * padding
+    shaped = [torch.tensor(values).view(len(rows), longest) for values in (ids, positions, segment)]
+    part = shaped[2]
+    allowed = ((part[:, :, None] == part[:, None]) | (part[:, None] == 0)) & torch.ones(longest, longest, dtype=torch.bool).tril()
+    bias = torch.zeros(allowed.shape, dtype=COMPUTED_IN).masked_fill(~allowed, -1e4)[:, None]
+    return Packed(*shaped, bias, torch.tensor(at), torch.tensor(targets), torch.tensor(branch))

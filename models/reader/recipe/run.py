@@ -33,7 +33,7 @@ class Run:
         self.step, self.asked, self.before = 0, 0, 0.0
         self.resumed = self.path.exists()
         if self.resumed:
-            kept = torch.load(self.path, weights_only=True)
+            kept = torch.load(self.path, weights_only=True, map_location=DEVICE)
             model.load_state_dict(kept["model"])
             optimizer.load_state_dict(kept["optimizer"])
             self.step, self.asked, self.before = kept["step"], kept["asked"], kept["seconds"]

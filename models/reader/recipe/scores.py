@@ -5,15 +5,20 @@ import json
 import random
 import re
 import string
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import torch
+from torch import Tensor
 
-from base_model import COMPUTED_IN, Decoder
+from base_model import Decoder
 from cepe_model import Reader
-from reading import Paragraph, Prompts
+from reading import Paragraph, Prompts, Row, pack
+from through_encoder import cross_bias, task_of
 
 MAX_NEW_TOKENS = 16
+BATCH = 20
+NEXT = [0]  # a place for the next token
 
 
 def normalised(text: str) -> str:
@@ -30,43 +35,62 @@ def load_development(folder: Path, count: int) -> list[tuple[Paragraph, str, lis
     return [(passages[row["passage_id"]], row["question"], row["answer"]) for row in rows[:count]]
 
 
+def batches(rows: list) -> Iterator[list]:
+    return (rows[i : i + BATCH] for i in range(0, len(rows), BATCH))
+
+
 @torch.no_grad()
-def answer_of(model: Decoder, prompts: Prompts, passages: list[Paragraph], question: str) -> str:
-    ids = prompts.prefix(passages) + prompts.question(question, bool(passages))
-    newline, out = prompts.ids("\n")[0], []
-    while len(out) < MAX_NEW_TOKENS:
-        tokens = torch.tensor([ids + out])
-        bias = torch.full((tokens.shape[1],) * 2, -1e4, dtype=COMPUTED_IN).triu(1)[None, None]
-        hidden = model.hidden(tokens, torch.arange(tokens.shape[1]), bias)
-        token = int(model.logits(hidden[0, -1:]).argmax())
-        if token in (newline, 2):
+def greedy(prompts: Prompts, asked: list[Row], logits_of: Callable[[list[Row], list[int]], Tensor]) -> list[str]:
+    """The answers to rows of one question each; `logits_of` some of them, also by number, gives [rows,vocabulary] at their last tokens."""
+    newline, out, open_ = prompts.ids("\n")[0], [[] for _ in asked], list(range(len(asked)))
+    for _ in range(MAX_NEW_TOKENS):
+        rows = [Row(asked[i].prefix, [(asked[i].branches[0][0] + out[i], NEXT)]) for i in open_]
+        tokens = logits_of(rows, open_).argmax(-1).tolist()
+        for i, token in zip(list(open_), tokens, strict=True):
+            if token in (newline, 2):
+                open_.remove(i)
+            else:
+                out[i].append(token)
+        if not open_:
             break
-        out.append(token)
-    return prompts.tokenizer.decode(out).strip()
+    return [prompts.tokenizer.decode(tokens).strip() for tokens in out]
 
 
-def exact_match(model: Decoder, prompts: Prompts, rows: list[tuple[Paragraph, str, list[str]]]) -> float:
-    hits = [normalised(answer_of(model, prompts, [p], q)) in {normalised(a) for a in answers} for p, q, answers in rows]
+def share_right(answers: list[str], rows: list[tuple[Paragraph, str, list[str]]]) -> float:
+    hits = [normalised(given) in {normalised(a) for a in wanted} for given, (_, _, wanted) in zip(answers, rows, strict=True)]
     return sum(hits) / len(hits)
 
 
 @torch.no_grad()
+def exact_match(model: Decoder, prompts: Prompts, rows: list[tuple[Paragraph, str, list[str]]]) -> float:
+    """The right passage alone in the prompt."""
+
+    def logits_of(open_rows: list[Row], _: list[int]) -> Tensor:
+        p = pack(open_rows)
+        return model.logits(model.hidden(p.ids, p.positions, p.bias).flatten(0, 1)[p.at])
+
+    answers = []
+    for some in batches(rows):
+        answers += greedy(prompts, [Row(prompts.prefix([p]), [(prompts.question(q), NEXT)]) for p, q, _ in some], logits_of)
+    return share_right(answers, rows)
+
+
+@torch.no_grad()
 def through_encoder(reader: Reader, prompts: Prompts, rows: list[tuple[Paragraph, str, list[str]]], passages: int) -> float:
-    """The share answered exactly with nothing in the prompt, the right passage among `passages` in the encoder."""
-    rng, pool, hits, newline = random.Random(9), [row[0] for row in rows], 0, prompts.ids("\n")[0]
-    for passage, question, answers in rows:
-        shown = rng.sample([p for p in pool if p.text != passage.text], passages - 1) + [passage]
-        states, _ = reader.encode([prompts.prefix([p]) for p in rng.sample(shown, passages)])
-        ids, out = prompts.question(question, False), []
-        while len(out) < MAX_NEW_TOKENS:
-            tokens = torch.tensor([ids + out])
-            length = tokens.shape[1]
-            bias = torch.full((length, length), -1e4, dtype=COMPUTED_IN).triu(1)[None, None]
-            free = torch.zeros(1, 1, length, len(states), dtype=COMPUTED_IN)
-            hidden = reader.hidden(tokens, torch.arange(length), bias, states, free)
-            token = int(reader.decoder[0].logits(hidden[0, -1:]).argmax())
-            if token in (newline, 2):
-                break
-            out.append(token)
-        hits += normalised(prompts.tokenizer.decode(out)) in {normalised(a) for a in answers}
-    return hits / len(rows)
+    """Nothing in the prompt, the right passage among `passages` in the encoder."""
+    rng, pool, answers = random.Random(9), [row[0] for row in rows], []
+    for some in batches(rows):
+        shown = []
+        for passage, _, _ in some:
+            shown += rng.sample(rng.sample([p for p in pool if p.text != passage.text], passages - 1) + [passage], passages)
+        states, owner = reader.encode([prompts.prefix([p]) for p in shown])
+        asked = [Row([], [(prompts.question(q, False), NEXT)]) for _, q, _ in some]
+        own = torch.eye(len(some), dtype=torch.bool).repeat_interleave(passages, 1)
+
+        def logits_of(open_rows: list[Row], numbers: list[int]) -> Tensor:
+            task = task_of(open_rows, own[numbers])
+            hidden = reader.hidden(task.ids, task.positions, task.bias, states, cross_bias(task, owner))
+            return reader.decoder[0].logits(hidden.flatten(0, 1)[task.at])
+
+        answers += greedy(prompts, asked, logits_of)
+    return share_right(answers, rows)

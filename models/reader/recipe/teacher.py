@@ -13,45 +13,46 @@ from reading import Row, pack
 
 @dataclass(frozen=True)
 class Taught:
-    """Of the branches' tokens in order, without the first `skipped` of each: the residual stream before and after each layer and the output
-    of its attention, each [layers,N,d]. Of the prefix: keys before their rotation, then values, [layers,P,2*kv]."""
+    """Of all rows' branches' tokens in order, without the first `skipped` of each: the residual stream before and after each layer and the
+    output of its attention, each [layers,N,d]. Of the prefixes: keys before their rotation, then values, [layers,P,2*kv]."""
 
     before: Tensor
     after: Tensor
     attended: Tensor
     kv: Tensor
 
-    @staticmethod
-    def joined(parts: list["Taught"]) -> "Taught":
-        return Taught(*(torch.cat([getattr(p, name) for p in parts], 1) for name in ("before", "after", "attended", "kv")))
-
 
 @torch.no_grad()
-def taught_by(decoder: Decoder, row: Row, skipped: int) -> Taught:
-    packed, prefix = pack(row), len(row.prefix)
-    kept, at = torch.zeros(len(packed.ids), dtype=torch.bool), prefix
-    for prompt, answer in row.branches:
-        length = len(prompt) + len(answer) - 1
-        kept[at + skipped : at + length] = True
-        at += length
+def taught_by(decoder: Decoder, rows: list[Row], skipped: int) -> Taught:
+    packed, kept, prefix = pack(rows), [], []
+    length = packed.ids.shape[1]
+    for number, row in enumerate(rows):
+        at = number * length + len(row.prefix)
+        prefix += range(number * length, at)
+        for prompt, answer in row.branches:
+            end = at + len(prompt) + len(answer[:-1])
+            kept += range(at + skipped, end)
+            at = end
+    kept, prefix = torch.tensor(kept, dtype=torch.long), torch.tensor(prefix, dtype=torch.long)
     s = decoder.shape
-    x, rope = decoder.embedding[packed.ids[None]].float(), rope_of(s, packed.positions)
+    x, rope = decoder.embedding[packed.ids].float(), rope_of(s, packed.positions)
+    chosen = lambda t: t.flatten(0, 1)[kept]
     before, after, attended, kv = [], [], [], []
     for layer in decoder.layers:
-        h = F.rms_norm(x[0, :prefix], (s.width,), layer.norm_attn, s.eps)
+        h = F.rms_norm(x.flatten(0, 1)[prefix], (s.width,), layer.norm_attn, s.eps)
         kv.append(torch.cat([layer.linear("self_attn__k_proj", h), layer.linear("self_attn__v_proj", h)], -1))
-        before.append(x[0, kept])
+        before.append(chosen(x))
         middle: list[Tensor] = []
-        x = layer(x, rope, packed.bias, lambda t: middle.append(t[0, kept]) or t)
+        x = layer(x, rope, packed.bias, lambda t: middle.append(chosen(t)) or t)
         attended.append(middle[0] - before[-1])
-        after.append(x[0, kept])
+        after.append(chosen(x))
     return Taught(torch.stack(before), torch.stack(after), torch.stack(attended), torch.stack(kv))
 
 
 @torch.no_grad()
 def first_states(decoder: Decoder, token: int) -> Tensor:
     """[layers,d]: the residual stream before each layer at a text's first token, the attention sink, which sees itself alone."""
-    x, rope = decoder.embedding[torch.tensor([[token]])].float(), rope_of(decoder.shape, torch.zeros(1))
+    x, rope = decoder.embedding[torch.tensor([[token]])].float(), rope_of(decoder.shape, torch.zeros(1, 1))
     out = []
     for layer in decoder.layers:
         out.append(x[0, 0])
@@ -61,7 +62,8 @@ def first_states(decoder: Decoder, token: int) -> Tensor:
 
 @torch.no_grad()
 def attended_alone(decoder: Decoder, before: Tensor, positions: Tensor, bias: Tensor) -> Tensor:
-    """[layers,N,d]: the output of each layer's self-attention over the branches alone, for inputs `before` [layers,N,d]."""
+    """[layers,N,d]: the output of each layer's self-attention over the branches alone, for inputs `before` [layers,N,d] and
+    positions [1,N]."""
     s, rope, out = decoder.shape, rope_of(decoder.shape, positions), []
     split = lambda t, heads: t.view(1, -1, heads, s.head_dim).transpose(1, 2)
     for layer, x in zip(decoder.layers, before, strict=True):

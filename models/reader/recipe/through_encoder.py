@@ -11,13 +11,15 @@ from reading import Paragraph, Prompts, Row, Rows, pack
 
 REFUSED = 0.12
 PROMPTED = 3  # passages in the prompt, at most
+OTHERS = (0, 0, 1, 2, 5, 9, 19)  # passages that a question reads beside its own, those near its own first
+ENCODED = 20  # passages that a question may read in the encoder, at most
 LOWER = 0.3  # of the questions are typed in lower case without a question mark
 
 
 @dataclass(frozen=True)
 class Task:
-    """A packed row of branches: ids and positions [L] under a bias; `reader` [L] is the row of `readable` [readers, passages] that says what
-    a token may read in the encoder. `at` are the places that predict `targets`; `branch` numbers their questions."""
+    """Packed rows: ids and positions [B,L] under a bias; `reader` [B*L] is the row of `readable` [readers, passages] that says what a token
+    may read in the encoder. `at` are the places in B*L that predict `targets`; `branch` numbers their questions."""
 
     ids: Tensor
     positions: Tensor
@@ -49,7 +51,7 @@ class Tasks:
 
     def passages(self, count: int, rng: random.Random) -> list[int]:
         """Paragraphs of which about half are near another."""
-        shown = [rng.randrange(len(self.rows.paragraphs))]
+        shown = [rng.randrange(len(self.rows.paragraphs))] if count else []
         while len(shown) < count:
             near = [i for i in self.rows.near[rng.choice(shown)] if i not in shown]
             chosen = rng.choice(near) if near and rng.random() < 0.5 else rng.randrange(len(self.rows.paragraphs))
@@ -75,36 +77,47 @@ class Tasks:
         for at, index in enumerate(shown):
             own = self.branches(index, max(3, round(questions / count)), True, rng)
             rows.append(Row(passages[at], own))
+            near = [i for i in range(count) if shown[i] in self.rows.near[index]]
+            far = [i for i in range(count) if i != at and i not in near]
             for prompt, answer in own:
-                others = rng.sample([i for i in range(count) if i != at], min(rng.choice((0, 0, 1, most)), count - 1))
+                wanted = rng.choice(tuple(n for n in OTHERS if n <= most))
+                others = [*rng.sample(near, len(near)), *rng.sample(far, len(far))][:wanted]
                 branches.append((prompt[self.skipped :], answer))
                 readable.append([i == at or i in others for i in range(count)])
         # Answers weigh more: in an answer each token tells whether the right place was found.
         weights = torch.tensor([1.0 if i < len(p) - 1 else 3.0 for p, a in branches for i in range(len(p) + len(a) - 1)])
-        return Asked(shown, passages, task_of(Row([], branches), torch.tensor(readable), True), rows, weights / weights.sum())
+        return Asked(shown, passages, task_of([Row([], branches)], torch.tensor(readable)), rows, weights / weights.sum())
 
-    def beside_prompt(self, shown: list[int], questions: int, rng: random.Random) -> Task:
-        """One to three passages in the prompt, those shown in the encoder: the answer is in either, or nowhere."""
-        prompted = [i for i in self.passages(rng.randint(1, PROMPTED), rng) if i not in shown]
+    def beside_prompt(self, shown: list[int], rows: int, questions: int, rng: random.Random) -> Task:
+        """Rows with up to three passages in the prompt and some of those shown in the encoder: the answer is in either, or nowhere."""
+        made, readable = [], []
+        for _ in range(rows):
+            encoded = rng.sample(shown, min(rng.randint(1, ENCODED), len(shown)))
+            made.append(self.row_beside(encoded, questions, rng))
+            readable.append([i in encoded for i in shown])
+        return task_of(made, torch.tensor(readable))
+
+    def row_beside(self, encoded: list[int], questions: int, rng: random.Random) -> Row:
         paragraphs = self.rows.paragraphs
-        branches = [pair for i in prompted for pair in self.branches(i, 2, bool(prompted), rng)][: questions // 3]
-        encoded = [pair for i in shown for pair in self.branches(i, 3, bool(prompted), rng)]
-        branches += rng.sample(encoded, min(questions - len(branches), len(encoded)))
-        text = " ".join(paragraphs[i].text for i in [*prompted, *shown]).lower()
+        prompted = [i for i in self.passages(rng.randint(0, PROMPTED), rng) if i not in encoded]
+        branches = [pair for i in prompted for pair in self.branches(i, 2, True, rng)][: questions // 3]
+        others = [pair for i in encoded for pair in self.branches(i, 3, bool(prompted), rng)]
+        branches += rng.sample(others, min(questions - len(branches), len(others)))
+        text = " ".join(paragraphs[i].text for i in [*prompted, *encoded]).lower()
         for _ in range(round(REFUSED * questions)):
-            other = rng.choice(self.rows.near[rng.choice(shown)] or shown)
+            other = rng.choice(self.rows.near[rng.choice(encoded)] or encoded)
             for question, answers in rng.sample(paragraphs[other].questions, min(1, len(paragraphs[other].questions))):
                 if not any(answer.lower() in text for answer in answers):
                     branches.append((self.prompts.question(question, bool(prompted)), self.prompts.answer("")))
-        prefix = self.prompts.prefix([paragraphs[i] for i in prompted])
-        return task_of(Row(prefix, rng.sample(branches, len(branches))), torch.ones(1, len(shown), dtype=torch.bool), False)
+        return Row(self.prompts.prefix([paragraphs[i] for i in prompted]), rng.sample(branches, len(branches)))
 
 
-def task_of(row: Row, readable: Tensor, each: bool) -> Task:
-    """@param each: a row of `readable` for each branch, else one for all"""
-    p = pack(row)
-    reader = p.segment - 1 if each else torch.zeros_like(p.segment)
-    return Task(p.ids[None], p.positions, p.bias, reader, readable, p.at, p.targets, p.branch, len(row.branches))
+def task_of(rows: list[Row], readable: Tensor) -> Task:
+    """@param readable: a line for each row, or for each branch of the only row"""
+    p = pack(rows)
+    row = torch.arange(len(rows))[:, None].expand(p.ids.shape).flatten()
+    reader = p.segment[0] - 1 if len(rows) == 1 and len(readable) > 1 else row
+    return Task(p.ids, p.positions, p.bias, reader, readable, p.at, p.targets, p.branch, sum(len(row.branches) for row in rows))
 
 
 def cross_bias(task: Task, owner: Tensor) -> Tensor:

@@ -7,12 +7,13 @@ its last checkpoint.
 
 import argparse
 import random
+from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from base_model import Decoder, Gguf, load_adapter
+from base_model import DEVICE, Decoder, Gguf, load_adapter
 from beginnings import fit_heads, fit_keys_and_values
 from cepe_model import Reader
 from losses import missing_of, of_attention, of_keys_and_values, of_states, token_weights
@@ -20,13 +21,22 @@ from reading import Prompts, Row, Rows, load_paragraphs
 from run import Run, parser_of
 from scores import load_development, through_encoder
 from teacher import Taught, first_states, taught_by
-from through_encoder import Asked, Task, Tasks, cross_bias
+from through_encoder import OTHERS, Asked, Task, Tasks, cross_bias
 from train_reading import ALPHA as READING_ALPHA, RANK as READING_RANK
 
 SEED = 20261124
 LAYERS, RANK, ALPHA = 18, 24, 24.0
-FEW, MANY = (3, 4, 5), (4, 5, 6)  # passages of a step, in the first 40 % of the schedule and after
-QUESTIONS = 30
+@dataclass(frozen=True)
+class Scale:
+    """Of a step: its passages, in the first 40 % of the schedule and after, its questions, and its rows with passages in the prompt."""
+
+    few: tuple[int, ...]
+    many: tuple[int, ...]
+    questions: int
+    prompted_rows: int
+
+
+SCALE = {"cpu": Scale((3, 4, 5), (4, 5, 6), 30, 1), "cuda": Scale((32,), (40,), 200, 8)}[DEVICE]
 KEYS, LAYERWISE, PROMPTED = 0.05, 0.2, 0.5  # ends of the first two parts; where prompts with passages begin
 FITTED = 100, 3  # passages for keys and values, steps' worth of questions for heads
 WARMUP, DECAY = 30, 0.6
@@ -42,7 +52,7 @@ def arguments() -> argparse.Namespace:
 def stage_one(gguf: Gguf, args: argparse.Namespace) -> Decoder:
     decoder, checkpoint = Decoder(gguf, READING_RANK, READING_ALPHA), args.runs / "reading.pt"
     if checkpoint.exists() or not args.adapter:
-        decoder.load_state_dict(torch.load(checkpoint, weights_only=True)["model"])
+        decoder.load_state_dict(torch.load(checkpoint, weights_only=True, map_location=DEVICE)["model"])
     else:
         load_adapter(decoder, args.adapter)
     return decoder
@@ -54,15 +64,15 @@ class Lessons:
     def __init__(self, reader: Reader, tasks: Tasks):
         self.reader, self.tasks = reader, tasks
         self.first = first_states(reader.decoder[0], tasks.prompts.question("", False)[0])
-        self.average: dict[str, float] = {}
+        self.average: dict[str, Tensor] = {}
 
     def note(self, **values: float | Tensor) -> None:
         for name, value in values.items():
-            value = float(torch.as_tensor(value).detach())
+            value = torch.as_tensor(value).detach()
             self.average[name] = 0.95 * self.average.get(name, value) + 0.05 * value
 
     def taught(self, asked: Asked) -> Taught:
-        return Taught.joined([taught_by(self.reader.decoder[0], row, self.tasks.skipped) for row in asked.rows])
+        return taught_by(self.reader.decoder[0], asked.rows, self.tasks.skipped)
 
     def begin(self) -> None:
         passages, steps = FITTED
@@ -71,12 +81,12 @@ class Lessons:
         fit_heads(self.reader, (self.heads_of(random.Random(f"{SEED} heads {number}")) for number in range(steps)))
 
     def keys_of(self, passages: list[list[int]]) -> tuple[Tensor, Tensor, Tensor]:
-        kv = torch.cat([taught_by(self.reader.decoder[0], Row(ids, []), 0).kv for ids in passages], 1)
+        kv = taught_by(self.reader.decoder[0], [Row(ids, []) for ids in passages], 0).kv
         states, owner = self.reader.encode(passages)
         return states, kv, token_weights(owner)
 
     def heads_of(self, rng: random.Random):
-        asked = self.tasks.asked(rng.choice(FEW), QUESTIONS, 1, rng)
+        asked = self.tasks.asked(rng.choice(SCALE.few), SCALE.questions, 1, rng)
         states, owner = self.reader.encode(asked.passages)
         return missing_of(self.reader, asked.task, self.taught(asked), self.first), states, cross_bias(asked.task, owner), asked.weights
 
@@ -97,7 +107,7 @@ class Lessons:
             self.note(attention=attention)
             return ATTENTION * attention + missed.sum(), states, owner
         layers = reader.layers(task.ids, task.positions, task.bias, states, bias)
-        weights = asked.weights * (task.positions != 0)
+        weights = asked.weights * (task.positions[0] != 0)
         apart = of_states(reader, taught.after, layers, weights / weights.sum())
         self.note(states=apart)
         answers = self.answers(task, reader.normed(layers[-1]), "exact")
@@ -108,7 +118,7 @@ class Lessons:
         return self.answers(task, hidden, "prompted")
 
     def answers(self, task: Task, hidden: Tensor, name: str) -> Tensor:
-        logits = self.reader.decoder[0].logits(hidden[0, task.at])
+        logits = self.reader.decoder[0].logits(hidden.flatten(0, 1)[task.at])
         wrong = torch.zeros(task.branches).index_add(0, task.branch, (logits.argmax(-1) != task.targets).float())
         self.note(**{name: (wrong == 0).float().mean()})
         return F.cross_entropy(logits, task.targets)
@@ -138,12 +148,12 @@ def main() -> None:
         for group in optimizer.param_groups:
             group["lr"] = args.lr * group["of"] * run.rate(WARMUP, DECAY, 0.04)
         if done < KEYS:
-            lessons.keys(tasks.encoded(tasks.passages(6, rng))).backward()
+            lessons.keys(tasks.encoded(tasks.passages(SCALE.many[-1], rng))).backward()
         else:
-            asked = tasks.asked(rng.choice(FEW if done < 0.4 else MANY), QUESTIONS, 1 if done < LAYERWISE else 7, rng)
+            asked = tasks.asked(rng.choice(SCALE.few if done < 0.4 else SCALE.many), SCALE.questions, 1 if done < LAYERWISE else OTHERS[-1], rng)
             loss, states, owner = lessons.loss(asked, done < LAYERWISE)
             if done > PROMPTED and run.step % 3 == 0:
-                loss = loss + lessons.prompted(tasks.beside_prompt(asked.shown, 12, rng), states, owner)
+                loss = loss + lessons.prompted(tasks.beside_prompt(asked.shown, SCALE.prompted_rows, 12, rng), states, owner)
             loss.backward()
             run.asked += asked.task.branches
         torch.nn.utils.clip_grad_norm_([*others, *adapters], 20.0)

@@ -9,15 +9,16 @@ import random
 
 import torch
 import torch.nn.functional as F
+from torch import Tensor
 
-from base_model import Decoder, Gguf, load_adapter
+from base_model import DEVICE, Decoder, Gguf, load_adapter
 from reading import Prompts, Rows, load_paragraphs, pack
 from run import Run, parser_of
 from scores import exact_match, load_development
 
 SEED = 20261123
 RANK, ALPHA = 16, 32.0
-ROWS_A_STEP = 4
+ROWS_A_STEP = {"cpu": 4, "cuda": 32}[DEVICE]
 WARMUP = 20  # steps
 DECAY = 0.4  # of the schedule, at its end
 
@@ -41,7 +42,7 @@ def main() -> None:
     if args.adapter and not run.resumed:
         load_adapter(model, args.adapter)
     rows = Rows(prompts, load_paragraphs(args.data))
-    average: list[tuple[float, float]] = []
+    average: Tensor | None = None
 
     def measure(count: int = 60) -> str:
         return f"exact match {exact_match(model, prompts, load_development(args.development, count)):.3f}"
@@ -50,24 +51,26 @@ def main() -> None:
         rng = random.Random(f"{SEED} {run.step}")
         for group in optimizer.param_groups:
             group["lr"] = args.lr * run.rate(WARMUP, DECAY, 0.02)
-        for _ in range(ROWS_A_STEP):
-            row = rows.row(2 if run.step < 60 and not args.adapter else 5, rng)
-            if not row.branches:
-                continue
-            p = pack(row)
-            hidden = model.hidden(p.ids[None], p.positions, p.bias)[0, p.at]
-            logits = model.logits(hidden)
+        drawn = [rows.row(2 if run.step < 60 and not args.adapter else 5, rng) for _ in range(ROWS_A_STEP)]
+        asked = [row for row in drawn if row.branches]
+        losses = []
+        for some in ([asked] if DEVICE == "cuda" else [[row] for row in asked]):
+            p = pack(some)
+            hidden = model.hidden(p.ids, p.positions, p.bias).flatten(0, 1)[p.at]
+            logits, questions = model.logits(hidden), sum(len(row.branches) for row in some)
             loss = F.cross_entropy(logits, p.targets)
-            (loss / ROWS_A_STEP).backward()
-            wrong = torch.zeros(len(row.branches)).index_add(0, p.branch, (logits.argmax(-1) != p.targets).float())
-            average = [*average[-79:], (loss.item(), (wrong == 0).float().mean().item())]
-            run.asked += len(row.branches)
+            (loss * len(some) / len(asked)).backward()
+            wrong = torch.zeros(questions).index_add(0, p.branch, (logits.argmax(-1) != p.targets).float())
+            losses.append(torch.stack([loss.detach(), (wrong == 0).float().mean()]))
+            run.asked += questions
+        shown = torch.stack(losses).mean(0)
+        average = shown if average is None else 0.95 * average + 0.05 * shown
         torch.nn.utils.clip_grad_norm_(trained, 1.0)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
         run.end_step(measure if args.development else None)
         if run.step % 10 == 0:
-            loss, exact = (sum(column) / len(average) for column in zip(*average, strict=True))
+            loss, exact = average.tolist()
             print(f"step {run.step} questions {run.asked} {run.seconds:.0f}s loss {loss:.3f} exact {exact:.3f}", flush=True)
     run.save()
     if args.development:
