@@ -9,6 +9,8 @@ from pathlib import Path
 import torch
 from torch import nn
 
+from base_model import DEVICE
+
 
 def parser_of(description: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=description)

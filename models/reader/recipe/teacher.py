@@ -24,16 +24,11 @@ class Taught:
 
 @torch.no_grad()
 def taught_by(decoder: Decoder, rows: list[Row], skipped: int) -> Taught:
-    packed, kept, prefix = pack(rows), [], []
-    length = packed.ids.shape[1]
-    for number, row in enumerate(rows):
-        at = number * length + len(row.prefix)
-        prefix += range(number * length, at)
-        for prompt, answer in row.branches:
-            end = at + len(prompt) + len(answer[:-1])
-            kept += range(at + skipped, end)
-            at = end
-    kept, prefix = torch.tensor(kept, dtype=torch.long), torch.tensor(prefix, dtype=torch.long)
+    packed = pack(rows)
+    prefixed = packed.segment == 0
+    of_branch = packed.positions - prefixed.sum(1, keepdim=True)  # the place of a token in its own branch
+    kept = ((packed.segment > 0) & (of_branch >= skipped)).flatten().nonzero()[:, 0]
+    prefix = prefixed.flatten().nonzero()[:, 0]
     s = decoder.shape
     x, rope = decoder.embedding[packed.ids].float(), rope_of(s, packed.positions)
     chosen = lambda t: t.flatten(0, 1)[kept]

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from base_model import COMPUTED_IN
-from reading import Paragraph, Prompts, Row, Rows, pack
+from reading import Prompts, Row, Rows, pack
 
 REFUSED = 0.12
 PROMPTED = 3  # passages in the prompt, at most
