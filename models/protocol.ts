@@ -29,9 +29,9 @@ export function protocolOf({ encoder, decoder }: CepeConfig): QaDefaults {
   }
 }
 
-/** The mode in which a model reads passages together. */
-export function jointMode({ graphs }: Pick<CepeManifest, 'graphs'>): 'cepe' | 'decoder-only' {
-  return graphs.encoder === null ? 'decoder-only' : 'cepe'
+/** The mode in which a model reads passages together: in the prompt if its encoder was only taught to read them one at a time. */
+export function jointMode({ graphs, qa_defaults: { mode } }: Pick<CepeManifest, 'graphs' | 'qa_defaults'>): 'cepe' | 'decoder-only' {
+  return graphs.encoder === null || mode === 'map-rerank' ? 'decoder-only' : 'cepe'
 }
 
 /** The default mode of a model. */

@@ -21,7 +21,7 @@ await t.test('weights of passages: 1 for the first, never rising', (t) => {
 await t.test('passages are read one at a time, and the answer worth most is given', async (t) => {
   const reader = await createReader({ modelDir: await builtFixture(t, 'cepe-tiny-gqa') })
   t.teardown(() => reader.close({ drainMs: 0 }))
-  const asked = (more: Partial<AnswerRead>) => question('w5 w9 w11', { maxNewTokens: 4, includePrompts: true, ...more })
+  const asked = (more: Partial<AnswerRead>) => question('w5 w9 w11', { maxNewTokens: 4, kDecoder: 4, includePrompts: true, ...more })
   const { passages } = asked({})
   const scored = (scores: readonly number[]) =>
     passages.slice(0, scores.length).map((passage, i) => ({ ...passage, score: scores[i] ?? 0 }))
@@ -50,4 +50,40 @@ await t.test('passages are read one at a time, and the answer worth most is give
 
   const none = await reader.answer(asked({ mode: 'map-rerank', passages: [] }))
   t.same(none.prompts, (await reader.answer(asked({ mode: 'decoder-only', passages: [] }))).prompts)
+})
+
+await t.test('passages behind the first k_decoder are read through the encoder, one at a time', async (t) => {
+  const reader = await createReader({ modelDir: await builtFixture(t, 'cepe-tiny-gqa') })
+  t.teardown(() => reader.close({ drainMs: 0 }))
+  const asked = (more: Partial<AnswerRead>) => question('w5 w9 w11', { maxNewTokens: 4, includePrompts: true, ...more })
+  const passages = asked({}).passages.slice(0, 4).map((passage) => ({ ...passage, score: 1 }))
+  const alone = await Promise.all(
+    passages.map((passage, i) => reader.answer(asked({ mode: 'cepe', passages: [passage], kDecoder: i === 0 ? 1 : 0 }))),
+  )
+  const worth = alone.map(({ text, logprobs }) => (text === '' ? 0 : confidence(logprobs)))
+  const best = worth.indexOf(Math.max(...worth))
+  const all = await reader.answer(asked({ mode: 'map-rerank', passages, kDecoder: 1, attendedSentences: true }))
+  t.match(all, { text: alone[best]?.text, logprobs: alone[best]?.logprobs })
+  t.same(all.inDecoder, [true, false, false, false])
+  t.same(all.contextOf, [-1, 0, 1, 2])
+  t.same(
+    all.contextTokenCounts,
+    alone.flatMap(({ contextTokenCounts }) => contextTokenCounts),
+  )
+  t.same(
+    all.contexts,
+    alone.flatMap(({ contexts }) => contexts),
+  )
+  t.same(all.contextShares, best === 0 ? [] : [1, 2, 3].map((i) => (i === best ? 1 : 0)), 'of the chosen answer')
+
+  const encoded = await reader.answer(asked({ mode: 'map-rerank', passages: passages.slice(1), kDecoder: 0, attendedSentences: true }))
+  const chosen = worth.slice(1).indexOf(Math.max(...worth.slice(1)))
+  t.same(
+    encoded.contextShares,
+    [0, 1, 2].map((i) => (i === chosen ? 1 : 0)),
+  )
+  t.same(
+    encoded.attended?.map((sentence) => sentence !== null),
+    [0, 1, 2].map((i) => i === chosen),
+  )
 })

@@ -26,7 +26,7 @@ export async function bestChunksTask(
       question,
       mode: 'map-rerank',
       passages: best.map(({ index, score }) => ({ ...at(split.passages, index), score })),
-      kDecoder: 1,
+      kDecoder: count,
       encoderPassages: 'others',
       demonstrations: [],
       contextTokens: read.chunkTokens,

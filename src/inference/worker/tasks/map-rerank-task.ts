@@ -13,17 +13,19 @@ const RETRIEVAL_WEIGHT = 2
 /**
  * Reads passages one at a time, best first, and returns the answer that is worth most: its confidence times the weight of its passage.
  * Extractive readers choose among passages in this way (Karpukhin et al. 2020, section 6.1); for a small decoder the other passages of a
- * common prompt are distractors. An empty answer says that the passage has none. As a confidence is 1 at most, passages whose weight is
- * not above the best answer's worth are not read.
+ * common prompt are distractors. The first `kDecoder` passages are read in a prompt, the others through the encoder if the model has one.
+ * An empty answer says that the passage has none. As a confidence is 1 at most, passages whose weight is not above the best answer's worth
+ * are not read.
  * @throws as answerTask
  */
 export async function mapRerankTask(model: ReaderModel, read: AnswerRead, yieldPoint: YieldPoint): Promise<Answer> {
   const weights = passageWeights(read.passages)
+  const mode = model.limits.hasEncoder ? 'cepe' : 'decoder-only'
   const answers: Answer[] = []
   let best: { readonly answer: Answer; readonly worth: number } | undefined
   for (const [i, passage] of read.passages.entries()) {
     if (best && best.worth >= at(weights, i)) break
-    const answer = await answerTask(model, { ...read, mode: 'decoder-only', passages: [passage] }, yieldPoint)
+    const answer = await answerTask(model, { ...read, mode, passages: [passage], kDecoder: i < read.kDecoder ? 1 : 0 }, yieldPoint)
     answers.push(answer)
     const worth = answer.text === '' ? 0 : confidence(answer.logprobs) * at(weights, i)
     if (worth > (best?.worth ?? 0)) best = { answer, worth }
@@ -47,16 +49,21 @@ export function passageWeights(passages: readonly { readonly score: number | nul
 /** The chosen answer, with the prompts and times of all that were read. */
 function joined({ passages, attendedSentences }: AnswerRead, answers: readonly Answer[], chosen: Answer): Answer {
   const sum = (of: (answer: Answer) => number): number => answers.reduce((total, answer) => total + of(answer), 0)
+  const encoded = answers.filter(({ contextOf }) => contextOf[0] === 0)
   return {
     ...chosen,
-    ...(attendedSentences && { attended: passages.map(() => null) }),
-    contextOf: passages.map(() => -1),
+    ...(attendedSentences && { attended: passages.map((_, i) => (answers[i] === chosen ? (chosen.attended?.[0] ?? null) : null)) }),
+    contextOf: passages.map((_, i) => encoded.findIndex((answer) => answer === answers[i])),
+    contextTokenCounts: encoded.flatMap(({ contextTokenCounts }) => contextTokenCounts),
+    // Of the chosen answer, which attended to its own passage only.
+    contextShares: chosen.contextShares.length === 0 ? [] : encoded.map((answer) => (answer === chosen ? 1 : 0)),
+    contexts: answers.flatMap(({ contexts }) => contexts),
     inDecoder: passages.map((_, i) => answers[i]?.inDecoder[0] ?? false),
     promptTokens: sum(({ promptTokens }) => promptTokens),
     prompts: answers.flatMap(({ prompts }) => prompts),
     timingsMs: {
       plan: sum(({ timingsMs }) => timingsMs.plan),
-      encode: 0,
+      encode: sum(({ timingsMs }) => timingsMs.encode),
       generate: sum(({ timingsMs }) => timingsMs.generate),
     },
   }
