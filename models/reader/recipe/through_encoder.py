@@ -9,9 +9,9 @@ from torch import Tensor
 from base_model import COMPUTED_IN
 from reading import Prompts, Row, Rows, pack
 
-REFUSED = 0.12
+REFUSED = 0.2  # questions that a passage does not answer, for each that it does
+DENSE = 45  # tokens of a passage for each of its questions, at most: a step's time goes into the passages
 PROMPTED = 3  # passages in the prompt, at most
-OTHERS = (0, 0, 1, 2, 5, 9, 19)  # passages that a question reads beside its own, those near its own first
 ENCODED = 20  # passages that a question may read in the encoder, at most
 LOWER = 0.3  # of the questions are typed in lower case without a question mark
 
@@ -47,14 +47,16 @@ class Asked:
 class Tasks:
     def __init__(self, prompts: Prompts, rows: Rows):
         self.prompts, self.rows = prompts, rows
+        self.dense = {i for i, p in enumerate(rows.paragraphs) if len(prompts.prefix([p])) <= DENSE * len(p.questions)}
+        self.drawn = sorted(self.dense)
         self.skipped = len(prompts.question("", True)) - len(prompts.question("", False))
 
     def passages(self, count: int, rng: random.Random) -> list[int]:
-        """Paragraphs of which about half are near another."""
-        shown = [rng.randrange(len(self.rows.paragraphs))] if count else []
+        """Paragraphs with questions enough, of which about half are near another."""
+        shown = [rng.choice(self.drawn)] if count else []
         while len(shown) < count:
-            near = [i for i in self.rows.near[rng.choice(shown)] if i not in shown]
-            chosen = rng.choice(near) if near and rng.random() < 0.5 else rng.randrange(len(self.rows.paragraphs))
+            near = [i for i in self.rows.near[rng.choice(shown)] if i in self.dense and i not in shown]
+            chosen = rng.choice(near) if near and rng.random() < 0.5 else rng.choice(self.drawn)
             shown += [chosen] if chosen not in shown else []
         rng.shuffle(shown)
         return shown
@@ -70,20 +72,32 @@ class Tasks:
             out.append((self.prompts.question(typed, prefixed), self.prompts.answer(rng.choice(answers))))
         return out
 
-    def asked(self, count: int, questions: int, most: int, rng: random.Random) -> Asked:
-        """`count` passages and up to `questions` questions about them; each reads its passage and up to `most` others."""
+    def refused(self, index: int, count: float, rng: random.Random) -> list[tuple[list[int], list[int]]]:
+        """Questions about passages near this one, which it does not answer."""
+        text, out = self.rows.paragraphs[index].text.lower(), []
+        for _ in range(int(count + rng.random())):
+            other = self.rows.paragraphs[rng.choice(self.rows.near[index] or [index])]
+            for question, answers in rng.sample(other.questions, min(1, len(other.questions))):
+                if not any(answer.lower() in text for answer in answers):
+                    out.append((self.prompts.question(question), self.prompts.answer("")))
+        return out
+
+    def asked(self, count: int, questions: int, others: tuple[int, ...], rng: random.Random) -> Asked:
+        """`count` passages and up to `questions` questions about them. Each question reads its passage and one of `others` further ones,
+        those near its own first."""
         shown = self.passages(count, rng)
         passages, rows, branches, readable = self.encoded(shown), [], [], []
         for at, index in enumerate(shown):
             own = self.branches(index, max(3, round(questions / count)), True, rng)
-            rows.append(Row(passages[at], own))
+            wrong = self.refused(index, REFUSED * len(own), rng)
+            rows.append(Row(passages[at], [*own, *wrong]))
             near = [i for i in range(count) if shown[i] in self.rows.near[index]]
             far = [i for i in range(count) if i != at and i not in near]
-            for prompt, answer in own:
-                wanted = rng.choice(tuple(n for n in OTHERS if n <= most))
-                others = [*rng.sample(near, len(near)), *rng.sample(far, len(far))][:wanted]
+            for number, (prompt, answer) in enumerate(rows[-1].branches):
+                wanted = rng.choice(others) if number < len(own) else 0
+                beside = [*rng.sample(near, len(near)), *rng.sample(far, len(far))][:wanted]
                 branches.append((prompt[self.skipped :], answer))
-                readable.append([i == at or i in others for i in range(count)])
+                readable.append([i == at or i in beside for i in range(count)])
         # Answers weigh more: in an answer each token tells whether the right place was found.
         weights = torch.tensor([1.0 if i < len(p) - 1 else 3.0 for p, a in branches for i in range(len(p) + len(a) - 1)])
         return Asked(shown, passages, task_of([Row([], branches)], torch.tensor(readable)), rows, weights / weights.sum())
@@ -104,7 +118,7 @@ class Tasks:
         others = [pair for i in encoded for pair in self.branches(i, 3, bool(prompted), rng)]
         branches += rng.sample(others, min(questions - len(branches), len(others)))
         text = " ".join(paragraphs[i].text for i in [*prompted, *encoded]).lower()
-        for _ in range(round(REFUSED * questions)):
+        for _ in range(round(REFUSED / 2 * questions)):
             other = rng.choice(self.rows.near[rng.choice(encoded)] or encoded)
             for question, answers in rng.sample(paragraphs[other].questions, min(1, len(paragraphs[other].questions))):
                 if not any(answer.lower() in text for answer in answers):

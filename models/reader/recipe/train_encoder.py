@@ -21,25 +21,30 @@ from reading import Prompts, Row, Rows, load_paragraphs
 from run import Run, parser_of
 from scores import load_development, through_encoder
 from teacher import Taught, first_states, taught_by
-from through_encoder import OTHERS, Asked, Task, Tasks, cross_bias
+from through_encoder import Asked, Task, Tasks, cross_bias
 from train_reading import ALPHA as READING_ALPHA, RANK as READING_RANK
 
 SEED = 20261124
 LAYERS, RANK, ALPHA = 18, 24, 24.0
+
+
 @dataclass(frozen=True)
 class Scale:
-    """Of a step: its passages, in the first 40 % of the schedule and after, its questions, and its rows with passages in the prompt."""
+    """Of a step: its passages, layer by layer and end to end; its questions; how many passages a question reads beside its own, drawn
+    from these; its rows with passages in the prompt, in every third step of the last half."""
 
     few: tuple[int, ...]
     many: tuple[int, ...]
     questions: int
+    others: tuple[int, ...]
     prompted_rows: int
 
 
-SCALE = {"cpu": Scale((3, 4, 5), (4, 5, 6), 30, 1), "cuda": Scale((32,), (40,), 200, 8)}[DEVICE]
-KEYS, LAYERWISE, PROMPTED = 0.05, 0.2, 0.5  # ends of the first two parts; where prompts with passages begin
+SCALE = {"cpu": Scale((4,), (5,), 40, (0, 0, 0, 0, 1, 4), 0), "cuda": Scale((32,), (40,), 200, (0, 0, 1, 2, 5, 9, 19), 8)}[DEVICE]
+KEYS, LAYERWISE, PROMPTED = 0.02, 0.35, 0.5  # ends of the first two parts; where prompts with passages begin
 FITTED = 100, 3  # passages for keys and values, steps' worth of questions for heads
-WARMUP, DECAY = 30, 0.6
+WARMUP, DECAY = 20, 0.6
+WHOLE = 0.35  # of the rate, end to end: at the whole rate it first undoes what was learned layer by layer
 ATTENTION, KEYS_AND_VALUES, STATES = 3.0, 2.0, 2.0  # weights of the losses
 
 
@@ -86,7 +91,7 @@ class Lessons:
         return states, kv, token_weights(owner)
 
     def heads_of(self, rng: random.Random):
-        asked = self.tasks.asked(rng.choice(SCALE.few), SCALE.questions, 1, rng)
+        asked = self.tasks.asked(rng.choice(SCALE.few), SCALE.questions, (0,), rng)
         states, owner = self.reader.encode(asked.passages)
         return missing_of(self.reader, asked.task, self.taught(asked), self.first), states, cross_bias(asked.task, owner), asked.weights
 
@@ -110,18 +115,30 @@ class Lessons:
         weights = asked.weights * (task.positions[0] != 0)
         apart = of_states(reader, taught.after, layers, weights / weights.sum())
         self.note(states=apart)
-        answers = self.answers(task, reader.normed(layers[-1]), "exact")
+        answers = self.answers(task, reader.normed(layers[-1]), "exact", reader.normed(taught.after[-1]))
         return answers + STATES * apart + KEYS_AND_VALUES * missed.sum(), states, owner
 
     def prompted(self, task: Task, states: Tensor, owner: Tensor) -> Tensor:
         hidden = self.reader.hidden(task.ids, task.positions, task.bias, states, cross_bias(task, owner))
         return self.answers(task, hidden, "prompted")
 
-    def answers(self, task: Task, hidden: Tensor, name: str) -> Tensor:
-        logits = self.reader.decoder[0].logits(hidden.flatten(0, 1)[task.at])
+    def answers(self, task: Task, hidden: Tensor, name: str, teacher: Tensor | None = None) -> Tensor:
+        """The answers' cross-entropy; with the teacher's normed states [N,d] also the divergence from its distributions (Hinton et al. 2015)."""
+        decoder = self.reader.decoder[0]
+        logits = decoder.logits(hidden.flatten(0, 1)[task.at])
+        self.note(**{name: self.exact(task, logits)})
+        loss = F.cross_entropy(logits, task.targets)
+        if teacher is None:
+            return loss
+        with torch.no_grad():
+            wanted = decoder.logits(teacher[task.at])
+            self.note(teacher=self.exact(task, wanted))
+        return (loss + F.kl_div(logits.log_softmax(-1), wanted.softmax(-1), reduction="batchmean")) / 2
+
+    def exact(self, task: Task, logits: Tensor) -> Tensor:
+        """The share of questions of which each answer token is the likeliest."""
         wrong = torch.zeros(task.branches).index_add(0, task.branch, (logits.argmax(-1) != task.targets).float())
-        self.note(**{name: (wrong == 0).float().mean()})
-        return F.cross_entropy(logits, task.targets)
+        return (wrong == 0).float().mean()
 
 
 def main() -> None:
@@ -146,13 +163,14 @@ def main() -> None:
     while (done := run.done) < 1:
         rng = random.Random(f"{SEED} {run.step}")
         for group in optimizer.param_groups:
-            group["lr"] = args.lr * group["of"] * run.rate(WARMUP, DECAY, 0.04)
+            group["lr"] = args.lr * group["of"] * run.rate(WARMUP, DECAY, 0.02) * (1 if done < LAYERWISE else WHOLE)
         if done < KEYS:
             lessons.keys(tasks.encoded(tasks.passages(SCALE.many[-1], rng))).backward()
         else:
-            asked = tasks.asked(rng.choice(SCALE.few if done < 0.4 else SCALE.many), SCALE.questions, 1 if done < LAYERWISE else OTHERS[-1], rng)
-            loss, states, owner = lessons.loss(asked, done < LAYERWISE)
-            if done > PROMPTED and run.step % 3 == 0:
+            layerwise = done < LAYERWISE
+            asked = tasks.asked(rng.choice(SCALE.few if layerwise else SCALE.many), SCALE.questions, (0,) if layerwise else SCALE.others, rng)
+            loss, states, owner = lessons.loss(asked, layerwise)
+            if SCALE.prompted_rows and done > PROMPTED and run.step % 3 == 0:
                 loss = loss + lessons.prompted(tasks.beside_prompt(asked.shown, SCALE.prompted_rows, 12, rng), states, owner)
             loss.backward()
             run.asked += asked.task.branches
