@@ -148,7 +148,7 @@ export interface AnswerRequest {
   k?: number
   /** Passages placed in the decoder prompt; the others go to the encoder (default: the model's own). */
   k_decoder?: number
-  /** cepe: passages beyond the decoder's go through the encoder. decoder-only: as many passages as the window holds, nothing encoded. map-rerank: one prompt per passage, best first; the answer with the highest confidence times squared relative retrieval score is returned, and passages that cannot change it are not read. replug: one prompt per passage, next-token distributions mixed by retrieval score. closed-book: no passages. Default: the model's own (qa_config.json), else cepe; decoder-only where the model is a decoder without encoder, which is not asked in mode cepe. */
+  /** cepe: passages beyond the decoder's go through the encoder. decoder-only: as many passages as the window holds, nothing encoded. map-rerank: passages are read one at a time, best first, the first k_decoder in a prompt and the others through the encoder if there is one; the answer with the highest confidence times squared relative retrieval score is returned, and passages that cannot change it are not read. replug: one prompt per passage, next-token distributions mixed by retrieval score. closed-book: no passages. Default: the model's own (qa_config.json), else cepe; decoder-only where the model is a decoder without encoder, which is not asked in mode cepe. */
   mode?: 'cepe' | 'decoder-only' | 'map-rerank' | 'replug' | 'closed-book'
   /** others (default): the encoder gets the passages that the decoder prompt does not hold. all: it gets all of them. */
   encoder_passages?: 'others' | 'all'
@@ -214,7 +214,7 @@ export interface AnswerResponse {
   /** stop: the answer ended by itself. length: max_new_tokens was reached. null: nothing was generated. */
   finish_reason: 'stop' | 'length' | null
   evidence: Evidence[]
-  /** cepe: passages beyond the decoder's go through the encoder. decoder-only: as many passages as the window holds, nothing encoded. map-rerank: one prompt per passage, best first; the answer with the highest confidence times squared relative retrieval score is returned, and passages that cannot change it are not read. replug: one prompt per passage, next-token distributions mixed by retrieval score. closed-book: no passages. Default: the model's own (qa_config.json), else cepe; decoder-only where the model is a decoder without encoder, which is not asked in mode cepe. */
+  /** cepe: passages beyond the decoder's go through the encoder. decoder-only: as many passages as the window holds, nothing encoded. map-rerank: passages are read one at a time, best first, the first k_decoder in a prompt and the others through the encoder if there is one; the answer with the highest confidence times squared relative retrieval score is returned, and passages that cannot change it are not read. replug: one prompt per passage, next-token distributions mixed by retrieval score. closed-book: no passages. Default: the model's own (qa_config.json), else cepe; decoder-only where the model is a decoder without encoder, which is not asked in mode cepe. */
   mode: 'cepe' | 'decoder-only' | 'map-rerank' | 'replug' | 'closed-book'
   usage: {
     /** Decoder prompt (in replug mode: of all prompts). */
@@ -579,7 +579,7 @@ export interface Question {
   k?: number
   /** Passages placed in the decoder prompt; the others go to the encoder (default: the model's own). */
   k_decoder?: number
-  /** cepe: passages beyond the decoder's go through the encoder. decoder-only: as many passages as the window holds, nothing encoded. map-rerank: one prompt per passage, best first; the answer with the highest confidence times squared relative retrieval score is returned, and passages that cannot change it are not read. replug: one prompt per passage, next-token distributions mixed by retrieval score. closed-book: no passages. Default: the model's own (qa_config.json), else cepe; decoder-only where the model is a decoder without encoder, which is not asked in mode cepe. */
+  /** cepe: passages beyond the decoder's go through the encoder. decoder-only: as many passages as the window holds, nothing encoded. map-rerank: passages are read one at a time, best first, the first k_decoder in a prompt and the others through the encoder if there is one; the answer with the highest confidence times squared relative retrieval score is returned, and passages that cannot change it are not read. replug: one prompt per passage, next-token distributions mixed by retrieval score. closed-book: no passages. Default: the model's own (qa_config.json), else cepe; decoder-only where the model is a decoder without encoder, which is not asked in mode cepe. */
   mode?: 'cepe' | 'decoder-only' | 'map-rerank' | 'replug' | 'closed-book'
   /** others (default): the encoder gets the passages that the decoder prompt does not hold. all: it gets all of them. */
   encoder_passages?: 'others' | 'all'

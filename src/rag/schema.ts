@@ -19,8 +19,8 @@ export type Method = Static<typeof MethodSchema>
 const ModeSchema = Type.Enum([...MODES], {
   description:
     "cepe: passages beyond the decoder's go through the encoder. decoder-only: as many passages as the window holds, nothing encoded. " +
-    'map-rerank: one prompt per passage, best first; the answer with the highest confidence times squared relative retrieval score is returned, and ' +
-    'passages that cannot change it are not read. ' +
+    'map-rerank: passages are read one at a time, best first, the first k_decoder in a prompt and the others through the encoder if there is one; ' +
+    'the answer with the highest confidence times squared relative retrieval score is returned, and passages that cannot change it are not read. ' +
     'replug: one prompt per passage, next-token distributions mixed by retrieval score. closed-book: no passages. ' +
     "Default: the model's own (qa_config.json), else cepe; decoder-only where the model is a decoder without encoder, which is not asked in mode cepe.",
 })

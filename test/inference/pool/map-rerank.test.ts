@@ -56,7 +56,9 @@ await t.test('passages behind the first k_decoder are read through the encoder, 
   const reader = await createReader({ modelDir: await builtFixture(t, 'cepe-tiny-gqa') })
   t.teardown(() => reader.close({ drainMs: 0 }))
   const asked = (more: Partial<AnswerRead>) => question('w5 w9 w11', { maxNewTokens: 4, includePrompts: true, ...more })
-  const passages = asked({}).passages.slice(0, 4).map((passage) => ({ ...passage, score: 1 }))
+  const passages = asked({})
+    .passages.slice(0, 4)
+    .map((passage) => ({ ...passage, score: 1 }))
   const alone = await Promise.all(
     passages.map((passage, i) => reader.answer(asked({ mode: 'cepe', passages: [passage], kDecoder: i === 0 ? 1 : 0 }))),
   )
