@@ -11,6 +11,8 @@ import { failedIn, skippedIn } from './helpers/results.ts'
 const RESULTS = '.tap/test-results'
 
 rmSync(RESULTS, { recursive: true, force: true })
+// Tap's own rebuild for another set of plugins, at a first run, is not in effect until the next: each test would load the compiler.
+if (!existsSync('.tap/plugins')) spawnSync('tap', ['build'], { stdio: 'inherit' })
 const { status, error } = spawnSync('tap', process.argv.slice(2), { stdio: 'inherit' })
 if (error) throw error
 const written = existsSync(RESULTS) ? readdirSync(RESULTS, { recursive: true, encoding: 'utf8' }) : []
