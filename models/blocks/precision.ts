@@ -60,7 +60,7 @@ export function precisionOf(dtype: Dtype, { blockSize, lmHead }: Int4Options = I
     case 'int8':
       return { float: 'f32', table: 'f16', matrices: ROWS, tokens: ROWS, context: ROWS, head: rowHead }
     case 'int8-blocks':
-      return { float: 'f32', table: 'f16', matrices: FINE, tokens: FINE, context: ROWS, head: lmHead === 'int8' ? FINE : null }
+      return { float: 'f32', table: 'f16', matrices: FINE, tokens: FINE, context: null, head: lmHead === 'int8' ? FINE : null }
     case 'int8+int4':
       return { float: 'f32', table: 'f16', matrices: ROWS, tokens: blocks, context: ROWS, head: rowHead }
     case 'int4':

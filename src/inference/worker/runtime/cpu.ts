@@ -9,12 +9,17 @@ export function hasVnni(cpuinfo: string): boolean | undefined {
   return flags === undefined ? undefined : /\bavx512_vnni\b|\bavx_vnni\b/.test(flags)
 }
 
+/** True if the dtype's 8-bit products need VNNI: without it they are slow and cut sums at 16 bits. Those in blocks are exact everywhere. */
+export function needsVnni(dtype: Dtype): boolean {
+  return dtype === 'int8' || dtype === 'int8+int4'
+}
+
 /** Logs a warning if a model's 8-bit products run without VNNI. */
 export async function warnOfSlowDtype(dtype: Dtype, log: Log): Promise<void> {
-  if (!dtype.startsWith('int8') || arch() !== 'x64') return
+  if (!needsVnni(dtype) || arch() !== 'x64') return
   if (hasVnni(await readFile('/proc/cpuinfo', 'utf8').catch(() => '')) !== false) return
   log(
     'warn',
-    `The model is a build in ${dtype}, and this CPU has no VNNI instructions: it will be slow, and its sums of two products are cut at 16 bits. Build it as int4 or f32.`,
+    `The model is a build in ${dtype}, and this CPU has no VNNI instructions: it will be slow, and its sums of two products are cut at 16 bits. Build it as int8-blocks, int4 or f32.`,
   )
 }
