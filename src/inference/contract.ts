@@ -207,7 +207,7 @@ export interface DocumentRead extends DocumentRequest {
   readonly bestChunks?: BestChunks | undefined
 }
 
-/** Top-ranked chunks of a document for a question, each read in a separate prompt. */
+/** Top-ranked chunks of a document for a question, read one at a time. */
 export interface BestChunks {
   readonly question: string
   readonly count: number
@@ -218,11 +218,11 @@ export interface DocumentReadResult {
   /** The model ended the answer. */
   readonly stopped: boolean
   readonly logprobs: readonly number[]
-  /** The encoder's chunks, in document order. */
+  /** The encoder's chunks, in document order; best first if only the best are read. */
   readonly chunks: readonly DocumentChunk[]
   /** As in {@link GenerateResult}, of `chunks`; empty if not measured. */
   readonly contextShares: readonly number[]
-  /** What stood in a prompt: the document's end, or its chunks that fit the question best, best first. */
+  /** What stood in a prompt: the document's end, or some of its chunks that fit the question best, best first. */
   readonly inDecoder: readonly DocumentChunk[]
   readonly documentTokens: number
   readonly promptTokens: number

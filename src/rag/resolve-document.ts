@@ -9,6 +9,8 @@ import type { DocumentForm } from './document-schema.ts'
 /** The decoder's part in the paper's evaluation of long documents, including new tokens. */
 const DECODER_TOKENS = 2048
 const SUMMARY_TOKENS = 256
+/** Chunks that are read one at a time, at most. */
+const BEST_CHUNKS = 5
 const SUMMARY = '\n\nWrite a summary of the document above.\n\nSummary:\n'
 
 /** Source of a document's text. */
@@ -66,7 +68,9 @@ export function resolveDocument(
     ...(sampling && { sampling: { temperature: sampling.temperature, topP: sampling.top_p, seed: sampling.seed } }),
     includePrompts: form.include_prompts ?? false,
     bestChunks:
-      question !== undefined && defaults.mode === 'map-rerank' && leavesChoice(form) ? { question, count: defaults.k } : undefined,
+      question !== undefined && defaults.mode === 'map-rerank' && leavesChoice(form)
+        ? { question, count: Math.min(defaults.k, BEST_CHUNKS) }
+        : undefined,
   }
 }
 

@@ -1,7 +1,8 @@
 /**
  * The shipped reader beside its decoder in llama.cpp: seconds to the first token and for a short answer, the same passages. Here a reader
- * with an encoder takes those behind its k_decoder from stored states; llama.cpp has all of them in its prompt. Both are asked in turns,
- * by token ids, and make as many tokens; ratios are of neighbouring runs. A Python with llama-cpp-python is named by --python or
+ * with an encoder takes those behind its k_decoder from stored states, and one whose mode is map-rerank reads each passage on its own (all
+ * of them: without scores none is left out); llama.cpp has all of them in its prompt. Both are asked in turns; ratios are of neighbouring
+ * runs. Answers have as many tokens, except in map-rerank, where each ends by itself and the first token comes with the last. A Python with llama-cpp-python is named by --python or
  * LLAMA_PYTHON; without one nothing is measured. Usage: llama.js [--python FILE] [--k 3,10,20] [--rounds 12] [--threads 2] [--tokens 8]
  */
 import { spawn } from 'node:child_process'
@@ -17,9 +18,10 @@ import { loadConfig } from '../../../src/config.ts'
 import { createReader } from '../../../src/inference/pool/models/create-reader.ts'
 import { packageRoot } from '../../../src/package.ts'
 import { ensureReader } from '../../../src/service/setup.ts'
-import { renderPassage, renderPrompt } from '../../../src/text/prompt.ts'
+import { renderPassage, renderPrompt, type PromptPassage } from '../../../src/text/prompt.ts'
 import { loadTokenizer, type Tokenizer } from '../../../src/text/tokenizer.ts'
-import { modelId } from '../../../models/manifest.ts'
+import { modelId, type QaDefaults } from '../../../models/manifest.ts'
+import type { AnswerRead } from '../../../src/inference/contract.ts'
 import { relativeSpeed } from '../../statistics/speed.ts'
 import { benchOptions } from '../arguments.ts'
 import { machine, quantile, table } from '../measure.ts'
@@ -78,12 +80,12 @@ async function startLlama(python: string): Promise<Llama> {
 }
 
 /** Passages of about 100 words: two neighbours of the demo corpus each. */
-async function passagesOfCorpus(): Promise<string[]> {
+async function passagesOfCorpus(): Promise<PromptPassage[]> {
   const lines = (await readFile(path.join(packageRoot(), 'index/corpus/passages.tsv'), 'utf8')).trim().split('\n').slice(1)
   const fields = lines.map((line) => line.split('\t'))
   return Array.from({ length: Math.floor(fields.length / 2) }, (_, i) => {
     const [[, first = '', title = ''], [, second = '']] = [at(fields, 2 * i), at(fields, 2 * i + 1)]
-    return renderPassage({ title, text: `${first} ${second}` })
+    return { title, text: `${first} ${second}` }
   })
 }
 
@@ -113,12 +115,29 @@ interface Contestants {
   readonly llama: Llama
 }
 
+/** A question whose passages are read one at a time. */
+function separately(passages: readonly PromptPassage[], protocol: QaDefaults, maxNewTokens: number): AnswerRead {
+  return {
+    question: QUESTION,
+    mode: 'map-rerank',
+    passages: passages.map((passage) => ({ ...passage, score: null })),
+    kDecoder: protocol.k_decoder,
+    encoderPassages: 'others',
+    demonstrations: [],
+    contextTokens: protocol.context_tokens,
+    maxNewTokens,
+    packing: 'passages',
+    replugTemperature: 1,
+    includePrompts: false,
+  }
+}
+
 /** Asks both in turns, each round with passages of its own. */
-async function timesAt(k: number, nextPassage: () => string, { reader, tokenizer, llama }: Contestants): Promise<Timed> {
+async function timesAt(k: number, nextPassage: () => PromptPassage, { reader, tokenizer, llama }: Contestants): Promise<Timed> {
   const [rounds, tokens] = [options.count('rounds'), options.count('tokens')]
   const { qa_defaults: protocol, graphs } = reader.manifest
   const inPrompt = graphs.encoder === null ? k : Math.min(k, protocol.k_decoder)
-  const idsOf = (some: readonly string[]) => tokenizer.encode(renderPrompt([], some, QUESTION))
+  const idsOf = (some: readonly PromptPassage[]) => tokenizer.encode(renderPrompt([], some.map(renderPassage), QUESTION))
   const first: Pair[] = []
   const answer: Pair[] = []
   let [own, other] = [0, 0]
@@ -126,16 +145,17 @@ async function timesAt(k: number, nextPassage: () => string, { reader, tokenizer
   for (let round = -1; round < rounds; round++) {
     const passages = Array.from({ length: k }, nextPassage)
     const [whole, promptIds] = [idsOf(passages), idsOf(passages.slice(0, inPrompt))]
-    const contexts = passages.slice(inPrompt)
+    const contexts = passages.slice(inPrompt).map(renderPassage)
     const ask = async (maxNewTokens: number): Promise<number> => {
       const start = performance.now()
-      await reader.generate({ contexts, contextTokens: protocol.context_tokens, promptIds, stopIds: [], maxNewTokens })
+      if (protocol.mode === 'map-rerank') await reader.answer(separately(passages, protocol, maxNewTokens))
+      else await reader.generate({ contexts, contextTokens: protocol.context_tokens, promptIds, stopIds: [], maxNewTokens })
       return performance.now() - start
     }
     if (contexts.length > 0) await ask(1)
     const [firstMs, theirs, ms] = [await ask(1), await llama.ask(whole, tokens), await ask(tokens)]
     if (round < 0) continue
-    first.push({ own: firstMs, other: theirs.first_ms })
+    first.push({ own: protocol.mode === 'map-rerank' ? ms : firstMs, other: theirs.first_ms })
     answer.push({ own: ms, other: theirs.ms })
     own += promptIds.length / rounds
     other += whole.length / rounds

@@ -1,5 +1,5 @@
 """Writes what was learned as a composed checkpoint: the base's file unchanged, LoRA adapters of the decoder in PEFT's layout and,
-where stage 2 was trained, `cepe.gguf` (encoder adapters in 8 bits, cross-attention in 5, norms in 32)."""
+where stage 2 was trained, `cepe.gguf` (encoder adapters and cross-attention in 5 bits, norms in 32)."""
 
 import argparse
 import json
@@ -17,7 +17,7 @@ from train_encoder import ALPHA as ENCODER_ALPHA, LAYERS, RANK as ENCODER_RANK
 from train_reading import ALPHA, RANK
 
 ENCODER_WINDOW = 512
-CROSS = Type.Q5_0
+LEARNED = Type.Q5_0
 
 
 def arguments() -> argparse.Namespace:
@@ -60,10 +60,10 @@ def write_cepe(path: Path, state: dict[str, torch.Tensor]) -> None:
         elif parts[0] == "encoder":
             _, layer, _, module, half = parts
             turned = value.t() if half == "lora_B" else value
-            add(f"encoder.layers.{layer}.{module.replace('__', '.')}.{half.lower()}", turned, Type.Q8_0)
+            add(f"encoder.layers.{layer}.{module.replace('__', '.')}.{half.lower()}", turned, LEARNED)
         else:
             _, layer, matrix = parts
-            add(f"model.layers.{layer}.cross_attn.{matrix}.weight", value, Type.F32 if matrix == "layernorm" else CROSS)
+            add(f"model.layers.{layer}.cross_attn.{matrix}.weight", value, Type.F32 if matrix == "layernorm" else LEARNED)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()

@@ -1,6 +1,7 @@
 import { at } from '../../../../base/at.ts'
 import { passageChunks } from '../../../text/document/passage-chunks.ts'
 import { rankByWords } from '../../../text/document/rank-by-words.ts'
+import type { DocumentChunk } from '../../../text/document/request.ts'
 import type { BestChunks, DocumentRead } from '../../contract.ts'
 import type { Output, YieldPoint } from '../../protocol.ts'
 import type { ReaderModel } from '../decoder/reader-model.ts'
@@ -8,7 +9,7 @@ import { timed } from '../runtime/timed.ts'
 import { mapRerankTask } from './map-rerank-task.ts'
 
 /**
- * Answers from a document's top-ranked chunks, each in a separate prompt, for a model whose mode is map-rerank.
+ * Answers from a document's top-ranked chunks, read one at a time, for a model whose mode is map-rerank.
  * @throws payload_too_large for a document of too many tokens; as answerTask
  */
 export async function bestChunksTask(
@@ -26,7 +27,7 @@ export async function bestChunksTask(
       question,
       mode: 'map-rerank',
       passages: best.map(({ index, score }) => ({ ...at(split.passages, index), score })),
-      kDecoder: count,
+      kDecoder: model.manifest.qa_defaults.k_decoder,
       encoderPassages: 'others',
       demonstrations: [],
       contextTokens: read.chunkTokens,
@@ -39,18 +40,20 @@ export async function bestChunksTask(
     },
     yieldPoint,
   )
-  const { text, stopped, logprobs, promptTokens, prompts, timingsMs } = answer
+  const { text, stopped, logprobs, contextShares, promptTokens, prompts, contexts, timingsMs } = answer
+  const chunksOf = (isRead: (rank: number) => boolean): DocumentChunk[] =>
+    best.flatMap(({ index }, rank) => (isRead(rank) ? at(split.chunks, index) : []))
   return {
     text,
     stopped,
     logprobs,
-    chunks: [],
-    contextShares: [],
-    inDecoder: best.filter((_, i) => answer.inDecoder[i]).map(({ index }) => at(split.chunks, index)),
+    chunks: chunksOf((rank) => at(answer.contextOf, rank) >= 0),
+    contextShares,
+    inDecoder: chunksOf((rank) => at(answer.inDecoder, rank)),
     documentTokens: split.tokens,
     promptTokens,
     prompts,
-    contexts: [],
+    contexts,
     timingsMs: { ...timingsMs, plan: ms + timingsMs.plan },
   }
 }
