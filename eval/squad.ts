@@ -23,7 +23,7 @@ const RETRIEVALS = ['supplied', 'hybrid'] as const
 /** Number of passages to read: those that are read separately may be many, those of one prompt are few. */
 function passagesOf(retrieval: (typeof RETRIEVALS)[number], mode: Mode): number[] {
   if (retrieval === 'supplied') return [1]
-  return mode === 'decoder-only' ? [3, 5] : [10, 20, 40]
+  return mode === 'decoder-only' ? [3, 5] : [5, 10, 20]
 }
 
 /**
