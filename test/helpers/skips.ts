@@ -7,4 +7,5 @@ export const SKIPS = {
   aiSdk: 'needs the AI SDK',
   ports: 'needs a user who may not open every port',
   withoutCuda: 'needs a machine without CUDA',
+  vnni: 'needs a CPU with VNNI: others cut sums of 8-bit products',
 } as const
