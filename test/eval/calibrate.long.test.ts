@@ -178,7 +178,7 @@ t.test('the command asks a service and writes what it starts with', async (t) =>
 
   const done = await runCli(['calibrate', known, '--unanswerable', unknown, '--unanswerable-share', '0.1', '--url', url, '--out', out])
   t.equal(done.code, 0, done.stderr)
-  t.match(done.stdout, /43 answers of fake@.*, 20 of them right, 23 to unanswerable questions; 1 left out/)
+  t.match(done.stdout, /43 answers of fake@.*, 20 of them right, 23 to unanswerable questions; 1 skipped/)
   const calibration = await loadCalibration(out)
   t.match(calibration, {
     reader: /^fake@/,
