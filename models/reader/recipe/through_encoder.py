@@ -72,14 +72,14 @@ class Tasks:
             out.append((self.prompts.question(typed, prefixed), self.prompts.answer(rng.choice(answers))))
         return out
 
-    def refused(self, index: int, count: float, rng: random.Random) -> list[tuple[list[int], list[int]]]:
-        """Questions about passages near this one, which it does not answer."""
-        text, out = self.rows.paragraphs[index].text.lower(), []
-        for _ in range(int(count + rng.random())):
-            other = self.rows.paragraphs[rng.choice(self.rows.near[index] or [index])]
+    def refused(self, shown: list[int], text: str, count: int, prefixed: bool, rng: random.Random) -> list[tuple[list[int], list[int]]]:
+        """Up to `count` questions about passages near one of `shown`, whose answers do not stand in `text`."""
+        out = []
+        for _ in range(count):
+            other = self.rows.paragraphs[rng.choice(self.rows.near[rng.choice(shown)] or shown)]
             for question, answers in rng.sample(other.questions, min(1, len(other.questions))):
-                if not any(answer.lower() in text for answer in answers):
-                    out.append((self.prompts.question(question), self.prompts.answer("")))
+                if not any(answer.lower() in text.lower() for answer in answers):
+                    out.append((self.prompts.question(question, prefixed), self.prompts.answer("")))
         return out
 
     def asked(self, count: int, questions: int, others: tuple[int, ...], rng: random.Random) -> Asked:
@@ -89,7 +89,8 @@ class Tasks:
         passages, rows, branches, readable = self.encoded(shown), [], [], []
         for at, index in enumerate(shown):
             own = self.branches(index, max(3, round(questions / count)), True, rng)
-            wrong = self.refused(index, REFUSED * len(own), rng)
+            text = self.rows.paragraphs[index].text
+            wrong = self.refused([index], text, int(REFUSED * len(own) + rng.random()), True, rng)
             rows.append(Row(passages[at], [*own, *wrong]))
             near = [i for i in range(count) if shown[i] in self.rows.near[index]]
             far = [i for i in range(count) if i != at and i not in near]
@@ -117,12 +118,8 @@ class Tasks:
         branches = [pair for i in prompted for pair in self.branches(i, 2, True, rng)][: questions // 3]
         others = [pair for i in encoded for pair in self.branches(i, 3, bool(prompted), rng)]
         branches += rng.sample(others, min(questions - len(branches), len(others)))
-        text = " ".join(paragraphs[i].text for i in [*prompted, *encoded]).lower()
-        for _ in range(round(REFUSED / 2 * questions)):
-            other = rng.choice(self.rows.near[rng.choice(encoded)] or encoded)
-            for question, answers in rng.sample(paragraphs[other].questions, min(1, len(paragraphs[other].questions))):
-                if not any(answer.lower() in text for answer in answers):
-                    branches.append((self.prompts.question(question, bool(prompted)), self.prompts.answer("")))
+        text = " ".join(paragraphs[i].text for i in [*prompted, *encoded])
+        branches += self.refused(encoded, text, round(REFUSED / 2 * questions), bool(prompted), rng)
         return Row(self.prompts.prefix([paragraphs[i] for i in prompted]), rng.sample(branches, len(branches)))
 
 
