@@ -2,8 +2,8 @@
  * The shipped reader beside its decoder in llama.cpp: seconds to the first token and for a short answer, the same passages. Here a reader
  * with an encoder takes those behind its k_decoder from stored states, and one whose mode is map-rerank reads each passage on its own (all
  * of them: without scores none is left out); llama.cpp has all of them in its prompt. Both are asked in turns; ratios are of neighbouring
- * runs. Answers have as many tokens, except in map-rerank, where each ends by itself and the first token comes with the last. A Python with llama-cpp-python is named by --python or
- * LLAMA_PYTHON; without one nothing is measured. Usage: llama.js [--python FILE] [--k 3,10,20] [--rounds 12] [--threads 2] [--tokens 8]
+ * runs. Answers have as many tokens, except in map-rerank, where each ends by itself and the first token comes with the last. A Python with
+ * llama-cpp-python is named by --python or LLAMA_PYTHON; without one nothing is measured. Usage: llama.js [--python FILE] [--k 3,10,20] [--rounds 12] [--threads 2] [--tokens 8]
  */
 import { spawn } from 'node:child_process'
 import { readFile } from 'node:fs/promises'

@@ -20,6 +20,6 @@ export async function warnOfSlowDtype(dtype: Dtype, log: Log): Promise<void> {
   if (hasVnni(await readFile('/proc/cpuinfo', 'utf8').catch(() => '')) !== false) return
   log(
     'warn',
-    `The model is a build in ${dtype}, and this CPU has no VNNI instructions: it will be slow, and its sums of two products are cut at 16 bits. Build it as int8-blocks, int4 or f32.`,
+    `The model is a build in ${dtype}, and this CPU has no VNNI instructions: it will be slow, and its sums of two products are cut at 16 bits. Build it as int8-blocks or f32.`,
   )
 }
