@@ -1,14 +1,5 @@
-import { readFileSync } from 'node:fs'
-import { hasVnni } from '../../src/inference/worker/runtime/cpu.ts'
+import { lacksVnni } from '../../src/inference/worker/runtime/cpu.ts'
 import { SKIPS } from './skips.ts'
 
-function cpuinfo(): string {
-  try {
-    return readFileSync('/proc/cpuinfo', 'utf8')
-  } catch {
-    return ''
-  }
-}
-
-/** Why tests of `int8` builds (`needsVnni`) are left out on this machine, or false. */
-export const withoutVnni: string | false = process.arch === 'x64' && hasVnni(cpuinfo()) === false && SKIPS.vnni
+/** Why tests of builds that need VNNI (`needsVnni`) are left out on this machine, or false. */
+export const withoutVnni: string | false = (await lacksVnni()) && SKIPS.vnni

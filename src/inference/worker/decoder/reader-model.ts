@@ -40,7 +40,7 @@ export interface ReaderModel {
  */
 export async function loadReaderModel(options: ReaderChildOptions, log: Log, onLoading: (loading: boolean) => void): Promise<ReaderModel> {
   const manifest = await loadCepeManifest(options.modelDir)
-  await warnOfSlowDtype(manifest.dtype, log)
+  await warnOfSlowDtype(manifest, log)
   const { dims, graphs, tokens } = manifest
   const tokenizer = await loadTokenizer(options.modelDir, { bosId: tokens.bos_id, eosIds: tokens.eos_ids })
   const graphOptions: ModelGraphOptions = { ...options, manifest, log }

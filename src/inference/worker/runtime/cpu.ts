@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { arch } from 'node:os'
+import { precisionOf } from '../../../../models/blocks/precision.ts'
 import type { Dtype } from '../../../../models/manifest.ts'
 import type { Log } from '../../log.ts'
 
@@ -9,17 +10,28 @@ export function hasVnni(cpuinfo: string): boolean | undefined {
   return flags === undefined ? undefined : /\bavx512_vnni\b|\bavx_vnni\b/.test(flags)
 }
 
-/** True if the dtype's 8-bit products need VNNI: without it they are slow and cut sums at 16 bits. Those in blocks are exact everywhere. */
-export function needsVnni(dtype: Dtype): boolean {
-  return dtype === 'int8' || dtype === 'int8+int4'
+/** What decides whether a build needs VNNI. */
+export interface ReaderBuild {
+  readonly dtype: Dtype
+  readonly graphs: { readonly encoder: string | null }
+}
+
+/** True if a build's 8-bit products have one scale per row: without VNNI these are slow and cut sums at 16 bits. Those in blocks are exact. */
+export function needsVnni({ dtype, graphs }: ReaderBuild): boolean {
+  const { matrices, tokens, head, context } = precisionOf(dtype)
+  return [matrices, tokens, head, graphs.encoder === null ? null : context].some((form) => form?.kind === 'rows')
+}
+
+/** True if this machine has an x86 CPU without VNNI; false where that is unknown. */
+export async function lacksVnni(): Promise<boolean> {
+  return arch() === 'x64' && hasVnni(await readFile('/proc/cpuinfo', 'utf8').catch(() => '')) === false
 }
 
 /** Logs a warning if a model's 8-bit products run without VNNI. */
-export async function warnOfSlowDtype(dtype: Dtype, log: Log): Promise<void> {
-  if (!needsVnni(dtype) || arch() !== 'x64') return
-  if (hasVnni(await readFile('/proc/cpuinfo', 'utf8').catch(() => '')) !== false) return
+export async function warnOfSlowDtype(build: ReaderBuild, log: Log): Promise<void> {
+  if (!needsVnni(build) || !(await lacksVnni())) return
   log(
     'warn',
-    `The model is a build in ${dtype}, and this CPU has no VNNI instructions: it will be slow, and its sums of two products are cut at 16 bits. Build it as int8-blocks or f32.`,
+    `The model is a build in ${build.dtype}, and this CPU has no VNNI instructions: its 8-bit products will be slow, and sums of two of them are cut at 16 bits. Build it as int8-blocks or f32.`,
   )
 }

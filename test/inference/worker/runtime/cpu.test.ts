@@ -11,6 +11,8 @@ t.test("VNNI by the kernel's list of flags", (t) => {
 })
 
 t.test('only products with one scale per row need VNNI', (t) => {
-  t.same(DTYPES.filter(needsVnni), ['int8', 'int8+int4'])
+  const needing = (encoder: string | null) => DTYPES.filter((dtype) => needsVnni({ dtype, graphs: { encoder } }))
+  t.same(needing(null), ['int8', 'int8+int4'])
+  t.same(needing('encoder.onnx'), ['int8', 'int8+int4', 'int4'], 'int4 has such products in the cross-attention')
   t.end()
 })
