@@ -20,6 +20,7 @@ ROW_TOKENS = 1100
 QUESTIONS = 10  # of a row, at most
 REFUSED = 0.2  # of the questions
 NEAR = 0.7  # of the distractors are retrieved for the passage, the others are drawn
+SHOWN = 1, 1, 1, 1, 2, 3, 4  # passages of a row: the reader's mode asks one at a time
 LOWER = 0.3  # of the questions are typed in lower case without a question mark
 
 
@@ -102,10 +103,10 @@ class Rows:
         self.prompts, self.paragraphs, self.near = prompts, paragraphs, neighbours(paragraphs)
 
     def row(self, most: int, rng: random.Random) -> Row:
-        """One to `most` passages; questions about any of them, and some that none of them answers: about a passage like one of
+        """A row of up to `most` passages; questions about any of them, and some that none of them answers: about a passage like one of
         them, or about any other."""
         first = rng.randrange(len(self.paragraphs))
-        count = min(rng.choice((1, 1, 2, 3, 3, 4, 5)), most)
+        count = min(rng.choice(SHOWN), most)
         shown = [first]
         while len(shown) < count:
             near = [i for i in self.near[rng.choice(shown)] if i not in shown]
