@@ -1,3 +1,5 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { Test } from 'tap'
 import { openCollections } from '../../index/collections/collections.ts'
@@ -11,7 +13,8 @@ import type { Services } from '../../src/service/services.ts'
 /** Whole services around a pipeline under test, over an empty index of their own. */
 export async function servicesAround(t: Test, answering: AnswerServices, changes: Partial<Services> = {}): Promise<Services> {
   const { embedder, further } = answering.retriever
-  const dir = t.testdir()
+  // Not t.testdir(): a second call would empty the folder that the test itself took from it.
+  const dir = await mkdtemp(path.join(tmpdir(), 'cepe-services-'))
   const index = await openIndex({ dir, model: { id: 'fake', dimension: 2 } })
   const keys = await openKeys({ dir: path.join(dir, 'keys'), pollMs: 20 })
   const collections = openCollections({ main: changes.index ?? index })
@@ -21,6 +24,7 @@ export async function servicesAround(t: Test, answering: AnswerServices, changes
     collections.close()
     await jobs.close()
     index.close()
+    await rm(dir, { recursive: true, force: true })
   })
   const documents = {
     services: {
