@@ -5,11 +5,14 @@ layers use the first token as an attention sink, which a bidirectional encoder w
 its layer's self-attention without rotation, because passages have no order; `beginnings.py` fits the rest.
 """
 
+from pathlib import Path
+
 import torch
 import torch.nn.functional as F
+from gguf import GGUFReader, dequantize
 from torch import Tensor, nn
 
-from base_model import COMPUTED_IN, Decoder, FrozenLinear, LoraLinear, MATRICES, Shape, rope_of
+from base_model import COMPUTED_IN, DEVICE, Decoder, FrozenLinear, LoraLinear, MATRICES, Shape, rope_of
 
 AWAY = (20, 250)  # tokens between a question and what it reads of a passage, where the decoder learnt it
 
@@ -111,3 +114,20 @@ def freeze(decoder: Decoder) -> None:
             linear = layer.get_submodule(key)
             if isinstance(linear, LoraLinear):
                 layer.add_module(key, FrozenLinear(linear.merged()))
+
+
+def load_cepe(reader: Reader, path: Path) -> None:
+    """What `export.py` wrote to `cepe.gguf`. The optimizer begins anew."""
+    state = {}
+    for found in GGUFReader(path).tensors:
+        value = torch.from_numpy(dequantize(found.data, found.tensor_type).copy()).float().to(DEVICE)
+        parts = found.name.split(".")
+        if found.name == "encoder.norm.weight":
+            state["encoder_norm"] = value
+        elif parts[0] == "encoder":
+            _, _, layer, *module, half = parts
+            state[f"encoder.{layer}.block.{'__'.join(module)}.{half.replace('_a', '_A').replace('_b', '_B')}"] = value.t() if half == "lora_b" else value
+        else:
+            _, _, layer, _, matrix, _ = parts
+            state[f"cross.{layer}.{matrix}"] = value
+    reader.load_state_dict(state)

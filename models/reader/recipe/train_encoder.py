@@ -8,6 +8,7 @@ its last checkpoint.
 import argparse
 import random
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 import torch.nn.functional as F
@@ -15,7 +16,7 @@ from torch import Tensor
 
 from base_model import DEVICE, Decoder, Gguf, load_adapter
 from beginnings import fit_heads, fit_keys_and_values
-from cepe_model import Reader
+from cepe_model import Reader, load_cepe
 from losses import missing_of, of_attention, of_keys_and_values, of_states, token_weights
 from reading import Prompts, Row, Rows, load_paragraphs
 from run import Run, parser_of
@@ -51,6 +52,7 @@ ATTENTION, KEYS_AND_VALUES, STATES = 3.0, 2.0, 2.0  # weights of the losses
 def arguments() -> argparse.Namespace:
     parser = parser_of(__doc__)
     parser.add_argument("--lr", type=float, default=6e-4)
+    parser.add_argument("--cepe", type=Path, help="an exported cepe.gguf, where there is no checkpoint: trained on end to end")
     return parser.parse_args()
 
 
@@ -153,14 +155,18 @@ def main() -> None:
     run = Run(args, "encoder.pt", reader, optimizer)
     tasks = Tasks(prompts, Rows(prompts, load_paragraphs(args.data)))
     lessons = Lessons(reader, tasks)
-    if not run.resumed:
+    if args.cepe and not run.resumed:
+        load_cepe(reader, args.cepe)
+    elif not run.resumed:
         lessons.begin()
+    first = LAYERWISE if args.cepe else 0.0  # the part of the schedule that is left out
 
     def measure(count: int = 60, passages: tuple[int, ...] = (1, 3)) -> str:
         development = load_development(args.development, count)
         return f"exact match, passages in the encoder: { {n: through_encoder(reader, prompts, development, n) for n in passages} }"
 
-    while (done := run.done) < 1:
+    while run.done < 1:
+        done = first + (1 - first) * run.done
         rng = random.Random(f"{SEED} {run.step}")
         for group in optimizer.param_groups:
             group["lr"] = args.lr * group["of"] * run.rate(WARMUP, DECAY, 0.02) * (1 if done < LAYERWISE else WHOLE)
