@@ -1,21 +1,25 @@
-import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { parseArgs } from 'node:util'
-import { readPassageFile } from '../index/read/read.ts'
+import { at } from '../base/at.ts'
 import { packageRoot } from '../src/package.ts'
 import type { Mode } from '../src/text/plan.ts'
 import { CodedError, messageOf } from '../base/errors.ts'
+import type { AnswerClient } from './client/client.ts'
 import { createInProcessClient } from './client/in-process.ts'
-import { readDataset } from './datasets/read.ts'
 import { measure } from './demo/measure.ts'
+import { SURENESS_HEADER, sureAnswers, surenessRows } from './demo/sureness.ts'
+import { heading, table, text } from './report/blocks.ts'
 import { readPublished } from './tasks/open-domain-qa/published.ts'
 import { writeReport } from './report/report.ts'
 import { buildReport } from './tasks/open-domain-qa/report.ts'
+import type { EvaluationOptions } from './tasks/open-domain-qa/prepare.ts'
 import type { StoredRun } from './tasks/open-domain-qa/run.ts'
+import { realQuestions, type RealQuestions } from './squad/questions.ts'
 import { MODEL_PROTOCOL, type Protocol } from './tasks/open-domain-qa/protocol.ts'
 import { summarise } from './tasks/open-domain-qa/summary.ts'
 
 const CONCURRENCY = 2
+const RECALL_DEPTH = 20
 
 /** Source of passages; `supplied` is the question's own passage only. */
 const RETRIEVALS = ['supplied', 'hybrid'] as const
@@ -26,59 +30,92 @@ function passagesOf(retrieval: (typeof RETRIEVALS)[number], mode: Mode): number[
   return mode === 'decoder-only' ? [3, 5] : [5, 10, 20]
 }
 
+/** Passages per question as the reader is asked by default. */
+function defaultPassages(retrieval: (typeof RETRIEVALS)[number], mode: Mode): number {
+  return at(passagesOf(retrieval, mode), 0)
+}
+
 /**
  * Evaluates the shipped models on real text that they were not trained on: the questions of `folder` against its passages (passages.tsv,
- * questions.jsonl with passage_id), with their own passage and with retrieved ones.
+ * questions.jsonl with passage_id), with their own passage and with retrieved ones. Some are also asked with passages that do not contain
+ * the answer, to tell how well the probability separates right answers from all others.
  */
 async function squad(folder: string, out: string, limit: number | undefined): Promise<void> {
-  const corpus = path.join(folder, 'passages.tsv')
-  const questions = await withOwnPassage(path.join(folder, 'questions.jsonl'), corpus, out)
+  const { answered, unanswered, isAnsweredBy } = await realQuestions(folder, out)
   const index = path.join(out, 'index')
+  const corpus = path.join(folder, 'passages.tsv')
   const client = await createInProcessClient({ INDEX_DIR: index, JOBS_DIR: path.join(index, 'jobs'), CORPUS: corpus })
   const runs: StoredRun[] = []
+  const sureness: string[][] = []
   try {
     const mode = client.mode ?? 'cepe'
     for (const retrieval of RETRIEVALS) {
-      const protocol: Protocol = {
-        modes: [mode],
-        ks: passagesOf(retrieval, mode),
-        encoder_passages: ['others'],
-        ...MODEL_PROTOCOL,
-        retrieval,
-        recall_depth: retrieval === 'supplied' ? 1 : 20,
-        seed: 0,
-      }
-      const options = { dataset: `real text, ${retrieval}`, questions, limit, protocol, dumpPrompts: false }
-      runs.push(await measure(client, options, { folder: path.join(out, retrieval), concurrency: CONCURRENCY }))
+      const k = defaultPassages(retrieval, mode)
+      const ask = (asking: AnswerClient, name: string, asked: Pick<Asked, 'questions' | 'ks' | 'limit'>) =>
+        measure(asking, optionsOf({ ...asked, dataset: `real text, ${name}`, mode, retrieval }), {
+          folder: path.join(out, name),
+          concurrency: CONCURRENCY,
+        })
+      const run = await ask(client, retrieval, { questions: answered, ks: passagesOf(retrieval, mode), limit })
+      const without = await ask(withoutAnswers(client, isAnsweredBy), `${retrieval}, no answer`, {
+        questions: unanswered,
+        ks: [k],
+        limit: undefined,
+      })
+      runs.push(run)
+      sureness.push(
+        ...surenessRows(sureAnswers([...run.records, ...without.records], { method: mode, k })).map((row) => [retrieval, ...row]),
+      )
     }
   } finally {
     await client.close()
   }
-  await writeReport(
-    buildReport(runs, await readPublished(), { title: 'The shipped models on real text that they were not trained on' }),
-    out,
+  const lead = [
+    heading(2, 'How sure the answers are'),
+    text(
+      'With the fewest passages of each retrieval. Questions without a passage with the answer have another one of its article (supplied), or the retrieved ones that do not contain it.',
+    ),
+    table(['passages', ...SURENESS_HEADER], sureness, 5),
+  ]
+  const title = 'The shipped models on real text that they were not trained on'
+  await writeReport(buildReport(runs, await readPublished(), { title, lead }), out)
+  process.stdout.write(
+    `${runs.map(shortly).join('\n')}\n${sureness.map((row) => row.join('  ')).join('\n')}\nReport: ${path.join(out, 'report.md')} and report.html\n`,
   )
-  process.stdout.write(`${runs.map(shortly).join('\n')}\nReport: ${path.join(out, 'report.md')} and report.html\n`)
 }
 
-/** Writes the questions, each with its own passage, to a file. */
-async function withOwnPassage(file: string, corpus: string, out: string): Promise<string> {
-  const passages = new Map<string, { id: string; title: string; text: string }>()
-  for await (const item of readPassageFile(corpus)) if ('passage' in item) passages.set(item.passage.id, item.passage)
-  const { questions } = await readDataset(file)
-  const lines = questions.flatMap(({ id, question, answers, goldPassage }) => {
-    const passage = goldPassage === undefined ? undefined : passages.get(goldPassage)
-    return passage === undefined
-      ? []
-      : [
-          `${JSON.stringify({ id, question, answer: answers, passage_id: passage.id, ctxs: [{ id: passage.id, title: passage.title, text: passage.text }] })}\n`,
-        ]
-  })
-  if (lines.length === 0) throw new CodedError('dataset_invalid', `${file} has no question whose passage_id names a passage of ${corpus}.`)
-  await mkdir(out, { recursive: true })
-  const target = path.join(out, 'questions.jsonl')
-  await writeFile(target, lines.join(''))
-  return target
+interface Asked {
+  readonly dataset: string
+  readonly questions: string
+  readonly limit: number | undefined
+  readonly mode: Mode
+  readonly ks: number[]
+  readonly retrieval: (typeof RETRIEVALS)[number]
+}
+
+function optionsOf({ dataset, questions, limit, mode, ks, retrieval }: Asked): EvaluationOptions {
+  const protocol: Protocol = {
+    modes: [mode],
+    ks,
+    encoder_passages: ['others'],
+    ...MODEL_PROTOCOL,
+    retrieval,
+    recall_depth: retrieval === 'supplied' ? 1 : RECALL_DEPTH,
+    seed: 0,
+  }
+  return { dataset, questions, limit, protocol, dumpPrompts: false }
+}
+
+/** The pipeline over a corpus without the passages that answer a question. */
+function withoutAnswers(client: AnswerClient, isAnsweredBy: RealQuestions['isAnsweredBy']): AnswerClient {
+  return {
+    ...client,
+    search: async (request) => {
+      const { k = RECALL_DEPTH, query } = request
+      const found = await client.search({ ...request, k: 2 * k })
+      return { ...found, passages: found.passages.filter((passage) => !isAnsweredBy.get(query)?.(passage)).slice(0, k) }
+    },
+  }
 }
 
 /** Recall and exact match of a run at every k. */
