@@ -1,121 +1,94 @@
 import path from 'node:path'
 import { parseArgs } from 'node:util'
-import { at } from '../base/at.ts'
+import { loadConfig } from '../src/config.ts'
+import { createProgress } from '../src/cli/program/progress.ts'
 import { packageRoot } from '../src/package.ts'
-import type { Mode } from '../src/text/plan.ts'
+import { createServices, type Services } from '../src/service/services.ts'
+import { ensureArtefacts } from '../src/service/setup.ts'
+import { at } from '../base/at.ts'
 import { CodedError, messageOf } from '../base/errors.ts'
-import type { AnswerClient } from './client/client.ts'
-import { createInProcessClient } from './client/in-process.ts'
+import { servicesClient } from './client/in-process.ts'
 import { measure } from './demo/measure.ts'
 import { SURENESS_HEADER, sureAnswers, surenessRows } from './demo/sureness.ts'
-import { heading, table, text } from './report/blocks.ts'
-import { readPublished } from './tasks/open-domain-qa/published.ts'
+import { heading, table, text, type Block } from './report/blocks.ts'
 import { writeReport } from './report/report.ts'
+import { askArticles, type ArticleScores } from './squad/articles.ts'
+import { realQuestions } from './squad/questions.ts'
+import { askings, optionsOf, withoutAnswers } from './squad/runs.ts'
+import { readPublished } from './tasks/open-domain-qa/published.ts'
 import { buildReport } from './tasks/open-domain-qa/report.ts'
-import type { EvaluationOptions } from './tasks/open-domain-qa/prepare.ts'
 import type { StoredRun } from './tasks/open-domain-qa/run.ts'
-import { realQuestions, type RealQuestions } from './squad/questions.ts'
-import { MODEL_PROTOCOL, type Protocol } from './tasks/open-domain-qa/protocol.ts'
 import { summarise } from './tasks/open-domain-qa/summary.ts'
 
 const CONCURRENCY = 2
-const RECALL_DEPTH = 20
 
-/** Source of passages; `supplied` is the question's own passage only. */
-const RETRIEVALS = ['supplied', 'hybrid'] as const
-
-/** Number of passages to read: those that are read separately may be many, those of one prompt are few. */
-function passagesOf(retrieval: (typeof RETRIEVALS)[number], mode: Mode): number[] {
-  if (retrieval === 'supplied') return [1]
-  return mode === 'decoder-only' ? [3, 5] : [5, 10, 20]
-}
-
-/** Passages per question as the reader is asked by default. */
-function defaultPassages(retrieval: (typeof RETRIEVALS)[number], mode: Mode): number {
-  return at(passagesOf(retrieval, mode), 0)
+interface Measured {
+  readonly runs: readonly StoredRun[]
+  /** Rows of the table of certainty. */
+  readonly sureness: readonly (readonly string[])[]
+  readonly articles: ArticleScores
 }
 
 /**
  * Evaluates the shipped models on real text that they were not trained on: the questions of `folder` against its passages (passages.tsv,
- * questions.jsonl with passage_id), with their own passage and with retrieved ones. Some are also asked with passages that do not contain
- * the answer, to tell how well the probability separates right answers from all others.
+ * questions.jsonl with passage_id), with their own passage, with retrieved ones and with their whole article. Some are also asked with
+ * passages that do not contain the answer, to tell how well the probability separates right answers from all others.
  */
 async function squad(folder: string, out: string, limit: number | undefined): Promise<void> {
-  const { answered, unanswered, isAnsweredBy } = await realQuestions(folder, out)
   const index = path.join(out, 'index')
   const corpus = path.join(folder, 'passages.tsv')
-  const client = await createInProcessClient({ INDEX_DIR: index, JOBS_DIR: path.join(index, 'jobs'), CORPUS: corpus })
-  const runs: StoredRun[] = []
-  const sureness: string[][] = []
-  try {
-    const mode = client.mode ?? 'cepe'
-    for (const retrieval of RETRIEVALS) {
-      const k = defaultPassages(retrieval, mode)
-      const ask = (asking: AnswerClient, name: string, asked: Pick<Asked, 'questions' | 'ks' | 'limit'>) =>
-        measure(asking, optionsOf({ ...asked, dataset: `real text, ${name}`, mode, retrieval }), {
-          folder: path.join(out, name),
-          concurrency: CONCURRENCY,
-        })
-      const run = await ask(client, retrieval, { questions: answered, ks: passagesOf(retrieval, mode), limit })
-      const without = await ask(withoutAnswers(client, isAnsweredBy), `${retrieval}, no answer`, {
-        questions: unanswered,
-        ks: [k],
-        limit: undefined,
-      })
-      runs.push(run)
-      sureness.push(
-        ...surenessRows(sureAnswers([...run.records, ...without.records], { method: mode, k })).map((row) => [retrieval, ...row]),
-      )
-    }
-  } finally {
-    await client.close()
-  }
-  const lead = [
-    heading(2, 'How sure the answers are'),
-    text(
-      'With the fewest passages of each retrieval. Questions without a passage with the answer have another one of its article (supplied), or the retrieved ones that do not contain it.',
-    ),
-    table(['passages', ...SURENESS_HEADER], sureness, 5),
-  ]
+  const config = loadConfig({ INDEX_DIR: index, JOBS_DIR: path.join(index, 'jobs'), CORPUS: corpus })
+  await ensureArtefacts(config, createProgress)
+  const services = await createServices(config)
+  const measured = await askAll(services, folder, out, limit).finally(() => services.close())
   const title = 'The shipped models on real text that they were not trained on'
-  await writeReport(buildReport(runs, await readPublished(), { title, lead }), out)
+  const lead = leadOf(measured)
+  await writeReport(buildReport(measured.runs, await readPublished(), { title, lead }), out)
   process.stdout.write(
-    `${runs.map(shortly).join('\n')}\n${sureness.map((row) => row.join('  ')).join('\n')}\nReport: ${path.join(out, 'report.md')} and report.html\n`,
+    `${measured.runs.map(shortly).join('\n')}\n${articleLine(measured.articles)}\n${measured.sureness.map((row) => row.join('  ')).join('\n')}\nReport: ${path.join(out, 'report.md')} and report.html\n`,
   )
 }
 
-interface Asked {
-  readonly dataset: string
-  readonly questions: string
-  readonly limit: number | undefined
-  readonly mode: Mode
-  readonly ks: number[]
-  readonly retrieval: (typeof RETRIEVALS)[number]
+async function askAll(services: Services, folder: string, out: string, limit: number | undefined): Promise<Measured> {
+  const { answered, unanswered, isAnsweredBy, articleOf } = await realQuestions(folder, out, limit)
+  const client = servicesClient(services)
+  const mode = client.mode ?? 'cepe'
+  const runs: StoredRun[] = []
+  const sureness: string[][] = []
+  for (const asking of askings(mode, client.hasEncoder ?? false)) {
+    const folderOf = (name: string) => ({ folder: path.join(out, name), concurrency: CONCURRENCY })
+    const run = await measure(client, optionsOf(asking, { mode, questions: answered, limit }), folderOf(asking.name))
+    runs.push(run)
+    if (asking.kDecoder === 0) continue
+    const k = at(asking.ks, 0)
+    const other = { ...asking, name: `${asking.name}, no answer`, ks: [k] }
+    const without = await measure(
+      withoutAnswers(client, isAnsweredBy),
+      optionsOf(other, { mode, questions: unanswered, limit: undefined }),
+      folderOf(other.name),
+    )
+    const rows = surenessRows(sureAnswers([...run.records, ...without.records], { method: mode, k }))
+    sureness.push(...rows.map((row) => [asking.name, ...row]))
+  }
+  const asked = at(runs, 0).records.filter(({ skipped }) => !skipped)
+  return { runs, sureness, articles: await askArticles(asked, articleOf, services.documents.services, CONCURRENCY) }
 }
 
-function optionsOf({ dataset, questions, limit, mode, ks, retrieval }: Asked): EvaluationOptions {
-  const protocol: Protocol = {
-    modes: [mode],
-    ks,
-    encoder_passages: ['others'],
-    ...MODEL_PROTOCOL,
-    retrieval,
-    recall_depth: retrieval === 'supplied' ? 1 : RECALL_DEPTH,
-    seed: 0,
-  }
-  return { dataset, questions, limit, protocol, dumpPrompts: false }
+function leadOf({ sureness, articles }: Measured): Block[] {
+  return [
+    heading(2, 'How sure the answers are'),
+    text(
+      'With the fewest passages of each retrieval. Where no passage has the answer, it is another one of the article (supplied), or those that were retrieved and do not contain it.',
+    ),
+    table(['passages', ...SURENESS_HEADER], sureness, 5),
+    heading(2, 'A whole article in the request'),
+    text(`${articleLine(articles)}.`),
+  ]
 }
 
-/** The pipeline over a corpus without the passages that answer a question. */
-function withoutAnswers(client: AnswerClient, isAnsweredBy: RealQuestions['isAnsweredBy']): AnswerClient {
-  return {
-    ...client,
-    search: async (request) => {
-      const { k = RECALL_DEPTH, query } = request
-      const found = await client.search({ ...request, k: 2 * k })
-      return { ...found, passages: found.passages.filter((passage) => !isAnsweredBy.get(query)?.(passage)).slice(0, k) }
-    },
-  }
+function articleLine({ exactMatch, f1, characters }: ArticleScores): string {
+  const percent = (share: number) => (100 * share).toFixed(1)
+  return `POST /v1/documents/answer, ${exactMatch.n} questions, articles of ${Math.round(characters / 1000)},000 characters on average: EM ${percent(exactMatch.mean)} (${percent(exactMatch.low)}, ${percent(exactMatch.high)}), F1 ${percent(f1.mean)} (${percent(f1.low)}, ${percent(f1.high)})`
 }
 
 /** Recall and exact match of a run at every k. */

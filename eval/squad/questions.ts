@@ -8,8 +8,8 @@ import { readDataset } from '../datasets/read.ts'
 import { spread } from '../datasets/spread.ts'
 import { answerFinder } from '../metrics/retrieval.ts'
 
-/** Questions that are also asked without a passage that answers them. */
-const UNANSWERED = 75
+/** Questions that are asked without a passage that answers them, as a share of those that are asked with one. */
+const UNANSWERED = 0.5
 
 /** Classes of the questions in the report. */
 export const CLASSES = { answered: 'answered by a passage', unanswered: 'no passage with the answer' } as const
@@ -21,14 +21,22 @@ export interface RealQuestions {
   /** Some of the questions, each with a passage of the same article that does not contain the answer. */
   readonly unanswered: string
   /** By question: whether a passage contains the answer. */
-  readonly isAnsweredBy: ReadonlyMap<string, (passage: Pick<EvalPassage, 'id' | 'text'>) => boolean>
+  readonly isAnsweredBy: ReadonlyMap<string, (passage: Pick<EvalPassage, 'id' | 'title' | 'text'>) => boolean>
+  /** By question: all passages of its article as one text. */
+  readonly articleOf: ReadonlyMap<string, Article>
+}
+
+export interface Article {
+  readonly title: string
+  readonly text: string
 }
 
 /**
  * Writes the questions of `folder` (questions.jsonl with passage_id, passages.tsv), with and without their own passage, to files of `out`.
+ * @param most questions to be asked; undefined: all
  * @throws dataset_invalid if no question names a passage
  */
-export async function realQuestions(folder: string, out: string): Promise<RealQuestions> {
+export async function realQuestions(folder: string, out: string, most: number | undefined): Promise<RealQuestions> {
   const corpus = path.join(folder, 'passages.tsv')
   const passages: EvalPassage[] = []
   for await (const item of readPassageFile(corpus)) if ('passage' in item) passages.push(item.passage)
@@ -44,6 +52,8 @@ export async function realQuestions(folder: string, out: string): Promise<RealQu
     const other = neighbour(passages, place, answeredBy(question))
     return other === undefined ? [] : [{ question, other }]
   })
+  const articles = new Map<string, string>()
+  for (const { title, text } of passages) articles.set(title, [articles.get(title) ?? [], text].flat().join('\n\n'))
   await mkdir(out, { recursive: true })
   const write = async (name: string, lines: readonly string[]): Promise<string> => {
     const file = path.join(out, name)
@@ -57,15 +67,22 @@ export async function realQuestions(folder: string, out: string): Promise<RealQu
     ),
     unanswered: await write(
       'unanswered.jsonl',
-      spread(withOther, UNANSWERED).map(({ question, other }) => line(question, other, CLASSES.unanswered)),
+      spread(withOther, Math.ceil(UNANSWERED * Math.min(most ?? Infinity, named.length))).map(({ question, other }) =>
+        line(question, other, CLASSES.unanswered),
+      ),
     ),
     isAnsweredBy: new Map(named.map(({ question }) => [question.question, answeredBy(question)])),
+    articleOf: new Map(named.map(({ question, place }) => [question.question, articleWith(at(passages, place), articles)])),
   }
 }
 
-function answeredBy({ answers, goldPassage }: EvalQuestion): (passage: Pick<EvalPassage, 'id' | 'text'>) => boolean {
+function articleWith({ title }: EvalPassage, articles: ReadonlyMap<string, string>): Article {
+  return { title, text: articles.get(title) ?? '' }
+}
+
+function answeredBy({ answers, goldPassage }: EvalQuestion): (passage: Pick<EvalPassage, 'id' | 'title' | 'text'>) => boolean {
   const holdsAnswer = answerFinder(answers)
-  return ({ id, text }) => id === goldPassage || holdsAnswer(text)
+  return ({ id, title, text }) => id === goldPassage || holdsAnswer(`${title} ${text}`)
 }
 
 /** The nearest passage of the same article that does not answer, the next rather than the one before. */
