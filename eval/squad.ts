@@ -1,13 +1,10 @@
 import path from 'node:path'
 import { parseArgs } from 'node:util'
-import { loadConfig } from '../src/config.ts'
-import { createProgress } from '../src/cli/program/progress.ts'
 import { packageRoot } from '../src/package.ts'
-import { createServices, type Services } from '../src/service/services.ts'
-import { ensureArtefacts } from '../src/service/setup.ts'
+import type { Services } from '../src/service/services.ts'
 import { at } from '../base/at.ts'
 import { CodedError, messageOf } from '../base/errors.ts'
-import { servicesClient } from './client/in-process.ts'
+import { servicesClient, startServices } from './client/in-process.ts'
 import { measure } from './demo/measure.ts'
 import { SURENESS_HEADER, sureAnswers, surenessRows } from './demo/sureness.ts'
 import { heading, table, text, type Block } from './report/blocks.ts'
@@ -37,9 +34,7 @@ interface Measured {
 async function squad(folder: string, out: string, limit: number | undefined): Promise<void> {
   const index = path.join(out, 'index')
   const corpus = path.join(folder, 'passages.tsv')
-  const config = loadConfig({ INDEX_DIR: index, JOBS_DIR: path.join(index, 'jobs'), CORPUS: corpus })
-  await ensureArtefacts(config, createProgress)
-  const services = await createServices(config)
+  const services = await startServices({ INDEX_DIR: index, JOBS_DIR: path.join(index, 'jobs'), CORPUS: corpus })
   const measured = await askAll(services, folder, out, limit).finally(() => services.close())
   const title = 'The shipped models on real text that they were not trained on'
   const lead = leadOf(measured)

@@ -59,9 +59,14 @@ export async function createReadingClient(): Promise<AnswerClient> {
   }
 }
 
-/** Starts the pipeline in this process with the service's settings and `overrides`; builds models and index if missing. */
-export async function createInProcessClient(overrides: Partial<Record<keyof Config, unknown>> = {}): Promise<AnswerClient> {
+/** Starts the services in this process with the service's settings and `overrides`; builds models and index if missing. */
+export async function startServices(overrides: Partial<Record<keyof Config, unknown>> = {}): Promise<Services> {
   const config = loadConfig(overrides)
   await ensureArtefacts(config, createProgress)
-  return servicesClient(await createServices(config))
+  return createServices(config)
+}
+
+/** The pipeline of services started by `startServices`. */
+export async function createInProcessClient(overrides: Partial<Record<keyof Config, unknown>> = {}): Promise<AnswerClient> {
+  return servicesClient(await startServices(overrides))
 }

@@ -12,7 +12,7 @@ import { answerFinder } from '../metrics/retrieval.ts'
 const UNANSWERED = 0.5
 
 /** Classes of the questions in the report. */
-export const CLASSES = { answered: 'answered by a passage', unanswered: 'no passage with the answer' } as const
+const CLASSES = { answered: 'answered by a passage', unanswered: 'no passage with the answer' } as const
 
 /** Files of questions about real text, and what their passages must not hold. */
 export interface RealQuestions {

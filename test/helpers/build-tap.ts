@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 
-/** Beside the packages, so that it goes when they are installed again. */
+/** In node_modules, so that a new installation removes it. */
 const BUILT = 'node_modules/.tap-plugins'
 
 /** Builds tap with the plugins of package.json, where that is not done: with its own set each test would load the compiler. */
