@@ -1,210 +1,184 @@
 /**
- * The shipped reader beside its decoder in llama.cpp: seconds to the first token and for a short answer, the same passages. Here a reader
- * with an encoder takes those behind its k_decoder from stored states, and one whose mode is map-rerank reads each passage on its own (all
- * of them: without scores none is left out); llama.cpp has all of them in its prompt. Both are asked in turns; ratios are of neighbouring
- * runs. Answers have as many tokens, except in map-rerank, where each ends by itself and the first token comes with the last. A Python with
- * llama-cpp-python is named by --python or LLAMA_PYTHON; without one nothing is measured. Usage: llama.js [--python FILE] [--k 3,10,20] [--rounds 12] [--threads 2] [--tokens 8]
+ * The shipped reader beside its decoder, with its adapters, in llama.cpp: seconds for an answer, and exact match, on questions about a
+ * corpus. The pipeline retrieves k passages and answers as it is shipped, from stored encoder states (each question is asked once before it
+ * is timed); llama.cpp has the same k passages in its prompt, best first. Questions are asked one at a time, in turns; ratios are of
+ * neighbouring runs. A Python with llama-cpp-python, gguf and safetensors is named by --python or LLAMA_PYTHON; without one nothing is
+ * measured. Usage: llama.js [--python FILE] [--corpus FILE] [--questions FILE,FILE] [--count 200] [--k 10,20] [--threads 2]
  */
-import { spawn } from 'node:child_process'
-import { readFile } from 'node:fs/promises'
 import path from 'node:path'
-import { createInterface } from 'node:readline'
-import { Type, type Static, type TSchema } from 'typebox'
-import { Value } from 'typebox/value'
-import { at } from '../../../base/at.ts'
-import { parseJson } from '../../../base/json.ts'
-import { createProgress } from '../../../src/cli/program/progress.ts'
 import { loadConfig } from '../../../src/config.ts'
-import { createReader } from '../../../src/inference/pool/models/create-reader.ts'
 import { packageRoot } from '../../../src/package.ts'
-import { ensureReader } from '../../../src/service/setup.ts'
-import { renderPassage, renderPrompt, type PromptPassage } from '../../../src/text/prompt.ts'
+import type { Services } from '../../../src/service/services.ts'
+import type { Config } from '../../../src/settings.ts'
+import { renderPassage, renderPrompt } from '../../../src/text/prompt.ts'
 import { loadTokenizer, type Tokenizer } from '../../../src/text/tokenizer.ts'
-import { modelId, type QaDefaults } from '../../../models/manifest.ts'
-import type { AnswerRead } from '../../../src/inference/contract.ts'
+import { modelId } from '../../../models/manifest.ts'
+import type { AnswerClient } from '../../client/client.ts'
+import { servicesClient, startServices } from '../../client/in-process.ts'
+import type { EvalQuestion } from '../../datasets/question-set.ts'
+import { readDataset } from '../../datasets/read.ts'
+import { spread } from '../../datasets/spread.ts'
+import { bestOver, exactMatch } from '../../metrics/answer.ts'
+import { wilson } from '../../statistics/bootstrap.ts'
 import { relativeSpeed } from '../../statistics/speed.ts'
 import { benchOptions } from '../arguments.ts'
 import { machine, quantile, table } from '../measure.ts'
+import { startLlama, type Llama } from './llama-process.ts'
 
 const { LLAMA_PYTHON = '' } = process.env
+const CHECKPOINT = path.join(packageRoot(), 'models/reader/checkpoint/smollm2-135m-qa')
+const BASE = 'SmolLM2-135M-Instruct.Q4_1.gguf'
+const CORPUS = path.join(packageRoot(), 'index/corpus/passages.tsv')
+const QUESTIONS = ['test', 'free'].map((name) => path.join(packageRoot(), `eval/questions/${name}.jsonl`))
 const options = benchOptions({
   python: LLAMA_PYTHON,
-  gguf: path.join(packageRoot(), 'models/reader/checkpoint/smollm2-135m-qa/SmolLM2-135M-Instruct.Q4_1.gguf'),
-  k: '3,10,20',
-  rounds: '12',
+  corpus: CORPUS,
+  questions: QUESTIONS.join(','),
+  count: '200',
+  k: '10,20',
   threads: '2',
-  tokens: '8',
 })
 const WINDOW = 8192
-const QUESTION = 'what is the capital of australia'
 
-const TimesSchema = Type.Object({ first_ms: Type.Number(), ms: Type.Number() })
-
-/** Milliseconds of neighbouring runs. */
-interface Pair {
-  readonly own: number
-  readonly other: number
+/** A question answered by both. */
+interface Asked {
+  readonly id: string
+  readonly promptTokens: number
+  readonly own: { readonly ms: number; readonly right: number }
+  readonly llama: { readonly ms: number; readonly firstMs: number; readonly right: number }
 }
 
-interface Llama {
-  readonly version: string
-  /** Milliseconds until the first token, and until as many as are measured. */
-  ask(ids: readonly number[], tokens: number): Promise<Static<typeof TimesSchema>>
-  stop(): void
-}
-
-async function startLlama(python: string): Promise<Llama> {
-  const script = path.join(packageRoot(), 'eval/bench/reader/llama.py')
-  const child = spawn(python, [script, options.text('gguf'), String(options.count('threads')), String(WINDOW)], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-  })
-  const failed = new Promise<never>((_, reject) => {
-    child.once('error', reject)
-    child.once('exit', (code) => reject(new Error(`${python} ended with exit code ${code}; its message stands above.`)))
-  })
-  failed.catch(() => undefined)
-  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
-  const next = async <T extends TSchema>(schema: T): Promise<Static<T>> => {
-    const line: IteratorResult<string, unknown> = await Promise.race([lines.next(), failed])
-    return line.done === true ? failed : Value.Parse(schema, parseJson(line.value))
-  }
-  const { version } = await next(Type.Object({ version: Type.String() }))
-  return {
-    version,
-    ask: (ids, tokens) => {
-      child.stdin.write(`${JSON.stringify({ ids, tokens })}\n`)
-      return next(TimesSchema)
-    },
-    stop: () => void child.stdin.end(),
-  }
-}
-
-/** Passages of about 100 words: two neighbours of the demo corpus each. */
-async function passagesOfCorpus(): Promise<PromptPassage[]> {
-  const lines = (await readFile(path.join(packageRoot(), 'index/corpus/passages.tsv'), 'utf8')).trim().split('\n').slice(1)
-  const fields = lines.map((line) => line.split('\t'))
-  return Array.from({ length: Math.floor(fields.length / 2) }, (_, i) => {
-    const [[, first = '', title = ''], [, second = '']] = [at(fields, 2 * i), at(fields, 2 * i + 1)]
-    return { title, text: `${first} ${second}` }
-  })
-}
-
-const seconds = (values: readonly number[]) => (quantile(values, 0.5) / 1000).toFixed(2)
-
-function ratio(pairs: readonly Pair[]): string {
-  const speed = relativeSpeed(
-    pairs.map(({ own, other }, i) => ({ id: String(i).padStart(4, '0'), base: { tokens: 1, ms: other }, other: { tokens: 1, ms: own } })),
-  )
-  return speed === undefined ? '-' : `${speed.mean.toFixed(2)}x (${speed.low.toFixed(2)}, ${speed.high.toFixed(2)})`
-}
-
-/** What is asked with k passages, and the times that it took. */
-interface Timed {
-  readonly k: number
-  /** Tokens of the prompts, means over the rounds. */
-  readonly own: number
-  readonly other: number
-  readonly first: readonly Pair[]
-  readonly answer: readonly Pair[]
-}
-
-type Reader = Awaited<ReturnType<typeof createReader>>
 interface Contestants {
-  readonly reader: Reader
-  readonly tokenizer: Tokenizer
+  readonly client: AnswerClient
   readonly llama: Llama
+  readonly tokenizer: Tokenizer
+  readonly maxNewTokens: number
 }
 
-/** A question whose passages are read one at a time. */
-function separately(passages: readonly PromptPassage[], protocol: QaDefaults, maxNewTokens: number): AnswerRead {
+async function askBoth(
+  { id, question, answers }: EvalQuestion,
+  k: number,
+  { client, llama, tokenizer, maxNewTokens }: Contestants,
+): Promise<Asked> {
+  const request = { question, k, min_confidence: 0 }
+  const { passages } = await client.search({ query: question, k })
+  await client.answer(request)
+  const start = performance.now()
+  const own = await client.answer(request)
+  const ms = performance.now() - start
+  const ids = tokenizer.encode(renderPrompt([], passages.map(renderPassage), question))
+  const theirs = await llama.ask({ ids, stops: tokenizer.stopIds('\n'), tokens: maxNewTokens })
+  const right = (answer: string): number => bestOver(exactMatch, answer.trim(), answers)
   return {
-    question: QUESTION,
-    mode: 'map-rerank',
-    passages: passages.map((passage) => ({ ...passage, score: null })),
-    kDecoder: protocol.k_decoder,
-    encoderPassages: 'others',
-    demonstrations: [],
-    contextTokens: protocol.context_tokens,
-    maxNewTokens,
-    packing: 'passages',
-    replugTemperature: 1,
-    includePrompts: false,
+    id,
+    promptTokens: ids.length,
+    own: { ms, right: right(own.answer ?? '') },
+    llama: { ms: theirs.ms, firstMs: theirs.first_ms, right: right(tokenizer.decode(theirs.ids)) },
   }
 }
 
-/** Asks both in turns, each round with passages of its own. */
-async function timesAt(k: number, nextPassage: () => PromptPassage, { reader, tokenizer, llama }: Contestants): Promise<Timed> {
-  const [rounds, tokens] = [options.count('rounds'), options.count('tokens')]
-  const { qa_defaults: protocol, graphs } = reader.manifest
-  const inPrompt = graphs.encoder === null ? k : Math.min(k, protocol.k_decoder)
-  const idsOf = (some: readonly PromptPassage[]) => tokenizer.encode(renderPrompt([], some.map(renderPassage), QUESTION))
-  const first: Pair[] = []
-  const answer: Pair[] = []
-  let [own, other] = [0, 0]
-  // The first round loads what is loaded late.
-  for (let round = -1; round < rounds; round++) {
-    const passages = Array.from({ length: k }, nextPassage)
-    const [whole, promptIds] = [idsOf(passages), idsOf(passages.slice(0, inPrompt))]
-    const contexts = passages.slice(inPrompt).map(renderPassage)
-    const ask = async (maxNewTokens: number): Promise<number> => {
-      const start = performance.now()
-      if (protocol.mode === 'map-rerank') await reader.answer(separately(passages, protocol, maxNewTokens))
-      else await reader.generate({ contexts, contextTokens: protocol.context_tokens, promptIds, stopIds: [], maxNewTokens })
-      return performance.now() - start
-    }
-    if (contexts.length > 0) await ask(1)
-    const [firstMs, theirs, ms] = [await ask(1), await llama.ask(whole, tokens), await ask(tokens)]
-    if (round < 0) continue
-    first.push({ own: protocol.mode === 'map-rerank' ? ms : firstMs, other: theirs.first_ms })
-    answer.push({ own: ms, other: theirs.ms })
-    own += promptIds.length / rounds
-    other += whole.length / rounds
+function rowOf(k: number, asked: readonly Asked[]): string[] {
+  const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length
+  const median = (values: readonly number[]): string => (quantile(values, 0.5) / 1000).toFixed(2)
+  const share = (rights: readonly number[]): string => {
+    const { low, high } = wilson(mean(rights), rights.length)
+    return `${mean(rights).toFixed(3)} (${low.toFixed(3)}, ${high.toFixed(3)})`
   }
-  return { k, own, other, first, answer }
-}
-
-function rowsOf({ k, own, other, first, answer }: Timed): string[][] {
+  const times = (theirs: (llama: Asked['llama']) => number): string => {
+    const pairs = asked.map(({ id, own, llama }) => ({ id, base: { tokens: 1, ms: theirs(llama) }, other: { tokens: 1, ms: own.ms } }))
+    const speed = relativeSpeed(pairs)
+    return speed === undefined ? '-' : `${speed.mean.toFixed(2)}x (${speed.low.toFixed(2)}, ${speed.high.toFixed(2)})`
+  }
   return [
-    { what: 'first token', pairs: first },
-    { what: `${options.count('tokens')} tokens`, pairs: answer },
-  ].map(({ what, pairs }) => [
     String(k),
-    what,
-    own.toFixed(0),
-    other.toFixed(0),
-    seconds(pairs.map((pair) => pair.own)),
-    seconds(pairs.map((pair) => pair.other)),
-    ratio(pairs),
-  ])
+    mean(asked.map(({ promptTokens }) => promptTokens)).toFixed(0),
+    median(asked.map(({ own }) => own.ms)),
+    median(asked.map(({ llama }) => llama.firstMs)),
+    median(asked.map(({ llama }) => llama.ms)),
+    times(({ ms }) => ms),
+    times(({ firstMs }) => firstMs),
+    share(asked.map(({ own }) => own.right)),
+    share(asked.map(({ llama }) => llama.right)),
+  ]
 }
 
-async function compare(python: string): Promise<void> {
-  const threads = options.count('threads')
-  const llama = await startLlama(python)
-  const config = loadConfig()
-  await ensureReader(config, createProgress)
-  const reader = await createReader({ threads, provider: { name: 'cpu' }, modelDir: config.READER_DIR })
-  const { bos_id: bosId, eos_ids: eosIds } = reader.manifest.tokens
-  const tokenizer = await loadTokenizer(config.READER_DIR, { bosId, eosIds })
-  const passages = await passagesOfCorpus()
-  let taken = 0
-  const nextPassage = () => at(passages, taken++ % passages.length)
+const HEADER = [
+  'k',
+  "tokens in llama.cpp's prompt",
+  'seconds for an answer, here',
+  'llama.cpp, first token',
+  'llama.cpp, answer',
+  'answers here, times as fast (95 %)',
+  "against llama.cpp's first token",
+  'exact match here (95 %)',
+  'llama.cpp',
+]
+
+/** The folder that the corpus is in. */
+function corpusName(): string {
+  return path.basename(path.dirname(path.resolve(options.text('corpus'))))
+}
+
+/** Settings of the service with an index of its own; only the corpus is the option's. */
+function settings(): Partial<Record<keyof Config, unknown>> {
+  const folder = path.join(packageRoot(), 'eval', 'runs', 'llama', corpusName())
+  return { INDEX_DIR: folder, JOBS_DIR: path.join(folder, 'jobs'), CORPUS: options.text('corpus'), THREADS: options.count('threads') }
+}
+
+async function questionsAsked(): Promise<EvalQuestion[]> {
+  const files = options.text('questions').split(',')
+  const datasets = await Promise.all(files.map((file) => readDataset(file)))
+  return spread(
+    datasets.flatMap(({ questions }) => questions),
+    options.count('count'),
+  )
+}
+
+/** The report, as Markdown. */
+async function compare(services: Services, llama: Llama): Promise<string> {
+  const { manifest } = services.answering.reader
+  const { bos_id: bosId, eos_ids: eosIds } = manifest.tokens
+  const tokenizer = await loadTokenizer(loadConfig(settings()).READER_DIR, { bosId, eosIds })
+  const contestants = { client: servicesClient(services), llama, tokenizer, maxNewTokens: manifest.qa_defaults.max_new_tokens }
+  const questions = await questionsAsked()
+  const rows: string[][] = []
+  for (const k of options.counts('k')) {
+    const asked: Asked[] = []
+    for (const question of questions) asked.push(await askBoth(question, k, contestants))
+    rows.push(rowOf(k, asked))
+  }
+  const measured = [
+    machine(options.count('threads')),
+    modelId(manifest),
+    `llama-cpp-python ${llama.version}, ${BASE} with the adapters`,
+    `${questions.length} questions, ${corpusName()}`,
+  ]
+  return `# The reader beside llama.cpp, ${new Date().toISOString().slice(0, 10)}\n\n${measured.join('; ')}\n\n${table(HEADER, rows)}`
+}
+
+async function run(python: string): Promise<void> {
+  const services = await startServices(settings())
   try {
-    const rows: string[][] = []
-    for (const k of options.counts('k')) rows.push(...rowsOf(await timesAt(k, nextPassage, { reader, tokenizer, llama })))
-    console.log(
-      `# The reader beside llama.cpp, ${new Date().toISOString().slice(0, 10)}\n\n${machine(threads)}; ${modelId(reader.manifest)}; llama-cpp-python ${llama.version}, ${path.basename(options.text('gguf'))}; medians of ${options.count('rounds')} rounds\n`,
-    )
-    console.log(table(['k', 'until', 'tokens in the prompt, here', 'llama.cpp', 'seconds here', 'llama.cpp', 'speed of here (95 %)'], rows))
+    const llama = await startLlama({
+      python,
+      gguf: path.join(CHECKPOINT, BASE),
+      adapter: path.join(CHECKPOINT, 'reading'),
+      threads: options.count('threads'),
+      window: WINDOW,
+    })
+    try {
+      console.log(await compare(services, llama))
+    } finally {
+      llama.stop()
+    }
   } finally {
-    llama.stop()
-    await reader.close()
+    await services.close()
   }
 }
 
 const python = options.text('python')
 if (python === '')
   console.log(
-    'llama.cpp was not measured: name a Python that has llama-cpp-python (--python FILE or LLAMA_PYTHON=FILE; pip install llama-cpp-python).',
+    'llama.cpp was not measured: name a Python that has llama-cpp-python, gguf and safetensors (--python FILE or LLAMA_PYTHON=FILE; pip install llama-cpp-python gguf safetensors).',
   )
-else await compare(python)
+else await run(python)
