@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process'
 /** The longest that a file may take; the test itself reports what was open by then, and is killed if it cannot. */
 const TIMEOUT_S = 400
 const GRACE_S = 30
+const TESTED = /^ok \d/m
 
 export interface FileResult {
   readonly file: string
@@ -28,5 +29,11 @@ export async function runFile(file: string): Promise<FileResult> {
     child.on('close', (code, signal) => resolve(code === 0 ? undefined : signal ? `killed by ${signal}` : `exit code ${code}`))
   })
   clearTimeout(timer)
-  return { file, output: Buffer.concat(parts).toString(), seconds: (performance.now() - began) / 1000, problem }
+  const output = Buffer.concat(parts).toString()
+  return {
+    file,
+    output,
+    seconds: (performance.now() - began) / 1000,
+    problem: problem ?? (TESTED.test(output) ? undefined : 'no test in it'),
+  }
 }
