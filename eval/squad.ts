@@ -35,7 +35,12 @@ async function squad(folder: string, out: string, limit: number | undefined): Pr
   const index = path.join(out, 'index')
   const corpus = path.join(folder, 'passages.tsv')
   const services = await startServices({ INDEX_DIR: index, JOBS_DIR: path.join(index, 'jobs'), CORPUS: corpus })
-  const measured = await askAll(services, folder, out, limit).finally(() => services.close())
+  let measured: Measured
+  try {
+    measured = await askAll(services, folder, out, limit)
+  } finally {
+    await services.close()
+  }
   const title = 'The shipped models on real text that they were not trained on'
   const lead = leadOf(measured)
   await writeReport(buildReport(measured.runs, await readPublished(), { title, lead }), out)

@@ -37,7 +37,16 @@ export class PickleBytes {
 }
 
 export type PickleValue =
-  null | boolean | number | string | PickleTuple | PickleList | PickleDict | PickleGlobal | PickleBytes | PickleObject
+  | null
+  | boolean
+  | number
+  | string
+  | PickleTuple
+  | PickleList
+  | PickleDict
+  | PickleGlobal
+  | PickleBytes
+  | PickleObject
 
 /** Escapes text for a message. */
 function printable(text: string): string {

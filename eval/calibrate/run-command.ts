@@ -41,14 +41,17 @@ export async function calibrate(files: string[], options: CalibrateOptions): Pro
   const { createInProcessClient } = await import('../client/in-process.ts')
   const client = url === undefined ? await createInProcessClient(overrides) : connectTo(url, options.key)
   const progress = createProgress('Asking', 'questions')
-  const asked = await askAll(client, questions, {
-    ks,
-    concurrency: options.concurrency,
-    onProgress: (done, total) => progress.update(done, total),
-  }).finally(async () => {
+  let asked: Awaited<ReturnType<typeof askAll>>
+  try {
+    asked = await askAll(client, questions, {
+      ks,
+      concurrency: options.concurrency,
+      onProgress: (done, total) => progress.update(done, total),
+    })
+  } finally {
     progress.stop()
     await client.close()
-  })
+  }
   const { judged, left, sources } = asked
   const calibration: Calibration = {
     version: CALIBRATION_VERSION,

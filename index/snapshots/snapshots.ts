@@ -73,7 +73,11 @@ export async function createSnapshot(name: string, options: TableOptions): Promi
       if (storedAs === undefined)
         throw new CodedError('index_missing', `There is no table "${table}" in ${dir}: nothing to snapshot.`, { field: 'table' })
       const end = await pinForReading({ dir, storedAs })
-      await cloneTable(tableFolder(dir, storedAs), tableFolder(making, STORED_AS)).finally(end)
+      try {
+        await cloneTable(tableFolder(dir, storedAs), tableFolder(making, STORED_AS))
+      } finally {
+        await end()
+      }
     }
     // Copies may take longer than the writer lock may be held; other processes keep the copied files for a limited time
     // (CEPE_KEEP_VERSIONS_MIN).

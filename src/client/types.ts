@@ -1,5 +1,5 @@
 /** Made from the schemas of the HTTP API by `npm run client:types`: change those. */
-/* eslint-disable max-lines */
+/* oxlint-disable max-lines */
 
 export interface AnswerDocumentRequest {
   /** The document. */

@@ -1,4 +1,4 @@
-import { format } from 'prettier'
+import { format } from 'oxfmt'
 import { present } from '../../base/at.ts'
 
 /** A schema of an OpenAPI document. */
@@ -16,7 +16,7 @@ export interface Schema {
 }
 export type Schemas = Readonly<Record<string, Schema>>
 
-const HEAD = '/** Made from the schemas of the HTTP API by `npm run client:types`: change those. */\n/* eslint-disable max-lines */\n'
+const HEAD = '/** Made from the schemas of the HTTP API by `npm run client:types`: change those. */\n/* oxlint-disable max-lines */\n'
 const PRIMITIVES: Readonly<Record<string, string>> = {
   string: 'string',
   number: 'number',
@@ -24,7 +24,7 @@ const PRIMITIVES: Readonly<Record<string, string>> = {
   boolean: 'boolean',
   null: 'null',
 }
-const STYLE = { parser: 'typescript', semi: false, singleQuote: true, printWidth: 140, trailingComma: 'all' } as const
+const STYLE = { semi: false, singleQuote: true, printWidth: 140, trailingComma: 'all' } as const
 
 /** TypeScript of the named schemas and of those that they refer to, by name. @throws Error for a schema of a kind that is not known here */
 export async function writeTypes(schemas: Schemas, names: readonly string[]): Promise<string> {
@@ -34,7 +34,9 @@ export async function writeTypes(schemas: Schemas, names: readonly string[]): Pr
     for (const [, other = ''] of JSON.stringify(schemas[name]).matchAll(/"#\/components\/schemas\/(\w+)"/g)) wanted.add(other)
   }
   const written = [...wanted].sort().map((name) => declaration(name, present(schemas[name])))
-  return format([HEAD, ...written].join('\n'), STYLE)
+  const { code, errors } = await format('types.ts', [HEAD, ...written].join('\n'), STYLE)
+  if (errors.length > 0) throw new Error(errors.map(({ message }) => message).join('\n'))
+  return code
 }
 
 function declaration(name: string, schema: Schema): string {

@@ -32,7 +32,10 @@ t.test('sampled indices are distinct, in range and equally likely', (t) => {
   t.ok(draws.every((drawn) => new Set(drawn).size === 2 && drawn.every((i) => i >= 0 && i < 5)))
   for (const i of draws.flat()) counts[i] = (counts[i] ?? 0) + 1
   for (const count of counts) t.ok(Math.abs(count - 2000) < 150, `${count} of about 2000`)
-  t.same(sampleIndices(3, 10, seededRandom(0)).sort(), [0, 1, 2])
+  t.same(
+    sampleIndices(3, 10, seededRandom(0)).sort((a, b) => a - b),
+    [0, 1, 2],
+  )
   t.end()
 })
 

@@ -32,7 +32,12 @@ export interface Fault {
    * once something has come about.
    */
   readonly what:
-    'lose' | 'hang' | number | { readonly ms: number } | { readonly strip: string } | { readonly after: () => Promise<unknown> }
+    | 'lose'
+    | 'hang'
+    | number
+    | { readonly ms: number }
+    | { readonly strip: string }
+    | { readonly after: () => Promise<unknown> }
 }
 
 export interface ObjectStore {

@@ -62,10 +62,11 @@ await t.test('metadata goes in by PUT, is searched by, and comes back with hits,
   t.match(hits, [{ id: 'b', source: 's', metadata: passages[1]?.metadata }])
   const answer = await call('POST', '/v1/answer', { question: 'amber', k: 3, filter: { metadata: { tags: 'y' } } })
   t.match(answer, { status: 200 })
-  t.same((answer.json.evidence as { id: string; metadata: object }[]).map(({ id, metadata }) => [id, metadata]).sort(), [
-    ['a', passages[0]?.metadata],
-    ['b', passages[1]?.metadata],
-  ])
+  const evidence = answer.json.evidence as { id: string; metadata: object }[]
+  t.same(Object.fromEntries(evidence.map(({ id, metadata }) => [id, metadata])), {
+    a: passages[0]?.metadata,
+    b: passages[1]?.metadata,
+  })
   const supplied = { question: 'q', passages: [{ title: '', text: 'own', metadata: { mine: 1 } }] }
   t.match((await call('POST', '/v1/answer', supplied)).json, { evidence: [{ metadata: { mine: 1 } }] })
   const score = { question: 'amber', choices: ['x', 'y'], filter: { metadata: { lang: 'de' } } }

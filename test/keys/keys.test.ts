@@ -39,7 +39,10 @@ t.test('two processes that make keys at once: none is lost, and of one name ther
   const made = await Promise.all(
     ['a', 'b', 'same', 'same'].map((name) => runCli(['keys', 'add', name, ...(name === 'b' ? bound : [])], env)),
   )
-  t.same(made.map(({ code }) => code).sort(), [0, 0, 0, 1])
+  t.same(
+    made.map(({ code }) => code).sort((a, b) => Number(a) - Number(b)),
+    [0, 0, 0, 1],
+  )
   t.match(made.find(({ code }) => code === 1)?.stderr, /There is, or was, a key named same/)
   t.same(
     (await readKeys(dir)).map(({ name }) => name),

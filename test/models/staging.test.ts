@@ -29,7 +29,7 @@ await t.test('builds at work are left alone, whichever machine or container they
   ]
   for (const name of names) mkdirSync(join(folder, name))
   await fill(outDir, 'new')
-  t.same(readdirSync(folder).sort(), ['model', elsewhere, names[1], names[3], names[4]].sort(), "only the dead process's is gone")
+  t.same(readdirSync(folder).sort(), ['model', ...names.filter((_, i) => i !== 2)].sort(), "only the dead process's is gone")
   utimesSync(join(folder, elsewhere), LONG_AGO, LONG_AGO)
   await fill(outDir, 'newer')
   t.notOk(existsSync(join(folder, elsewhere)), 'nothing happened in it for two days')

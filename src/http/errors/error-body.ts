@@ -27,7 +27,7 @@ const WITH_BODY = [408, 413, 415]
 
 /** Error responses of a route without a body, for its schema: its own statuses and those of all routes. */
 export function errorResponses(...statuses: number[]) {
-  return Object.fromEntries([...new Set([...EVERYWHERE, ...statuses])].sort().map((status) => [status, described(status)]))
+  return Object.fromEntries([...new Set([...EVERYWHERE, ...statuses])].sort((a, b) => a - b).map((status) => [status, described(status)]))
 }
 
 /** Error responses of a route with a body, for its schema. */

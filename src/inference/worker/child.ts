@@ -48,7 +48,8 @@ function load(options: ChildOptions): Promise<TaskHandlers> {
 
 async function execute(handlers: TaskHandlers, call: TaskCall, yieldPoint: YieldPoint, onText?: OnText): Promise<Output<TaskCall['task']>> {
   const handler = handlers[call.task] as
-    ((input: TaskCall['input'], yieldPoint: YieldPoint, onText?: OnText) => Promise<Output<TaskCall['task']>>) | undefined
+    | ((input: TaskCall['input'], yieldPoint: YieldPoint, onText?: OnText) => Promise<Output<TaskCall['task']>>)
+    | undefined
   if (!handler) throw new Error(`This is a bug: the process was asked for "${call.task}", which its role does not do.`)
   return handler(call.input, yieldPoint, onText)
 }

@@ -133,7 +133,7 @@ t.test('what may be done instead is said in headers', async (t) => {
     ...services.index,
     close: () => undefined,
     version: () => Promise.resolve({ table: 'passages', version: 1, passages: 1 }),
-    // eslint-disable-next-line @typescript-eslint/require-await -- an export whose passages are there at once
+    // oxlint-disable-next-line typescript/require-await -- an export whose passages are there at once
     export: async function* () {
       read++
       yield { id: '1', title: '', text: 'x' }

@@ -1,5 +1,6 @@
 import path from 'node:path'
 import t from 'tap'
+import { present } from '../../../base/at.ts'
 import { InferenceSession, Tensor } from '../../../models/runtime.ts'
 import { createEmbedder, defaultBatchTokens } from '../../../src/inference/pool/models/create-embedder.ts'
 import { builtFixture, fixtureDir, goldenOf, wordsOf } from '../../fixtures/built-fixture.ts'
@@ -14,7 +15,7 @@ async function embedRows(modelDir: string, rows: readonly (readonly number[])[])
       input_ids: new Tensor('int64', BigInt64Array.from(ids, BigInt), dims),
       attention_mask: new Tensor('int64', new BigInt64Array(ids.length).fill(1n), dims),
     })
-    vectors.push([...(embedding?.data as Float32Array)])
+    vectors.push([...(present(embedding).data as Float32Array)])
   }
   await session.release()
   return vectors

@@ -5,7 +5,7 @@ import { planCorpus, readShard } from '../../../../index/ingest/plan/plan.ts'
 import { readPassages, type ReadOptions } from '../../../../index/read/read.ts'
 import { tempDir } from '../../helpers.ts'
 
-// eslint-disable-next-line @typescript-eslint/require-await -- a stream that is there at once
+// oxlint-disable-next-line typescript/require-await -- a stream that is there at once
 async function* atOnce(text: string): AsyncGenerator<Buffer> {
   yield Buffer.from(text)
 }
