@@ -19,6 +19,7 @@ import { jsonBodies } from './http/plugins/json-bodies.ts'
 import { metrics } from './http/observability/metrics-plugin.ts'
 import { observers } from './http/observability/observers.ts'
 import { rateLimit } from './http/plugins/rate-limit.ts'
+import { serializerCompiler } from './http/plugins/serializer-compiler.ts'
 import { traces } from './http/observability/traces-plugin.ts'
 import { unknownRoutes } from './http/plugins/unknown-routes.ts'
 import { withoutBasePath } from './http/request/base-path.ts'
@@ -186,6 +187,7 @@ function createServer(config: Config, logger: Logger, sendError: ReturnType<type
     },
   })
     .setValidatorCompiler(validatorCompiler)
+    .setSerializerCompiler(serializerCompiler)
     .withTypeProvider<TypeBoxTypeProvider>()
   // JSON is the only accepted text; others are rejected like any other type.
   app.removeContentTypeParser('text/plain')

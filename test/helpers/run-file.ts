@@ -17,7 +17,7 @@ export interface FileResult {
 /** Runs a test file in a process of its own. */
 export async function runFile(file: string): Promise<FileResult> {
   const began = performance.now()
-  const child = spawn(process.execPath, ['--enable-source-maps', '--import=./dist-test/test/helpers/plain-processes.js', file], {
+  const child = spawn(process.execPath, ['--import=./dist-test/test/helpers/plain-processes.js', file], {
     env: { ...process.env, TAP_TIMEOUT: String(TIMEOUT_S) },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
