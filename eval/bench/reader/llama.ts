@@ -19,7 +19,7 @@ import type { EvalQuestion } from '../../datasets/question-set.ts'
 import { readDataset } from '../../datasets/read.ts'
 import { spread } from '../../datasets/spread.ts'
 import { bestOver, exactMatch } from '../../metrics/answer.ts'
-import { wilson } from '../../statistics/bootstrap.ts'
+import { mean, wilson } from '../../statistics/bootstrap.ts'
 import { relativeSpeed } from '../../statistics/speed.ts'
 import { benchOptions } from '../arguments.ts'
 import { machine, quantile, table } from '../measure.ts'
@@ -78,7 +78,6 @@ async function askBoth(
 }
 
 function rowOf(k: number, asked: readonly Asked[]): string[] {
-  const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length
   const median = (values: readonly number[]): string => (quantile(values, 0.5) / 1000).toFixed(2)
   const share = (rights: readonly number[]): string => {
     const { low, high } = wilson(mean(rights), rights.length)
