@@ -33,7 +33,7 @@ export interface LlamaRequest {
   readonly tokens: number
 }
 
-/** llama.cpp in a process of its own (llama.py), asked one question at a time. */
+/** A llama.cpp subprocess (llama.py) that answers one request at a time. */
 export interface Llama {
   /** Of llama-cpp-python. */
   readonly version: string

@@ -1,9 +1,9 @@
 /**
- * The shipped reader beside its decoder, with its adapters, in llama.cpp: seconds for an answer, and exact match, on questions about a
- * corpus. The pipeline retrieves k passages and answers as it is shipped, from stored encoder states (each question is asked once before it
- * is timed); llama.cpp has the same k passages in its prompt, best first. Questions are asked one at a time, in turns; ratios are of
- * neighbouring runs. A Python with llama-cpp-python, gguf and safetensors is named by --python or LLAMA_PYTHON; without one nothing is
- * measured. Usage: llama.js [--python FILE] [--corpus FILE] [--questions FILE,FILE] [--count 200] [--k 10,20] [--threads 2]
+ * Compares the shipped pipeline with its decoder and adapters in llama.cpp: latency and exact match of answers about a corpus. The
+ * pipeline retrieves k passages and answers as it is shipped, from stored encoder states (each question is asked once before it is timed);
+ * llama.cpp has the same k passages in its prompt, best first. Questions are asked one at a time, in turns; ratios are of neighbouring
+ * runs. A Python with llama-cpp-python, gguf and safetensors is named by --python or LLAMA_PYTHON; without one nothing is measured.
+ * Usage: llama.js [--python FILE] [--corpus FILE] [--questions FILE,FILE] [--count 200] [--k 10,20] [--threads 2]
  */
 import path from 'node:path'
 import { loadConfig } from '../../../src/config.ts'
@@ -118,7 +118,7 @@ function corpusName(): string {
   return path.basename(path.dirname(path.resolve(options.text('corpus'))))
 }
 
-/** Settings of the service with an index of its own; only the corpus is the option's. */
+/** Service settings with a separate index for this benchmark. */
 function settings(): Partial<Record<keyof Config, unknown>> {
   const folder = path.join(packageRoot(), 'eval', 'runs', 'llama', corpusName())
   return { INDEX_DIR: folder, JOBS_DIR: path.join(folder, 'jobs'), CORPUS: options.text('corpus'), THREADS: options.count('threads') }
@@ -152,7 +152,7 @@ async function compare(services: Services, llama: Llama): Promise<string> {
     `llama-cpp-python ${llama.version}, ${BASE} with the adapters`,
     `${questions.length} questions, ${corpusName()}`,
   ]
-  return `# The reader beside llama.cpp, ${new Date().toISOString().slice(0, 10)}\n\n${measured.join('; ')}\n\n${table(HEADER, rows)}`
+  return `# Reader compared with llama.cpp, ${new Date().toISOString().slice(0, 10)}\n\n${measured.join('; ')}\n\n${table(HEADER, rows)}`
 }
 
 async function run(python: string): Promise<void> {
