@@ -1,7 +1,7 @@
 import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { Type } from 'typebox'
-import { Value } from 'typebox/value'
+import { Type } from '#typebox'
+import { Value } from '#typebox/value'
 import { CodedError } from '../base/errors.ts'
 import {
   BUILDER_VERSION,

@@ -6,8 +6,8 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { parseArgs } from 'node:util'
-import { Type, type Static } from 'typebox'
-import { Compile } from 'typebox/compile'
+import { Type, type Static } from '#typebox'
+import { Compile } from '#typebox/compile'
 import { parseJson } from '../../base/json.ts'
 import { packageRoot } from '../../src/config.ts'
 

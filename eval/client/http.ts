@@ -1,5 +1,5 @@
-import { type TSchema, type Static } from 'typebox'
-import { Compile } from 'typebox/compile'
+import { type TSchema, type Static } from '#typebox'
+import { Compile } from '#typebox/compile'
 import { CodedError, isErrorCode } from '../../base/errors.ts'
 import { CepeError, createClient } from '../../src/client/index.ts'
 import { AnswerResponseSchema, SearchResponseSchema } from '../../src/rag/schema.ts'

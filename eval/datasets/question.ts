@@ -1,5 +1,5 @@
-import { Type, type Static, type TSchema } from 'typebox'
-import { Compile } from 'typebox/compile'
+import { Type, type Static, type TSchema } from '#typebox'
+import { Compile } from '#typebox/compile'
 import type { EvalPassage, EvalQuestion } from './question-set.ts'
 import { parseJson } from '../../base/json.ts'
 

@@ -1,5 +1,5 @@
-import { Type } from 'typebox'
-import { Value } from 'typebox/value'
+import { Type } from '#typebox'
+import { Value } from '#typebox/value'
 import { MODES, type Mode } from '../../src/text/plan.ts'
 import { createProgress } from '../../src/cli/program/progress.ts'
 import type { AnswerClient } from '../client/client.ts'

@@ -1,4 +1,4 @@
-import { Type, type Static } from 'typebox'
+import { Type, type Static } from '#typebox'
 
 /** Options of a task's command, without dashes. */
 const OptionsSchema = Type.Record(Type.String({ pattern: '^[a-z][a-z-]*$' }), Type.String())

@@ -1,4 +1,4 @@
-import type { Static } from 'typebox'
+import type { Static } from '#typebox'
 import type { EnvironmentSchema, FileSchema, ResumedSchema } from '../runner/manifest.ts'
 
 /** A file in reports. */

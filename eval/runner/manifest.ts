@@ -1,5 +1,5 @@
 import os from 'node:os'
-import { Type, type Static } from 'typebox'
+import { Type, type Static } from '#typebox'
 import { packageVersion } from '../../src/config.ts'
 
 /** Fields common to the manifests of all runs. */

@@ -1,4 +1,4 @@
-import { Type, type Static } from 'typebox'
+import { Type, type Static } from '#typebox'
 import { CodedError, type ErrorCode } from '../../base/errors.ts'
 import type { Problem } from '../datasets/question-set.ts'
 

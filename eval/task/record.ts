@@ -1,5 +1,5 @@
-import { Type, type Static } from 'typebox'
-import { Compile } from 'typebox/compile'
+import { Type, type Static } from '#typebox'
+import { Compile } from '#typebox/compile'
 import type { RunFormat } from '../runner/folder.ts'
 import { EnvironmentSchema, FileSchema, ProblemSchema, ResumedSchema } from '../runner/manifest.ts'
 import { SkippedSchema } from '../runner/skipped.ts'

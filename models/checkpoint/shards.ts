@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { Type } from 'typebox'
+import { Type } from '#typebox'
 import { invalid } from '../errors.ts'
 import { parseAs, readJson } from './config/json.ts'
 

@@ -1,4 +1,4 @@
-import { Type, type Static } from 'typebox'
+import { Type, type Static } from '#typebox'
 import { STAGES } from '../../index/stages.ts'
 import { MADE_IDS } from '../../index/read/column-map.ts'
 import { FORMATS } from '../../index/read/contract.ts'

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { mkdir, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { Value } from 'typebox/value'
+import { Value } from '#typebox/value'
 import { writeFileDurably } from '../../base/durable.ts'
 import { osCode, CodedError } from '../../base/errors.ts'
 import { exists } from '../../base/exists.ts'

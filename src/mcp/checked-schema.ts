@@ -1,6 +1,6 @@
 import type { StandardSchemaWithJSON } from '@modelcontextprotocol/server'
-import type { Static, TObject } from 'typebox'
-import { Compile } from 'typebox/compile'
+import type { Static, TObject } from '#typebox'
+import { Compile } from '#typebox/compile'
 import { CodedError } from '../../base/errors.ts'
 import { describeValidation } from '../http/errors/describe-validation.ts'
 

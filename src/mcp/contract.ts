@@ -1,4 +1,4 @@
-import type { Static, TObject } from 'typebox'
+import type { Static, TObject } from '#typebox'
 import type { CollectionPage, PageRange } from '../../index/collections/page.ts'
 import type { PassageIndex } from '../../index/passage-index.ts'
 import type { RunOptions } from '../inference/contract.ts'

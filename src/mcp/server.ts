@@ -1,5 +1,5 @@
 import { McpServer } from '@modelcontextprotocol/server'
-import type { TObject } from 'typebox'
+import type { TObject } from '#typebox'
 import { checked, shownSchema } from './checked-schema.ts'
 import type { Tool, ToolContext } from './contract.ts'
 import { answerTool } from './tools/answer.ts'

@@ -1,4 +1,4 @@
-import { Type, type Static } from 'typebox'
+import { Type, type Static } from '#typebox'
 import { SIGNALS } from './calibration/signal-names.ts'
 import { LIMITS } from './limits.ts'
 

@@ -1,6 +1,6 @@
 import path from 'node:path'
-import { Type, type Static } from 'typebox'
-import { Compile } from 'typebox/compile'
+import { Type, type Static } from '#typebox'
+import { Compile } from '#typebox/compile'
 import { readFile } from 'node:fs/promises'
 import { readPassageFile } from '../../../index/read/read.ts'
 import type { Tokenizer } from '../../../src/text/tokenizer.ts'

@@ -1,5 +1,5 @@
-import { Type, type Static } from 'typebox'
-import { Compile } from 'typebox/compile'
+import { Type, type Static } from '#typebox'
+import { Compile } from '#typebox/compile'
 import type { NeedleItem } from '../documents/needle.ts'
 import { readNeedles, type NeedleFile } from '../documents/needle-file.ts'
 import { VICUNA } from '../documents/generate.ts'

@@ -1,4 +1,4 @@
-import { Type, type Static } from 'typebox'
+import { Type, type Static } from '#typebox'
 import type { Dataset } from '../../datasets/question-set.ts'
 import type { AnswerClient } from '../../client/client.ts'
 import { EnvironmentSchema, FileSchema, ProblemSchema, ResumedSchema } from '../../runner/manifest.ts'

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import path from 'node:path'
-import Value from 'typebox/value'
+import Value from '#typebox/value'
 import { packageRoot } from '../../../src/package.ts'
 import { MODES } from '../../../src/text/plan.ts'
 import { invalidOption, listedWords, wholeNumber } from '../../option-values.ts'

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
-import { Type, type Static } from 'typebox'
-import { Compile } from 'typebox/compile'
+import { Type, type Static } from '#typebox'
+import { Compile } from '#typebox/compile'
 import { present } from '../../../base/at.ts'
 import { CodedError, messageOf } from '../../../base/errors.ts'
 import { readPublishedTables, type PublishedTables } from '../../report/published-tables.ts'

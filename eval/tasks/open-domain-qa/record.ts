@@ -1,4 +1,4 @@
-import { Type, type Static } from 'typebox'
+import { Type, type Static } from '#typebox'
 import { SkippedSchema } from '../../runner/skipped.ts'
 
 const Milliseconds = Type.Number({ minimum: 0 })

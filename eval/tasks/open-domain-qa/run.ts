@@ -1,4 +1,4 @@
-import { Compile } from 'typebox/compile'
+import { Compile } from '#typebox/compile'
 import { CodedError } from '../../../base/errors.ts'
 import { readStored, taskOfRun, UNNAMED_TASK, type RunFormat, type Stored } from '../../runner/folder.ts'
 import { QaManifestSchema, type QaManifest } from './manifest.ts'

@@ -1,4 +1,4 @@
-import { Type, type Static } from 'typebox'
+import { Type, type Static } from '#typebox'
 
 /** Rows of one shard: one commit. Large enough for LanceDB's full write rate, small enough not to block the event loop. */
 export const SHARD_ROWS = 4096

@@ -1,5 +1,5 @@
-import { Type } from 'typebox'
-import { Value } from 'typebox/value'
+import { Type } from '#typebox'
+import { Value } from '#typebox/value'
 import { isDeepStrictEqual } from 'node:util'
 import type { Values } from '../store.ts'
 import { readValue, writeValue } from './lease.ts'

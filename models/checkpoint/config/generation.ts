@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { Type } from 'typebox'
+import { Type } from '#typebox'
 import type { ModelConfig } from './config.ts'
 import { checkedId, orNull, TokenId } from './families/fields.ts'
 import { parseAs, readJson } from './json.ts'

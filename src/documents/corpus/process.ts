@@ -1,5 +1,5 @@
 import type { ChildProcess } from 'node:child_process'
-import { Value } from 'typebox/value'
+import { Value } from '#typebox/value'
 import { messageOf } from '../../../base/errors.ts'
 import { exchange, startProcess, type ProcessProblems } from '../bounded-process.ts'
 import { DocumentError } from '../errors.ts'

@@ -1,4 +1,4 @@
-import { Type, type Static } from 'typebox'
+import { Type, type Static } from '#typebox'
 import { ERROR_CODES } from '../../../base/errors.ts'
 import { DOCUMENT_TYPES, type DocumentLimits } from '../contract.ts'
 import { DOCUMENT_PROBLEMS, type DocumentProblem } from '../errors.ts'

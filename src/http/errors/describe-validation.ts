@@ -1,5 +1,5 @@
 import type { FastifySchemaValidationError } from 'fastify'
-import { Settings } from 'typebox/system'
+import { Settings } from '#typebox/system'
 
 // Every alternative of a union reports errors: with the default limit of 8 the last ones would be lost, and the closest missed.
 Settings.Set({ maxErrors: 64 })

@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http'
-import { Type, type Static } from 'typebox'
+import { Type, type Static } from '#typebox'
 import { ERROR_CODES } from '../../../base/errors.ts'
 import { documentedHeaders } from './error-headers.ts'
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { Type } from 'typebox'
-import { Value } from 'typebox/value'
+import { Type } from '#typebox'
+import { Value } from '#typebox/value'
 import { CodedError } from '../../../base/errors.ts'
 import type { StoredResponse, StoredResponses } from './stored-responses.ts'
 

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { Compile } from 'typebox/compile'
+import { Compile } from '#typebox/compile'
 import { CodedError } from '../../../base/errors.ts'
 import { parseJson } from '../../../base/json.ts'
 import type { DocumentFile } from '../../documents/contract.ts'

@@ -1,7 +1,7 @@
-import { TypeBoxValidatorCompiler } from '@fastify/type-provider-typebox'
-import type { FastifySchemaValidationError } from 'fastify'
-import { Type } from 'typebox'
-import Value from 'typebox/value'
+import type { FastifySchemaCompiler, FastifySchemaValidationError } from 'fastify'
+import { Type, type TSchema } from '#typebox'
+import { Compile } from '#typebox/compile'
+import Value from '#typebox/value'
 
 const WRITTEN: ReadonlyMap<unknown, RegExp> = new Map([
   ['integer', /^-?\d+$/],
@@ -9,12 +9,18 @@ const WRITTEN: ReadonlyMap<unknown, RegExp> = new Map([
 ])
 const PropertiesSchema = Type.Object({ properties: Type.Record(Type.String(), Type.Object({ type: Type.Optional(Type.String()) })) })
 
-/**
- * The provider's compiler with strict numbers in a query: it would convert '' to 0, `true` to 1 and 1.5 to 1. Errors are worded as for a
- * body's fields.
- */
-export const validatorCompiler: typeof TypeBoxValidatorCompiler = (route) => {
-  const validate = TypeBoxValidatorCompiler(route)
+/** Compiles a schema; whatever is not a body comes as text and is converted first. */
+const compile: FastifySchemaCompiler<TSchema> = ({ schema, httpPart }) => {
+  const compiled = Compile(schema)
+  return (given: unknown) => {
+    const value = httpPart === 'body' ? given : Value.Convert(schema, given)
+    return compiled.Check(value) ? { value } : { error: compiled.Errors(value) as never }
+  }
+}
+
+/** Strict numbers in a query: conversion would make '' 0, `true` 1 and 1.5 1. Errors are worded as for a body's fields. */
+export const validatorCompiler: FastifySchemaCompiler<TSchema> = (route) => {
+  const validate = compile(route)
   if (route.httpPart !== 'querystring' || !Value.Check(PropertiesSchema, route.schema)) return validate
   const fields = Object.entries(route.schema.properties)
   return (query: unknown) => {

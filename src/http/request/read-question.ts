@@ -1,4 +1,4 @@
-import { Compile } from 'typebox/compile'
+import { Compile } from '#typebox/compile'
 import { CodedError, messageOf } from '../../../base/errors.ts'
 import { AnswerRequestSchema, type AnswerRequest } from '../../rag/schema.ts'
 import { describeValidation } from '../errors/describe-validation.ts'

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyError } from 'fastify'
-import { Type } from 'typebox'
+import { Type } from '#typebox'
 import { answerQuestion } from '../../rag/answer.ts'
 import { AnswerEventSchema, answerEvents } from '../../rag/answer-events.ts'
 import type { AnswerServices } from '../../rag/pipeline.ts'

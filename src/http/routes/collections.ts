@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { Type, type Static } from 'typebox'
+import { Type, type Static } from '#typebox'
 import { COLLECTION_STATES, unknownCollection, type CollectionInfo, type Collections } from '../../../index/collections/contract.ts'
 import { CollectionNameSchema } from '../../../index/table-name.ts'
 import { errorResponses } from '../errors/error-body.ts'

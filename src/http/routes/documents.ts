@@ -1,6 +1,6 @@
 import multipart from '@fastify/multipart'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { Static } from 'typebox'
+import type { Static } from '#typebox'
 import { CodedError } from '../../../base/errors.ts'
 import { createSharedSlots } from '../../../base/fair-share.ts'
 import type { DocumentParser, ReadDocument } from '../../documents/contract.ts'

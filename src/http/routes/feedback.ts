@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { Type } from 'typebox'
+import { Type } from '#typebox'
 import { CodedError } from '../../../base/errors.ts'
 import { CollectionNameSchema } from '../../../index/table-name.ts'
 import { LIMITS, nonBlank } from '../../rag/schema.ts'

@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { Type } from 'typebox'
+import { Type } from '#typebox'
 import { errorResponses } from '../errors/error-body.ts'
 import type { PublicText } from '../errors/public-text.ts'
 

@@ -1,4 +1,4 @@
-import { Type, type Static } from 'typebox'
+import { Type, type Static } from '#typebox'
 import { LIMITS, nonBlank } from '../../rag/schema.ts'
 
 const query = nonBlank(LIMITS.questionCharacters, 'What the documents are ordered by.')

@@ -1,6 +1,6 @@
 import { isPageAddress } from '../../crawl/page-address.ts'
 import type { LeftOutFile } from './list.ts'
-import { Type, type Static } from 'typebox'
+import { Type, type Static } from '#typebox'
 import { FILE_PROBLEMS, type FileProblem, type ReadItem } from '../../../index/read/contract.ts'
 
 export const FilesSchema = Type.Object({

@@ -1,4 +1,4 @@
-import { Value } from 'typebox/value'
+import { Value } from '#typebox/value'
 import { CodedError } from '../../../base/errors.ts'
 import { checkDeleteMissing } from '../folder/missing.ts'
 import { checkShape } from '../reading.ts'

@@ -1,4 +1,4 @@
-import { Type, type Static } from 'typebox'
+import { Type, type Static } from '#typebox'
 import { FILE_PROBLEMS } from '../../../index/read/contract.ts'
 
 /** A file being received. */

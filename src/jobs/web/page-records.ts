@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
-import { Type, type Static } from 'typebox'
-import { Value } from 'typebox/value'
+import { Type, type Static } from '#typebox'
+import { Value } from '#typebox/value'
 import { parseJson } from '../../../base/json.ts'
 import { jobFiles } from '../../../index/ingest/plan/job-files.ts'
 import type { Validators } from '../../crawl/contract.ts'

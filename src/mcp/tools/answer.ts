@@ -1,4 +1,4 @@
-import { Type, type Static } from 'typebox'
+import { Type, type Static } from '#typebox'
 import { answerQuestion } from '../../rag/answer.ts'
 import { AnswerRequestSchema, AnswerResponseSchema, EvidenceSchema, type Evidence } from '../../rag/schema.ts'
 import type { Tool } from '../contract.ts'

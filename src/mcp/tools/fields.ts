@@ -1,4 +1,4 @@
-import { Type } from 'typebox'
+import { Type } from '#typebox'
 import { CollectionNameSchema } from '../../../index/table-name.ts'
 
 /** The only filter that agents can use without knowing the corpus: `list_sources` returns its values. */

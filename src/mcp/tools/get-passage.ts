@@ -1,4 +1,4 @@
-import { Type } from 'typebox'
+import { Type } from '#typebox'
 import { CodedError } from '../../../base/errors.ts'
 import { PassageMetadataSchema } from '../../../index/passage-metadata.ts'
 import { READ_LIMITS } from '../../../index/read/contract.ts'

@@ -1,4 +1,4 @@
-import { Type } from 'typebox'
+import { Type } from '#typebox'
 import type { Tool } from '../contract.ts'
 import { collectionField } from './fields.ts'
 

@@ -1,4 +1,4 @@
-import { Type } from 'typebox'
+import { Type } from '#typebox'
 import { LIMITS, SearchRequestSchema, SearchResponseSchema } from '../../rag/schema.ts'
 import { search } from '../../rag/search.ts'
 import type { Tool } from '../contract.ts'

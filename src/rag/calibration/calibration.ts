@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
-import { Type, type Static } from 'typebox'
-import { Compile } from 'typebox/compile'
+import { Type, type Static } from '#typebox'
+import { Compile } from '#typebox/compile'
 import { CodedError, messageOf, osCode } from '../../../base/errors.ts'
 import { parseJson } from '../../../base/json.ts'
 import { SIGNALS, type Signals } from './signal-names.ts'

@@ -1,4 +1,4 @@
-import { Type } from 'typebox'
+import { Type } from '#typebox'
 import { invalid } from '../../../errors.ts'
 import type { CepeConfig } from '../config.ts'
 import { parseAs } from '../json.ts'

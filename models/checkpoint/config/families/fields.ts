@@ -1,4 +1,4 @@
-import { Type } from 'typebox'
+import { Type } from '#typebox'
 import { invalid, unsupported } from '../../../errors.ts'
 
 export const Count = Type.Integer({ minimum: 1, maximum: 1e9 })

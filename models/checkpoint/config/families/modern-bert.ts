@@ -1,4 +1,4 @@
-import { Type, type Static } from 'typebox'
+import { Type, type Static } from '#typebox'
 import { invalid } from '../../../errors.ts'
 import type { LocalLayers, ModernBertConfig } from '../config.ts'
 import { parseAs } from '../json.ts'

@@ -1,4 +1,4 @@
-import { Type } from 'typebox'
+import { Type } from '#typebox'
 import type { DecoderOnlyConfig } from '../config.ts'
 import { parseAs } from '../json.ts'
 import { parseDecoderOnly, LlamaSchema, withinWindow } from './llama.ts'

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { onRequestAsyncHookHandler } from 'fastify'
 import { Readable } from 'node:stream'
-import { Type } from 'typebox'
+import { Type } from '#typebox'
 import { READ_LIMITS } from '../../../../index/read/contract.ts'
 import { CollectionNameSchema } from '../../../../index/table-name.ts'
 import { ADMIN_SECURITY } from '../../auth/admin-guard.ts'

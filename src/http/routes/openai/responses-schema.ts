@@ -1,4 +1,4 @@
-import { Type, type Static } from 'typebox'
+import { Type, type Static } from '#typebox'
 import { CitationSchema } from './citations.ts'
 import { ChatRequestSchema, ChatResponseSchema, OPENAI_LIMITS } from './schema.ts'
 

@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { Type } from 'typebox'
+import { Type } from '#typebox'
 import type { Readable } from 'node:stream'
 import { CodedError } from '../../../../base/errors.ts'
 import { wellFormed } from '../../../../index/passage-metadata.ts'

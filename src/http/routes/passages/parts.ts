@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
-import { Type, type Static } from 'typebox'
+import { Type, type Static } from '#typebox'
 import { CodedError } from '../../../../base/errors.ts'
 import { passageText, type Passage } from '../../../../index/contract.ts'
 import type { PassageIndex } from '../../../../index/open.ts'

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
-import { Type } from 'typebox'
+import { Type } from '#typebox'
 import type { PassageIndex } from '../../../../index/passage-index.ts'
 import { READ_LIMITS } from '../../../../index/read/contract.ts'
 import { storedId } from '../../../../index/read/validate.ts'
