@@ -13,6 +13,9 @@ export const ComposedSchema = Type.Object(
     adapters: Type.Optional(
       Type.Array(Name, { maxItems: 16, description: 'Folders of LoRA adapters of the decoder, merged in this order.' }),
     ),
+    smoothing: Type.Optional(
+      Type.String({ ...Name, description: 'Factors of channels (safetensors) that make quantised activations more precise.' }),
+    ),
     chat_template: Type.Optional(
       Type.Boolean({ description: "false: the base's chat template is left out, because the adapters expect plain prompts." }),
     ),

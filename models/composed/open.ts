@@ -9,6 +9,7 @@ import { openGguf } from '../gguf/open.ts'
 import type { TokenizerFiles } from '../tokenizer/tokenizer-json.ts'
 import { withCepe } from './cepe.ts'
 import { ComposedSchema, type ComposedConfig } from './config.ts'
+import { withSmoothing } from './smoothing.ts'
 
 async function openBase(dir: string, { base_model: file, base_revision: revision }: ComposedConfig): Promise<Checkpoint> {
   if (!/\.gguf$/i.test(file)) throw invalid(`config.json: base_model is ${file}; it must be a GGUF file in the same folder`, 'base_model')
@@ -28,7 +29,7 @@ function withoutChatTemplate(files: TokenizerFiles | null): TokenizerFiles | nul
 
 /**
  * Opens a folder whose config.json names a base (GGUF) and parts trained over it: LoRA adapters of the decoder and, for CEPE, the encoder's
- * adapters and the cross-attention. Tensors are composed on read, one at a time.
+ * adapters and the cross-attention; and factors that smooth its channels. Tensors are composed on read, one at a time.
  * @throws checkpoint_invalid if a part is missing, damaged or of another base; those of openGguf and openAdapter
  */
 export async function openComposed(dir: string, configValue: unknown): Promise<Checkpoint> {
@@ -39,7 +40,8 @@ export async function openComposed(dir: string, configValue: unknown): Promise<C
     base,
     (composed.adapters ?? []).map((name) => join(dir, name)),
   )
-  const checkpoint = composed.cepe === undefined ? decoder : await withCepe(decoder, dir, composed.cepe)
+  const whole = composed.cepe === undefined ? decoder : await withCepe(decoder, dir, composed.cepe)
+  const checkpoint = composed.smoothing === undefined ? whole : await withSmoothing(whole, join(dir, composed.smoothing))
   const plain = composed.chat_template === false
   const beside = JSON.stringify([configValue, qaConfig ?? null])
   return {

@@ -1,4 +1,4 @@
-import { cpSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { buildModel } from '../../models/build.ts'
@@ -138,6 +138,77 @@ await t.test('a causal encoder gives a token the same states whatever follows; a
   const [causal = NaN, open = NaN] = distances
   t.ok(causal < 1e-5, `causal: ${causal}`)
   t.ok(open > 1e-3, `bidirectional: ${open}`)
+})
+
+/** Factors from 1/8 to 8 for every divided module of the decoder and of the encoder's one layer. */
+function smoothing({ width, keyed, layers }: Awaited<ReturnType<typeof decoderOf>>, inner: number): Tensors {
+  const sizes = { input_layernorm: width, post_attention_layernorm: width, 'self_attn.v_proj': keyed, 'mlp.up_proj': inner }
+  const parts = ['encoder.layers.0', ...Array.from({ length: layers }, (_, layer) => `model.layers.${layer}`)]
+  const vector = (size: number, seed: number): F32Tensor => ({
+    shape: [size],
+    values: Array.from({ length: size }, (_, i) => 2 ** (((i * seed) % 7) - 3)),
+  })
+  return Object.fromEntries(
+    parts.flatMap((part, at) =>
+      Object.entries(sizes).map(([module, size]) => [`${part}.${module}.smoothing`, vector(size, 3 + at)] as const),
+    ),
+  )
+}
+
+await t.test('smoothing changes the weights, and nothing that the model computes', async (t) => {
+  const dir = temporaryFolder(t)
+  const base = await decoderOf()
+  t.teardown(() => base.close())
+  if (base.config.architecture !== 'cepe') throw new Error('a decoder')
+  const factors = smoothing(base, base.config.decoder.intermediateSize)
+  const attempt = (name: string, tensors?: Tensors): string => {
+    const folder = composed(
+      join(dir, name),
+      { cepe: CEPE, ...(tensors && { smoothing: 'factors.safetensors' }) },
+      learned(base.width, base.keyed, base.layers),
+    )
+    if (tensors) writeFileSync(join(folder, 'factors.safetensors'), f32Safetensors(tensors))
+    return folder
+  }
+  const [plain, smooth] = [await openCheckpoint(attempt('plain')), await openCheckpoint(attempt('smooth', factors))]
+  t.teardown(() => Promise.all([plain.close(), smooth.close()]))
+  t.not(plain.revision, smooth.revision)
+  for (const part of ['model', 'encoder'])
+    for (const module of ['input_layernorm', 'self_attn.q_proj', 'self_attn.v_proj', 'self_attn.o_proj', 'mlp.up_proj', 'mlp.down_proj']) {
+      const name = `${part}.layers.0.${module}.weight`
+      const [changed, before] = [await smooth.readF32(name), await plain.readF32(name)]
+      t.ok(
+        changed.some((value, at) => value !== before[at]),
+        name,
+      )
+    }
+
+  const read: { readonly logits: Float32Array; readonly states: Float32Array }[] = []
+  for (const name of ['plain', 'smooth']) {
+    const built = join(dir, `built-${name}`)
+    await buildModel({ checkpointDir: join(dir, name), outDir: built, dtype: 'f32' })
+    read.push({ logits: await logitsOf(built), states: await statesOf(built, [5n, 6n, 7n], { left: 0, right: 0 }) })
+  }
+  const [one, other] = read
+  for (const part of ['logits', 'states'] as const) {
+    const expected = one?.[part] ?? new Float32Array()
+    const largest = Math.max(...expected.map(Math.abs))
+    const apart = Math.max(...expected.map((value, at) => Math.abs(value - (other?.[part][at] ?? NaN))))
+    t.ok(apart < 1e-5 * largest, `${part}: ${apart} of ${largest}`)
+  }
+
+  const refused = (name: string, changed: Tensors, message: RegExp) =>
+    t.rejects(openCheckpoint(attempt(name, changed)), { code: 'checkpoint_invalid', message })
+  const norm = 'model.layers.0.input_layernorm.smoothing'
+  const ones = (size: number): F32Tensor => ({ shape: [size], values: Array.from({ length: size }, () => 1) })
+  await refused('layer', { 'model.layers.9.input_layernorm.smoothing': ones(base.width) }, /belongs to no layer/)
+  await refused('module', { 'model.layers.0.self_attn.q_proj.smoothing': ones(base.width) }, /q_proj\.smoothing/)
+  await refused('matrix', { [norm]: { shape: [1, base.width], values: ones(base.width).values } }, /no vector/)
+  await refused('short', { [norm]: ones(base.width - 1) }, /factors where/)
+  await refused('zero', { [norm]: { shape: [base.width], values: [0, ...ones(base.width - 1).values] } }, /not positive/)
+  const absent = attempt('absent', factors)
+  rmSync(join(absent, 'factors.safetensors'))
+  await t.rejects(openCheckpoint(absent), { code: 'checkpoint_invalid', message: /factors\.safetensors is missing/ })
 })
 
 await t.test('it is built as the same weights in one file would be', async (t) => {

@@ -1,0 +1,133 @@
+import { createHash } from 'node:crypto'
+import { basename } from 'node:path'
+import type { Checkpoint, RawTensor, TensorInfo } from '../checkpoint/checkpoint.ts'
+import type { LlamaConfig } from '../checkpoint/config/config.ts'
+import { openWeightFile } from '../checkpoint/file.ts'
+import { readSafetensorsIndex } from '../checkpoint/safetensors.ts'
+import { assertFinite, toF32 } from '../checkpoint/weights.ts'
+import { invalid, unsupported } from '../errors.ts'
+import { sha256OfFile } from '../onnx/files.ts'
+
+/**
+ * Where factors of a layer's channels apply: the module that makes the channels is divided by them, those that read them are multiplied, so
+ * that the layer computes the same.
+ */
+const READ_BY: Readonly<Record<string, readonly string[]>> = {
+  input_layernorm: ['self_attn.q_proj', 'self_attn.k_proj', 'self_attn.v_proj'],
+  post_attention_layernorm: ['mlp.gate_proj', 'mlp.up_proj'],
+  'self_attn.v_proj': ['self_attn.o_proj'],
+  'mlp.up_proj': ['mlp.down_proj'],
+}
+
+const STORED = /^((?:model|encoder)\.layers\.\d+\.)(.+)\.smoothing$/
+
+/** Factors of a tensor's rows and columns. */
+interface Changes {
+  readonly divided?: Float32Array
+  readonly multiplied?: Float32Array
+}
+
+/** The vectors of a safetensors file. @throws checkpoint_invalid for a tensor that is no vector, and for a factor that is not positive */
+async function readFactors(path: string): Promise<ReadonlyMap<string, Float32Array>> {
+  const file = await openWeightFile(path)
+  try {
+    const vectors = new Map<string, Float32Array>()
+    for (const { name, dtype, shape, offset, bytes } of (await readSafetensorsIndex(file)).tensors) {
+      if (shape.length !== 1) throw invalid(`${basename(path)}: ${name} is no vector; compute the factors again`, name)
+      const data = await file.read(offset, bytes)
+      assertFinite(name, dtype, data)
+      const factors = toF32(name, { dtype, shape, data })
+      if (factors.some((factor) => factor <= 0))
+        throw invalid(`${basename(path)}: ${name} has a factor that is not positive; compute the factors again`, name)
+      vectors.set(name, factors)
+    }
+    return vectors
+  } finally {
+    await file.close()
+  }
+}
+
+/** The factors of value heads for the columns that read them: query heads that share a value head share its factors. */
+function perQueryHead(factors: Float32Array, { heads, kvHeads, headDim }: LlamaConfig): Float32Array {
+  const group = heads / kvHeads
+  return Float32Array.from({ length: factors.length * group }, (_, column) => {
+    const head = Math.floor(column / headDim / group)
+    return factors[head * headDim + (column % headDim)] as number
+  })
+}
+
+/** Changes by tensor. @throws checkpoint_invalid for factors that fit no layer of the checkpoint */
+function changesOf(
+  factors: ReadonlyMap<string, Float32Array>,
+  tensors: ReadonlyMap<string, TensorInfo>,
+  config: LlamaConfig,
+): ReadonlyMap<string, Changes> {
+  const changes = new Map<string, Changes>()
+  const change = (stored: string, name: string, part: keyof Changes, own: Float32Array): void => {
+    const { shape = [] } = tensors.get(name) ?? {}
+    const [rows, columns] = shape
+    if (own.length !== (part === 'divided' ? rows : columns))
+      throw invalid(`${stored} has ${own.length} factors where ${name} is [${shape.join(', ')}]; compute the factors again`, stored)
+    changes.set(name, { ...changes.get(name), [part]: own })
+  }
+  for (const [stored, own] of factors) {
+    const [, layer = '', module = ''] = STORED.exec(stored) ?? []
+    const readers = READ_BY[module]
+    if (readers === undefined || !tensors.has(`${layer}${module}.weight`))
+      throw invalid(`${stored} belongs to no layer of this checkpoint; compute the factors again`, stored)
+    for (const part of ['weight', 'bias'])
+      if (tensors.has(`${layer}${module}.${part}`)) change(stored, `${layer}${module}.${part}`, 'divided', own)
+    const read = module === 'self_attn.v_proj' ? perQueryHead(own, config) : own
+    for (const reader of readers) change(stored, `${layer}${reader}.weight`, 'multiplied', read)
+  }
+  return changes
+}
+
+/** Divides the rows and multiplies the columns of a matrix [rows,columns] in place; a vector has rows alone. */
+function scale(values: Float32Array, [rows = 0]: readonly number[], { divided, multiplied }: Changes): void {
+  const columns = values.length / rows
+  for (let row = 0; row < rows; row++) {
+    const divisor = divided?.[row] ?? 1
+    for (let column = 0; column < columns; column++) {
+      const at = row * columns + column
+      values[at] = ((values[at] as number) * (multiplied?.[column] ?? 1)) / divisor
+    }
+  }
+}
+
+/**
+ * The same model with channels of even size: large channels of a layer's activations are divided, and the matrices that read them multiplied,
+ * so that activations lose less when they are rounded to 8 bits (Xiao et al. 2023, SmoothQuant, section 4). The file (safetensors) has a
+ * vector `<module>.smoothing` for each divided module. Tensors are scaled on read, as float32. Closes the checkpoint on an error.
+ * @throws checkpoint_invalid if factors fit no tensor; unsupported for layers with other norms than LLaMA's
+ */
+export async function withSmoothing(checkpoint: Checkpoint, path: string): Promise<Checkpoint> {
+  try {
+    const { config } = checkpoint
+    if (config.architecture !== 'cepe' || config.decoder.postNorms || config.decoder.normsLessOne)
+      throw unsupported('smoothing fits layers as LLaMA and Qwen have them; leave it out of config.json', 'smoothing')
+    const changes = changesOf(await readFactors(path), checkpoint.tensors, config.decoder)
+    const read = async (name: string): Promise<RawTensor> => {
+      const stored = await checkpoint.read(name)
+      const change = changes.get(name)
+      if (change === undefined) return stored
+      const values = toF32(name, stored)
+      scale(values, stored.shape, change)
+      return { dtype: 'F32', shape: stored.shape, data: new Uint8Array(values.buffer, values.byteOffset, values.byteLength) }
+    }
+    return {
+      ...checkpoint,
+      tensors: new Map(
+        [...checkpoint.tensors].map(([name, info]) => [name, changes.has(name) ? { ...info, name, dtype: 'F32', converted: true } : info]),
+      ),
+      revision: createHash('sha256')
+        .update(`${checkpoint.revision} ${await sha256OfFile(path)}`)
+        .digest('hex'),
+      read,
+      readF32: async (name) => toF32(name, await read(name)),
+    }
+  } catch (thrown) {
+    await checkpoint.close()
+    throw thrown
+  }
+}

@@ -1,0 +1,97 @@
+"""Writes factors of channels into an exported checkpoint: with them the model computes the same, and its activations lose less when they are
+rounded to 8 bits.
+
+Xiao et al. 2023, SmoothQuant, section 4: a channel's factor is its size in the activations to the power of STRENGTH over its size in the
+weights to the rest. It divides the rows of the module that makes the channel and multiplies the columns of those that read it.
+"""
+
+import argparse
+import json
+import random
+from pathlib import Path
+
+import torch
+from safetensors.torch import save_file
+from torch import Tensor
+
+from base_model import Block, Decoder, Gguf, load_adapter
+from cepe_model import Reader, load_cepe
+from reading import Prompts, Row, load_paragraphs, pack
+from train_encoder import ALPHA as ENCODER_ALPHA, RANK as ENCODER_RANK
+from train_reading import ALPHA, RANK
+
+SEED = 20261125
+STRENGTH = 0.7
+PARAGRAPHS = 32
+FILE = "smoothing.safetensors"
+
+# The module that makes channels, and those that read them
+READ_BY = {
+    "input_layernorm": ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"),
+    "post_attention_layernorm": ("mlp.gate_proj", "mlp.up_proj"),
+    "self_attn.v_proj": ("self_attn.o_proj",),
+    "mlp.up_proj": ("mlp.down_proj",),
+}
+
+
+class Sizes:
+    """The mean absolute value of each channel that the modules of a block read."""
+
+    def __init__(self, block: Block):
+        self.block, self.sums, self.tokens = block, {}, 0
+        for readers in READ_BY.values():
+            self.module(readers[0]).register_forward_pre_hook(lambda _, inputs, name=readers[0]: self.add(name, inputs[0]))
+
+    def module(self, name: str):
+        return self.block.get_submodule(name.replace(".", "__"))
+
+    def add(self, name: str, x: Tensor) -> None:
+        self.sums[name] = self.sums.get(name, 0) + x.float().abs().flatten(0, -2).sum(0)
+        self.tokens += x[..., 0].numel() if name == "self_attn.q_proj" else 0
+
+    def factors(self, maker: str) -> Tensor:
+        readers, shape = READ_BY[maker], self.block.shape
+        activations = self.sums[readers[0]] / self.tokens
+        weights = torch.stack([self.weight(name).abs().amax(0) for name in readers]).amax(0)
+        if maker == "self_attn.v_proj":  # query heads that share a value head share its factors
+            by_head = lambda t: t.view(shape.kv_heads, shape.heads // shape.kv_heads, shape.head_dim).amax(1).flatten()
+            activations, weights = by_head(activations), by_head(weights)
+        sizes = activations.clamp(min=1e-5) ** STRENGTH / weights.clamp(min=1e-5) ** (1 - STRENGTH)
+        return sizes / sizes.log().mean().exp()
+
+    def weight(self, name: str) -> Tensor:
+        module = self.module(name)
+        return module.merged() if hasattr(module, "merged") else module.weight.float()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--checkpoint", type=Path, required=True, help="what export.py wrote")
+    parser.add_argument("--data", type=Path, required=True, help="a folder of *.jsonl, as for training")
+    args = parser.parse_args()
+    settings = args.checkpoint / "config.json"
+    config = json.loads(settings.read_text("utf-8"))
+    gguf = Gguf(args.checkpoint / config["base_model"])
+    decoder, prompts = Decoder(gguf, RANK, ALPHA), Prompts(gguf.tokenizer())
+    load_adapter(decoder, args.checkpoint / config["adapters"][0])
+    parts = {"model": decoder.layers}
+    if "cepe" in config:
+        reader = Reader(decoder, config["cepe"]["encoder_layers"], ENCODER_RANK, ENCODER_ALPHA)
+        load_cepe(reader, args.checkpoint / config["cepe"]["file"])
+        parts["encoder"] = [layer.block for layer in reader.encoder]
+    sizes = {f"{part}.layers.{number}": Sizes(block) for part, blocks in parts.items() for number, block in enumerate(blocks)}
+    asked = [p for p in load_paragraphs(args.data) if p.questions]
+    with torch.no_grad():
+        for paragraph in random.Random(SEED).sample(asked, PARAGRAPHS):
+            prefix, (question, answers) = prompts.prefix([paragraph]), paragraph.questions[0]
+            p = pack([Row(prefix, [(prompts.question(question), prompts.answer(answers[0]))])])
+            decoder.hidden(p.ids, p.positions, p.bias)
+            if "cepe" in config:
+                reader.encode([prefix])
+    factors = {f"{layer}.{maker}.smoothing": s.factors(maker).half().contiguous() for layer, s in sizes.items() for maker in READ_BY}
+    save_file(factors, args.checkpoint / FILE)
+    settings.write_text(json.dumps({**config, "smoothing": FILE}, indent=2) + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    main()
